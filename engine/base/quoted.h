@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Foreign text, such as a name from a file, made fit for error sentences. Not here: the sentences.
+
+#ifndef ENCORE_ENGINE_BASE_QUOTED_H_
+#define ENCORE_ENGINE_BASE_QUOTED_H_
+
+#include <string>
+#include <string_view>
+
+namespace encore::internal {
+
+// 'text' in single quotes, all but printable ASCII escaped, cut to a length that a person reads.
+std::string Quoted(std::string_view text);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_BASE_QUOTED_H_

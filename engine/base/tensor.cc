@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Element types, shapes and the owner of a tensor's memory. Not here: views, which are all in the
+// header.
+
+#include "encore/tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/aligned_memory.h"
+#include "engine/base/int_math.h"
+
+namespace encore {
+
+size_t DTypeSize(DType type) {
+  switch (type) {
+    case DType::kBool:
+    case DType::kU8:
+    case DType::kI8:
+      return 1;
+    case DType::kF16:
+    case DType::kBF16:
+      return 2;
+    case DType::kI32:
+    case DType::kF32:
+      return 4;
+    case DType::kI64:
+    case DType::kF64:
+      return 8;
+  }
+  return 0;
+}
+
+std::string_view DTypeName(DType type) {
+  switch (type) {
+    case DType::kBool:
+      return "BOOL";
+    case DType::kU8:
+      return "U8";
+    case DType::kI8:
+      return "I8";
+    case DType::kI32:
+      return "I32";
+    case DType::kI64:
+      return "I64";
+    case DType::kF16:
+      return "F16";
+    case DType::kBF16:
+      return "BF16";
+    case DType::kF32:
+      return "F32";
+    case DType::kF64:
+      return "F64";
+  }
+  return "UNKNOWN";
+}
+
+Result<Shape> Shape::Create(const size_t* extents, size_t rank) {
+  if (rank > kMaxRank) {
+    return InvalidArgument("a shape has " + std::to_string(rank) + " extents; at most " +
+                           std::to_string(kMaxRank) + " are possible");
+  }
+  Shape shape;
+  shape.rank_ = rank;
+  std::copy_n(extents, rank, shape.extents_.begin());
+  return shape;
+}
+
+Result<size_t> Shape::NumElements() const {
+  const auto end = extents_.begin() + rank_;
+  if (std::find(extents_.begin(), end, size_t{0}) != end) return size_t{0};
+  size_t count = 1;
+  for (auto extent = extents_.begin(); extent != end; ++extent) {
+    if (!internal::CheckedMul(count, *extent, &count)) {
+      return InvalidArgument("the shape " + ToString() +
+                             " has more elements than memory can be addressed");
+    }
+  }
+  return count;
+}
+
+std::string Shape::ToString() const {
+  std::string text = "[";
+  for (size_t i = 0; i < rank_; ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(extents_[i]);
+  }
+  return text + "]";
+}
+
+Result<Tensor> Tensor::Create(DType type, const Shape& shape) {
+  const Result<size_t> count = shape.NumElements();
+  if (!count.ok()) return count.status();
+  size_t bytes = 0;
+  if (!internal::CheckedMul(*count, DTypeSize(type), &bytes)) {
+    return InvalidArgument("a tensor of shape " + shape.ToString() + " and type " +
+                           std::string(DTypeName(type)) +
+                           " has more bytes than memory can be addressed");
+  }
+  Tensor tensor;
+  tensor.memory_.reset(internal::AllocateAligned(bytes));
+  if (!tensor.memory_) {
+    return Status(ErrorCode::kOutOfMemory, "a tensor of shape " + shape.ToString() + " and type " +
+                                               std::string(DTypeName(type)) + " needs " +
+                                               std::to_string(bytes) +
+                                               " bytes, which cannot be had");
+  }
+  std::memset(tensor.memory_.get(), 0, bytes);
+  tensor.dtype_ = type;
+  tensor.shape_ = shape;
+  tensor.size_bytes_ = bytes;
+  return tensor;
+}
+
+void Tensor::Free::operator()(void* memory) const { internal::FreeAligned(memory); }
+
+}  // namespace encore

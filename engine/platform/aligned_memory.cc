@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Aligned memory from the C library, and large pages where the system has them (Linux). Not here:
+// who owns it.
+
+#include "engine/base/aligned_memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace encore::internal {
+
+void* AllocateAligned(size_t bytes) {
+  const size_t size = std::max(bytes, kMemoryAlignment);
+  const size_t alignment = size >= kHugePageBytes ? kHugePageBytes : kMemoryAlignment;
+#if defined(_WIN32)
+  return _aligned_malloc(size, alignment);
+#else
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, size) != 0) return nullptr;
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  // Only a wish: kernels without large pages refuse, and nothing is lost. Whole large pages alone,
+  // so that a neighbour's memory behind the end is not advised about.
+  if (size >= kHugePageBytes)
+    (void)madvise(memory, size / kHugePageBytes * kHugePageBytes, MADV_HUGEPAGE);
+#endif
+  return memory;
+#endif
+}
+
+void FreeAligned(void* memory) {
+#if defined(_WIN32)
+  _aligned_free(memory);
+#else
+  std::free(memory);
+#endif
+}
+
+}  // namespace encore::internal

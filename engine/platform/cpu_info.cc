@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the system tells about caches, cores and SIMD targets. On systems other than Linux the
+// caches are unknown (0), and all cores count. Not here: the parsing of control group files
+// (cgroup.cc).
+//
+// This file is compiled with the HWY_DISABLED_TARGETS of the whole build
+// (tools/cmake/EncoreCompileOptions.cmake), so its HWY_TARGETS is the list of targets that each
+// kernel file was compiled for.
+
+#include "engine/platform/cpu_info.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#if defined(__linux__)
+#include <sched.h>
+#include <unistd.h>
+
+#include <cerrno>
+#endif
+
+#include "engine/platform/cgroup.h"
+#include "hwy/targets.h"
+
+namespace encore {
+namespace {
+
+#if defined(__linux__)
+// Of a file of /proc or /sys, which tell no size; empty if it cannot be read.
+std::string ReadSmallFile(const std::string& path) {
+  std::string text;
+  std::FILE* file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return text;
+  char buffer[4096];
+  while (const size_t got = std::fread(buffer, 1, sizeof(buffer), file)) text.append(buffer, got);
+  std::fclose(file);
+  return text;
+}
+
+// The process's affinity mask: how many cores, and the first of them. {0, 0} if unknown.
+struct Affinity {
+  int count = 0;
+  size_t first = 0;
+};
+Affinity ReadAffinity() {
+  // The kernel refuses masks shorter than its own, whose length is not told: 1024 cores, then twice
+  // as many and so on.
+  for (size_t cores = 1024; cores <= (size_t{1} << 20); cores *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(cores),
+                                                               [](cpu_set_t* s) { CPU_FREE(s); });
+    if (!set) break;
+    const size_t bytes = CPU_ALLOC_SIZE(cores);
+    CPU_ZERO_S(bytes, set.get());
+    if (sched_getaffinity(0, bytes, set.get()) == 0) {
+      Affinity affinity;
+      affinity.count = CPU_COUNT_S(bytes, set.get());
+      while (affinity.first < cores && !CPU_ISSET_S(affinity.first, bytes, set.get()))
+        ++affinity.first;
+      return affinity;
+    }
+    if (errno != EINVAL) break;
+  }
+  return {};
+}
+
+// The least quota of the groups this process is in, in CPUs; 0 if there is none.
+double ReadCgroupQuota() {
+  double least = 0;
+  for (const internal::CgroupFolder& folder : internal::CpuQuotaFolders(
+           ReadSmallFile("/proc/self/cgroup"), ReadSmallFile("/proc/self/mountinfo"))) {
+    const double quota =
+        folder.v2 ? internal::ParseCpuMax(ReadSmallFile(folder.path + "/cpu.max"))
+                  : internal::ParseCfsQuota(ReadSmallFile(folder.path + "/cpu.cfs_quota_us"),
+                                            ReadSmallFile(folder.path + "/cpu.cfs_period_us"));
+    if (quota > 0 && (least == 0 || quota < least)) least = quota;
+  }
+  return least;
+}
+
+// The caches of one core by sysfs, which virtual machines describe better than CPUID does.
+CacheSizes SysfsCaches(size_t core) {
+  CacheSizes caches;
+  for (int index = 0; index < 16; ++index) {
+    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(core) +
+                               "/cache/index" + std::to_string(index) + "/";
+    const std::string type = ReadSmallFile(folder + "type");
+    if (type.empty()) break;
+    if (type.starts_with("Instruction")) continue;
+    const std::string level = ReadSmallFile(folder + "level");
+    const size_t size = internal::ParseCacheSize(ReadSmallFile(folder + "size"));
+    if (level.starts_with('1')) caches.l1d = size;
+    if (level.starts_with('2')) caches.l2 = size;
+    if (level.starts_with('3')) caches.l3 = size;
+  }
+  return caches;
+}
+
+#if defined(_SC_LEVEL1_DCACHE_SIZE)
+size_t SysconfSize(int name) {
+  const long size = sysconf(name);
+  return size > 0 ? static_cast<size_t>(size) : 0;
+}
+#endif
+#endif  // __linux__
+
+// Each bit of a set of Highway's targets, best (lowest) first.
+std::vector<int64_t> Bits(int64_t set) {
+  std::vector<int64_t> bits;
+  for (; set != 0; set &= set - 1) bits.push_back(set & -set);
+  return bits;
+}
+
+std::vector<std::string> Names(int64_t set) {
+  std::vector<std::string> names;
+  for (const int64_t bit : Bits(set)) names.emplace_back(hwy::TargetName(bit));
+  return names;
+}
+
+// "AVX3, AVX2, SSE4".
+std::string NameList(int64_t set) {
+  std::string list;
+  for (const std::string& name : Names(set)) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+constexpr int64_t kCompiledTargets = HWY_TARGETS;
+
+// What the machine can run, kept from the first call because SetTarget narrows what Highway
+// reports.
+int64_t MachineTargets() {
+  static const int64_t targets = hwy::SupportedTargets() & kCompiledTargets;
+  return targets;
+}
+
+}  // namespace
+
+namespace internal {
+
+CoreCount ChooseCores(int online, int affinity, double cgroup_quota) {
+  CoreCount cores;
+  cores.online = online;
+  cores.affinity = affinity;
+  cores.cgroup_quota = cgroup_quota;
+  cores.usable = std::max(online, 1);
+  std::string why = online > 0 ? "all cores of the system" : "the system does not tell its cores";
+  if (affinity > 0 && (affinity < online || online <= 0)) {
+    cores.usable = affinity;
+    why = "the affinity mask has " + std::to_string(affinity) +
+          (online > 0 ? " of " + std::to_string(online) + " cores" : " cores");
+  }
+  if (cgroup_quota > 0 && std::ceil(cgroup_quota) < cores.usable) {
+    cores.usable = static_cast<int>(std::ceil(cgroup_quota));
+    char quota[32];
+    std::snprintf(quota, sizeof(quota), "%.4g", cgroup_quota);
+    why = "the cgroup's CPU quota is " + std::string(quota);
+  }
+  cores.reason = std::to_string(cores.usable) + ": " + why;
+  return cores;
+}
+
+size_t ParseCacheSize(std::string_view text) {
+  size_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc()) return 0;
+  const char suffix = end == text.data() + text.size() ? '\0' : *end;
+  if (suffix == 'K') return size << 10;
+  if (suffix == 'M') return size << 20;
+  if (suffix == 'G') return size << 30;
+  return size;
+}
+
+}  // namespace internal
+
+CacheSizes Caches() {
+  CacheSizes caches;
+#if defined(__linux__)
+  caches = SysfsCaches(ReadAffinity().first);
+#if defined(_SC_LEVEL1_DCACHE_SIZE)
+  if (caches.l1d == 0) caches.l1d = SysconfSize(_SC_LEVEL1_DCACHE_SIZE);
+  if (caches.l2 == 0) caches.l2 = SysconfSize(_SC_LEVEL2_CACHE_SIZE);
+  if (caches.l3 == 0) caches.l3 = SysconfSize(_SC_LEVEL3_CACHE_SIZE);
+#endif
+#endif
+  return caches;
+}
+
+CoreCount Cores() {
+#if defined(__linux__)
+  return internal::ChooseCores(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
+                               ReadAffinity().count, ReadCgroupQuota());
+#else
+  return internal::ChooseCores(static_cast<int>(std::thread::hardware_concurrency()), 0, 0);
+#endif
+}
+
+int UsableCores() { return Cores().usable; }
+
+std::vector<std::string> CompiledTargets() { return Names(kCompiledTargets); }
+
+std::vector<std::string> SupportedTargets() { return Names(MachineTargets()); }
+
+std::string ActiveTarget() {
+  // As the dispatch does: the best that is compiled and not excluded, else the one compiled without
+  // any check.
+  const std::vector<int64_t> usable = Bits(hwy::SupportedTargets() & kCompiledTargets);
+  return hwy::TargetName(usable.empty() ? HWY_STATIC_TARGET : usable.front());
+}
+
+Status SetTarget(std::string_view name) {
+  const int64_t machine = MachineTargets();  // before Highway's answer is narrowed
+  if (name.empty() || name == "auto") {
+    hwy::SetSupportedTargetsForTest(0);
+    return Status();
+  }
+  for (const int64_t bit : Bits(kCompiledTargets)) {
+    if (name != hwy::TargetName(bit)) continue;
+    if ((machine & bit) == 0) {
+      return Status(ErrorCode::kUnsupported, "this machine cannot run the SIMD target " +
+                                                 std::string(name) +
+                                                 "; it can run: " + NameList(machine));
+    }
+    hwy::SetSupportedTargetsForTest(bit);
+    return Status();
+  }
+  return InvalidArgument("unknown SIMD target '" + std::string(name) +
+                         "'; compiled: " + NameList(kCompiledTargets) +
+                         "; supported by this machine: " + NameList(machine));
+}
+
+}  // namespace encore

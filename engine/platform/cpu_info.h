@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pure parts of cpu.h, for tests: how the core count is chosen, and how sysfs writes sizes. Not
+// here: control groups (cgroup.h).
+
+#ifndef ENCORE_ENGINE_PLATFORM_CPU_INFO_H_
+#define ENCORE_ENGINE_PLATFORM_CPU_INFO_H_
+
+#include <cstddef>
+#include <string_view>
+
+#include "encore/cpu.h"
+
+namespace encore::internal {
+
+// The least of the three, with a reason; 0 stands for "unknown" (online, affinity) and "not
+// limited" (quota, in CPUs).
+CoreCount ChooseCores(int online, int affinity, double cgroup_quota);
+
+// "48K\n" is 49152; suffixes K, M and G; 0 if it cannot be understood.
+size_t ParseCacheSize(std::string_view text);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_PLATFORM_CPU_INFO_H_

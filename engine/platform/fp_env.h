@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FpEnvScope: the floating-point modes that every result of this library is computed under, for the
+// time of a scope. The contract of equal bits needs it: threads of a pool do not inherit the
+// caller's modes, so a caller that flushes denormals or rounds upward would otherwise get other
+// bits from lane 0 than from the rest. Not here: threads (thread_team.h).
+
+#ifndef ENCORE_ENGINE_PLATFORM_FP_ENV_H_
+#define ENCORE_ENGINE_PLATFORM_FP_ENV_H_
+
+#include <cstdint>
+
+#if defined(__SSE__) || defined(_M_X64)
+#include <xmmintrin.h>
+#elif !defined(__aarch64__)
+#include <cfenv>
+#endif
+
+namespace encore::internal {
+
+// Sets round to nearest even, denormals kept, no traps; the destructor puts back what it found,
+// sticky exception flags included. Work inside must sit behind a call that the compiler cannot see
+// through (thread_team's function pointers), since compilers move arithmetic across changes of
+// these registers.
+class FpEnvScope {
+ public:
+  FpEnvScope(const FpEnvScope&) = delete;
+  FpEnvScope& operator=(const FpEnvScope&) = delete;
+
+#if defined(__SSE__) || defined(_M_X64)
+  // MXCSR at power-up: all six exceptions masked (bits 7-12), nearest, FTZ (bit 15) and DAZ (bit 6)
+  // off.
+  static constexpr uint32_t kDefault = 0x1F80;
+  FpEnvScope() : saved_(_mm_getcsr()) {
+    if (saved_ != kDefault) _mm_setcsr(kDefault);
+  }
+  ~FpEnvScope() { _mm_setcsr(saved_); }
+
+ private:
+  uint32_t saved_;
+#elif defined(__aarch64__)
+  // FPCR of zero: nearest, no flush (FZ, FZ16), NaNs propagate (DN off), no traps, no alternative
+  // half precision.
+  FpEnvScope() {
+    asm volatile("mrs %0, fpcr" : "=r"(saved_));
+    if (saved_ != 0) asm volatile("msr fpcr, %0" : : "r"(uint64_t{0}));
+  }
+  ~FpEnvScope() {
+    if (saved_ != 0) asm volatile("msr fpcr, %0" : : "r"(saved_));
+  }
+
+ private:
+  uint64_t saved_;
+#else
+  FpEnvScope() {
+    std::fegetenv(&saved_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~FpEnvScope() { std::fesetenv(&saved_); }
+
+ private:
+  std::fenv_t saved_;
+#endif
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_PLATFORM_FP_ENV_H_

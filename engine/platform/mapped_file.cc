@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MappedFile by mmap on POSIX systems, by reading everywhere else. Not here: what the bytes mean
+// (engine/io).
+
+#include "engine/platform/mapped_file.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <limits>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "engine/platform/system_error.h"
+
+#if defined(__unix__) || defined(__APPLE__)
+#define ENCORE_HAVE_MMAP 1
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#else
+#define ENCORE_HAVE_MMAP 0
+#endif
+
+namespace encore::internal {
+namespace {
+
+Status NotRegular(const std::string& path, bool is_folder) {
+  return Status(ErrorCode::kIo, path + ": found " +
+                                    (is_folder ? "a folder" : "a device, pipe or socket") +
+                                    ", wanted a regular file");
+}
+
+Status OutOfMemory(const std::string& path, size_t size) {
+  return Status(ErrorCode::kOutOfMemory,
+                path + ": no memory for its " + std::to_string(size) + " bytes");
+}
+
+#if ENCORE_HAVE_MMAP
+// Closes a file descriptor when it goes out of scope.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+#endif
+
+}  // namespace
+
+void ReleaseFileMemory::operator()(const std::byte* memory) const {
+#if ENCORE_HAVE_MMAP
+  if (mapped) {
+    ::munmap(const_cast<std::byte*>(memory), size);
+    return;
+  }
+#endif
+  std::free(const_cast<std::byte*>(memory));
+}
+
+// The portable way, and the way for file systems that cannot map.
+Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) return SystemError(path, "cannot be opened", ENOENT);
+  if (!std::filesystem::is_regular_file(status)) {
+    return NotRegular(path, std::filesystem::is_directory(status));
+  }
+  const uintmax_t file_size = std::filesystem::file_size(path, error);
+  if (error) return SystemError(path, "has no size", error.value());
+  if (file_size == 0) return Memory();
+  if (file_size > std::numeric_limits<size_t>::max()) return OutOfMemory(path, SIZE_MAX);
+  const size_t size = static_cast<size_t>(file_size);
+
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
+  if (!file) return SystemError(path, "cannot be opened", errno);
+  void* memory = std::malloc(size);
+  if (memory == nullptr) return OutOfMemory(path, size);
+  Memory owner(static_cast<const std::byte*>(memory),
+               ReleaseFileMemory{.size = size, .mapped = false});
+  const size_t got = std::fread(memory, 1, size, file.get());
+  if (got != size) {
+    return Status(ErrorCode::kIo, path + ": " + std::to_string(got) + " bytes could be read of " +
+                                      std::to_string(size));
+  }
+  return owner;
+}
+
+Result<MappedFile> MappedFile::Open(const std::string& path) try {
+#if ENCORE_HAVE_MMAP
+  // O_NONBLOCK: a pipe without a writer must not hang us before we can say that it is no regular
+  // file.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return SystemError(path, "cannot be opened", errno);
+  struct stat info = {};
+  if (::fstat(file.get(), &info) != 0) return SystemError(path, "cannot be examined", errno);
+  if (!S_ISREG(info.st_mode)) return NotRegular(path, S_ISDIR(info.st_mode));
+  if (info.st_size <= 0) return MappedFile(Memory());
+  if (static_cast<uintmax_t>(info.st_size) > std::numeric_limits<size_t>::max())
+    return OutOfMemory(path, SIZE_MAX);
+  const size_t size = static_cast<size_t>(info.st_size);
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (memory != MAP_FAILED) {
+    return MappedFile(Memory(static_cast<const std::byte*>(memory),
+                             ReleaseFileMemory{.size = size, .mapped = true}));
+  }
+  if (errno == ENOMEM) return OutOfMemory(path, size);
+#endif
+  Result<Memory> memory_read = ReadAll(path);
+  if (!memory_read.ok()) return memory_read.status();
+  return MappedFile(*std::move(memory_read));
+} catch (const std::bad_alloc&) {
+  return Status(ErrorCode::kOutOfMemory, "out of memory");
+} catch (const std::exception& e) {  // a path that the system's own encoding cannot express
+  return Status(ErrorCode::kIo, path + ": " + e.what());
+}
+
+}  // namespace encore::internal

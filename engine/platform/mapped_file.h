@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file's bytes in memory, read-only: mapped where the system can, else read. Not here: writing
+// (file_writer.h).
+
+#ifndef ENCORE_ENGINE_PLATFORM_MAPPED_FILE_H_
+#define ENCORE_ENGINE_PLATFORM_MAPPED_FILE_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "encore/status.h"
+
+namespace encore::internal {
+
+// Unmaps or frees, whichever the memory needs.
+struct ReleaseFileMemory {
+  size_t size = 0;
+  bool mapped = false;
+  void operator()(const std::byte* memory) const;
+};
+
+// Movable, not copyable. The bytes stay as they are when the file is renamed over or removed;
+// another process that shortens or rewrites the file itself in place breaks them.
+class MappedFile {
+ public:
+  // kNotFound if there is no such file; kIo if it is no regular file or cannot be read;
+  // kOutOfMemory.
+  static Result<MappedFile> Open(const std::string& path);
+
+  // Starts at least 16-byte aligned; null for an empty file.
+  std::span<const std::byte> bytes() const { return {memory_.get(), memory_.get_deleter().size}; }
+
+ private:
+  using Memory = std::unique_ptr<const std::byte, ReleaseFileMemory>;
+  explicit MappedFile(Memory memory) : memory_(std::move(memory)) {}
+  static Result<Memory> ReadAll(const std::string& path);
+
+  Memory memory_;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_PLATFORM_MAPPED_FILE_H_

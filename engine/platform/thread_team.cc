@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The three ways to run a team, the barrier between stages, and how a stage's tasks are shared. The
+// only file with OpenMP. Not here: how many threads pay (cpu_info.cc).
+
+#include "engine/platform/thread_team.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#if defined(ENCORE_HAVE_OPENMP)
+#include <omp.h>
+
+#include <cstdlib>
+#if !defined(__clang__) && defined(__ELF__)
+// LLVM's runtime has it, GCC's has not: null then.
+extern "C" void kmp_set_blocktime(int milliseconds) __attribute__((weak));
+#endif
+#endif
+
+#include "encore/cpu.h"
+#include "engine/platform/fp_env.h"
+
+namespace encore {
+namespace internal {
+namespace {
+
+// Cache lines apart, so that waiting on one word does not slow writes to another. Two lines: x86
+// prefetches pairs.
+constexpr size_t kApart = 128;
+
+inline void CpuRelax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Who does which task of a stage. Each lane first does a block of its own, the same one in every
+// stage of that size, which keeps it on the rows that are in its cache; the last quarter is taken
+// in small pieces by whoever is free, which evens out unequal tasks and lanes that lost their core.
+// Tasks of next to no arithmetic show what that costs, on 2 lanes in us a stage, fixed blocks /
+// this / one by one from a counter: 64 tasks of 16 KiB 9 / 14 / 28, 1024 of 1 KiB 8 / 13 / 57.
+class TaskShare {
+ public:
+  template <typename Run>  // Run(begin, end)
+  void Work(size_t count, size_t lane, size_t lanes, const Run& run) {
+    const size_t even = count / lanes;
+    const size_t own = even - (even + 2) / 4;  // 1, 1, 2, 3 of 1, 2, 3, 4
+    if (own > 0) run(lane * own, (lane + 1) * own);
+    const size_t end = count;
+    const size_t begin = own * lanes;
+    const size_t piece = std::max<size_t>((end - begin) / (lanes * 8), 1);
+    for (;;) {
+      const size_t first = begin + next_.fetch_add(piece, std::memory_order_relaxed);
+      if (first >= end) return;
+      run(first, std::min(first + piece, end));
+    }
+  }
+  // By one thread, while no lane is in Work; the barrier orders it.
+  void Reset() { next_.store(0, std::memory_order_relaxed); }
+
+ private:
+  alignas(kApart) std::atomic<size_t> next_{0};
+};
+
+// Where all lanes of a stage meet. The last one to come opens the door for all by changing phase_,
+// so it is at once ready for the next stage.
+class Barrier {
+ public:
+  // Longer than a short stage is uneven, shorter than what anyone would notice as burnt time. A
+  // sleep and wake-up through the kernel costs 5-50 us.
+  static constexpr std::chrono::microseconds kSpin{50};
+
+  // Calls on_last() on the last lane to come, before any lane leaves.
+  template <typename OnLast>
+  void Wait(int lanes, bool spin, const OnLast& on_last) {
+    // It cannot change before this lane arrives.
+    const uint32_t phase = phase_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == lanes) {
+      arrived_.store(0, std::memory_order_relaxed);
+      on_last();
+      phase_.store(phase + 1, std::memory_order_release);
+      phase_.notify_all();
+      return;
+    }
+    if (spin && Spin(phase)) return;
+    phase_.wait(phase, std::memory_order_acquire);
+  }
+
+ private:
+  // Whether the door opened in time.
+  bool Spin(uint32_t phase) const {
+    std::chrono::steady_clock::time_point deadline{};
+    for (;;) {
+      for (int i = 0; i < 64; ++i) {
+        if (phase_.load(std::memory_order_acquire) != phase) return true;
+        CpuRelax();
+      }
+      // The clock is read late, since most waits are shorter than reading it.
+      const auto now = std::chrono::steady_clock::now();
+      if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + kSpin;
+      if (now >= deadline) return false;
+    }
+  }
+
+  alignas(kApart) std::atomic<int> arrived_{0};
+  alignas(kApart) std::atomic<uint32_t> phase_{0};
+};
+
+}  // namespace
+
+struct TeamState {
+  explicit TeamState(const Executor& e) : executor(&e) {}
+
+  const Executor* executor;
+  bool spin = true;  // false if there are more lanes than cores: the one waited for needs the core
+  TaskShare share;
+  Barrier barrier;
+
+  // Runs the recipe as one lane of the team.
+  void RunLane(RecipeFn fn, const void* recipe, int lane, int lanes) {
+    FpEnvScope fp_env;
+    Team team(this, lane, lanes);
+    fn(recipe, team);
+  }
+};
+
+namespace {
+
+#if defined(ENCORE_HAVE_OPENMP)
+// OpenMP runtimes let the threads of a finished region spin for a while in hope of the next one:
+// GCC's libgomp for some 8 ms, LLVM's libomp for 200 ms. What follows ends that, with what each
+// runtime documents, unless the environment orders how threads wait. GCC's code may meet either.
+
+bool IsSet(const char* name) { return std::getenv(name) != nullptr; }
+
+// LLVM: by a worker, inside the region. The setting is a thread's own, and the next region sets it
+// anew from its caller's, so the host's regions do not feel it.
+void SleepAfterRegion() {
+  static const bool ordered = IsSet("OMP_WAIT_POLICY") || IsSet("KMP_BLOCKTIME");
+  if (ordered) return;
+#if defined(__clang__)
+  kmp_set_blocktime(0);
+#elif defined(__ELF__)
+  if (kmp_set_blocktime != nullptr) kmp_set_blocktime(0);
+#endif
+}
+
+#if !defined(__clang__) && defined(__GNUC__)
+// GCC has no such setting, but two ways to the same end:
+// 1. With more threads than CPUs libgomp lets them spin a hundred times only, about 2 us (its
+//    manual, GOMP_SPINCOUNT). So a team about as large as the machine gets spare threads that have
+//    no lane and return at once.
+// 2. omp_pause_resource_all ends the caller's idle threads, those of the host's own regions on this
+//    thread included. On an idle machine making a thread anew takes what waking one does, 40 us; on
+//    one with six busy threads a core 30 ms instead of 20 us, as new threads queue at the end. The
+//    form for all devices leaves GPUs alone, while naming the host makes libgomp look for plugins.
+class LibgompThreads {
+ public:
+  explicit LibgompThreads(int lanes) : threads_(lanes) {
+    static const bool ordered = IsSet("OMP_WAIT_POLICY") || IsSet("GOMP_SPINCOUNT");
+    ordered_ = ordered;
+    if (ordered_) return;
+#if defined(__ELF__)
+    if (kmp_set_blocktime != nullptr) return;
+#endif
+    const int spare = kCpus + 1 - lanes;
+    if (spare > 0 && spare <= lanes) threads_ += spare;
+  }
+  // How many threads the region is to have.
+  int threads() const { return threads_; }
+  // By the caller, after the region, with how many it had.
+  void AfterRegion(int threads) const {
+    if (!ordered_ && threads <= kCpus) (void)omp_pause_resource_all(omp_pause_soft);
+  }
+
+ private:
+  // As libgomp counts them: once, when it is loaded.
+  static const int kCpus;
+  int threads_;
+  bool ordered_;
+};
+const int LibgompThreads::kCpus = omp_get_num_procs();
+#endif
+
+void RunOpenMP(const Executor& executor, RecipeFn fn, const void* recipe) {
+  TeamState state(executor);
+  state.spin = executor.lanes() <= omp_get_num_procs();
+  int threads = executor.lanes();
+#if !defined(__clang__) && defined(__GNUC__)
+  const LibgompThreads libgomp(executor.lanes());
+  threads = libgomp.threads();
+#endif
+  int got = 0;
+#pragma omp parallel num_threads(threads)
+  {
+    const int lane = omp_get_thread_num();
+    const int lanes = std::min(omp_get_num_threads(), executor.lanes());
+    if (lane == 0) got = omp_get_num_threads();
+    if (lane < lanes) state.RunLane(fn, recipe, lane, lanes);
+    if (lane != 0) SleepAfterRegion();
+  }
+#if !defined(__clang__) && defined(__GNUC__)
+  libgomp.AfterRegion(got);
+#else
+  (void)got;
+#endif
+}
+#endif
+
+// A stage on the host's threads. A lane waits for no other, so a host may run them one after
+// another.
+struct HostStage {
+  size_t count;
+  size_t lanes;
+  void (*fn)(const void*, size_t, size_t, int);
+  const void* task;
+  TaskShare share;
+
+  static void RunLane(void* context, size_t lane) {
+    HostStage* stage = static_cast<HostStage*>(context);
+    FpEnvScope fp_env;
+    stage->share.Work(stage->count, lane, stage->lanes, [&](size_t begin, size_t end) {
+      stage->fn(stage->task, begin, end, static_cast<int>(lane));
+    });
+  }
+};
+
+}  // namespace
+
+void Team::ForEachRange(size_t count, RangeFn fn, const void* task) {
+  if (lanes_ == 1) {
+    if (count > 0) fn(task, 0, count, 0);
+    return;
+  }
+  if (state_->executor->kind() == Executor::Kind::kHost) {
+    const size_t lanes = std::min(count, static_cast<size_t>(lanes_));
+    if (lanes <= 1) {
+      if (count > 0) fn(task, 0, count, 0);
+      return;
+    }
+    HostStage stage{count, lanes, fn, task, {}};
+    state_->executor->parallel_for()(state_->executor->pool(), lanes, HostStage::RunLane, &stage);
+    return;
+  }
+  state_->share.Work(count, static_cast<size_t>(lane_), static_cast<size_t>(lanes_),
+                     [&](size_t begin, size_t end) { fn(task, begin, end, lane_); });
+  state_->barrier.Wait(lanes_, state_->spin, [this] { state_->share.Reset(); });
+}
+
+void RunTeamErased(const Executor& executor, RecipeFn fn, const void* recipe) {
+#if defined(ENCORE_HAVE_OPENMP)
+  // Inside a parallel region of the host its threads have the cores already.
+  if (executor.kind() == Executor::Kind::kOpenMP && executor.lanes() > 1 && omp_get_level() == 0) {
+    RunOpenMP(executor, fn, recipe);
+    return;
+  }
+#endif
+  const bool host = executor.kind() == Executor::Kind::kHost;
+  TeamState state(executor);
+  state.RunLane(fn, recipe, 0, host ? executor.lanes() : 1);
+}
+
+}  // namespace internal
+
+Executor Executor::OpenMP(int threads) {
+  Executor executor;
+  executor.kind_ = Kind::kOpenMP;
+#if defined(ENCORE_HAVE_OPENMP)
+  // The OpenMP runtimes end the process if a thread cannot be made, so absurd numbers must not
+  // reach them.
+  constexpr int kMaxThreads = 1024;
+  executor.lanes_ =
+      std::min({threads > 0 ? threads : UsableCores(), kMaxThreads, omp_get_thread_limit()});
+#else
+  (void)threads;
+#endif
+  return executor;
+}
+
+Executor Executor::Host(int lanes, ParallelFor parallel_for, void* pool) {
+  Executor executor;
+  if (parallel_for == nullptr) return executor;
+  executor.kind_ = Kind::kHost;
+  executor.lanes_ = std::max(lanes, 1);
+  executor.parallel_for_ = parallel_for;
+  executor.pool_ = pool;
+  return executor;
+}
+
+}  // namespace encore

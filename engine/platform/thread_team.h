@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Team and RunTeam: the threads of one call, whichever executor gives them, and the sharing of a
+// stage's tasks among them. No OpenMP in this header, and nothing here allocates. Not here: what
+// the tasks are (engine/ops, engine/nn).
+
+#ifndef ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_
+#define ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_
+
+#include <cstddef>
+
+#include "encore/executor.h"
+
+namespace encore::internal {
+
+struct TeamState;  // what the lanes of a team share; thread_team.cc
+
+// One call's worth of threads, handed to a recipe by RunTeam.
+class Team {
+ public:
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  // How many lanes this call really has: at least 1 and at most the executor's lanes().
+  int lanes() const { return lanes_; }
+
+  // A stage. Calls task(size_t i, int lane) once for each i in [0, count), 0 <= lane < lanes(). At
+  // most one task at a time has a given lane, so scratch indexed by lane is safe. Which lane gets
+  // which task is not defined, and not the same from run to run: no result may depend on it. Tasks
+  // of a lane come with rising i. Returns when all are done; what they wrote is then visible to all
+  // lanes.
+  template <typename F>
+  void ForEach(size_t count, const F& task) {
+    ForEachRange(
+        count,
+        [](const void* f, size_t begin, size_t end, int lane) {
+          for (size_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i, lane);
+        },
+        &task);
+  }
+
+ private:
+  using RangeFn = void (*)(const void* task, size_t begin, size_t end, int lane);
+  friend struct TeamState;
+
+  Team(TeamState* state, int lane, int lanes) : state_(state), lane_(lane), lanes_(lanes) {}
+  void ForEachRange(size_t count, RangeFn fn, const void* task);
+
+  TeamState* state_;
+  int lane_;  // of the thread that runs this copy of the recipe
+  int lanes_;
+};
+
+using RecipeFn = void (*)(const void* recipe, Team& team);
+void RunTeamErased(const Executor& executor, RecipeFn fn, const void* recipe);
+
+// Runs recipe(Team&) with the executor's threads and returns when all is done and no thread of this
+// call works or spins any more. A recipe is ordinary code around calls of ForEach, and the stages
+// come one after another:
+//   RunTeam(executor, [&](Team& team) {
+//     team.ForEach(rows, [&](size_t row, int lane) { ... });
+//     team.ForEach(columns, [&](size_t column, int lane) { ... });
+//   });
+// With OpenMP EVERY thread runs the recipe (its ForEach calls are where the threads meet), so the
+// recipe must take the same path on each and must write only to its own locals outside of ForEach.
+// Tasks must not throw. All arithmetic runs under the default floating-point modes (fp_env.h); the
+// caller's are left as found.
+template <typename F>
+void RunTeam(const Executor& executor, const F& recipe) {
+  RunTeamErased(
+      executor, [](const void* f, Team& team) { (*static_cast<const F*>(f))(team); }, &recipe);
+}
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where threads come from: none (inline), OpenMP, or the host's own parallel_for. The choice never
+// changes a bit of any result. Not here: how work is cut into tasks (engine/ops, engine/nn).
+
+#ifndef ENCORE_EXECUTOR_H_
+#define ENCORE_EXECUTOR_H_
+
+#include <cstddef>
+
+#include "encore/export.h"
+
+namespace encore {
+
+// A host's parallel loop: calls body(context, i) exactly once for every i in [0, count), on
+// whatever threads and in whatever order (one after another will do), and returns when all calls
+// have returned. `pool` is the host's own.
+using ParallelFor = void (*)(void* pool, size_t count, void (*body)(void* context, size_t i),
+                             void* context);
+
+// A small value, cheap to copy; holds no thread. Thread-safe to share as const.
+class ENCORE_API Executor {
+ public:
+  enum class Kind { kInline, kOpenMP, kHost };
+
+  // All work on the calling thread.
+  Executor() = default;
+  static Executor Inline() { return Executor(); }
+
+  // OpenMP with this many threads; 0 means UsableCores() of cpu.h (the affinity mask and the
+  // cgroup's CPU quota). One parallel region a call. In a library built without OpenMP, or inside a
+  // host's own parallel region, the work runs on the calling thread. Threads that OpenMP keeps for
+  // later sleep between calls, where OpenMP alone would let them spin (or they are ended, in libgomp
+  // with few threads on many CPUs), unless the environment orders how they wait (OMP_WAIT_POLICY,
+  // GOMP_SPINCOUNT, KMP_BLOCKTIME).
+  static Executor OpenMP(int threads = 0);
+
+  // The host's own pool, cut into `lanes` concurrent pieces of work at a time: at least 1; usually
+  // the pool's threads.
+  static Executor Host(int lanes, ParallelFor parallel_for, void* pool);
+
+  // The same from any object with `parallel_for(size_t count, F body)`, F callable as body(size_t).
+  // `pool` must outlive the executor.
+  template <typename Pool>
+  static Executor HostPool(int lanes, Pool& pool) {
+    return Host(
+        lanes,
+        [](void* p, size_t count, void (*body)(void*, size_t), void* context) {
+          static_cast<Pool*>(p)->parallel_for(count, [=](size_t i) { body(context, i); });
+        },
+        &pool);
+  }
+
+  Kind kind() const { return kind_; }
+  // How many pieces of work may run at once; at least 1. Workspace sizes depend on it.
+  int lanes() const { return lanes_; }
+  ParallelFor parallel_for() const { return parallel_for_; }
+  void* pool() const { return pool_; }
+
+ private:
+  Kind kind_ = Kind::kInline;
+  int lanes_ = 1;
+  ParallelFor parallel_for_ = nullptr;
+  void* pool_ = nullptr;
+};
+
+}  // namespace encore
+
+#endif  // ENCORE_EXECUTOR_H_

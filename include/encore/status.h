@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How encore reports errors: a code for programs and a sentence for people. The library never
+// throws, prints or aborts on bad input. Not here: checks for encore's own bugs
+// (engine/base/check.h).
+
+#ifndef ENCORE_STATUS_H_
+#define ENCORE_STATUS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "encore/export.h"
+
+namespace encore {
+
+enum class ErrorCode {
+  kOk = 0,
+  kInvalidArgument,  // a shape, a size, an option or a combination of them is wrong
+  kNotFound,         // a tensor, a file or a name does not exist
+  kUnsupported,      // understood, but not something this build or machine can do
+  kCorruptData,      // a file or a buffer breaks its format
+  kIo,               // the operating system refused to read or write
+  kOutOfMemory,      // an allocation failed, or a size exceeds what can be addressed
+};
+
+// The code's name as written above, without the k: "InvalidArgument".
+ENCORE_API std::string_view ErrorCodeName(ErrorCode code);
+
+// Success, or a code with a sentence that names the thing, what was found and what was wanted.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;  // success; never allocates
+  Status(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == ErrorCode::kOk; }
+  ErrorCode code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  ErrorCode code_ = ErrorCode::kOk;
+  std::string message_;
+};
+
+inline Status InvalidArgument(std::string message) {
+  return Status(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+// A value, or the Status that says why there is none. Dereference only after ok().
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
+    if (status_.ok())
+      status_ = InvalidArgument("a Result was made from a successful Status without a value");
+  }
+
+  bool ok() const { return value_.has_value(); }
+  const Status& status() const { return status_; }
+
+  T& operator*() & { return *value_; }
+  const T& operator*() const& { return *value_; }
+  T&& operator*() && { return *std::move(value_); }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+}  // namespace encore
+
+#endif  // ENCORE_STATUS_H_

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors: DType and Shape, Tensor (owns aligned memory, type known at run time) and TensorView<T>
+// (a typed window with strides that owns nothing). Not here: operations (ops.h) and files
+// (safetensors.h).
+
+#ifndef ENCORE_TENSOR_H_
+#define ENCORE_TENSOR_H_
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "encore/export.h"
+#include "encore/status.h"
+
+namespace encore {
+
+enum class DType : uint8_t { kBool, kU8, kI8, kI32, kI64, kF16, kBF16, kF32, kF64 };
+
+// Bytes an element occupies.
+ENCORE_API size_t DTypeSize(DType type);
+// The name safetensors uses: "BOOL", "U8", "I8", "I32", "I64", "F16", "BF16", "F32", "F64".
+ENCORE_API std::string_view DTypeName(DType type);
+
+// The DType of a C++ element type. F16 and BF16 have no C++ type here: read them as raw bytes or
+// convert them.
+template <typename T>
+struct DTypeOf;
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::kU8;
+};
+template <>
+struct DTypeOf<int8_t> {
+  static constexpr DType value = DType::kI8;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::kI32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::kI64;
+};
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kF32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kF64;
+};
+
+// Up to kMaxRank extents, outermost first. A rank of zero is a scalar (one element).
+class ENCORE_API Shape {
+ public:
+  static constexpr size_t kMaxRank = 6;
+
+  Shape() = default;
+  // Shape(2, 3) or Shape{2, 3}; more than kMaxRank extents do not compile.
+  template <std::convertible_to<size_t>... Ints>
+  requires(sizeof...(Ints) >= 1 && sizeof...(Ints) <= kMaxRank)
+      Shape(Ints... extents)  // NOLINT(google-explicit-constructor): a view of {rows, cols} should
+                              // read so
+      : rank_(sizeof...(Ints)), extents_{static_cast<size_t>(extents)...} {}
+  // From a run-time list; kInvalidArgument if rank exceeds kMaxRank.
+  static Result<Shape> Create(const size_t* extents, size_t rank);
+
+  size_t rank() const { return rank_; }
+  size_t operator[](size_t i) const { return extents_[i]; }  // i < rank()
+  // The product of all extents; kInvalidArgument if it overflows size_t.
+  Result<size_t> NumElements() const;
+  // "[2, 3]".
+  std::string ToString() const;
+  friend bool operator==(const Shape& a, const Shape& b) {
+    return a.rank_ == b.rank_ && a.extents_ == b.extents_;
+  }
+
+ private:
+  size_t rank_ = 0;
+  std::array<size_t, kMaxRank> extents_{};
+};
+
+// A typed window on memory that somebody else owns: element (i, j, ...) is data()[i * stride(0) + j
+// * stride(1) + ...]. Strides count elements and may be anything in an input. A default-made view
+// is empty: data() is null and it stands for "not given". Copying a view copies the window. The
+// caller keeps the memory alive and large enough.
+template <typename T>
+class TensorView {
+ public:
+  using Strides = std::array<ptrdiff_t, Shape::kMaxRank>;
+
+  TensorView() = default;
+  // Dense, row-major: the last extent is contiguous.
+  TensorView(T* data, const Shape& shape) : data_(data), shape_(shape) {
+    size_t stride = 1;  // unsigned: a hostile shape may wrap, and is refused where it is used
+    for (size_t i = shape.rank(); i-- > 0;) {
+      strides_[i] = static_cast<ptrdiff_t>(stride);
+      stride *= shape[i];
+    }
+  }
+  TensorView(T* data, const Shape& shape, const Strides& strides)
+      : data_(data), shape_(shape), strides_(strides) {}
+  // A view of T is a view of const T.
+  operator TensorView<const T>() const  // NOLINT(google-explicit-constructor)
+      requires(!std::is_const_v<T>) {
+    return TensorView<const T>(data_, shape_, strides_);
+  }
+
+  bool empty() const { return data_ == nullptr; }
+  T* data() const { return data_; }
+  const Shape& shape() const { return shape_; }
+  size_t rank() const { return shape_.rank(); }
+  size_t dim(size_t i) const { return shape_[i]; }
+  ptrdiff_t stride(size_t i) const { return strides_[i]; }
+  const Strides& strides() const { return strides_; }
+
+  // Element access; as many indices as the rank, each below its extent (not checked).
+  template <std::convertible_to<size_t>... Ints>
+  T& operator()(Ints... index) const {
+    const std::array<size_t, sizeof...(Ints)> indices{static_cast<size_t>(index)...};
+    ptrdiff_t offset = 0;
+    for (size_t i = 0; i < sizeof...(Ints); ++i)
+      offset += static_cast<ptrdiff_t>(indices[i]) * strides_[i];
+    return data_[offset];
+  }
+
+  // The window without its first axis, at index i of it. rank() >= 1, i < dim(0).
+  TensorView operator[](size_t i) const {
+    std::array<size_t, Shape::kMaxRank> extents{};
+    Strides strides{};
+    for (size_t a = 1; a < rank(); ++a) {
+      extents[a - 1] = dim(a);
+      strides[a - 1] = stride(a);
+    }
+    Result<Shape> inner = Shape::Create(extents.data(), rank() - 1);
+    return TensorView(data_ + static_cast<ptrdiff_t>(i) * strides_[0], *inner, strides);
+  }
+
+  // Rank-2 views only: rows and columns exchanged, nothing copied.
+  TensorView Transposed() const {
+    return TensorView(data_, Shape(dim(1), dim(0)), Strides{stride(1), stride(0)});
+  }
+
+ private:
+  T* data_ = nullptr;
+  Shape shape_;
+  Strides strides_{};
+};
+
+// Owns zero-initialised, 64-byte aligned, dense row-major memory of one DType. Movable, not
+// copyable.
+class ENCORE_API Tensor {
+ public:
+  Tensor() = default;
+  // kInvalidArgument if the size overflows, kOutOfMemory if it cannot be had.
+  static Result<Tensor> Create(DType type, const Shape& shape);
+
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  size_t size_bytes() const { return size_bytes_; }
+  void* data() { return memory_.get(); }
+  const void* data() const { return memory_.get(); }
+
+  // A view of all elements; empty if T is not the tensor's type.
+  template <typename T>
+  TensorView<T> View() {
+    if (DTypeOf<T>::value != dtype_ || !memory_) return {};
+    return TensorView<T>(static_cast<T*>(data()), shape_);
+  }
+  template <typename T>
+  TensorView<const T> View() const {
+    if (DTypeOf<T>::value != dtype_ || !memory_) return {};
+    return TensorView<const T>(static_cast<const T*>(data()), shape_);
+  }
+
+ private:
+  struct ENCORE_API Free {
+    void operator()(void* memory) const;
+  };
+  DType dtype_ = DType::kF32;
+  Shape shape_;
+  size_t size_bytes_ = 0;
+  std::unique_ptr<void, Free> memory_;
+};
+
+}  // namespace encore
+
+#endif  // ENCORE_TENSOR_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scratch memory, sized up front and owned by the caller. Not here: how much an operation needs
+// (ops.h, encoder.h say).
+
+#ifndef ENCORE_WORKSPACE_H_
+#define ENCORE_WORKSPACE_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "encore/export.h"
+#include "encore/status.h"
+
+namespace encore {
+
+// A block of memory that one call at a time may scribble on: give every concurrent caller its own.
+// Contents between calls mean nothing and need not be kept.
+class ENCORE_API Workspace {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  Workspace() = default;  // no memory: enough for operations that need 0 bytes
+  // Allocates; kOutOfMemory if it cannot be had.
+  static Result<Workspace> Create(size_t bytes);
+  // Uses the caller's memory, which must outlive the workspace; kInvalidArgument if it is null with
+  // bytes > 0 or not aligned to kAlignment.
+  static Result<Workspace> Wrap(void* memory, size_t bytes);
+
+  void* data() const { return data_; }
+  size_t size_bytes() const { return bytes_; }
+
+ private:
+  struct ENCORE_API Free {
+    void operator()(void* memory) const;
+  };
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+  std::unique_ptr<void, Free> owned_;
+};
+
+}  // namespace encore
+
+#endif  // ENCORE_WORKSPACE_H_

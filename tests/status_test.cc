@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of encore/status.h.
+
+#include "encore/status.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace encore {
+namespace {
+
+TEST(StatusTest, DefaultIsSuccess) {
+  const Status status;
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(status.code(), ErrorCode::kOk);
+  EXPECT_EQ(status.message(), "");
+}
+
+TEST(StatusTest, KeepsCodeAndSentence) {
+  const Status status(ErrorCode::kNotFound, "no tensor 'x'");
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), ErrorCode::kNotFound);
+  EXPECT_EQ(status.message(), "no tensor 'x'");
+  EXPECT_EQ(InvalidArgument("bad").code(), ErrorCode::kInvalidArgument);
+}
+
+TEST(StatusTest, EveryCodeHasItsName) {
+  EXPECT_EQ(ErrorCodeName(ErrorCode::kOk), "Ok");
+  EXPECT_EQ(ErrorCodeName(ErrorCode::kInvalidArgument), "InvalidArgument");
+  EXPECT_EQ(ErrorCodeName(ErrorCode::kNotFound), "NotFound");
+  EXPECT_EQ(ErrorCodeName(ErrorCode::kUnsupported), "Unsupported");
+  EXPECT_EQ(ErrorCodeName(ErrorCode::kCorruptData), "CorruptData");
+  EXPECT_EQ(ErrorCodeName(ErrorCode::kIo), "Io");
+  EXPECT_EQ(ErrorCodeName(ErrorCode::kOutOfMemory), "OutOfMemory");
+  EXPECT_EQ(ErrorCodeName(static_cast<ErrorCode>(99)), "Unknown");
+}
+
+TEST(ResultTest, HoldsAValueOrAStatus) {
+  const Result<int> value = 7;
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(*value, 7);
+  EXPECT_TRUE(value.status().ok());
+  const Result<int> error = InvalidArgument("seven expected");
+  ASSERT_FALSE(error.ok());
+  EXPECT_EQ(error.status().message(), "seven expected");
+}
+
+TEST(ResultTest, ASuccessfulStatusIsNoValue) {
+  const Result<int> result = Status();
+  EXPECT_FALSE(result.ok());
+  EXPECT_FALSE(result.status().ok());
+}
+
+TEST(ResultTest, MovesOutWhatCannotBeCopied) {
+  Result<std::unique_ptr<std::string>> result = std::make_unique<std::string>("text");
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ((*result)->size(), 4u);
+  const std::unique_ptr<std::string> text = *std::move(result);
+  EXPECT_EQ(*text, "text");
+}
+
+}  // namespace
+}  // namespace encore

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of Executor and of engine/platform/thread_team: each task once, lanes exclusive, stages in
+// order, the caller's floating-point modes, and no thread at work after a call. Not here: equal
+// bits of whole operations.
+
+#include "engine/platform/thread_team.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cfenv>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "encore/cpu.h"
+#include "encore/executor.h"
+#include "tests/host_pool.h"
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+#if defined(__ELF__)
+// OpenMP's own, null where this build has none.
+extern "C" void omp_set_max_active_levels(int levels) __attribute__((weak));
+#endif
+
+namespace encore {
+namespace {
+
+using internal::RunTeam;
+using internal::Team;
+
+// Whether OpenMP executors really have lanes in this build.
+bool HaveOpenMP() { return Executor::OpenMP(2).lanes() == 2; }
+
+// A host without threads, which runs its loops backwards.
+struct BackwardsHost {
+  template <typename F>
+  void parallel_for(size_t count, F body) {
+    while (count > 0) body(--count);
+  }
+};
+
+// Calls run(executor) for the three kinds and for lanes 1, 2, 3 and 7.
+template <typename F>
+void ForEachExecutor(const F& run) {
+  {
+    SCOPED_TRACE("inline");
+    run(Executor::Inline());
+  }
+  for (const int lanes : {1, 2, 3, 7}) {
+    {
+      SCOPED_TRACE("OpenMP " + std::to_string(lanes));
+      run(Executor::OpenMP(lanes));
+    }
+    {
+      SCOPED_TRACE("host pool " + std::to_string(lanes));
+      HostPool pool(lanes);
+      run(Executor::HostPool(lanes, pool));
+    }
+    {
+      SCOPED_TRACE("backwards host " + std::to_string(lanes));
+      BackwardsHost host;
+      run(Executor::HostPool(lanes, host));
+    }
+  }
+}
+
+TEST(ExecutorTest, DefaultIsInline) {
+  EXPECT_EQ(Executor().kind(), Executor::Kind::kInline);
+  EXPECT_EQ(Executor().lanes(), 1);
+}
+
+TEST(ExecutorTest, OpenMPTakesTheUsableCoresByDefault) {
+  EXPECT_EQ(Executor::OpenMP().kind(), Executor::Kind::kOpenMP);
+  EXPECT_EQ(Executor::OpenMP().lanes(), HaveOpenMP() ? UsableCores() : 1);
+  EXPECT_EQ(Executor::OpenMP(-3).lanes(), Executor::OpenMP().lanes());
+}
+
+TEST(ExecutorTest, AbsurdThreadCountsAreCut) {
+  EXPECT_LE(Executor::OpenMP(1000000000).lanes(), 1024);
+  BackwardsHost host;
+  EXPECT_EQ(Executor::HostPool(-1, host).lanes(), 1);
+  EXPECT_EQ(Executor::Host(4, nullptr, nullptr).kind(), Executor::Kind::kInline);
+}
+
+TEST(ThreadTeamTest, RunsEachIndexOnce) {
+  ForEachExecutor([](const Executor& executor) {
+    for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{7}, size_t{1000}}) {
+      std::vector<std::atomic<int>> runs(count + 1);
+      std::atomic<int> bad_lanes = 0;
+      RunTeam(executor, [&](Team& team) {
+        team.ForEach(count, [&](size_t i, int lane) {
+          runs[std::min(i, count)]++;
+          if (lane < 0 || lane >= team.lanes() || lane >= executor.lanes()) bad_lanes++;
+        });
+      });
+      for (size_t i = 0; i < count; ++i) ASSERT_EQ(runs[i], 1) << "index " << i << " of " << count;
+      EXPECT_EQ(runs[count], 0) << "an index beyond the count " << count;
+      EXPECT_EQ(bad_lanes, 0);
+    }
+  });
+}
+
+TEST(ThreadTeamTest, TeamHasTheLanesAskedFor) {
+  ForEachExecutor([](const Executor& executor) {
+    std::atomic<int> lanes = 0;
+    RunTeam(executor,
+            [&](Team& team) { team.ForEach(1, [&](size_t, int) { lanes = team.lanes(); }); });
+    EXPECT_EQ(lanes, executor.lanes());
+  });
+}
+
+TEST(ThreadTeamTest, OneTaskAtATimeHasALane) {
+  ForEachExecutor([](const Executor& executor) {
+    std::vector<std::atomic<int>> busy(static_cast<size_t>(executor.lanes()));
+    std::atomic<int> clashes = 0;
+    RunTeam(executor, [&](Team& team) {
+      for (int stage = 0; stage < 3; ++stage) {
+        team.ForEach(200, [&](size_t, int lane) {
+          if (busy[static_cast<size_t>(lane)].exchange(1) != 0) clashes++;
+          std::this_thread::yield();
+          busy[static_cast<size_t>(lane)] = 0;
+        });
+      }
+    });
+    EXPECT_EQ(clashes, 0);
+  });
+}
+
+TEST(ThreadTeamTest, AStageSeesWhatTheOneBeforeWrote) {
+  ForEachExecutor([](const Executor& executor) {
+    constexpr size_t kCount = 257;
+    constexpr int kStages = 200;
+    std::vector<int> a(kCount,
+                       0);  // plain ints: only the team's own synchronisation orders the accesses
+    std::vector<int> b(kCount, 0);
+    RunTeam(executor, [&](Team& team) {
+      for (int stage = 0; stage < kStages; ++stage) {
+        team.ForEach(kCount, [&](size_t i, int) { b[i] = a[(i + 101) % kCount] + 1; });
+        team.ForEach(kCount,
+                     [&](size_t i, int) { a[i] = b[(i + 156) % kCount]; });  // 101 + 156 = 257
+      }
+    });
+    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(a[i], kStages) << "element " << i;
+  });
+}
+
+TEST(ThreadTeamTest, ATeamInsideAParallelRegionRunsOnTheCaller) {
+#if defined(__ELF__)
+  if (omp_set_max_active_levels != nullptr)
+    omp_set_max_active_levels(2);  // else OpenMP alone would see to it
+#endif
+  const Executor executor = Executor::OpenMP(3);
+  std::atomic<int> tasks = 0;
+  std::atomic<int> strangers = 0;
+  RunTeam(executor, [&](Team& outer) {
+    outer.ForEach(9, [&](size_t, int) {
+      const std::thread::id self = std::this_thread::get_id();
+      RunTeam(Executor::OpenMP(3), [&](Team& inner) {
+        inner.ForEach(10, [&](size_t, int) {
+          tasks++;
+          if (std::this_thread::get_id() != self) strangers++;
+        });
+      });
+    });
+  });
+#if defined(__ELF__)
+  if (omp_set_max_active_levels != nullptr) omp_set_max_active_levels(1);
+#endif
+  EXPECT_EQ(tasks, 90);
+  EXPECT_EQ(strangers, 0);
+}
+
+TEST(ThreadTeamTest, SeveralCallersAtOnce) {
+  std::vector<std::thread> callers;
+  std::atomic<int> tasks = 0;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&] {
+      for (int call = 0; call < 20; ++call) {
+        RunTeam(Executor::OpenMP(2), [&](Team& team) {
+          team.ForEach(11, [&](size_t, int) { tasks++; });
+          team.ForEach(2, [&](size_t, int) { tasks++; });
+        });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(tasks, 4 * 20 * 13);
+}
+
+TEST(ThreadTeamTest, MoreLanesThanCoresDoNotCollapse) {
+  const auto start = std::chrono::steady_clock::now();
+  std::atomic<int> tasks = 0;
+  RunTeam(Executor::OpenMP(4 * UsableCores() + 3), [&](Team& team) {
+    for (int stage = 0; stage < 500; ++stage) team.ForEach(20, [&](size_t, int) { tasks++; });
+  });
+  EXPECT_EQ(tasks, 500 * 20);
+  // Waiting by spinning alone would hand over the cores at the end of time slices only, several
+  // milliseconds each: half a minute. This is about a hang, not about speed.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(ThreadTeamTest, AHostGetsOneLoopAStage) {
+  HostPool pool(2);
+  RunTeam(Executor::HostPool(2, pool), [&](Team& team) {
+    team.ForEach(5, [](size_t, int) {});
+    team.ForEach(1, [](size_t, int) {});  // needs no second thread, so no loop
+    team.ForEach(0, [](size_t, int) {});
+    team.ForEach(2, [](size_t, int) {});
+  });
+  EXPECT_EQ(pool.loops(), 2u);
+}
+
+// 0.5f + 0.75f ulp rounds to different floats in different modes, and the quotient is subnormal.
+struct ModeProbe {
+  float sum;
+  float tiny;
+  friend bool operator==(const ModeProbe&, const ModeProbe&) = default;
+};
+ModeProbe Probe() {
+  volatile float one = 1.0f;
+  volatile float less_than_half_ulp = 0x1p-25f;
+  volatile float small = 0x1p-120f;
+  volatile float large = 0x1p10f;
+  return {one + less_than_half_ulp, small / large};
+}
+
+TEST(ThreadTeamTest, TheCallersModesDoNotReachTheTasksAndAreLeftAsFound) {
+  const ModeProbe expected{1.0f, 0x1p-130f};
+  ASSERT_EQ(Probe(), expected);
+  ForEachExecutor([&](const Executor& executor) {
+    std::vector<ModeProbe> seen(64);
+    ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+#if defined(__SSE__)
+    const unsigned upward = _mm_getcsr();
+    const unsigned flushing = (upward & ~0x3Fu) | 0x8040u;  // FTZ and DAZ, no sticky flags
+    _mm_setcsr(flushing);
+#endif
+    const ModeProbe outside = Probe();
+#if defined(__SSE__)
+    _mm_setcsr(flushing);
+#endif
+    RunTeam(executor,
+            [&](Team& team) { team.ForEach(64, [&](size_t i, int) { seen[i] = Probe(); }); });
+#if defined(__SSE__)
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(upward);
+#endif
+    const int rounding = std::fegetround();
+    std::fesetround(FE_TONEAREST);
+#if defined(__SSE__)
+    EXPECT_EQ(after & ~0x3Fu, flushing);  // a runtime may raise sticky flags of its own
+    EXPECT_EQ(outside.tiny, 0.0f);        // the test's own modes were in force
+#endif
+    EXPECT_GT(outside.sum, 1.0f);
+    EXPECT_EQ(rounding, FE_UPWARD);
+    for (const ModeProbe& probe : seen) EXPECT_EQ(probe, expected);
+  });
+}
+
+#if defined(CLOCK_PROCESS_CPUTIME_ID)
+double ProcessCpuMilliseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+}
+
+TEST(ThreadTeamTest, NothingSpinsAfterACall) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr ||
+      std::getenv("KMP_BLOCKTIME") != nullptr) {
+    GTEST_SKIP() << "the environment orders how OpenMP's threads wait";
+  }
+  for (const int lanes : {2, 3, UsableCores(), UsableCores() + 1, UsableCores() / 2 + 1}) {
+    // The least of several: a virtual machine's clock also counts what other machines take from a
+    // running thread. A runtime left to its habits burns 7 (libgomp) or 100 ms (libomp) a try,
+    // every time.
+    double least = 1e9;
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      std::atomic<int> tasks = 0;
+      RunTeam(Executor::OpenMP(lanes), [&](Team& team) {
+        for (int stage = 0; stage < 10; ++stage) team.ForEach(10, [&](size_t, int) { tasks++; });
+      });
+      const double before = ProcessCpuMilliseconds();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      least = std::min(least, ProcessCpuMilliseconds() - before);
+    }
+    std::printf("CPU time in 100 ms after a call of %d lanes: %.3f ms\n", lanes, least);
+    EXPECT_LT(least, 1.0);
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace encore

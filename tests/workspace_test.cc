@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of encore/workspace.h.
+
+#include "encore/workspace.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+// A size that no machine has is asked for below; the sanitizers are to refuse it as malloc does.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+
+namespace encore {
+namespace {
+
+TEST(WorkspaceTest, DefaultHasNoMemory) {
+  EXPECT_EQ(Workspace().data(), nullptr);
+  EXPECT_EQ(Workspace().size_bytes(), 0u);
+  const Result<Workspace> none = Workspace::Create(0);
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->size_bytes(), 0u);
+}
+
+TEST(WorkspaceTest, CreateGivesAlignedMemory) {
+  for (const size_t bytes : {size_t{1}, size_t{64}, size_t{1000}, size_t{5} << 20}) {
+    Result<Workspace> made = Workspace::Create(bytes);
+    ASSERT_TRUE(made.ok());
+    const Workspace workspace = *std::move(made);
+    EXPECT_EQ(workspace.size_bytes(), bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(workspace.data()) % Workspace::kAlignment, 0u);
+    std::memset(workspace.data(), 1, bytes);
+  }
+}
+
+TEST(WorkspaceTest, CreateTellsOfMissingMemory) {
+  const Result<Workspace> workspace = Workspace::Create(size_t{1} << 62);
+  ASSERT_FALSE(workspace.ok());
+  EXPECT_EQ(workspace.status().code(), ErrorCode::kOutOfMemory);
+  EXPECT_NE(workspace.status().message().find("4611686018427387904 bytes"), std::string::npos);
+}
+
+TEST(WorkspaceTest, WrapUsesTheCallersMemory) {
+  alignas(64) unsigned char memory[256];
+  const Result<Workspace> workspace = Workspace::Wrap(memory, sizeof(memory));
+  ASSERT_TRUE(workspace.ok());
+  EXPECT_EQ(workspace->data(), memory);
+  EXPECT_EQ(workspace->size_bytes(), sizeof(memory));
+  EXPECT_TRUE(Workspace::Wrap(nullptr, 0).ok());
+}
+
+TEST(WorkspaceTest, WrapRefusesNullAndMisaligned) {
+  const Result<Workspace> null = Workspace::Wrap(nullptr, 10);
+  ASSERT_FALSE(null.ok());
+  EXPECT_EQ(null.status().code(), ErrorCode::kInvalidArgument);
+  EXPECT_NE(null.status().message().find("10 bytes"), std::string::npos);
+  alignas(64) unsigned char memory[256];
+  const Result<Workspace> misaligned = Workspace::Wrap(memory + 4, 128);
+  ASSERT_FALSE(misaligned.ok());
+  EXPECT_EQ(misaligned.status().code(), ErrorCode::kInvalidArgument);
+  EXPECT_NE(misaligned.status().message().find("is 4 bytes past"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace encore

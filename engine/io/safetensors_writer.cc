@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WriteSafetensors: checks, lays out and writes. Not here: how a file appears whole or not at all
+// (file_writer.cc).
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "encore/safetensors.h"
+#include "engine/base/int_math.h"
+#include "engine/base/quoted.h"
+#include "engine/io/json.h"
+#include "engine/io/safetensors_header.h"
+#include "engine/platform/file_writer.h"
+
+namespace encore {
+namespace {
+
+using internal::JsonString;
+using internal::Quoted;
+
+Status CheckEntries(std::span<const SafetensorsEntry> tensors) {
+  std::set<std::string_view> names;
+  for (const SafetensorsEntry& tensor : tensors) {
+    const std::string what = "tensor " + Quoted(tensor.name) + ": ";
+    if (tensor.name == internal::kMetadataKey)
+      return InvalidArgument(what + "the format reserves this name");
+    if (!names.insert(tensor.name).second)
+      return InvalidArgument(what + "found two of this name, wanted one");
+    const Result<size_t> wanted = internal::TensorBytes(tensor.dtype, tensor.shape);
+    if (!wanted.ok()) return InvalidArgument(what + wanted.status().message());
+    if (tensor.bytes.size() != *wanted) {
+      return InvalidArgument(what + "found " + std::to_string(tensor.bytes.size()) +
+                             " bytes, wanted " + std::to_string(*wanted) + " for " +
+                             std::string(DTypeName(tensor.dtype)) + " " + tensor.shape.ToString());
+    }
+  }
+  return Status();
+}
+
+// Positions of the tensors in the order in which their bytes are written: large elements first,
+// else as given. As the data starts at a multiple of 8, each tensor is then aligned to its
+// elements.
+std::vector<size_t> DataOrder(std::span<const SafetensorsEntry> tensors) {
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [tensors](size_t a, size_t b) {
+    return DTypeSize(tensors[a].dtype) > DTypeSize(tensors[b].dtype);
+  });
+  return order;
+}
+
+Status AppendMetadata(const SafetensorsMetadata& metadata, std::string* json) {
+  std::string separator;
+  *json += "\"" + std::string(internal::kMetadataKey) + "\":{";
+  for (const auto& [key, value] : metadata) {
+    const Result<std::string> key_json = JsonString(key);
+    const Result<std::string> value_json = JsonString(value);
+    if (!key_json.ok()) return InvalidArgument("metadata key " + key_json.status().message());
+    if (!value_json.ok()) return InvalidArgument("metadata value " + value_json.status().message());
+    *json += std::exchange(separator, ",") + *key_json + ":" + *value_json;
+  }
+  *json += "}";
+  return Status();
+}
+
+// The header's JSON, padded with spaces so that the data starts at a multiple of 8.
+Result<std::string> HeaderJson(std::span<const SafetensorsEntry> tensors,
+                               std::span<const size_t> data_order,
+                               const SafetensorsMetadata& metadata) {
+  std::vector<size_t> begins(tensors.size());
+  size_t total = 0;
+  for (const size_t i : data_order) {
+    begins[i] = total;
+    if (!internal::CheckedAdd(total, tensors[i].bytes.size(), &total)) {
+      return InvalidArgument("the tensors together have more bytes than this machine can address");
+    }
+  }
+  std::string json = "{";
+  if (!metadata.empty()) {
+    const Status status = AppendMetadata(metadata, &json);
+    if (!status.ok()) return status;
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Result<std::string> name = JsonString(tensors[i].name);
+    if (!name.ok()) return InvalidArgument("tensor name " + name.status().message());
+    std::string shape;
+    for (size_t a = 0; a < tensors[i].shape.rank(); ++a) {
+      shape += (a == 0 ? "" : ",") + std::to_string(tensors[i].shape[a]);
+    }
+    if (json.size() > 1) json += ",";
+    json += *name + ":{\"dtype\":\"" + std::string(DTypeName(tensors[i].dtype)) + "\",\"shape\":[" +
+            shape + "],\"data_offsets\":[" + std::to_string(begins[i]) + "," +
+            std::to_string(begins[i] + tensors[i].bytes.size()) + "]}";
+  }
+  json += "}";
+  json.resize(internal::RoundUp(json.size(), 8), ' ');
+  if (json.size() > internal::kMaxHeaderBytes) {
+    return Status(ErrorCode::kUnsupported,
+                  "found names and metadata that make a header of " + std::to_string(json.size()) +
+                      " bytes, wanted at most " + std::to_string(internal::kMaxHeaderBytes));
+  }
+  return json;
+}
+
+}  // namespace
+
+SafetensorsEntry MakeSafetensorsEntry(std::string name, const Tensor& tensor) {
+  return {std::move(name),
+          tensor.dtype(),
+          tensor.shape(),
+          {static_cast<const std::byte*>(tensor.data()), tensor.size_bytes()}};
+}
+
+Status WriteSafetensors(const std::string& path, std::span<const SafetensorsEntry> tensors,
+                        const SafetensorsMetadata& metadata) try {
+  Status status = CheckEntries(tensors);
+  if (!status.ok()) return Status(status.code(), path + ": " + status.message());
+  const std::vector<size_t> order = DataOrder(tensors);
+  const Result<std::string> json = HeaderJson(tensors, order, metadata);
+  if (!json.ok()) return Status(json.status().code(), path + ": " + json.status().message());
+
+  Result<internal::FileWriter> writer = internal::FileWriter::Create(path);
+  if (!writer.ok()) return writer.status();
+  const uint64_t length = json->size();
+  status = writer->Write(std::as_bytes(std::span(&length, 1)));
+  if (status.ok()) status = writer->Write(std::as_bytes(std::span(*json)));
+  for (const size_t i : order) {
+    if (status.ok()) status = writer->Write(tensors[i].bytes);
+  }
+  if (status.ok()) status = writer->Commit();
+  return status;
+} catch (const std::bad_alloc&) {
+  return Status(ErrorCode::kOutOfMemory, "out of memory");
+}
+
+}  // namespace encore

@@ -65,5 +65,20 @@ TEST(WorkspaceTest, WrapRefusesNullAndMisaligned) {
   EXPECT_NE(misaligned.status().message().find("is 4 bytes past"), std::string::npos);
 }
 
+TEST(WorkspaceTest, MovingLeavesNothingBehind) {
+  Result<Workspace> made = Workspace::Create(128);
+  ASSERT_TRUE(made.ok());
+  Workspace first = *std::move(made);
+  void* const memory = first.data();
+  Workspace second = std::move(first);
+  EXPECT_EQ(second.data(), memory);
+  EXPECT_EQ(second.size_bytes(), 128u);
+  EXPECT_EQ(first.data(), nullptr);  // NOLINT(bugprone-use-after-move): that is what is tested
+  EXPECT_EQ(first.size_bytes(), 0u);
+  first = std::move(second);
+  EXPECT_EQ(first.data(), memory);
+  EXPECT_EQ(second.size_bytes(), 0u);  // NOLINT(bugprone-use-after-move)
+}
+
 }  // namespace
 }  // namespace encore

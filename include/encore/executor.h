@@ -30,7 +30,7 @@ class ENCORE_API Executor {
   // OpenMP with this many threads; 0 means UsableCores() of cpu.h (the affinity mask and the
   // cgroup's CPU quota). One parallel region a call. In a library built without OpenMP, or inside a
   // host's own parallel region, the work runs on the calling thread. Threads that OpenMP keeps for
-  // later sleep between calls, where OpenMP alone would let them spin (or they are ended, in libgomp
+  // later sleep between calls, where OpenMP alone would let them spin (or they end, in libgomp
   // with few threads on many CPUs), unless the environment orders how they wait (OMP_WAIT_POLICY,
   // GOMP_SPINCOUNT, KMP_BLOCKTIME).
   static Executor OpenMP(int threads = 0);

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "encore/export.h"
 #include "encore/status.h"
@@ -21,6 +22,17 @@ class ENCORE_API Workspace {
   static constexpr size_t kAlignment = 64;
 
   Workspace() = default;  // no memory: enough for operations that need 0 bytes
+  // The moved-from workspace has no memory.
+  Workspace(Workspace&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        owned_(std::move(other.owned_)) {}
+  Workspace& operator=(Workspace&& other) noexcept {
+    data_ = std::exchange(other.data_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
+    owned_ = std::move(other.owned_);
+    return *this;
+  }
   // Allocates; kOutOfMemory if it cannot be had.
   static Result<Workspace> Create(size_t bytes);
   // Uses the caller's memory, which must outlive the workspace; kInvalidArgument if it is null with

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The elementwise kernels of every SIMD target: loops over arrays around vec_math-inl.h.
+
+#include "engine/kernels/elementwise.h"
+
+#include <cstddef>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/elementwise.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.h:
+#include "engine/kernels/vec_math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace encore::internal::HWY_NAMESPACE {
+namespace {
+
+// At most 16 lanes: as wide as AVX-512, on which Lookup16 relies.
+using TagF32 = hn::CappedTag<float, 16>;
+
+// y[i] = f(x[i]). The tail goes through the same f, so an element's bits do not depend on its
+// place.
+template <class F>
+HWY_INLINE void Map(const float* x, float* y, size_t n, F f) {
+  const TagF32 d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(f(hn::LoadU(d, x + i)), d, y + i);
+  if (i < n) hn::StoreN(f(hn::LoadN(d, x + i, n - i)), d, y + i, n - i);
+}
+
+void ExpArray(const float* x, float* y, size_t n) {
+  Map(x, y, n, [](auto v) HWY_ATTR { return Exp(TagF32(), v); });
+}
+void TanhArray(const float* x, float* y, size_t n) {
+  Map(x, y, n, [](auto v) HWY_ATTR { return Tanh(TagF32(), v); });
+}
+void ReluArray(const float* x, float* y, size_t n) {
+  Map(x, y, n, [](auto v) HWY_ATTR { return Relu(TagF32(), v); });
+}
+void GeluArray(const float* x, float* y, size_t n) {
+  Map(x, y, n, [](auto v) HWY_ATTR { return Gelu(TagF32(), v); });
+}
+void GeluTanhArray(const float* x, float* y, size_t n) {
+  Map(x, y, n, [](auto v) HWY_ATTR { return GeluTanh(TagF32(), v); });
+}
+void SiluArray(const float* x, float* y, size_t n) {
+  Map(x, y, n, [](auto v) HWY_ATTR { return Silu(TagF32(), v); });
+}
+
+void AddArrays(const float* a, const float* b, float* c, size_t n) {
+  const TagF32 d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, c + i);
+  }
+  if (i < n) {
+    hn::StoreN(hn::Add(hn::LoadN(d, a + i, n - i), hn::LoadN(d, b + i, n - i)), d, c + i, n - i);
+  }
+}
+
+constexpr ElementwiseKernels kKernels = {
+    .exp = &ExpArray,
+    .tanh = &TanhArray,
+    .relu = &ReluArray,
+    .gelu = &GeluArray,
+    .gelu_tanh = &GeluTanhArray,
+    .silu = &SiluArray,
+    .add = &AddArrays,
+};
+
+const ElementwiseKernels* TargetElementwiseKernels() { return &kKernels; }
+
+}  // namespace
+}  // namespace encore::internal::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace encore::internal {
+
+HWY_EXPORT(TargetElementwiseKernels);
+
+const ElementwiseKernels& GetElementwiseKernels() {
+  return *HWY_DYNAMIC_DISPATCH(TargetElementwiseKernels)();
+}
+
+}  // namespace encore::internal
+#endif  // HWY_ONCE

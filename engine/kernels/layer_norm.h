@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LayerNorm of rows. Sums run over 16 virtual lanes (reduce-inl.h), so bits do not depend on the
+// SIMD target. Not here: strides, threads, validation (engine/ops/layer_norm.cc).
+
+#ifndef ENCORE_ENGINE_KERNELS_LAYER_NORM_H_
+#define ENCORE_ENGINE_KERNELS_LAYER_NORM_H_
+
+#include <cstddef>
+
+namespace encore::internal {
+
+struct LayerNormKernels {
+  // y = (x - mean) / sqrt(variance + epsilon) * weight + bias, biased variance in two passes. x
+  // [rows, ldx], y [rows, ldy] (may be x), weight and bias [cols] or null for 1 and 0.
+  void (*rows)(const float* x, size_t ldx, const float* weight, const float* bias, float epsilon,
+               float* y, size_t ldy, size_t rows, size_t cols);
+};
+
+// Those of the active SIMD target.
+const LayerNormKernels& GetLayerNormKernels();
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_KERNELS_LAYER_NORM_H_

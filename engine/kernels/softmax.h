@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Softmax of whole rows, and its online form over tiles of keys for attention. Sums run over 16
+// virtual lanes (reduce-inl.h), so bits do not depend on the SIMD target. Not here: the products
+// around it (attention).
+
+#ifndef ENCORE_ENGINE_KERNELS_SOFTMAX_H_
+#define ENCORE_ENGINE_KERNELS_SOFTMAX_H_
+
+#include <cstddef>
+
+namespace encore::internal {
+
+// A tile of attention scores: `rows` queries by `cols` keys.
+struct ScoreTile {
+  float* scores;     // [rows, ld_scores]: q k^T, not scaled
+  size_t ld_scores;  // elements, >= cols
+  size_t rows;
+  size_t cols;
+  float scale;            // z = scores * scale + additive
+  const float* additive;  // [rows, ld_additive], or null for 0; -inf hides a key
+  size_t ld_additive;
+  const size_t*
+      visible;  // [rows]: keys at and after it are hidden (causal); null for cols in every row
+};
+
+struct SoftmaxKernels {
+  // y = softmax(x) over each of `rows` rows of `cols`; y may be x. A row of only -inf gives zeros.
+  void (*rows)(const float* x, size_t ldx, float* y, size_t ldy, size_t rows, size_t cols);
+
+  // One step of the online softmax (Milakov & Gimelshein 2018, arXiv:1805.02867), for each row:
+  //   m' = max(m, max z);  p = e^(z - m') replaces the scores;  factor = e^(m - m');  l' = l factor
+  //   + sum p
+  // Start with m = -inf, l = 0. Hidden keys get p = 0 exactly; while m' is -inf, p and factor are
+  // 0.
+  void (*tile)(const ScoreTile& tile, float* m /* [rows] */, float* l /* [rows] */,
+               float* factor /* [rows] */);
+
+  // The attention weights, after the last tile gave m and l: scores are replaced by e^(z - m) / l,
+  // hidden ones by 0. A row with l = 0 gets zeros.
+  void (*weights)(const ScoreTile& tile, const float* m, const float* l);
+};
+
+// Those of the active SIMD target.
+const SoftmaxKernels& GetSoftmaxKernels();
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_KERNELS_SOFTMAX_H_

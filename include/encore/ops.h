@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operations by themselves, in f32, on views with any strides. Not here: the encoder block made
+// of them (encoder.h).
+//
+// Common to all: inputs may have any strides; an output must not overlap an input unless the
+// operation says so, nor itself. Errors: kInvalidArgument names the view, what was found and what
+// was wanted; kOutOfMemory. On error outputs are untouched. All functions are thread-safe as long
+// as no two calls write the same memory. The same input gives the same bits for any executor,
+// number of threads, strides and SIMD target with FMA (AVX2, AVX-512, NEON).
+
+#ifndef ENCORE_OPS_H_
+#define ENCORE_OPS_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "encore/executor.h"
+#include "encore/export.h"
+#include "encore/status.h"
+#include "encore/tensor.h"
+
+namespace encore {
+
+using ConstView = TensorView<const float>;
+using MutableView = TensorView<float>;
+
+// ---- Matrix products -------------------------------------------------------------------------
+
+// Each element is one chain of fused multiply-adds over k = 0, 1, 2 ... that starts at the bias (or
+// 0). Its distance from the exact value is at most (K + 1) eps (|bias| + sum_k |a||b|), eps =
+// 2^-24.
+
+enum class Transpose { kNo, kYes };
+
+struct MatMulOptions {
+  Transpose transpose_b = Transpose::kNo;  // kYes: b is [N, K] and the product is A B^T
+  ConstView bias = {};                     // [N], added to every row; empty for none
+  Executor executor = {};
+};
+
+// c[m, n] = bias[n] + sum_k a[m, k] b[k, n]. a [M, K], b [K, N] (or [N, K]), c [M, N]. Any extent
+// may be 0. Packs b (and a, where its rows are not contiguous) into memory it allocates; to pack
+// once and call often use PackedLinear.
+ENCORE_API Status MatMul(ConstView a, ConstView b, MutableView c,
+                         const MatMulOptions& options = {});
+
+// The weights of a linear layer, packed for the active SIMD target. Immutable; share it freely
+// between threads; copying shares the packed weights.
+class ENCORE_API PackedLinear {
+ public:
+  // weight [out_features, in_features] as torch.nn.Linear has it; bias [out_features] or empty.
+  static Result<PackedLinear> Create(ConstView weight, ConstView bias = {});
+
+  // y = x weight^T + bias. x [M, in_features], y [M, out_features]. Allocates nothing if the rows
+  // of x and y are contiguous.
+  Status Apply(ConstView x, MutableView y, const Executor& executor = {}) const;
+
+  size_t in_features() const;
+  size_t out_features() const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<const Impl> impl_;
+};
+
+// ---- Elementwise -----------------------------------------------------------------------------
+
+// x and y have the same shape, of any rank; y may be x itself. They run on the calling thread. The
+// largest errors are over all floats, subnormal results included (in ulps of the subnormal), on
+// targets with FMA, and in brackets on those without; `encore-ulp` tries every float. At 0, +-inf
+// (as a limit) and NaN they are exact, up to which NaN.
+
+ENCORE_API Status Exp(ConstView x, MutableView y);   // e^x                     <= 1 ulp   [1.25]
+ENCORE_API Status Tanh(ConstView x, MutableView y);  // tanh x                  <= 1.5 ulp [1.5]
+ENCORE_API Status Relu(ConstView x, MutableView y);  // max(x, 0), -0 and NaN stay: exact
+ENCORE_API Status Gelu(ConstView x, MutableView y);  // x Phi(x), the erf form  <= 2 ulp   [2]
+ENCORE_API Status Silu(ConstView x, MutableView y);  // x / (1 + e^-x)          <= 2 ulp   [2]
+// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), without cancelling   <= 2 ulp   [2]
+ENCORE_API Status GeluTanh(ConstView x, MutableView y);
+// c = a + b, all of one shape; c may be a or b.
+ENCORE_API Status Add(ConstView a, ConstView b, MutableView c);
+
+// ---- Rows ------------------------------------------------------------------------------------
+
+// Over the last axis of a view of rank >= 1; y may be x itself.
+
+// y_i = e^(x_i - max x) / sum_j e^(x_j - max x). -inf gives exactly 0, and so does what lies
+// more than 87 below the maximum; a row of nothing but -inf gives zeros. NaN or +inf makes its row
+// NaN. With d = x_i - max x, e^d is right to (3 + 1.1 |d|) 2^-24 of itself.
+ENCORE_API Status Softmax(ConstView x, MutableView y);
+
+// y_i = (x_i - mean) / sqrt(variance + epsilon) * weight_i + bias_i with the biased variance, as
+// torch.nn.LayerNorm. weight and bias are [last extent], or empty for 1 and 0. epsilon >= 0.
+ENCORE_API Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon,
+                            MutableView y);
+
+// ---- Attention -------------------------------------------------------------------------------
+
+// Which keys a query may see, as PyTorch has it; any of them may be combined. [Sq, Sk] (or [S, S]
+// in an encoder).
+struct AttentionMask {
+  bool causal = false;                  // query i sees keys 0 .. i only
+  TensorView<const bool> blocked = {};  // true: this query may not see this key
+  ConstView additive = {};              // added to the scaled score; -inf hides a key
+};
+
+struct AttentionOptions {
+  AttentionMask mask = {};
+  double scale = 0;  // multiplies q k^T; 0 means 1 / sqrt(head size)
+  MutableView weights =
+      {};  // receives the attention weights [..., Sq, Sk] if given; changes no bit of the output
+  Executor executor = {};
+};
+
+// softmax(q k^T * scale + mask) v, per sequence and head. q [..., Sq, D], k [..., Sk, D], v [...,
+// Sk, Dv], out [..., Sq, Dv] with the same leading axes (none, [H], or [B, H]). A query that may
+// see no key gets zeros. Walks the keys in tiles: scratch is linear in Sk.
+ENCORE_API Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
+                            const AttentionOptions& options = {});
+
+// As torch.nn.MultiheadAttention names and stacks them (batch_first). Biases may be empty.
+struct MultiHeadAttentionWeights {
+  size_t num_heads = 0;       // divides d_model
+  ConstView in_proj_weight;   // [3 d_model, d_model]: the rows of W_q, W_k, W_v
+  ConstView in_proj_bias;     // [3 d_model]
+  ConstView out_proj_weight;  // [d_model, d_model]
+  ConstView out_proj_bias;    // [d_model]
+};
+
+// query [Sq, d_model] or [B, Sq, d_model]; key and value [(B,) Sk, d_model]; out as query.
+// options.weights, if given, is
+// [(B,) H, Sq, Sk]: the weights of each head. The encoder (encoder.h) does the same with weights
+// packed once.
+ENCORE_API Status MultiHeadAttention(ConstView query, ConstView key, ConstView value,
+                                     const MultiHeadAttentionWeights& weights, MutableView out,
+                                     const AttentionOptions& options = {});
+
+}  // namespace encore
+
+#endif  // ENCORE_OPS_H_

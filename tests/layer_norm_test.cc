@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LayerNorm on every SIMD target, through the public operation.
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "encore/ops.h"
+#include "gtest/gtest.h"
+#include "tests/compare.h"
+#include "tests/guarded.h"
+#include "tests/reference/accuracy.h"
+#include "tests/reference/layer_norm.h"
+#include "tests/targets.h"
+
+namespace encore {
+namespace {
+
+using reference::Matrix;
+using reference::Rounded;
+using Strides = TensorView<float>::Strides;
+
+TEST(LayerNorm, RightForAllSizesAndScales) {
+  ForEachTarget([](const std::string& target) {
+    double worst = 0;
+    for (const size_t cols : {1, 2, 15, 16, 17, 31, 32, 33, 64, 100, 768, 1000}) {
+      const std::vector<float> weight = RandomFloats(cols, 1, 0.2f, 1.0f);
+      const std::vector<float> bias = RandomFloats(cols, 2, 0.5f);
+      for (const size_t rows : {1, 2, 3, 4, 5, 9}) {
+        for (const float scale : {1e-6f, 1.0f, 60.0f}) {
+          for (const bool plain : {false, true}) {
+            const std::vector<float> x =
+                RandomFloats(rows * cols, static_cast<uint32_t>(cols + rows), scale, 0.5f * scale);
+            const Shape shape{rows, cols};
+            const ConstView w = plain ? ConstView() : ConstView(weight.data(), Shape{cols});
+            const ConstView b = plain ? ConstView() : ConstView(bias.data(), Shape{cols});
+            Guarded y(shape);
+            const Status status = LayerNorm(ConstView(x.data(), shape), w, b, 1e-5, y.view());
+            ASSERT_TRUE(status.ok()) << status.message();
+            ASSERT_TRUE(y.Intact());
+            const Matrix<Rounded> want =
+                reference::LayerNorm(Matrix<Rounded>(ConstView(x.data(), shape)), w, b, 1e-5);
+            ASSERT_TRUE(NearEach(
+                std::span<const float>(y.view().data(), rows * cols),
+                [&](size_t i) { return want.data[i].value; },
+                [&](size_t i) { return want.data[i].Bound(); }, &worst))
+                << rows << " x " << cols << ", scale " << scale;
+          }
+        }
+      }
+    }
+    std::printf("%-9s worst error: %.3f of its bound\n", target.c_str(), worst);
+  });
+}
+
+TEST(LayerNorm, MeanZeroAndVarianceOneWithoutParameters) {
+  const std::vector<float> x = RandomFloats(1000, 4, 3.0f, 100.0f);
+  ForEachTarget([&](const std::string&) {
+    std::vector<float> y(1000);
+    ASSERT_TRUE(
+        LayerNorm(ConstView(x.data(), Shape{1000}), {}, {}, 0, {y.data(), Shape{1000}}).ok());
+    double sum = 0;
+    double squares = 0;
+    for (const float v : y) {
+      sum += static_cast<double>(v);
+      squares += static_cast<double>(v) * static_cast<double>(v);
+    }
+    // The mean of x is right to an ulp of 100, 8e-6; y is x - mean over 3.
+    EXPECT_NEAR(sum / 1000, 0, 4e-6);
+    EXPECT_NEAR(squares / 1000, 1, 4e-6);
+  });
+}
+
+TEST(LayerNorm, StridesRowsAndTargetsChangeNoBit) {
+  const Shape shape{3, 5, 37};
+  const std::vector<float> values = RandomFloats(3 * 5 * 37, 11, 2.0f);
+  const std::vector<float> parameters = RandomFloats(4 * 37, 12);
+  const ConstView weight(parameters.data(), Shape{37});
+  const ConstView bias(parameters.data() + 37, Shape{37});
+  std::vector<float> first;
+  ForEachTarget([&](const std::string& target) {
+    std::vector<float> want(values.size());
+    ASSERT_TRUE(
+        LayerNorm(ConstView(values.data(), shape), weight, bias, 1e-5, {want.data(), shape}).ok());
+    if (reference::TargetHasFma(target)) {
+      if (first.empty()) first = want;
+      EXPECT_TRUE(SameBits(want, first));
+    }
+    for (size_t r = 0; r < 15; ++r) {  // each row alone
+      std::vector<float> alone(37);
+      ASSERT_TRUE(LayerNorm(ConstView(&values[r * 37], Shape{37}), weight, bias, 1e-5,
+                            {alone.data(), Shape{37}})
+                      .ok());
+      EXPECT_TRUE(SameBits(alone, {&want[r * 37], 37}));
+    }
+    // Parameters with strides of their own: 2 apart, and backwards.
+    std::vector<float> apart(74);
+    std::vector<float> reversed(37);
+    for (size_t i = 0; i < 37; ++i) {
+      apart[2 * i] = weight(i);
+      reversed[36 - i] = bias(i);
+    }
+    const ConstView weight2(apart.data(), Shape{37}, Strides{2});
+    const ConstView bias2(reversed.data() + 36, Shape{37}, Strides{-1});
+    const Strides layouts[] = {
+        {185, 37, 1}, {1, 3, 15}, {37, 111, 1}, {400, 74, 2}, {-185, -37, 1}};
+    for (const Strides& in : layouts) {
+      for (const Strides& out : layouts) {
+        Guarded x(shape, in);
+        Guarded y(shape, out);
+        for (size_t i = 0; i < values.size(); ++i) {
+          x.view()(i / 185, i / 37 % 5, i % 37) = values[i];
+        }
+        ASSERT_TRUE(LayerNorm(x.view(), weight2, bias2, 1e-5, y.view()).ok());
+        ASSERT_TRUE(LayerNorm(x.view(), weight, bias, 1e-5, x.view()).ok());  // in place
+        for (size_t i = 0; i < values.size(); ++i) {
+          ASSERT_EQ(y.view()(i / 185, i / 37 % 5, i % 37), want[i]);
+          ASSERT_EQ(x.view()(i / 185, i / 37 % 5, i % 37), want[i]);
+        }
+        EXPECT_TRUE(y.Intact());
+        EXPECT_TRUE(x.Intact());
+      }
+    }
+  });
+}
+
+TEST(LayerNorm, ConstantRowsGiveTheBias) {
+  ForEachTarget([](const std::string&) {
+    const std::vector<float> x(3 * 33, 4.0f);
+    const std::vector<float> bias = RandomFloats(33, 1);
+    std::vector<float> y(3 * 33);
+    const Shape shape{3, 33};
+    ASSERT_TRUE(LayerNorm(ConstView(x.data(), shape), {}, ConstView(bias.data(), Shape{33}), 1e-5,
+                          {y.data(), shape})
+                    .ok());
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], bias[i % 33]);
+  });
+}
+
+TEST(LayerNorm, NanReachesItsRowAlone) {
+  ForEachTarget([](const std::string&) {
+    std::vector<float> x = RandomFloats(6 * 33, 9);
+    x[2 * 33 + 32] = std::nanf("");
+    x[4 * 33] = std::numeric_limits<float>::infinity();
+    std::vector<float> y(6 * 33);
+    const Shape shape{6, 33};
+    ASSERT_TRUE(LayerNorm(ConstView(x.data(), shape), {}, {}, 1e-5, {y.data(), shape}).ok());
+    for (size_t i = 0; i < y.size(); ++i) {
+      EXPECT_EQ(std::isnan(y[i]), i / 33 == 2 || i / 33 == 4) << i;
+    }
+  });
+}
+
+TEST(LayerNorm, RefusesBadArguments) {
+  std::vector<float> memory(64, 1.0f);
+  Guarded y(Shape{2, 4});
+  const ConstView x(memory.data(), Shape{2, 4});
+  const ConstView good(memory.data(), Shape{4});
+  const auto refused = [](const Status& status, const char* word) {
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(status.message().find(word), std::string::npos) << status.message();
+  };
+  refused(LayerNorm(x, ConstView(memory.data(), Shape{5}), good, 1e-5, y.view()), "weight");
+  refused(LayerNorm(x, good, ConstView(memory.data(), Shape{1, 4}), 1e-5, y.view()), "bias");
+  refused(LayerNorm(x, good, good, -1e-5, y.view()), "epsilon");
+  refused(LayerNorm(x, good, good, std::nan(""), y.view()), "epsilon");
+  refused(LayerNorm(x, good, good, std::numeric_limits<double>::infinity(), y.view()), "epsilon");
+  refused(LayerNorm(ConstView(memory.data(), Shape()), {}, {}, 1e-5, y.view()), "rank");
+  refused(LayerNorm(ConstView(memory.data(), Shape{4, 2}), {}, {}, 1e-5, y.view()), "[2, 4]");
+  EXPECT_TRUE(y.Untouched());
+  refused(LayerNorm(x, {}, ConstView(memory.data() + 20, Shape{4}), 1e-5,
+                    MutableView(memory.data() + 17, Shape{2, 4})),
+          "bias");
+}
+
+}  // namespace
+}  // namespace encore

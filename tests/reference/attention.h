@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention of one head over one sequence in double precision: softmax(q k^T * scale + mask) v.
+
+#ifndef ENCORE_TESTS_REFERENCE_ATTENTION_H_
+#define ENCORE_TESTS_REFERENCE_ATTENTION_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include "encore/ops.h"
+#include "tests/reference/matmul.h"
+#include "tests/reference/softmax.h"
+
+namespace encore::reference {
+
+// Whether query i may see key j, where the mask's row and column are those of positions[i] and
+// positions[j], or i and j. `causal` goes by i and j themselves.
+inline bool Sees(const AttentionMask& mask, std::span<const size_t> positions, size_t i, size_t j) {
+  if (mask.causal && j > i) return false;
+  const size_t row = positions.empty() ? i : positions[i];
+  const size_t col = positions.empty() ? j : positions[j];
+  if (!mask.blocked.empty() && mask.blocked(row, col)) return false;
+  return mask.additive.empty() ||
+         mask.additive(row, col) != -std::numeric_limits<float>::infinity();
+}
+
+// q [Sq, D], k [Sk, D], v [Sk, Dv]. Returns [Sq, Dv]; *weights becomes [Sq, Sk]. The largest score
+// is taken off before the exponential; whatever is taken off drops out of the result, so its error
+// does too.
+template <typename T>
+Matrix<T> Attention(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v, double scale,
+                    const AttentionMask& mask, std::span<const size_t> positions,
+                    Matrix<T>* weights) {
+  Matrix<T> out(q.rows, v.cols);
+  *weights = Matrix<T>(q.rows, k.rows);
+  for (size_t i = 0; i < q.rows; ++i) {
+    double largest = -std::numeric_limits<double>::infinity();
+    for (size_t j = 0; j < k.rows; ++j) {
+      if (!Sees(mask, positions, i, j)) continue;
+      T score(0.0);
+      for (size_t d = 0; d < q.cols; ++d) score = score + q(i, d) * k(j, d);
+      score = score * (T(scale) * T(1.0));  // the factor is rounded to f32
+      if (!mask.additive.empty()) {
+        const size_t row = positions.empty() ? i : positions[i];
+        const size_t col = positions.empty() ? j : positions[j];
+        score = score + T(static_cast<double>(mask.additive(row, col)));
+      }
+      (*weights)(i, j) = score;
+      largest = std::max(largest, Value(score));
+    }
+    T sum(0.0);
+    for (size_t j = 0; j < k.rows; ++j) {
+      if (!Sees(mask, positions, i, j)) continue;
+      T& p = (*weights)(i, j);
+      p = ExpNonPositive(p - T(largest));
+      sum = sum + p;
+      for (size_t c = 0; c < v.cols; ++c) out(i, c) = out(i, c) + p * v(j, c);
+    }
+    if (Value(sum) == 0) continue;  // sees no key: zeros
+    for (size_t j = 0; j < k.rows; ++j) (*weights)(i, j) = (*weights)(i, j) / sum;
+    for (size_t c = 0; c < v.cols; ++c) out(i, c) = out(i, c) / sum;
+  }
+  return out;
+}
+
+}  // namespace encore::reference
+
+#endif  // ENCORE_TESTS_REFERENCE_ATTENTION_H_

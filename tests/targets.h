@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a test's body on every SIMD target that was compiled and that this machine supports.
+
+#ifndef ENCORE_TESTS_TARGETS_H_
+#define ENCORE_TESTS_TARGETS_H_
+
+#include <string>
+#include <vector>
+
+#include "encore/cpu.h"
+#include "gtest/gtest.h"
+
+namespace encore {
+
+// Calls body(name) with each target active, and makes sure that it is: a request for one that some
+// file was not compiled for would silently run another. The best target is active again at the end,
+// whatever happens in between.
+template <class Body>
+void ForEachTarget(Body body) {
+  struct Restore {
+    ~Restore() { (void)SetTarget(""); }
+  } restore;
+  const std::vector<std::string> targets = SupportedTargets();
+  ASSERT_FALSE(targets.empty());
+  for (const std::string& name : targets) {
+    SCOPED_TRACE("SIMD target " + name);
+    const Status status = SetTarget(name);
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_EQ(ActiveTarget(), name);
+    body(name);
+    ASSERT_EQ(ActiveTarget(), name) << "the body changed the target";
+  }
+}
+
+}  // namespace encore
+
+#endif  // ENCORE_TESTS_TARGETS_H_

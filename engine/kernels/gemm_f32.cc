@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The f32 micro-kernels of every SIMD target.
+
+#include "engine/kernels/gemm_kernel.h"
+
+#include <cstddef>
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/gemm_f32.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.h:
+#include "engine/kernels/gemm_pack-inl.h"
+#include "engine/kernels/gemm_tile-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace encore::internal::HWY_NAMESPACE {
+namespace {
+
+// Tile sizes by the number of registers. The tile needs MR * NV accumulators, NV vectors of B and
+// one of A; at least latency * throughput = 4 * 2 = 8 accumulators keep both FMA pipes busy, and
+// more rows mean fewer loads a product.
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64  // 32 registers
+constexpr size_t kMaxMr[GemmKernel::kMaxNv + 1] = {0, 16, 12, 8, 6};
+constexpr size_t kBestNv = 3;
+#elif HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86  // 16 registers
+constexpr size_t kMaxMr[GemmKernel::kMaxNv + 1] = {0, 8, 6, 4, 0};
+constexpr size_t kBestNv = 2;
+#else  // 16 registers, and without FMA the product takes one more
+constexpr size_t kMaxMr[GemmKernel::kMaxNv + 1] = {0, 8, 6, 3, 0};
+constexpr size_t kBestNv = 2;
+#endif
+
+template <size_t NV, size_t... I>
+constexpr void FillTiles(GemmKernel& kernel, std::index_sequence<I...>) {
+  ((kernel.tile[NV][I + 1] = &RunGemmTile<I + 1, NV>), ...);
+}
+
+GemmKernel MakeKernel() {
+  GemmKernel kernel{};
+  kernel.target = hwy::TargetName(HWY_TARGET);
+  kernel.lanes = hn::MaxLanes(GemmTagF32());
+  kernel.best_nv = kBestNv;
+  for (size_t nv = 0; nv <= GemmKernel::kMaxNv; ++nv) kernel.max_mr[nv] = kMaxMr[nv];
+  FillTiles<1>(kernel, std::make_index_sequence<kMaxMr[1]>());
+  FillTiles<2>(kernel, std::make_index_sequence<kMaxMr[2]>());
+  FillTiles<3>(kernel, std::make_index_sequence<kMaxMr[3]>());
+  if constexpr (kMaxMr[4] != 0) FillTiles<4>(kernel, std::make_index_sequence<kMaxMr[4]>());
+  kernel.pack = &PackPanel;
+  return kernel;
+}
+
+const GemmKernel* TargetGemmKernelF32() {
+  static const GemmKernel kernel = MakeKernel();
+  return &kernel;
+}
+
+}  // namespace
+}  // namespace encore::internal::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace encore::internal {
+
+HWY_EXPORT(TargetGemmKernelF32);
+
+const GemmKernel& GetGemmKernelF32() { return *HWY_DYNAMIC_DISPATCH(TargetGemmKernelF32)(); }
+
+}  // namespace encore::internal
+#endif  // HWY_ONCE

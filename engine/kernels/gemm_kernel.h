@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The micro-kernels of the matrix product of one SIMD target, as plain function pointers. Not here:
+// loops over tiles, blocking, threads and memory (engine/ops/gemm.h, engine/ops/packed_matrix.h).
+
+#ifndef ENCORE_ENGINE_KERNELS_GEMM_KERNEL_H_
+#define ENCORE_ENGINE_KERNELS_GEMM_KERNEL_H_
+
+#include <cstddef>
+
+namespace encore::internal {
+
+// One microtile: c = init + a b (+ residual), MR rows by NV vectors of columns.
+// Each element of c is one chain of fused multiply-adds over k = 0 .. kc-1 that starts at init; the
+// residual is added last. b is a slice of a packed panel (gemm_pack-inl.h), so a product over a
+// long K may be cut: the c of one call is the init of the next, and the bits are those of one call.
+struct GemmTile {
+  const float* a;         // [MR, lda], contiguous rows of kc
+  size_t lda;             // elements
+  const float* b;         // [kc, NV * lanes], aligned to a vector
+  size_t kc;              // may be 0
+  const float* init;      // [MR, ld_init], readable to the full width NV * lanes
+  size_t ld_init;         // 0: one row (a bias) for all
+  const float* residual;  // [MR, ld_residual], cols wide, or null
+  size_t ld_residual;
+  float* c;  // [MR, ldc], cols written; may be init or residual itself
+  size_t ldc;
+  size_t cols;           // 1 .. NV * lanes
+  const char* prefetch;  // asked into L2 along the way: prefetch_step more bytes each k. Only a
+                         // hint: any address will
+  size_t prefetch_step;  // do, b and 0 ask for nothing
+};
+
+// The micro-kernels for one element type and SIMD target. Immutable, lives forever.
+struct GemmKernel {
+  static constexpr size_t kMaxNv = 4;
+  static constexpr size_t kMaxMr = 16;
+  static constexpr size_t kMaxNr = kMaxNv * 16;  // floats across the widest tile
+  using TileFn = void (*)(const GemmTile& tile);
+  // Packs columns [0, cols) of a K x N matrix into a panel [k, nr]; see gemm_pack-inl.h. Element
+  // (k, n) of the source is b[k * stride_k + n * stride_n]; columns past cols become 0.
+  using PackFn = void (*)(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k,
+                          size_t cols, size_t nr, float* panel);
+
+  const char* target;         // Highway's name of the SIMD target
+  size_t lanes;               // floats a vector
+  size_t best_nv;             // panel width (vectors) to prefer
+  size_t max_mr[kMaxNv + 1];  // [nv]: the largest MR there is a tile for; 0: no tile of that width
+  TileFn tile[kMaxNv + 1][kMaxMr + 1];  // [nv][mr]
+  PackFn pack;
+
+  size_t max_nv() const {
+    size_t nv = kMaxNv;
+    while (max_mr[nv] == 0) --nv;
+    return nv;
+  }
+};
+
+// Those of the active SIMD target.
+const GemmKernel& GetGemmKernelF32();
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_KERNELS_GEMM_KERNEL_H_

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ENCORE_UNROLL, before a loop of constant count over an array of vectors: the loop must vanish for
+// the vectors to live in registers. g++ 12 keeps such arrays in memory otherwise.
+
+#ifndef ENCORE_ENGINE_KERNELS_UNROLL_H_
+#define ENCORE_ENGINE_KERNELS_UNROLL_H_
+
+#include "hwy/base.h"
+
+#if HWY_COMPILER_CLANG
+#define ENCORE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define ENCORE_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#endif  // ENCORE_ENGINE_KERNELS_UNROLL_H_

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a matrix product is cut: pure functions of sizes, cache sizes and lanes. No choice made here
+// changes a bit of a result. Not here: the loops themselves (gemm.h).
+
+#ifndef ENCORE_ENGINE_OPS_GEMM_BLOCKING_H_
+#define ENCORE_ENGINE_OPS_GEMM_BLOCKING_H_
+
+#include <cstddef>
+
+#include "encore/cpu.h"
+#include "engine/kernels/gemm_kernel.h"
+
+namespace encore::internal {
+
+// Rows of A that pass over a panel of B while it is in cache (MC), and the length of a slice of K
+// (KC).
+struct GemmBlocking {
+  size_t mc;
+  size_t kc;
+};
+
+// The largest mc that ChooseGemmBlocking gives: strips of partial sums of this many rows live on
+// the stack.
+inline constexpr size_t kMaxMc = 128;
+
+// Caches() of cpu.h, read once.
+const CacheSizes& MachineCaches();
+
+GemmBlocking ChooseGemmBlocking(const CacheSizes& caches, size_t k, size_t nr);
+
+// The panel width, in vectors, for a matrix of n columns: the kernel's best one if it leaves no
+// narrow last panel.
+size_t ChoosePanelVectors(const GemmKernel& kernel, size_t n);
+// The widest panel whose floats divide `multiple` (a power of two), for packed keys.
+size_t ChooseAlignedPanelVectors(const GemmKernel& kernel, size_t multiple);
+
+// `count` things in `parts` nearly equal ranges; range i is [begin(i), begin(i + 1)).
+struct EvenSplit {
+  size_t count;
+  size_t parts;
+  size_t begin(size_t i) const {
+    const size_t base = count / parts;
+    const size_t extra = count % parts;
+    return i * base + (i < extra ? i : extra);
+  }
+};
+
+// A product's tasks: a grid of row blocks by column blocks (ranges of panels).
+struct TileGrid {
+  EvenSplit rows;
+  EvenSplit panels;
+  size_t tasks() const { return rows.parts * panels.parts; }
+};
+
+// Few enough tasks to keep panels and rows in cache, and enough for every lane.
+TileGrid ChooseTileGrid(size_t m, size_t panels, size_t mc, size_t lanes);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_OPS_GEMM_BLOCKING_H_

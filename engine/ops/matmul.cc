@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The public matrix products of encore/ops.h: validation, and copies where rows are not contiguous.
+// The product itself is in gemm.cc.
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "encore/cpu.h"
+#include "encore/ops.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/int_math.h"
+#include "engine/ops/gemm.h"
+#include "engine/ops/packed_matrix.h"
+#include "engine/ops/view_check.h"
+#include "engine/platform/thread_team.h"
+
+namespace encore {
+namespace {
+
+using internal::AlignedBuffer;
+using internal::CheckedMul;
+using internal::CheckOutput;
+using internal::CheckRank;
+using internal::CheckShape;
+using internal::PackedMatrix;
+using internal::RowStride;
+
+// Rows that the kernels can walk: contiguous, and one after another in rising order.
+template <typename T>
+bool HasPlainRows(const TensorView<T>& view) {
+  return (view.dim(1) <= 1 || view.stride(1) == 1) && (view.dim(0) <= 1 || view.stride(0) >= 0);
+}
+
+Status OutOfMemory(const char* what, const Shape& shape) {
+  return Status(ErrorCode::kOutOfMemory,
+                std::string("no memory for ") + what + " of shape " + shape.ToString());
+}
+
+Result<AlignedBuffer<float>> AllocateLike(const char* what, const Shape& shape) {
+  AlignedBuffer<float> buffer;
+  size_t floats = 0;
+  if (!CheckedMul(shape[0], shape[1], &floats) || !buffer.Allocate(floats))
+    return OutOfMemory(what, shape);
+  return buffer;
+}
+
+// y = x b with b's bias; shapes are right.
+Status Multiply(ConstView x, const PackedMatrix& packed, MutableView y, const Executor& executor) {
+  const internal::PackedView& b = packed.view();
+  const size_t m = x.dim(0);
+  if (m == 0 || b.n == 0) return {};
+  internal::GemmArgs args{};
+  args.b = b;
+  args.a = x.data();
+  args.lda = RowStride(x);
+  args.c = y.data();
+  args.ldc = RowStride(y);
+
+  AlignedBuffer<float> x_copy;
+  if (!HasPlainRows(x)) {
+    Result<AlignedBuffer<float>> buffer = AllocateLike("a copy of an input", x.shape());
+    if (!buffer.ok()) return buffer.status();
+    x_copy = *std::move(buffer);
+    for (size_t i = 0; i < m; ++i) {
+      for (size_t k = 0; k < b.k; ++k) x_copy.data()[i * b.k + k] = x(i, k);
+    }
+    args.a = x_copy.data();
+    args.lda = b.k;
+  }
+  AlignedBuffer<float> y_copy;
+  if (!HasPlainRows(y)) {
+    Result<AlignedBuffer<float>> buffer = AllocateLike("a copy of an output", y.shape());
+    if (!buffer.ok()) return buffer.status();
+    y_copy = *std::move(buffer);
+    args.c = y_copy.data();
+    args.ldc = b.n;
+  }
+
+  internal::RunTeam(
+      executor, [&](internal::Team& team) { internal::Gemm(team, args, packed.blocking(), m); });
+
+  if (y_copy.data() != nullptr) {
+    for (size_t i = 0; i < m; ++i) {
+      for (size_t n = 0; n < b.n; ++n) y(i, n) = y_copy.data()[i * b.n + n];
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status MatMul(ConstView a, ConstView b, MutableView c, const MatMulOptions& options) {
+  ENCORE_RETURN_IF_ERROR(CheckRank("a", a, 2));
+  ENCORE_RETURN_IF_ERROR(CheckRank("b", b, 2));
+  if (options.transpose_b == Transpose::kYes) b = b.Transposed();
+  if (b.dim(0) != a.dim(1)) {
+    return InvalidArgument("a has shape " + a.shape().ToString() + " and b" +
+                           (options.transpose_b == Transpose::kYes ? ", transposed," : "") +
+                           " has shape " + b.shape().ToString() +
+                           "; wanted as many columns in a as rows in b");
+  }
+  ENCORE_RETURN_IF_ERROR(
+      CheckShape("c", c, Shape(a.dim(0), b.dim(1)), "the rows of a and the columns of b"));
+  ENCORE_RETURN_IF_ERROR(CheckOutput("c", c));
+  if (!options.bias.empty()) {
+    ENCORE_RETURN_IF_ERROR(CheckShape("bias", options.bias, Shape(b.dim(1)), "the columns of b"));
+  }
+  if (a.dim(0) == 0 || b.dim(1) == 0) return {};
+  const Result<PackedMatrix> packed = PackedMatrix::Create(b, options.bias);
+  if (!packed.ok()) return packed.status();
+  return Multiply(a, *packed, c, options.executor);
+}
+
+struct PackedLinear::Impl {
+  PackedMatrix weights;
+};
+
+Result<PackedLinear> PackedLinear::Create(ConstView weight, ConstView bias) {
+  ENCORE_RETURN_IF_ERROR(CheckRank("weight", weight, 2));
+  if (!bias.empty()) {
+    ENCORE_RETURN_IF_ERROR(CheckShape("bias", bias, Shape(weight.dim(0)), "the rows of weight"));
+  }
+  Result<PackedMatrix> packed = PackedMatrix::Create(weight.Transposed(), bias);
+  if (!packed.ok()) return packed.status();
+  PackedLinear linear;
+  auto* impl = new (std::nothrow) Impl{*std::move(packed)};
+  if (impl == nullptr) return OutOfMemory("packed weights", weight.shape());
+  try {
+    linear.impl_.reset(impl);
+  } catch (const std::bad_alloc&) {  // reset has deleted impl
+    return OutOfMemory("packed weights", weight.shape());
+  }
+  return linear;
+}
+
+Status PackedLinear::Apply(ConstView x, MutableView y, const Executor& executor) const {
+  if (impl_ == nullptr)
+    return InvalidArgument("this PackedLinear holds no weights; wanted one made by Create");
+  const internal::PackedView& b = impl_->weights.view();
+  ENCORE_RETURN_IF_ERROR(CheckRank("x", x, 2));
+  ENCORE_RETURN_IF_ERROR(CheckShape("x", x, Shape(x.dim(0), b.k), "any rows by in_features"));
+  ENCORE_RETURN_IF_ERROR(CheckShape("y", y, Shape(x.dim(0), b.n), "the rows of x by out_features"));
+  ENCORE_RETURN_IF_ERROR(CheckOutput("y", y));
+  return Multiply(x, impl_->weights, y, executor);
+}
+
+size_t PackedLinear::in_features() const { return impl_ == nullptr ? 0 : impl_->weights.view().k; }
+size_t PackedLinear::out_features() const { return impl_ == nullptr ? 0 : impl_->weights.view().n; }
+
+}  // namespace encore

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention against the double-precision reference, within the bounds that rounding in f32 gives,
+// on every SIMD target: sizes around the tiles of queries and keys, every mask, every kind of view;
+// and the properties that hold to the bit.
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encore/ops.h"
+#include "gtest/gtest.h"
+#include "tests/attention_case.h"
+#include "tests/compare.h"
+#include "tests/executors.h"
+#include "tests/guarded.h"
+#include "tests/near_rounded.h"
+#include "tests/reference/accuracy.h"
+#include "tests/reference/attention.h"
+#include "tests/targets.h"
+
+// What this test asks for on purpose, the sanitizers would otherwise end the program for.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+
+namespace encore {
+namespace {
+
+using reference::Matrix;
+using reference::Rounded;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+Matrix<Rounded> Reference(const AttentionCase& c, const AttentionMask& mask, double scale,
+                          Matrix<Rounded>* weights) {
+  return reference::Attention<Rounded>(Matrix<Rounded>(c.q_view()), Matrix<Rounded>(c.k_view()),
+                                       Matrix<Rounded>(c.v_view()), scale, mask, {}, weights);
+}
+
+// Checks output and weights of one case on every target; `worst` grows to the worst error.
+void CheckCase(const AttentionCase& c, const AttentionMask& mask, double scale, double* worst) {
+  Matrix<Rounded> want_weights;
+  const double used = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(c.head_size));
+  const Matrix<Rounded> want = Reference(c, mask, used, &want_weights);
+  ForEachTarget([&](const std::string&) {
+    Guarded out({c.queries, c.value_size});
+    AttentionOptions options;
+    options.mask = mask;
+    options.scale = scale;
+    const Status status = Attention(c.q_view(), c.k_view(), c.v_view(), out.view(), options);
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_TRUE(out.Intact());
+    ASSERT_TRUE(NearRounded(Elements(out.view()), want, worst));
+
+    Guarded again({c.queries, c.value_size});
+    Guarded weights({c.queries, c.keys});
+    options.weights = weights.view();
+    ASSERT_TRUE(Attention(c.q_view(), c.k_view(), c.v_view(), again.view(), options).ok());
+    ASSERT_TRUE(SameBits(Elements(again.view()), Elements(out.view()))) << "a tap changes bits";
+    ASSERT_TRUE(weights.Intact());
+    ASSERT_TRUE(NearRounded(Elements(weights.view()), want_weights, worst));
+    for (size_t i = 0; i < c.queries; ++i) {
+      double sum = 0;
+      bool sees = false;
+      for (size_t j = 0; j < c.keys; ++j) {
+        const float w = weights.view()(i, j);
+        sum += w;
+        if (reference::Sees(mask, {}, i, j)) {
+          sees = true;
+        } else {
+          ASSERT_EQ(w, 0.0f) << "a hidden key has a weight, at " << i << ", " << j;
+        }
+      }
+      // Each weight is within 2 u of its share of the sum that was divided by, whose own chain over
+      // 16 lanes has keys / 16 + 5 roundings.
+      ASSERT_NEAR(sum, sees ? 1.0 : 0.0, (static_cast<double>(c.keys) / 16 + 16) * Rounded::kUnit);
+    }
+  });
+}
+
+TEST(Attention, SizesAroundTheTiles) {
+  double worst = 0;
+  // Blocks of queries have 64 rows, tiles of keys 512; vectors 4, 8 or 16 floats.
+  for (const auto& [queries, keys] : std::vector<std::pair<size_t, size_t>>{{1, 1},
+                                                                            {1, 2},
+                                                                            {2, 1},
+                                                                            {3, 15},
+                                                                            {5, 16},
+                                                                            {4, 17},
+                                                                            {63, 31},
+                                                                            {64, 64},
+                                                                            {65, 65},
+                                                                            {2, 511},
+                                                                            {3, 512},
+                                                                            {5, 513},
+                                                                            {1, 1025},
+                                                                            {129, 100}}) {
+    for (const auto& [size, value_size] :
+         std::vector<std::pair<size_t, size_t>>{{1, 1}, {8, 8}, {14, 14}, {33, 17}, {72, 80}}) {
+      if (keys > 500 && size > 14) continue;
+      SCOPED_TRACE(testing::Message() << queries << " queries, " << keys << " keys, sizes " << size
+                                      << ", " << value_size);
+      CheckCase(AttentionCase(queries, keys, size, value_size), {}, 0, &worst);
+    }
+  }
+  for (const size_t size : {64, 128, 600}) {
+    CheckCase(AttentionCase(20, 70, size, size), {}, 0, &worst);
+  }
+  std::printf("worst error %.3f of the bound\n", worst);
+}
+
+TEST(Attention, EveryMask) {
+  double worst = 0;
+  for (const auto& [queries, keys] : std::vector<std::pair<size_t, size_t>>{
+           {1, 1}, {17, 17}, {65, 65}, {70, 40}, {40, 70}, {130, 130}, {6, 600}}) {
+    const AttentionCase c(queries, keys, 10, 12);
+    const Masks masks(queries, keys);
+    for (const bool causal : {false, true}) {
+      for (const bool blocked : {false, true}) {
+        for (const bool additive : {false, true}) {
+          SCOPED_TRACE(testing::Message()
+                       << queries << " queries, " << keys << " keys, causal " << causal
+                       << ", blocked " << blocked << ", additive " << additive);
+          AttentionMask mask;
+          mask.causal = causal;
+          if (blocked) mask.blocked = masks.blocked();
+          if (additive) mask.additive = masks.additive();
+          CheckCase(c, mask, 0, &worst);
+        }
+      }
+    }
+  }
+  std::printf("worst error %.3f of the bound\n", worst);
+}
+
+TEST(Attention, ScaleAsGiven) {
+  double worst = 0;
+  for (const double scale : {1.0, 0.1, -0.5, 1e-30}) {
+    SCOPED_TRACE(scale);
+    CheckCase(AttentionCase(20, 30, 16, 16), {}, scale, &worst);
+  }
+  std::printf("worst error %.3f of the bound\n", worst);
+}
+
+// Scores of hundreds and of almost nothing: the largest is taken off before any exponential.
+TEST(Attention, LargeAndSmallScores) {
+  double worst = 0;
+  for (const float scale : {30.0f, 1e-20f}) {
+    AttentionCase c(20, 600, 16, 16);
+    for (float& v : c.q) v *= scale;
+    CheckCase(c, {}, 0, &worst);
+  }
+  std::printf("worst error %.3f of the bound\n", worst);
+}
+
+// Heads that lie side by side in rows, in and out, as [B, H, S, D]; and leading axes of stride 0.
+TEST(Attention, LeadingAxesAndStrides) {
+  const size_t batch = 2, heads = 3, queries = 10, keys = 21, size = 6;
+  const auto side_by_side = [&](float* data, size_t rows) {
+    const auto row = static_cast<ptrdiff_t>(heads * size);
+    return MutableView(data, Shape(batch, heads, rows, size),
+                       {static_cast<ptrdiff_t>(rows) * row, static_cast<ptrdiff_t>(size), row, 1});
+  };
+  std::vector<float> q = RandomFloats(batch * heads * queries * size, 1);
+  std::vector<float> k = RandomFloats(batch * heads * keys * size, 2);
+  std::vector<float> v = RandomFloats(batch * heads * keys * size, 3);
+  const ConstView qs = side_by_side(q.data(), queries);
+  const ConstView ks = side_by_side(k.data(), keys);
+  const ConstView vs = side_by_side(v.data(), keys);
+  const Executors executors;
+  ForEachTarget([&](const std::string&) {
+    double worst = 0;
+    for (const auto& [name, executor] : executors) {
+      SCOPED_TRACE(name);
+      std::vector<float> memory(batch * heads * queries * size, NAN);
+      const MutableView out = side_by_side(memory.data(), queries);
+      Guarded weights({batch, heads, queries, keys}, {2000, 650, 1, 11});  // columns contiguous
+      AttentionOptions options;
+      options.executor = executor;
+      options.weights = weights.view();
+      const Status status = Attention(qs, ks, vs, out, options);
+      ASSERT_TRUE(status.ok()) << status.message();
+      ASSERT_TRUE(weights.Intact());
+      for (size_t b = 0; b < batch; ++b) {
+        for (size_t h = 0; h < heads; ++h) {
+          Matrix<Rounded> want_weights;
+          const Matrix<Rounded> want = reference::Attention<Rounded>(
+              Matrix<Rounded>(qs[b][h]), Matrix<Rounded>(ks[b][h]), Matrix<Rounded>(vs[b][h]),
+              1 / std::sqrt(6.0), {}, {}, &want_weights);
+          ASSERT_TRUE(NearRounded(Elements(out[b][h]), want, &worst)) << b << ", " << h;
+          ASSERT_TRUE(NearRounded(Elements(weights.view()[b][h]), want_weights, &worst));
+        }
+      }
+    }
+    // One key and value head for all queries' heads, the queries backward in memory, the output
+    // transposed.
+    const ConstView one_k(k.data(), {heads, keys, size}, {0, 18, 1});
+    const ConstView one_v(v.data(), {heads, keys, size}, {0, 1, 25});
+    const ConstView backward(q.data() + 150, {heads, queries, size}, {6, -10, -1});
+    Guarded out({heads, queries, size}, {200, 1, 13});
+    ASSERT_TRUE(Attention(backward, one_k, one_v, out.view()).ok());
+    ASSERT_TRUE(out.Intact());
+    for (size_t h = 0; h < heads; ++h) {
+      Matrix<Rounded> ignored;
+      const Matrix<Rounded> want = reference::Attention<Rounded>(
+          Matrix<Rounded>(backward[h]), Matrix<Rounded>(one_k[h]), Matrix<Rounded>(one_v[h]),
+          1 / std::sqrt(6.0), {}, {}, &ignored);
+      ASSERT_TRUE(NearRounded(Elements(out.view()[h]), want, &worst)) << h;
+    }
+  });
+}
+
+std::vector<float> Attend(const AttentionCase& c, const AttentionMask& mask = {},
+                          const Executor& executor = {}) {
+  Guarded out({c.queries, c.value_size});
+  AttentionOptions options;
+  options.mask = mask;
+  options.executor = executor;
+  const Status status = Attention(c.q_view(), c.k_view(), c.v_view(), out.view(), options);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(out.Intact());
+  return Elements(out.view());
+}
+
+// Zeros, whatever hides the keys and whatever lies in the values; other rows are not disturbed.
+TEST(Attention, ARowThatSeesNothingIsZeros) {
+  const size_t s = 70;
+  ForEachTarget([&](const std::string&) {
+    for (const size_t keys : {s, size_t{600}}) {
+      for (const float poison : {0.0f, NAN, kInf}) {
+        AttentionCase c(s, keys, 8, 12);
+        if (poison != 0) c.v[5 * 12 + 3] = poison;
+        const std::vector<float> open = Attend(c);
+        std::vector<uint8_t> flags(s * keys, 0);
+        std::vector<float> add(s * keys, 0.0f);
+        for (size_t j = 0; j < keys; ++j) {
+          flags[3 * keys + j] = true;
+          add[66 * keys + j] = -kInf;
+          if (j % 2 == 0) {
+            add[7 * keys + j] = -kInf;
+          } else {
+            flags[7 * keys + j] = true;
+          }
+        }
+        AttentionMask mask;
+        mask.blocked = {reinterpret_cast<const bool*>(flags.data()), {s, keys}};
+        mask.additive = {add.data(), {s, keys}};
+        const std::vector<float> got = Attend(c, mask);
+        for (size_t i = 0; i < s; ++i) {
+          const bool none = i == 3 || i == 66 || i == 7;
+          for (size_t n = 0; n < 12; ++n) {
+            const float value = got[i * 12 + n];
+            if (none) {
+              ASSERT_EQ(value, 0.0f) << i << ", " << n;
+            } else {
+              ASSERT_TRUE(SameBits({&value, 1}, {&open[i * 12 + n], 1})) << i << ", " << n;
+            }
+          }
+        }
+        Guarded weights({s, keys});
+        std::vector<float> out(s * 12);
+        ASSERT_TRUE(Attention(c.q_view(), c.k_view(), c.v_view(), {out.data(), {s, 12}},
+                              {.mask = mask, .weights = weights.view()})
+                        .ok());
+        for (size_t j = 0; j < keys; ++j) ASSERT_EQ(weights.view()(66, j), 0.0f);
+      }
+    }
+    // No keys at all.
+    Guarded out({3, 4});
+    std::vector<float> q(12, 1.0f);
+    ASSERT_TRUE(
+        Attention({q.data(), {3, 4}}, {nullptr, {0, 4}}, {nullptr, {0, 4}}, out.view()).ok());
+    EXPECT_EQ(Elements(out.view()), std::vector<float>(12, 0.0f));
+  });
+}
+
+TEST(Attention, CausalIsTheTriangularMaskToTheBit) {
+  for (const size_t s : {1, 17, 64, 65, 200, 600}) {
+    const AttentionCase c(s, s, 9, 9);
+    std::vector<uint8_t> flags(s * s);
+    std::vector<float> add(s * s);
+    for (size_t i = 0; i < s; ++i) {
+      for (size_t j = 0; j < s; ++j) {
+        flags[i * s + j] = j > i;
+        add[i * s + j] = j > i ? -kInf : 0.0f;
+      }
+    }
+    ForEachTarget([&](const std::string&) {
+      AttentionMask causal, blocked, additive;
+      causal.causal = true;
+      blocked.blocked = {reinterpret_cast<const bool*>(flags.data()), {s, s}};
+      additive.additive = {add.data(), {s, s}};
+      const std::vector<float> want = Attend(c, causal);
+      EXPECT_TRUE(SameBits(Attend(c, blocked), want)) << s;
+      EXPECT_TRUE(SameBits(Attend(c, additive), want)) << s;
+    });
+  }
+}
+
+// A query does not notice later keys under a causal mask: those of a longer sequence change no bit,
+// nor does NaN in them (where the value is finite, since 0 times NaN is NaN).
+TEST(Attention, HiddenKeysChangeNoBit) {
+  ForEachTarget([](const std::string&) {
+    AttentionCase c(40, 40, 8, 8);
+    AttentionMask mask;
+    mask.causal = true;
+    const std::vector<float> want = Attend(c, mask);
+    AttentionCase poisoned = c;
+    for (size_t n = 0; n < 8; ++n) poisoned.k[25 * 8 + n] = n % 2 == 0 ? NAN : kInf;
+    const std::vector<float> got = Attend(poisoned, mask);
+    EXPECT_TRUE(SameBits({got.data(), 25 * 8}, {want.data(), 25 * 8}));
+    for (size_t i = 25 * 8; i < got.size(); ++i) EXPECT_TRUE(std::isnan(got[i])) << i;
+
+    // The same through a matrix.
+    std::vector<uint8_t> flags(40 * 40, 0);
+    for (size_t i = 0; i < 40; ++i) flags[i * 40 + 25] = 1;
+    AttentionMask blocked;
+    blocked.blocked = {reinterpret_cast<const bool*>(flags.data()), {40, 40}};
+    EXPECT_TRUE(SameBits(Attend(poisoned, blocked), Attend(c, blocked)));
+
+    // NaN in a query reaches its own row alone.
+    AttentionCase one = c;
+    one.q[7 * 8 + 2] = NAN;
+    const std::vector<float> rows = Attend(one, mask);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (i / 8 == 7) {
+        EXPECT_TRUE(std::isnan(rows[i]));
+      } else {
+        EXPECT_TRUE(SameBits({&rows[i], 1}, {&want[i], 1})) << i;
+      }
+    }
+  });
+}
+
+TEST(Attention, PermutingKeysAndValuesChangesOnlyRounding) {
+  double worst = 0;
+  for (const size_t keys : {5, 64, 700}) {
+    const AttentionCase c(10, keys, 8, 8);
+    std::vector<size_t> order(keys);
+    std::iota(order.begin(), order.end(), size_t{0});
+    for (size_t i = 0; i < keys; ++i) std::swap(order[i], order[i * 7919 % keys]);
+    AttentionCase permuted = c;
+    for (size_t j = 0; j < keys; ++j) {
+      for (size_t n = 0; n < 8; ++n) {
+        permuted.k[j * 8 + n] = c.k[order[j] * 8 + n];
+        permuted.v[j * 8 + n] = c.v[order[j] * 8 + n];
+      }
+    }
+    Matrix<Rounded> ignored;
+    const Matrix<Rounded> bounds = Reference(c, {}, 1 / std::sqrt(8.0), &ignored);
+    ForEachTarget([&](const std::string&) {
+      const std::vector<float> a = Attend(c);
+      const std::vector<float> b = Attend(permuted);
+      // Each lies within the bound of the same exact result.
+      ASSERT_TRUE(NearEach(
+          b, [&](size_t i) { return static_cast<double>(a[i]); },
+          [&](size_t i) { return 2 * bounds.data[i].Bound(); }, &worst));
+    });
+  }
+  std::printf("worst difference %.3f of the bound\n", worst);
+}
+
+// Executors, and targets with FMA, change no bit; nor do the other queries.
+TEST(Attention, TheSameBitsEverywhere) {
+  const Executors executors;
+  for (const auto& [queries, keys, size] : std::vector<std::array<size_t, 3>>{
+           {1, 1, 8}, {65, 65, 14}, {130, 513, 64}, {64, 1100, 80}, {512, 512, 32}}) {
+    const AttentionCase c(queries, keys, size, size);
+    const Masks masks(queries, keys);
+    for (const bool masked : {false, true}) {
+      AttentionMask mask;
+      mask.causal = masked;
+      if (masked) mask.additive = masks.additive();
+      std::vector<float> want;
+      ForEachTarget([&, queries = queries, keys = keys, size = size](const std::string& target) {
+        if (!reference::TargetHasFma(target)) return;
+        if (want.empty()) want = Attend(c, mask);
+        for (const auto& [name, executor] : executors) {
+          EXPECT_TRUE(SameBits(Attend(c, mask, executor), want))
+              << name << ", " << queries << " queries, " << keys << " keys, size " << size;
+        }
+        if (masked) return;
+        AttentionCase last = c;
+        last.queries = 1;
+        last.q.erase(last.q.begin(), last.q.end() - static_cast<ptrdiff_t>(size));
+        EXPECT_TRUE(SameBits(Attend(last), {want.data() + (queries - 1) * size, size}));
+      });
+    }
+  }
+}
+
+TEST(Attention, ErrorsNameTheView) {
+  std::vector<float> memory(10000, 1.0f);
+  std::vector<uint8_t> flags(10000, 0);
+  const auto view = [&](const Shape& shape) { return ConstView(memory.data(), shape); };
+  const Shape q{2, 3, 8}, k{2, 5, 8}, v{2, 5, 6};
+  Guarded out({2, 3, 6});
+  const auto call = [&](const Shape& qs, const Shape& ks, const Shape& vs,
+                        const AttentionOptions& options = {}) {
+    return Attention(view(qs), view(ks), view(vs), out.view(), options);
+  };
+  EXPECT_TRUE(FailsWith(call(Shape(8), k, v), {"q has shape [8]", "wanted"}));
+  EXPECT_TRUE(FailsWith(call(q, Shape(8), v), {"k has shape [8]", "wanted"}));
+  EXPECT_TRUE(FailsWith(call(q, k, Shape(8)), {"v has shape [8]", "wanted"}));
+  EXPECT_TRUE(FailsWith(call(q, {2, 5, 7}, v), {"k has shape [2, 5, 7]", "wanted [2, 5, 8]"}));
+  EXPECT_TRUE(FailsWith(call(q, {1, 5, 8}, v), {"k has shape [1, 5, 8]", "wanted [2, 5, 8]"}));
+  EXPECT_TRUE(FailsWith(call(q, {5, 8}, v), {"k has shape [5, 8]", "wanted [2, 5, 8]"}));
+  EXPECT_TRUE(FailsWith(call(q, k, {2, 4, 6}), {"v has shape [2, 4, 6]", "wanted [2, 5, 6]"}));
+  EXPECT_TRUE(FailsWith(call(q, k, {2, 5, 7}), {"out has shape [2, 3, 6]", "wanted [2, 3, 7]"}));
+  EXPECT_TRUE(FailsWith(call({2, 3, 0}, {2, 5, 0}, v), {"q has shape [2, 3, 0]", "head size"}));
+  EXPECT_TRUE(FailsWith(call(q, k, v, {.scale = NAN}), {"scale is nan", "finite"}));
+  EXPECT_TRUE(FailsWith(call(q, k, v, {.scale = INFINITY}), {"scale is inf", "finite"}));
+  EXPECT_TRUE(FailsWith(call(q, k, v, {.weights = {memory.data(), {2, 3, 4}}}),
+                        {"weights has shape [2, 3, 4]", "wanted [2, 3, 5]"}));
+  EXPECT_TRUE(FailsWith(call(q, k, v, {.weights = {memory.data(), {2, 3, 5}, {0, 5, 1}}}),
+                        {"weights is an output", "stride 0", "axis 0"}));
+  AttentionOptions options;
+  options.mask.additive = view({3, 4});
+  EXPECT_TRUE(
+      FailsWith(call(q, k, v, options), {"mask.additive has shape [3, 4]", "wanted [3, 5]"}));
+  options.mask.additive = {};
+  options.mask.blocked = {reinterpret_cast<const bool*>(flags.data()), {2, 3, 5}};
+  EXPECT_TRUE(
+      FailsWith(call(q, k, v, options), {"mask.blocked has shape [2, 3, 5]", "wanted [3, 5]"}));
+  EXPECT_TRUE(FailsWith(Attention(view(q), view(k), view(v), {memory.data(), {2, 3, 6}, {0, 6, 1}}),
+                        {"out is an output", "stride 0"}));
+  EXPECT_TRUE(
+      FailsWith(Attention({nullptr, q}, view(k), view(v), out.view()), {"q of shape", "no data"}));
+  EXPECT_TRUE(
+      FailsWith(Attention(view(q), {nullptr, k}, view(v), out.view()), {"k of shape", "no data"}));
+  EXPECT_TRUE(
+      FailsWith(Attention(view(q), view(k), {nullptr, v}, out.view()), {"v of shape", "no data"}));
+  EXPECT_TRUE(FailsWith(Attention(view(q), view(k), view(v), {nullptr, {2, 3, 6}}),
+                        {"out of shape", "no data"}));
+  EXPECT_TRUE(out.Untouched());
+
+  // Shapes that stand for more keys than memory can hold.
+  Guarded small({1, 1});
+  for (const size_t keys : {size_t{1} << 60, SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX - 14}) {
+    EXPECT_TRUE(FailsWith(Attention(view({1, 1}), {memory.data(), {keys, 1}, {0, 0}},
+                                    {memory.data(), {keys, 1}, {0, 0}}, small.view()),
+                          {"k"}, ErrorCode::kOutOfMemory));
+    EXPECT_TRUE(FailsWith(Attention(view({1, 1}), {memory.data(), {keys, 1}, {0, 0}},
+                                    {memory.data(), {keys, 0}, {0, 0}}, {nullptr, {1, 0}}),
+                          {"k"}, ErrorCode::kOutOfMemory));
+  }
+  EXPECT_TRUE(small.Untouched());
+}
+
+}  // namespace
+}  // namespace encore

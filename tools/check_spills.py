@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Looks into the machine code of the matrix product's register tiles: in the loop over k of each tile there must be
+no vector register that goes through the stack, and exactly as many multiplications as the tile has accumulators.
+
+usage: check_spills.py OBJECT_OR_LIBRARY [...]     exits 1 if a tile spills, 2 if no tile was found
+"""
+
+import re
+import subprocess
+import sys
+
+TILE = re.compile(r"(N_\w+)::.*RunGemmTile<(\d+)u?l?, (\d+)u?l?>")
+LABEL = re.compile(r"^([0-9a-f]+) <(.*)>:$")
+INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
+VECTOR = re.compile(r"%[xyz]mm\d+")
+MULTIPLY = re.compile(r"^v?(fn?m(add|sub)\d*ps|mulps)$")
+
+
+def functions(path):
+    """Yields (target, mr, nv, [(address, mnemonic, operands)]) of each tile."""
+    text = subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn", path], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    tile, body = None, []
+    for line in text.splitlines():
+        label = LABEL.match(line)
+        if label:
+            if tile:
+                yield (*tile, body)
+            match = TILE.search(label[2])
+            # The partial copies that g++ moves out of line (".cold") have no loop.
+            tile = (match[1], int(match[2]), int(match[3])) if match and "cold" not in label[2] else None
+            body = []
+        elif tile and (match := INSTRUCTION.match(line)):
+            body.append((int(match[1], 16), match[2], match[3]))
+    if tile:
+        yield (*tile, body)
+
+
+def stack_operand(body):
+    """What a stack access looks like here: %rbp is an ordinary register unless it was made the frame's."""
+    framed = any(name == "mov" and operands == "%rsp,%rbp" for _, name, operands in body)
+    return re.compile(r"\((%rsp|%rbp)[,)]" if framed else r"\(%rsp[,)]")
+
+
+def inner_loop(body):
+    """The instructions of the loop with multiplications: from a backward jump's target to the jump."""
+    for i, (address, name, operands) in enumerate(body):
+        if not name.startswith("j"):
+            continue
+        target = re.match(r"([0-9a-f]+)", operands)
+        if not target or int(target[1], 16) >= address:
+            continue
+        loop = [b for b in body[: i + 1] if b[0] >= int(target[1], 16)]
+        if any(MULTIPLY.match(b[1]) for b in loop):
+            return loop
+    return None
+
+
+def main():
+    paths = sys.argv[1:]
+    if not paths:
+        sys.exit(__doc__)
+    tiles, bad = 0, []
+    for path in paths:
+        for target, mr, nv, body in functions(path):
+            tiles += 1
+            where = f"{target} {mr}x{nv}"
+            loop = inner_loop(body)
+            if loop is None:
+                bad.append(f"{where}: no loop with multiplications")
+                continue
+            stack = stack_operand(body)
+            spills = [b for b in loop if stack.search(b[2]) and VECTOR.search(b[2])]
+            if spills:
+                bad.append(f"{where}: {len(spills)} vector spills in the loop, e.g. {spills[0][1]} {spills[0][2]}")
+            products = sum(bool(MULTIPLY.match(b[1])) for b in loop)
+            if products != mr * nv:
+                bad.append(f"{where}: {products} multiplications in the loop; wanted {mr * nv}")
+    if tiles == 0:
+        print("check_spills: found no RunGemmTile; wanted the object of engine/kernels/gemm_f32.cc", file=sys.stderr)
+        sys.exit(2)
+    print(f"check_spills: {tiles} tiles, {len(bad)} bad")
+    print("\n".join(bad), end="\n" if bad else "")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

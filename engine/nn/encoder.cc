@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The public encoder: creation from weights, and the forward pass over a stack of blocks. Not here:
+// validation (encoder_check.h), one block (encoder_block.h).
+
+#include "encore/encoder.h"
+
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/nn/encoder_block.h"
+#include "engine/nn/encoder_check.h"
+#include "engine/nn/scratch_plan.h"
+#include "engine/ops/view_check.h"
+
+namespace encore {
+namespace {
+
+using internal::PackedLayer;
+using internal::PackedLayerNorm;
+using internal::PackedMatrix;
+
+internal::BlockKernels KernelsOfActiveTarget(Activation activation) {
+  internal::BlockKernels kernels{};
+  kernels.gemm = &internal::GetGemmKernelF32();
+  kernels.elementwise = &internal::GetElementwiseKernels();
+  kernels.softmax = &internal::GetSoftmaxKernels();
+  kernels.layer_norm = &internal::GetLayerNormKernels();
+  switch (activation) {
+    case Activation::kRelu:
+      kernels.activation = kernels.elementwise->relu;
+      break;
+    case Activation::kGelu:
+      kernels.activation = kernels.elementwise->gelu;
+      break;
+    case Activation::kGeluTanh:
+      kernels.activation = kernels.elementwise->gelu_tanh;
+      break;
+    case Activation::kSilu:
+      kernels.activation = kernels.elementwise->silu;
+      break;
+  }
+  return kernels;
+}
+
+Status Pack(ConstView weight, ConstView bias, PackedMatrix* packed) {
+  Result<PackedMatrix> result = PackedMatrix::Create(weight.Transposed(), bias);
+  if (!result.ok()) return result.status();
+  *packed = *std::move(result);
+  return {};
+}
+
+Status PackVector(ConstView vector, internal::AlignedBuffer<float>* packed) {
+  if (vector.empty()) return {};
+  if (!packed->Allocate(vector.dim(0))) {
+    return Status(ErrorCode::kOutOfMemory,
+                  "no memory for a norm of shape " + vector.shape().ToString());
+  }
+  for (size_t i = 0; i < vector.dim(0); ++i) packed->data()[i] = vector(i);
+  return {};
+}
+
+Status PackNorm(ConstView weight, ConstView bias, PackedLayerNorm* packed) {
+  ENCORE_RETURN_IF_ERROR(PackVector(weight, &packed->weight));
+  return PackVector(bias, &packed->bias);
+}
+
+Status PackLayer(const EncoderLayerWeights& w, PackedLayer* layer) {
+  ENCORE_RETURN_IF_ERROR(Pack(w.in_proj_weight, w.in_proj_bias, &layer->qkv));
+  ENCORE_RETURN_IF_ERROR(Pack(w.out_proj_weight, w.out_proj_bias, &layer->out_proj));
+  ENCORE_RETURN_IF_ERROR(Pack(w.linear1_weight, w.linear1_bias, &layer->linear1));
+  ENCORE_RETURN_IF_ERROR(Pack(w.linear2_weight, w.linear2_bias, &layer->linear2));
+  ENCORE_RETURN_IF_ERROR(PackNorm(w.norm1_weight, w.norm1_bias, &layer->norm1));
+  return PackNorm(w.norm2_weight, w.norm2_bias, &layer->norm2);
+}
+
+}  // namespace
+
+struct Encoder::Impl {
+  EncoderConfig config;
+  internal::BlockKernels kernels;
+  std::vector<PackedLayer> layers;
+  PackedLayerNorm final_norm;
+};
+
+Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights) {
+  try {
+    ENCORE_RETURN_IF_ERROR(internal::CheckConfig(config));
+    ENCORE_RETURN_IF_ERROR(internal::CheckWeights(config, weights));
+    auto impl = std::make_shared<Impl>();
+    impl->config = config;
+    impl->kernels = KernelsOfActiveTarget(config.activation);
+    impl->layers.resize(config.num_layers);
+    for (size_t i = 0; i < config.num_layers; ++i) {
+      ENCORE_RETURN_IF_ERROR(PackLayer(weights.layers[i], &impl->layers[i]));
+    }
+    if (config.final_norm)
+      ENCORE_RETURN_IF_ERROR(PackNorm(weights.norm_weight, weights.norm_bias, &impl->final_norm));
+    return Encoder(std::move(impl));
+  } catch (const std::bad_alloc&) {
+    return Status(ErrorCode::kOutOfMemory,
+                  "no memory for an encoder of " + std::to_string(config.num_layers) + " layers");
+  }
+}
+
+const EncoderConfig& Encoder::config() const { return impl_->config; }
+
+std::string_view Encoder::target() const { return impl_->kernels.gemm->target; }
+
+Result<size_t> Encoder::WorkspaceBytes(size_t tokens, size_t sequences, int lanes) const {
+  if (lanes < 1)
+    return InvalidArgument("lanes is " + std::to_string(lanes) + "; wanted at least 1");
+  const Result<internal::ScratchPlan> plan =
+      internal::ScratchPlan::Create(impl_->config, tokens, sequences, static_cast<size_t>(lanes));
+  if (!plan.ok()) return plan.status();
+  return plan->bytes;
+}
+
+Result<size_t> Encoder::WorkspaceBytes(const Batch& batch, const Executor& executor) const {
+  ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
+  return WorkspaceBytes(batch.seq_starts.back(), batch.seq_starts.size() - 1, executor.lanes());
+}
+
+Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
+                        const Executor& executor, const Taps& taps) const {
+  ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
+  ENCORE_RETURN_IF_ERROR(internal::CheckBatch(batch));
+  ENCORE_RETURN_IF_ERROR(internal::CheckInputOutput(impl_->config, batch, x, y));
+  ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps));
+  const size_t tokens = batch.seq_starts.back();
+  const size_t sequences = batch.seq_starts.size() - 1;
+  const Result<internal::ScratchPlan> plan = internal::ScratchPlan::Create(
+      impl_->config, tokens, sequences, static_cast<size_t>(executor.lanes()));
+  if (!plan.ok()) return plan.status();
+  if (workspace.size_bytes() < plan->bytes) {
+    return InvalidArgument("workspace has " + std::to_string(workspace.size_bytes()) +
+                           " bytes; wanted " + std::to_string(plan->bytes) + " for " +
+                           std::to_string(tokens) + " tokens in " + std::to_string(sequences) +
+                           " sequences on " + std::to_string(executor.lanes()) +
+                           " lanes (see WorkspaceBytes)");
+  }
+  if (tokens == 0) return {};
+
+  internal::Pass pass{};
+  pass.config = &impl_->config;
+  pass.kernels = &impl_->kernels;
+  pass.batch = &batch;
+  pass.taps = &taps;
+  pass.plan = *plan;
+  pass.scratch = static_cast<float*>(workspace.data());
+  auto* block_starts = reinterpret_cast<size_t*>(pass.scratch + plan->block_starts);
+  internal::CountQueryBlocks(batch, block_starts);
+  pass.block_starts = block_starts;
+
+  const internal::Rows out{y.data(), internal::RowStride(y)};
+  internal::RunTeam(executor, [&](internal::Team& team) {
+    internal::ConstRows in{x.data(), internal::RowStride(x)};
+    for (size_t i = 0; i < impl_->layers.size(); ++i) {
+      internal::EncoderBlock(team, pass, impl_->layers[i], i, in, out);
+      in = {out.data, out.ld};
+    }
+    if (impl_->config.final_norm) internal::NormRows(team, pass, impl_->final_norm, out);
+  });
+  return {};
+}
+
+std::string_view ActivationName(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return "relu";
+    case Activation::kGelu:
+      return "gelu";
+    case Activation::kGeluTanh:
+      return "gelu_tanh";
+    case Activation::kSilu:
+      return "silu";
+  }
+  return "unknown";
+}
+
+Result<Activation> ActivationFromName(std::string_view name) {
+  for (const Activation a :
+       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+    if (name == ActivationName(a)) return a;
+  }
+  return InvalidArgument("activation is \"" + std::string(name) +
+                         "\"; wanted relu, gelu, gelu_tanh or silu");
+}
+
+}  // namespace encore

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an encoder asks of its configuration, weights, batches, inputs and taps, with sentences for
+// people.
+
+#ifndef ENCORE_ENGINE_NN_ENCODER_CHECK_H_
+#define ENCORE_ENGINE_NN_ENCODER_CHECK_H_
+
+#include "encore/encoder.h"
+#include "encore/status.h"
+
+namespace encore::internal {
+
+Status CheckConfig(const EncoderConfig& config);
+// Every tensor's shape; the configuration is already checked. Names are those of a torch
+// state_dict.
+Status CheckWeights(const EncoderConfig& config, const EncoderWeights& weights);
+
+Status CheckSequenceStarts(const Batch& batch);
+// The mask and the positions; sequence starts are already checked.
+Status CheckBatch(const Batch& batch);
+Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const ConstView& x,
+                        const MutableView& y);
+Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& taps);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_NN_ENCODER_CHECK_H_

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/nn/scratch_plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/base/int_math.h"
+#include "engine/ops/attention.h"
+
+namespace encore::internal {
+namespace {
+
+constexpr size_t kLine = 16;  // floats in a cache line
+
+// Hands out room and remembers whether any size overflowed.
+class Layout {
+ public:
+  // Room for rows * cols floats; its offset.
+  size_t Take(size_t rows, size_t cols) {
+    const size_t offset = floats_;
+    size_t size = 0;
+    ok_ = ok_ && CheckedMul(rows, cols, &size) && CheckedRoundUp(size, kLine, &size) &&
+          CheckedAdd(floats_, size, &floats_);
+    return offset;
+  }
+  // The same for an offset count, e.g. tokens + extra; saturates ok.
+  size_t Sum(size_t a, size_t b) {
+    size_t sum = 0;
+    ok_ = ok_ && CheckedAdd(a, b, &sum);
+    return sum;
+  }
+  size_t Product(size_t a, size_t b) {
+    size_t product = 0;
+    ok_ = ok_ && CheckedMul(a, b, &product);
+    return product;
+  }
+  bool ok() const { return ok_; }
+  size_t floats() const { return floats_; }
+
+ private:
+  bool ok_ = true;
+  size_t floats_ = 0;
+};
+
+// Whole lines, and never a multiple of a page: rows of equal column would meet in the same few sets
+// of L1.
+size_t PaddedRow(size_t cols) {
+  const size_t padded = RoundUp(cols, kLine);
+  return padded % 1024 == 0 ? padded + kLine : padded;
+}
+
+}  // namespace
+
+RowPlan ChooseRowPlan(size_t tokens, size_t lanes) {
+  constexpr size_t kMinRows =
+      32;  // below this, tiles lose more to short row blocks than stages lose to waiting
+  const size_t parts = RoundUp(std::max<size_t>(1, DivCeil(tokens, kMaxMc)), lanes);
+  return {lanes == 1 || tokens / parts >= kMinRows, {tokens, parts}};
+}
+
+Result<ScratchPlan> ScratchPlan::Create(const EncoderConfig& config, size_t tokens,
+                                        size_t sequences, size_t lanes) {
+  // The configuration was validated with its weights in memory: sums and products of two of its
+  // sizes are safe.
+  const size_t head_size = config.d_model / config.num_heads;
+  ScratchPlan plan{};
+  plan.ld_model = PaddedRow(config.d_model);
+  plan.ld_qkv = PaddedRow(3 * config.d_model);
+  plan.ld_ff = PaddedRow(config.d_ff);
+
+  Layout layout;
+  plan.ff_rows = std::min(layout.Product(lanes, kMaxMc), layout.Sum(tokens, lanes));
+  plan.qkv = layout.Take(tokens, plan.ld_qkv);
+  plan.keys = layout.Take(layout.Sum(tokens, layout.Product(sequences, 16)), config.d_model);
+  plan.values = layout.Take(tokens, config.num_heads * RoundUp(head_size, 16));
+  plan.context = layout.Take(tokens, plan.ld_model);
+  plan.mid = layout.Take(plan.ff_rows, plan.ld_model);
+  plan.normed = layout.Take(plan.ff_rows, plan.ld_model);
+  plan.hidden = layout.Take(plan.ff_rows, plan.ld_ff);
+  plan.attention_floats = AttentionScratchFloats(tokens, head_size, head_size, /*masked=*/true);
+  plan.attention = layout.Take(lanes, plan.attention_floats);
+  plan.block_starts = layout.Take(layout.Sum(sequences, 1), sizeof(size_t) / sizeof(float));
+  plan.bytes = layout.Product(layout.floats(), sizeof(float));
+  if (!layout.ok()) {
+    return InvalidArgument("the workspace for " + std::to_string(tokens) + " tokens in " +
+                           std::to_string(sequences) + " sequences on " + std::to_string(lanes) +
+                           " lanes exceeds what can be addressed");
+  }
+  return plan;
+}
+
+}  // namespace encore::internal

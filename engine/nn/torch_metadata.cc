@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The metadata's keys, one by one.
+
+#include "engine/nn/torch_metadata.h"
+
+#include <charconv>
+#include <cmath>
+#include <locale>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "engine/base/quoted.h"
+
+namespace encore::internal {
+namespace {
+
+constexpr std::string_view kKnownKeys =
+    "nhead, activation, norm_first, layer_norm_eps, d_model, dim_feedforward, num_layers, bias, "
+    "batch_first, dropout, "
+    "format";
+
+Status Malformed(std::string_view key, const std::string& value, const std::string& wanted) {
+  return InvalidArgument("metadata " + std::string(key) + ": found " + Quoted(value) + ", wanted " +
+                         wanted);
+}
+
+std::optional<size_t> ParseCount(const std::string& text) {
+  size_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+std::optional<bool> ParseBool(std::string_view text) {
+  if (text == "True" || text == "true" || text == "1") return true;
+  if (text == "False" || text == "false" || text == "0") return false;
+  return std::nullopt;
+}
+
+// A finite decimal number of at least 0, whatever the process's locale.
+std::optional<double> ParseNumber(const std::string& text) {
+  std::istringstream stream(text);
+  stream.imbue(std::locale::classic());
+  double value = 0;
+  stream >> std::noskipws >> value;
+  if (stream.fail() || stream.peek() != std::istringstream::traits_type::eof()) return std::nullopt;
+  if (!std::isfinite(value) || value < 0) return std::nullopt;
+  return value;
+}
+
+// encore's names, and others in use for the same functions.
+Result<Activation> ParseActivation(const std::string& text) {
+  if (text == "gelu_pytorch_tanh" || text == "gelu_new") return Activation::kGeluTanh;
+  if (text == "swish") return Activation::kSilu;
+  const Result<Activation> activation = ActivationFromName(text);
+  if (activation.ok()) return activation;
+  return Malformed("activation", text,
+                   "relu, gelu, gelu_tanh (gelu_pytorch_tanh, gelu_new) or silu (swish)");
+}
+
+Status CheckCount(std::string_view key, const std::string& value, size_t told_by_tensors) {
+  if (ParseCount(value) == told_by_tensors) return Status();
+  return Malformed(key, value, std::to_string(told_by_tensors) + ", as the tensors have it");
+}
+
+// Keys that only repeat what the tensors tell, or that do not matter, or that nobody knows.
+Status CheckOtherKey(const std::string& key, const std::string& value, const TorchFacts& facts) {
+  if (key == "d_model") return CheckCount(key, value, facts.d_model);
+  if (key == "dim_feedforward") return CheckCount(key, value, facts.d_ff);
+  if (key == "num_layers") return CheckCount(key, value, facts.num_layers);
+  if (key == "bias") {
+    if (ParseBool(value) == facts.has_biases) return Status();
+    return Malformed(
+        key, value,
+        facts.has_biases ? "True, as the file has biases" : "False, as the file has no biases");
+  }
+  if (key == "batch_first")
+    return ParseBool(value) ? Status() : Malformed(key, value, "True or False");
+  if (key == "dropout")
+    return ParseNumber(value) ? Status() : Malformed(key, value, "a decimal number of at least 0");
+  if (key == "format") return Status();
+  return InvalidArgument("metadata " + Quoted(key) + ": found an unknown key, wanted only " +
+                         std::string(kKnownKeys));
+}
+
+Status ReadKey(const std::string& key, const std::string& value, const TorchOverrides& overrides,
+               const TorchFacts& facts, EncoderConfig* config) {
+  if (key == "nhead") {
+    if (overrides.nhead) return Status();
+    const std::optional<size_t> nhead = ParseCount(value);
+    if (!nhead || *nhead == 0) return Malformed(key, value, "a whole number of at least 1");
+    config->num_heads = *nhead;
+  } else if (key == "activation") {
+    if (overrides.activation) return Status();
+    const Result<Activation> activation = ParseActivation(value);
+    if (!activation.ok()) return activation.status();
+    config->activation = *activation;
+  } else if (key == "norm_first") {
+    if (overrides.norm_first) return Status();
+    const std::optional<bool> norm_first = ParseBool(value);
+    if (!norm_first) return Malformed(key, value, "True or False");
+    config->norm_first = *norm_first;
+  } else if (key == "layer_norm_eps") {
+    if (overrides.layer_norm_eps) return Status();
+    const std::optional<double> eps = ParseNumber(value);
+    if (!eps) return Malformed(key, value, "a decimal number of at least 0");
+    config->layer_norm_eps = *eps;
+  } else {
+    return CheckOtherKey(key, value, facts);
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
+                                      const TorchOverrides& overrides, const TorchFacts& facts) {
+  EncoderConfig config;
+  config.d_model = facts.d_model;
+  config.d_ff = facts.d_ff;
+  config.num_layers = facts.num_layers;
+  config.final_norm = facts.final_norm;
+  config.activation = overrides.activation.value_or(config.activation);
+  config.norm_first = overrides.norm_first.value_or(config.norm_first);
+  config.layer_norm_eps = overrides.layer_norm_eps.value_or(config.layer_norm_eps);
+  for (const auto& [key, value] : metadata) {
+    const Status status = ReadKey(key, value, overrides, facts, &config);
+    if (!status.ok()) return status;
+  }
+  if (overrides.nhead) {
+    config.num_heads = *overrides.nhead;
+  } else if (config.num_heads == 0) {
+    return InvalidArgument(
+        "metadata nhead: found neither it nor an override, wanted the number of attention heads, "
+        "which no tensor tells: "
+        "save the file with metadata={\"nhead\": \"...\"}, or give the number along with the file");
+  }
+  if (config.num_heads == 0 || config.d_model % config.num_heads != 0) {
+    return InvalidArgument("nhead: found " + std::to_string(config.num_heads) +
+                           ", wanted a divisor of d_model, " + std::to_string(config.d_model));
+  }
+  if (!std::isfinite(config.layer_norm_eps) || config.layer_norm_eps < 0) {
+    return InvalidArgument("layer_norm_eps: found " + std::to_string(config.layer_norm_eps) +
+                           ", wanted a finite number of at least 0");
+  }
+  return config;
+}
+
+}  // namespace encore::internal

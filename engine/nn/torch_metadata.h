@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a weight file's metadata to what shapes do not tell of an EncoderConfig. Not here: the
+// tensors (torch_weights.cc).
+
+#ifndef ENCORE_ENGINE_NN_TORCH_METADATA_H_
+#define ENCORE_ENGINE_NN_TORCH_METADATA_H_
+
+#include "encore/encoder.h"
+#include "encore/safetensors.h"
+#include "encore/status.h"
+#include "encore/torch_weights.h"
+
+namespace encore::internal {
+
+// What the tensors tell.
+struct TorchFacts {
+  size_t d_model = 0;
+  size_t d_ff = 0;
+  size_t num_layers = 0;
+  bool has_biases = false;
+  bool final_norm = false;
+};
+
+// The whole configuration; overrides win over metadata. kInvalidArgument for keys that are unknown,
+// malformed or at odds with the facts, for an nhead that is nowhere or does not divide d_model, and
+// for bad overrides.
+Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
+                                      const TorchOverrides& overrides, const TorchFacts& facts);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_NN_TORCH_METADATA_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a name to a place and back.
+
+#include "engine/nn/torch_names.h"
+
+#include <charconv>
+#include <system_error>
+
+namespace encore::internal {
+namespace {
+
+constexpr std::string_view kLayers = "layers.";
+
+}  // namespace
+
+std::optional<TorchPlace> ParseTorchName(std::string_view name) {
+  TorchPlace place;
+  if (name.starts_with(kLayers)) {
+    name.remove_prefix(kLayers.size());
+    size_t layer = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+    const size_t digits = static_cast<size_t>(end - name.data());
+    // "01" would be a second name for layer 1.
+    if (error != std::errc() || (digits > 1 && name.front() == '0')) return std::nullopt;
+    name.remove_prefix(digits);
+    if (!name.starts_with('.')) return std::nullopt;
+    name.remove_prefix(1);
+    place.layer = layer;
+  }
+  for (; place.tensor < kTorchTensors.size(); ++place.tensor) {
+    const TorchTensor& tensor = kTorchTensors[place.tensor];
+    if (name == tensor.name || (!tensor.alias.empty() && name == tensor.alias)) return place;
+  }
+  return std::nullopt;
+}
+
+std::string TorchName(const TorchPlace& place) {
+  std::string name;
+  if (place.layer) name = std::string(kLayers) + std::to_string(*place.layer) + ".";
+  return name += kTorchTensors[place.tensor].name;
+}
+
+}  // namespace encore::internal

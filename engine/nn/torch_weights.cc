@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TorchWeights: puts a file's tensors in their places, derives sizes from their shapes, checks and
+// converts. Not here: names (torch_names.cc) and metadata (torch_metadata.cc).
+
+#include "encore/torch_weights.h"
+
+#include <array>
+#include <map>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/base/quoted.h"
+#include "engine/nn/torch_metadata.h"
+#include "engine/nn/torch_names.h"
+
+namespace encore {
+
+struct TorchWeights::Impl {
+  explicit Impl(const SafetensorsFile& f) : file(f) {}
+  SafetensorsFile file;           // keeps alive what views in place
+  std::vector<Tensor> converted;  // the rest
+  EncoderConfig config;
+  EncoderWeights weights;
+};
+
+namespace {
+
+using internal::kTorchInProjWeight;
+using internal::kTorchLinear1Weight;
+using internal::kTorchNormBias;
+using internal::kTorchNormWeight;
+using internal::kTorchTensors;
+using internal::Quoted;
+using internal::TorchExtent;
+using internal::TorchFacts;
+using internal::TorchName;
+using internal::TorchPlace;
+
+// The file's tensors by place; null where one is missing.
+using Layer = std::array<const SafetensorsEntry*, kTorchTensors.size()>;
+struct Places {
+  std::map<size_t, Layer>
+      layers;  // by number, so that no number is too large; 0 for a layer without "layers.N."
+  bool numbered = false;  // names have "layers.N."
+  const SafetensorsEntry* norm_weight = nullptr;
+  const SafetensorsEntry* norm_bias = nullptr;
+
+  std::string Name(size_t layer, size_t tensor) const {
+    return TorchName({numbered ? std::optional<size_t>(layer) : std::nullopt, tensor});
+  }
+};
+
+Status Missing(const std::string& name, const std::string& wanted) {
+  return InvalidArgument("tensor " + Quoted(name) + ": found none, wanted " + wanted);
+}
+
+Status PlaceTensor(const SafetensorsEntry& entry, Places* places) {
+  const std::optional<TorchPlace> place = internal::ParseTorchName(entry.name);
+  const std::string name = "tensor " + Quoted(entry.name) + ": ";
+  if (!place) {
+    return InvalidArgument(
+        name +
+        "found a tensor without a place in an encoder, wanted only names such as "
+        "'self_attn.in_proj_weight' or 'linear1.bias', after 'layers.0.' and so on in a stack, "
+        "and 'norm.weight' and 'norm.bias'");
+  }
+  if (!places->layers.empty() && places->numbered != place->layer.has_value()) {
+    return InvalidArgument(name +
+                           "found names with and without 'layers.N.', wanted one or the other");
+  }
+  places->numbered = place->layer.has_value();
+  const SafetensorsEntry*& slot = places->layers[place->layer.value_or(0)][place->tensor];
+  if (slot != nullptr) {
+    return InvalidArgument(name + "found also " + Quoted(slot->name) +
+                           ", which means the same, wanted one of them");
+  }
+  slot = &entry;
+  return Status();
+}
+
+Result<Places> PlaceTensors(const SafetensorsFile& file) {
+  Places places;
+  for (const SafetensorsEntry& entry : file.tensors()) {
+    if (entry.name == kTorchNormWeight) {
+      places.norm_weight = &entry;
+    } else if (entry.name == kTorchNormBias) {
+      places.norm_bias = &entry;
+    } else {
+      const Status status = PlaceTensor(entry, &places);
+      if (!status.ok()) return status;
+    }
+  }
+  if (places.layers.empty())
+    return Missing(places.Name(0, kTorchInProjWeight), "a layer's tensors");
+  size_t expected = 0;
+  for (const auto& [number, layer] : places.layers) {
+    if (number != expected) {
+      return InvalidArgument("layer " + std::to_string(number) + ": found it without a layer " +
+                             std::to_string(expected) + ", wanted numbers from 0 on without a gap");
+    }
+    ++expected;
+  }
+  return places;
+}
+
+// d_model from in_proj_weight [3 d_model, d_model] and d_ff from linear1.weight [d_ff, d_model] of
+// layer 0.
+Result<TorchFacts> DeriveFacts(const Places& places) {
+  TorchFacts facts;
+  const Layer& first = places.layers.at(0);
+  const SafetensorsEntry* in_proj = first[kTorchInProjWeight];
+  if (in_proj == nullptr)
+    return Missing(places.Name(0, kTorchInProjWeight), "[3 d_model, d_model]");
+  const Shape& shape = in_proj->shape;
+  if (shape.rank() != 2 || shape[1] == 0 || shape[0] % 3 != 0 || shape[0] / 3 != shape[1]) {
+    return InvalidArgument("tensor " + Quoted(in_proj->name) + ": found shape " + shape.ToString() +
+                           ", wanted [3 d_model, d_model]");
+  }
+  facts.d_model = shape[1];
+  const SafetensorsEntry* linear1 = first[kTorchLinear1Weight];
+  const std::string wanted = "[d_ff, " + std::to_string(facts.d_model) + "]";
+  if (linear1 == nullptr) return Missing(places.Name(0, kTorchLinear1Weight), wanted);
+  if (linear1->shape.rank() != 2 || linear1->shape[0] == 0) {
+    return InvalidArgument("tensor " + Quoted(linear1->name) + ": found shape " +
+                           linear1->shape.ToString() + ", wanted " + wanted);
+  }
+  facts.d_ff = linear1->shape[0];
+  facts.num_layers = places.layers.size();
+  facts.final_norm = places.norm_weight != nullptr || places.norm_bias != nullptr;
+  for (const auto& [number, layer] : places.layers) {
+    for (size_t t = 0; t < kTorchTensors.size(); ++t) {
+      facts.has_biases = facts.has_biases || (kTorchTensors[t].is_bias() && layer[t] != nullptr);
+    }
+  }
+  return facts;
+}
+
+Shape WantedShape(TorchExtent rows, TorchExtent columns, const TorchFacts& facts) {
+  const auto extent = [&facts](TorchExtent e) {
+    if (e == TorchExtent::kFeedForward) return facts.d_ff;
+    return e == TorchExtent::kThreeModel ? 3 * facts.d_model
+                                         : facts.d_model;  // fits: in_proj_weight has that shape
+  };
+  return columns == TorchExtent::kNone ? Shape(extent(rows)) : Shape(extent(rows), extent(columns));
+}
+
+Status CheckTensor(const SafetensorsEntry& entry, const Shape& wanted) {
+  const std::string name = "tensor " + Quoted(entry.name) + ": ";
+  if (!(entry.shape == wanted)) {
+    return InvalidArgument(name + "found shape " + entry.shape.ToString() + ", wanted " +
+                           wanted.ToString());
+  }
+  const DType d = entry.dtype;
+  if (d != DType::kF32 && d != DType::kF64 && d != DType::kF16 && d != DType::kBF16) {
+    return InvalidArgument(name + "found dtype " + std::string(DTypeName(d)) +
+                           ", wanted F32, F64, F16 or BF16");
+  }
+  return Status();
+}
+
+Status CheckTensors(const Places& places, const TorchFacts& facts) {
+  for (const auto& [number, layer] : places.layers) {
+    for (size_t t = 0; t < kTorchTensors.size(); ++t) {
+      const Shape wanted = WantedShape(kTorchTensors[t].rows, kTorchTensors[t].columns, facts);
+      if (layer[t] != nullptr) {
+        const Status status = CheckTensor(*layer[t], wanted);
+        if (!status.ok()) return status;
+      } else if (!kTorchTensors[t].is_bias()) {
+        return Missing(places.Name(number, t), wanted.ToString());
+      } else if (facts.has_biases) {
+        return Missing(places.Name(number, t),
+                       wanted.ToString() + ", as layers have all of their biases or none");
+      }
+    }
+  }
+  if (!facts.final_norm) return Status();
+  const Shape wanted(facts.d_model);
+  if (places.norm_weight == nullptr)
+    return Missing(std::string(kTorchNormWeight), wanted.ToString());
+  Status status = CheckTensor(*places.norm_weight, wanted);
+  if (status.ok() && places.norm_bias != nullptr) status = CheckTensor(*places.norm_bias, wanted);
+  return status;
+}
+
+// *view = the tensor, in place where that can be, else converted. A null entry leaves the view
+// empty.
+Status LoadView(const SafetensorsFile& file, const SafetensorsEntry* entry,
+                std::vector<Tensor>* converted, ConstView* view) {
+  if (entry == nullptr) return Status();
+  const Result<ConstView> in_place = file.ViewF32(entry->name);
+  if (in_place.ok()) {
+    *view = *in_place;
+    return Status();
+  }
+  Result<Tensor> copy = file.ReadAsF32(entry->name);
+  if (!copy.ok()) return copy.status();
+  converted->push_back(*std::move(copy));
+  *view = std::as_const(converted->back()).View<float>();
+  return Status();
+}
+
+Status LoadViews(const SafetensorsFile& file, const Places& places, std::vector<Tensor>* converted,
+                 EncoderWeights* weights) {
+  Status status;
+  for (const auto& [number, layer] : places.layers) {
+    EncoderLayerWeights& views = weights->layers.emplace_back();
+    for (size_t t = 0; t < kTorchTensors.size() && status.ok(); ++t) {
+      status = LoadView(file, layer[t], converted, &(views.*kTorchTensors[t].view));
+    }
+  }
+  if (status.ok()) status = LoadView(file, places.norm_weight, converted, &weights->norm_weight);
+  if (status.ok()) status = LoadView(file, places.norm_bias, converted, &weights->norm_bias);
+  return status;
+}
+
+Status InFile(const SafetensorsFile& file, const Status& status) {
+  return Status(status.code(), file.name() + ": " + status.message());
+}
+
+}  // namespace
+
+Result<TorchWeights> TorchWeights::Open(const std::string& path, const TorchOverrides& overrides) {
+  const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
+  if (!file.ok()) return file.status();
+  return FromFile(*file, overrides);
+}
+
+Result<TorchWeights> TorchWeights::FromFile(const SafetensorsFile& file,
+                                            const TorchOverrides& overrides) try {
+  const Result<Places> places = PlaceTensors(file);
+  if (!places.ok()) return InFile(file, places.status());
+  const Result<TorchFacts> facts = DeriveFacts(*places);
+  if (!facts.ok()) return InFile(file, facts.status());
+  Status status = CheckTensors(*places, *facts);
+  if (!status.ok()) return InFile(file, status);
+  const Result<EncoderConfig> config =
+      internal::MakeTorchConfig(file.metadata(), overrides, *facts);
+  if (!config.ok()) return InFile(file, config.status());
+
+  auto impl = std::make_shared<Impl>(file);
+  impl->config = *config;
+  status = LoadViews(file, *places, &impl->converted, &impl->weights);
+  if (!status.ok()) return status;
+  return TorchWeights(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return Status(ErrorCode::kOutOfMemory, "out of memory");
+}
+
+const EncoderConfig& TorchWeights::config() const { return impl_->config; }
+const EncoderWeights& TorchWeights::weights() const { return impl_->weights; }
+
+}  // namespace encore

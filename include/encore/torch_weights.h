@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An encoder's weights and configuration out of a safetensors file with PyTorch's own names. Not
+// here: the file format (safetensors.h) and what the encoder does with the weights (encoder.h).
+//
+// Names, as in the state_dict() of torch.nn.TransformerEncoderLayer and
+// torch.nn.TransformerEncoder:
+//   self_attn.in_proj_weight   self_attn.out_proj.weight   linear1.weight   norm1.weight
+//   self_attn.in_proj_bias     self_attn.out_proj.bias     linear1.bias     norm1.bias
+// and linear2 and norm2 alike.
+// A stack has them after "layers.0.", "layers.1." and so on, a single layer may do without. ff.0
+// stands for linear1 and ff.2 for linear2 as well. norm.weight and norm.bias are the final norm, if
+// there is one. The layers' biases are all there or, as with bias=False, all absent.
+//
+// Configuration, as strings under the file's "__metadata__" with the names of PyTorch's arguments:
+//   nhead           the number of heads; needed, as no shape tells it
+//   activation      relu, gelu, gelu_tanh, silu; also gelu_pytorch_tanh, gelu_new (both are
+//                   gelu_tanh) and swish (silu); relu if absent
+//   norm_first      True, true, 1, False, false or 0; False if absent
+//   layer_norm_eps  a decimal number of at least 0, such as 1e-05; 1e-5 if absent
+// These may be there and must agree with the tensors: d_model, dim_feedforward, num_layers, bias.
+// These may be there and change nothing in evaluation mode: batch_first, dropout, format.
+// Any other key is an error: encore will not guess what it would have changed.
+
+#ifndef ENCORE_TORCH_WEIGHTS_H_
+#define ENCORE_TORCH_WEIGHTS_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "encore/encoder.h"
+#include "encore/export.h"
+#include "encore/safetensors.h"
+#include "encore/status.h"
+
+namespace encore {
+
+// What the caller knows better than the file; each takes the place of the metadata of its name,
+// which then is not read.
+struct TorchOverrides {
+  std::optional<size_t> nhead = {};
+  std::optional<Activation> activation = {};
+  std::optional<bool> norm_first = {};
+  std::optional<double> layer_norm_eps = {};
+};
+
+// The weights, complete and of consistent shapes. Immutable; copies share the memory. F32 is used
+// where it lies in the file, other types (F64, F16, BF16) and unaligned data are converted into
+// memory of its own.
+class ENCORE_API TorchWeights {
+ public:
+  // The errors of SafetensorsFile::Open and of FromFile.
+  static Result<TorchWeights> Open(const std::string& path, const TorchOverrides& overrides = {});
+
+  // kInvalidArgument names the file, the tensor or metadata key, what was found and what was
+  // wanted: a tensor that is missing, misshapen, of integers, or has no place in an encoder; a gap
+  // in the layers' numbers; metadata that is unknown, malformed or at odds with the tensors.
+  // kOutOfMemory.
+  static Result<TorchWeights> FromFile(const SafetensorsFile& file,
+                                       const TorchOverrides& overrides = {});
+
+  const EncoderConfig& config() const;
+  // Views that are valid as long as this object or a copy of it.
+  const EncoderWeights& weights() const;
+
+ private:
+  struct Impl;
+  explicit TorchWeights(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace encore
+
+#endif  // ENCORE_TORCH_WEIGHTS_H_

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// That a forward pass allocates nothing. This program's allocator counts: operator new in all its
+// forms and, with glibc and no sanitizer, malloc and its relatives too. With OpenMP only operator
+// new is looked at: libgomp mallocs when it makes threads, which is not the library's doing.
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "gtest/gtest.h"
+#include "tests/encoder_model.h"
+#include "tests/executors.h"
+#include "tests/guarded.h"
+#include "tests/sanitizers.h"
+#include "tests/targets.h"
+
+namespace {
+std::atomic<size_t> operator_news{0};
+std::atomic<size_t> mallocs{0};
+}  // namespace
+
+#if defined(__GLIBC__) && !ENCORE_TEST_ASAN && !ENCORE_TEST_TSAN
+#define ENCORE_TEST_COUNTS_MALLOC 1
+extern "C" {
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* memory, size_t size);
+void* __libc_memalign(size_t alignment, size_t size);
+
+void* malloc(size_t size) {
+  ++mallocs;
+  return __libc_malloc(size);
+}
+void* calloc(size_t count, size_t size) {
+  ++mallocs;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* memory, size_t size) {
+  ++mallocs;
+  return __libc_realloc(memory, size);
+}
+void* memalign(size_t alignment, size_t size) {
+  ++mallocs;
+  return __libc_memalign(alignment, size);
+}
+void* aligned_alloc(size_t alignment, size_t size) {
+  ++mallocs;
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** memory, size_t alignment, size_t size) {
+  ++mallocs;
+  *memory = __libc_memalign(alignment, size);
+  return *memory == nullptr ? ENOMEM : 0;
+}
+}
+#else
+#define ENCORE_TEST_COUNTS_MALLOC 0
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC sees free meet memory of operator new once it has inlined only one of the two.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
+// The array and nothrow forms come here by themselves.
+void* operator new(size_t size) {
+  ++operator_news;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  ++operator_news;
+  const size_t align = static_cast<size_t>(alignment);
+  if (void* memory = std::aligned_alloc(align, (size + align - 1) / align * align)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace encore {
+namespace {
+
+struct Counts {
+  size_t operator_news;
+  size_t mallocs;
+};
+
+template <typename F>
+Counts CountAllocations(const F& body) {
+  const Counts before = {::operator_news, ::mallocs};
+  body();
+  return {::operator_news - before.operator_news, ::mallocs - before.mallocs};
+}
+
+// Hides a pointer from compilers that would leave out an allocation nobody uses.
+void Use(void* memory) { asm volatile("" : : "g"(memory) : "memory"); }
+
+TEST(AllocationCounter, CountsEveryWay) {
+  EXPECT_EQ(CountAllocations([] {}).operator_news, 0u);
+  EXPECT_EQ(CountAllocations([] {}).mallocs, 0u);
+  const auto news = [](const auto& body) { return CountAllocations(body).operator_news; };
+  EXPECT_EQ(news([] {
+              std::vector<int> v(10);
+              Use(v.data());
+            }),
+            1u);
+  EXPECT_EQ(news([] {
+              int* p = new (std::nothrow) int[3];
+              Use(p);
+              delete[] p;
+            }),
+            1u);
+  struct alignas(64) Aligned {
+    char bytes[64];
+  };
+  EXPECT_EQ(news([] {
+              Aligned* p = new Aligned;
+              Use(p);
+              delete p;
+            }),
+            1u);
+  EXPECT_GE(news([] {
+              std::string s(100, 'x');
+              Use(s.data());
+            }),
+            1u);
+#if ENCORE_TEST_COUNTS_MALLOC
+  const auto all = [](const auto& body) { return CountAllocations(body).mallocs; };
+  EXPECT_EQ(all([] {
+              void* p = std::malloc(10);
+              Use(p);
+              std::free(p);
+            }),
+            1u);
+  EXPECT_EQ(all([] {
+              void* p = std::calloc(10, 10);
+              Use(p);
+              std::free(p);
+            }),
+            1u);
+  EXPECT_EQ(all([] {
+              void* p = std::aligned_alloc(64, 128);
+              Use(p);
+              std::free(p);
+            }),
+            1u);
+  EXPECT_EQ(all([] {
+              void* p = nullptr;
+              if (posix_memalign(&p, 64, 10) == 0) {
+                Use(p);
+                std::free(p);
+              }
+            }),
+            1u);
+  // What the library itself takes memory with.
+  EXPECT_GE(all([] { (void)Tensor::Create(DType::kF32, Shape(100)); }), 1u);
+#endif
+}
+
+// Attention masks, taps, several sequences and layers: all that could want memory.
+TEST(EncoderAllocations, ForwardAllocatesNothing) {
+  const EncoderModel model({.d_model = 24,
+                            .num_heads = 2,
+                            .d_ff = 1100,
+                            .num_layers = 2,
+                            .activation = Activation::kGelu,
+                            .norm_first = true,
+                            .final_norm = true});
+  const std::vector<size_t> starts = Starts({1, 70, 0, 600, 9});
+  const std::vector<float> x = RandomFloats(starts.back() * 24, 1);
+  const std::vector<float> add = RandomFloats(600 * 600, 2);
+  std::vector<float> y(x.size()), hidden_memory(x.size()), attention_memory(2 * 600 * 600);
+  const Shape shape(starts.back(), 24);
+  std::vector<MutableView> hidden(2), attention(2 * 5);
+  hidden[1] = {hidden_memory.data(), shape};
+  attention[3] = {attention_memory.data(), {2, 600, 600}};
+  const Executors executors;
+  ForEachTarget([&](const std::string&) {
+    const Encoder encoder = model.Make();
+    for (const auto& [name, executor] : executors) {
+      for (const bool everything : {false, true}) {
+        Batch batch{.seq_starts = starts};
+        Taps taps;
+        if (everything) {
+          batch.mask.causal = true;
+          batch.mask.additive = {add.data(), {600, 600}};
+          taps = {attention, hidden};
+        }
+        const Result<Workspace> workspace =
+            Workspace::Create(*encoder.WorkspaceBytes(batch, executor));
+        ASSERT_TRUE(workspace.ok());
+        bool ok = true;
+        const auto forward = [&, &executor = executor] {
+          ok = encoder
+                   .Forward(batch, {x.data(), shape}, {y.data(), shape}, *workspace, executor, taps)
+                   .ok() &&
+               ok;
+        };
+        forward();  // what happens once in a process may
+        const Counts counts = CountAllocations([&] {
+          for (int i = 0; i < 3; ++i) forward();
+        });
+        EXPECT_TRUE(ok);
+        EXPECT_EQ(counts.operator_news, 0u) << name;
+        if (executor.kind() != Executor::Kind::kOpenMP) {
+          EXPECT_EQ(counts.mallocs, 0u) << name;
+        }
+      }
+    }
+  });
+}
+
+TEST(PackedLinearAllocations, ApplyToPlainRowsAllocatesNothing) {
+  const std::vector<float> w = RandomFloats(100 * 1100, 1);
+  const std::vector<float> x = RandomFloats(150 * 1100, 2);
+  std::vector<float> y(150 * 100);
+  const Executors executors;
+  ForEachTarget([&](const std::string&) {
+    const Result<PackedLinear> linear = PackedLinear::Create({w.data(), {100, 1100}});
+    ASSERT_TRUE(linear.ok());
+    for (const auto& [name, executor] : executors) {
+      const auto apply = [&, &executor = executor] {
+        (void)linear->Apply({x.data(), {150, 1100}}, {y.data(), {150, 100}}, executor);
+      };
+      apply();
+      const Counts counts = CountAllocations(apply);
+      EXPECT_EQ(counts.operator_news, 0u) << name;
+      if (executor.kind() != Executor::Kind::kOpenMP) {
+        EXPECT_EQ(counts.mallocs, 0u) << name;
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace encore

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The workspace: exactly as many bytes as WorkspaceBytes says suffice, it grows linearly with
+// tokens, and a sequence of tens of thousands fits. A workspace too small is in
+// encoder_bad_input_test.cc.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "gtest/gtest.h"
+#include "tests/compare.h"
+#include "tests/encoder_model.h"
+#include "tests/executors.h"
+#include "tests/guarded.h"
+#include "tests/sanitizers.h"
+#include "tests/targets.h"
+
+#if ENCORE_TEST_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace encore {
+namespace {
+
+// Memory of so many bytes that starts as NaN, between zones that nobody must write or, under
+// AddressSanitizer, touch.
+class ExactMemory {
+ public:
+  explicit ExactMemory(size_t bytes)
+      : bytes_(bytes),
+        all_(static_cast<uint8_t*>(::operator new (bytes + 2 * kZone, std::align_val_t{64}))) {
+    std::memset(all_, 0xFF, bytes + 2 * kZone);  // NaN as float, absurd as size_t
+#if ENCORE_TEST_ASAN
+    __asan_poison_memory_region(all_, kZone);
+    __asan_poison_memory_region(data() + bytes, kZone);
+#endif
+  }
+  ExactMemory(const ExactMemory&) = delete;
+  ExactMemory& operator=(const ExactMemory&) = delete;
+  ~ExactMemory() {
+    Unpoison();
+    ::operator delete (all_, std::align_val_t{64});
+  }
+  uint8_t* data() { return all_ + kZone; }
+  bool Intact() {
+    Unpoison();
+    const auto untouched = [](uint8_t byte) { return byte == 0xFF; };
+    return std::all_of(all_, data(), untouched) &&
+           std::all_of(data() + bytes_, data() + bytes_ + kZone, untouched);
+  }
+
+ private:
+  static constexpr size_t kZone = 4096;
+  void Unpoison() {
+#if ENCORE_TEST_ASAN
+    __asan_unpoison_memory_region(all_, bytes_ + 2 * kZone);
+#endif
+  }
+  size_t bytes_;
+  uint8_t* all_;
+};
+
+TEST(EncoderWorkspace, ExactlyThatManyBytesSuffice) {
+  const Executors executors;
+  for (const EncoderConfig& config :
+       {EncoderConfig{.d_model = 14, .num_heads = 1, .d_ff = 100},
+        EncoderConfig{.d_model = 64, .num_heads = 8, .d_ff = 30, .norm_first = true},
+        EncoderConfig{
+            .d_model = 24, .num_heads = 2, .d_ff = 7, .num_layers = 2, .final_norm = true}}) {
+    const EncoderModel model(config);
+    ForEachTarget([&](const std::string& target) {
+      const Encoder encoder = model.Make();
+      for (const std::vector<size_t>& lengths : std::vector<std::vector<size_t>>{
+               {1}, {1, 1, 1, 1, 1, 1, 1}, {15, 17, 0, 33}, {65, 1, 64}, {600}, {129, 383, 0, 0}}) {
+        const std::vector<size_t> starts = Starts(lengths);
+        const size_t tokens = starts.back();
+        const std::vector<float> x = RandomFloats(tokens * config.d_model, 1);
+        const std::vector<float> add = RandomFloats(600 * 600, 2);
+        for (const bool masked : {false, true}) {
+          Batch batch{.seq_starts = starts};
+          if (masked) batch.mask.additive = {add.data(), {600, 600}};
+          const std::vector<float> want = Forward(encoder, batch, x);
+          for (const auto& [name, executor] : executors) {
+            if (target != SupportedTargets().front() && name != "host pool 3") continue;
+            const size_t bytes = *encoder.WorkspaceBytes(batch, executor);
+            EXPECT_EQ(bytes, *encoder.WorkspaceBytes(tokens, lengths.size(), executor.lanes()));
+            ExactMemory memory(bytes);
+            const Result<Workspace> workspace = Workspace::Wrap(memory.data(), bytes);
+            ASSERT_TRUE(workspace.ok());
+            Guarded y({tokens, config.d_model});
+            const Status status = encoder.Forward(batch, {x.data(), {tokens, config.d_model}},
+                                                  y.view(), *workspace, executor);
+            ASSERT_TRUE(status.ok()) << status.message();
+            EXPECT_TRUE(memory.Intact()) << name << " wrote beyond the workspace";
+            EXPECT_TRUE(y.Intact());
+            EXPECT_TRUE(SameBits({y.view().data(), want.size()}, want))
+                << name << ": what the workspace held before the call shows";
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(EncoderWorkspace, GrowsWithEverythingAndLinearlyWithTokens) {
+  const Encoder encoder = EncoderModel({.d_model = 64, .num_heads = 4, .d_ff = 256}).Make();
+  const auto bytes = [&](size_t tokens, size_t sequences, int lanes) {
+    return *encoder.WorkspaceBytes(tokens, sequences, lanes);
+  };
+  for (const int lanes : {1, 2, 7}) {
+    size_t before = 0;
+    for (size_t tokens = 0; tokens < 1200; ++tokens) {
+      const size_t now = bytes(tokens, 3, lanes);
+      ASSERT_GE(now, before) << tokens << " tokens";
+      ASSERT_GE(bytes(tokens, 4, lanes), now);
+      ASSERT_GE(bytes(tokens, 3, lanes + 1), now);
+      before = now;
+    }
+  }
+  // Beyond a tile of keys and the lanes' blocks of rows, each token costs the same.
+  const size_t each = (bytes(2000 + 1600, 1, 2) - bytes(2000, 1, 2)) / 1600;
+  for (const size_t tokens : {10000, 32768, 1 << 20}) {
+    EXPECT_EQ(bytes(tokens + 1600, 1, 2) - bytes(tokens, 1, 2), each * 1600) << tokens;
+  }
+  // q, k, v, their packed copies, the context: 7 rows of 64 floats a token, and little else. Scores
+  // of 32768 tokens would be 4 GiB a head.
+  EXPECT_LE(each, 7 * 64 * sizeof(float) + 256);
+  EXPECT_LE(bytes(32768, 1, 2), size_t{64} << 20);
+}
+
+TEST(EncoderWorkspace, ASequenceOfTwentyThousand) {
+  const size_t tokens = kSanitized ? 3000 : 20000;
+  const EncoderModel model({.d_model = 8, .num_heads = 1, .d_ff = 16});
+  const std::vector<size_t> starts = Starts({tokens});
+  const Encoder encoder = model.Make();
+  EXPECT_LE(*encoder.WorkspaceBytes(tokens, 1, 1), size_t{20} << 20);
+  const std::vector<float> x = RandomFloats(tokens * 8, 1);
+  const std::vector<float> y = Forward(encoder, Batch{starts}, x);
+  for (const float v : y) ASSERT_TRUE(std::isfinite(v));
+  // Under a causal mask the first tokens do not see the rest.
+  Batch causal{.seq_starts = starts};
+  causal.mask.causal = true;
+  const std::vector<float> all = Forward(encoder, causal, x);
+  const std::vector<size_t> few = Starts({100});
+  Batch beginning{.seq_starts = few};
+  beginning.mask.causal = true;
+  const std::vector<float> alone = Forward(encoder, beginning, {x.begin(), x.begin() + 800});
+  EXPECT_TRUE(SameBits({all.data(), 800}, alone));
+}
+
+}  // namespace
+}  // namespace encore

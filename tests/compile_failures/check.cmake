@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Compiles misuse.cc as it is and with each kind of misuse in turn:
+#   cmake -DCXX=<compiler> -DROOT=<source tree> -P check.cmake
+# Compilers of the GCC and Clang kind.
+
+cmake_policy(SET CMP0057 NEW)
+set(file "${ROOT}/tests/compile_failures/misuse.cc")
+set(command "${CXX}" -std=c++20 -fsyntax-only -Werror=unused-result "-I${ROOT}/include" "${file}")
+
+execute_process(COMMAND ${command} RESULT_VARIABLE result ERROR_VARIABLE errors)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "correct use does not compile:\n${errors}")
+endif()
+
+file(STRINGS "${file}" lines REGEX "defined\\(ENCORE_MISUSE_")
+set(count 0)
+foreach(line IN LISTS lines)
+  string(REGEX MATCH "ENCORE_MISUSE_[A-Z_]+" name "${line}")
+  math(EXPR count "${count} + 1")
+  execute_process(COMMAND ${command} "-D${name}" RESULT_VARIABLE result ERROR_VARIABLE errors)
+  if(result EQUAL 0)
+    message(SEND_ERROR "${name} compiles")
+  elseif(NOT errors MATCHES "misuse.cc:[0-9]+:[0-9]+: error")
+    message(SEND_ERROR "${name} fails elsewhere than in misuse.cc:\n${errors}")
+  endif()
+endforeach()
+if(count LESS 10)
+  message(SEND_ERROR "only ${count} kinds of misuse were found in ${file}")
+endif()
+message(STATUS "${count} kinds of misuse do not compile")

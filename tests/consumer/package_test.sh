@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs encore from a build folder into a folder of its own and builds and runs the README's
+# example against it, through find_package and through pkg-config. With --subdirectory it does so
+# with the source tree inside the user's project as well (which compiles encore again).
+#
+#   package_test.sh BUILD_DIR [--subdirectory]
+#
+# CXX is the compiler, README the file with the example (default: encore's own README.md).
+
+set -euo pipefail
+
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+root="$(cd "$here/../.." && pwd)"
+build="$(cd "$1" && pwd)"
+export CXX="${CXX:-c++}"
+readme="${README:-$root/README.md}"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+
+step() { printf '%s\n' "$*"; }
+fail() { printf 'package_test: %s\n' "$*" >&2; exit 1; }
+
+step "install"
+# DESTDIR stays out of it: the package must work from wherever --prefix says.
+env -u DESTDIR cmake --install "$build" --prefix "$work/installed" >/dev/null
+# Moved after installing, because a package may be unpacked anywhere.
+mkdir "$work/elsewhere"
+mv "$work/installed" "$work/elsewhere/prefix"
+prefix="$work/elsewhere/prefix"
+pc="$(dirname "$(find "$prefix" -name encore.pc)")"
+libdir="$(dirname "$pc")"
+export LD_LIBRARY_PATH="$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+
+grep -r "$root" "$prefix" --include='*.h' --include='*.cmake' --include='*.pc' &&
+  fail "the installed files name the source tree"
+[[ -e "$prefix/include/encore/encore.h" ]] || fail "no include/encore/encore.h was installed"
+
+step "find_package"
+cmake -S "$here" -B "$work/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DREADME="$readme" \
+  -DCMAKE_BUILD_TYPE=Release >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
+cmake --build "$work/find_package" >"$work/log" || { cat "$work/log"; fail "building failed"; }
+"$work/find_package/readme_example" >"$work/find_package.out" || fail "the example failed"
+
+for flags in "" --static; do
+  step "pkg-config $flags"
+  out="$work/pkg-config$flags"
+  mkdir "$out"
+  PKG_CONFIG_PATH="$pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}" \
+    make -s -C "$here" OUT="$out" README="$readme" PKG_CONFIG_FLAGS="$flags" CXXFLAGS=-O2 ||
+    fail "building with pkg-config $flags failed"
+  "$out/readme_example" >"$work/pkg-config.out" || fail "the example failed"
+done
+
+if [[ "${2:-}" == --subdirectory ]]; then
+  step "add_subdirectory"
+  deps="$root/.deps/highway"
+  cmake -S "$here" -B "$work/subdirectory" -DENCORE_SOURCE_DIR="$root" -DREADME="$readme" \
+    -DCMAKE_PREFIX_PATH="$deps" -DCMAKE_BUILD_TYPE=Release \
+    >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
+  cmake --build "$work/subdirectory" --parallel 2 >"$work/log" ||
+    { cat "$work/log"; fail "building failed"; }
+  "$work/subdirectory/readme_example" >"$work/subdirectory.out" || fail "the example failed"
+fi
+step "all of them build and run"

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# Checks what every file of the tree has in common: the licence line and an opening comment, include
+# guards, length of lines and files, no marks of unfinished work, no compiler options that break the
+# numeric contract. Looks at each file alone; includes are check_layers.py's business.
+#
+#   tools/check_files.py [--root DIR]   exit 1 with one line for each offence
+
+import argparse
+import pathlib
+import re
+import sys
+
+TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "bench", "engine",
+             "include", "tests", "tools"}
+NOT_OURS = {"build"}  # and whatever starts with a dot, except what HIDDEN names
+HIDDEN = {".ci", ".clang-format", ".clang-tidy", ".gitignore"}
+
+COMMENT = {".h": "//", ".cc": "//", ".py": "#", ".sh": "#", ".cmake": "#", ".in": "#", ".txt": "#",
+           "Makefile": "#", "run": "#", ".clang-format": "#", ".clang-tidy": "#", ".gitignore": "#"}
+MAX_LINES = 500
+MAX_COLUMNS = 100
+
+# Split, so that this file does not find itself.
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+BAD_OPTION = re.compile(r"-mar" r"ch=|-ffast-" r"math|-Ofa" r"st|-mcp" r"u=|-mtu" r"ne=")
+
+
+def files(root):
+    for entry in sorted(root.iterdir()):
+        if entry.name in NOT_OURS or (entry.name.startswith(".") and entry.name not in HIDDEN):
+            continue
+        paths = [entry] if entry.is_file() else sorted(entry.rglob("*"))
+        for path in paths:
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(root)
+
+
+def guard_of(path):
+    name = path.as_posix().removeprefix("include/encore/").removeprefix("include/")
+    return "ENCORE_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper() + "_"
+
+
+def check_text(path, text):
+    """Yields offences of one file that has comments."""
+    mark = COMMENT.get(path.suffix) or COMMENT.get(path.name)
+    lines = text.splitlines()
+    head = lines[1:] if lines and lines[0].startswith("#!") else lines
+    if not head or head[0] != f"{mark} SPDX-License-Identifier: Apache-2.0":
+        yield f"{path}:1: the first line must be '{mark} SPDX-License-Identifier: Apache-2.0'"
+    elif not any(line.startswith((mark + " ", '"""')) for line in head[1:4]):
+        yield f"{path}:2: after the licence line, a comment says what the file holds"
+    if path.suffix == ".h":
+        guard = guard_of(path)
+        wanted = [f"#ifndef {guard}", f"#define {guard}"]
+        # Files under Highway's foreach_target are read once for each target and have a guard of
+        # their own kind.
+        if not path.name.endswith("-inl.h") and not all(line in lines for line in wanted):
+            yield f"{path}:1: the include guard must be {guard}"
+    if len(lines) > MAX_LINES:
+        yield f"{path}:{len(lines)}: longer than {MAX_LINES} lines"
+    # An address or one long word cannot be broken.
+    wide = [number for number, line in enumerate(lines, start=1)
+            if len(line) > MAX_COLUMNS and len(line.split()) > 2 and "://" not in line]
+    if wide:
+        yield f"{path}:{wide[0]}: {len(wide)} lines of more than {MAX_COLUMNS} columns"
+    for number, line in enumerate(lines, start=1):
+        if UNFINISHED.search(line):
+            yield f"{path}:{number}: a mark of unfinished work"
+        if BAD_OPTION.search(line) and not line.lstrip().startswith(mark):
+            yield f"{path}:{number}: a compiler option that breaks the numeric contract"
+        if line != line.rstrip():
+            yield f"{path}:{number}: blanks at the end"
+
+
+def check(root):
+    for entry in sorted(root.iterdir()):
+        if entry.name not in TOP_LEVEL | NOT_OURS and not entry.name.startswith("."):
+            yield f"{entry.name}: no such room at the top level: {', '.join(sorted(TOP_LEVEL))}"
+    for path in files(root):
+        if path.suffix in COMMENT or path.name in COMMENT:
+            if path.parts[:2] != ("tests", "data"):
+                yield from check_text(path, (root / path).read_text())
+    licence = (root / "LICENSE").read_text() if (root / "LICENSE").is_file() else ""
+    if "Apache License" not in licence or "Version 2.0" not in licence:
+        yield "LICENSE: not the text of the Apache License, Version 2.0"
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Checks what all files have in common.")
+    parser.add_argument("--root", type=pathlib.Path,
+                        default=pathlib.Path(__file__).resolve().parent.parent)
+    offences = list(check(parser.parse_args().root))
+    for offence in offences:
+        print(offence, file=sys.stderr)
+    return 1 if offences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

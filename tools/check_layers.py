@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# Draws the rooms of the source tree and checks the direction of includes between them: downward
+# only. Also checks that third-party and system headers stay in the rooms made for them, and that no
+# files include each other in a circle. Looks at nothing but #include and #pragma omp lines.
+#
+#   tools/check_layers.py            draw, check, exit 1 with one line for each offence
+#   tools/check_layers.py --quiet    check only
+#   tools/check_layers.py --root DIR look at another tree
+
+import argparse
+import pathlib
+import re
+import sys
+
+# Top to bottom: each room with the rooms it may include besides itself.
+ROOMS = {
+    "bench": ["tests/reference", "engine/nn", "engine/io", "engine/ops", "engine/kernels",
+              "engine/platform", "engine/base", "include/encore"],
+    "tests": ["tools/encore", "tests/reference", "engine/nn", "engine/io", "engine/ops",
+              "engine/kernels", "engine/platform", "engine/base", "include/encore"],
+    "tools/encore": ["tests/reference", "engine/nn", "engine/io", "engine/ops", "engine/kernels",
+                     "engine/platform", "engine/base", "include/encore"],
+    # The small programs beside the command line, one file each.
+    "tools": ["tests/reference", "engine/nn", "engine/io", "engine/ops", "engine/kernels",
+              "engine/platform", "engine/base", "include/encore"],
+    # The references say what is right, so they share no arithmetic with the engine.
+    "tests/reference": ["include/encore"],
+    "engine/nn": ["engine/ops", "engine/kernels", "engine/platform", "engine/base",
+                  "include/encore"],
+    "engine/ops": ["engine/kernels", "engine/platform", "engine/base", "include/encore"],
+    "engine/io": ["engine/platform", "engine/base", "include/encore"],
+    # No threads, no allocation, no I/O: kernels see the bottom only.
+    "engine/kernels": ["engine/base", "include/encore"],
+    "engine/platform": ["engine/base", "include/encore"],
+    "engine/base": ["include/encore"],
+    "include/encore": [],
+}
+
+# Single files that may include a room which their own room may not.
+EXCEPTIONS = {
+    # Holds no reference, but the list of kernels that are checked against one.
+    "tests/reference/accuracy.h": ["engine/kernels"],
+}
+
+# Headers from elsewhere, and the places that may include them.
+ANYWHERE_OUTSIDE = ["bench/", "tests/", "tools/"]
+FOREIGN = {
+    "hwy/": ["engine/kernels/", "engine/platform/cpu_info.cc", "tests/", "bench/"],
+    "omp.h": ["engine/platform/thread_team.", "bench/"],
+    "nlohmann/": ["engine/io/", "tests/", "tools/"],
+    "CLI/": ["tests/", "tools/"],
+    "gtest/": ["tests/"],
+    "gmock/": ["tests/"],
+    "benchmark/": ["bench/"],
+    # The operating system.
+    "sys/": ["engine/platform/", *ANYWHERE_OUTSIDE],
+    "linux/": ["engine/platform/", *ANYWHERE_OUTSIDE],
+    "mach/": ["engine/platform/", *ANYWHERE_OUTSIDE],
+    "unistd.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
+    "fcntl.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
+    "sched.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
+    "pthread.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
+    "windows.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
+    "io.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+OMP_PRAGMA = re.compile(r"^\s*#\s*pragma\s+omp\b|_Pragma\s*\(\s*\"omp\b")
+
+
+def room_of(path):
+    """The room of a repository path, or None: the longest name in ROOMS that it starts with."""
+    fits = [room for room in ROOMS if path.startswith(room + "/")]
+    return max(fits, key=len, default=None)
+
+
+def repository_path(name):
+    """Where an include of this name lies in the tree: public headers are named without include/."""
+    return "include/" + name if name.startswith("encore/") else name
+
+
+def source_files(root):
+    for top in ("include", "engine", "tests", "bench", "tools"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in (".h", ".cc") and "tests/consumer" not in path.as_posix():
+                yield path.relative_to(root).as_posix()
+
+
+def check_file(root, path, offences):
+    """Checks one file alone; returns the files of the tree that it includes."""
+    included = []
+    room = room_of(path)
+    if room is None:
+        offences.append(f"{path}: lies in no room; the rooms are {', '.join(ROOMS)}")
+        return included
+    for number, line in enumerate((root / path).read_text().splitlines(), start=1):
+        where = f"{path}:{number}"
+        if OMP_PRAGMA.search(line) and not path.startswith("engine/platform/thread_team."):
+            if not path.startswith("bench/"):
+                offences.append(f"{where}: OpenMP outside engine/platform/thread_team")
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        bracket, name = match.groups()
+        for prefix, places in FOREIGN.items():
+            fits = name.startswith(prefix) if prefix.endswith("/") else name == prefix
+            if fits and not path.startswith(tuple(places)):
+                offences.append(f"{where}: <{name}> belongs to {', '.join(places)} only")
+        target = repository_path(name)
+        target_room = room_of(target)
+        if target_room is None:
+            if bracket == '"' and not any(name.startswith(p) for p in FOREIGN):
+                offences.append(f'{where}: "{name}" is no path from the root of the tree')
+            elif room == "include/encore" and ("/" in name or name.endswith(".h")):
+                offences.append(f"{where}: public headers include encore/ and the standard "
+                                f"library only, not <{name}>")
+            continue
+        if bracket == "<":
+            offences.append(f'{where}: write "{name}", it is our own')
+        if not (root / target).is_file():
+            offences.append(f"{where}: there is no {target}")
+            continue
+        allowed = [room, *ROOMS[room], *EXCEPTIONS.get(path, [])]
+        if target_room not in allowed:
+            offences.append(f"{where}: {room} may not include {target_room} ({name})")
+        included.append(target)
+    return included
+
+
+def find_circle(graph):
+    """A list of files that include each other in a circle, or None."""
+    state = {}  # absent: not seen; 1: on the current path; 2: done
+
+    def visit(node, trail):
+        state[node] = 1
+        for target in graph.get(node, []):
+            if target == node:
+                continue  # a file under foreach_target includes itself
+            if state.get(target) == 1:
+                return trail[trail.index(target):] + [target]
+            if target not in state:
+                circle = visit(target, trail + [target])
+                if circle:
+                    return circle
+        state[node] = 2
+        return None
+
+    for node in graph:
+        if node not in state:
+            circle = visit(node, [node])
+            if circle:
+                return circle
+    return None
+
+
+def draw(graph):
+    """Prints each room, top to bottom, with the number of includes into each room below."""
+    counts = {room: {} for room in ROOMS}
+    files = dict.fromkeys(ROOMS, 0)
+    for path, targets in graph.items():
+        room = room_of(path)
+        if room is None:
+            continue
+        files[room] += 1
+        for target in targets:
+            if room_of(target) != room:
+                below = counts[room]
+                below[room_of(target)] = below.get(room_of(target), 0) + 1
+    for room, below in counts.items():
+        arrows = ", ".join(f"{target} ({below[target]})" for target in ROOMS if target in below)
+        print(f"{room:16} {files[room]:3} files  ->  {arrows or 'nothing'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Draws and checks the direction of includes.")
+    parser.add_argument("--quiet", action="store_true", help="do not draw")
+    parser.add_argument("--root", type=pathlib.Path,
+                        default=pathlib.Path(__file__).resolve().parent.parent)
+    arguments = parser.parse_args()
+
+    offences = []
+    graph = {path: check_file(arguments.root, path, offences)
+             for path in source_files(arguments.root)}
+    if not graph:
+        offences.append(f"{arguments.root}: no source files here")
+    circle = find_circle(graph)
+    if circle:
+        offences.append("a circle of includes: " + " -> ".join(circle))
+    if not arguments.quiet:
+        draw(graph)
+    for offence in offences:
+        print(offence, file=sys.stderr)
+    return 1 if offences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# How encore's own targets are compiled: encore_compile_options(<target>), for the library, tests,
+# tools and benchmarks alike. Everything is PRIVATE: users inherit nothing from here.
+
+# One list of SIMD targets for the whole build, because build time is files times targets. On x86
+# this leaves SSE2, SSE4, AVX2, AVX3 (AVX-512) and AVX3_ZEN4 (AVX-512 with the bf16 dot product).
+# Left out: SSSE3, AVX3_DL and AVX3_SPR, which give the kernels nothing that their neighbours do
+# not; SVE and RVV, whose vectors have no size at compile time and cannot stand in arrays.
+set(encore_simd_definitions
+    "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL|HWY_AVX3_SPR|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)"
+)
+if(ENCORE_SIMD STREQUAL "emu128")
+  # Highway takes EMU128 away from GCC before 14, which compiles it wrongly, and puts SCALAR in its
+  # place, which lacks operations.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+    message(FATAL_ERROR "ENCORE_SIMD=emu128 needs Clang, or GCC 14 or newer.")
+  endif()
+  set(encore_simd_definitions HWY_COMPILE_ONLY_EMU128)
+elseif(NOT ENCORE_SIMD STREQUAL "all")
+  message(FATAL_ERROR "ENCORE_SIMD is '${ENCORE_SIMD}'; it must be 'all' or 'emu128'.")
+endif()
+
+if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  # The numeric contract: compilers must not fuse a*b+c of their own accord (GCC does so even
+  # across intrinsics), or the same source gives different bits on different targets.
+  set(encore_numeric_options -ffp-contract=off)
+  set(encore_warning_options -Wall -Wextra -Wpedantic -Wshadow)
+  set(encore_werror_options -Werror)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC 12 sees overlapping copies in every "literal" + std::string (its bug 105651).
+    list(APPEND encore_warning_options -Wno-restrict)
+  endif()
+elseif(MSVC)
+  set(encore_numeric_options /fp:precise)
+  set(encore_warning_options /W4)
+  set(encore_werror_options /WX)
+endif()
+
+set(encore_sanitize_options "")
+if(ENCORE_SANITIZE)
+  set(encore_sanitize_options -fsanitize=${ENCORE_SANITIZE} -fno-sanitize-recover=all
+      -fno-omit-frame-pointer -g)
+endif()
+
+function(encore_compile_options target)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_definitions(${target} PRIVATE ${encore_simd_definitions})
+  target_compile_options(${target} PRIVATE ${encore_numeric_options} ${encore_sanitize_options})
+  target_link_options(${target} PRIVATE ${encore_sanitize_options})
+  if(ENCORE_IS_TOP_LEVEL)
+    target_compile_options(${target} PRIVATE ${encore_warning_options})
+  endif()
+  if(ENCORE_WERROR)
+    target_compile_options(${target} PRIVATE ${encore_werror_options})
+  endif()
+endfunction()

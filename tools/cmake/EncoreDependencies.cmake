@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Everything encore needs from elsewhere: an installed package first, else a pinned release with its
+# hash, where downloads are allowed (ENCORE_FETCH_DEPENDENCIES; off when encore is a part of another
+# project). Knows nothing of how encore uses them.
+
+include(FetchContent)
+
+# encore_dependency(<package> <version> TARGET <target> URL <url> SHA256 <hash> APT <package>
+#                   [OPTIONS <name>=<value>...])
+#
+# Makes <target> available. A target of that name that the surrounding project has already is taken
+# as it is, so that a project may bring its own. OPTIONS are cache variables set before a fetched
+# project is configured.
+function(encore_dependency package version)
+  cmake_parse_arguments(arg "" "TARGET;URL;SHA256;APT" "OPTIONS" ${ARGN})
+  if(TARGET ${arg_TARGET})
+    return()
+  endif()
+  find_package(${package} ${version} CONFIG QUIET)
+  if(TARGET ${arg_TARGET})
+    message(STATUS "encore: ${package} ${${package}_VERSION} in ${${package}_DIR}")
+    # Whoever links a static encore, in whatever folder, links this too.
+    set_target_properties(${arg_TARGET} PROPERTIES IMPORTED_GLOBAL TRUE)
+    return()
+  endif()
+  if(NOT ENCORE_FETCH_DEPENDENCIES)
+    message(FATAL_ERROR
+      "encore needs ${package} ${version} or newer, and no such CMake package was found. Install "
+      "it (Debian and Ubuntu: ${arg_APT}), or add its folder to CMAKE_PREFIX_PATH, or define the "
+      "target ${arg_TARGET} before adding encore, or set ENCORE_FETCH_DEPENDENCIES=ON to let "
+      "encore download it.")
+  endif()
+  message(STATUS "encore: ${package} from ${arg_URL}")
+  foreach(option IN LISTS arg_OPTIONS)
+    string(REGEX MATCH "^([^=]+)=(.*)$" matched "${option}")
+    set(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}" CACHE INTERNAL "set by encore")
+  endforeach()
+  # Static and relocatable, so that both kinds of libencore can take them in; options as given above
+  # even in projects with old policies.
+  set(BUILD_SHARED_LIBS OFF)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
+  if(POLICY CMP0135)
+    cmake_policy(SET CMP0135 NEW)
+  endif()
+  FetchContent_Declare(${package} URL "${arg_URL}" URL_HASH "SHA256=${arg_SHA256}")
+  FetchContent_MakeAvailable(${package})
+  string(REGEX REPLACE "^.*::" "" plain_target "${arg_TARGET}")
+  if(NOT TARGET ${arg_TARGET})
+    add_library(${arg_TARGET} ALIAS ${plain_target})
+  endif()
+  # Other people's headers are system headers: their warnings are not ours.
+  get_target_property(includes ${plain_target} INTERFACE_INCLUDE_DIRECTORIES)
+  set_target_properties(${plain_target} PROPERTIES
+    INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${includes}")
+endfunction()
+
+encore_dependency(hwy 1.2.0 TARGET hwy::hwy APT libhwy-dev
+  URL https://github.com/google/highway/archive/refs/tags/1.2.0.tar.gz
+  SHA256 7e0be78b8318e8bdbf6fa545d2ecb4c90f947df03f7aadc42c1967f019e63343
+  OPTIONS HWY_ENABLE_TESTS=OFF HWY_ENABLE_EXAMPLES=OFF HWY_ENABLE_CONTRIB=OFF
+          HWY_ENABLE_INSTALL=OFF)
+
+encore_dependency(nlohmann_json 3.7.3 TARGET nlohmann_json::nlohmann_json APT nlohmann-json3-dev
+  URL https://github.com/nlohmann/json/archive/refs/tags/v3.11.3.tar.gz
+  SHA256 0d8ef5af7f9794e3263480193c491549b2ba6cc74bb018906202ada498a79406
+  OPTIONS JSON_BuildTests=OFF JSON_Install=OFF)
+
+if(ENCORE_BUILD_TOOLS OR ENCORE_BUILD_TESTS)
+  encore_dependency(CLI11 2.1.2 TARGET CLI11::CLI11 APT libcli11-dev
+    URL https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.4.2.tar.gz
+    SHA256 f2d893a65c3b1324c50d4e682c0cdc021dd0477ae2c048544f39eed6654b699a
+    OPTIONS CLI11_BUILD_TESTS=OFF CLI11_BUILD_EXAMPLES=OFF CLI11_BUILD_DOCS=OFF CLI11_INSTALL=OFF)
+endif()
+
+if(ENCORE_BUILD_TESTS)
+  encore_dependency(GTest 1.11 TARGET GTest::gtest_main APT libgtest-dev
+    URL https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz
+    SHA256 8ad598c73ad796e0d8280b082cebd82a630d73e73cd3c70057938a6501bba5d7
+    OPTIONS BUILD_GMOCK=OFF INSTALL_GTEST=OFF)
+endif()
+
+if(ENCORE_BUILD_BENCHMARKS)
+  encore_dependency(benchmark 1.6 TARGET benchmark::benchmark APT libbenchmark-dev
+    URL https://github.com/google/benchmark/archive/refs/tags/v1.9.1.tar.gz
+    SHA256 32131c08ee31eeff2c8968d7e874f3cb648034377dfc32a4c377fa8796d84981
+    OPTIONS BENCHMARK_ENABLE_TESTING=OFF BENCHMARK_ENABLE_INSTALL=OFF
+            BENCHMARK_ENABLE_GTEST_TESTS=OFF BENCHMARK_ENABLE_WERROR=OFF)
+endif()
+
+# Part of the toolchain, so never fetched. Tests and tools start threads of their own.
+if(ENCORE_BUILD_TESTS OR ENCORE_BUILD_TOOLS OR ENCORE_BUILD_BENCHMARKS)
+  find_package(Threads REQUIRED)
+endif()
+
+# Part of the toolchain as well. encore_openmp_libraries are the runtime's own libraries,
+# plain names where the compiler finds them by itself: one file compiles with OpenMP, and whoever
+# links a static encore, with whatever compiler, needs that runtime and no OpenMP flags.
+set(encore_openmp_libraries "")
+if(ENCORE_OPENMP)
+  find_package(OpenMP COMPONENTS CXX QUIET)
+  if(OpenMP_CXX_FOUND)
+    message(STATUS "encore: OpenMP ${OpenMP_CXX_VERSION}")
+    foreach(name IN LISTS OpenMP_CXX_LIB_NAMES)
+      get_filename_component(folder "${OpenMP_${name}_LIBRARY}" DIRECTORY)
+      if(folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+        list(APPEND encore_openmp_libraries "${name}")
+      else()
+        list(APPEND encore_openmp_libraries "${OpenMP_${name}_LIBRARY}")
+      endif()
+    endforeach()
+  else()
+    message(STATUS "encore: no OpenMP for this compiler; the OpenMP executor will run inline")
+  endif()
+endif()

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs the tests of one build folder, quietly: the output of tests that fail is shown, and the
+# number of those that passed. Builds nothing (build.sh does).
+#
+#   tools/ctest.sh FOLDER [ctest arguments]
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+folder="$1"
+shift
+log="$folder/ctest.log"
+echo "test: $folder (the log is $log)"
+if ! ctest --test-dir "$folder" --output-on-failure --no-tests=error \
+     --parallel "${JOBS:-$(nproc)}" "$@" >"$log" 2>&1; then
+  # Everything but the lines of the tests that passed.
+  grep -v -E '^ *[0-9]+/[0-9]+ Test .* Passed|^ *Start +[0-9]+:' "$log" | tail -n 200 >&2
+  echo "test: failed; all of it is in $log" >&2
+  exit 1
+fi
+grep -E '^[0-9]+% tests passed|^Total Test time' "$log" | sed 's/^/test: /'

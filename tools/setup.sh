@@ -1,0 +1,197 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Prepares a Debian or Ubuntu machine to build encore, as root or with sudo: installs what is
+# missing with apt and, where the distribution's Highway is older than 1.2.0, builds a newer one
+# into .deps/. Says nothing when there is nothing to do. Builds no encore: see run.sh and test.sh.
+#
+#   tools/setup.sh         what building, testing and benchmarking need
+#   tools/setup.sh --ci    also what .ci/run needs: clang, its sanitizers and OpenMP, its linters
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly root="$PWD"
+readonly deps="$root/.deps"
+readonly log="$deps/setup.log"
+readonly highway_wanted=1.2.0
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+# Runs a command with its output in the log; shows the log's end if the command fails.
+logged() {
+  printf '+ %s\n' "$*" >>"$log"
+  "$@" >>"$log" 2>&1 || {
+    tail -n 30 "$log" >&2
+    fail "failed: $* (all of it is in $log)"
+  }
+}
+
+have_command() { command -v "$1" >/dev/null 2>&1; }
+
+# Whether some include folder has the file $1.
+have_header() {
+  local folder
+  for folder in /usr/local/include /usr/include; do
+    [[ -e "$folder/$1" ]] && return 0
+  done
+  return 1
+}
+
+# Prints the packages that are missing, seen from their commands and files: asking apt takes longer.
+missing_packages() {
+  local pair
+  for pair in g++:g++ cmake:cmake ninja:ninja-build make:make pkg-config:pkg-config \
+              python3:python3 git:git; do
+    have_command "${pair%%:*}" || echo "${pair#*:}"
+  done
+  for pair in gtest/gtest.h:libgtest-dev benchmark/benchmark.h:libbenchmark-dev \
+              nlohmann/json.hpp:nlohmann-json3-dev CLI/CLI.hpp:libcli11-dev; do
+    have_header "${pair%%:*}" || echo "${pair#*:}"
+  done
+  if [[ "$ci" == yes ]]; then
+    for pair in clang++:clang clang-format:clang-format clang-tidy:clang-tidy; do
+      have_command "${pair%%:*}" || echo "${pair#*:}"
+    done
+    compgen -G '/usr/lib/llvm-*/lib/libomp.so' >/dev/null || echo libomp-dev
+    compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan*' >/dev/null ||
+      echo libclang-rt-dev
+  fi
+}
+
+# Whether a Highway that is new enough is installed, by us or by somebody else.
+have_highway() {
+  [[ -e "$deps/highway/include/hwy/highway.h" ]] && return 0
+  have_command pkg-config && pkg-config --atleast-version="$highway_wanted" libhwy
+}
+
+can_be_root() { [[ $EUID -eq 0 ]] || have_command sudo; }
+
+as_root() {
+  if [[ $EUID -eq 0 ]]; then "$@"; else sudo "$@"; fi
+}
+
+# Lists may be missing (container images) or old; asked for once, and only before installing.
+apt_updated=no
+apt_update() {
+  logged as_root apt-get -qq update
+  apt_updated=yes
+}
+
+apt_install() {
+  can_be_root || fail "neither root nor sudo here, and this has to be installed: $*"
+  say "installing $*"
+  [[ $apt_updated == yes ]] || apt_update
+  logged as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq -y --no-install-recommends install "$@"
+}
+
+# The version of package $1 that apt would install, without epoch and Debian revision; or nothing.
+apt_candidate() {
+  apt-cache policy "$1" 2>/dev/null |
+    sed -n 's/^ *Candidate: *\([0-9]*:\)\{0,1\}\([0-9][^-+~]*\).*/\2/p'
+}
+
+# Downloads Highway's source package into the current folder from a newer suite of the distribution
+# that this machine runs, through the machine's own mirrors, proxies and keys. The lists are
+# private to this folder: the machine's apt configuration stays as it is. Fails when no suite has
+# the source.
+download_highway_source() {
+  local origin uri suites keyring signed_by suite
+  local -a apt
+  apt=(apt-get -q -o Dir::Etc::sourcelist="$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null
+       -o Dir::State::lists="$PWD/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=)
+  # apt's download user may not reach a folder below /root; what it fetches is verified anyway.
+  [[ $EUID -eq 0 ]] && apt+=(-o APT::Sandbox::User=root)
+
+  while IFS='|' read -r origin uri; do
+    case "$origin" in
+      Debian) suites="trixie testing unstable" keyring=debian-archive-keyring.gpg ;;
+      Ubuntu) suites="plucky questing resolute devel" keyring=ubuntu-archive-keyring.gpg ;;
+      *) continue ;;
+    esac
+    signed_by=
+    [[ -e "/usr/share/keyrings/$keyring" ]] && signed_by="[signed-by=/usr/share/keyrings/$keyring]"
+    for suite in $suites; do
+      rm -rf lists ./*.dsc ./*.tar.*
+      mkdir -p lists/partial
+      echo "deb-src $signed_by $uri $suite main $([[ $origin == Ubuntu ]] && echo universe)" \
+        >sources.list
+      echo "+ trying $suite at $uri" >>"$log"
+      if "${apt[@]}" update >>"$log" 2>&1 &&
+         "${apt[@]}" source --download-only highway >>"$log" 2>&1; then
+        return 0
+      fi
+    done
+  done < <(apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)' 'Created-By: Packages' \
+             2>>"$log" | grep -v -e security -e backports | sort -u)
+  return 1
+}
+
+# Builds Highway from the source package in the current folder into .deps/highway.
+build_highway() {
+  local source
+  mkdir source
+  logged tar -xf ./*.orig.tar.* -C source --strip-components=1
+  source="$PWD/source"
+  grep -q "VERSION" source/CMakeLists.txt || fail "no Highway in $source"
+  logged cmake -S "$source" -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_INSTALL_PREFIX="$deps/highway" -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF \
+    -DHWY_ENABLE_TESTS=OFF -DHWY_ENABLE_EXAMPLES=OFF -DHWY_ENABLE_CONTRIB=OFF
+  logged cmake --build build
+  # Complete or absent: a run that is cut short leaves no half of it.
+  logged env DESTDIR="$PWD/stage" cmake --install build
+  rm -rf "$deps/highway"
+  mv "$PWD/stage$deps/highway" "$deps/highway"
+}
+
+get_highway() {
+  local candidate work
+  candidate="$(apt_candidate libhwy-dev)"
+  if [[ -z "$candidate" ]] && can_be_root; then
+    apt_update
+    candidate="$(apt_candidate libhwy-dev)"
+  fi
+  if [[ -n "$candidate" ]] && dpkg --compare-versions "$candidate" ge "$highway_wanted"; then
+    apt_install libhwy-dev
+    return
+  fi
+  say "building Highway from source (libhwy-dev here: ${candidate:-none}; wanted: $highway_wanted)"
+  work="$(mktemp -d "$deps/highway-XXXXXX")"
+  # shellcheck disable=SC2064  # $work as it is now
+  trap "rm -rf '$work'" EXIT
+  cd "$work"
+  if download_highway_source; then
+    build_highway
+  else
+    say "no newer suite has its source; CMake will download the pinned release"
+    [[ -e /etc/ssl/certs/ca-certificates.crt ]] || apt_install ca-certificates
+  fi
+  cd "$root"
+}
+
+main() {
+  ci=no
+  case "${1:-}" in
+    "") ;;
+    --ci) ci=yes ;;
+    *) fail "unknown argument '$1'; the only one is --ci" ;;
+  esac
+
+  mapfile -t packages < <(missing_packages)
+  if [[ ${#packages[@]} -eq 0 ]] && have_highway; then
+    return
+  fi
+  have_command apt-get ||
+    fail "no apt-get here; please install by hand: ${packages[*]} and Highway $highway_wanted"
+  mkdir -p "$deps"
+  : >"$log"
+  if [[ ${#packages[@]} -gt 0 ]]; then
+    apt_install "${packages[@]}"
+  fi
+  have_highway || get_highway
+}
+
+main "$@"

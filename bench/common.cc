@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flags, main() and the timing of common.h. Not here: the benchmarks themselves (bench_*.cc).
+
+#include "bench/common.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "bench/os.h"
+#include "bench/peak.h"
+#include "encore/cpu.h"
+#include "encore/version.h"
+
+namespace encore::bench {
+namespace {
+
+constexpr char kUsage[] =
+    "Flags of encore's benchmarks:\n"
+    "  --target=NAME      SIMD target, e.g. AVX2 (default: the best one)\n"
+    "  --threads=1,2,all  thread counts to measure with (default: 1,all)\n"
+    "  --cpu=N            core for the runs with one thread, -1 for any (default: the last one)\n"
+    "  --clock=wall|cpu   cpu: runs with one thread count only the time that it had the core, for\n"
+    "                     machines with other work (default: wall)\n"
+    "and those of Google Benchmark:\n";
+
+// The median of samples much shorter than a time slice hardly notices other work. The clock's own
+// cost stays under a part in 400: about 25 ns for wall time, 250 ns for a thread's.
+constexpr double kWallSampleSeconds = 20e-6;
+constexpr double kThreadSampleSeconds = 100e-6;
+// Between two measurements of the peak. Clocks follow load and heat over milliseconds to seconds;
+// the peak takes 2 %.
+constexpr double kSlotSeconds = 20e-3;
+
+struct Flags {
+  std::vector<int> threads;
+  int cpu = -1;
+  bool thread_clock = false;
+};
+
+Flags& GetFlags() {
+  static Flags flags;
+  return flags;
+}
+
+const CoreMask& GetCores() {
+  static const CoreMask cores;
+  return cores;
+}
+
+bool ParseInt(const std::string& text, int* value) {
+  char* end = nullptr;
+  const long parsed = std::strtol(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0' || parsed < -1 || parsed > 1024) return false;
+  *value = static_cast<int>(parsed);
+  return true;
+}
+
+// "1,2,all"; "all" is the number of usable cores. Each count once.
+bool ParseThreads(const std::string& text, std::vector<int>* threads) {
+  threads->clear();
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    int count = UsableCores();
+    if (item != "all" && (!ParseInt(item, &count) || count < 1)) return false;
+    if (std::find(threads->begin(), threads->end(), count) == threads->end())
+      threads->push_back(count);
+    begin = end + 1;
+  }
+  return true;
+}
+
+// Reads and removes encore's own flags; false with a message if one is wrong.
+bool ParseFlags(int* argc, char** argv) {
+  Flags& flags = GetFlags();
+  std::string threads = "1,all";
+  flags.cpu = GetCores().Last();
+  int kept = 1;
+  for (int i = 1; i < *argc; ++i) {
+    const std::string arg = argv[i];
+    if (arg.rfind("--target=", 0) == 0) {
+      const Status status = SetTarget(arg.substr(9));
+      if (!status.ok()) {
+        std::fprintf(stderr, "--target: %s\n", status.message().c_str());
+        return false;
+      }
+    } else if (arg.rfind("--threads=", 0) == 0) {
+      threads = arg.substr(10);
+    } else if (arg.rfind("--cpu=", 0) == 0) {
+      if (!ParseInt(arg.substr(6), &flags.cpu) || !GetCores().Bind(flags.cpu)) {
+        std::fprintf(stderr, "--cpu: '%s' is not a core that this process may use, nor -1\n",
+                     arg.c_str() + 6);
+        return false;
+      }
+      GetCores().Bind(-1);
+    } else if (arg == "--clock=wall" || arg == "--clock=cpu") {
+      flags.thread_clock = arg == "--clock=cpu";
+    } else {
+      argv[kept++] = argv[i];
+    }
+  }
+  *argc = kept;
+  if (!ParseThreads(threads, &flags.threads)) {
+    std::fprintf(stderr, "--threads: '%s' is not a list of numbers from 1 to 1024 or 'all'\n",
+                 threads.c_str());
+    return false;
+  }
+  return true;
+}
+
+using ClockFn = double (*)();
+
+// The fastest of a few calls, in seconds; it also warms the caches.
+double EstimateCall(ClockFn now, const std::function<Status(size_t)>& call, size_t* index) {
+  double best = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    const double start = now();
+    (void)call((*index)++).ok();
+    best = std::min(best, now() - start);
+  }
+  return std::max(best, 1e-9);
+}
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Whether any benchmark has failed; main() then returns 1, so that scripts notice.
+bool any_failed = false;
+
+void Skip(benchmark::State& state, const std::string& why) {
+  any_failed = true;
+  state.SkipWithError(why.c_str());
+}
+
+// The samples of one benchmark, in slots with the peak measured between them.
+class Samples {
+ public:
+  explicit Samples(const Executor& executor) : meter_(executor), peak_before_(meter_.Measure()) {}
+
+  // seconds that one call took. Not to be called in timed code: it may measure the peak.
+  void Add(double seconds) {
+    all_.push_back(seconds);
+    if (WallSeconds() - slot_start_ > kSlotSeconds) CloseSlot();
+  }
+
+  void SetCounters(benchmark::State& state, const Work& work) {
+    if (calls_per_flop_.size() < all_.size()) CloseSlot();
+    const double median = Median(all_);
+    const double best = *std::min_element(all_.begin(), all_.end());
+    if (work.flops > 0) {
+      state.counters["GFLOP/s"] = work.flops / median * 1e-9;
+      state.counters["best"] = work.flops / best * 1e-9;
+      state.counters["peak"] = Median(peaks_) * 1e-9;
+      state.counters["share"] = work.flops * Median(calls_per_flop_);
+      state.counters["best_share"] =
+          work.flops / best / *std::max_element(peaks_.begin(), peaks_.end());
+    }
+    if (work.elements > 0) state.counters["Gelem/s"] = work.elements / median * 1e-9;
+    if (work.bytes > 0) state.counters["GB/s"] = work.bytes / median * 1e-9;
+    if (work.tokens > 0) state.counters["tokens/s"] = work.tokens / median;
+  }
+
+ private:
+  void CloseSlot() {
+    const double peak_after = meter_.Measure();
+    peaks_.push_back(std::max(peak_before_, peak_after));
+    while (calls_per_flop_.size() < all_.size()) {
+      calls_per_flop_.push_back(1 / (all_[calls_per_flop_.size()] * peaks_.back()));
+    }
+    peak_before_ = peak_after;
+    slot_start_ = WallSeconds();
+  }
+
+  PeakMeter meter_;
+  double peak_before_;
+  std::vector<double> all_;  // seconds
+  double slot_start_ = WallSeconds();
+  std::vector<double> peaks_;           // one a slot: FLOP/s
+  std::vector<double> calls_per_flop_;  // one a sample: how much of a call is done in the time of a
+                                        // FLOP at the peak
+};
+
+}  // namespace
+
+const std::vector<int>& ThreadCounts() { return GetFlags().threads; }
+
+Executor ExecutorOf(int threads) {
+  return threads == 1 ? Executor::Inline() : Executor::OpenMP(threads);
+}
+
+void Measure(benchmark::State& state, int threads, const Work& work,
+             const std::function<Status(size_t)>& call) {
+  // With several threads the calling thread must be free: those that it starts inherit its mask.
+  GetCores().Bind(threads == 1 ? GetFlags().cpu : -1);
+  const Status first = call(0);
+  if (!first.ok()) {
+    Skip(state, first.message());
+    return;
+  }
+  const bool thread_clock = threads == 1 && GetFlags().thread_clock;
+  const ClockFn now = thread_clock ? ThreadSeconds : WallSeconds;
+  size_t index = 1;
+  const double wanted = thread_clock ? kThreadSampleSeconds : kWallSampleSeconds;
+  const size_t calls = static_cast<size_t>(
+      std::clamp(std::ceil(wanted / EstimateCall(now, call, &index)), 1.0, 1e5));
+
+  Samples samples(ExecutorOf(threads));
+  bool ok = true;
+  while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(calls))) {
+    const double start = now();
+    for (size_t i = 0; i < calls; ++i) ok = call(index++).ok() && ok;
+    const double seconds = now() - start;
+    state.SetIterationTime(seconds);
+    samples.Add(seconds / static_cast<double>(calls));
+  }
+  if (!ok) {
+    Skip(state, "a call failed that had worked before");
+    return;
+  }
+  samples.SetCounters(state, work);
+  state.counters["threads"] = threads;
+  state.SetLabel(ActiveTarget());
+}
+
+void Register(const std::string& name, std::function<void(benchmark::State&)> body) {
+  benchmark::RegisterBenchmark(name.c_str(), std::move(body))
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
+size_t CopiesForCold(size_t bytes) {
+  // 32 MiB where the system does not tell.
+  const size_t l3 = Caches().l3 > 0 ? Caches().l3 : size_t{32} << 20;
+  return 2 * l3 / std::max<size_t>(bytes, 1) + 2;
+}
+
+Tensor RandomTensor(const Shape& shape, float low, float high) {
+  Tensor tensor = ZeroTensor(shape);
+  std::mt19937 generator(12345);
+  std::uniform_real_distribution<float> uniform(low, high);
+  float* data = static_cast<float*>(tensor.data());
+  std::generate(data, data + tensor.size_bytes() / sizeof(float),
+                [&] { return uniform(generator); });
+  return tensor;
+}
+
+Tensor ZeroTensor(const Shape& shape) { return OrFail(Tensor::Create(DType::kF32, shape)); }
+
+void Fail(const Status& status) {
+  std::fprintf(stderr, "%s\n", status.message().c_str());
+  std::exit(1);
+}
+
+// Returns the exit status: 0, 1 if a benchmark failed, 2 for wrong flags.
+int Main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--help") == 0) {
+      std::fputs(kUsage, stdout);
+      std::fflush(stdout);
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  if (!ParseFlags(&argc, argv)) return 2;
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::AddCustomContext("encore_version", ENCORE_VERSION_STRING);
+  benchmark::AddCustomContext("simd_target", ActiveTarget());
+  benchmark::AddCustomContext("usable_cores", Cores().reason);
+#if defined(__VERSION__)
+  benchmark::AddCustomContext("compiler", __VERSION__);
+#endif
+  RegisterBenchmarks();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return any_failed ? 1 : 0;
+}
+
+}  // namespace encore::bench
+
+int main(int argc, char** argv) { return encore::bench::Main(argc, argv); }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Timing of the multiply-add chains on each thread of an executor. Not here: the chains
+// (engine/kernels/peak.cc).
+
+#include "bench/peak.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "engine/kernels/peak.h"
+#include "engine/platform/thread_team.h"
+
+namespace encore::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kWindows = 4;
+constexpr double kWindowSeconds =
+    100e-6;  // thousands of times the clock's resolution, far below a time slice
+
+// FLOP/s of the calling thread over so many rounds.
+double Speed(size_t rounds) {
+  float sink = 0;
+  const Clock::time_point start = Clock::now();
+  const double flops = internal::GetPeakKernels().multiply_adds(rounds, &sink);
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return flops / std::max(seconds, 1e-9);
+}
+
+// How many rounds fill a window. Its first millisecond also wakes the wide units, which some CPUs
+// clock up late.
+size_t RoundsOfAWindow() {
+  constexpr size_t kProbe = 4096;
+  float sink = 0;
+  double best = 0;
+  double flops = 0;
+  const Clock::time_point start = Clock::now();
+  do {
+    flops = internal::GetPeakKernels().multiply_adds(kProbe, &sink);
+    best = std::max(best, Speed(kProbe));
+  } while (Clock::now() - start < std::chrono::milliseconds(1));
+  return std::max<size_t>(1, static_cast<size_t>(kWindowSeconds * best / (flops / kProbe)));
+}
+
+}  // namespace
+
+PeakMeter::PeakMeter(const Executor& executor)
+    : executor_(executor),
+      rounds_(RoundsOfAWindow()),
+      speed_(static_cast<size_t>(executor.lanes())) {}
+
+double PeakMeter::Measure() {
+  double best = 0;
+  for (int window = 0; window < kWindows; ++window) {
+    std::fill(speed_.begin(), speed_.end(), 0.0);
+    internal::RunTeam(executor_, [this](internal::Team& team) {
+      // One task a lane; the barrier behind each stage makes all lanes start the next together.
+      const size_t lanes = static_cast<size_t>(team.lanes());
+      team.ForEach(lanes, [this](size_t i, int) { speed_[i] = Speed(rounds_ / 16 + 1); });
+      team.ForEach(lanes, [this](size_t i, int) { speed_[i] = Speed(rounds_); });
+    });
+    best = std::max(best, std::accumulate(speed_.begin(), speed_.end(), 0.0));
+  }
+  return best;
+}
+
+}  // namespace encore::bench

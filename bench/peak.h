@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine's peak of f32 multiply-adds at this moment, to which the benchmarks relate their
+// figures. Not here: the instructions that reach it (engine/kernels/peak.h).
+
+#ifndef ENCORE_BENCH_PEAK_H_
+#define ENCORE_BENCH_PEAK_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "encore/executor.h"
+
+namespace encore::bench {
+
+class PeakMeter {
+ public:
+  // Finds out how long a window must be, on the active SIMD target. Takes over 1 ms.
+  explicit PeakMeter(const Executor& executor);
+
+  // FLOP/s of all the executor's threads together, now: each thread counts its own speed while all
+  // of them run, and the best of several short windows is taken, so that other work on the machine
+  // hardly lowers it. Takes about 0.5 ms.
+  double Measure();
+
+ private:
+  Executor executor_;
+  size_t rounds_;              // of multiply-adds in a window
+  std::vector<double> speed_;  // of each thread
+};
+
+}  // namespace encore::bench
+
+#endif  // ENCORE_BENCH_PEAK_H_

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line as a whole: help, usage errors, `encore demo`, `encore info`. Not here: `attend`
+// (cli_attend_test.cc), `run` (cli_run_test.cc, cli_golden_test.cc).
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "encore/cpu.h"
+#include "encore/version.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli_runner.h"
+
+namespace encore {
+namespace {
+
+bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_F(CliTest, HelpIsEverywhereAndHasExamples) {
+  const std::vector<std::vector<std::string>> all = {{"--help"},         {"-h"},
+                                                     {"demo", "--help"}, {"attend", "--help"},
+                                                     {"run", "--help"},  {"info", "--help"}};
+  for (const std::vector<std::string>& arguments : all) {
+    const CliResult result = Encore(arguments);
+    EXPECT_EQ(result.status, 0) << arguments[0];
+    EXPECT_EQ(result.err, "") << arguments[0];
+    EXPECT_TRUE(Has(result.out, "Examples:")) << result.out;
+    EXPECT_TRUE(Has(result.out, "encore " + (arguments.size() > 1 ? arguments[0] : "attend")));
+  }
+}
+
+TEST_F(CliTest, VersionIsTheHeaders) {
+  const CliResult result = Encore({"--version"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out, std::string("encore ") + ENCORE_VERSION_STRING + "\n");
+}
+
+TEST_F(CliTest, BadUsageIsOneSentence) {
+  ExpectRefused({"dance"}, {"dance"});
+  ExpectRefused({"--frobnicate"}, {"--frobnicate"});
+  ExpectRefused({"demo", "--seed"}, {"--seed"});
+  ExpectRefused({"demo", "--seed", "-1"}, {"--seed"});
+  ExpectRefused({"demo", "--seed", "4294967296"}, {"--seed"});
+  ExpectRefused({"demo", "--seconds", "nan"}, {"--seconds"});
+  ExpectRefused({"demo", "--target", "MMX"}, {"--target", "MMX", ActiveTarget()});
+  ExpectRefused({"info", "now"}, {"now"});
+  ExpectRefused({"demo", "info"}, {"info"});
+}
+
+TEST_F(CliTest, DemoChecksTheBlockOnEveryTarget) {
+  for (const std::string& target : SupportedTargets()) {
+    const CliResult result = Encore({"demo", "--seconds", "0", "--target", target});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    EXPECT_TRUE(Has(result.out, "computed with " + target + "\n")) << result.out;
+    EXPECT_TRUE(Has(result.out, "[32, 10, 64]"));
+    EXPECT_TRUE(Has(result.out, "the same bits as inline  ok"));
+    EXPECT_FALSE(Has(result.out, "WRONG"));
+    EXPECT_FALSE(Has(result.out, "\x1b")) << "colours in a file";
+  }
+}
+
+TEST_F(CliTest, DemoIsTheDefaultAndTellsTheSpeed) {
+  const CliResult result = Encore({});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(Has(result.out, "1 thread "));
+  EXPECT_TRUE(Has(result.out, "tokens/s"));
+}
+
+TEST_F(CliTest, InfoAgreesWithTheLibrary) {
+  const CliResult result = Encore({"info", "--json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const nlohmann::json info = nlohmann::json::parse(result.out);
+  EXPECT_EQ(info["targets"]["compiled"], CompiledTargets());
+  EXPECT_EQ(info["targets"]["supported"], SupportedTargets());
+  EXPECT_EQ(info["targets"]["active"], SupportedTargets()[0]);
+  EXPECT_EQ(info["cores"]["usable"], UsableCores());
+  const CliResult text = Encore({"info"});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_TRUE(Has(text.out, SupportedTargets()[0]));
+  EXPECT_TRUE(Has(text.out, Cores().reason));
+}
+
+}  // namespace
+}  // namespace encore

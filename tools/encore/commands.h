@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands of `encore`, one .cc each. Each function adds its subcommand with options, help
+// and examples to `app`; when the command line names it, `action` becomes what is to be done.
+
+#ifndef ENCORE_TOOLS_ENCORE_COMMANDS_H_
+#define ENCORE_TOOLS_ENCORE_COMMANDS_H_
+
+#include <functional>
+
+#include "CLI/CLI.hpp"
+
+namespace encore::tool {
+
+// Does the work and returns the exit status; throws Failure.
+using Action = std::function<int()>;
+
+void AddDemo(CLI::App& app, Action& action);    // demo.cc
+void AddAttend(CLI::App& app, Action& action);  // attend.cc
+void AddRun(CLI::App& app, Action& action);     // run.cc
+void AddInfo(CLI::App& app, Action& action);    // info.cc
+
+// What `encore` alone does: the demo with its defaults.
+int RunDefaultDemo();
+
+}  // namespace encore::tool
+
+#endif  // ENCORE_TOOLS_ENCORE_COMMANDS_H_

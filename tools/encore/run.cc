@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore run`: weights and inputs from safetensors files, outputs into one. This file has the
+// options and the order of things; the parts are in run_input, run_forward and the library.
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "encore/cpu.h"
+#include "encore/encoder.h"
+#include "encore/safetensors.h"
+#include "encore/torch_weights.h"
+#include "tools/encore/commands.h"
+#include "tools/encore/failure.h"
+#include "tools/encore/run_forward.h"
+#include "tools/encore/run_input.h"
+#include "tools/encore/text.h"
+
+namespace encore::tool {
+namespace {
+
+constexpr const char* kFooter =
+    R"(The weights are a state_dict
+of torch.nn.TransformerEncoderLayer or TransformerEncoder, saved with its configuration:
+  safetensors.torch.save_file(model.state_dict(), "w.safetensors",
+      metadata={"nhead": "4", "activation": "relu", "norm_first": "False",
+                "layer_norm_eps": "1e-05"})
+--nhead, --activation, --norm-first and --eps take the place of that metadata.
+
+Tensors of the input file:
+  x                 F32, F64, F16 or BF16 [B, S, D]; or [T, D], sequences one after another
+  seq_lengths       I64 [B], with x [T, D]: the length of each sequence
+  key_padding_mask  BOOL [B, S], optional with x [B, S, D]: true = padding, anywhere
+  attn_mask         BOOL (true = may not attend) or F32 (added to the scores) [S, S], optional; S is
+                    the longest sequence where x is [T, D]
+Tensors of the output file, all F32:
+  y                 of x's shape; rows of padding are zeros
+  attention.N       [B, H, S, S], the attention weights of layer N (--attention-weights)
+  hidden.N          of x's shape, the output of layer N before any final norm (--hidden-states)
+
+Examples:
+  encore run --weights w.safetensors --input x.safetensors --output y.safetensors
+  encore run --weights w.safetensors --input x.safetensors --output y.safetensors --causal \
+      --threads 1
+  encore run --weights w.safetensors --input x.safetensors --output y.safetensors --target AVX2 \
+      --attention-weights --hidden-states)";
+
+struct Options {
+  std::string weights;
+  std::string input;
+  std::string output;
+  int threads = 0;
+  std::string executor = "openmp";
+  std::string target;
+  bool causal = false;
+  bool attention_weights = false;
+  bool hidden_states = false;
+  std::optional<int64_t> nhead;  // signed, or -2 would pass for 2^64 - 2
+  std::string activation;
+  std::optional<double> eps;
+  bool norm_first = false;
+  bool norm_first_given = false;
+};
+
+TorchOverrides MakeOverrides(const Options& options) {
+  TorchOverrides overrides;
+  if (options.nhead) overrides.nhead = static_cast<size_t>(*options.nhead);
+  if (options.norm_first_given) overrides.norm_first = options.norm_first;
+  overrides.layer_norm_eps = options.eps;
+  if (options.eps && !(std::isfinite(*options.eps) && *options.eps >= 0)) {
+    throw Failure("--eps is " + Number(*options.eps, 6) + ", wanted a finite number of at least 0");
+  }
+  if (!options.activation.empty()) {
+    overrides.activation = Take(ActivationFromName(options.activation), "--activation");
+  }
+  return overrides;
+}
+
+Executor MakeExecutor(const Options& options) {
+  if (options.executor == "openmp") return Executor::OpenMP(options.threads);
+  if (options.threads > 1) {
+    throw Failure("--executor inline has one thread, found --threads " +
+                  std::to_string(options.threads));
+  }
+  return Executor::Inline();
+}
+
+// Before a long computation rather than after it. Whatever else keeps the file from being written
+// is found then.
+void WantFolder(const std::string& output) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
+  throw Failure("--output " + output + ": there is no folder " + folder.string());
+}
+
+int Run(const Options& options) {
+  const TorchOverrides overrides = MakeOverrides(options);
+  const Executor executor = MakeExecutor(options);
+  WantFolder(options.output);
+  if (!options.target.empty()) Check(SetTarget(options.target), "--target");
+
+  const TorchWeights weights = Take(TorchWeights::Open(options.weights, overrides), "--weights");
+  const Encoder encoder =
+      Take(Encoder::Create(weights.config(), weights.weights()), "--weights " + options.weights);
+  const SafetensorsFile file = Take(SafetensorsFile::Open(options.input), "--input");
+  const RunInput input = ReadRunInput(file, encoder.config().d_model);
+  const RunOutput output = RunForward(encoder, input,
+                                      {.causal = options.causal,
+                                       .attention_weights = options.attention_weights,
+                                       .hidden_states = options.hidden_states,
+                                       .executor = executor});
+
+  std::vector<SafetensorsEntry> entries;
+  for (const NamedTensor& named : output.tensors) {
+    entries.push_back(MakeSafetensorsEntry(named.name, named.tensor));
+  }
+  Check(WriteSafetensors(options.output, entries), "--output");
+
+  std::cout << options.output << ": y " << output.tensors[0].tensor.shape().ToString();
+  if (entries.size() > 1) std::cout << " and " << entries.size() - 1 << " more tensors";
+  std::cout << "; " << Grouped(static_cast<double>(input.tokens())) << " tokens in "
+            << Number(output.seconds * 1e3, 3) << " ms with " << encoder.target() << ", "
+            << executor.lanes() << (executor.lanes() == 1 ? " thread\n" : " threads\n");
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("run", "Run an encoder on tensors from files");
+  sub->add_option("--weights", options->weights, "Weights and configuration (safetensors)")
+      ->required()
+      ->type_name("FILE");
+  sub->add_option("--input", options->input, "Input tensors (safetensors)")
+      ->required()
+      ->type_name("FILE");
+  sub->add_option("--output", options->output, "Where the results go (safetensors)")
+      ->required()
+      ->type_name("FILE");
+  sub->add_flag("--attention-weights", options->attention_weights, "Write attention.N too");
+  sub->add_flag("--hidden-states", options->hidden_states, "Write hidden.N too");
+  sub->add_flag("--causal", options->causal, "A token attends to itself and those before it only");
+  sub->add_option("--threads", options->threads, "Threads; 0: as many as pay (`encore info`)")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  sub->add_option("--executor", options->executor, "Where threads come from: openmp or inline")
+      ->check(CLI::IsMember({"openmp", "inline"}))
+      ->capture_default_str();
+  sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")
+      ->type_name("NAME");
+  sub->add_option("--nhead", options->nhead, "Attention heads")->check(CLI::PositiveNumber);
+  sub->add_option("--activation", options->activation, "relu, gelu, gelu_tanh or silu")
+      ->type_name("NAME");
+  sub->add_option("--eps", options->eps, "Epsilon of the layer norms");
+  CLI::Option* norm_first =
+      sub->add_flag("--norm-first,!--no-norm-first", options->norm_first, "Pre-norm, or post-norm");
+  sub->footer(kFooter);
+  sub->callback([options, norm_first, &action] {
+    options->norm_first_given = norm_first->count() > 0;
+    action = [options] { return Run(*options); };
+  });
+}
+
+}  // namespace encore::tool

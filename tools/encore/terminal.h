@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matrices and heat maps for terminals and pipes; colours appear only where a person looks. Not
+// here: pictures (svg.h), and which matrices are shown (attend_report.cc, demo.cc).
+
+#ifndef ENCORE_TOOLS_ENCORE_TERMINAL_H_
+#define ENCORE_TOOLS_ENCORE_TERMINAL_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "encore/ops.h"
+
+namespace encore::tool {
+
+// Standard output is a terminal that shows colours, and NO_COLOR (no-color.org) is not set.
+bool StdoutHasColour();
+
+struct MatrixStyle {
+  int precision = 4;  // digits after the point
+  bool colour = false;
+};
+
+// A matrix [R, C] with a label for each row, indented by two. Rows and columns in the middle of a
+// large one are left out, as NumPy does.
+void PrintMatrix(std::ostream& out, const std::vector<std::string>& labels, ConstView matrix,
+                 const MatrixStyle& style);
+
+// Weights [R, C] in [0, 1], a cell each, with labels for rows and columns: numbers on a coloured
+// ground, or numbers with a character whose ink grows with the weight. A large map has no numbers.
+void PrintHeatMap(std::ostream& out, const std::vector<std::string>& rows,
+                  const std::vector<std::string>& columns, ConstView weights,
+                  const MatrixStyle& style);
+
+// The column of the largest element of a row of weights [R, C]; the first of equals; NaN counts as
+// nothing.
+size_t LargestColumn(ConstView weights, size_t row);
+
+}  // namespace encore::tool
+
+#endif  // ENCORE_TOOLS_ENCORE_TERMINAL_H_

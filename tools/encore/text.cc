@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words and numbers as text; the declarations say what each function does.
+
+#include "tools/encore/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+namespace encore::tool {
+namespace {
+
+constexpr char32_t kReplacement = 0xFFFD;
+
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+
+template <size_t N>
+bool IsIn(const Range (&ranges)[N], char32_t c) {
+  for (const Range& range : ranges) {
+    if (range.first <= c && c <= range.last) return true;
+  }
+  return false;
+}
+
+// C0 and C1 controls, line and paragraph separators, bidirectional controls, and the characters
+// that XML 1.0 excludes.
+constexpr Range kUnprintable[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x200E, 0x200F},
+                                  {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFFFE, 0xFFFF}};
+// Unicode's East Asian Width W and F, in coarse blocks, and emoji.
+constexpr Range kWide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
+                           {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
+                           {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
+// Combining marks, joiners and variation selectors.
+constexpr Range kZeroWidth[] = {{0x0300, 0x036F}, {0x200B, 0x200D}, {0xFE00, 0xFE0F}};
+
+// The character at text[at], which moves behind it; kReplacement, and one byte, where the bytes are
+// no shortest-form UTF-8.
+char32_t Decode(std::string_view text, size_t& at) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(at);
+  const size_t start = at++;
+  if (first < 0x80) return first;
+  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || start + length > text.size()) return kReplacement;
+  char32_t c = first & (0xFFu >> (length + 1));
+  for (size_t i = start + 1; i < start + length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return kReplacement;
+    c = (c << 6) | (byte(i) & 0x3Fu);
+  }
+  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = 0xD800 <= c && c <= 0xDFFF;
+  if (c < kSmallest[length] || c > 0x10FFFF || surrogate) return kReplacement;
+  at = start + length;
+  return c;
+}
+
+std::string Format(const char* format, int precision, double value) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), format, precision, value);
+  return buffer;
+}
+
+}  // namespace
+
+std::string Printable(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t start = at;
+    const char32_t c = Decode(text, at);
+    if (c == kReplacement || IsIn(kUnprintable, c)) {
+      out += "\xEF\xBF\xBD";
+    } else {
+      out += text.substr(start, at - start);
+    }
+  }
+  return out;
+}
+
+size_t DisplayWidth(std::string_view printable) {
+  size_t width = 0;
+  for (size_t at = 0; at < printable.size();) {
+    const char32_t c = Decode(printable, at);
+    width += IsIn(kWide, c) ? 2 : IsIn(kZeroWidth, c) ? 0 : 1;
+  }
+  return width;
+}
+
+std::string PadRight(const std::string& text, size_t width) {
+  const size_t have = DisplayWidth(text);
+  return have < width ? text + std::string(width - have, ' ') : text;
+}
+
+std::string PadLeft(const std::string& text, size_t width) {
+  const size_t have = DisplayWidth(text);
+  return have < width ? std::string(width - have, ' ') + text : text;
+}
+
+std::string Shortened(const std::string& printable, size_t columns) {
+  if (DisplayWidth(printable) <= columns) return printable;
+  size_t end = 0;
+  for (size_t next = 0; next < printable.size(); end = next) {
+    Decode(printable, next);
+    if (DisplayWidth(std::string_view(printable).substr(0, next)) > columns - 3) break;
+  }
+  return printable.substr(0, end) + "...";
+}
+
+std::vector<std::string> SplitWords(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\n\r\v\f";
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t start = text.find_first_not_of(kSpace, at);
+    if (start == std::string_view::npos) break;
+    const size_t end = std::min(text.find_first_of(kSpace, start), text.size());
+    words.push_back(Printable(text.substr(start, end - start)));
+    at = end;
+  }
+  return words;
+}
+
+std::string Number(double value, int precision) {
+  if (std::isnan(value)) return "nan";  // whatever its sign
+  std::string text = Format(std::fabs(value) < 1e6 ? "%.*f" : "%.*e", precision, value);
+  const bool is_zero = text.find_first_not_of("-0.") == std::string::npos;
+  if (is_zero && text[0] == '-') text.erase(0, 1);
+  return text;
+}
+
+std::string Grouped(double value) {
+  std::string text = Format("%.*f", 0, value);
+  for (size_t at = text.size(); at > 3 + (text[0] == '-' ? 1u : 0u);) {
+    at -= 3;
+    text.insert(at, " ");
+  }
+  return text;
+}
+
+}  // namespace encore::tool

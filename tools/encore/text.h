@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words and numbers as text that is safe to show anywhere. Not here: layout on the terminal
+// (terminal.h) and in pictures (svg.h).
+
+#ifndef ENCORE_TOOLS_ENCORE_TEXT_H_
+#define ENCORE_TOOLS_ENCORE_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace encore::tool {
+
+// Valid UTF-8 without control characters, C1 and bidirectional ones included: whatever is not so
+// becomes U+FFFD. Such text is harmless in a terminal, in JSON and, with & < > " escaped, in XML.
+std::string Printable(std::string_view text);
+
+// Columns that printable text takes; East Asian wide characters and emoji take two.
+size_t DisplayWidth(std::string_view printable);
+
+// text, with blanks behind (or before) it up to this many columns.
+std::string PadRight(const std::string& text, size_t width);
+std::string PadLeft(const std::string& text, size_t width);
+
+// text, with "..." for its end if it takes more than this many columns (at least 3).
+std::string Shortened(const std::string& printable, size_t columns);
+
+// The words of a text, split at white space and made printable.
+std::vector<std::string> SplitWords(std::string_view text);
+
+// value with this many digits after the point: "0.5274"; exponents from 10^6 on; never "-0.0000".
+std::string Number(double value, int precision);
+
+// 12345678 as "12 345 678"; what is behind the point is rounded away.
+std::string Grouped(double value);
+
+}  // namespace encore::tool
+
+#endif  // ENCORE_TOOLS_ENCORE_TEXT_H_

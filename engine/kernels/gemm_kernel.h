@@ -25,10 +25,11 @@ struct GemmTile {
   size_t ld_residual;
   float* c;  // [MR, ldc], cols written; may be init or residual itself
   size_t ldc;
-  size_t cols;           // 1 .. NV * lanes
-  const char* prefetch;  // asked into L2 along the way: prefetch_step more bytes each k. Only a
-                         // hint: any address will
-  size_t prefetch_step;  // do, b and 0 ask for nothing
+  size_t cols;  // 1 .. NV * lanes
+  // Each k asks for the two lines at `prefetch` into L2 and goes prefetch_step bytes on. Only a
+  // hint: any address will do; b and 0 ask for nothing new.
+  const char* prefetch;
+  size_t prefetch_step;
 };
 
 // The micro-kernels for one element type and SIMD target. Immutable, lives forever.

@@ -14,17 +14,8 @@
 #include <cstddef>
 
 #include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/unroll.h"
 #include "hwy/highway.h"
-
-// The loops over MR and NV must vanish; the loop over k must not be unrolled: clang would unroll it
-// by two, hoist the broadcasts and spill.
-#if HWY_COMPILER_CLANG
-#define ENCORE_UNROLL _Pragma("clang loop unroll(full)")
-#define ENCORE_NO_UNROLL _Pragma("clang loop unroll(disable)")
-#else
-#define ENCORE_UNROLL _Pragma("GCC unroll 16")
-#define ENCORE_NO_UNROLL _Pragma("GCC unroll 1")
-#endif
 
 // Keeps a vector in a register at this point. Without it g++ 12 merges accumulators that start from
 // the same value, and copies and spills them around the loop.
@@ -93,6 +84,7 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
     for (size_t j = 0; j < NV; ++j) bk[j] = hn::Load(d, b + j * kLanes);
     b += NV * kLanes;
     ENCORE_PREFETCH_L2(prefetch);
+    ENCORE_PREFETCH_L2(prefetch + 64);
     prefetch += prefetch_step;
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ENCORE_UNROLL, before a loop of constant count over an array of vectors: the loop must vanish for
-// the vectors to live in registers. g++ 12 keeps such arrays in memory otherwise.
+// the vectors to live in registers. g++ 12 keeps such arrays in memory otherwise. ENCORE_NO_UNROLL,
+// before a loop whose body fills the registers: clang would unroll it by two, hoist loads and
+// spill.
 
 #ifndef ENCORE_ENGINE_KERNELS_UNROLL_H_
 #define ENCORE_ENGINE_KERNELS_UNROLL_H_
@@ -10,8 +12,10 @@
 
 #if HWY_COMPILER_CLANG
 #define ENCORE_UNROLL _Pragma("clang loop unroll(full)")
+#define ENCORE_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #else
 #define ENCORE_UNROLL _Pragma("GCC unroll 16")
+#define ENCORE_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 
 #endif  // ENCORE_ENGINE_KERNELS_UNROLL_H_

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The loops of the matrix product, from blocks of rows and panels down to microtiles.
 
 #include "engine/ops/gemm.h"
 
@@ -16,11 +18,11 @@ constexpr float kZeros[GemmKernel::kMaxNr] = {};
 void RunTiles(const GemmKernel& kernel, size_t nv, GemmTile tile, size_t rows) {
   const EvenSplit split{rows, DivCeil(rows, kernel.max_mr[nv])};
   // What comes next in memory, the next slice or panel, is fetched evenly while these tiles
-  // compute: a burst would hold up the loads that the tiles wait for. One line a k is the most that
-  // a tile asks for.
+  // compute: a burst would hold up the loads that the tiles wait for. Two lines a k are the most
+  // that a tile asks for.
   const size_t bytes_each_k = nv * kernel.lanes * sizeof(float);
   tile.prefetch = reinterpret_cast<const char*>(tile.b) + tile.kc * bytes_each_k;
-  tile.prefetch_step = std::min<size_t>(64, bytes_each_k / split.parts);
+  tile.prefetch_step = std::min<size_t>(128, bytes_each_k / split.parts);
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
     kernel.tile[nv][mr](tile);

@@ -183,9 +183,10 @@ TEST(EncoderAllocations, ForwardAllocatesNothing) {
   hidden[1] = {hidden_memory.data(), shape};
   attention[3] = {attention_memory.data(), {2, 600, 600}};
   const Executors executors;
-  ForEachTarget([&](const std::string&) {
+  ForEachTarget([&](const std::string& target) {
     const Encoder encoder = model.Make();
     for (const auto& [name, executor] : executors) {
+      if (name != "inline" && target != SupportedTargets().front()) continue;
       for (const bool everything : {false, true}) {
         Batch batch{.seq_starts = starts};
         Taps taps;
@@ -206,7 +207,7 @@ TEST(EncoderAllocations, ForwardAllocatesNothing) {
         };
         forward();  // what happens once in a process may
         const Counts counts = CountAllocations([&] {
-          for (int i = 0; i < 3; ++i) forward();
+          for (int i = 0; i < 2; ++i) forward();
         });
         EXPECT_TRUE(ok);
         EXPECT_EQ(counts.operator_news, 0u) << name;

@@ -30,16 +30,7 @@ class Executors {
     Executor executor;
   };
 
-  Executors() {
-    all_.push_back({"inline", Executor::Inline()});
-    for (const int threads : {1, 2, 3, 7}) {
-      const std::string count = std::to_string(threads);
-      all_.push_back({"OpenMP " + count, Executor::OpenMP(threads)});
-      pools_.push_back(std::make_unique<HostPool>(threads));
-      all_.push_back({"host pool " + count, Executor::HostPool(threads, *pools_.back())});
-    }
-    all_.push_back({"host loop 5", Executor::HostPool(5, loop_)});
-  }
+  Executors();
   Executors(const Executors&) = delete;
   Executors& operator=(const Executors&) = delete;
 

@@ -38,7 +38,10 @@ std::vector<float> Samples() {
   }
   for (int i = -600000; i <= 600000; ++i) x.push_back(static_cast<float>(i) * 2.41e-5f);
   for (int i = -110000; i <= 90000; ++i) x.push_back(static_cast<float>(i) * 1e-3f);
-  for (const float worst : {5.20192909f, 37.7776642f}) x.push_back(worst);
+  for (const float worst : {5.20192909f, 37.7776642f, -0.973712862f, -0.879400551f, -2.1934309f,
+                            -1.84611177f, -22.5283146f, -89.0723114f, -5.47580481f, -5.64569759f}) {
+    x.push_back(worst);
+  }
   return x;
 }
 

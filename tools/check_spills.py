@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Looks into the machine code of the matrix product's register tiles: in the loop over k of each tile there must be
-no vector register that goes through the stack, and exactly as many multiplications as the tile has accumulators.
+"""Looks into the machine code of the matrix product's register tiles: in the loop over k of each tile
+no vector register may go through the stack, and there must be as many multiplications as the tile
+has accumulators.
 
 usage: check_spills.py OBJECT_OR_LIBRARY [...]     exits 1 if a tile spills, 2 if no tile was found
 """
@@ -19,8 +20,8 @@ MULTIPLY = re.compile(r"^v?(fn?m(add|sub)\d*ps|mulps)$")
 
 def functions(path):
     """Yields (target, mr, nv, [(address, mnemonic, operands)]) of each tile."""
-    text = subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn", path], check=True, text=True,
-                          stdout=subprocess.PIPE).stdout
+    command = ["objdump", "-d", "-C", "--no-show-raw-insn", path]
+    text = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
     tile, body = None, []
     for line in text.splitlines():
         label = LABEL.match(line)
@@ -29,7 +30,8 @@ def functions(path):
                 yield (*tile, body)
             match = TILE.search(label[2])
             # The partial copies that g++ moves out of line (".cold") have no loop.
-            tile = (match[1], int(match[2]), int(match[3])) if match and "cold" not in label[2] else None
+            wanted = match and "cold" not in label[2]
+            tile = (match[1], int(match[2]), int(match[3])) if wanted else None
             body = []
         elif tile and (match := INSTRUCTION.match(line)):
             body.append((int(match[1], 16), match[2], match[3]))
@@ -38,13 +40,13 @@ def functions(path):
 
 
 def stack_operand(body):
-    """What a stack access looks like here: %rbp is an ordinary register unless it was made the frame's."""
+    """What a stack access looks like here: %rbp is an ordinary register unless it holds the frame."""
     framed = any(name == "mov" and operands == "%rsp,%rbp" for _, name, operands in body)
     return re.compile(r"\((%rsp|%rbp)[,)]" if framed else r"\(%rsp[,)]")
 
 
 def inner_loop(body):
-    """The instructions of the loop with multiplications: from a backward jump's target to the jump."""
+    """The loop with multiplications: the instructions from a backward jump's target to the jump."""
     for i, (address, name, operands) in enumerate(body):
         if not name.startswith("j"):
             continue
@@ -73,12 +75,14 @@ def main():
             stack = stack_operand(body)
             spills = [b for b in loop if stack.search(b[2]) and VECTOR.search(b[2])]
             if spills:
-                bad.append(f"{where}: {len(spills)} vector spills in the loop, e.g. {spills[0][1]} {spills[0][2]}")
+                example = " ".join(spills[0][1:])
+                bad.append(f"{where}: {len(spills)} vector spills in the loop, e.g. {example}")
             products = sum(bool(MULTIPLY.match(b[1])) for b in loop)
             if products != mr * nv:
                 bad.append(f"{where}: {products} multiplications in the loop; wanted {mr * nv}")
     if tiles == 0:
-        print("check_spills: found no RunGemmTile; wanted the object of engine/kernels/gemm_f32.cc", file=sys.stderr)
+        wanted = "the object of engine/kernels/gemm_f32.cc"
+        print(f"check_spills: found no RunGemmTile; wanted {wanted}", file=sys.stderr)
         sys.exit(2)
     print(f"check_spills: {tiles} tiles, {len(bad)} bad")
     print("\n".join(bad), end="\n" if bad else "")

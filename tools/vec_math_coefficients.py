@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prints the polynomial coefficients of engine/kernels/vec_math-inl.h with their largest errors. Needs mpmath.
+# Prints the polynomial coefficients of engine/kernels/vec_math-inl.h with their largest errors.
+# Needs mpmath.
 # Holds the formulas that are approximated, not how they are evaluated.
 
-from mpmath import cos, erfc, exp, frexp, log, lu_solve, matrix, mp, mpf, nint, nstr, pi, polyval, sqrt, tanh
+from mpmath import (cos, erfc, exp, frexp, log, lu_solve, matrix, mp, mpf, nint, nstr, pi, polyval,
+                    sqrt, tanh)
 
 mp.dps = 40
 
@@ -16,7 +18,7 @@ def to_float(x):
 
 
 def remez(f, weight, low, high, degree, rounds=10, points=200):
-    """Coefficients (lowest first) of the polynomial that minimises max |weight (f - p)|, and that maximum."""
+    """Coefficients, lowest first, of the polynomial of least max |weight (f - p)|, and that maximum."""
     low, high, count = mpf(low), mpf(high), degree + 2
     middle, half = (low + high) / 2, (high - low) / 2
     nodes = [middle - half * cos(pi * (2 * i + 1) / (2 * count)) for i in range(count)]
@@ -81,14 +83,15 @@ def lucky_centre(low, high):
 def main():
     half = log(mpf(2)) / 2 * mpf("1.0001")
     show("exp", *remez(exp_tail, lambda r: (r * r + mpf("1e-30")) / exp(r), -half, half, 4))
-    show("tanh", *remez(tanh_tail, lambda u: (u + mpf("1e-20")) / (1 + u * tanh_tail(u)), 0, mpf("0.81"), 6))
+    weight = lambda u: (u + mpf("1e-20")) / (1 + u * tanh_tail(u))
+    show("tanh", *remez(tanh_tail, weight, 0, mpf("0.81"), 6))
 
     edges = [mpf(2) ** (i // 4) * (1 + mpf(i % 4) / 4) - 1 for i in range(16)] + [mpf("14.5")]
     rows, largest = [], 0
     for low, high in zip(edges, edges[1:]):
         centre = lucky_centre(low, high)
-        poly, _ = remez(lambda u: mills(centre + u), lambda u: 1 / mills(centre + u), low - centre, high - centre, 6,
-                        rounds=5, points=80)
+        poly, _ = remez(lambda u: mills(centre + u), lambda u: 1 / mills(centre + u), low - centre,
+                        high - centre, 6, rounds=5, points=80)
         poly = [to_float(c) for c in poly]
         rows.append([centre] + poly)
         for i in range(101):

@@ -3,12 +3,12 @@
 // The table behind Gelu: M(a) = Phi(-a) e^(a^2 / 2), Phi the normal distribution function, for
 // 0 <= a <= 14.5. Holds numbers only; vec_math-inl.h evaluates them.
 //
-// Interval i covers 2 a + 2 in [2^e (4 + m) / 4, 2^e (5 + m) / 4) with e = 1 + i / 4 and m = i % 4, so
-// that i is the low four bits of the exponent joined with the two upper bits of the mantissa. In it
-// M(a) = sum_k c[k] u^k with u = a - centre. Minimax by the Remez algorithm on the relative error,
-// which stays below 7.5e-9 (an eighth of half an ulp) with the rounded coefficients below. Each
-// centre is a point near the middle where M happens to be an f32 to 33 bits, so that rounding c[0]
-// costs nothing (Gal's accurate tables). Made by tools/vec_math_coefficients.py.
+// Interval i covers 2 a + 2 in [2^e (4 + m) / 4, 2^e (5 + m) / 4) with e = 1 + i / 4 and m = i % 4,
+// so that i is the low four bits of the exponent joined with the two upper bits of the mantissa. In
+// it M(a) = sum_k c[k] u^k with u = a - centre. Minimax by the Remez algorithm on the relative
+// error, which stays below 7.5e-9 (an eighth of half an ulp) with the rounded coefficients below.
+// Each centre is a point near the middle where M happens to be an f32 to 33 bits, so that rounding
+// c[0] costs nothing (Gal's accurate tables). Made by tools/vec_math_coefficients.py.
 
 #ifndef ENCORE_ENGINE_KERNELS_MILLS_TABLE_H_
 #define ENCORE_ENGINE_KERNELS_MILLS_TABLE_H_
@@ -18,6 +18,7 @@ namespace encore::internal {
 inline constexpr int kMillsIntervals = 16;
 inline constexpr int kMillsDegree = 6;
 
+// clang-format off
 alignas(64) inline constexpr float kMillsTable[kMillsDegree + 2][kMillsIntervals] = {
     {  // the expansion points
         0.1251373291f, 0.3712120056f, 0.62292099f, 0.8767280579f,
@@ -68,6 +69,7 @@ alignas(64) inline constexpr float kMillsTable[kMillsDegree + 2][kMillsIntervals
         1.316022207e-7f, 3.124554127e-8f, 9.36288469e-9f, 3.74297926e-9f,
     },
 };
+// clang-format on
 
 }  // namespace encore::internal
 

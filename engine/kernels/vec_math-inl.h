@@ -270,7 +270,7 @@ HWY_INLINE V DivideByOnePlusExp(D d, V x, V y_high, V y_low) {
   return hn::IfThenElse(positive, hn::Mul(hn::Mul(quotient, deep_power), deep_scale), quotient);
 }
 
-// x / (1 + e^-x) (also known as swish). Largest error 2 ulp.
+// x / (1 + e^-x) (also known as swish). Largest error 2 ulp (measured 1.6160; without FMA 1.6245).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Silu(D d, V x) {
   const V limit = hn::Set(d, 110.0f);  // 110 e^-110 rounds to 0
@@ -282,7 +282,7 @@ HWY_INLINE V Silu(D d, V x) {
 
 // x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x / (1 + e^-y) with y = x (c1 + c3 x^2),
 // which does not cancel in the negative tail. y is computed to twice the precision. Largest error 2
-// ulp.
+// ulp (measured 1.5686; without FMA 1.6120).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluTanh(D d, V x) {
   // c1 = 2 sqrt(2 / pi), c3 = 0.044715 c1. 12 bits of c1_high leave room for exact differences.

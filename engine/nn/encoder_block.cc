@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The block's recipe in its two orders, and the attention stage over sequences, heads and blocks
+// of queries. Not here: the steps that take each row by itself (row_steps.cc).
 
 #include "engine/nn/encoder_block.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The sentences of encoder_check.h, one condition after another.
 
 #include "engine/nn/encoder_check.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// How a step of a block is run on a part of the rows and columns, and how parts become tasks.
 
 #include "engine/nn/row_steps.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The sizes of a forward pass's intermediates, added up with overflow checks.
 
 #include "engine/nn/scratch_plan.h"
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A block of queries on its way along the keys of one head: products by the micro-kernels of
+// gemm_kernel.h, exponentials by softmax.h, masks in plain C++.
 
 #include "engine/ops/attention.h"
 

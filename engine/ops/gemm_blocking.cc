@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The sizes that gemm_blocking.h speaks of, with the reasons for each.
 
 #include "engine/ops/gemm_blocking.h"
 

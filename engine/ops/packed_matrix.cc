@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Packing panel by panel, and the memory that PackedMatrix owns.
 
 #include "engine/ops/packed_matrix.h"
 

@@ -59,7 +59,7 @@ Status CheckShape(const char* name, const TensorView<T>& view, const Shape& want
 template <typename T>
 Status CheckOutput(const char* name, const TensorView<T>& view) {
   for (size_t i = 0; i < view.rank(); ++i) {
-    if (view.dim(i) == 0) return {};  // has no elements; the dense strides of such shapes hold zeros
+    if (view.dim(i) == 0) return {};  // no elements; the dense strides of such shapes hold zeros
   }
   for (size_t i = 0; i < view.rank(); ++i) {
     if (view.dim(i) > 1 && view.stride(i) == 0) {

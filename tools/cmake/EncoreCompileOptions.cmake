@@ -30,6 +30,10 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # GCC 12 sees overlapping copies in every "literal" + std::string (its bug 105651).
     list(APPEND encore_warning_options -Wno-restrict)
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC 13 and 14 take any reference for dangling that comes from a function with a temporary
+    # argument, whatever the function returns.
+    list(APPEND encore_warning_options -Wno-dangling-reference)
   endif()
 elseif(MSVC)
   set(encore_numeric_options /fp:precise)

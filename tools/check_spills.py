@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Looks into the machine code of the matrix product's register tiles: in the loop over k of each tile
-no vector register may go through the stack, and there must be as many multiplications as the tile
+"""Looks into the machine code of the matrix product's register tiles: in the loop over k of each
+tile no vector register may go through the stack, and there must be as many multiplications as the tile
 has accumulators.
 
 usage: check_spills.py OBJECT_OR_LIBRARY [...]     exits 1 if a tile spills, 2 if no tile was found
@@ -40,7 +40,7 @@ def functions(path):
 
 
 def stack_operand(body):
-    """What a stack access looks like here: %rbp is an ordinary register unless it holds the frame."""
+    """What a stack access looks like: %rbp is an ordinary register unless it holds the frame."""
     framed = any(name == "mov" and operands == "%rsp,%rbp" for _, name, operands in body)
     return re.compile(r"\((%rsp|%rbp)[,)]" if framed else r"\(%rsp[,)]")
 

@@ -68,22 +68,52 @@ int posix_memalign(void** memory, size_t alignment, size_t size) {
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif
 
-// The array and nothrow forms come here by themselves.
-void* operator new(size_t size) {
+namespace {
+
+void* CountedNew(size_t size, size_t alignment) noexcept {
   ++operator_news;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
+  if (alignment == 0) return std::malloc(size == 0 ? 1 : size);
+  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
 }
-void* operator new(size_t size, std::align_val_t alignment) {
-  ++operator_news;
-  const size_t align = static_cast<size_t>(alignment);
-  if (void* memory = std::aligned_alloc(align, (size + align - 1) / align * align)) return memory;
-  throw std::bad_alloc();
+
+void* OrThrow(void* memory) {
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+size_t ToSize(std::align_val_t alignment) { return static_cast<size_t>(alignment); }
+
+}  // namespace
+
+// Every form: those left out would be the sanitizers' own.
+void* operator new(size_t n) { return OrThrow(CountedNew(n, 0)); }
+void* operator new[](size_t n) { return OrThrow(CountedNew(n, 0)); }
+void* operator new(size_t n, const std::nothrow_t&) noexcept { return CountedNew(n, 0); }
+void* operator new[](size_t n, const std::nothrow_t&) noexcept { return CountedNew(n, 0); }
+void* operator new(size_t n, std::align_val_t a) { return OrThrow(CountedNew(n, ToSize(a))); }
+void* operator new[](size_t n, std::align_val_t a) { return OrThrow(CountedNew(n, ToSize(a))); }
+void* operator new(size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return CountedNew(n, ToSize(a));
+}
+void* operator new[](size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return CountedNew(n, ToSize(a));
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
 
 namespace encore {
 namespace {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Looks into the machine code of the matrix product's register tiles: in the loop over k of each
-tile no vector register may go through the stack, and there must be as many multiplications as the tile
-has accumulators.
+tile no vector register may go through the stack, and there must be as many multiplications as the
+tile has accumulators.
 
 usage: check_spills.py OBJECT_OR_LIBRARY [...]     exits 1 if a tile spills, 2 if no tile was found
 """

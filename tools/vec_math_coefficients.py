@@ -18,7 +18,7 @@ def to_float(x):
 
 
 def remez(f, weight, low, high, degree, rounds=10, points=200):
-    """Coefficients, lowest first, of the polynomial of least max |weight (f - p)|, and the latter."""
+    """Coefficients, lowest first, of the polynomial of least max |weight (f - p)|, and that."""
     low, high, count = mpf(low), mpf(high), degree + 2
     middle, half = (low + high) / 2, (high - low) / 2
     nodes = [middle - half * cos(pi * (2 * i + 1) / (2 * count)) for i in range(count)]

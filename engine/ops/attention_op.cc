@@ -147,9 +147,10 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
   };
 
   const size_t blocks = internal::DivCeil(queries, internal::kQueryBlock);
-  const double scale =
-      options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(head_size));
   internal::RunTeam(options.executor, [&](internal::Team& team) {
+    // In here, under the default rounding mode.
+    const float scale = static_cast<float>(
+        options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(head_size)));
     team.ForEach(heads, [&](size_t i, int /*lane*/) {
       internal::PackHead(packed_head(i), MatrixAt(k, i), MatrixAt(v, i),
                          buffer.data() + i * keys_floats,
@@ -163,7 +164,7 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
       head.softmax = &softmax;
       head.out = MatrixAt(out, i);
       if (!options.weights.empty()) head.weights = MatrixAt(options.weights, i);
-      head.scale = static_cast<float>(scale);
+      head.scale = scale;
       head.mask = &options.mask;
       internal::AttendBlock(head, task % blocks,
                             scratch + static_cast<size_t>(lane) * scratch_floats);

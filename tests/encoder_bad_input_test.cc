@@ -320,6 +320,29 @@ TEST_F(ForwardBadInput, TapsThatDoNotFit) {
       {"taps.attention[2] is an output", "stride 0", "axis 1"}));
 }
 
+TEST_F(ForwardBadInput, TapsThatOverlapInputOrOutput) {
+  EXPECT_TRUE(Refuses(
+      [](Call& c) {
+        c.hidden = {{}, {c.x_memory.data() + 8, {9, 8}}};
+        c.taps.hidden = c.hidden;
+      },
+      {"taps.hidden[1]", "shares memory with x"}));
+  EXPECT_TRUE(Refuses(
+      [](Call& c) {
+        c.attention.assign(6, MutableView());
+        c.attention[0] = {c.out.data(), {2, 4, 4}};
+        c.taps.attention = c.attention;
+      },
+      {"taps.attention[0]", "shares memory with y"}));
+}
+
+TEST_F(ForwardBadInput, MovedFromEncoder) {
+  const Encoder taken = std::move(encoder_);
+  EXPECT_TRUE(Refuses([](Call&) {}, {"this Encoder holds no weights"}));
+  EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes(1, 1, 1), {"this Encoder holds no weights"}));
+  encoder_ = taken;
+}
+
 TEST_F(ForwardBadInput, WorkspaceTooSmall) {
   Call good;
   const size_t wanted = *encoder_.WorkspaceBytes(good.batch, {});

@@ -2,6 +2,7 @@
 //
 // LayerNorm on every SIMD target, through the public operation.
 
+#include <cfenv>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -137,6 +138,23 @@ TEST(LayerNorm, ConstantRowsGiveTheBias) {
                           {y.data(), shape})
                     .ok());
     for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], bias[i % 33]);
+  });
+}
+
+TEST(LayerNorm, RoundingModeOfTheCallerChangesNoBit) {
+  const std::vector<float> x = RandomFloats(37, 3, 1e-4f);  // a variance far below epsilon
+  const Shape shape{1, 37};
+  ForEachTarget([&](const std::string&) {
+    for (int i = 1; i < 200; ++i) {  // most of them are no f32
+      const double epsilon = 1e-5 * i;
+      std::vector<float> want(37), got(37);
+      ASSERT_TRUE(LayerNorm({x.data(), shape}, {}, {}, epsilon, {want.data(), shape}).ok());
+      ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+      const Status status = LayerNorm({x.data(), shape}, {}, {}, epsilon, {got.data(), shape});
+      std::fesetround(FE_TONEAREST);
+      ASSERT_TRUE(status.ok());
+      EXPECT_TRUE(SameBits(got, want)) << epsilon;
+    }
   });
 }
 

@@ -308,6 +308,16 @@ TEST(MatMul, ErrorsNameTheViewAndLeaveTheOutput) {
                         {"c of shape [4, 6] has no data"}));
   EXPECT_TRUE(FailsWith(call(view({4, 5}), view({5, 6}), {memory.data(), {4, 6}, {0, 1}}),
                         {"c is an output", "stride 0", "axis 0", "4"}));
+  const MutableView overlapping(memory.data() + 10, {4, 6});
+  const ConstView apart(memory.data() + 500, {5, 6});
+  EXPECT_TRUE(
+      FailsWith(call(view({4, 5}), apart, overlapping), {"c of shape [4, 6]", "memory with a"}));
+  EXPECT_TRUE(FailsWith(call({memory.data() + 500, {4, 5}}, view({5, 6}), overlapping),
+                        {"c of shape [4, 6]", "memory with b"}));
+  EXPECT_TRUE(FailsWith(call({memory.data() + 500, {4, 5}}, apart, overlapping,
+                             {.bias = {memory.data() + 9, Shape(6)}}),
+                        {"c of shape [4, 6]", "memory with bias"}));
+  EXPECT_EQ(memory, std::vector<float>(1000, 1.0f));
   const size_t huge = size_t{1} << 40;
   EXPECT_TRUE(FailsWith(
       call({memory.data(), {4, huge}, {0, 0}}, {memory.data(), {huge, 6}, {0, 0}}, out.view()),

@@ -147,6 +147,9 @@ TEST(PackedLinear, ErrorsNameTheView) {
   EXPECT_TRUE(FailsWith(PackedLinear::Create({layer.w.data(), {huge, 1}, {0, 0}}), {"memory"},
                         ErrorCode::kOutOfMemory));
 
+  // No elements, however many rows: nothing to do.
+  EXPECT_TRUE(PackedLinear::Create({nullptr, {size_t{1} << 60, 0}}).ok());
+
   const Result<PackedLinear> linear = PackedLinear::Create(layer.weight());
   ASSERT_TRUE(linear.ok());
   std::vector<float> x(100);
@@ -159,6 +162,8 @@ TEST(PackedLinear, ErrorsNameTheView) {
                         {"y has shape [4, 6]", "wanted [3, 6]"}));
   EXPECT_TRUE(
       FailsWith(linear->Apply({x.data(), {4, 5}}, {x.data(), {4, 6}, {0, 1}}), {"y is an output"}));
+  EXPECT_TRUE(FailsWith(linear->Apply({x.data() + 3, {4, 5}}, {x.data(), {4, 6}}),
+                        {"y of shape [4, 6]", "shares memory with x"}));
   EXPECT_TRUE(y.Untouched());
 
   const PackedLinear none;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -201,11 +202,15 @@ TEST(Safetensors, DoublesRoundToNearestAndOverflowToInfinity) {
   const std::vector<std::byte> bytes = OneTensor(DType::kF64, values.size(), data, 3);
   const Result<SafetensorsFile> file = SafetensorsFile::FromBytes(bytes);
   ASSERT_TRUE(file.ok()) << file.status().message();
-  const Result<Tensor> read = file->ReadAsF32("x");
-  ASSERT_TRUE(read.ok()) << read.status().message();
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    EXPECT_EQ(std::bit_cast<uint32_t>(read->View<float>()(i)), std::bit_cast<uint32_t>(wanted[i]))
-        << i;
+  for (const int mode : {FE_TONEAREST, FE_UPWARD, FE_TOWARDZERO}) {  // of the caller
+    ASSERT_EQ(std::fesetround(mode), 0);
+    const Result<Tensor> read = file->ReadAsF32("x");
+    std::fesetround(FE_TONEAREST);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_EQ(std::bit_cast<uint32_t>(read->View<float>()(i)), std::bit_cast<uint32_t>(wanted[i]))
+          << i << " in mode " << mode;
+    }
   }
 }
 

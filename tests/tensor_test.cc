@@ -181,6 +181,20 @@ TEST(AlignedBufferTest, AlignsAndMoves) {
   EXPECT_EQ(buffer.data(), data);
 }
 
+TEST(TensorTest, MovingLeavesNothingBehind) {
+  Result<Tensor> made = Tensor::Create(DType::kI32, Shape(2, 3));
+  ASSERT_TRUE(made.ok());
+  Tensor first = *std::move(made);
+  const void* const data = first.data();
+  const Tensor second = std::move(first);
+  EXPECT_EQ(second.data(), data);
+  EXPECT_EQ(second.shape(), Shape(2, 3));
+  EXPECT_EQ(second.dtype(), DType::kI32);
+  EXPECT_EQ(first.data(), nullptr);  // NOLINT(bugprone-use-after-move): that is what is tested
+  EXPECT_EQ(first.size_bytes(), 0u);
+  EXPECT_EQ(first.shape(), Shape(0));
+}
+
 TEST(AlignedBufferTest, BigOnesStartOnALargePage) {
   internal::AlignedBuffer<uint8_t> buffer;
   ASSERT_TRUE(buffer.Allocate(internal::kHugePageBytes + 12345));

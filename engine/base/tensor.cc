@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "engine/base/aligned_memory.h"
 #include "engine/base/int_math.h"
+#include "engine/base/out_of_memory.h"
 
 namespace encore {
 
@@ -56,7 +58,7 @@ std::string_view DTypeName(DType type) {
   return "UNKNOWN";
 }
 
-Result<Shape> Shape::Create(const size_t* extents, size_t rank) {
+Result<Shape> Shape::Create(const size_t* extents, size_t rank) try {
   if (rank > kMaxRank) {
     return InvalidArgument("a shape has " + std::to_string(rank) + " extents; at most " +
                            std::to_string(kMaxRank) + " are possible");
@@ -65,9 +67,11 @@ Result<Shape> Shape::Create(const size_t* extents, size_t rank) {
   shape.rank_ = rank;
   std::copy_n(extents, rank, shape.extents_.begin());
   return shape;
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
-Result<size_t> Shape::NumElements() const {
+Result<size_t> Shape::NumElements() const try {
   const auto end = extents_.begin() + rank_;
   if (std::find(extents_.begin(), end, size_t{0}) != end) return size_t{0};
   size_t count = 1;
@@ -78,6 +82,8 @@ Result<size_t> Shape::NumElements() const {
     }
   }
   return count;
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 std::string Shape::ToString() const {
@@ -89,7 +95,7 @@ std::string Shape::ToString() const {
   return text + "]";
 }
 
-Result<Tensor> Tensor::Create(DType type, const Shape& shape) {
+Result<Tensor> Tensor::Create(DType type, const Shape& shape) try {
   const Result<size_t> count = shape.NumElements();
   if (!count.ok()) return count.status();
   size_t bytes = 0;
@@ -111,6 +117,8 @@ Result<Tensor> Tensor::Create(DType type, const Shape& shape) {
   tensor.shape_ = shape;
   tensor.size_bytes_ = bytes;
   return tensor;
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 void Tensor::Free::operator()(void* memory) const { internal::FreeAligned(memory); }

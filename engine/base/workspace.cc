@@ -5,15 +5,17 @@
 #include "encore/workspace.h"
 
 #include <cstdint>
+#include <new>
 #include <string>
 
 #include "engine/base/aligned_memory.h"
+#include "engine/base/out_of_memory.h"
 
 namespace encore {
 
 static_assert(Workspace::kAlignment == internal::kMemoryAlignment);
 
-Result<Workspace> Workspace::Create(size_t bytes) {
+Result<Workspace> Workspace::Create(size_t bytes) try {
   Workspace workspace;
   if (bytes == 0) return workspace;
   workspace.owned_.reset(internal::AllocateAligned(bytes));
@@ -24,9 +26,11 @@ Result<Workspace> Workspace::Create(size_t bytes) {
   workspace.data_ = workspace.owned_.get();
   workspace.bytes_ = bytes;
   return workspace;
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
-Result<Workspace> Workspace::Wrap(void* memory, size_t bytes) {
+Result<Workspace> Workspace::Wrap(void* memory, size_t bytes) try {
   if (memory == nullptr && bytes > 0) {
     return InvalidArgument("a workspace of " + std::to_string(bytes) +
                            " bytes was given as a null pointer");
@@ -41,6 +45,8 @@ Result<Workspace> Workspace::Wrap(void* memory, size_t bytes) {
   workspace.data_ = memory;
   workspace.bytes_ = bytes;
   return workspace;
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 void Workspace::Free::operator()(void* memory) const { internal::FreeAligned(memory); }

@@ -10,6 +10,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
 
 namespace encore::internal {
@@ -63,7 +64,7 @@ Status ParseJson(std::string_view text, JsonVisitor& visitor) try {
   Json::sax_parse(text.begin(), text.end(), &events);
   return events.error();
 } catch (const std::bad_alloc&) {
-  return Status(ErrorCode::kOutOfMemory, "out of memory");
+  return OutOfMemory();
 } catch (const std::exception& e) {
   return Status(ErrorCode::kCorruptData, e.what());
 }
@@ -73,7 +74,7 @@ Result<std::string> JsonString(std::string_view text) try {
 } catch (const Json::exception&) {
   return InvalidArgument(Quoted(text) + " is not UTF-8");
 } catch (const std::bad_alloc&) {
-  return Status(ErrorCode::kOutOfMemory, "out of memory");
+  return OutOfMemory();
 }
 
 }  // namespace encore::internal

@@ -15,8 +15,10 @@
 #include "encore/safetensors.h"
 #include "engine/base/bf16.h"
 #include "engine/base/check.h"
+#include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
 #include "engine/io/safetensors_header.h"
+#include "engine/platform/fp_env.h"
 #include "engine/platform/mapped_file.h"
 
 namespace encore {
@@ -35,9 +37,8 @@ struct SafetensorsFile::Impl {
 namespace {
 
 using internal::kLengthBytes;
+using internal::OutOfMemory;
 using internal::Quoted;
-
-Status OutOfMemory() { return Status(ErrorCode::kOutOfMemory, "out of memory"); }
 
 // The header's text within the file's bytes.
 Result<std::string_view> HeaderText(std::span<const std::byte> bytes) {
@@ -187,6 +188,7 @@ Result<Tensor> SafetensorsFile::ReadAsF32(std::string_view tensor) const try {
   }
   Result<Tensor> copy = Tensor::Create(DType::kF32, (*entry)->shape);
   if (!copy.ok()) return copy.status();
+  const internal::FpEnvScope modes;  // to nearest, whatever the caller's modes are
   ConvertToF32(**entry, (*entry)->bytes.size() / DTypeSize(dtype),
                static_cast<float*>(copy->data()));
   return copy;

@@ -13,6 +13,7 @@
 
 #include "encore/safetensors.h"
 #include "engine/base/int_math.h"
+#include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
 #include "engine/io/json.h"
 #include "engine/io/safetensors_header.h"
@@ -136,7 +137,7 @@ Status WriteSafetensors(const std::string& path, std::span<const SafetensorsEntr
   if (status.ok()) status = writer->Commit();
   return status;
 } catch (const std::bad_alloc&) {
-  return Status(ErrorCode::kOutOfMemory, "out of memory");
+  return internal::OutOfMemory();
 }
 
 }  // namespace encore

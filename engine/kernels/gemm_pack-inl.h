@@ -2,15 +2,15 @@
 //
 // Packing of the right-hand matrix B [K, N] into panels of NR = NV * lanes columns:
 //
-//            n = 0 .. NR-1        NR .. 2NR-1         (the last panel: as many whole vectors as its
-//            columns need)
+//            n = 0 .. NR-1        NR .. 2NR-1
 //   k = 0   [0   1   ...  NR-1]  [K*NR ...        ]
-//   k = 1   [NR  NR+1 ... 2NR-1] [                ]   numbers are offsets in floats: a panel is
-//   contiguous and the
-//   ...     [                  ] [                ]   micro-kernel reads it from end to end
+//   k = 1   [NR  NR+1 ... 2NR-1] [                ]
+//   ...     [                  ] [                ]
 //   k = K-1 [                  ] [                ]
 //
-// Columns past N are zeros. Included once for each SIMD target.
+// Numbers are offsets in floats: a panel is contiguous and the micro-kernel reads it from end to
+// end. The last panel has as many whole vectors as its columns need. Columns past N are zeros.
+// Included once for each SIMD target.
 
 #if defined(ENCORE_ENGINE_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_GEMM_PACK_INL_H_

@@ -109,8 +109,8 @@ HWY_NOINLINE void NormRows(const NormArgs& args) {
 }
 
 void LayerNormRows(const float* x, size_t ldx, const float* weight, const float* bias,
-                   float epsilon, float* y, size_t ldy, size_t rows, size_t cols) {
-  NormArgs args{x, ldx, weight, bias, epsilon, y, ldy, cols};
+                   double epsilon, float* y, size_t ldy, size_t rows, size_t cols) {
+  NormArgs args{x, ldx, weight, bias, static_cast<float>(epsilon), y, ldy, cols};
   size_t r = 0;
   for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
     args.x = x + r * ldx;

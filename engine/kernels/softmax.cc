@@ -235,7 +235,7 @@ HWY_INLINE RowGroup<R> GroupOf(const ScoreTile& tile, size_t row) {
   return group;
 }
 
-// Calls four(row) for as many groups of kRowsAtOnce rows as there are, and one(row) for the rest.
+// Calls many(row) for as many groups of kRowsAtOnce rows as there are, and one(row) for the rest.
 template <class Many, class One>
 HWY_INLINE void ForGroups(size_t rows, Many many, One one) {
   size_t r = 0;

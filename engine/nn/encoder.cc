@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/out_of_memory.h"
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
 #include "engine/nn/scratch_plan.h"
@@ -76,6 +77,11 @@ Status PackLayer(const EncoderLayerWeights& w, PackedLayer* layer) {
   return PackNorm(w.norm2_weight, w.norm2_bias, &layer->norm2);
 }
 
+// For an encoder that was moved from.
+Status NoWeights() {
+  return InvalidArgument("this Encoder holds no weights; wanted one made by Create");
+}
+
 }  // namespace
 
 struct Encoder::Impl {
@@ -85,50 +91,53 @@ struct Encoder::Impl {
   PackedLayerNorm final_norm;
 };
 
-Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights) {
-  try {
-    ENCORE_RETURN_IF_ERROR(internal::CheckConfig(config));
-    ENCORE_RETURN_IF_ERROR(internal::CheckWeights(config, weights));
-    auto impl = std::make_shared<Impl>();
-    impl->config = config;
-    impl->kernels = KernelsOfActiveTarget(config.activation);
-    impl->layers.resize(config.num_layers);
-    for (size_t i = 0; i < config.num_layers; ++i) {
-      ENCORE_RETURN_IF_ERROR(PackLayer(weights.layers[i], &impl->layers[i]));
-    }
-    if (config.final_norm)
-      ENCORE_RETURN_IF_ERROR(PackNorm(weights.norm_weight, weights.norm_bias, &impl->final_norm));
-    return Encoder(std::move(impl));
-  } catch (const std::bad_alloc&) {
-    return Status(ErrorCode::kOutOfMemory,
-                  "no memory for an encoder of " + std::to_string(config.num_layers) + " layers");
+Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights) try {
+  ENCORE_RETURN_IF_ERROR(internal::CheckConfig(config));
+  ENCORE_RETURN_IF_ERROR(internal::CheckWeights(config, weights));
+  auto impl = std::make_shared<Impl>();
+  impl->config = config;
+  impl->kernels = KernelsOfActiveTarget(config.activation);
+  impl->layers.resize(config.num_layers);
+  for (size_t i = 0; i < config.num_layers; ++i) {
+    ENCORE_RETURN_IF_ERROR(PackLayer(weights.layers[i], &impl->layers[i]));
   }
+  if (config.final_norm)
+    ENCORE_RETURN_IF_ERROR(PackNorm(weights.norm_weight, weights.norm_bias, &impl->final_norm));
+  return Encoder(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 const EncoderConfig& Encoder::config() const { return impl_->config; }
 
 std::string_view Encoder::target() const { return impl_->kernels.gemm->target; }
 
-Result<size_t> Encoder::WorkspaceBytes(size_t tokens, size_t sequences, int lanes) const {
+Result<size_t> Encoder::WorkspaceBytes(size_t tokens, size_t sequences, int lanes) const try {
+  if (impl_ == nullptr) return NoWeights();
   if (lanes < 1)
     return InvalidArgument("lanes is " + std::to_string(lanes) + "; wanted at least 1");
   const Result<internal::ScratchPlan> plan =
       internal::ScratchPlan::Create(impl_->config, tokens, sequences, static_cast<size_t>(lanes));
   if (!plan.ok()) return plan.status();
   return plan->bytes;
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
-Result<size_t> Encoder::WorkspaceBytes(const Batch& batch, const Executor& executor) const {
+Result<size_t> Encoder::WorkspaceBytes(const Batch& batch, const Executor& executor) const try {
   ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
   return WorkspaceBytes(batch.seq_starts.back(), batch.seq_starts.size() - 1, executor.lanes());
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
-                        const Executor& executor, const Taps& taps) const {
+                        const Executor& executor, const Taps& taps) const try {
+  if (impl_ == nullptr) return NoWeights();
   ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
   ENCORE_RETURN_IF_ERROR(internal::CheckBatch(batch));
   ENCORE_RETURN_IF_ERROR(internal::CheckInputOutput(impl_->config, batch, x, y));
-  ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps));
+  ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));
   const size_t tokens = batch.seq_starts.back();
   const size_t sequences = batch.seq_starts.size() - 1;
   const Result<internal::ScratchPlan> plan = internal::ScratchPlan::Create(
@@ -164,6 +173,8 @@ Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Wo
     if (impl_->config.final_norm) internal::NormRows(team, pass, impl_->final_norm, out);
   });
   return {};
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 std::string_view ActivationName(Activation activation) {
@@ -180,13 +191,15 @@ std::string_view ActivationName(Activation activation) {
   return "unknown";
 }
 
-Result<Activation> ActivationFromName(std::string_view name) {
+Result<Activation> ActivationFromName(std::string_view name) try {
   for (const Activation a :
        {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
     if (name == ActivationName(a)) return a;
   }
   return InvalidArgument("activation is \"" + std::string(name) +
                          "\"; wanted relu, gelu, gelu_tanh or silu");
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 }  // namespace encore

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "engine/base/int_math.h"
+#include "engine/ops/overlap_check.h"
 #include "engine/ops/view_check.h"
 
 namespace encore::internal {
@@ -192,7 +193,15 @@ Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const C
   return {};
 }
 
-Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& taps) {
+Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& taps,
+                 const ConstView& x, const MutableView& y) {
+  const auto check_tap = [&](const char* name, const MutableView& tap, const Shape& wanted,
+                             const char* why) -> Status {
+    ENCORE_RETURN_IF_ERROR(CheckShape(name, tap, wanted, why));
+    ENCORE_RETURN_IF_ERROR(CheckOutput(name, tap));
+    ENCORE_RETURN_IF_ERROR(CheckNoOverlap(name, tap, "x", x));
+    return CheckNoOverlap(name, tap, "y", y);
+  };
   const size_t sequences = batch.seq_starts.size() - 1;
   if (!taps.hidden.empty() && taps.hidden.size() != config.num_layers) {
     return InvalidArgument("taps.hidden has " + Number(taps.hidden.size()) +
@@ -201,10 +210,9 @@ Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& ta
   }
   for (size_t i = 0; i < taps.hidden.size(); ++i) {
     if (taps.hidden[i].empty()) continue;
-    ENCORE_RETURN_IF_ERROR(CheckShape(EntryName("taps.hidden", i).c_str(), taps.hidden[i],
-                                      Shape(batch.seq_starts.back(), config.d_model),
-                                      "tokens by d_model"));
-    ENCORE_RETURN_IF_ERROR(CheckOutput(EntryName("taps.hidden", i).c_str(), taps.hidden[i]));
+    ENCORE_RETURN_IF_ERROR(check_tap(EntryName("taps.hidden", i).c_str(), taps.hidden[i],
+                                     Shape(batch.seq_starts.back(), config.d_model),
+                                     "tokens by d_model"));
   }
   if (!taps.attention.empty() && taps.attention.size() != config.num_layers * sequences) {
     return InvalidArgument("taps.attention has " + Number(taps.attention.size()) +
@@ -215,10 +223,9 @@ Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& ta
     if (taps.attention[i].empty()) continue;
     const size_t b = i % sequences;
     const size_t length = batch.seq_starts[b + 1] - batch.seq_starts[b];
-    ENCORE_RETURN_IF_ERROR(CheckShape(EntryName("taps.attention", i).c_str(), taps.attention[i],
-                                      Shape(config.num_heads, length, length),
-                                      "heads by length by length"));
-    ENCORE_RETURN_IF_ERROR(CheckOutput(EntryName("taps.attention", i).c_str(), taps.attention[i]));
+    ENCORE_RETURN_IF_ERROR(check_tap(EntryName("taps.attention", i).c_str(), taps.attention[i],
+                                     Shape(config.num_heads, length, length),
+                                     "heads by length by length"));
   }
   return {};
 }

@@ -21,7 +21,9 @@ Status CheckSequenceStarts(const Batch& batch);
 Status CheckBatch(const Batch& batch);
 Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const ConstView& x,
                         const MutableView& y);
-Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& taps);
+// x and y are already checked.
+Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& taps,
+                 const ConstView& x, const MutableView& y);
 
 }  // namespace encore::internal
 

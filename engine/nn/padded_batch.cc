@@ -2,17 +2,19 @@
 //
 // PaddedBatch: from [B, S, D] with a key-padding mask to packed rows and back.
 
+#include <exception>
 #include <new>
 #include <string>
 
 #include "encore/encoder.h"
 #include "engine/base/int_math.h"
+#include "engine/base/out_of_memory.h"
 #include "engine/ops/view_check.h"
 
 namespace encore {
 
 Result<PaddedBatch> PaddedBatch::Create(size_t batch, size_t seq,
-                                        TensorView<const bool> key_padding_mask) {
+                                        TensorView<const bool> key_padding_mask) try {
   if (!key_padding_mask.empty()) {
     ENCORE_RETURN_IF_ERROR(internal::CheckShape("key_padding_mask", key_padding_mask,
                                                 Shape(batch, seq), "batch by sequence length"));
@@ -23,26 +25,28 @@ Result<PaddedBatch> PaddedBatch::Create(size_t batch, size_t seq,
     return InvalidArgument("a batch of " + std::to_string(batch) + " sequences of " +
                            std::to_string(seq) + " tokens exceeds what can be addressed");
   }
+  PaddedBatch padded;
+  padded.batch_ = batch;
+  padded.seq_ = seq;
   try {
-    PaddedBatch padded;
-    padded.batch_ = batch;
-    padded.seq_ = seq;
     padded.starts_.reserve(starts);
     padded.positions_.reserve(rows);
     padded.rows_.reserve(rows);
-    for (size_t b = 0; b < batch; ++b) {
-      for (size_t s = 0; s < seq; ++s) {
-        if (!key_padding_mask.empty() && key_padding_mask(b, s)) continue;
-        padded.positions_.push_back(s);
-        padded.rows_.push_back(b * seq + s);
-      }
-      padded.starts_.push_back(padded.rows_.size());
-    }
-    return padded;
   } catch (const std::exception&) {  // bad_alloc, or length_error of a vector
     return Status(ErrorCode::kOutOfMemory, "no memory for a batch of " + std::to_string(batch) +
                                                " sequences of " + std::to_string(seq) + " tokens");
   }
+  for (size_t b = 0; b < batch; ++b) {
+    for (size_t s = 0; s < seq; ++s) {
+      if (!key_padding_mask.empty() && key_padding_mask(b, s)) continue;
+      padded.positions_.push_back(s);
+      padded.rows_.push_back(b * seq + s);
+    }
+    padded.starts_.push_back(padded.rows_.size());
+  }
+  return padded;
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 namespace {
@@ -59,7 +63,7 @@ Status CheckPair(const ConstView& padded, const ConstView& packed, size_t batch,
 
 }  // namespace
 
-Status PaddedBatch::Pack(ConstView padded, MutableView packed) const {
+Status PaddedBatch::Pack(ConstView padded, MutableView packed) const try {
   ENCORE_RETURN_IF_ERROR(CheckPair(padded, packed, batch_, seq_, tokens()));
   ENCORE_RETURN_IF_ERROR(internal::CheckOutput("packed", packed));
   for (size_t t = 0; t < tokens(); ++t) {
@@ -67,9 +71,11 @@ Status PaddedBatch::Pack(ConstView padded, MutableView packed) const {
     for (size_t c = 0; c < packed.dim(1); ++c) packed(t, c) = from(c);
   }
   return {};
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
-Status PaddedBatch::Unpack(ConstView packed, MutableView padded) const {
+Status PaddedBatch::Unpack(ConstView packed, MutableView padded) const try {
   ENCORE_RETURN_IF_ERROR(CheckPair(padded, packed, batch_, seq_, tokens()));
   ENCORE_RETURN_IF_ERROR(internal::CheckOutput("padded", padded));
   size_t t = 0;  // rows_ is in rising order
@@ -80,6 +86,8 @@ Status PaddedBatch::Unpack(ConstView packed, MutableView padded) const {
     t += padding ? 0 : 1;
   }
   return {};
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 }  // namespace encore

@@ -27,8 +27,8 @@ void RunPart(const Pass& pass, const RowStep& step, const Part& part) {
   if (step.norm != nullptr) {
     const float* bias = step.norm->bias.data();
     pass.kernels->layer_norm->rows(RowsOf(step.in, part), step.in.ld, step.norm->weight.data(),
-                                   bias, static_cast<float>(pass.config->layer_norm_eps),
-                                   RowsOf(step.out, part), step.out.ld, rows, pass.config->d_model);
+                                   bias, pass.config->layer_norm_eps, RowsOf(step.out, part),
+                                   step.out.ld, rows, pass.config->d_model);
     return;
   }
   GemmArgs args{};

@@ -26,7 +26,7 @@ class Layout {
           CheckedAdd(floats_, size, &floats_);
     return offset;
   }
-  // The same for an offset count, e.g. tokens + extra; saturates ok.
+  // Sums and products of the counts that go into Take.
   size_t Sum(size_t a, size_t b) {
     size_t sum = 0;
     ok_ = ok_ && CheckedAdd(a, b, &sum);

@@ -57,7 +57,7 @@ std::optional<double> ParseNumber(const std::string& text) {
 Result<Activation> ParseActivation(const std::string& text) {
   if (text == "gelu_pytorch_tanh" || text == "gelu_new") return Activation::kGeluTanh;
   if (text == "swish") return Activation::kSilu;
-  const Result<Activation> activation = ActivationFromName(text);
+  Result<Activation> activation = ActivationFromName(text);
   if (activation.ok()) return activation;
   return Malformed("activation", text,
                    "relu, gelu, gelu_tanh (gelu_pytorch_tanh, gelu_new) or silu (swish)");

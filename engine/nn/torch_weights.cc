@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
 #include "engine/nn/torch_metadata.h"
 #include "engine/nn/torch_names.h"
@@ -168,7 +169,7 @@ Status CheckTensors(const Places& places, const TorchFacts& facts) {
     for (size_t t = 0; t < kTorchTensors.size(); ++t) {
       const Shape wanted = WantedShape(kTorchTensors[t].rows, kTorchTensors[t].columns, facts);
       if (layer[t] != nullptr) {
-        const Status status = CheckTensor(*layer[t], wanted);
+        Status status = CheckTensor(*layer[t], wanted);
         if (!status.ok()) return status;
       } else if (!kTorchTensors[t].is_bias()) {
         return Missing(places.Name(number, t), wanted.ToString());
@@ -224,10 +225,13 @@ Status InFile(const SafetensorsFile& file, const Status& status) {
 
 }  // namespace
 
-Result<TorchWeights> TorchWeights::Open(const std::string& path, const TorchOverrides& overrides) {
+Result<TorchWeights> TorchWeights::Open(const std::string& path,
+                                        const TorchOverrides& overrides) try {
   const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
   if (!file.ok()) return file.status();
   return FromFile(*file, overrides);
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 Result<TorchWeights> TorchWeights::FromFile(const SafetensorsFile& file,
@@ -248,7 +252,7 @@ Result<TorchWeights> TorchWeights::FromFile(const SafetensorsFile& file,
   if (!status.ok()) return status;
   return TorchWeights(std::move(impl));
 } catch (const std::bad_alloc&) {
-  return Status(ErrorCode::kOutOfMemory, "out of memory");
+  return internal::OutOfMemory();
 }
 
 const EncoderConfig& TorchWeights::config() const { return impl_->config; }

@@ -6,16 +6,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "encore/ops.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/int_math.h"
+#include "engine/base/out_of_memory.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/kernels/softmax.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/attention_check.h"
+#include "engine/ops/overlap_check.h"
 #include "engine/ops/view_check.h"
 #include "engine/platform/thread_team.h"
 
@@ -26,6 +30,7 @@ using internal::AlignedBuffer;
 using internal::CheckedAdd;
 using internal::CheckedMul;
 using internal::CheckedRoundUp;
+using internal::CheckNoOverlap;
 using internal::CheckOutput;
 using internal::CheckRank;
 using internal::CheckShape;
@@ -66,6 +71,20 @@ bool IsAddressable(size_t rows, size_t cols) {
          CheckedMul(size, 64, &size);
 }
 
+Status CheckOverlaps(ConstView q, ConstView k, ConstView v, MutableView out,
+                     const AttentionOptions& options) {
+  const std::pair<const char*, ConstView> inputs[] = {
+      {"q", q}, {"k", k}, {"v", v}, {"mask.additive", options.mask.additive}};
+  for (const auto& [name, input] : inputs) {
+    if (input.empty()) continue;
+    ENCORE_RETURN_IF_ERROR(CheckNoOverlap("out", out, name, input));
+    if (options.weights.empty()) continue;
+    ENCORE_RETURN_IF_ERROR(CheckNoOverlap("weights", options.weights, name, input));
+  }
+  return options.weights.empty() ? Status()
+                                 : CheckNoOverlap("out", out, "weights", options.weights);
+}
+
 Status CheckAttention(ConstView q, ConstView k, ConstView v, MutableView out,
                       const AttentionOptions& options) {
   if (q.rank() < 2)
@@ -97,23 +116,25 @@ Status CheckAttention(ConstView q, ConstView k, ConstView v, MutableView out,
   if (q.dim(last) == 0)
     return InvalidArgument("q has shape " + q.shape().ToString() +
                            "; wanted a head size of at least 1");
-  if (!std::isfinite(options.scale)) {
+  if (!(std::abs(options.scale) <= std::numeric_limits<float>::max())) {
     return InvalidArgument("scale is " + std::to_string(options.scale) +
-                           "; wanted a finite number, or 0 for the default");
+                           "; wanted a finite f32 number, or 0 for the default");
   }
-  return internal::CheckMask(options.mask, queries, keys);
+  ENCORE_RETURN_IF_ERROR(internal::CheckMask(options.mask, queries, keys));
+  return CheckOverlaps(q, k, v, out, options);
 }
 
 }  // namespace
 
 Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
-                 const AttentionOptions& options) {
+                 const AttentionOptions& options) try {
   ENCORE_RETURN_IF_ERROR(CheckAttention(q, k, v, out, options));
   const size_t queries = q.dim(q.rank() - 2);
   const size_t head_size = q.dim(q.rank() - 1);
   size_t heads = 1;
   for (size_t i = 0; i + 2 < q.rank(); ++i) heads *= q.dim(i);
-  if (heads == 0 || queries == 0) return {};
+  const bool no_output = v.dim(v.rank() - 1) == 0 && options.weights.empty();
+  if (heads == 0 || queries == 0 || no_output) return {};
 
   internal::PackedHead layout{};
   layout.kernel = &internal::GetGemmKernelF32();
@@ -171,6 +192,8 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
     });
   });
   return {};
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 }  // namespace encore

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <new>
 #include <utility>
 
 #include "encore/ops.h"
+#include "engine/base/out_of_memory.h"
 #include "engine/ops/axis_loop.h"
 #include "engine/ops/overlap_check.h"
 #include "engine/ops/view_check.h"
@@ -41,10 +43,7 @@ AxisLoop<N> LoopInMemoryOrder(const std::array<ConstView, N>& views) {
   for (size_t i = 0; i < out.rank(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(out.rank()),
                    [&](size_t a, size_t b) {
-                     const auto length = [&](size_t i) {
-                       return out.stride(i) < 0 ? -out.stride(i) : out.stride(i);
-                     };
-                     return length(a) > length(b);
+                     return internal::Distance(out.stride(a)) > internal::Distance(out.stride(b));
                    });
   AxisLoop<N> loop;
   for (size_t i = 0; i < out.rank(); ++i) {
@@ -110,7 +109,7 @@ void ForRuns(const std::array<ConstView, kInputs>& inputs, const MutableView& y,
 }
 
 Status RunUnary(ElementwiseKernels::Unary ElementwiseKernels::*function, ConstView x,
-                MutableView y) {
+                MutableView y) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckRank("x", x, x.rank()));
   ENCORE_RETURN_IF_ERROR(internal::CheckShape("y", y, x.shape(), "that of x"));
   ENCORE_RETURN_IF_ERROR(internal::CheckOutput("y", y));
@@ -118,6 +117,8 @@ Status RunUnary(ElementwiseKernels::Unary ElementwiseKernels::*function, ConstVi
   const ElementwiseKernels::Unary kernel = internal::GetElementwiseKernels().*function;
   ForRuns<1>({x}, y, [kernel](const auto& from, float* to, size_t n) { kernel(from[0], to, n); });
   return {};
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 }  // namespace
@@ -131,7 +132,7 @@ Status GeluTanh(ConstView x, MutableView y) {
 }
 Status Silu(ConstView x, MutableView y) { return RunUnary(&ElementwiseKernels::silu, x, y); }
 
-Status Add(ConstView a, ConstView b, MutableView c) {
+Status Add(ConstView a, ConstView b, MutableView c) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckRank("a", a, a.rank()));
   ENCORE_RETURN_IF_ERROR(internal::CheckShape("b", b, a.shape(), "that of a"));
   ENCORE_RETURN_IF_ERROR(internal::CheckShape("c", c, a.shape(), "that of a"));
@@ -142,6 +143,8 @@ Status Add(ConstView a, ConstView b, MutableView c) {
   ForRuns<2>({a, b}, c,
              [kernel](const auto& from, float* to, size_t n) { kernel(from[0], from[1], to, n); });
   return {};
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 }  // namespace encore

@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kZeros[GemmKernel::kMaxNr] = {};
 
-// One slice of one panel for rows [row_begin, row_end), in tiles of equal height (13 rows are 7 +
+// One slice of one panel for `rows` rows, in tiles of equal height (13 rows are 7 +
 // 6, not 8 + 5). `tile` comes with the pointers of row 0; its strides advance them.
 void RunTiles(const GemmKernel& kernel, size_t nv, GemmTile tile, size_t rows) {
   const EvenSplit split{rows, DivCeil(rows, kernel.max_mr[nv])};

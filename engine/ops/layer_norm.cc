@@ -6,10 +6,12 @@
 
 #include <cmath>
 #include <cstddef>
+#include <new>
 #include <string>
 
 #include "encore/ops.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/out_of_memory.h"
 #include "engine/ops/overlap_check.h"
 #include "engine/ops/row_blocks.h"
 #include "engine/ops/view_check.h"
@@ -39,7 +41,7 @@ bool Contiguous(const ConstView& parameter, internal::AlignedBuffer<float>& buff
 
 }  // namespace
 
-Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon, MutableView y) {
+Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon, MutableView y) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckRowViews(x, y));
   const size_t cols = x.dim(x.rank() - 1);
   ENCORE_RETURN_IF_ERROR(CheckParameter("weight", weight, cols, y));
@@ -57,11 +59,12 @@ Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon, 
                   "no memory for a copy of weight or bias of " + std::to_string(cols) + " floats");
   }
   const auto kernel = internal::GetLayerNormKernels().rows;
-  const float eps = static_cast<float>(epsilon);
   return internal::ForRowBlocks(
       x, y, [=](const float* from, size_t ldx, float* to, size_t ldy, size_t rows) {
-        kernel(from, ldx, w, b, eps, to, ldy, rows, cols);
+        kernel(from, ldx, w, b, epsilon, to, ldy, rows, cols);
       });
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 }  // namespace encore

@@ -12,7 +12,9 @@
 #include "encore/ops.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/int_math.h"
+#include "engine/base/out_of_memory.h"
 #include "engine/ops/gemm.h"
+#include "engine/ops/overlap_check.h"
 #include "engine/ops/packed_matrix.h"
 #include "engine/ops/view_check.h"
 #include "engine/platform/thread_team.h"
@@ -22,6 +24,7 @@ namespace {
 
 using internal::AlignedBuffer;
 using internal::CheckedMul;
+using internal::CheckNoOverlap;
 using internal::CheckOutput;
 using internal::CheckRank;
 using internal::CheckShape;
@@ -34,7 +37,7 @@ bool HasPlainRows(const TensorView<T>& view) {
   return (view.dim(1) <= 1 || view.stride(1) == 1) && (view.dim(0) <= 1 || view.stride(0) >= 0);
 }
 
-Status OutOfMemory(const char* what, const Shape& shape) {
+Status NoMemoryFor(const char* what, const Shape& shape) {
   return Status(ErrorCode::kOutOfMemory,
                 std::string("no memory for ") + what + " of shape " + shape.ToString());
 }
@@ -43,7 +46,7 @@ Result<AlignedBuffer<float>> AllocateLike(const char* what, const Shape& shape) 
   AlignedBuffer<float> buffer;
   size_t floats = 0;
   if (!CheckedMul(shape[0], shape[1], &floats) || !buffer.Allocate(floats))
-    return OutOfMemory(what, shape);
+    return NoMemoryFor(what, shape);
   return buffer;
 }
 
@@ -92,7 +95,7 @@ Status Multiply(ConstView x, const PackedMatrix& packed, MutableView y, const Ex
 
 }  // namespace
 
-Status MatMul(ConstView a, ConstView b, MutableView c, const MatMulOptions& options) {
+Status MatMul(ConstView a, ConstView b, MutableView c, const MatMulOptions& options) try {
   ENCORE_RETURN_IF_ERROR(CheckRank("a", a, 2));
   ENCORE_RETURN_IF_ERROR(CheckRank("b", b, 2));
   if (options.transpose_b == Transpose::kYes) b = b.Transposed();
@@ -107,18 +110,23 @@ Status MatMul(ConstView a, ConstView b, MutableView c, const MatMulOptions& opti
   ENCORE_RETURN_IF_ERROR(CheckOutput("c", c));
   if (!options.bias.empty()) {
     ENCORE_RETURN_IF_ERROR(CheckShape("bias", options.bias, Shape(b.dim(1)), "the columns of b"));
+    ENCORE_RETURN_IF_ERROR(CheckNoOverlap("c", c, "bias", options.bias));
   }
+  ENCORE_RETURN_IF_ERROR(CheckNoOverlap("c", c, "a", a));
+  ENCORE_RETURN_IF_ERROR(CheckNoOverlap("c", c, "b", b));
   if (a.dim(0) == 0 || b.dim(1) == 0) return {};
   const Result<PackedMatrix> packed = PackedMatrix::Create(b, options.bias);
   if (!packed.ok()) return packed.status();
   return Multiply(a, *packed, c, options.executor);
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 struct PackedLinear::Impl {
   PackedMatrix weights;
 };
 
-Result<PackedLinear> PackedLinear::Create(ConstView weight, ConstView bias) {
+Result<PackedLinear> PackedLinear::Create(ConstView weight, ConstView bias) try {
   ENCORE_RETURN_IF_ERROR(CheckRank("weight", weight, 2));
   if (!bias.empty()) {
     ENCORE_RETURN_IF_ERROR(CheckShape("bias", bias, Shape(weight.dim(0)), "the rows of weight"));
@@ -126,17 +134,13 @@ Result<PackedLinear> PackedLinear::Create(ConstView weight, ConstView bias) {
   Result<PackedMatrix> packed = PackedMatrix::Create(weight.Transposed(), bias);
   if (!packed.ok()) return packed.status();
   PackedLinear linear;
-  auto* impl = new (std::nothrow) Impl{*std::move(packed)};
-  if (impl == nullptr) return OutOfMemory("packed weights", weight.shape());
-  try {
-    linear.impl_.reset(impl);
-  } catch (const std::bad_alloc&) {  // reset has deleted impl
-    return OutOfMemory("packed weights", weight.shape());
-  }
+  linear.impl_ = std::make_shared<const Impl>(Impl{*std::move(packed)});
   return linear;
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
-Status PackedLinear::Apply(ConstView x, MutableView y, const Executor& executor) const {
+Status PackedLinear::Apply(ConstView x, MutableView y, const Executor& executor) const try {
   if (impl_ == nullptr)
     return InvalidArgument("this PackedLinear holds no weights; wanted one made by Create");
   const internal::PackedView& b = impl_->weights.view();
@@ -144,7 +148,10 @@ Status PackedLinear::Apply(ConstView x, MutableView y, const Executor& executor)
   ENCORE_RETURN_IF_ERROR(CheckShape("x", x, Shape(x.dim(0), b.k), "any rows by in_features"));
   ENCORE_RETURN_IF_ERROR(CheckShape("y", y, Shape(x.dim(0), b.n), "the rows of x by out_features"));
   ENCORE_RETURN_IF_ERROR(CheckOutput("y", y));
+  ENCORE_RETURN_IF_ERROR(CheckNoOverlap("y", y, "x", x));
   return Multiply(x, impl_->weights, y, executor);
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 size_t PackedLinear::in_features() const { return impl_ == nullptr ? 0 : impl_->weights.view().k; }

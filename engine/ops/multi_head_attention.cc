@@ -5,12 +5,14 @@
 // weights packed once and no allocation.
 
 #include <array>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "encore/ops.h"
 #include "encore/tensor.h"
+#include "engine/base/out_of_memory.h"
 #include "engine/ops/view_check.h"
 
 namespace encore {
@@ -121,7 +123,7 @@ Result<Tensor> Project(ConstView x, ConstView weight, ConstView bias, const Exec
 
 Status MultiHeadAttention(ConstView query, ConstView key, ConstView value,
                           const MultiHeadAttentionWeights& weights, MutableView out,
-                          const AttentionOptions& options) {
+                          const AttentionOptions& options) try {
   ENCORE_RETURN_IF_ERROR(CheckInputs(query, key, value, weights, out, options));
   query = AsBatch(query);
   key = AsBatch(key);
@@ -140,6 +142,10 @@ Status MultiHeadAttention(ConstView query, ConstView key, ConstView value,
   if (!v.ok()) return v.status();
   Result<Tensor> context = Tensor::Create(DType::kF32, query.shape());
   if (!context.ok()) return context.status();
+  // Before attention writes its weights, which an error must leave untouched.
+  const Result<PackedLinear> projection =
+      PackedLinear::Create(weights.out_proj_weight, weights.out_proj_bias);
+  if (!projection.ok()) return projection.status();
 
   AttentionOptions inner = options;
   if (options.weights.rank() == 3) {
@@ -153,10 +159,9 @@ Status MultiHeadAttention(ConstView query, ConstView key, ConstView value,
                                    SplitHeads<const float>(k->View<float>(), heads),
                                    SplitHeads<const float>(v->View<float>(), heads),
                                    SplitHeads(context_view, heads), inner));
-  const Result<PackedLinear> projection =
-      PackedLinear::Create(weights.out_proj_weight, weights.out_proj_bias);
-  if (!projection.ok()) return projection.status();
   return ApplyToBatch(*projection, context_view, out, options.executor);
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 }  // namespace encore

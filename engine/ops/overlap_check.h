@@ -16,6 +16,12 @@
 
 namespace encore::internal {
 
+// How far a step of this stride goes, to either side.
+inline size_t Distance(ptrdiff_t stride) {
+  const size_t forward = static_cast<size_t>(stride);
+  return stride < 0 ? size_t{0} - forward : forward;
+}
+
 // The addresses between a view's lowest and highest element, and whether all of them are its own.
 struct Extent {
   uintptr_t begin = 0;
@@ -32,12 +38,7 @@ Extent ExtentOf(const TensorView<T>& view) {
     count *= view.dim(i);
     if (view.dim(i) <= 1) continue;
     const ptrdiff_t stride = view.stride(i);
-    const size_t steps = view.dim(i) - 1;
-    if (stride >= 0) {
-      above += steps * static_cast<size_t>(stride);
-    } else {
-      below += steps * (size_t{0} - static_cast<size_t>(stride));
-    }
+    (stride < 0 ? below : above) += (view.dim(i) - 1) * Distance(stride);
   }
   const uintptr_t data = reinterpret_cast<uintptr_t>(view.data());
   if (count == 0) return {data, data, true};

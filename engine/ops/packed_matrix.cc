@@ -11,6 +11,7 @@ namespace encore::internal {
 
 void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n,
               float* data) {
+  if (view.k == 0) return;  // and n may be beyond counting
   const size_t nr = view.nr();
   for (size_t p = 0; p < view.panels(); ++p) {
     view.kernel->pack(b + static_cast<ptrdiff_t>(p * nr) * stride_n, stride_k, stride_n, view.k,

@@ -5,13 +5,15 @@
 #include "engine/kernels/softmax.h"
 
 #include <cstddef>
+#include <new>
 
 #include "encore/ops.h"
+#include "engine/base/out_of_memory.h"
 #include "engine/ops/row_blocks.h"
 
 namespace encore {
 
-Status Softmax(ConstView x, MutableView y) {
+Status Softmax(ConstView x, MutableView y) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckRowViews(x, y));
   const size_t cols = x.dim(x.rank() - 1);
   const auto kernel = internal::GetSoftmaxKernels().rows;
@@ -19,6 +21,8 @@ Status Softmax(ConstView x, MutableView y) {
       x, y, [=](const float* from, size_t ldx, float* to, size_t ldy, size_t rows) {
         kernel(from, ldx, to, ldy, rows, cols);
       });
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 }  // namespace encore

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <thread>
 
 #if defined(__linux__)
@@ -26,6 +27,7 @@
 #include <cerrno>
 #endif
 
+#include "engine/base/out_of_memory.h"
 #include "engine/platform/cgroup.h"
 #include "hwy/targets.h"
 
@@ -200,7 +202,9 @@ CoreCount Cores() {
 #endif
 }
 
-int UsableCores() { return Cores().usable; }
+int UsableCores() try { return Cores().usable; } catch (const std::bad_alloc&) {
+  return 1;
+}
 
 std::vector<std::string> CompiledTargets() { return Names(kCompiledTargets); }
 
@@ -213,7 +217,7 @@ std::string ActiveTarget() {
   return hwy::TargetName(usable.empty() ? HWY_STATIC_TARGET : usable.front());
 }
 
-Status SetTarget(std::string_view name) {
+Status SetTarget(std::string_view name) try {
   const int64_t machine = MachineTargets();  // before Highway's answer is narrowed
   if (name.empty() || name == "auto") {
     hwy::SetSupportedTargetsForTest(0);
@@ -232,6 +236,8 @@ Status SetTarget(std::string_view name) {
   return InvalidArgument("unknown SIMD target '" + std::string(name) +
                          "'; compiled: " + NameList(kCompiledTargets) +
                          "; supported by this machine: " + NameList(machine));
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 }  // namespace encore

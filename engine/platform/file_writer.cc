@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/base/out_of_memory.h"
 #include "engine/platform/system_error.h"
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -80,7 +81,7 @@ Result<FileWriter> FileWriter::Create(const std::string& path) try {
   }
   return writer;
 } catch (const std::bad_alloc&) {
-  return Status(ErrorCode::kOutOfMemory, "out of memory");
+  return OutOfMemory();
 } catch (const std::exception& e) {  // a path that the system's own encoding cannot express
   return Status(ErrorCode::kIo, path + ": " + e.what());
 }

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/base/out_of_memory.h"
 #include "engine/platform/system_error.h"
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -126,7 +127,7 @@ Result<MappedFile> MappedFile::Open(const std::string& path) try {
   if (!memory_read.ok()) return memory_read.status();
   return MappedFile(*std::move(memory_read));
 } catch (const std::bad_alloc&) {
-  return Status(ErrorCode::kOutOfMemory, "out of memory");
+  return OutOfMemory();
 } catch (const std::exception& e) {  // a path that the system's own encoding cannot express
   return Status(ErrorCode::kIo, path + ": " + e.what());
 }

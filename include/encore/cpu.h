@@ -43,6 +43,9 @@ ENCORE_API std::vector<std::string> CompiledTargets();   // all that this librar
 ENCORE_API std::vector<std::string> SupportedTargets();  // those that this machine can run
 ENCORE_API std::string ActiveTarget();  // the one that new calls and new encoders use
 
+// These three and Cores() return standard containers: the only exception that can leave them is
+// std::bad_alloc.
+
 // Makes new calls and new encoders of the whole process use this target; "" or "auto" is the best
 // again. kInvalidArgument (naming the compiled and supported ones) if it is unknown, kUnsupported
 // if this machine cannot run it. Not to be called while another thread is inside the library. An

@@ -98,6 +98,7 @@ class ENCORE_API Encoder {
   // tensor, what was found and what was wanted; kOutOfMemory.
   static Result<Encoder> Create(const EncoderConfig& config, const EncoderWeights& weights);
 
+  // These two must not be asked of an encoder that was moved from.
   const EncoderConfig& config() const;
   // The SIMD target it computes with, e.g. "AVX2".
   std::string_view target() const;

@@ -5,9 +5,10 @@
 //
 // Common to all: inputs may have any strides; an output must not overlap an input unless the
 // operation says so, nor itself. Errors: kInvalidArgument names the view, what was found and what
-// was wanted; kOutOfMemory. On error outputs are untouched. All functions are thread-safe as long
-// as no two calls write the same memory. The same input gives the same bits for any executor,
-// number of threads, strides and SIMD target with FMA (AVX2, AVX-512, NEON).
+// was wanted (an overlap only where few steps tell that it is one); kOutOfMemory. On error outputs
+// are untouched. All functions are thread-safe as long as no two calls write the same memory. The
+// same input gives the same bits for any executor, number of threads, strides and SIMD target with
+// FMA (AVX2, AVX-512, NEON).
 
 #ifndef ENCORE_OPS_H_
 #define ENCORE_OPS_H_
@@ -103,13 +104,16 @@ struct AttentionMask {
   bool causal = false;                  // query i sees keys 0 .. i only
   TensorView<const bool> blocked = {};  // true: this query may not see this key
   ConstView additive = {};              // added to the scaled score; -inf hides a key
+  // A hidden key has the weight 0 whatever its score, NaN included. Its value may still be
+  // multiplied by that 0: a NaN or infinity in it can reach queries of the same sequence that do
+  // not see it, as in PyTorch.
 };
 
 struct AttentionOptions {
   AttentionMask mask = {};
   double scale = 0;  // multiplies q k^T; 0 means 1 / sqrt(head size)
-  MutableView weights =
-      {};  // receives the attention weights [..., Sq, Sk] if given; changes no bit of the output
+  // Receives the attention weights [..., Sq, Sk] if given; changes no bit of the output.
+  MutableView weights = {};
   Executor executor = {};
 };
 

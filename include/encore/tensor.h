@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "encore/export.h"
 #include "encore/status.h"
@@ -162,7 +163,16 @@ class TensorView {
 // copyable.
 class ENCORE_API Tensor {
  public:
-  Tensor() = default;
+  Tensor() = default;  // no memory and no elements: shape [0]
+  // The moved-from tensor is as one made by default.
+  Tensor(Tensor&& other) noexcept { *this = std::move(other); }
+  Tensor& operator=(Tensor&& other) noexcept {
+    dtype_ = std::exchange(other.dtype_, DType::kF32);
+    shape_ = std::exchange(other.shape_, Shape(0));
+    size_bytes_ = std::exchange(other.size_bytes_, 0);
+    memory_ = std::move(other.memory_);
+    return *this;
+  }
   // kInvalidArgument if the size overflows, kOutOfMemory if it cannot be had.
   static Result<Tensor> Create(DType type, const Shape& shape);
 
@@ -189,7 +199,7 @@ class ENCORE_API Tensor {
     void operator()(void* memory) const;
   };
   DType dtype_ = DType::kF32;
-  Shape shape_;
+  Shape shape_ = Shape(0);
   size_t size_bytes_ = 0;
   std::unique_ptr<void, Free> memory_;
 };

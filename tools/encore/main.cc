@@ -4,6 +4,7 @@
 // stderr and an exit status (0 done, 1 a check failed, 2 bad usage or input). The subcommands are
 // in files of their own (commands.h).
 
+#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -80,4 +81,9 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace encore::tool
 
-int main(int argc, char** argv) { return encore::tool::Main(argc, argv); }
+int main(int argc, char** argv) try {
+  return encore::tool::Main(argc, argv);
+} catch (...) {  // no memory for the command line itself, or for the words of an error
+  std::fputs("encore: out of memory\n", stderr);
+  return encore::tool::kExitBadInput;
+}

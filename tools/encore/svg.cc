@@ -114,7 +114,7 @@ std::string Colour(double share) {
   const double t = at - static_cast<double>(i);
   char text[8];
   const auto mix = [&](size_t channel) {
-    return static_cast<int>(kStops[i][channel] * (1 - t) + kStops[i + 1][channel] * t + 0.5);
+    return static_cast<int>(std::lround(std::lerp(kStops[i][channel], kStops[i + 1][channel], t)));
   };
   std::snprintf(text, sizeof(text), "#%02x%02x%02x", mix(0) & 255, mix(1) & 255, mix(2) & 255);
   return text;
@@ -155,9 +155,9 @@ class Svg {
   double Share(float weight) const { return weight > 0 ? weight / largest_ : 0; }
 
   void DrawPanel(size_t head) {
+    const size_t row = head / kPanelsAcross;
     const double left = kMargin + static_cast<double>(head % kPanelsAcross) * layout_.panel_width;
-    double y =
-        kMargin + kHeadingHeight + static_cast<double>(head / kPanelsAcross) * layout_.panel_height;
+    double y = kMargin + kHeadingHeight + static_cast<double>(row) * layout_.panel_height;
     const double x = left + layout_.left;
     if (picture_.weights.dim(0) > 1) {
       Text(x, y + 8, "head " + std::to_string(head + 1), "font-weight=\"bold\"");

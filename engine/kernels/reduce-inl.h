@@ -35,6 +35,9 @@ inline constexpr size_t kRowsAtOnce = kLaneVecs >= 4 ? 1 : 4 / kLaneVecs;
 
 // 16 consecutive elements. Loops over `v` have a constant count and unroll.
 struct Lanes16 {
+  // Written out because an implicit constructor does not get the target's attributes, and g++ then
+  // refuses to inline that of Highway's NEON vectors into it.
+  HWY_INLINE Lanes16() {}  // NOLINT(modernize-use-equals-default)
   VecLanes v[kLaneVecs];
 };
 

@@ -6,7 +6,8 @@
 # into .deps/. Says nothing when there is nothing to do. Builds no encore: see run.sh and test.sh.
 #
 #   tools/setup.sh         what building, testing and benchmarking need
-#   tools/setup.sh --ci    also what .ci/run needs: clang, its sanitizers and OpenMP, its linters
+#   tools/setup.sh --ci    also what .ci/run needs: clang, its sanitizers and OpenMP, its linters, a
+#                          compiler for AArch64 and an emulator of it
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -51,12 +52,14 @@ missing_packages() {
     have_header "${pair%%:*}" || echo "${pair#*:}"
   done
   if [[ "$ci" == yes ]]; then
-    for pair in clang++:clang clang-format:clang-format clang-tidy:clang-tidy; do
+    for pair in clang++:clang clang-format:clang-format clang-tidy:clang-tidy \
+                aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64-static:qemu-user-static; do
       have_command "${pair%%:*}" || echo "${pair#*:}"
     done
     compgen -G '/usr/lib/llvm-*/lib/libomp.so' >/dev/null || echo libomp-dev
     compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan*' >/dev/null ||
       echo libclang-rt-dev
+    [[ -e /usr/src/googletest/CMakeLists.txt ]] || echo googletest
   fi
 }
 
@@ -143,7 +146,8 @@ build_highway() {
   logged cmake --build build
   # Complete or absent: a run that is cut short leaves no half of it.
   logged env DESTDIR="$PWD/stage" cmake --install build
-  rm -rf "$deps/highway"
+  rm -rf "$deps/highway" "$deps/highway-source"
+  mv source "$deps/highway-source"  # for builds for other machines
   mv "$PWD/stage$deps/highway" "$deps/highway"
 }
 

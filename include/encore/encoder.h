@@ -112,7 +112,8 @@ class ENCORE_API Encoder {
   // y = encoder(x). x and y are [tokens, d_model] with contiguous rows (stride 1 along d_model); y
   // may be x itself, else they must not overlap. Allocates nothing on success. Each sequence's bits
   // depend on that sequence alone (and the mask): not on its mates, its place, the executor or the
-  // number of lanes.
+  // number of lanes. kInvalidArgument names seq_starts, the mask, x, y, a tap or the workspace,
+  // what was found and what was wanted; nothing is written then.
   Status Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
                  const Executor& executor = {}, const Taps& taps = {}) const;
 
@@ -123,10 +124,12 @@ class ENCORE_API Encoder {
 };
 
 // Turns [B, S, D] with a key-padding mask, holes included, into a packed batch and back. A padding
-// token is left out altogether: no key, no query, and zeros in the output.
+// token is left out altogether: no key, no query, and zeros in the output. Immutable: any number of
+// threads may use it at once.
 class ENCORE_API PaddedBatch {
  public:
   // key_padding_mask [B, S], true = padding, as PyTorch's src_key_padding_mask; or empty for none.
+  // kInvalidArgument if it has another shape or B S overflows; kOutOfMemory.
   static Result<PaddedBatch> Create(size_t batch, size_t seq,
                                     TensorView<const bool> key_padding_mask = {});
 
@@ -138,7 +141,8 @@ class ENCORE_API PaddedBatch {
   // Where packed row t was: index into the B * S padded rows.
   std::span<const size_t> rows() const { return rows_; }
 
-  // padded [B, S, D] to packed [tokens, D].
+  // padded [B, S, D] to packed [tokens, D]. Both refuse other shapes: kInvalidArgument says what
+  // was found and what was wanted.
   Status Pack(ConstView padded, MutableView packed) const;
   // packed [tokens, D] to padded [B, S, D]; rows of padding become zeros.
   Status Unpack(ConstView packed, MutableView padded) const;

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A toolchain file: builds for 64-bit ARM on another machine with Debian's cross compiler. Not for
+# native builds.
+
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)

@@ -104,6 +104,10 @@ TEST_F(CliAttendTest, SeededTextIsTheWorkedExampleOfThatSeed) {
   EXPECT_NE(found, Attend({"a b c", "--dim", "4", "--seed", "43"}));
 }
 
+TEST_F(CliAttendTest, ASentenceNeedsNoQuotes) {
+  EXPECT_EQ(Attend({"show", "info", "on the", "mat"}), Attend({"show info on the mat"}));
+}
+
 TEST_F(CliAttendTest, PrintsEveryStep) {
   const CliResult result = Encore({"attend", "a b c", "--dim", "4", "--precision", "6"});
   ASSERT_EQ(result.status, 0) << result.err;
@@ -160,11 +164,14 @@ TEST_F(CliAttendTest, AWrongExpectationIsStatusOne) {
 }
 
 TEST_F(CliAttendTest, OverflowIsNoSuccess) {
-  WriteFile(Path("case.json"), R"({"cases": [{"name": "n", "Q": [[1e38, 1e38]],
-      "K": [[1e38, -1e38], [1, 1]], "V": [[1, 2], [3, 4]]}]})");
+  // A NaN must not be lost among good rows before and after it.
+  WriteFile(Path("case.json"), R"({"cases": [{"name": "n", "Q": [[0, 0], [1e38, 1e38], [0, 0]],
+      "K": [[1e38, -1e38], [1, 1]], "V": [[1, 2], [3, 4]],
+      "output": [[2, 3], [2, 3], [2, 3]]}]})");
   const CliResult result = Encore({"attend", "--file", Path("case.json"), "--svg", Path("w.svg")});
   EXPECT_EQ(result.status, 1);
-  EXPECT_TRUE(Has(result.err, "sum to 1")) << result.err;
+  EXPECT_TRUE(Has(result.out, "sum to 1  WRONG")) << result.out;
+  EXPECT_TRUE(Has(result.out, "output                    WRONG")) << result.out;
 }
 
 TEST_F(CliAttendTest, SvgIsAWholePicture) {
@@ -185,12 +192,16 @@ TEST_F(CliAttendTest, SvgIsAWholePicture) {
 
 TEST_F(CliAttendTest, BadUsageIsOneSentence) {
   ExpectRefused({"attend"}, {"text"});
+  ExpectRefused({"attend", ""}, {"text"});
   ExpectRefused({"attend", " \t"}, {"no words"});
   ExpectRefused({"attend", "a b", "--dim", "0"}, {"--dim"});
   ExpectRefused({"attend", "a b", "--dim", "8", "--heads", "3"}, {"8", "3 heads"});
   ExpectRefused({"attend", "a b", "--dim", "99999999999"}, {"--dim"});
   ExpectRefused({"attend", "a b", "--precision", "10"}, {"--precision"});
   ExpectRefused({"attend", "a b", "--seed", "x"}, {"--seed"});
+  ExpectRefused({"attend", "a b", "--seed", ""}, {"--seed"});
+  ExpectRefused({"attend", "a b", "--seed", "4294967296"}, {"--seed", "0 to 4294967295"});
+  ExpectRefused({"attend", "a b", "--svg", ""}, {"--svg", "found nothing"});
   ExpectRefused({"attend", "a b", "--file", kExamples}, {"both"});
   ExpectRefused({"attend", "--case", "x"}, {"--file"});
   ExpectRefused({"attend", "a b", "--svg", Path("no/w.svg")}, {"no/w.svg"});
@@ -209,6 +220,17 @@ TEST_F(CliAttendTest, BadFilesAreNamed) {
     WriteFile(Path("bad.json"), text);
     ExpectRefused({"attend", "--file", Path("bad.json")}, {"bad.json"});
   }
+}
+
+TEST_F(CliAttendTest, DeepFilesAreRefused) {
+  const auto nested = [](size_t levels) {
+    return R"({"cases": [{"name": "n", "what": )" + std::string(levels, '[') +
+           std::string(levels, ']') + "}]}";
+  };
+  WriteFile(Path("deep.json"), nested(200000));
+  ExpectRefused({"attend", "--file", Path("deep.json")}, {"deep.json", "levels"});
+  WriteFile(Path("deep.json"), nested(10));
+  ExpectRefused({"attend", "--file", Path("deep.json")}, {"nothing to compute"});
 }
 
 TEST_F(CliAttendTest, BadCasesAreNamed) {

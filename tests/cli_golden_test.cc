@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -39,7 +40,8 @@ double RelativeError(const SafetensorsFile& found, const SafetensorsFile& expect
   double largest = 0;
   for (size_t i = 0; i < e->size_bytes() / sizeof(double); ++i) {
     const double here = std::fabs(static_cast<double>(values[i]) - wanted[i]);
-    if (!(here <= error)) error = here;
+    if (std::isnan(here)) return here;
+    error = std::max(error, here);
     largest = std::max(largest, std::fabs(wanted[i]));
   }
   return error / largest;

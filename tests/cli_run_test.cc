@@ -260,6 +260,7 @@ TEST_F(CliRunTest, RefusesUnfitFlags) {
   ExpectInputRefused(x, {"nhead", "3", "16"}, {"--nhead", "3"});
   ExpectInputRefused(x, {"--nhead"}, {"--nhead", "0"});
   ExpectInputRefused(x, {"--nhead"}, {"--nhead", "-2"});
+  ExpectInputRefused(x, {"--nhead", "99999999999999999999"}, {"--nhead", "99999999999999999999"});
   ExpectInputRefused(x, {"--activation", "swash", "relu"}, {"--activation", "swash"});
   ExpectInputRefused(x, {"--eps", "nan"}, {"--eps", "nan"});
   ExpectInputRefused(x, {"--eps"}, {"--eps", "-1"});
@@ -270,6 +271,20 @@ TEST_F(CliRunTest, RefusesUnfitFlags) {
   ExpectInputRefused(x, {"--threads", "2"}, {"--executor", "inline", "--threads", "2"});
   ExpectInputRefused(x, {"--executor"}, {"--executor", "tbb"});
   ExpectRefused({"run", "--weights", weights_, "--output", Path("y")}, {"--input"});
+  ExpectInputRefused(x, {"--threads"}, {"--threads", ""});
+  ExpectInputRefused(x, {"--nhead"}, {"--nhead", ""});
+  for (const std::string flag : {"--eps", "--activation", "--target"}) {
+    ExpectInputRefused(x, {flag, "found nothing"}, {flag, ""});
+  }
+}
+
+TEST_F(CliRunTest, RefusesToReplaceTheWeights) {
+  WriteInput({Make("x", {2, 3, 16}, Ramp(2 * 3 * 16))});
+  const std::string bytes = ReadFile(weights_);
+  WriteFile(Path("w"), bytes);
+  ExpectRefused({"run", "--weights", Path("w"), "--input", Path("x"), "--output", Path("./w")},
+                {"--output", "--weights", "wanted another"});
+  EXPECT_EQ(ReadFile(Path("w")), bytes);
 }
 
 TEST_F(CliRunTest, RefusesFilesThatAreMissingBrokenOrFolders) {

@@ -45,6 +45,8 @@ TEST_F(CliTest, BadUsageIsOneSentence) {
   ExpectRefused({"demo", "--seed"}, {"--seed"});
   ExpectRefused({"demo", "--seed", "-1"}, {"--seed"});
   ExpectRefused({"demo", "--seed", "4294967296"}, {"--seed"});
+  ExpectRefused({"demo", "--seed", ""}, {"--seed"});
+  ExpectRefused({"demo", "--seconds", ""}, {"--seconds", "found nothing"});
   ExpectRefused({"demo", "--seconds", "nan"}, {"--seconds"});
   ExpectRefused({"demo", "--target", "MMX"}, {"--target", "MMX", ActiveTarget()});
   ExpectRefused({"info", "now"}, {"now"});

@@ -75,6 +75,9 @@ TEST(TextTest, Numbers) {
   EXPECT_EQ(Grouped(999.5), "1 000");
   EXPECT_EQ(Grouped(1234567), "1 234 567");
   EXPECT_EQ(Grouped(-123456), "-123 456");
+  EXPECT_EQ(Counted(0, "token"), "0 tokens");
+  EXPECT_EQ(Counted(1, "token"), "1 token");
+  EXPECT_EQ(Counted(2000, "token"), "2 000 tokens");
 }
 
 TEST(TerminalTest, LargestColumnIsTheFirstOfEquals) {

@@ -112,13 +112,13 @@ std::vector<Target> AllTargets() {
   return targets;
 }
 
-int Usage() {
-  std::fprintf(stderr, "usage: encore-ulp [function ...] [--step N]\nfunctions:");
+int Usage(std::FILE* to, int exit_status) {
+  std::fprintf(to, "usage: encore-ulp [function ...] [--step N]\nfunctions:");
   for (const Accuracy& function : encore::reference::kAccuracies) {
-    std::fprintf(stderr, " %s", std::string(function.name).c_str());
+    std::fprintf(to, " %s", std::string(function.name).c_str());
   }
-  std::fprintf(stderr, "\n");
-  return 2;
+  std::fprintf(to, "\n");
+  return exit_status;
 }
 
 }  // namespace
@@ -128,15 +128,16 @@ int main(int argc, char** argv) {
   std::vector<Accuracy> chosen;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
+    if (argument == "--help" || argument == "-h") return Usage(stdout, 0);
     if (argument == "--step") {
       step = ++i < argc ? std::strtoull(argv[i], nullptr, 10) : 0;
-      if (step == 0) return Usage();
+      if (step == 0) return Usage(stderr, 2);
       continue;
     }
     const auto found = std::find_if(
         std::begin(encore::reference::kAccuracies), std::end(encore::reference::kAccuracies),
         [&](const Accuracy& function) { return function.name == argument; });
-    if (found == std::end(encore::reference::kAccuracies)) return Usage();
+    if (found == std::end(encore::reference::kAccuracies)) return Usage(stderr, 2);
     chosen.push_back(*found);
   }
   if (chosen.empty()) {

@@ -134,7 +134,7 @@ class ENCORE_API PaddedBatch {
                                     TensorView<const bool> key_padding_mask = {});
 
   size_t tokens() const { return rows_.size(); }
-  size_t sequences() const { return starts_.size() - 1; }
+  size_t sequences() const { return starts_.empty() ? 0 : starts_.size() - 1; }
   // Valid as long as this object lives. The mask's rows and columns are those of the padded
   // sequence, [S, S].
   Batch batch(const AttentionMask& mask = {}) const { return Batch{starts_, mask, positions_}; }

@@ -4,7 +4,9 @@
 // file has the options and the order of things; the parts are in attention_example, attend_case,
 // attend_report and seeded_block.
 
+#include <cstdint>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,10 +25,9 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(Embeddings and weights are random:
-the sentence shows how attention computes, not what words mean. They are NumPy's own
-RandomState(seed).rand, drawn in the order X, W_q, W_k, W_v; the output ends with the lines that
-give the same numbers in NumPy.
+    R"(Embeddings and weights are random: the sentence shows how attention computes, not what
+words mean. They are NumPy's own RandomState(seed).rand, drawn in the order X, W_q, W_k, W_v; the
+output ends with the lines that give the same numbers in NumPy.
 
 Examples:
   encore attend "The cat sat on the mat"
@@ -38,7 +39,7 @@ Examples:
 With --file the results are compared with those of the case; exit status 1 if any is wrong.)";
 
 struct Options {
-  std::string text;
+  std::vector<std::string> text;  // a sentence, or its words one by one
   size_t dim = 8;
   size_t heads = 1;
   uint32_t seed = 42;
@@ -78,9 +79,9 @@ int Show(const Options& options, AttentionExample& example, const std::vector<Ca
   return ExitOf(checks);
 }
 
-int RunText(const Options& options) {
+int RunText(const std::string& text, const Options& options) {
   AttentionExample example =
-      SeededExample(SplitWords(options.text), options.dim, options.heads, options.seed);
+      SeededExample(SplitWords(text), options.dim, options.heads, options.seed);
   for (const std::string& token : example.tokens) {
     example.title += (example.title.empty() ? "\"" : " ") + token;
   }
@@ -104,11 +105,13 @@ int RunBlock(const Options& options, const nlohmann::json& spec) {
 }
 
 int Run(const Options& options) {
-  if (options.text.empty() == options.file.empty()) {
-    throw Failure("found " + std::string(options.text.empty() ? "neither" : "both") +
+  std::string text;
+  for (const std::string& part : options.text) text += (text.empty() ? "" : " ") + part;
+  if (text.empty() == options.file.empty()) {
+    throw Failure("found " + std::string(text.empty() ? "neither" : "both") +
                   " a text and --file, wanted one: encore attend \"The cat sat on the mat\"");
   }
-  if (options.file.empty()) return RunText(options);
+  if (options.file.empty()) return RunText(text, options);
   const nlohmann::json spec = LoadCase(options.file, options.name);
   if (IsBlockCase(spec)) return RunBlock(options, spec);
   AttentionExample example = ExampleFromCase(spec, options.seed);
@@ -130,7 +133,8 @@ void AddAttend(CLI::App& app, Action& action) {
       sub->add_option("--heads", options->heads, "Attention heads; they divide --dim")
           ->check(CLI::Range(size_t{1}, kMaxExampleDim))
           ->capture_default_str();
-  sub->add_option("--seed", options->seed, "Seed of the random matrices, 0 to 4294967295")
+  sub->add_option("--seed", options->seed, "Seed of the random matrices")
+      ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
       ->capture_default_str();
   sub->add_option("--precision", options->precision, "Digits after the point")
       ->check(CLI::Range(1, 9))

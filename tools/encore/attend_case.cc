@@ -18,6 +18,10 @@ namespace {
 
 using Json = nlohmann::json;
 
+// The deepest of a case, a matrix of the file's list, has five levels. To copy or compare values
+// takes stack for every level.
+constexpr int kMaxDepth = 32;
+
 std::string Quoted(const std::string& name) { return "'" + Printable(name) + "'"; }
 
 // A list of rows of numbers, at least one of each.
@@ -144,8 +148,10 @@ AttentionExample FromAny(const Json& spec, uint32_t seed) {
   if (spec.contains("X")) return FromX(spec);
   if (spec.contains("Q")) return FromQkv(spec);
   if (spec.contains("embedding_dim")) {
+    const size_t dim = SizeFromCase(spec, "embedding_dim");
+    const std::vector<std::string> tokens = Tokens(spec);
     try {
-      return SeededExample(Tokens(spec), SizeFromCase(spec, "embedding_dim"), 1, seed);
+      return SeededExample(tokens, dim, 1, seed);
     } catch (const Failure& failure) {
       throw Failure(CaseLabel(spec) + ": " + failure.what());
     }
@@ -161,9 +167,14 @@ AttentionExample FromAny(const Json& spec, uint32_t seed) {
 Json LoadCase(const std::string& path, const std::string& name) {
   const internal::MappedFile file = Take(internal::MappedFile::Open(path));
   const auto* text = reinterpret_cast<const char*>(file.bytes().data());
+  const auto shallow = [&path](int depth, Json::parse_event_t, const Json&) {
+    if (depth <= kMaxDepth) return true;
+    throw Failure(path + ": found more than " + std::to_string(kMaxDepth) +
+                  " levels of lists and objects, wanted at most that");
+  };
   Json all;
   try {
-    all = Json::parse(text, text + file.bytes().size());
+    all = Json::parse(text, text + file.bytes().size(), shallow);
   } catch (const Json::parse_error& error) {
     throw Failure(path + ": no JSON, the error is at byte " + std::to_string(error.byte));
   } catch (const Json::exception&) {

@@ -33,6 +33,11 @@ const Tensor* Find(const AttentionExample& example, const std::string& name) {
   return found == nullptr || found->data() == nullptr ? nullptr : found;
 }
 
+// The largest error so far; once NaN, always NaN.
+void Grow(double& largest, double error) {
+  if (!(error <= largest) && !std::isnan(largest)) largest = error;
+}
+
 // found has the expected rows, perhaps behind axes of extent 1 (the head).
 CaseCheck CompareValues(const std::string& name, const Json& expected, const Tensor& found) {
   CaseCheck check{name, "", false};
@@ -49,8 +54,7 @@ CaseCheck CompareValues(const std::string& name, const Json& expected, const Ten
       if (!comparable) break;
       const double error =
           std::fabs(static_cast<double>(values[r * columns + c]) - expected[r][c].get<double>());
-      // NaN stays.
-      if (!(error <= largest_error)) largest_error = error;
+      Grow(largest_error, error);
     }
   }
   if (!comparable) {
@@ -88,7 +92,7 @@ CaseCheck CheckRowSums(const Tensor& weights) {
   for (size_t r = 0; r < rows; ++r) {
     double sum = 0;
     for (size_t c = 0; c < columns; ++c) sum += static_cast<double>(values[r * columns + c]);
-    if (!(std::fabs(sum - 1) <= largest_error)) largest_error = std::fabs(sum - 1);
+    Grow(largest_error, std::fabs(sum - 1));
   }
   const double allowed = static_cast<double>(columns + 4) / (1 << 24);
   return {"rows of weights sum to 1",

@@ -16,14 +16,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Plural(size_t count, const std::string& thing) {
-  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
-}
-
 // "6 tokens, width 8, 1 head, seed 42".
 std::string Sizes(const AttentionExample& example) {
-  std::string text = Plural(example.tokens.size(), "token") + ", width " +
-                     std::to_string(example.q.shape()[1]) + ", " + Plural(example.heads, "head");
+  std::string text = Counted(example.tokens.size(), "token") + ", width " +
+                     std::to_string(example.q.shape()[1]) + ", " + Counted(example.heads, "head");
   if (example.seed) text += ", seed " + std::to_string(*example.seed);
   return text;
 }

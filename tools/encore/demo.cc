@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,10 +27,9 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(Runs the block of torch.nn.TransformerEncoderLayer
-(d_model 64, 4 heads, d_ff 256, relu, post-norm) with drawn weights on x [32, 10, 64],
-inline and with OpenMP, and compares it with a reference in double precision. Exit status 1 if it
-is wrong.
+    R"(Runs the block of torch.nn.TransformerEncoderLayer (d_model 64, 4 heads, d_ff 256, relu,
+post-norm) with drawn weights on x [32, 10, 64], inline and with OpenMP, and compares it with a
+reference in double precision. Exit status 1 if it is wrong.
 
 Examples:
   encore demo
@@ -71,6 +72,10 @@ bool SameBits(const Tensor& a, const Tensor& b) {
   return a.size_bytes() == b.size_bytes() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
+std::string Threads(const Executor& executor) {
+  return Counted(static_cast<size_t>(executor.lanes()), "thread");
+}
+
 // Returns whether all is right.
 bool PrintCheck(const SeededBlock& block, const Encoder& encoder, const Tensor& x) {
   const BlockRun inline_run = RunBlock(encoder, x, Executor::Inline());
@@ -85,9 +90,8 @@ bool PrintCheck(const SeededBlock& block, const Encoder& encoder, const Tensor& 
   std::cout << "\nAgainst the reference in double precision (bounds derived from f32 rounding)\n";
   line("y", Describe(check.y), check.y.ok());
   line("attention weights", Describe(check.attention), check.attention.ok());
-  const std::string threads =
-      std::to_string(openmp.lanes()) + (openmp.lanes() == 1 ? " thread" : " threads");
-  line("OpenMP, " + threads, same ? "the same bits as inline" : "other bits than inline", same);
+  line("OpenMP, " + Threads(openmp), same ? "the same bits as inline" : "other bits than inline",
+       same);
   return check.ok() && same;
 }
 
@@ -139,13 +143,10 @@ void PrintSpeed(const Encoder& encoder, const Tensor& x, double seconds) {
   const auto line = [&](const Executor& executor) {
     const std::vector<double> times = TimeForward(encoder, x, executor, seconds);
     const double tokens = kBatch * kSeq;
-    std::cout << "  "
-              << PadRight(std::to_string(executor.lanes()) +
-                              (executor.lanes() == 1 ? " thread" : " threads"),
-                          14)
-              << "median " << PadLeft(Grouped(tokens / times[times.size() / 2]), 11)
-              << " tokens/s, best " << PadLeft(Grouped(tokens / times.front()), 11) << " tokens/s ("
-              << Grouped(static_cast<double>(times.size())) << " runs)\n";
+    std::cout << "  " << PadRight(Threads(executor), 14) << "median "
+              << PadLeft(Grouped(tokens / times[times.size() / 2]), 11) << " tokens/s, best "
+              << PadLeft(Grouped(tokens / times.front()), 11) << " tokens/s ("
+              << Counted(times.size(), "run") << ")\n";
   };
   line(Executor::Inline());
   if (UsableCores() > 1) line(Executor::OpenMP());
@@ -186,6 +187,7 @@ void AddDemo(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("demo", "One encoder block, checked and timed (the default)");
   sub->add_option("--seed", options->seed, "Seed of the drawn weights and inputs")
+      ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
       ->capture_default_str();
   sub->add_option("--seconds", options->seconds, "How long each speed is measured; 0: not at all")
       ->capture_default_str();

@@ -33,6 +33,23 @@ std::string Name(const CLI::App& app) {
   return "encore";
 }
 
+// An empty value is a mistake, such as a shell's variable that was not set; CLI11 would take it for
+// 0 or for no option at all.
+void RefuseEmptyValues(CLI::App& app) {
+  const CLI::Validator not_empty(
+      [](std::string& value) {
+        return value.empty() ? std::string("found nothing, wanted a value") : std::string();
+      },
+      "");
+  for (CLI::App* sub : app.get_subcommands({})) {
+    for (CLI::Option* option : sub->get_options()) {
+      if (option->get_items_expected_max() > 0 && !option->get_positional()) {
+        option->check(not_empty);
+      }
+    }
+  }
+}
+
 int Fail(const std::string& name, const std::string& sentence, int exit_status) {
   std::cout.flush();
   std::cerr << name << ": " << sentence << "\n";
@@ -51,6 +68,7 @@ int Main(int argc, char** argv) {
   AddAttend(app, action);
   AddRun(app, action);
   AddInfo(app, action);
+  RefuseEmptyValues(app);
 
   try {
     app.parse(argc, argv);

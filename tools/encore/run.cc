@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,8 +27,8 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(The weights are a state_dict
-of torch.nn.TransformerEncoderLayer or TransformerEncoder, saved with its configuration:
+    R"(The weights are a state_dict of torch.nn.TransformerEncoderLayer or TransformerEncoder,
+saved with its configuration:
   safetensors.torch.save_file(model.state_dict(), "w.safetensors",
       metadata={"nhead": "4", "activation": "relu", "norm_first": "False",
                 "layer_norm_eps": "1e-05"})
@@ -61,7 +62,7 @@ struct Options {
   bool causal = false;
   bool attention_weights = false;
   bool hidden_states = false;
-  std::optional<int64_t> nhead;  // signed, or -2 would pass for 2^64 - 2
+  std::optional<int> nhead;  // signed, or -2 would pass for 2^64 - 2
   std::string activation;
   std::optional<double> eps;
   bool norm_first = false;
@@ -100,10 +101,18 @@ void WantFolder(const std::string& output) {
   throw Failure("--output " + output + ": there is no folder " + folder.string());
 }
 
+// A slip would cost the weights. The input may be replaced.
+void WantOtherFile(const std::string& output, const std::string& weights) {
+  std::error_code error;
+  if (!std::filesystem::equivalent(output, weights, error)) return;
+  throw Failure("--output " + output + ": found the file of --weights, wanted another");
+}
+
 int Run(const Options& options) {
   const TorchOverrides overrides = MakeOverrides(options);
   const Executor executor = MakeExecutor(options);
   WantFolder(options.output);
+  WantOtherFile(options.output, options.weights);
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
 
   const TorchWeights weights = Take(TorchWeights::Open(options.weights, overrides), "--weights");
@@ -124,10 +133,10 @@ int Run(const Options& options) {
   Check(WriteSafetensors(options.output, entries), "--output");
 
   std::cout << options.output << ": y " << output.tensors[0].tensor.shape().ToString();
-  if (entries.size() > 1) std::cout << " and " << entries.size() - 1 << " more tensors";
-  std::cout << "; " << Grouped(static_cast<double>(input.tokens())) << " tokens in "
-            << Number(output.seconds * 1e3, 3) << " ms with " << encoder.target() << ", "
-            << executor.lanes() << (executor.lanes() == 1 ? " thread\n" : " threads\n");
+  if (entries.size() > 1) std::cout << " and " << Counted(entries.size() - 1, "more tensor");
+  std::cout << "; " << Counted(input.tokens(), "token") << " in " << Number(output.seconds * 1e3, 3)
+            << " ms with " << encoder.target() << ", "
+            << Counted(static_cast<size_t>(executor.lanes()), "thread") << "\n";
   return kExitOk;
 }
 
@@ -156,7 +165,8 @@ void AddRun(CLI::App& app, Action& action) {
       ->capture_default_str();
   sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")
       ->type_name("NAME");
-  sub->add_option("--nhead", options->nhead, "Attention heads")->check(CLI::PositiveNumber);
+  sub->add_option("--nhead", options->nhead, "Attention heads")
+      ->check(CLI::Range(1, std::numeric_limits<int>::max()));
   sub->add_option("--activation", options->activation, "relu, gelu, gelu_tanh or silu")
       ->type_name("NAME");
   sub->add_option("--eps", options->eps, "Epsilon of the layer norms");

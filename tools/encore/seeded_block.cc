@@ -34,8 +34,8 @@ std::vector<size_t> EqualStarts(size_t batch, size_t seq) {
 void Compare(float found, const reference::Rounded& exact, Deviation& deviation) {
   const double error = std::fabs(static_cast<double>(found) - exact.value);
   const double share = error / exact.Bound();
-  // Written so that NaN is kept.
-  if (!(error <= deviation.largest)) {
+  // Once NaN, always NaN.
+  if (!(error <= deviation.largest) && !std::isnan(deviation.largest)) {
     deviation.largest = error;
     deviation.bound = exact.Bound();
   }

@@ -140,4 +140,8 @@ std::string Grouped(double value) {
   return text;
 }
 
+std::string Counted(size_t count, const std::string& noun) {
+  return Grouped(static_cast<double>(count)) + " " + noun + (count == 1 ? "" : "s");
+}
+
 }  // namespace encore::tool

@@ -36,6 +36,9 @@ std::string Number(double value, int precision);
 // 12345678 as "12 345 678"; what is behind the point is rounded away.
 std::string Grouped(double value);
 
+// "1 token", "2 000 tokens".
+std::string Counted(size_t count, const std::string& noun);
+
 }  // namespace encore::tool
 
 #endif  // ENCORE_TOOLS_ENCORE_TEXT_H_

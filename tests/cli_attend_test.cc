@@ -200,7 +200,8 @@ TEST_F(CliAttendTest, BadUsageIsOneSentence) {
   ExpectRefused({"attend", "a b", "--precision", "10"}, {"--precision"});
   ExpectRefused({"attend", "a b", "--seed", "x"}, {"--seed"});
   ExpectRefused({"attend", "a b", "--seed", ""}, {"--seed"});
-  ExpectRefused({"attend", "a b", "--seed", "4294967296"}, {"--seed", "0 to 4294967295"});
+  ExpectRefused({"attend", "a b", "--seed", "4294967296"},
+                {"--seed", "not in range", "4294967295"});
   ExpectRefused({"attend", "a b", "--svg", ""}, {"--svg", "found nothing"});
   ExpectRefused({"attend", "a b", "--file", kExamples}, {"both"});
   ExpectRefused({"attend", "--case", "x"}, {"--file"});

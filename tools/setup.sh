@@ -53,7 +53,7 @@ missing_packages() {
   done
   if [[ "$ci" == yes ]]; then
     for pair in clang++:clang clang-format:clang-format clang-tidy:clang-tidy \
-                aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64-static:qemu-user-static; do
+                aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64:qemu-user; do
       have_command "${pair%%:*}" || echo "${pair#*:}"
     done
     compgen -G '/usr/lib/llvm-*/lib/libomp.so' >/dev/null || echo libomp-dev

@@ -3,7 +3,7 @@
 #
 # Draws the rooms of the source tree and checks the direction of includes between them: downward
 # only. Also checks that third-party and system headers stay in the rooms made for them, and that no
-# files include each other in a circle. Looks at nothing but #include and #pragma omp lines.
+# files include each other in a circle. Looks at nothing but includes and OpenMP's pragmas.
 #
 #   tools/check_layers.py            draw, check, exit 1 with one line for each offence
 #   tools/check_layers.py --quiet    check only

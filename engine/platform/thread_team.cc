@@ -83,7 +83,9 @@ class Barrier {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == lanes) {
       arrived_.store(0, std::memory_order_relaxed);
       on_last();
-      phase_.store(phase + 1, std::memory_order_release);
+      // Sequentially consistent: a notifier that finds nobody waiting must not have looked before its
+      // store was seen, or a lane that is just going to sleep never wakes.
+      phase_.store(phase + 1, std::memory_order_seq_cst);
       phase_.notify_all();
       return;
     }

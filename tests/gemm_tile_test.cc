@@ -70,12 +70,13 @@ void Check(const GemmKernel& kernel, const TileCase& t) {
   tile.a = a.data();
   tile.lda = lda;
   tile.b = b.data();
+  tile.ldb = nr;
   tile.kc = t.kc;
   tile.init = t.init_is_c ? c.view().data() : init.data();
   tile.ld_init = t.row_bias ? 0 : ldc;
   if (t.residual) tile.residual = t.residual_is_c ? c.view().data() : residual.data();
   tile.ld_residual = ldc;
-  tile.c = c.view().data();
+  for (size_t j = 0; j < t.nv; ++j) tile.c[j] = c.view().data() + j * kernel.lanes;
   tile.ldc = ldc;
   tile.cols = t.cols;
   tile.prefetch = reinterpret_cast<const char*>(b.data());

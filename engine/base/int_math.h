@@ -26,6 +26,8 @@ namespace encore::internal {
 
 // The number of pieces of size `divisor` (> 0) that cover `value`.
 constexpr size_t DivCeil(size_t value, size_t divisor) {
+  // A division takes longer than everything else that small products do between tiles.
+  if (value <= divisor) return value != 0 ? 1 : 0;
   return value / divisor + (value % divisor != 0 ? 1 : 0);
 }
 

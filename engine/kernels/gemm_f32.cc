@@ -49,6 +49,7 @@ GemmKernel MakeKernel() {
   FillTiles<3>(kernel, std::make_index_sequence<kMaxMr[3]>());
   if constexpr (kMaxMr[4] != 0) FillTiles<4>(kernel, std::make_index_sequence<kMaxMr[4]>());
   kernel.pack = &PackPanel;
+  kernel.transpose = &Transpose;
   return kernel;
 }
 

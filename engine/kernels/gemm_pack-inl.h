@@ -29,49 +29,88 @@ namespace encore::internal::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of 4 x 4 blocks exchanged with columns: out[k * nr + n] = in[n * stride_n + k].
-HWY_INLINE void Transpose4x4(const float* HWY_RESTRICT in, ptrdiff_t stride_n, size_t nr,
-                             float* HWY_RESTRICT out) {
-  const hn::FixedTag<float, 4> d;
-  const auto r0 = hn::LoadU(d, in);
-  const auto r1 = hn::LoadU(d, in + stride_n);
-  const auto r2 = hn::LoadU(d, in + 2 * stride_n);
-  const auto r3 = hn::LoadU(d, in + 3 * stride_n);
-  const auto t0 = hn::InterleaveLower(d, r0, r2);  // a0 c0 a1 c1
+// A vector whose q-th block of four floats is those at in + q * step.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* HWY_RESTRICT in, size_t step) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return hn::LoadU(d, in);
+  } else {
+    const hn::Half<D> half;
+    constexpr size_t kBlocks = hn::MaxLanes(half) / 4;
+    return hn::Combine(d, LoadBlocks(half, in + kBlocks * step, step), LoadBlocks(half, in, step));
+  }
+}
+
+// Four columns of as many rows as D has lanes become four rows; the first `count` of them are
+// stored. Row i of the source is in + min(i, last) * ld_in.
+template <class D>
+HWY_INLINE void TransposeFour(D d, const float* HWY_RESTRICT in, size_t ld_in, size_t last,
+                              size_t count, float* HWY_RESTRICT out, size_t ld_out) {
+  const auto r0 = LoadBlocks(d, in, 4 * ld_in);
+  const auto r1 = LoadBlocks(d, in + HWY_MIN(last, size_t{1}) * ld_in, 4 * ld_in);
+  const auto r2 = LoadBlocks(d, in + HWY_MIN(last, size_t{2}) * ld_in, 4 * ld_in);
+  const auto r3 = LoadBlocks(d, in + HWY_MIN(last, size_t{3}) * ld_in, 4 * ld_in);
+  const auto t0 = hn::InterleaveLower(d, r0, r2);  // a0 c0 a1 c1 of each block
   const auto t1 = hn::InterleaveLower(d, r1, r3);  // b0 d0 b1 d1
   const auto t2 = hn::InterleaveUpper(d, r0, r2);
   const auto t3 = hn::InterleaveUpper(d, r1, r3);
-  hn::StoreU(hn::InterleaveLower(d, t0, t1), d, out);
-  hn::StoreU(hn::InterleaveUpper(d, t0, t1), d, out + nr);
-  hn::StoreU(hn::InterleaveLower(d, t2, t3), d, out + 2 * nr);
-  hn::StoreU(hn::InterleaveUpper(d, t2, t3), d, out + 3 * nr);
+  const auto store = [=](auto v, size_t row) HWY_ATTR {
+    if (count == hn::Lanes(d)) {
+      hn::StoreU(v, d, out + row * ld_out);
+    } else {
+      hn::StoreN(v, d, out + row * ld_out, count);
+    }
+  };
+  store(hn::InterleaveLower(d, t0, t1), 0);
+  store(hn::InterleaveUpper(d, t0, t1), 1);
+  store(hn::InterleaveLower(d, t2, t3), 2);
+  store(hn::InterleaveUpper(d, t2, t3), 3);
+}
+
+// out[c * ld_out + r] = in[r * ld_in + c], no other element touched.
+inline void Transpose(const float* in, size_t ld_in, size_t rows, size_t cols, float* out,
+                      size_t ld_out) {
+  const hn::CappedTag<float, 16> d;
+  const hn::CappedTag<float, 4> d4;
+  constexpr size_t kLanes = hn::MaxLanes(d);
+  size_t c = 0;
+  if (hn::MaxLanes(d4) == 4) {  // else there are no blocks of four
+    for (; c + 4 <= cols; c += 4) {
+      const float* HWY_RESTRICT from = in + c;
+      float* HWY_RESTRICT to = out + c * ld_out;
+      size_t r = 0;
+      for (; r + kLanes <= rows; r += kLanes) {
+        TransposeFour(d, from + r * ld_in, ld_in, 3, kLanes, to + r, ld_out);
+      }
+      for (; r < rows; r += 4) {
+        const size_t left = HWY_MIN(rows - r, size_t{4});
+        TransposeFour(d4, from + r * ld_in, ld_in, left - 1, left, to + r, ld_out);
+      }
+    }
+  }
+  for (; c < cols; ++c) {
+    for (size_t r = 0; r < rows; ++r) out[c * ld_out + r] = in[r * ld_in + c];
+  }
 }
 
 inline void PackPanel(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size_t cols,
                       size_t nr, float* panel) {
-  size_t k0 = 0;  // rows [0, k0) of columns [0, n0) are done by a fast path
-  size_t n0 = 0;
-  if (stride_n == 1) {
-    k0 = k;
-    n0 = cols;
+  if (stride_k == 1 && stride_n >= 0) {
+    Transpose(b, static_cast<size_t>(stride_n), cols, k, panel, nr);
+  } else if (stride_n == 1) {
     for (size_t i = 0; i < k; ++i) {
       std::memcpy(panel + i * nr, b + static_cast<ptrdiff_t>(i) * stride_k, cols * sizeof(float));
     }
-  } else if (stride_k == 1) {
-    k0 = k / 4 * 4;
-    n0 = cols / 4 * 4;
-    for (size_t i = 0; i < k0; i += 4) {
-      for (size_t n = 0; n < n0; n += 4) {
-        Transpose4x4(b + static_cast<ptrdiff_t>(n) * stride_n + i, stride_n, nr,
-                     panel + i * nr + n);
+  } else {
+    for (size_t i = 0; i < k; ++i) {
+      const float* row = b + static_cast<ptrdiff_t>(i) * stride_k;
+      for (size_t n = 0; n < cols; ++n) {
+        panel[i * nr + n] = row[static_cast<ptrdiff_t>(n) * stride_n];
       }
     }
   }
+  if (cols == nr) return;
   for (size_t i = 0; i < k; ++i) {
-    const float* row = b + static_cast<ptrdiff_t>(i) * stride_k;
-    for (size_t n = i < k0 ? n0 : 0; n < cols; ++n) {
-      panel[i * nr + n] = row[static_cast<ptrdiff_t>(n) * stride_n];
-    }
     for (size_t n = cols; n < nr; ++n) panel[i * nr + n] = 0.0f;
   }
 }

@@ -43,18 +43,110 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using GemmTagF32 = hn::CappedTag<float, 16>;
 
-// The tile's last columns are not full vectors: goes through memory. Rare, and small against the
-// loop over k.
-template <size_t MR, size_t NV>
-HWY_NOINLINE void StorePartialTile(const GemmTile& t,
-                                   const float* HWY_RESTRICT full /* [MR, NV * lanes] */) {
-  const size_t nr = NV * hn::Lanes(GemmTagF32());
-  for (size_t i = 0; i < MR; ++i) {
-    for (size_t j = 0; j < t.cols; ++j) {
-      const float residual_free = full[i * nr + j];
-      t.c[i * t.ldc + j] =
-          t.residual == nullptr ? residual_free : residual_free + t.residual[i * t.ld_residual + j];
+// Where element k of each of MR rows of A is. Rows go by fours, with one pointer each four and the
+// rest by addressing modes (base + 1, 2, 3 strides): sixteen pointers of their own would leave no
+// integer register for anything else.
+template <size_t MR>
+struct RowPointers {
+  static constexpr size_t kQuads = (MR + 3) / 4;
+  const float* quad[kQuads];
+  ptrdiff_t stride;
+  ptrdiff_t stride3;
+
+  HWY_INLINE RowPointers(const float* a, size_t lda)
+      : stride(static_cast<ptrdiff_t>(lda)), stride3(3 * stride) {
+    for (size_t q = 0; q < kQuads; ++q) quad[q] = a + 4 * q * lda;
+  }
+  HWY_INLINE float operator()(size_t row) const {
+    const float* p = quad[row / 4];
+    switch (row % 4) {
+      case 0:
+        return p[0];
+      case 1:
+        return p[stride];
+      case 2:
+        return p[2 * stride];
+      default:
+        return p[stride3];
     }
+  }
+  HWY_INLINE void Next() {
+    ENCORE_UNROLL
+    for (size_t q = 0; q < kQuads; ++q) ++quad[q];
+  }
+};
+
+// What follows the chains, and the stores. kPartial: the tile's last columns are no full vector.
+template <bool kPartial, size_t MR, size_t NV, class V>
+HWY_INLINE void FinishTile(const GemmTile& t, V (&acc)[MR][NV]) {
+  const GemmTagF32 d;
+  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
+  if (t.scale != nullptr) {
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) {
+      const V scale = hn::Set(d, t.scale[i]);
+      ENCORE_UNROLL
+      for (size_t j = 0; j < NV; ++j) acc[i][j] = hn::Mul(acc[i][j], scale);
+    }
+  }
+  // Of vector j; only the last ones of a partial tile have fewer, or none.
+  const auto columns = [&t](size_t j) HWY_ATTR {
+    if (!kPartial) return kLanes;
+    return t.cols <= j * kLanes ? size_t{0} : HWY_MIN(kLanes, t.cols - j * kLanes);
+  };
+  if (t.residual != nullptr) {
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) {
+      ENCORE_UNROLL
+      for (size_t j = 0; j < NV; ++j) {
+        const float* residual = t.residual + i * t.ld_residual + j * kLanes;
+        const V r = columns(j) == kLanes ? hn::LoadU(d, residual)
+                                         : hn::LoadN(d, residual, columns(j));
+        acc[i][j] = hn::Add(acc[i][j], r);
+      }
+    }
+  }
+  if (t.relu) {
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) {
+      ENCORE_UNROLL
+      for (size_t j = 0; j < NV; ++j) {
+        acc[i][j] = hn::IfThenZeroElse(hn::Lt(acc[i][j], hn::Zero(d)), acc[i][j]);
+      }
+    }
+  }
+  const size_t ldc = t.ldc;
+  ENCORE_UNROLL
+  for (size_t j = 0; j < NV; ++j) {
+    float* HWY_RESTRICT c = t.c[j];
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) {
+      if (columns(j) == kLanes) {
+        hn::StoreU(acc[i][j], d, c + i * ldc);
+      } else {
+        hn::StoreN(acc[i][j], d, c + i * ldc, columns(j));
+      }
+    }
+  }
+}
+
+// The same for a partial tile, once for all sizes of accumulators in memory: rare, and small against
+// the loop over k.
+template <size_t MR, size_t NV>
+HWY_NOINLINE void FinishPartialTile(const GemmTile& t,
+                                    const float* HWY_RESTRICT full /* [MR, NV * lanes] */) {
+  const GemmTagF32 d;
+  using V = hn::Vec<GemmTagF32>;
+  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
+  GemmTile row = t;
+  for (size_t i = 0; i < MR; ++i) {
+    V acc[1][NV];
+    ENCORE_UNROLL
+    for (size_t j = 0; j < NV; ++j) acc[0][j] = hn::Load(d, full + (i * NV + j) * kLanes);
+    FinishTile<true>(row, acc);
+    if (row.scale != nullptr) ++row.scale;
+    if (row.residual != nullptr) row.residual += row.ld_residual;
+    for (size_t j = 0; j < NV; ++j) row.c[j] += row.ldc;
   }
 }
 
@@ -63,9 +155,9 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   const GemmTagF32 d;
   using V = hn::Vec<GemmTagF32>;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
-  const size_t lda = t.lda;
-  const float* HWY_RESTRICT a = t.a;
+  RowPointers<MR> a(t.a, t.lda);
   const float* HWY_RESTRICT b = t.b;
+  const size_t ldb = t.ldb;
   const char* prefetch = t.prefetch;
   const size_t prefetch_step = t.prefetch_step;
 
@@ -77,21 +169,30 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
       acc[i][j] = hn::LoadU(d, t.init + i * t.ld_init + j * kLanes);
     }
   }
+  if (t.init_scale != nullptr) {
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) {
+      const V scale = hn::Set(d, t.init_scale[i]);
+      ENCORE_UNROLL
+      for (size_t j = 0; j < NV; ++j) acc[i][j] = hn::Mul(acc[i][j], scale);
+    }
+  }
   ENCORE_NO_UNROLL
-  for (size_t k = 0; k < t.kc; ++k) {
+  for (size_t k = t.kc; k != 0; --k) {
     V bk[NV];
     ENCORE_UNROLL
-    for (size_t j = 0; j < NV; ++j) bk[j] = hn::Load(d, b + j * kLanes);
-    b += NV * kLanes;
+    for (size_t j = 0; j < NV; ++j) bk[j] = hn::LoadU(d, b + j * kLanes);
+    b += ldb;
     ENCORE_PREFETCH_L2(prefetch);
     ENCORE_PREFETCH_L2(prefetch + 64);
     prefetch += prefetch_step;
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
-      const V ai = hn::Set(d, a[i * lda + k]);
+      const V ai = hn::Set(d, a(i));
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) acc[i][j] = hn::MulAdd(ai, bk[j], acc[i][j]);
     }
+    a.Next();
   }
   ENCORE_UNROLL
   for (size_t i = 0; i < MR; ++i) {
@@ -106,23 +207,10 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) hn::Store(acc[i][j], d, full + (i * NV + j) * kLanes);
     }
-    StorePartialTile<MR, NV>(t, full);
+    FinishPartialTile<MR, NV>(t, full);
     return;
   }
-  if (t.residual != nullptr) {
-    ENCORE_UNROLL
-    for (size_t i = 0; i < MR; ++i) {
-      ENCORE_UNROLL
-      for (size_t j = 0; j < NV; ++j) {
-        acc[i][j] = hn::Add(acc[i][j], hn::LoadU(d, t.residual + i * t.ld_residual + j * kLanes));
-      }
-    }
-  }
-  ENCORE_UNROLL
-  for (size_t i = 0; i < MR; ++i) {
-    ENCORE_UNROLL
-    for (size_t j = 0; j < NV; ++j) hn::StoreU(acc[i][j], d, t.c + i * t.ldc + j * kLanes);
-  }
+  FinishTile<false>(t, acc);
 }
 
 }  // namespace encore::internal::HWY_NAMESPACE

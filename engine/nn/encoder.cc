@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/int_math.h"
 #include "engine/base/out_of_memory.h"
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
@@ -24,34 +25,33 @@ using internal::PackedLayerNorm;
 using internal::PackedMatrix;
 
 internal::BlockKernels KernelsOfActiveTarget(Activation activation) {
+  const internal::ActivationKernels& activations = internal::GetActivationKernels();
   internal::BlockKernels kernels{};
   kernels.gemm = &internal::GetGemmKernelF32();
-  kernels.elementwise = &internal::GetElementwiseKernels();
   kernels.softmax = &internal::GetSoftmaxKernels();
   kernels.layer_norm = &internal::GetLayerNormKernels();
   switch (activation) {
     case Activation::kRelu:
-      kernels.activation = kernels.elementwise->relu;
       break;
     case Activation::kGelu:
-      kernels.activation = kernels.elementwise->gelu;
+      kernels.activation = activations.gelu;
       break;
     case Activation::kGeluTanh:
-      kernels.activation = kernels.elementwise->gelu_tanh;
+      kernels.activation = activations.gelu_tanh;
       break;
     case Activation::kSilu:
-      kernels.activation = kernels.elementwise->silu;
+      kernels.activation = activations.silu;
       break;
   }
   return kernels;
 }
 
-Status Pack(ConstView weight, ConstView bias, PackedMatrix* packed) {
-  Result<PackedMatrix> result = PackedMatrix::Create(weight.Transposed(), bias);
-  if (!result.ok()) return result.status();
-  *packed = *std::move(result);
-  return {};
-}
+// A weight [N, K] and its place among the packed weights of a model.
+struct Weight {
+  ConstView view;
+  PackedMatrix* packed;
+  float* data = nullptr;
+};
 
 Status PackVector(ConstView vector, internal::AlignedBuffer<float>* packed) {
   if (vector.empty()) return {};
@@ -68,13 +68,53 @@ Status PackNorm(ConstView weight, ConstView bias, PackedLayerNorm* packed) {
   return PackVector(bias, &packed->bias);
 }
 
-Status PackLayer(const EncoderLayerWeights& w, PackedLayer* layer) {
-  ENCORE_RETURN_IF_ERROR(Pack(w.in_proj_weight, w.in_proj_bias, &layer->qkv));
-  ENCORE_RETURN_IF_ERROR(Pack(w.out_proj_weight, w.out_proj_bias, &layer->out_proj));
-  ENCORE_RETURN_IF_ERROR(Pack(w.linear1_weight, w.linear1_bias, &layer->linear1));
-  ENCORE_RETURN_IF_ERROR(Pack(w.linear2_weight, w.linear2_bias, &layer->linear2));
+// The layer's norms and biases, and what is to be packed.
+Status PrepareLayer(const EncoderLayerWeights& w, PackedLayer* layer, std::vector<Weight>* all) {
+  const struct {
+    ConstView weight;
+    ConstView bias;
+    PackedMatrix* packed;
+  } matrices[] = {{w.in_proj_weight, w.in_proj_bias, &layer->qkv},
+                  {w.out_proj_weight, w.out_proj_bias, &layer->out_proj},
+                  {w.linear1_weight, w.linear1_bias, &layer->linear1},
+                  {w.linear2_weight, w.linear2_bias, &layer->linear2}};
+  for (const auto& m : matrices) {
+    Result<PackedMatrix> prepared = PackedMatrix::Prepare(m.weight.Transposed(), m.bias);
+    if (!prepared.ok()) return prepared.status();
+    *m.packed = *std::move(prepared);
+    all->push_back({m.weight.Transposed(), m.packed});
+  }
   ENCORE_RETURN_IF_ERROR(PackNorm(w.norm1_weight, w.norm1_bias, &layer->norm1));
   return PackNorm(w.norm2_weight, w.norm2_bias, &layer->norm2);
+}
+
+// Packs all weights one after another into one piece of memory, in the order in which a pass reads
+// them.
+Status PackWeights(std::vector<Weight>& weights, const Executor& executor,
+                   internal::AlignedBuffer<float>* memory) {
+  size_t floats = 0;
+  for (const Weight& w : weights) {
+    if (!internal::CheckedAdd(floats, w.packed->data_floats(), &floats)) {
+      return Status(ErrorCode::kOutOfMemory, "the packed weights exceed what can be addressed");
+    }
+  }
+  if (!memory->Allocate(floats)) {
+    return Status(ErrorCode::kOutOfMemory,
+                  "no memory for packed weights of " + std::to_string(floats) + " floats");
+  }
+  float* next = memory->data();
+  for (Weight& w : weights) {
+    w.data = next;
+    w.packed->SetData(next);
+    next += w.packed->data_floats();
+  }
+  internal::RunTeam(executor, [&](internal::Team& team) {
+    for (const Weight& w : weights) {
+      team.ForEach(w.packed->view().panels(),
+                   [&](size_t p, int /*lane*/) { w.packed->Pack(w.view, p, p + 1, w.data); });
+    }
+  });
+  return {};
 }
 
 // For an encoder that was moved from.
@@ -88,19 +128,23 @@ struct Encoder::Impl {
   EncoderConfig config;
   internal::BlockKernels kernels;
   std::vector<PackedLayer> layers;
+  internal::AlignedBuffer<float> packed_weights;  // of all layers
   PackedLayerNorm final_norm;
 };
 
-Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights) try {
+Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights,
+                                const Executor& executor) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckConfig(config));
   ENCORE_RETURN_IF_ERROR(internal::CheckWeights(config, weights));
   auto impl = std::make_shared<Impl>();
   impl->config = config;
   impl->kernels = KernelsOfActiveTarget(config.activation);
   impl->layers.resize(config.num_layers);
+  std::vector<Weight> to_pack;
   for (size_t i = 0; i < config.num_layers; ++i) {
-    ENCORE_RETURN_IF_ERROR(PackLayer(weights.layers[i], &impl->layers[i]));
+    ENCORE_RETURN_IF_ERROR(PrepareLayer(weights.layers[i], &impl->layers[i], &to_pack));
   }
+  ENCORE_RETURN_IF_ERROR(PackWeights(to_pack, executor, &impl->packed_weights));
   if (config.final_norm)
     ENCORE_RETURN_IF_ERROR(PackNorm(weights.norm_weight, weights.norm_bias, &impl->final_norm));
   return Encoder(std::move(impl));
@@ -157,14 +201,21 @@ Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Wo
   pass.kernels = &impl_->kernels;
   pass.batch = &batch;
   pass.taps = &taps;
-  pass.plan = *plan;
+  pass.scratch_plan = *plan;
   pass.scratch = static_cast<float*>(workspace.data());
+  pass.thread_plan = internal::ChooseThreadPlan(
+      impl_->config, batch.seq_starts, static_cast<size_t>(executor.lanes()),
+      impl_->layers[0].qkv.view().nr(), internal::MachineCaches(),
+      reinterpret_cast<size_t*>(pass.scratch + plan->words));
   auto* block_starts = reinterpret_cast<size_t*>(pass.scratch + plan->block_starts);
-  internal::CountQueryBlocks(batch, block_starts);
-  pass.block_starts = block_starts;
+  if (pass.thread_plan.kind == internal::ThreadPlanKind::kRows) {
+    internal::CountQueryBlocks(pass, block_starts);
+    pass.block_starts = block_starts;
+  }
 
   const internal::Rows out{y.data(), internal::RowStride(y)};
-  internal::RunTeam(executor, [&](internal::Team& team) {
+  const int lanes = static_cast<int>(pass.thread_plan.lanes);
+  internal::RunTeam(executor, lanes, [&](internal::Team& team) {
     internal::ConstRows in{x.data(), internal::RowStride(x)};
     for (size_t i = 0; i < impl_->layers.size(); ++i) {
       internal::EncoderBlock(team, pass, impl_->layers[i], i, in, out);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/base/int_math.h"
+#include "engine/nn/thread_plan.h"
 #include "engine/ops/attention.h"
 
 namespace encore::internal {
@@ -54,13 +55,6 @@ size_t PaddedRow(size_t cols) {
 
 }  // namespace
 
-RowPlan ChooseRowPlan(size_t tokens, size_t lanes) {
-  constexpr size_t kMinRows =
-      32;  // below this, tiles lose more to short row blocks than stages lose to waiting
-  const size_t parts = RoundUp(std::max<size_t>(1, DivCeil(tokens, kMaxMc)), lanes);
-  return {lanes == 1 || tokens / parts >= kMinRows, {tokens, parts}};
-}
-
 Result<ScratchPlan> ScratchPlan::Create(const EncoderConfig& config, size_t tokens,
                                         size_t sequences, size_t lanes) {
   // The configuration was validated with its weights in memory: sums and products of two of its
@@ -72,17 +66,20 @@ Result<ScratchPlan> ScratchPlan::Create(const EncoderConfig& config, size_t toke
   plan.ld_ff = PaddedRow(config.d_ff);
 
   Layout layout;
-  plan.ff_rows = std::min(layout.Product(lanes, kMaxMc), layout.Sum(tokens, lanes));
-  plan.qkv = layout.Take(tokens, plan.ld_qkv);
+  plan.block_rows = layout.Product(lanes, std::min(tokens, kRowsOfTask));
+  // Attention reads whole vectors past the last row's end.
+  plan.qkv = layout.Take(layout.Sum(tokens, 1), plan.ld_qkv);
   plan.keys = layout.Take(layout.Sum(tokens, layout.Product(sequences, 16)), config.d_model);
-  plan.values = layout.Take(tokens, config.num_heads * RoundUp(head_size, 16));
-  plan.context = layout.Take(tokens, plan.ld_model);
-  plan.mid = layout.Take(plan.ff_rows, plan.ld_model);
-  plan.normed = layout.Take(plan.ff_rows, plan.ld_model);
-  plan.hidden = layout.Take(plan.ff_rows, plan.ld_ff);
-  plan.attention_floats = AttentionScratchFloats(tokens, head_size, head_size, /*masked=*/true);
+  plan.context = layout.Take(std::max(tokens, plan.block_rows), plan.ld_model);
+  plan.mid = layout.Take(plan.block_rows, plan.ld_model);
+  plan.normed = layout.Take(plan.block_rows, plan.ld_model);
+  plan.hidden = layout.Take(plan.block_rows, plan.ld_ff);
+  plan.attention_floats = AttentionScratchFloats(tokens, head_size, /*masked=*/true);
   plan.attention = layout.Take(lanes, plan.attention_floats);
-  plan.block_starts = layout.Take(layout.Sum(sequences, 1), sizeof(size_t) / sizeof(float));
+  constexpr size_t kWord = sizeof(size_t) / sizeof(float);
+  plan.words = layout.Take(
+      layout.Sum(layout.Sum(layout.Product(sequences, 2), 1), lanes), kWord);  // ThreadPlanWords
+  plan.block_starts = layout.Take(layout.Sum(sequences, 1), kWord);
   plan.bytes = layout.Product(layout.floats(), sizeof(float));
   if (!layout.ok()) {
     return InvalidArgument("the workspace for " + std::to_string(tokens) + " tokens in " +

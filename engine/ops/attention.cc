@@ -6,7 +6,6 @@
 #include "engine/ops/attention.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "engine/kernels/softmax.h"
@@ -20,169 +19,180 @@ constexpr size_t kMaxLanes =
 constexpr GemmBlocking kTileBlocking{kQueryBlock, kKeyTile};
 static_assert(kQueryBlock <= kMaxMc);
 
+// Rows of scores at a time: their tile is written once and read three times, by softmax and the
+// second product, and should stay in L1 beside a panel of keys. A multiple of twelve suits the
+// tiles of every target (12, 6, 4 rows). No bit depends on it.
+constexpr size_t kScoreFloats = 6144;  // half of 48 KiB, the most of 32 KiB
+constexpr size_t kRowGroup = 12;
+
+// A row of scores of so many keys in memory. Long rows are not a multiple of a page apart.
+size_t ScoreRowFloats(size_t keys) {
+  const size_t tile = RoundUp(std::clamp<size_t>(keys, 1, kKeyTile), kMaxLanes);
+  return tile >= 128 ? tile + kMaxLanes : tile;
+}
+
+size_t ScoreRows(size_t row_floats) {
+  if (row_floats * kQueryBlock <= kScoreFloats) return kQueryBlock;
+  return std::clamp(kScoreFloats / row_floats / kRowGroup * kRowGroup, kRowGroup, kQueryBlock);
+}
+
 // The parts of the scratch; sizes must agree with AttentionScratchFloats.
 struct Scratch {
   size_t ld_scores;
   size_t ld_sums;
-  float* scores;    // [kQueryBlock, ld_scores]
-  float* additive;  // [kQueryBlock, ld_scores], only with a mask
-  float* sums;      // [kQueryBlock, ld_sums]: sum of p v so far
-  float* queries;   // [kQueryBlock, head_size], only where q's rows are not contiguous
+  size_t rows;      // of scores at a time
+  float* scores;    // [rows, ld_scores]
+  float* sums;      // [kQueryBlock, ld_sums]: sum of p v so far; only with several tiles of keys
+  float* additive;  // [rows, ld_scores], only with a mask
 };
 
 Scratch LayOut(const AttentionHead& head, float* memory) {
   Scratch s{};
-  s.ld_scores = RoundUp(std::min(head.packed.keys, kKeyTile), kMaxLanes);
-  s.ld_sums = RoundUp(head.packed.value_size, kMaxLanes);
+  s.ld_scores = ScoreRowFloats(head.layout.keys);
+  s.ld_sums = RoundUp(head.value_size, kMaxLanes);
+  s.rows = ScoreRows(s.ld_scores);
   s.scores = memory;
-  s.sums = s.scores + kQueryBlock * s.ld_scores;
-  s.queries = s.sums + kQueryBlock * s.ld_sums;
-  s.additive = s.queries + kQueryBlock * RoundUp(head.packed.head_size, kMaxLanes);
+  s.sums = s.scores + s.rows * s.ld_scores;
+  s.additive = s.sums + (head.layout.keys > kKeyTile ? kQueryBlock * s.ld_sums : 0);
   return s;
 }
 
-// One block of queries on its way along the keys.
+// Some queries of one block of kQueryBlock on their way along the keys.
 class Block {
  public:
-  Block(const AttentionHead& head, size_t first, float* memory)
+  Block(const AttentionHead& head, size_t begin, size_t end, float* memory)
       : head_(head),
         scratch_(LayOut(head, memory)),
-        first_(first),
-        rows_(std::min(kQueryBlock, head.q.dim(0) - first)),
+        first_(begin),
+        rows_(end - begin),
         // Under a causal mask no query of the block sees a key past the block's last row.
-        keys_(head.mask->causal ? std::min(head.packed.keys, first + kQueryBlock)
-                                : head.packed.keys) {
-    if (head.q.stride(1) == 1 && head.q.stride(0) >= 0) {
-      queries_ = &head.q(first, 0);
-      ld_queries_ = static_cast<size_t>(head.q.stride(0));
-    } else {
-      CopyQueries();
-    }
+        keys_(head.mask->causal
+                  ? std::min(head.layout.keys, begin / kQueryBlock * kQueryBlock + kQueryBlock)
+                  : head.layout.keys) {
     std::fill_n(m_, rows_, -std::numeric_limits<float>::infinity());
     std::fill_n(l_, rows_, 0.0f);
   }
 
   void Run() {
-    for (size_t begin = 0; begin < keys_; begin += kKeyTile)
-      Attend(begin, std::min(begin + kKeyTile, keys_));
-    StoreOutput();
-    if (!head_.weights.empty()) StoreWeights();
+    const EvenSplit groups{rows_, DivCeil(rows_, scratch_.rows)};
+    for (size_t begin = 0; begin < keys_; begin += kKeyTile) {
+      const size_t end = std::min(begin + kKeyTile, keys_);
+      for (size_t g = 0; g < groups.parts; ++g) {
+        Advance(groups.begin(g), groups.begin(g + 1), begin, end);
+      }
+    }
+    for (size_t r = 0; r < rows_; ++r) {
+      // A query that sees nothing; whatever the values were.
+      if (l_[r] == 0.0f) std::fill_n(Out(r), head_.value_size, 0.0f);
+    }
+    if (head_.weights.empty()) return;
+    for (size_t g = 0; g < groups.parts; ++g) StoreWeights(groups.begin(g), groups.begin(g + 1));
   }
 
  private:
-  void CopyQueries() {
-    const size_t size = head_.packed.head_size;
-    for (size_t r = 0; r < rows_; ++r) {
-      for (size_t c = 0; c < size; ++c) scratch_.queries[r * size + c] = head_.q(first_ + r, c);
-    }
-    queries_ = scratch_.queries;
-    ld_queries_ = size;
+  float* Out(size_t row) const {
+    return head_.out + (first_ + row - head_.out_query) * head_.ld_out;
   }
 
-  // Scores of keys [begin, end), not scaled, with what hides some of them.
-  ScoreTile Score(size_t begin, size_t end) {
+  // Scores of rows [row, row_end) and keys [begin, end), not scaled, with what hides some of them.
+  ScoreTile Score(size_t row, size_t row_end, size_t begin, size_t end) {
     GemmArgs args{};
-    args.a = queries_;
-    args.lda = ld_queries_;
-    args.b = head_.packed.keys_view(begin, end);
+    args.a = head_.q + (first_ + row) * head_.ld_q;
+    args.lda = head_.ld_q;
+    args.b = head_.layout.View(head_.packed_keys, begin, end);
+    // Whole vectors: what lies past the end is never looked at.
+    args.b.n = RoundUp(end - begin, head_.layout.kernel->lanes);
     args.c = scratch_.scores;
     args.ldc = scratch_.ld_scores;
-    GemmBlock(args, kTileBlocking, 0, rows_, 0, args.b.panels());
+    GemmBlock(args, kTileBlocking, 0, row_end - row, 0, args.b.panels());
 
     ScoreTile tile{};
     tile.scores = scratch_.scores;
     tile.ld_scores = scratch_.ld_scores;
-    tile.rows = rows_;
+    tile.rows = row_end - row;
     tile.cols = end - begin;
     tile.scale = head_.scale;
     if (HasMatrix(*head_.mask)) {
-      GatherMask(begin, end);
+      GatherMask(row, row_end, begin, end);
       tile.additive = scratch_.additive;
       tile.ld_additive = scratch_.ld_scores;
     }
     if (head_.mask->causal) {
-      for (size_t r = 0; r < rows_; ++r) {
+      for (size_t r = row; r < row_end; ++r) {
         const size_t seen = first_ + r + 1;  // keys 0 .. seen - 1
-        visible_[r] = seen <= begin ? 0 : std::min(seen, end) - begin;
+        visible_[r - row] = seen <= begin ? 0 : std::min(seen, end) - begin;
       }
       tile.visible = visible_;
     }
     return tile;
   }
 
-  void GatherMask(size_t begin, size_t end) {
+  void GatherMask(size_t row, size_t row_end, size_t begin, size_t end) {
     const AttentionMask& mask = *head_.mask;
-    for (size_t r = 0; r < rows_; ++r) {
+    for (size_t r = row; r < row_end; ++r) {
       const size_t query =
           head_.query_positions != nullptr ? head_.query_positions[first_ + r] : first_ + r;
-      float* row = scratch_.additive + r * scratch_.ld_scores;
+      float* out = scratch_.additive + (r - row) * scratch_.ld_scores;
       for (size_t j = begin; j < end; ++j) {
         const size_t key = head_.key_positions != nullptr ? head_.key_positions[j] : j;
         float add = mask.additive.empty() ? 0.0f : mask.additive(query, key);
         if (!mask.blocked.empty() && mask.blocked(query, key))
           add = -std::numeric_limits<float>::infinity();
-        row[j - begin] = add;
+        out[j - begin] = add;
       }
     }
   }
 
-  void Attend(size_t begin, size_t end) {
-    const ScoreTile tile = Score(begin, end);
-    head_.softmax->tile(tile, m_, l_, factor_);
+  // Takes rows [row, row_end) past keys [begin, end): the sums of p v so far, or at the last key
+  // the output.
+  void Advance(size_t row, size_t row_end, size_t begin, size_t end) {
+    const ScoreTile tile = Score(row, row_end, begin, end);
+    head_.softmax->tile(tile, m_ + row, l_ + row, factor_);
     GemmArgs args{};
     args.a = scratch_.scores;
     args.lda = scratch_.ld_scores;
-    args.b = head_.packed.values_view(begin, end);
-    args.c = scratch_.sums;
-    args.ldc = scratch_.ld_sums;
+    args.b = Values(begin, end);
     if (begin != 0) {
-      RescaleSums();
-      args.init = scratch_.sums;
+      args.init = scratch_.sums + row * scratch_.ld_sums;
       args.ld_init = scratch_.ld_sums;
+      args.init_scale = factor_;
     }
-    GemmBlock(args, kTileBlocking, 0, rows_, 0, args.b.panels());
+    if (end == keys_) {
+      for (size_t r = row; r < row_end; ++r) inverse_[r - row] = 1.0f / l_[r];
+      args.scale = inverse_;
+      args.c = Out(row);
+      args.ldc = head_.ld_out;
+    } else {
+      args.c = scratch_.sums + row * scratch_.ld_sums;
+      args.ldc = scratch_.ld_sums;
+    }
+    GemmBlock(args, kTileBlocking, 0, row_end - row, 0, args.b.panels());
   }
 
-  void RescaleSums() {
-    for (size_t r = 0; r < rows_; ++r) {
-      if (factor_[r] == 1.0f) continue;  // multiplying would change no bit
-      float* sums = scratch_.sums + r * scratch_.ld_sums;
-      for (size_t c = 0; c < head_.packed.value_size; ++c) sums[c] *= factor_[r];
-    }
-  }
-
-  void StoreOutput() {
-    for (size_t r = 0; r < rows_; ++r) {
-      const float* sums = scratch_.sums + r * scratch_.ld_sums;
-      const bool sees_nothing = l_[r] == 0.0f;
-      const float inverse = sees_nothing ? 0.0f : 1.0f / l_[r];
-      float* out = &head_.out(first_ + r, 0);
-      const ptrdiff_t step = head_.out.stride(1);
-      if (sees_nothing) {
-        for (size_t c = 0; c < head_.packed.value_size; ++c)
-          out[static_cast<ptrdiff_t>(c) * step] = 0.0f;
-      } else if (step == 1) {
-        for (size_t c = 0; c < head_.packed.value_size; ++c) out[c] = sums[c] * inverse;
-      } else {
-        for (size_t c = 0; c < head_.packed.value_size; ++c)
-          out[static_cast<ptrdiff_t>(c) * step] = sums[c] * inverse;
-      }
-    }
+  // Values [begin, end) as the right-hand side of P V.
+  PackedView Values(size_t begin, size_t end) const {
+    PackedView view;
+    view.kernel = head_.layout.kernel;
+    view.k = end - begin;
+    view.n = head_.value_size;
+    view.nv = head_.value_nv;
+    view.data = head_.v + begin * head_.ld_v;
+    view.ld = head_.ld_v;
+    return view;
   }
 
   // The scores once more, now that each row's final maximum and sum are known.
-  void StoreWeights() {
+  void StoreWeights(size_t row, size_t row_end) {
     for (size_t begin = 0; begin < keys_; begin += kKeyTile) {
       const size_t end = std::min(begin + kKeyTile, keys_);
-      head_.softmax->weights(Score(begin, end), m_, l_);
-      for (size_t r = 0; r < rows_; ++r) {
-        for (size_t j = begin; j < end; ++j) {
-          head_.weights(first_ + r, j) = scratch_.scores[r * scratch_.ld_scores + (j - begin)];
-        }
+      head_.softmax->weights(Score(row, row_end, begin, end), m_ + row, l_ + row);
+      for (size_t r = row; r < row_end; ++r) {
+        const float* weights = scratch_.scores + (r - row) * scratch_.ld_scores;
+        for (size_t j = begin; j < end; ++j) head_.weights(first_ + r, j) = weights[j - begin];
       }
     }
-    for (size_t r = 0; r < rows_; ++r) {
-      for (size_t j = keys_; j < head_.packed.keys; ++j) head_.weights(first_ + r, j) = 0.0f;
+    for (size_t r = row; r < row_end; ++r) {
+      for (size_t j = keys_; j < head_.layout.keys; ++j) head_.weights(first_ + r, j) = 0.0f;
     }
   }
 
@@ -191,56 +201,56 @@ class Block {
   const size_t first_;
   const size_t rows_;
   const size_t keys_;
-  const float* queries_;
-  size_t ld_queries_;
-  float m_[kQueryBlock];       // the largest score so far
-  float l_[kQueryBlock];       // sum of e^(score - m) so far
-  float factor_[kQueryBlock];  // what m's last change makes of older sums
+  float m_[kQueryBlock];  // the state of the online softmax: see softmax.h
+  float l_[kQueryBlock];
+  float factor_[kQueryBlock];  // these three of the rows at hand
+  float inverse_[kQueryBlock];
   size_t visible_[kQueryBlock];
 };
 
 }  // namespace
 
-PackedView PackedHead::keys_view(size_t begin, size_t end) const {
+PackedView KeyLayout::View(const float* packed, size_t begin, size_t end) const {
   PackedView view;
   view.kernel = kernel;
   view.k = head_size;
   view.panel_rows = head_size;
   view.n = end - begin;
-  view.nv = ChooseAlignedPanelVectors(*kernel, kQueryBlock);
-  if (packed_keys != nullptr) view.data = packed_keys + begin * head_size;
+  view.nv = nv;
+  view.data = packed + begin * head_size;
   return view;
 }
 
-PackedView PackedHead::values_view(size_t begin, size_t end) const {
-  PackedView view;
-  view.kernel = kernel;
-  view.k = end - begin;
-  view.panel_rows = std::min(kKeyTile, keys - begin);
-  view.n = value_size;
-  view.nv = ChoosePanelVectors(*kernel, value_size);
-  view.data = packed_values + begin * RoundUp(value_size, kernel->lanes);
-  return view;
-}
-
-void PackHead(const PackedHead& head, ConstView keys, ConstView values, float* packed_keys,
-              float* packed_values) {
-  PackInto(head.keys_view(0, head.keys), keys.data(), keys.stride(1), keys.stride(0), packed_keys);
-  for (size_t begin = 0; begin < head.keys; begin += kKeyTile) {
-    const PackedView view = head.values_view(begin, std::min(begin + kKeyTile, head.keys));
-    PackInto(view, &values(begin, 0), values.stride(0), values.stride(1),
-             packed_values + (view.data - head.packed_values));
+void KeyLayout::Pack(const float* k, size_t ld_k, size_t begin, size_t end, float* packed) const {
+  const size_t nr = nv * kernel->lanes;
+  for (size_t key = begin; key < end;) {
+    const size_t panel = key / nr * nr;
+    const size_t width = std::min(nr, RoundUp(keys - panel, kernel->lanes));
+    const size_t count = std::min(end, panel + nr) - key;
+    kernel->transpose(k + key * ld_k, ld_k, count, head_size,
+                      packed + panel * head_size + (key - panel), width);
+    key += count;
   }
 }
 
-size_t AttentionScratchFloats(size_t keys, size_t head_size, size_t value_size, bool masked) {
-  const size_t scores = RoundUp(std::min(keys, kKeyTile), kMaxLanes);
-  return kQueryBlock * (scores * (masked ? 2 : 1) + RoundUp(value_size, kMaxLanes) +
-                        RoundUp(head_size, kMaxLanes));
+void KeyLayout::Pack(ConstView k, float* packed) const {
+  PackInto(View(packed, 0, keys), k.data(), k.stride(1), k.stride(0), packed);
 }
 
-void AttendBlock(const AttentionHead& head, size_t block, float* scratch) {
-  Block(head, block * kQueryBlock, scratch).Run();
+size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked) {
+  const size_t row = ScoreRowFloats(keys);
+  // The most that ScoreRows times a row can be for so many keys or fewer.
+  const size_t scores = std::min(kQueryBlock * row, std::max(kScoreFloats, kRowGroup * row));
+  const size_t sums = keys > kKeyTile ? kQueryBlock * RoundUp(value_size, kMaxLanes) : 0;
+  return RoundUp(scores, kMaxLanes) * (masked ? 2 : 1) + sums;
+}
+
+void Attend(const AttentionHead& head, size_t begin, size_t end, float* scratch) {
+  while (begin < end) {
+    const size_t next = std::min(end, begin / kQueryBlock * kQueryBlock + kQueryBlock);
+    Block(head, begin, next, scratch).Run();
+    begin = next;
+  }
 }
 
 }  // namespace encore::internal

@@ -35,6 +35,7 @@ using internal::CheckOutput;
 using internal::CheckRank;
 using internal::CheckShape;
 using internal::kQueryBlock;
+using internal::RowStride;
 
 // The last two axes of the view at flat index i of its leading ones.
 template <typename T>
@@ -70,6 +71,64 @@ bool IsAddressable(size_t rows, size_t cols) {
          CheckedMul(std::max(rows, kQueryBlock), std::max(cols, kQueryBlock), &size) &&
          CheckedMul(size, 64, &size);
 }
+
+// Rows that the kernels can walk: contiguous, and one after another in rising order.
+template <typename T>
+bool HasPlainRows(const TensorView<T>& view) {
+  const size_t last = view.rank() - 1;
+  return (view.dim(last) <= 1 || view.stride(last) == 1) &&
+         (view.dim(last - 1) <= 1 || view.stride(last - 1) >= 0);
+}
+
+void CopyRows(ConstView from, float* to, size_t ld) {
+  for (size_t row = 0; row < from.dim(0); ++row) {
+    for (size_t c = 0; c < from.dim(1); ++c) to[row * ld + c] = from(row, c);
+  }
+}
+
+// What a call allocates: packed keys and padded values of every head, queries and outputs where
+// the views' rows are not plain, and the lanes' scratch.
+struct Buffers {
+  bool Allocate(const internal::KeyLayout& layout, const ConstView& q, size_t value_size,
+                bool plain_out, size_t heads, size_t lanes, bool masked) {
+    const size_t rows = q.dim(q.rank() - 2);
+    if (!IsAddressable(layout.keys, layout.head_size) || !IsAddressable(layout.keys, value_size) ||
+        !IsAddressable(rows, layout.head_size) || !IsAddressable(rows, value_size)) {
+      return false;
+    }
+    ld_values = internal::RoundUp(value_size, 16);
+    keys = internal::RoundUp(layout.floats(), 16);
+    values = layout.keys * ld_values;
+    queries = HasPlainRows(q) ? 0 : internal::RoundUp(rows * layout.head_size, 16);
+    out = plain_out ? 0 : rows * ld_values;
+    scratch = internal::AttentionScratchFloats(layout.keys, value_size, masked);
+    size_t floats = 0;
+    size_t all_scratch = 0;
+    if (!CheckedMul(keys + values + queries + out, heads, &floats) ||
+        !CheckedMul(scratch, lanes, &all_scratch) || !CheckedAdd(floats, all_scratch, &floats) ||
+        !memory.Allocate(floats)) {
+      return false;
+    }
+    num_heads = heads;
+    return true;
+  }
+
+  float* Keys(size_t head) { return memory.data() + head * keys; }
+  float* Values(size_t head) { return Keys(num_heads) + head * values; }
+  float* Queries(size_t head) { return Values(num_heads) + head * queries; }
+  float* Out(size_t head) { return Queries(num_heads) + head * out; }
+  float* Scratch(int lane) { return Out(num_heads) + static_cast<size_t>(lane) * scratch; }
+
+  size_t ld_values = 0;  // rows of values, and of out: whole vectors
+  // Floats of one head, and of one lane; 0 for what is not needed. Multiples of 16.
+  size_t keys = 0;
+  size_t values = 0;
+  size_t queries = 0;
+  size_t out = 0;
+  size_t scratch = 0;
+  size_t num_heads = 0;
+  AlignedBuffer<float> memory;
+};
 
 Status CheckOverlaps(ConstView q, ConstView k, ConstView v, MutableView out,
                      const AttentionOptions& options) {
@@ -136,59 +195,58 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
   const bool no_output = v.dim(v.rank() - 1) == 0 && options.weights.empty();
   if (heads == 0 || queries == 0 || no_output) return {};
 
-  internal::PackedHead layout{};
-  layout.kernel = &internal::GetGemmKernelF32();
-  layout.keys = k.dim(k.rank() - 2);
-  layout.head_size = head_size;
-  layout.value_size = v.dim(v.rank() - 1);
-  if (!IsAddressable(layout.keys, head_size) || !IsAddressable(layout.keys, layout.value_size)) {
+  const internal::KeyLayout layout(internal::GetGemmKernelF32(), k.dim(k.rank() - 2), head_size);
+  const size_t value_size = v.dim(v.rank() - 1);
+  const size_t value_nv = internal::ChoosePanelVectors(*layout.kernel, value_size);
+  const size_t lanes = static_cast<size_t>(options.executor.lanes());
+  Buffers buffers;
+  if (!buffers.Allocate(layout, q, value_size, HasPlainRows(out), heads, lanes,
+                        internal::HasMatrix(options.mask))) {
     return NoMemoryFor(k, v);
   }
   const internal::SoftmaxKernels& softmax = internal::GetSoftmaxKernels();
-  const size_t lanes = static_cast<size_t>(options.executor.lanes());
-  const size_t scratch_floats = internal::AttentionScratchFloats(
-      layout.keys, head_size, layout.value_size, internal::HasMatrix(options.mask));
-  // All heads' packed keys, then values, then the lanes' scratch.
-  size_t floats = 0;
-  size_t all_scratch = 0;
-  const size_t keys_floats = internal::RoundUp(layout.packed_keys_floats(), 16);
-  const size_t values_floats = internal::RoundUp(layout.packed_values_floats(), 16);
-  AlignedBuffer<float> buffer;
-  if (!CheckedMul(keys_floats + values_floats, heads, &floats) ||
-      !CheckedMul(scratch_floats, lanes, &all_scratch) ||
-      !CheckedAdd(floats, all_scratch, &floats) || !buffer.Allocate(floats)) {
-    return NoMemoryFor(k, v);
-  }
-  float* scratch = buffer.data() + heads * (keys_floats + values_floats);
-  const auto packed_head = [&](size_t i) {
-    internal::PackedHead packed = layout;
-    packed.packed_keys = buffer.data() + i * keys_floats;
-    packed.packed_values = buffer.data() + heads * keys_floats + i * values_floats;
-    return packed;
-  };
-
-  const size_t blocks = internal::DivCeil(queries, internal::kQueryBlock);
+  const size_t blocks = internal::DivCeil(queries, kQueryBlock);
   internal::RunTeam(options.executor, [&](internal::Team& team) {
     // In here, under the default rounding mode.
     const float scale = static_cast<float>(
         options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(head_size)));
     team.ForEach(heads, [&](size_t i, int /*lane*/) {
-      internal::PackHead(packed_head(i), MatrixAt(k, i), MatrixAt(v, i),
-                         buffer.data() + i * keys_floats,
-                         buffer.data() + heads * keys_floats + i * values_floats);
+      layout.Pack(MatrixAt(k, i), buffers.Keys(i));
+      CopyRows(MatrixAt(v, i), buffers.Values(i), buffers.ld_values);
+      if (buffers.queries != 0) CopyRows(MatrixAt(q, i), buffers.Queries(i), head_size);
     });
     team.ForEach(heads * blocks, [&](size_t task, int lane) {
       const size_t i = task / blocks;
+      const size_t begin = task % blocks * kQueryBlock;
+      const size_t end = std::min(begin + kQueryBlock, queries);
+      const MutableView out_i = MatrixAt(out, i);
       internal::AttentionHead head{};
-      head.q = MatrixAt(q, i);
-      head.packed = packed_head(i);
+      head.layout = layout;
       head.softmax = &softmax;
-      head.out = MatrixAt(out, i);
+      head.q = buffers.queries != 0 ? buffers.Queries(i) : MatrixAt(q, i).data();
+      head.ld_q = buffers.queries != 0 ? head_size : RowStride(MatrixAt(q, i));
+      head.packed_keys = buffers.Keys(i);
+      head.v = buffers.Values(i);
+      head.ld_v = buffers.ld_values;
+      head.value_size = value_size;
+      head.value_nv = value_nv;
+      head.out = out_i.data();
+      head.ld_out = RowStride(out_i);
+      if (buffers.out != 0) {
+        head.ld_out = buffers.ld_values;
+        head.out = buffers.Out(i);
+      }
       if (!options.weights.empty()) head.weights = MatrixAt(options.weights, i);
       head.scale = scale;
       head.mask = &options.mask;
-      internal::AttendBlock(head, task % blocks,
-                            scratch + static_cast<size_t>(lane) * scratch_floats);
+      internal::Attend(head, begin, end, buffers.Scratch(lane));
+      if (buffers.out != 0) {
+        for (size_t row = begin; row < end; ++row) {
+          for (size_t c = 0; c < value_size; ++c) {
+            out_i(row, c) = head.out[row * head.ld_out + c];
+          }
+        }
+      }
     });
   });
   return {};

@@ -13,41 +13,76 @@ namespace {
 
 constexpr float kZeros[GemmKernel::kMaxNr] = {};
 
-// One slice of one panel for `rows` rows, in tiles of equal height (13 rows are 7 +
-// 6, not 8 + 5). `tile` comes with the pointers of row 0; its strides advance them.
-void RunTiles(const GemmKernel& kernel, size_t nv, GemmTile tile, size_t rows) {
-  const EvenSplit split{rows, DivCeil(rows, kernel.max_mr[nv])};
+// What the tiles of one slice of one panel share.
+struct SliceRun {
+  const GemmKernel& kernel;
+  size_t nv;
+  size_t rows;
+  ActivationKernels::Tile activation;  // or null
+  const char* next;                    // what to fetch meanwhile; null: nothing
+};
+
+// One slice of one panel, in tiles of equal height (13 rows are 7 + 6, not 8 + 5). `tile` comes
+// with the pointers of row 0; its strides advance them.
+void RunTiles(const SliceRun& run, GemmTile tile) {
+  const EvenSplit split{run.rows, DivCeil(run.rows, run.kernel.max_mr[run.nv])};
   // What comes next in memory, the next slice or panel, is fetched evenly while these tiles
   // compute: a burst would hold up the loads that the tiles wait for. Two lines a k are the most
   // that a tile asks for.
-  const size_t bytes_each_k = nv * kernel.lanes * sizeof(float);
-  tile.prefetch = reinterpret_cast<const char*>(tile.b) + tile.kc * bytes_each_k;
-  tile.prefetch_step = std::min<size_t>(128, bytes_each_k / split.parts);
+  const size_t bytes_each_k = run.nv * run.kernel.lanes * sizeof(float);
+  tile.prefetch = run.next != nullptr ? run.next : reinterpret_cast<const char*>(tile.b);
+  tile.prefetch_step =
+      run.next != nullptr ? std::min<size_t>(128, bytes_each_k / split.parts) : 0;
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
-    kernel.tile[nv][mr](tile);
+    run.kernel.tile[run.nv][mr](tile);
+    // While the tile is in L1.
+    if (run.activation != nullptr) run.activation(tile.c[0], tile.ldc, mr, tile.cols);
     tile.a += mr * tile.lda;
     tile.init += mr * tile.ld_init;
+    if (tile.init_scale != nullptr) tile.init_scale += mr;
+    if (tile.scale != nullptr) tile.scale += mr;
     if (tile.residual != nullptr) tile.residual += mr * tile.ld_residual;
-    tile.c += mr * tile.ldc;
+    for (size_t j = 0; j < run.nv; ++j) tile.c[j] += mr * tile.ldc;
     tile.prefetch += tile.prefetch_step * tile.kc;
   }
 }
 
-// One panel for rows [row_begin, row_end), at most kMaxMc of them.
-void RunPanel(const GemmArgs& args, size_t kc, size_t row_begin, size_t row_end, size_t p) {
+// Where the vectors of columns from `col` on begin in row 0 of c.
+void SetColumns(const ColumnGroups& groups, float* c, size_t col, size_t nv, size_t lanes,
+                GemmTile* tile) {
+  if (groups.cols == 0) {
+    for (size_t j = 0; j < nv; ++j) tile->c[j] = c + col + j * lanes;
+    return;
+  }
+  size_t group = col / groups.cols;
+  size_t within = col - group * groups.cols;
+  for (size_t j = 0; j < nv; ++j) {
+    tile->c[j] = c + group * groups.stride + within;
+    within += lanes;
+    if (within == groups.cols) {
+      within = 0;
+      ++group;
+    }
+  }
+}
+
+// One panel for rows [row_begin, row_end), at most kMaxMc of them. `next` is what will be read
+// after it.
+void RunPanel(const GemmArgs& args, size_t kc, size_t row_begin, size_t row_end, size_t p,
+              const float* next) {
   const PackedView& b = args.b;
   const size_t nr = b.nr();
   const size_t nv = b.panel_nv(p);
-  const size_t panel_nr = nv * b.kernel->lanes;  // the last panel may be narrower
+  const size_t lanes = b.kernel->lanes;
+  const size_t panel_nr = nv * lanes;  // the last panel may be narrower
   const size_t col = p * nr;
-  const size_t cols = b.panel_cols(p);
-  const size_t rows = row_end - row_begin;
   const size_t slices = std::max<size_t>(1, DivCeil(b.k, kc));
 
   // Between slices the partial sums rest here, and the chain of each element goes on from there.
   alignas(64) float strip[kMaxMc * GemmKernel::kMaxNr];
 
+  SliceRun run{*b.kernel, nv, row_end - row_begin, nullptr, nullptr};
   for (size_t s = 0; s < slices; ++s) {
     const bool first = s == 0;
     const bool last = s + 1 == slices;
@@ -55,38 +90,41 @@ void RunPanel(const GemmArgs& args, size_t kc, size_t row_begin, size_t row_end,
     GemmTile tile{};
     tile.a = args.a + row_begin * args.lda + k0;
     tile.lda = args.lda;
-    tile.b = b.panel(p) + k0 * panel_nr;
+    tile.ldb = b.panel_ld(p);
+    tile.b = b.panel(p) + k0 * tile.ldb;
     tile.kc = std::min(kc, b.k - k0);
+    if (b.ld == 0) {
+      run.next = reinterpret_cast<const char*>(last ? next : tile.b + tile.kc * tile.ldb);
+    }
     if (!first) {
       tile.init = strip;
       tile.ld_init = panel_nr;
     } else if (args.init != nullptr) {
       tile.init = args.init + row_begin * args.ld_init + col;
       tile.ld_init = args.ld_init;
+      if (args.init_scale != nullptr) tile.init_scale = args.init_scale + row_begin;
     } else {
       tile.init = b.bias != nullptr ? b.bias + col : kZeros;
       tile.ld_init = 0;
     }
     if (last) {
-      tile.c = args.c + row_begin * args.ldc + col;
       tile.ldc = args.ldc;
-      tile.cols = cols;
+      tile.cols = b.panel_cols(p);
+      float* c = args.c + row_begin * args.ldc;
+      SetColumns(args.groups, c, col, nv, lanes, &tile);
+      if (args.scale != nullptr) tile.scale = args.scale + row_begin;
       if (args.residual != nullptr) {
         tile.residual = args.residual + row_begin * args.ld_residual + col;
         tile.ld_residual = args.ld_residual;
       }
+      tile.relu = args.relu;
+      run.activation = args.activation;
     } else {
-      tile.c = strip;
+      for (size_t j = 0; j < nv; ++j) tile.c[j] = strip + j * lanes;
       tile.ldc = panel_nr;
       tile.cols = panel_nr;
     }
-    RunTiles(*b.kernel, nv, tile, rows);
-  }
-  if (args.activation != nullptr) {
-    for (size_t row = row_begin; row < row_end; ++row) {
-      float* c = args.c + row * args.ldc + col;
-      args.activation(c, c, cols);
-    }
+    RunTiles(run, tile);
   }
 }
 
@@ -98,7 +136,17 @@ void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_be
   const EvenSplit blocks{row_end - row_begin, DivCeil(row_end - row_begin, blocking.mc)};
   for (size_t i = 0; i < blocks.parts; ++i) {
     for (size_t p = panel_begin; p < panel_end; ++p) {
-      RunPanel(args, blocking.kc, row_begin + blocks.begin(i), row_begin + blocks.begin(i + 1), p);
+      // After the last panel the next block of rows begins anew.
+      const float* next = args.b.panel(p) + args.b.panel_rows * args.b.panel_ld(p);
+      if (p + 1 == panel_end) {
+        if (i + 1 < blocks.parts) {
+          next = args.b.panel(panel_begin);
+        } else if (args.next != nullptr) {
+          next = args.next;
+        }
+      }
+      RunPanel(args, blocking.kc, row_begin + blocks.begin(i), row_begin + blocks.begin(i + 1), p,
+               next);
     }
   }
 }

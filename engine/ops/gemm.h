@@ -9,27 +9,43 @@
 
 #include <cstddef>
 
-#include "engine/kernels/elementwise.h"
+#include "engine/kernels/activation.h"
 #include "engine/ops/gemm_blocking.h"
 #include "engine/ops/packed_matrix.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::internal {
 
-// c = activation(bias + a b) or c = bias + a b + residual, with the bias of b's view (or init in
-// its place). Pointers are to row 0 and column 0.
+// Where the columns of the product go, if not side by side: in groups of `cols` columns (a multiple
+// of the kernel's lanes), the first column of group g at c + g * stride. A projection's output then
+// comes head by head, [heads, rows, head size]. cols 0: side by side.
+struct ColumnGroups {
+  size_t cols = 0;
+  size_t stride = 0;
+};
+
+// c = activation(scale * (init_scale * bias + a b)) or the same + residual, with the bias of b's
+// view (or init in its place). Pointers are to row 0 and column 0.
 struct GemmArgs {
   const float* a;  // [m, lda], rows of b.k
   size_t lda;
   PackedView b;  // [k, n]
   float* c;      // [m, ldc], rows of b.n; may be the residual
   size_t ldc;
+  ColumnGroups groups;
   const float* init =
       nullptr;  // [m, ld_init], full vectors readable, in place of the bias; or null
   size_t ld_init = 0;
-  const float* residual = nullptr;  // [m, ld_residual], or null; not together with an activation
+  const float* init_scale = nullptr;  // [m], for each row of init; or null for 1
+  const float* scale = nullptr;       // [m], for each row; or null for 1
+  const float* residual = nullptr;    // [m, ld_residual], or null; not together with an activation
   size_t ld_residual = 0;
-  ElementwiseKernels::Unary activation = nullptr;  // or null for none
+  bool relu = false;
+  // Or another activation; or null. Not together with groups.
+  ActivationKernels::Tile activation = nullptr;
+  // What will be read after the last panel, to be fetched into L2 by then; null for what follows it
+  // in memory. Any address will do.
+  const float* next = nullptr;
 };
 
 // Rows [row_begin, row_end) of panels [panel_begin, panel_end). Allocates nothing; at most kMaxMc *

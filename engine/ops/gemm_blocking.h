@@ -36,14 +36,25 @@ size_t ChoosePanelVectors(const GemmKernel& kernel, size_t n);
 size_t ChooseAlignedPanelVectors(const GemmKernel& kernel, size_t multiple);
 
 // `count` things in `parts` nearly equal ranges; range i is [begin(i), begin(i + 1)).
-struct EvenSplit {
-  size_t count;
-  size_t parts;
-  size_t begin(size_t i) const {
-    const size_t base = count / parts;
-    const size_t extra = count % parts;
-    return i * base + (i < extra ? i : extra);
+class EvenSplit {
+ public:
+  EvenSplit() = default;
+  EvenSplit(size_t things, size_t ranges) : count(things), parts(ranges) {
+    if (parts == 1) {
+      base_ = count;
+    } else if (parts != 0) {
+      base_ = count / parts;
+      extra_ = count - base_ * parts;
+    }
   }
+  size_t begin(size_t i) const { return i * base_ + (i < extra_ ? i : extra_); }
+
+  size_t count = 0;
+  size_t parts = 0;
+
+ private:
+  size_t base_ = 0;
+  size_t extra_ = 0;
 };
 
 // A product's tasks: a grid of row blocks by column blocks (ranges of panels).

@@ -31,27 +31,46 @@ struct PackedView {
   const float* data =
       nullptr;  // ceil(n / nr) panels of [panel_rows, nr]; the last may have fewer vectors
   const float* bias = nullptr;  // [panels * nr], zeros past n; or null for zeros
+  // Not 0: B is not packed at all. `data` is [k, ld], rows readable to whole vectors past n.
+  size_t ld = 0;
 
   size_t nr() const { return nv * kernel->lanes; }
   size_t panels() const { return DivCeil(n, nr()); }
   size_t panel_cols(size_t p) const { return std::min(nr(), n - p * nr()); }
-  size_t panel_nv(size_t p) const { return DivCeil(panel_cols(p), kernel->lanes); }
-  const float* panel(size_t p) const { return data + p * panel_rows * nr(); }
+  size_t panel_nv(size_t p) const {
+    const size_t cols = panel_cols(p);
+    return cols == nr() ? nv : DivCeil(cols, kernel->lanes);
+  }
+  const float* panel(size_t p) const { return data + p * nr() * (ld != 0 ? 1 : panel_rows); }
+  // Floats from one row of panel p to the next.
+  size_t panel_ld(size_t p) const { return ld != 0 ? ld : panel_nv(p) * kernel->lanes; }
   // Floats of packed data: n rounded up to whole vectors, times the rows.
   size_t packed_floats() const { return panel_rows * RoundUp(n, kernel->lanes); }
 };
 
-// Packs element (k, n) = b[k * stride_k + n * stride_n] into data, which has room for
+// Packs panel p of element (k, n) = b[k * stride_k + n * stride_n] into data, which has room for
 // view.packed_floats(). view.panel_rows is view.k.
+void PackPanelInto(const PackedView& view, size_t p, const float* b, ptrdiff_t stride_k,
+                   ptrdiff_t stride_n, float* data);
+// All panels.
 void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n,
               float* data);
 
-// Owns the packed data and the bias. Movable.
+// The packed data and the bias of a weight matrix. Movable.
 class PackedMatrix {
  public:
   // b [K, N] with any strides (a torch weight [N, K] transposed), bias [N] or empty, for the active
   // target. Sizes have been validated by the caller. kOutOfMemory.
   static Result<PackedMatrix> Create(TensorView<const float> b, TensorView<const float> bias);
+
+  // The same in two steps, for several matrices in one piece of memory, so that what follows the
+  // end of one in memory is what a pass reads next. The first lays out and takes the bias; Pack
+  // then fills panels [begin, end) at `data`, which has room for data_floats() and outlives this,
+  // and may be called by several threads for different panels.
+  static Result<PackedMatrix> Prepare(TensorView<const float> b, TensorView<const float> bias);
+  size_t data_floats() const { return RoundUp(view_.packed_floats(), 16); }
+  void SetData(const float* data) { view_.data = data; }
+  void Pack(TensorView<const float> b, size_t begin, size_t end, float* data) const;
 
   const PackedView& view() const { return view_; }
   const GemmBlocking& blocking() const { return blocking_; }

@@ -22,6 +22,8 @@ extern "C" void kmp_set_blocktime(int milliseconds) __attribute__((weak));
 
 #include "encore/cpu.h"
 #include "engine/platform/fp_env.h"
+#include "engine/platform/spin.h"
+#include "engine/platform/worker_threads.h"
 
 namespace encore {
 namespace internal {
@@ -31,14 +33,6 @@ namespace {
 // prefetches pairs.
 constexpr size_t kApart = 128;
 
-inline void CpuRelax() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 // Who does which task of a stage. Each lane first does a block of its own, the same one in every
 // stage of that size, which keeps it on the rows that are in its cache; the last quarter is taken
 // in small pieces by whoever is free, which evens out unequal tasks and lanes that lost their core.
@@ -47,7 +41,14 @@ inline void CpuRelax() {
 class TaskShare {
  public:
   template <typename Run>  // Run(begin, end)
-  void Work(size_t count, size_t lane, size_t lanes, const Run& run) {
+  void Work(size_t count, size_t lane, size_t lanes, Team::Sharing sharing, const Run& run) {
+    if (sharing == Team::Sharing::kInOrder) {
+      for (;;) {
+        const size_t i = next_.fetch_add(1, std::memory_order_relaxed);
+        if (i >= count) return;
+        run(i, i + 1);
+      }
+    }
     const size_t even = count / lanes;
     const size_t own = even - (even + 2) / 4;  // 1, 1, 2, 3 of 1, 2, 3, 4
     if (own > 0) run(lane * own, (lane + 1) * own);
@@ -83,32 +84,15 @@ class Barrier {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == lanes) {
       arrived_.store(0, std::memory_order_relaxed);
       on_last();
-      // Sequentially consistent: a notifier that finds nobody waiting must not have looked before its
-      // store was seen, or a lane that is just going to sleep never wakes.
-      phase_.store(phase + 1, std::memory_order_seq_cst);
-      phase_.notify_all();
+      StoreAndWake(phase_, phase + 1);
       return;
     }
-    if (spin && Spin(phase)) return;
+    const auto open = [&] { return phase_.load(std::memory_order_acquire) != phase; };
+    if (spin && SpinUntil(open, kSpin)) return;
     phase_.wait(phase, std::memory_order_acquire);
   }
 
  private:
-  // Whether the door opened in time.
-  bool Spin(uint32_t phase) const {
-    std::chrono::steady_clock::time_point deadline{};
-    for (;;) {
-      for (int i = 0; i < 64; ++i) {
-        if (phase_.load(std::memory_order_acquire) != phase) return true;
-        CpuRelax();
-      }
-      // The clock is read late, since most waits are shorter than reading it.
-      const auto now = std::chrono::steady_clock::now();
-      if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + kSpin;
-      if (now >= deadline) return false;
-    }
-  }
-
   alignas(kApart) std::atomic<int> arrived_{0};
   alignas(kApart) std::atomic<uint32_t> phase_{0};
 };
@@ -132,6 +116,12 @@ struct TeamState {
 };
 
 namespace {
+
+// As many as the caller may run on, asked once.
+int OnlineCores() {
+  static const int cores = UsableCores();
+  return cores;
+}
 
 #if defined(ENCORE_HAVE_OPENMP)
 // OpenMP runtimes let the threads of a finished region spin for a while in hope of the next one:
@@ -189,19 +179,19 @@ class LibgompThreads {
 const int LibgompThreads::kCpus = omp_get_num_procs();
 #endif
 
-void RunOpenMP(const Executor& executor, RecipeFn fn, const void* recipe) {
+void RunOpenMP(const Executor& executor, int wanted, RecipeFn fn, const void* recipe) {
   TeamState state(executor);
-  state.spin = executor.lanes() <= omp_get_num_procs();
-  int threads = executor.lanes();
+  state.spin = wanted <= omp_get_num_procs();
+  int threads = wanted;
 #if !defined(__clang__) && defined(__GNUC__)
-  const LibgompThreads libgomp(executor.lanes());
+  const LibgompThreads libgomp(wanted);
   threads = libgomp.threads();
 #endif
   int got = 0;
 #pragma omp parallel num_threads(threads)
   {
     const int lane = omp_get_thread_num();
-    const int lanes = std::min(omp_get_num_threads(), executor.lanes());
+    const int lanes = std::min(omp_get_num_threads(), wanted);
     if (lane == 0) got = omp_get_num_threads();
     if (lane < lanes) state.RunLane(fn, recipe, lane, lanes);
     if (lane != 0) SleepAfterRegion();
@@ -214,11 +204,34 @@ void RunOpenMP(const Executor& executor, RecipeFn fn, const void* recipe) {
 }
 #endif
 
+// What the workers of a pool run.
+struct PoolCall {
+  TeamState* state;
+  RecipeFn fn;
+  const void* recipe;
+  int lanes;
+};
+
+bool RunOnPool(const Executor& executor, int lanes, RecipeFn fn, const void* recipe) {
+  TeamState state(executor);
+  state.spin = lanes <= OnlineCores();
+  PoolCall call{&state, fn, recipe, lanes};
+  return static_cast<WorkerThreads*>(executor.pool())
+      ->Run(
+          lanes,
+          [](void* context, int lane) {
+            const PoolCall& c = *static_cast<const PoolCall*>(context);
+            c.state->RunLane(c.fn, c.recipe, lane, c.lanes);
+          },
+          &call);
+}
+
 // A stage on the host's threads. A lane waits for no other, so a host may run them one after
 // another.
 struct HostStage {
   size_t count;
   size_t lanes;
+  Team::Sharing sharing;
   void (*fn)(const void*, size_t, size_t, int);
   const void* task;
   TaskShare share;
@@ -226,15 +239,16 @@ struct HostStage {
   static void RunLane(void* context, size_t lane) {
     HostStage* stage = static_cast<HostStage*>(context);
     FpEnvScope fp_env;
-    stage->share.Work(stage->count, lane, stage->lanes, [&](size_t begin, size_t end) {
-      stage->fn(stage->task, begin, end, static_cast<int>(lane));
-    });
+    stage->share.Work(stage->count, lane, stage->lanes, stage->sharing,
+                      [&](size_t begin, size_t end) {
+                        stage->fn(stage->task, begin, end, static_cast<int>(lane));
+                      });
   }
 };
 
 }  // namespace
 
-void Team::ForEachRange(size_t count, RangeFn fn, const void* task) {
+void Team::ForEachRange(size_t count, Sharing sharing, RangeFn fn, const void* task) {
   if (lanes_ == 1) {
     if (count > 0) fn(task, 0, count, 0);
     return;
@@ -245,26 +259,32 @@ void Team::ForEachRange(size_t count, RangeFn fn, const void* task) {
       if (count > 0) fn(task, 0, count, 0);
       return;
     }
-    HostStage stage{count, lanes, fn, task, {}};
+    HostStage stage{count, lanes, sharing, fn, task, {}};
     state_->executor->parallel_for()(state_->executor->pool(), lanes, HostStage::RunLane, &stage);
     return;
   }
-  state_->share.Work(count, static_cast<size_t>(lane_), static_cast<size_t>(lanes_),
+  state_->share.Work(count, static_cast<size_t>(lane_), static_cast<size_t>(lanes_), sharing,
                      [&](size_t begin, size_t end) { fn(task, begin, end, lane_); });
   state_->barrier.Wait(lanes_, state_->spin, [this] { state_->share.Reset(); });
 }
 
-void RunTeamErased(const Executor& executor, RecipeFn fn, const void* recipe) {
+void RunTeamErased(const Executor& executor, int lanes, RecipeFn fn, const void* recipe) {
+  lanes = std::clamp(lanes, 1, executor.lanes());
 #if defined(ENCORE_HAVE_OPENMP)
   // Inside a parallel region of the host its threads have the cores already.
-  if (executor.kind() == Executor::Kind::kOpenMP && executor.lanes() > 1 && omp_get_level() == 0) {
-    RunOpenMP(executor, fn, recipe);
+  if (executor.kind() == Executor::Kind::kOpenMP && lanes > 1 && omp_get_level() == 0) {
+    RunOpenMP(executor, lanes, fn, recipe);
     return;
   }
 #endif
+  // Where its threads are at work for somebody else, the caller's must do.
+  if (executor.kind() == Executor::Kind::kPool && lanes > 1 &&
+      RunOnPool(executor, lanes, fn, recipe)) {
+    return;
+  }
   const bool host = executor.kind() == Executor::Kind::kHost;
   TeamState state(executor);
-  state.RunLane(fn, recipe, 0, host ? executor.lanes() : 1);
+  state.RunLane(fn, recipe, 0, host ? lanes : 1);
 }
 
 }  // namespace internal

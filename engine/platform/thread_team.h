@@ -24,27 +24,35 @@ class Team {
   // How many lanes this call really has: at least 1 and at most the executor's lanes().
   int lanes() const { return lanes_; }
 
-  // A stage. Calls task(size_t i, int lane) once for each i in [0, count), 0 <= lane < lanes(). At
+  // A stage of tasks of about equal cost. Calls task(size_t i, int lane) once for each i in [0, count), 0 <= lane < lanes(). At
   // most one task at a time has a given lane, so scratch indexed by lane is safe. Which lane gets
   // which task is not defined, and not the same from run to run: no result may depend on it. Tasks
   // of a lane come with rising i. Returns when all are done; what they wrote is then visible to all
   // lanes.
   template <typename F>
   void ForEach(size_t count, const F& task) {
-    ForEachRange(
-        count,
-        [](const void* f, size_t begin, size_t end, int lane) {
-          for (size_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i, lane);
-        },
-        &task);
+    ForEachRange(count, Sharing::kBlocks, &RunRange<F>, &task);
   }
+
+  // The same for tasks of unequal cost, the most expensive first: whoever is free takes the next.
+  template <typename F>
+  void ForEachInOrder(size_t count, const F& task) {
+    ForEachRange(count, Sharing::kInOrder, &RunRange<F>, &task);
+  }
+
+  enum class Sharing { kBlocks, kInOrder };
 
  private:
   using RangeFn = void (*)(const void* task, size_t begin, size_t end, int lane);
+
+  template <typename F>
+  static void RunRange(const void* f, size_t begin, size_t end, int lane) {
+    for (size_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i, lane);
+  }
   friend struct TeamState;
 
   Team(TeamState* state, int lane, int lanes) : state_(state), lane_(lane), lanes_(lanes) {}
-  void ForEachRange(size_t count, RangeFn fn, const void* task);
+  void ForEachRange(size_t count, Sharing sharing, RangeFn fn, const void* task);
 
   TeamState* state_;
   int lane_;  // of the thread that runs this copy of the recipe
@@ -52,9 +60,9 @@ class Team {
 };
 
 using RecipeFn = void (*)(const void* recipe, Team& team);
-void RunTeamErased(const Executor& executor, RecipeFn fn, const void* recipe);
+void RunTeamErased(const Executor& executor, int lanes, RecipeFn fn, const void* recipe);
 
-// Runs recipe(Team&) with the executor's threads and returns when all is done and no thread of this
+// Runs recipe(Team&) with `lanes` of the executor's threads, or fewer, and returns when all is done and no thread of this
 // call works or spins any more. A recipe is ordinary code around calls of ForEach, and the stages
 // come one after another:
 //   RunTeam(executor, [&](Team& team) {
@@ -66,9 +74,15 @@ void RunTeamErased(const Executor& executor, RecipeFn fn, const void* recipe);
 // Tasks must not throw. All arithmetic runs under the default floating-point modes (fp_env.h); the
 // caller's are left as found.
 template <typename F>
-void RunTeam(const Executor& executor, const F& recipe) {
+void RunTeam(const Executor& executor, int lanes, const F& recipe) {
   RunTeamErased(
-      executor, [](const void* f, Team& team) { (*static_cast<const F*>(f))(team); }, &recipe);
+      executor, lanes, [](const void* f, Team& team) { (*static_cast<const F*>(f))(team); },
+      &recipe);
+}
+// With all of them.
+template <typename F>
+void RunTeam(const Executor& executor, const F& recipe) {
+  RunTeam(executor, executor.lanes(), recipe);
 }
 
 }  // namespace encore::internal

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where threads come from: none (inline), OpenMP, or the host's own parallel_for. The choice never
-// changes a bit of any result. Not here: how work is cut into tasks (engine/ops, engine/nn).
+// Where threads come from: none (inline), a ThreadPool of the caller's, OpenMP, or the host's own
+// parallel_for. The choice never changes a bit of any result. Not here: the pool itself
+// (thread_pool.h), how work is cut into tasks (engine/ops, engine/nn).
 
 #ifndef ENCORE_EXECUTOR_H_
 #define ENCORE_EXECUTOR_H_
@@ -12,6 +13,10 @@
 
 namespace encore {
 
+namespace internal {
+class WorkerThreads;
+}
+
 // A host's parallel loop: calls body(context, i) exactly once for every i in [0, count), on
 // whatever threads and in whatever order (one after another will do), and returns when all calls
 // have returned. `pool` is the host's own.
@@ -21,7 +26,7 @@ using ParallelFor = void (*)(void* pool, size_t count, void (*body)(void* contex
 // A small value, cheap to copy; holds no thread. Thread-safe to share as const.
 class ENCORE_API Executor {
  public:
-  enum class Kind { kInline, kOpenMP, kHost };
+  enum class Kind { kInline, kOpenMP, kHost, kPool };
 
   // All work on the calling thread.
   Executor() = default;
@@ -49,6 +54,15 @@ class ENCORE_API Executor {
           static_cast<Pool*>(p)->parallel_for(count, [=](size_t i) { body(context, i); });
         },
         &pool);
+  }
+
+  // The threads of a ThreadPool (thread_pool.h), whose executor() calls this.
+  static Executor Workers(internal::WorkerThreads* workers, int lanes) {
+    Executor executor;
+    executor.kind_ = Kind::kPool;
+    executor.lanes_ = lanes;
+    executor.pool_ = workers;
+    return executor;
   }
 
   Kind kind() const { return kind_; }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all blocks of one forward pass share: configuration, kernels, the batch, the plans and the
+// workspace. Not here: the weights of a layer (encoder_block.h).
+
+#ifndef ENCORE_ENGINE_NN_PASS_H_
+#define ENCORE_ENGINE_NN_PASS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "encore/encoder.h"
+#include "engine/kernels/activation.h"
+#include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/layer_norm.h"
+#include "engine/kernels/softmax.h"
+#include "engine/nn/scratch_plan.h"
+#include "engine/nn/thread_plan.h"
+
+namespace encore::internal {
+
+// The kernels of the target that the weights were packed for.
+struct BlockKernels {
+  const GemmKernel* gemm;
+  const SoftmaxKernels* softmax;
+  const LayerNormKernels* layer_norm;
+  ActivationKernels::Tile activation;  // null for relu, which is a part of the product's tile
+};
+
+// Immutable while the team runs.
+struct Pass {
+  const EncoderConfig* config;
+  const BlockKernels* kernels;
+  const Batch* batch;
+  const Taps* taps;
+  ScratchPlan scratch_plan;
+  ThreadPlan thread_plan;
+  float* scratch;              // the workspace
+  const size_t* block_starts;  // see CountQueryBlocks; only with attention apart
+
+  std::span<const size_t> starts() const { return batch->seq_starts; }
+  size_t tokens() const { return starts().back(); }
+  size_t sequences() const { return starts().size() - 1; }
+
+  // Calls f(sequence, first, last) for each sequence that has rows in [begin, end) of the batch: its
+  // own rows [first, last), counted from its start.
+  template <typename F>
+  void ForSequences(size_t begin, size_t end, const F& f) const {
+    if (begin == end) return;
+    const auto after = std::upper_bound(starts().begin(), starts().end(), begin);
+    for (size_t b = static_cast<size_t>(after - starts().begin()) - 1; starts()[b] < end; ++b) {
+      const size_t first = std::max(begin, starts()[b]);
+      const size_t last = std::min(end, starts()[b + 1]);
+      if (first < last) f(b, first - starts()[b], last - starts()[b]);
+      if (b + 1 == sequences()) break;
+    }
+  }
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_NN_PASS_H_

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choices that thread_plan.h speaks of, with the reasons for each.
+
+#include "engine/nn/thread_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/base/int_math.h"
+
+namespace encore::internal {
+namespace {
+
+// A lane that has less to do than this is not worth waking: see the README's bench_small figures.
+// Some 8 us of one core with AVX-512.
+constexpr double kFlopsWorthALane = 2e6;
+
+// A plan by sequences may leave lanes idle for this share of the time; one by rows costs about as
+// much in waiting and in panels read by several lanes.
+constexpr double kTolerableImbalance = 1.06;
+
+// Below this many rows a task, tiles lose more to short blocks than stages lose to waiting.
+constexpr size_t kMinRows = 32;
+
+struct Lengths {
+  size_t tokens = 0;
+  size_t shortest = 0;  // of those that are not empty
+  size_t longest = 0;
+  double flops = 0;
+};
+
+Lengths Measure(const EncoderConfig& config, std::span<const size_t> starts) {
+  Lengths all;
+  all.tokens = starts.back();
+  for (size_t b = 0; b + 1 < starts.size(); ++b) {
+    const size_t length = starts[b + 1] - starts[b];
+    if (length == 0) continue;
+    all.flops += BlockFlops(config, length);
+    all.longest = std::max(all.longest, length);
+    all.shortest = all.shortest == 0 ? length : std::min(all.shortest, length);
+  }
+  return all;
+}
+
+// Cuts the batch into groups of neighbours with about `rows` rows each. Those of the last quarter
+// get half as many where there are many, so that the last ones to be taken are small. Returns the
+// number of groups.
+size_t MakeGroups(std::span<const size_t> starts, size_t lanes, size_t* group_starts) {
+  const size_t sequences = starts.size() - 1;
+  const size_t tokens = starts.back();
+  const size_t parts = RoundUp(DivCeil(tokens, kRowsOfTask), lanes);
+  const bool many = lanes > 1 && parts >= 4 * lanes;
+  const double rows = static_cast<double>(tokens) / static_cast<double>(parts);
+  size_t groups = 0;
+  double boundary = rows;  // where the group at hand should end
+  group_starts[0] = 0;
+  for (size_t b = 0; b < sequences; ++b) {
+    const double begin = static_cast<double>(starts[b]);
+    const double end = static_cast<double>(starts[b + 1]);
+    if (b > group_starts[groups] && (begin + end) / 2 > boundary) {
+      group_starts[++groups] = b;
+      while (boundary <= begin) {
+        boundary += many && 4 * begin > 3 * static_cast<double>(tokens) ? rows / 2 : rows;
+      }
+    }
+  }
+  group_starts[++groups] = sequences;
+  return groups;
+}
+
+// The work of the busiest lane if each takes the next task in order as it gets free, in the unit of
+// `cost`. loads: [lanes].
+template <typename Cost>
+size_t Makespan(const ThreadPlan& plan, const Cost& cost, size_t* loads) {
+  std::fill_n(loads, plan.lanes, size_t{0});
+  for (size_t i = 0; i < plan.groups; ++i) {
+    size_t* least = std::min_element(loads, loads + plan.lanes);
+    for (size_t b = plan.group_starts[plan.order[i]]; b < plan.group_starts[plan.order[i] + 1];
+         ++b) {
+      *least += cost(b);
+    }
+  }
+  return *std::max_element(loads, loads + plan.lanes);
+}
+
+}  // namespace
+
+const char* ThreadPlanKindName(ThreadPlanKind kind) {
+  switch (kind) {
+    case ThreadPlanKind::kSequences:
+      return "sequences";
+    case ThreadPlanKind::kRows:
+      return "rows";
+    case ThreadPlanKind::kColumns:
+      return "columns";
+  }
+  return "unknown";
+}
+
+double BlockFlops(const EncoderConfig& config, size_t tokens) {
+  const double s = static_cast<double>(tokens);
+  const double d = static_cast<double>(config.d_model);
+  const double d_ff = static_cast<double>(config.d_ff);
+  return 8 * s * d * d + 4 * s * d * d_ff + 4 * s * s * d;
+}
+
+ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t> seq_starts,
+                            size_t lanes, size_t panel_cols, const CacheSizes& caches,
+                            size_t* words) {
+  const Lengths all = Measure(config, seq_starts);
+  ThreadPlan plan{};
+  plan.lanes = std::clamp<size_t>(
+      static_cast<size_t>(std::min(all.flops / kFlopsWorthALane, 1e9)), 1, lanes);
+
+  size_t* group_starts = words;
+  size_t* order = group_starts + seq_starts.size();
+  plan.kind = ThreadPlanKind::kSequences;
+  plan.groups = MakeGroups(seq_starts, plan.lanes, group_starts);
+  plan.group_starts = group_starts;
+  plan.order = order;
+  std::iota(order, order + plan.groups, size_t{0});
+  const auto rows_of = [&](size_t group) {
+    return seq_starts[group_starts[group + 1]] - seq_starts[group_starts[group]];
+  };
+  for (size_t g = 0; g < plan.groups; ++g) {
+    plan.max_group_rows = std::max(plan.max_group_rows, rows_of(g));
+    plan.max_group_sequences =
+        std::max(plan.max_group_sequences, group_starts[g + 1] - group_starts[g]);
+  }
+  if (plan.lanes == 1) return plan;
+
+  std::sort(order, order + plan.groups, [&](size_t a, size_t b) {
+    return rows_of(a) != rows_of(b) ? rows_of(a) > rows_of(b) : a < b;
+  });
+  const auto cost = [&](size_t b) {  // in thousands, which no batch makes too many of
+    return static_cast<size_t>(BlockFlops(config, seq_starts[b + 1] - seq_starts[b]) * 1e-3);
+  };
+  const double busiest = static_cast<double>(Makespan(plan, cost, order + plan.groups)) * 1e3;
+  if (busiest <= kTolerableImbalance * all.flops / static_cast<double>(plan.lanes)) return plan;
+
+  const size_t parts = RoundUp(std::max<size_t>(1, DivCeil(all.tokens, kRowsOfTask)), plan.lanes);
+  if (all.tokens / parts >= kMinRows) {
+    plan.kind = ThreadPlanKind::kRows;
+    plan.row_blocks = {all.tokens, parts};
+    // A lane reads all keys and values of a sequence again for each block of rows.
+    const double l3 = caches.l3 != 0 ? static_cast<double>(caches.l3) : 8e6;
+    const double keys_bytes = 8.0 * static_cast<double>(all.longest * config.d_model);
+    plan.attention_apart = all.shortest != all.longest || keys_bytes > l3 / 2;
+    // Of sequences then, by falling length.
+    std::iota(order, order + seq_starts.size() - 1, size_t{0});
+    std::sort(order, order + seq_starts.size() - 1, [&](size_t a, size_t b) {
+      const size_t length_a = seq_starts[a + 1] - seq_starts[a];
+      const size_t length_b = seq_starts[b + 1] - seq_starts[b];
+      return length_a != length_b ? length_a > length_b : a < b;
+    });
+    return plan;
+  }
+  plan.kind = ThreadPlanKind::kColumns;
+  const size_t head_size = config.d_model / config.num_heads;
+  plan.heads_together = config.num_heads % plan.lanes == 0 && config.d_model % panel_cols == 0 &&
+                        config.d_model / plan.lanes % panel_cols == 0 && head_size > 0;
+  return plan;
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who does what in a forward pass: how a batch's sequences, rows and columns become tasks for the
+// lanes there are. Pure functions of sizes; no choice made here changes a bit of a result. Not here:
+// the tasks themselves (encoder_block.h), where intermediates lie (scratch_plan.h).
+
+#ifndef ENCORE_ENGINE_NN_THREAD_PLAN_H_
+#define ENCORE_ENGINE_NN_THREAD_PLAN_H_
+
+#include <cstddef>
+#include <span>
+
+#include "encore/cpu.h"
+#include "encore/encoder.h"
+#include "engine/ops/gemm_blocking.h"
+
+namespace encore::internal {
+
+enum class ThreadPlanKind {
+  // A task takes some whole sequences through the whole block; nobody waits for anybody.
+  kSequences,
+  // A task takes a block of rows; all meet once, when every key and value is there.
+  kRows,
+  // Few rows: each step is cut by columns (attention by heads), and all meet after each.
+  kColumns,
+};
+const char* ThreadPlanKindName(ThreadPlanKind kind);
+
+struct ThreadPlan {
+  ThreadPlanKind kind;
+  size_t lanes;  // how many are worth having, at most those there are
+
+  // kSequences: task i takes sequences [group_starts[order[i]], group_starts[order[i] + 1]); the
+  // most expensive come first.
+  size_t groups;
+  const size_t* group_starts;
+  const size_t* order;  // kRows: of sequences, the longest first
+  size_t max_group_rows;
+  size_t max_group_sequences;
+
+  // kRows: blocks of rows, at most kMaxMc each. Where the keys of a sequence are more than a cache
+  // holds, or sequences differ in length, attention is a stage of its own, cut by heads and blocks
+  // of queries; else it is a part of the rows' task.
+  EvenSplit row_blocks;
+  bool attention_apart;
+
+  // kColumns: the heads' columns of the first product and their attention are one task. Else all
+  // meet in between.
+  bool heads_together;
+};
+
+// Rows of a task of kSequences, and the most of one of kRows: enough for a panel of weights to be
+// used often while it is in L2.
+inline constexpr size_t kRowsOfTask = kMaxMc;
+
+// Room that ChooseThreadPlan needs for so many sequences and lanes.
+constexpr size_t ThreadPlanWords(size_t sequences, size_t lanes) {
+  return 2 * sequences + 1 + lanes;
+}
+
+// seq_starts as in Batch. `panel_cols`: the width of a panel of the first product. `words`: room for
+// ThreadPlanWords, to which the plan then points.
+ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t> seq_starts,
+                            size_t lanes, size_t panel_cols, const CacheSizes& caches,
+                            size_t* words);
+
+// Floating point operations of a block for a sequence of so many tokens: 8 S d^2 + 4 S d d_ff +
+// 4 S^2 d.
+double BlockFlops(const EncoderConfig& config, size_t tokens);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_NN_THREAD_PLAN_H_

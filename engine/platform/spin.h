@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Waiting for another thread: a bounded time in a loop, which answers in nanoseconds, and then
+// asleep, which leaves the core to others.
+
+#ifndef ENCORE_ENGINE_PLATFORM_SPIN_H_
+#define ENCORE_ENGINE_PLATFORM_SPIN_H_
+
+#include <atomic>
+#include <chrono>
+
+namespace encore::internal {
+
+inline void CpuRelax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Whether ready() became true within about `time`.
+template <typename Ready>
+bool SpinUntil(const Ready& ready, std::chrono::microseconds time) {
+  std::chrono::steady_clock::time_point deadline{};
+  for (;;) {
+    for (int i = 0; i < 64; ++i) {
+      if (ready()) return true;
+      CpuRelax();
+    }
+    // The clock is read late, since most waits are shorter than reading it.
+    const auto now = std::chrono::steady_clock::now();
+    if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + time;
+    if (now >= deadline) return false;
+  }
+}
+
+// Sets `word` and wakes all who wait for it to change. Sequentially consistent: std::atomic's
+// notify looks at a count of waiters, and must not have looked before its store was seen, or a
+// thread that is just going to sleep never wakes.
+template <typename T>
+void StoreAndWake(std::atomic<T>& word, T value) {
+  word.store(value, std::memory_order_seq_cst);
+  word.notify_all();
+}
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_PLATFORM_SPIN_H_

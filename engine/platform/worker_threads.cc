@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the workers of worker_threads.h sleep, wake and come back.
+
+#include "engine/platform/worker_threads.h"
+
+#include "engine/platform/spin.h"
+
+namespace encore::internal {
+namespace {
+
+// How long the caller looks for the last worker to come back before it sleeps: they all leave a
+// barrier together. Waking up through the kernel costs 5-50 us.
+constexpr std::chrono::microseconds kReturnSpin{50};
+
+}  // namespace
+
+WorkerThreads::WorkerThreads(int lanes, std::chrono::microseconds idle_spin)
+    : idle_spin_(idle_spin) {
+  try {
+    for (int lane = 1; lane < lanes; ++lane) workers_.push_back(std::make_unique<Worker>());
+    for (int lane = 1; lane < lanes; ++lane) {
+      workers_[static_cast<size_t>(lane - 1)]->thread = std::thread([this, lane] { Loop(lane); });
+    }
+  } catch (...) {
+    Stop();
+    throw;
+  }
+}
+
+WorkerThreads::~WorkerThreads() { Stop(); }
+
+void WorkerThreads::Stop() {
+  stop_.store(true, std::memory_order_relaxed);  // ordered by the wake
+  for (const auto& worker : workers_) {
+    StoreAndWake(worker->calls, worker->calls.load(std::memory_order_relaxed) + 1);
+  }
+  for (const auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+bool WorkerThreads::Run(int lanes, RunFn run, void* context) {
+  if (busy_.exchange(true, std::memory_order_acquire)) return false;
+  lanes_ = lanes;
+  run_ = run;
+  context_ = context;
+  running_.store(lanes - 1, std::memory_order_relaxed);
+  WakeChildren(0);
+  run(context, 0);
+  const auto all_back = [this] { return running_.load(std::memory_order_acquire) == 0; };
+  if (!SpinUntil(all_back, kReturnSpin)) {
+    for (int left; (left = running_.load(std::memory_order_acquire)) != 0;) {
+      running_.wait(left, std::memory_order_acquire);
+    }
+  }
+  busy_.store(false, std::memory_order_release);
+  return true;
+}
+
+void WorkerThreads::Loop(int lane) {
+  Worker& self = *workers_[static_cast<size_t>(lane - 1)];
+  for (uint32_t seen = 0;; ++seen) {
+    const auto called = [&] { return self.calls.load(std::memory_order_acquire) != seen; };
+    if (idle_spin_.count() == 0 || !SpinUntil(called, idle_spin_)) {
+      self.calls.wait(seen, std::memory_order_acquire);
+    }
+    if (stop_.load(std::memory_order_relaxed)) return;
+    WakeChildren(lane);
+    run_(context_, lane);
+    running_.fetch_sub(1, std::memory_order_seq_cst);  // see StoreAndWake
+    running_.notify_all();
+  }
+}
+
+void WorkerThreads::Wake(int lane) {
+  std::atomic<uint32_t>& calls = workers_[static_cast<size_t>(lane - 1)]->calls;
+  StoreAndWake(calls, calls.load(std::memory_order_relaxed) + 1);
+}
+
+void WorkerThreads::WakeChildren(int lane) {
+  for (int child = 2 * lane + 1; child <= 2 * lane + 2 && child < lanes_; ++child) Wake(child);
+}
+
+}  // namespace encore::internal

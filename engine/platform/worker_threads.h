@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WorkerThreads: threads that sleep until they are given one function to run together. Not here: how
+// work is shared among them (thread_team.h), the public ThreadPool (thread_pool.cc).
+
+#ifndef ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_
+#define ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace encore::internal {
+
+class WorkerThreads {
+ public:
+  // Makes lanes - 1 threads. Throws std::bad_alloc or std::system_error, and leaves none behind.
+  WorkerThreads(int lanes, std::chrono::microseconds idle_spin);
+  WorkerThreads(const WorkerThreads&) = delete;
+  WorkerThreads& operator=(const WorkerThreads&) = delete;
+  ~WorkerThreads();
+
+  int lanes() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls run(context, lane) for lane = 0 .. lanes - 1 at the same time, 0 on the calling thread,
+  // and returns true when all have returned; 1 <= lanes <= lanes(). False at once, with nothing
+  // run, if the threads are at work for somebody else. Allocates nothing.
+  using RunFn = void (*)(void* context, int lane);
+  bool Run(int lanes, RunFn run, void* context);
+
+ private:
+  // Two cache lines apart: x86 prefetches pairs.
+  struct alignas(128) Worker {
+    std::atomic<uint32_t> calls{0};  // how many it has been woken for
+    std::thread thread;
+  };
+
+  void Stop();
+  void Loop(int lane);
+  void Wake(int lane);
+  // Lanes wake each other in a tree: lane i those of 2 i + 1 and 2 i + 2.
+  void WakeChildren(int lane);
+
+  std::vector<std::unique_ptr<Worker>> workers_;  // lane i + 1
+  const std::chrono::microseconds idle_spin_;
+  std::atomic<bool> busy_{false};
+  std::atomic<bool> stop_{false};
+  // Of the call at hand; written before the workers wake.
+  int lanes_ = 0;
+  RunFn run_ = nullptr;
+  void* context_ = nullptr;
+  alignas(128) std::atomic<int> running_{0};  // workers that have not returned
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ThreadPool: threads that the caller makes, owns and lends to encore's calls. Not here: the other
+// sources of threads (executor.h).
+
+#ifndef ENCORE_THREAD_POOL_H_
+#define ENCORE_THREAD_POOL_H_
+
+#include <chrono>
+#include <memory>
+
+#include "encore/executor.h"
+#include "encore/export.h"
+#include "encore/status.h"
+
+namespace encore {
+
+struct ThreadPoolOptions {
+  // Lanes of a call, the calling thread included; 0 means UsableCores() of cpu.h.
+  int threads = 0;
+  // How long an idle thread looks for the next call before it sleeps. 0, the default: it sleeps at
+  // once, and nothing spins between calls; waking it takes the system 3 to 50 us, in which the
+  // caller already works. More is for bursts of short calls on cores that nobody else wants.
+  std::chrono::microseconds idle_spin{0};
+};
+
+// threads - 1 threads that sleep until a call needs them, and the thread that calls. Every call of
+// the library with this pool's executor uses them; while they are at work for one thread, a call
+// from another runs on that one alone (with the same bits). Thread-safe. The destructor waits for
+// the threads to end; no call may be using them then.
+class ENCORE_API ThreadPool {
+ public:
+  // kInvalidArgument if `threads` is negative or above kMaxThreads, or idle_spin negative or above
+  // one second; kOutOfMemory, or kUnsupported if the system makes no more threads.
+  static Result<ThreadPool> Create(const ThreadPoolOptions& options = {});
+  static constexpr int kMaxThreads = 1024;
+
+  ThreadPool(ThreadPool&&) noexcept;
+  ThreadPool& operator=(ThreadPool&&) noexcept;
+  ~ThreadPool();
+
+  // Valid as long as the pool, wherever it is moved to.
+  Executor executor() const;
+  int threads() const;
+
+ private:
+  struct Impl;
+  explicit ThreadPool(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace encore
+
+#endif  // ENCORE_THREAD_POOL_H_

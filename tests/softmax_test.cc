@@ -318,5 +318,130 @@ TEST(SoftmaxTile, NanReachesItsRowAlone) {
   });
 }
 
+// What one step makes of a tile: p, m, l and factor, one after another.
+std::vector<float> StepOf(const std::vector<float>& scores, size_t rows, size_t cols, float scale,
+                          const float* additive, const size_t* visible) {
+  std::vector<float> out = scores;
+  std::vector<float> m(rows, -kInf), l(rows, 0.0f), factor(rows, 0.0f);
+  ScoreTile tile{};
+  tile.scores = out.data();
+  tile.ld_scores = cols;
+  tile.rows = rows;
+  tile.cols = cols;
+  tile.scale = scale;
+  tile.additive = additive;
+  tile.ld_additive = cols;
+  tile.visible = visible;
+  m[0] = 0.25f;  // as if there had been a tile before
+  l[0] = 2.0f;
+  GetSoftmaxKernels().tile(tile, m.data(), l.data(), factor.data());
+  for (const std::vector<float>* part : {&m, &l, &factor}) {
+    out.insert(out.end(), part->begin(), part->end());
+  }
+  return out;
+}
+
+TEST(SoftmaxTile, TargetsAndNeighboursChangeNoBit) {
+  for (const size_t cols : {1, 10, 16, 17, 40, 100, 512}) {
+    for (const size_t rows : {1, 3, 4, 10, 21}) {
+      for (const int hiding : {0, 1, 2, 3}) {
+        const std::vector<float> scores = RandomFloats(rows * cols, 17, 9.0f);
+        std::vector<float> additive = RandomFloats(rows * cols, 18);
+        for (size_t i = 0; i < additive.size(); i += 5) additive[i] = -kInf;
+        std::vector<size_t> visible(rows);
+        for (size_t r = 0; r < rows; ++r) visible[r] = (r + 1) * cols / rows;
+        const float* add = hiding % 2 != 0 ? additive.data() : nullptr;
+        const size_t* limits = hiding / 2 != 0 ? visible.data() : nullptr;
+        std::vector<float> first;
+        ForEachTarget([&](const std::string& target) {
+          const std::vector<float> all = StepOf(scores, rows, cols, 0.3f, add, limits);
+          if (reference::TargetHasFma(target)) {
+            if (first.empty()) first = all;
+            ASSERT_TRUE(SameBits(all, first)) << rows << " x " << cols << ", hiding " << hiding;
+          }
+          for (size_t r = 1; r < rows; ++r) {
+            ScoreTile alone{};
+            std::vector<float> row(scores.begin() + static_cast<ptrdiff_t>(r * cols),
+                                   scores.begin() + static_cast<ptrdiff_t>((r + 1) * cols));
+            alone.scores = row.data();
+            alone.ld_scores = cols;
+            alone.rows = 1;
+            alone.cols = cols;
+            alone.scale = 0.3f;
+            alone.additive = add == nullptr ? nullptr : add + r * cols;
+            alone.visible = limits == nullptr ? nullptr : limits + r;
+            float m = -kInf, l = 0, factor = 0;
+            GetSoftmaxKernels().tile(alone, &m, &l, &factor);
+            ASSERT_TRUE(SameBits(row, {&all[r * cols], cols})) << rows << " x " << cols;
+            ASSERT_EQ(m, all[rows * cols + r]);
+            ASSERT_EQ(l, all[rows * cols + rows + r]);
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST(SoftmaxTile, ExponentialsHoldTheirErrors) {
+  // One row: a largest score of 0, so that no subtraction rounds.
+  ForEachTarget([](const std::string& target) {
+    for (const float scale : {1.0f, 0.125f, 0.3f, 1.7f}) {
+      const double slope = scale == 0.3f || scale == 1.7f ? 6.3e-8 : 3e-9;
+      double worst = 0;
+      for (int part = 0; part < 400; ++part) {
+        std::vector<float> x(4096, 0.0f);
+        for (size_t i = 1; i < x.size(); ++i) {
+          const double at = static_cast<double>(part) * 4096 + static_cast<double>(i);
+          x[i] = static_cast<float>(-87.0 * at / (400 * 4096)) / scale * 0.9999f;
+        }
+        std::vector<float> p = x;
+        ScoreTile tile{};
+        tile.scores = p.data();
+        tile.ld_scores = tile.cols = p.size();
+        tile.rows = 1;
+        tile.scale = scale;
+        float m = -kInf, l = 0, factor = 0;
+        GetSoftmaxKernels().tile(tile, &m, &l, &factor);
+        for (size_t i = 0; i < x.size(); ++i) {
+          const double d = static_cast<double>(x[i]) * static_cast<double>(scale);
+          const double want = std::exp(d);
+          const double ulp = std::ldexp(1.0, std::ilogb(want) - 23);
+          const double allowed = slope * std::fabs(d) * want / ulp;
+          const double error = std::fabs(static_cast<double>(p[i]) - want) / ulp - allowed;
+          worst = std::max(worst, error);
+          ASSERT_LE(error, 1.2) << x[i] << " times " << scale;
+        }
+      }
+      std::printf("%-9s e^(%g x): %.3f ulp + %.1e |x| of itself\n", target.c_str(),
+                  static_cast<double>(scale), worst, slope);
+    }
+    for (const float x : {-87.01f, -1e3f, -3e38f, -kInf}) {
+      const std::vector<float> out = StepOf({0.25f, x}, 1, 2, 1.0f, nullptr, nullptr);
+      EXPECT_EQ(out[0], 1.0f);
+      EXPECT_EQ(out[1], 0.0f) << x;
+    }
+  });
+}
+
+TEST(SoftmaxTile, AnyScale) {
+  constexpr size_t kCols = 37;
+  const std::vector<float> raw = RandomFloats(5 * kCols, 23);
+  ForEachTarget([&](const std::string&) {
+    for (const float scale : {-0.5f, 0.0f, 1e-30f, 1e-6f, 3e6f, 1e30f}) {
+      std::vector<float> x = raw, z = raw;
+      for (float& v : x) v *= std::fabs(scale) > 1 ? 4 / scale : 4;
+      for (size_t i = 0; i < z.size(); ++i) z[i] = x[i] * scale;
+      const std::vector<float> out = StepOf(x, 5, kCols, scale, nullptr, nullptr);
+      const Matrix<Rounded> want =
+          reference::Softmax(Matrix<Rounded>(ConstView(z.data(), Shape{5, kCols})));
+      for (size_t i = kCols; i < z.size(); ++i) {  // row 0 goes on from a tile before
+        const double got = static_cast<double>(out[i] / out[5 * (kCols + 1) + i / kCols]);
+        const double bound = want.data[i].Bound() + want.data[i].value * 0x1p-24 * 20;
+        ASSERT_NEAR(got, want.data[i].value, bound) << scale;
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace encore

@@ -4,7 +4,6 @@
 
 #include "engine/kernels/layer_norm.h"
 
-#include <cmath>
 #include <cstddef>
 
 #undef HWY_TARGET_INCLUDE
@@ -17,6 +16,16 @@
 HWY_BEFORE_NAMESPACE();
 namespace encore::internal::HWY_NAMESPACE {
 namespace {
+
+constexpr size_t kLanes = hn::MaxLanes(TagLanes());
+
+// Rows that are walked at a time: enough chains of additions to hide their latency.
+constexpr size_t kRowsAtOnce = kLaneVecs <= 2 ? 4 : 1;
+
+// Where registers allow twice as many: they and their results should fit into a first-level cache
+// of 32 KiB.
+constexpr size_t kMoreRowsAtOnce = kLaneVecs == 1 ? 8 : kRowsAtOnce;
+constexpr size_t kMoreRowsCols = 512;
 
 struct NormArgs {
   const float* x;
@@ -31,14 +40,13 @@ struct NormArgs {
 
 // Sums over each of R rows what term(row, x) makes of its elements, 16 at a time.
 template <size_t R, class Term>
-HWY_INLINE void SumRows(const NormArgs& args, Term term, float* sums) {
+HWY_INLINE void SumTerms(const NormArgs& args, Term term, float* sums) {
   const TagLanes d;
-  constexpr size_t kLanes = hn::MaxLanes(d);
-  const size_t full = args.cols / kVirtualLanes * kVirtualLanes;
   Lanes16 acc[R];
   ENCORE_UNROLL
   for (size_t r = 0; r < R; ++r) acc[r] = SetLanes(0.0f);
-  for (size_t c = 0; c < full; c += kVirtualLanes) {
+  size_t c = 0;
+  for (; c + kVirtualLanes <= args.cols; c += kVirtualLanes) {
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
@@ -48,80 +56,112 @@ HWY_INLINE void SumRows(const NormArgs& args, Term term, float* sums) {
       }
     }
   }
-  if (full < args.cols) {
+  if (c < args.cols) {
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
-        const size_t count = LanesBelow(args.cols - full, j);
-        const VecLanes x = hn::LoadN(d, args.x + r * args.ldx + full + j * kLanes, count);
+        const size_t count = LanesBelow(args.cols - c, j);
+        const VecLanes x = hn::LoadN(d, args.x + r * args.ldx + c + j * kLanes, count);
         acc[r].v[j] = hn::IfThenElse(hn::FirstN(d, count), term(r, x, acc[r].v[j]), acc[r].v[j]);
       }
     }
   }
+  constexpr size_t kStep = R < 4 ? R : 4;
   ENCORE_UNROLL
-  for (size_t r = 0; r < R; ++r) sums[r] = SumLanes(acc[r]);
+  for (size_t r = 0; r < R; r += kStep) {
+    Lanes16 some[kStep];
+    ENCORE_UNROLL
+    for (size_t i = 0; i < kStep; ++i) some[i] = acc[r + i];
+    StoreRows<kStep>(SumLanes(some), sums + r);
+  }
+}
+
+// y = (x - mean) * scale * weight + bias of R rows.
+template <size_t R, bool kAffine>
+HWY_INLINE void ScaleRows(const NormArgs& args, const float* means, const float* scales) {
+  const TagLanes d;
+  VecLanes mean[R], scale[R];
+  ENCORE_UNROLL
+  for (size_t r = 0; r < R; ++r) {
+    mean[r] = hn::Set(d, means[r]);
+    scale[r] = hn::Set(d, scales[r]);
+  }
+  const auto apply = [&](size_t r, VecLanes x, VecLanes weight, VecLanes bias) HWY_ATTR {
+    return hn::MulAdd(hn::Mul(hn::Sub(x, mean[r]), scale[r]), weight, bias);
+  };
+  const VecLanes one = hn::Set(d, 1.0f);
+  size_t c = 0;
+  for (; c + kLanes <= args.cols; c += kLanes) {
+    const VecLanes weight = kAffine || args.weight != nullptr ? hn::LoadU(d, args.weight + c) : one;
+    const VecLanes bias =
+        kAffine || args.bias != nullptr ? hn::LoadU(d, args.bias + c) : hn::Zero(d);
+    ENCORE_UNROLL
+    for (size_t r = 0; r < R; ++r) {
+      const VecLanes x = hn::LoadU(d, args.x + r * args.ldx + c);
+      hn::StoreU(apply(r, x, weight, bias), d, args.y + r * args.ldy + c);
+    }
+  }
+  const size_t left = args.cols - c;
+  if (left == 0) return;
+  const VecLanes weight = args.weight != nullptr ? hn::LoadN(d, args.weight + c, left) : one;
+  const VecLanes bias = args.bias != nullptr ? hn::LoadN(d, args.bias + c, left) : hn::Zero(d);
+  ENCORE_UNROLL
+  for (size_t r = 0; r < R; ++r) {
+    const VecLanes x = hn::LoadN(d, args.x + r * args.ldx + c, left);
+    hn::StoreN(apply(r, x, weight, bias), d, args.y + r * args.ldy + c, left);
+  }
 }
 
 template <size_t R>
-HWY_NOINLINE void NormRows(const NormArgs& args) {
+HWY_NOINLINE void NormRows(const NormArgs& all, size_t row) {
+  NormArgs args = all;
+  args.x += row * args.ldx;
+  args.y += row * args.ldy;
   const TagLanes d;
-  const float count = static_cast<float>(args.cols);
+  const TagRows d_rows;
+  const VecRows count = hn::Set(d_rows, static_cast<float>(args.cols));
+  constexpr size_t kStep = R < 4 ? R : 4;
+  float means[R], scales[R];
 
-  float sums[R];
-  SumRows<R>(
-      args, [](size_t, VecLanes x, VecLanes acc) HWY_ATTR { return hn::Add(acc, x); }, sums);
+  SumTerms<R>(
+      args, [](size_t, VecLanes x, VecLanes acc) HWY_ATTR { return hn::Add(acc, x); }, means);
+  ENCORE_UNROLL
+  for (size_t r = 0; r < R; r += kStep) {
+    StoreRows<kStep>(hn::Div(LoadRows<kStep>(means + r), count), means + r);
+  }
   VecLanes mean[R];
   ENCORE_UNROLL
-  for (size_t r = 0; r < R; ++r) mean[r] = hn::Set(d, sums[r] / count);
-
-  SumRows<R>(
+  for (size_t r = 0; r < R; ++r) mean[r] = hn::Set(d, means[r]);
+  SumTerms<R>(
       args,
       [&mean](size_t r, VecLanes x, VecLanes acc) HWY_ATTR {
         const VecLanes centred = hn::Sub(x, mean[r]);
         return hn::MulAdd(centred, centred, acc);
       },
-      sums);
-  VecLanes scale[R];
+      scales);
   ENCORE_UNROLL
-  for (size_t r = 0; r < R; ++r) {
-    scale[r] = hn::Set(d, 1.0f / std::sqrt(sums[r] / count + args.epsilon));
+  for (size_t r = 0; r < R; r += kStep) {
+    const VecRows variance = hn::Div(LoadRows<kStep>(scales + r), count);
+    const VecRows deviation = hn::Sqrt(hn::Add(variance, hn::Set(d_rows, args.epsilon)));
+    StoreRows<kStep>(hn::Div(hn::Set(d_rows, 1.0f), deviation), scales + r);
   }
-
-  const size_t lanes = hn::Lanes(d);
-  for (size_t c = 0; c < args.cols; c += lanes) {
-    const size_t left = args.cols - c;
-    const VecLanes weight =
-        args.weight != nullptr ? LoadBelow(args.weight, c, args.cols) : hn::Set(d, 1.0f);
-    const VecLanes bias = args.bias != nullptr ? LoadBelow(args.bias, c, args.cols) : hn::Zero(d);
-    ENCORE_UNROLL
-    for (size_t r = 0; r < R; ++r) {
-      const VecLanes x = LoadBelow(args.x + r * args.ldx, c, args.cols);
-      const VecLanes y = hn::MulAdd(hn::Mul(hn::Sub(x, mean[r]), scale[r]), weight, bias);
-      float* out = args.y + r * args.ldy + c;
-      if (left >= lanes) {
-        hn::StoreU(y, d, out);
-      } else {
-        hn::StoreN(y, d, out, left);
-      }
-    }
+  if (args.weight != nullptr && args.bias != nullptr) {
+    ScaleRows<R, true>(args, means, scales);
+  } else {
+    ScaleRows<R, false>(args, means, scales);
   }
 }
 
 void LayerNormRows(const float* x, size_t ldx, const float* weight, const float* bias,
                    double epsilon, float* y, size_t ldy, size_t rows, size_t cols) {
-  NormArgs args{x, ldx, weight, bias, static_cast<float>(epsilon), y, ldy, cols};
+  const NormArgs args{x, ldx, weight, bias, static_cast<float>(epsilon), y, ldy, cols};
   size_t r = 0;
-  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
-    args.x = x + r * ldx;
-    args.y = y + r * ldy;
-    NormRows<kRowsAtOnce>(args);
+  if (kMoreRowsAtOnce > kRowsAtOnce && cols <= kMoreRowsCols) {
+    for (; r + kMoreRowsAtOnce <= rows; r += kMoreRowsAtOnce) NormRows<kMoreRowsAtOnce>(args, r);
   }
-  for (; r < rows; ++r) {
-    args.x = x + r * ldx;
-    args.y = y + r * ldy;
-    NormRows<1>(args);
-  }
+  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) NormRows<kRowsAtOnce>(args, r);
+  for (; r < rows; ++r) NormRows<1>(args, r);
 }
 
 constexpr LayerNormKernels kKernels = {.rows = &LayerNormRows};

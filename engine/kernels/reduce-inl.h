@@ -5,6 +5,7 @@
 // (softmax.cc, layer_norm.cc).
 
 #include <cstddef>
+#include <cstdint>
 
 #if defined(ENCORE_ENGINE_KERNELS_REDUCE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_REDUCE_INL_H_
@@ -29,9 +30,9 @@ using VecLanes = hn::Vec<TagLanes>;
 // without SIMD.
 inline constexpr size_t kLaneVecs = kVirtualLanes / hn::MaxLanes(TagLanes());
 
-// Rows that a kernel walks at a time: four chains of additions in flight hide most of the latency
-// that the fixed order costs.
-inline constexpr size_t kRowsAtOnce = kLaneVecs >= 4 ? 1 : 4 / kLaneVecs;
+// One number for each of up to four rows.
+using TagRows = hn::CappedTag<float, 4>;
+using VecRows = hn::Vec<TagRows>;
 
 // 16 consecutive elements. Loops over `v` have a constant count and unroll.
 struct Lanes16 {
@@ -76,13 +77,75 @@ HWY_INLINE float CombineLanes(Lanes16 lanes, Op op) {
   return CombineVec(TagLanes(), lanes.v[0], op);
 }
 
-HWY_INLINE float SumLanes(const Lanes16& lanes) {
-  return CombineLanes(lanes, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
+// Lanes 0, 1, 2, 3 times kStep of v.
+template <size_t kStep, class D>
+HWY_INLINE VecRows EachNth(D d, hn::Vec<D> v) {
+  alignas(64) static constexpr int32_t kIndices[16] = {0, kStep, 2 * kStep % int{hn::MaxLanes(D())},
+                                                       3 * kStep % int{hn::MaxLanes(D())}};
+  const hn::RebindToSigned<D> di;
+  const auto indices = hn::IndicesFromVec(d, hn::Load(di, kIndices));
+  return hn::ResizeBitCast(TagRows(), hn::TableLookupLanes(v, indices));
+}
+
+// The 16 lanes of each of R rows (4 where vectors are wide, else 1), combined in the same tree as
+// CombineLanes': the rows share vectors once half of their lanes are left.
+template <size_t R, class Op, class D = TagLanes>
+HWY_INLINE VecRows CombineRows(const Lanes16 (&rows)[R], Op op) {
+  const D d;
+  if constexpr (R == 4 && hn::MaxLanes(D()) == 16) {
+    // 8 of rows 0 and 2, and of 1 and 3; 4 of each row; then inside of blocks of four.
+    const auto a = rows[0].v[0], b = rows[1].v[0], c = rows[2].v[0], e = rows[3].v[0];
+    const auto ac = op(hn::ConcatLowerLower(d, c, a), hn::ConcatUpperUpper(d, c, a));
+    const auto be = op(hn::ConcatLowerLower(d, e, b), hn::ConcatUpperUpper(d, e, b));
+    auto all = op(hn::OddEvenBlocks(hn::SwapAdjacentBlocks(be), ac),
+                  hn::OddEvenBlocks(be, hn::SwapAdjacentBlocks(ac)));
+    all = op(all, hn::Shuffle1032(all));
+    all = op(all, hn::Shuffle2301(all));
+    return EachNth<4>(d, all);
+  } else if constexpr (R == 4 && hn::MaxLanes(D()) == 8) {
+    const hn::Repartition<double, D> d64;
+    const auto a = op(rows[0].v[0], rows[0].v[1]), b = op(rows[1].v[0], rows[1].v[1]);
+    const auto c = op(rows[2].v[0], rows[2].v[1]), e = op(rows[3].v[0], rows[3].v[1]);
+    const auto ac =
+        hn::BitCast(d64, op(hn::ConcatLowerLower(d, c, a), hn::ConcatUpperUpper(d, c, a)));
+    const auto be =
+        hn::BitCast(d64, op(hn::ConcatLowerLower(d, e, b), hn::ConcatUpperUpper(d, e, b)));
+    auto all = op(hn::BitCast(d, hn::InterleaveLower(d64, ac, be)),
+                  hn::BitCast(d, hn::InterleaveUpper(d64, ac, be)));
+    all = op(all, hn::Shuffle2301(all));
+    return EachNth<2>(d, all);
+  } else {
+    static_assert(R == 1);
+    return hn::Set(TagRows(), CombineLanes(rows[0], op));
+  }
+}
+
+template <size_t R>
+HWY_INLINE VecRows SumLanes(const Lanes16 (&rows)[R]) {
+  return CombineRows(rows, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
 }
 
 // Of the numbers; a NaN may be lost, and has to reach the result on another way.
-HWY_INLINE float MaxLanes16(const Lanes16& lanes) {
-  return CombineLanes(lanes, [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
+template <size_t R>
+HWY_INLINE VecRows MaxLanes16(const Lanes16 (&rows)[R]) {
+  return CombineRows(rows, [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
+}
+
+// The numbers of R = 1 or 4 rows, from and to memory.
+template <size_t R>
+HWY_INLINE VecRows LoadRows(const float* from) {
+  const TagRows d;
+  return R == 1 ? hn::Set(d, *from) : hn::LoadU(d, from);
+}
+
+template <size_t R>
+HWY_INLINE void StoreRows(VecRows v, float* to) {
+  const TagRows d;
+  if constexpr (R == 1) {
+    *to = hn::GetLane(v);
+  } else {
+    hn::StoreU(v, d, to);
+  }
 }
 
 // The vector of elements [c, c + lanes) of a row of n; those past n are zeros.

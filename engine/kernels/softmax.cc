@@ -14,7 +14,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
 #include "engine/kernels/reduce-inl.h"
-#include "engine/kernels/vec_math-inl.h"
+#include "engine/kernels/softmax_exp-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -24,68 +24,70 @@ namespace {
 constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
 constexpr size_t kLanes = hn::MaxLanes(TagLanes());
 
-// What z is made of: x itself, x * scale, or x * scale + additive.
-enum class ScoreKind { kPlain, kScaled, kMasked };
+// Rows that are walked at a time: enough chains of additions to hide their latency, few enough for
+// their sums and the constants of the exponential to stay in registers.
+constexpr size_t kRowsAtOnce = kLaneVecs <= 2 ? 4 : 1;
 
-// A group of R rows: where z comes from and where results go. Elements at and after visible[r] are
-// hidden; `full` is a multiple of 16 that no row's `visible` lies below.
-template <size_t R>
+// What z is made of: x itself (its scale goes into the exponential), or x * scale + additive.
+enum class ScoreKind { kPlain, kMasked };
+
+// A group of R rows: where z comes from and where results go. Elements at and after visible[r], if
+// there are such limits, or else at and after cols, are hidden.
+template <ScoreKind kKind, bool kLimits, size_t R>
 struct RowGroup {
-  const float* x;
-  size_t ldx;
-  float* y;
-  size_t ldy;
-  float scale;
-  const float* additive;
-  size_t ld_additive;
+  static constexpr bool kMasked = kKind == ScoreKind::kMasked;
+  static constexpr bool kHasLimits = kLimits;
+  static constexpr size_t kRows = R;
+
+  const float* x[R];
+  float* y[R];
+  const float* additive[R];  // kMasked only
+  float scale;               // kMasked: that of the scores
   size_t cols;
-  size_t visible[R];
-  size_t full;
+  size_t visible[R];  // kLimits only
+  size_t full;        // a multiple of 16 that no row's visible elements end before,
+  size_t some;        // and one at and after which no row has any
+
+  HWY_INLINE size_t Visible(size_t r) const { return kLimits ? visible[r] : cols; }
 };
 
-template <ScoreKind kKind>
-HWY_INLINE VecLanes ToScore(VecLanes x, VecLanes scale, VecLanes additive) {
-  if constexpr (kKind == ScoreKind::kPlain) {
-    return x;
-  } else if constexpr (kKind == ScoreKind::kScaled) {
-    return hn::Mul(x, scale);
-  } else {
-    // -inf hides a key whatever its score is, NaN included.
-    const VecLanes minus_inf = hn::Set(TagLanes(), kMinusInf);
-    return hn::IfThenElse(hn::Eq(additive, minus_inf), minus_inf, hn::MulAdd(x, scale, additive));
-  }
+template <class Group>
+HWY_INLINE VecLanes AddMask(const Group& group, VecLanes x, VecLanes additive) {
+  // -inf hides a key whatever its score is, NaN included.
+  const VecLanes minus_inf = hn::Set(TagLanes(), kMinusInf);
+  return hn::IfThenElse(hn::Eq(additive, minus_inf), minus_inf,
+                        hn::MulAdd(x, hn::Set(TagLanes(), group.scale), additive));
 }
 
 // z of elements [c, c + kLanes) of row r.
-template <ScoreKind kKind, size_t R>
-HWY_INLINE VecLanes LoadScores(const RowGroup<R>& group, size_t r, size_t c) {
+template <class Group>
+HWY_INLINE VecLanes LoadScores(const Group& group, size_t r, size_t c) {
   const TagLanes d;
-  const VecLanes x = hn::LoadU(d, group.x + r * group.ldx + c);
-  if constexpr (kKind == ScoreKind::kMasked) {
-    const VecLanes additive = hn::LoadU(d, group.additive + r * group.ld_additive + c);
-    return ToScore<kKind>(x, hn::Set(d, group.scale), additive);
-  } else {
-    return ToScore<kKind>(x, hn::Set(d, group.scale), x);
-  }
+  const VecLanes x = hn::LoadU(d, group.x[r] + c);
+  if constexpr (!Group::kMasked) return x;
+  return AddMask(group, x, hn::LoadU(d, group.additive[r] + c));
 }
 
 // The same for the first `count` of them; -inf, which neither maximum nor sum notices, for the
 // rest.
-template <ScoreKind kKind, size_t R>
-HWY_INLINE VecLanes LoadScoresN(const RowGroup<R>& group, size_t r, size_t c, size_t count) {
+template <class Group>
+HWY_INLINE VecLanes LoadScoresN(const Group& group, size_t r, size_t c, size_t count) {
   const TagLanes d;
-  const VecLanes x = hn::LoadN(d, group.x + r * group.ldx + c, count);
-  VecLanes additive = x;
-  if constexpr (kKind == ScoreKind::kMasked) {
-    additive = hn::LoadN(d, group.additive + r * group.ld_additive + c, count);
-  }
-  return hn::IfThenElse(hn::FirstN(d, count), ToScore<kKind>(x, hn::Set(d, group.scale), additive),
-                        hn::Set(d, kMinusInf));
+  const VecLanes minus_inf = hn::Set(d, kMinusInf);
+  const float* x = group.x[r] + c;
+  if constexpr (!Group::kMasked) return hn::LoadNOr(minus_inf, d, x, count);
+  return AddMask(group, hn::LoadN(d, x, count),
+                 hn::LoadNOr(minus_inf, d, group.additive[r] + c, count));
+}
+
+// How many of the elements [c, c + kLanes) lie below `end`.
+HWY_INLINE size_t CountBelow(size_t end, size_t c) {
+  return c >= end ? 0 : HWY_MIN(end - c, kLanes);
 }
 
 // max z of each row; -inf for a row without visible elements. NaN may be lost.
-template <ScoreKind kKind, size_t R>
-HWY_INLINE void MaxRows(const RowGroup<R>& group, float* max) {
+template <class Group, size_t R = Group::kRows>
+HWY_INLINE VecRows LargestScores(const Group& group) {
   Lanes16 acc[R];
   ENCORE_UNROLL
   for (size_t r = 0; r < R; ++r) acc[r] = SetLanes(kMinusInf);
@@ -94,203 +96,350 @@ HWY_INLINE void MaxRows(const RowGroup<R>& group, float* max) {
     for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
-        acc[r].v[j] = hn::Max(acc[r].v[j], LoadScores<kKind>(group, r, c + j * kLanes));
+        acc[r].v[j] = hn::Max(acc[r].v[j], LoadScores(group, r, c + j * kLanes));
       }
     }
   }
-  ENCORE_UNROLL
-  for (size_t r = 0; r < R; ++r) {
-    for (size_t c = group.full; c < group.visible[r]; c += kLanes) {
-      const size_t count = std::min(kLanes, group.visible[r] - c);
-      acc[r].v[0] = hn::Max(acc[r].v[0], LoadScoresN<kKind>(group, r, c, count));
+  for (size_t c = group.full; c < group.some; c += kVirtualLanes) {
+    ENCORE_UNROLL
+    for (size_t r = 0; r < R; ++r) {
+      ENCORE_UNROLL
+      for (size_t j = 0; j < kLaneVecs; ++j) {
+        const size_t begin = c + j * kLanes;
+        const size_t count = CountBelow(group.Visible(r), begin);
+        acc[r].v[j] = hn::Max(acc[r].v[j], LoadScoresN(group, r, begin, count));
+      }
     }
-    max[r] = MaxLanes16(acc[r]);
   }
+  return MaxLanes16(acc);
 }
 
 // y = e^(z - shift) * factor, and their sums without the factor. Hidden elements become 0.
-template <ScoreKind kKind, bool kScaleResult, size_t R>
-HWY_INLINE void ExpRows(const RowGroup<R>& group, const float* shift, const float* factor,
-                        float* sums) {
+template <bool kScaleResult, class Group, size_t R = Group::kRows>
+HWY_INLINE VecRows ExpRows(const Group& group, const ExpConstants& constants, const float* shift,
+                           const float* factor) {
   const TagLanes d;
+  const ExpVectors<TagLanes> exp(d, constants);
+  VecLanes largest[R];
   Lanes16 acc[R];
   ENCORE_UNROLL
-  for (size_t r = 0; r < R; ++r) acc[r] = SetLanes(0.0f);
+  for (size_t r = 0; r < R; ++r) {
+    largest[r] = hn::Set(d, shift[r]);
+    acc[r] = SetLanes(0.0f);
+  }
   for (size_t c = 0; c < group.full; c += kVirtualLanes) {
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
-        const VecLanes z = LoadScores<kKind>(group, r, c + j * kLanes);
-        VecLanes p = ExpNonPositive(d, hn::Sub(z, hn::Set(d, shift[r])));
+        const VecLanes z = LoadScores(group, r, c + j * kLanes);
+        VecLanes p = ExpNonPositive(d, exp, hn::Sub(z, largest[r]));
         acc[r].v[j] = hn::Add(acc[r].v[j], p);
         if constexpr (kScaleResult) p = hn::Mul(p, hn::Set(d, factor[r]));
-        hn::StoreU(p, d, group.y + r * group.ldy + c + j * kLanes);
+        hn::StoreU(p, d, group.y[r] + c + j * kLanes);
       }
     }
   }
-  ENCORE_UNROLL
-  for (size_t r = 0; r < R; ++r) {
-    float* y = group.y + r * group.ldy;
-    const size_t visible = group.visible[r];
-    for (size_t c = group.full; c < visible; c += kVirtualLanes) {
+  for (size_t c = group.full; c < group.some; c += kVirtualLanes) {
+    ENCORE_UNROLL
+    for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
-        const size_t count = LanesBelow(visible - c, j);
         const size_t begin = c + j * kLanes;
-        if (count == 0) break;
-        const VecLanes z = LoadScoresN<kKind>(group, r, begin, count);
-        VecLanes p = ExpNonPositive(d, hn::Sub(z, hn::Set(d, shift[r])));
+        const size_t count = CountBelow(group.Visible(r), begin);
+        const VecLanes z = LoadScoresN(group, r, begin, count);
+        VecLanes p = ExpNonPositive(d, exp, hn::Sub(z, largest[r]));
+        // Where the shift is NaN, those past the limit would be NaN too.
+        if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(hn::FirstN(d, count), p);
         acc[r].v[j] = hn::Add(acc[r].v[j], p);
         if constexpr (kScaleResult) p = hn::Mul(p, hn::Set(d, factor[r]));
-        hn::StoreN(p, d, y + begin, count);
+        hn::StoreN(p, d, group.y[r] + begin, CountBelow(group.cols, begin));
       }
     }
-    std::fill(y + visible, y + group.cols, 0.0f);
-    sums[r] = SumLanes(acc[r]);
   }
+  if constexpr (Group::kHasLimits) {
+    if (group.some < group.cols) {
+      for (size_t r = 0; r < R; ++r) {
+        float* y = group.y[r];
+        std::fill(y + group.some, y + group.cols, 0.0f);
+      }
+    }
+  }
+  return SumLanes(acc);
 }
 
 // What is subtracted from each z. Where all of a row is -inf, -inf - -inf would be NaN: 0 makes its
 // exponentials 0 instead.
-HWY_INLINE float ShiftFor(float max) { return max == kMinusInf ? 0.0f : max; }
+HWY_INLINE VecRows ShiftFor(VecRows max) {
+  return hn::IfThenZeroElse(hn::Eq(max, hn::Set(TagRows(), kMinusInf)), max);
+}
 
-HWY_INLINE float InverseOrZero(float sum) { return sum == 0.0f ? 0.0f : 1.0f / sum; }
+HWY_INLINE VecRows InverseOrZero(VecRows sum) {
+  const TagRows d;
+  return hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(d)), hn::Div(hn::Set(d, 1.0f), sum));
+}
 
-template <size_t R>
-HWY_NOINLINE void SoftmaxGroup(const RowGroup<R>& group) {
+template <class Group, size_t R = Group::kRows>
+HWY_NOINLINE void SoftmaxGroup(const Group& given) {
+  const Group group = given;
   const TagLanes d;
   float shift[R];
-  float sums[R];
-  MaxRows<ScoreKind::kPlain>(group, shift);
-  ENCORE_UNROLL
-  for (size_t r = 0; r < R; ++r) shift[r] = ShiftFor(shift[r]);
-  ExpRows<ScoreKind::kPlain, false>(group, shift, nullptr, sums);
+  float inverse[R];
+  StoreRows<R>(ShiftFor(LargestScores(group)), shift);
+  StoreRows<R>(InverseOrZero(ExpRows<false>(group, ExpConstants(1.0f), shift, nullptr)), inverse);
   ENCORE_UNROLL
   for (size_t r = 0; r < R; ++r) {
-    const VecLanes inverse = hn::Set(d, InverseOrZero(sums[r]));
-    float* y = group.y + r * group.ldy;
+    const VecLanes factor = hn::Set(d, inverse[r]);
+    float* y = group.y[r];
     size_t c = 0;
     for (; c + kLanes <= group.cols; c += kLanes) {
-      hn::StoreU(hn::Mul(hn::LoadU(d, y + c), inverse), d, y + c);
+      hn::StoreU(hn::Mul(hn::LoadU(d, y + c), factor), d, y + c);
     }
     const size_t left = group.cols - c;
-    if (left != 0) hn::StoreN(hn::Mul(hn::LoadN(d, y + c, left), inverse), d, y + c, left);
+    if (left != 0) hn::StoreN(hn::Mul(hn::LoadN(d, y + c, left), factor), d, y + c, left);
   }
 }
 
-template <ScoreKind kKind, size_t R>
-HWY_NOINLINE void TileGroup(const RowGroup<R>& group, float* m, float* l, float* factor) {
-  const hn::CappedTag<float, 4> d4;
-  float max[R];
-  MaxRows<kKind>(group, max);
-  float shift[R];
+// Of the exponential: the scale of the scores is in z already where there is a mask.
+ExpConstants ConstantsOf(const ScoreTile& tile) {
+  return ExpConstants(tile.additive == nullptr ? tile.scale : 1.0f);
+}
+
+// What the largest score so far becomes: the numbers that are subtracted from z, and in old_m what
+// older sums are to be multiplied with.
+HWY_INLINE VecRows UpdateMaxima(VecRows max, const ExpConstants& constants, VecRows& m,
+                                VecRows& factor) {
+  const TagRows d;
+  const VecRows old_m = m;
+  m = hn::IfThenElse(hn::Gt(old_m, max), old_m, max);
+  const VecRows shift = ShiftFor(m);
+  factor = ExpNonPositive(d, ExpVectors<TagRows>(d, constants), hn::Sub(old_m, shift));
+  return shift;
+}
+
+// The first half of a tile's step: m and factor, and what to subtract from z in the second.
+template <class Group, size_t R = Group::kRows>
+HWY_NOINLINE void TileMaxima(const Group& given, const ExpConstants& constants, float* m,
+                             float* factor, float* shift) {
+  const Group group = given;
+  VecRows new_m = LoadRows<R>(m), new_factor;
+  StoreRows<R>(UpdateMaxima(LargestScores(group), constants, new_m, new_factor), shift);
+  StoreRows<R>(new_m, m);
+  StoreRows<R>(new_factor, factor);
+}
+
+// And the second: p and l.
+template <class Group, size_t R = Group::kRows>
+HWY_NOINLINE void TileExponentials(const Group& given, const ExpConstants& constants,
+                                   const float* shift, const float* factor, float* l) {
+  const Group group = given;
+  const VecRows sums = ExpRows<false>(group, constants, shift, nullptr);
+  StoreRows<R>(hn::MulAdd(LoadRows<R>(l), LoadRows<R>(factor), sums), l);
+}
+
+// All of the step for up to 16 keys, which stay in registers in between. `rows` of the group's rows
+// count; those after are the last one again.
+template <class Group, size_t R = Group::kRows>
+HWY_INLINE void ShortTileGroup(const Group& group, size_t rows, const ExpConstants& constants,
+                               float* m, float* l, float* factor) {
+  const TagLanes d;
+  const TagRows d_rows;
+  const ExpVectors<TagLanes> exp(d, constants);
+  Lanes16 z[R];
   ENCORE_UNROLL
   for (size_t r = 0; r < R; ++r) {
-    const float new_m = m[r] > max[r] ? m[r] : max[r];
-    shift[r] = ShiftFor(new_m);
-    factor[r] = m[r] - shift[r];
-    m[r] = new_m;
+    ENCORE_UNROLL
+    for (size_t j = 0; j < kLaneVecs; ++j) {
+      z[r].v[j] = LoadScoresN(group, r, j * kLanes, CountBelow(group.Visible(r), j * kLanes));
+    }
   }
-  hn::StoreN(ExpNonPositive(d4, hn::LoadN(d4, factor, R)), d4, factor, R);
-  float sums[R];
-  ExpRows<kKind, false>(group, shift, nullptr, sums);
+  VecRows new_m = hn::Set(d_rows, m[rows - 1]);
+  if constexpr (R > 1) new_m = hn::LoadNOr(new_m, d_rows, m, rows);
+  VecRows new_factor;
+  float shift[R];
+  StoreRows<R>(UpdateMaxima(MaxLanes16(z), constants, new_m, new_factor), shift);
   ENCORE_UNROLL
-  for (size_t r = 0; r < R; ++r) l[r] = l[r] * factor[r] + sums[r];
+  for (size_t r = 0; r < R; ++r) {
+    const VecLanes largest = hn::Set(d, shift[r]);
+    ENCORE_UNROLL
+    for (size_t j = 0; j < kLaneVecs; ++j) {
+      const size_t begin = j * kLanes;
+      VecLanes p = ExpNonPositive(d, exp, hn::Sub(z[r].v[j], largest));
+      if constexpr (Group::kHasLimits) {
+        p = hn::IfThenElseZero(hn::FirstN(d, CountBelow(group.Visible(r), begin)), p);
+      }
+      hn::StoreN(p, d, group.y[r] + begin, CountBelow(group.cols, begin));
+      z[r].v[j] = p;
+    }
+  }
+  const VecRows old_l = R == 1 ? hn::Set(d_rows, *l) : hn::LoadN(d_rows, l, rows);
+  const VecRows new_l = hn::MulAdd(old_l, new_factor, SumLanes(z));
+  if constexpr (R == 1) {
+    *m = hn::GetLane(new_m);
+    *l = hn::GetLane(new_l);
+    *factor = hn::GetLane(new_factor);
+  } else {
+    hn::StoreN(new_m, d_rows, m, rows);
+    hn::StoreN(new_l, d_rows, l, rows);
+    hn::StoreN(new_factor, d_rows, factor, rows);
+  }
 }
 
-template <ScoreKind kKind, size_t R>
-HWY_NOINLINE void WeightsGroup(const RowGroup<R>& group, const float* m, const float* l) {
+template <class Group, size_t R = Group::kRows>
+HWY_NOINLINE void WeightsGroup(const Group& given, const ExpConstants& constants, const float* m,
+                               const float* l) {
+  const Group group = given;
   float shift[R];
   float inverse[R];
-  ENCORE_UNROLL
-  for (size_t r = 0; r < R; ++r) {
-    shift[r] = ShiftFor(m[r]);
-    inverse[r] = InverseOrZero(l[r]);
-  }
-  float sums[R];
-  ExpRows<kKind, true>(group, shift, inverse, sums);
+  StoreRows<R>(ShiftFor(LoadRows<R>(m)), shift);
+  StoreRows<R>(InverseOrZero(LoadRows<R>(l)), inverse);
+  (void)ExpRows<true>(group, constants, shift, inverse);
 }
 
-// Rows [row, row + R) of a tile.
-template <size_t R>
-HWY_INLINE RowGroup<R> GroupOf(const ScoreTile& tile, size_t row) {
-  RowGroup<R> group;
-  group.x = tile.scores + row * tile.ld_scores;
-  group.ldx = tile.ld_scores;
-  group.y = tile.scores + row * tile.ld_scores;
-  group.ldy = tile.ld_scores;
-  group.scale = tile.scale;
-  group.additive = tile.additive == nullptr ? nullptr : tile.additive + row * tile.ld_additive;
-  group.ld_additive = tile.ld_additive;
-  group.cols = tile.cols;
-  size_t least = tile.cols;
+constexpr size_t RoundDown(size_t n) { return n / kVirtualLanes * kVirtualLanes; }
+constexpr size_t RoundUp(size_t n) { return RoundDown(n + kVirtualLanes - 1); }
+
+// Rows [row, row + R) of a tile; past its end, the last row again.
+template <ScoreKind kKind, bool kLimits, size_t R>
+HWY_INLINE RowGroup<kKind, kLimits, R> GroupOf(const ScoreTile& tile, size_t row) {
+  RowGroup<kKind, kLimits, R> group;
   ENCORE_UNROLL
   for (size_t r = 0; r < R; ++r) {
-    group.visible[r] =
-        tile.visible == nullptr ? tile.cols : std::min(tile.visible[row + r], tile.cols);
-    least = std::min(least, group.visible[r]);
+    const size_t at = R == 1 ? row : std::min(row + r, tile.rows - 1);
+    group.x[r] = group.y[r] = tile.scores + at * tile.ld_scores;
+    if constexpr (kKind == ScoreKind::kMasked) {
+      group.additive[r] = tile.additive + at * tile.ld_additive;
+    }
+    if constexpr (kLimits) group.visible[r] = std::min(tile.visible[at], tile.cols);
   }
-  group.full = least / kVirtualLanes * kVirtualLanes;
+  group.scale = tile.scale;
+  group.cols = tile.cols;
+  size_t least = tile.cols;
+  size_t most = tile.cols;
+  if constexpr (kLimits) {
+    most = 0;
+    ENCORE_UNROLL
+    for (size_t r = 0; r < R; ++r) {
+      least = std::min(least, group.visible[r]);
+      most = std::max(most, group.visible[r]);
+    }
+  }
+  group.full = RoundDown(least);
+  group.some = std::min(RoundUp(most), RoundUp(tile.cols));
   return group;
 }
 
-// Calls many(row) for as many groups of kRowsAtOnce rows as there are, and one(row) for the rest.
+// Calls many(row) for as many groups of kRowsAtOnce rows as there are from `begin` on, and one(row)
+// for the rest.
 template <class Many, class One>
-HWY_INLINE void ForGroups(size_t rows, Many many, One one) {
-  size_t r = 0;
-  for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) many(r);
-  for (; r < rows; ++r) one(r);
+HWY_INLINE void ForGroups(size_t begin, size_t end, Many many, One one) {
+  size_t r = begin;
+  for (; r + kRowsAtOnce <= end; r += kRowsAtOnce) many(r);
+  for (; r < end; ++r) one(r);
 }
 
 void SoftmaxRows(const float* x, size_t ldx, float* y, size_t ldy, size_t rows, size_t cols) {
   const auto group = [=]<size_t R>(size_t row) HWY_ATTR {
-    RowGroup<R> g{};
-    g.x = x + row * ldx;
-    g.ldx = ldx;
-    g.y = y + row * ldy;
-    g.ldy = ldy;
-    g.cols = cols;
+    RowGroup<ScoreKind::kPlain, false, R> g{};
     ENCORE_UNROLL
-    for (size_t r = 0; r < R; ++r) g.visible[r] = cols;
-    g.full = cols / kVirtualLanes * kVirtualLanes;
-    SoftmaxGroup<R>(g);
+    for (size_t r = 0; r < R; ++r) {
+      g.x[r] = x + (row + r) * ldx;
+      g.y[r] = y + (row + r) * ldy;
+    }
+    g.cols = cols;
+    g.full = RoundDown(cols);
+    g.some = RoundUp(cols);
+    SoftmaxGroup(g);
   };
   ForGroups(
-      rows, [&](size_t r) HWY_ATTR { group.template operator()<kRowsAtOnce>(r); },
+      0, rows, [&](size_t r) HWY_ATTR { group.template operator()<kRowsAtOnce>(r); },
       [&](size_t r) HWY_ATTR { group.template operator()<1>(r); });
 }
 
-template <ScoreKind kKind>
-void TileOf(const ScoreTile& tile, float* m, float* l, float* factor) {
-  ForGroups(
-      tile.rows,
-      [&](size_t r)
-          HWY_ATTR { TileGroup<kKind>(GroupOf<kRowsAtOnce>(tile, r), m + r, l + r, factor + r); },
-      [&](size_t r) HWY_ATTR { TileGroup<kKind>(GroupOf<1>(tile, r), m + r, l + r, factor + r); });
+// A scale that the exponential does not take (negative, 0, NaN, out of range) is multiplied in, and
+// becomes 1.
+ScoreTile WithGoodScale(const ScoreTile& tile) {
+  if (tile.additive != nullptr ||
+      (tile.scale >= kLeastExpScale && tile.scale <= kLargestExpScale)) {
+    return tile;
+  }
+  for (size_t r = 0; r < tile.rows; ++r) {
+    float* row = tile.scores + r * tile.ld_scores;
+    for (size_t c = 0; c < tile.cols; ++c) row[c] *= tile.scale;
+  }
+  ScoreTile scaled = tile;
+  scaled.scale = 1.0f;
+  return scaled;
 }
 
-void SoftmaxTile(const ScoreTile& tile, float* m, float* l, float* factor) {
-  if (tile.additive == nullptr) {
-    TileOf<ScoreKind::kScaled>(tile, m, l, factor);
-  } else {
-    TileOf<ScoreKind::kMasked>(tile, m, l, factor);
+// Rows whose maxima are found before their exponentials: the second half of one group need not wait
+// for its first half then, and 16 rows of 512 scores stay in the first-level cache in between.
+constexpr size_t kBlockRows = 16;
+
+template <ScoreKind kKind, bool kLimits>
+void TileOf(const ScoreTile& tile, float* m, float* l, float* factor) {
+  const ExpConstants constants = ConstantsOf(tile);
+  if (tile.cols <= kVirtualLanes) {
+    for (size_t r = 0; r < tile.rows; r += kRowsAtOnce) {
+      ShortTileGroup(GroupOf<kKind, kLimits, kRowsAtOnce>(tile, r),
+                     std::min(kRowsAtOnce, tile.rows - r), constants, m + r, l + r, factor + r);
+    }
+    return;
+  }
+  const auto maxima = [&]<size_t R>(size_t r, float* shift) HWY_ATTR {
+    TileMaxima(GroupOf<kKind, kLimits, R>(tile, r), constants, m + r, factor + r, shift);
+  };
+  const auto exponentials = [&]<size_t R>(size_t r, const float* shift) HWY_ATTR {
+    TileExponentials(GroupOf<kKind, kLimits, R>(tile, r), constants, shift, factor + r, l + r);
+  };
+  float shift[kBlockRows];
+  for (size_t begin = 0; begin < tile.rows; begin += kBlockRows) {
+    const size_t end = std::min(begin + kBlockRows, tile.rows);
+    ForGroups(
+        begin, end,
+        [&](size_t r) HWY_ATTR { maxima.template operator()<kRowsAtOnce>(r, shift + (r - begin)); },
+        [&](size_t r) HWY_ATTR { maxima.template operator()<1>(r, shift + (r - begin)); });
+    ForGroups(
+        begin, end,
+        [&](size_t r)
+            HWY_ATTR { exponentials.template operator()<kRowsAtOnce>(r, shift + (r - begin)); },
+        [&](size_t r) HWY_ATTR { exponentials.template operator()<1>(r, shift + (r - begin)); });
   }
 }
 
-template <ScoreKind kKind>
-void WeightsOf(const ScoreTile& tile, const float* m, const float* l) {
-  ForGroups(
-      tile.rows,
-      [&](size_t r) HWY_ATTR { WeightsGroup<kKind>(GroupOf<kRowsAtOnce>(tile, r), m + r, l + r); },
-      [&](size_t r) HWY_ATTR { WeightsGroup<kKind>(GroupOf<1>(tile, r), m + r, l + r); });
+void SoftmaxTile(const ScoreTile& given, float* m, float* l, float* factor) {
+  const ScoreTile tile = WithGoodScale(given);
+  const bool limits = tile.visible != nullptr;
+  if (tile.additive == nullptr) {
+    (limits ? &TileOf<ScoreKind::kPlain, true> : &TileOf<ScoreKind::kPlain, false>)(tile, m, l,
+                                                                                    factor);
+  } else {
+    (limits ? &TileOf<ScoreKind::kMasked, true> : &TileOf<ScoreKind::kMasked, false>)(tile, m, l,
+                                                                                      factor);
+  }
 }
 
-void AttentionWeights(const ScoreTile& tile, const float* m, const float* l) {
+template <ScoreKind kKind, bool kLimits>
+void WeightsOf(const ScoreTile& tile, const float* m, const float* l) {
+  const ExpConstants constants = ConstantsOf(tile);
+  ForGroups(
+      0, tile.rows,
+      [&](size_t r) HWY_ATTR {
+        WeightsGroup(GroupOf<kKind, kLimits, kRowsAtOnce>(tile, r), constants, m + r, l + r);
+      },
+      [&](size_t r)
+          HWY_ATTR { WeightsGroup(GroupOf<kKind, kLimits, 1>(tile, r), constants, m + r, l + r); });
+}
+
+void AttentionWeights(const ScoreTile& given, const float* m, const float* l) {
+  const ScoreTile tile = WithGoodScale(given);
+  const bool limits = tile.visible != nullptr;
   if (tile.additive == nullptr) {
-    WeightsOf<ScoreKind::kScaled>(tile, m, l);
+    (limits ? &WeightsOf<ScoreKind::kPlain, true> : &WeightsOf<ScoreKind::kPlain, false>)(tile, m,
+                                                                                          l);
   } else {
-    WeightsOf<ScoreKind::kMasked>(tile, m, l);
+    (limits ? &WeightsOf<ScoreKind::kMasked, true> : &WeightsOf<ScoreKind::kMasked, false>)(tile, m,
+                                                                                            l);
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // Softmax of whole rows, and its online form over tiles of keys for attention. Sums run over 16
 // virtual lanes (reduce-inl.h), so bits do not depend on the SIMD target. Not here: the products
-// around it (attention).
+// around it (attention), the exponential and its error (softmax_exp-inl.h).
 
 #ifndef ENCORE_ENGINE_KERNELS_SOFTMAX_H_
 #define ENCORE_ENGINE_KERNELS_SOFTMAX_H_
@@ -32,7 +32,8 @@ struct SoftmaxKernels {
   //   m' = max(m, max z);  p = e^(z - m') replaces the scores;  factor = e^(m - m');  l' = l factor
   //   + sum p
   // Start with m = -inf, l = 0. Hidden keys get p = 0 exactly; while m' is -inf, p and factor are
-  // 0.
+  // 0. m is in units of its own, those of the scores without a mask and of z with one: all tiles of
+  // a row need the same scale, and all `additive` or none.
   void (*tile)(const ScoreTile& tile, float* m /* [rows] */, float* l /* [rows] */,
                float* factor /* [rows] */);
 

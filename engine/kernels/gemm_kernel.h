@@ -22,11 +22,12 @@ inline constexpr size_t kMaxTileVectors = 4;
 struct GemmTile {
   const float* a;  // [MR, lda], contiguous rows of kc
   size_t lda;      // elements
-  const float* b;  // [kc, ldb], readable to the full width NV * lanes; fastest if aligned to a vector
+  const float*
+      b;  // [kc, ldb], readable to the full width NV * lanes; fastest if aligned to a vector
   size_t ldb;
-  size_t kc;          // may be 0
-  const float* init;  // [MR, ld_init], readable to the full width NV * lanes
-  size_t ld_init;     // 0: one row (a bias) for all
+  size_t kc;                // may be 0
+  const float* init;        // [MR, ld_init], readable to the full width NV * lanes
+  size_t ld_init;           // 0: one row (a bias) for all
   const float* init_scale;  // [MR], or null for 1
   const float* scale;       // [MR], or null for 1
   const float* residual;    // [MR, ld_residual], cols wide, or null

@@ -100,8 +100,8 @@ HWY_INLINE void FinishTile(const GemmTile& t, V (&acc)[MR][NV]) {
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) {
         const float* residual = t.residual + i * t.ld_residual + j * kLanes;
-        const V r = columns(j) == kLanes ? hn::LoadU(d, residual)
-                                         : hn::LoadN(d, residual, columns(j));
+        const V r =
+            columns(j) == kLanes ? hn::LoadU(d, residual) : hn::LoadN(d, residual, columns(j));
         acc[i][j] = hn::Add(acc[i][j], r);
       }
     }
@@ -130,8 +130,8 @@ HWY_INLINE void FinishTile(const GemmTile& t, V (&acc)[MR][NV]) {
   }
 }
 
-// The same for a partial tile, once for all sizes of accumulators in memory: rare, and small against
-// the loop over k.
+// The same for a partial tile, once for all sizes of accumulators in memory: rare, and small
+// against the loop over k.
 template <size_t MR, size_t NV>
 HWY_NOINLINE void FinishPartialTile(const GemmTile& t,
                                     const float* HWY_RESTRICT full /* [MR, NV * lanes] */) {
@@ -177,6 +177,10 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
       for (size_t j = 0; j < NV; ++j) acc[i][j] = hn::Mul(acc[i][j], scale);
     }
   }
+#ifdef ENCORE_TEST_BREAK_SPLIT_ACCUMULATOR  // only for a library that `encore verify` must refuse
+  V odd[MR][NV];
+  for (size_t i = 0; i < MR * NV; ++i) odd[i / NV][i % NV] = hn::Zero(d);
+#endif
   ENCORE_NO_UNROLL
   for (size_t k = t.kc; k != 0; --k) {
     V bk[NV];
@@ -189,11 +193,20 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       const V ai = hn::Set(d, a(i));
+#ifdef ENCORE_TEST_BREAK_SPLIT_ACCUMULATOR
+      for (size_t j = 0; k % 2 == 1 && j < NV; ++j) odd[i][j] = hn::MulAdd(ai, bk[j], odd[i][j]);
+      if (k % 2 == 1) continue;
+#endif
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) acc[i][j] = hn::MulAdd(ai, bk[j], acc[i][j]);
     }
     a.Next();
   }
+#ifdef ENCORE_TEST_BREAK_SPLIT_ACCUMULATOR
+  for (size_t i = 0; i < MR * NV; ++i) {
+    acc[i / NV][i % NV] = hn::Add(acc[i / NV][i % NV], odd[i / NV][i % NV]);
+  }
+#endif
   ENCORE_UNROLL
   for (size_t i = 0; i < MR; ++i) {
     ENCORE_UNROLL

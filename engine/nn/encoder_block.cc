@@ -38,10 +38,10 @@ class Block {
                 ResidualStep(layer.linear2, hidden, out, out)};   // y += ff
     } else {
       before_ = {ProjectionStep(layer.qkv, in)};
-      after_ = {ResidualStep(layer.out_proj, context_, in, mid),    // x + attention
-                NormStep(layer.norm1, mid, normed),                 //
-                ActivationStep(layer.linear1, normed, hidden),      //
-                ResidualStep(layer.linear2, hidden, normed, mid),   // + ff
+      after_ = {ResidualStep(layer.out_proj, context_, in, mid),   // x + attention
+                NormStep(layer.norm1, mid, normed),                //
+                ActivationStep(layer.linear1, normed, hidden),     //
+                ResidualStep(layer.linear2, hidden, normed, mid),  // + ff
                 NormStep(layer.norm2, mid, out)};
     }
   }

@@ -43,8 +43,8 @@ struct Pass {
   size_t tokens() const { return starts().back(); }
   size_t sequences() const { return starts().size() - 1; }
 
-  // Calls f(sequence, first, last) for each sequence that has rows in [begin, end) of the batch: its
-  // own rows [first, last), counted from its start.
+  // Calls f(sequence, first, last) for each sequence that has rows in [begin, end) of the batch:
+  // its own rows [first, last), counted from its start.
   template <typename F>
   void ForSequences(size_t begin, size_t end, const F& f) const {
     if (begin == end) return;

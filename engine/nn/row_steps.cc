@@ -54,8 +54,8 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
       continue;
     }
     const EvenSplit panels{step->panels(), std::min(step->panels(), lanes)};
-    const RowStep* following = std::find_if(step + 1, steps.end(),
-                                            [](const RowStep& s) { return s.matrix != nullptr; });
+    const RowStep* following =
+        std::find_if(step + 1, steps.end(), [](const RowStep& s) { return s.matrix != nullptr; });
     team.ForEach(panels.parts, [&](size_t i, int /*lane*/) {
       StepPart part{0, pass.tokens()};
       part.panel_begin = panels.begin(i);

@@ -48,7 +48,8 @@ struct RowBuffer {
   }
 };
 
-// A part of a step's work: rows [begin, end) and, of a linear step, panels [panel_begin, panel_end).
+// A part of a step's work: rows [begin, end) and, of a linear step, panels [panel_begin,
+// panel_end).
 struct StepPart {
   size_t begin;
   size_t end;

@@ -77,8 +77,8 @@ Result<ScratchPlan> ScratchPlan::Create(const EncoderConfig& config, size_t toke
   plan.attention_floats = AttentionScratchFloats(tokens, head_size, /*masked=*/true);
   plan.attention = layout.Take(lanes, plan.attention_floats);
   constexpr size_t kWord = sizeof(size_t) / sizeof(float);
-  plan.words = layout.Take(
-      layout.Sum(layout.Sum(layout.Product(sequences, 2), 1), lanes), kWord);  // ThreadPlanWords
+  plan.words = layout.Take(layout.Sum(layout.Sum(layout.Product(sequences, 2), 1), lanes),
+                           kWord);  // ThreadPlanWords
   plan.block_starts = layout.Take(layout.Sum(sequences, 1), kWord);
   plan.bytes = layout.Product(layout.floats(), sizeof(float));
   if (!layout.ok()) {

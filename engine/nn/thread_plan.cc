@@ -110,8 +110,8 @@ ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t>
                             size_t* words) {
   const Lengths all = Measure(config, seq_starts);
   ThreadPlan plan{};
-  plan.lanes = std::clamp<size_t>(
-      static_cast<size_t>(std::min(all.flops / kFlopsWorthALane, 1e9)), 1, lanes);
+  plan.lanes = std::clamp<size_t>(static_cast<size_t>(std::min(all.flops / kFlopsWorthALane, 1e9)),
+                                  1, lanes);
 
   size_t* group_starts = words;
   size_t* order = group_starts + seq_starts.size();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who does what in a forward pass: how a batch's sequences, rows and columns become tasks for the
-// lanes there are. Pure functions of sizes; no choice made here changes a bit of a result. Not here:
-// the tasks themselves (encoder_block.h), where intermediates lie (scratch_plan.h).
+// lanes there are. Pure functions of sizes; no choice made here changes a bit of a result. Not
+// here: the tasks themselves (encoder_block.h), where intermediates lie (scratch_plan.h).
 
 #ifndef ENCORE_ENGINE_NN_THREAD_PLAN_H_
 #define ENCORE_ENGINE_NN_THREAD_PLAN_H_
@@ -58,8 +58,8 @@ constexpr size_t ThreadPlanWords(size_t sequences, size_t lanes) {
   return 2 * sequences + 1 + lanes;
 }
 
-// seq_starts as in Batch. `panel_cols`: the width of a panel of the first product. `words`: room for
-// ThreadPlanWords, to which the plan then points.
+// seq_starts as in Batch. `panel_cols`: the width of a panel of the first product. `words`: room
+// for ThreadPlanWords, to which the plan then points.
 ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t> seq_starts,
                             size_t lanes, size_t panel_cols, const CacheSizes& caches,
                             size_t* words);

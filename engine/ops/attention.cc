@@ -16,8 +16,6 @@ namespace {
 
 constexpr size_t kMaxLanes =
     16;  // floats in the widest vector: rows of scratch are whole vectors for every target
-constexpr GemmBlocking kTileBlocking{kQueryBlock, kKeyTile};
-static_assert(kQueryBlock <= kMaxMc);
 
 // Rows of scores at a time: their tile is written once and read three times, by softmax and the
 // second product, and should stay in L1 beside a panel of keys. A multiple of twelve suits the
@@ -96,16 +94,7 @@ class Block {
 
   // Scores of rows [row, row_end) and keys [begin, end), not scaled, with what hides some of them.
   ScoreTile Score(size_t row, size_t row_end, size_t begin, size_t end) {
-    GemmArgs args{};
-    args.a = head_.q + (first_ + row) * head_.ld_q;
-    args.lda = head_.ld_q;
-    args.b = head_.layout.View(head_.packed_keys, begin, end);
-    // Whole vectors: what lies past the end is never looked at.
-    args.b.n = RoundUp(end - begin, head_.layout.kernel->lanes);
-    args.c = scratch_.scores;
-    args.ldc = scratch_.ld_scores;
-    GemmBlock(args, kTileBlocking, 0, row_end - row, 0, args.b.panels());
-
+    MultiplyKeys(row, row_end, begin, end);
     ScoreTile tile{};
     tile.scores = scratch_.scores;
     tile.ld_scores = scratch_.ld_scores;
@@ -148,37 +137,76 @@ class Block {
   void Advance(size_t row, size_t row_end, size_t begin, size_t end) {
     const ScoreTile tile = Score(row, row_end, begin, end);
     head_.softmax->tile(tile, m_ + row, l_ + row, factor_);
-    GemmArgs args{};
-    args.a = scratch_.scores;
-    args.lda = scratch_.ld_scores;
-    args.b = Values(begin, end);
-    if (begin != 0) {
-      args.init = scratch_.sums + row * scratch_.ld_sums;
-      args.ld_init = scratch_.ld_sums;
-      args.init_scale = factor_;
-    }
-    if (end == keys_) {
+    const bool last = end == keys_;
+    if (last) {
       for (size_t r = row; r < row_end; ++r) inverse_[r - row] = 1.0f / l_[r];
-      args.scale = inverse_;
-      args.c = Out(row);
-      args.ldc = head_.ld_out;
-    } else {
-      args.c = scratch_.sums + row * scratch_.ld_sums;
-      args.ldc = scratch_.ld_sums;
     }
-    GemmBlock(args, kTileBlocking, 0, row_end - row, 0, args.b.panels());
+    MultiplyValues(row, row_end, begin, end, last);
   }
 
-  // Values [begin, end) as the right-hand side of P V.
-  PackedView Values(size_t begin, size_t end) const {
-    PackedView view;
-    view.kernel = head_.layout.kernel;
-    view.k = end - begin;
-    view.n = head_.value_size;
-    view.nv = head_.value_nv;
-    view.data = head_.v + begin * head_.ld_v;
-    view.ld = head_.ld_v;
-    return view;
+  // The two products, in tiles of their own: heads of short sequences are so little work that
+  // whatever else a general product does would show.
+  void MultiplyKeys(size_t row, size_t row_end, size_t begin, size_t end) {
+    const KeyLayout& layout = head_.layout;
+    const size_t lanes = layout.kernel->lanes;
+    const float* keys = head_.packed_keys + begin * layout.head_size;
+    GemmTile tile = EmptyTile();
+    tile.lda = head_.ld_q;
+    tile.kc = layout.head_size;
+    tile.ldc = scratch_.ld_scores;
+    for (size_t col = 0; col < end - begin;) {
+      // Whole vectors: what lies past the end is never looked at.
+      const size_t nv = std::min(layout.nv, DivCeil(end - begin - col, lanes));
+      tile.a = head_.q + (first_ + row) * head_.ld_q;
+      tile.b = keys + col * layout.head_size;
+      tile.ldb = nv * lanes;
+      tile.cols = nv * lanes;
+      tile.init = kZeroRow;
+      for (size_t j = 0; j < nv; ++j) tile.c[j] = scratch_.scores + col + j * lanes;
+      tile.prefetch = reinterpret_cast<const char*>(tile.b);
+      RunTiles(*layout.kernel, nv, row_end - row, tile);
+      col += nv * lanes;
+    }
+  }
+
+  void MultiplyValues(size_t row, size_t row_end, size_t begin, size_t end, bool last) {
+    const GemmKernel& kernel = *head_.layout.kernel;
+    float* c = last ? Out(row) : scratch_.sums + row * scratch_.ld_sums;
+    GemmTile tile = EmptyTile();
+    tile.lda = scratch_.ld_scores;
+    tile.ldb = head_.ld_v;
+    tile.kc = end - begin;
+    tile.ldc = last ? head_.ld_out : scratch_.ld_sums;
+    for (size_t col = 0; col < head_.value_size;) {
+      const size_t cols = std::min(head_.value_nv * kernel.lanes, head_.value_size - col);
+      const size_t nv = DivCeil(cols, kernel.lanes);
+      tile.a = scratch_.scores;
+      tile.b = head_.v + begin * head_.ld_v + col;
+      tile.cols = cols;
+      tile.init = kZeroRow;
+      if (begin != 0) {
+        tile.init = scratch_.sums + row * scratch_.ld_sums + col;
+        tile.ld_init = scratch_.ld_sums;
+        tile.init_scale = factor_;
+      }
+      tile.scale = last ? inverse_ : nullptr;
+      for (size_t j = 0; j < nv; ++j) tile.c[j] = c + col + j * kernel.lanes;
+      tile.prefetch = reinterpret_cast<const char*>(tile.b);
+      RunTiles(kernel, nv, row_end - row, tile);
+      col += cols;
+    }
+  }
+
+  static GemmTile EmptyTile() {
+    GemmTile tile;
+    tile.ld_init = 0;
+    tile.init_scale = nullptr;
+    tile.scale = nullptr;
+    tile.residual = nullptr;
+    tile.ld_residual = 0;
+    tile.relu = false;
+    tile.prefetch_step = 0;
+    return tile;
   }
 
   // The scores once more, now that each row's final maximum and sum are known.

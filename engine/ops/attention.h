@@ -59,7 +59,7 @@ struct AttentionHead {
   size_t ld_v;
   size_t value_size;
   size_t value_nv;  // ChoosePanelVectors of it
-  float* out;  // contiguous rows of value_size, the first one that of query out_query
+  float* out;       // contiguous rows of value_size, the first one that of query out_query
   size_t ld_out;
   size_t out_query;
   MutableView weights;  // [queries, keys], or empty

@@ -11,9 +11,17 @@
 namespace encore::internal {
 namespace {
 
-constexpr float kZeros[GemmKernel::kMaxNr] = {};
+// From one tile to the one mr rows below it.
+inline void AdvanceRows(GemmTile& tile, size_t nv, size_t mr) {
+  tile.a += mr * tile.lda;
+  tile.init += mr * tile.ld_init;
+  if (tile.init_scale != nullptr) tile.init_scale += mr;
+  if (tile.scale != nullptr) tile.scale += mr;
+  if (tile.residual != nullptr) tile.residual += mr * tile.ld_residual;
+  for (size_t j = 0; j < nv; ++j) tile.c[j] += mr * tile.ldc;
+}
 
-// What the tiles of one slice of one panel share.
+// What the tiles of one slice of one panel share beside what is in GemmTile.
 struct SliceRun {
   const GemmKernel& kernel;
   size_t nv;
@@ -22,28 +30,22 @@ struct SliceRun {
   const char* next;                    // what to fetch meanwhile; null: nothing
 };
 
-// One slice of one panel, in tiles of equal height (13 rows are 7 + 6, not 8 + 5). `tile` comes
-// with the pointers of row 0; its strides advance them.
-void RunTiles(const SliceRun& run, GemmTile tile) {
+// One slice of one panel. `tile` comes with the pointers of row 0 and goes with others. By
+// reference: a copy would wait for each of its fields to be stored.
+void RunSlice(const SliceRun& run, GemmTile& tile) {
   const EvenSplit split{run.rows, DivCeil(run.rows, run.kernel.max_mr[run.nv])};
   // What comes next in memory, the next slice or panel, is fetched evenly while these tiles
   // compute: a burst would hold up the loads that the tiles wait for. Two lines a k are the most
   // that a tile asks for.
   const size_t bytes_each_k = run.nv * run.kernel.lanes * sizeof(float);
   tile.prefetch = run.next != nullptr ? run.next : reinterpret_cast<const char*>(tile.b);
-  tile.prefetch_step =
-      run.next != nullptr ? std::min<size_t>(128, bytes_each_k / split.parts) : 0;
+  tile.prefetch_step = run.next != nullptr ? std::min<size_t>(128, bytes_each_k / split.parts) : 0;
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
     run.kernel.tile[run.nv][mr](tile);
     // While the tile is in L1.
     if (run.activation != nullptr) run.activation(tile.c[0], tile.ldc, mr, tile.cols);
-    tile.a += mr * tile.lda;
-    tile.init += mr * tile.ld_init;
-    if (tile.init_scale != nullptr) tile.init_scale += mr;
-    if (tile.scale != nullptr) tile.scale += mr;
-    if (tile.residual != nullptr) tile.residual += mr * tile.ld_residual;
-    for (size_t j = 0; j < run.nv; ++j) tile.c[j] += mr * tile.ldc;
+    AdvanceRows(tile, run.nv, mr);
     tile.prefetch += tile.prefetch_step * tile.kc;
   }
 }
@@ -104,7 +106,7 @@ void RunPanel(const GemmArgs& args, size_t kc, size_t row_begin, size_t row_end,
       tile.ld_init = args.ld_init;
       if (args.init_scale != nullptr) tile.init_scale = args.init_scale + row_begin;
     } else {
-      tile.init = b.bias != nullptr ? b.bias + col : kZeros;
+      tile.init = b.bias != nullptr ? b.bias + col : kZeroRow;
       tile.ld_init = 0;
     }
     if (last) {
@@ -124,11 +126,20 @@ void RunPanel(const GemmArgs& args, size_t kc, size_t row_begin, size_t row_end,
       tile.ldc = panel_nr;
       tile.cols = panel_nr;
     }
-    RunTiles(run, tile);
+    RunSlice(run, tile);
   }
 }
 
 }  // namespace
+
+void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile) {
+  const EvenSplit split{rows, DivCeil(rows, kernel.max_mr[nv])};
+  for (size_t i = 0; i < split.parts; ++i) {
+    const size_t mr = split.begin(i + 1) - split.begin(i);
+    kernel.tile[nv][mr](tile);
+    AdvanceRows(tile, nv, mr);
+  }
+}
 
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,
                size_t panel_begin, size_t panel_end) {

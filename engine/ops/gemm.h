@@ -48,6 +48,13 @@ struct GemmArgs {
   const float* next = nullptr;
 };
 
+// As `init` of a tile that starts from nothing.
+alignas(64) inline constexpr float kZeroRow[GemmKernel::kMaxNr] = {};
+
+// All rows of one column of tiles, in tiles of equal height (13 rows are 7 + 6, not 8 + 5). `tile`
+// comes with the pointers of row 0, and goes with others.
+void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile);
+
 // Rows [row_begin, row_end) of panels [panel_begin, panel_end). Allocates nothing; at most kMaxMc *
 // kMaxNr floats of stack. No other call may write the same part of c meanwhile.
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,

@@ -44,8 +44,7 @@ Result<PackedMatrix> PackedMatrix::Prepare(TensorView<const float> b,
   size_t padded_n = 0;
   size_t floats = 0;
   if (!CheckedRoundUp(view.n, view.nr(), &padded_n) || !CheckedMul(padded_n, view.k, &floats) ||
-      !CheckedRoundUp(floats, 16, &floats) ||
-      (!bias.empty() && !matrix.bias_.Allocate(padded_n))) {
+      !CheckedRoundUp(floats, 16, &floats) || (!bias.empty() && !matrix.bias_.Allocate(padded_n))) {
     return NoMemoryFor(b);
   }
   if (!bias.empty()) {

@@ -24,11 +24,11 @@ class Team {
   // How many lanes this call really has: at least 1 and at most the executor's lanes().
   int lanes() const { return lanes_; }
 
-  // A stage of tasks of about equal cost. Calls task(size_t i, int lane) once for each i in [0, count), 0 <= lane < lanes(). At
-  // most one task at a time has a given lane, so scratch indexed by lane is safe. Which lane gets
-  // which task is not defined, and not the same from run to run: no result may depend on it. Tasks
-  // of a lane come with rising i. Returns when all are done; what they wrote is then visible to all
-  // lanes.
+  // A stage of tasks of about equal cost. Calls task(size_t i, int lane) once for each i in [0,
+  // count), 0 <= lane < lanes(). At most one task at a time has a given lane, so scratch indexed by
+  // lane is safe. Which lane gets which task is not defined, and not the same from run to run: no
+  // result may depend on it. Tasks of a lane come with rising i. Returns when all are done; what
+  // they wrote is then visible to all lanes.
   template <typename F>
   void ForEach(size_t count, const F& task) {
     ForEachRange(count, Sharing::kBlocks, &RunRange<F>, &task);
@@ -62,9 +62,9 @@ class Team {
 using RecipeFn = void (*)(const void* recipe, Team& team);
 void RunTeamErased(const Executor& executor, int lanes, RecipeFn fn, const void* recipe);
 
-// Runs recipe(Team&) with `lanes` of the executor's threads, or fewer, and returns when all is done and no thread of this
-// call works or spins any more. A recipe is ordinary code around calls of ForEach, and the stages
-// come one after another:
+// Runs recipe(Team&) with `lanes` of the executor's threads, or fewer, and returns when all is done
+// and no thread of this call works or spins any more. A recipe is ordinary code around calls of
+// ForEach, and the stages come one after another:
 //   RunTeam(executor, [&](Team& team) {
 //     team.ForEach(rows, [&](size_t row, int lane) { ... });
 //     team.ForEach(columns, [&](size_t column, int lane) { ... });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WorkerThreads: threads that sleep until they are given one function to run together. Not here: how
-// work is shared among them (thread_team.h), the public ThreadPool (thread_pool.cc).
+// WorkerThreads: threads that sleep until they are given one function to run together. Not here:
+// how work is shared among them (thread_team.h), the public ThreadPool (thread_pool.cc).
 
 #ifndef ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_
 #define ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_

@@ -15,6 +15,7 @@
 
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/kernels/unroll.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 // Keeps a vector in a register at this point. Without it g++ 12 merges accumulators that start from
@@ -31,9 +32,13 @@
 
 // hwy::Prefetch asks for L1, which the tiles of a panel need for themselves.
 #if HWY_COMPILER_MSVC
+#define ENCORE_PREFETCH_L1(p) hwy::Prefetch(p)
 #define ENCORE_PREFETCH_L2(p) hwy::Prefetch(p)
+#define ENCORE_PREFETCH_WRITE(p) hwy::Prefetch(p)
 #else
+#define ENCORE_PREFETCH_L1(p) __builtin_prefetch(p, 0 /* read */, 3 /* L1 */)
 #define ENCORE_PREFETCH_L2(p) __builtin_prefetch(p, 0 /* read */, 2 /* L2 */)
+#define ENCORE_PREFETCH_WRITE(p) __builtin_prefetch(p, 1 /* write */, 3 /* L1 */)
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -42,6 +47,9 @@ namespace encore::internal::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using GemmTagF32 = hn::CappedTag<float, 16>;
+
+// Measured with 24 accumulators: at 768 asking early gains 2 %, at 384 it costs 0.7.
+inline constexpr size_t kLongChain = 512;
 
 // Where element k of each of MR rows of A is. Rows go by fours, with one pointer each four and the
 // rest by addressing modes (base + 1, 2, 3 strides): sixteen pointers of their own would leave no
@@ -181,6 +189,24 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   V odd[MR][NV];
   for (size_t i = 0; i < MR * NV; ++i) odd[i / NV][i % NV] = hn::Zero(d);
 #endif
+  // Lines of the residual and of c that the last steps need, by then in L1: else all of them are
+  // asked for at once there. A short chain would wait for the asking as long as that.
+  if (t.kc >= kLongChain) {
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) {
+      ENCORE_UNROLL
+      for (size_t j = 0; j < NV; ++j) ENCORE_PREFETCH_WRITE(t.c[j] + i * t.ldc);
+    }
+    if (t.residual != nullptr) {
+      ENCORE_UNROLL
+      for (size_t i = 0; i < MR; ++i) {
+        ENCORE_UNROLL
+        for (size_t j = 0; j < NV; ++j) {
+          ENCORE_PREFETCH_L1(t.residual + i * t.ld_residual + j * kLanes);
+        }
+      }
+    }
+  }
   ENCORE_NO_UNROLL
   for (size_t k = t.kc; k != 0; --k) {
     V bk[NV];

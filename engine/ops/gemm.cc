@@ -69,64 +69,83 @@ void SetColumns(const ColumnGroups& groups, float* c, size_t col, size_t nv, siz
   }
 }
 
-// One panel for rows [row_begin, row_end), at most kMaxMc of them. `next` is what will be read
-// after it.
-void RunPanel(const GemmArgs& args, size_t kc, size_t row_begin, size_t row_end, size_t p,
-              const float* next) {
+// A slice of K for some rows and one panel: k0 .. k0 + kc - 1.
+struct Slice {
+  size_t row_begin;
+  size_t row_end;
+  size_t panel;
+  size_t k0;
+  size_t kc;
+  bool last;       // of the panel
+  float* partial;  // where sums rest between slices: row 0 is row_begin, column 0 the panel's
+  size_t ld_partial;
+  const float* next;  // what will be read after it
+};
+
+void RunPanelSlice(const GemmArgs& args, const Slice& slice) {
   const PackedView& b = args.b;
-  const size_t nr = b.nr();
-  const size_t nv = b.panel_nv(p);
+  const size_t nv = b.panel_nv(slice.panel);
   const size_t lanes = b.kernel->lanes;
-  const size_t panel_nr = nv * lanes;  // the last panel may be narrower
-  const size_t col = p * nr;
-  const size_t slices = std::max<size_t>(1, DivCeil(b.k, kc));
+  const size_t col = slice.panel * b.nr();
+  const size_t row = slice.row_begin;
+  SliceRun run{*b.kernel, nv, slice.row_end - row, nullptr,
+               b.ld == 0 ? reinterpret_cast<const char*>(slice.next) : nullptr};
+  GemmTile tile{};
+  tile.a = args.a + row * args.lda + slice.k0;
+  tile.lda = args.lda;
+  tile.ldb = b.panel_ld(slice.panel);
+  tile.b = b.panel(slice.panel) + slice.k0 * tile.ldb;
+  tile.kc = slice.kc;
+  if (slice.k0 != 0) {
+    tile.init = slice.partial;
+    tile.ld_init = slice.ld_partial;
+  } else if (args.init != nullptr) {
+    tile.init = args.init + row * args.ld_init + col;
+    tile.ld_init = args.ld_init;
+    if (args.init_scale != nullptr) tile.init_scale = args.init_scale + row;
+  } else {
+    tile.init = b.bias != nullptr ? b.bias + col : kZeroRow;
+    tile.ld_init = 0;
+  }
+  if (slice.last) {
+    tile.ldc = args.ldc;
+    tile.cols = b.panel_cols(slice.panel);
+    SetColumns(args.groups, args.c + row * args.ldc, col, nv, lanes, &tile);
+    if (args.scale != nullptr) tile.scale = args.scale + row;
+    if (args.residual != nullptr) {
+      tile.residual = args.residual + row * args.ld_residual + col;
+      tile.ld_residual = args.ld_residual;
+    }
+    tile.relu = args.relu;
+    run.activation = args.activation;
+  } else {
+    for (size_t j = 0; j < nv; ++j) tile.c[j] = slice.partial + j * lanes;
+    tile.ldc = slice.ld_partial;
+    tile.cols = nv * lanes;
+  }
+  RunSlice(run, tile);
+}
 
-  // Between slices the partial sums rest here, and the chain of each element goes on from there.
+// Rows [row_begin, row_end), at most kMaxMc of them, panel by panel: while a panel's slices follow
+// each other its sums rest in a strip. `after` is what will be read after the last panel; null for
+// what lies behind it.
+void RunPanels(const GemmArgs& args, size_t kc, size_t row_begin, size_t row_end,
+               size_t panel_begin, size_t panel_end, const float* after) {
+  const PackedView& b = args.b;
   alignas(64) float strip[kMaxMc * GemmKernel::kMaxNr];
-
-  SliceRun run{*b.kernel, nv, row_end - row_begin, nullptr, nullptr};
-  for (size_t s = 0; s < slices; ++s) {
-    const bool first = s == 0;
-    const bool last = s + 1 == slices;
-    const size_t k0 = s * kc;
-    GemmTile tile{};
-    tile.a = args.a + row_begin * args.lda + k0;
-    tile.lda = args.lda;
-    tile.ldb = b.panel_ld(p);
-    tile.b = b.panel(p) + k0 * tile.ldb;
-    tile.kc = std::min(kc, b.k - k0);
-    if (b.ld == 0) {
-      run.next = reinterpret_cast<const char*>(last ? next : tile.b + tile.kc * tile.ldb);
-    }
-    if (!first) {
-      tile.init = strip;
-      tile.ld_init = panel_nr;
-    } else if (args.init != nullptr) {
-      tile.init = args.init + row_begin * args.ld_init + col;
-      tile.ld_init = args.ld_init;
-      if (args.init_scale != nullptr) tile.init_scale = args.init_scale + row_begin;
-    } else {
-      tile.init = b.bias != nullptr ? b.bias + col : kZeroRow;
-      tile.ld_init = 0;
-    }
-    if (last) {
-      tile.ldc = args.ldc;
-      tile.cols = b.panel_cols(p);
-      float* c = args.c + row_begin * args.ldc;
-      SetColumns(args.groups, c, col, nv, lanes, &tile);
-      if (args.scale != nullptr) tile.scale = args.scale + row_begin;
-      if (args.residual != nullptr) {
-        tile.residual = args.residual + row_begin * args.ld_residual + col;
-        tile.ld_residual = args.ld_residual;
-      }
-      tile.relu = args.relu;
-      run.activation = args.activation;
-    } else {
-      for (size_t j = 0; j < nv; ++j) tile.c[j] = strip + j * lanes;
-      tile.ldc = panel_nr;
-      tile.cols = panel_nr;
-    }
-    RunSlice(run, tile);
+  for (size_t p = panel_begin; p < panel_end; ++p) {
+    const size_t ld = b.panel_ld(p);
+    Slice slice{row_begin, row_end, p, 0, 0, false, strip, b.panel_nv(p) * b.kernel->lanes,
+                nullptr};
+    do {
+      slice.kc = std::min(kc, b.k - slice.k0);
+      const size_t end = slice.k0 + slice.kc;
+      slice.last = end == b.k;
+      slice.next = b.panel(p) + (slice.last ? b.panel_rows : end) * ld;
+      if (slice.last && p + 1 == panel_end && after != nullptr) slice.next = after;
+      RunPanelSlice(args, slice);
+      slice.k0 = end;
+    } while (!slice.last);
   }
 }
 
@@ -143,22 +162,13 @@ void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile) 
 
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,
                size_t panel_begin, size_t panel_end) {
-  if (row_begin == row_end) return;
+  if (row_begin == row_end || panel_begin == panel_end) return;
   const EvenSplit blocks{row_end - row_begin, DivCeil(row_end - row_begin, blocking.mc)};
   for (size_t i = 0; i < blocks.parts; ++i) {
-    for (size_t p = panel_begin; p < panel_end; ++p) {
-      // After the last panel the next block of rows begins anew.
-      const float* next = args.b.panel(p) + args.b.panel_rows * args.b.panel_ld(p);
-      if (p + 1 == panel_end) {
-        if (i + 1 < blocks.parts) {
-          next = args.b.panel(panel_begin);
-        } else if (args.next != nullptr) {
-          next = args.next;
-        }
-      }
-      RunPanel(args, blocking.kc, row_begin + blocks.begin(i), row_begin + blocks.begin(i + 1), p,
-               next);
-    }
+    // After the last panel the next block of rows begins anew.
+    const float* after = i + 1 < blocks.parts ? args.b.panel(panel_begin) : args.next;
+    RunPanels(args, blocking.kc, row_begin + blocks.begin(i), row_begin + blocks.begin(i + 1),
+              panel_begin, panel_end, after);
   }
 }
 

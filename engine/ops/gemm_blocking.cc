@@ -31,6 +31,9 @@ size_t ChoosePanelVectors(const GemmKernel& kernel, size_t n) {
   const size_t vectors = std::max<size_t>(1, DivCeil(n, kernel.lanes));
   const size_t max_nv = kernel.max_nv();
   if (vectors <= max_nv && vectors <= kernel.best_nv) return vectors;
+  // A narrow last panel among many does not show, and the best width streams weights from memory
+  // best (M = 16, N = 4096: 94 against 86 % of the peak at four vectors).
+  if (vectors >= 16 * kernel.best_nv) return kernel.best_nv;
   // In order of liking: no remainder at the best width, or at another that still feeds both FMA
   // pipes (2 or more); then the best width unless its last panel would be a single vector, whose
   // tile must load as often as it multiplies.

@@ -9,12 +9,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <random>
 
-#include "bench/os.h"
-#include "bench/peak.h"
+#include "bench/measure/context.h"
+#include "bench/measure/os.h"
+#include "bench/measure/samples.h"
 #include "encore/cpu.h"
-#include "encore/version.h"
 
 namespace encore::bench {
 namespace {
@@ -32,9 +31,6 @@ constexpr char kUsage[] =
 // cost stays under a part in 400: about 25 ns for wall time, 250 ns for a thread's.
 constexpr double kWallSampleSeconds = 20e-6;
 constexpr double kThreadSampleSeconds = 100e-6;
-// Between two measurements of the peak. Clocks follow load and heat over milliseconds to seconds;
-// the peak takes 2 %.
-constexpr double kSlotSeconds = 20e-3;
 
 struct Flags {
   std::vector<int> threads;
@@ -126,12 +122,6 @@ double EstimateCall(ClockFn now, const std::function<Status(size_t)>& call, size
   return std::max(best, 1e-9);
 }
 
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Whether any benchmark has failed; main() then returns 1, so that scripts notice.
 bool any_failed = false;
 
@@ -140,61 +130,24 @@ void Skip(benchmark::State& state, const std::string& why) {
   state.SkipWithError(why.c_str());
 }
 
-// The samples of one benchmark, in slots with the peak measured between them.
-class Samples {
- public:
-  explicit Samples(const Executor& executor) : meter_(executor), peak_before_(meter_.Measure()) {}
-
-  // seconds that one call took. Not to be called in timed code: it may measure the peak.
-  void Add(double seconds) {
-    all_.push_back(seconds);
-    if (WallSeconds() - slot_start_ > kSlotSeconds) CloseSlot();
+void SetCounters(benchmark::State& state, const Samples& samples, const Work& work) {
+  const double median = samples.SecondsAt(0.5);
+  const double best = samples.SecondsAt(0);
+  if (work.flops > 0) {
+    state.counters["GFLOP/s"] = work.flops / median * 1e-9;
+    state.counters["best"] = work.flops / best * 1e-9;
+    state.counters["peak"] = samples.PeakFlops() * 1e-9;
+    state.counters["share"] = samples.Share(work.flops);
+    state.counters["best_share"] = work.flops / best / samples.LargestPeakFlops();
   }
-
-  void SetCounters(benchmark::State& state, const Work& work) {
-    if (calls_per_flop_.size() < all_.size()) CloseSlot();
-    const double median = Median(all_);
-    const double best = *std::min_element(all_.begin(), all_.end());
-    if (work.flops > 0) {
-      state.counters["GFLOP/s"] = work.flops / median * 1e-9;
-      state.counters["best"] = work.flops / best * 1e-9;
-      state.counters["peak"] = Median(peaks_) * 1e-9;
-      state.counters["share"] = work.flops * Median(calls_per_flop_);
-      state.counters["best_share"] =
-          work.flops / best / *std::max_element(peaks_.begin(), peaks_.end());
-    }
-    if (work.elements > 0) state.counters["Gelem/s"] = work.elements / median * 1e-9;
-    if (work.bytes > 0) state.counters["GB/s"] = work.bytes / median * 1e-9;
-    if (work.tokens > 0) state.counters["tokens/s"] = work.tokens / median;
-  }
-
- private:
-  void CloseSlot() {
-    const double peak_after = meter_.Measure();
-    peaks_.push_back(std::max(peak_before_, peak_after));
-    while (calls_per_flop_.size() < all_.size()) {
-      calls_per_flop_.push_back(1 / (all_[calls_per_flop_.size()] * peaks_.back()));
-    }
-    peak_before_ = peak_after;
-    slot_start_ = WallSeconds();
-  }
-
-  PeakMeter meter_;
-  double peak_before_;
-  std::vector<double> all_;  // seconds
-  double slot_start_ = WallSeconds();
-  std::vector<double> peaks_;           // one a slot: FLOP/s
-  std::vector<double> calls_per_flop_;  // one a sample: how much of a call is done in the time of a
-                                        // FLOP at the peak
-};
+  if (work.elements > 0) state.counters["Gelem/s"] = work.elements / median * 1e-9;
+  if (work.bytes > 0) state.counters["GB/s"] = work.bytes / median * 1e-9;
+  if (work.tokens > 0) state.counters["tokens/s"] = work.tokens / median;
+}
 
 }  // namespace
 
 const std::vector<int>& ThreadCounts() { return GetFlags().threads; }
-
-Executor ExecutorOf(int threads) {
-  return threads == 1 ? Executor::Inline() : Executor::OpenMP(threads);
-}
 
 void Measure(benchmark::State& state, int threads, const Work& work,
              const std::function<Status(size_t)>& call) {
@@ -225,7 +178,8 @@ void Measure(benchmark::State& state, int threads, const Work& work,
     Skip(state, "a call failed that had worked before");
     return;
   }
-  samples.SetCounters(state, work);
+  samples.Finish();
+  SetCounters(state, samples, work);
   state.counters["threads"] = threads;
   state.SetLabel(ActiveTarget());
 }
@@ -235,24 +189,6 @@ void Register(const std::string& name, std::function<void(benchmark::State&)> bo
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond);
 }
-
-size_t CopiesForCold(size_t bytes) {
-  // 32 MiB where the system does not tell.
-  const size_t l3 = Caches().l3 > 0 ? Caches().l3 : size_t{32} << 20;
-  return 2 * l3 / std::max<size_t>(bytes, 1) + 2;
-}
-
-Tensor RandomTensor(const Shape& shape, float low, float high) {
-  Tensor tensor = ZeroTensor(shape);
-  std::mt19937 generator(12345);
-  std::uniform_real_distribution<float> uniform(low, high);
-  float* data = static_cast<float*>(tensor.data());
-  std::generate(data, data + tensor.size_bytes() / sizeof(float),
-                [&] { return uniform(generator); });
-  return tensor;
-}
-
-Tensor ZeroTensor(const Shape& shape) { return OrFail(Tensor::Create(DType::kF32, shape)); }
 
 void Fail(const Status& status) {
   std::fprintf(stderr, "%s\n", status.message().c_str());
@@ -270,12 +206,9 @@ int Main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (!ParseFlags(&argc, argv)) return 2;
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::AddCustomContext("encore_version", ENCORE_VERSION_STRING);
-  benchmark::AddCustomContext("simd_target", ActiveTarget());
-  benchmark::AddCustomContext("usable_cores", Cores().reason);
-#if defined(__VERSION__)
-  benchmark::AddCustomContext("compiler", __VERSION__);
-#endif
+  for (const auto& [name, value] : Context()) {
+    benchmark::AddCustomContext("encore_" + name, value);
+  }
   RegisterBenchmarks();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all benchmarks share: their flags, how a call is timed and related to the FMA peak, and data
-// to work on. main() is in common.cc. Not here: what is measured (bench_*.cc), sizes of models
-// (models.h).
+// What the benchmarks on Google Benchmark share: their flags, and how a call is timed and related
+// to the FMA peak. main() is in common.cc. Not here: what is measured (bench_*.cc), sizes and data
+// (measure/).
 //
 // A benchmark's counters:
 //  - GFLOP/s: by the median of many samples, each a call or as many as fill 20 us.
@@ -31,7 +31,7 @@
 #include <utility>
 #include <vector>
 
-#include "encore/executor.h"
+#include "bench/measure/forward.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
 
@@ -42,9 +42,6 @@ void RegisterBenchmarks();
 
 // The thread counts to measure with: 1 and all usable cores, or what --threads says.
 const std::vector<int>& ThreadCounts();
-
-// Inline for one thread, OpenMP for more.
-Executor ExecutorOf(int threads);
 
 // What one call does; 0 where it does not apply.
 struct Work {
@@ -61,15 +58,6 @@ void Measure(benchmark::State& state, int threads, const Work& work,
 
 // Registers a benchmark that runs body(state), timed by Measure.
 void Register(const std::string& name, std::function<void(benchmark::State&)> body);
-
-// Memory that keeps a copy out of the last-level cache takes this many copies of `bytes` each, used
-// in turn: together they are over twice that cache.
-size_t CopiesForCold(size_t bytes);
-
-// Uniform in [low, high), the same numbers each time. Ends the process if there is no memory.
-Tensor RandomTensor(const Shape& shape, float low = -1.0f, float high = 1.0f);
-// Zeros.
-Tensor ZeroTensor(const Shape& shape);
 
 // Keeps one thing that is costly to make from run to run of the benchmarks that share it: Google
 // Benchmark calls a body several times, and holding the weights of all benchmarks at once would
@@ -94,6 +82,13 @@ T OrFail(Result<T> result) {
   if (!result.ok()) Fail(result.status());
   return *std::move(result);
 }
+
+// Uniform in [low, high), the same numbers each time; and zeros. End the process if there is no
+// memory.
+inline Tensor RandomTensor(const Shape& shape, float low = -1.0f, float high = 1.0f) {
+  return OrFail(DrawTensor(shape, low, high));
+}
+inline Tensor ZeroTensor(const Shape& shape) { return OrFail(Tensor::Create(DType::kF32, shape)); }
 
 }  // namespace encore::bench
 

@@ -1,30 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes that the benchmarks measure with: encoder blocks of models in use, and batches for them.
-// Not here: data.
+// Rectangles that the benchmarks of single operations measure with. Not here: the models and the
+// workloads of whole blocks (measure/models.h).
 
 #ifndef ENCORE_BENCH_MODELS_H_
 #define ENCORE_BENCH_MODELS_H_
 
 #include <cstddef>
 
-#include "encore/encoder.h"
+#include "bench/measure/models.h"
 
 namespace encore::bench {
-
-struct Model {
-  const char* name;
-  size_t d_model;
-  size_t heads;
-  size_t d_ff;
-  Activation activation;
-};
-
-// The worked example of the README; all-MiniLM-L6; BERT base; BERT large.
-inline constexpr Model kExample = {"example", 64, 4, 256, Activation::kRelu};
-inline constexpr Model kMiniLm = {"minilm", 384, 12, 1536, Activation::kGelu};
-inline constexpr Model kBase = {"base", 768, 12, 3072, Activation::kGelu};
-inline constexpr Model kLarge = {"large", 1024, 16, 4096, Activation::kGelu};
 
 // `batch` sequences of `seq` tokens each.
 struct Workload {

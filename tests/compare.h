@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The comparator of all numeric tests, with a test of its own (compare_test.cc). Not here: what is
-// right (tests/reference) and how large a tolerance is: that comes from the operation.
+// The comparator of all numeric tests, with a test of its own (compare_test.cc). Comes with
+// HashBits (reference/drawn.h). Not here: what is right (tests/reference) and how large a tolerance
+// is: that comes from the operation.
 
 #ifndef ENCORE_TESTS_COMPARE_H_
 #define ENCORE_TESTS_COMPARE_H_
@@ -14,6 +15,7 @@
 #include <span>
 
 #include "gtest/gtest.h"
+#include "tests/reference/drawn.h"  // IWYU pragma: export
 
 namespace encore {
 
@@ -95,17 +97,6 @@ inline testing::AssertionResult SameBits(std::span<const float> got, std::span<c
            << "bits differ at [" << i << "]: got " << got[i] << ", wanted " << want[i];
   }
   return testing::AssertionSuccess();
-}
-
-// FNV-1a over the bits, for promises of equal bits where keeping all outputs would be too much.
-inline uint64_t HashBits(std::span<const float> values, uint64_t hash = 0xCBF29CE484222325u) {
-  for (const float value : values) {
-    const uint32_t bits = std::bit_cast<uint32_t>(value);
-    for (int shift = 0; shift < 32; shift += 8) {
-      hash = (hash ^ (bits >> shift & 0xFF)) * 0x100000001B3u;
-    }
-  }
-  return hash;
 }
 
 }  // namespace encore

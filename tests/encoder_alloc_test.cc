@@ -14,9 +14,9 @@
 
 #include "encore/encoder.h"
 #include "gtest/gtest.h"
-#include "tests/encoder_model.h"
 #include "tests/executors.h"
 #include "tests/guarded.h"
+#include "tests/reference/encoder_model.h"
 #include "tests/sanitizers.h"
 #include "tests/targets.h"
 

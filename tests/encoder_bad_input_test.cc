@@ -15,9 +15,9 @@
 
 #include "encore/encoder.h"
 #include "gtest/gtest.h"
-#include "tests/encoder_model.h"
 #include "tests/guarded.h"
 #include "tests/near_rounded.h"
+#include "tests/reference/encoder_model.h"
 
 namespace encore {
 namespace {

@@ -22,10 +22,10 @@
 #include "gtest/gtest.h"
 #include "tests/attention_case.h"
 #include "tests/compare.h"
-#include "tests/encoder_model.h"
 #include "tests/executors.h"
 #include "tests/guarded.h"
 #include "tests/reference/accuracy.h"
+#include "tests/reference/encoder_model.h"
 #include "tests/sanitizers.h"
 #include "tests/targets.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guarded: memory for outputs that shows writes where none belong; and RandomFloats for inputs. Not
-// here: comparing values (compare.h).
+// Guarded: memory for outputs that shows writes where none belong. Comes with RandomFloats for
+// inputs (reference/drawn.h). Not here: comparing values (compare.h).
 
 #ifndef ENCORE_TESTS_GUARDED_H_
 #define ENCORE_TESTS_GUARDED_H_
@@ -9,10 +9,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include "encore/tensor.h"
+#include "tests/reference/drawn.h"  // IWYU pragma: export
 
 namespace encore {
 
@@ -75,23 +75,6 @@ class Guarded {
   std::vector<float> memory_;
   TensorView<float> view_;
 };
-
-// Floats of this standard deviation and mean, of nearly normal distribution (sums of four uniform
-// ones, so at most 3.5 deviations off): for a seed the same on every machine, as the drawing is in
-// integers and the product below exact.
-inline std::vector<float> RandomFloats(size_t count, uint32_t seed, float scale = 1,
-                                       float mean = 0) {
-  std::mt19937 generator(seed);
-  std::vector<float> values(count);
-  for (float& v : values) {
-    int64_t sum = -(int64_t{1} << 33);
-    for (int i = 0; i < 4; ++i) sum += generator();
-    const float z = 0x1.bb67aep-32f * static_cast<float>(sum);  // sqrt(3) / 2^32
-    v = static_cast<float>(static_cast<double>(mean) +
-                           static_cast<double>(scale) * static_cast<double>(z));
-  }
-  return values;
-}
 
 }  // namespace encore
 

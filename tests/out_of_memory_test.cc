@@ -14,7 +14,7 @@
 
 #include "encore/encore.h"
 #include "gtest/gtest.h"
-#include "tests/encoder_model.h"
+#include "tests/reference/encoder_model.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 // GCC sees free meet memory of operator new once it has inlined only one of the two.

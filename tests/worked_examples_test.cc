@@ -16,10 +16,10 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/compare.h"
-#include "tests/encoder_model.h"
 #include "tests/guarded.h"
 #include "tests/near_rounded.h"
 #include "tests/reference/encoder.h"
+#include "tests/reference/encoder_model.h"
 #include "tests/targets.h"
 
 namespace encore {

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Turns results of the benchmarks into a Markdown table.
+"""Turns results of `encore bench`, or of the benchmarks in bench/, into a Markdown table.
 
-Holds the table only; how things are measured is said in bench/common.h.
+Holds the tables only; how things are measured is said by `encore bench --help` and bench/common.h.
 
-    build/bench/bench_encoder --benchmark_out=a1.json
+    encore bench --json a1.json
+    tools/bench_table.py a1.json [a2.json ...] [--filter REGEX]
+
+    build/bench/bench_matmul --benchmark_out=a1.json
     tools/bench_table.py a1.json [a2.json ...] [--filter REGEX] [--columns GFLOP/s,peak,share]
 
-Several files, or repetitions in one file, of the same benchmarks give the medians over all of
+Several files, or repetitions in one file, of the same measurements give the medians over all of
 them: to compare two builds run them in turn (A B A B) and make a table of each.
 """
 
@@ -18,50 +21,109 @@ import statistics
 import sys
 
 
-def read_runs(path):
-    """Yields (plain name, SIMD target, counters) of each run that measured something."""
-    with open(path, encoding="utf-8") as file:
-        runs = json.load(file)["benchmarks"]
-    for run in runs:
-        if run.get("run_type", "iteration") == "iteration" and not run.get("error_occurred"):
-            yield re.sub(r"/(manual_time|repeats:\d+)", "", run["name"]), run.get("label", ""), run
-
-
 def format_number(column, value):
     if column.endswith("share"):
         return f"{100 * value:.1f} %"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def markdown(header, rows, alignment):
+    print("| " + " | ".join(header) + " |")
+    print("|" + "|".join(alignment) + "|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+
+
+def google_table(results, pattern, wanted):
+    """Of Google Benchmark's results; whether there was anything to show."""
+    rows = {}  # (name, target) -> counter -> values; in order of appearance
+    for run in (run for result in results for run in result["benchmarks"]):
+        if run.get("run_type", "iteration") != "iteration" or run.get("error_occurred"):
+            continue
+        name = re.sub(r"/(manual_time|repeats:\d+)", "", run["name"])
+        if re.search(pattern, name):
+            counters = rows.setdefault((name, run.get("label", "")), {})
+            for column in wanted:
+                if column in run:
+                    counters.setdefault(column, []).append(run[column])
+    columns = [c for c in wanted if any(c in row for row in rows.values())]
+    if rows:
+        markdown(["benchmark", "target", *columns],
+                 [[*key, *(format_number(c, statistics.median(counters[c])) if c in counters else ""
+                           for c in columns)] for key, counters in rows.items()],
+                 ["---", "---", *["---:"] * len(columns)])
+    return bool(rows)
+
+
+def encore_cell(runs):
+    """GFLOP/s with the share in brackets, medians over the runs."""
+    if not runs:
+        return ""
+    def median(key):
+        return statistics.median(run[key] for run in runs)
+    return f"{median('gflops'):.0f} ({100 * median('share'):.0f} %)"
+
+
+def encore_table(results, pattern):
+    """Of `encore bench`'s results; whether there was anything to show."""
+    rows = {}  # (workload, target, sizes) -> (cold, threads) -> runs
+    for run in (run for result in results for run in result["rows"]):
+        if re.search(pattern, run["workload"]):
+            sizes = f"{run['d_model']}, {run['heads']}, {run['d_ff']}; {run['lengths']}"
+            cells = rows.setdefault((run["workload"], run["target"], sizes), {})
+            cells.setdefault((run["cold"], run["threads"]), []).append(run)
+    if not rows:
+        return False
+    columns = sorted({column for cells in rows.values() for column in cells})
+    targets = {target for _, target, _ in rows}
+    header = ["workload", "d_model, heads, d_ff; sequences x tokens"]
+    for cold, threads in columns:
+        header.append(f"{threads} thread{'s' if threads > 1 else ''}, {'cold' if cold else 'warm'}")
+    body = []
+    for (workload, target, sizes), cells in rows.items():
+        name = workload if len(targets) == 1 else f"{workload}, {target}"
+        body.append([name, sizes, *(encore_cell(cells.get(column)) for column in columns)])
+    markdown(header, body, ["---", "---", *["---:"] * len(columns)])
+
+    contexts = [result["context"] for result in results]
+    said = []
+    for values in ([c["cpu"] for c in contexts], [c["compiler"] for c in contexts],
+                   sorted(targets), [c["date"][:10] for c in contexts],
+                   [c["wait_policy"] for c in contexts]):
+        said.append(" and ".join(dict.fromkeys(values)))
+    print("\nGFLOP/s from the median call, in brackets the share of the multiply-add peak of the "
+          f"same run and threads. {'; '.join(said)}; "
+          f"{len(results)} run{'s' if len(results) > 1 else ''}.")
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+", help="what --benchmark_out wrote")
+    parser.add_argument("files", nargs="+", help="what --json or --benchmark_out wrote")
     parser.add_argument("--filter", default="", metavar="REGEX",
-                        help="only benchmarks whose name matches")
+                        help="only workloads or benchmarks whose name matches")
     parser.add_argument("--columns", default="GFLOP/s,best,peak,share,Gelem/s,tokens/s",
-                        help="counters to show, where there are any (default: %(default)s)")
+                        help="counters of the benchmarks in bench/ to show, where there are any "
+                             "(default: %(default)s)")
     args = parser.parse_args()
 
-    rows = {}  # (name, target) -> counter -> values; in order of appearance
+    results = {"rows": [], "benchmarks": []}
     for path in args.files:
-        for name, target, run in read_runs(path):
-            if re.search(args.filter, name):
-                counters = rows.setdefault((name, target), {})
-                for column in args.columns.split(","):
-                    if column in run:
-                        counters.setdefault(column, []).append(run[column])
-    if not rows:
-        print("bench_table: no benchmark matches", file=sys.stderr)
-        return 1
+        with open(path, encoding="utf-8") as file:
+            result = json.load(file)
+        kind = next((key for key in results if key in result), None)
+        if kind is None:
+            print(f"bench_table: {path}: has neither rows nor benchmarks", file=sys.stderr)
+            return 1
+        results[kind].append(result)
 
-    columns = [c for c in args.columns.split(",") if any(c in row for row in rows.values())]
-    print("| benchmark | target |" + "".join(f" {c} |" for c in columns))
-    print("|---|---|" + "---:|" * len(columns))
-    for (name, target), counters in rows.items():
-        cells = [format_number(c, statistics.median(counters[c])) if c in counters else ""
-                 for c in columns]
-        print(f"| {name} | {target} |" + "".join(f" {cell} |" for cell in cells))
+    shown = bool(results["rows"]) and encore_table(results["rows"], args.filter)
+    if google_table(results["benchmarks"], args.filter, args.columns.split(",")):
+        shown = True
+    if not shown:
+        print("bench_table: nothing matches", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -16,15 +16,18 @@ import sys
 
 # Top to bottom: each room with the rooms it may include besides itself.
 ROOMS = {
-    "bench": ["tests/reference", "engine/nn", "engine/io", "engine/ops", "engine/kernels",
-              "engine/platform", "engine/base", "include/encore"],
-    "tests": ["tools/encore", "tests/reference", "engine/nn", "engine/io", "engine/ops",
+    "bench": ["bench/measure", "tests/reference", "engine/nn", "engine/io", "engine/ops",
               "engine/kernels", "engine/platform", "engine/base", "include/encore"],
-    "tools/encore": ["tests/reference", "engine/nn", "engine/io", "engine/ops", "engine/kernels",
-                     "engine/platform", "engine/base", "include/encore"],
-    # The small programs beside the command line, one file each.
+    "tests": ["tools/encore", "tools", "bench/measure", "tests/reference", "engine/nn", "engine/io",
+              "engine/ops", "engine/kernels", "engine/platform", "engine/base", "include/encore"],
+    "tools/encore": ["tools", "bench/measure", "tests/reference", "engine/nn", "engine/io",
+                     "engine/ops", "engine/kernels", "engine/platform", "engine/base",
+                     "include/encore"],
+    # The small programs beside the command line, one file each, and what it shares with them.
     "tools": ["tests/reference", "engine/nn", "engine/io", "engine/ops", "engine/kernels",
               "engine/platform", "engine/base", "include/encore"],
+    # What the benchmarks share with `encore bench`: sizes, data, timing, the peak.
+    "bench/measure": ["engine/kernels", "engine/platform", "engine/base", "include/encore"],
     # The references say what is right, so they share no arithmetic with the engine.
     "tests/reference": ["include/encore"],
     "engine/nn": ["engine/ops", "engine/kernels", "engine/platform", "engine/base",
@@ -49,7 +52,7 @@ ANYWHERE_OUTSIDE = ["bench/", "tests/", "tools/"]
 FOREIGN = {
     "hwy/": ["engine/kernels/", "engine/platform/cpu_info.cc", "tests/", "bench/"],
     "omp.h": ["engine/platform/thread_team.", "bench/"],
-    "nlohmann/": ["engine/io/", "tests/", "tools/"],
+    "nlohmann/": ["engine/io/", "tests/", "tools/", "bench/"],
     "CLI/": ["tests/", "tools/"],
     "gtest/": ["tests/"],
     "gmock/": ["tests/"],

@@ -98,7 +98,7 @@ HWY_INLINE void FinishTile(const GemmTile& t, V (&acc)[MR][NV]) {
     }
   }
   // Of vector j; only the last ones of a partial tile have fewer, or none.
-  const auto columns = [&t](size_t j) HWY_ATTR {
+  const auto columns = [&](size_t j) HWY_ATTR {
     if (!kPartial) return kLanes;
     return t.cols <= j * kLanes ? size_t{0} : HWY_MIN(kLanes, t.cols - j * kLanes);
   };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore info`: what encore sees of the machine.
+// `encore info`: what encore sees of the machine, and what it makes of it (plan.h).
 
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "nlohmann/json.hpp"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/model_options.h"
+#include "tools/encore/plan.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -20,7 +23,18 @@ namespace {
 constexpr const char* kFooter =
     R"(Examples:
   encore info
-  encore info --json)";
+  encore info --json
+  encore info --plan --d-model 384 --heads 12 --d-ff 1536 --lengths 16,128,300 --threads 2
+  encore info --plan --target AVX2)";
+
+struct Options {
+  bool json = false;
+  bool plan = false;
+  int threads = 0;
+  std::string target;
+  ModelOptions model;
+  std::vector<CLI::Option*> plan_options;
+};
 
 std::string Bytes(size_t bytes) {
   if (bytes == 0) return "unknown";
@@ -35,7 +49,7 @@ std::string Joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-int PrintText() {
+int PrintText(const std::optional<Plan>& plan) {
   const CacheSizes caches = Caches();
   const CoreCount cores = Cores();
   std::cout << "encore " << ENCORE_VERSION_STRING << "\n"
@@ -49,10 +63,11 @@ int PrintText() {
             << "  L3         " << Bytes(caches.l3) << " as a core sees it\n"
             << "Cores\n"
             << "  usable     " << cores.reason << "\n";
+  if (plan) PrintPlan(std::cout, *plan);
   return kExitOk;
 }
 
-int PrintJson() {
+int PrintJson(const std::optional<Plan>& plan) {
   const CacheSizes caches = Caches();
   const CoreCount cores = Cores();
   nlohmann::ordered_json json;
@@ -66,18 +81,43 @@ int PrintJson() {
                    {"affinity", cores.affinity},
                    {"cgroup_quota", cores.cgroup_quota},
                    {"reason", cores.reason}};
+  if (plan) json["plan"] = PlanJson(*plan);
   std::cout << json.dump(1) << "\n";
   return kExitOk;
+}
+
+int Run(const Options& options) {
+  for (const CLI::Option* option : options.plan_options) {
+    if (option->count() > 0 && !options.plan) {
+      throw Failure(option->get_name() + " is for --plan, which was not asked for");
+    }
+  }
+  if (!options.target.empty()) Check(SetTarget(options.target), "--target");
+  std::optional<Plan> plan;
+  if (options.plan) {
+    plan =
+        MakePlan(options.model.Workload(), options.threads > 0 ? options.threads : UsableCores());
+  }
+  return options.json ? PrintJson(plan) : PrintText(plan);
 }
 
 }  // namespace
 
 void AddInfo(CLI::App& app, Action& action) {
-  auto json = std::make_shared<bool>(false);
+  auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("info", "SIMD targets, caches and cores that encore sees");
-  sub->add_flag("--json", *json, "The same as JSON; sizes in bytes, 0 = unknown or not limited");
+  sub->add_flag("--json", options->json,
+                "The same as JSON; sizes in bytes, 0 = unknown or not limited");
+  sub->add_flag("--plan", options->plan, "Also how a layer and a batch would be computed here");
+  options->plan_options = options->model.AddTo(*sub);
+  options->plan_options.push_back(
+      sub->add_option("--threads", options->threads, "Threads to plan for; else all usable cores")
+          ->check(ThreadCount()));
+  options->plan_options.push_back(
+      sub->add_option("--target", options->target, "SIMD target to plan for, e.g. AVX2")
+          ->type_name("NAME"));
   sub->footer(kFooter);
-  sub->callback([json, &action] { action = [json] { return *json ? PrintJson() : PrintText(); }; });
+  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

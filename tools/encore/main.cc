@@ -22,7 +22,9 @@ constexpr const char* kFooter =
   encore                                        the demo: one block, checked and timed
   encore attend "The cat sat on the mat"        self-attention, step by step
   encore run --weights w.safetensors --input x.safetensors --output y.safetensors
+  encore bench                                  how fast blocks are on this machine
   encore info                                   what encore sees of this machine
+  encore verify                                 proves the promises about numbers here
 
 `encore COMMAND --help` tells more about each.
 Exit status: 0 done, 1 a check failed, 2 bad usage or input.)";
@@ -67,7 +69,9 @@ int Main(int argc, char** argv) {
   AddDemo(app, action);
   AddAttend(app, action);
   AddRun(app, action);
+  AddBench(app, action);
   AddInfo(app, action);
+  AddVerify(app, action);
   RefuseEmptyValues(app);
 
   try {

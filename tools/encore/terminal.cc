@@ -32,11 +32,16 @@ constexpr std::string_view kShades = " .:-=+*#%@";
 constexpr int kGround[] = {231, 195, 159, 153, 117, 111, 75, 33, 26, 19};
 constexpr int kFirstDarkGround = 7;
 
-bool IsTerminal() {
+constexpr int kStdout = 1;
+constexpr int kStderr = 2;
+
+bool IsTerminal(int file) {
+  const char* terminal = std::getenv("TERM");
+  if (terminal == nullptr || std::string_view(terminal) == "dumb") return false;
 #if defined(_WIN32)
-  return _isatty(1) != 0;
+  return _isatty(file) != 0;
 #else
-  return ::isatty(STDOUT_FILENO) != 0;
+  return ::isatty(file) != 0;
 #endif
 }
 
@@ -125,9 +130,10 @@ void PrintShadedMap(std::ostream& out, const std::vector<std::string>& rows, Con
 bool StdoutHasColour() {
   const char* no_colour = std::getenv("NO_COLOR");
   if (no_colour != nullptr && *no_colour != '\0') return false;
-  const char* terminal = std::getenv("TERM");
-  return terminal != nullptr && std::string_view(terminal) != "dumb" && IsTerminal();
+  return IsTerminal(kStdout);
 }
+
+bool StderrIsTerminal() { return IsTerminal(kStderr); }
 
 void PrintMatrix(std::ostream& out, const std::vector<std::string>& labels, ConstView matrix,
                  const MatrixStyle& style) {

@@ -16,6 +16,8 @@ namespace encore::tool {
 
 // Standard output is a terminal that shows colours, and NO_COLOR (no-color.org) is not set.
 bool StdoutHasColour();
+// Standard error is a terminal that understands cursor movements.
+bool StderrIsTerminal();
 
 struct MatrixStyle {
   int precision = 4;  // digits after the point

@@ -3,7 +3,7 @@
 // Timing of the multiply-add chains on each thread of an executor. Not here: the chains
 // (engine/kernels/peak.cc).
 
-#include "bench/peak.h"
+#include "bench/measure/peak.h"
 
 #include <algorithm>
 #include <chrono>

@@ -3,8 +3,8 @@
 // The machine's peak of f32 multiply-adds at this moment, to which the benchmarks relate their
 // figures. Not here: the instructions that reach it (engine/kernels/peak.h).
 
-#ifndef ENCORE_BENCH_PEAK_H_
-#define ENCORE_BENCH_PEAK_H_
+#ifndef ENCORE_BENCH_MEASURE_PEAK_H_
+#define ENCORE_BENCH_MEASURE_PEAK_H_
 
 #include <cstddef>
 #include <vector>
@@ -31,4 +31,4 @@ class PeakMeter {
 
 }  // namespace encore::bench
 
-#endif  // ENCORE_BENCH_PEAK_H_
+#endif  // ENCORE_BENCH_MEASURE_PEAK_H_

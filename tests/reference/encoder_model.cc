@@ -2,7 +2,7 @@
 //
 // Draws weights, and runs encoders.
 
-#include "tests/encoder_model.h"
+#include "tests/reference/encoder_model.h"
 
 #include <cmath>
 #include <cstdio>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "encore/workspace.h"
-#include "tests/guarded.h"
+#include "tests/reference/drawn.h"
 
 namespace encore {
 namespace {

@@ -5,8 +5,8 @@
 // that its thread keeps its caches. Linux only, elsewhere nothing is bound and time is time. Not
 // here: the library's cores (encore/cpu.h).
 
-#ifndef ENCORE_BENCH_OS_H_
-#define ENCORE_BENCH_OS_H_
+#ifndef ENCORE_BENCH_MEASURE_OS_H_
+#define ENCORE_BENCH_MEASURE_OS_H_
 
 #include <algorithm>
 #include <chrono>
@@ -74,4 +74,4 @@ class CoreMask {
 
 }  // namespace encore::bench
 
-#endif  // ENCORE_BENCH_OS_H_
+#endif  // ENCORE_BENCH_MEASURE_OS_H_

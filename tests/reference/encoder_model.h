@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An encoder with drawn weights, for tests of the encoder. Not here: what its results should be
-// (tests/reference/encoder.h).
+// An encoder with drawn weights, for tests of the encoder and for published hashes. Not here: what
+// its results should be (encoder.h).
 
-#ifndef ENCORE_TESTS_ENCODER_MODEL_H_
-#define ENCORE_TESTS_ENCODER_MODEL_H_
+#ifndef ENCORE_TESTS_REFERENCE_ENCODER_MODEL_H_
+#define ENCORE_TESTS_REFERENCE_ENCODER_MODEL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -45,4 +45,4 @@ std::vector<size_t> Starts(const std::vector<size_t>& lengths);
 
 }  // namespace encore
 
-#endif  // ENCORE_TESTS_ENCODER_MODEL_H_
+#endif  // ENCORE_TESTS_REFERENCE_ENCODER_MODEL_H_

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Machine and build in words, from the library, the compiler's macros, the environment and Linux's
+// /proc/cpuinfo.
+
+#include "bench/measure/context.h"
+
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <initializer_list>
+
+#include "encore/cpu.h"
+#include "encore/version.h"
+
+namespace encore::bench {
+namespace {
+
+std::string KibiBytes(size_t bytes) {
+  return bytes == 0 ? "unknown" : std::to_string(bytes >> 10) + " KiB";
+}
+
+std::string CachesInWords() {
+  const CacheSizes caches = Caches();
+  return "L1d " + KibiBytes(caches.l1d) + ", L2 " + KibiBytes(caches.l2) + ", L3 " +
+         KibiBytes(caches.l3);
+}
+
+std::string Now() {
+  const std::time_t now = std::time(nullptr);
+  char text[32] = "unknown";
+  if (const std::tm* utc = std::gmtime(&now)) {
+    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", utc);
+  }
+  return text;
+}
+
+// "A=x B=y" of those variables of the environment that are set.
+std::string Ordered(std::initializer_list<const char*> names) {
+  std::string ordered;
+  for (const char* name : names) {
+    if (const char* value = std::getenv(name)) {
+      ordered += (ordered.empty() ? "" : " ") + std::string(name) + "=" + value;
+    }
+  }
+  return ordered;
+}
+
+}  // namespace
+
+std::string CpuModel() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
+      return line.substr(colon + 2);
+    }
+  }
+  return "unknown";
+}
+
+std::string Compiler() {
+#if defined(__clang__)
+  return "clang++ " __clang_version__;
+#elif defined(__GNUC__)
+  return "g++ " __VERSION__;
+#elif defined(_MSC_VER)
+  return "MSVC " + std::to_string(_MSC_VER);
+#else
+  return "unknown";
+#endif
+}
+
+std::string WaitPolicy() {
+  const std::string ordered = Ordered({"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"});
+  return ordered.empty() ? "OpenMP's threads sleep between calls (OMP_WAIT_POLICY is not set)"
+                         : "OpenMP's threads wait as " + ordered + " orders";
+}
+
+std::string Binding() {
+  const std::string ordered = Ordered({"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"});
+  return ordered.empty() ? "OpenMP's threads run on any core (OMP_PROC_BIND is not set)"
+                         : "OpenMP's threads are bound as " + ordered + " orders";
+}
+
+std::vector<std::pair<std::string, std::string>> Context() {
+  return {{"version", ENCORE_VERSION_STRING},
+          {"date", Now()},
+          {"cpu", CpuModel()},
+          {"caches", CachesInWords()},
+          {"cores", Cores().reason},
+          {"compiler", Compiler()},
+          {"target", ActiveTarget()},
+          {"wait_policy", WaitPolicy()},
+          {"binding", Binding()}};
+}
+
+}  // namespace encore::bench

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The list of workloads, and how the ragged batch's lengths are drawn.
+
+#include "bench/measure/models.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <numeric>
+#include <random>
+
+namespace encore::bench {
+namespace {
+
+// In [0, 1), from the generator's high bits. The distributions of <random> differ between
+// libraries; this does not.
+double Uniform(std::mt19937_64& generator) {
+  return static_cast<double>(generator() >> 11) * 0x1p-53;
+}
+
+std::vector<size_t> LognormalLengths(size_t count, uint64_t seed) {
+  // 64 lies halfway between 8 and 512 on the logarithmic scale; sigma 0.8 leaves about one in a
+  // hundred outside, which is drawn again.
+  constexpr double kMedian = 64;
+  constexpr double kSigma = 0.8;
+  std::mt19937_64 generator(seed);
+  std::vector<size_t> lengths;
+  while (lengths.size() < count) {
+    // Box and Muller's transform of two uniform numbers into a normal one.
+    const double radius = std::sqrt(-2 * std::log(1 - Uniform(generator)));
+    const double normal = radius * std::cos(2 * std::numbers::pi * Uniform(generator));
+    const double length = std::round(kMedian * std::exp(kSigma * normal));
+    if (length >= 8 && length <= 512) lengths.push_back(static_cast<size_t>(length));
+  }
+  return lengths;
+}
+
+// As many sequences, all of the one length whose operations come nearest to those of `lengths`.
+std::vector<size_t> UniformLike(const Model& model, const std::vector<size_t>& lengths) {
+  const double wanted = LayerFlops(model, lengths);
+  std::vector<size_t> best(lengths.size(), 1);
+  for (size_t length = 2; length <= 512; ++length) {
+    const std::vector<size_t> uniform(lengths.size(), length);
+    if (std::abs(LayerFlops(model, uniform) - wanted) <
+        std::abs(LayerFlops(model, best) - wanted)) {
+      best = uniform;
+    }
+  }
+  return best;
+}
+
+NamedWorkload Rectangle(const Model& model, size_t batch, size_t seq, bool is_default) {
+  return {std::string(model.name) + "_" + std::to_string(batch) + "x" + std::to_string(seq), model,
+          std::vector<size_t>(batch, seq), is_default};
+}
+
+std::vector<NamedWorkload> MakeWorkloads() {
+  std::vector<NamedWorkload> all = {
+      Rectangle(kExample, 32, 10, true), Rectangle(kExample, 10, 32, true),
+      Rectangle(kMiniLm, 1, 16, true),   Rectangle(kMiniLm, 1, 128, true),
+      Rectangle(kMiniLm, 8, 128, true),  Rectangle(kBase, 1, 16, true),
+      Rectangle(kBase, 1, 128, true),    Rectangle(kBase, 8, 128, true),
+      Rectangle(kBase, 1, 512, true),    Rectangle(kLarge, 1, 128, true),
+  };
+  const std::vector<size_t> ragged = LognormalLengths(64, 2026);
+  const size_t longest = *std::max_element(ragged.begin(), ragged.end());
+  all.push_back({"ragged_64", kBase, ragged, true});
+  all.push_back({"ragged_64_uniform", kBase, UniformLike(kBase, ragged), false});
+  all.push_back({"ragged_64_padded", kBase, std::vector<size_t>(ragged.size(), longest), false});
+  for (const size_t seq : {size_t{2048}, size_t{8192}, size_t{16384}}) {
+    all.push_back(Rectangle(kBase, 1, seq, false));
+  }
+  return all;
+}
+
+}  // namespace
+
+const std::vector<NamedWorkload>& NamedWorkloads() {
+  static const std::vector<NamedWorkload> all = MakeWorkloads();
+  return all;
+}
+
+const NamedWorkload* FindWorkload(const std::string& name) {
+  for (const NamedWorkload& workload : NamedWorkloads()) {
+    if (workload.name == name) return &workload;
+  }
+  return nullptr;
+}
+
+size_t Tokens(const NamedWorkload& workload) {
+  return std::accumulate(workload.lengths.begin(), workload.lengths.end(), size_t{0});
+}
+
+std::string DescribeLengths(const std::vector<size_t>& lengths) {
+  if (lengths.empty()) return "none";
+  const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
+  const std::string count = std::to_string(lengths.size());
+  if (*shortest == *longest) return count + "x" + std::to_string(*longest);
+  return count + " of " + std::to_string(*shortest) + " to " + std::to_string(*longest);
+}
+
+size_t LayerBytes(const Model& model) {
+  return (4 * model.d_model * model.d_model + 2 * model.d_model * model.d_ff) * sizeof(float);
+}
+
+double LayerFlops(const Model& model, const std::vector<size_t>& lengths) {
+  const double d = static_cast<double>(model.d_model);
+  const double d_ff = static_cast<double>(model.d_ff);
+  double flops = 0;
+  for (const size_t length : lengths) {
+    const double s = static_cast<double>(length);
+    flops += 8 * s * d * d + 4 * s * d * d_ff + 4 * s * s * d;
+  }
+  return flops;
+}
+
+}  // namespace encore::bench

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""encore's side of a comparison: its command line, run on files and timed.
+
+Not here: peers, rounds and ratios (compare.py).
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import blocks
+
+# How OpenMP's threads wait between calls; a process of its own for each.
+WAIT_POLICIES = {"encore": {}, "encore, OMP_WAIT_POLICY=active": {"OMP_WAIT_POLICY": "active"}}
+
+
+def call(encore, *args, environment=None):
+    """stdout of `encore args`; leaves with what it said where it fails."""
+    # A peer's settings of the allocator are not encore's.
+    env = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GLIBC_TUNABLES")}
+    env.update(environment or {})
+    command = [str(encore), *map(str, args)]
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise SystemExit(f"compare: {encore}: {error.strerror}") from error
+    if done.returncode != 0:
+        raise SystemExit(f"compare: `{' '.join(command)}` ended with {done.returncode}:\n"
+                         f"{done.stderr or done.stdout}")
+    return done.stdout
+
+
+def version(encore):
+    return call(encore, "--version").strip()
+
+
+def output(encore, weights_path, x, threads):
+    """y [B, S, D] as `encore run` computes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        x_path, y_path = (pathlib.Path(folder, f"{name}.safetensors") for name in "xy")
+        blocks.write_safetensors(x_path, {"x": x})
+        call(encore, "run", "--weights", weights_path, "--input", x_path, "--output", y_path,
+             "--threads", threads)
+        return blocks.read_safetensors(y_path)[0]["y"]
+
+
+def bench(encore, workload, threads, seconds, environment=None):
+    """The row of `encore bench` for a workload with its weights in cache: us_median, gflops ..."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "bench.json")
+        call(encore, "bench", "--workload", workload.name, "--precision", "f32",
+             "--threads", threads, "--warm", "--seconds", seconds, "--json", path,
+             environment=environment)
+        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    if len(rows) != 1:
+        raise SystemExit(f"compare: `encore bench` gave {len(rows)} rows for {workload.name}")
+    row = rows[0]
+    flops = row["gflops"] * row["us_median"] * 1e3
+    if not abs(flops / workload.flops - 1) < 0.02:
+        raise SystemExit(f"compare: {workload.name} is {flops:.4g} FLOPs a call to `encore bench` "
+                         f"and {workload.flops:.4g} here: not the same sizes")
+    return row

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore bench` and `encore info --plan`: rows and plans that make sense, flags that are refused,
+// and what lies under them in bench/measure. No test asserts a time.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/measure/models.h"
+#include "bench/measure/samples.h"
+#include "encore/cpu.h"
+#include "encore/executor.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli_runner.h"
+
+namespace encore {
+namespace {
+
+using nlohmann::json;
+
+bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class CliBenchTest : public CliTest {
+ protected:
+  // The file that it writes.
+  json Bench(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"bench", "--seconds", "0.01", "--json", Path("b.json")});
+    const CliResult result = Encore(arguments);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    out_ = result.out;
+    return json::parse(ReadFile(Path("b.json")), nullptr, false);
+  }
+
+  std::string out_;  // of the last Bench
+};
+
+TEST_F(CliBenchTest, RowsMakeSense) {
+  const bench::NamedWorkload& load = *bench::FindWorkload("minilm_1x16");
+  const double flops = bench::LayerFlops(load.model, load.lengths);
+  const bool openmp = Executor::OpenMP(2).lanes() == 2;
+  const json bench = Bench({"--workload", load.name, "--threads", openmp ? "1,2" : "1"});
+  ASSERT_EQ(bench["rows"].size(), openmp ? 4u : 2u) << bench.dump(1);
+  std::set<std::string> cells;
+  for (const json& row : bench["rows"]) {
+    SCOPED_TRACE(row.dump(1));
+    EXPECT_EQ(row["workload"], load.name);
+    EXPECT_EQ(row["precision"], "f32");
+    EXPECT_EQ(row["target"], ActiveTarget());
+    cells.insert(row["threads"].dump() + row["cold"].dump());
+    const double median = row["us_median"];
+    EXPECT_GT(row["us_min"], 0.0);
+    EXPECT_LE(row["us_min"], median);
+    EXPECT_LE(median, row["us_p99"]);
+    EXPECT_NEAR(row["gflops"], flops / median * 1e-3, 1e-6 * flops / median);
+    EXPECT_NEAR(row["gbytes_per_s"], 4 * 12 * 384.0 * 384 / median * 1e-3, 1e-3);
+    EXPECT_NEAR(row["tokens_per_s"], 16 / median * 1e6, 1);
+    EXPECT_GT(row["peak_gflops"], 0.0);
+    EXPECT_GT(row["share"], 0.0);
+    EXPECT_LT(row["share"], 2.0);
+    EXPECT_GE(row["calls"], 3);
+    EXPECT_EQ(row["tokens"], 16);
+  }
+  EXPECT_EQ(cells.size(), bench["rows"].size()) << "each once";
+  for (const char* name : {"version", "date", "cpu", "caches", "cores", "compiler", "target",
+                           "wait_policy", "binding"}) {
+    EXPECT_TRUE(bench["context"].contains(name)) << name;
+    EXPECT_TRUE(Has(out_, name)) << name;
+  }
+  EXPECT_EQ(std::count(out_.begin(), out_.end(), '%'), bench["rows"].size()) << out_;
+}
+
+TEST_F(CliBenchTest, WarmColdAndTargetChoose) {
+  const std::vector<std::string> common = {"--workload", "custom", "--d-model", "32",
+                                           "--heads",    "2",      "--d-ff",    "40",
+                                           "--lengths",  "5,1,9",  "--threads", "1"};
+  for (const bool cold : {false, true}) {
+    std::vector<std::string> arguments = common;
+    arguments.push_back(cold ? "--cold" : "--warm");
+    const json rows = Bench(arguments)["rows"];
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0]["cold"], cold);
+    EXPECT_EQ(rows[0]["tokens"], 15);
+    EXPECT_EQ(rows[0]["d_model"], 32);
+    EXPECT_EQ(rows[0]["activation"], "gelu");
+  }
+  for (const std::string& target : SupportedTargets()) {
+    std::vector<std::string> arguments = common;
+    arguments.insert(arguments.end(), {"--warm", "--target", target});
+    EXPECT_EQ(Bench(arguments)["rows"][0]["target"], target);
+  }
+}
+
+TEST_F(CliBenchTest, HelpAndListTellWhatThereIs) {
+  const CliResult help = Encore({"bench", "--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_TRUE(Has(help.out, "Examples:"));
+  const CliResult list = Encore({"bench", "--list"});
+  EXPECT_EQ(list.status, 0);
+  for (const char* name :
+       {"example_32x10", "example_10x32", "minilm_1x16", "minilm_1x128", "minilm_8x128",
+        "base_1x16", "base_1x128", "base_8x128", "base_1x512", "large_1x128", "ragged_64",
+        "base_1x2048", "base_1x8192", "base_1x16384", "custom"}) {
+    EXPECT_TRUE(Has(list.out, name)) << name;
+  }
+}
+
+TEST_F(CliBenchTest, RefusesUnfitFlags) {
+  WriteFile(Path("b.json"), "before");
+  const auto refuse = [&](std::vector<std::string> arguments,
+                          const std::vector<std::string>& words) {
+    arguments.insert(arguments.begin(), {"bench", "--json", Path("b.json")});
+    ExpectRefused(arguments, words);
+  };
+  refuse({"--workload", "base_1x17"}, {"--workload", "base_1x17", "--list"});
+  refuse({"--precision", "f64"}, {"--precision", "f64", "f32"});
+  refuse({"--threads", "0"}, {"--threads", "0"});
+  refuse({"--threads", "1,two"}, {"--threads", "two"});
+  refuse({"--seconds", "-1"}, {"--seconds", "-1", "0 to 600"});
+  refuse({"--seconds", "nan"}, {"--seconds", "nan"});
+  refuse({"--target", "MMX"}, {"--target", "MMX", SupportedTargets()[0]});
+  refuse({"--d-model", "64"}, {"--d-model", "custom"});
+  refuse({"--workload", "custom", "--heads", "5"}, {"--heads", "5", "768"});
+  refuse({"--workload", "custom", "--seq", "0"}, {"--seq", "0"});
+  refuse({"--workload", "custom", "--seq", "-3"}, {"--seq", "-3"});
+  refuse({"--workload", "custom", "--seq", "3", "--lengths", "4"}, {"--seq", "--lengths"});
+  EXPECT_EQ(ReadFile(Path("b.json")), "before");
+  EXPECT_EQ(Files(), std::vector<std::string>{"b.json"});
+  ExpectRefused({"bench", "--json", Path("none/b.json")}, {"--json", Path("none/b.json")});
+}
+
+TEST_F(CliBenchTest, PlanTellsTilesAndBlocking) {
+  for (const std::string& target : SupportedTargets()) {
+    const CliResult result =
+        Encore({"info", "--plan", "--json", "--target", target, "--d-model", "390", "--heads", "6",
+                "--d-ff", "1000", "--lengths", "7,130", "--threads", "3"});
+    ASSERT_EQ(result.status, 0) << result.err;
+    const json plan = json::parse(result.out)["plan"];
+    SCOPED_TRACE(plan.dump(1));
+    EXPECT_EQ(plan["target"], target);
+    EXPECT_GE(plan["tiles"].size(), 1u);
+    EXPECT_EQ(plan["batch"]["tokens"], 137);
+    EXPECT_EQ(plan["batch"]["threads"], 3);
+    ASSERT_EQ(plan["matrices"].size(), 4u);
+    EXPECT_EQ(plan["matrices"][0]["n"], 3 * 390);
+    EXPECT_EQ(plan["matrices"][3]["k"], 1000);
+    for (const json& matrix : plan["matrices"]) {
+      EXPECT_GE(matrix["kc"], 1);
+      EXPECT_LE(matrix["kc"], matrix["k"]);
+      EXPECT_GE(matrix["mr"], 1);
+      EXPECT_GE(matrix["panels"].get<size_t>() * matrix["nr"].get<size_t>(),
+                matrix["n"].get<size_t>());
+    }
+  }
+  const CliResult text = Encore({"info", "--plan"});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_TRUE(Has(text.out, "linear2")) << text.out;
+  ExpectRefused({"info", "--d-model", "64"}, {"--d-model", "--plan"});
+  ExpectRefused({"info", "--plan", "--target", "MMX"}, {"--target", "MMX"});
+  ExpectRefused({"info", "--plan", "--heads", "7"}, {"--heads", "7", "768"});
+}
+
+TEST(Quantile, IsTheSmallestValueThatTheShareDoesNotExceed) {
+  std::vector<double> values;
+  for (int i = 1; i <= 200; ++i) values.push_back((i * 77) % 201);  // 1 .. 200 in another order
+  EXPECT_EQ(bench::Quantile(values, 0), 1);
+  EXPECT_EQ(bench::Quantile(values, 0.5), 100);
+  EXPECT_EQ(bench::Quantile(values, 0.99), 198);
+  EXPECT_EQ(bench::Quantile(values, 1), 200);
+  EXPECT_EQ(bench::Quantile({3}, 0.5), 3);
+  EXPECT_EQ(bench::Quantile({4, 3}, 0.99), 4);
+}
+
+TEST(NamedWorkloads, RaggedIsTheSameEverywhere) {
+  const bench::NamedWorkload& ragged = *bench::FindWorkload("ragged_64");
+  ASSERT_EQ(ragged.lengths.size(), 64u);
+  const auto [shortest, longest] =
+      std::minmax_element(ragged.lengths.begin(), ragged.lengths.end());
+  EXPECT_EQ(*shortest, 12u);
+  EXPECT_EQ(*longest, 328u);
+  EXPECT_EQ(bench::Tokens(ragged), 6244u);
+
+  const bench::NamedWorkload& uniform = *bench::FindWorkload("ragged_64_uniform");
+  const double ratio = bench::LayerFlops(uniform.model, uniform.lengths) /
+                       bench::LayerFlops(ragged.model, ragged.lengths);
+  EXPECT_NEAR(ratio, 1, 0.01);
+}
+
+TEST(NamedWorkloads, NamesAreUnique) {
+  std::set<std::string> names = {"custom"};
+  for (const bench::NamedWorkload& load : bench::NamedWorkloads()) names.insert(load.name);
+  EXPECT_EQ(names.size(), bench::NamedWorkloads().size() + 1);
+  EXPECT_EQ(bench::FindWorkload("nothing"), nullptr);
+}
+
+}  // namespace
+}  // namespace encore

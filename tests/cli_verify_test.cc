@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore verify`: that it passes here, its table and its JSON; and the report's own words for
+// promises that are kept and broken. That a broken library is seen is .ci/run broken's business.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "encore/cpu.h"
+#include "encore/version.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli_runner.h"
+#include "tests/reference/golden_hashes.h"
+#include "tests/sanitizers.h"
+#include "tools/encore/verify_report.h"
+
+namespace encore {
+namespace {
+
+using tool::Finding;
+using tool::VerifyReport;
+using tool::VerifySection;
+
+bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_F(CliTest, VerifyPassesHereAndWritesJson) {
+  if (kSanitized) GTEST_SKIP() << "minutes under a sanitizer";
+  const std::string path = Path("report.json");
+  const CliResult result = Encore({"verify", "--quick", "--json", path});
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  EXPECT_EQ(result.err, "") << "a progress bar in a file";
+  for (const char* words : {"exp", "gelu_tanh", "matmul", "any batch, place and mates",
+                            "Published hashes", "Every promise was kept"}) {
+    EXPECT_TRUE(Has(result.out, words)) << words;
+  }
+  EXPECT_FALSE(Has(result.out, "\x1b")) << "colours in a file";
+  const nlohmann::json json = nlohmann::json::parse(ReadFile(path));
+  EXPECT_EQ(json["version"], ENCORE_VERSION_STRING);
+  EXPECT_EQ(json["mode"], "quick");
+  EXPECT_EQ(json["targets"], SupportedTargets());
+  EXPECT_EQ(json["kept"], true);
+  for (const std::string& target : SupportedTargets()) {
+    for (const char* section : {"functions", "operations", "bits"}) {
+      size_t found = 0;
+      for (const nlohmann::json& finding : json["findings"]) {
+        found += finding["section"] == section && finding["target"] == target;
+      }
+      EXPECT_GT(found, 5u) << section << " on " << target;
+    }
+  }
+  EXPECT_EQ(Files(), std::vector<std::string>{"report.json"});
+}
+
+TEST_F(CliTest, VerifyHelpHasExamples) {
+  const CliResult result = Encore({"verify", "--help"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_TRUE(Has(result.out, "Examples:\n  encore verify")) << result.out;
+}
+
+TEST_F(CliTest, VerifyRefusesBeforeTheWork) {
+  ExpectRefused({"verify", "--json", Path("no/such/folder.json")}, {"--json", "no/such"});
+  ExpectRefused({"verify", "--json", ""}, {"--json"});
+  ExpectRefused({"verify", "--quick", "--full"}, {"--full", "--quick"});
+  ExpectRefused({"verify", "--step", "0"}, {"--step"});
+  ExpectRefused({"verify", "everything"}, {"everything"});
+  EXPECT_TRUE(Files().empty());
+}
+
+TEST_F(CliTest, VerifyPrintsTheLinesOfTheTableOfHashes) {
+  const CliResult result = Encore({"verify", "--print-hashes"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  for (const reference::GoldenHash& golden : reference::kGoldenHashes) {
+    EXPECT_TRUE(Has(result.out, "    {\"" + std::string(golden.name) + "\", 0x")) << result.out;
+  }
+}
+
+Finding Bits(const std::string& check, const std::string& target, bool kept) {
+  return {.section = VerifySection::kBits,
+          .check = check,
+          .target = target,
+          .kept = kept,
+          .observed = 12,
+          .detail = kept ? "" : "sequence 3 differs"};
+}
+
+TEST(VerifyReport, NamesWhatBroke) {
+  VerifyReport report(false, {"AVX3", "AVX2"});
+  report.Add(Bits("any batch", "AVX3", true));
+  report.Add(Bits("any batch", "AVX2", true));
+  std::ostringstream kept;
+  report.Print(kept, false);
+  EXPECT_TRUE(Has(kept.str(), "Every promise was kept")) << kept.str();
+  EXPECT_EQ(report.Broken(), 0u);
+
+  report.Add(Bits("threads", "AVX3", true));
+  report.Add(Bits("threads", "AVX2", false));
+  report.Add({.section = VerifySection::kFunctions,
+              .check = "exp",
+              .target = "AVX3",
+              .kept = false,
+              .observed = std::numeric_limits<double>::infinity(),
+              .promise = 1,
+              .detail = "at 3"});
+  std::ostringstream broken;
+  report.Print(broken, false);
+  EXPECT_EQ(report.Broken(), 2u);
+  EXPECT_TRUE(Has(broken.str(),
+                  "BROKEN: bits differ that were promised to be equal: threads on AVX2: sequence 3 "
+                  "differs\n"))
+      << broken.str();
+  EXPECT_TRUE(Has(broken.str(), "BROKEN: an error is larger than promised: exp on AVX3: at 3\n"));
+  EXPECT_FALSE(Has(broken.str(), "Every promise"));
+  const nlohmann::json json = nlohmann::json::parse(report.Json());
+  EXPECT_EQ(json["kept"], false);
+  EXPECT_EQ(json["broken"], 2);
+  EXPECT_TRUE(json["findings"].back()["error"].is_null()) << "JSON has no infinity";
+}
+
+}  // namespace
+}  // namespace encore

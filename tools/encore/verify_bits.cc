@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore verify`: a sequence's output has the same bits whatever the batch, its place and mates,
+// the threads, the executor, taps, the SIMD target with FMA and the caller's floating-point modes;
+// and what is wrong with one sequence reaches no other.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "encore/executor.h"
+#include "encore/thread_pool.h"
+#include "tests/reference/accuracy.h"
+#include "tests/reference/caller_modes.h"
+#include "tests/reference/drawn.h"
+#include "tests/reference/encoder_model.h"
+#include "tools/encore/failure.h"
+#include "tools/encore/verify_checks.h"
+
+namespace encore::tool {
+namespace {
+
+using Rows = std::vector<float>;  // [length, d_model] of one sequence
+
+constexpr int kMostThreads = 8;
+
+constexpr const char* kBatchCheck = "any batch, place and mates";
+constexpr const char* kOpenMpCheck = "OpenMP with 1 to 8 threads";
+constexpr const char* kHostCheck = "a host's pool, 1 to 8 lanes";
+constexpr const char* kPoolCheck = "encore's pool, 1 to 8 threads";
+constexpr const char* kTapsCheck = "taps, in place, used scratch";
+constexpr const char* kModesCheck = "the caller's flush and rounding";
+constexpr const char* kNanCheck = "NaN and inf stay where they are";
+constexpr const char* kTargetsCheck = "every target with FMA";
+
+// A host that starts its threads for each loop.
+struct ThreadsPerLoop {
+  int threads;
+  template <typename F>
+  void parallel_for(size_t count, F body) {
+    std::atomic<size_t> next{0};
+    const auto work = [&] {
+      for (size_t i = next++; i < count; i = next++) body(i);
+    };
+    std::vector<std::thread> team;
+    const size_t helpers = std::min(static_cast<size_t>(threads), count);
+    for (size_t i = 1; i < helpers; ++i) team.emplace_back(work);
+    work();
+    for (std::thread& thread : team) thread.join();
+  }
+};
+
+enum class Extras { kNone, kTapsAndInPlace };
+
+// One encoder and some sequences, which are put together into batches.
+class Subject {
+ public:
+  Subject(const Encoder& encoder, const std::vector<Rows>& sequences, bool causal)
+      : encoder_(encoder), sequences_(sequences), causal_(causal) {}
+
+  size_t count() const { return sequences_.size(); }
+
+  // The outputs of a batch of these sequences, in this order.
+  std::vector<Rows> Run(const std::vector<size_t>& order, const Executor& executor = {},
+                        Extras extras = Extras::kNone) const {
+    const size_t d = encoder_.config().d_model;
+    Rows x;
+    std::vector<size_t> starts = {0};
+    for (const size_t i : order) {
+      x.insert(x.end(), sequences_[i].begin(), sequences_[i].end());
+      starts.push_back(x.size() / d);
+    }
+    const Batch batch{.seq_starts = starts, .mask = {.causal = causal_}};
+    const bool in_place = extras == Extras::kTapsAndInPlace;
+    Rows y(in_place ? size_t{0} : x.size());
+    const Shape shape(starts.back(), d);
+    const MutableView out(in_place ? x.data() : y.data(), shape);
+    const Workspace workspace =
+        Take(Workspace::Create(Take(encoder_.WorkspaceBytes(batch, executor))));
+    std::memset(workspace.data(), 0xFF, workspace.size_bytes());  // NaN
+    Taps taps;
+    Rows hidden;
+    std::vector<Rows> weights;
+    std::vector<MutableView> hidden_views, weight_views;
+    if (in_place) {
+      const size_t layers = encoder_.config().num_layers;
+      hidden.resize(layers * x.size());
+      for (size_t l = 0; l < layers; ++l) {
+        hidden_views.emplace_back(hidden.data() + l * x.size(), shape);
+        for (size_t b = 0; b < order.size(); ++b) {
+          const size_t length = starts[b + 1] - starts[b];
+          const Shape square(encoder_.config().num_heads, length, length);
+          weights.emplace_back(*square.NumElements());
+          weight_views.emplace_back(weights.back().data(), square);
+        }
+      }
+      taps = {.attention = weight_views, .hidden = hidden_views};
+    }
+    Check(encoder_.Forward(batch, ConstView(x.data(), shape), out, workspace, executor, taps));
+    std::vector<Rows> outputs;
+    for (size_t b = 0; b < order.size(); ++b) {
+      outputs.emplace_back(out.data() + starts[b] * d, out.data() + starts[b + 1] * d);
+    }
+    return outputs;
+  }
+
+ private:
+  const Encoder& encoder_;
+  const std::vector<Rows>& sequences_;
+  bool causal_;
+};
+
+bool SameRows(const Rows& a, const Rows& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// What was compared under each name, and the first difference.
+class Tallies {
+ public:
+  void Compare(const std::string& check, bool same, const std::string& where) {
+    Finding& finding = Find(check);
+    ++finding.observed;
+    if (same || !finding.kept) return;
+    finding.kept = false;
+    finding.detail = where;
+  }
+  void Report(const VerifyContext& context, const std::string& target) {
+    for (Finding& finding : findings_) {
+      finding.target = target;
+      context.report.Add(finding);
+    }
+  }
+
+ private:
+  Finding& Find(const std::string& check) {
+    for (Finding& finding : findings_) {
+      if (finding.check == check) return finding;
+    }
+    return findings_.emplace_back(Finding{.check = check, .target = {}, .detail = {}});
+  }
+  std::vector<Finding> findings_;
+};
+
+std::string Where(const std::string& model, const std::string& how, size_t sequence,
+                  const Rows& rows, size_t width) {
+  return "sequence " + std::to_string(sequence) + " of " + std::to_string(rows.size() / width) +
+         " tokens, " + how + ", in a model of " + model;
+}
+
+// A model with its sequences, and what each gives alone on the first target with FMA.
+struct Trial {
+  EncoderConfig config;
+  std::vector<size_t> lengths;
+  bool causal = false;
+  size_t batches = 0;  // random ones
+  std::vector<Rows> with_fma = {};
+  std::string first_target = {};
+};
+
+std::vector<Trial> Trials(bool full) {
+  const std::vector<size_t> lengths = {1, 5, 17, 33, 64, 65, 130, 0, 9, 300};
+  std::vector<Trial> trials = {{.config = {.d_model = 48,
+                                           .num_heads = 3,
+                                           .d_ff = 100,
+                                           .num_layers = 2,
+                                           .activation = Activation::kGelu},
+                                .lengths = lengths,
+                                .batches = full ? size_t{60} : size_t{6}},
+                               {.config = {.d_model = 28,
+                                           .num_heads = 2,
+                                           .d_ff = 1101,
+                                           .activation = Activation::kSilu,
+                                           .norm_first = true,
+                                           .final_norm = true},
+                                .lengths = lengths,
+                                .causal = true,
+                                .batches = full ? size_t{60} : size_t{6}},
+                               {.config = {.d_model = 64, .num_heads = 1, .d_ff = 65},
+                                .lengths = {520, 1, 3, 64},
+                                .batches = full ? size_t{30} : size_t{3}}};
+  if (!full) return trials;
+  trials.push_back({.config = {.d_model = 390,
+                               .num_heads = 6,
+                               .d_ff = 1000,
+                               .num_layers = 2,
+                               .activation = Activation::kGeluTanh},
+                    .lengths = lengths,
+                    .batches = 20});
+  trials.push_back(
+      {.config = {.d_model = 768, .num_heads = 12, .d_ff = 3072, .activation = Activation::kGelu},
+       .lengths = {1, 16, 127, 128, 40},
+       .batches = 10});
+  return trials;
+}
+
+std::string Name(const EncoderConfig& config) {
+  return std::to_string(config.d_model) + " x " + std::to_string(config.num_heads) + " x " +
+         std::to_string(config.d_ff);
+}
+
+// One batch in all ways; `wanted` is what each sequence gives alone.
+void CompareBatch(const Subject& subject, const std::vector<size_t>& order,
+                  const std::vector<Rows>& wanted, const EncoderConfig& config, int round,
+                  Tallies& tallies) {
+  const auto compare = [&](const std::string& check, const std::string& how,
+                           const std::vector<Rows>& found) {
+    for (size_t b = 0; b < order.size(); ++b) {
+      tallies.Compare(
+          check, SameRows(found[b], wanted[order[b]]),
+          Where(Name(config),
+                how + " at place " + std::to_string(b) + " of " + std::to_string(order.size()),
+                order[b], wanted[order[b]], config.d_model));
+    }
+  };
+  compare(kBatchCheck, "inline", subject.Run(order));
+  for (int threads = 1 + round % 2; threads <= kMostThreads; threads += 2) {
+    const std::string count = " " + std::to_string(threads);
+    compare(kOpenMpCheck, "OpenMP" + count, subject.Run(order, Executor::OpenMP(threads)));
+    const ThreadPool pool = Take(ThreadPool::Create({.threads = threads}));
+    compare(kPoolCheck, "pool" + count, subject.Run(order, pool.executor()));
+    ThreadsPerLoop host{threads};
+    compare(kHostCheck, "host lanes" + count,
+            subject.Run(order, Executor::HostPool(threads, host)));
+  }
+  compare(kTapsCheck, "with taps", subject.Run(order, {}, Extras::kTapsAndInPlace));
+  if (!reference::kHaveCallerModes) return;
+  for (const uint64_t modes : {reference::kFlushAndRoundUp, reference::kTowardZero}) {
+    const uint64_t before = reference::CallerModes();
+    reference::SetCallerModes(modes);
+    const std::vector<Rows> found = subject.Run(order, Executor::OpenMP(2));
+    const uint64_t after = reference::CallerModes();
+    reference::SetCallerModes(before);
+    compare(kModesCheck, "under other modes", found);
+    tallies.Compare(kModesCheck, ((after ^ modes) & ~reference::kStickyFlags) == 0,
+                    "the modes were left changed");
+  }
+}
+
+// Poisons each sequence in turn, in a batch of all.
+void CompareIsolation(const Encoder& encoder, const std::vector<Rows>& sequences,
+                      const std::vector<Rows>& wanted, const Trial& trial, Tallies& tallies) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const float poisons[] = {std::numeric_limits<float>::quiet_NaN(), kInf, -kInf,
+                           std::numeric_limits<float>::max()};
+  std::vector<size_t> all(sequences.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+  for (size_t bad = 0; bad < sequences.size(); ++bad) {
+    if (sequences[bad].empty()) continue;
+    std::vector<Rows> poisoned = sequences;
+    for (size_t i = 0; i < poisoned[bad].size(); i += 7) poisoned[bad][i] = poisons[i % 4];
+    const std::vector<Rows> found = Subject(encoder, poisoned, trial.causal)
+                                        .Run(all, Executor::OpenMP(1 + static_cast<int>(bad % 3)));
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (i == bad) continue;
+      tallies.Compare(
+          kNanCheck, SameRows(found[i], wanted[i]),
+          Where(Name(trial.config), "beside a poisoned one", i, wanted[i], trial.config.d_model));
+    }
+  }
+}
+
+std::vector<size_t> DrawOrder(std::mt19937& random, size_t batch, size_t sequences) {
+  std::vector<size_t> order(batch);
+  for (size_t& i : order) i = random() % sequences;
+  return order;
+}
+
+void Try(Trial& trial, const std::string& target, Tallies& tallies) {
+  const EncoderModel model(trial.config);
+  const Encoder encoder = model.Make();
+  std::vector<Rows> sequences;
+  for (const size_t length : trial.lengths) {
+    sequences.push_back(
+        RandomFloats(length * trial.config.d_model, static_cast<uint32_t>(70 + sequences.size())));
+  }
+  const Subject subject(encoder, sequences, trial.causal);
+  std::vector<Rows> alone;
+  for (size_t i = 0; i < subject.count(); ++i) alone.push_back(subject.Run({i})[0]);
+  if (reference::TargetHasFma(target)) {
+    if (trial.with_fma.empty()) {
+      trial.with_fma = alone;
+      trial.first_target = target;
+    }
+    for (size_t i = 0; i < alone.size(); ++i) {
+      tallies.Compare(kTargetsCheck, SameRows(alone[i], trial.with_fma[i]),
+                      Where(Name(trial.config), "other bits than on " + trial.first_target, i,
+                            alone[i], trial.config.d_model));
+    }
+  }
+  std::mt19937 random(80);
+  for (size_t round = 0; round < trial.batches; ++round) {
+    const size_t size = round == 0 ? 1 : round == 1 ? 64 : 2 + random() % 20;
+    CompareBatch(subject, DrawOrder(random, size, subject.count()), alone, trial.config,
+                 static_cast<int>(round), tallies);
+  }
+  CompareIsolation(encoder, sequences, alone, trial, tallies);
+}
+
+}  // namespace
+
+double BitsWork(bool full) { return full ? 200 : 8; }
+
+void VerifyBits(const VerifyContext& context) {
+  std::vector<Trial> trials = Trials(context.full);
+  const double steps = static_cast<double>(trials.size() * context.targets.size());
+  context.progress.Begin("the same bits", BitsWork(context.full));
+  double step = 0;
+  ForEachVerifyTarget(context, [&](const std::string& target) {
+    Tallies tallies;
+    for (Trial& trial : trials) {
+      Try(trial, target, tallies);
+      context.progress.Advance(++step / steps);
+    }
+    tallies.Report(context, target);
+  });
+}
+
+}  // namespace encore::tool

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks of `encore verify`, one .cc each. Each adds its findings for all targets. The best
+// SIMD target is active before and after. Not here: how findings are shown (verify_report.h).
+
+#ifndef ENCORE_TOOLS_ENCORE_VERIFY_CHECKS_H_
+#define ENCORE_TOOLS_ENCORE_VERIFY_CHECKS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/encore/verify_progress.h"
+#include "tools/encore/verify_report.h"
+
+namespace encore::tool {
+
+struct VerifyContext {
+  bool full = false;
+  uint64_t step = 1;                 // every step-th float is tried
+  std::vector<std::string> targets;  // those that this machine can run, best first
+  VerifyReport& report;
+  Progress& progress;
+};
+
+// Calls body(target) with each target active; then the best is active again.
+void ForEachVerifyTarget(const VerifyContext& context,
+                         const std::function<void(const std::string&)>& body);
+
+// Work of each for the progress bar, in seconds of an ordinary machine.
+double FunctionsWork(bool full);
+double OperationsWork(bool full);
+double OrderWork(bool full);
+double BitsWork(bool full);
+double PublishedWork(bool full);
+
+void VerifyFunctions(const VerifyContext& context);   // verify_functions.cc
+void VerifyOperations(const VerifyContext& context);  // verify_operations.cc
+void VerifyOrder(const VerifyContext& context);       // verify_order.cc
+void VerifyBits(const VerifyContext& context);        // verify_bits.cc
+void VerifyPublished(const VerifyContext& context);   // verify_published.cc
+
+}  // namespace encore::tool
+
+#endif  // ENCORE_TOOLS_ENCORE_VERIFY_CHECKS_H_

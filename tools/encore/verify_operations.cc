@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore verify`: the operations and the block against double precision, within the bounds that
+// their references come with (tests/reference).
+
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "encore/ops.h"
+#include "tests/reference/accuracy.h"
+#include "tests/reference/attention.h"
+#include "tests/reference/drawn.h"
+#include "tests/reference/encoder.h"
+#include "tests/reference/encoder_model.h"
+#include "tests/reference/layer_norm.h"
+#include "tests/reference/matmul.h"
+#include "tests/reference/softmax.h"
+#include "tools/encore/failure.h"
+#include "tools/encore/verify_checks.h"
+
+namespace encore::tool {
+namespace {
+
+using reference::Matrix;
+using reference::Rounded;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// The largest error as a share of its bound: infinity for a NaN or an infinity that is not wanted,
+// and for any error where the bound is 0.
+class Share {
+ public:
+  void Compare(float found, double wanted, double bound) {
+    const double error = std::fabs(static_cast<double>(found) - wanted);
+    double share = error == 0 ? 0 : error / bound;
+    if (!(share >= 0)) share = std::numeric_limits<double>::infinity();
+    if (share > largest_) largest_ = share;
+  }
+  void Compare(const std::vector<float>& found, const Matrix<Rounded>& wanted) {
+    for (size_t i = 0; i < found.size(); ++i) {
+      Compare(found[i], wanted.data[i].value, wanted.data[i].Bound());
+    }
+  }
+  double largest() const { return largest_; }
+
+ private:
+  double largest_ = 0;
+};
+
+// One row of the table: run() computes with the active target what `compare` holds against a
+// reference that was computed once.
+void Try(const VerifyContext& context, const std::string& check,
+         const std::function<void(const std::string& target, Share& share)>& run) {
+  ForEachVerifyTarget(context, [&](const std::string& target) {
+    Share share;
+    run(target, share);
+    context.report.Add({.section = VerifySection::kOperations,
+                        .check = check,
+                        .target = target,
+                        .kept = share.largest() <= 1,
+                        .observed = share.largest(),
+                        .promise = 1,
+                        .detail = {}});
+  });
+}
+
+// The bound of encore/ops.h; a product that is rounded by itself adds a rounding.
+void TryMatMul(const VerifyContext& context, size_t m, size_t k, size_t n) {
+  const std::vector<float> a = RandomFloats(m * k, 51);
+  const std::vector<float> b = RandomFloats(k * n, 52);
+  const std::vector<float> bias = RandomFloats(n, 53);
+  std::vector<double> exact(m * n);
+  std::vector<double> magnitude(m * n);
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t j = 0; j < n; ++j) {
+      double sum = static_cast<double>(bias[j]);
+      double size = std::fabs(sum);
+      for (size_t l = 0; l < k; ++l) {
+        const double product =
+            static_cast<double>(a[i * k + l]) * static_cast<double>(b[l * n + j]);
+        sum += product;
+        size += std::fabs(product);
+      }
+      exact[i * n + j] = sum;
+      magnitude[i * n + j] = size;
+    }
+  }
+  Try(context, "matmul, K = " + std::to_string(k), [&](const std::string& target, Share& share) {
+    std::vector<float> c(m * n, kInf);
+    Check(MatMul({a.data(), {m, k}}, {b.data(), {k, n}}, {c.data(), {m, n}},
+                 {.bias = ConstView(bias.data(), {n})}));
+    const double steps = static_cast<double>(k) + (reference::TargetHasFma(target) ? 1 : 2);
+    for (size_t i = 0; i < c.size(); ++i) {
+      share.Compare(c[i], exact[i], steps * 0x1p-24 * magnitude[i]);
+    }
+  });
+}
+
+void TrySoftmax(const VerifyContext& context, const std::string& name, size_t rows, size_t cols,
+                std::vector<float> x) {
+  const Shape shape(rows, cols);
+  const Matrix<Rounded> wanted = reference::Softmax(Matrix<Rounded>(ConstView(x.data(), shape)));
+  Try(context, "softmax, " + name, [&](const std::string&, Share& share) {
+    std::vector<float> y(x.size(), kInf);
+    Check(Softmax({x.data(), shape}, {y.data(), shape}));
+    share.Compare(y, wanted);
+  });
+}
+
+void TrySoftmaxes(const VerifyContext& context) {
+  constexpr size_t kRows = 12, kCols = 1001;
+  const std::vector<float> drawn = RandomFloats(kRows * kCols, 54, 4);
+  TrySoftmax(context, "drawn scores", kRows, kCols, drawn);
+  std::vector<float> x = drawn;
+  for (size_t r = 0; r < kRows; ++r) x[r * kCols + 83 * r] = r % 2 == 0 ? 1e4f : 60.0f;
+  TrySoftmax(context, "one huge score", kRows, kCols, x);
+  x = drawn;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (i % 3 == 1 || i < 2 * kCols) x[i] = -kInf;  // the first two rows altogether
+  }
+  TrySoftmax(context, "scores of -inf", kRows, kCols, x);
+}
+
+void TryLayerNorm(const VerifyContext& context, const std::string& name, std::vector<float> x) {
+  constexpr size_t kCols = 771;
+  const Shape shape(x.size() / kCols, kCols);
+  const std::vector<float> weight = RandomFloats(kCols, 56, 0.2f, 1);
+  const std::vector<float> bias = RandomFloats(kCols, 57);
+  const ConstView w(weight.data(), {kCols}), b(bias.data(), {kCols});
+  const Matrix<Rounded> wanted =
+      reference::LayerNorm(Matrix<Rounded>(ConstView(x.data(), shape)), w, b, 1e-5);
+  Try(context, "layer_norm, " + name, [&](const std::string&, Share& share) {
+    std::vector<float> y(x.size(), kInf);
+    Check(LayerNorm({x.data(), shape}, w, b, 1e-5, {y.data(), shape}));
+    share.Compare(y, wanted);
+  });
+}
+
+void TryLayerNorms(const VerifyContext& context) {
+  constexpr size_t kCount = size_t{9} * 771;
+  TryLayerNorm(context, "drawn rows", RandomFloats(kCount, 55));
+  TryLayerNorm(context, "a mean of 1000", RandomFloats(kCount, 58, 1, 1000));
+  TryLayerNorm(context, "constant rows", std::vector<float>(kCount, 0.3f));
+}
+
+void TryAttention(const VerifyContext& context, const std::string& name, size_t queries,
+                  size_t keys, size_t size, const AttentionMask& mask) {
+  const std::vector<float> q = RandomFloats(queries * size, 61, 1.5f);
+  const std::vector<float> k = RandomFloats(keys * size, 62, 1.5f);
+  const std::vector<float> v = RandomFloats(keys * size, 63);
+  const ConstView qv(q.data(), {queries, size}), kv(k.data(), {keys, size}),
+      vv(v.data(), {keys, size});
+  Matrix<Rounded> weights;
+  const Matrix<Rounded> wanted =
+      reference::Attention<Rounded>(Matrix<Rounded>(qv), Matrix<Rounded>(kv), Matrix<Rounded>(vv),
+                                    reference::DefaultScale(size), mask, {}, &weights);
+  Try(context, "attention, " + name, [&](const std::string&, Share& share) {
+    std::vector<float> y(q.size(), kInf);
+    std::vector<float> tapped(queries * keys, kInf);
+    Check(Attention(qv, kv, vv, {y.data(), {queries, size}},
+                    {.mask = mask, .weights = MutableView(tapped.data(), {queries, keys})}));
+    share.Compare(y, wanted);
+    share.Compare(tapped, weights);
+  });
+}
+
+void TryAttentions(const VerifyContext& context) {
+  TryAttention(context, "70 x 70, causal", 70, 70, 64, {.causal = true});
+  TryAttention(context, "33 x 1100", 33, 1100, 40, {});
+  std::vector<float> additive = RandomFloats(size_t{65} * 600, 64);
+  for (size_t i = 0; i < additive.size(); ++i) {
+    if (i % 5 == 2 || i < 600) additive[i] = -kInf;  // the first query sees no key
+  }
+  TryAttention(context, "65 x 600, masked", 65, 600, 24,
+               {.additive = ConstView(additive.data(), {65, 600})});
+}
+
+void TryBlock(const VerifyContext& context, const EncoderConfig& config, size_t tokens) {
+  const EncoderModel model(config);
+  const std::vector<float> x = RandomFloats(tokens * config.d_model, 65);
+  const auto wanted = reference::Encode<Rounded>(config, model.weights(),
+                                                 ConstView(x.data(), {tokens, config.d_model}));
+  const std::string name = "block, " + std::string(ActivationName(config.activation)) +
+                           (config.norm_first ? ", pre-norm" : ", post-norm") + ", d " +
+                           std::to_string(config.d_model);
+  Try(context, name, [&](const std::string&, Share& share) {
+    const std::vector<size_t> starts = {0, tokens};
+    share.Compare(Forward(model.Make(), Batch{.seq_starts = starts}, x), wanted.y);
+  });
+}
+
+void TryBlocks(const VerifyContext& context) {
+  for (const Activation activation :
+       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+    for (const bool norm_first : {false, true}) {
+      TryBlock(context,
+               {.d_model = 64,
+                .num_heads = 4,
+                .d_ff = 256,
+                .activation = activation,
+                .norm_first = norm_first},
+               70);
+    }
+  }
+  if (!context.full) return;
+  TryBlock(context,
+           {.d_model = 768, .num_heads = 12, .d_ff = 3072, .activation = Activation::kGelu}, 130);
+  TryBlock(context, {.d_model = 390, .num_heads = 6, .d_ff = 1000, .norm_first = true}, 129);
+}
+
+}  // namespace
+
+double OperationsWork(bool full) { return full ? 40 : 4; }
+
+void VerifyOperations(const VerifyContext& context) {
+  context.progress.Begin("operations", OperationsWork(context.full));
+  double tried = 0;
+  const auto advance = [&] { context.progress.Advance(++tried / 10); };
+  std::vector<size_t> depths = {1, 64, 1000};
+  if (context.full) depths.insert(depths.end(), {4096, 100000});
+  for (const size_t k : depths) {
+    TryMatMul(context, 29, k, 75);
+    advance();
+  }
+  TrySoftmaxes(context);
+  advance();
+  TryLayerNorms(context);
+  advance();
+  TryAttentions(context);
+  advance();
+  TryBlocks(context);
+}
+
+}  // namespace encore::tool

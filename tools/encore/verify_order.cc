@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore verify`: the orders of operations that the contract fixes, each against the same order in
+// plain scalar code, to the bit. Targets without FMA have no part in it. Not here: that results do
+// not depend on the batch (verify_bits.cc).
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "encore/ops.h"
+#include "tests/reference/accuracy.h"
+#include "tests/reference/drawn.h"
+#include "tools/encore/failure.h"
+#include "tools/encore/verify_checks.h"
+
+namespace encore::tool {
+namespace {
+
+// How often something was as wanted, and the first time that it was not.
+struct Tally {
+  size_t comparisons = 0;
+  std::string broken;
+
+  void Compare(float found, float wanted, const std::string& where) {
+    ++comparisons;
+    if (std::bit_cast<uint32_t>(found) == std::bit_cast<uint32_t>(wanted) || !broken.empty())
+      return;
+    char text[96];
+    std::snprintf(text, sizeof(text), ": found %.9g, wanted %.9g", static_cast<double>(found),
+                  static_cast<double>(wanted));
+    broken = where + text;
+  }
+  void Report(const VerifyContext& context, const std::string& check, const std::string& target) {
+    context.report.Add({.section = VerifySection::kBits,
+                        .check = check,
+                        .target = target,
+                        .kept = broken.empty(),
+                        .observed = static_cast<double>(comparisons),
+                        .detail = broken});
+  }
+};
+
+// The sum in 16 lanes: element i in lane i mod 16, then the tree l + 8, l + 4, l + 2, l + 1.
+float SumIn16Lanes(const std::vector<float>& x) {
+  float lanes[16] = {};
+  for (size_t i = 0; i < x.size(); ++i) lanes[i % 16] += x[i];
+  for (size_t half = 8; half != 0; half /= 2) {
+    for (size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+  }
+  return lanes[0];
+}
+
+// c[m, n] = fma(a[m, K - 1], b[K - 1, n], ... fma(a[m, 0], b[0, n], bias[n])).
+void CheckProducts(const VerifyContext& context, const std::string& target) {
+  Tally tally;
+  for (const size_t k_size : {1, 2, 7, 64, 333, 2501}) {
+    const size_t m_size = 19;
+    const size_t n_size = k_size > 1000 ? 33 : 117;
+    const std::vector<float> a = RandomFloats(m_size * k_size, 21);
+    const std::vector<float> b = RandomFloats(k_size * n_size, 22);
+    const std::vector<float> bias = RandomFloats(n_size, 23);
+    std::vector<float> c(m_size * n_size);
+    Check(MatMul({a.data(), {m_size, k_size}}, {b.data(), {k_size, n_size}},
+                 {c.data(), {m_size, n_size}}, {.bias = ConstView(bias.data(), {n_size})}));
+    for (size_t m = 0; m < m_size; ++m) {
+      for (size_t n = 0; n < n_size; ++n) {
+        float sum = bias[n];
+        for (size_t k = 0; k < k_size; ++k) {
+          sum = std::fma(a[m * k_size + k], b[k * n_size + n], sum);
+        }
+        tally.Compare(c[m * n_size + n], sum,
+                      "element " + std::to_string(m) + ", " + std::to_string(n) +
+                          " of a product with K = " + std::to_string(k_size));
+      }
+    }
+  }
+  tally.Report(context, "products are one chain of FMAs", target);
+}
+
+// Kernels may take rows singly or several at a time: so many in a call have both.
+constexpr size_t kRowsInCall = 7;
+
+// Beside a 0, scores of about -18 have exponentials too small to change the sum 1 of a row of two,
+// so such rows give them as they are. In a longer row the score 0 gives 1 / sum, with a sum to
+// which each order gives other bits.
+void CheckSoftmaxSums(const VerifyContext& context, const std::string& target) {
+  Tally tally;
+  for (size_t call = 0; call < 12; ++call) {
+    const size_t n = 100 + 411 * call;
+    const size_t count = kRowsInCall * n;
+    std::vector<float> scores = RandomFloats(count, static_cast<uint32_t>(30 + call), 0.2f, -18.2f);
+    std::vector<float> pairs(2 * count, 0.0f);
+    for (size_t i = 0; i < count; ++i) pairs[2 * i + 1] = scores[i];
+    Check(Softmax({pairs.data(), {count, 2}}, {pairs.data(), {count, 2}}));
+    const auto top = [n](size_t row) { return (row * 29 + 3) % n; };
+    for (size_t row = 0; row < kRowsInCall; ++row) scores[row * n + top(row)] = 0;
+    Check(Softmax({scores.data(), {kRowsInCall, n}}, {scores.data(), {kRowsInCall, n}}));
+    for (size_t row = 0; row < kRowsInCall; ++row) {
+      std::vector<float> exponentials(n);
+      for (size_t i = 0; i < n; ++i) exponentials[i] = pairs[2 * (row * n + i) + 1];
+      exponentials[top(row)] = 1;
+      tally.Compare(scores[row * n + top(row)], 1.0f / SumIn16Lanes(exponentials),
+                    "1 / sum of a softmax over " + std::to_string(n));
+    }
+  }
+  tally.Report(context, "softmax sums in 16 lanes", target);
+}
+
+// An epsilon that drowns the variance makes the divisor exactly 2^20, and the element 0 shows the
+// mean; the row's length is a power of two, so the mean is the sum in other units.
+void CheckLayerNormSums(const VerifyContext& context, const std::string& target) {
+  Tally tally;
+  for (const size_t n : {16, 64, 256, 1024, 4096}) {
+    for (uint32_t seed = 0; seed < 4; ++seed) {
+      std::vector<float> x = RandomFloats(kRowsInCall * n, 40 + seed, 10, 1);
+      std::vector<float> means;
+      for (size_t row = 0; row < kRowsInCall; ++row) {
+        x[row * n + seed] = 0;
+        const auto begin = x.begin() + static_cast<ptrdiff_t>(row * n);
+        means.push_back(SumIn16Lanes({begin, begin + static_cast<ptrdiff_t>(n)}) /
+                        static_cast<float>(n));
+      }
+      const Shape shape(kRowsInCall, n);
+      Check(LayerNorm({x.data(), shape}, {}, {}, 0x1p40, {x.data(), shape}));
+      for (size_t row = 0; row < kRowsInCall; ++row) {
+        tally.Compare(x[row * n + seed] * -0x1p20f, means[row],
+                      "the mean of a row of " + std::to_string(n));
+      }
+    }
+  }
+  tally.Report(context, "layer_norm sums in 16 lanes", target);
+}
+
+}  // namespace
+
+double OrderWork(bool /*full*/) { return 1; }
+
+void VerifyOrder(const VerifyContext& context) {
+  context.progress.Begin("orders of operations", OrderWork(context.full));
+  ForEachVerifyTarget(context, [&](const std::string& target) {
+    if (!reference::TargetHasFma(target)) return;
+    CheckProducts(context, target);
+    CheckSoftmaxSums(context, target);
+    CheckLayerNormSums(context, target);
+  });
+}
+
+}  // namespace encore::tool

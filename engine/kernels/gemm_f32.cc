@@ -23,7 +23,7 @@ namespace {
 // one of A; at least latency * throughput = 4 * 2 = 8 accumulators keep both FMA pipes busy, and
 // more rows mean fewer loads a product.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64  // 32 registers
-constexpr size_t kMaxMr[GemmKernel::kMaxNv + 1] = {0, 16, 12, 8, 6};
+constexpr size_t kMaxMr[GemmKernel::kMaxNv + 1] = {0, 16, 12, 9, 6};
 constexpr size_t kBestNv = 3;
 #elif HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86  // 16 registers
 constexpr size_t kMaxMr[GemmKernel::kMaxNv + 1] = {0, 8, 6, 4, 0};

@@ -215,6 +215,7 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
     b += ldb;
     ENCORE_PREFETCH_L2(prefetch);
     ENCORE_PREFETCH_L2(prefetch + 64);
+    if constexpr (NV >= 3) ENCORE_PREFETCH_L2(prefetch + 128);
     prefetch += prefetch_step;
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {

@@ -39,7 +39,7 @@ void RunSlice(const SliceRun& run, GemmTile& tile) {
   // that a tile asks for.
   const size_t bytes_each_k = run.nv * run.kernel.lanes * sizeof(float);
   tile.prefetch = run.next != nullptr ? run.next : reinterpret_cast<const char*>(tile.b);
-  tile.prefetch_step = run.next != nullptr ? std::min<size_t>(128, bytes_each_k / split.parts) : 0;
+  tile.prefetch_step = run.next != nullptr ? std::min<size_t>(192, bytes_each_k / split.parts) : 0;
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
     run.kernel.tile[run.nv][mr](tile);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prints the polynomial coefficients of engine/kernels/vec_math-inl.h with their largest errors.
-# Needs mpmath.
+# Prints the polynomial coefficients of engine/kernels/vec_math-inl.h and the tables of
+# vec_math_tables.h and activation_tables.h with their largest errors. Needs mpmath.
 # Holds the formulas that are approximated, not how they are evaluated.
 
 from mpmath import (cos, erfc, exp, frexp, log, lu_solve, matrix, mp, mpf, nint, nstr, pi, polyval,
@@ -59,47 +59,166 @@ def exp_tail(r):
     return (exp(r) - 1 - r) / r**2 if abs(r) > mpf("1e-9") else mpf(1) / 2 + r / 6
 
 
-def tanh_tail(u):  # u = x^2
-    return (tanh(sqrt(u)) / sqrt(u) - 1) / u if u > mpf("1e-15") else -mpf(1) / 3 + 2 * u / 15
-
-
 def mills(a):
     """Phi(-a) e^(a^2 / 2)."""
     return erfc(a / sqrt(mpf(2))) * exp(a * a / 2) / 2
 
 
-def lucky_centre(low, high):
-    """A point near the middle, with few bits, at which mills() is all but an f32 itself."""
+def lucky_centre(low, high, f):
+    """A point near the middle, with few bits, at which f is all but an f32 itself."""
     middle, step = nint((low + high) / 2 * 1024) / 1024, mpf(2) ** -18
     candidates = [middle + i * step for i in range(-1500, 1500) if 0 <= middle + i * step]
 
     def miss(x):
-        y = mills(x)
+        y = f(x)
         return abs(to_float(y) / y - 1)
 
     return min(candidates, key=miss)
 
 
+# ---- tanh and GELU in 16 intervals, with small relative errors -----------------------------------
+# In the first interval it is the polynomial plus a.
+
+
+def octave_edges(first):
+    """Four intervals an octave of 1 + a / (4 first)."""
+    return [4 * first * (mpf(2) ** (i // 4) * (1 + mpf(i % 4) / 4) - 1) for i in range(17)]
+
+
+def show_octaves(name, f, rows, edges):
+    largest = (0, 0)
+    for low, high, row in zip(edges, edges[1:], rows):
+        for j in range(1, 201):
+            a = low + (high - low) * j / 200
+            start = a if low == 0 else 0
+            error = abs((start + polyval(row[:0:-1], a - row[0])) / f(a) - 1)
+            largest = max(largest, (error, a))
+    print(f"{name}: largest error {nstr(largest[0], 3)} at {nstr(largest[1], 5)}; "
+          f"centres, then powers 0 to {len(rows[0]) - 2}")
+    for k in range(len(rows[0])):
+        print("  {" + ", ".join(nstr(row[k], 10) + "f" for row in rows) + "},")
+
+
+def show_tanh():
+    limit = mpf("9.02")
+    scale = to_float(mpf(30) / (limit * mpf("1.00001")))
+    edges = octave_edges(mpf(1) / (2 * scale))
+    edges[16] = limit = to_float(limit)
+    # The first one is of tanh a - a = a^3 ...
+    start, _ = remez(lambda u: (tanh(u) - u) / u**3, lambda u: u * u, mpf("1e-6"), edges[1], 2)
+    rows = [[mpf(0)] * 4 + [to_float(c) for c in start]]
+    for low, high in zip(edges[1:15], edges[2:16]):
+        centre, miss = (low + high) / 2, 0
+        for _ in range(3):  # the first coefficient is not tanh(centre), as the degree is odd
+            centre = lucky_centre(low, high, lambda a: tanh(a) - miss)
+            poly, _ = remez(lambda u: tanh(centre + u), lambda u: 1 / tanh(centre + u),
+                            low - centre, high - centre, 5, 5, 80)
+            miss = tanh(centre) - poly[0]
+        rows.append([centre] + [to_float(c) for c in poly])
+    rows.append([limit] + fit_tail(tanh, limit, edges[15], limit, mpf(1)))
+    print(f"tanh: scale {nstr(scale, 10)}, limit {nstr(limit, 10)}, first edge {edges[1]}")
+    show_octaves("tanh", tanh, rows, edges)
+
+
+def show_gelu():
+    edges = octave_edges(mpf(1) / 4)
+    edges[16] = mpf("14.5")
+
+    def f(a):
+        return 2 * a * mills(a)
+
+    # The first one is of f(a) - a = a^2 ...
+    start, _ = remez(lambda u: (2 * mills(u) - 1) / u, lambda u: u / (2 * mills(u)), mpf("1e-6"),
+                     edges[1], 4)
+    rows = [[mpf(0)] * 3 + [to_float(c) for c in start]]
+    for low, high in zip(edges[1:], edges[2:]):
+        centre = lucky_centre(low, high, f)
+        poly, _ = remez(lambda u: f(centre + u), lambda u: 1 / f(centre + u), low - centre,
+                        high - centre, 6, 5, 80)
+        rows.append([centre] + [to_float(c) for c in poly])
+    show_octaves("gelu", f, rows, edges)
+
+
+# ---- The tails behind the activations of a block ------------------------------------------------
+# f(a) for a >= 0 in 16 intervals, a polynomial of degree 5 in a - centre each. The last one ends at
+# its own centre, with f = 0 exactly there, and stands for all that lies beyond.
+
+
+def phi_tail(a):
+    return erfc(a / sqrt(mpf(2))) / 2
+
+
+def sigmoid_tail(a):
+    return 1 / (1 + exp(a))
+
+
+def gelu_tanh_tail(a):
+    return 1 / (1 + exp(2 * sqrt(2 / pi) * a * (1 + mpf("0.044715") * a * a)))
+
+
+def fit_tail(f, centre, low, high, first=None):
+    """Rounded coefficients of degree 5 around the centre; the first of them `first`, if given."""
+    low, high = low - centre, high - centre
+    if first is None:
+        poly, _ = remez(lambda u: f(centre + u), lambda u: mpf(1), low, high, 5, 5, 80)
+        return [to_float(c) for c in poly]
+    # What `first` lacks at the centre fades out to the other end.
+    miss, width = f(centre) - first, max(-low, high)
+
+    def rest(u):
+        u = u if u else mpf("1e-9") * (1 if high else -1)
+        return (f(centre + u) - first - miss * (1 - abs(u) / width) ** 3) / u
+
+    poly, _ = remez(rest, lambda u: abs(u) + mpf("1e-12"), low, high, 4, 5, 80)
+    return [to_float(c) for c in [first] + poly]
+
+
+def show_tail(name, f, edges, centres):
+    """Prints centres and coefficients, and the largest a |error| in halves of an ulp of a."""
+    rows, largest = [], (0, 0)
+    for i, (low, high, centre) in enumerate(zip(edges, edges[1:], centres)):
+        first = mpf(0) if i == 15 else mpf(1) / 2 if centre == 0 else None
+        poly = fit_tail(f, centre, low, high, first)
+        rows.append([centre] + poly)
+        for j in range(1, 201):
+            a = low + (high - low) * j / 200
+            half_ulp = mpf(2) ** (frexp(a)[1] - 25)
+            error = abs(polyval(poly[::-1], a - centre) - f(a))
+            largest = max(largest, (error * a / half_ulp, a))
+    print(f"{name}: largest error {nstr(largest[0], 3)} at {nstr(largest[1], 5)}; "
+          "centres, then powers 0 to 5")
+    for k in range(7):
+        print("  {" + ", ".join(nstr(row[k], 10) + "f" for row in rows) + "},")
+
+
+def show_even_tail(name, f, step):
+    """Centres at multiples of a step near the given one at which f is all but an f32."""
+    steps = [mpf(nint(step * 2**17) + i) / 2**17 for i in range(-1500, 1500)]
+    step = min(steps, key=lambda h: max(abs(to_float(f(k * h)) - f(k * h)) for k in (1, 2, 3)))
+    print(f"{name}: step {nstr(step, 12)}, inverse {nstr(to_float(1 / step), 10)}")
+    edges = [mpf(0)] + [(k + mpf(1) / 2) * step for k in range(15)] + [15 * step]
+    show_tail(name, f, edges, [k * step for k in range(16)])
+
+
+def show_octave_tail(name, f, limit):
+    """Four intervals an octave of 1 + a * scale, where the last is complete at the limit."""
+    scale = to_float(15 / (limit * mpf("1.00001")))
+    print(f"{name}: 2 scale {nstr(2 * scale, 10)}")
+    edges = [(mpf(2) ** (i // 4) * (1 + mpf(i % 4) / 4) - 1) / scale for i in range(16)] + [limit]
+    centres = [lucky_centre(low, high, f) for low, high in zip(edges, edges[1:])]
+    show_tail(name, f, edges, centres[:15] + [limit])
+
+
 def main():
     half = log(mpf(2)) / 2 * mpf("1.0001")
     show("exp", *remez(exp_tail, lambda r: (r * r + mpf("1e-30")) / exp(r), -half, half, 4))
-    weight = lambda u: (u + mpf("1e-20")) / (1 + u * tanh_tail(u))
-    show("tanh", *remez(tanh_tail, weight, 0, mpf("0.81"), 6))
 
-    edges = [mpf(2) ** (i // 4) * (1 + mpf(i % 4) / 4) - 1 for i in range(16)] + [mpf("14.5")]
-    rows, largest = [], 0
-    for low, high in zip(edges, edges[1:]):
-        centre = lucky_centre(low, high)
-        poly, _ = remez(lambda u: mills(centre + u), lambda u: 1 / mills(centre + u), low - centre,
-                        high - centre, 6, rounds=5, points=80)
-        poly = [to_float(c) for c in poly]
-        rows.append([centre] + poly)
-        for i in range(101):
-            x = low + (high - low) * i / 100
-            largest = max(largest, abs(polyval(poly[::-1], x - centre) / mills(x) - 1))
-    print(f"mills: largest error {nstr(largest, 3)}; centre, then powers 0 to 6")
-    for k in range(8):
-        print("  {" + ", ".join(nstr(row[k], 10) + "f" for row in rows) + "},")
+    show_tanh()
+    show_gelu()
+
+    show_even_tail("gelu tail", phi_tail, mpf("0.37"))
+    show_even_tail("gelu_tanh tail", gelu_tanh_tail, mpf("0.35"))
+    show_octave_tail("silu tail", sigmoid_tail, mpf(18))
 
     split = [("ln 2", log(mpf(2)), 16), ("2 sqrt(2 / pi)", 2 * sqrt(2 / pi), 12),
              ("0.044715 * 2 sqrt(2 / pi)", mpf("0.044715") * 2 * sqrt(2 / pi), 24)]

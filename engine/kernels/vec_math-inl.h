@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "engine/kernels/mills_table.h"
+#include "engine/kernels/vec_math_tables.h"
 
 #if defined(ENCORE_ENGINE_KERNELS_VEC_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_VEC_MATH_INL_H_
@@ -21,6 +21,8 @@
 #define ENCORE_ENGINE_KERNELS_VEC_MATH_INL_H_
 #endif
 
+#include "engine/kernels/lookup16-inl.h"
+#include "engine/kernels/unroll.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -32,6 +34,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Adding 1.5 * 2^23 rounds a float below 2^22 in magnitude to an integer (to nearest even), which
 // the low bits of the sum then hold.
 inline constexpr float kRoundMagic = 12582912.0f;
+
+inline constexpr float kLog2E = 1.442695022f;
+inline constexpr float kLn2High = 0.693145751953f;  // 16 bits
+inline constexpr float kLn2Low = 1.428606765e-6f;
 
 // a b - product, exactly, where product is the rounded a b: the error of a multiplication. Without
 // FMA by Dekker's product (Numer. Math. 18, 1971) with both factors cut in halves by masking.
@@ -60,6 +66,37 @@ HWY_INLINE hn::Vec<D> PowerOfTwo(D d, VI bits) {
   return hn::BitCast(d, hn::ShiftLeft<23>(bits));
 }
 
+// min(x, high) and max(x, low); NaN stays NaN, and max(+-0, -0) = +-0. Of two zeros, or where one
+// is NaN, x86 gives the second operand; other targets differ.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V MinKeepNaN(D d, V x, float high) {
+#if HWY_ARCH_X86
+  return hn::Min(hn::Set(d, high), x);
+#else
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, high)), hn::Set(d, high), x);
+#endif
+}
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V MaxKeepNaN(D d, V x, float low) {
+#if HWY_ARCH_X86
+  return hn::Max(hn::Set(d, low), x);
+#else
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, low)), hn::Set(d, low), x);
+#endif
+}
+
+// Whether there is an instruction for y 2^n of any n, rounded once.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+inline constexpr bool kHasScale = true;
+HWY_INLINE hn::Vec512<float> Scale(hn::Vec512<float> y, hn::Vec512<float> n) {
+  return hn::Vec512<float>{_mm512_scalef_ps(y.raw, n.raw)};
+}
+#else
+inline constexpr bool kHasScale = false;
+template <class V>
+V Scale(V y, V n);
+#endif
+
 // x = n ln 2 + r with |r| <= ln 2 / 2, for |x| <= 111. `rounded` is kRoundMagic + bias + n.
 template <class V>
 struct ExpReduction {
@@ -74,32 +111,30 @@ struct ExpReduction {
 // 16 bits), and so is the subtraction from x_high.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE ExpReduction<V> ReduceExp(D d, float bias, V x_high, V x_low) {
-  const V log2_e = hn::Set(d, 1.442695022f);
-  const V ln2_high = hn::Set(d, 0.693145751953125f);
-  const V ln2_low = hn::Set(d, 1.428606765e-6f);
   const V magic = hn::Set(d, kRoundMagic + bias);
-  const V rounded = hn::MulAdd(x_high, log2_e, magic);
+  const V rounded = hn::MulAdd(x_high, hn::Set(d, kLog2E), magic);
   const V n = hn::Sub(rounded, magic);
-  const V r_high = hn::NegMulAdd(n, ln2_high, x_high);
-  const V r_low = hn::MulSub(n, ln2_low, x_low);
+  const V r_high = hn::NegMulAdd(n, hn::Set(d, kLn2High), x_high);
+  const V r_low = hn::MulSub(n, hn::Set(d, kLn2Low), x_low);
   return {rounded, n, r_high, r_low, hn::Sub(r_high, r_low)};
+}
+
+inline constexpr float kExpTail[] = {0.4999999404f, 0.1666652113f, 0.04166838899f, 0.008368717507f,
+                                     0.001381454756f};
+
+// (-2)^k
+constexpr float MinusTwoPower(int k) {
+  return (k % 2 == 0 ? 1.0f : -1.0f) * static_cast<float>(1 << k);
 }
 
 // (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2; e^r made from it is off by 3.1e-9 of itself.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpTail(D d, V r) {
-  V q = hn::Set(d, 0.001381454756f);
-  q = hn::MulAdd(q, r, hn::Set(d, 0.008368717507f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0.04166838899f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0.1666652113f));
-  return hn::MulAdd(q, r, hn::Set(d, 0.4999999404f));
-}
-
-// e^r for |r| <= ln 2 / 2.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V ExpSmall(D d, V r) {
-  const V one = hn::Set(d, 1.0f);
-  return hn::MulAdd(hn::MulAdd(ExpTail(d, r), r, one), r, one);
+  V q = hn::Set(d, kExpTail[4]);
+  q = hn::MulAdd(q, r, hn::Set(d, kExpTail[3]));
+  q = hn::MulAdd(q, r, hn::Set(d, kExpTail[2]));
+  q = hn::MulAdd(q, r, hn::Set(d, kExpTail[1]));
+  return hn::MulAdd(q, r, hn::Set(d, kExpTail[0]));
 }
 
 // e^r - 1 + extra for the r of a reduction and a tiny `extra`: rounded once, as
@@ -117,134 +152,114 @@ inline constexpr float kDeepScale = 0x1p-64f;
 
 // ---- Functions ---------------------------------------------------------------------------------
 
-// e^x. 0 below -103.98, inf above 88.73. Largest error 1 ulp (measured 0.8942; without FMA 1.1641,
-// promised 1.25).
+// e^x. 0 below -103.98, inf above 88.73. Largest error 1 ulp (measured 0.8750; without FMA 0.8949).
+// Monotone.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp(D d, V x) {
   const hn::RebindToSigned<D> di;
   // Beyond these the result is 0 and inf; n stays within [-150, 128].
-  const V clamped = hn::Min(hn::Max(x, hn::Set(d, -104.0f)), hn::Set(d, 89.0f));
-  const auto reduced = ReduceExp(d, 2 * 127, clamped, hn::Zero(d));
-  // 2^n as 2^(n / 2) and the rest. The low bits hold n + 254, whose halves are biased by 127 each.
-  const auto bits = hn::BitCast(di, reduced.rounded);
-  const auto half = hn::ShiftRight<1>(bits);
-  const V y = hn::Mul(hn::Mul(ExpSmall(d, reduced.r), PowerOfTwo(d, half)),
-                      PowerOfTwo(d, hn::Sub(bits, half)));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);  // min and max lose NaN on some targets
+  const V clamped = MinKeepNaN(d, MaxKeepNaN(d, x, -104.0f), 89.0f);
+  const V magic = hn::Set(d, kRoundMagic + 2 * 127);
+  const V rounded = hn::MulAdd(clamped, hn::Set(d, kLog2E), magic);
+  const V n = hn::Sub(rounded, magic);
+  const V r_high = hn::NegMulAdd(n, hn::Set(d, kLn2High), clamped);  // exact
+  const V r_low = hn::Mul(n, hn::Set(d, kLn2Low));
+  const V r = hn::Sub(r_high, r_low);
+  // r_high goes in unrounded, and what else is rounded before the sums is too small to break the
+  // order of the results.
+  const V p = hn::Add(r_high, hn::MulSub(hn::Mul(r, r), ExpTail(d, r), r_low));
+  const V y = hn::Add(p, hn::Set(d, 1.0f));
+  if constexpr (kHasScale && hn::MaxLanes(D()) == 16) {
+    return Scale(y, n);
+  } else {
+    // 2^n as 2^(n / 2) and the rest. The low bits hold n + 254, whose halves are biased by 127
+    // each. The first product is exact.
+    const auto bits = hn::BitCast(di, rounded);
+    const auto half = hn::ShiftRight<1>(bits);
+    return hn::Mul(hn::Mul(y, PowerOfTwo(d, half)), PowerOfTwo(d, hn::Sub(bits, half)));
+  }
 }
 
-// e^x for x <= 0: softmax's own. Exactly 0 below -87 and at -inf, 1 at 0; NaN stays NaN. Right to
-// 1.2 ulp + 3e-9 |x| of itself.
+// Which of 16 intervals a >= 0 is in, with four intervals an octave of scale * a + 2.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V ExpNonPositive(D d, V x) {
+HWY_INLINE auto OctaveIndex(D d, V a, float scale) {
   const hn::RebindToSigned<D> di;
-#if HWY_NATIVE_FMA
-  // f32 ln 2 is right to 2.8e-9 of itself and the FMA rounds once: one step is enough.
-  const V magic = hn::Set(d, kRoundMagic + 127);
-  const V rounded = hn::MulAdd(x, hn::Set(d, 1.442695022f), magic);
-  const V r = hn::NegMulAdd(hn::Sub(rounded, magic), hn::Set(d, 0.6931471825f), x);
-#else
-  const auto reduced = ReduceExp(d, 127, x, hn::Zero(d));
-  const V rounded = reduced.rounded;
-  const V r = reduced.r;
-#endif
-  const V y = hn::Mul(ExpSmall(d, r), PowerOfTwo(d, hn::BitCast(di, rounded)));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.0f)), y);
+  const V scaled = hn::MulAdd(a, hn::Set(d, scale), hn::Set(d, 2.0f));
+  return Index16(d, hn::ShiftRight<21>(hn::BitCast(di, scaled)));
 }
 
-// tanh x. Largest error 1.5 ulp (measured 1.0204; without FMA 1.0781).
-//   |x| < 0.9:  x + x^3 P(x^2), P of degree 6, off by 1.1e-9 of tanh x
-//   else:       1 - 2 / (e^(2 |x|) + 1) with the sign of x; from 9.02 on it is 1
+// sum_{k >= 1} c[k] u^(k - 1), the c[k] those of an interval in coefficients[k].
+template <int kDegree, class D, class Index, class V = hn::Vec<D>>
+HWY_INLINE V UpperTerms(D d, const float (*coefficients)[kIntervals], Index index, V u) {
+  V p = Lookup16(d, coefficients[kDegree], index);
+  ENCORE_UNROLL
+  for (int k = kDegree - 1; k > 0; --k) p = hn::MulAdd(p, u, Lookup16(d, coefficients[k], index));
+  return p;
+}
+
+// tanh x by a table of polynomials. Largest error 1.5 ulp (measured 0.8129; without FMA 0.9744). 1
+// from 9.02 on. Monotone.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Tanh(D d, V x) {
-  const hn::RebindToSigned<D> di;
-  const V one = hn::Set(d, 1.0f);
-  const V a = hn::Abs(x);
-  const V u = hn::Mul(a, a);
-  V p = hn::Set(d, -0.0004554581246f);
-  p = hn::MulAdd(p, u, hn::Set(d, 0.002582662273f));
-  p = hn::MulAdd(p, u, hn::Set(d, -0.008264536038f));
-  p = hn::MulAdd(p, u, hn::Set(d, 0.02166353725f));
-  p = hn::MulAdd(p, u, hn::Set(d, -0.05392929912f));
-  p = hn::MulAdd(p, u, hn::Set(d, 0.1333297789f));
-  p = hn::MulAdd(p, u, hn::Set(d, -0.3333332241f));
-  const V small = hn::MulAdd(hn::Mul(a, u), p, a);
-
-  const V clamped = hn::Min(a, hn::Set(d, 10.0f));
-  const auto reduced = ReduceExp(d, 127, hn::Add(clamped, clamped), hn::Zero(d));
-  const V power = PowerOfTwo(d, hn::BitCast(di, reduced.rounded));
-  const V e = hn::Mul(ExpSmall(d, reduced.r), power);
-  const V large = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(e, one)));
-
-  // NaN compares false and goes through `small`.
-  return hn::CopySign(hn::IfThenElse(hn::Ge(a, hn::Set(d, 0.9f)), large, small), x);
-}
-
-// table[index] in each lane; 0 <= index < 16.
-template <class D, class VI>
-HWY_INLINE hn::Vec<D> Lookup16(D d, const float* HWY_RESTRICT table, VI index) {
-  if constexpr (hn::MaxLanes(D()) == 16) {
-    return hn::TableLookupLanes(hn::Load(d, table), hn::IndicesFromVec(d, index));
-  } else if constexpr (hn::MaxLanes(D()) == 8) {
-    return hn::TwoTablesLookupLanes(d, hn::Load(d, table), hn::Load(d, table + 8),
-                                    hn::IndicesFromVec(d, index));
-  } else {
-    return hn::GatherIndex(d, table, index);
-  }
-}
-
-// high + low
-template <class V>
-struct TwoFloats {
-  V high;
-  V low;
-};
-
-// M(a) = Phi(-a) e^(a^2 / 2) for 0 <= a <= 14.5, off by 2^-26 of itself; anything for NaN.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE TwoFloats<V> Mills(D d, V a) {
-  const hn::RebindToSigned<D> di;
-  const V two = hn::Set(d, 2.0f);
-  const auto bits = hn::BitCast(di, hn::MulAdd(a, two, two));
-  const auto index = hn::And(hn::ShiftRight<21>(bits), hn::Set(di, kMillsIntervals - 1));
-  const V u = hn::Sub(a, Lookup16(d, kMillsTable[0], index));
-  V tail = Lookup16(d, kMillsTable[1 + kMillsDegree], index);
-  for (int k = kMillsDegree - 1; k > 0; --k) {
-    tail = hn::MulAdd(tail, u, Lookup16(d, kMillsTable[1 + k], index));
-  }
-  const V first = Lookup16(d, kMillsTable[1], index);
-  const V high = hn::MulAdd(tail, u, first);
-  return {high, hn::MulAdd(tail, u, hn::Sub(first, high))};
+  const V a = MinKeepNaN(d, hn::Abs(x), kTanhLimit);
+  const auto index = OctaveIndex(d, a, kTanhScale);
+  const V u = hn::Sub(a, Lookup16(d, kTanhTable[0], index));
+  const V p = UpperTerms<kTanhDegree>(d, kTanhTable + 1, index, u);
+  // In the first interval c[0] is 0, and the polynomial is what a lacks.
+  const V start = hn::Max(hn::Min(a, hn::Set(d, kTanhFirstEnd)), Lookup16(d, kTanhTable[1], index));
+  return hn::CopySign(hn::MulAdd(p, u, start), x);
 }
 
 // x Phi(x) = x / 2 (1 + erf(x / sqrt 2)), the exact form of GELU (Hendrycks & Gimpel 2016,
-// arXiv:1606.08415). Largest error 2 ulp (measured 1.6998; without FMA 1.9239). -0 below -14.4, x
+// arXiv:1606.08415). Largest error 2 ulp (measured 1.8360; without FMA 1.8149). -0 below -14.4, x
 // above 5.6.
-//   Phi(-a) = M(a) e^(-a^2 / 2) with a^2 to twice the precision, so that nothing cancels
-//   x < 0:  -a Phi(-a), the product a M(a) to twice the precision
-//   x >= 0: x - x Phi(-x)
+//   relu(x) - a Phi(-a) with a = |x|, the second term g(a) / 2 e^(-a^2 / 2), g from a table and
+//   e^(-a^2 / 2) = 2^n e^(-r / 2) with r = a^2 + 2 n ln 2, |r| <= ln 2, and a^2 to twice the
+//   precision
+// The two polynomials take turns, which hides much of their latency.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Gelu(D d, V x) {
   const hn::RebindToSigned<D> di;
   // At 14.5 a Phi(-a) is 8e-47, and rounds to 0.
-  const V a = hn::Min(hn::Abs(x), hn::Set(d, 14.5f));
+  const V a = hn::Min(hn::Abs(x), hn::Set(d, kGeluLimit));
   const V square = hn::Mul(a, a);
-  const V square_low = ProductError(d, a, a, square);
-  const V minus_half = hn::Set(d, -0.5f);
-  const auto reduced =
-      ReduceExp(d, kDeepBias, hn::Mul(square, minus_half), hn::Mul(square_low, minus_half));
-  const V p = Expm1Small(d, reduced, hn::Zero(d));
-  const V power = PowerOfTwo(d, hn::BitCast(di, reduced.rounded));
+  const auto index = OctaveIndex(d, a, kGeluScale);
+  const V magic = hn::Set(d, kRoundMagic + kDeepBias);
+  const V rounded = hn::MulAdd(square, hn::Set(d, -0.5f * kLog2E), magic);
+  const V n = hn::Sub(rounded, magic);
+  const V u = hn::Sub(a, Lookup16(d, kGeluTable[0], index));
+  const V r_high = hn::MulAdd(n, hn::Set(d, 2 * kLn2High), square);  // exact
+  const V r_low = hn::MulAdd(n, hn::Set(d, 2 * kLn2Low), ProductError(d, a, a, square));
+  const V r = hn::Add(r_high, r_low);
 
-  const auto negative = hn::Lt(x, hn::Zero(d));  // false for NaN, which then comes out of x - ...
-  const TwoFloats<V> mills = Mills(d, a);
-  const V product = hn::Mul(mills.high, a);
-  const V product_low = hn::MulAdd(mills.low, a, ProductError(d, mills.high, a, product));
-  const V factor = hn::IfThenElse(negative, product, mills.high);
-  const V factor_low = hn::IfThenElse(negative, product_low, mills.low);
-  V tail = hn::Add(factor, hn::MulAdd(factor, p, factor_low));
-  tail = hn::Mul(hn::Mul(tail, power), hn::Set(d, kDeepScale));
-  return hn::IfThenElse(negative, hn::Neg(tail), hn::NegMulAdd(a, tail, x));
+  const auto c = [&](int k) HWY_ATTR { return Lookup16(d, kGeluTable[1 + k], index); };
+  const auto e = [&](int k) HWY_ATTR { return hn::Set(d, kExpTail[k] / MinusTwoPower(k + 2)); };
+  V p = hn::MulAdd(c(6), u, c(5));
+  V q = hn::MulAdd(e(4), r, e(3));  // q = (e^(-r / 2) - 1) / r
+  p = hn::MulAdd(p, u, c(4));
+  q = hn::MulAdd(q, r, e(2));
+  p = hn::MulAdd(p, u, c(3));
+  q = hn::MulAdd(q, r, e(1));
+  p = hn::MulAdd(p, u, c(2));
+  q = hn::MulAdd(q, r, e(0));
+  p = hn::MulAdd(p, u, c(1));
+  q = hn::MulAdd(q, r, hn::Set(d, -0.5f));
+  // In the first interval c(0) is 0, and the polynomial is what a lacks.
+  const V start = hn::Max(hn::Min(a, hn::Set(d, kGeluFirstEnd)), c(0));
+  const V g = hn::MulAdd(p, u, start);
+#if HWY_NATIVE_FMA
+  V tail = hn::MulAdd(hn::Mul(g, r), q, g);
+#else
+  const V g_low =
+      hn::MulAdd(p, u, hn::Sub(start, g));  // what g lost, to make up for more roundings
+  V tail = hn::Add(g, hn::MulAdd(hn::Mul(g, r), q, g_low));
+#endif
+  if constexpr (kHasScale && hn::MaxLanes(D()) == 16) {
+    tail = Scale(tail, n);
+  } else {
+    tail = hn::Mul(hn::Mul(tail, PowerOfTwo(d, hn::BitCast(di, rounded))), hn::Set(d, kDeepScale));
+  }
+  return hn::NegMulAdd(tail, hn::Set(d, 0.5f), MaxKeepNaN(d, x, -0.0f));
 }
 
 // x / (1 + e^y), y = y_high + y_low within [-110, 110] and of the other sign than x. With

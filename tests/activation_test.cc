@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The activations of a block against double precision on every SIMD target: a sample of the floats
+// that `encore-ulp` tries one by one, special values, all tile sizes, and equal bits between
+// targets. Not here: the accurate functions (vec_math_test.cc).
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/kernels/activation.h"
+#include "gtest/gtest.h"
+#include "tests/compare.h"
+#include "tests/reference/accuracy.h"
+#include "tests/reference/tile_accuracy.h"
+#include "tests/targets.h"
+
+namespace encore {
+namespace {
+
+using internal::GetActivationKernels;
+using reference::kTileAccuracies;
+using reference::TileAccuracy;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// Every 4099th float, a dense stretch of where functions bend, and the places with the largest
+// errors that trying all floats has found.
+std::vector<float> Samples() {
+  std::vector<float> x;
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 4099) {
+    x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  }
+  for (int i = -600000; i <= 600000; ++i) x.push_back(static_cast<float>(i) * 3.1e-5f);
+  for (const float worst : {0.487120152f, -0.488406062f, 0.487141848f, 0.247350872f, 0.249449313f,
+                            0.0155124879f, 0.0038683936f, 0.00778504554f}) {
+    x.push_back(worst);
+  }
+  return x;
+}
+
+TEST(Activation, LargestErrorsOverASample) {
+  const std::vector<float> x = Samples();
+  for (const TileAccuracy& function : kTileAccuracies) {
+    std::vector<double> exact(x.size());
+    for (size_t i = 0; i < x.size(); ++i) exact[i] = function.exact(static_cast<double>(x[i]));
+    ForEachTarget([&](const std::string& target) {
+      std::vector<float> y = x;
+      (GetActivationKernels().*function.kernel)(y.data(), y.size(), 1, y.size());
+      reference::TileError worst{0, 0};
+      for (size_t i = 0; i < x.size(); ++i) {
+        const reference::TileError error = reference::TileErrorOf(x[i], y[i], exact[i]);
+        worst = {std::max(worst.ulps, error.ulps), std::max(worst.early_ulps, error.early_ulps)};
+      }
+      const bool fma = reference::TargetHasFma(target);
+      const double promise = fma ? function.ulps : function.ulps_no_fma;
+      std::printf("%-14s %-9s %.4f ulp of x (promise: %.2f), %.4f before the last rounding\n",
+                  std::string(function.name).c_str(), target.c_str(), worst.ulps, promise,
+                  worst.early_ulps);
+      EXPECT_LE(worst.ulps, promise) << function.name;
+      if (fma) {
+        EXPECT_LE(worst.early_ulps, function.early_ulps) << function.name;
+      }
+    });
+  }
+}
+
+TEST(Activation, SpecialValues) {
+  std::vector<float> in = {0.0f,
+                           -0.0f,
+                           kInf,
+                           -kInf,
+                           std::numeric_limits<float>::max(),
+                           std::numeric_limits<float>::lowest(),
+                           -19.0f,
+                           19.0f};
+  for (const uint32_t bits : {0x7FC00000u, 0xFFC00000u, 0x7FC00001u, 0x7FFFFFFFu, 0xFFFFFFFFu,
+                              0x7F800001u, 0xFFA00000u}) {
+    in.push_back(std::bit_cast<float>(bits));
+  }
+  ForEachTarget([&](const std::string&) {
+    for (const TileAccuracy& function : kTileAccuracies) {
+      SCOPED_TRACE(function.name);
+      std::vector<float> y = in;
+      (GetActivationKernels().*function.kernel)(y.data(), y.size(), 1, y.size());
+      EXPECT_TRUE(SameBits({y.data(), 3}, {in.data(), 3}));
+      EXPECT_EQ(y[3], 0.0f);
+      EXPECT_EQ(y[4], in[4]);
+      EXPECT_EQ(y[5], 0.0f);
+      EXPECT_EQ(y[6], 0.0f) << "saturated";
+      EXPECT_EQ(y[7], in[7]) << "saturated";
+      for (size_t i = 8; i < in.size(); ++i) EXPECT_TRUE(std::isnan(y[i])) << i;
+    }
+  });
+}
+
+TEST(Activation, EqualBitsOnAllTargetsWithFma) {
+  const std::vector<float> x = Samples();
+  for (const TileAccuracy& function : kTileAccuracies) {
+    uint64_t want = 0;
+    std::string first;
+    ForEachTarget([&](const std::string& target) {
+      if (!reference::TargetHasFma(target)) return;
+      std::vector<float> y = x;
+      (GetActivationKernels().*function.kernel)(y.data(), y.size(), 1, y.size());
+      for (float& v : y) {
+        if (std::isnan(v)) v = 0;  // which NaN is not promised
+      }
+      const uint64_t hash = HashBits(y);
+      if (first.empty()) {
+        first = target;
+        want = hash;
+      }
+      EXPECT_EQ(hash, want) << function.name << " differs between " << first << " and " << target;
+    });
+  }
+}
+
+TEST(Activation, TilesOfAllSizes) {
+  constexpr size_t kLdc = 77;
+  constexpr size_t kRows = 7;
+  std::vector<float> x(kLdc * kRows);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = -8.0f + 0.03f * static_cast<float>(i);
+  ForEachTarget([&](const std::string&) {
+    for (const TileAccuracy& function : kTileAccuracies) {
+      const auto kernel = GetActivationKernels().*function.kernel;
+      std::vector<float> alone = x;
+      for (float& v : alone) kernel(&v, 1, 1, 1);
+      for (const size_t rows : {0, 1, 2, 7}) {
+        for (size_t cols = 0; cols <= 70; ++cols) {
+          std::vector<float> want = x;
+          for (size_t r = 0; r < rows; ++r) {
+            std::copy_n(alone.begin() + static_cast<ptrdiff_t>(r * kLdc + 1), cols,
+                        want.begin() + static_cast<ptrdiff_t>(r * kLdc + 1));
+          }
+          std::vector<float> y = x;
+          kernel(y.data() + 1, kLdc, rows, cols);
+          ASSERT_TRUE(SameBits(y, want)) << function.name << " " << rows << " x " << cols;
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace encore

@@ -212,6 +212,10 @@ def show_octave_tail(name, f, limit):
 def main():
     half = log(mpf(2)) / 2 * mpf("1.0001")
     show("exp", *remez(exp_tail, lambda r: (r * r + mpf("1e-30")) / exp(r), -half, half, 4))
+    # Softmax's own, which reduces to eighths of a power of two.
+    eighth = log(mpf(2)) / 16 * mpf("1.0002")
+    show("softmax's exp",
+         *remez(exp_tail, lambda r: (r * r + mpf("1e-30")) / exp(r), -eighth, eighth, 1))
 
     show_tanh()
     show_gelu()

@@ -44,7 +44,8 @@ struct RowGroup {
   const float* additive[R];  // kMasked only
   float scale;               // kMasked: that of the scores
   size_t cols;
-  size_t visible[R];  // kLimits only
+  bool whole_vectors;  // see ScoreTile
+  size_t visible[R];   // kLimits only
   size_t full;        // a multiple of 16 that no row's visible elements end before,
   size_t some;        // and one at and after which no row has any
 
@@ -57,6 +58,11 @@ HWY_INLINE VecLanes AddMask(const Group& group, VecLanes x, VecLanes additive) {
   const VecLanes minus_inf = hn::Set(TagLanes(), kMinusInf);
   return hn::IfThenElse(hn::Eq(additive, minus_inf), minus_inf,
                         hn::MulAdd(x, hn::Set(TagLanes(), group.scale), additive));
+}
+
+// How many of the elements [c, c + kLanes) lie below `end`.
+HWY_INLINE size_t CountBelow(size_t end, size_t c) {
+  return c >= end ? 0 : HWY_MIN(end - c, kLanes);
 }
 
 // z of elements [c, c + kLanes) of row r.
@@ -75,14 +81,25 @@ HWY_INLINE VecLanes LoadScoresN(const Group& group, size_t r, size_t c, size_t c
   const TagLanes d;
   const VecLanes minus_inf = hn::Set(d, kMinusInf);
   const float* x = group.x[r] + c;
-  if constexpr (!Group::kMasked) return hn::LoadNOr(minus_inf, d, x, count);
+  if constexpr (!Group::kMasked) {
+    if (group.whole_vectors) {
+      return hn::IfThenElse(hn::FirstN(d, count), hn::LoadU(d, x), minus_inf);
+    }
+    return hn::LoadNOr(minus_inf, d, x, count);
+  }
   return AddMask(group, hn::LoadN(d, x, count),
                  hn::LoadNOr(minus_inf, d, group.additive[r] + c, count));
 }
 
-// How many of the elements [c, c + kLanes) lie below `end`.
-HWY_INLINE size_t CountBelow(size_t end, size_t c) {
-  return c >= end ? 0 : HWY_MIN(end - c, kLanes);
+// Stores elements [c, c + kLanes) of row r, as far as the row goes.
+template <class Group>
+HWY_INLINE void StoreScores(const Group& group, size_t r, size_t c, VecLanes p) {
+  const TagLanes d;
+  if (group.whole_vectors) {
+    hn::StoreU(p, d, group.y[r] + c);
+  } else {
+    hn::StoreN(p, d, group.y[r] + c, CountBelow(group.cols, c));
+  }
 }
 
 // max z of each row; -inf for a row without visible elements. NaN may be lost.
@@ -153,7 +170,7 @@ HWY_INLINE VecRows ExpRows(const Group& group, const ExpConstants& constants, co
         if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(hn::FirstN(d, count), p);
         acc[r].v[j] = hn::Add(acc[r].v[j], p);
         if constexpr (kScaleResult) p = hn::Mul(p, hn::Set(d, factor[r]));
-        hn::StoreN(p, d, group.y[r] + begin, CountBelow(group.cols, begin));
+        StoreScores(group, r, begin, p);
       }
     }
   }
@@ -268,7 +285,7 @@ HWY_INLINE void ShortTileGroup(const Group& group, size_t rows, const ExpConstan
       if constexpr (Group::kHasLimits) {
         p = hn::IfThenElseZero(hn::FirstN(d, CountBelow(group.Visible(r), begin)), p);
       }
-      hn::StoreN(p, d, group.y[r] + begin, CountBelow(group.cols, begin));
+      StoreScores(group, r, begin, p);
       z[r].v[j] = p;
     }
   }
@@ -278,6 +295,10 @@ HWY_INLINE void ShortTileGroup(const Group& group, size_t rows, const ExpConstan
     *m = hn::GetLane(new_m);
     *l = hn::GetLane(new_l);
     *factor = hn::GetLane(new_factor);
+  } else if (rows == R) {
+    hn::StoreU(new_m, d_rows, m);
+    hn::StoreU(new_l, d_rows, l);
+    hn::StoreU(new_factor, d_rows, factor);
   } else {
     hn::StoreN(new_m, d_rows, m, rows);
     hn::StoreN(new_l, d_rows, l, rows);
@@ -314,6 +335,7 @@ HWY_INLINE RowGroup<kKind, kLimits, R> GroupOf(const ScoreTile& tile, size_t row
   }
   group.scale = tile.scale;
   group.cols = tile.cols;
+  group.whole_vectors = tile.whole_vectors;
   size_t least = tile.cols;
   size_t most = tile.cols;
   if constexpr (kLimits) {

@@ -17,6 +17,9 @@ struct ScoreTile {
   size_t ld_scores;  // elements, >= cols
   size_t rows;
   size_t cols;
+  // Each row may be read and written up to the next multiple of 16 elements: whole vectors, whose
+  // stores the product that follows need not wait for.
+  bool whole_vectors = false;
   float scale;            // z = scores * scale + additive
   const float* additive;  // [rows, ld_additive], or null for 0; -inf hides a key
   size_t ld_additive;

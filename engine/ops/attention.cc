@@ -100,6 +100,7 @@ class Block {
     tile.ld_scores = scratch_.ld_scores;
     tile.rows = row_end - row;
     tile.cols = end - begin;
+    tile.whole_vectors = true;
     tile.scale = head_.scale;
     if (HasMatrix(*head_.mask)) {
       GatherMask(row, row_end, begin, end);

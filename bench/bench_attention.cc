@@ -29,7 +29,8 @@ void ScaledDotProduct(benchmark::State& state, const Workload& load, bool causal
   const double seq = static_cast<double>(load.seq);
   const double pairs = causal ? seq * (seq + 1) / 2 : seq * seq;
   const double flops = 4.0 * static_cast<double>(load.batch * load.model.d_model) * pairs;
-  const AttentionOptions options{.mask = {.causal = causal}, .executor = ExecutorOf(threads)};
+  const AttentionOptions options{.mask = {.causal = causal},
+                                 .executor = OrFail(ExecutorOf(threads))};
   Measure(state, threads,
           Work{.flops = flops, .tokens = static_cast<double>(load.batch * load.seq)}, [&](size_t) {
             return Attention(q.View<float>(), k.View<float>(), v.View<float>(), out.View<float>(),
@@ -48,7 +49,7 @@ void MultiHead(benchmark::State& state, const Workload& load, int threads) {
                                           .in_proj_bias = {},
                                           .out_proj_weight = out_proj.View<float>(),
                                           .out_proj_bias = {}};
-  const AttentionOptions options{.executor = ExecutorOf(threads)};
+  const AttentionOptions options{.executor = OrFail(ExecutorOf(threads))};
   const double width = static_cast<double>(d);
   const double seq = static_cast<double>(load.seq);
   const double flops =

@@ -22,7 +22,7 @@ void Forward(benchmark::State& state, const Model& model, const std::vector<size
   const auto& encoders =
       Kept<std::vector<Encoder>>(std::string(model.name) + std::to_string(layers),
                                  [&] { return OrFail(MakeEncoders(model, layers, 1)); });
-  ForwardCall call = OrFail(ForwardCall::Create(encoders, lengths, ExecutorOf(threads)));
+  ForwardCall call = OrFail(ForwardCall::Create(encoders, lengths, OrFail(ExecutorOf(threads))));
   Work work{.flops = static_cast<double>(layers) * LayerFlops(model, lengths),
             .tokens = static_cast<double>(call.tokens())};
   if (layers > 1) work.bytes = static_cast<double>(layers * LayerBytes(model));

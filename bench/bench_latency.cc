@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -32,6 +33,7 @@
 #include "bench/measure/models.h"
 #include "bench/measure/os.h"
 #include "bench/measure/samples.h"
+#include "bench/measure/threads.h"
 #include "encore/cpu.h"
 #include "engine/kernels/peak.h"
 #include "engine/platform/file_writer.h"
@@ -45,6 +47,9 @@ constexpr char kUsage[] =
     "  --workload=NAME,...  as `encore bench --list` has them (default: minilm_1x16,base_1x128)\n"
     "  --calls=N            of each (default: 10000; of workloads over 1 GFLOP 2000)\n"
     "  --threads=N          (default: 2)\n"
+    "  --executor=NAME      where they come from, pool or openmp (default: pool)\n"
+    "  --idle-spin=US       how long a pool's threads look for the next call before they sleep\n"
+    "                       (default: 0)\n"
     "  --busy=N             again with N busy processes beside it (default: 0)\n"
     "  --target=NAME        SIMD target, e.g. AVX2 (default: the best one)\n"
     "  --json=FILE          writes the figures there, too\n";
@@ -95,6 +100,7 @@ std::vector<const NamedWorkload*> ParseWorkloads(const std::string& text) {
 Flags ParseFlags(int argc, char** argv) {
   Flags flags;
   flags.workloads = ParseWorkloads("minilm_1x16,base_1x128");
+  ThreadChoice choice;
   for (int i = 1; i < argc; ++i) {
     std::string name = argv[i];
     if (name == "--help" || name == "-h") {
@@ -117,6 +123,12 @@ Flags ParseFlags(int argc, char** argv) {
       flags.threads = static_cast<int>(ParseInt(name, value, 1, 1024));
     } else if (name == "--busy") {
       flags.busy = static_cast<int>(ParseInt(name, value, 0, 1024));
+    } else if (name == "--executor") {
+      const Result<ThreadSource> source = ThreadSourceFromName(value);
+      if (!source.ok()) Fail("--executor: " + source.status().message());
+      choice.source = *source;
+    } else if (name == "--idle-spin") {
+      choice.idle_spin = std::chrono::microseconds(ParseInt(name, value, 0, kMaxIdleSpin));
     } else if (name == "--target") {
       const Status status = SetTarget(value);
       if (!status.ok()) Fail("--target: " + status.message());
@@ -128,6 +140,10 @@ Flags ParseFlags(int argc, char** argv) {
       Fail("unknown flag " + name + "; --help shows them");
     }
   }
+  if (choice.source != ThreadSource::kPool && choice.idle_spin.count() > 0) {
+    Fail("--idle-spin is for --executor pool");
+  }
+  ChooseThreads(choice);
   return flags;
 }
 
@@ -203,8 +219,11 @@ Row MeasureRow(const NamedWorkload& load, int threads, int busy, size_t calls) {
   row.seconds.resize(calls);
   const BusyProcesses others(busy);
   row.switches = InAProcess(row.seconds, [&](std::span<double> times) {
-    ForwardCall call = OrFail(ForwardCall::Create(OrFail(MakeEncoders(load.model, 1, 1)),
-                                                  load.lengths, ExecutorOf(threads)));
+    // As a program does when it starts: threads, weights, memory. The first call is the first
+    // Forward.
+    const Executor executor = OrFail(ExecutorOf(threads));
+    ForwardCall call =
+        OrFail(ForwardCall::Create(OrFail(MakeEncoders(load.model, 1, 1)), load.lengths, executor));
     for (double& time : times) {
       const double start = WallSeconds();
       const Status status = call.Run(0);

@@ -49,7 +49,7 @@ void Packed(benchmark::State& state, size_t m, Size size, bool cold, int threads
 
   const Tensor x = RandomTensor(Shape(m, size.k));
   Tensor y = ZeroTensor(Shape(m, size.n));
-  const Executor executor = ExecutorOf(threads);
+  const Executor executor = OrFail(ExecutorOf(threads));
   Work work{.flops = Flops(m, size)};
   if (cold) work.bytes = static_cast<double>(weight_bytes);
   Measure(state, threads, work, [&](size_t i) {
@@ -62,7 +62,7 @@ void Unpacked(benchmark::State& state, size_t m, Size size, Transpose transpose_
   const Tensor b =
       RandomTensor(transpose_b == Transpose::kYes ? Shape(size.n, size.k) : Shape(size.k, size.n));
   Tensor c = ZeroTensor(Shape(m, size.n));
-  const MatMulOptions options{.transpose_b = transpose_b, .executor = ExecutorOf(threads)};
+  const MatMulOptions options{.transpose_b = transpose_b, .executor = OrFail(ExecutorOf(threads))};
   Measure(state, threads, Work{.flops = Flops(m, size)}, [&](size_t) {
     return MatMul(a.View<float>(), b.View<float>(), c.View<float>(), options);
   });

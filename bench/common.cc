@@ -5,6 +5,7 @@
 #include "bench/common.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include "bench/measure/context.h"
 #include "bench/measure/os.h"
 #include "bench/measure/samples.h"
+#include "bench/measure/threads.h"
 #include "encore/cpu.h"
 
 namespace encore::bench {
@@ -22,6 +24,9 @@ constexpr char kUsage[] =
     "Flags of encore's benchmarks:\n"
     "  --target=NAME      SIMD target, e.g. AVX2 (default: the best one)\n"
     "  --threads=1,2,all  thread counts to measure with (default: 1,all)\n"
+    "  --executor=pool|openmp  where more than one thread come from (default: pool)\n"
+    "  --idle-spin=US     how long a pool's threads look for the next call before they sleep\n"
+    "                     (default: 0)\n"
     "  --cpu=N            core for the runs with one thread, -1 for any (default: the last one)\n"
     "  --clock=wall|cpu   cpu: runs with one thread count only the time that it had the core, for\n"
     "                     machines with other work (default: wall)\n"
@@ -48,10 +53,22 @@ const CoreMask& GetCores() {
   return cores;
 }
 
-bool ParseInt(const std::string& text, int* value) {
+// Binds the calling thread as long as it lives, for the runs with one thread. With several the
+// calling thread must be free, since those that it starts inherit its mask.
+class BoundCall {
+ public:
+  explicit BoundCall(int threads) {
+    if (threads == 1) GetCores().Bind(GetFlags().cpu);
+  }
+  BoundCall(const BoundCall&) = delete;
+  BoundCall& operator=(const BoundCall&) = delete;
+  ~BoundCall() { GetCores().Bind(-1); }
+};
+
+bool ParseInt(const std::string& text, int low, int high, int* value) {
   char* end = nullptr;
   const long parsed = std::strtol(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || parsed < -1 || parsed > 1024) return false;
+  if (text.empty() || *end != '\0' || parsed < low || parsed > high) return false;
   *value = static_cast<int>(parsed);
   return true;
 }
@@ -63,7 +80,7 @@ bool ParseThreads(const std::string& text, std::vector<int>* threads) {
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string item = text.substr(begin, end - begin);
     int count = UsableCores();
-    if (item != "all" && (!ParseInt(item, &count) || count < 1)) return false;
+    if (item != "all" && !ParseInt(item, 1, 1024, &count)) return false;
     if (std::find(threads->begin(), threads->end(), count) == threads->end())
       threads->push_back(count);
     begin = end + 1;
@@ -75,6 +92,8 @@ bool ParseThreads(const std::string& text, std::vector<int>* threads) {
 bool ParseFlags(int* argc, char** argv) {
   Flags& flags = GetFlags();
   std::string threads = "1,all";
+  ThreadChoice choice;
+  int idle_spin = 0;  // us
   flags.cpu = GetCores().Last();
   int kept = 1;
   for (int i = 1; i < *argc; ++i) {
@@ -88,12 +107,25 @@ bool ParseFlags(int* argc, char** argv) {
     } else if (arg.rfind("--threads=", 0) == 0) {
       threads = arg.substr(10);
     } else if (arg.rfind("--cpu=", 0) == 0) {
-      if (!ParseInt(arg.substr(6), &flags.cpu) || !GetCores().Bind(flags.cpu)) {
+      if (!ParseInt(arg.substr(6), -1, 1024, &flags.cpu) || !GetCores().Bind(flags.cpu)) {
         std::fprintf(stderr, "--cpu: '%s' is not a core that this process may use, nor -1\n",
                      arg.c_str() + 6);
         return false;
       }
       GetCores().Bind(-1);
+    } else if (arg.rfind("--executor=", 0) == 0) {
+      const Result<ThreadSource> source = ThreadSourceFromName(arg.substr(11));
+      if (!source.ok()) {
+        std::fprintf(stderr, "--executor: %s\n", source.status().message().c_str());
+        return false;
+      }
+      choice.source = *source;
+    } else if (arg.rfind("--idle-spin=", 0) == 0) {
+      if (!ParseInt(arg.substr(12), 0, kMaxIdleSpin, &idle_spin)) {
+        std::fprintf(stderr, "--idle-spin: '%s' is not a number from 0 to %d\n", arg.c_str() + 12,
+                     kMaxIdleSpin);
+        return false;
+      }
     } else if (arg == "--clock=wall" || arg == "--clock=cpu") {
       flags.thread_clock = arg == "--clock=cpu";
     } else {
@@ -106,6 +138,12 @@ bool ParseFlags(int* argc, char** argv) {
                  threads.c_str());
     return false;
   }
+  if (idle_spin > 0 && choice.source != ThreadSource::kPool) {
+    std::fprintf(stderr, "--idle-spin is for --executor=pool\n");
+    return false;
+  }
+  choice.idle_spin = std::chrono::microseconds(idle_spin);
+  ChooseThreads(choice);
   return true;
 }
 
@@ -151,8 +189,7 @@ const std::vector<int>& ThreadCounts() { return GetFlags().threads; }
 
 void Measure(benchmark::State& state, int threads, const Work& work,
              const std::function<Status(size_t)>& call) {
-  // With several threads the calling thread must be free: those that it starts inherit its mask.
-  GetCores().Bind(threads == 1 ? GetFlags().cpu : -1);
+  const BoundCall bound(threads);
   const Status first = call(0);
   if (!first.ok()) {
     Skip(state, first.message());
@@ -165,7 +202,7 @@ void Measure(benchmark::State& state, int threads, const Work& work,
   const size_t calls = static_cast<size_t>(
       std::clamp(std::ceil(wanted / EstimateCall(now, call, &index)), 1.0, 1e5));
 
-  Samples samples(ExecutorOf(threads));
+  Samples samples(OrFail(ExecutorOf(threads)));
   bool ok = true;
   while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(calls))) {
     const double start = now();

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "bench/measure/forward.h"
+#include "bench/measure/threads.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
 

@@ -20,9 +20,9 @@ namespace encore::bench {
 // selections, minima, table look-ups and integer steps are 0. So the share of the peak tells how
 // much of the time goes into those and into memory.
 inline constexpr double kExpFlops = 22;
-inline constexpr double kTanhFlops = 41;
+inline constexpr double kTanhFlops = 13;
 inline constexpr double kReluFlops = 1;  // the comparison, for want of anything else
-inline constexpr double kGeluFlops = 46;
+inline constexpr double kGeluFlops = 43;
 inline constexpr double kGeluTanhFlops = 48;
 inline constexpr double kSiluFlops = 28;
 // The difference from the maximum, an exp for x <= 0 (18), the sum, the product with 1 / sum.

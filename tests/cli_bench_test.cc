@@ -44,9 +44,8 @@ class CliBenchTest : public CliTest {
 TEST_F(CliBenchTest, RowsMakeSense) {
   const bench::NamedWorkload& load = *bench::FindWorkload("minilm_1x16");
   const double flops = bench::LayerFlops(load.model, load.lengths);
-  const bool openmp = Executor::OpenMP(2).lanes() == 2;
-  const json bench = Bench({"--workload", load.name, "--threads", openmp ? "1,2" : "1"});
-  ASSERT_EQ(bench["rows"].size(), openmp ? 4u : 2u) << bench.dump(1);
+  const json bench = Bench({"--workload", load.name, "--threads", "1,2"});
+  ASSERT_EQ(bench["rows"].size(), 4u) << bench.dump(1);
   std::set<std::string> cells;
   for (const json& row : bench["rows"]) {
     SCOPED_TRACE(row.dump(1));
@@ -69,7 +68,7 @@ TEST_F(CliBenchTest, RowsMakeSense) {
   }
   EXPECT_EQ(cells.size(), bench["rows"].size()) << "each once";
   for (const char* name : {"version", "date", "cpu", "caches", "cores", "compiler", "target",
-                           "wait_policy", "binding"}) {
+                           "executor", "idle_spin", "wait_policy", "binding"}) {
     EXPECT_TRUE(bench["context"].contains(name)) << name;
     EXPECT_TRUE(Has(out_, name)) << name;
   }
@@ -97,6 +96,29 @@ TEST_F(CliBenchTest, WarmColdAndTargetChoose) {
   }
 }
 
+TEST_F(CliBenchTest, SaysWhereThreadsComeFrom) {
+  const std::vector<std::string> common = {"--workload", "example_32x10", "--warm", "--threads"};
+  const auto context = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), common.begin(), common.end());
+    const json bench = Bench(flags);
+    EXPECT_EQ(bench["rows"].size(), 1u);
+    return bench["context"];
+  };
+  const json sleeping = context({"2"});
+  EXPECT_EQ(sleeping["executor"], "pool");
+  EXPECT_EQ(sleeping["idle_spin"], "0 us");
+  const json spinning = context({"3", "--executor", "pool", "--idle-spin", "120"});
+  EXPECT_EQ(spinning["executor"], "pool");
+  EXPECT_EQ(spinning["idle_spin"], "120 us");
+  EXPECT_TRUE(Has(spinning["wait_policy"], "120 us"));
+  EXPECT_TRUE(Has(out_, "120 us")) << out_;
+  const int openmp = std::min(2, Executor::OpenMP(2).lanes());
+  const json other = context({std::to_string(openmp), "--executor", "openmp"});
+  EXPECT_EQ(other["executor"], "openmp");
+  EXPECT_FALSE(other.contains("idle_spin"));
+  EXPECT_TRUE(Has(other["wait_policy"], "OpenMP"));
+}
+
 TEST_F(CliBenchTest, HelpAndListTellWhatThereIs) {
   const CliResult help = Encore({"bench", "--help"});
   EXPECT_EQ(help.status, 0);
@@ -122,6 +144,10 @@ TEST_F(CliBenchTest, RefusesUnfitFlags) {
   refuse({"--precision", "f64"}, {"--precision", "f64", "f32"});
   refuse({"--threads", "0"}, {"--threads", "0"});
   refuse({"--threads", "1,two"}, {"--threads", "two"});
+  refuse({"--executor", "tbb"}, {"--executor", "tbb"});
+  refuse({"--idle-spin", "-1"}, {"--idle-spin", "-1"});
+  refuse({"--idle-spin", "1000001"}, {"--idle-spin", "1000001"});
+  refuse({"--idle-spin", "5", "--executor", "openmp"}, {"--idle-spin", "pool", "openmp"});
   refuse({"--seconds", "-1"}, {"--seconds", "-1", "0 to 600"});
   refuse({"--seconds", "nan"}, {"--seconds", "nan"});
   refuse({"--target", "MMX"}, {"--target", "MMX", SupportedTargets()[0]});
@@ -164,6 +190,57 @@ TEST_F(CliBenchTest, PlanTellsTilesAndBlocking) {
   ExpectRefused({"info", "--d-model", "64"}, {"--d-model", "--plan"});
   ExpectRefused({"info", "--plan", "--target", "MMX"}, {"--target", "MMX"});
   ExpectRefused({"info", "--plan", "--heads", "7"}, {"--heads", "7", "768"});
+}
+
+TEST_F(CliBenchTest, PlanTellsWhoDoesWhat) {
+  // "threads" of the plan for a layer of BERT base, or of other sizes.
+  const auto plan = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"info", "--plan", "--threads", "2"});
+    const CliResult text = Encore(flags);
+    flags.push_back("--json");
+    const CliResult result = Encore(flags);
+    EXPECT_EQ(result.status, 0) << result.err;
+    const json threads = json::parse(result.out)["plan"]["threads"];
+    const std::string kind = threads["kind"];
+    EXPECT_TRUE(Has(text.out, "by " + kind + ", on " + threads["lanes"].dump() + " lane"))
+        << text.out;
+    return threads;
+  };
+
+  const json sequences = plan({"--batch", "8"});
+  EXPECT_EQ(sequences["kind"], "sequences") << sequences;
+  EXPECT_EQ(sequences["lanes"], 2);
+  std::set<size_t> seen;
+  size_t rows = 0;
+  for (const json& group : sequences["groups"]) {
+    const size_t count = group["sequences"];
+    for (size_t i = 0; i < count; ++i) seen.insert(group["first_sequence"].get<size_t>() + i);
+    EXPECT_EQ(group["rows"], 128 * count);
+    rows += group["rows"].get<size_t>();
+  }
+  EXPECT_EQ(rows, 8u * 128);
+  EXPECT_EQ(seen.size(), 8u) << "every sequence once: " << sequences;
+  EXPECT_FALSE(sequences.contains("row_blocks"));
+  EXPECT_FALSE(sequences.contains("heads_together"));
+
+  const json by_rows = plan({"--lengths", "500,7"});
+  EXPECT_EQ(by_rows["kind"], "rows") << by_rows;
+  EXPECT_TRUE(by_rows["attention_apart"]) << "lengths differ";
+  rows = 0;
+  for (const json& block : by_rows["row_blocks"]) rows += block.get<size_t>();
+  EXPECT_EQ(rows, 507u);
+  EXPECT_EQ(by_rows["row_blocks"].size() % 2, 0u) << by_rows;
+  EXPECT_FALSE(by_rows.contains("groups"));
+
+  const json columns = plan({"--seq", "16"});
+  EXPECT_EQ(columns["kind"], "columns") << columns;
+  EXPECT_TRUE(columns["heads_together"].is_boolean());
+  EXPECT_FALSE(columns.contains("groups"));
+  EXPECT_FALSE(plan({"--seq", "16", "--heads", "3"})["heads_together"]) << "3 heads, 2 lanes";
+
+  const json small = plan({"--d-model", "32", "--heads", "2", "--d-ff", "64", "--seq", "2"});
+  EXPECT_EQ(small["kind"], "sequences");
+  EXPECT_EQ(small["lanes"], 1) << "too little for two";
 }
 
 TEST(Quantile, IsTheSmallestValueThatTheShareDoesNotExceed) {

@@ -270,6 +270,7 @@ TEST_F(CliRunTest, RefusesUnfitFlags) {
   ExpectInputRefused(x, {"--threads"}, {"--threads", "two"});
   ExpectInputRefused(x, {"--threads", "2"}, {"--executor", "inline", "--threads", "2"});
   ExpectInputRefused(x, {"--executor"}, {"--executor", "tbb"});
+  ExpectInputRefused(x, {"--threads"}, {"--executor", "pool", "--threads", "1025"});
   ExpectRefused({"run", "--weights", weights_, "--output", Path("y")}, {"--input"});
   ExpectInputRefused(x, {"--threads"}, {"--threads", ""});
   ExpectInputRefused(x, {"--nhead"}, {"--nhead", ""});

@@ -94,7 +94,10 @@ void CheckContract(const EncoderModel& model, const std::vector<size_t>& lengths
                                   << SupportedTargets().front();
     }
     for (const auto& [name, executor] : executors) {
-      if (!best && name != "inline" && name != "OpenMP 3" && name != "host pool 2") continue;
+      if (!best && name != "inline" && name != "OpenMP 3" && name != "host pool 2" &&
+          name != "pool 3") {
+        continue;
+      }
       for (const std::vector<size_t>& order : orders) {
         const std::vector<std::vector<float>> y =
             sequences.RunBatch(encoder, order, executor, mask);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "encore/thread_pool.h"
 #include "gtest/gtest.h"
 #include "tests/compare.h"
 #include "tests/executors.h"
@@ -36,14 +37,17 @@ TEST(EncoderThreads, EightCallersOfOneEncoder) {
     want.push_back(Forward(encoder, Batch{starts[i]}, x[i]));
   }
   HostPool pool(2);  // which all callers share: it takes one loop after another
+  // And another, which does one's work while those of the others are done by themselves.
+  const Result<ThreadPool> thread_pool = ThreadPool::Create({.threads = 3});
+  ASSERT_TRUE(thread_pool.ok());
   const Executor executors[] = {Executor::Inline(), Executor::OpenMP(2),
-                                Executor::HostPool(2, pool)};
+                                Executor::HostPool(2, pool), thread_pool->executor()};
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       const Encoder copy = encoder;
       for (size_t round = 0; round < 6; ++round) {
-        const Executor& executor = executors[(i + round) % 3];
+        const Executor& executor = executors[(i + round) % 4];
         got[i] = Forward(round % 2 == 0 ? encoder : copy, Batch{starts[i]}, x[i], executor);
         if (!SameBits(got[i], want[i])) return;
         got_shared[i] = Forward(encoder, Batch{starts[0]}, x[0], executor);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "encore/executor.h"
+#include "encore/thread_pool.h"
 #include "tests/host_pool.h"
 
 namespace encore {
@@ -39,6 +40,7 @@ class Executors {
 
  private:
   std::vector<std::unique_ptr<HostPool>> pools_;
+  std::vector<ThreadPool> thread_pools_;
   BackwardLoop loop_;
   std::vector<Named> all_;
 };

@@ -22,6 +22,7 @@
 
 #include "encore/cpu.h"
 #include "encore/executor.h"
+#include "encore/thread_pool.h"
 #include "tests/host_pool.h"
 
 #if defined(__SSE__)
@@ -50,7 +51,7 @@ struct BackwardsHost {
   }
 };
 
-// Calls run(executor) for the three kinds and for lanes 1, 2, 3 and 7.
+// Calls run(executor) for every kind and for lanes 1, 2, 3 and 7.
 template <typename F>
 void ForEachExecutor(const F& run) {
   {
@@ -71,6 +72,13 @@ void ForEachExecutor(const F& run) {
       SCOPED_TRACE("backwards host " + std::to_string(lanes));
       BackwardsHost host;
       run(Executor::HostPool(lanes, host));
+    }
+    for (const int idle_spin : {0, 100}) {
+      SCOPED_TRACE("pool " + std::to_string(lanes) + ", idle spin " + std::to_string(idle_spin));
+      const Result<ThreadPool> pool =
+          ThreadPool::Create({.threads = lanes, .idle_spin = std::chrono::microseconds(idle_spin)});
+      ASSERT_TRUE(pool.ok()) << pool.status().message();
+      run(pool->executor());
     }
   }
 }

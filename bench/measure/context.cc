@@ -10,6 +10,7 @@
 #include <fstream>
 #include <initializer_list>
 
+#include "bench/measure/threads.h"
 #include "encore/cpu.h"
 #include "encore/version.h"
 
@@ -25,6 +26,8 @@ std::string CachesInWords() {
   return "L1d " + KibiBytes(caches.l1d) + ", L2 " + KibiBytes(caches.l2) + ", L3 " +
          KibiBytes(caches.l3);
 }
+
+std::string IdleSpin() { return std::to_string(ChosenThreads().idle_spin.count()) + " us"; }
 
 std::string Now() {
   const std::time_t now = std::time(nullptr);
@@ -72,27 +75,37 @@ std::string Compiler() {
 }
 
 std::string WaitPolicy() {
+  if (ChosenThreads().source == ThreadSource::kPool) {
+    return ChosenThreads().idle_spin.count() == 0
+               ? "the pool's threads sleep between calls"
+               : "the pool's threads spin for " + IdleSpin() + " after a call, then sleep";
+  }
   const std::string ordered = Ordered({"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"});
   return ordered.empty() ? "OpenMP's threads sleep between calls (OMP_WAIT_POLICY is not set)"
                          : "OpenMP's threads wait as " + ordered + " orders";
 }
 
 std::string Binding() {
+  if (ChosenThreads().source == ThreadSource::kPool) return "the pool's threads run on any core";
   const std::string ordered = Ordered({"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"});
   return ordered.empty() ? "OpenMP's threads run on any core (OMP_PROC_BIND is not set)"
                          : "OpenMP's threads are bound as " + ordered + " orders";
 }
 
 std::vector<std::pair<std::string, std::string>> Context() {
-  return {{"version", ENCORE_VERSION_STRING},
-          {"date", Now()},
-          {"cpu", CpuModel()},
-          {"caches", CachesInWords()},
-          {"cores", Cores().reason},
-          {"compiler", Compiler()},
-          {"target", ActiveTarget()},
-          {"wait_policy", WaitPolicy()},
-          {"binding", Binding()}};
+  std::vector<std::pair<std::string, std::string>> context = {
+      {"version", ENCORE_VERSION_STRING},
+      {"date", Now()},
+      {"cpu", CpuModel()},
+      {"caches", CachesInWords()},
+      {"cores", Cores().reason},
+      {"compiler", Compiler()},
+      {"target", ActiveTarget()},
+      {"executor", std::string(ThreadSourceName(ChosenThreads().source))}};
+  if (ChosenThreads().source == ThreadSource::kPool) context.emplace_back("idle_spin", IdleSpin());
+  context.emplace_back("wait_policy", WaitPolicy());
+  context.emplace_back("binding", Binding());
+  return context;
 }
 
 }  // namespace encore::bench

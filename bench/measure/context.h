@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a figure must be quoted with: machine, build, time, how threads wait. Not here: figures.
+// What a figure must be quoted with: machine, build, time, where threads come from and how they
+// wait (threads.h). Not here: figures.
 
 #ifndef ENCORE_BENCH_MEASURE_CONTEXT_H_
 #define ENCORE_BENCH_MEASURE_CONTEXT_H_
@@ -17,15 +18,15 @@ std::string CpuModel();
 // "g++ 12.2.0".
 std::string Compiler();
 
-// How OpenMP's threads wait between calls: which variables of the environment order it, or that
+// How threads wait between calls; of OpenMP's, which variables of the environment order it, or that
 // they sleep.
 std::string WaitPolicy();
 
 // Where they run, likewise.
 std::string Binding();
 
-// Name and value of each: version, date (UTC), cpu, caches, cores, compiler, target, wait_policy,
-// binding.
+// Name and value of each: version, date (UTC), cpu, caches, cores, compiler, target, executor,
+// idle_spin (of a pool), wait_policy, binding. One thread is always the calling one.
 std::vector<std::pair<std::string, std::string>> Context();
 
 }  // namespace encore::bench

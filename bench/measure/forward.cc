@@ -24,10 +24,6 @@ Result<Tensor> DrawTensor(const Shape& shape, float low, float high) {
   return tensor;
 }
 
-Executor ExecutorOf(int threads) {
-  return threads == 1 ? Executor::Inline() : Executor::OpenMP(threads);
-}
-
 size_t CopiesForCold(size_t bytes) {
   // 32 MiB where the system does not tell.
   const size_t l3 = Caches().l3 > 0 ? Caches().l3 : size_t{32} << 20;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encoders with drawn weights, and forward passes over drawn input, ready to be timed. Not here:
-// sizes (models.h) and timing (samples.h).
+// sizes (models.h), threads (threads.h) and timing (samples.h).
 
 #ifndef ENCORE_BENCH_MEASURE_FORWARD_H_
 #define ENCORE_BENCH_MEASURE_FORWARD_H_
@@ -20,10 +20,6 @@ namespace encore::bench {
 
 // f32, uniform in [low, high), the same numbers each time.
 Result<Tensor> DrawTensor(const Shape& shape, float low, float high);
-
-// Inline for one thread, OpenMP for more. Without OpenMP, or under its thread limit, the executor's
-// lanes() are fewer than asked for.
-Executor ExecutorOf(int threads);
 
 // Memory that keeps a copy out of the last-level cache takes this many copies of `bytes` each, used
 // in turn: together they are over twice that cache.

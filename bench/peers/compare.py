@@ -106,7 +106,7 @@ def run_cell(args):
         raise SystemExit(f"compare: {workload.name}, {threads} threads: outputs differ by "
                          f"{difference:.3g} of the largest; {MAX_DIFFERENCE:.0e} is allowed")
 
-    policies = encore_side.WAIT_POLICIES if threads > 1 else {"encore": {}}
+    policies = encore_side.WAIT_POLICIES if threads > 1 else {"encore": ()}
     rounds = {name: [] for name in ("peer", *policies)}  # microseconds
     others = {name: [] for name in rounds}
     peaks, target = [], None
@@ -114,10 +114,10 @@ def run_cell(args):
         times, load = turn(lambda: peer.times(args.seconds))
         rounds["peer"].append(statistics.median(times) * 1e6)
         others["peer"].append(load)
-        for name, environment in policies.items():
+        for name, flags in policies.items():
             time.sleep(REST_SECONDS)
-            row, load = turn(lambda environment=environment: encore_side.bench(
-                args.encore, workload, threads, args.seconds, environment))
+            row, load = turn(lambda flags=flags: encore_side.bench(
+                args.encore, workload, threads, args.seconds, flags))
             rounds[name].append(row["us_median"])
             others[name].append(load)
             peaks.append(row["peak_gflops"])

@@ -12,15 +12,15 @@ import tempfile
 
 import blocks
 
-# How OpenMP's threads wait between calls; a process of its own for each.
-WAIT_POLICIES = {"encore": {}, "encore, OMP_WAIT_POLICY=active": {"OMP_WAIT_POLICY": "active"}}
+# How the threads of encore's pool wait between calls: flags of `encore bench`; a process of its own
+# for each.
+WAIT_POLICIES = {"encore": (), "encore --idle-spin 10000": ("--idle-spin", 10000)}
 
 
-def call(encore, *args, environment=None):
+def call(encore, *args):
     """stdout of `encore args`; leaves with what it said where it fails."""
     # A peer's settings of the allocator are not encore's.
     env = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GLIBC_TUNABLES")}
-    env.update(environment or {})
     command = [str(encore), *map(str, args)]
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
@@ -46,13 +46,13 @@ def output(encore, weights_path, x, threads):
         return blocks.read_safetensors(y_path)[0]["y"]
 
 
-def bench(encore, workload, threads, seconds, environment=None):
+def bench(encore, workload, threads, seconds, flags=()):
     """The row of `encore bench` for a workload with its weights in cache: us_median, gflops ..."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "bench.json")
         call(encore, "bench", "--workload", workload.name, "--precision", "f32",
              "--threads", threads, "--warm", "--seconds", seconds, "--json", path,
-             environment=environment)
+             *flags)
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
     if len(rows) != 1:
         raise SystemExit(f"compare: `encore bench` gave {len(rows)} rows for {workload.name}")

@@ -4,6 +4,7 @@
 
 #include "encore/workspace.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 #include <string>
@@ -15,6 +16,19 @@ namespace encore {
 
 static_assert(Workspace::kAlignment == internal::kMemoryAlignment);
 
+namespace {
+
+// Systems give memory when it is first written to, page by page: without this the first call would
+// take half as long again as the next ones. Beyond some size calls take so long that it does not
+// show, and memory that is never used should not be had.
+void Touch(volatile char* memory, size_t bytes) {
+  constexpr size_t kPage = 4096;
+  constexpr size_t kMost = size_t{256} << 20;
+  for (size_t i = 0; i < std::min(bytes, kMost); i += kPage) memory[i] = 0;
+}
+
+}  // namespace
+
 Result<Workspace> Workspace::Create(size_t bytes) try {
   Workspace workspace;
   if (bytes == 0) return workspace;
@@ -25,6 +39,7 @@ Result<Workspace> Workspace::Create(size_t bytes) try {
   }
   workspace.data_ = workspace.owned_.get();
   workspace.bytes_ = bytes;
+  Touch(static_cast<volatile char*>(workspace.data_), bytes);
   return workspace;
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();

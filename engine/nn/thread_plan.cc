@@ -60,9 +60,9 @@ size_t MakeGroups(std::span<const size_t> starts, size_t lanes, size_t* group_st
     const double end = static_cast<double>(starts[b + 1]);
     if (b > group_starts[groups] && (begin + end) / 2 > boundary) {
       group_starts[++groups] = b;
-      while (boundary <= begin) {
+      do {
         boundary += many && 4 * begin > 3 * static_cast<double>(tokens) ? rows / 2 : rows;
-      }
+      } while (boundary <= begin);
     }
   }
   group_starts[++groups] = sequences;
@@ -128,7 +128,11 @@ ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t>
     plan.max_group_sequences =
         std::max(plan.max_group_sequences, group_starts[g + 1] - group_starts[g]);
   }
-  if (plan.lanes == 1) return plan;
+  // A block of rows walks all heads' keys and values of its sequence. Where they exceed the last
+  // cache, one head after another does, for all rows.
+  const double l3 = caches.l3 != 0 ? static_cast<double>(caches.l3) : 8e6;
+  const bool long_ones = 8.0 * static_cast<double>(all.longest * config.d_model) > l3 / 2;
+  if (plan.lanes == 1 && !long_ones) return plan;
 
   std::sort(order, order + plan.groups, [&](size_t a, size_t b) {
     return rows_of(a) != rows_of(b) ? rows_of(a) > rows_of(b) : a < b;
@@ -137,16 +141,15 @@ ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t>
     return static_cast<size_t>(BlockFlops(config, seq_starts[b + 1] - seq_starts[b]) * 1e-3);
   };
   const double busiest = static_cast<double>(Makespan(plan, cost, order + plan.groups)) * 1e3;
-  if (busiest <= kTolerableImbalance * all.flops / static_cast<double>(plan.lanes)) return plan;
+  if (!long_ones && busiest <= kTolerableImbalance * all.flops / static_cast<double>(plan.lanes)) {
+    return plan;
+  }
 
   const size_t parts = RoundUp(std::max<size_t>(1, DivCeil(all.tokens, kRowsOfTask)), plan.lanes);
   if (all.tokens / parts >= kMinRows) {
     plan.kind = ThreadPlanKind::kRows;
     plan.row_blocks = {all.tokens, parts};
-    // A lane reads all keys and values of a sequence again for each block of rows.
-    const double l3 = caches.l3 != 0 ? static_cast<double>(caches.l3) : 8e6;
-    const double keys_bytes = 8.0 * static_cast<double>(all.longest * config.d_model);
-    plan.attention_apart = all.shortest != all.longest || keys_bytes > l3 / 2;
+    plan.attention_apart = all.shortest != all.longest || long_ones;
     // Of sequences then, by falling length.
     std::iota(order, order + seq_starts.size() - 1, size_t{0});
     std::sort(order, order + seq_starts.size() - 1, [&](size_t a, size_t b) {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 namespace encore::internal {
 
@@ -19,11 +20,12 @@ inline void CpuRelax() {
 #endif
 }
 
-// Whether ready() became true within about `time`.
+// Whether ready() became true within about `time`. After the first microseconds each round offers
+// the core to others: the thread waited for may be one that needs it.
 template <typename Ready>
 bool SpinUntil(const Ready& ready, std::chrono::microseconds time) {
   std::chrono::steady_clock::time_point deadline{};
-  for (;;) {
+  for (int round = 0;; ++round) {
     for (int i = 0; i < 64; ++i) {
       if (ready()) return true;
       CpuRelax();
@@ -32,6 +34,7 @@ bool SpinUntil(const Ready& ready, std::chrono::microseconds time) {
     const auto now = std::chrono::steady_clock::now();
     if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + time;
     if (now >= deadline) return false;
+    if (round >= 2) std::this_thread::yield();
   }
 }
 

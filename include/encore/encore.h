@@ -12,6 +12,7 @@
 #include "encore/safetensors.h"    // IWYU pragma: export
 #include "encore/status.h"         // IWYU pragma: export
 #include "encore/tensor.h"         // IWYU pragma: export
+#include "encore/thread_pool.h"    // IWYU pragma: export
 #include "encore/torch_weights.h"  // IWYU pragma: export
 #include "encore/version.h"        // IWYU pragma: export
 #include "encore/workspace.h"      // IWYU pragma: export

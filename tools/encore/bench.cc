@@ -4,6 +4,7 @@
 // things; measuring is in bench_measure, tables and JSON in bench_report.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "bench/measure/context.h"
 #include "bench/measure/models.h"
+#include "bench/measure/threads.h"
 #include "encore/cpu.h"
 #include "encore/executor.h"
 #include "engine/platform/file_writer.h"
@@ -28,11 +30,13 @@ namespace {
 
 constexpr const char* kFooter =
     R"(One call is the forward pass of one layer, with weights packed beforehand. One thread is the
-calling one, bound to a core meanwhile; more come from OpenMP, whose threads sleep between calls
-unless OMP_WAIT_POLICY=active is set, and run on any core unless OMP_PROC_BIND=true is. A sequence
-of S tokens takes 8 S d^2 + 4 S d d_ff + 4 S^2 d operations, whatever softmax, norms and activation
-take. Figures of different runs compare by share, better still by runs that alternate. Two threads
-whose peak is that of one share a core, as virtual machines may let them.
+calling one, bound to a core meanwhile; more are a ThreadPool's, made once, which run on any core
+and sleep between calls unless --idle-spin says otherwise. With --executor openmp they are OpenMP's,
+which sleep between calls unless OMP_WAIT_POLICY=active is set, and run on any core unless
+OMP_PROC_BIND=true is. A sequence of S tokens takes 8 S d^2 + 4 S d d_ff + 4 S^2 d operations,
+whatever softmax, norms and activation take. Figures of different runs compare by share, better
+still by runs that alternate. Two threads whose peak is that of one share a core, as virtual
+machines may let them.
 
 The JSON file has a "context" and "rows", one for each workload, thread count, warm or cold:
 workload, precision, threads, cold, us_min, us_median, us_p99, gflops, peak_gflops, share,
@@ -44,6 +48,7 @@ Examples:
   encore bench --list
   encore bench --workload base_1x16,base_1x128 --threads 1 --cold --json bench.json
   encore bench --target AVX2 --workload base_8x128 --seconds 2
+  encore bench --workload minilm_1x16 --threads 2 --idle-spin 200
   encore bench --workload custom --d-model 390 --heads 6 --d-ff 1000 --seq 129 --warm)";
 
 constexpr double kMaxSeconds = 600;
@@ -52,6 +57,8 @@ struct Options {
   std::vector<std::string> workloads;
   std::string precision = "f32";
   std::vector<int> threads;
+  std::string executor = "pool";
+  int idle_spin = 0;  // us
   bool cold = false;
   bool warm = false;
   std::string target;
@@ -84,13 +91,23 @@ std::vector<bench::NamedWorkload> ChosenWorkloads(const Options& options) {
   return chosen;
 }
 
-std::vector<int> ChosenThreads(const Options& options) {
+bench::ThreadChoice ChosenSource(const Options& options) {
+  const bench::ThreadSource source =
+      Take(bench::ThreadSourceFromName(options.executor), "--executor");
+  if (options.idle_spin > 0 && source != bench::ThreadSource::kPool) {
+    throw Failure("--idle-spin is for --executor pool, found " + options.executor);
+  }
+  return {.source = source, .idle_spin = std::chrono::microseconds(options.idle_spin)};
+}
+
+std::vector<int> ChosenCounts(const Options& options, bench::ThreadSource source) {
+  const bool openmp = source == bench::ThreadSource::kOpenMp;
   if (options.threads.empty()) {
-    const int all = Executor::OpenMP().lanes();
+    const int all = openmp ? Executor::OpenMP().lanes() : UsableCores();
     return all > 1 ? std::vector<int>{1, all} : std::vector<int>{1};
   }
   for (const int threads : options.threads) {
-    const int lanes = Executor::OpenMP(threads).lanes();
+    const int lanes = openmp ? Executor::OpenMP(threads).lanes() : threads;
     if (lanes < threads) {
       throw Failure("--threads: found " + std::to_string(threads) +
                     ", wanted as many as OpenMP gives here at most, " + std::to_string(lanes));
@@ -115,7 +132,9 @@ int Run(const Options& options) {
                   Number(kMaxSeconds, 0));
   }
   const std::vector<bench::NamedWorkload> workloads = ChosenWorkloads(options);
-  const std::vector<int> threads = ChosenThreads(options);
+  const bench::ThreadChoice choice = ChosenSource(options);
+  const std::vector<int> threads = ChosenCounts(options, choice.source);
+  bench::ChooseThreads(choice);
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
   // Before the work rather than after it; what is there stays as it is until the end.
   if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
@@ -154,6 +173,14 @@ void AddBench(CLI::App& app, Action& action) {
       ->delimiter(',')
       ->check(ThreadCount())
       ->type_name("N,...");
+  sub->add_option("--executor", options->executor, "Where threads come from: pool or openmp")
+      ->check(CLI::IsMember({"pool", "openmp"}))
+      ->capture_default_str();
+  sub->add_option("--idle-spin", options->idle_spin,
+                  "How long a pool's threads look for the next call before they sleep")
+      ->check(CLI::Range(0, bench::kMaxIdleSpin))
+      ->capture_default_str()
+      ->type_name("US");
   sub->add_flag("--warm", options->warm, "Only with weights in cache, as far as they fit");
   sub->add_flag("--cold", options->cold, "Only with weights from memory");
   sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")

@@ -5,11 +5,13 @@
 #include "tools/encore/bench_measure.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "bench/measure/forward.h"
 #include "bench/measure/os.h"
 #include "bench/measure/samples.h"
+#include "bench/measure/threads.h"
 #include "encore/cpu.h"
 #include "encore/executor.h"
 #include "tools/encore/failure.h"
@@ -52,7 +54,7 @@ BenchRow BenchMeasurer::Measure(const bench::NamedWorkload& workload, int thread
   BindFor(threads);
   const size_t bytes = bench::LayerBytes(workload.model);
   const size_t layers = cold ? std::max(kMinColdLayers, bench::CopiesForCold(bytes)) : 1;
-  const Executor executor = bench::ExecutorOf(threads);
+  const Executor executor = Take(bench::ExecutorOf(threads), std::to_string(threads) + " threads");
   bench::ForwardCall call =
       Take(bench::ForwardCall::Create(Encoders(workload.model, layers), workload.lengths, executor),
            workload.name);

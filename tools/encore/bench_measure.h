@@ -40,7 +40,7 @@ class BenchMeasurer {
 
   // Warm: the same layer again and again. Cold: the layers of a model of at least 12, and of as
   // many as exceed twice the last-level cache, one after another. One thread is the calling one,
-  // bound to a core meanwhile; more come from OpenMP. Throws Failure.
+  // bound to a core meanwhile; more are those of bench/measure/threads.h. Throws Failure.
   BenchRow Measure(const bench::NamedWorkload& workload, int threads, bool cold);
 
  private:

@@ -15,6 +15,7 @@
 
 #include "encore/cpu.h"
 #include "encore/encoder.h"
+#include "encore/thread_pool.h"
 #include "encore/version.h"
 #include "encore/workspace.h"
 #include "tools/encore/commands.h"
@@ -28,8 +29,8 @@ namespace {
 
 constexpr const char* kFooter =
     R"(Runs the block of torch.nn.TransformerEncoderLayer (d_model 64, 4 heads, d_ff 256, relu,
-post-norm) with drawn weights on x [32, 10, 64], inline and with OpenMP, and compares it with a
-reference in double precision. Exit status 1 if it is wrong.
+post-norm) with drawn weights on x [32, 10, 64], inline and with a pool of threads, and compares it
+with a reference in double precision. Exit status 1 if it is wrong.
 
 Examples:
   encore demo
@@ -77,20 +78,20 @@ std::string Threads(const Executor& executor) {
 }
 
 // Returns whether all is right.
-bool PrintCheck(const SeededBlock& block, const Encoder& encoder, const Tensor& x) {
+bool PrintCheck(const SeededBlock& block, const Encoder& encoder, const Tensor& x,
+                const Executor& threads) {
   const BlockRun inline_run = RunBlock(encoder, x, Executor::Inline());
-  const Executor openmp = Executor::OpenMP();
-  const BlockRun openmp_run = RunBlock(encoder, x, openmp);
+  const BlockRun threads_run = RunBlock(encoder, x, threads);
   const BlockCheck check = CheckBlock(block, x, inline_run);
-  const bool same =
-      SameBits(inline_run.y, openmp_run.y) && SameBits(inline_run.attention, openmp_run.attention);
+  const bool same = SameBits(inline_run.y, threads_run.y) &&
+                    SameBits(inline_run.attention, threads_run.attention);
   const auto line = [](const std::string& name, const std::string& text, bool ok) {
     std::cout << "  " << PadRight(name, 20) << text << (ok ? "  ok\n" : "  WRONG\n");
   };
   std::cout << "\nAgainst the reference in double precision (bounds derived from f32 rounding)\n";
   line("y", Describe(check.y), check.y.ok());
   line("attention weights", Describe(check.attention), check.attention.ok());
-  line("OpenMP, " + Threads(openmp), same ? "the same bits as inline" : "other bits than inline",
+  line("pool, " + Threads(threads), same ? "the same bits as inline" : "other bits than inline",
        same);
   return check.ok() && same;
 }
@@ -138,7 +139,7 @@ std::vector<double> TimeForward(const Encoder& encoder, const Tensor& x, const E
   return times;
 }
 
-void PrintSpeed(const Encoder& encoder, const Tensor& x, double seconds) {
+void PrintSpeed(const Encoder& encoder, const Tensor& x, const Executor& threads, double seconds) {
   std::cout << "\nSpeed on x [32, 10, 64], f32, " << encoder.target() << "\n";
   const auto line = [&](const Executor& executor) {
     const std::vector<double> times = TimeForward(encoder, x, executor, seconds);
@@ -149,7 +150,7 @@ void PrintSpeed(const Encoder& encoder, const Tensor& x, double seconds) {
               << Counted(times.size(), "run") << ")\n";
   };
   line(Executor::Inline());
-  if (UsableCores() > 1) line(Executor::OpenMP());
+  if (threads.lanes() > 1) line(threads);
 }
 
 int Run(const Options& options) {
@@ -162,15 +163,16 @@ int Run(const Options& options) {
   const SeededBlock block = DrawBlock(kConfig, random);
   const Tensor x = DrawInput({kBatch, kSeq, kConfig.d_model}, random);
   const Encoder encoder = Take(Encoder::Create(block.config, block.Views()));
+  const ThreadPool pool = Take(ThreadPool::Create());
 
   std::cout << "encore " << ENCORE_VERSION_STRING << ": a transformer encoder block, computed with "
             << encoder.target() << "\n"
             << "d_model 64, 4 heads, d_ff 256, relu, post-norm; weights drawn with seed "
             << options.seed << "\n\n";
   PrintShapes();
-  const bool right = PrintCheck(block, encoder, x);
+  const bool right = PrintCheck(block, encoder, x, pool.executor());
   PrintSentence(encoder, random);
-  if (options.seconds > 0) PrintSpeed(encoder, x, options.seconds);
+  if (options.seconds > 0) PrintSpeed(encoder, x, pool.executor(), options.seconds);
   std::cout << "\nNext: encore attend \"" << kSentence << "\", encore run --help, encore info\n";
   if (!right) {
     throw Failure("the check failed: the block's results are wrong on this machine",

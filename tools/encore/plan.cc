@@ -4,6 +4,10 @@
 
 #include "tools/encore/plan.h"
 
+#include <algorithm>
+#include <numeric>
+
+#include "encore/encoder.h"
 #include "engine/base/int_math.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/ops/gemm_blocking.h"
@@ -38,7 +42,110 @@ PlannedMatrix Matrix(const GemmKernel& kernel, const std::string& name, size_t n
           .bytes = k * internal::RoundUp(n, kernel.lanes) * sizeof(float)};
 }
 
+PlannedThreads Threads(const bench::NamedWorkload& workload, int threads, size_t panel_cols) {
+  const EncoderConfig config{.d_model = workload.model.d_model,
+                             .num_heads = workload.model.heads,
+                             .d_ff = workload.model.d_ff,
+                             .activation = workload.model.activation};
+  std::vector<size_t> starts(workload.lengths.size() + 1, 0);
+  std::partial_sum(workload.lengths.begin(), workload.lengths.end(), starts.begin() + 1);
+  const size_t lanes = static_cast<size_t>(threads);
+  std::vector<size_t> words(internal::ThreadPlanWords(workload.lengths.size(), lanes));
+  const internal::ThreadPlan plan = internal::ChooseThreadPlan(
+      config, starts, lanes, panel_cols, internal::MachineCaches(), words.data());
+
+  PlannedThreads planned{.kind = plan.kind,
+                         .lanes = plan.lanes,
+                         .groups = {},
+                         .row_blocks = {},
+                         .attention_apart = plan.attention_apart,
+                         .heads_together = plan.heads_together};
+  if (plan.kind == internal::ThreadPlanKind::kSequences) {
+    for (size_t i = 0; i < plan.groups; ++i) {
+      const size_t first = plan.group_starts[plan.order[i]];
+      const size_t end = plan.group_starts[plan.order[i] + 1];
+      planned.groups.push_back({first, end - first, starts[end] - starts[first]});
+    }
+  }
+  if (plan.kind == internal::ThreadPlanKind::kRows) {
+    for (size_t b = 0; b < plan.row_blocks.parts; ++b) {
+      planned.row_blocks.push_back(plan.row_blocks.begin(b + 1) - plan.row_blocks.begin(b));
+    }
+  }
+  return planned;
+}
+
 std::string Size(size_t value) { return std::to_string(value); }
+
+// "96", "96 to 128".
+std::string Between(const std::vector<size_t>& values) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return *least == *most ? Size(*least) : Size(*least) + " to " + Size(*most);
+}
+
+void PrintGroups(std::ostream& out, const std::vector<PlannedGroup>& groups, size_t lanes) {
+  constexpr size_t kListed = 12;
+  std::vector<size_t> rows;
+  std::vector<size_t> sequences;
+  for (const PlannedGroup& group : groups) {
+    rows.push_back(group.rows);
+    sequences.push_back(group.sequences);
+  }
+  out << "  " << Counted(groups.size(), "group") << " of " << Between(sequences)
+      << (*std::max_element(sequences.begin(), sequences.end()) == 1 ? " sequence" : " sequences")
+      << (lanes > 1 ? ", taken by whoever is free, the largest first" : "") << "\n  rows: ";
+  if (groups.size() > kListed) {
+    out << Between(rows) << "\n";
+    return;
+  }
+  for (size_t i = 0; i < rows.size(); ++i) out << (i > 0 ? ", " : "") << rows[i];
+  out << "\n";
+}
+
+void PrintThreads(std::ostream& out, const PlannedThreads& threads) {
+  out << "Threads\n  by " << internal::ThreadPlanKindName(threads.kind) << ", on "
+      << Counted(threads.lanes, "lane") << "\n";
+  switch (threads.kind) {
+    case internal::ThreadPlanKind::kSequences:
+      PrintGroups(out, threads.groups, threads.lanes);
+      break;
+    case internal::ThreadPlanKind::kRows:
+      out << "  " << Counted(threads.row_blocks.size(), "block") << " of "
+          << Between(threads.row_blocks) << " rows; attention "
+          << (threads.attention_apart ? "apart, by heads and blocks of queries"
+                                      : "as a part of each block's work")
+          << "\n";
+      break;
+    case internal::ThreadPlanKind::kColumns:
+      out << "  each step by columns, attention by heads; the first product's columns "
+          << (threads.heads_together ? "and attention of a head together"
+                                     : "and attention one after the other")
+          << "\n";
+      break;
+  }
+}
+
+nlohmann::ordered_json ThreadsJson(const PlannedThreads& threads) {
+  nlohmann::ordered_json json = {{"kind", internal::ThreadPlanKindName(threads.kind)},
+                                 {"lanes", threads.lanes}};
+  switch (threads.kind) {
+    case internal::ThreadPlanKind::kSequences:
+      for (const PlannedGroup& group : threads.groups) {
+        json["groups"].push_back({{"first_sequence", group.first_sequence},
+                                  {"sequences", group.sequences},
+                                  {"rows", group.rows}});
+      }
+      break;
+    case internal::ThreadPlanKind::kRows:
+      json["row_blocks"] = threads.row_blocks;
+      json["attention_apart"] = threads.attention_apart;
+      break;
+    case internal::ThreadPlanKind::kColumns:
+      json["heads_together"] = threads.heads_together;
+      break;
+  }
+  return json;
+}
 
 }  // namespace
 
@@ -46,14 +153,16 @@ Plan MakePlan(const bench::NamedWorkload& workload, int threads) {
   const GemmKernel& kernel = internal::GetGemmKernelF32();
   const size_t d = workload.model.d_model;
   const size_t d_ff = workload.model.d_ff;
+  const PlannedMatrix in_proj = Matrix(kernel, "in_proj", 3 * d, d);
   return {.target = kernel.target,
           .lanes = kernel.lanes,
           .tiles = Tiles(kernel),
-          .matrices = {Matrix(kernel, "in_proj", 3 * d, d), Matrix(kernel, "out_proj", d, d),
+          .matrices = {in_proj, Matrix(kernel, "out_proj", d, d),
                        Matrix(kernel, "linear1", d_ff, d), Matrix(kernel, "linear2", d, d_ff)},
           .batch = {.lengths = bench::DescribeLengths(workload.lengths),
                     .tokens = bench::Tokens(workload),
-                    .threads = threads}};
+                    .threads = threads},
+          .threads = Threads(workload, threads, in_proj.nr)};
 }
 
 void PrintPlan(std::ostream& out, const Plan& plan) {
@@ -77,6 +186,7 @@ void PrintPlan(std::ostream& out, const Plan& plan) {
   }
   out << "Batch\n  " << plan.batch.lengths << ", " << Counted(plan.batch.tokens, "token") << ", "
       << Counted(static_cast<size_t>(plan.batch.threads), "thread") << "\n";
+  PrintThreads(out, plan.threads);
 }
 
 nlohmann::ordered_json PlanJson(const Plan& plan) {
@@ -98,6 +208,7 @@ nlohmann::ordered_json PlanJson(const Plan& plan) {
   json["batch"] = {{"lengths", plan.batch.lengths},
                    {"tokens", plan.batch.tokens},
                    {"threads", plan.batch.threads}};
+  json["threads"] = ThreadsJson(plan.threads);
   return json;
 }
 

@@ -2,7 +2,7 @@
 //
 // What the engine will do with a layer and a batch on this machine, for `encore info --plan`: tiles
 // of the active target, how each matrix is cut, who does what. Not here: the choices themselves
-// (engine/ops/gemm_blocking.h, engine/nn).
+// (engine/ops/gemm_blocking.h, engine/nn/thread_plan.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_PLAN_H_
 #define ENCORE_TOOLS_ENCORE_PLAN_H_
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/measure/models.h"
+#include "engine/nn/thread_plan.h"
 #include "nlohmann/json.hpp"
 
 namespace encore::tool {
@@ -37,11 +38,27 @@ struct PlannedMatrix {
   size_t bytes;  // packed
 };
 
-// The batch, and who does what of it.
 struct PlannedBatch {
   std::string lengths;  // "8x128"
   size_t tokens;
   int threads;
+};
+
+// Whole sequences that one thread takes through the layer.
+struct PlannedGroup {
+  size_t first_sequence;
+  size_t sequences;
+  size_t rows;
+};
+
+// Who does what of the batch; engine/nn/thread_plan.h says what it means.
+struct PlannedThreads {
+  internal::ThreadPlanKind kind;
+  size_t lanes;
+  std::vector<PlannedGroup> groups;  // kSequences: in the order in which they are taken
+  std::vector<size_t> row_blocks;    // kRows: rows of each
+  bool attention_apart;              // kRows
+  bool heads_together;               // kColumns
 };
 
 struct Plan {
@@ -50,6 +67,7 @@ struct Plan {
   std::vector<PlannedTile> tiles;
   std::vector<PlannedMatrix> matrices;
   PlannedBatch batch;
+  PlannedThreads threads;
 };
 
 // For the active target, in f32.

@@ -16,6 +16,7 @@
 #include "encore/cpu.h"
 #include "encore/encoder.h"
 #include "encore/safetensors.h"
+#include "encore/thread_pool.h"
 #include "encore/torch_weights.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
@@ -57,7 +58,7 @@ struct Options {
   std::string input;
   std::string output;
   int threads = 0;
-  std::string executor = "openmp";
+  std::string executor = "pool";
   std::string target;
   bool causal = false;
   bool attention_weights = false;
@@ -83,8 +84,13 @@ TorchOverrides MakeOverrides(const Options& options) {
   return overrides;
 }
 
-Executor MakeExecutor(const Options& options) {
+// `pool` must outlive the executor.
+Executor MakeExecutor(const Options& options, std::optional<ThreadPool>& pool) {
   if (options.executor == "openmp") return Executor::OpenMP(options.threads);
+  if (options.executor == "pool") {
+    pool = Take(ThreadPool::Create({.threads = options.threads}), "--threads");
+    return pool->executor();
+  }
   if (options.threads > 1) {
     throw Failure("--executor inline has one thread, found --threads " +
                   std::to_string(options.threads));
@@ -110,7 +116,8 @@ void WantOtherFile(const std::string& output, const std::string& weights) {
 
 int Run(const Options& options) {
   const TorchOverrides overrides = MakeOverrides(options);
-  const Executor executor = MakeExecutor(options);
+  std::optional<ThreadPool> pool;
+  const Executor executor = MakeExecutor(options, pool);
   WantFolder(options.output);
   WantOtherFile(options.output, options.weights);
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
@@ -160,8 +167,9 @@ void AddRun(CLI::App& app, Action& action) {
   sub->add_option("--threads", options->threads, "Threads; 0: as many as pay (`encore info`)")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  sub->add_option("--executor", options->executor, "Where threads come from: openmp or inline")
-      ->check(CLI::IsMember({"openmp", "inline"}))
+  sub->add_option("--executor", options->executor,
+                  "Where threads come from: pool, openmp or inline")
+      ->check(CLI::IsMember({"pool", "openmp", "inline"}))
       ->capture_default_str();
   sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")
       ->type_name("NAME");

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a benchmark's threads come from: one choice for the whole process, and an executor for each
+// number of threads. Not here: flags that set the choice.
+
+#ifndef ENCORE_BENCH_MEASURE_THREADS_H_
+#define ENCORE_BENCH_MEASURE_THREADS_H_
+
+#include <chrono>
+#include <string_view>
+
+#include "encore/executor.h"
+#include "encore/status.h"
+
+namespace encore::bench {
+
+enum class ThreadSource { kPool, kOpenMp };
+// "pool", "openmp".
+std::string_view ThreadSourceName(ThreadSource source);
+Result<ThreadSource> ThreadSourceFromName(std::string_view name);
+
+struct ThreadChoice {
+  ThreadSource source = ThreadSource::kPool;
+  std::chrono::microseconds idle_spin{0};  // as ThreadPoolOptions has it; of a pool only
+};
+inline constexpr int kMaxIdleSpin = 1000000;  // us, what a ThreadPool takes at most
+
+// What ExecutorOf and context.h go by from then on; not thread-safe.
+void ChooseThreads(const ThreadChoice& choice);
+const ThreadChoice& ChosenThreads();
+
+// Inline for one thread; for more a ThreadPool, made when it is first asked for and kept to the end
+// of the process, or OpenMP. A pool's threads run where the calling thread may run at that moment.
+// Without OpenMP, or under its thread limit, OpenMP's executor has fewer lanes() than asked for.
+Result<Executor> ExecutorOf(int threads);
+
+}  // namespace encore::bench
+
+#endif  // ENCORE_BENCH_MEASURE_THREADS_H_

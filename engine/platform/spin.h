@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Waiting for another thread: a bounded time in a loop, which answers in nanoseconds, and then
-// asleep, which leaves the core to others.
+// asleep, which leaves the core to others. The loop does not yield: two threads that yield to each
+// other on one core look to the system like one, and it would leave them there.
 
 #ifndef ENCORE_ENGINE_PLATFORM_SPIN_H_
 #define ENCORE_ENGINE_PLATFORM_SPIN_H_
 
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 namespace encore::internal {
 
@@ -20,12 +20,11 @@ inline void CpuRelax() {
 #endif
 }
 
-// Whether ready() became true within about `time`. After the first microseconds each round offers
-// the core to others: the thread waited for may be one that needs it.
+// Whether ready() became true within about `time`.
 template <typename Ready>
 bool SpinUntil(const Ready& ready, std::chrono::microseconds time) {
   std::chrono::steady_clock::time_point deadline{};
-  for (int round = 0;; ++round) {
+  for (;;) {
     for (int i = 0; i < 64; ++i) {
       if (ready()) return true;
       CpuRelax();
@@ -34,7 +33,6 @@ bool SpinUntil(const Ready& ready, std::chrono::microseconds time) {
     const auto now = std::chrono::steady_clock::now();
     if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + time;
     if (now >= deadline) return false;
-    if (round >= 2) std::this_thread::yield();
   }
 }
 

@@ -46,6 +46,7 @@ bool WorkerThreads::Run(int lanes, RunFn run, void* context) {
   run_ = run;
   context_ = context;
   running_.store(lanes - 1, std::memory_order_relaxed);
+  KeepOffTheCaller();
   WakeChildren(0);
   run(context, 0);
   const auto all_back = [this] { return running_.load(std::memory_order_acquire) == 0; };
@@ -71,6 +72,13 @@ void WorkerThreads::Loop(int lane) {
     running_.fetch_sub(1, std::memory_order_seq_cst);  // see StoreAndWake
     running_.notify_all();
   }
+}
+
+void WorkerThreads::KeepOffTheCaller() {
+  const int core = CurrentCore();
+  if (core == avoided_core_ || workers_.size() > kFewWorkers) return;
+  avoided_core_ = core;
+  for (const auto& worker : workers_) cores_.KeepOff(worker->thread, core);
 }
 
 void WorkerThreads::Wake(int lane) {

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "engine/platform/thread_affinity.h"
+
 namespace encore::internal {
 
 class WorkerThreads {
@@ -48,6 +50,14 @@ class WorkerThreads {
   const std::chrono::microseconds idle_spin_;
   std::atomic<bool> busy_{false};
   std::atomic<bool> stop_{false};
+  // The system may wake a thread on the core of the one that wakes it, though another is idle, and
+  // the two then wait for each other. So workers keep off the core that the caller was on last.
+  // Not where there are many: then the chance is small, and moving all would take long.
+  static constexpr size_t kFewWorkers = 7;
+  void KeepOffTheCaller();
+  const AllowedCores cores_;
+  int avoided_core_ = -1;
+
   // Of the call at hand; written before the workers wake.
   int lanes_ = 0;
   RunFn run_ = nullptr;

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-TILE = re.compile(r"(N_\w+)::.*RunGemmTile<(\d+)u?l?, (\d+)u?l?>")
+TILE = re.compile(r"(N_\w+)::.*RunGemmTile<(\d+)u?l?, (\d+)u?l?, [^>]*>")
 LABEL = re.compile(r"^([0-9a-f]+) <(.*)>:$")
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
 VECTOR = re.compile(r"%[xyz]mm\d+")

@@ -35,7 +35,9 @@ constexpr size_t kBestNv = 2;
 
 template <size_t NV, size_t... I>
 constexpr void FillTiles(GemmKernel& kernel, std::index_sequence<I...>) {
-  ((kernel.tile[NV][I + 1] = &RunGemmTile<I + 1, NV>), ...);
+  ((kernel.tile[kNoLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kNoLine>), ...);
+  ((kernel.tile[kOneLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kOneLine>), ...);
+  ((kernel.tile[kAllLines][NV][I + 1] = &RunGemmTile<I + 1, NV, kAllLines>), ...);
 }
 
 GemmKernel MakeKernel() {

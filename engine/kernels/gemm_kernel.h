@@ -36,11 +36,15 @@ struct GemmTile {
   float* c[kMaxTileVectors];  // where each vector of columns begins: [MR, ldc]; may be init or
   size_t ldc;                 // residual themselves
   size_t cols;                // columns that c has, 1 .. NV * lanes
-  // Each k asks for the two lines at `prefetch` into L2 and goes prefetch_step bytes on. Only a
-  // hint: any address will do; b and 0 ask for nothing new.
+  // A tile that prefetches asks at each k for the line at `prefetch`, or for as many from there as
+  // fill NV vectors, and goes prefetch_step bytes on. Into L2, and only a hint: any address will
+  // do.
   const char* prefetch;
   size_t prefetch_step;
 };
+
+// Lines that a tile asks for at each k.
+enum TilePrefetch { kNoLine, kOneLine, kAllLines, kNumTilePrefetches };
 
 // The micro-kernels for one element type and SIMD target. Immutable, lives forever.
 struct GemmKernel {
@@ -60,7 +64,7 @@ struct GemmKernel {
   size_t lanes;               // floats a vector
   size_t best_nv;             // panel width (vectors) to prefer
   size_t max_mr[kMaxNv + 1];  // [nv]: the largest MR there is a tile for; 0: no tile of that width
-  TileFn tile[kMaxNv + 1][kMaxMr + 1];  // [nv][mr]
+  TileFn tile[kNumTilePrefetches][kMaxNv + 1][kMaxMr + 1];  // [][nv][mr]
   PackFn pack;
   TransposeFn transpose;
 

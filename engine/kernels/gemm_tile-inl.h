@@ -158,7 +158,7 @@ HWY_NOINLINE void FinishPartialTile(const GemmTile& t,
   }
 }
 
-template <size_t MR, size_t NV>
+template <size_t MR, size_t NV, TilePrefetch kPrefetch>
 HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   const GemmTagF32 d;
   using V = hn::Vec<GemmTagF32>;
@@ -166,8 +166,8 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   RowPointers<MR> a(t.a, t.lda);
   const float* HWY_RESTRICT b = t.b;
   const size_t ldb = t.ldb;
-  const char* prefetch = t.prefetch;
-  const size_t prefetch_step = t.prefetch_step;
+  [[maybe_unused]] const char* prefetch = t.prefetch;
+  [[maybe_unused]] const size_t prefetch_step = t.prefetch_step;
 
   V acc[MR][NV];
   ENCORE_UNROLL
@@ -213,10 +213,13 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
     ENCORE_UNROLL
     for (size_t j = 0; j < NV; ++j) bk[j] = hn::LoadU(d, b + j * kLanes);
     b += ldb;
-    ENCORE_PREFETCH_L2(prefetch);
-    ENCORE_PREFETCH_L2(prefetch + 64);
-    if constexpr (NV >= 3) ENCORE_PREFETCH_L2(prefetch + 128);
-    prefetch += prefetch_step;
+    if constexpr (kPrefetch != kNoLine) {
+      constexpr size_t kLines =
+          kPrefetch == kOneLine ? 1 : HWY_MAX(NV * kLanes * sizeof(float) / 64, size_t{1});
+      ENCORE_UNROLL
+      for (size_t line = 0; line < kLines; ++line) ENCORE_PREFETCH_L2(prefetch + 64 * line);
+      prefetch += prefetch_step;
+    }
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       const V ai = hn::Set(d, a(i));

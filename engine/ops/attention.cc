@@ -164,7 +164,6 @@ class Block {
       tile.cols = nv * lanes;
       tile.init = kZeroRow;
       for (size_t j = 0; j < nv; ++j) tile.c[j] = scratch_.scores + col + j * lanes;
-      tile.prefetch = reinterpret_cast<const char*>(tile.b);
       RunTiles(*layout.kernel, nv, row_end - row, tile);
       col += nv * lanes;
     }
@@ -192,7 +191,6 @@ class Block {
       }
       tile.scale = last ? inverse_ : nullptr;
       for (size_t j = 0; j < nv; ++j) tile.c[j] = c + col + j * kernel.lanes;
-      tile.prefetch = reinterpret_cast<const char*>(tile.b);
       RunTiles(kernel, nv, row_end - row, tile);
       col += cols;
     }
@@ -206,6 +204,7 @@ class Block {
     tile.residual = nullptr;
     tile.ld_residual = 0;
     tile.relu = false;
+    tile.prefetch = nullptr;
     tile.prefetch_step = 0;
     return tile;
   }

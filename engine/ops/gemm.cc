@@ -34,15 +34,19 @@ struct SliceRun {
 // reference: a copy would wait for each of its fields to be stored.
 void RunSlice(const SliceRun& run, GemmTile& tile) {
   const EvenSplit split{run.rows, DivCeil(run.rows, run.kernel.max_mr[run.nv])};
-  // What comes next in memory, the next slice or panel, is fetched evenly while these tiles
-  // compute: a burst would hold up the loads that the tiles wait for. Two lines a k are the most
-  // that a tile asks for.
+  // What comes next in memory, the next slice or panel, is fetched while these tiles compute, as
+  // evenly as they can: a burst would hold up the loads that the tiles wait for. One or two tiles
+  // ask for all lines of a row of the panel at each k, of more the first ones for a line each.
   const size_t bytes_each_k = run.nv * run.kernel.lanes * sizeof(float);
-  tile.prefetch = run.next != nullptr ? run.next : reinterpret_cast<const char*>(tile.b);
-  tile.prefetch_step = run.next != nullptr ? std::min<size_t>(192, bytes_each_k / split.parts) : 0;
+  const size_t lines_each_k = std::max<size_t>(1, bytes_each_k / 64);
+  const bool few = split.parts < lines_each_k;
+  tile.prefetch = run.next;
+  tile.prefetch_step = few ? bytes_each_k / split.parts : std::min<size_t>(64, bytes_each_k);
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
-    run.kernel.tile[run.nv][mr](tile);
+    TilePrefetch lines = few ? kAllLines : kOneLine;
+    if (run.next == nullptr || (!few && i >= lines_each_k)) lines = kNoLine;
+    run.kernel.tile[lines][run.nv][mr](tile);
     // While the tile is in L1.
     if (run.activation != nullptr) run.activation(tile.c[0], tile.ldc, mr, tile.cols);
     AdvanceRows(tile, run.nv, mr);
@@ -155,7 +159,7 @@ void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile) 
   const EvenSplit split{rows, DivCeil(rows, kernel.max_mr[nv])};
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
-    kernel.tile[nv][mr](tile);
+    kernel.tile[kNoLine][nv][mr](tile);
     AdvanceRows(tile, nv, mr);
   }
 }

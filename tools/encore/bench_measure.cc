@@ -38,16 +38,14 @@ void BindFor(int threads) {
 
 }  // namespace
 
-std::vector<Encoder> BenchMeasurer::Encoders(const bench::Model& model, size_t count) {
-  if (!SameModel(model, model_)) encoders_.clear();  // before there are others: they are large
-  model_ = model;
-  if (encoders_.size() < count) {
-    for (Encoder& encoder :
-         Take(bench::MakeEncoders(model, 1, count - encoders_.size()), model.name)) {
-      encoders_.push_back(std::move(encoder));
-    }
+const Encoder& BenchMeasurer::EncoderOf(const bench::Model& model, size_t layers) {
+  if (encoder_.empty() || !SameModel(model, model_) ||
+      encoder_.front().config().num_layers != layers) {
+    encoder_.clear();  // before there is another: they are large
+    encoder_ = Take(bench::MakeEncoders(model, layers, 1), model.name);
+    model_ = model;
   }
-  return {encoders_.begin(), encoders_.begin() + static_cast<ptrdiff_t>(count)};
+  return encoder_.front();
 }
 
 BenchRow BenchMeasurer::Measure(const bench::NamedWorkload& workload, int threads, bool cold) {
@@ -55,9 +53,9 @@ BenchRow BenchMeasurer::Measure(const bench::NamedWorkload& workload, int thread
   const size_t bytes = bench::LayerBytes(workload.model);
   const size_t layers = cold ? std::max(kMinColdLayers, bench::CopiesForCold(bytes)) : 1;
   const Executor executor = Take(bench::ExecutorOf(threads), std::to_string(threads) + " threads");
-  bench::ForwardCall call =
-      Take(bench::ForwardCall::Create(Encoders(workload.model, layers), workload.lengths, executor),
-           workload.name);
+  bench::ForwardCall call = Take(
+      bench::ForwardCall::Create({EncoderOf(workload.model, layers)}, workload.lengths, executor),
+      workload.name);
   bench::Samples samples(executor);
 
   size_t index = 0;
@@ -73,7 +71,7 @@ BenchRow BenchMeasurer::Measure(const bench::NamedWorkload& workload, int thread
     Check(call.Run(index++), workload.name);
     const double seconds = bench::WallSeconds() - before;
     spent += seconds;
-    samples.Add(seconds);
+    samples.Add(seconds / static_cast<double>(layers));
   }
   samples.Finish();
   BindFor(0);

@@ -21,7 +21,7 @@ struct BenchRow {
   bool cold = false;
   std::string target;
   size_t calls = 0;  // timed
-  // Of one call, which is one layer.
+  // Of one layer.
   double us_min = 0;
   double us_median = 0;
   double us_p99 = 0;
@@ -38,17 +38,18 @@ class BenchMeasurer {
   // About this long a row; at least 3 calls.
   explicit BenchMeasurer(double seconds) : seconds_(seconds) {}
 
-  // Warm: the same layer again and again. Cold: the layers of a model of at least 12, and of as
-  // many as exceed twice the last-level cache, one after another. One thread is the calling one,
+  // Warm: a call is one layer, the same again and again. Cold: a call is a model of at least 12
+  // layers, and of as many as exceed twice the last-level cache; its time is divided by them. One
+  // thread is the calling one,
   // bound to a core meanwhile; more are those of bench/measure/threads.h. Throws Failure.
   BenchRow Measure(const bench::NamedWorkload& workload, int threads, bool cold);
 
  private:
-  std::vector<Encoder> Encoders(const bench::Model& model, size_t count);
+  const Encoder& EncoderOf(const bench::Model& model, size_t layers);
 
   double seconds_;
   bench::Model model_{};
-  std::vector<Encoder> encoders_;  // of model_
+  std::vector<Encoder> encoder_;  // of model_, or none yet
 };
 
 }  // namespace encore::tool

@@ -62,7 +62,9 @@ Result<ScratchPlan> ScratchPlan::Create(const EncoderConfig& config, size_t toke
   const size_t head_size = config.d_model / config.num_heads;
   ScratchPlan plan{};
   plan.ld_model = PaddedRow(config.d_model);
-  plan.ld_qkv = PaddedRow(3 * config.d_model);
+  // Attention reads whole vectors past the last head's end: they are none of the next row, which
+  // may be another lane's.
+  plan.ld_qkv = PaddedRow(3 * config.d_model + (head_size % kLine != 0 ? kLine - 1 : 0));
   plan.ld_ff = PaddedRow(config.d_ff);
 
   Layout layout;

@@ -160,9 +160,11 @@ ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t>
     return plan;
   }
   plan.kind = ThreadPlanKind::kColumns;
+  // Heads of other sizes than whole vectors read some columns of the next one, which another lane
+  // may be writing.
   const size_t head_size = config.d_model / config.num_heads;
   plan.heads_together = config.num_heads % plan.lanes == 0 && config.d_model % panel_cols == 0 &&
-                        config.d_model / plan.lanes % panel_cols == 0 && head_size > 0;
+                        config.d_model / plan.lanes % panel_cols == 0 && head_size % 16 == 0;
   return plan;
 }
 

@@ -25,7 +25,7 @@ inline void AdvanceRows(GemmTile& tile, size_t nv, size_t mr) {
 struct SliceRun {
   const GemmKernel& kernel;
   size_t nv;
-  size_t rows;
+  const EvenSplit& rows;               // in tiles
   ActivationKernels::Tile activation;  // or null
   const char* next;                    // what to fetch meanwhile; null: nothing
 };
@@ -33,7 +33,7 @@ struct SliceRun {
 // One slice of one panel. `tile` comes with the pointers of row 0 and goes with others. By
 // reference: a copy would wait for each of its fields to be stored.
 void RunSlice(const SliceRun& run, GemmTile& tile) {
-  const EvenSplit split{run.rows, DivCeil(run.rows, run.kernel.max_mr[run.nv])};
+  const EvenSplit& split = run.rows;
   // What comes next in memory, the next slice or panel, is fetched while these tiles compute, as
   // evenly as they can: a burst would hold up the loads that the tiles wait for. One or two tiles
   // ask for all lines of a row of the panel at each k, of more the first ones for a line each.
@@ -41,7 +41,8 @@ void RunSlice(const SliceRun& run, GemmTile& tile) {
   const size_t lines_each_k = std::max<size_t>(1, bytes_each_k / 64);
   const bool few = split.parts < lines_each_k;
   tile.prefetch = run.next;
-  tile.prefetch_step = few ? bytes_each_k / split.parts : std::min<size_t>(64, bytes_each_k);
+  tile.prefetch_step = std::min<size_t>(64, bytes_each_k);
+  if (few) tile.prefetch_step = split.parts == 1 ? bytes_each_k : bytes_each_k / split.parts;
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
     TilePrefetch lines = few ? kAllLines : kOneLine;
@@ -86,15 +87,22 @@ struct Slice {
   const float* next;  // what will be read after it
 };
 
-void RunPanelSlice(const GemmArgs& args, const Slice& slice) {
+// `split`: of the rows, in tiles of the panel's width.
+void RunPanelSlice(const GemmArgs& args, const Slice& slice, const EvenSplit& split) {
   const PackedView& b = args.b;
   const size_t nv = b.panel_nv(slice.panel);
   const size_t lanes = b.kernel->lanes;
   const size_t col = slice.panel * b.nr();
   const size_t row = slice.row_begin;
-  SliceRun run{*b.kernel, nv, slice.row_end - row, nullptr,
+  SliceRun run{*b.kernel, nv, split, nullptr,
                b.ld == 0 ? reinterpret_cast<const char*>(slice.next) : nullptr};
-  GemmTile tile{};
+  // Field by field: with few rows, clearing all of it first would take a percent of the time.
+  GemmTile tile;
+  tile.init_scale = nullptr;
+  tile.scale = nullptr;
+  tile.residual = nullptr;
+  tile.ld_residual = 0;
+  tile.relu = false;
   tile.a = args.a + row * args.lda + slice.k0;
   tile.lda = args.lda;
   tile.ldb = b.panel_ld(slice.panel);
@@ -137,17 +145,23 @@ void RunPanels(const GemmArgs& args, size_t kc, size_t row_begin, size_t row_end
                size_t panel_begin, size_t panel_end, const float* after) {
   const PackedView& b = args.b;
   alignas(64) float strip[kMaxMc * GemmKernel::kMaxNr];
+  const size_t rows = row_end - row_begin;
+  const EvenSplit split{rows, DivCeil(rows, b.kernel->max_mr[b.nv])};
   for (size_t p = panel_begin; p < panel_end; ++p) {
     const size_t ld = b.panel_ld(p);
-    Slice slice{row_begin, row_end, p, 0, 0, false, strip, b.panel_nv(p) * b.kernel->lanes,
-                nullptr};
+    const size_t nv = b.panel_nv(p);
+    Slice slice{row_begin, row_end, p, 0, 0, false, strip, nv * b.kernel->lanes, nullptr};
     do {
       slice.kc = std::min(kc, b.k - slice.k0);
       const size_t end = slice.k0 + slice.kc;
       slice.last = end == b.k;
       slice.next = b.panel(p) + (slice.last ? b.panel_rows : end) * ld;
       if (slice.last && p + 1 == panel_end && after != nullptr) slice.next = after;
-      RunPanelSlice(args, slice);
+      if (nv == b.nv) {
+        RunPanelSlice(args, slice, split);
+      } else {  // the last panel may be narrower, with taller tiles
+        RunPanelSlice(args, slice, {rows, DivCeil(rows, b.kernel->max_mr[nv])});
+      }
       slice.k0 = end;
     } while (!slice.last);
   }

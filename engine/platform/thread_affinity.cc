@@ -18,6 +18,8 @@ AllowedCores::AllowedCores() {
   if (sched_getaffinity(0, sizeof(set_), &set_) != 0) CPU_ZERO(&set_);
 }
 
+size_t AllowedCores::count() const { return static_cast<size_t>(CPU_COUNT(&set_)); }
+
 void AllowedCores::KeepOff(std::thread& thread, int core) const {
   if (core < 0 || core >= CPU_SETSIZE || CPU_COUNT(&set_) == 0) return;
   cpu_set_t wanted = set_;
@@ -30,6 +32,7 @@ void AllowedCores::KeepOff(std::thread& thread, int core) const {
 
 int CurrentCore() { return -1; }
 AllowedCores::AllowedCores() = default;
+size_t AllowedCores::count() const { return 0; }
 void AllowedCores::KeepOff(std::thread&, int) const {}
 
 #endif

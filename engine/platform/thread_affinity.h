@@ -6,6 +6,7 @@
 #ifndef ENCORE_ENGINE_PLATFORM_THREAD_AFFINITY_H_
 #define ENCORE_ENGINE_PLATFORM_THREAD_AFFINITY_H_
 
+#include <cstddef>
 #include <thread>
 
 #if defined(__linux__)
@@ -21,6 +22,7 @@ int CurrentCore();
 class AllowedCores {
  public:
   AllowedCores();
+  size_t count() const;  // 0 if the system does not tell
   // Lets the thread run on all of them but `core`; on all if that leaves none. A wish: whether it
   // was granted does not matter.
   void KeepOff(std::thread& thread, int core) const;

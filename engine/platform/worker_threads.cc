@@ -75,8 +75,9 @@ void WorkerThreads::Loop(int lane) {
 }
 
 void WorkerThreads::KeepOffTheCaller() {
+  if (workers_.size() > kFewWorkers || workers_.size() >= cores_.count()) return;
   const int core = CurrentCore();
-  if (core == avoided_core_ || workers_.size() > kFewWorkers) return;
+  if (core == avoided_core_) return;
   avoided_core_ = core;
   for (const auto& worker : workers_) cores_.KeepOff(worker->thread, core);
 }

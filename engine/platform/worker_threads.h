@@ -52,7 +52,8 @@ class WorkerThreads {
   std::atomic<bool> stop_{false};
   // The system may wake a thread on the core of the one that wakes it, though another is idle, and
   // the two then wait for each other. So workers keep off the core that the caller was on last.
-  // Not where there are many: then the chance is small, and moving all would take long.
+  // Not where there are many: then the chance is small, and moving all would take long. Nor where
+  // they would be too many for the cores left.
   static constexpr size_t kFewWorkers = 7;
   void KeepOffTheCaller();
   const AllowedCores cores_;

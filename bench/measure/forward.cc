@@ -65,7 +65,7 @@ Result<std::vector<Encoder>> MakeEncoders(const Model& model, size_t layers, siz
 
   std::vector<Encoder> encoders;
   while (encoders.size() < count) {
-    Result<Encoder> encoder = Encoder::Create(config, weights);
+    Result<Encoder> encoder = Encoder::Create(config, weights, Executor::OpenMP());
     if (!encoder.ok()) return encoder.status();
     encoders.push_back(*std::move(encoder));
   }

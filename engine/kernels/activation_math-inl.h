@@ -31,7 +31,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // max(x, 0); -0 and NaN stay as they are.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V TileRelu(D d, V x) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
   return hn::Max(hn::Zero(d), x);  // the second where one is NaN or both are zeros
 #else
   return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);

@@ -2,7 +2,7 @@
 //
 // Looking up each lane in a table of 16 floats, for piecewise polynomials: by permutes of registers
 // where vectors have 8 or 16 lanes, by TBL on AArch64, by gathers elsewhere. Not here: tables
-// (mills_table.h, activation_tables.h).
+// (vec_math_tables.h, activation_tables.h).
 
 #include <cstdint>
 

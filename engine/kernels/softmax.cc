@@ -46,8 +46,8 @@ struct RowGroup {
   size_t cols;
   bool whole_vectors;  // see ScoreTile
   size_t visible[R];   // kLimits only
-  size_t full;        // a multiple of 16 that no row's visible elements end before,
-  size_t some;        // and one at and after which no row has any
+  size_t full;         // a multiple of 16 that no row's visible elements end before,
+  size_t some;         // and one at and after which no row has any
 
   HWY_INLINE size_t Visible(size_t r) const { return kLimits ? visible[r] : cols; }
 };
@@ -169,7 +169,11 @@ HWY_INLINE VecRows ExpRows(const Group& group, const ExpConstants& constants, co
         // Where the shift is NaN, those past the limit would be NaN too.
         if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(hn::FirstN(d, count), p);
         acc[r].v[j] = hn::Add(acc[r].v[j], p);
-        if constexpr (kScaleResult) p = hn::Mul(p, hn::Set(d, factor[r]));
+        if constexpr (kScaleResult) {
+          p = hn::Mul(p, hn::Set(d, factor[r]));
+          // And where the factor is.
+          if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(hn::FirstN(d, count), p);
+        }
         StoreScores(group, r, begin, p);
       }
     }
@@ -222,7 +226,7 @@ ExpConstants ConstantsOf(const ScoreTile& tile) {
   return ExpConstants(tile.additive == nullptr ? tile.scale : 1.0f);
 }
 
-// What the largest score so far becomes: the numbers that are subtracted from z, and in old_m what
+// What the largest score so far becomes: the numbers that are subtracted from z, and in factor what
 // older sums are to be multiplied with.
 HWY_INLINE VecRows UpdateMaxima(VecRows max, const ExpConstants& constants, VecRows& m,
                                 VecRows& factor) {

@@ -70,7 +70,7 @@ HWY_INLINE hn::Vec<D> PowerOfTwo(D d, VI bits) {
 // is NaN, x86 gives the second operand; other targets differ.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V MinKeepNaN(D d, V x, float high) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
   return hn::Min(hn::Set(d, high), x);
 #else
   return hn::IfThenElse(hn::Gt(x, hn::Set(d, high)), hn::Set(d, high), x);
@@ -78,7 +78,7 @@ HWY_INLINE V MinKeepNaN(D d, V x, float high) {
 }
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V MaxKeepNaN(D d, V x, float low) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
   return hn::Max(hn::Set(d, low), x);
 #else
   return hn::IfThenElse(hn::Lt(x, hn::Set(d, low)), hn::Set(d, low), x);

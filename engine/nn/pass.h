@@ -37,7 +37,7 @@ struct Pass {
   ScratchPlan scratch_plan;
   ThreadPlan thread_plan;
   float* scratch;              // the workspace
-  const size_t* block_starts;  // see CountQueryBlocks; only with attention apart
+  const size_t* block_starts;  // see CountQueryBlocks; only in a plan by rows
 
   std::span<const size_t> starts() const { return batch->seq_starts; }
   size_t tokens() const { return starts().back(); }

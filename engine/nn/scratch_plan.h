@@ -20,7 +20,7 @@ struct ScratchPlan {
   size_t ld_qkv;
   size_t ld_ff;
 
-  size_t qkv;        // [tokens, ld_qkv], or by heads: see QkvLayout
+  size_t qkv;        // [tokens, ld_qkv], or by heads: see QkvWindow
   size_t keys;       // packed keys: [(tokens + 16 sequences) * d_model]
   size_t context;    // attention's output: [tokens, ld_model] or [block_rows, ld_model]
   size_t mid;        // [block_rows, ld_model]: a sum before its norm

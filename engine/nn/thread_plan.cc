@@ -12,8 +12,7 @@
 namespace encore::internal {
 namespace {
 
-// A lane that has less to do than this is not worth waking: see the README's bench_small figures.
-// Some 8 us of one core with AVX-512.
+// A lane that has less to do than this, some 8 us of one core with AVX-512, is not worth waking.
 constexpr double kFlopsWorthALane = 2e6;
 
 // A plan by sequences may leave lanes idle for this share of the time; one by rows costs about as

@@ -17,7 +17,8 @@
 namespace encore::internal {
 
 enum class ThreadPlanKind {
-  // A task takes some whole sequences through the whole block; nobody waits for anybody.
+  // A task takes some whole sequences through the whole block; nobody waits for anybody before its
+  // end.
   kSequences,
   // A task takes a block of rows; all meet once, when every key and value is there.
   kRows,

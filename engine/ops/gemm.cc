@@ -27,7 +27,7 @@ struct SliceRun {
   size_t nv;
   const EvenSplit& rows;               // in tiles
   ActivationKernels::Tile activation;  // or null
-  const char* next;                    // what to fetch meanwhile; null: nothing
+  const char* next;                    // what to fetch meanwhile
 };
 
 // One slice of one panel. `tile` comes with the pointers of row 0 and goes with others. By
@@ -46,7 +46,7 @@ void RunSlice(const SliceRun& run, GemmTile& tile) {
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
     TilePrefetch lines = few ? kAllLines : kOneLine;
-    if (run.next == nullptr || (!few && i >= lines_each_k)) lines = kNoLine;
+    if (!few && i >= lines_each_k) lines = kNoLine;
     run.kernel.tile[lines][run.nv][mr](tile);
     // While the tile is in L1.
     if (run.activation != nullptr) run.activation(tile.c[0], tile.ldc, mr, tile.cols);
@@ -94,8 +94,7 @@ void RunPanelSlice(const GemmArgs& args, const Slice& slice, const EvenSplit& sp
   const size_t lanes = b.kernel->lanes;
   const size_t col = slice.panel * b.nr();
   const size_t row = slice.row_begin;
-  SliceRun run{*b.kernel, nv, split, nullptr,
-               b.ld == 0 ? reinterpret_cast<const char*>(slice.next) : nullptr};
+  SliceRun run{*b.kernel, nv, split, nullptr, reinterpret_cast<const char*>(slice.next)};
   // Field by field: with few rows, clearing all of it first would take a percent of the time.
   GemmTile tile;
   tile.init_scale = nullptr;
@@ -111,10 +110,6 @@ void RunPanelSlice(const GemmArgs& args, const Slice& slice, const EvenSplit& sp
   if (slice.k0 != 0) {
     tile.init = slice.partial;
     tile.ld_init = slice.ld_partial;
-  } else if (args.init != nullptr) {
-    tile.init = args.init + row * args.ld_init + col;
-    tile.ld_init = args.ld_init;
-    if (args.init_scale != nullptr) tile.init_scale = args.init_scale + row;
   } else {
     tile.init = b.bias != nullptr ? b.bias + col : kZeroRow;
     tile.ld_init = 0;
@@ -123,7 +118,6 @@ void RunPanelSlice(const GemmArgs& args, const Slice& slice, const EvenSplit& sp
     tile.ldc = args.ldc;
     tile.cols = b.panel_cols(slice.panel);
     SetColumns(args.groups, args.c + row * args.ldc, col, nv, lanes, &tile);
-    if (args.scale != nullptr) tile.scale = args.scale + row;
     if (args.residual != nullptr) {
       tile.residual = args.residual + row * args.ld_residual + col;
       tile.ld_residual = args.ld_residual;

@@ -24,8 +24,8 @@ struct ColumnGroups {
   size_t stride = 0;
 };
 
-// c = activation(scale * (init_scale * bias + a b)) or the same + residual, with the bias of b's
-// view (or init in its place). Pointers are to row 0 and column 0.
+// c = activation(bias + a b) or c = bias + a b + residual, with the bias of b's view. Pointers are
+// to row 0 and column 0.
 struct GemmArgs {
   const float* a;  // [m, lda], rows of b.k
   size_t lda;
@@ -33,12 +33,7 @@ struct GemmArgs {
   float* c;      // [m, ldc], rows of b.n; may be the residual
   size_t ldc;
   ColumnGroups groups;
-  const float* init =
-      nullptr;  // [m, ld_init], full vectors readable, in place of the bias; or null
-  size_t ld_init = 0;
-  const float* init_scale = nullptr;  // [m], for each row of init; or null for 1
-  const float* scale = nullptr;       // [m], for each row; or null for 1
-  const float* residual = nullptr;    // [m, ld_residual], or null; not together with an activation
+  const float* residual = nullptr;  // [m, ld_residual], or null; not together with an activation
   size_t ld_residual = 0;
   bool relu = false;
   // Or another activation; or null. Not together with groups.

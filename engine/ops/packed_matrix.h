@@ -31,8 +31,6 @@ struct PackedView {
   const float* data =
       nullptr;  // ceil(n / nr) panels of [panel_rows, nr]; the last may have fewer vectors
   const float* bias = nullptr;  // [panels * nr], zeros past n; or null for zeros
-  // Not 0: B is not packed at all. `data` is [k, ld], rows readable to whole vectors past n.
-  size_t ld = 0;
 
   size_t nr() const { return nv * kernel->lanes; }
   size_t panels() const { return DivCeil(n, nr()); }
@@ -41,9 +39,9 @@ struct PackedView {
     const size_t cols = panel_cols(p);
     return cols == nr() ? nv : DivCeil(cols, kernel->lanes);
   }
-  const float* panel(size_t p) const { return data + p * nr() * (ld != 0 ? 1 : panel_rows); }
+  const float* panel(size_t p) const { return data + p * panel_rows * nr(); }
   // Floats from one row of panel p to the next.
-  size_t panel_ld(size_t p) const { return ld != 0 ? ld : panel_nv(p) * kernel->lanes; }
+  size_t panel_ld(size_t p) const { return panel_nv(p) * kernel->lanes; }
   // Floats of packed data: n rounded up to whole vectors, times the rows.
   size_t packed_floats() const { return panel_rows * RoundUp(n, kernel->lanes); }
 };

@@ -10,10 +10,16 @@
 #include <atomic>
 #include <chrono>
 
+#if defined(_M_X64)
+#include <immintrin.h>
+#endif
+
 namespace encore::internal {
 
 inline void CpuRelax() {
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(_M_X64)
+  _mm_pause();
+#elif defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");

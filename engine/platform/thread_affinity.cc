@@ -4,13 +4,13 @@
 
 #include "engine/platform/thread_affinity.h"
 
-#if defined(__linux__)
+#if defined(__linux__) && !defined(__ANDROID__)
 #include <pthread.h>
 #endif
 
 namespace encore::internal {
 
-#if defined(__linux__)
+#if defined(__linux__) && !defined(__ANDROID__)
 
 int CurrentCore() { return sched_getcpu(); }
 

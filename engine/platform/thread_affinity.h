@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <thread>
 
-#if defined(__linux__)
+#if defined(__linux__) && !defined(__ANDROID__)
 #include <sched.h>
 #endif
 
@@ -28,7 +28,7 @@ class AllowedCores {
   void KeepOff(std::thread& thread, int core) const;
 
  private:
-#if defined(__linux__)
+#if defined(__linux__) && !defined(__ANDROID__)
   cpu_set_t set_;
 #endif
 };

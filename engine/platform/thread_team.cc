@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The three ways to run a team, the barrier between stages, and how a stage's tasks are shared. The
+// The four ways to run a team, the barrier between stages, and how a stage's tasks are shared. The
 // only file with OpenMP. Not here: how many threads pay (cpu_info.cc).
 
 #include "engine/platform/thread_team.h"
@@ -117,12 +117,6 @@ struct TeamState {
 
 namespace {
 
-// As many as the caller may run on, asked once.
-int OnlineCores() {
-  static const int cores = UsableCores();
-  return cores;
-}
-
 #if defined(ENCORE_HAVE_OPENMP)
 // OpenMP runtimes let the threads of a finished region spin for a while in hope of the next one:
 // GCC's libgomp for some 8 ms, LLVM's libomp for 200 ms. What follows ends that, with what each
@@ -214,16 +208,16 @@ struct PoolCall {
 
 bool RunOnPool(const Executor& executor, int lanes, RecipeFn fn, const void* recipe) {
   TeamState state(executor);
-  state.spin = lanes <= OnlineCores();
+  WorkerThreads& workers = *static_cast<WorkerThreads*>(executor.pool());
+  state.spin = workers.HaveACoreEach(lanes);
   PoolCall call{&state, fn, recipe, lanes};
-  return static_cast<WorkerThreads*>(executor.pool())
-      ->Run(
-          lanes,
-          [](void* context, int lane) {
-            const PoolCall& c = *static_cast<const PoolCall*>(context);
-            c.state->RunLane(c.fn, c.recipe, lane, c.lanes);
-          },
-          &call);
+  return workers.Run(
+      lanes,
+      [](void* context, int lane) {
+        const PoolCall& c = *static_cast<const PoolCall*>(context);
+        c.state->RunLane(c.fn, c.recipe, lane, c.lanes);
+      },
+      &call);
 }
 
 // A stage on the host's threads. A lane waits for no other, so a host may run them one after

@@ -69,10 +69,10 @@ void RunTeamErased(const Executor& executor, int lanes, RecipeFn fn, const void*
 //     team.ForEach(rows, [&](size_t row, int lane) { ... });
 //     team.ForEach(columns, [&](size_t column, int lane) { ... });
 //   });
-// With OpenMP EVERY thread runs the recipe (its ForEach calls are where the threads meet), so the
-// recipe must take the same path on each and must write only to its own locals outside of ForEach.
-// Tasks must not throw. All arithmetic runs under the default floating-point modes (fp_env.h); the
-// caller's are left as found.
+// With OpenMP and a pool EVERY thread runs the recipe (its ForEach calls are where the threads
+// meet), so the recipe must take the same path on each and must write only to its own locals
+// outside of ForEach. Tasks must not throw. All arithmetic runs under the default floating-point
+// modes (fp_env.h); the caller's are left as found.
 template <typename F>
 void RunTeam(const Executor& executor, int lanes, const F& recipe) {
   RunTeamErased(

@@ -46,11 +46,11 @@ bool WorkerThreads::Run(int lanes, RunFn run, void* context) {
   run_ = run;
   context_ = context;
   running_.store(lanes - 1, std::memory_order_relaxed);
-  KeepOffTheCaller();
+  KeepOffTheCaller(lanes);
   WakeChildren(0);
   run(context, 0);
   const auto all_back = [this] { return running_.load(std::memory_order_acquire) == 0; };
-  if (!SpinUntil(all_back, kReturnSpin)) {
+  if (!HaveACoreEach(lanes) || !SpinUntil(all_back, kReturnSpin)) {
     for (int left; (left = running_.load(std::memory_order_acquire)) != 0;) {
       running_.wait(left, std::memory_order_acquire);
     }
@@ -74,12 +74,15 @@ void WorkerThreads::Loop(int lane) {
   }
 }
 
-void WorkerThreads::KeepOffTheCaller() {
+void WorkerThreads::KeepOffTheCaller(int lanes) {
   if (workers_.size() > kFewWorkers || workers_.size() >= cores_.count()) return;
   const int core = CurrentCore();
-  if (core == avoided_core_) return;
+  if (core == avoided_core_ && lanes <= avoiding_lanes_) return;
   avoided_core_ = core;
-  for (const auto& worker : workers_) cores_.KeepOff(worker->thread, core);
+  avoiding_lanes_ = lanes;
+  for (int lane = 1; lane < lanes; ++lane) {
+    cores_.KeepOff(workers_[static_cast<size_t>(lane - 1)]->thread, core);
+  }
 }
 
 void WorkerThreads::Wake(int lane) {

@@ -25,6 +25,12 @@ class WorkerThreads {
   WorkerThreads& operator=(const WorkerThreads&) = delete;
   ~WorkerThreads();
 
+  // Whether so many lanes have a core each, as far as was known when the threads were made: else
+  // one that waits should leave its core to the others at once.
+  bool HaveACoreEach(int lanes) const {
+    return cores_.count() == 0 || static_cast<size_t>(lanes) <= cores_.count();
+  }
+
   int lanes() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls run(context, lane) for lane = 0 .. lanes - 1 at the same time, 0 on the calling thread,
@@ -55,9 +61,10 @@ class WorkerThreads {
   // Not where there are many: then the chance is small, and moving all would take long. Nor where
   // they would be too many for the cores left.
   static constexpr size_t kFewWorkers = 7;
-  void KeepOffTheCaller();
+  void KeepOffTheCaller(int lanes);
   const AllowedCores cores_;
   int avoided_core_ = -1;
+  int avoiding_lanes_ = 0;  // how many of them do
 
   // Of the call at hand; written before the workers wake.
   int lanes_ = 0;

@@ -98,7 +98,7 @@ class ENCORE_API Encoder {
   // once: afterwards they are held in that form alone, and the first Forward is as fast as any.
   // kInvalidArgument names the tensor, what was found and what was wanted; kOutOfMemory.
   static Result<Encoder> Create(const EncoderConfig& config, const EncoderWeights& weights,
-                                const Executor& executor = Executor::OpenMP());
+                                const Executor& executor = {});
 
   // These two must not be asked of an encoder that was moved from.
   const EncoderConfig& config() const;

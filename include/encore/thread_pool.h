@@ -24,6 +24,11 @@ struct ThreadPoolOptions {
   std::chrono::microseconds idle_spin{0};
 };
 
+// A pool belongs to the process that made it: a child made by fork() has none of its threads and
+// must make one of its own. On Linux the threads of a pool of up to eight lanes, if there are cores
+// for all, keep off the core of the thread that called last: the system may else wake them on that
+// core though another is idle.
+//
 // threads - 1 threads that sleep until a call needs them, and the thread that calls. Every call of
 // the library with this pool's executor uses them; while they are at work for one thread, a call
 // from another runs on that one alone (with the same bits). Thread-safe. The destructor waits for

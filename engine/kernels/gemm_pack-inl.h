@@ -70,6 +70,7 @@ HWY_INLINE void TransposeFour(D d, const float* HWY_RESTRICT in, size_t ld_in, s
 // out[c * ld_out + r] = in[r * ld_in + c], no other element touched.
 inline void Transpose(const float* in, size_t ld_in, size_t rows, size_t cols, float* out,
                       size_t ld_out) {
+  if (rows == 0) return;  // and `in` may be null
   const hn::CappedTag<float, 16> d;
   const hn::CappedTag<float, 4> d4;
   constexpr size_t kLanes = hn::MaxLanes(d);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -14,6 +15,7 @@
 #include "encore/version.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli_runner.h"
+#include "tests/reference/accuracy.h"
 #include "tests/reference/golden_hashes.h"
 #include "tests/sanitizers.h"
 #include "tools/encore/verify_report.h"
@@ -35,10 +37,16 @@ TEST_F(CliTest, VerifyPassesHereAndWritesJson) {
   const CliResult result = Encore({"verify", "--quick", "--json", path});
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   EXPECT_EQ(result.err, "") << "a progress bar in a file";
-  for (const char* words : {"exp", "gelu_tanh", "matmul", "any batch, place and mates",
-                            "Published hashes", "Every promise was kept"}) {
+  for (const char* words :
+       {"exp", "gelu_tanh", "matmul", "any batch, place and mates", "Every promise was kept"}) {
     EXPECT_TRUE(Has(result.out, words)) << words;
   }
+  // Only targets with FMA promise them.
+  const std::vector<std::string> targets = SupportedTargets();
+  const bool fma = std::any_of(targets.begin(), targets.end(), [](const std::string& target) {
+    return reference::TargetHasFma(target);
+  });
+  EXPECT_EQ(Has(result.out, "Published hashes"), fma);
   EXPECT_FALSE(Has(result.out, "\x1b")) << "colours in a file";
   const nlohmann::json json = nlohmann::json::parse(ReadFile(path));
   EXPECT_EQ(json["version"], ENCORE_VERSION_STRING);

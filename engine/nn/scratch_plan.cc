@@ -69,8 +69,7 @@ Result<ScratchPlan> ScratchPlan::Create(const EncoderConfig& config, size_t toke
 
   Layout layout;
   plan.block_rows = layout.Product(lanes, std::min(tokens, kRowsOfTask));
-  // Attention reads whole vectors past the last row's end.
-  plan.qkv = layout.Take(layout.Sum(tokens, 1), plan.ld_qkv);
+  plan.qkv = layout.Take(tokens, plan.ld_qkv);
   plan.keys = layout.Take(layout.Sum(tokens, layout.Product(sequences, 16)), config.d_model);
   plan.context = layout.Take(std::max(tokens, plan.block_rows), plan.ld_model);
   plan.mid = layout.Take(plan.block_rows, plan.ld_model);

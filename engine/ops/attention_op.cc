@@ -34,6 +34,7 @@ using internal::CheckNoOverlap;
 using internal::CheckOutput;
 using internal::CheckRank;
 using internal::CheckShape;
+using internal::HasPlainRows;
 using internal::kQueryBlock;
 using internal::RowStride;
 
@@ -70,14 +71,6 @@ bool IsAddressable(size_t rows, size_t cols) {
   return CheckedRoundUp(rows, kQueryBlock, &rows) && CheckedRoundUp(cols, kQueryBlock, &cols) &&
          CheckedMul(std::max(rows, kQueryBlock), std::max(cols, kQueryBlock), &size) &&
          CheckedMul(size, 64, &size);
-}
-
-// Rows that the kernels can walk: contiguous, and one after another in rising order.
-template <typename T>
-bool HasPlainRows(const TensorView<T>& view) {
-  const size_t last = view.rank() - 1;
-  return (view.dim(last) <= 1 || view.stride(last) == 1) &&
-         (view.dim(last - 1) <= 1 || view.stride(last - 1) >= 0);
 }
 
 void CopyRows(ConstView from, float* to, size_t ld) {

@@ -28,14 +28,9 @@ using internal::CheckNoOverlap;
 using internal::CheckOutput;
 using internal::CheckRank;
 using internal::CheckShape;
+using internal::HasPlainRows;
 using internal::PackedMatrix;
 using internal::RowStride;
-
-// Rows that the kernels can walk: contiguous, and one after another in rising order.
-template <typename T>
-bool HasPlainRows(const TensorView<T>& view) {
-  return (view.dim(1) <= 1 || view.stride(1) == 1) && (view.dim(0) <= 1 || view.stride(0) >= 0);
-}
 
 Status NoMemoryFor(const char* what, const Shape& shape) {
   return Status(ErrorCode::kOutOfMemory,

@@ -27,6 +27,15 @@ size_t RowStride(const TensorView<T>& rows) {
   return rows.dim(0) <= 1 ? rows.dim(1) : static_cast<size_t>(rows.stride(0));
 }
 
+// Whether the rows (of the last two axes) are such as the kernels can walk: contiguous, and one
+// after another in rising order.
+template <typename T>
+bool HasPlainRows(const TensorView<T>& view) {
+  const size_t last = view.rank() - 1;
+  return (view.dim(last) <= 1 || view.stride(last) == 1) &&
+         (view.dim(last - 1) <= 1 || view.stride(last - 1) >= 0);
+}
+
 // The view has this rank, memory (unless it has no elements), and a size that does not overflow.
 template <typename T>
 Status CheckRank(const char* name, const TensorView<T>& view, size_t rank) {

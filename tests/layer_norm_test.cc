@@ -2,6 +2,7 @@
 //
 // LayerNorm on every SIMD target, through the public operation.
 
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 #include <cstdio>
@@ -117,15 +118,40 @@ TEST(LayerNorm, StridesRowsAndTargetsChangeNoBit) {
 }
 
 TEST(LayerNorm, ConstantRowsGiveTheBias) {
-  ForEachTarget([](const std::string&) {
-    const std::vector<float> x(3 * 33, 4.0f);
-    const std::vector<float> bias = RandomFloats(33, 1);
-    std::vector<float> y(3 * 33);
-    const Shape shape{3, 33};
-    ASSERT_TRUE(LayerNorm(ConstView(x.data(), shape), {}, ConstView(bias.data(), Shape{33}), 1e-5,
-                          {y.data(), shape})
-                    .ok());
-    for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], bias[i % 33]);
+  const std::vector<float> bias = RandomFloats(777, 1);
+  ForEachTarget([&](const std::string&) {
+    for (const float value : {4.0f, 0.3f, -1e6f / 3, 1e-30f, 3e38f}) {
+      for (const size_t cols : {1, 16, 33, 777}) {
+        const Shape shape{3, cols};
+        const std::vector<float> x(3 * cols, value);
+        std::vector<float> y(3 * cols);
+        ASSERT_TRUE(LayerNorm(ConstView(x.data(), shape), {}, ConstView(bias.data(), Shape{cols}),
+                              1e-12, {y.data(), shape})
+                        .ok());
+        for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], bias[i % cols]) << value;
+      }
+    }
+  });
+}
+
+// A power of two that is added to all elements without rounding changes little, however large it is
+// beside them: at most an ulp or two.
+TEST(LayerNorm, ALargeMeanCostsNoAccuracy) {
+  std::vector<float> x = RandomFloats(5 * 300, 5);
+  for (float& v : x) v = std::round(v * 64) / 64;
+  std::vector<float> shifted = x;
+  for (float& v : shifted) v += 131072;
+  const Shape shape{5, 300};
+  ForEachTarget([&](const std::string& target) {
+    std::vector<float> want(x.size()), got(x.size());
+    ASSERT_TRUE(LayerNorm({x.data(), shape}, {}, {}, 1e-5, {want.data(), shape}).ok());
+    ASSERT_TRUE(LayerNorm({shifted.data(), shape}, {}, {}, 1e-5, {got.data(), shape}).ok());
+    double worst = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      worst = std::max(worst, static_cast<double>(std::fabs(got[i] - want[i])));
+    }
+    std::printf("%-9s largest difference: %.2e\n", target.c_str(), worst);
+    EXPECT_LE(worst, 1e-6);
   });
 }
 

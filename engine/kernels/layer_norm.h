@@ -11,9 +11,10 @@
 namespace encore::internal {
 
 struct LayerNormKernels {
-  // y = (x - mean) / sqrt(variance + epsilon) * weight + bias, biased variance in two passes. x
-  // [rows, ldx], y [rows, ldy] (may be x), weight and bias [cols] or null for 1 and 0. epsilon is
-  // rounded to f32 in here, where the rounding mode is the default one.
+  // y = (x - mean) / sqrt(variance + epsilon) * weight + bias, biased variance, centred twice so
+  // that a mean far from 0 costs no accuracy. x [rows, ldx], y [rows, ldy] (may be x), weight and
+  // bias [cols] or null for 1 and 0; cols > 0. epsilon is rounded to f32 in here, where the
+  // rounding mode is the default one.
   void (*rows)(const float* x, size_t ldx, const float* weight, const float* bias, double epsilon,
                float* y, size_t ldy, size_t rows, size_t cols);
 };

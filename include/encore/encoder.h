@@ -8,6 +8,13 @@
 //   x = norm2(x + ff(x))                            x = x + ff(norm2(x))
 // with ff(x) = linear2(activation(linear1(x))), as torch.nn.TransformerEncoderLayer in evaluation
 // mode (Vaswani et al. 2017, arXiv:1706.03762; pre-norm: Xiong et al. 2020, arXiv:2002.04745).
+//
+// Accuracy: each operation keeps its bound of ops.h; the activation is right to 0.9 ulp of its
+// argument (1.2 on targets without FMA) rather than of its result. What worst cases of all of them
+// would add up to says nothing. Taken as independent errors of mean zero (Higham & Mary 2019,
+// doi:10.1137/18M1226312), each a standard deviation of 2^-24 of its result, and carried through
+// the operations that follow to first order, they give each element a standard deviation; y is
+// within 8 of them, which the tests hold on every target.
 
 #ifndef ENCORE_ENCODER_H_
 #define ENCORE_ENCODER_H_

@@ -69,8 +69,8 @@ class ENCORE_API PackedLinear {
 
 // x and y have the same shape, of any rank; y may be x itself. They run on the calling thread. The
 // largest errors are over all floats, subnormal results included (in ulps of the subnormal), on
-// targets with FMA, and in brackets on those without; `encore-ulp` tries every float. At 0, +-inf
-// (as a limit) and NaN they are exact, up to which NaN.
+// targets with FMA, and in brackets on those without; `encore-exhaustive` tries every float. At 0,
+// +-inf (as a limit) and NaN they are exact, up to which NaN.
 
 ENCORE_API Status Exp(ConstView x, MutableView y);   // e^x                     <= 1 ulp   [1.25]
 ENCORE_API Status Tanh(ConstView x, MutableView y);  // tanh x                  <= 1.5 ulp [1.5]
@@ -88,11 +88,16 @@ ENCORE_API Status Add(ConstView a, ConstView b, MutableView c);
 
 // y_i = e^(x_i - max x) / sum_j e^(x_j - max x). -inf gives exactly 0, and so does what lies
 // more than 87 below the maximum; a row of nothing but -inf gives zeros. NaN or +inf makes its row
-// NaN. With d = x_i - max x, e^d is right to (3 + 1.1 |d|) 2^-24 of itself.
+// NaN. With d = x_i - max x, e^d is right to (3 + 1.1 |d|) 2^-24 of itself, and y_i of a row of n
+// to (12 + n / 16 + 1.1 (|d| + ln n)) 2^-24 of itself + 1.7e-38.
 ENCORE_API Status Softmax(ConstView x, MutableView y);
 
 // y_i = (x_i - mean) / sqrt(variance + epsilon) * weight_i + bias_i with the biased variance, as
-// torch.nn.LayerNorm. weight and bias are [last extent], or empty for 1 and 0. epsilon >= 0.
+// torch.nn.LayerNorm. weight and bias are [last extent], or empty for 1 and 0. epsilon >= 0. With z
+// = (x_i - mean) / sqrt(variance + epsilon), a row of n is right to
+//   2^-24 (|weight_i| (n / 16 + 8 + |z| (n / 32 + 12)) + |y_i|)
+// whatever its mean is, up to some 10^5 times its deviation over n / 16 + 7, and as long as the sum
+// of (x_i - mean)^2 is finite. A constant row gives bias exactly.
 ENCORE_API Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon,
                             MutableView y);
 
@@ -119,7 +124,10 @@ struct AttentionOptions {
 
 // softmax(q k^T * scale + mask) v, per sequence and head. q [..., Sq, D], k [..., Sk, D], v [...,
 // Sk, Dv], out [..., Sq, Dv] with the same leading axes (none, [H], or [B, H]). A query that may
-// see no key gets zeros. Walks the keys in tiles: scratch is linear in Sk.
+// see no key gets zeros. Walks the keys in tiles: scratch is linear in Sk. With S the largest
+// scale sum |q||k| + |mask| among the keys that a query sees, its weights p are right to
+//   (1.1 Sk + 24 + (2 D + 22) S) 2^-24 of themselves + 1.7e-38
+// where that is well below 1, and its output to the same share of sum p |v|.
 ENCORE_API Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
                             const AttentionOptions& options = {});
 

@@ -111,25 +111,47 @@ void CheckSoftmaxSums(const VerifyContext& context, const std::string& target) {
   tally.Report(context, "softmax sums in 16 lanes", target);
 }
 
-// An epsilon that drowns the variance makes the divisor exactly 2^20, and the element 0 shows the
-// mean; the row's length is a power of two, so the mean is the sum in other units.
+// The squares of x in the same 16 lanes, each one chain of FMAs.
+float SquaresIn16Lanes(const std::vector<float>& x) {
+  std::vector<float> lanes(16, 0.0f);
+  for (size_t i = 0; i < x.size(); ++i) lanes[i % 16] = std::fma(x[i], x[i], lanes[i % 16]);
+  return SumIn16Lanes(lanes);
+}
+
+// A row centred around a first mean, and then around the mean of what that leaves.
+std::vector<float> NormInOrder(std::vector<float> x, float epsilon) {
+  const float share = 1.0f / static_cast<float>(x.size());
+  const auto subtract = [&x](float shift) {
+    std::vector<float> y = x;
+    for (float& v : y) v -= shift;
+    return y;
+  };
+  const float near = std::fma(SumIn16Lanes(subtract(x[0])), share, x[0]);
+  x = subtract(near);
+  const float sum = SumIn16Lanes(x);
+  const float rest = sum * share;
+  const float squares = std::fma(-sum, rest, SquaresIn16Lanes(x));
+  const float scale = 1.0f / std::sqrt(std::fma(squares, share, epsilon));
+  for (float& v : x) v = (v - rest) * scale;
+  return x;
+}
+
 void CheckLayerNormSums(const VerifyContext& context, const std::string& target) {
   Tally tally;
-  for (const size_t n : {16, 64, 256, 1024, 4096}) {
+  for (const size_t n : {16, 33, 64, 256, 771, 4096}) {
     for (uint32_t seed = 0; seed < 4; ++seed) {
-      std::vector<float> x = RandomFloats(kRowsInCall * n, 40 + seed, 10, 1);
-      std::vector<float> means;
-      for (size_t row = 0; row < kRowsInCall; ++row) {
-        x[row * n + seed] = 0;
-        const auto begin = x.begin() + static_cast<ptrdiff_t>(row * n);
-        means.push_back(SumIn16Lanes({begin, begin + static_cast<ptrdiff_t>(n)}) /
-                        static_cast<float>(n));
-      }
+      const std::vector<float> x = RandomFloats(kRowsInCall * n, 40 + seed, 10, 1);
+      std::vector<float> y(x.size());
       const Shape shape(kRowsInCall, n);
-      Check(LayerNorm({x.data(), shape}, {}, {}, 0x1p40, {x.data(), shape}));
+      Check(LayerNorm({x.data(), shape}, {}, {}, 0.5, {y.data(), shape}));
       for (size_t row = 0; row < kRowsInCall; ++row) {
-        tally.Compare(x[row * n + seed] * -0x1p20f, means[row],
-                      "the mean of a row of " + std::to_string(n));
+        const auto begin = x.begin() + static_cast<ptrdiff_t>(row * n);
+        const std::vector<float> wanted =
+            NormInOrder({begin, begin + static_cast<ptrdiff_t>(n)}, 0.5f);
+        for (size_t i = 0; i < n; ++i) {
+          tally.Compare(y[row * n + i], wanted[i],
+                        "element " + std::to_string(i) + " of a row of " + std::to_string(n));
+        }
       }
     }
   }

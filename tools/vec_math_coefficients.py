@@ -5,6 +5,8 @@
 # vec_math_tables.h and activation_tables.h with their largest errors. Needs mpmath.
 # Holds the formulas that are approximated, not how they are evaluated.
 
+from struct import pack, unpack
+
 from mpmath import (cos, erfc, exp, frexp, log, lu_solve, matrix, mp, mpf, nint, nstr, pi, polyval,
                     sqrt, tanh)
 
@@ -209,13 +211,40 @@ def show_octave_tail(name, f, limit):
     show_tail(name, f, edges, centres[:15] + [limit])
 
 
+# ---- Exponentials -------------------------------------------------------------------------------
+
+
+def show_exp_tail(name, limit, degree):
+    show(name, *remez(exp_tail, lambda r: (r * r + mpf("1e-30")) / exp(r), -limit, limit, degree))
+
+
+def show_slope(name, base):
+    """(base^r - 1) / r for |r| <= log(2) / log(base) / 2."""
+    limit = log(mpf(2)) / log(base) / 2 * mpf("1.0001")
+    show(name, *remez(lambda r: (base**r - 1) / r if r else log(base),
+                      lambda r: (abs(r) + mpf("1e-15")) / base**r, -limit, limit, 5))
+
+
+def show_eighth_powers():
+    powers = [mpf(2) ** (mpf(i) / 8) for i in range(8)]
+    floats = [to_float(power) for power in powers]
+    bits = [unpack("<I", pack("<f", float(x)))[0] for x in floats]
+    lows = [to_float(power / x - 1) for power, x in zip(powers, floats)]
+    print("eighth powers: the powers, what they lack, their bits less (127 << 23) and i << 20")
+    print("  " + ", ".join(nstr(x, 10) + "f" for x in floats))
+    print("  " + ", ".join(nstr(x, 10) + "f" for x in lows))
+    print("  " + ", ".join(f"0x{b - (127 << 23) - (i << 20) & 0xffffffff:08x}"
+                           for i, b in enumerate(bits)))
+
+
 def main():
-    half = log(mpf(2)) / 2 * mpf("1.0001")
-    show("exp", *remez(exp_tail, lambda r: (r * r + mpf("1e-30")) / exp(r), -half, half, 4))
-    # Softmax's own, which reduces to eighths of a power of two.
+    show_exp_tail("exp tail", log(mpf(2)) / 2 * mpf("1.0001"), 4)
     eighth = log(mpf(2)) / 16 * mpf("1.0002")
-    show("softmax's exp",
-         *remez(exp_tail, lambda r: (r * r + mpf("1e-30")) / exp(r), -eighth, eighth, 1))
+    show_exp_tail("exp eighth tail", eighth, 2)
+    show_exp_tail("softmax's exp", eighth, 1)
+    show_eighth_powers()
+    show_slope("slope of e", exp(mpf(1)))
+    show_slope("slope of 2", mpf(2))
 
     show_tanh()
     show_gelu()
@@ -224,8 +253,9 @@ def main():
     show_even_tail("gelu_tanh tail", gelu_tanh_tail, mpf("0.35"))
     show_octave_tail("silu tail", sigmoid_tail, mpf(18))
 
-    split = [("ln 2", log(mpf(2)), 16), ("2 sqrt(2 / pi)", 2 * sqrt(2 / pi), 12),
-             ("0.044715 * 2 sqrt(2 / pi)", mpf("0.044715") * 2 * sqrt(2 / pi), 24)]
+    k1 = 2 * sqrt(2 / pi) / log(mpf(2))
+    split = [("ln 2", log(mpf(2)), 12), ("2 sqrt(2 / pi) / ln 2", k1, 22),
+             ("0.044715 * 2 sqrt(2 / pi) / ln 2", mpf("0.044715") * k1, 24)]
     for name, value, bits in split:
         mantissa, exponent = frexp(value)
         high = nint(mantissa * 2**bits) * mpf(2) ** (exponent - bits)

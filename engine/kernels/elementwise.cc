@@ -10,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/elementwise.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/lockstep-inl.h"
 #include "engine/kernels/vec_math-inl.h"
 #include "hwy/highway.h"
 
@@ -20,40 +21,47 @@ namespace {
 // At most 16 lanes: as wide as AVX-512, on which Lookup16 relies.
 using TagF32 = hn::CappedTag<float, 16>;
 
-// y[i] = f(x[i]), two vectors at a time. The tail goes through the same f, so an element's bits do
-// not depend on its place.
-template <class F>
+// How many vectors go in lockstep was measured: four, spilled constants and all, but two where
+// tables fight over 16 registers.
+constexpr bool kHas32Registers = HWY_TARGET_IS_NEON || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3);
+constexpr size_t kWithTables = kHas32Registers ? 4 : 2;
+
+// y[i] = f(x[i]), kCount vectors at a time. The tail goes through the same f, so an element's bits
+// do not depend on its place.
+template <size_t kCount, class F>
 HWY_INLINE void Map(const float* x, float* y, size_t n, F f) {
   const TagF32 d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    const auto v0 = hn::LoadU(d, x + i);
-    const auto v1 = hn::LoadU(d, x + i + lanes);
-    hn::StoreU(f(v0), d, y + i);
-    hn::StoreU(f(v1), d, y + i + lanes);
+  for (; i + kCount * lanes <= n; i += kCount * lanes) {
+    each::Store(f(each::Load<kCount>(d, x + i)), d, y + i);
   }
-  for (; i + lanes <= n; i += lanes) hn::StoreU(f(hn::LoadU(d, x + i)), d, y + i);
-  if (i < n) hn::StoreN(f(hn::LoadN(d, x + i, n - i)), d, y + i, n - i);
+  for (; i + lanes <= n; i += lanes) {
+    each::Store(f(each::Load<1>(d, x + i)), d, y + i);
+  }
+  if (i < n) {
+    const Lockstep<hn::Vec<TagF32>, 1> tail = {{hn::LoadN(d, x + i, n - i)}};
+    hn::StoreN(f(tail).v[0], d, y + i, n - i);
+  }
 }
 
 void ExpArray(const float* x, float* y, size_t n) {
-  Map(x, y, n, [](auto v) HWY_ATTR { return Exp(TagF32(), v); });
+  Map<4>(x, y, n, [](const auto& v) HWY_ATTR { return Exp(TagF32(), v); });
 }
 void TanhArray(const float* x, float* y, size_t n) {
-  Map(x, y, n, [](auto v) HWY_ATTR { return Tanh(TagF32(), v); });
+  Map<kWithTables>(x, y, n, [](const auto& v) HWY_ATTR { return Tanh(TagF32(), v); });
 }
 void ReluArray(const float* x, float* y, size_t n) {
-  Map(x, y, n, [](auto v) HWY_ATTR { return Relu(TagF32(), v); });
+  Map<4>(x, y, n, [](const auto& v) HWY_ATTR { return Relu(TagF32(), v); });
 }
 void GeluArray(const float* x, float* y, size_t n) {
-  Map(x, y, n, [](auto v) HWY_ATTR { return Gelu(TagF32(), v); });
+  Map<kWithTables>(x, y, n, [](const auto& v) HWY_ATTR { return Gelu(TagF32(), v); });
 }
 void GeluTanhArray(const float* x, float* y, size_t n) {
-  Map(x, y, n, [](auto v) HWY_ATTR { return GeluTanh(TagF32(), v); });
+  Map<4>(x, y, n, [](const auto& v) HWY_ATTR { return GeluTanh(TagF32(), v); });
 }
 void SiluArray(const float* x, float* y, size_t n) {
-  Map(x, y, n, [](auto v) HWY_ATTR { return Silu(TagF32(), v); });
+  Map<4>(x, y, n, [](const auto& v) HWY_ATTR { return Silu(TagF32(), v); });
 }
 
 void AddArrays(const float* a, const float* b, float* c, size_t n) {

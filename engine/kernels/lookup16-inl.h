@@ -60,6 +60,24 @@ HWY_INLINE hn::Vec<D> Lookup16(D d, const float* HWY_RESTRICT table, Index index
   }
 }
 
+// The same for tables of 8, of which there are two copies, for vectors of 16.
+template <class D, class VI>
+HWY_INLINE auto Index8(D d, VI bits) {
+  const hn::RebindToSigned<D> di;
+  if constexpr (HWY_IS_DEBUG_BUILD || hn::MaxLanes(D()) < 8) bits = hn::And(bits, hn::Set(di, 7));
+  return hn::IndicesFromVec(d, bits);
+}
+template <class D, class T, class Index>
+HWY_INLINE hn::Vec<D> Lookup8(D d, const T* HWY_RESTRICT table, Index index) {
+  const hn::Rebind<T, D> dt;  // floats or the bits of floats
+  const auto low = hn::BitCast(d, hn::Load(dt, table));
+  if constexpr (hn::MaxLanes(D()) >= 8) {
+    return hn::TableLookupLanes(low, index);
+  } else {
+    return hn::TwoTablesLookupLanes(d, low, hn::BitCast(d, hn::Load(dt, table + 4)), index);
+  }
+}
+
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -1,20 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables behind Tanh and Gelu: functions of a >= 0 in 16 intervals. Holds numbers only;
-// vec_math-inl.h evaluates them.
+// The tables behind Exp, eighths of a power of two, and behind Tanh and Gelu: functions of a >= 0
+// in 16 intervals. Holds numbers only; vec_math-inl.h evaluates them.
 //
-// There are four intervals an octave of t = scale * a + 2: the low two bits of its exponent joined
-// with the upper two of its mantissa. In each the function is sum_k c[k] u^k with u = a - centre,
-// minimax by the Remez algorithm on the relative error. Each centre is a point near the middle
-// where c[0] happens to be an f32 to some 33 bits, so that rounding it costs nothing (Gal's
-// accurate tables). Made by tools/vec_math_coefficients.py.
+// Of the latter there are four intervals an octave of t = scale * a + 2: the low two bits of its
+// exponent joined with the upper two of its mantissa. In each the function is sum_k c[k] u^k with
+// u = a - centre, minimax by the Remez algorithm on the relative error. Each centre is a point near
+// the middle where c[0] happens to be an f32 to some 33 bits, so that rounding it costs nothing
+// (Gal's accurate tables). Made by tools/vec_math_coefficients.py.
 
 #ifndef ENCORE_ENGINE_KERNELS_VEC_MATH_TABLES_H_
 #define ENCORE_ENGINE_KERNELS_VEC_MATH_TABLES_H_
 
+#include <cstdint>
+
 namespace encore::internal {
 
 inline constexpr int kIntervals = 16;
+
+// 2^(i / 8) for i = 0 .. 7, what their rounding lost in proportion to them, and their bits less
+// (127 << 23) and i << 20, so that adding N << 20 with N = 8 (n + 127) + i makes 2^(n + i / 8). The
+// first two twice, for vectors of 16.
+// clang-format off
+alignas(64) inline constexpr float kEighthPowers[16] = {
+    1.0f, 1.090507746f, 1.189207077f, 1.296839595f,
+    1.414213538f, 1.542210817f, 1.681792855f, 1.834008098f,
+    1.0f, 1.090507746f, 1.189207077f, 1.296839595f,
+    1.414213538f, 1.542210817f, 1.681792855f, 1.834008098f,
+};
+alignas(64) inline constexpr float kEighthPowersLow[16] = {
+    0.0f, -1.199215749e-8f, 3.193418152e-8f, -3.099071932e-8f,
+    1.711427089e-8f, 5.23333421e-9f, -1.471960509e-8f, -6.128259677e-9f,
+    0.0f, -1.199215749e-8f, 3.193418152e-8f, -3.099071932e-8f,
+    1.711427089e-8f, 5.23333421e-9f, -1.471960509e-8f, -6.128259677e-9f,
+};
+alignas(64) inline constexpr uint32_t kEighthPowerBits[8] = {
+    0x00000000, 0xfffb95c2, 0xfff837f0, 0xfff5fed7,
+    0xfff504f3, 0xfff5672a, 0xfff744fd, 0xfffac0c7,
+};
+// clang-format on
 
 // tanh a; but for the first interval: that - a. Relative error below 1.9e-8, a third of half an
 // ulp. The last centre is the last point, and the value there is 1.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The activations of a block against double precision on every SIMD target: a sample of the floats
-// that `encore-ulp` tries one by one, special values, all tile sizes, and equal bits between
+// that `encore-exhaustive` tries one by one, special values, all tile sizes, and equal bits between
 // targets. Not here: the accurate functions (vec_math_test.cc).
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "tests/compare.h"
 #include "tests/reference/accuracy.h"
+#include "tests/reference/hard_floats.h"
 #include "tests/reference/tile_accuracy.h"
 #include "tests/targets.h"
 
@@ -29,17 +30,11 @@ using reference::TileAccuracy;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// Every 4099th float, a dense stretch of where functions bend, and the places with the largest
-// errors that trying all floats has found.
+// Every 4099th float, and the hard ones with a grid of where functions bend.
 std::vector<float> Samples() {
-  std::vector<float> x;
+  std::vector<float> x = reference::HardFloats(1200000);
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 4099) {
     x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
-  }
-  for (int i = -600000; i <= 600000; ++i) x.push_back(static_cast<float>(i) * 3.1e-5f);
-  for (const float worst : {0.487120152f, -0.488406062f, 0.487141848f, 0.247350872f, 0.249449313f,
-                            0.0155124879f, 0.0038683936f, 0.00778504554f}) {
-    x.push_back(worst);
   }
   return x;
 }
@@ -79,10 +74,7 @@ TEST(Activation, SpecialValues) {
                            std::numeric_limits<float>::lowest(),
                            -19.0f,
                            19.0f};
-  for (const uint32_t bits : {0x7FC00000u, 0xFFC00000u, 0x7FC00001u, 0x7FFFFFFFu, 0xFFFFFFFFu,
-                              0x7F800001u, 0xFFA00000u}) {
-    in.push_back(std::bit_cast<float>(bits));
-  }
+  for (const uint32_t bits : reference::kNanBits) in.push_back(std::bit_cast<float>(bits));
   ForEachTarget([&](const std::string&) {
     for (const TileAccuracy& function : kTileAccuracies) {
       SCOPED_TRACE(function.name);

@@ -15,7 +15,9 @@
 #include "tests/compare.h"
 #include "tests/guarded.h"
 #include "tests/reference/accuracy.h"
+#include "tests/reference/hard_floats.h"
 #include "tests/reference/softmax.h"
+#include "tests/reference/tile_accuracy.h"
 #include "tests/row_layouts.h"
 #include "tests/targets.h"
 
@@ -383,37 +385,44 @@ TEST(SoftmaxTile, TargetsAndNeighboursChangeNoBit) {
 }
 
 TEST(SoftmaxTile, ExponentialsHoldTheirErrors) {
-  // One row: a largest score of 0, so that no subtraction rounds.
-  ForEachTarget([](const std::string& target) {
-    for (const float scale : {1.0f, 0.125f, 0.3f, 1.7f}) {
-      const double slope = scale == 0.3f || scale == 1.7f ? 6.3e-8 : 3e-9;
+  // One row whose largest score so far is 0, so that no subtraction rounds. Scales of head sizes
+  // and others.
+  std::vector<float> hard = reference::HardFloats(100000);
+  std::erase_if(hard, [](float x) { return x > 0; });
+  ForEachTarget([&](const std::string& target) {
+    const auto exponentials = [](const std::vector<float>& x, float scale) {
+      std::vector<float> p = x;
+      ScoreTile tile{};
+      tile.scores = p.data();
+      tile.ld_scores = tile.cols = p.size();
+      tile.rows = 1;
+      tile.scale = scale;
+      float m = 0, l = 0, factor = 0;
+      GetSoftmaxKernels().tile(tile, &m, &l, &factor);
+      return p;
+    };
+    for (const int head : {1, 32, 64, 80, 96, 128, 3, 11}) {
+      const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head)));
       double worst = 0;
-      for (int part = 0; part < 400; ++part) {
-        std::vector<float> x(4096, 0.0f);
-        for (size_t i = 1; i < x.size(); ++i) {
-          const double at = static_cast<double>(part) * 4096 + static_cast<double>(i);
-          x[i] = static_cast<float>(-87.0 * at / (400 * 4096)) / scale * 0.9999f;
-        }
-        std::vector<float> p = x;
-        ScoreTile tile{};
-        tile.scores = p.data();
-        tile.ld_scores = tile.cols = p.size();
-        tile.rows = 1;
-        tile.scale = scale;
-        float m = -kInf, l = 0, factor = 0;
-        GetSoftmaxKernels().tile(tile, &m, &l, &factor);
+      const auto check = [&](const std::vector<float>& x) {
+        const std::vector<float> p = exponentials(x, scale);
         for (size_t i = 0; i < x.size(); ++i) {
-          const double d = static_cast<double>(x[i]) * static_cast<double>(scale);
-          const double want = std::exp(d);
-          const double ulp = std::ldexp(1.0, std::ilogb(want) - 23);
-          const double allowed = slope * std::fabs(d) * want / ulp;
-          const double error = std::fabs(static_cast<double>(p[i]) - want) / ulp - allowed;
+          const double error = reference::SoftmaxExpError(scale, x[i], p[i]);
           worst = std::max(worst, error);
-          ASSERT_LE(error, 1.2) << x[i] << " times " << scale;
+          ASSERT_LE(error, reference::kSoftmaxExpUlps) << x[i] << " times " << scale;
         }
+      };
+      check(hard);
+      for (int part = 0; part < 100; ++part) {
+        std::vector<float> x(4096);
+        for (size_t i = 0; i < x.size(); ++i) {
+          const double at = static_cast<double>(part) * 4096 + static_cast<double>(i);
+          x[i] = static_cast<float>(-87.0 * at / (100 * 4096)) / scale;
+        }
+        check(x);
       }
-      std::printf("%-9s e^(%g x): %.3f ulp + %.1e |x| of itself\n", target.c_str(),
-                  static_cast<double>(scale), worst, slope);
+      std::printf("%-9s e^(%g x): %.3f ulp + %.1e |s x| of itself\n", target.c_str(),
+                  static_cast<double>(scale), worst, reference::SoftmaxExpSlope(scale));
     }
     for (const float x : {-87.01f, -1e3f, -3e38f, -kInf}) {
       const std::vector<float> out = StepOf({0.25f, x}, 1, 2, 1.0f, nullptr, nullptr);

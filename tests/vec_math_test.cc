@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The elementwise kernels against double precision on every SIMD target: a sample of the floats
-// that `encore-ulp` tries one by one, held to the same largest errors (reference/accuracy.h),
-// special values, and equal bits between targets and places. Not here: strides
-// (elementwise_test.cc).
+// that `encore-exhaustive` tries one by one, held to the same largest errors and the same order
+// (reference/accuracy.h), special values, and equal bits between targets and places. Not here:
+// strides (elementwise_test.cc), and the search itself (exhaustive_test.cc).
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "tests/compare.h"
 #include "tests/reference/accuracy.h"
+#include "tests/reference/hard_floats.h"
 #include "tests/targets.h"
 
 namespace encore {
@@ -29,21 +31,13 @@ using reference::kAccuracies;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// Every 4099th float, a dense stretch where functions bend, and the places with the largest errors
-// that trying all floats has found.
+// Every 4099th float, and the hard ones with a grid of where functions bend.
 std::vector<float> Samples() {
-  std::vector<float> x;
+  std::vector<float> x = reference::HardFloats(1000000);
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 4099) {
     x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   }
-  for (int i = -600000; i <= 600000; ++i) x.push_back(static_cast<float>(i) * 2.41e-5f);
   for (int i = -110000; i <= 90000; ++i) x.push_back(static_cast<float>(i) * 1e-3f);
-  for (const float worst :
-       {5.20192909f, 37.7776642f, -0.973712862f, -0.879400551f, -2.1934309f, -1.84611177f,
-        15.5966196f, 4.50664568f, 5.09894657f, 0.150558487f, -1.84351015f, -2.19838095f,
-        -22.5283146f, -89.0723114f, -5.47580481f, -5.64569759f}) {
-    x.push_back(worst);
-  }
   return x;
 }
 
@@ -76,34 +70,53 @@ TEST(VecMath, LargestErrorsOverASample) {
 }
 
 TEST(VecMath, SpecialValuesAreExact) {
-  struct Case {
-    ElementwiseKernels::Unary ElementwiseKernels::*kernel;
-    const char* name;
-    float at_zero, at_minus_zero, at_inf, at_minus_inf;
-  };
-  const Case cases[] = {
-      {&ElementwiseKernels::exp, "exp", 1, 1, kInf, 0},
-      {&ElementwiseKernels::tanh, "tanh", 0, -0.0f, 1, -1},
-      {&ElementwiseKernels::relu, "relu", 0, -0.0f, kInf, 0},
-      {&ElementwiseKernels::gelu, "gelu", 0, -0.0f, kInf, -0.0f},
-      {&ElementwiseKernels::gelu_tanh, "gelu_tanh", 0, -0.0f, kInf, -0.0f},
-      {&ElementwiseKernels::silu, "silu", 0, -0.0f, kInf, -0.0f},
-  };
-  const float in[] = {0.0f, -0.0f, kInf, -kInf};
+  const float* in = reference::kSpecialArguments;
   ForEachTarget([&](const std::string&) {
-    for (const Case& c : cases) {
-      SCOPED_TRACE(c.name);
-      const auto kernel = GetElementwiseKernels().*c.kernel;
+    for (const Accuracy& function : kAccuracies) {
+      SCOPED_TRACE(function.name);
+      const auto kernel = GetElementwiseKernels().*function.kernel;
       float out[4];
       kernel(in, out, 4);
-      const float want[] = {c.at_zero, c.at_minus_zero, c.at_inf, c.at_minus_inf};
+      const reference::SpecialValues& special = function.special;
+      const float want[] = {special.at_zero, special.at_minus_zero, special.at_inf,
+                            special.at_minus_inf};
       EXPECT_TRUE(SameBits(out, want));
-      for (const uint32_t bits : {0x7FC00000u, 0xFFC00000u, 0x7FC00001u, 0x7FFFFFFFu, 0xFFFFFFFFu,
-                                  0x7F800001u, 0x7FA00000u}) {
+      for (const uint32_t bits : reference::kNanBits) {
         const float nan = std::bit_cast<float>(bits);
         float y = 0;
         kernel(&nan, &y, 1);
         EXPECT_TRUE(std::isnan(y)) << std::hex << bits;
+      }
+    }
+  });
+}
+
+// Consecutive floats, around every hard one and over whole stretches of some binades.
+TEST(VecMath, RisesFromFloatToFloat) {
+  std::vector<std::vector<float>> stretches;
+  const auto add = [&](uint32_t first, uint32_t count, uint32_t sign) {
+    std::vector<float>& x = stretches.emplace_back();
+    for (uint32_t i = 0; i < count; ++i) x.push_back(std::bit_cast<float>((first + i) | sign));
+    if (sign != 0) std::reverse(x.begin(), x.end());
+  };
+  for (const float hard : reference::kHardFloats) {
+    const uint32_t bits = std::bit_cast<uint32_t>(hard);
+    const uint32_t magnitude = std::clamp(bits & 0x7FFFFFFFu, 2048u, 0x7F800000u - 2048u);
+    add(magnitude - 2048, 4097, bits & 0x80000000u);
+  }
+  for (const float from : {0.2f, 0.69f, 1.0f, 3.0f, 8.9f, 80.0f}) {
+    for (const uint32_t sign : {0u, 0x80000000u}) add(std::bit_cast<uint32_t>(from), 50000, sign);
+  }
+  ForEachTarget([&](const std::string&) {
+    for (const Accuracy& function : kAccuracies) {
+      if (!function.monotone) continue;
+      for (const std::vector<float>& x : stretches) {
+        std::vector<float> y(x.size());
+        (GetElementwiseKernels().*function.kernel)(x.data(), y.data(), x.size());
+        for (size_t i = 0; i + 1 < x.size(); ++i) {
+          if (x[i] < function.rises_from) continue;
+          ASSERT_LE(y[i], y[i + 1]) << function.name << " falls after " << x[i];
+        }
       }
     }
   });

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The largest errors of a block's activations (engine/kernels/activation.h), in one place for the
-// test that samples and the tool that tries every float. They are absolute: in ulps of x.
+// The largest errors of the cheaper forms inside a block: its activations
+// (engine/kernels/activation.h), absolute, in ulps of x; and softmax's exponential
+// (engine/kernels/softmax_exp-inl.h). In one place for the tests that sample and the tools that try
+// every float. Not here: the functions of the public interface (accuracy.h).
 
 #ifndef ENCORE_TESTS_REFERENCE_TILE_ACCURACY_H_
 #define ENCORE_TESTS_REFERENCE_TILE_ACCURACY_H_
@@ -11,6 +13,7 @@
 #include <string_view>
 
 #include "engine/kernels/activation.h"
+#include "tests/reference/accuracy.h"
 #include "tests/reference/elementwise.h"
 
 namespace encore::reference {
@@ -22,14 +25,16 @@ struct TileAccuracy {
   double ulps;         // the largest error on targets with FMA, last rounding included
   double early_ulps;   // what of it can come from before the last rounding
   double ulps_no_fma;  // on targets without FMA
+  float rises_from;    // as in Accuracy; order is not promised here
 };
 
 // The figures of activation_math-inl.h.
 inline constexpr TileAccuracy kTileAccuracies[] = {
-    {"tile_relu", &internal::ActivationKernels::relu, &Relu, 0.0, 0.0, 0.0},
-    {"tile_gelu", &internal::ActivationKernels::gelu, &Gelu, 0.9, 0.5, 1.2},
-    {"tile_gelu_tanh", &internal::ActivationKernels::gelu_tanh, &GeluTanh, 0.9, 0.5, 1.2},
-    {"tile_silu", &internal::ActivationKernels::silu, &Silu, 0.8, 0.5, 1.1},
+    {"tile_relu", &internal::ActivationKernels::relu, &Relu, 0.0, 0.0, 0.0, -kInfinity},
+    {"tile_gelu", &internal::ActivationKernels::gelu, &Gelu, 0.9, 0.5, 1.2, -0.75179163f},
+    {"tile_gelu_tanh", &internal::ActivationKernels::gelu_tanh, &GeluTanh, 0.9, 0.5, 1.2,
+     -0.75246144f},
+    {"tile_silu", &internal::ActivationKernels::silu, &Silu, 0.8, 0.5, 1.1, -1.27846454f},
 };
 
 // The f32 spacing at x, which is finite.
@@ -55,6 +60,29 @@ inline TileError TileErrorOf(float x, float y, double exact) {
   const double early = std::fmax(error - SpacingAt(static_cast<double>(y)) / 2, 0.0);
   const double spacing = SpacingAt(static_cast<double>(x));
   return {error / spacing, early / spacing};
+}
+
+// e^(scale x) for x <= 0 as softmax has it is right to kSoftmaxExpUlps + slope |scale x| of itself,
+// and exactly 0 below kSoftmaxExpLowest; the last bits of scale x decide next to it.
+inline constexpr double kSoftmaxExpUlps = 1.2;
+inline constexpr double kSoftmaxExpLowest = -87.0;
+inline constexpr double kSoftmaxExpBlur = 87.0 * 0x1p-22;
+
+inline double SoftmaxExpSlope(float scale) {
+  int exponent = 0;
+  const bool power_of_two = std::frexp(scale, &exponent) == 0.5f;
+  return power_of_two ? 3e-9 : 6.3e-8;
+}
+
+// What is left of the error, in ulps of the result, after slope |scale x| of it. x <= 0 or NaN.
+inline double SoftmaxExpError(float scale, float x, float y) {
+  if (std::isnan(x)) return std::isnan(y) ? 0.0 : std::numeric_limits<double>::infinity();
+  const double exponent = static_cast<double>(scale) * static_cast<double>(x);
+  if (exponent < kSoftmaxExpLowest + kSoftmaxExpBlur && y == 0) return 0;
+  if (exponent < kSoftmaxExpLowest - kSoftmaxExpBlur) return HUGE_VAL;
+  const double exact = Exp(exponent);
+  const double allowed = SoftmaxExpSlope(scale) * -exponent * exact / SpacingAt(exact);
+  return std::fmax(UlpError(y, exact) - allowed, 0.0);
 }
 
 }  // namespace encore::reference

@@ -1,87 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore verify`: the largest errors of the elementwise functions, over some millions of floats or
-// all of them.
+// `encore verify`: the errors of the functions, of the activations inside a block and of softmax's
+// exponential, their order, special values and equal bits, over some millions of floats or all of
+// them: the search of tools/exhaustive.
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
-#include <limits>
+#include <iterator>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "tests/reference/accuracy.h"
+#include "tests/reference/hard_floats.h"
 #include "tools/encore/verify_checks.h"
-#include "tools/ulp_reference.h"
+#include "tools/exhaustive/rows.h"
+#include "tools/exhaustive/search.h"
 
 namespace encore::tool {
 namespace {
 
 constexpr double kSecondsQuick = 0.5;
-constexpr double kSecondsFull = 60;
+constexpr double kSecondsFull = 20;
 
-// Where trying all floats has found the largest errors, now and with earlier formulas; the ends of
-// the ranges; special values.
-std::vector<float> HardFloats() {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
-  std::vector<float> x = {0.0f,
-                          -0.0f,
-                          kInf,
-                          -kInf,
-                          std::numeric_limits<float>::quiet_NaN(),
-                          std::numeric_limits<float>::signaling_NaN(),
-                          std::numeric_limits<float>::max(),
-                          std::numeric_limits<float>::lowest(),
-                          std::numeric_limits<float>::min(),
-                          std::numeric_limits<float>::denorm_min(),
-                          -std::numeric_limits<float>::denorm_min(),
-                          88.7228317f,
-                          88.7228394f,
-                          -103.97f,
-                          -103.98f,
-                          -87.3365f};
-  for (const float worst : {5.20192909f, 37.7776642f, -0.973712862f, -0.879400551f, -2.1934309f,
-                            -1.84611177f, -22.5283146f, -89.0723114f, -5.47580481f, -5.64569759f}) {
-    x.push_back(worst);
+// Where all floats are tried on the best target and AVX2, every so many-th is on the others.
+constexpr uint64_t kOthersStep = 251;
+
+// The list of the worst floats in a finding's detail.
+constexpr size_t kWorstShown = 3;
+
+std::string WorstText(const std::vector<Peak>& peaks) {
+  std::string text;
+  for (size_t i = 1; i < std::min(kWorstShown, peaks.size()); ++i) {
+    char number[64];
+    std::snprintf(number, sizeof(number), "%s%.4f at %.9g", text.empty() ? "" : ", ",
+                  peaks[i].error, static_cast<double>(peaks[i].x));
+    text += number;
   }
-  // Dense where functions bend.
-  for (int i = -200000; i <= 200000; ++i) x.push_back(static_cast<float>(i) * 7.23e-5f);
-  return x;
+  return text.empty() ? "" : "; elsewhere " + text;
 }
 
-std::string Describe(const Worst& worst) {
-  char text[128];
-  std::snprintf(text, sizeof(text), "%.4f ulp at f(%.9g) = %.9g", worst.ulps,
-                static_cast<double>(worst.x), static_cast<double>(worst.y));
+std::string DetailOf(const Row& row, const TargetResult& result) {
+  std::string text = PlaceText(row);
+  if (row.kind == RowKind::kError && row.what[0] != ' ') {
+    char number[64];
+    std::snprintf(number, sizeof(number), "%.4f %s at ", row.observed, row.what.c_str());
+    text = number + text + WorstText(result.peaks);
+  }
   return text;
+}
+
+// "tile_gelu, before the last rounding"
+std::string CheckName(const Row& row) {
+  switch (row.kind) {
+    case RowKind::kError:
+      return row.what[0] == ' ' ? row.function + "," + row.what.substr(1) : row.function;
+    case RowKind::kFalls:
+      return row.function + ", falls";
+    case RowKind::kSpecial:
+      return row.function + ", special values";
+    default:
+      return row.function;
+  }
+}
+
+// Equal bits of all functions, a finding a target.
+class BitsFindings {
+ public:
+  void Add(const Row& row, uint64_t compared) {
+    auto found = std::find_if(findings_.begin(), findings_.end(),
+                              [&](const Finding& finding) { return finding.target == row.target; });
+    if (found == findings_.end()) {
+      findings_.push_back({.section = VerifySection::kBits,
+                           .check = "functions on targets with FMA",
+                           .target = row.target,
+                           .detail = ""});
+      found = findings_.end() - 1;
+    }
+    found->observed += static_cast<double>(compared);
+    if (row.kept()) return;
+    found->kept = false;
+    found->detail += (found->detail.empty() ? "" : ", ") + row.function + " " + PlaceText(row);
+  }
+  void AddTo(VerifyReport& report) const {
+    for (const Finding& finding : findings_) report.Add(finding);
+  }
+
+ private:
+  std::vector<Finding> findings_;
+};
+
+void AddFindings(const VerifyContext& context, const Subject& subject,
+                 const std::vector<TargetResult>& results, BitsFindings& bits) {
+  for (const Row& row : RowsOf(subject, results)) {
+    if (!row.promised()) continue;
+    if (row.kind == RowKind::kBits) {
+      bits.Add(row, kAllFloats / row.step / (subject.non_positive_only() ? 2 : 1));
+      continue;
+    }
+    // Special values that are right are not worth a line.
+    if (row.kind == RowKind::kSpecial && row.kept()) continue;
+    const auto result =
+        std::find_if(results.begin(), results.end(),
+                     [&](const TargetResult& candidate) { return candidate.target == row.target; });
+    context.report.Add({.section = VerifySection::kFunctions,
+                        .check = CheckName(row),
+                        .target = row.target,
+                        .kept = row.kept(),
+                        .observed = row.observed,
+                        .promise = row.promise,
+                        .detail = DetailOf(row, *result)});
+  }
 }
 
 }  // namespace
 
 double FunctionsWork(bool full) {
-  return static_cast<double>(std::size(reference::kAccuracies)) *
-         (full ? kSecondsFull : kSecondsQuick);
+  return static_cast<double>(AllSubjects().size()) * (full ? kSecondsFull : kSecondsQuick);
 }
 
 void VerifyFunctions(const VerifyContext& context) {
-  const std::vector<UlpTarget> targets = AllUlpTargets();
-  const std::vector<float> hard = HardFloats();
-  for (const reference::Accuracy& function : reference::kAccuracies) {
-    context.progress.Begin(std::string(function.name),
-                           FunctionsWork(context.full) / std::size(reference::kAccuracies));
-    const std::vector<Worst> worst =
-        LargestErrors(function, targets, context.step, hard,
-                      [&](double share) { context.progress.Advance(share); });
-    for (size_t t = 0; t < targets.size(); ++t) {
-      const double promise =
-          reference::TargetHasFma(targets[t].name) ? function.ulps : function.ulps_no_fma;
-      context.report.Add({.section = VerifySection::kFunctions,
-                          .check = std::string(function.name),
-                          .target = targets[t].name,
-                          .kept = worst[t].ulps <= promise,
-                          .observed = worst[t].ulps,
-                          .promise = promise,
-                          .detail = Describe(worst[t])});
-    }
+  const std::vector<TargetKernels> targets = AllTargetKernels();
+  const std::vector<std::unique_ptr<Subject>> subjects = AllSubjects();
+  const std::vector<float> hard = reference::HardFloats(context.full ? 400000 : 100000);
+  const SearchPlan plan{.step = context.step,
+                        .others_step = context.full ? kOthersStep : context.step,
+                        .hard = hard,
+                        .stretches = std::size(reference::kHardFloats)};
+  BitsFindings bits;
+  for (const std::unique_ptr<Subject>& subject : subjects) {
+    context.progress.Begin(subject->name(),
+                           FunctionsWork(context.full) / static_cast<double>(subjects.size()));
+    const auto advance = [&](double share) { context.progress.Advance(share); };
+    AddFindings(context, *subject, Search(*subject, targets, plan, advance), bits);
   }
+  bits.AddTo(context.report);
 }
 
 }  // namespace encore::tool

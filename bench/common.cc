@@ -160,6 +160,10 @@ double EstimateCall(ClockFn now, const std::function<Status(size_t)>& call, size
   return std::max(best, 1e-9);
 }
 
+// Calls a sample of the benchmark that is running: chosen once, as Google Benchmark wants the same
+// number of iterations in all repetitions. 0: not chosen yet.
+size_t* calls_a_sample = nullptr;
+
 // Whether any benchmark has failed; main() then returns 1, so that scripts notice.
 bool any_failed = false;
 
@@ -199,8 +203,11 @@ void Measure(benchmark::State& state, int threads, const Work& work,
   const ClockFn now = thread_clock ? ThreadSeconds : WallSeconds;
   size_t index = 1;
   const double wanted = thread_clock ? kThreadSampleSeconds : kWallSampleSeconds;
-  const size_t calls = static_cast<size_t>(
-      std::clamp(std::ceil(wanted / EstimateCall(now, call, &index)), 1.0, 1e5));
+  if (*calls_a_sample == 0) {
+    *calls_a_sample = static_cast<size_t>(
+        std::clamp(std::ceil(wanted / EstimateCall(now, call, &index)), 1.0, 1e5));
+  }
+  const size_t calls = *calls_a_sample;
 
   Samples samples(OrFail(ExecutorOf(threads)));
   bool ok = true;
@@ -222,7 +229,11 @@ void Measure(benchmark::State& state, int threads, const Work& work,
 }
 
 void Register(const std::string& name, std::function<void(benchmark::State&)> body) {
-  benchmark::RegisterBenchmark(name.c_str(), std::move(body))
+  auto run = [body = std::move(body), calls = size_t{0}](benchmark::State& state) mutable {
+    calls_a_sample = &calls;
+    body(state);
+  };
+  benchmark::RegisterBenchmark(name.c_str(), std::move(run))
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond);
 }

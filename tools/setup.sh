@@ -7,7 +7,7 @@
 #
 #   tools/setup.sh         what building, testing and benchmarking need
 #   tools/setup.sh --ci    also what .ci/run needs: clang, its sanitizers and OpenMP, its linters, a
-#                          compiler for AArch64 and an emulator of it
+#                          compiler for AArch64, a clang that knows its bf16, and an emulator of it
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,6 +16,7 @@ readonly root="$PWD"
 readonly deps="$root/.deps"
 readonly log="$deps/setup.log"
 readonly highway_wanted=1.2.0
+readonly arm_clang_wanted=17  # the first with which Highway compiles NEON_BF16
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -40,6 +41,17 @@ have_header() {
   return 1
 }
 
+# Prints the newest Clang that apt has; where its lists are missing, what Debian 12 has.
+newest_clang_package() {
+  local version
+  for version in 22 21 20 19 18 17; do
+    [[ -z "$(apt_candidate clang-$version)" ]] && continue
+    echo clang-$version
+    return
+  done
+  echo clang-19
+}
+
 # Prints the packages that are missing, seen from their commands and files: asking apt takes longer.
 missing_packages() {
   local pair
@@ -60,12 +72,26 @@ missing_packages() {
     compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan*' >/dev/null ||
       echo libclang-rt-dev
     [[ -e /usr/src/googletest/CMakeLists.txt ]] || echo googletest
+    tools/newest_clang.sh "$arm_clang_wanted" >/dev/null || newest_clang_package
   fi
+}
+
+# Highway's own exp and tanh, which benchmarks compare with, from the source in $1 into the include
+# folder $2: headers, which Highway installs only along with a library that takes minutes.
+copy_highway_math() {
+  mkdir -p "$2/hwy/contrib/math"
+  cp "$1"/hwy/contrib/math/*.h "$2/hwy/contrib/math/"
 }
 
 # Whether a Highway that is new enough is installed, by us or by somebody else.
 have_highway() {
-  [[ -e "$deps/highway/include/hwy/highway.h" ]] && return 0
+  if [[ -e "$deps/highway/include/hwy/highway.h" ]]; then
+    # One that an older setup.sh has built may lack them.
+    if [[ ! -e "$deps/highway/include/hwy/contrib/math" && -d "$deps/highway-source" ]]; then
+      copy_highway_math "$deps/highway-source" "$deps/highway/include"
+    fi
+    return 0
+  fi
   have_command pkg-config && pkg-config --atleast-version="$highway_wanted" libhwy
 }
 
@@ -146,6 +172,7 @@ build_highway() {
   logged cmake --build build
   # Complete or absent: a run that is cut short leaves no half of it.
   logged env DESTDIR="$PWD/stage" cmake --install build
+  copy_highway_math "$source" "$PWD/stage$deps/highway/include"
   rm -rf "$deps/highway" "$deps/highway-source"
   mv source "$deps/highway-source"  # for builds for other machines
   mv "$PWD/stage$deps/highway" "$deps/highway"

@@ -197,8 +197,9 @@ TEST(AttentionBits, PermutingKeysAndValuesChangesOnlyRounding) {
 // Executors, and targets with FMA, change no bit; nor do the other queries.
 TEST(AttentionBits, TheSameBitsEverywhere) {
   const Executors executors;
-  for (const auto& [queries, keys, size] : std::vector<std::array<size_t, 3>>{
+  for (const std::array<size_t, 3>& sizes : std::vector<std::array<size_t, 3>>{
            {1, 1, 8}, {65, 65, 14}, {130, 513, 64}, {64, 1100, 80}, {512, 512, 32}}) {
+    const size_t queries = sizes[0], keys = sizes[1], size = sizes[2];
     const AttentionCase c(queries, keys, size, size);
     const Masks masks(queries, keys);
     for (const bool masked : {false, true}) {
@@ -206,7 +207,7 @@ TEST(AttentionBits, TheSameBitsEverywhere) {
       mask.causal = masked;
       if (masked) mask.additive = masks.additive();
       std::vector<float> want;
-      ForEachTarget([&, queries = queries, keys = keys, size = size](const std::string& target) {
+      ForEachTarget([&](const std::string& target) {
         if (!reference::TargetHasFma(target)) return;
         if (want.empty()) want = Attend(c, mask);
         for (const auto& [name, executor] : executors) {

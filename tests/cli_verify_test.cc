@@ -51,6 +51,7 @@ TEST_F(CliTest, VerifyPassesHereAndWritesJson) {
   const nlohmann::json json = nlohmann::json::parse(ReadFile(path));
   EXPECT_EQ(json["version"], ENCORE_VERSION_STRING);
   EXPECT_EQ(json["mode"], "quick");
+  EXPECT_FALSE(json.contains("only"));
   EXPECT_EQ(json["targets"], SupportedTargets());
   EXPECT_EQ(json["kept"], true);
   for (const std::string& target : SupportedTargets()) {
@@ -65,6 +66,23 @@ TEST_F(CliTest, VerifyPassesHereAndWritesJson) {
   EXPECT_EQ(Files(), std::vector<std::string>{"report.json"});
 }
 
+TEST_F(CliTest, VerifyTriesPartsAlone) {
+  const std::string path = Path("report.json");
+  const CliResult result = Encore({"verify", "--only", "published,operations", "--json", path});
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  EXPECT_TRUE(Has(result.out, "verify, quick, only published and operations; ")) << result.out;
+  EXPECT_TRUE(Has(result.out, "matmul")) << result.out;
+  EXPECT_TRUE(Has(result.out, "What was tried was kept (")) << result.out;
+  EXPECT_FALSE(Has(result.out, "Every promise")) << result.out;
+  const nlohmann::json json = nlohmann::json::parse(ReadFile(path));
+  EXPECT_EQ(json["only"], (std::vector<std::string>{"published", "operations"}));
+  EXPECT_GT(json["findings"].size(), 5u);
+  for (const nlohmann::json& finding : json["findings"]) {
+    const std::string section = finding["section"];
+    EXPECT_TRUE(section == "published" || section == "operations") << finding;
+  }
+}
+
 TEST_F(CliTest, VerifyHelpHasExamples) {
   const CliResult result = Encore({"verify", "--help"});
   EXPECT_EQ(result.status, 0);
@@ -76,6 +94,9 @@ TEST_F(CliTest, VerifyRefusesBeforeTheWork) {
   ExpectRefused({"verify", "--json", ""}, {"--json"});
   ExpectRefused({"verify", "--quick", "--full"}, {"--full", "--quick"});
   ExpectRefused({"verify", "--step", "0"}, {"--step"});
+  ExpectRefused({"verify", "--batches", "0"}, {"--batches"});
+  ExpectRefused({"verify", "--only", "bytes"}, {"--only", "bytes", "published"});
+  ExpectRefused({"verify", "--only", ""}, {"--only"});
   ExpectRefused({"verify", "everything"}, {"everything"});
   EXPECT_TRUE(Files().empty());
 }

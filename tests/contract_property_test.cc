@@ -37,13 +37,13 @@ namespace encore {
 namespace {
 
 constexpr int kMostThreads = 8;
-#if defined(__aarch64__) || !defined(__OPTIMIZE__)
-constexpr bool kSlow = true;  // as often as not an emulator, or no optimisation
+#if defined(__OPTIMIZE__)
+constexpr bool kFewRounds = kSlow;
 #else
-constexpr bool kSlow = kSanitized;
+constexpr bool kFewRounds = true;
 #endif
-constexpr uint32_t kRounds = kSlow ? 30 : 600;
-constexpr size_t kMostSequences = kSlow ? 12 : 64;
+constexpr uint32_t kRounds = kFewRounds ? 30 : 600;
+constexpr size_t kMostSequences = kFewRounds ? 12 : 64;
 
 // All that a round draws comes from its seed, in the same way everywhere.
 class Draw {

@@ -215,8 +215,9 @@ TEST(EncoderAllocations, ForwardAllocatesNothing) {
   const Executors executors;
   ForEachTarget([&](const std::string& target) {
     const Encoder encoder = model.Make();
-    for (const auto& [name, executor] : executors) {
-      if (name != "inline" && target != SupportedTargets().front()) continue;
+    for (const Executors::Named& named : executors) {
+      const Executor& executor = named.executor;
+      if (named.name != "inline" && target != SupportedTargets().front()) continue;
       for (const bool everything : {false, true}) {
         Batch batch{.seq_starts = starts};
         Taps taps;
@@ -229,7 +230,7 @@ TEST(EncoderAllocations, ForwardAllocatesNothing) {
             Workspace::Create(*encoder.WorkspaceBytes(batch, executor));
         ASSERT_TRUE(workspace.ok());
         bool ok = true;
-        const auto forward = [&, &executor = executor] {
+        const auto forward = [&] {
           ok = encoder
                    .Forward(batch, {x.data(), shape}, {y.data(), shape}, *workspace, executor, taps)
                    .ok() &&
@@ -240,9 +241,9 @@ TEST(EncoderAllocations, ForwardAllocatesNothing) {
           for (int i = 0; i < 2; ++i) forward();
         });
         EXPECT_TRUE(ok);
-        EXPECT_EQ(counts.operator_news, 0u) << name;
+        EXPECT_EQ(counts.operator_news, 0u) << named.name;
         if (executor.kind() != Executor::Kind::kOpenMP) {
-          EXPECT_EQ(counts.mallocs, 0u) << name;
+          EXPECT_EQ(counts.mallocs, 0u) << named.name;
         }
       }
     }
@@ -257,15 +258,16 @@ TEST(PackedLinearAllocations, ApplyToPlainRowsAllocatesNothing) {
   ForEachTarget([&](const std::string&) {
     const Result<PackedLinear> linear = PackedLinear::Create({w.data(), {100, 1100}});
     ASSERT_TRUE(linear.ok());
-    for (const auto& [name, executor] : executors) {
-      const auto apply = [&, &executor = executor] {
+    for (const Executors::Named& named : executors) {
+      const Executor& executor = named.executor;
+      const auto apply = [&] {
         (void)linear->Apply({x.data(), {150, 1100}}, {y.data(), {150, 100}}, executor);
       };
       apply();
       const Counts counts = CountAllocations(apply);
-      EXPECT_EQ(counts.operator_news, 0u) << name;
+      EXPECT_EQ(counts.operator_news, 0u) << named.name;
       if (executor.kind() != Executor::Kind::kOpenMP) {
-        EXPECT_EQ(counts.mallocs, 0u) << name;
+        EXPECT_EQ(counts.mallocs, 0u) << named.name;
       }
     }
   });

@@ -138,7 +138,7 @@ TEST(EncoderWorkspace, GrowsWithEverythingAndLinearlyWithTokens) {
 }
 
 TEST(EncoderWorkspace, ASequenceOfTwentyThousand) {
-  const size_t tokens = kSanitized ? 3000 : 20000;
+  const size_t tokens = kSlow ? 3000 : 20000;
   const EncoderModel model({.d_model = 8, .num_heads = 1, .d_ff = 16});
   const std::vector<size_t> starts = Starts({tokens});
   const Encoder encoder = model.Make();

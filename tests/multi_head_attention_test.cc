@@ -54,10 +54,12 @@ struct Projections {
 TEST(MultiHeadAttention, AgainstTheReference) {
   double worst = 0;
   const Executors executors;
-  for (const auto& [d, heads] : std::vector<std::pair<size_t, size_t>>{{8, 1}, {28, 2}, {64, 4}}) {
+  using Pairs = std::vector<std::pair<size_t, size_t>>;
+  for (const auto& model : Pairs{{8, 1}, {28, 2}, {64, 4}}) {
+    const size_t d = model.first, heads = model.second;
     const Projections projections(d);
-    for (const auto& [queries, keys] :
-         std::vector<std::pair<size_t, size_t>>{{1, 1}, {10, 7}, {7, 20}, {66, 66}}) {
+    for (const auto& lengths : Pairs{{1, 1}, {10, 7}, {7, 20}, {66, 66}}) {
+      const size_t queries = lengths.first, keys = lengths.second;
       const std::vector<float> q = RandomFloats(2 * queries * d, 1);
       const std::vector<float> k = RandomFloats(2 * keys * d, 2);
       const std::vector<float> v = RandomFloats(2 * keys * d, 3);
@@ -78,8 +80,7 @@ TEST(MultiHeadAttention, AgainstTheReference) {
               part(q, q_shape), part(k, k_shape), part(v, k_shape), w,
               reference::DefaultScale(d / heads), mask, {}, &want_weights[b]);
         }
-        ForEachTarget([&, d = d, heads = heads, queries = queries,
-                       keys = keys](const std::string& target) {
+        ForEachTarget([&](const std::string& target) {
           for (const auto& [name, executor] : executors) {
             if (name != "inline" && target != SupportedTargets().front()) continue;
             SCOPED_TRACE(testing::Message() << name << ", d_model " << d << ", " << queries

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this build is checked with, for tests that must be smaller or different there.
+// What this build is checked with or emulated by, for tests that must be smaller or different
+// there. ENCORE_TEST_EMULATED comes from tests/CMakeLists.txt.
 
 #ifndef ENCORE_TESTS_SANITIZERS_H_
 #define ENCORE_TESTS_SANITIZERS_H_
@@ -26,10 +27,17 @@
 #define ENCORE_TEST_TSAN 0
 #endif
 
+#ifndef ENCORE_TEST_EMULATED
+#define ENCORE_TEST_EMULATED 0
+#endif
+
 namespace encore {
 
-// Everything is several times slower.
 inline constexpr bool kSanitized = ENCORE_TEST_ASAN || ENCORE_TEST_TSAN;
+inline constexpr bool kEmulated = ENCORE_TEST_EMULATED;
+
+// Everything is several times slower: fewer sizes and rounds, chosen so that each kind remains.
+inline constexpr bool kSlow = kSanitized || kEmulated;
 
 }  // namespace encore
 

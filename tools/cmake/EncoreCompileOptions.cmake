@@ -7,9 +7,19 @@
 # this leaves SSE2, SSE4, AVX2, AVX3 (AVX-512) and AVX3_ZEN4 (AVX-512 with the bf16 dot product).
 # Left out: SSSE3, AVX3_DL and AVX3_SPR, which give the kernels nothing that their neighbours do
 # not; SVE and RVV, whose vectors have no size at compile time and cannot stand in arrays.
-set(encore_simd_definitions
-    "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL|HWY_AVX3_SPR|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)"
-)
+# ENCORE_SIMD=every has those three as well, to show that they give the same bits; widths leaves one
+# target of 4, 8 and 16 lanes each on x86, for builds in which kernels compile slowly.
+set(encore_disabled_targets "HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV")
+if(NOT ENCORE_SIMD STREQUAL "every")
+  string(PREPEND encore_disabled_targets "HWY_SSSE3|HWY_AVX3_DL|HWY_AVX3_SPR|")
+endif()
+if(ENCORE_SIMD STREQUAL "widths")
+  string(PREPEND encore_disabled_targets "HWY_SSE4|HWY_AVX3_ZEN4|")
+endif()
+set(encore_simd_definitions "HWY_DISABLED_TARGETS=(${encore_disabled_targets})")
+if(ENCORE_SIMD STREQUAL "every")
+  list(APPEND encore_simd_definitions HWY_WANT_AVX3_DL)  # compiled on request only
+endif()
 if(ENCORE_SIMD STREQUAL "emu128")
   # Highway takes EMU128 away from GCC before 14, which compiles it wrongly, and puts SCALAR in its
   # place, which lacks operations.
@@ -17,8 +27,9 @@ if(ENCORE_SIMD STREQUAL "emu128")
     message(FATAL_ERROR "ENCORE_SIMD=emu128 needs Clang, or GCC 14 or newer.")
   endif()
   set(encore_simd_definitions HWY_COMPILE_ONLY_EMU128)
-elseif(NOT ENCORE_SIMD STREQUAL "all")
-  message(FATAL_ERROR "ENCORE_SIMD is '${ENCORE_SIMD}'; it must be 'all' or 'emu128'.")
+elseif(NOT ENCORE_SIMD MATCHES "^(all|every|widths)$")
+  message(FATAL_ERROR "ENCORE_SIMD is '${ENCORE_SIMD}'; it must be 'all', 'every', 'widths' or "
+                      "'emu128'.")
 endif()
 
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
@@ -43,8 +54,9 @@ endif()
 
 set(encore_sanitize_options "")
 if(ENCORE_SANITIZE)
+  # Of debug information the lines alone: stacks show no more, and the rest takes long to write.
   set(encore_sanitize_options -fsanitize=${ENCORE_SANITIZE} -fno-sanitize-recover=all
-      -fno-omit-frame-pointer -g)
+      -fno-omit-frame-pointer -g1)
 endif()
 
 function(encore_compile_options target)

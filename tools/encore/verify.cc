@@ -3,6 +3,8 @@
 // `encore verify`: proves the numeric contract on this machine. The checks are in verify_*.cc; this
 // is the command.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -47,6 +49,7 @@ constexpr const char* kFooter =
     R"(Examples:
   encore verify                     seconds: some millions of inputs of each function
   encore verify --full              every float there is: minutes, by the machine
+  encore verify --only published    a second: are these the bits of every other machine?
   encore verify --json report.json
 
 What is promised is in the README and in encore/encoder.h. Exit status: 0 every promise was kept, 1
@@ -59,9 +62,24 @@ struct Options {
   bool quick = false;
   bool full = false;
   bool print_hashes = false;
-  uint64_t step = 0;  // 0: by the mode
+  uint64_t step = 0;              // 0: by the mode
+  size_t batches = 0;             // 0: by the mode
+  std::vector<std::string> only;  // empty: everything
   std::string json;
 };
+
+struct Part {
+  VerifySection section;
+  double (*work)(bool full);
+  void (*run)(const VerifyContext& context);
+};
+
+// What takes long comes last.
+constexpr Part kParts[] = {{VerifySection::kPublished, PublishedWork, VerifyPublished},
+                           {VerifySection::kBits, OrderWork, VerifyOrder},
+                           {VerifySection::kBits, BitsWork, VerifyBits},
+                           {VerifySection::kOperations, OperationsWork, VerifyOperations},
+                           {VerifySection::kFunctions, FunctionsWork, VerifyFunctions}};
 
 int PrintHashes() {
   for (const reference::GoldenHash& golden : reference::kGoldenHashes) {
@@ -81,22 +99,29 @@ int Verify(const Options& options) {
 
   const bool full = options.full;
   const std::vector<std::string> targets = SupportedTargets();
+  std::vector<VerifySection> only;
+  std::string only_text;
+  for (const std::string& name : options.only) {
+    only.push_back(*SectionNamed(name));
+    only_text += (only_text.empty() ? ", only " : " and ") + name;
+  }
+  std::vector<Part> parts;
+  double work = 0;
+  for (const Part& part : kParts) {
+    if (!only.empty() && std::find(only.begin(), only.end(), part.section) == only.end()) continue;
+    parts.push_back(part);
+    work += part.work(full);
+  }
   std::cout << "encore " << ENCORE_VERSION_STRING << " verify, " << (full ? "full" : "quick")
-            << "; SIMD target " << targets.front() << " and " << targets.size() - 1
+            << only_text << "; SIMD target " << targets.front() << " and " << targets.size() - 1
             << " more; numbers in [] are of targets without FMA\n\n";
   std::cout.flush();
-  VerifyReport report(full, targets);
+  VerifyReport report(full, targets, only);
   {
-    Progress progress(StderrIsTerminal(), FunctionsWork(full) + OperationsWork(full) +
-                                              OrderWork(full) + BitsWork(full) +
-                                              PublishedWork(full));
+    Progress progress(StderrIsTerminal(), work);
     const uint64_t step = options.step != 0 ? options.step : full ? 1 : kQuickStep;
-    const VerifyContext context{full, step, targets, report, progress};
-    VerifyPublished(context);
-    VerifyOrder(context);
-    VerifyBits(context);
-    VerifyOperations(context);
-    VerifyFunctions(context);
+    const VerifyContext context{full, step, options.batches, targets, report, progress};
+    for (const Part& part : parts) part.run(context);
   }
   report.Print(std::cout, StdoutHasColour());
   if (json) {
@@ -119,6 +144,16 @@ void AddVerify(CLI::App& app, Action& action) {
   sub->add_option("--step", options->step, "Try every N-th float (quick: 509, full: 1)")
       ->check(CLI::Range(1u, 1u << 31))
       ->type_name("N");
+  sub->add_option("--batches", options->batches,
+                  "Draw N batches of each model (quick: 6 or fewer, full: 60 or fewer)")
+      ->check(CLI::Range(1u, 1u << 20))
+      ->type_name("N");
+  sub->add_option(
+         "--only", options->only,
+         "Try these parts alone, with commas between: functions, operations, bits, published")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"functions", "operations", "bits", "published"}))
+      ->type_name("PART");
   sub->add_option("--json", options->json, "Write the findings to this file as well")
       ->type_name("FILE");
   sub->add_flag("--print-hashes", options->print_hashes,

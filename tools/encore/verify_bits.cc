@@ -299,7 +299,7 @@ void Try(Trial& trial, const std::string& target, Tallies& tallies) {
   }
   std::mt19937 random(80);
   for (size_t round = 0; round < trial.batches; ++round) {
-    const size_t size = round == 0 ? 1 : round == 1 ? 64 : 2 + random() % 20;
+    const size_t size = round == 1 ? 64 : round == 2 ? 1 : 2 + random() % 20;
     CompareBatch(subject, DrawOrder(random, size, subject.count()), alone, trial.config,
                  static_cast<int>(round), tallies);
   }
@@ -312,6 +312,9 @@ double BitsWork(bool full) { return full ? 200 : 8; }
 
 void VerifyBits(const VerifyContext& context) {
   std::vector<Trial> trials = Trials(context.full);
+  if (context.batches != 0) {
+    for (Trial& trial : trials) trial.batches = context.batches;
+  }
   const double steps = static_cast<double>(trials.size() * context.targets.size());
   context.progress.Begin("the same bits", BitsWork(context.full));
   double step = 0;

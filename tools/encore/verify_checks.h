@@ -6,6 +6,7 @@
 #ifndef ENCORE_TOOLS_ENCORE_VERIFY_CHECKS_H_
 #define ENCORE_TOOLS_ENCORE_VERIFY_CHECKS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -19,6 +20,7 @@ namespace encore::tool {
 struct VerifyContext {
   bool full = false;
   uint64_t step = 1;                 // every step-th float is tried
+  size_t batches = 0;                // random ones of each model; 0: by the mode
   std::vector<std::string> targets;  // those that this machine can run, best first
   VerifyReport& report;
   Progress& progress;

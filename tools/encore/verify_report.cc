@@ -84,6 +84,13 @@ std::string PromiseText(const std::vector<const Finding*>& row) {
 
 }  // namespace
 
+std::optional<VerifySection> SectionNamed(std::string_view name) {
+  for (const SectionText& text : kSections) {
+    if (name == text.name) return text.section;
+  }
+  return std::nullopt;
+}
+
 size_t VerifyReport::Broken() const {
   return static_cast<size_t>(std::count_if(findings_.begin(), findings_.end(),
                                            [](const Finding& finding) { return !finding.kept; }));
@@ -106,6 +113,9 @@ void VerifyReport::PrintSection(std::ostream& out, VerifySection section, bool c
   constexpr size_t kPromiseWidth = 10;
   size_t cell_width = 11;
   for (const std::string& target : targets_) cell_width = std::max(cell_width, target.size() + 2);
+  for (const auto& [check, cells] : rows) {
+    for (const Finding* cell : cells) cell_width = std::max(cell_width, CellText(*cell).size() + 2);
+  }
   const bool promises = IsError(section);
   out << TextOf(section).title << "\n  " << PadRight("", check_width);
   if (promises) out << PadLeft("promise", kPromiseWidth + 2);
@@ -152,7 +162,8 @@ void VerifyReport::Print(std::ostream& out, bool colour) const {
   PrintBroken(out);
   const size_t broken = Broken();
   if (broken == 0) {
-    out << "Every promise was kept (" << Counted(findings_.size(), "check") << ").\n";
+    out << (only_.empty() ? "Every promise was kept (" : "What was tried was kept (")
+        << Counted(findings_.size(), "check") << ").\n";
   } else {
     out << Counted(broken, "check") << " of " << findings_.size() << " failed.\n";
   }
@@ -163,6 +174,9 @@ std::string VerifyReport::Json() const {
   json["version"] = ENCORE_VERSION_STRING;
   json["mode"] = full_ ? "full" : "quick";
   json["targets"] = targets_;
+  if (!only_.empty()) {
+    for (const VerifySection section : only_) json["only"].push_back(TextOf(section).name);
+  }
   json["kept"] = Broken() == 0;
   json["broken"] = Broken();
   json["findings"] = nlohmann::ordered_json::array();

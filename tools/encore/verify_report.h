@@ -8,8 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,9 @@ enum class VerifySection {
   kBits,        // equal bits, in so many comparisons
   kPublished,   // hashes
 };
+
+// As the JSON and the command line call them: "functions", "operations", "bits", "published".
+std::optional<VerifySection> SectionNamed(std::string_view name);
 
 struct Finding {
   VerifySection section = VerifySection::kBits;
@@ -36,8 +41,9 @@ struct Finding {
 
 class VerifyReport {
  public:
-  VerifyReport(bool full, std::vector<std::string> targets)
-      : full_(full), targets_(std::move(targets)) {}
+  // `only` are the sections that are tried; all of them where it is empty.
+  VerifyReport(bool full, std::vector<std::string> targets, std::vector<VerifySection> only = {})
+      : full_(full), targets_(std::move(targets)), only_(std::move(only)) {}
 
   void Add(Finding finding) { findings_.push_back(std::move(finding)); }
   bool full() const { return full_; }
@@ -56,6 +62,7 @@ class VerifyReport {
 
   bool full_;
   std::vector<std::string> targets_;
+  std::vector<VerifySection> only_;
   std::vector<Finding> findings_;
 };
 

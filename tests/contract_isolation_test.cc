@@ -2,10 +2,11 @@
 //
 // What a caller's data and state may not do to others: NaN and infinity in one sequence change no
 // bit of another, taps included; subnormal numbers survive; a call neither heeds nor changes the
-// floating-point modes of its thread. Not here: batches of healthy sequences
-// (encoder_contract_test.cc, contract_property_test.cc).
+// floating-point state of its thread and of a host's: modes, traps and sticky flags. Not here:
+// batches of healthy sequences (encoder_contract_test.cc, contract_property_test.cc).
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,12 +19,15 @@
 
 #include "encore/encoder.h"
 #include "encore/ops.h"
+#include "encore/thread_pool.h"
 #include "gtest/gtest.h"
 #include "tests/compare.h"
 #include "tests/executors.h"
 #include "tests/guarded.h"
+#include "tests/host_pool.h"
 #include "tests/reference/caller_modes.h"
 #include "tests/reference/encoder_model.h"
+#include "tests/sanitizers.h"
 #include "tests/targets.h"
 
 namespace encore {
@@ -195,33 +199,108 @@ std::vector<Call> AllCalls(const EncoderModel& model, const Executor& executor) 
   return calls;
 }
 
-TEST(ContractIsolation, EveryCallLeavesTheCallersModesAndHeedsNone) {
+// Runs the call in this state of the thread, and checks that it gives these bits and leaves that
+// state; the flags too, where no code of others ran on the thread.
+void CheckUnder(uint64_t state, const Call& call, const Executor& executor,
+                const std::vector<float>& want) {
+  reference::SetCallerState(state);
+  const std::vector<float> got = call.run();
+  const uint64_t after = reference::CallerState();
+  reference::SetCallerState(reference::kDefaultModes);
+  EXPECT_EQ((after ^ state) & reference::KeptState(executor), 0u)
+      << std::hex << "found " << state << ", left " << after;
+  EXPECT_TRUE(SameBits(got, want)) << "in the state " << std::hex << state;
+}
+
+// A block with all that calls have; AllCalls needs its width and heads.
+EncoderConfig SmallConfig() {
+  return {.d_model = 24,
+          .num_heads = 2,
+          .d_ff = 100,
+          .activation = Activation::kGelu,
+          .norm_first = true};
+}
+
+TEST(ContractIsolation, EveryCallLeavesTheCallersStateAndHeedsNone) {
   if (!reference::kHaveCallerModes) GTEST_SKIP() << "no modes to try on this machine";
-  const EncoderModel model({.d_model = 24,
-                            .num_heads = 2,
-                            .d_ff = 100,
-                            .activation = Activation::kGelu,
-                            .norm_first = true});
-  HostPool pool(3);
-  const Executor executors[] = {Executor::Inline(), Executor::OpenMP(3),
-                                Executor::HostPool(3, pool)};
+  const EncoderModel model(SmallConfig());
+  HostPool host(3);
+  const ThreadPool pool = *ThreadPool::Create({.threads = 3});
+  const Executor executors[] = {Executor::Inline(), pool.executor(), Executor::OpenMP(3),
+                                Executor::HostPool(3, host)};
+  const uint64_t states[] = {
+      reference::kDefaultModes, reference::kDefaultModes | reference::kDividedByZero,
+      reference::kFlushAndRoundUp, reference::kTowardZero | reference::kDividedByZero};
   ForEachTarget([&](const std::string&) {
     for (const Executor& executor : executors) {
       for (const Call& call : AllCalls(model, executor)) {
         SCOPED_TRACE(call.name);
-        const uint64_t before = reference::CallerModes();
+        reference::SetCallerState(reference::kDefaultModes);
         const std::vector<float> want = call.run();
-        EXPECT_EQ((reference::CallerModes() ^ before) & ~reference::kStickyFlags, 0u);
-        for (const uint64_t modes : {reference::kFlushAndRoundUp, reference::kTowardZero}) {
-          reference::SetCallerModes(modes);
-          const std::vector<float> got = call.run();
-          const uint64_t after = reference::CallerModes();
-          reference::SetCallerModes(before);
-          EXPECT_EQ(after & ~reference::kStickyFlags, modes) << "other modes were left";
-          EXPECT_TRUE(SameBits(got, want)) << "under modes " << std::hex << modes;
-        }
+        for (const uint64_t state : states) CheckUnder(state, call, executor, want);
       }
     }
+  });
+}
+
+// A caller for whom every exception traps, a rounded result among them: the process would end.
+TEST(ContractIsolation, TheCallersTrapsAreNotSprung) {
+  if (!reference::kHaveTraps) GTEST_SKIP() << "no traps on this machine";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer's own arithmetic may trap";
+  const EncoderModel model(SmallConfig());
+  const ThreadPool pool = *ThreadPool::Create({.threads = 3});
+  const Executor executors[] = {Executor::Inline(), pool.executor(), Executor::OpenMP(3)};
+  ForEachTarget([&](const std::string&) {
+    for (const Executor& executor : executors) {
+      for (const Call& call : AllCalls(model, executor)) {
+        SCOPED_TRACE(call.name);
+        const std::vector<float> want = call.run();
+        CheckUnder(reference::kAllTraps, call, executor, want);
+        CheckUnder(reference::kAllTraps | reference::kDividedByZero, call, executor, want);
+      }
+    }
+  });
+}
+
+// A host whose threads flush and round upward while they run a loop's bodies.
+class HostWithModes {
+ public:
+  template <typename F>
+  void parallel_for(size_t count, F body) {
+    pool_.parallel_for(count, [&](size_t i) {
+      constexpr uint64_t kOdd = reference::kFlushAndRoundUp | reference::kDividedByZero;
+      const uint64_t before = reference::CallerState();
+      reference::SetCallerState(kOdd);
+      body(i);
+      if (reference::CallerState() != kOdd) ++changed_;
+      reference::SetCallerState(before);
+      ++bodies_;
+    });
+  }
+  int bodies() const { return bodies_; }
+  int changed() const { return changed_; }
+
+ private:
+  HostPool pool_{3};
+  std::atomic<int> bodies_ = 0;
+  std::atomic<int> changed_ = 0;
+};
+
+TEST(ContractIsolation, AHostsThreadsKeepTheirStateAndItIsNotHeeded) {
+  if (!reference::kHaveCallerModes) GTEST_SKIP() << "no modes to try on this machine";
+  const EncoderModel model(SmallConfig());
+  HostWithModes host;
+  ForEachTarget([&](const std::string&) {
+    const std::vector<Call> alone = AllCalls(model, Executor::Inline());
+    const std::vector<Call> calls = AllCalls(model, Executor::HostPool(3, host));
+    const int bodies = host.bodies();
+    for (size_t i = 0; i < calls.size(); ++i) {
+      SCOPED_TRACE(calls[i].name);
+      const int changed = host.changed();
+      EXPECT_TRUE(SameBits(calls[i].run(), alone[i].run()));
+      EXPECT_EQ(host.changed(), changed) << "bodies left another state";
+    }
+    EXPECT_GT(host.bodies(), bodies) << "no call came to the host";
   });
 }
 
@@ -247,16 +326,16 @@ TEST(ContractIsolation, SubnormalNumbersSurvive) {
   ForEachTarget([&](const std::string&) {
     const Result<Encoder> encoder = Encoder::Create(model.config(), weights);
     ASSERT_TRUE(encoder.ok()) << encoder.status().message();
-    const uint64_t before = reference::CallerModes();
+    const uint64_t before = reference::CallerState();
     for (const uint64_t modes : {before, reference::kFlushAndRoundUp}) {
       for (const auto& [name, executor] : executors) {
         SCOPED_TRACE(name);
         std::vector<float> product(x.size());
-        if (reference::kHaveCallerModes) reference::SetCallerModes(modes);
+        if (reference::kHaveCallerModes) reference::SetCallerState(modes);
         const std::vector<float> y = Forward(*encoder, Batch{.seq_starts = starts}, x, executor);
         const Status status = MatMul({x.data(), shape}, {identity.data(), {24, 24}},
                                      {product.data(), shape}, {.executor = executor});
-        if (reference::kHaveCallerModes) reference::SetCallerModes(before);
+        if (reference::kHaveCallerModes) reference::SetCallerState(before);
         ASSERT_TRUE(status.ok());
         EXPECT_TRUE(SameBits(y, x)) << "the encoder";
         EXPECT_TRUE(SameBits(product, x)) << "x times 1";

@@ -2,7 +2,8 @@
 //
 // The numeric contract on random batches: models of random sizes, up to 64 sequences of 1 to 300
 // tokens in random order, 1 to 8 threads, every executor, any SIMD target; each sequence has the
-// bits that it has alone. Every run draws other rounds; a round is repeated with its seed:
+// bits that it has alone, taps included. Every run draws other rounds; a round is repeated with its
+// seed:
 //
 //   ENCORE_PROPERTY_SEED=N    this round alone (a failing round prints its N)
 //   ENCORE_PROPERTY_ROUNDS=N  so many rounds
@@ -115,8 +116,8 @@ void DrawTargets(Draw& draw, std::string& alone, std::string& together) {
 
 // Memory for all taps of a batch.
 struct AllTaps {
-  AllTaps(const EncoderConfig& config, const std::vector<size_t>& starts)
-      : hidden(config.num_layers * starts.back() * config.d_model) {
+  AllTaps(const EncoderConfig& config, const std::vector<size_t>& batch_starts)
+      : starts(batch_starts), hidden(config.num_layers * starts.back() * config.d_model) {
     for (size_t l = 0; l < config.num_layers; ++l) {
       hidden_views.emplace_back(hidden.data() + l * starts.back() * config.d_model,
                                 Shape(starts.back(), config.d_model));
@@ -130,6 +131,23 @@ struct AllTaps {
   }
   Taps taps() const { return {.attention = weight_views, .hidden = hidden_views}; }
 
+  // Whether sequence b has what the only one of `alone` has.
+  testing::AssertionResult SameAs(const AllTaps& alone, size_t b) const {
+    const size_t layers = hidden_views.size();
+    const size_t floats = alone.hidden.size() / layers;
+    for (size_t l = 0; l < layers; ++l) {
+      const std::string of = " of layer " + std::to_string(l);
+      const size_t begin = (l * starts.back() + starts[b]) * hidden_views[l].dim(1);
+      testing::AssertionResult same = SameBits(std::span(hidden).subspan(begin, floats),
+                                               std::span(alone.hidden).subspan(l * floats, floats));
+      if (!same) return same << " in the hidden state" << of;
+      same = SameBits(weights[l * (starts.size() - 1) + b], alone.weights[l]);
+      if (!same) return same << " in the attention weights" << of;
+    }
+    return testing::AssertionSuccess();
+  }
+
+  std::vector<size_t> starts;
   std::vector<float> hidden;
   std::vector<std::vector<float>> weights;
   std::vector<MutableView> hidden_views, weight_views;
@@ -165,10 +183,13 @@ testing::AssertionResult Round(uint32_t seed, Pools& pools, size_t* compared) {
     };
     const std::vector<size_t> one = {0, lengths[b]};
     const std::span<const float> in = rows(x);
-    const std::vector<float> want = Forward(other, Batch{.seq_starts = one, .mask = mask},
-                                            std::vector<float>(in.begin(), in.end()));
+    const AllTaps want_taps(model.config(), with_taps ? one : std::vector<size_t>{0});
+    const std::vector<float> want = Forward(
+        other, Batch{.seq_starts = one, .mask = mask}, std::vector<float>(in.begin(), in.end()),
+        Executor::Inline(), with_taps ? want_taps.taps() : Taps{});
     ++*compared;
-    const testing::AssertionResult same = SameBits(rows(y), want);
+    testing::AssertionResult same = SameBits(rows(y), want);
+    if (same && with_taps) same = taps.SameAs(want_taps, b);
     if (same) continue;
     const EncoderConfig& c = model.config();
     return testing::AssertionFailure()

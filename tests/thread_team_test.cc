@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of Executor and of engine/platform/thread_team: each task once, lanes exclusive, stages in
-// order, the caller's floating-point modes, and no thread at work after a call. Not here: equal
+// order, the caller's floating-point state, and no thread at work after a call. Not here: equal
 // bits of whole operations.
 
 #include "engine/platform/thread_team.h"
@@ -10,12 +10,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cfenv>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <ios>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,10 +25,7 @@
 #include "encore/executor.h"
 #include "encore/thread_pool.h"
 #include "tests/host_pool.h"
-
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
+#include "tests/reference/caller_modes.h"
 
 #if defined(__ELF__)
 // OpenMP's own, null where this build has none.
@@ -244,35 +242,26 @@ ModeProbe Probe() {
 }
 
 TEST(ThreadTeamTest, TheCallersModesDoNotReachTheTasksAndAreLeftAsFound) {
+  if (!reference::kHaveCallerModes) GTEST_SKIP() << "no modes to try on this machine";
   const ModeProbe expected{1.0f, 0x1p-130f};
   ASSERT_EQ(Probe(), expected);
   ForEachExecutor([&](const Executor& executor) {
-    std::vector<ModeProbe> seen(64);
-    ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
-#if defined(__SSE__)
-    const unsigned upward = _mm_getcsr();
-    const unsigned flushing = (upward & ~0x3Fu) | 0x8040u;  // FTZ and DAZ, no sticky flags
-    _mm_setcsr(flushing);
-#endif
-    const ModeProbe outside = Probe();
-#if defined(__SSE__)
-    _mm_setcsr(flushing);
-#endif
-    RunTeam(executor,
-            [&](Team& team) { team.ForEach(64, [&](size_t i, int) { seen[i] = Probe(); }); });
-#if defined(__SSE__)
-    const unsigned after = _mm_getcsr();
-    _mm_setcsr(upward);
-#endif
-    const int rounding = std::fegetround();
-    std::fesetround(FE_TONEAREST);
-#if defined(__SSE__)
-    EXPECT_EQ(after & ~0x3Fu, flushing);  // a runtime may raise sticky flags of its own
-    EXPECT_EQ(outside.tiny, 0.0f);        // the test's own modes were in force
-#endif
-    EXPECT_GT(outside.sum, 1.0f);
-    EXPECT_EQ(rounding, FE_UPWARD);
-    for (const ModeProbe& probe : seen) EXPECT_EQ(probe, expected);
+    for (const uint64_t flags : {uint64_t{0}, reference::kDividedByZero}) {
+      const uint64_t state = reference::kFlushAndRoundUp | flags;
+      std::vector<ModeProbe> seen(64);
+      reference::SetCallerState(state);
+      const ModeProbe outside = Probe();
+      reference::SetCallerState(state);  // without the flags that the probe raised
+      RunTeam(executor,
+              [&](Team& team) { team.ForEach(64, [&](size_t i, int) { seen[i] = Probe(); }); });
+      const uint64_t after = reference::CallerState();
+      reference::SetCallerState(reference::kDefaultModes);
+      EXPECT_EQ((after ^ state) & reference::KeptState(executor), 0u)
+          << std::hex << "found " << state << ", left " << after;
+      EXPECT_EQ(outside.tiny, 0.0f);  // the test's own modes were in force
+      EXPECT_GT(outside.sum, 1.0f);
+      for (const ModeProbe& probe : seen) EXPECT_EQ(probe, expected);
+    }
   });
 }
 

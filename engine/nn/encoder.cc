@@ -16,6 +16,7 @@
 #include "engine/nn/encoder_check.h"
 #include "engine/nn/scratch_plan.h"
 #include "engine/ops/view_check.h"
+#include "engine/platform/fp_env.h"
 
 namespace encore {
 namespace {
@@ -203,10 +204,14 @@ Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Wo
   pass.taps = &taps;
   pass.scratch_plan = *plan;
   pass.scratch = static_cast<float*>(workspace.data());
-  pass.thread_plan = internal::ChooseThreadPlan(
-      impl_->config, batch.seq_starts, static_cast<size_t>(executor.lanes()),
-      impl_->layers[0].qkv.view().nr(), internal::MachineCaches(),
-      reinterpret_cast<size_t*>(pass.scratch + plan->words));
+  {
+    // The plan weighs work in doubles: under the default modes, and no flag of it for the caller.
+    const internal::FpEnvScope modes;
+    pass.thread_plan = internal::ChooseThreadPlan(
+        impl_->config, batch.seq_starts, static_cast<size_t>(executor.lanes()),
+        impl_->layers[0].qkv.view().nr(), internal::MachineCaches(),
+        reinterpret_cast<size_t*>(pass.scratch + plan->words));
+  }
   auto* block_starts = reinterpret_cast<size_t*>(pass.scratch + plan->block_starts);
   if (pass.thread_plan.kind == internal::ThreadPlanKind::kRows) {
     internal::CountQueryBlocks(pass, block_starts);

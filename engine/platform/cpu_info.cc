@@ -29,6 +29,7 @@
 
 #include "engine/base/out_of_memory.h"
 #include "engine/platform/cgroup.h"
+#include "engine/platform/fp_env.h"
 #include "hwy/targets.h"
 
 namespace encore {
@@ -195,6 +196,8 @@ CacheSizes Caches() {
 
 CoreCount Cores() {
 #if defined(__linux__)
+  // A quota is a fraction: computed under the default modes, and no flag of it for the caller.
+  const internal::FpEnvScope modes;
   return internal::ChooseCores(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
                                ReadAffinity().count, ReadCgroupQuota());
 #else

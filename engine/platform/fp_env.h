@@ -19,8 +19,9 @@
 namespace encore::internal {
 
 // Sets round to nearest even, denormals kept, no traps; the destructor puts back what it found,
-// sticky exception flags included. Work inside must sit behind a call that the compiler cannot see
-// through (thread_team's function pointers), since compilers move arithmetic across changes of
+// sticky exception flags included, which x86 keeps beside the modes and AArch64 in a register of
+// their own. Work inside must sit behind a call that the compiler cannot see through (thread_team's
+// function pointers, another file's function), since compilers move arithmetic across changes of
 // these registers.
 class FpEnvScope {
  public:
@@ -40,17 +41,21 @@ class FpEnvScope {
   uint32_t saved_;
 #elif defined(__aarch64__)
   // FPCR of zero: nearest, no flush (FZ, FZ16), NaNs propagate (DN off), no traps, no alternative
-  // half precision.
+  // half precision. It is written only where that changes it. FPSR holds the flags, which do not
+  // matter to what is computed: it is read once and written once.
   FpEnvScope() {
-    asm volatile("mrs %0, fpcr" : "=r"(saved_));
-    if (saved_ != 0) asm volatile("msr fpcr, %0" : : "r"(uint64_t{0}));
+    asm volatile("mrs %0, fpcr" : "=r"(modes_));
+    asm volatile("mrs %0, fpsr" : "=r"(flags_));
+    if (modes_ != 0) asm volatile("msr fpcr, %0" : : "r"(uint64_t{0}));
   }
   ~FpEnvScope() {
-    if (saved_ != 0) asm volatile("msr fpcr, %0" : : "r"(saved_));
+    if (modes_ != 0) asm volatile("msr fpcr, %0" : : "r"(modes_));
+    asm volatile("msr fpsr, %0" : : "r"(flags_));
   }
 
  private:
-  uint64_t saved_;
+  uint64_t modes_;
+  uint64_t flags_;
 #else
   FpEnvScope() {
     std::fegetenv(&saved_);

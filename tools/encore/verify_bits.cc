@@ -70,7 +70,8 @@ class Subject {
 
   size_t count() const { return sequences_.size(); }
 
-  // The outputs of a batch of these sequences, in this order.
+  // The outputs of a batch of these sequences, in this order; behind each sequence's rows of y,
+  // with taps, its rows of each layer's hidden state and its attention weights of each layer.
   std::vector<Rows> Run(const std::vector<size_t>& order, const Executor& executor = {},
                         Extras extras = Extras::kNone) const {
     const size_t d = encoder_.config().d_model;
@@ -109,7 +110,14 @@ class Subject {
     Check(encoder_.Forward(batch, ConstView(x.data(), shape), out, workspace, executor, taps));
     std::vector<Rows> outputs;
     for (size_t b = 0; b < order.size(); ++b) {
-      outputs.emplace_back(out.data() + starts[b] * d, out.data() + starts[b + 1] * d);
+      const size_t begin = starts[b] * d;
+      const size_t end = starts[b + 1] * d;
+      Rows& rows = outputs.emplace_back(out.data() + begin, out.data() + end);
+      for (size_t l = 0; l < hidden_views.size(); ++l) {
+        rows.insert(rows.end(), hidden_views[l].data() + begin, hidden_views[l].data() + end);
+        const Rows& weight = weights[l * order.size() + b];
+        rows.insert(rows.end(), weight.begin(), weight.end());
+      }
     }
     return outputs;
   }
@@ -157,13 +165,19 @@ std::string Where(const std::string& model, const std::string& how, size_t seque
          " tokens, " + how + ", in a model of " + model;
 }
 
+// What each sequence gives alone: its output, and that with taps behind it (Subject::Run).
+struct Wanted {
+  std::vector<Rows> y;
+  std::vector<Rows> y_and_taps;
+};
+
 // A model with its sequences, and what each gives alone on the first target with FMA.
 struct Trial {
   EncoderConfig config;
   std::vector<size_t> lengths;
   bool causal = false;
   size_t batches = 0;  // random ones
-  std::vector<Rows> with_fma = {};
+  Wanted with_fma = {};
   std::string first_target = {};
 };
 
@@ -209,18 +223,21 @@ std::string Name(const EncoderConfig& config) {
 }
 
 // One batch in all ways; `wanted` is what each sequence gives alone.
-void CompareBatch(const Subject& subject, const std::vector<size_t>& order,
-                  const std::vector<Rows>& wanted, const EncoderConfig& config, int round,
-                  Tallies& tallies) {
-  const auto compare = [&](const std::string& check, const std::string& how,
-                           const std::vector<Rows>& found) {
+void CompareBatch(const Subject& subject, const std::vector<size_t>& order, const Wanted& wanted,
+                  const EncoderConfig& config, int round, Tallies& tallies) {
+  const auto compare_with = [&](const std::vector<Rows>& want, const std::string& check,
+                                const std::string& how, const std::vector<Rows>& found) {
     for (size_t b = 0; b < order.size(); ++b) {
       tallies.Compare(
-          check, SameRows(found[b], wanted[order[b]]),
+          check, SameRows(found[b], want[order[b]]),
           Where(Name(config),
                 how + " at place " + std::to_string(b) + " of " + std::to_string(order.size()),
-                order[b], wanted[order[b]], config.d_model));
+                order[b], wanted.y[order[b]], config.d_model));
     }
+  };
+  const auto compare = [&](const std::string& check, const std::string& how,
+                           const std::vector<Rows>& found) {
+    compare_with(wanted.y, check, how, found);
   };
   compare(kBatchCheck, "inline", subject.Run(order));
   for (int threads = 1 + round % 2; threads <= kMostThreads; threads += 2) {
@@ -232,17 +249,22 @@ void CompareBatch(const Subject& subject, const std::vector<size_t>& order,
     compare(kHostCheck, "host lanes" + count,
             subject.Run(order, Executor::HostPool(threads, host)));
   }
-  compare(kTapsCheck, "with taps", subject.Run(order, {}, Extras::kTapsAndInPlace));
+  compare_with(wanted.y_and_taps, kTapsCheck, "with taps",
+               subject.Run(order, {}, Extras::kTapsAndInPlace));
   if (!reference::kHaveCallerModes) return;
-  for (const uint64_t modes : {reference::kFlushAndRoundUp, reference::kTowardZero}) {
-    const uint64_t before = reference::CallerModes();
-    reference::SetCallerModes(modes);
-    const std::vector<Rows> found = subject.Run(order, Executor::OpenMP(2));
-    const uint64_t after = reference::CallerModes();
-    reference::SetCallerModes(before);
-    compare(kModesCheck, "under other modes", found);
-    tallies.Compare(kModesCheck, ((after ^ modes) & ~reference::kStickyFlags) == 0,
-                    "the modes were left changed");
+  const ThreadPool pool = Take(ThreadPool::Create({.threads = 2}));
+  for (const Executor& executor : {Executor::OpenMP(2), pool.executor(), Executor::Inline()}) {
+    for (const uint64_t state :
+         {reference::kFlushAndRoundUp, reference::kTowardZero | reference::kDividedByZero}) {
+      const uint64_t before = reference::CallerState();
+      reference::SetCallerState(state);
+      const std::vector<Rows> found = subject.Run(order, executor);
+      const uint64_t after = reference::CallerState();
+      reference::SetCallerState(before);
+      compare(kModesCheck, "under other modes", found);
+      tallies.Compare(kModesCheck, ((after ^ state) & reference::KeptState(executor)) == 0,
+                      "the caller's modes or sticky flags were left changed");
+    }
   }
 }
 
@@ -269,6 +291,17 @@ void CompareIsolation(const Encoder& encoder, const std::vector<Rows>& sequences
   }
 }
 
+// What sequences give alone on this target and on the first one with FMA.
+void CompareTargets(const std::string& check, const std::vector<Rows>& found,
+                    const std::vector<Rows>& wanted, const Trial& trial, Tallies& tallies) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    tallies.Compare(check, SameRows(found[i], wanted[i]),
+                    "sequence " + std::to_string(i) + " of " + std::to_string(trial.lengths[i]) +
+                        " tokens, other bits than on " + trial.first_target + ", in a model of " +
+                        Name(trial.config));
+  }
+}
+
 std::vector<size_t> DrawOrder(std::mt19937& random, size_t batch, size_t sequences) {
   std::vector<size_t> order(batch);
   for (size_t& i : order) i = random() % sequences;
@@ -284,18 +317,17 @@ void Try(Trial& trial, const std::string& target, Tallies& tallies) {
         RandomFloats(length * trial.config.d_model, static_cast<uint32_t>(70 + sequences.size())));
   }
   const Subject subject(encoder, sequences, trial.causal);
-  std::vector<Rows> alone;
-  for (size_t i = 0; i < subject.count(); ++i) alone.push_back(subject.Run({i})[0]);
+  Wanted alone;
+  for (size_t i = 0; i < subject.count(); ++i) {
+    alone.y.push_back(subject.Run({i})[0]);
+    alone.y_and_taps.push_back(subject.Run({i}, Executor::Inline(), Extras::kTapsAndInPlace)[0]);
+  }
   if (reference::TargetHasFma(target)) {
-    if (trial.with_fma.empty()) {
+    if (trial.with_fma.y.empty()) {
       trial.with_fma = alone;
       trial.first_target = target;
     }
-    for (size_t i = 0; i < alone.size(); ++i) {
-      tallies.Compare(kTargetsCheck, SameRows(alone[i], trial.with_fma[i]),
-                      Where(Name(trial.config), "other bits than on " + trial.first_target, i,
-                            alone[i], trial.config.d_model));
-    }
+    CompareTargets(kTargetsCheck, alone.y, trial.with_fma.y, trial, tallies);
   }
   std::mt19937 random(80);
   for (size_t round = 0; round < trial.batches; ++round) {
@@ -303,7 +335,16 @@ void Try(Trial& trial, const std::string& target, Tallies& tallies) {
     CompareBatch(subject, DrawOrder(random, size, subject.count()), alone, trial.config,
                  static_cast<int>(round), tallies);
   }
-  CompareIsolation(encoder, sequences, alone, trial, tallies);
+  for (size_t i = 0; i < subject.count(); ++i) {
+    const Rows& y = alone.y[i];
+    const auto begin = alone.y_and_taps[i].begin();
+    tallies.Compare(kTapsCheck, SameRows({begin, begin + static_cast<ptrdiff_t>(y.size())}, y),
+                    Where(Name(trial.config), "alone with taps", i, y, trial.config.d_model));
+  }
+  if (reference::TargetHasFma(target)) {
+    CompareTargets(kTapsCheck, alone.y_and_taps, trial.with_fma.y_and_taps, trial, tallies);
+  }
+  CompareIsolation(encoder, sequences, alone.y, trial, tallies);
 }
 
 }  // namespace

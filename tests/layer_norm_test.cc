@@ -122,13 +122,15 @@ TEST(LayerNorm, ConstantRowsGiveTheBias) {
   ForEachTarget([&](const std::string&) {
     for (const float value : {4.0f, 0.3f, -1e6f / 3, 1e-30f, 3e38f}) {
       for (const size_t cols : {1, 16, 33, 777}) {
-        const Shape shape{3, cols};
-        const std::vector<float> x(3 * cols, value);
-        std::vector<float> y(3 * cols);
-        ASSERT_TRUE(LayerNorm(ConstView(x.data(), shape), {}, ConstView(bias.data(), Shape{cols}),
-                              1e-12, {y.data(), shape})
-                        .ok());
-        for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], bias[i % cols]) << value;
+        for (const double epsilon : {1e-5, 1e-12, 0.0}) {
+          const Shape shape{3, cols};
+          const std::vector<float> x(3 * cols, value);
+          std::vector<float> y(3 * cols);
+          ASSERT_TRUE(LayerNorm(ConstView(x.data(), shape), {}, ConstView(bias.data(), Shape{cols}),
+                                epsilon, {y.data(), shape})
+                          .ok());
+          for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], bias[i % cols]) << value;
+        }
       }
     }
   });

@@ -211,7 +211,10 @@ HWY_NOINLINE void NormRows(const NormArgs& all, size_t row) {
     const VecRows positive = hn::IfThenZeroElse(hn::Lt(squares, hn::Zero(d_rows)), squares);
     const VecRows deviation = hn::Sqrt(hn::MulAdd(positive, share, hn::Set(d_rows, args.epsilon)));
     StoreRows<kStep>(rest, moments.rest + r);
-    StoreRows<kStep>(hn::Div(hn::Set(d_rows, 1.0f), deviation), moments.scale + r);
+    // A constant row without an epsilon: its differences are 0 whatever they are multiplied with.
+    const VecRows scale = hn::IfThenZeroElse(hn::Eq(deviation, hn::Zero(d_rows)),
+                                             hn::Div(hn::Set(d_rows, 1.0f), deviation));
+    StoreRows<kStep>(scale, moments.scale + r);
   }
   if (args.weight != nullptr && args.bias != nullptr) {
     ScaleRows<true>(args, moments);

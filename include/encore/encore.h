@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything a user of encore sees; and the numeric contract, which all of it keeps and `encore
-// verify` proves on your machine.
+// Everything a user of encore sees; and the numeric contract, which all of it keeps. `encore
+// verify` tries what of it one machine can show, the tests the rest.
 //
 // ---- What is promised bit for bit ----------------------------------------------------------
 //
@@ -25,9 +25,8 @@
 //
 //   - How far a result is from the exact one: ops.h states it for each operation, encoder.h for a
 //     block.
-//   - Targets without FMA (SSE2, SSE4, and EMU128, which has no SIMD) have other bits, and bounds
-//   of
-//     their own where they differ.
+//   - Targets without FMA (SSE2, SSE4, and EMU128, which has no SIMD) have other bits, and where
+//     they differ bounds of their own.
 //   - Two ways to the same mathematics may differ by roundings: a block from the operations of
 //     ops.h one after another (its activation is a cheaper form), a mask that hides nothing from no
 //     mask.
@@ -38,8 +37,9 @@
 //
 // Any rounding mode, flush-to-zero, denormals-are-zero and unmasked traps may be set in any thread:
 // a call computes under the default modes (to nearest even, subnormal numbers kept, nothing traps),
-// and leaves the modes and sticky flags of every thread as it found them. Only while a call runs
-// must nobody change the modes of its threads (a signal handler that does so has to put them back),
+// and leaves the modes of every thread as it found them; and the sticky flags too, except that
+// OpenMP's runtime or a host's pool may raise some. Only while a call runs must nobody change the
+// modes of its threads (a signal handler that does so has to put them back),
 // the inputs, or what views point to. Code that uses encore may be compiled and linked with
 // -ffast-math; encore itself must not be, nor with other rules of contraction than its own build
 // sets.

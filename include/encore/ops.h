@@ -29,8 +29,8 @@ using MutableView = TensorView<float>;
 // ---- Matrix products -------------------------------------------------------------------------
 
 // Each element is one chain of fused multiply-adds over k = 0, 1, 2 ... that starts at the bias (or
-// 0). Its distance from the exact value is at most (K + 1) eps (|bias| + sum_k |a||b|), eps =
-// 2^-24.
+// 0). Its distance from the exact value is at most (K + 1) (u (|bias| + sum_k |a||b|) + 2^-150), u
+// = 2^-24, unless a partial sum leaves the range of f32.
 
 enum class Transpose { kNo, kYes };
 
@@ -86,18 +86,19 @@ ENCORE_API Status Add(ConstView a, ConstView b, MutableView c);
 
 // Over the last axis of a view of rank >= 1; y may be x itself.
 
-// y_i = e^(x_i - max x) / sum_j e^(x_j - max x). -inf gives exactly 0, and so does what lies
-// more than 87 below the maximum; a row of nothing but -inf gives zeros. NaN or +inf makes its row
-// NaN. With d = x_i - max x, e^d is right to (3 + 1.1 |d|) 2^-24 of itself, and y_i of a row of n
-// to (12 + n / 16 + 1.1 (|d| + ln n)) 2^-24 of itself + 1.7e-38.
+// y_i = e^(x_i - max x) / sum_j e^(x_j - max x). -inf gives exactly 0, and so does what lies, after
+// rounding, more than 87 below the maximum; a row of nothing but -inf gives zeros. NaN or +inf
+// makes its row NaN. With d = x_i - max x, e^d is right to (3 + 1.1 |d|) u of itself, and y_i of a
+// row of n to (12 + n / 16 + 1.1 (|d| + ln n)) u of itself + 1.7e-38.
 ENCORE_API Status Softmax(ConstView x, MutableView y);
 
 // y_i = (x_i - mean) / sqrt(variance + epsilon) * weight_i + bias_i with the biased variance, as
-// torch.nn.LayerNorm. weight and bias are [last extent], or empty for 1 and 0. epsilon >= 0. With z
-// = (x_i - mean) / sqrt(variance + epsilon), a row of n is right to
-//   2^-24 (|weight_i| (n / 16 + 8 + |z| (n / 32 + 12)) + |y_i|)
-// whatever its mean is, up to some 10^5 times its deviation over n / 16 + 7, and as long as the sum
-// of (x_i - mean)^2 is finite. A constant row gives bias exactly.
+// torch.nn.LayerNorm. weight and bias are [last extent], or empty for 1 and 0. epsilon >= 0. A
+// constant row gives bias exactly, with an epsilon of 0 too. With s = sqrt(variance + epsilon), z =
+// (x_i - mean) / s and D = u (n / 16 + 7) (|mean| + mean |x - x_0|) / s, a row of n is right to
+//   u (|weight_i| (n / 16 + 7 + |z| (n / 32 + 12)) (1 + 3 D)^2 + |y_i|)
+// as long as the squares of x - mean neither overflow nor, where s^2 is below n 2^-126, vanish. D
+// is next to nothing up to a mean of some 10,000 s: the mean's size does not matter.
 ENCORE_API Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon,
                             MutableView y);
 
@@ -125,9 +126,10 @@ struct AttentionOptions {
 // softmax(q k^T * scale + mask) v, per sequence and head. q [..., Sq, D], k [..., Sk, D], v [...,
 // Sk, Dv], out [..., Sq, Dv] with the same leading axes (none, [H], or [B, H]). A query that may
 // see no key gets zeros. Walks the keys in tiles: scratch is linear in Sk. With S the largest
-// scale sum |q||k| + |mask| among the keys that a query sees, its weights p are right to
-//   (1.1 Sk + 24 + (2 D + 22) S) 2^-24 of themselves + 1.7e-38
-// where that is well below 1, and its output to the same share of sum p |v|.
+// |scale| sum |q||k| + |mask| among the keys that a query sees, its weights p are right to
+//   (1.1 Sk + 24 + (2 D + 22) S) u of themselves + 1.7e-38
+// to first order (where that is well below 1), and its output to that much times |v| summed over
+// keys. q k^T before scaling and the sum of |v| must be finite in f32 for that.
 ENCORE_API Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
                             const AttentionOptions& options = {});
 

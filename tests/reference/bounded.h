@@ -29,10 +29,10 @@ struct Bounded {
   Bounded(size_t rows, size_t cols) : value(rows, cols), error(rows, cols) {}
 };
 
-// bias + sum_k a[m, k] b[k, n]: (K + 1) u of the sum of its terms' magnitudes.
+// bias + sum_k a[m, k] b[k, n]: (K + 1) (u of the sum of its terms' magnitudes + 2^-150).
 inline Bounded BoundedMatMul(ConstView a, ConstView b, ConstView bias) {
   Bounded y(a.dim(0), b.dim(1));
-  const double steps = kU * static_cast<double>(a.dim(1) + 1);
+  const double steps = static_cast<double>(a.dim(1) + 1);
   for (size_t i = 0; i < y.value.rows; ++i) {
     for (size_t j = 0; j < y.value.cols; ++j) {
       double sum = bias.empty() ? 0 : static_cast<double>(bias(j));
@@ -43,7 +43,7 @@ inline Bounded BoundedMatMul(ConstView a, ConstView b, ConstView bias) {
         magnitude += std::fabs(term);
       }
       y.value(i, j) = sum;
-      y.error(i, j) = steps * magnitude;
+      y.error(i, j) = steps * (kU * magnitude + 0x1p-150);
     }
   }
   return y;
@@ -75,8 +75,8 @@ inline Bounded BoundedSoftmax(ConstView x) {
 }
 
 // Of each row, with s = sqrt(variance + epsilon) and z = (x - mean) / s:
-//   |weight| u ((n / 16 + 7) (1 + D) + |z| (n / 32 + 11) (1 + 3 D)^2) + u |y|
-// where D = u (n / 16 + 7) (mean |x - x_0| + |mean|) / s is how far off the first mean may be.
+//   u (|weight| (n / 16 + 7 + |z| (n / 32 + 12)) (1 + 3 D)^2 + |y|)
+// where D = u (n / 16 + 7) (|mean| + mean |x - x_0|) / s is how far off the first mean may be.
 inline Bounded BoundedLayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon) {
   Bounded y(x.dim(0), x.dim(1));
   const double n = static_cast<double>(x.dim(1));
@@ -95,8 +95,7 @@ inline Bounded BoundedLayerNorm(ConstView x, ConstView weight, ConstView bias, d
       const double w = weight.empty() ? 1 : static_cast<double>(weight(j));
       const double b = bias.empty() ? 0 : static_cast<double>(bias(j));
       const double z = (at(j) - mean) / s;
-      const double of_z =
-          (n / 16 + 7) * (1 + first) + std::fabs(z) * (n / 32 + 11) * std::pow(1 + 3 * first, 2);
+      const double of_z = (n / 16 + 7 + std::fabs(z) * (n / 32 + 12)) * std::pow(1 + 3 * first, 2);
       y.value(i, j) = z * w + b;
       y.error(i, j) = kU * (std::fabs(w) * of_z + std::fabs(y.value(i, j)));
     }
@@ -104,7 +103,7 @@ inline Bounded BoundedLayerNorm(ConstView x, ConstView weight, ConstView bias, d
   return y;
 }
 
-// softmax(q k^T scale + mask) v of one head. With S the largest of scale sum |q||k| + |mask| among
+// softmax(q k^T scale + mask) v of one head. With S the largest |scale| sum |q||k| + |mask| among
 // the keys that a query sees: u (1.1 Sk + 24 + (2 D + 22) S) of its weights, and so of the sum of
 // its terms' magnitudes. *weights becomes those, with their bound.
 inline Bounded BoundedAttention(ConstView q, ConstView k, ConstView v, double scale,
@@ -122,7 +121,7 @@ inline Bounded BoundedAttention(ConstView q, ConstView k, ConstView v, double sc
       double score =
           mask.additive.empty() ? 0 : std::fabs(static_cast<double>(mask.additive(i, j)));
       for (size_t c = 0; c < q.dim(1); ++c) {
-        score += scale * std::fabs(static_cast<double>(q(i, c)) * static_cast<double>(k(j, c)));
+        score += std::fabs(scale * static_cast<double>(q(i, c)) * static_cast<double>(k(j, c)));
       }
       most = std::max(most, score);
     }

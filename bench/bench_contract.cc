@@ -5,11 +5,10 @@
 // (cycles/contract.h). Two tables for each SIMD target, and JSON. Not here: what the library
 // reaches of the machine's peak (bench_matmul.cc).
 
-#include <cstdio>
+#include <string>
 
 #include "bench/cycles/contract.h"
 #include "bench/cycles/options.h"
-#include "encore/cpu.h"
 
 namespace encore::bench {
 namespace {
@@ -29,24 +28,16 @@ constexpr char kLegend[] =
     "                        fastest way with the contract does; below 0 it costs nothing\n"
     "Cycles of one core, the least of many samples, with warm caches.\n\n";
 
-int Main(int argc, char** argv) {
-  const CycleOptions options = ParseCycleOptions(argc, argv, kWhat);
-  std::fputs(kLegend, stdout);
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const std::string& target : options.targets) {
-    const Status status = SetTarget(target);
-    if (!status.ok()) Fail(status.message(), 1);
-    CompareProducts(target, options.seconds, &json);
-    CompareRows(target, options.seconds, &json);
-  }
-  WriteFigures(options, json);
-  return 0;
+void Compare(const std::string& target, double seconds, nlohmann::ordered_json* json) {
+  CompareProducts(target, seconds, json);
+  CompareRows(target, seconds, json);
 }
+
+constexpr CycleBenchmark kBenchmark{"bench_contract", kWhat, kLegend, Compare};
 
 }  // namespace
 }  // namespace encore::bench
 
-int main(int argc, char** argv) try { return encore::bench::Main(argc, argv); } catch (...) {
-  std::fputs("bench_contract: out of memory\n", stderr);
-  return 1;
+int main(int argc, char** argv) {
+  return encore::bench::RunCycleBenchmark(argc, argv, encore::bench::kBenchmark);
 }

@@ -18,7 +18,6 @@
 #include "bench/cycles/functions.h"
 #include "bench/cycles/options.h"
 #include "bench/measure/forward.h"
-#include "encore/cpu.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/elementwise.h"
 #include "engine/kernels/gemm_kernel.h"
@@ -284,29 +283,22 @@ void Fill(Table* table) {
   for (const size_t cols : {size_t{384}, size_t{768}}) table->AddLayerNorm(cols);
 }
 
-int Main(int argc, char** argv) {
-  const CycleOptions options = ParseCycleOptions(argc, argv, kWhat);
-  std::fputs(kLegend, stdout);
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const std::string& target : options.targets) {
-    const Status status = SetTarget(target);
-    if (!status.ok()) Fail(status.message(), 1);
-    Table table(target, options.seconds);
-    Fill(&table);
-    table.Print();
-    table.AppendTo(&rows);
-  }
-  if (HighwayFunctions().exp == nullptr) {
-    std::puts("Highway's own mathematics (hwy/contrib/math) were not found when this was built.");
-  }
-  WriteFigures(options, rows);
-  return 0;
+void Measure(const std::string& target, double seconds, nlohmann::ordered_json* rows) {
+  Table table(target, seconds);
+  Fill(&table);
+  table.Print();
+  table.AppendTo(rows);
 }
+
+constexpr CycleBenchmark kBenchmark{"bench_functions", kWhat, kLegend, Measure};
 
 }  // namespace
 }  // namespace encore::bench
 
-int main(int argc, char** argv) try { return encore::bench::Main(argc, argv); } catch (...) {
-  std::fputs("bench_functions: out of memory\n", stderr);
-  return 1;
+int main(int argc, char** argv) {
+  const int status = encore::bench::RunCycleBenchmark(argc, argv, encore::bench::kBenchmark);
+  if (status == 0 && encore::bench::HighwayFunctions().exp == nullptr) {
+    std::puts("Highway's own mathematics (hwy/contrib/math) were not found when this was built.");
+  }
+  return status;
 }

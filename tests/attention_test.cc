@@ -254,7 +254,7 @@ TEST(Attention, ErrorsNameTheView) {
       FailsWith(Attention(view(q), view(k), {nullptr, v}, out.view()), {"v of shape", "no data"}));
   EXPECT_TRUE(FailsWith(Attention(view(q), view(k), view(v), {nullptr, {2, 3, 6}}),
                         {"out of shape", "no data"}));
-  EXPECT_TRUE(FailsWith(call(q, k, v, {.scale = -0x1p128}), {"scale is -34028", "f32"}));
+  EXPECT_TRUE(FailsWith(call(q, k, v, {.scale = -0x1p128}), {"scale is -3.40282367e+38", "f32"}));
   const auto overlap = [&](const MutableView& to, const MutableView& weights) {
     return Attention(view(q), {memory.data() + 1000, k}, {memory.data() + 2000, v}, to,
                      {.weights = weights});

@@ -7,7 +7,8 @@
 #
 #   tools/setup.sh         what building, testing and benchmarking need
 #   tools/setup.sh --ci    also what .ci/run needs: clang, its sanitizers and OpenMP, its linters, a
-#                          compiler for AArch64, a clang that knows its bf16, and an emulator of it
+#                          compiler for AArch64, a clang that knows its bf16, an emulator of it, and
+#                          Highway's source
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -41,17 +42,6 @@ have_header() {
   return 1
 }
 
-# Prints the newest Clang that apt has; where its lists are missing, what Debian 12 has.
-newest_clang_package() {
-  local version
-  for version in 22 21 20 19 18 17; do
-    [[ -z "$(apt_candidate clang-$version)" ]] && continue
-    echo clang-$version
-    return
-  done
-  echo clang-19
-}
-
 # Prints the packages that are missing, seen from their commands and files: asking apt takes longer.
 missing_packages() {
   local pair
@@ -72,23 +62,29 @@ missing_packages() {
     compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan*' >/dev/null ||
       echo libclang-rt-dev
     [[ -e /usr/src/googletest/CMakeLists.txt ]] || echo googletest
-    tools/newest_clang.sh "$arm_clang_wanted" >/dev/null || newest_clang_package
   fi
 }
 
 # Highway's own exp and tanh, which benchmarks compare with, from the source in $1 into the include
 # folder $2: headers, which Highway installs only along with a library that takes minutes.
 copy_highway_math() {
-  mkdir -p "$2/hwy/contrib/math"
-  cp "$1"/hwy/contrib/math/*.h "$2/hwy/contrib/math/"
+  local folder="$2/hwy/contrib/math"
+  # Complete or absent, also where `set -e` is off.
+  rm -rf "$folder.new" &&
+    mkdir -p "$folder.new" &&
+    cp "$1"/hwy/contrib/math/*.h "$folder.new/" &&
+    rm -rf "$folder" &&
+    mv "$folder.new" "$folder"
 }
 
 # Whether a Highway that is new enough is installed, by us or by somebody else.
 have_highway() {
   if [[ -e "$deps/highway/include/hwy/highway.h" ]]; then
     # One that an older setup.sh has built may lack them.
-    if [[ ! -e "$deps/highway/include/hwy/contrib/math" && -d "$deps/highway-source" ]]; then
-      copy_highway_math "$deps/highway-source" "$deps/highway/include"
+    if [[ ! -e "$deps/highway/include/hwy/contrib/math/math-inl.h" &&
+          -d "$deps/highway-source" ]]; then
+      copy_highway_math "$deps/highway-source" "$deps/highway/include" ||
+        fail "cannot copy hwy/contrib/math from $deps/highway-source"
     fi
     return 0
   fi
@@ -120,6 +116,23 @@ apt_install() {
 apt_candidate() {
   apt-cache policy "$1" 2>/dev/null |
     sed -n 's/^ *Candidate: *\([0-9]*:\)\{0,1\}\([0-9][^-+~]*\).*/\2/p'
+}
+
+# Whether a Clang for NEON_BF16 has to be looked for.
+wants_arm_clang() {
+  [[ "$ci" == yes ]] && ! tools/newest_clang.sh "$arm_clang_wanted" >/dev/null
+}
+
+# Adds to `packages` the newest Clang that apt has, if it is new enough.
+add_arm_clang() {
+  local version
+  if can_be_root; then apt_update; fi
+  for version in 22 21 20 19 18 17; do
+    [[ -z "$(apt_candidate clang-$version)" ]] && continue
+    packages+=("clang-$version")
+    return
+  done
+  say "apt has no clang from $arm_clang_wanted on; .ci/run will leave most of its step neon out"
 }
 
 # Downloads Highway's source package into the current folder from a newer suite of the distribution
@@ -158,13 +171,17 @@ download_highway_source() {
   return 1
 }
 
-# Builds Highway from the source package in the current folder into .deps/highway.
-build_highway() {
-  local source
+# Unpacks the source package in the current folder into its folder source/.
+unpack_highway() {
   mkdir source
   logged tar -xf ./*.orig.tar.* -C source --strip-components=1
-  source="$PWD/source"
-  grep -q "VERSION" source/CMakeLists.txt || fail "no Highway in $source"
+  grep -q "VERSION" source/CMakeLists.txt || fail "no Highway in $PWD/source"
+}
+
+# Builds Highway from the source package in the current folder into .deps/highway.
+build_highway() {
+  local source="$PWD/source"
+  unpack_highway
   logged cmake -S "$source" -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_INSTALL_PREFIX="$deps/highway" -DCMAKE_INSTALL_LIBDIR=lib \
     -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF \
@@ -178,8 +195,17 @@ build_highway() {
   mv "$PWD/stage$deps/highway" "$deps/highway"
 }
 
+# Changes to a new folder that goes when this script ends.
+enter_work_folder() {
+  local work
+  work="$(mktemp -d "$deps/highway-XXXXXX")"
+  # shellcheck disable=SC2064  # $work as it is now
+  trap "rm -rf '$work'" EXIT
+  cd "$work"
+}
+
 get_highway() {
-  local candidate work
+  local candidate
   candidate="$(apt_candidate libhwy-dev)"
   if [[ -z "$candidate" ]] && can_be_root; then
     apt_update
@@ -190,15 +216,28 @@ get_highway() {
     return
   fi
   say "building Highway from source (libhwy-dev here: ${candidate:-none}; wanted: $highway_wanted)"
-  work="$(mktemp -d "$deps/highway-XXXXXX")"
-  # shellcheck disable=SC2064  # $work as it is now
-  trap "rm -rf '$work'" EXIT
-  cd "$work"
+  enter_work_folder
   if download_highway_source; then
     build_highway
   else
     say "no newer suite has its source; CMake will download the pinned release"
     [[ -e /etc/ssl/certs/ca-certificates.crt ]] || apt_install ca-certificates
+  fi
+  cd "$root"
+}
+
+# Whether Highway's source has to be fetched for builds for other machines: apt's library comes
+# without it.
+wants_highway_source() { [[ "$ci" == yes && ! -d "$deps/highway-source" ]]; }
+
+get_highway_source() {
+  say "fetching Highway's source"
+  enter_work_folder
+  if download_highway_source; then
+    unpack_highway
+    mv source "$deps/highway-source"
+  else
+    say "no suite has Highway's source; .ci/run will leave its step neon out"
   fi
   cd "$root"
 }
@@ -212,17 +251,25 @@ main() {
   esac
 
   mapfile -t packages < <(missing_packages)
-  if [[ ${#packages[@]} -eq 0 ]] && have_highway; then
+  if [[ ${#packages[@]} -eq 0 ]] && have_highway && ! wants_arm_clang && ! wants_highway_source
+  then
+    return
+  fi
+  if [[ ${#packages[@]} -eq 0 ]] && have_highway && ! have_command apt-get; then
+    say "no apt-get here for a newer clang or Highway's source; .ci/run will say what it leaves out"
     return
   fi
   have_command apt-get ||
     fail "no apt-get here; please install by hand: ${packages[*]} and Highway $highway_wanted"
   mkdir -p "$deps"
   : >"$log"
+  if wants_arm_clang; then add_arm_clang; fi
   if [[ ${#packages[@]} -gt 0 ]]; then
     apt_install "${packages[@]}"
   fi
   have_highway || get_highway
+  # Where even that has found no source, there is none.
+  if wants_highway_source && have_highway; then get_highway_source; fi
 }
 
 main "$@"

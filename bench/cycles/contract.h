@@ -7,6 +7,8 @@
 #define ENCORE_BENCH_CYCLES_CONTRACT_H_
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "nlohmann/json.hpp"
 
@@ -20,6 +22,17 @@ void CompareRows(const std::string& target, double seconds, nlohmann::ordered_js
 
 // How much longer than the other, in percent.
 inline double PercentMore(double cycles, double other) { return 100 * (cycles / other - 1); }
+
+// Appends a row of figures to json: what is given, how much longer the library and the fastest way
+// with the contract take than the fastest without it, and what each way takes.
+template <typename Way>
+void AppendFigures(nlohmann::ordered_json entry, double library_cost, double contract_cost,
+                   const std::vector<Way>& ways, nlohmann::ordered_json* json) {
+  entry["library_percent"] = library_cost;
+  entry["contract_percent"] = contract_cost;
+  for (const Way& way : ways) entry["ways"][way.name] = way.cycles;
+  json->push_back(std::move(entry));
+}
 
 }  // namespace encore::bench
 

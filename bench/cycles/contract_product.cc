@@ -190,18 +190,15 @@ void CompareProducts(const std::string& target, double seconds, nlohmann::ordere
                   cycles[0], kept.cycles, kept.name.c_str(), free.cycles, free.name.c_str(),
                   library_cost, contract_cost);
       std::fflush(stdout);
-      nlohmann::ordered_json entry = {{"target", target},
-                                      {"operation", "product"},
-                                      {"m", m},
-                                      {"n", kN},
-                                      {"k", k},
-                                      {"cycles", cycles[0]},
-                                      {"cycles_one_chain", kept.cycles},
-                                      {"cycles_free", free.cycles},
-                                      {"library_percent", library_cost},
-                                      {"contract_percent", contract_cost}};
-      for (const Way& way : ways) entry["ways"][way.name] = way.cycles;
-      json->push_back(entry);
+      AppendFigures({{"target", target},
+                     {"operation", "product"},
+                     {"m", m},
+                     {"n", kN},
+                     {"k", k},
+                     {"cycles", cycles[0]},
+                     {"cycles_one_chain", kept.cycles},
+                     {"cycles_free", free.cycles}},
+                    library_cost, contract_cost, ways, json);
     }
   }
   std::printf("\n");

@@ -126,17 +126,14 @@ void CompareRows(const std::string& target, double seconds, nlohmann::ordered_js
                   rows, cols, ways[0].cycles, kept.cycles, kept.name.c_str(), free.cycles,
                   free.name.c_str(), library_cost, contract_cost);
       std::fflush(stdout);
-      nlohmann::ordered_json entry = {{"target", target},
-                                      {"operation", c.operation},
-                                      {"rows", rows},
-                                      {"cols", cols},
-                                      {"cycles_a_vector", ways[0].cycles},
-                                      {"cycles_a_vector_16_lanes", kept.cycles},
-                                      {"cycles_a_vector_free", free.cycles},
-                                      {"library_percent", library_cost},
-                                      {"contract_percent", contract_cost}};
-      for (const Way& way : ways) entry["ways"][way.name] = way.cycles;
-      json->push_back(entry);
+      AppendFigures({{"target", target},
+                     {"operation", c.operation},
+                     {"rows", rows},
+                     {"cols", cols},
+                     {"cycles_a_vector", ways[0].cycles},
+                     {"cycles_a_vector_16_lanes", kept.cycles},
+                     {"cycles_a_vector_free", free.cycles}},
+                    library_cost, contract_cost, ways, json);
     }
   }
   std::printf("\n");

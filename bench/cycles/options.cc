@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading of flags, and the JSON file of options.h.
+// Reading of flags, the loop over targets, and the JSON file.
 
 #include "bench/cycles/options.h"
 
@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <span>
+#include <vector>
 
 #include "bench/measure/context.h"
 #include "bench/measure/os.h"
@@ -62,9 +63,13 @@ double ParseNumber(const std::string& flag, const std::string& text, double low,
   return value;
 }
 
-}  // namespace
+struct CycleOptions {
+  std::vector<std::string> targets;  // SIMD targets that this machine can run
+  double seconds;                    // for each figure
+  std::string json;                  // a file, or empty
+};
 
-CycleOptions ParseCycleOptions(int argc, char** argv, const std::string& what) {
+CycleOptions ParseCycleOptions(int argc, char** argv, const char* what) {
   CycleOptions options{DefaultTargets(), 0.1, ""};
   const CoreMask cores;
   int cpu = cores.Last();
@@ -74,7 +79,7 @@ CycleOptions ParseCycleOptions(int argc, char** argv, const std::string& what) {
     const std::string name = arg.substr(0, equals);
     const std::string value = equals < arg.size() ? arg.substr(equals + 1) : "";
     if (name == "--help" || name == "-h") {
-      std::printf("%s\n%s", what.c_str(), kUsage);
+      std::printf("%s\n%s", what, kUsage);
       std::exit(0);
     } else if (name == "--target") {
       options.targets = ParseTargets(value);
@@ -111,6 +116,23 @@ void WriteFigures(const CycleOptions& options, const nlohmann::ordered_json& row
   Status status = writer.Write(std::as_bytes(std::span(text)));
   if (status.ok()) status = writer.Commit();
   if (!status.ok()) Fail("--json: " + status.message(), 1);
+}
+
+}  // namespace
+
+int RunCycleBenchmark(int argc, char** argv, const CycleBenchmark& benchmark) noexcept try {
+  const CycleOptions options = ParseCycleOptions(argc, argv, benchmark.what);
+  std::fputs(benchmark.legend, stdout);
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const std::string& target : options.targets) {
+    SetTargetOrFail(target);
+    benchmark.run(target, options.seconds, &rows);
+  }
+  WriteFigures(options, rows);
+  return 0;
+} catch (...) {
+  std::fprintf(stderr, "%s: out of memory\n", benchmark.name);
+  return 1;
 }
 
 void Fail(const std::string& sentence, int exit_status) {

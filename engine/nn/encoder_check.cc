@@ -11,6 +11,7 @@
 #include <string>
 
 #include "engine/base/int_math.h"
+#include "engine/base/number_text.h"
 #include "engine/ops/overlap_check.h"
 #include "engine/ops/view_check.h"
 
@@ -67,7 +68,7 @@ Status CheckConfig(const EncoderConfig& c) {
   if (c.d_ff == 0) return InvalidArgument("d_ff is 0; wanted at least 1");
   if (c.num_layers == 0) return InvalidArgument("num_layers is 0; wanted at least 1");
   if (!(c.layer_norm_eps >= 0) || !std::isfinite(c.layer_norm_eps)) {
-    return InvalidArgument("layer_norm_eps is " + std::to_string(c.layer_norm_eps) +
+    return InvalidArgument("layer_norm_eps is " + NumberText(c.layer_norm_eps) +
                            "; wanted a finite number of at least 0");
   }
   if (ActivationName(c.activation) == "unknown") {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
 
 namespace encore::internal {
@@ -145,7 +146,7 @@ Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
                            ", wanted a divisor of d_model, " + std::to_string(config.d_model));
   }
   if (!std::isfinite(config.layer_norm_eps) || config.layer_norm_eps < 0) {
-    return InvalidArgument("layer_norm_eps: found " + std::to_string(config.layer_norm_eps) +
+    return InvalidArgument("layer_norm_eps: found " + NumberText(config.layer_norm_eps) +
                            ", wanted a finite number of at least 0");
   }
   return config;

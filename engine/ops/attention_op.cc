@@ -14,6 +14,7 @@
 #include "encore/ops.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/int_math.h"
+#include "engine/base/number_text.h"
 #include "engine/base/out_of_memory.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/kernels/softmax.h"
@@ -169,7 +170,7 @@ Status CheckAttention(ConstView q, ConstView k, ConstView v, MutableView out,
     return InvalidArgument("q has shape " + q.shape().ToString() +
                            "; wanted a head size of at least 1");
   if (!(std::abs(options.scale) <= std::numeric_limits<float>::max())) {
-    return InvalidArgument("scale is " + std::to_string(options.scale) +
+    return InvalidArgument("scale is " + internal::NumberText(options.scale) +
                            "; wanted a finite f32 number, or 0 for the default");
   }
   ENCORE_RETURN_IF_ERROR(internal::CheckMask(options.mask, queries, keys));

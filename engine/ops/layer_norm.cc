@@ -11,6 +11,7 @@
 
 #include "encore/ops.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/number_text.h"
 #include "engine/base/out_of_memory.h"
 #include "engine/ops/overlap_check.h"
 #include "engine/ops/row_blocks.h"
@@ -47,7 +48,7 @@ Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon, 
   ENCORE_RETURN_IF_ERROR(CheckParameter("weight", weight, cols, y));
   ENCORE_RETURN_IF_ERROR(CheckParameter("bias", bias, cols, y));
   if (!(epsilon >= 0 && std::isfinite(epsilon))) {
-    return InvalidArgument("epsilon is " + std::to_string(epsilon) +
+    return InvalidArgument("epsilon is " + internal::NumberText(epsilon) +
                            "; wanted a finite number of at least 0");
   }
   internal::AlignedBuffer<float> weight_buffer;

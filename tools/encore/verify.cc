@@ -52,8 +52,8 @@ constexpr const char* kFooter =
   encore verify --only published    a second: are these the bits of every other machine?
   encore verify --json report.json
 
-What is promised is in the README and in encore/encoder.h. Exit status: 0 every promise was kept, 1
-one was broken, 2 bad usage or a file that cannot be written.)";
+What is promised is in the README, in encore/encore.h and in encore/ops.h. Exit status: 0 every
+promise was kept, 1 one was broken, 2 bad usage or a file that cannot be written.)";
 
 // Of floats that are tried in quick mode: a prime, so that all low bits occur; 8.4 million floats.
 constexpr uint64_t kQuickStep = 509;
@@ -102,7 +102,9 @@ int Verify(const Options& options) {
   std::vector<VerifySection> only;
   std::string only_text;
   for (const std::string& name : options.only) {
-    only.push_back(*SectionNamed(name));
+    const VerifySection section = *SectionNamed(name);
+    if (std::find(only.begin(), only.end(), section) != only.end()) continue;
+    only.push_back(section);
     only_text += (only_text.empty() ? ", only " : " and ") + name;
   }
   std::vector<Part> parts;

@@ -41,12 +41,12 @@ std::string WorstText(const std::vector<Peak>& peaks) {
   return text.empty() ? "" : "; elsewhere " + text;
 }
 
-std::string DetailOf(const Row& row, const TargetResult& result) {
+std::string DetailOf(const Row& row, const std::vector<Peak>& peaks) {
   std::string text = PlaceText(row);
   if (row.kind == RowKind::kError && row.what[0] != ' ') {
     char number[64];
     std::snprintf(number, sizeof(number), "%.4f %s at ", row.observed, row.what.c_str());
-    text = number + text + WorstText(result.peaks);
+    text = number + text + WorstText(peaks);
   }
   return text;
 }
@@ -104,13 +104,14 @@ void AddFindings(const VerifyContext& context, const Subject& subject,
     const auto result =
         std::find_if(results.begin(), results.end(),
                      [&](const TargetResult& candidate) { return candidate.target == row.target; });
+    const std::vector<Peak> peaks = result == results.end() ? std::vector<Peak>{} : result->peaks;
     context.report.Add({.section = VerifySection::kFunctions,
                         .check = CheckName(row),
                         .target = row.target,
                         .kept = row.kept(),
                         .observed = row.observed,
                         .promise = row.promise,
-                        .detail = DetailOf(row, *result)});
+                        .detail = DetailOf(row, peaks)});
   }
 }
 

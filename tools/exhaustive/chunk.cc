@@ -132,9 +132,11 @@ Count ChunkTrier::CountDifferences(const float* x, const Floats& y, const Floats
 void ChunkTrier::Keep(const float* x, const Outcome& outcome, TargetRecord& record) const {
   for (size_t m = 0; m < subject_.measures().size(); ++m) {
     auto& binades = record.binades[m];
-    // A chunk lies within few binades.
-    const int32_t known =
-        std::min(binades[BinadeOf(x[0])].error_bits, binades[BinadeOf(x[count_ - 1])].error_bits);
+    // Bits rise in a chunk; it lies within few binades, unless steps are long.
+    int32_t known = binades[BinadeOf(x[0])].error_bits;
+    for (size_t b = BinadeOf(x[0]) + 1; b <= BinadeOf(x[count_ - 1]); ++b) {
+      known = std::min(known, binades[b].error_bits);
+    }
     if (outcome.largest[m] <= known) continue;
     for (size_t i = 0; i < count_; ++i) {
       const int32_t error = MagnitudeBits(outcome.errors[m][i]);

@@ -47,8 +47,8 @@ class ChunkTrier {
  public:
   ChunkTrier(const Subject& subject, std::span<const TargetKernels* const> targets);
 
-  // x: [count], count <= kChunkFloats + 1. `ordered`: bits rise from float to float; then
-  // neighbours are compared.
+  // x: [count], count <= kChunkFloats + 1, in the order of bits. `ordered`: they are neighbours in
+  // the walk and compared as such.
   void Try(const float* x, size_t count, bool ordered);
 
   const std::vector<TargetRecord>& records() const { return records_; }  // one a target

@@ -133,10 +133,11 @@ int Main(int argc, char** argv) {
   app.add_option("--step", options.step, "Try every N-th float")
       ->check(CLI::Range(1u, 1u << 31))
       ->type_name("N");
-  app.add_option("--others-step", options.others_step,
-                 "On targets other than the best and AVX2, every N-th (251)")
-      ->check(CLI::Range(1u, 1u << 31))
-      ->type_name("N");
+  const CLI::Option* others_step =
+      app.add_option("--others-step", options.others_step,
+                     "On targets other than the best and AVX2, every N-th (251)")
+          ->check(CLI::Range(1u, 1u << 31))
+          ->type_name("N");
   app.add_flag("--all-targets", options.all_targets, "The same floats on all targets");
   app.add_flag("--markdown", options.markdown, "Print the README's tables as well");
   app.add_flag("--hard-floats", options.hard_floats,
@@ -153,6 +154,11 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
     return Fail(error.what() + std::string("; `encore-exhaustive --help` shows the usage"),
+                kExitBadInput);
+  }
+  if (others_step->count() > 0 && options.others_step < options.step) {
+    return Fail("--others-step: found " + std::to_string(options.others_step) +
+                    ", wanted at least --step, " + std::to_string(options.step),
                 kExitBadInput);
   }
   try {

@@ -30,7 +30,8 @@ Cell LargestOf(const std::vector<Row>& rows, const std::string& function, Wanted
     if (row.function != function || !wanted(row)) continue;
     cell.observed = std::max(cell.observed, row.observed);
     cell.promise = row.promise;
-    if (cell.targets.find(row.target) == std::string::npos) {
+    const std::string listed = ", " + cell.targets + ", ";
+    if (listed.find(", " + row.target + ", ") == std::string::npos) {
       cell.targets += (cell.targets.empty() ? "" : ", ") + row.target;
     }
     cell.step = std::max(cell.step, row.step);

@@ -28,6 +28,17 @@ constexpr uint64_t kChunksAtOnce = 16;
 // Consecutive floats on either side of a hard one.
 constexpr uint32_t kStretch = kChunkFloats / 2;
 
+// Threads that share a walk. Should one of them not start, the others take no more chunks.
+struct WalkingThreads {
+  ~WalkingThreads() {
+    next.store(end, std::memory_order_relaxed);
+    for (std::thread& thread : threads) thread.join();
+  }
+  std::atomic<uint64_t>& next;
+  uint64_t end;
+  std::vector<std::thread> threads{};
+};
+
 void TryHard(const Subject& subject, const SearchPlan& plan, ChunkTrier& trier) {
   std::vector<float> x;
   for (const float hard : plan.hard) {
@@ -83,10 +94,11 @@ std::vector<TargetRecord> Walk(const Subject& subject, const Targets& targets, u
     const std::lock_guard lock(mutex);
     for (size_t t = 0; t < targets.size(); ++t) records[t].Merge(trier->records()[t]);
   };
-  std::vector<std::thread> threads;
-  for (int i = 1; i < UsableCores(); ++i) threads.emplace_back(work, false);
-  work(true);
-  for (std::thread& thread : threads) thread.join();
+  {
+    WalkingThreads walking{next, chunks};
+    for (int i = 1; i < UsableCores(); ++i) walking.threads.emplace_back(work, false);
+    work(true);
+  }
   return records;
 }
 

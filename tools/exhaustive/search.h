@@ -46,7 +46,7 @@ struct TargetResult {
 
 struct SearchPlan {
   uint64_t step = 1;              // on the best target and AVX2
-  uint64_t others_step = 1;       // on the others, if larger
+  uint64_t others_step = 1;       // on the others; `step` if that is larger
   std::span<const float> hard{};  // tried as well, and thousands of consecutive floats around the
   size_t stretches = 0;           // first so many of them
 };

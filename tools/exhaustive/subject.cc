@@ -172,6 +172,7 @@ class SoftmaxExp : public Subject {
     RunRow(kernels, y, n);
     if (nans.empty()) return;
     std::vector<float> row;
+    row.reserve(nans.size());
     for (const size_t i : nans) row.push_back(x[i]);
     RunRow(kernels, row.data(), row.size());
     for (size_t i = 0; i < nans.size(); ++i) y[nans[i]] = row[i];

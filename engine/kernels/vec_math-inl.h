@@ -72,8 +72,8 @@ HWY_INLINE X PowerOfTwo(D d, const X& rounded) {
   return each::BitCast(d, each::ShiftLeft<23>(each::BitCast(di, rounded)));
 }
 
-// min(x, high) and max(x, low); NaN stays NaN, and max(+-0, -0) and max(+-0, 0) are +-0. Of two
-// zeros, or where one is NaN, x86 gives the second operand; other targets differ.
+// min(x, high) and max(x, low); NaN stays NaN, and max(+-0, 0) is +-0. Of two zeros, or where
+// one is NaN, x86 gives the second operand; other targets differ.
 template <class D, class X>
 HWY_INLINE X MinKeepNaN(D d, const X& x, float high) {
   const auto limit = hn::Set(d, high);
@@ -90,6 +90,18 @@ HWY_INLINE X MaxKeepNaN(D d, const X& x, float low) {
   return each::Max(limit, x);
 #else
   return each::IfThenElse(each::Lt(x, limit), limit, x);
+#endif
+}
+
+// max(x, -0); +-0 and NaN stay as they are.
+template <class D, class X>
+HWY_INLINE X MaxMinusZero(D d, const X& x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+  return each::Max(hn::Set(d, -0.0f), x);
+#else
+  // In portable code clang 14 takes the choice between x and a constant -0 for a maximum, and makes
+  // -0 of 0.
+  return each::IfThenElse(each::Lt(x, hn::Zero(d)), each::And(x, hn::SignBit(d)), x);
 #endif
 }
 
@@ -264,7 +276,7 @@ HWY_INLINE X Gelu(D d, const X& x) {
   // The tail may be subnormal where x < 0, and is rounded once, as what it is taken from is 0
   // there.
   tail = each::Mul(tail, PowerOfTwo(d, rounded));
-  return each::NegMulAdd(tail, hn::Set(d, 0.5f * kDeepScale), MaxKeepNaN(d, x, -0.0f));
+  return each::NegMulAdd(tail, hn::Set(d, 0.5f * kDeepScale), MaxMinusZero(d, x));
 }
 
 // (b^r - 1) / r as a polynomial c, for the base b = e^(1 / per_log) and |r| <= log_b(2) / 2. b^r

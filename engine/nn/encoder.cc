@@ -43,6 +43,8 @@ internal::BlockKernels KernelsOfActiveTarget(Activation activation) {
     case Activation::kSilu:
       kernels.activation = activations.silu;
       break;
+    case Activation::kQuickGelu:  // TODO
+      break;
   }
   return kernels;
 }

@@ -28,17 +28,13 @@
 
 #include "encore/executor.h"
 #include "encore/export.h"
+#include "encore/layer.h"
 #include "encore/ops.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/workspace.h"
 
 namespace encore {
-
-enum class Activation : uint8_t { kRelu, kGelu, kGeluTanh, kSilu };
-// "relu", "gelu", "gelu_tanh", "silu".
-ENCORE_API std::string_view ActivationName(Activation activation);
-ENCORE_API Result<Activation> ActivationFromName(std::string_view name);
 
 struct EncoderConfig {
   size_t d_model = 0;    // width of a token's vector

@@ -50,6 +50,7 @@
 #include "encore/cpu.h"            // IWYU pragma: export
 #include "encore/encoder.h"        // IWYU pragma: export
 #include "encore/executor.h"       // IWYU pragma: export
+#include "encore/layer.h"          // IWYU pragma: export
 #include "encore/ops.h"            // IWYU pragma: export
 #include "encore/safetensors.h"    // IWYU pragma: export
 #include "encore/status.h"         // IWYU pragma: export

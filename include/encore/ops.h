@@ -23,9 +23,6 @@
 
 namespace encore {
 
-using ConstView = TensorView<const float>;
-using MutableView = TensorView<float>;
-
 // ---- Matrix products -------------------------------------------------------------------------
 
 // Each element is one chain of fused multiply-adds over k = 0, 1, 2 ... that starts at the bias (or

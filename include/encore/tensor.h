@@ -159,6 +159,43 @@ class TensorView {
   Strides strides_{};
 };
 
+using ConstView = TensorView<const float>;
+using MutableView = TensorView<float>;
+
+// A window on weights: floats of a type known at run time (F32, BF16, F16 or F64), in any strides
+// (in elements). A default-made view is empty: "not given". The caller keeps the memory alive and
+// large enough; it need not be aligned.
+class WeightView {
+ public:
+  using Strides = TensorView<const float>::Strides;
+
+  WeightView() = default;
+  WeightView(const ConstView& view)  // NOLINT(google-explicit-constructor): f32 is the usual type
+      : WeightView(DType::kF32, view.data(), view.shape(), view.strides()) {}
+  WeightView(const MutableView& view)  // NOLINT(google-explicit-constructor)
+      : WeightView(ConstView(view)) {}
+  // Dense, row-major.
+  WeightView(DType type, const void* data, const Shape& shape)
+      : WeightView(type, data, shape, ConstView(nullptr, shape).strides()) {}
+  WeightView(DType type, const void* data, const Shape& shape, const Strides& strides)
+      : dtype_(type), data_(data), shape_(shape), strides_(strides) {}
+
+  bool empty() const { return data_ == nullptr; }
+  DType dtype() const { return dtype_; }
+  const void* data() const { return data_; }
+  const Shape& shape() const { return shape_; }
+  size_t rank() const { return shape_.rank(); }
+  size_t dim(size_t i) const { return shape_[i]; }
+  ptrdiff_t stride(size_t i) const { return strides_[i]; }
+  const Strides& strides() const { return strides_; }
+
+ private:
+  DType dtype_ = DType::kF32;
+  const void* data_ = nullptr;
+  Shape shape_;
+  Strides strides_{};
+};
+
 // Owns zero-initialised, 64-byte aligned, dense row-major memory of one DType. Movable, not
 // copyable.
 class ENCORE_API Tensor {

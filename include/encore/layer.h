@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an encoder layer computes: LayerConfig holds every switch in which the encoders in use
+// differ. Which model sets which switch is in the table of docs in the README. Not here: weights and
+// batches (encoder.h).
+
+#ifndef ENCORE_LAYER_H_
+#define ENCORE_LAYER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "encore/export.h"
+#include "encore/status.h"
+
+namespace encore {
+
+// kGelu is the erf form, kGeluTanh the tanh form, kSilu x sigmoid(x), kQuickGelu x sigmoid(1.702 x).
+enum class Activation : uint8_t { kRelu, kGelu, kGeluTanh, kSilu, kQuickGelu };
+// "relu", "gelu", "gelu_tanh", "silu", "quick_gelu".
+ENCORE_API std::string_view ActivationName(Activation activation);
+ENCORE_API Result<Activation> ActivationFromName(std::string_view name);
+
+// kLayerNorm: (x - mean) / sqrt(variance + epsilon) * weight + bias (arXiv:1607.06450).
+// kRmsNorm: x / sqrt(mean of x^2 + epsilon) * weight + bias (arXiv:1910.07467).
+// The weight and the bias may each be missing: 1 and 0.
+enum class NormType : uint8_t { kNone, kLayerNorm, kRmsNorm };
+
+struct NormConfig {
+  NormType type = NormType::kLayerNorm;
+  double epsilon = 1e-5;     // finite, >= 0
+  double weight_offset = 0;  // added to a given weight; Gemma stores weight - 1, so it needs 1
+};
+
+// Where a layer's norms stand. f is attention, then the feed-forward network:
+//   kPost  x = norm(x + f(x))          (Vaswani et al. 2017, arXiv:1706.03762)
+//   kPre   x = x + f(norm(x))          (Xiong et al. 2020, arXiv:2002.04745)
+//   kBoth  x = x + post_norm(f(norm(x)))
+enum class NormPlacement : uint8_t { kPost, kPre, kBoth };
+
+// A gated feed-forward network has two first matrices, a and b (Shazeer 2020, arXiv:2002.05202).
+//   kNone        linear2(activation(a x))
+//   kFirstHalf   linear2(activation(a x) * b x)
+//   kSecondHalf  linear2(a x * activation(b x))
+// In a fused linear1 [2 d_ff, d_model] the rows of a come first. Weights that are given apart are
+// named by what they do (EncoderLayerWeights::gate_proj_weight is the activated one), and then both
+// gates mean the same.
+enum class Gate : uint8_t { kNone, kFirstHalf, kSecondHalf };
+
+// Rotary positions (Su et al. 2021, arXiv:2104.09864): in each head of q and k, pair i of the first
+// `size` elements is turned by the angle position * inverse_frequencies[i]. Pairs are
+// (x[i], x[i + size / 2]), or (x[2 i], x[2 i + 1]) where interleaved. Angles are computed in double
+// precision, their sines and cosines are rounded to f32.
+struct RotaryConfig {
+  size_t size = 0;  // even, at most the head size; 0 for the head size
+  bool interleaved = false;
+  double theta = 10000;  // > 0; not read where inverse_frequencies are given
+  // [size / 2], finite; empty for theta^(-2 i / size). Any rule of scaling can be given so.
+  std::vector<double> inverse_frequencies = {};
+  double magnitude = 1;  // multiplies sines and cosines (YaRN's attention factor); finite
+};
+
+// ALiBi, symmetric (Press et al. 2021, arXiv:2108.12409; both sides as in Jina v2): the score of
+// query i and key j gets -slopes[head] * |i - j|.
+struct AlibiConfig {
+  // [num_heads], finite; empty for the paper's: 2^(-8 (h + 1) / n) for n heads, n a power of two,
+  // else those of the next lower power and every second one of the next higher.
+  std::vector<double> slopes = {};
+};
+
+// The score of query i and key j gets position_bias[bucket(j - i)][head], the weights' table (T5,
+// arXiv:1910.10683; MPNet alike). Half of the buckets are for j > i. Of each half, half are single
+// distances; the others widen logarithmically up to max_distance, and the last has all beyond.
+struct BucketConfig {
+  size_t num_buckets = 32;    // a multiple of 4
+  size_t max_distance = 128;  // > num_buckets / 4
+};
+
+struct LayerConfig {
+  // ---- Attention: softmax(scale q k^T + bias) v of each head.
+  size_t num_heads = 0;
+  // Heads of k and v, a divisor of num_heads: query head h uses head h * num_kv_heads / num_heads
+  // (Ainslie et al. 2023, arXiv:2305.13245). 0 for num_heads.
+  size_t num_kv_heads = 0;
+  size_t head_size = 0;        // 0 for d_model / num_heads, which then must divide
+  double attention_scale = 0;  // 0 for 1 / sqrt(head size); T5: 1
+  // Of each head of q and of k, before positions; its weights are [head size].
+  NormConfig qk_norm = {.type = NormType::kNone};
+  bool causal = false;  // query i sees keys 0 .. i only
+  // Sliding window: query i sees keys j with |i - j| <= window only; >= 1.
+  std::optional<size_t> window = {};
+  // Positions: at most one of these.
+  std::optional<RotaryConfig> rotary = {};
+  std::optional<AlibiConfig> alibi = {};
+  std::optional<BucketConfig> buckets = {};
+
+  // ---- Feed-forward network.
+  size_t d_ff = 0;  // inner width; of each half where gated
+  Activation activation = Activation::kRelu;
+  Gate gate = Gate::kNone;
+
+  // ---- Norms.
+  NormPlacement norm_placement = NormPlacement::kPost;
+  NormConfig norm = {};        // of all norms of the layer but qk_norm
+  bool attention_norm = true;  // false, with kPre only: attention takes x as it is
+};
+
+}  // namespace encore
+
+#endif  // ENCORE_LAYER_H_

@@ -21,7 +21,7 @@
 #include "engine/kernels/activation.h"
 #include "engine/kernels/elementwise.h"
 #include "engine/kernels/gemm_kernel.h"
-#include "engine/kernels/layer_norm.h"
+#include "engine/kernels/norm.h"
 #include "engine/kernels/softmax.h"
 #include "tests/reference/elementwise.h"
 
@@ -166,8 +166,19 @@ class Table {
     const float* b = bias.View<float>().data();
     float* to = y.View<float>().data();
     std::vector<Contender> contenders(kSides);
-    contenders[kEncore].run = [=, kernel = internal::GetLayerNormKernels().rows](size_t) {
-      kernel(from, cols, w, b, double{kEpsilon}, to, cols, rows, cols);
+    const internal::NormArgs args{.x = from,
+                                  .ldx = cols,
+                                  .weight = w,
+                                  .bias = b,
+                                  .epsilon = double{kEpsilon},
+                                  .residual = nullptr,
+                                  .ld_residual = 0,
+                                  .y = to,
+                                  .ldy = cols,
+                                  .rows = rows,
+                                  .cols = cols};
+    contenders[kEncore].run = [args, kernel = internal::GetNormKernels().layer_norm](size_t) {
+      kernel(args);
     };
     const Functions::LayerNorm others[kSides] = {nullptr, HighwayFunctions().layer_norm,
                                                  PlainFunctions().layer_norm};

@@ -126,6 +126,28 @@ TEST(ErrorBounds, LayerNorm) {
   hold("one large element", x);
 }
 
+TEST(ErrorBounds, RmsNorm) {
+  const size_t rows = 9;
+  const auto hold = [&](const std::string& name, size_t cols, const std::vector<float>& x,
+                        double epsilon) {
+    const std::vector<float> weight = RandomFloats(cols, 6, 0.3f, 1);
+    const ConstView view(x.data(), {rows, cols}), w(weight.data(), {cols});
+    Hold("rms_norm, " + name, reference::BoundedRmsNorm(view, w, epsilon),
+         [&](MutableView y) { Check(RmsNorm(view, w, epsilon, y)); });
+  };
+  hold("drawn", 771, RandomFloats(rows * 771, 8), 1e-6);
+  hold("heads", 64, RandomFloats(rows * 64, 13), 1e-6);
+  hold("long rows", 20011, RandomFloats(rows * 20011, 14), 1e-6);
+  hold("equal elements", 4099, std::vector<float>(rows * 4099, 0.3f), 0);
+  hold("zeros", 771, std::vector<float>(rows * 771, 0.0f), 1e-6);
+  hold("squares below epsilon", 771, RandomFloats(rows * 771, 11, 1e-5f), 1e-5);
+  hold("squares that vanish beside epsilon", 771, RandomFloats(rows * 771, 11, 1e-30f), 1e-5);
+  hold("subnormals", 771, RandomFloats(rows * 771, 11, 1e-40f), 1e-5);
+  std::vector<float> x = RandomFloats(rows * 771, 12);
+  for (size_t r = 0; r < rows; ++r) x[r * 771 + 80 * r] = 1e4f;
+  hold("one large element", 771, x, 1e-6);
+}
+
 TEST(ErrorBounds, Attention) {
   struct Case {
     const char* name;

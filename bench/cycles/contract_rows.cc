@@ -15,7 +15,7 @@
 #include "bench/cycles/options.h"
 #include "bench/measure/forward.h"
 #include "engine/kernels/gemm_kernel.h"
-#include "engine/kernels/layer_norm.h"
+#include "engine/kernels/norm.h"
 #include "engine/kernels/softmax.h"
 
 namespace encore::bench {
@@ -49,9 +49,19 @@ std::vector<Way> LayerNormWays(const float* x, const float* weight, const float*
                                size_t rows, size_t cols) {
   const size_t lanes = internal::GetGemmKernelF32().lanes;
   std::vector<Way> ways;
-  ways.push_back({"library", true, [=, kernel = internal::GetLayerNormKernels().rows] {
-                    kernel(x, cols, weight, bias, double{kEpsilon}, y, cols, rows, cols);
-                  }});
+  const internal::NormArgs args{.x = x,
+                                .ldx = cols,
+                                .weight = weight,
+                                .bias = bias,
+                                .epsilon = double{kEpsilon},
+                                .residual = nullptr,
+                                .ld_residual = 0,
+                                .y = y,
+                                .ldy = cols,
+                                .rows = rows,
+                                .cols = cols};
+  ways.push_back(
+      {"library", true, [args, kernel = internal::GetNormKernels().layer_norm] { kernel(args); }});
   for (const FreeRows& free : AllFreeRows()) {
     ways.push_back({std::to_string(free.rows_at_once) + " x " + std::to_string(free.sums),
                     free.sums * lanes == kContractLanes,

@@ -91,7 +91,7 @@ HWY_NOINLINE void SoftmaxGroup(const float* x, float* y, size_t cols) {
   }
 }
 
-// Centred twice, as in engine/kernels/layer_norm.cc.
+// Centred twice, as in engine/kernels/norm.cc.
 template <size_t R, size_t A>
 HWY_NOINLINE void NormGroup(const float* x, const float* weight, const float* bias, float epsilon,
                             float* y, size_t cols) {

@@ -2,7 +2,7 @@
 //
 // Softmax and LayerNorm in which the sum of a row runs over as many vectors as one likes. Where
 // those are not 16 lanes together, the numeric contract is broken: they exist to measure what it
-// costs. Not here: the kernels of the library (engine/kernels/softmax.h, layer_norm.h).
+// costs. Not here: the kernels of the library (engine/kernels/softmax.h, norm.h).
 
 #ifndef ENCORE_BENCH_CYCLES_FREE_ROWS_H_
 #define ENCORE_BENCH_CYCLES_FREE_ROWS_H_

@@ -2,7 +2,7 @@
 //
 // Reductions in the fixed order of the numeric contract: element i goes to virtual lane i mod 16,
 // and the lanes combine in the tree l + 8, l + 4, l + 2, l + 1. Not here: what is summed
-// (softmax.cc, layer_norm.cc).
+// (softmax.cc, norm.cc).
 
 #include <cstddef>
 #include <cstdint>

@@ -30,7 +30,7 @@ internal::BlockKernels KernelsOfActiveTarget(Activation activation) {
   internal::BlockKernels kernels{};
   kernels.gemm = &internal::GetGemmKernelF32();
   kernels.softmax = &internal::GetSoftmaxKernels();
-  kernels.layer_norm = &internal::GetLayerNormKernels();
+  kernels.norm = &internal::GetNormKernels();
   switch (activation) {
     case Activation::kRelu:
       break;

@@ -217,10 +217,17 @@ void NormRows(Team& team, const Pass& pass, const PackedLayerNorm& norm, Rows y)
   const EvenSplit rows{pass.tokens(), static_cast<size_t>(team.lanes())};
   team.ForEach(rows.parts, [&](size_t i, int /*lane*/) {
     const size_t begin = rows.begin(i);
-    float* data = y.data + begin * y.ld;
-    pass.kernels->layer_norm->rows(data, y.ld, norm.weight.data(), norm.bias.data(),
-                                   pass.config->layer_norm_eps, data, y.ld,
-                                   rows.begin(i + 1) - begin, pass.config->d_model);
+    NormArgs args{};
+    args.y = y.data + begin * y.ld;
+    args.ldy = y.ld;
+    args.x = args.y;
+    args.ldx = y.ld;
+    args.weight = norm.weight.data();
+    args.bias = norm.bias.data();
+    args.epsilon = pass.config->layer_norm_eps;
+    args.rows = rows.begin(i + 1) - begin;
+    args.cols = pass.config->d_model;
+    pass.kernels->norm->layer_norm(args);
   });
 }
 

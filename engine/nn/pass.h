@@ -13,7 +13,7 @@
 #include "encore/encoder.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/gemm_kernel.h"
-#include "engine/kernels/layer_norm.h"
+#include "engine/kernels/norm.h"
 #include "engine/kernels/softmax.h"
 #include "engine/nn/scratch_plan.h"
 #include "engine/nn/thread_plan.h"
@@ -24,7 +24,7 @@ namespace encore::internal {
 struct BlockKernels {
   const GemmKernel* gemm;
   const SoftmaxKernels* softmax;
-  const LayerNormKernels* layer_norm;
+  const NormKernels* norm;
   ActivationKernels::Tile activation;  // null for relu, which is a part of the product's tile
 };
 

@@ -14,9 +14,17 @@ void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow&
              const RowStep& step, const StepPart& part) {
   const size_t rows = part.end - part.begin;
   if (step.norm != nullptr) {
-    pass.kernels->layer_norm->rows(part.RowsOf(step.in), step.in.ld, step.norm->weight.data(),
-                                   step.norm->bias.data(), pass.config->layer_norm_eps,
-                                   part.RowsOf(step.out), step.out.ld, rows, pass.config->d_model);
+    NormArgs args{};
+    args.x = part.RowsOf(step.in);
+    args.ldx = step.in.ld;
+    args.weight = step.norm->weight.data();
+    args.bias = step.norm->bias.data();
+    args.epsilon = pass.config->layer_norm_eps;
+    args.y = part.RowsOf(step.out);
+    args.ldy = step.out.ld;
+    args.rows = rows;
+    args.cols = pass.config->d_model;
+    pass.kernels->norm->layer_norm(args);
     return;
   }
   GemmArgs args{};

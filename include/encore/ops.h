@@ -99,6 +99,14 @@ ENCORE_API Status Softmax(ConstView x, MutableView y);
 ENCORE_API Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon,
                             MutableView y);
 
+// y_i = x_i / sqrt(mean of x^2 + epsilon) * weight_i, as torch.nn.RMSNorm. weight is [last extent],
+// or empty for 1. epsilon >= 0. A row of zeros gives zeros, with an epsilon of 0 too. With s =
+// sqrt(mean of x^2 + epsilon), a row of n is right to
+//   u (n / 32 + 9) |y_i| + (|weight_i| + 1) 2^-149
+// as long as the squares of x neither overflow when added up nor, where s^2 is below n 2^-126,
+// vanish.
+ENCORE_API Status RmsNorm(ConstView x, ConstView weight, double epsilon, MutableView y);
+
 // ---- Attention -------------------------------------------------------------------------------
 
 // Which keys a query may see, as PyTorch has it; any of them may be combined. [Sq, Sk] (or [S, S]

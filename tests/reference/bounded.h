@@ -16,6 +16,7 @@
 #include "encore/ops.h"
 #include "tests/reference/attention.h"
 #include "tests/reference/matmul.h"
+#include "tests/reference/rms_norm.h"
 
 namespace encore::reference {
 
@@ -98,6 +99,20 @@ inline Bounded BoundedLayerNorm(ConstView x, ConstView weight, ConstView bias, d
       const double of_z = (n / 16 + 7 + std::fabs(z) * (n / 32 + 12)) * std::pow(1 + 3 * first, 2);
       y.value(i, j) = z * w + b;
       y.error(i, j) = kU * (std::fabs(w) * of_z + std::fabs(y.value(i, j)));
+    }
+  }
+  return y;
+}
+
+// Of each row: u (n / 32 + 9) |y| + (|weight| + 1) 2^-149.
+inline Bounded BoundedRmsNorm(ConstView x, ConstView weight, double epsilon) {
+  Bounded y(x.dim(0), x.dim(1));
+  y.value = RmsNorm(Matrix<double>(x), weight, {}, epsilon);
+  const double steps = static_cast<double>(x.dim(1)) / 32 + 9;
+  for (size_t i = 0; i < y.value.rows; ++i) {
+    for (size_t j = 0; j < y.value.cols; ++j) {
+      const double w = weight.empty() ? 1 : static_cast<double>(weight(j));
+      y.error(i, j) = kU * steps * std::fabs(y.value(i, j)) + (std::fabs(w) + 1) * 0x1p-149;
     }
   }
   return y;

@@ -9,7 +9,7 @@
 #   reduction_order    softmax and LayerNorm add their 16 lanes one after another
 #
 # The kernels' sources see ENCORE_TEST_BREAK_ and the name in capitals: gemm_tile-inl.h,
-# layer_norm.cc, reduce-inl.h.
+# norm.cc, reduce-inl.h.
 
 set(ENCORE_TEST_BREAK "" CACHE STRING "Break the contract, for a test of `encore verify`")
 set_property(CACHE ENCORE_TEST_BREAK PROPERTY STRINGS "" split_accumulator contraction
@@ -30,9 +30,9 @@ function(encore_test_break)
   # These sources alone, so that another value compiles few files anew.
   set(sources gemm_f32.cc)
   if(ENCORE_TEST_BREAK STREQUAL "contraction")
-    set(sources layer_norm.cc)
+    set(sources norm.cc)
   elseif(ENCORE_TEST_BREAK STREQUAL "reduction_order")
-    set(sources layer_norm.cc softmax.cc)
+    set(sources norm.cc softmax.cc)
   endif()
   list(TRANSFORM sources PREPEND "${PROJECT_SOURCE_DIR}/engine/kernels/")
   set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_DEFINITIONS "${definition}=1")

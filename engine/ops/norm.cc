@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The LayerNorm operation of encore/ops.h, on the calling thread.
+// LayerNorm and RMSNorm of encore/ops.h, on the calling thread.
 
-#include "engine/kernels/layer_norm.h"
+#include "engine/kernels/norm.h"
 
 #include <cmath>
 #include <cstddef>
@@ -40,9 +40,9 @@ bool Contiguous(const ConstView& parameter, internal::AlignedBuffer<float>& buff
   return true;
 }
 
-}  // namespace
-
-Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon, MutableView y) try {
+// Either of them.
+Status Norm(void (*kernel)(const internal::NormArgs&), const ConstView& x, const ConstView& weight,
+            const ConstView& bias, double epsilon, const MutableView& y) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckRowViews(x, y));
   const size_t cols = x.dim(x.rank() - 1);
   ENCORE_RETURN_IF_ERROR(CheckParameter("weight", weight, cols, y));
@@ -53,19 +53,35 @@ Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon, 
   }
   internal::AlignedBuffer<float> weight_buffer;
   internal::AlignedBuffer<float> bias_buffer;
-  const float* w = nullptr;
-  const float* b = nullptr;
-  if (!Contiguous(weight, weight_buffer, &w) || !Contiguous(bias, bias_buffer, &b)) {
+  internal::NormArgs args{};
+  args.epsilon = epsilon;
+  args.cols = cols;
+  if (!Contiguous(weight, weight_buffer, &args.weight) ||
+      !Contiguous(bias, bias_buffer, &args.bias)) {
     return Status(ErrorCode::kOutOfMemory,
                   "no memory for a copy of weight or bias of " + std::to_string(cols) + " floats");
   }
-  const auto kernel = internal::GetLayerNormKernels().rows;
   return internal::ForRowBlocks(
-      x, y, [=](const float* from, size_t ldx, float* to, size_t ldy, size_t rows) {
-        kernel(from, ldx, w, b, epsilon, to, ldy, rows, cols);
+      x, y, [&](const float* from, size_t ldx, float* to, size_t ldy, size_t rows) {
+        args.x = from;
+        args.ldx = ldx;
+        args.y = to;
+        args.ldy = ldy;
+        args.rows = rows;
+        kernel(args);
       });
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
+}
+
+}  // namespace
+
+Status LayerNorm(ConstView x, ConstView weight, ConstView bias, double epsilon, MutableView y) {
+  return Norm(internal::GetNormKernels().layer_norm, x, weight, bias, epsilon, y);
+}
+
+Status RmsNorm(ConstView x, ConstView weight, double epsilon, MutableView y) {
+  return Norm(internal::GetNormKernels().rms_norm, x, weight, {}, epsilon, y);
 }
 
 }  // namespace encore

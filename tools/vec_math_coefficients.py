@@ -154,6 +154,10 @@ def sigmoid_tail(a):
     return 1 / (1 + exp(a))
 
 
+def quick_sigmoid_tail(a):
+    return 1 / (1 + exp(mpf("1.702") * a))
+
+
 def gelu_tanh_tail(a):
     return 1 / (1 + exp(2 * sqrt(2 / pi) * a * (1 + mpf("0.044715") * a * a)))
 
@@ -252,6 +256,7 @@ def main():
     show_even_tail("gelu tail", phi_tail, mpf("0.37"))
     show_even_tail("gelu_tanh tail", gelu_tanh_tail, mpf("0.35"))
     show_octave_tail("silu tail", sigmoid_tail, mpf(18))
+    show_octave_tail("quick_gelu tail", quick_sigmoid_tail, mpf("10.6"))
 
     k1 = 2 * sqrt(2 / pi) / log(mpf(2))
     split = [("ln 2", log(mpf(2)), 12), ("2 sqrt(2 / pi) / ln 2", k1, 22),

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rotary kernels of every SIMD target. Each step is one multiplication, addition or
+// subtraction, so elements past the last whole vector are done one by one in plain C++ with the
+// same bits.
+
+#include "engine/kernels/rotary.h"
+
+#include <cstddef>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/rotary.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.h:
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace encore::internal::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using TagWide = hn::CappedTag<float, 16>;
+using TagNarrow = hn::CappedTag<float, 4>;  // for heads of few pairs
+
+// (a, b) turned by an angle.
+template <class V>
+HWY_INLINE void Turn(V& a, V& b, V cos, V sin) {
+  const V turned = hn::Sub(hn::Mul(a, cos), hn::Mul(b, sin));
+  b = hn::Add(hn::Mul(b, cos), hn::Mul(a, sin));
+  a = turned;
+}
+
+HWY_INLINE void Turn(float& a, float& b, float cos, float sin) {
+  const float turned = a * cos - b * sin;
+  b = b * cos + a * sin;
+  a = turned;
+}
+
+// Pairs [i, pairs) of a row, as far as whole vectors go; gives the first one left.
+template <class D>
+HWY_INLINE size_t TurnHalves(D d, size_t i, size_t pairs, float* x, const float* cos,
+                             const float* sin) {
+  const size_t lanes = hn::Lanes(d);
+  for (; i + lanes <= pairs; i += lanes) {
+    auto a = hn::LoadU(d, x + i);
+    auto b = hn::LoadU(d, x + pairs + i);
+    Turn(a, b, hn::LoadU(d, cos + i), hn::LoadU(d, sin + i));
+    hn::StoreU(a, d, x + i);
+    hn::StoreU(b, d, x + pairs + i);
+  }
+  return i;
+}
+
+template <class D>
+HWY_INLINE size_t TurnNeighbours(D d, size_t i, size_t pairs, float* x, const float* cos,
+                                 const float* sin) {
+  const size_t lanes = hn::Lanes(d);
+  for (; i + lanes <= pairs; i += lanes) {
+    hn::Vec<D> a, b;
+    hn::LoadInterleaved2(d, x + 2 * i, a, b);
+    Turn(a, b, hn::LoadU(d, cos + i), hn::LoadU(d, sin + i));
+    hn::StoreInterleaved2(a, b, d, x + 2 * i);
+  }
+  return i;
+}
+
+void Half(const RotaryArgs& given) {
+  const RotaryArgs args = given;
+  const size_t pairs = args.size / 2;
+  for (size_t r = 0; r < args.rows; ++r) {
+    float* x = args.x + r * args.ldx;
+    const float* cos = args.cos + r * args.ld_table;
+    const float* sin = args.sin + r * args.ld_table;
+    size_t i = TurnHalves(TagWide(), 0, pairs, x, cos, sin);
+    i = TurnHalves(TagNarrow(), i, pairs, x, cos, sin);
+    for (; i < pairs; ++i) Turn(x[i], x[pairs + i], cos[i], sin[i]);
+  }
+}
+
+void Interleaved(const RotaryArgs& given) {
+  const RotaryArgs args = given;
+  const size_t pairs = args.size / 2;
+  for (size_t r = 0; r < args.rows; ++r) {
+    float* x = args.x + r * args.ldx;
+    const float* cos = args.cos + r * args.ld_table;
+    const float* sin = args.sin + r * args.ld_table;
+    size_t i = TurnNeighbours(TagWide(), 0, pairs, x, cos, sin);
+    i = TurnNeighbours(TagNarrow(), i, pairs, x, cos, sin);
+    for (; i < pairs; ++i) Turn(x[2 * i], x[2 * i + 1], cos[i], sin[i]);
+  }
+}
+
+constexpr RotaryKernels kKernels = {.half = &Half, .interleaved = &Interleaved};
+
+const RotaryKernels* TargetRotaryKernels() { return &kKernels; }
+
+}  // namespace
+}  // namespace encore::internal::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace encore::internal {
+
+HWY_EXPORT(TargetRotaryKernels);
+
+const RotaryKernels& GetRotaryKernels() { return *HWY_DYNAMIC_DISPATCH(TargetRotaryKernels)(); }
+
+}  // namespace encore::internal
+#endif  // HWY_ONCE

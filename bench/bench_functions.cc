@@ -283,13 +283,14 @@ void Fill(Table* table) {
   const Table::Range all{-8, 8, -kLargest, kLargest};
   table->AddUnary("tanh", {encore.tanh, highway.tanh, plain.tanh}, &reference::Tanh, all);
   table->AddUnary("gelu (erf)", {encore.gelu, highway.gelu, plain.gelu}, &reference::Gelu, all);
-  table->AddTile("gelu (erf)", tile.gelu, highway.gelu, plain.gelu, &reference::Gelu);
+  table->AddTile("gelu (erf)", tile.gelu.tile, highway.gelu, plain.gelu, &reference::Gelu);
   table->AddUnary("gelu_tanh", {encore.gelu_tanh, highway.gelu_tanh, plain.gelu_tanh},
                   &reference::GeluTanh, all);
-  table->AddTile("gelu_tanh", tile.gelu_tanh, highway.gelu_tanh, plain.gelu_tanh,
+  table->AddTile("gelu_tanh", tile.gelu_tanh.tile, highway.gelu_tanh, plain.gelu_tanh,
                  &reference::GeluTanh);
   table->AddUnary("silu", {encore.silu, highway.silu, plain.silu}, &reference::Silu, all);
-  table->AddTile("silu", tile.silu, highway.silu, plain.silu, &reference::Silu);
+  table->AddTile("silu", tile.silu.tile, highway.silu, plain.silu, &reference::Silu);
+  table->AddTile("quick_gelu", tile.quick_gelu.tile, nullptr, nullptr, &reference::QuickGelu);
   for (const size_t cols : {size_t{128}, size_t{512}}) table->AddSoftmax(cols);
   for (const size_t cols : {size_t{384}, size_t{768}}) table->AddLayerNorm(cols);
 }

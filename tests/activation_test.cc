@@ -46,7 +46,7 @@ TEST(Activation, LargestErrorsOverASample) {
     for (size_t i = 0; i < x.size(); ++i) exact[i] = function.exact(static_cast<double>(x[i]));
     ForEachTarget([&](const std::string& target) {
       std::vector<float> y = x;
-      (GetActivationKernels().*function.kernel)(y.data(), y.size(), 1, y.size());
+      (GetActivationKernels().*function.kernel).tile(y.data(), y.size(), 1, y.size());
       reference::TileError worst{0, 0};
       for (size_t i = 0; i < x.size(); ++i) {
         const reference::TileError error = reference::TileErrorOf(x[i], y[i], exact[i]);
@@ -79,7 +79,7 @@ TEST(Activation, SpecialValues) {
     for (const TileAccuracy& function : kTileAccuracies) {
       SCOPED_TRACE(function.name);
       std::vector<float> y = in;
-      (GetActivationKernels().*function.kernel)(y.data(), y.size(), 1, y.size());
+      (GetActivationKernels().*function.kernel).tile(y.data(), y.size(), 1, y.size());
       EXPECT_TRUE(SameBits({y.data(), 3}, {in.data(), 3}));
       EXPECT_EQ(y[3], 0.0f);
       EXPECT_EQ(y[4], in[4]);
@@ -99,7 +99,7 @@ TEST(Activation, EqualBitsOnAllTargetsWithFma) {
     ForEachTarget([&](const std::string& target) {
       if (!reference::TargetHasFma(target)) return;
       std::vector<float> y = x;
-      (GetActivationKernels().*function.kernel)(y.data(), y.size(), 1, y.size());
+      (GetActivationKernels().*function.kernel).tile(y.data(), y.size(), 1, y.size());
       for (float& v : y) {
         if (std::isnan(v)) v = 0;  // which NaN is not promised
       }
@@ -120,7 +120,7 @@ TEST(Activation, TilesOfAllSizes) {
   for (size_t i = 0; i < x.size(); ++i) x[i] = -8.0f + 0.03f * static_cast<float>(i);
   ForEachTarget([&](const std::string&) {
     for (const TileAccuracy& function : kTileAccuracies) {
-      const auto kernel = GetActivationKernels().*function.kernel;
+      const auto kernel = (GetActivationKernels().*function.kernel).tile;
       std::vector<float> alone = x;
       for (float& v : alone) kernel(&v, 1, 1, 1);
       for (const size_t rows : {0, 1, 2, 7}) {
@@ -133,6 +133,42 @@ TEST(Activation, TilesOfAllSizes) {
           std::vector<float> y = x;
           kernel(y.data() + 1, kLdc, rows, cols);
           ASSERT_TRUE(SameBits(y, want)) << function.name << " " << rows << " x " << cols;
+        }
+      }
+    }
+  });
+}
+
+// f(gate) * c with one rounding, whatever the place, NaN and infinities as that product has them.
+TEST(Activation, GatesOfAllSizes) {
+  constexpr size_t kLdc = 77, kLdGate = 83, kRows = 7;
+  std::vector<float> gate(kLdGate * kRows), x(kLdc * kRows);
+  for (size_t i = 0; i < gate.size(); ++i) gate[i] = -9.0f + 0.03f * static_cast<float>(i);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = 3.0f - 0.013f * static_cast<float>(i);
+  x[5] = std::numeric_limits<float>::quiet_NaN();
+  x[6] = kInf;
+  gate[7] = std::numeric_limits<float>::quiet_NaN();
+  gate[8] = -kInf;
+  x[8] = kInf;  // 0 * inf
+  ForEachTarget([&](const std::string&) {
+    for (const TileAccuracy& function : kTileAccuracies) {
+      const auto kernels = GetActivationKernels().*function.kernel;
+      std::vector<float> activated = gate;
+      kernels.tile(activated.data(), activated.size(), 1, activated.size());
+      for (const size_t rows : {0, 1, 2, 7}) {
+        for (size_t cols = 0; cols <= 70; ++cols) {
+          std::vector<float> want = x;
+          for (size_t r = 0; r < rows; ++r) {
+            for (size_t i = 1; i <= cols; ++i) want[r * kLdc + i] *= activated[r * kLdGate + i];
+          }
+          std::vector<float> y = x;
+          kernels.gated(gate.data() + 1, kLdGate, y.data() + 1, kLdc, rows, cols);
+          for (size_t i = 0; i < y.size(); ++i) {
+            ASSERT_TRUE(std::isnan(want[i])
+                            ? std::isnan(y[i])
+                            : std::bit_cast<uint32_t>(y[i]) == std::bit_cast<uint32_t>(want[i]))
+                << function.name << " " << rows << " x " << cols << ", element " << i;
+          }
         }
       }
     }

@@ -97,7 +97,7 @@ class Problem {
       args.groups = {group_cols(), static_cast<size_t>(c.view().stride(0))};
     }
     args.relu = g.epilogue == Epilogue::kRelu;
-    if (g.epilogue == Epilogue::kActivation) args.activation = GetActivationKernels().gelu;
+    if (g.epilogue == Epilogue::kActivation) args.activation = GetActivationKernels().gelu.tile;
     if (g.epilogue == Epilogue::kResidual) {
       args.residual = residual_.data();
       args.ld_residual = ld_residual();
@@ -126,7 +126,7 @@ class Problem {
       }
     }
     if (g.epilogue == Epilogue::kActivation && !want.empty()) {
-      GetActivationKernels().gelu(want.data(), g.n, g.m, g.n);
+      GetActivationKernels().gelu.tile(want.data(), g.n, g.m, g.n);
     }
     return want;
   }

@@ -34,24 +34,60 @@ HWY_INLINE void MapTile(float* c, size_t ldc, size_t rows, size_t cols, F f) {
   }
 }
 
-void ReluTile(float* c, size_t ldc, size_t rows, size_t cols) {
-  MapTile(c, ldc, rows, cols, [](auto v) HWY_ATTR { return TileRelu(TagF32(), v); });
-}
-void GeluTile(float* c, size_t ldc, size_t rows, size_t cols) {
-  MapTile(c, ldc, rows, cols, [](auto v) HWY_ATTR { return TileGelu(TagF32(), v); });
-}
-void GeluTanhTile(float* c, size_t ldc, size_t rows, size_t cols) {
-  MapTile(c, ldc, rows, cols, [](auto v) HWY_ATTR { return TileGeluTanh(TagF32(), v); });
-}
-void SiluTile(float* c, size_t ldc, size_t rows, size_t cols) {
-  MapTile(c, ldc, rows, cols, [](auto v) HWY_ATTR { return TileSilu(TagF32(), v); });
+// c = f(gate) * c.
+template <class F>
+HWY_INLINE void MapGated(const float* gate, size_t ld_gate, float* c, size_t ldc, size_t rows,
+                         size_t cols, F f) {
+  const TagF32 d;
+  const size_t lanes = hn::Lanes(d);
+  const size_t full = cols / lanes * lanes;
+  const size_t left = cols - full;
+  for (; rows != 0; --rows, gate += ld_gate, c += ldc) {
+    for (size_t i = 0; i < full; i += lanes) {
+      hn::StoreU(hn::Mul(f(hn::LoadU(d, gate + i)), hn::LoadU(d, c + i)), d, c + i);
+    }
+    if (left != 0) {
+      const auto y = hn::Mul(f(hn::LoadN(d, gate + full, left)), hn::LoadN(d, c + full, left));
+      hn::StoreN(y, d, c + full, left);
+    }
+  }
 }
 
+struct Relu {
+  static HWY_INLINE hn::Vec<TagF32> Of(hn::Vec<TagF32> v) { return TileRelu(TagF32(), v); }
+};
+struct Gelu {
+  static HWY_INLINE hn::Vec<TagF32> Of(hn::Vec<TagF32> v) { return TileGelu(TagF32(), v); }
+};
+struct GeluTanh {
+  static HWY_INLINE hn::Vec<TagF32> Of(hn::Vec<TagF32> v) { return TileGeluTanh(TagF32(), v); }
+};
+struct Silu {
+  static HWY_INLINE hn::Vec<TagF32> Of(hn::Vec<TagF32> v) { return TileSilu(TagF32(), v); }
+};
+struct QuickGelu {
+  static HWY_INLINE hn::Vec<TagF32> Of(hn::Vec<TagF32> v) { return TileQuickGelu(TagF32(), v); }
+};
+
+template <class F>
+void Tile(float* c, size_t ldc, size_t rows, size_t cols) {
+  MapTile(c, ldc, rows, cols, [](auto v) HWY_ATTR { return F::Of(v); });
+}
+
+template <class F>
+void Gated(const float* gate, size_t ld_gate, float* c, size_t ldc, size_t rows, size_t cols) {
+  MapGated(gate, ld_gate, c, ldc, rows, cols, [](auto v) HWY_ATTR { return F::Of(v); });
+}
+
+template <class F>
+constexpr ActivationKernels::Function kFunction = {.tile = &Tile<F>, .gated = &Gated<F>};
+
 constexpr ActivationKernels kKernels = {
-    .relu = &ReluTile,
-    .gelu = &GeluTile,
-    .gelu_tanh = &GeluTanhTile,
-    .silu = &SiluTile,
+    .relu = kFunction<Relu>,
+    .gelu = kFunction<Gelu>,
+    .gelu_tanh = kFunction<GeluTanh>,
+    .silu = kFunction<Silu>,
+    .quick_gelu = kFunction<QuickGelu>,
 };
 
 const ActivationKernels* TargetActivationKernels() { return &kKernels; }

@@ -90,6 +90,13 @@ HWY_INLINE V TileSilu(D d, V x) {
   return MinusOctaveTail(d, kSiluTail, x);
 }
 
+// x / (1 + e^-(1.702 x)). Largest error 0.8009 ulp of x, 0.3047 before the last rounding (without
+// FMA 1.0093).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V TileQuickGelu(D d, V x) {
+  return MinusOctaveTail(d, kQuickGeluTail, x);
+}
+
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

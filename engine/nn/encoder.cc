@@ -35,15 +35,16 @@ internal::BlockKernels KernelsOfActiveTarget(Activation activation) {
     case Activation::kRelu:
       break;
     case Activation::kGelu:
-      kernels.activation = activations.gelu;
+      kernels.activation = activations.gelu.tile;
       break;
     case Activation::kGeluTanh:
-      kernels.activation = activations.gelu_tanh;
+      kernels.activation = activations.gelu_tanh.tile;
       break;
     case Activation::kSilu:
-      kernels.activation = activations.silu;
+      kernels.activation = activations.silu.tile;
       break;
-    case Activation::kQuickGelu:  // TODO
+    case Activation::kQuickGelu:
+      kernels.activation = activations.quick_gelu.tile;
       break;
   }
   return kernels;

@@ -24,6 +24,8 @@ inline double Activate(Activation activation, double x) {
       return GeluTanh(x);
     case Activation::kSilu:
       return Silu(x);
+    case Activation::kQuickGelu:
+      return QuickGelu(x);
   }
   return x;
 }

@@ -38,6 +38,8 @@ inline double GeluTanh(double x) {
 
 inline double Silu(double x) { return TimesSigmoid(x, x); }
 
+inline double QuickGelu(double x) { return TimesSigmoid(x, 1.702 * x); }
+
 }  // namespace encore::reference
 
 #endif  // ENCORE_TESTS_REFERENCE_ELEMENTWISE_H_

@@ -20,7 +20,7 @@ namespace encore::reference {
 
 struct TileAccuracy {
   std::string_view name;
-  internal::ActivationKernels::Tile internal::ActivationKernels::*kernel;
+  internal::ActivationKernels::Function internal::ActivationKernels::*kernel;
   double (*exact)(double);
   double ulps;         // the largest error on targets with FMA, last rounding included
   double early_ulps;   // what of it can come from before the last rounding
@@ -35,6 +35,8 @@ inline constexpr TileAccuracy kTileAccuracies[] = {
     {"tile_gelu_tanh", &internal::ActivationKernels::gelu_tanh, &GeluTanh, 0.9, 0.5, 1.2,
      -0.75246144f},
     {"tile_silu", &internal::ActivationKernels::silu, &Silu, 0.8, 0.5, 1.1, -1.27846454f},
+    {"tile_quick_gelu", &internal::ActivationKernels::quick_gelu, &QuickGelu, 0.85, 0.5, 1.15,
+     -0.75115426f},
 };
 
 // The f32 spacing at x, which is finite.

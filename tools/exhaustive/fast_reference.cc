@@ -189,4 +189,11 @@ ENCORE_WIDE void FastSilu(const float* x, double* exact, size_t n) {
   }
 }
 
+ENCORE_WIDE void FastQuickGelu(const float* x, double* exact, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const double v = x[i];
+    exact[i] = TimesSigmoid(v, 1.702 * v);
+  }
+}
+
 }  // namespace encore::tool

@@ -21,6 +21,7 @@ void FastRelu(const float* x, double* exact, size_t n);
 void FastGelu(const float* x, double* exact, size_t n);
 void FastGeluTanh(const float* x, double* exact, size_t n);
 void FastSilu(const float* x, double* exact, size_t n);
+void FastQuickGelu(const float* x, double* exact, size_t n);
 
 // e^(scale x).
 void FastScaledExp(float scale, const float* x, double* exact, size_t n);

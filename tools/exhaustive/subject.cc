@@ -100,7 +100,7 @@ class Tile : public Subject {
 
   void Run(const TargetKernels& kernels, const float* x, float* y, size_t n) const override {
     std::memcpy(y, x, n * sizeof(float));
-    (kernels.activation->*accuracy_.kernel)(y, n, 1, n);
+    (kernels.activation->*accuracy_.kernel).tile(y, n, 1, n);
   }
   void FastExact(const float* x, double* exact, size_t n) const override { fast_(x, exact, n); }
   void FastErrors(size_t measure, const float* x, const float* y, const double* exact, size_t n,
@@ -230,9 +230,13 @@ struct FastOf {
   void (*fast)(const float*, double*, size_t);
 };
 constexpr FastOf kFast[] = {
-    {&reference::Exp, &FastExp},           {&reference::Tanh, &FastTanh},
-    {&reference::Relu, &FastRelu},         {&reference::Gelu, &FastGelu},
-    {&reference::GeluTanh, &FastGeluTanh}, {&reference::Silu, &FastSilu},
+    {&reference::Exp, &FastExp},
+    {&reference::Tanh, &FastTanh},
+    {&reference::Relu, &FastRelu},
+    {&reference::Gelu, &FastGelu},
+    {&reference::GeluTanh, &FastGeluTanh},
+    {&reference::Silu, &FastSilu},
+    {&reference::QuickGelu, &FastQuickGelu},
 };
 
 auto FindFast(double (*exact)(double)) {

@@ -185,7 +185,7 @@ void CheckTiles(const TileCase& t, double* worst) {
     tile.ld_scores = static_cast<size_t>(scores.view().stride(0));
     tile.scale = kScale;
     tile.additive = t.additive ? additive.data() + begin : nullptr;
-    tile.ld_additive = ld;
+    tile.ld_additive = static_cast<ptrdiff_t>(ld);
     for (size_t r = 0; r < t.rows; ++r) {
       visible[r] = limit[r] > begin ? limit[r] - begin : 0;
       for (size_t c = 0; c < tile.cols; ++c) scores.view()(r, c) = raw[r * ld + begin + c];
@@ -332,7 +332,7 @@ std::vector<float> StepOf(const std::vector<float>& scores, size_t rows, size_t 
   tile.cols = cols;
   tile.scale = scale;
   tile.additive = additive;
-  tile.ld_additive = cols;
+  tile.ld_additive = static_cast<ptrdiff_t>(cols);
   tile.visible = visible;
   m[0] = 0.25f;  // as if there had been a tile before
   l[0] = 2.0f;

@@ -31,12 +31,18 @@ constexpr size_t kRowsAtOnce = kLaneVecs <= 2 ? 4 : 1;
 // What z is made of: x itself (its scale goes into the exponential), or x * scale + additive.
 enum class ScoreKind { kPlain, kMasked };
 
-// A group of R rows: where z comes from and where results go. Elements at and after visible[r], if
-// there are such limits, or else at and after cols, are hidden.
-template <ScoreKind kKind, bool kLimits, size_t R>
+// Which elements of a row are hidden: those at and after cols; at and after visible[r]; or those
+// and the ones before first[r].
+enum class Limits { kNone, kEnd, kBoth };
+
+// A group of R rows: where z comes from and where results go. Multiples of 16 cut the elements into
+// those that no row sees (before lead, and from some on), those that all rows see (from .. full),
+// and two parts between these, where vectors are masked.
+template <ScoreKind kKind, Limits kLimits, size_t R>
 struct RowGroup {
   static constexpr bool kMasked = kKind == ScoreKind::kMasked;
-  static constexpr bool kHasLimits = kLimits;
+  static constexpr bool kHasLimits = kLimits != Limits::kNone;
+  static constexpr bool kHasFirst = kLimits == Limits::kBoth;
   static constexpr size_t kRows = R;
 
   const float* x[R];
@@ -45,11 +51,16 @@ struct RowGroup {
   float scale;               // kMasked: that of the scores
   size_t cols;
   bool whole_vectors;  // see ScoreTile
-  size_t visible[R];   // kLimits only
-  size_t full;         // a multiple of 16 that no row's visible elements end before,
-  size_t some;         // and one at and after which no row has any
+  size_t visible[R];   // kHasLimits only
+  size_t first[R];     // kHasFirst only
+  size_t lead;         // 0 without kHasFirst, as the next
+  size_t from;
+  size_t full;
+  size_t some;
 
-  HWY_INLINE size_t Visible(size_t r) const { return kLimits ? visible[r] : cols; }
+  HWY_INLINE size_t Visible(size_t r) const { return kHasLimits ? visible[r] : cols; }
+  HWY_INLINE size_t Lead() const { return kHasFirst ? lead : 0; }
+  HWY_INLINE size_t From() const { return kHasFirst ? from : 0; }
 };
 
 template <class Group>
@@ -74,21 +85,36 @@ HWY_INLINE VecLanes LoadScores(const Group& group, size_t r, size_t c) {
   return AddMask(group, x, hn::LoadU(d, group.additive[r] + c));
 }
 
-// The same for the first `count` of them; -inf, which neither maximum nor sum notices, for the
-// rest.
+// Which of the elements [c, c + kLanes) row r sees.
 template <class Group>
-HWY_INLINE VecLanes LoadScoresN(const Group& group, size_t r, size_t c, size_t count) {
+HWY_INLINE hn::Mask<TagLanes> SeenFrom(const Group& group, size_t r, size_t c) {
+  const TagLanes d;
+  const auto below = hn::FirstN(d, CountBelow(group.Visible(r), c));
+  if constexpr (!Group::kHasFirst) return below;
+  return hn::AndNot(hn::FirstN(d, CountBelow(group.first[r], c)), below);
+}
+
+// The same for those that are seen; -inf, which neither maximum nor sum notices, for the rest.
+template <class Group>
+HWY_INLINE VecLanes LoadScoresN(const Group& group, size_t r, size_t c) {
   const TagLanes d;
   const VecLanes minus_inf = hn::Set(d, kMinusInf);
   const float* x = group.x[r] + c;
   if constexpr (!Group::kMasked) {
     if (group.whole_vectors) {
-      return hn::IfThenElse(hn::FirstN(d, count), hn::LoadU(d, x), minus_inf);
+      return hn::IfThenElse(SeenFrom(group, r, c), hn::LoadU(d, x), minus_inf);
     }
-    return hn::LoadNOr(minus_inf, d, x, count);
   }
-  return AddMask(group, hn::LoadN(d, x, count),
-                 hn::LoadNOr(minus_inf, d, group.additive[r] + c, count));
+  const size_t count = CountBelow(group.Visible(r), c);
+  VecLanes z;
+  if constexpr (Group::kMasked) {
+    z = AddMask(group, hn::LoadN(d, x, count),
+                hn::LoadNOr(minus_inf, d, group.additive[r] + c, count));
+  } else {
+    z = hn::LoadNOr(minus_inf, d, x, count);
+  }
+  if constexpr (!Group::kHasFirst) return z;
+  return hn::IfThenElse(hn::FirstN(d, CountBelow(group.first[r], c)), minus_inf, z);
 }
 
 // Stores elements [c, c + kLanes) of row r, as far as the row goes.
@@ -102,13 +128,28 @@ HWY_INLINE void StoreScores(const Group& group, size_t r, size_t c, VecLanes p) 
   }
 }
 
+// acc = max(acc, z) of the elements [begin, end) that rows see.
+template <class Group, size_t R>
+HWY_INLINE void MaskedMaxima(const Group& group, size_t begin, size_t end, Lanes16 (&acc)[R]) {
+  for (size_t c = begin; c < end; c += kVirtualLanes) {
+    ENCORE_UNROLL
+    for (size_t r = 0; r < R; ++r) {
+      ENCORE_UNROLL
+      for (size_t j = 0; j < kLaneVecs; ++j) {
+        acc[r].v[j] = hn::Max(acc[r].v[j], LoadScoresN(group, r, c + j * kLanes));
+      }
+    }
+  }
+}
+
 // max z of each row; -inf for a row without visible elements. NaN may be lost.
 template <class Group, size_t R = Group::kRows>
 HWY_INLINE VecRows LargestScores(const Group& group) {
   Lanes16 acc[R];
   ENCORE_UNROLL
   for (size_t r = 0; r < R; ++r) acc[r] = SetLanes(kMinusInf);
-  for (size_t c = 0; c < group.full; c += kVirtualLanes) {
+  if constexpr (Group::kHasFirst) MaskedMaxima(group, group.lead, group.from, acc);
+  for (size_t c = group.From(); c < group.full; c += kVirtualLanes) {
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
@@ -117,18 +158,36 @@ HWY_INLINE VecRows LargestScores(const Group& group) {
       }
     }
   }
-  for (size_t c = group.full; c < group.some; c += kVirtualLanes) {
+  MaskedMaxima(group, group.full, group.some, acc);
+  return MaxLanes16(acc);
+}
+
+// ExpRows of the elements [begin, end), some of which are hidden.
+template <bool kScaleResult, class Group, size_t R>
+HWY_INLINE void MaskedExponentials(const Group& group, size_t begin, size_t end,
+                                   const ExpVectors<TagLanes>& exp, const VecLanes (&largest)[R],
+                                   const float* factor, Lanes16 (&acc)[R]) {
+  const TagLanes d;
+  for (size_t c = begin; c < end; c += kVirtualLanes) {
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
-        const size_t begin = c + j * kLanes;
-        const size_t count = CountBelow(group.Visible(r), begin);
-        acc[r].v[j] = hn::Max(acc[r].v[j], LoadScoresN(group, r, begin, count));
+        const size_t at = c + j * kLanes;
+        const VecLanes z = LoadScoresN(group, r, at);
+        VecLanes p = ExpNonPositive(d, exp, hn::Sub(z, largest[r]));
+        // Where the shift is NaN, those past the limits would be NaN too.
+        if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(SeenFrom(group, r, at), p);
+        acc[r].v[j] = hn::Add(acc[r].v[j], p);
+        if constexpr (kScaleResult) {
+          p = hn::Mul(p, hn::Set(d, factor[r]));
+          // And where the factor is.
+          if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(SeenFrom(group, r, at), p);
+        }
+        StoreScores(group, r, at, p);
       }
     }
   }
-  return MaxLanes16(acc);
 }
 
 // y = e^(z - shift) * factor, and their sums without the factor. Hidden elements become 0.
@@ -144,7 +203,11 @@ HWY_INLINE VecRows ExpRows(const Group& group, const ExpConstants& constants, co
     largest[r] = hn::Set(d, shift[r]);
     acc[r] = SetLanes(0.0f);
   }
-  for (size_t c = 0; c < group.full; c += kVirtualLanes) {
+  if constexpr (Group::kHasFirst) {
+    for (size_t r = 0; r < R; ++r) std::fill_n(group.y[r], std::min(group.lead, group.cols), 0.0f);
+    MaskedExponentials<kScaleResult>(group, group.lead, group.from, exp, largest, factor, acc);
+  }
+  for (size_t c = group.From(); c < group.full; c += kVirtualLanes) {
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
@@ -157,27 +220,7 @@ HWY_INLINE VecRows ExpRows(const Group& group, const ExpConstants& constants, co
       }
     }
   }
-  for (size_t c = group.full; c < group.some; c += kVirtualLanes) {
-    ENCORE_UNROLL
-    for (size_t r = 0; r < R; ++r) {
-      ENCORE_UNROLL
-      for (size_t j = 0; j < kLaneVecs; ++j) {
-        const size_t begin = c + j * kLanes;
-        const size_t count = CountBelow(group.Visible(r), begin);
-        const VecLanes z = LoadScoresN(group, r, begin, count);
-        VecLanes p = ExpNonPositive(d, exp, hn::Sub(z, largest[r]));
-        // Where the shift is NaN, those past the limit would be NaN too.
-        if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(hn::FirstN(d, count), p);
-        acc[r].v[j] = hn::Add(acc[r].v[j], p);
-        if constexpr (kScaleResult) {
-          p = hn::Mul(p, hn::Set(d, factor[r]));
-          // And where the factor is.
-          if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(hn::FirstN(d, count), p);
-        }
-        StoreScores(group, r, begin, p);
-      }
-    }
-  }
+  MaskedExponentials<kScaleResult>(group, group.full, group.some, exp, largest, factor, acc);
   if constexpr (Group::kHasLimits) {
     if (group.some < group.cols) {
       for (size_t r = 0; r < R; ++r) {
@@ -271,7 +314,7 @@ HWY_INLINE void ShortTileGroup(const Group& group, size_t rows, const ExpConstan
   for (size_t r = 0; r < R; ++r) {
     ENCORE_UNROLL
     for (size_t j = 0; j < kLaneVecs; ++j) {
-      z[r].v[j] = LoadScoresN(group, r, j * kLanes, CountBelow(group.Visible(r), j * kLanes));
+      z[r].v[j] = LoadScoresN(group, r, j * kLanes);
     }
   }
   VecRows new_m = hn::Set(d_rows, m[rows - 1]);
@@ -287,7 +330,7 @@ HWY_INLINE void ShortTileGroup(const Group& group, size_t rows, const ExpConstan
       const size_t begin = j * kLanes;
       VecLanes p = ExpNonPositive(d, exp, hn::Sub(z[r].v[j], largest));
       if constexpr (Group::kHasLimits) {
-        p = hn::IfThenElseZero(hn::FirstN(d, CountBelow(group.Visible(r), begin)), p);
+        p = hn::IfThenElseZero(SeenFrom(group, r, begin), p);
       }
       StoreScores(group, r, begin, p);
       z[r].v[j] = p;
@@ -325,7 +368,7 @@ constexpr size_t RoundDown(size_t n) { return n / kVirtualLanes * kVirtualLanes;
 constexpr size_t RoundUp(size_t n) { return RoundDown(n + kVirtualLanes - 1); }
 
 // Rows [row, row + R) of a tile; past its end, the last row again.
-template <ScoreKind kKind, bool kLimits, size_t R>
+template <ScoreKind kKind, Limits kLimits, size_t R>
 HWY_INLINE RowGroup<kKind, kLimits, R> GroupOf(const ScoreTile& tile, size_t row) {
   RowGroup<kKind, kLimits, R> group;
   ENCORE_UNROLL
@@ -333,16 +376,20 @@ HWY_INLINE RowGroup<kKind, kLimits, R> GroupOf(const ScoreTile& tile, size_t row
     const size_t at = R == 1 ? row : std::min(row + r, tile.rows - 1);
     group.x[r] = group.y[r] = tile.scores + at * tile.ld_scores;
     if constexpr (kKind == ScoreKind::kMasked) {
-      group.additive[r] = tile.additive + at * tile.ld_additive;
+      group.additive[r] = tile.additive + static_cast<ptrdiff_t>(at) * tile.ld_additive;
     }
-    if constexpr (kLimits) group.visible[r] = std::min(tile.visible[at], tile.cols);
+    if constexpr (kLimits != Limits::kNone) {
+      const size_t end = tile.visible == nullptr ? tile.cols : tile.visible[at];
+      group.visible[r] = std::min(end, tile.cols);
+    }
+    if constexpr (kLimits == Limits::kBoth) group.first[r] = tile.first[at];
   }
   group.scale = tile.scale;
   group.cols = tile.cols;
   group.whole_vectors = tile.whole_vectors;
   size_t least = tile.cols;
   size_t most = tile.cols;
-  if constexpr (kLimits) {
+  if constexpr (kLimits != Limits::kNone) {
     most = 0;
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
@@ -352,6 +399,18 @@ HWY_INLINE RowGroup<kKind, kLimits, R> GroupOf(const ScoreTile& tile, size_t row
   }
   group.full = RoundDown(least);
   group.some = std::min(RoundUp(most), RoundUp(tile.cols));
+  if constexpr (kLimits == Limits::kBoth) {
+    size_t earliest = tile.cols;
+    size_t latest = 0;
+    ENCORE_UNROLL
+    for (size_t r = 0; r < R; ++r) {
+      earliest = std::min(earliest, group.first[r]);
+      latest = std::max(latest, group.first[r]);
+    }
+    group.lead = std::min(RoundDown(earliest), group.some);
+    group.from = std::min(RoundUp(std::min(latest, tile.cols)), group.some);
+    group.full = std::max(group.full, group.from);
+  }
   return group;
 }
 
@@ -366,7 +425,7 @@ HWY_INLINE void ForGroups(size_t begin, size_t end, Many many, One one) {
 
 void SoftmaxRows(const float* x, size_t ldx, float* y, size_t ldy, size_t rows, size_t cols) {
   const auto group = [=]<size_t R>(size_t row) HWY_ATTR {
-    RowGroup<ScoreKind::kPlain, false, R> g{};
+    RowGroup<ScoreKind::kPlain, Limits::kNone, R> g{};
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       g.x[r] = x + (row + r) * ldx;
@@ -402,7 +461,7 @@ ScoreTile WithGoodScale(const ScoreTile& tile) {
 // for its first half then, and 16 rows of 512 scores stay in the first-level cache in between.
 constexpr size_t kBlockRows = 16;
 
-template <ScoreKind kKind, bool kLimits>
+template <ScoreKind kKind, Limits kLimits>
 void TileOf(const ScoreTile& tile, float* m, float* l, float* factor) {
   const ExpConstants constants = ConstantsOf(tile);
   if (tile.cols <= kVirtualLanes) {
@@ -433,19 +492,32 @@ void TileOf(const ScoreTile& tile, float* m, float* l, float* factor) {
   }
 }
 
-void SoftmaxTile(const ScoreTile& given, float* m, float* l, float* factor) {
-  const ScoreTile tile = WithGoodScale(given);
-  const bool limits = tile.visible != nullptr;
+// Calls run<kind, limits>() for what the tile has.
+template <class Run>
+HWY_INLINE void ForKind(const ScoreTile& tile, Run run) {
+  const auto with = [&]<ScoreKind kKind>() HWY_ATTR {
+    if (tile.first != nullptr) {
+      run.template operator()<kKind, Limits::kBoth>();
+    } else if (tile.visible != nullptr) {
+      run.template operator()<kKind, Limits::kEnd>();
+    } else {
+      run.template operator()<kKind, Limits::kNone>();
+    }
+  };
   if (tile.additive == nullptr) {
-    (limits ? &TileOf<ScoreKind::kPlain, true> : &TileOf<ScoreKind::kPlain, false>)(tile, m, l,
-                                                                                    factor);
+    with.template operator()<ScoreKind::kPlain>();
   } else {
-    (limits ? &TileOf<ScoreKind::kMasked, true> : &TileOf<ScoreKind::kMasked, false>)(tile, m, l,
-                                                                                      factor);
+    with.template operator()<ScoreKind::kMasked>();
   }
 }
 
-template <ScoreKind kKind, bool kLimits>
+void SoftmaxTile(const ScoreTile& given, float* m, float* l, float* factor) {
+  const ScoreTile tile = WithGoodScale(given);
+  ForKind(tile, [&]<ScoreKind kKind, Limits kLimits>()
+                    HWY_ATTR { TileOf<kKind, kLimits>(tile, m, l, factor); });
+}
+
+template <ScoreKind kKind, Limits kLimits>
 void WeightsOf(const ScoreTile& tile, const float* m, const float* l) {
   const ExpConstants constants = ConstantsOf(tile);
   ForGroups(
@@ -459,14 +531,8 @@ void WeightsOf(const ScoreTile& tile, const float* m, const float* l) {
 
 void AttentionWeights(const ScoreTile& given, const float* m, const float* l) {
   const ScoreTile tile = WithGoodScale(given);
-  const bool limits = tile.visible != nullptr;
-  if (tile.additive == nullptr) {
-    (limits ? &WeightsOf<ScoreKind::kPlain, true> : &WeightsOf<ScoreKind::kPlain, false>)(tile, m,
-                                                                                          l);
-  } else {
-    (limits ? &WeightsOf<ScoreKind::kMasked, true> : &WeightsOf<ScoreKind::kMasked, false>)(tile, m,
-                                                                                            l);
-  }
+  ForKind(tile, [&]<ScoreKind kKind, Limits kLimits>()
+                    HWY_ATTR { WeightsOf<kKind, kLimits>(tile, m, l); });
 }
 
 constexpr SoftmaxKernels kKernels = {

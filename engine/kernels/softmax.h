@@ -22,9 +22,11 @@ struct ScoreTile {
   bool whole_vectors = false;
   float scale;            // z = scores * scale + additive
   const float* additive;  // [rows, ld_additive], or null for 0; -inf hides a key
-  size_t ld_additive;
-  const size_t*
-      visible;  // [rows]: keys at and after it are hidden (causal); null for cols in every row
+  ptrdiff_t ld_additive;  // any: -1 for what depends on the distance of key and query alone
+  // [rows]: keys at and after it are hidden (causal); null for cols in every row.
+  const size_t* visible;
+  // [rows]: keys before it are hidden (a window); null for 0 in every row.
+  const size_t* first;
 };
 
 struct SoftmaxKernels {

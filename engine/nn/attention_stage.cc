@@ -100,7 +100,7 @@ void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, size
     work.value_nv = value_nv_;
     work.ld_out = ld_context;
     work.scale = scale_;
-    work.mask = &pass_.batch->mask;
+    work.mask = pass_.batch->mask;
     if (!pass_.batch->positions.empty()) {
       work.query_positions = pass_.batch->positions.data() + start;
       work.key_positions = work.query_positions;

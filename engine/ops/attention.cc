@@ -14,6 +14,8 @@
 namespace encore::internal {
 namespace {
 
+constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
+
 constexpr size_t kMaxLanes =
     16;  // floats in the widest vector: rows of scratch are whole vectors for every target
 
@@ -44,15 +46,50 @@ struct Scratch {
   float* additive;  // [rows, ld_scores], only with a mask
 };
 
-Scratch LayOut(const AttentionHead& head, float* memory) {
+// For a walk along so many keys.
+Scratch LayOut(const AttentionHead& head, size_t keys, float* memory) {
   Scratch s{};
-  s.ld_scores = ScoreRowFloats(head.layout.keys);
+  s.ld_scores = ScoreRowFloats(keys);
   s.ld_sums = RoundUp(head.value_size, kMaxLanes);
   s.rows = ScoreRows(s.ld_scores);
   s.scores = memory;
   s.sums = s.scores + s.rows * s.ld_scores;
-  s.additive = s.sums + (head.layout.keys > kKeyTile ? kQueryBlock * s.ld_sums : 0);
+  s.additive = s.sums + (keys > kKeyTile ? kQueryBlock * s.ld_sums : 0);
   return s;
+}
+
+// The keys that some query of the block that begins with query `block` may see: all between these
+// two, of which the first is a multiple of kQueryBlock.
+struct KeyRange {
+  size_t begin;
+  size_t end;
+};
+
+KeyRange KeysOfBlock(const AttentionHead& head, size_t block) {
+  const size_t next = block + kQueryBlock;
+  KeyRange range{0, head.layout.keys};
+  if (head.mask.causal) range.end = std::min(range.end, next);
+  if (head.window != kNoWindow) {
+    if (block > head.window) {
+      range.begin = (block - head.window) / kQueryBlock * kQueryBlock;
+    }
+    if (head.window < range.end) range.end = std::min(range.end, next + head.window);
+    range.begin = std::min(range.begin, range.end);
+  }
+  return range;
+}
+
+// Whether positions (null for 0, 1, 2 ...) rise by one from each of [begin, end) to the next.
+bool AreConsecutive(const size_t* positions, size_t begin, size_t end) {
+  if (positions == nullptr) return true;
+  for (size_t i = begin + 1; i < end; ++i) {
+    if (positions[i] != positions[i - 1] + 1) return false;
+  }
+  return true;
+}
+
+size_t PositionOf(const size_t* positions, size_t i) {
+  return positions != nullptr ? positions[i] : i;
 }
 
 // Some queries of one block of kQueryBlock on their way along the keys.
@@ -60,21 +97,18 @@ class Block {
  public:
   Block(const AttentionHead& head, size_t begin, size_t end, float* memory)
       : head_(head),
-        scratch_(LayOut(head, memory)),
+        keys_(KeysOfBlock(head, begin / kQueryBlock * kQueryBlock)),
+        scratch_(LayOut(head, keys_.end - keys_.begin, memory)),
         first_(begin),
-        rows_(end - begin),
-        // Under a causal mask no query of the block sees a key past the block's last row.
-        keys_(head.mask->causal
-                  ? std::min(head.layout.keys, begin / kQueryBlock * kQueryBlock + kQueryBlock)
-                  : head.layout.keys) {
-    std::fill_n(m_, rows_, -std::numeric_limits<float>::infinity());
+        rows_(end - begin) {
+    std::fill_n(m_, rows_, kMinusInf);
     std::fill_n(l_, rows_, 0.0f);
   }
 
   void Run() {
     const EvenSplit groups{rows_, DivCeil(rows_, scratch_.rows)};
-    for (size_t begin = 0; begin < keys_; begin += kKeyTile) {
-      const size_t end = std::min(begin + kKeyTile, keys_);
+    for (size_t begin = keys_.begin; begin < keys_.end; begin += kKeyTile) {
+      const size_t end = std::min(begin + kKeyTile, keys_.end);
       for (size_t g = 0; g < groups.parts; ++g) {
         Advance(groups.begin(g), groups.begin(g + 1), begin, end);
       }
@@ -102,34 +136,109 @@ class Block {
     tile.cols = end - begin;
     tile.whole_vectors = true;
     tile.scale = head_.scale;
-    if (HasMatrix(*head_.mask)) {
-      GatherMask(row, row_end, begin, end);
-      tile.additive = scratch_.additive;
-      tile.ld_additive = scratch_.ld_scores;
-    }
-    if (head_.mask->causal) {
-      for (size_t r = row; r < row_end; ++r) {
-        const size_t seen = first_ + r + 1;  // keys 0 .. seen - 1
-        visible_[r - row] = seen <= begin ? 0 : std::min(seen, end) - begin;
-      }
-      tile.visible = visible_;
-    }
+    AddMask(row, row_end, begin, end, &tile);
+    LimitKeys(row, row_end, begin, end, &tile);
     return tile;
   }
 
-  void GatherMask(size_t row, size_t row_end, size_t begin, size_t end) {
-    const AttentionMask& mask = *head_.mask;
+  // What each query sees of keys [begin, end), by its place alone.
+  void LimitKeys(size_t row, size_t row_end, size_t begin, size_t end, ScoreTile* tile) {
+    const size_t window = head_.window;
+    if (!head_.mask.causal && window == kNoWindow) return;
     for (size_t r = row; r < row_end; ++r) {
-      const size_t query =
-          head_.query_positions != nullptr ? head_.query_positions[first_ + r] : first_ + r;
+      const size_t query = first_ + r;
+      // Keys first .. last, counted from the sequence's start.
+      const size_t first = query > window ? query - window : 0;
+      size_t seen = query + 1;  // the last one and one more
+      if (!head_.mask.causal) seen = window < end ? seen + window : end;
+      first_key_[r - row] = first <= begin ? 0 : std::min(first, end) - begin;
+      visible_[r - row] = seen <= begin ? 0 : std::min(seen, end) - begin;
+    }
+    tile->visible = visible_;
+    if (window != kNoWindow) tile->first = first_key_;
+  }
+
+  // Names what is added to the scores: the caller's memory as it is, if it can be walked along.
+  void AddMask(size_t row, size_t row_end, size_t begin, size_t end, ScoreTile* tile) {
+    const AttentionMask& mask = head_.mask;
+    const bool additive = !mask.additive.empty();
+    const bool blocked = !mask.blocked.empty();
+    if (head_.distance_bias != nullptr && !additive && !blocked) {
+      tile->additive = head_.distance_bias + Distance(first_ + row, begin);
+      tile->ld_additive = -1;
+      return;
+    }
+    if (!additive && !blocked) return;
+    const bool consecutive_keys = AreConsecutive(head_.key_positions, begin, end);
+    if (head_.distance_bias == nullptr && !blocked && consecutive_keys &&
+        mask.additive.stride(1) == 1 &&
+        AreConsecutive(head_.query_positions, first_ + row, first_ + row_end)) {
+      tile->additive = &mask.additive(PositionOf(head_.query_positions, first_ + row),
+                                      PositionOf(head_.key_positions, begin));
+      tile->ld_additive = mask.additive.stride(0);
+      return;
+    }
+    for (size_t r = row; r < row_end; ++r) {
       float* out = scratch_.additive + (r - row) * scratch_.ld_scores;
-      for (size_t j = begin; j < end; ++j) {
-        const size_t key = head_.key_positions != nullptr ? head_.key_positions[j] : j;
-        float add = mask.additive.empty() ? 0.0f : mask.additive(query, key);
-        if (!mask.blocked.empty() && mask.blocked(query, key))
-          add = -std::numeric_limits<float>::infinity();
-        out[j - begin] = add;
+      if (consecutive_keys) {
+        GatherRow(first_ + r, begin, end - begin, out);
+      } else {
+        GatherPositions(first_ + r, begin, end - begin, out);
       }
+    }
+    tile->additive = scratch_.additive;
+    tile->ld_additive = static_cast<ptrdiff_t>(scratch_.ld_scores);
+  }
+
+  static ptrdiff_t Distance(size_t query, size_t key) {
+    return static_cast<ptrdiff_t>(key) - static_cast<ptrdiff_t>(query);
+  }
+
+  // What is added to the scores of a query and `count` keys from `begin` on, whose columns of the
+  // mask follow each other. Loops of their own where rows are dense, which compilers make vectors
+  // of.
+  void GatherRow(size_t query, size_t begin, size_t count, float* out) const {
+    const AttentionMask& mask = head_.mask;
+    const size_t mask_row = PositionOf(head_.query_positions, query);
+    const size_t column = PositionOf(head_.key_positions, begin);
+    if (mask.additive.empty()) {
+      std::fill_n(out, count, 0.0f);
+    } else {
+      const float* from = &mask.additive(mask_row, column);
+      const ptrdiff_t stride = mask.additive.stride(1);
+      if (stride == 1) {
+        std::copy_n(from, count, out);
+      } else {
+        for (size_t j = 0; j < count; ++j) out[j] = from[static_cast<ptrdiff_t>(j) * stride];
+      }
+    }
+    if (head_.distance_bias != nullptr) {
+      const float* bias = head_.distance_bias + Distance(query, begin);
+      for (size_t j = 0; j < count; ++j) out[j] += bias[j];
+    }
+    if (!mask.blocked.empty()) {
+      const bool* hidden = &mask.blocked(mask_row, column);
+      const ptrdiff_t stride = mask.blocked.stride(1);
+      if (stride == 1) {
+        for (size_t j = 0; j < count; ++j) out[j] = hidden[j] ? kMinusInf : out[j];
+      } else {
+        for (size_t j = 0; j < count; ++j) {
+          if (hidden[static_cast<ptrdiff_t>(j) * stride]) out[j] = kMinusInf;
+        }
+      }
+    }
+  }
+
+  // The same for columns in any order.
+  void GatherPositions(size_t query, size_t begin, size_t count, float* out) const {
+    const AttentionMask& mask = head_.mask;
+    const size_t mask_row = PositionOf(head_.query_positions, query);
+    const size_t* columns = head_.key_positions + begin;
+    for (size_t j = 0; j < count; ++j) {
+      float add = mask.additive.empty() ? 0.0f : mask.additive(mask_row, columns[j]);
+      if (head_.distance_bias != nullptr) add += head_.distance_bias[Distance(query, begin + j)];
+      if (!mask.blocked.empty() && mask.blocked(mask_row, columns[j])) add = kMinusInf;
+      out[j] = add;
     }
   }
 
@@ -138,7 +247,7 @@ class Block {
   void Advance(size_t row, size_t row_end, size_t begin, size_t end) {
     const ScoreTile tile = Score(row, row_end, begin, end);
     head_.softmax->tile(tile, m_ + row, l_ + row, factor_);
-    const bool last = end == keys_;
+    const bool last = end == keys_.end;
     if (last) {
       for (size_t r = row; r < row_end; ++r) inverse_[r - row] = 1.0f / l_[r];
     }
@@ -156,11 +265,12 @@ class Block {
     tile.kc = layout.head_size;
     tile.ldc = scratch_.ld_scores;
     for (size_t col = 0; col < end - begin;) {
-      // Whole vectors: what lies past the end is never looked at.
-      const size_t nv = std::min(layout.nv, DivCeil(end - begin - col, lanes));
+      // Whole vectors: what lies past the end is never looked at. A window may end within a panel.
+      const size_t panel_nv = std::min(layout.nv, DivCeil(layout.keys - begin - col, lanes));
+      const size_t nv = std::min(panel_nv, DivCeil(end - begin - col, lanes));
       tile.a = head_.q + (first_ + row) * head_.ld_q;
       tile.b = keys + col * layout.head_size;
-      tile.ldb = nv * lanes;
+      tile.ldb = panel_nv * lanes;
       tile.cols = nv * lanes;
       tile.init = kZeroRow;
       for (size_t j = 0; j < nv; ++j) tile.c[j] = scratch_.scores + col + j * lanes;
@@ -184,7 +294,7 @@ class Block {
       tile.b = head_.v + begin * head_.ld_v + col;
       tile.cols = cols;
       tile.init = kZeroRow;
-      if (begin != 0) {
+      if (begin != keys_.begin) {
         tile.init = scratch_.sums + row * scratch_.ld_sums + col;
         tile.ld_init = scratch_.ld_sums;
         tile.init_scale = factor_;
@@ -211,8 +321,8 @@ class Block {
 
   // The scores once more, now that each row's final maximum and sum are known.
   void StoreWeights(size_t row, size_t row_end) {
-    for (size_t begin = 0; begin < keys_; begin += kKeyTile) {
-      const size_t end = std::min(begin + kKeyTile, keys_);
+    for (size_t begin = keys_.begin; begin < keys_.end; begin += kKeyTile) {
+      const size_t end = std::min(begin + kKeyTile, keys_.end);
       head_.softmax->weights(Score(row, row_end, begin, end), m_ + row, l_ + row);
       for (size_t r = row; r < row_end; ++r) {
         const float* weights = scratch_.scores + (r - row) * scratch_.ld_scores;
@@ -220,20 +330,22 @@ class Block {
       }
     }
     for (size_t r = row; r < row_end; ++r) {
-      for (size_t j = keys_; j < head_.layout.keys; ++j) head_.weights(first_ + r, j) = 0.0f;
+      for (size_t j = 0; j < keys_.begin; ++j) head_.weights(first_ + r, j) = 0.0f;
+      for (size_t j = keys_.end; j < head_.layout.keys; ++j) head_.weights(first_ + r, j) = 0.0f;
     }
   }
 
   const AttentionHead& head_;
+  const KeyRange keys_;
   const Scratch scratch_;
   const size_t first_;
   const size_t rows_;
-  const size_t keys_;
   float m_[kQueryBlock];  // the state of the online softmax: see softmax.h
   float l_[kQueryBlock];
   float factor_[kQueryBlock];  // these three of the rows at hand
   float inverse_[kQueryBlock];
   size_t visible_[kQueryBlock];
+  size_t first_key_[kQueryBlock];
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #define ENCORE_ENGINE_OPS_ATTENTION_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "encore/ops.h"
 #include "engine/kernels/softmax.h"
@@ -18,9 +19,14 @@
 
 namespace encore::internal {
 
-// A block of queries under a causal mask walks the keys as far as its last row may see.
+// A block of queries walks the keys that its rows may see, under a causal mask up to its last row's
+// and in a window from its first row's, rounded down to a multiple of kQueryBlock. First and last
+// are those of the whole block, whichever of its queries are asked for. Tiles of keys are counted
+// from the first of these keys.
 inline constexpr size_t kQueryBlock = 64;
 inline constexpr size_t kKeyTile = 512;
+
+inline constexpr size_t kNoWindow = SIZE_MAX;
 
 // The keys of one head as the right-hand side of Q K^T: transposed, in panels of kQueryBlock or
 // fewer keys, each [head_size, keys of the panel]; the last one as wide as whole vectors need.
@@ -64,9 +70,14 @@ struct AttentionHead {
   size_t out_query;
   MutableView weights;  // [queries, keys], or empty
   float scale;
-  const AttentionMask* mask;
+  AttentionMask mask;                       // its matrices are this head's: [S, S]
   const size_t* query_positions = nullptr;  // [queries]: rows of the mask; null for 0, 1, 2 ...
   const size_t* key_positions = nullptr;    // [keys]: columns of the mask; null for 0, 1, 2 ...
+  size_t window = kNoWindow;  // query i sees keys j with |i - j| <= window only, whatever positions
+  // The score of query i and key j gets distance_bias[j - i], whatever positions; null for none.
+  // Readable for all distances from a query to a key of the sequence, windows or not. Where there
+  // is an additive mask too, the sum of both is rounded before it is added.
+  const float* distance_bias = nullptr;
 };
 
 // Floats of scratch for Attend; a multiple of 16, monotone in every size.
@@ -76,7 +87,8 @@ size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked);
 // to 64 bytes.
 void Attend(const AttentionHead& head, size_t begin, size_t end, float* scratch);
 
-// True if the mask hides or adds anything but by causality.
+// True if the mask hides or adds anything but by causality. With one of its matrices or a distance
+// bias, Attend's scratch has to be `masked`.
 inline bool HasMatrix(const AttentionMask& mask) {
   return !mask.blocked.empty() || !mask.additive.empty();
 }

@@ -173,6 +173,7 @@ Status CheckAttention(ConstView q, ConstView k, ConstView v, MutableView out,
     return InvalidArgument("scale is " + internal::NumberText(options.scale) +
                            "; wanted a finite f32 number, or 0 for the default");
   }
+  if (options.window == size_t{0}) return InvalidArgument("window is 0; wanted at least 1");
   ENCORE_RETURN_IF_ERROR(internal::CheckMask(options.mask, queries, keys));
   return CheckOverlaps(q, k, v, out, options);
 }
@@ -232,7 +233,8 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
       }
       if (!options.weights.empty()) head.weights = MatrixAt(options.weights, i);
       head.scale = scale;
-      head.mask = &options.mask;
+      head.mask = options.mask;
+      head.window = options.window.value_or(internal::kNoWindow);
       internal::Attend(head, begin, end, buffers.Scratch(lane));
       if (buffers.out != 0) {
         for (size_t row = begin; row < end; ++row) {

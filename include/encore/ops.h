@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "encore/executor.h"
 #include "encore/export.h"
@@ -122,6 +123,8 @@ struct AttentionMask {
 
 struct AttentionOptions {
   AttentionMask mask = {};
+  // Query i sees keys j with |i - j| <= window only; >= 1. Other keys cost nothing.
+  std::optional<size_t> window = {};
   double scale = 0;  // multiplies q k^T; 0 means 1 / sqrt(head size)
   // Receives the attention weights [..., Sq, Sk] if given; changes no bit of the output.
   MutableView weights = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of one head over one sequence in double precision: softmax(q k^T * scale + mask) v.
+// Attention of one head over one sequence in double precision: softmax(q k^T * scale + mask) v,
+// with a window and a bias by distance.
 
 #ifndef ENCORE_TESTS_REFERENCE_ATTENTION_H_
 #define ENCORE_TESTS_REFERENCE_ATTENTION_H_
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include "encore/ops.h"
@@ -16,10 +18,22 @@
 
 namespace encore::reference {
 
+// What goes by the places of query i and key j in the sequence, whatever `positions` are.
+struct ByDistance {
+  std::optional<size_t> window = {};  // query i sees keys j with |i - j| <= window only
+  const float* bias = nullptr;        // bias[j - i] is added to the score; null for none
+
+  bool Sees(size_t i, size_t j) const { return !window || (i < j ? j - i : i - j) <= *window; }
+  double Bias(size_t i, size_t j) const {
+    return bias[static_cast<ptrdiff_t>(j) - static_cast<ptrdiff_t>(i)];
+  }
+};
+
 // Whether query i may see key j, where the mask's row and column are those of positions[i] and
 // positions[j], or i and j. `causal` goes by i and j themselves.
-inline bool Sees(const AttentionMask& mask, std::span<const size_t> positions, size_t i, size_t j) {
-  if (mask.causal && j > i) return false;
+inline bool Sees(const AttentionMask& mask, std::span<const size_t> positions, size_t i, size_t j,
+                 const ByDistance& distance = {}) {
+  if ((mask.causal && j > i) || !distance.Sees(i, j)) return false;
   const size_t row = positions.empty() ? i : positions[i];
   const size_t col = positions.empty() ? j : positions[j];
   if (!mask.blocked.empty() && mask.blocked(row, col)) return false;
@@ -33,27 +47,31 @@ inline bool Sees(const AttentionMask& mask, std::span<const size_t> positions, s
 template <typename T>
 Matrix<T> Attention(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v, double scale,
                     const AttentionMask& mask, std::span<const size_t> positions,
-                    Matrix<T>* weights) {
+                    Matrix<T>* weights, const ByDistance& distance = {}) {
   Matrix<T> out(q.rows, v.cols);
   *weights = Matrix<T>(q.rows, k.rows);
   for (size_t i = 0; i < q.rows; ++i) {
     double largest = -std::numeric_limits<double>::infinity();
     for (size_t j = 0; j < k.rows; ++j) {
-      if (!Sees(mask, positions, i, j)) continue;
+      if (!Sees(mask, positions, i, j, distance)) continue;
       T score(0.0);
       for (size_t d = 0; d < q.cols; ++d) score = score + q(i, d) * k(j, d);
       score = score * (T(scale) * T(1.0));  // the factor is rounded to f32
       if (!mask.additive.empty()) {
         const size_t row = positions.empty() ? i : positions[i];
         const size_t col = positions.empty() ? j : positions[j];
-        score = score + T(static_cast<double>(mask.additive(row, col)));
+        T add(static_cast<double>(mask.additive(row, col)));
+        if (distance.bias != nullptr) add = add + T(distance.Bias(i, j));
+        score = score + add;
+      } else if (distance.bias != nullptr) {
+        score = score + T(distance.Bias(i, j));
       }
       (*weights)(i, j) = score;
       largest = std::max(largest, Value(score));
     }
     T sum(0.0);
     for (size_t j = 0; j < k.rows; ++j) {
-      if (!Sees(mask, positions, i, j)) continue;
+      if (!Sees(mask, positions, i, j, distance)) continue;
       T& p = (*weights)(i, j);
       p = ExpNonPositive(p - T(largest));
       sum = sum + p;

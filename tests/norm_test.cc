@@ -303,7 +303,8 @@ TEST(Norm, NanReachesItsRowAlone) {
     std::vector<float> y(6 * 33);
     const Shape shape{6, 33};
     ASSERT_TRUE(norm.apply(ConstView(x.data(), shape), {}, {}, 1e-5, {y.data(), shape}).ok());
-    // An infinity makes its row's deviation infinite; what is finite in it has no mean in LayerNorm.
+    // An infinity makes its row's deviation infinite; what is finite in it has no mean in
+    // LayerNorm.
     const bool has_mean = norm.kernel == &internal::NormKernels::layer_norm;
     for (size_t i = 0; i < y.size(); ++i) {
       const bool of_infinity = has_mean ? i / 33 == 4 : i == 4 * 33;

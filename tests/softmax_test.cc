@@ -154,6 +154,7 @@ struct TileCase {
   size_t tile_cols;
   bool additive;
   bool causal;
+  bool window;  // rows begin at a key of their own, some after their end
 };
 
 void CheckTiles(const TileCase& t, double* worst) {
@@ -162,21 +163,22 @@ void CheckTiles(const TileCase& t, double* worst) {
   const std::vector<float> raw = RandomFloats(t.rows * ld, 5, 9.0f);
   std::vector<float> additive = RandomFloats(t.rows * ld, 6, 1.0f);
   std::vector<float> z(t.rows * t.cols);
-  std::vector<size_t> limit(t.rows);
+  std::vector<size_t> limit(t.rows), start(t.rows);
   for (size_t r = 0; r < t.rows; ++r) {
     limit[r] = t.causal ? r * t.cols / t.rows : t.cols;
+    start[r] = !t.window ? 0 : r % 5 == 2 ? t.cols : r * t.cols / (2 * t.rows);
     for (size_t c = 0; c < t.cols; ++c) {
       float& a = additive[r * ld + c];
       if ((r * 7 + c * 3) % 5 == 0 || r == 1) a = -kInf;
       float& out = z[r * t.cols + c];
       out = raw[r * ld + c] * kScale;
       if (t.additive) out = a == -kInf ? -kInf : std::fma(raw[r * ld + c], kScale, a);
-      if (c >= limit[r]) out = -kInf;
+      if (c >= limit[r] || c < start[r]) out = -kInf;
     }
   }
   std::vector<float> m(t.rows, -kInf), l(t.rows, 0.0f), factor(t.rows);
   std::vector<float> p(t.rows * t.cols);  // as if one tile had held all keys
-  std::vector<size_t> visible(t.rows);
+  std::vector<size_t> visible(t.rows), first(t.rows);
   const auto make_tile = [&](size_t begin, Guarded& scores) {
     ScoreTile tile{};
     tile.cols = std::min(t.tile_cols, t.cols - begin);
@@ -188,9 +190,11 @@ void CheckTiles(const TileCase& t, double* worst) {
     tile.ld_additive = static_cast<ptrdiff_t>(ld);
     for (size_t r = 0; r < t.rows; ++r) {
       visible[r] = limit[r] > begin ? limit[r] - begin : 0;
+      first[r] = start[r] > begin ? std::min(start[r] - begin, tile.cols) : 0;
       for (size_t c = 0; c < tile.cols; ++c) scores.view()(r, c) = raw[r * ld + begin + c];
     }
     tile.visible = t.causal ? visible.data() : nullptr;
+    tile.first = t.window ? first.data() : nullptr;
     return tile;
   };
   for (size_t begin = 0; begin < t.cols; begin += t.tile_cols) {
@@ -243,17 +247,18 @@ void CheckTiles(const TileCase& t, double* worst) {
 TEST(SoftmaxTile, OnlineFormEqualsWholeRows) {
   ForEachTarget([](const std::string& target) {
     double worst = 0;
-    for (const bool additive : {false, true}) {
-      for (const bool causal : {false, true}) {
-        for (const size_t rows : {1, 3, 4, 5, 11}) {
-          for (const size_t cols : {1, 15, 16, 17, 64, 100}) {
-            for (const size_t tile_cols : {1, 16, 24, 64, 128}) {
-              SCOPED_TRACE(testing::Message()
-                           << rows << " x " << cols << " by " << tile_cols
-                           << (additive ? " additive" : "") << (causal ? " causal" : ""));
-              CheckTiles({rows, cols, tile_cols, additive, causal}, &worst);
-              if (testing::Test::HasFatalFailure()) return;
-            }
+    for (const int hiding : {0, 1, 2, 3, 4, 5, 6, 7}) {
+      const bool additive = (hiding & 1) != 0, causal = (hiding & 2) != 0;
+      const bool window = (hiding & 4) != 0;
+      for (const size_t rows : {1, 3, 4, 5, 11}) {
+        for (const size_t cols : {1, 15, 16, 17, 64, 100}) {
+          for (const size_t tile_cols : {1, 16, 24, 64, 128}) {
+            SCOPED_TRACE(testing::Message()
+                         << rows << " x " << cols << " by " << tile_cols
+                         << (additive ? " additive" : "") << (causal ? " causal" : "")
+                         << (window ? " window" : ""));
+            CheckTiles({rows, cols, tile_cols, additive, causal, window}, &worst);
+            if (testing::Test::HasFatalFailure()) return;
           }
         }
       }
@@ -322,7 +327,8 @@ TEST(SoftmaxTile, NanReachesItsRowAlone) {
 
 // What one step makes of a tile: p, m, l and factor, one after another.
 std::vector<float> StepOf(const std::vector<float>& scores, size_t rows, size_t cols, float scale,
-                          const float* additive, const size_t* visible) {
+                          const float* additive, const size_t* visible,
+                          const size_t* start = nullptr) {
   std::vector<float> out = scores;
   std::vector<float> m(rows, -kInf), l(rows, 0.0f), factor(rows, 0.0f);
   ScoreTile tile{};
@@ -334,6 +340,7 @@ std::vector<float> StepOf(const std::vector<float>& scores, size_t rows, size_t 
   tile.additive = additive;
   tile.ld_additive = static_cast<ptrdiff_t>(cols);
   tile.visible = visible;
+  tile.first = start;
   m[0] = 0.25f;  // as if there had been a tile before
   l[0] = 2.0f;
   GetSoftmaxKernels().tile(tile, m.data(), l.data(), factor.data());
@@ -346,17 +353,20 @@ std::vector<float> StepOf(const std::vector<float>& scores, size_t rows, size_t 
 TEST(SoftmaxTile, TargetsAndNeighboursChangeNoBit) {
   for (const size_t cols : {1, 10, 16, 17, 40, 100, 512}) {
     for (const size_t rows : {1, 3, 4, 10, 21}) {
-      for (const int hiding : {0, 1, 2, 3}) {
+      for (const int hiding : {0, 1, 2, 3, 4, 5, 6, 7}) {
         const std::vector<float> scores = RandomFloats(rows * cols, 17, 9.0f);
         std::vector<float> additive = RandomFloats(rows * cols, 18);
         for (size_t i = 0; i < additive.size(); i += 5) additive[i] = -kInf;
         std::vector<size_t> visible(rows);
         for (size_t r = 0; r < rows; ++r) visible[r] = (r + 1) * cols / rows;
+        std::vector<size_t> begins(rows);
+        for (size_t r = 0; r < rows; ++r) begins[r] = r * cols / rows / 2;
         const float* add = hiding % 2 != 0 ? additive.data() : nullptr;
-        const size_t* limits = hiding / 2 != 0 ? visible.data() : nullptr;
+        const size_t* limits = (hiding & 2) != 0 ? visible.data() : nullptr;
+        const size_t* start = (hiding & 4) != 0 ? begins.data() : nullptr;
         std::vector<float> first;
         ForEachTarget([&](const std::string& target) {
-          const std::vector<float> all = StepOf(scores, rows, cols, 0.3f, add, limits);
+          const std::vector<float> all = StepOf(scores, rows, cols, 0.3f, add, limits, start);
           if (reference::TargetHasFma(target)) {
             if (first.empty()) first = all;
             ASSERT_TRUE(SameBits(all, first)) << rows << " x " << cols << ", hiding " << hiding;
@@ -372,6 +382,7 @@ TEST(SoftmaxTile, TargetsAndNeighboursChangeNoBit) {
             alone.scale = 0.3f;
             alone.additive = add == nullptr ? nullptr : add + r * cols;
             alone.visible = limits == nullptr ? nullptr : limits + r;
+            alone.first = start == nullptr ? nullptr : start + r;
             float m = -kInf, l = 0, factor = 0;
             GetSoftmaxKernels().tile(alone, &m, &l, &factor);
             ASSERT_TRUE(SameBits(row, {&all[r * cols], cols})) << rows << " x " << cols;

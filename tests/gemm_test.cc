@@ -20,6 +20,7 @@
 #include "tests/executors.h"
 #include "tests/fma_chain.h"
 #include "tests/guarded.h"
+#include "tests/near_rounded.h"
 #include "tests/reference/accuracy.h"
 #include "tests/targets.h"
 
@@ -58,8 +59,8 @@ class Problem {
         bias_(RandomFloats(ldb_, 3)),
         residual_(RandomFloats(g.m * ld_residual(), 7)) {
     Result<PackedMatrix> packed = PackedMatrix::Create(
-        {b_.data(), {g.k, g.n}, {static_cast<ptrdiff_t>(ldb_), 1}},
-        g.bias ? TensorView<const float>(bias_.data(), Shape(g.n)) : TensorView<const float>());
+        WeightSource::One(ConstView(b_.data(), {g.n, g.k}, {1, static_cast<ptrdiff_t>(ldb_)}),
+                          g.bias ? ConstView(bias_.data(), Shape(g.n)) : ConstView()));
     EXPECT_TRUE(packed.ok());
     packed_ = *std::move(packed);
   }
@@ -232,6 +233,72 @@ TEST(GemmBlock, ColumnsInGroups) {
           g.epilogue = groups % 2 == 0 ? Epilogue::kRelu : Epilogue::kNone;
           Check(g);
           if (testing::Test::HasFatalFailure()) return;
+        }
+      }
+    }
+  });
+}
+
+// c = gate^2 * c + 1: with another place or order of the two it would differ.
+void GateTile(const float* gate, size_t ld_gate, float* c, size_t ldc, size_t rows, size_t cols) {
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < cols; ++j) {
+      const float g = gate[i * ld_gate + j];
+      const float square = g * g;
+      const float product = square * c[i * ldc + j];
+      c[i * ldc + j] = product + 1.0f;
+    }
+  }
+}
+
+// Two matrices in pairs of panels: the bits of two products and a pass over them.
+TEST(GemmBlock, GatedPairsOfPanels) {
+  ForEachTarget([](const std::string&) {
+    for (const size_t m : {1, 2, 13, 33}) {
+      for (const size_t n : {1, 16, 47, 48, 150}) {
+        for (const size_t k : {0, 1, 7, 50}) {
+          const std::vector<float> weights = RandomFloats(2 * n * k + 1, 1);
+          const std::vector<float> bias = RandomFloats(2 * n, 2);
+          const std::vector<float> x = RandomFloats(m * k + 1, 3);
+          WeightSource source{.num_parts = 2, .gated = true};
+          for (size_t half = 0; half < 2; ++half) {
+            source.parts[half] = {ConstView(weights.data() + half * n * k, {n, k}),
+                                  ConstView(bias.data() + half * n, Shape(n))};
+          }
+          const Result<PackedMatrix> packed = PackedMatrix::Create(source);
+          ASSERT_TRUE(packed.ok());
+          const bool fma = reference::TargetHasFma(packed->view().kernel->target);
+          std::vector<float> want[2];
+          for (size_t half = 0; half < 2; ++half) {
+            for (size_t i = 0; i < m; ++i) {
+              for (size_t j = 0; j < n; ++j) {
+                float sum = bias[half * n + j];
+                for (size_t at = 0; at < k; ++at) {
+                  sum = MulAdd(fma, x[i * k + at], weights[(half * n + j) * k + at], sum);
+                }
+                want[half].push_back(sum);
+              }
+            }
+          }
+          GateTile(want[0].data(), n, want[1].data(), n, m, n);
+          for (const GemmBlocking& blocking : kBlockings) {
+            SCOPED_TRACE(testing::Message() << "m " << m << ", n " << n << ", k " << k << ", mc "
+                                            << blocking.mc << ", kc " << blocking.kc);
+            const ptrdiff_t ldc = static_cast<ptrdiff_t>(n) + 3;
+            Guarded c({m, n}, {ldc, 1});
+            GemmArgs args{};
+            args.a = x.data();
+            args.lda = k;
+            args.b = packed->view();
+            args.c = c.view().data();
+            args.ldc = static_cast<size_t>(ldc);
+            args.gated = &GateTile;
+            const size_t panels = args.b.panels();
+            GemmBlock(args, blocking, 0, m, panels / 2, panels);
+            GemmBlock(args, blocking, 0, m, 0, panels / 2);
+            ASSERT_TRUE(SameBits(Elements(c.view()), want[1]));
+            ASSERT_TRUE(c.Intact());
+          }
         }
       }
     }

@@ -5,6 +5,7 @@
 
 #include "encore/encoder.h"
 
+#include <cstddef>
 #include <new>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@ namespace {
 using internal::PackedLayer;
 using internal::PackedLayerNorm;
 using internal::PackedMatrix;
+using internal::WeightSource;
 
 internal::BlockKernels KernelsOfActiveTarget(Activation activation) {
   const internal::ActivationKernels& activations = internal::GetActivationKernels();
@@ -50,11 +52,11 @@ internal::BlockKernels KernelsOfActiveTarget(Activation activation) {
   return kernels;
 }
 
-// A weight [N, K] and its place among the packed weights of a model.
+// A matrix and its place among the packed weights of a model.
 struct Weight {
-  ConstView view;
+  WeightSource source;
   PackedMatrix* packed;
-  float* data = nullptr;
+  std::byte* data = nullptr;
 };
 
 Status PackVector(ConstView vector, internal::AlignedBuffer<float>* packed) {
@@ -83,10 +85,11 @@ Status PrepareLayer(const EncoderLayerWeights& w, PackedLayer* layer, std::vecto
                   {w.linear1_weight, w.linear1_bias, &layer->linear1},
                   {w.linear2_weight, w.linear2_bias, &layer->linear2}};
   for (const auto& m : matrices) {
-    Result<PackedMatrix> prepared = PackedMatrix::Prepare(m.weight.Transposed(), m.bias);
+    const WeightSource source = WeightSource::One(m.weight, m.bias);
+    Result<PackedMatrix> prepared = PackedMatrix::Prepare(source);
     if (!prepared.ok()) return prepared.status();
     *m.packed = *std::move(prepared);
-    all->push_back({m.weight.Transposed(), m.packed});
+    all->push_back({source, m.packed});
   }
   ENCORE_RETURN_IF_ERROR(PackNorm(w.norm1_weight, w.norm1_bias, &layer->norm1));
   return PackNorm(w.norm2_weight, w.norm2_bias, &layer->norm2);
@@ -95,27 +98,27 @@ Status PrepareLayer(const EncoderLayerWeights& w, PackedLayer* layer, std::vecto
 // Packs all weights one after another into one piece of memory, in the order in which a pass reads
 // them.
 Status PackWeights(std::vector<Weight>& weights, const Executor& executor,
-                   internal::AlignedBuffer<float>* memory) {
-  size_t floats = 0;
+                   internal::AlignedBuffer<std::byte>* memory) {
+  size_t bytes = 0;
   for (const Weight& w : weights) {
-    if (!internal::CheckedAdd(floats, w.packed->data_floats(), &floats)) {
+    if (!internal::CheckedAdd(bytes, w.packed->data_bytes(), &bytes)) {
       return Status(ErrorCode::kOutOfMemory, "the packed weights exceed what can be addressed");
     }
   }
-  if (!memory->Allocate(floats)) {
+  if (!memory->Allocate(bytes)) {
     return Status(ErrorCode::kOutOfMemory,
-                  "no memory for packed weights of " + std::to_string(floats) + " floats");
+                  "no memory for packed weights of " + std::to_string(bytes) + " bytes");
   }
-  float* next = memory->data();
+  std::byte* next = memory->data();
   for (Weight& w : weights) {
     w.data = next;
     w.packed->SetData(next);
-    next += w.packed->data_floats();
+    next += w.packed->data_bytes();
   }
   internal::RunTeam(executor, [&](internal::Team& team) {
     for (const Weight& w : weights) {
       team.ForEach(w.packed->view().panels(),
-                   [&](size_t p, int /*lane*/) { w.packed->Pack(w.view, p, p + 1, w.data); });
+                   [&](size_t p, int /*lane*/) { w.packed->Pack(w.source, p, p + 1, w.data); });
     }
   });
   return {};
@@ -132,7 +135,7 @@ struct Encoder::Impl {
   EncoderConfig config;
   internal::BlockKernels kernels;
   std::vector<PackedLayer> layers;
-  internal::AlignedBuffer<float> packed_weights;  // of all layers
+  internal::AlignedBuffer<std::byte> packed_weights;  // of all layers
   PackedLayerNorm final_norm;
 };
 

@@ -27,12 +27,16 @@ struct SliceRun {
   size_t nv;
   const EvenSplit& rows;               // in tiles
   ActivationKernels::Tile activation;  // or null
-  const char* next;                    // what to fetch meanwhile
+  ActivationKernels::Gated gated;      // or null
+  const float* gate;                   // for gated: row 0, rows of ld_gate
+  size_t ld_gate;
+  const char* next;  // what to fetch meanwhile
 };
 
 // One slice of one panel. `tile` comes with the pointers of row 0 and goes with others. By
 // reference: a copy would wait for each of its fields to be stored.
 void RunSlice(const SliceRun& run, GemmTile& tile) {
+  const float* gate = run.gate;
   const EvenSplit& split = run.rows;
   // What comes next in memory, the next slice or panel, is fetched while these tiles compute, as
   // evenly as they can: a burst would hold up the loads that the tiles wait for. One or two tiles
@@ -50,6 +54,10 @@ void RunSlice(const SliceRun& run, GemmTile& tile) {
     run.kernel.tile[lines][run.nv][mr](tile);
     // While the tile is in L1.
     if (run.activation != nullptr) run.activation(tile.c[0], tile.ldc, mr, tile.cols);
+    if (run.gated != nullptr) {
+      run.gated(gate, run.ld_gate, tile.c[0], tile.ldc, mr, tile.cols);
+      gate += mr * run.ld_gate;
+    }
     AdvanceRows(tile, run.nv, mr);
     tile.prefetch += tile.prefetch_step * tile.kc;
   }
@@ -74,27 +82,30 @@ void SetColumns(const ColumnGroups& groups, float* c, size_t col, size_t nv, siz
   }
 }
 
-// A slice of K for some rows and one panel: k0 .. k0 + kc - 1.
-struct Slice {
+// A panel's product for some rows: where it comes from and goes.
+struct PanelRun {
   size_t row_begin;
   size_t row_end;
   size_t panel;
-  size_t k0;
-  size_t kc;
-  bool last;       // of the panel
-  float* partial;  // where sums rest between slices: row 0 is row_begin, column 0 the panel's
-  size_t ld_partial;
-  const float* next;  // what will be read after it
+  size_t half;     // of a pair; else 0
+  size_t kc;       // of a slice
+  EvenSplit rows;  // in tiles of the panel's width
+  float* strip;    // where sums rest between slices: row 0 is row_begin, column 0 the panel's
+  size_t ld_strip;
+  bool rests;         // the sums stay in the strip
+  const float* gate;  // of a pair's second half: what its first half left, in rows of ld_strip
+  const float* next;  // what will be read after the panel
 };
 
-// `split`: of the rows, in tiles of the panel's width.
-void RunPanelSlice(const GemmArgs& args, const Slice& slice, const EvenSplit& split) {
+// A slice of K: k0 .. k0 + kc - 1.
+void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_t kc,
+                   const float* next) {
   const PackedView& b = args.b;
-  const size_t nv = b.panel_nv(slice.panel);
+  const size_t nv = b.panel_nv(panel.panel);
   const size_t lanes = b.kernel->lanes;
-  const size_t col = slice.panel * b.nr();
-  const size_t row = slice.row_begin;
-  SliceRun run{*b.kernel, nv, split, nullptr, reinterpret_cast<const char*>(slice.next)};
+  const size_t row = panel.row_begin;
+  SliceRun run{*b.kernel, nv,      panel.rows, nullptr,
+               nullptr,   nullptr, 0,          reinterpret_cast<const char*>(next)};
   // Field by field: with few rows, clearing all of it first would take a percent of the time.
   GemmTile tile;
   tile.init_scale = nullptr;
@@ -102,21 +113,22 @@ void RunPanelSlice(const GemmArgs& args, const Slice& slice, const EvenSplit& sp
   tile.residual = nullptr;
   tile.ld_residual = 0;
   tile.relu = false;
-  tile.a = args.a + row * args.lda + slice.k0;
+  tile.a = args.a + row * args.lda + k0;
   tile.lda = args.lda;
-  tile.ldb = b.panel_ld(slice.panel);
-  tile.b = b.panel(slice.panel) + slice.k0 * tile.ldb;
-  tile.kc = slice.kc;
-  if (slice.k0 != 0) {
-    tile.init = slice.partial;
-    tile.ld_init = slice.ld_partial;
+  tile.ldb = b.panel_ld(panel.panel);
+  tile.b = b.panel(panel.panel, panel.half) + k0 * tile.ldb;
+  tile.kc = kc;
+  if (k0 != 0) {
+    tile.init = panel.strip;
+    tile.ld_init = panel.ld_strip;
   } else {
-    tile.init = b.bias != nullptr ? b.bias + col : kZeroRow;
+    tile.init = b.bias != nullptr ? b.panel_bias(panel.panel, panel.half) : kZeroRow;
     tile.ld_init = 0;
   }
-  if (slice.last) {
+  if (k0 + kc == b.k && !panel.rests) {
+    const size_t col = panel.panel * b.nr();
     tile.ldc = args.ldc;
-    tile.cols = b.panel_cols(slice.panel);
+    tile.cols = b.panel_cols(panel.panel);
     SetColumns(args.groups, args.c + row * args.ldc, col, nv, lanes, &tile);
     if (args.residual != nullptr) {
       tile.residual = args.residual + row * args.ld_residual + col;
@@ -124,40 +136,79 @@ void RunPanelSlice(const GemmArgs& args, const Slice& slice, const EvenSplit& sp
     }
     tile.relu = args.relu;
     run.activation = args.activation;
+    if (panel.gate != nullptr) {
+      run.gated = args.gated;
+      run.gate = panel.gate;
+      run.ld_gate = panel.ld_strip;
+    }
   } else {
-    for (size_t j = 0; j < nv; ++j) tile.c[j] = slice.partial + j * lanes;
-    tile.ldc = slice.ld_partial;
+    for (size_t j = 0; j < nv; ++j) tile.c[j] = panel.strip + j * lanes;
+    tile.ldc = panel.ld_strip;
     tile.cols = nv * lanes;
   }
   RunSlice(run, tile);
 }
 
-// Rows [row_begin, row_end), at most kMaxMc of them, panel by panel: while a panel's slices follow
-// each other its sums rest in a strip. `after` is what will be read after the last panel; null for
-// what lies behind it.
-void RunPanels(const GemmArgs& args, size_t kc, size_t row_begin, size_t row_end,
-               size_t panel_begin, size_t panel_end, const float* after) {
+// Slice by slice.
+void RunPanel(const GemmArgs& args, const PanelRun& panel) {
   const PackedView& b = args.b;
-  alignas(64) float strip[kMaxMc * GemmKernel::kMaxNr];
-  const size_t rows = row_end - row_begin;
-  const EvenSplit split{rows, DivCeil(rows, b.kernel->max_mr[b.nv])};
-  for (size_t p = panel_begin; p < panel_end; ++p) {
-    const size_t ld = b.panel_ld(p);
+  const float* data = b.panel(panel.panel, panel.half);
+  const size_t ld = b.panel_ld(panel.panel);
+  size_t k0 = 0;
+  do {
+    const size_t kc = std::min(panel.kc, b.k - k0);
+    const size_t end = k0 + kc;
+    RunPanelSlice(args, panel, k0, kc, end == b.k ? panel.next : data + end * ld);
+    k0 = end;
+  } while (k0 != b.k);
+}
+
+// Some rows, at most kMaxMc of them, and panels [begin, end). `after` is what will be read after
+// the last panel; null for what lies behind it.
+struct PanelRange {
+  size_t kc;
+  size_t row_begin;
+  size_t row_end;
+  size_t begin;
+  size_t end;
+  const float* after;
+
+  // Panel p, without a place for its sums.
+  PanelRun Run(const PackedView& b, const EvenSplit& rows, size_t p, size_t half) const {
+    PanelRun run{row_begin, row_end, p, half, kc, rows, nullptr, 0, false, nullptr, nullptr};
     const size_t nv = b.panel_nv(p);
-    Slice slice{row_begin, row_end, p, 0, 0, false, strip, nv * b.kernel->lanes, nullptr};
-    do {
-      slice.kc = std::min(kc, b.k - slice.k0);
-      const size_t end = slice.k0 + slice.kc;
-      slice.last = end == b.k;
-      slice.next = b.panel(p) + (slice.last ? b.panel_rows : end) * ld;
-      if (slice.last && p + 1 == panel_end && after != nullptr) slice.next = after;
-      if (nv == b.nv) {
-        RunPanelSlice(args, slice, split);
-      } else {  // the last panel may be narrower, with taller tiles
-        RunPanelSlice(args, slice, {rows, DivCeil(rows, b.kernel->max_mr[nv])});
-      }
-      slice.k0 = end;
-    } while (!slice.last);
+    if (nv != b.nv) {  // the last panel may be narrower, with taller tiles
+      run.rows = {row_end - row_begin, DivCeil(row_end - row_begin, b.kernel->max_mr[nv])};
+    }
+    run.ld_strip = nv * b.kernel->lanes;
+    const bool last = p + 1 == end && half + 1 == b.halves();
+    run.next = last && after != nullptr ? after : b.panel(p, half) + b.panel_rows * run.ld_strip;
+    return run;
+  }
+};
+
+void RunPanels(const GemmArgs& args, const PanelRange& range, const EvenSplit& rows) {
+  alignas(64) float strip[kMaxMc * GemmKernel::kMaxNr];
+  for (size_t p = range.begin; p < range.end; ++p) {
+    PanelRun panel = range.Run(args.b, rows, p, 0);
+    panel.strip = strip;
+    RunPanel(args, panel);
+  }
+}
+
+// The gate's product waits in a strip for the other one.
+void RunPairs(const GemmArgs& args, const PanelRange& range, const EvenSplit& rows) {
+  alignas(64) float gate[kMaxMc * GemmKernel::kMaxNr];
+  alignas(64) float strip[kMaxMc * GemmKernel::kMaxNr];
+  for (size_t p = range.begin; p < range.end; ++p) {
+    PanelRun panel = range.Run(args.b, rows, p, 0);
+    panel.strip = gate;
+    panel.rests = true;
+    RunPanel(args, panel);
+    panel = range.Run(args.b, rows, p, 1);
+    panel.strip = strip;
+    panel.gate = gate;
+    RunPanel(args, panel);
   }
 }
 
@@ -179,8 +230,19 @@ void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_be
   for (size_t i = 0; i < blocks.parts; ++i) {
     // After the last panel the next block of rows begins anew.
     const float* after = i + 1 < blocks.parts ? args.b.panel(panel_begin) : args.next;
-    RunPanels(args, blocking.kc, row_begin + blocks.begin(i), row_begin + blocks.begin(i + 1),
-              panel_begin, panel_end, after);
+    const PanelRange range{blocking.kc,
+                           row_begin + blocks.begin(i),
+                           row_begin + blocks.begin(i + 1),
+                           panel_begin,
+                           panel_end,
+                           after};
+    const size_t rows = range.row_end - range.row_begin;
+    const EvenSplit tiles{rows, DivCeil(rows, args.b.kernel->max_mr[args.b.nv])};
+    if (args.b.gated) {
+      RunPairs(args, range, tiles);
+    } else {
+      RunPanels(args, range, tiles);
+    }
   }
 }
 

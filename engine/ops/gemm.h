@@ -24,8 +24,8 @@ struct ColumnGroups {
   size_t stride = 0;
 };
 
-// c = activation(bias + a b) or c = bias + a b + residual, with the bias of b's view. Pointers are
-// to row 0 and column 0.
+// c = activation(bias + a b) or c = bias + a b + residual, with the bias of b's view; or, where b
+// is gated, c = f(bias_g + a b_g) * (bias + a b). Pointers are to row 0 and column 0.
 struct GemmArgs {
   const float* a;  // [m, lda], rows of b.k
   size_t lda;
@@ -38,6 +38,8 @@ struct GemmArgs {
   bool relu = false;
   // Or another activation; or null. Not together with groups.
   ActivationKernels::Tile activation = nullptr;
+  // Where b is gated, and only there; without relu, activation, residual and groups.
+  ActivationKernels::Gated gated = nullptr;
   // What will be read after the last panel, to be fetched into L2 by then; null for what follows it
   // in memory. Any address will do.
   const float* next = nullptr;
@@ -50,8 +52,8 @@ alignas(64) inline constexpr float kZeroRow[GemmKernel::kMaxNr] = {};
 // comes with the pointers of row 0, and goes with others.
 void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile);
 
-// Rows [row_begin, row_end) of panels [panel_begin, panel_end). Allocates nothing; at most kMaxMc *
-// kMaxNr floats of stack. No other call may write the same part of c meanwhile.
+// Rows [row_begin, row_end) of panels [panel_begin, panel_end). Allocates nothing; at most 2 *
+// kMaxMc * kMaxNr floats of stack. No other call may write the same part of c meanwhile.
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,
                size_t panel_begin, size_t panel_end);
 

@@ -31,6 +31,7 @@ using internal::CheckShape;
 using internal::HasPlainRows;
 using internal::PackedMatrix;
 using internal::RowStride;
+using internal::WeightSource;
 
 Status NoMemoryFor(const char* what, const Shape& shape) {
   return Status(ErrorCode::kOutOfMemory,
@@ -110,8 +111,9 @@ Status MatMul(ConstView a, ConstView b, MutableView c, const MatMulOptions& opti
   ENCORE_RETURN_IF_ERROR(CheckNoOverlap("c", c, "a", a));
   ENCORE_RETURN_IF_ERROR(CheckNoOverlap("c", c, "b", b));
   if (a.dim(0) == 0 || b.dim(1) == 0) return {};
-  const Result<PackedMatrix> packed = PackedMatrix::Create(b, options.bias);
-  if (!packed.ok()) return packed.status();
+  const Result<PackedMatrix> packed =
+      PackedMatrix::Create(WeightSource::One(b.Transposed(), options.bias));
+  if (!packed.ok()) return NoMemoryFor("packed b", b.shape());
   return Multiply(a, *packed, c, options.executor);
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
@@ -126,7 +128,7 @@ Result<PackedLinear> PackedLinear::Create(ConstView weight, ConstView bias) try 
   if (!bias.empty()) {
     ENCORE_RETURN_IF_ERROR(CheckShape("bias", bias, Shape(weight.dim(0)), "the rows of weight"));
   }
-  Result<PackedMatrix> packed = PackedMatrix::Create(weight.Transposed(), bias);
+  Result<PackedMatrix> packed = PackedMatrix::Create(WeightSource::One(weight, bias));
   if (!packed.ok()) return packed.status();
   PackedLinear linear;
   linear.impl_ = std::make_shared<const Impl>(Impl{*std::move(packed)});

@@ -5,14 +5,38 @@
 #include "engine/ops/packed_matrix.h"
 
 #include <algorithm>
-#include <utility>
+#include <string>
+
+#include "engine/platform/fp_env.h"
 
 namespace encore::internal {
 namespace {
 
-Status NoMemoryFor(const TensorView<const float>& b) {
-  return Status(ErrorCode::kOutOfMemory,
-                "packed weights of " + b.shape().ToString() + " do not fit into memory");
+Status NoMemoryFor(const WeightSource& source) {
+  std::string shapes;
+  for (size_t p = 0; p < source.num_parts; ++p) {
+    shapes += (p == 0 ? "" : " and ") + source.parts[p].weight.shape().ToString();
+  }
+  return Status(ErrorCode::kOutOfMemory, "packed weights of " + shapes + " do not fit into memory");
+}
+
+// Rows [row, row + rows) of the source, k elements each, become the columns of one panel.
+void PackRows(const GemmKernel& kernel, const WeightSource& source, size_t row, size_t rows,
+              size_t k, size_t nr, float* panel) {
+  PlainRows plain;
+  if (FindPlainRows(source, row, rows, &plain)) {
+    kernel.pack(plain.data, plain.stride_k, plain.stride_row, k, rows, nr, panel);
+    return;
+  }
+  // A piece of 64 k fills 16 KiB at the most, half of a small L1.
+  constexpr size_t kPiece = 64;
+  alignas(64) float piece[GemmKernel::kMaxNr * kPiece];
+  const FpEnvScope modes;
+  for (size_t k0 = 0; k0 < k; k0 += kPiece) {
+    const size_t count = std::min(kPiece, k - k0);
+    ReadRows(source, row, rows, k0, count, piece, kPiece);
+    kernel.pack(piece, 1, kPiece, count, rows, nr, panel + k0 * nr);
+  }
 }
 
 }  // namespace
@@ -31,41 +55,60 @@ void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdif
   for (size_t p = 0; p < view.panels(); ++p) PackPanelInto(view, p, b, stride_k, stride_n, data);
 }
 
-Result<PackedMatrix> PackedMatrix::Prepare(TensorView<const float> b,
-                                           TensorView<const float> bias) {
+Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source) {
   PackedMatrix matrix;
   PackedView& view = matrix.view_;
   view.kernel = &GetGemmKernelF32();
-  view.k = b.dim(0);
+  view.k = source.k();
   view.panel_rows = view.k;
-  view.n = b.dim(1);
+  view.gated = source.gated;
+  size_t rows = 0;
+  if (!source.CountRows(&rows)) return NoMemoryFor(source);
+  view.n = rows / view.halves();
   view.nv = ChoosePanelVectors(*view.kernel, view.n);
   matrix.blocking_ = ChooseGemmBlocking(MachineCaches(), view.k, view.nr());
   size_t padded_n = 0;
-  size_t floats = 0;
-  if (!CheckedRoundUp(view.n, view.nr(), &padded_n) || !CheckedMul(padded_n, view.k, &floats) ||
-      !CheckedRoundUp(floats, 16, &floats) || (!bias.empty() && !matrix.bias_.Allocate(padded_n))) {
-    return NoMemoryFor(b);
+  size_t bytes = 0;
+  if (!CheckedRoundUp(view.n, view.nr(), &padded_n) ||
+      !CheckedMul(padded_n, view.halves(), &padded_n) || !CheckedMul(padded_n, view.k, &bytes) ||
+      !CheckedMul(bytes, sizeof(float), &bytes) || !CheckedRoundUp(bytes, 64, &bytes) ||
+      (source.has_bias() && !matrix.bias_.Allocate(padded_n))) {
+    return NoMemoryFor(source);
   }
-  if (!bias.empty()) {
-    for (size_t n = 0; n < view.n; ++n) matrix.bias_.data()[n] = bias(n);
-    for (size_t n = view.n; n < padded_n; ++n) matrix.bias_.data()[n] = 0.0f;
+  if (source.has_bias()) {
+    const FpEnvScope modes;
+    float* bias = matrix.bias_.data();
+    std::fill_n(bias, padded_n, 0.0f);
+    for (size_t p = 0; p < view.panels(); ++p) {
+      for (size_t half = 0; half < view.halves(); ++half, bias += view.nr()) {
+        ReadBias(source, half * view.n + p * view.nr(), view.panel_cols(p), bias);
+      }
+    }
     view.bias = matrix.bias_.data();
   }
   return matrix;
 }
 
-void PackedMatrix::Pack(TensorView<const float> b, size_t begin, size_t end, float* data) const {
+void PackedMatrix::Pack(const WeightSource& source, size_t begin, size_t end,
+                        std::byte* data) const {
+  if (view_.k == 0) return;  // and n may be beyond counting
+  PackedView view = view_;
+  view.data = reinterpret_cast<float*>(data);
   for (size_t p = begin; p < end; ++p) {
-    PackPanelInto(view_, p, b.data(), b.stride(0), b.stride(1), data);
+    for (size_t half = 0; half < view.halves(); ++half) {
+      float* panel = const_cast<float*>(view.panel(p, half));
+      PackRows(*view.kernel, source, half * view.n + p * view.nr(), view.panel_cols(p), view.k,
+               view.panel_ld(p), panel);
+    }
   }
 }
 
-Result<PackedMatrix> PackedMatrix::Create(TensorView<const float> b, TensorView<const float> bias) {
-  Result<PackedMatrix> matrix = Prepare(b, bias);
+Result<PackedMatrix> PackedMatrix::Create(const WeightSource& source) {
+  Result<PackedMatrix> matrix = Prepare(source);
   if (!matrix.ok()) return matrix;
-  if (!matrix->data_.Allocate(std::max<size_t>(matrix->data_floats(), 1))) return NoMemoryFor(b);
-  PackInto(matrix->view_, b.data(), b.stride(0), b.stride(1), matrix->data_.data());
+  if (!matrix->data_.Allocate(std::max<size_t>(matrix->data_bytes(), 1)))
+    return NoMemoryFor(source);
+  matrix->Pack(source, 0, matrix->view_.panels(), matrix->data_.data());
   matrix->SetData(matrix->data_.data());
   return matrix;
 }

@@ -11,16 +11,17 @@
 #include <cstddef>
 
 #include "encore/status.h"
-#include "encore/tensor.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/int_math.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/ops/gemm_blocking.h"
+#include "engine/ops/weight_source.h"
 
 namespace encore::internal {
 
 // B [k, n] in panels of nv vectors. Remembers the kernel that packed it, whatever target is active
-// later.
+// later. Where gated, two such matrices: each panel is a pair, the gate's and behind it in memory
+// the other one's, both as wide.
 struct PackedView {
   const GemmKernel* kernel = nullptr;
   size_t k = 0;
@@ -30,8 +31,10 @@ struct PackedView {
       0;  // rows of a panel in memory, >= k: a view may use the first k of them only
   const float* data =
       nullptr;  // ceil(n / nr) panels of [panel_rows, nr]; the last may have fewer vectors
-  const float* bias = nullptr;  // [panels * nr], zeros past n; or null for zeros
+  const float* bias = nullptr;  // [panels * nr], zeros past n; or null for zeros; in pairs as well
+  bool gated = false;
 
+  size_t halves() const { return gated ? 2 : 1; }  // panels of a pair
   size_t nr() const { return nv * kernel->lanes; }
   size_t panels() const { return DivCeil(n, nr()); }
   size_t panel_cols(size_t p) const { return std::min(nr(), n - p * nr()); }
@@ -39,11 +42,18 @@ struct PackedView {
     const size_t cols = panel_cols(p);
     return cols == nr() ? nv : DivCeil(cols, kernel->lanes);
   }
-  const float* panel(size_t p) const { return data + p * panel_rows * nr(); }
+  // Panel p; of a pair, the first (half 0) or the second (1).
+  const float* panel(size_t p, size_t half = 0) const {
+    const float* pair = data + p * halves() * panel_rows * nr();
+    return half == 0 ? pair : pair + panel_rows * panel_ld(p);
+  }
+  const float* panel_bias(size_t p, size_t half) const {
+    return bias + (p * halves() + half) * nr();
+  }
   // Floats from one row of panel p to the next.
   size_t panel_ld(size_t p) const { return panel_nv(p) * kernel->lanes; }
   // Floats of packed data: n rounded up to whole vectors, times the rows.
-  size_t packed_floats() const { return panel_rows * RoundUp(n, kernel->lanes); }
+  size_t packed_floats() const { return halves() * panel_rows * RoundUp(n, kernel->lanes); }
 };
 
 // Packs panel p of element (k, n) = b[k * stride_k + n * stride_n] into data, which has room for
@@ -57,18 +67,18 @@ void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdif
 // The packed data and the bias of a weight matrix. Movable.
 class PackedMatrix {
  public:
-  // b [K, N] with any strides (a torch weight [N, K] transposed), bias [N] or empty, for the active
-  // target. Sizes have been validated by the caller. kOutOfMemory.
-  static Result<PackedMatrix> Create(TensorView<const float> b, TensorView<const float> bias);
+  // For the active target. Shapes and types have been validated by the caller. kOutOfMemory.
+  static Result<PackedMatrix> Create(const WeightSource& source);
 
   // The same in two steps, for several matrices in one piece of memory, so that what follows the
-  // end of one in memory is what a pass reads next. The first lays out and takes the bias; Pack
-  // then fills panels [begin, end) at `data`, which has room for data_floats() and outlives this,
-  // and may be called by several threads for different panels.
-  static Result<PackedMatrix> Prepare(TensorView<const float> b, TensorView<const float> bias);
-  size_t data_floats() const { return RoundUp(view_.packed_floats(), 16); }
-  void SetData(const float* data) { view_.data = data; }
-  void Pack(TensorView<const float> b, size_t begin, size_t end, float* data) const;
+  // end of one in memory is what a pass reads next. The first lays out and reads the bias; Pack
+  // then fills panels [begin, end) at `data`, which has room for data_bytes(), is aligned to 64
+  // bytes and outlives this. Several threads may pack different panels. Weights are read where they
+  // are; what is no aligned f32 is converted a small piece at a time.
+  static Result<PackedMatrix> Prepare(const WeightSource& source);
+  size_t data_bytes() const { return RoundUp(view_.packed_floats() * sizeof(float), 64); }
+  void SetData(const std::byte* data) { view_.data = reinterpret_cast<const float*>(data); }
+  void Pack(const WeightSource& source, size_t begin, size_t end, std::byte* data) const;
 
   const PackedView& view() const { return view_; }
   const GemmBlocking& blocking() const { return blocking_; }
@@ -76,7 +86,7 @@ class PackedMatrix {
  private:
   PackedView view_;
   GemmBlocking blocking_{};
-  AlignedBuffer<float> data_;
+  AlignedBuffer<std::byte> data_;
   AlignedBuffer<float> bias_;
 };
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The weights of a linear layer as the caller has them: in up to three matrices, of f32, bf16, f16
+// or f64, with any strides and any alignment; and how a piece of them is read as f32. Not here:
+// packing (packed_matrix.h), validation of shapes and types (whoever takes the views).
+
+#ifndef ENCORE_ENGINE_OPS_WEIGHT_SOURCE_H_
+#define ENCORE_ENGINE_OPS_WEIGHT_SOURCE_H_
+
+#include <array>
+#include <cstddef>
+
+#include "encore/tensor.h"
+
+namespace encore::internal {
+
+struct WeightPart {
+  WeightView weight;  // [rows, k], as PyTorch stores it; a row makes one output
+  WeightView bias;    // [rows], or empty for 0
+};
+
+// One matrix whose rows are those of the parts, one part under another.
+struct WeightSource {
+  std::array<WeightPart, 3> parts{};
+  size_t num_parts = 0;
+  WeightView output_scale{};  // [rows()], or empty for 1: multiplies each row and its bias
+  // Two parts of equally many rows: the gate, which an activation is applied to, and what it
+  // multiplies. The product has as many columns as one of them.
+  bool gated = false;
+
+  static WeightSource One(const WeightView& weight, const WeightView& bias = {}) {
+    return {.parts = {WeightPart{weight, bias}}, .num_parts = 1};
+  }
+  size_t k() const { return parts[0].weight.dim(1); }
+  bool has_bias() const {
+    return !parts[0].bias.empty() || !parts[1].bias.empty() || !parts[2].bias.empty();
+  }
+  // Rows of all parts; false if that exceeds size_t.
+  [[nodiscard]] bool CountRows(size_t* rows) const;
+};
+
+// Rows that can be used as they are: element (row, k) is data[row * stride_row + k * stride_k].
+struct PlainRows {
+  const float* data;
+  ptrdiff_t stride_row;
+  ptrdiff_t stride_k;
+};
+// Whether rows [row, row + rows) are aligned f32 of one part, without a scale.
+bool FindPlainRows(const WeightSource& source, size_t row, size_t rows, PlainRows* plain);
+
+// out[r * ld_out + i] = element (row + r, k + i) for r < rows, i < count: converted to f32, f64 to
+// nearest, then multiplied by the row's scale and rounded once. Under the rounding mode of the
+// caller (platform/fp_env.h).
+void ReadRows(const WeightSource& source, size_t row, size_t rows, size_t k, size_t count,
+              float* out, size_t ld_out);
+// out[r] = the bias of row + r, likewise.
+void ReadBias(const WeightSource& source, size_t row, size_t rows, float* out);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_OPS_WEIGHT_SOURCE_H_

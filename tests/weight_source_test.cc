@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,10 @@ class Stored {
 
 using Matrices = std::vector<std::unique_ptr<Stored>>;
 
+std::span<const float> Panel(const PackedView& view, size_t p, size_t half, size_t count) {
+  return {reinterpret_cast<const float*>(view.panel(p, half)), count};
+}
+
 // The packed matrix has the shape, bits and bias of one packed from `rows` ([n, k], dense) and
 // `bias` ([n] or empty). Gated: of two such matrices one under another, in pairs of panels.
 void CheckPacked(const WeightSource& source, const std::vector<float>& rows, size_t k,
@@ -123,7 +128,7 @@ void CheckPacked(const WeightSource& source, const std::vector<float>& rows, siz
     ASSERT_EQ(view.panels(), want.panels());
     for (size_t p = 0; p < view.panels(); ++p) {
       const size_t count = k * want.panel_ld(p);
-      ASSERT_TRUE(SameBits({view.panel(p, half), count}, {want.panel(p), count}))
+      ASSERT_TRUE(SameBits(Panel(view, p, half, count), Panel(want, p, 0, count)))
           << "panel " << p << ", half " << half;
       if (bias.empty()) continue;
       ASSERT_TRUE(
@@ -136,7 +141,8 @@ void CheckPacked(const WeightSource& source, const std::vector<float>& rows, siz
   ASSERT_TRUE(one.ok());
   float element;
   ReadRows(WeightSource::One(source.parts[0].weight), 0, 1, k - 1, 1, &element, 1);
-  EXPECT_EQ(std::bit_cast<uint32_t>(one->view().panel(0)[(k - 1) * one->view().panel_ld(0)]),
+  EXPECT_EQ(std::bit_cast<uint32_t>(
+                Panel(one->view(), 0, 0, k * one->view().nr())[(k - 1) * one->view().panel_ld(0)]),
             std::bit_cast<uint32_t>(element));
 }
 
@@ -227,14 +233,14 @@ TEST(WeightSource, PairsFillTheirMemory) {
   const Result<PackedMatrix> packed = PackedMatrix::Create(source);
   ASSERT_TRUE(packed.ok());
   const PackedView& view = packed->view();
-  const float* at = view.data;
+  const auto* at = static_cast<const std::byte*>(view.data);
   for (size_t p = 0; p < view.panels(); ++p) {
     for (size_t half = 0; half < 2; ++half) {
       EXPECT_EQ(view.panel(p, half), at);
-      at += 9 * view.panel_ld(p);
+      at += 9 * view.panel_ld(p) * sizeof(float);
     }
   }
-  EXPECT_EQ(static_cast<size_t>(at - view.data), view.packed_floats());
+  EXPECT_EQ(static_cast<size_t>(at - view.panel(0)), view.packed_bytes());
 }
 
 TEST(WeightSource, F64RoundsToNearestWhateverTheMode) {
@@ -246,7 +252,7 @@ TEST(WeightSource, F64RoundsToNearestWhateverTheMode) {
     const Result<PackedMatrix> packed = PackedMatrix::Create(WeightSource::One(weight, bias));
     std::fesetround(FE_TONEAREST);
     ASSERT_TRUE(packed.ok());
-    EXPECT_EQ(packed->view().panel(0)[0], 1 + 0x1p-23f);
+    EXPECT_EQ(Panel(packed->view(), 0, 0, 1)[0], 1 + 0x1p-23f);
     EXPECT_EQ(packed->view().bias[0], 1 + 0x1p-23f);
   }
 }

@@ -36,7 +36,7 @@ class Panels {
   // weight: [kN, K], as a linear layer has it.
   Panels(const internal::GemmKernel& kernel, size_t nv, ConstView weight) {
     view_ = {.kernel = &kernel, .k = weight.dim(1), .n = kN, .nv = nv, .panel_rows = weight.dim(1)};
-    if (!data_.Allocate(view_.packed_floats())) Fail("out of memory", 1);
+    if (!data_.Allocate(view_.packed_bytes())) Fail("out of memory", 1);
     view_.data = data_.data();
     internal::PackInto(view_, weight.data(), weight.stride(1), weight.stride(0), data_.data());
     blocking_ = internal::ChooseGemmBlocking(internal::MachineCaches(), view_.k, view_.nr());
@@ -47,7 +47,7 @@ class Panels {
 
  private:
   internal::PackedView view_;
-  internal::AlignedBuffer<float> data_;
+  internal::AlignedBuffer<std::byte> data_;
   internal::GemmBlocking blocking_{};
 };
 

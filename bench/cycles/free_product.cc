@@ -30,8 +30,8 @@ template <size_t kChains, size_t MR, size_t NV, TilePrefetch kPrefetch>
 HWY_NOINLINE void RunFreeTile(const GemmTile& t) {
   const Tag d;
   constexpr size_t kLanes = hn::MaxLanes(Tag());
-  internal::HWY_NAMESPACE::RowPointers<MR> a(t.a, t.lda);
-  const float* HWY_RESTRICT b = t.b;
+  internal::HWY_NAMESPACE::RowPointers<MR> a(static_cast<const float*>(t.a), t.lda);
+  const float* HWY_RESTRICT b = static_cast<const float*>(t.b);
   const size_t ldb = t.ldb;
   [[maybe_unused]] const char* prefetch = t.prefetch;
   [[maybe_unused]] const size_t prefetch_step = t.prefetch_step;

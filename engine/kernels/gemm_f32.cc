@@ -33,16 +33,29 @@ constexpr size_t kMaxMr[GemmKernel::kMaxNv + 1] = {0, 8, 6, 3, 0};
 constexpr size_t kBestNv = 2;
 #endif
 
+// What gemm_tile-inl.h wants to know.
+struct TypeF32 {
+  using Word = float;
+  using Vec = hn::Vec<GemmTagF32>;
+  static constexpr size_t kGroup = 1;
+  static HWY_INLINE Vec Spread(Word word) { return hn::Set(GemmTagF32(), word); }
+  static HWY_INLINE Vec Load(const Word* words) { return hn::LoadU(GemmTagF32(), words); }
+  static HWY_INLINE Vec MulAdd(Vec a, Vec b, Vec sum) { return hn::MulAdd(a, b, sum); }
+};
+
 template <size_t NV, size_t... I>
 constexpr void FillTiles(GemmKernel& kernel, std::index_sequence<I...>) {
-  ((kernel.tile[kNoLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kNoLine>), ...);
-  ((kernel.tile[kOneLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kOneLine>), ...);
-  ((kernel.tile[kAllLines][NV][I + 1] = &RunGemmTile<I + 1, NV, kAllLines>), ...);
+  ((kernel.tile[kNoLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kNoLine, TypeF32>), ...);
+  ((kernel.tile[kOneLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kOneLine, TypeF32>), ...);
+  ((kernel.tile[kAllLines][NV][I + 1] = &RunGemmTile<I + 1, NV, kAllLines, TypeF32>), ...);
 }
 
 GemmKernel MakeKernel() {
   GemmKernel kernel{};
   kernel.target = hwy::TargetName(HWY_TARGET);
+  kernel.a_bytes = sizeof(float);
+  kernel.b_bytes = sizeof(float);
+  kernel.kr = TypeF32::kGroup;
   kernel.lanes = hn::MaxLanes(GemmTagF32());
   kernel.best_nv = kBestNv;
   for (size_t nv = 0; nv <= GemmKernel::kMaxNv; ++nv) kernel.max_mr[nv] = kMaxMr[nv];

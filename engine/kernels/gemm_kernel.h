@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The micro-kernels of the matrix product of one SIMD target, as plain function pointers. Not here:
-// loops over tiles, blocking, threads and memory (engine/ops/gemm.h, engine/ops/packed_matrix.h).
+// The micro-kernels of the matrix product of one element type and SIMD target, as plain function
+// pointers, and what the loops above need to know of the type. Not here: loops over tiles,
+// blocking, threads and memory (engine/ops/gemm.h, engine/ops/packed_matrix.h).
+//
+// Elements lie in groups of `kr` along k: 1 for f32, 2 for bf16, 4 for int8. Rows of A and packed
+// panels of B are whole groups, filled up with zeros. All counts along k below are of groups.
 
 #ifndef ENCORE_ENGINE_KERNELS_GEMM_KERNEL_H_
 #define ENCORE_ENGINE_KERNELS_GEMM_KERNEL_H_
@@ -10,23 +14,27 @@
 
 namespace encore::internal {
 
-// The widest tile, in vectors.
+// What sums are kept in, by tiles and from one slice of K to the next.
+using Accumulator = float;
+
+// The widest tile, in vectors of accumulators.
 inline constexpr size_t kMaxTileVectors = 4;
 
 // One microtile: MR rows by NV vectors of columns,
 //   c = relu(scale * (init_scale * init + a b) + residual)
 // where scale is a row's own, and each factor, the residual and relu are optional. Each element of
-// a b is one chain of fused multiply-adds over k = 0 .. kc-1 that starts at init; the rest comes in
-// the order written. b may be a slice of a packed panel (gemm_pack-inl.h), so a product over a long
-// K may be cut: the c of one call is the init of the next, and the bits are those of one call.
+// a b is one chain of fused multiply-adds over groups 0 .. kc-1 (in the order that the element type
+// has within a group) that starts at init; the rest comes in the order written. b may be a slice of
+// a packed panel (gemm_pack-inl.h), so a product over a long K may be cut: the c of one call is the
+// init of the next, and the bits are those of one call.
 struct GemmTile {
-  const float* a;  // [MR, lda], contiguous rows of kc
-  size_t lda;      // elements
-  const float*
-      b;  // [kc, ldb], readable to the full width NV * lanes; fastest if aligned to a vector
-  size_t ldb;
+  const void* a;  // [MR, lda] elements of A, contiguous rows of kc groups
+  size_t lda;     // elements, whole groups
+  const void*
+      b;  // [kc, ldb, kr], readable to the full width NV * lanes; fastest if aligned to a vector
+  size_t ldb;               // columns
   size_t kc;                // may be 0
-  const float* init;        // [MR, ld_init], readable to the full width NV * lanes
+  const Accumulator* init;  // [MR, ld_init], readable to the full width NV * lanes
   size_t ld_init;           // 0: one row (a bias) for all
   const float* init_scale;  // [MR], or null for 1
   const float* scale;       // [MR], or null for 1
@@ -50,24 +58,39 @@ enum TilePrefetch { kNoLine, kOneLine, kAllLines, kNumTilePrefetches };
 struct GemmKernel {
   static constexpr size_t kMaxNv = kMaxTileVectors;
   static constexpr size_t kMaxMr = 16;
-  static constexpr size_t kMaxNr = kMaxNv * 16;  // floats across the widest tile
+  static constexpr size_t kMaxNr = kMaxNv * 16;  // columns of the widest panel
   using TileFn = void (*)(const GemmTile& tile);
-  // Packs columns [0, cols) of a K x N matrix into a panel [k, nr]; see gemm_pack-inl.h. Element
-  // (k, n) of the source is b[k * stride_k + n * stride_n]; columns past cols become 0.
+  // Packs columns [0, cols) of a K x N matrix into a panel [groups, nr, kr]; see gemm_pack-inl.h.
+  // Element (k, n) of the source is b[k * stride_k + n * stride_n]; columns past cols and what
+  // fills up the last group become 0.
   using PackFn = void (*)(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k,
-                          size_t cols, size_t nr, float* panel);
-  // out[c * ld_out + r] = in[r * ld_in + c] for r < rows, c < cols; no other element is touched.
-  using TransposeFn = void (*)(const float* in, size_t ld_in, size_t rows, size_t cols, float* out,
+                          size_t cols, size_t nr, void* panel);
+  // Packs some columns of a panel from contiguous rows: element (r, c) of `in` becomes element c of
+  // the panel's column r, out[(c / kr * ld_out + r) * kr + c % kr]. What fills up the last group
+  // becomes 0; no other column is touched.
+  using TransposeFn = void (*)(const float* in, size_t ld_in, size_t rows, size_t cols, void* out,
                                size_t ld_out);
+  // Makes rows of A, [rows, ld_out] elements, out of rows of k floats; the last group is filled up
+  // with zeros.
+  using MakeRowsFn = void (*)(const float* in, size_t ld_in, size_t rows, size_t k, void* out,
+                              size_t ld_out);
 
   const char* target;         // Highway's name of the SIMD target
-  size_t lanes;               // floats a vector
+  size_t a_bytes;             // of an element of A
+  size_t b_bytes;             // and of B
+  size_t kr;                  // elements of a group
+  size_t lanes;               // accumulators a vector
   size_t best_nv;             // panel width (vectors) to prefer
   size_t max_mr[kMaxNv + 1];  // [nv]: the largest MR there is a tile for; 0: no tile of that width
   TileFn tile[kNumTilePrefetches][kMaxNv + 1][kMaxMr + 1];  // [][nv][mr]
   PackFn pack;
   TransposeFn transpose;
+  MakeRowsFn make_rows;  // null: rows of floats are rows of A as they are
 
+  // Groups that cover k elements.
+  size_t GroupsOf(size_t k) const { return kr == 1 ? k : (k + kr - 1) / kr; }
+  // Bytes of one column of a group of B.
+  size_t group_bytes() const { return kr * b_bytes; }
   size_t max_nv() const {
     size_t nv = kMaxNv;
     while (max_mr[nv] == 0) --nv;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packing of the right-hand matrix B [K, N] into panels of NR = NV * lanes columns:
+// Packing of the f32 right-hand matrix B [K, N] into panels of NR = NV * lanes columns:
 //
 //            n = 0 .. NR-1        NR .. 2NR-1
 //   k = 0   [0   1   ...  NR-1]  [K*NR ...        ]
@@ -10,7 +10,8 @@
 //
 // Numbers are offsets in floats: a panel is contiguous and the micro-kernel reads it from end to
 // end. The last panel has as many whole vectors as its columns need. Columns past N are zeros.
-// Included once for each SIMD target.
+// With groups of kr > 1 a float's place holds the group's elements. Included once for each SIMD
+// target.
 
 #if defined(ENCORE_ENGINE_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_GEMM_PACK_INL_H_
@@ -68,8 +69,9 @@ HWY_INLINE void TransposeFour(D d, const float* HWY_RESTRICT in, size_t ld_in, s
 }
 
 // out[c * ld_out + r] = in[r * ld_in + c], no other element touched.
-inline void Transpose(const float* in, size_t ld_in, size_t rows, size_t cols, float* out,
+inline void Transpose(const float* in, size_t ld_in, size_t rows, size_t cols, void* panel,
                       size_t ld_out) {
+  float* out = static_cast<float*>(panel);
   if (rows == 0) return;  // and `in` may be null
   const hn::CappedTag<float, 16> d;
   const hn::CappedTag<float, 4> d4;
@@ -95,7 +97,8 @@ inline void Transpose(const float* in, size_t ld_in, size_t rows, size_t cols, f
 }
 
 inline void PackPanel(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size_t cols,
-                      size_t nr, float* panel) {
+                      size_t nr, void* out) {
+  float* panel = static_cast<float*>(out);
   if (stride_k == 1 && stride_n >= 0) {
     Transpose(b, static_cast<size_t>(stride_n), cols, k, panel, nr);
   } else if (stride_n == 1) {

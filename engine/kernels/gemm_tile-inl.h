@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The register tile of the f32 matrix product: MR x NV accumulators that stay in registers over k.
-// Included once for each SIMD target. Not here: which tiles a target has (gemm_f32.cc), packing
-// (gemm_pack-inl.h).
+// The register tile of the matrix product: MR x NV accumulators that stay in registers over k.
+// Included once for each SIMD target. Not here: which tiles a target has, and what it multiplies
+// (gemm_f32.cc); packing (gemm_pack-inl.h).
+//
+// A tile sees A and B as words: a word is one group of elements along k, and as wide as an
+// accumulator. Of the element type it only knows its Type:
+//   kGroup                    elements of a group
+//   Word                      the C++ type of a word
+//   Vec Spread(Word)          a vector of that word
+//   Vec Load(const Word*)     a vector of words, one a column
+//   V MulAdd(Vec, Vec, V)     accumulators plus the products of a group
 
 #if defined(ENCORE_ENGINE_KERNELS_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_GEMM_TILE_INL_H_
@@ -46,27 +54,27 @@ namespace encore::internal::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using GemmTagF32 = hn::CappedTag<float, 16>;
+using GemmTagF32 = hn::CappedTag<Accumulator, 16>;
 
 // Measured with 24 accumulators: at 768 asking early gains 2 %, at 384 it costs 0.7.
 inline constexpr size_t kLongChain = 512;
 
-// Where element k of each of MR rows of A is. Rows go by fours, with one pointer each four and the
+// Where word k of each of MR rows of A is. Rows go by fours, with one pointer each four and the
 // rest by addressing modes (base + 1, 2, 3 strides): sixteen pointers of their own would leave no
 // integer register for anything else.
-template <size_t MR>
+template <size_t MR, typename Word = float>
 struct RowPointers {
   static constexpr size_t kQuads = (MR + 3) / 4;
-  const float* quad[kQuads];
+  const Word* quad[kQuads];
   ptrdiff_t stride;
   ptrdiff_t stride3;
 
-  HWY_INLINE RowPointers(const float* a, size_t lda)
+  HWY_INLINE RowPointers(const Word* a, size_t lda)
       : stride(static_cast<ptrdiff_t>(lda)), stride3(3 * stride) {
     for (size_t q = 0; q < kQuads; ++q) quad[q] = a + 4 * q * lda;
   }
-  HWY_INLINE float operator()(size_t row) const {
-    const float* p = quad[row / 4];
+  HWY_INLINE Word operator()(size_t row) const {
+    const Word* p = quad[row / 4];
     switch (row % 4) {
       case 0:
         return p[0];
@@ -158,13 +166,15 @@ HWY_NOINLINE void FinishPartialTile(const GemmTile& t,
   }
 }
 
-template <size_t MR, size_t NV, TilePrefetch kPrefetch>
+template <size_t MR, size_t NV, TilePrefetch kPrefetch, class Type>
 HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
+  using Word = typename Type::Word;
+  static_assert(sizeof(Word) == sizeof(Accumulator));
   const GemmTagF32 d;
   using V = hn::Vec<GemmTagF32>;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
-  RowPointers<MR> a(t.a, t.lda);
-  const float* HWY_RESTRICT b = t.b;
+  RowPointers<MR, Word> a(static_cast<const Word*>(t.a), t.lda / Type::kGroup);
+  const Word* HWY_RESTRICT b = static_cast<const Word*>(t.b);
   const size_t ldb = t.ldb;
   [[maybe_unused]] const char* prefetch = t.prefetch;
   [[maybe_unused]] const size_t prefetch_step = t.prefetch_step;
@@ -209,26 +219,26 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   }
   ENCORE_NO_UNROLL
   for (size_t k = t.kc; k != 0; --k) {
-    V bk[NV];
+    decltype(Type::Load(b)) bk[NV];
     ENCORE_UNROLL
-    for (size_t j = 0; j < NV; ++j) bk[j] = hn::LoadU(d, b + j * kLanes);
+    for (size_t j = 0; j < NV; ++j) bk[j] = Type::Load(b + j * kLanes);
     b += ldb;
     if constexpr (kPrefetch != kNoLine) {
       constexpr size_t kLines =
-          kPrefetch == kOneLine ? 1 : HWY_MAX(NV * kLanes * sizeof(float) / 64, size_t{1});
+          kPrefetch == kOneLine ? 1 : HWY_MAX(NV * kLanes * sizeof(Word) / 64, size_t{1});
       ENCORE_UNROLL
       for (size_t line = 0; line < kLines; ++line) ENCORE_PREFETCH_L2(prefetch + 64 * line);
       prefetch += prefetch_step;
     }
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
-      const V ai = hn::Set(d, a(i));
+      const auto ai = Type::Spread(a(i));
 #ifdef ENCORE_TEST_BREAK_SPLIT_ACCUMULATOR
-      for (size_t j = 0; k % 2 == 1 && j < NV; ++j) odd[i][j] = hn::MulAdd(ai, bk[j], odd[i][j]);
+      for (size_t j = 0; k % 2 == 1 && j < NV; ++j) odd[i][j] = Type::MulAdd(ai, bk[j], odd[i][j]);
       if (k % 2 == 1) continue;
 #endif
       ENCORE_UNROLL
-      for (size_t j = 0; j < NV; ++j) acc[i][j] = hn::MulAdd(ai, bk[j], acc[i][j]);
+      for (size_t j = 0; j < NV; ++j) acc[i][j] = Type::MulAdd(ai, bk[j], acc[i][j]);
     }
     a.Next();
   }

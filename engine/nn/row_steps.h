@@ -56,7 +56,7 @@ struct StepPart {
   size_t lane_row = 0;  // where the lane's share of a buffer of blocks begins
   size_t panel_begin = 0;
   size_t panel_end = static_cast<size_t>(-1);  // as many as there are
-  const float* next = nullptr;                 // see GemmArgs
+  const void* next = nullptr;                  // see GemmArgs
 
   float* RowsOf(const RowBuffer& buffer) const {
     return buffer.data + (buffer.of_block ? lane_row : begin) * buffer.ld;

@@ -11,9 +11,9 @@
 namespace encore::internal {
 namespace {
 
-// From one tile to the one mr rows below it.
-inline void AdvanceRows(GemmTile& tile, size_t nv, size_t mr) {
-  tile.a += mr * tile.lda;
+// From one tile to the one mr rows below it; a_bytes: from row to row of A.
+inline void AdvanceRows(GemmTile& tile, size_t a_bytes, size_t nv, size_t mr) {
+  tile.a = static_cast<const std::byte*>(tile.a) + mr * a_bytes;
   tile.init += mr * tile.ld_init;
   if (tile.init_scale != nullptr) tile.init_scale += mr;
   if (tile.scale != nullptr) tile.scale += mr;
@@ -30,7 +30,8 @@ struct SliceRun {
   ActivationKernels::Gated gated;      // or null
   const float* gate;                   // for gated: row 0, rows of ld_gate
   size_t ld_gate;
-  const char* next;  // what to fetch meanwhile
+  size_t group_bytes;     // of the panel: from one group to the next
+  const std::byte* next;  // what to fetch meanwhile
 };
 
 // One slice of one panel. `tile` comes with the pointers of row 0 and goes with others. By
@@ -38,13 +39,14 @@ struct SliceRun {
 void RunSlice(const SliceRun& run, GemmTile& tile) {
   const float* gate = run.gate;
   const EvenSplit& split = run.rows;
+  const size_t a_bytes = tile.lda * run.kernel.a_bytes;
   // What comes next in memory, the next slice or panel, is fetched while these tiles compute, as
   // evenly as they can: a burst would hold up the loads that the tiles wait for. One or two tiles
   // ask for all lines of a row of the panel at each k, of more the first ones for a line each.
-  const size_t bytes_each_k = run.nv * run.kernel.lanes * sizeof(float);
+  const size_t bytes_each_k = run.group_bytes;
   const size_t lines_each_k = std::max<size_t>(1, bytes_each_k / 64);
   const bool few = split.parts < lines_each_k;
-  tile.prefetch = run.next;
+  tile.prefetch = reinterpret_cast<const char*>(run.next);
   tile.prefetch_step = std::min<size_t>(64, bytes_each_k);
   if (few) tile.prefetch_step = split.parts == 1 ? bytes_each_k : bytes_each_k / split.parts;
   for (size_t i = 0; i < split.parts; ++i) {
@@ -58,7 +60,7 @@ void RunSlice(const SliceRun& run, GemmTile& tile) {
       run.gated(gate, run.ld_gate, tile.c[0], tile.ldc, mr, tile.cols);
       gate += mr * run.ld_gate;
     }
-    AdvanceRows(tile, run.nv, mr);
+    AdvanceRows(tile, a_bytes, run.nv, mr);
     tile.prefetch += tile.prefetch_step * tile.kc;
   }
 }
@@ -82,30 +84,30 @@ void SetColumns(const ColumnGroups& groups, float* c, size_t col, size_t nv, siz
   }
 }
 
-// A panel's product for some rows: where it comes from and goes.
+// A panel's product for some rows: where it comes from and goes. K is counted in groups.
 struct PanelRun {
-  size_t row_begin;
-  size_t row_end;
-  size_t panel;
-  size_t half;     // of a pair; else 0
-  size_t kc;       // of a slice
-  EvenSplit rows;  // in tiles of the panel's width
-  float* strip;    // where sums rest between slices: row 0 is row_begin, column 0 the panel's
-  size_t ld_strip;
-  bool rests;         // the sums stay in the strip
-  const float* gate;  // of a pair's second half: what its first half left, in rows of ld_strip
-  const float* next;  // what will be read after the panel
+  const std::byte* a;  // of the first row
+  const std::byte* b;
+  size_t nv;
+  size_t k;
+  size_t kc;              // of a slice
+  const float* bias;      // or null
+  const EvenSplit* rows;  // in tiles of the panel's width
+  Accumulator* strip;     // where sums rest between slices: [rows, columns of the panel]
+  bool rests;             // and stay there in the end
+  size_t row;             // the first one
+  size_t col;
+  size_t cols;
+  const float* gate;      // of a pair's second half: the strip that its first half left
+  const std::byte* next;  // what will be read after the panel
 };
 
-// A slice of K: k0 .. k0 + kc - 1.
-void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_t kc,
-                   const float* next) {
-  const PackedView& b = args.b;
-  const size_t nv = b.panel_nv(panel.panel);
-  const size_t lanes = b.kernel->lanes;
-  const size_t row = panel.row_begin;
-  SliceRun run{*b.kernel, nv,      panel.rows, nullptr,
-               nullptr,   nullptr, 0,          reinterpret_cast<const char*>(next)};
+// Groups [k0, k0 + kc).
+void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_t kc) {
+  const GemmKernel& kernel = *args.b.kernel;
+  const size_t nv = panel.nv;
+  const size_t lanes = kernel.lanes;
+  const size_t end = k0 + kc;
   // Field by field: with few rows, clearing all of it first would take a percent of the time.
   GemmTile tile;
   tile.init_scale = nullptr;
@@ -113,25 +115,27 @@ void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_
   tile.residual = nullptr;
   tile.ld_residual = 0;
   tile.relu = false;
-  tile.a = args.a + row * args.lda + k0;
   tile.lda = args.lda;
-  tile.ldb = b.panel_ld(panel.panel);
-  tile.b = b.panel(panel.panel, panel.half) + k0 * tile.ldb;
+  tile.ldb = nv * lanes;
+  const size_t group_bytes = tile.ldb * kernel.group_bytes();
+  tile.a = panel.a + k0 * kernel.kr * kernel.a_bytes;
+  tile.b = panel.b + k0 * group_bytes;
   tile.kc = kc;
+  const std::byte* next = end == panel.k ? panel.next : panel.b + end * group_bytes;
+  SliceRun run{kernel, nv, *panel.rows, nullptr, nullptr, nullptr, 0, group_bytes, next};
   if (k0 != 0) {
     tile.init = panel.strip;
-    tile.ld_init = panel.ld_strip;
+    tile.ld_init = tile.ldb;
   } else {
-    tile.init = b.bias != nullptr ? b.panel_bias(panel.panel, panel.half) : kZeroRow;
+    tile.init = panel.bias != nullptr ? panel.bias : kZeroRow;
     tile.ld_init = 0;
   }
-  if (k0 + kc == b.k && !panel.rests) {
-    const size_t col = panel.panel * b.nr();
+  if (end == panel.k && !panel.rests) {
     tile.ldc = args.ldc;
-    tile.cols = b.panel_cols(panel.panel);
-    SetColumns(args.groups, args.c + row * args.ldc, col, nv, lanes, &tile);
+    tile.cols = panel.cols;
+    SetColumns(args.groups, args.c + panel.row * args.ldc, panel.col, nv, lanes, &tile);
     if (args.residual != nullptr) {
-      tile.residual = args.residual + row * args.ld_residual + col;
+      tile.residual = args.residual + panel.row * args.ld_residual + panel.col;
       tile.ld_residual = args.ld_residual;
     }
     tile.relu = args.relu;
@@ -139,76 +143,116 @@ void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_
     if (panel.gate != nullptr) {
       run.gated = args.gated;
       run.gate = panel.gate;
-      run.ld_gate = panel.ld_strip;
+      run.ld_gate = tile.ldb;
     }
   } else {
     for (size_t j = 0; j < nv; ++j) tile.c[j] = panel.strip + j * lanes;
-    tile.ldc = panel.ld_strip;
-    tile.cols = nv * lanes;
+    tile.ldc = tile.ldb;
+    tile.cols = tile.ldb;
   }
   RunSlice(run, tile);
 }
 
-// Slice by slice.
 void RunPanel(const GemmArgs& args, const PanelRun& panel) {
-  const PackedView& b = args.b;
-  const float* data = b.panel(panel.panel, panel.half);
-  const size_t ld = b.panel_ld(panel.panel);
   size_t k0 = 0;
   do {
-    const size_t kc = std::min(panel.kc, b.k - k0);
-    const size_t end = k0 + kc;
-    RunPanelSlice(args, panel, k0, kc, end == b.k ? panel.next : data + end * ld);
-    k0 = end;
-  } while (k0 != b.k);
+    const size_t kc = std::min(panel.kc, panel.k - k0);
+    RunPanelSlice(args, panel, k0, kc);
+    k0 += kc;
+  } while (k0 != panel.k);
 }
 
-// Some rows, at most kMaxMc of them, and panels [begin, end). `after` is what will be read after
-// the last panel; null for what lies behind it.
+// Some rows, at most kMaxMc of them, and panels [begin, end).
 struct PanelRange {
   size_t kc;
   size_t row_begin;
   size_t row_end;
   size_t begin;
   size_t end;
-  const float* after;
-
-  // Panel p, without a place for its sums.
-  PanelRun Run(const PackedView& b, const EvenSplit& rows, size_t p, size_t half) const {
-    PanelRun run{row_begin, row_end, p, half, kc, rows, nullptr, 0, false, nullptr, nullptr};
-    const size_t nv = b.panel_nv(p);
-    if (nv != b.nv) {  // the last panel may be narrower, with taller tiles
-      run.rows = {row_end - row_begin, DivCeil(row_end - row_begin, b.kernel->max_mr[nv])};
-    }
-    run.ld_strip = nv * b.kernel->lanes;
-    const bool last = p + 1 == end && half + 1 == b.halves();
-    run.next = last && after != nullptr ? after : b.panel(p, half) + b.panel_rows * run.ld_strip;
-    return run;
-  }
+  const void* after;  // what will be read after the last panel; null for what lies behind it
 };
 
-void RunPanels(const GemmArgs& args, const PanelRange& range, const EvenSplit& rows) {
-  alignas(64) float strip[kMaxMc * GemmKernel::kMaxNr];
+// Goes through the panels of a range.
+class PanelWalk {
+ public:
+  PanelWalk(const GemmArgs& args, const PanelRange& range)
+      : b_(args.b),
+        range_(range),
+        nr_(b_.nr()),
+        bytes_(b_.panel_bytes(nr_)),
+        rows_(range.row_end - range.row_begin,
+              DivCeil(range.row_end - range.row_begin, b_.kernel->max_mr[b_.nv])) {
+    const GemmKernel& kernel = *b_.kernel;
+    run_.a = static_cast<const std::byte*>(args.a) + range.row_begin * args.lda * kernel.a_bytes;
+    run_.k = b_.groups();
+    run_.kc = range.kc;
+    run_.bias = nullptr;
+    run_.rests = false;
+    run_.row = range.row_begin;
+    run_.gate = nullptr;
+  }
+
+  // Panel p, or a half of pair p; without a place for its sums.
+  PanelRun& At(size_t p, size_t half) {
+    run_.col = p * nr_;
+    run_.cols = std::min(nr_, b_.n - run_.col);
+    run_.nv = b_.nv;
+    run_.rows = &rows_;
+    size_t bytes = bytes_;
+    if (run_.cols != nr_) Narrow(&bytes);
+    run_.b = static_cast<const std::byte*>(b_.data) + p * bytes_ * b_.halves() + half * bytes;
+    if (b_.bias != nullptr) run_.bias = b_.panel_bias(p, half);
+    run_.next = run_.b + bytes;
+    if (p + 1 == range_.end && half + 1 == b_.halves() && range_.after != nullptr) {
+      run_.next = static_cast<const std::byte*>(range_.after);
+    }
+    return run_;
+  }
+
+ private:
+  // The last panel may have fewer vectors, with taller tiles.
+  void Narrow(size_t* bytes) {
+    run_.nv = DivCeil(run_.cols, b_.kernel->lanes);
+    narrow_ = {rows_.count, DivCeil(rows_.count, b_.kernel->max_mr[run_.nv])};
+    run_.rows = &narrow_;
+    *bytes = b_.panel_bytes(run_.nv * b_.kernel->lanes);
+  }
+
+  const PackedView& b_;
+  const PanelRange& range_;
+  const size_t nr_;
+  const size_t bytes_;    // of a panel
+  const EvenSplit rows_;  // in tiles of the panels' width
+  EvenSplit narrow_;      // of the last one's
+  PanelRun run_;
+};
+
+void RunPanels(const GemmArgs& args, const PanelRange& range) {
+  alignas(64) Accumulator strip[kMaxMc * GemmKernel::kMaxNr];
+  PanelWalk walk(args, range);
   for (size_t p = range.begin; p < range.end; ++p) {
-    PanelRun panel = range.Run(args.b, rows, p, 0);
+    PanelRun& panel = walk.At(p, 0);
     panel.strip = strip;
     RunPanel(args, panel);
   }
 }
 
 // The gate's product waits in a strip for the other one.
-void RunPairs(const GemmArgs& args, const PanelRange& range, const EvenSplit& rows) {
+void RunPairs(const GemmArgs& args, const PanelRange& range) {
   alignas(64) float gate[kMaxMc * GemmKernel::kMaxNr];
-  alignas(64) float strip[kMaxMc * GemmKernel::kMaxNr];
+  alignas(64) Accumulator strip[kMaxMc * GemmKernel::kMaxNr];
+  PanelWalk walk(args, range);
   for (size_t p = range.begin; p < range.end; ++p) {
-    PanelRun panel = range.Run(args.b, rows, p, 0);
-    panel.strip = gate;
-    panel.rests = true;
-    RunPanel(args, panel);
-    panel = range.Run(args.b, rows, p, 1);
-    panel.strip = strip;
-    panel.gate = gate;
-    RunPanel(args, panel);
+    PanelRun& first = walk.At(p, 0);
+    first.strip = gate;
+    first.rests = true;
+    first.gate = nullptr;
+    RunPanel(args, first);
+    PanelRun& second = walk.At(p, 1);
+    second.strip = strip;
+    second.rests = false;
+    second.gate = gate;
+    RunPanel(args, second);
   }
 }
 
@@ -216,10 +260,11 @@ void RunPairs(const GemmArgs& args, const PanelRange& range, const EvenSplit& ro
 
 void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile) {
   const EvenSplit split{rows, DivCeil(rows, kernel.max_mr[nv])};
+  const size_t a_bytes = tile.lda * kernel.a_bytes;
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
     kernel.tile[kNoLine][nv][mr](tile);
-    AdvanceRows(tile, nv, mr);
+    AdvanceRows(tile, a_bytes, nv, mr);
   }
 }
 
@@ -229,19 +274,17 @@ void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_be
   const EvenSplit blocks{row_end - row_begin, DivCeil(row_end - row_begin, blocking.mc)};
   for (size_t i = 0; i < blocks.parts; ++i) {
     // After the last panel the next block of rows begins anew.
-    const float* after = i + 1 < blocks.parts ? args.b.panel(panel_begin) : args.next;
+    const void* after = i + 1 < blocks.parts ? args.b.panel(panel_begin) : args.next;
     const PanelRange range{blocking.kc,
                            row_begin + blocks.begin(i),
                            row_begin + blocks.begin(i + 1),
                            panel_begin,
                            panel_end,
                            after};
-    const size_t rows = range.row_end - range.row_begin;
-    const EvenSplit tiles{rows, DivCeil(rows, args.b.kernel->max_mr[args.b.nv])};
     if (args.b.gated) {
-      RunPairs(args, range, tiles);
+      RunPairs(args, range);
     } else {
-      RunPanels(args, range, tiles);
+      RunPanels(args, range);
     }
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The matrix product: loops over panels, slices of K and tiles of rows, around the micro-kernels.
-// Not here: the choice of sizes (gemm_blocking.h), packing (packed_matrix.h), views and validation
-// (matmul.cc).
+// Written once for all element types: what it needs to know of one is in GemmKernel. Not here: the
+// choice of sizes (gemm_blocking.h), packing (packed_matrix.h), views and validation (matmul.cc).
 
 #ifndef ENCORE_ENGINE_OPS_GEMM_H_
 #define ENCORE_ENGINE_OPS_GEMM_H_
@@ -27,7 +27,7 @@ struct ColumnGroups {
 // c = activation(bias + a b) or c = bias + a b + residual, with the bias of b's view; or, where b
 // is gated, c = f(bias_g + a b_g) * (bias + a b). Pointers are to row 0 and column 0.
 struct GemmArgs {
-  const float* a;  // [m, lda], rows of b.k
+  const void* a;  // [m, lda] elements of the kernel's A, rows of b.k in whole groups
   size_t lda;
   PackedView b;  // [k, n]
   float* c;      // [m, ldc], rows of b.n; may be the residual
@@ -42,18 +42,18 @@ struct GemmArgs {
   ActivationKernels::Gated gated = nullptr;
   // What will be read after the last panel, to be fetched into L2 by then; null for what follows it
   // in memory. Any address will do.
-  const float* next = nullptr;
+  const void* next = nullptr;
 };
 
 // As `init` of a tile that starts from nothing.
-alignas(64) inline constexpr float kZeroRow[GemmKernel::kMaxNr] = {};
+alignas(64) inline constexpr Accumulator kZeroRow[GemmKernel::kMaxNr] = {};
 
 // All rows of one column of tiles, in tiles of equal height (13 rows are 7 + 6, not 8 + 5). `tile`
 // comes with the pointers of row 0, and goes with others.
 void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile);
 
 // Rows [row_begin, row_end) of panels [panel_begin, panel_end). Allocates nothing; at most 2 *
-// kMaxMc * kMaxNr floats of stack. No other call may write the same part of c meanwhile.
+// kMaxMc * kMaxNr sums of stack. No other call may write the same part of c meanwhile.
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,
                size_t panel_begin, size_t panel_end);
 

@@ -14,7 +14,7 @@
 namespace encore::internal {
 
 // Rows of A that pass over a panel of B while it is in cache (MC), and the length of a slice of K
-// (KC).
+// (KC), in groups of the kernel's kr.
 struct GemmBlocking {
   size_t mc;
   size_t kc;
@@ -27,12 +27,14 @@ inline constexpr size_t kMaxMc = 128;
 // Caches() of cpu.h, read once.
 const CacheSizes& MachineCaches();
 
-GemmBlocking ChooseGemmBlocking(const CacheSizes& caches, size_t k, size_t nr);
+// For K of so many groups, each of group_bytes in a column of B and in a row of A.
+GemmBlocking ChooseGemmBlocking(const CacheSizes& caches, size_t k, size_t nr,
+                                size_t group_bytes = sizeof(float));
 
 // The panel width, in vectors, for a matrix of n columns: the kernel's best one if it leaves no
 // narrow last panel.
 size_t ChoosePanelVectors(const GemmKernel& kernel, size_t n);
-// The widest panel whose floats divide `multiple` (a power of two), for packed keys.
+// The widest panel whose columns divide `multiple` (a power of two), for packed keys.
 size_t ChooseAlignedPanelVectors(const GemmKernel& kernel, size_t multiple);
 
 // `count` things in `parts` nearly equal ranges; range i is [begin(i), begin(i + 1)).

@@ -22,69 +22,69 @@ Status NoMemoryFor(const WeightSource& source) {
 
 // Rows [row, row + rows) of the source, k elements each, become the columns of one panel.
 void PackRows(const GemmKernel& kernel, const WeightSource& source, size_t row, size_t rows,
-              size_t k, size_t nr, float* panel) {
+              size_t k, size_t nr, std::byte* panel) {
   PlainRows plain;
   if (FindPlainRows(source, row, rows, &plain)) {
     kernel.pack(plain.data, plain.stride_k, plain.stride_row, k, rows, nr, panel);
     return;
   }
-  // A piece of 64 k fills 16 KiB at the most, half of a small L1.
+  // A piece of 64 k, a multiple of every kr, fills 16 KiB at the most, half of a small L1.
   constexpr size_t kPiece = 64;
   alignas(64) float piece[GemmKernel::kMaxNr * kPiece];
   const FpEnvScope modes;
   for (size_t k0 = 0; k0 < k; k0 += kPiece) {
     const size_t count = std::min(kPiece, k - k0);
     ReadRows(source, row, rows, k0, count, piece, kPiece);
-    kernel.pack(piece, 1, kPiece, count, rows, nr, panel + k0 * nr);
+    kernel.pack(piece, 1, kPiece, count, rows, nr, panel + k0 * nr * kernel.b_bytes);
   }
 }
 
 }  // namespace
 
 void PackPanelInto(const PackedView& view, size_t p, const float* b, ptrdiff_t stride_k,
-                   ptrdiff_t stride_n, float* data) {
+                   ptrdiff_t stride_n, void* data) {
   const size_t nr = view.nr();
   view.kernel->pack(b + static_cast<ptrdiff_t>(p * nr) * stride_n, stride_k, stride_n, view.k,
-                    view.panel_cols(p), view.panel_nv(p) * view.kernel->lanes,
-                    data + p * view.k * nr);
+                    view.panel_cols(p), view.panel_ld(p),
+                    static_cast<std::byte*>(data) + p * view.panel_bytes(nr));
 }
 
 void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n,
-              float* data) {
+              void* data) {
   if (view.k == 0) return;  // and n may be beyond counting
   for (size_t p = 0; p < view.panels(); ++p) PackPanelInto(view, p, b, stride_k, stride_n, data);
 }
 
-Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source) {
+Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const GemmKernel& kernel) {
   PackedMatrix matrix;
   PackedView& view = matrix.view_;
-  view.kernel = &GetGemmKernelF32();
+  view.kernel = &kernel;
   view.k = source.k();
   view.panel_rows = view.k;
   view.gated = source.gated;
   size_t rows = 0;
   if (!source.CountRows(&rows)) return NoMemoryFor(source);
   view.n = rows / view.halves();
-  view.nv = ChoosePanelVectors(*view.kernel, view.n);
-  matrix.blocking_ = ChooseGemmBlocking(MachineCaches(), view.k, view.nr());
+  view.nv = ChoosePanelVectors(kernel, view.n);
+  matrix.blocking_ =
+      ChooseGemmBlocking(MachineCaches(), view.groups(), view.nr(), kernel.group_bytes());
   size_t padded_n = 0;
   size_t bytes = 0;
-  if (!CheckedRoundUp(view.n, view.nr(), &padded_n) ||
-      !CheckedMul(padded_n, view.halves(), &padded_n) || !CheckedMul(padded_n, view.k, &bytes) ||
-      !CheckedMul(bytes, sizeof(float), &bytes) || !CheckedRoundUp(bytes, 64, &bytes) ||
+  if (!CheckedRoundUp(view.k, kernel.kr, &bytes) || !CheckedMul(bytes, kernel.b_bytes, &bytes) ||
+      !CheckedRoundUp(view.n, view.nr(), &padded_n) ||
+      !CheckedMul(padded_n, view.halves(), &padded_n) || !CheckedMul(bytes, padded_n, &bytes) ||
+      !CheckedRoundUp(bytes, 64, &bytes) ||
       (source.has_bias() && !matrix.bias_.Allocate(padded_n))) {
     return NoMemoryFor(source);
   }
   if (source.has_bias()) {
     const FpEnvScope modes;
-    float* bias = matrix.bias_.data();
-    std::fill_n(bias, padded_n, 0.0f);
-    for (size_t p = 0; p < view.panels(); ++p) {
-      for (size_t half = 0; half < view.halves(); ++half, bias += view.nr()) {
-        ReadBias(source, half * view.n + p * view.nr(), view.panel_cols(p), bias);
-      }
-    }
     view.bias = matrix.bias_.data();
+    std::fill_n(matrix.bias_.data(), padded_n, 0.0f);
+    for (size_t half = 0; half < view.halves(); ++half) {
+      ReadBias(source, half * view.n, view.n,
+               matrix.bias_.data() + half * view.panels() * view.nr());
+    }
   }
   return matrix;
 }
@@ -93,18 +93,18 @@ void PackedMatrix::Pack(const WeightSource& source, size_t begin, size_t end,
                         std::byte* data) const {
   if (view_.k == 0) return;  // and n may be beyond counting
   PackedView view = view_;
-  view.data = reinterpret_cast<float*>(data);
+  view.data = data;
   for (size_t p = begin; p < end; ++p) {
     for (size_t half = 0; half < view.halves(); ++half) {
-      float* panel = const_cast<float*>(view.panel(p, half));
+      std::byte* panel = data + (view.panel(p, half) - data);
       PackRows(*view.kernel, source, half * view.n + p * view.nr(), view.panel_cols(p), view.k,
                view.panel_ld(p), panel);
     }
   }
 }
 
-Result<PackedMatrix> PackedMatrix::Create(const WeightSource& source) {
-  Result<PackedMatrix> matrix = Prepare(source);
+Result<PackedMatrix> PackedMatrix::Create(const WeightSource& source, const GemmKernel& kernel) {
+  Result<PackedMatrix> matrix = Prepare(source, kernel);
   if (!matrix.ok()) return matrix;
   if (!matrix->data_.Allocate(std::max<size_t>(matrix->data_bytes(), 1)))
     return NoMemoryFor(source);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The right-hand matrix of a product, packed into panels for the kernel that will use it: a view
+// The right-hand matrix of a product, packed into panels of the elements of the kernel that will
+// use it: a view
 // (memory of the caller's) and an owner. The layout is drawn in engine/kernels/gemm_pack-inl.h. Not
 // here: the product (gemm.h).
 
@@ -29,9 +30,10 @@ struct PackedView {
   size_t nv = 0;
   size_t panel_rows =
       0;  // rows of a panel in memory, >= k: a view may use the first k of them only
-  const float* data =
-      nullptr;  // ceil(n / nr) panels of [panel_rows, nr]; the last may have fewer vectors
-  const float* bias = nullptr;  // [panels * nr], zeros past n; or null for zeros; in pairs as well
+  // ceil(n / nr) panels of [groups of panel_rows, nr, kr] elements; the last may have fewer
+  // vectors.
+  const void* data = nullptr;
+  const float* bias = nullptr;  // [halves, panels * nr], zeros past n; or null for zeros
   bool gated = false;
 
   size_t halves() const { return gated ? 2 : 1; }  // panels of a pair
@@ -42,42 +44,50 @@ struct PackedView {
     const size_t cols = panel_cols(p);
     return cols == nr() ? nv : DivCeil(cols, kernel->lanes);
   }
+  // Columns from one group of panel p to the next.
+  size_t panel_ld(size_t p) const { return panel_nv(p) * kernel->lanes; }
+  size_t groups() const { return kernel->GroupsOf(k); }
+  // Bytes of a panel of so many columns.
+  size_t panel_bytes(size_t columns) const {
+    return kernel->GroupsOf(panel_rows) * columns * kernel->group_bytes();
+  }
   // Panel p; of a pair, the first (half 0) or the second (1).
-  const float* panel(size_t p, size_t half = 0) const {
-    const float* pair = data + p * halves() * panel_rows * nr();
-    return half == 0 ? pair : pair + panel_rows * panel_ld(p);
+  const std::byte* panel(size_t p, size_t half = 0) const {
+    const std::byte* pair = static_cast<const std::byte*>(data) + p * halves() * panel_bytes(nr());
+    return half == 0 ? pair : pair + panel_bytes(panel_ld(p));
   }
   const float* panel_bias(size_t p, size_t half) const {
-    return bias + (p * halves() + half) * nr();
+    return bias + (half == 0 ? p : panels() + p) * nr();
   }
-  // Floats from one row of panel p to the next.
-  size_t panel_ld(size_t p) const { return panel_nv(p) * kernel->lanes; }
-  // Floats of packed data: n rounded up to whole vectors, times the rows.
-  size_t packed_floats() const { return halves() * panel_rows * RoundUp(n, kernel->lanes); }
+  // Bytes of packed data: n rounded up to whole vectors, times the groups.
+  size_t packed_bytes() const { return halves() * panel_bytes(RoundUp(n, kernel->lanes)); }
 };
 
 // Packs panel p of element (k, n) = b[k * stride_k + n * stride_n] into data, which has room for
-// view.packed_floats(). view.panel_rows is view.k.
+// view.packed_bytes(). view.panel_rows is view.k.
 void PackPanelInto(const PackedView& view, size_t p, const float* b, ptrdiff_t stride_k,
-                   ptrdiff_t stride_n, float* data);
+                   ptrdiff_t stride_n, void* data);
 // All panels.
 void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n,
-              float* data);
+              void* data);
 
 // The packed data and the bias of a weight matrix. Movable.
 class PackedMatrix {
  public:
-  // For the active target. Shapes and types have been validated by the caller. kOutOfMemory.
-  static Result<PackedMatrix> Create(const WeightSource& source);
+  // For a kernel, f32 of the active target if not told. Shapes and types have been validated by the
+  // caller. kOutOfMemory.
+  static Result<PackedMatrix> Create(const WeightSource& source,
+                                     const GemmKernel& kernel = GetGemmKernelF32());
 
   // The same in two steps, for several matrices in one piece of memory, so that what follows the
   // end of one in memory is what a pass reads next. The first lays out and reads the bias; Pack
   // then fills panels [begin, end) at `data`, which has room for data_bytes(), is aligned to 64
   // bytes and outlives this. Several threads may pack different panels. Weights are read where they
   // are; what is no aligned f32 is converted a small piece at a time.
-  static Result<PackedMatrix> Prepare(const WeightSource& source);
-  size_t data_bytes() const { return RoundUp(view_.packed_floats() * sizeof(float), 64); }
-  void SetData(const std::byte* data) { view_.data = reinterpret_cast<const float*>(data); }
+  static Result<PackedMatrix> Prepare(const WeightSource& source,
+                                      const GemmKernel& kernel = GetGemmKernelF32());
+  size_t data_bytes() const { return RoundUp(view_.packed_bytes(), 64); }
+  void SetData(const std::byte* data) { view_.data = data; }
   void Pack(const WeightSource& source, size_t begin, size_t end, std::byte* data) const;
 
   const PackedView& view() const { return view_; }

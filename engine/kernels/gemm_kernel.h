@@ -18,7 +18,7 @@ namespace encore::internal {
 using Accumulator = float;
 
 // The widest tile, in vectors of accumulators.
-inline constexpr size_t kMaxTileVectors = 4;
+inline constexpr size_t kMaxTileVectors = 12;
 
 // One microtile: MR rows by NV vectors of columns,
 //   c = relu(scale * (init_scale * init + a b) + residual)
@@ -33,6 +33,7 @@ struct GemmTile {
   const void*
       b;  // [kc, ldb, kr], readable to the full width NV * lanes; fastest if aligned to a vector
   size_t ldb;               // columns
+  size_t panel_stride;      // of a wide tile: bytes from a panel of b to the next
   size_t kc;                // may be 0
   const Accumulator* init;  // [MR, ld_init], readable to the full width NV * lanes
   size_t ld_init;           // 0: one row (a bias) for all
@@ -46,7 +47,7 @@ struct GemmTile {
   size_t cols;                // columns that c has, 1 .. NV * lanes
   // A tile that prefetches asks at each k for the line at `prefetch`, or for as many from there as
   // fill NV vectors, and goes prefetch_step bytes on. Into L2, and only a hint: any address will
-  // do.
+  // do. A wide tile asks for all lines of all of its panels, panel_stride apart.
   const char* prefetch;
   size_t prefetch_step;
 };
@@ -56,10 +57,17 @@ enum TilePrefetch { kNoLine, kOneLine, kAllLines, kNumTilePrefetches };
 
 // The micro-kernels for one element type and SIMD target. Immutable, lives forever.
 struct GemmKernel {
-  static constexpr size_t kMaxNv = kMaxTileVectors;
+  static constexpr size_t kMaxNv = 4;  // of a panel
   static constexpr size_t kMaxMr = 16;
   static constexpr size_t kMaxNr = kMaxNv * 16;  // columns of the widest panel
   using TileFn = void (*)(const GemmTile& tile);
+  // A tile of few rows over several neighbouring panels: one panel has too few chains to hide the
+  // latency of a multiply-add.
+  static constexpr size_t kMaxWideMr = 2;
+  struct WideTile {
+    size_t panels;  // 0: none
+    TileFn run;
+  };
   // Packs columns [0, cols) of a K x N matrix into a panel [groups, nr, kr]; see gemm_pack-inl.h.
   // Element (k, n) of the source is b[k * stride_k + n * stride_n]; columns past cols and what
   // fills up the last group become 0.
@@ -83,6 +91,7 @@ struct GemmKernel {
   size_t best_nv;             // panel width (vectors) to prefer
   size_t max_mr[kMaxNv + 1];  // [nv]: the largest MR there is a tile for; 0: no tile of that width
   TileFn tile[kNumTilePrefetches][kMaxNv + 1][kMaxMr + 1];  // [][nv][mr]
+  WideTile wide[kMaxNv + 1][kMaxWideMr + 1];                // [nv][mr]
   PackFn pack;
   TransposeFn transpose;
   MakeRowsFn make_rows;  // null: rows of floats are rows of A as they are

@@ -166,7 +166,31 @@ HWY_NOINLINE void FinishPartialTile(const GemmTile& t,
   }
 }
 
-template <size_t MR, size_t NV, TilePrefetch kPrefetch, class Type>
+// One group of several panels side by side. A vector of B serves all rows before the next is
+// loaded.
+template <size_t kPanels, class Type, size_t MR, size_t NV, class V, class Rows>
+HWY_INLINE void StepWide(const typename Type::Word* HWY_RESTRICT b, const char* prefetch,
+                         size_t panel_stride, const Rows& a, V (&acc)[MR][NV]) {
+  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
+  constexpr size_t kNv = NV / kPanels;
+  decltype(Type::Spread(a(0))) ak[MR];
+  ENCORE_UNROLL
+  for (size_t i = 0; i < MR; ++i) ak[i] = Type::Spread(a(i));
+  const size_t stride = panel_stride / sizeof(*b);
+  ENCORE_UNROLL
+  for (size_t j = 0; j < NV; ++j) {
+    const size_t panel = j / kNv;
+    const auto bj = Type::Load(b + panel * stride + j % kNv * kLanes);
+    if (j % kNv * kLanes * sizeof(*b) % 64 == 0) {
+      ENCORE_PREFETCH_L2(prefetch + panel * panel_stride + j % kNv * kLanes * sizeof(*b));
+    }
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) acc[i][j] = Type::MulAdd(ak[i], bj, acc[i][j]);
+  }
+}
+
+// NV: vectors of columns in all, of kPanels panels side by side.
+template <size_t MR, size_t NV, TilePrefetch kPrefetch, class Type, size_t kPanels = 1>
 HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   using Word = typename Type::Word;
   static_assert(sizeof(Word) == sizeof(Accumulator));
@@ -219,6 +243,13 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   }
   ENCORE_NO_UNROLL
   for (size_t k = t.kc; k != 0; --k) {
+    if constexpr (kPanels > 1) {
+      StepWide<kPanels, Type>(b, prefetch, t.panel_stride, a, acc);
+      b += ldb;
+      prefetch += prefetch_step;
+      a.Next();
+      continue;
+    }
     decltype(Type::Load(b)) bk[NV];
     ENCORE_UNROLL
     for (size_t j = 0; j < NV; ++j) bk[j] = Type::Load(b + j * kLanes);

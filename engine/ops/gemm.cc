@@ -65,6 +65,18 @@ void RunSlice(const SliceRun& run, GemmTile& tile) {
   }
 }
 
+// The same for several panels side by side, whose rows are one tile.
+void RunWideSlice(const SliceRun& run, GemmKernel::TileFn wide, GemmTile& tile) {
+  tile.prefetch = reinterpret_cast<const char*>(run.next);
+  tile.prefetch_step = run.group_bytes;
+  wide(tile);
+  const size_t rows = run.rows.count;
+  if (run.activation != nullptr) run.activation(tile.c[0], tile.ldc, rows, tile.cols);
+  if (run.gated != nullptr) {
+    run.gated(run.gate, run.ld_gate, tile.c[0], tile.ldc, rows, tile.cols);
+  }
+}
+
 // Where the vectors of columns from `col` on begin in row 0 of c.
 void SetColumns(const ColumnGroups& groups, float* c, size_t col, size_t nv, size_t lanes,
                 GemmTile* tile) {
@@ -89,6 +101,8 @@ struct PanelRun {
   const std::byte* a;  // of the first row
   const std::byte* b;
   size_t nv;
+  size_t panels;  // side by side, in one wide tile; or 1
+  size_t panel_stride;
   size_t k;
   size_t kc;              // of a slice
   const float* bias;      // or null
@@ -105,9 +119,10 @@ struct PanelRun {
 // Groups [k0, k0 + kc).
 void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_t kc) {
   const GemmKernel& kernel = *args.b.kernel;
-  const size_t nv = panel.nv;
+  const size_t nv = panel.nv * panel.panels;
   const size_t lanes = kernel.lanes;
   const size_t end = k0 + kc;
+  const size_t ld_strip = nv * lanes;
   // Field by field: with few rows, clearing all of it first would take a percent of the time.
   GemmTile tile;
   tile.init_scale = nullptr;
@@ -116,7 +131,7 @@ void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_
   tile.ld_residual = 0;
   tile.relu = false;
   tile.lda = args.lda;
-  tile.ldb = nv * lanes;
+  tile.ldb = panel.nv * lanes;
   const size_t group_bytes = tile.ldb * kernel.group_bytes();
   tile.a = panel.a + k0 * kernel.kr * kernel.a_bytes;
   tile.b = panel.b + k0 * group_bytes;
@@ -125,7 +140,7 @@ void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_
   SliceRun run{kernel, nv, *panel.rows, nullptr, nullptr, nullptr, 0, group_bytes, next};
   if (k0 != 0) {
     tile.init = panel.strip;
-    tile.ld_init = tile.ldb;
+    tile.ld_init = ld_strip;
   } else {
     tile.init = panel.bias != nullptr ? panel.bias : kZeroRow;
     tile.ld_init = 0;
@@ -143,14 +158,19 @@ void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_
     if (panel.gate != nullptr) {
       run.gated = args.gated;
       run.gate = panel.gate;
-      run.ld_gate = tile.ldb;
+      run.ld_gate = ld_strip;
     }
   } else {
     for (size_t j = 0; j < nv; ++j) tile.c[j] = panel.strip + j * lanes;
-    tile.ldc = tile.ldb;
-    tile.cols = tile.ldb;
+    tile.ldc = ld_strip;
+    tile.cols = ld_strip;
   }
-  RunSlice(run, tile);
+  if (panel.panels == 1) {
+    RunSlice(run, tile);
+    return;
+  }
+  tile.panel_stride = panel.panel_stride;
+  RunWideSlice(run, kernel.wide[panel.nv][panel.rows->count].run, tile);
 }
 
 void RunPanel(const GemmArgs& args, const PanelRun& panel) {
@@ -186,24 +206,36 @@ class PanelWalk {
     run_.a = static_cast<const std::byte*>(args.a) + range.row_begin * args.lda * kernel.a_bytes;
     run_.k = b_.groups();
     run_.kc = range.kc;
+    run_.panel_stride = bytes_ * b_.halves();
+    if (rows_.count <= GemmKernel::kMaxWideMr) wide_ = kernel.wide[b_.nv][rows_.count].panels;
     run_.bias = nullptr;
     run_.rests = false;
     run_.row = range.row_begin;
     run_.gate = nullptr;
   }
 
-  // Panel p, or a half of pair p; without a place for its sums.
-  PanelRun& At(size_t p, size_t half) {
+  // How many panels from p on go side by side: whole ones but for columns of the last vector.
+  size_t Beside(size_t p) const {
+    const bool fits =
+        wide_ != 0 && p + wide_ <= range_.end && (p + wide_) * nr_ < b_.n + b_.kernel->lanes;
+    return fits ? wide_ : 1;
+  }
+
+  // Panel p and those beside it, or a half of each of these pairs; without a place for sums.
+  PanelRun& At(size_t p, size_t panels, size_t half) {
+    run_.panels = panels;
     run_.col = p * nr_;
-    run_.cols = std::min(nr_, b_.n - run_.col);
+    run_.cols = std::min(panels * nr_, b_.n - run_.col);
     run_.nv = b_.nv;
     run_.rows = &rows_;
     size_t bytes = bytes_;
-    if (run_.cols != nr_) Narrow(&bytes);
+    if (run_.cols < nr_) Narrow(&bytes);
     run_.b = static_cast<const std::byte*>(b_.data) + p * bytes_ * b_.halves() + half * bytes;
     if (b_.bias != nullptr) run_.bias = b_.panel_bias(p, half);
+    // Behind the first half lies the second, and behind that the next pair.
     run_.next = run_.b + bytes;
-    if (p + 1 == range_.end && half + 1 == b_.halves() && range_.after != nullptr) {
+    if (half + 1 == b_.halves()) run_.next += (panels - 1) * run_.panel_stride;
+    if (p + panels == range_.end && half + 1 == b_.halves() && range_.after != nullptr) {
       run_.next = static_cast<const std::byte*>(range_.after);
     }
     return run_;
@@ -223,6 +255,7 @@ class PanelWalk {
   const size_t nr_;
   const size_t bytes_;    // of a panel
   const EvenSplit rows_;  // in tiles of the panels' width
+  size_t wide_ = 0;       // panels of a wide tile; 0: none for so many rows
   EvenSplit narrow_;      // of the last one's
   PanelRun run_;
 };
@@ -230,8 +263,9 @@ class PanelWalk {
 void RunPanels(const GemmArgs& args, const PanelRange& range) {
   alignas(64) Accumulator strip[kMaxMc * GemmKernel::kMaxNr];
   PanelWalk walk(args, range);
-  for (size_t p = range.begin; p < range.end; ++p) {
-    PanelRun& panel = walk.At(p, 0);
+  for (size_t p = range.begin, panels; p < range.end; p += panels) {
+    panels = walk.Beside(p);
+    PanelRun& panel = walk.At(p, panels, 0);
     panel.strip = strip;
     RunPanel(args, panel);
   }
@@ -242,13 +276,14 @@ void RunPairs(const GemmArgs& args, const PanelRange& range) {
   alignas(64) float gate[kMaxMc * GemmKernel::kMaxNr];
   alignas(64) Accumulator strip[kMaxMc * GemmKernel::kMaxNr];
   PanelWalk walk(args, range);
-  for (size_t p = range.begin; p < range.end; ++p) {
-    PanelRun& first = walk.At(p, 0);
+  for (size_t p = range.begin, panels; p < range.end; p += panels) {
+    panels = walk.Beside(p);
+    PanelRun& first = walk.At(p, panels, 0);
     first.strip = gate;
     first.rests = true;
     first.gate = nullptr;
     RunPanel(args, first);
-    PanelRun& second = walk.At(p, 1);
+    PanelRun& second = walk.At(p, panels, 1);
     second.strip = strip;
     second.rests = false;
     second.gate = gate;

@@ -46,7 +46,7 @@ struct GemmArgs {
 };
 
 // As `init` of a tile that starts from nothing.
-alignas(64) inline constexpr Accumulator kZeroRow[GemmKernel::kMaxNr] = {};
+alignas(64) inline constexpr Accumulator kZeroRow[kMaxTileVectors * 16] = {};
 
 // All rows of one column of tiles, in tiles of equal height (13 rows are 7 + 6, not 8 + 5). `tile`
 // comes with the pointers of row 0, and goes with others.

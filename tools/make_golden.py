@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden files of tests/data/golden with PyTorch in float64.
+"""Makes the golden files of tests/data/golden with PyTorch in float64, and with --families those of
+tests/data/families with the modules of transformers.
 
 Holds generation, --check (made again, the files must agree) and --self-check (each case computed
-from its files in plain numpy). The list of cases is tests/data/golden_cases.json, the format of the
-files is in tests/data/README.md, and running encore on them is the tests' business. Needs numpy and
-PyTorch 1.13 or newer (apt-get install python3-torch); writes safetensors itself, as old
-distributions lack it.
+from its files in plain numpy) of golden/. tools/golden/ has the families, with the same commands.
+The list of cases is tests/data/golden_cases.json, the format of the files is in
+tests/data/README.md, and running encore on them is the tests' business. Needs numpy and PyTorch
+1.13 or newer (apt-get install python3-torch); the families need transformers as well, from PyPI.
 
 Random numbers come from numpy's RandomState, whose stream never changes. Weights are distributed as
 PyTorch initialises them; biases and LayerNorm parameters, which it sets to constants, are random.
@@ -24,9 +25,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from golden import families
+from golden.tensor_files import largest_error, read_safetensors, write_safetensors
+
 DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data"
 TOLERANCE = 1e-12  # of the largest magnitude; float64 itself leaves about 1e-15
-NUMPY_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "BOOL": "|b1"}
 
 
 @dataclass
@@ -67,34 +70,6 @@ class Case:
 
 
 CASES = [Case(**c) for c in json.loads((DATA / "golden_cases.json").read_text())["cases"]]
-
-
-# --- safetensors: u64 length of the header, the header in JSON padded to 8 bytes, the data ---
-def write_safetensors(path, tensors, metadata=None):
-    """tensors: name -> numpy array; one of uint16 holds the bits of bfloat16."""
-    type_of = {np.dtype(n): d for d, n in NUMPY_TYPES.items()}
-    header, data = ({"__metadata__": metadata} if metadata else {}), b""
-    for name, t in sorted(tensors.items(), key=lambda e: -e[1].itemsize):  # wide first: aligned
-        header[name] = {"dtype": type_of[t.dtype], "shape": list(t.shape),
-                        "data_offsets": [len(data), len(data) + t.nbytes]}
-        data += np.ascontiguousarray(t).tobytes()
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
-
-
-def read_safetensors(path):
-    """Returns name -> numpy array (bfloat16 widened to float32), and the metadata."""
-    raw = path.read_bytes()
-    data = 8 + int.from_bytes(raw[:8], "little")
-    header, tensors = json.loads(raw[8:data]), {}
-    metadata = header.pop("__metadata__", {})
-    for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        t = np.frombuffer(raw[data + begin:data + end], NUMPY_TYPES[entry["dtype"]])
-        t = (t.astype("<u4") << 16).view("<f4") if entry["dtype"] == "BF16" else t
-        tensors[name] = t.reshape(entry["shape"])
-    return tensors, metadata
 
 
 # --- PyTorch's model ---
@@ -263,11 +238,6 @@ def self_check(case, folder):
 
 
 # --- Commands ---
-def largest_error(got, expected):
-    """Over all tensors, relative to each one's largest magnitude; NaN if any element is NaN."""
-    return float(np.max([np.abs(got[n] - t).max() / np.abs(t).max() for n, t in expected.items()]))
-
-
 def generate(folder):
     """Writes all files into folder."""
     import torch
@@ -315,19 +285,24 @@ def check(stored):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Makes or checks tests/data/golden.")
+    parser = argparse.ArgumentParser(description="Makes or checks tests/data/{golden,families}.")
+    parser.add_argument("--families", action="store_true", help="make tests/data/families instead")
     parser.add_argument("--check", action="store_true", help="make the files again and compare")
     parser.add_argument("--self-check", action="store_true", help="compute them in numpy, compare")
-    parser.add_argument("--folder", type=pathlib.Path, default=DATA / "golden")
+    parser.add_argument("--data", type=pathlib.Path, default=DATA, help="instead of tests/data")
     args = parser.parse_args()
+    golden, of_families = args.data / "golden", args.data / "families"
     if not (args.check or args.self_check):
-        args.folder.mkdir(parents=True, exist_ok=True)
-        generate(args.folder)
-    wrong = check(args.folder) if args.check else []
-    if args.self_check:
-        errors = [self_check(case, args.folder) for case in CASES]
+        folder, make = (of_families, families.generate) if args.families else (golden, generate)
+        folder.mkdir(parents=True, exist_ok=True)
+        make(folder)
+    wrong = [] if not args.check or args.families else check(golden)
+    wrong += families.check(of_families) if args.check else []
+    if args.self_check and not args.families:
+        errors = [self_check(case, golden) for case in CASES]
         print(f"numpy against the {len(errors)} stored cases: largest error {np.max(errors):.1e}")
         wrong += [f"{c.name}: {e:.1e}" for c, e in zip(CASES, errors) if not e <= TOLERANCE]
+    wrong += families.self_check(of_families) if args.self_check else []
     for line in wrong:
         print(f"make_golden: {line}", file=sys.stderr)
     return 1 if wrong else 0

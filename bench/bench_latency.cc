@@ -24,11 +24,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "bench/measure/context.h"
+#include "bench/measure/flags.h"
 #include "bench/measure/forward.h"
 #include "bench/measure/models.h"
 #include "bench/measure/os.h"
@@ -73,26 +75,22 @@ T OrFail(Result<T> result) {
   return *std::move(result);
 }
 
-long ParseInt(const std::string& flag, const std::string& text, long low, long high) {
-  char* end = nullptr;
-  const long value = std::strtol(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || value < low || value > high) {
+long IntOf(const std::string& flag, const std::string& text, long low, long high) {
+  const std::optional<long> value = ParseInt(text, low, high);
+  if (!value) {
     Fail(flag + ": found '" + text + "', wanted a number from " + std::to_string(low) + " to " +
          std::to_string(high));
   }
-  return value;
+  return *value;
 }
 
 std::vector<const NamedWorkload*> ParseWorkloads(const std::string& text) {
   std::vector<const NamedWorkload*> found;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string name = text.substr(begin, end - begin);
+  for (const std::string& name : SplitAtCommas(text)) {
     found.push_back(FindWorkload(name));
     if (found.back() == nullptr) {
       Fail("--workload: found '" + name + "', wanted a name that `encore bench --list` has");
     }
-    begin = end + 1;
   }
   return found;
 }
@@ -118,17 +116,17 @@ Flags ParseFlags(int argc, char** argv) {
     if (name == "--workload") {
       flags.workloads = ParseWorkloads(value);
     } else if (name == "--calls") {
-      flags.calls = static_cast<size_t>(ParseInt(name, value, 2, 100'000'000));
+      flags.calls = static_cast<size_t>(IntOf(name, value, 2, 100'000'000));
     } else if (name == "--threads") {
-      flags.threads = static_cast<int>(ParseInt(name, value, 1, 1024));
+      flags.threads = static_cast<int>(IntOf(name, value, 1, 1024));
     } else if (name == "--busy") {
-      flags.busy = static_cast<int>(ParseInt(name, value, 0, 1024));
+      flags.busy = static_cast<int>(IntOf(name, value, 0, 1024));
     } else if (name == "--executor") {
       const Result<ThreadSource> source = ThreadSourceFromName(value);
       if (!source.ok()) Fail("--executor: " + source.status().message());
       choice.source = *source;
     } else if (name == "--idle-spin") {
-      choice.idle_spin = std::chrono::microseconds(ParseInt(name, value, 0, kMaxIdleSpin));
+      choice.idle_spin = std::chrono::microseconds(IntOf(name, value, 0, kMaxIdleSpin));
     } else if (name == "--target") {
       const Status status = SetTarget(value);
       if (!status.ok()) Fail("--target: " + status.message());
@@ -225,9 +223,8 @@ Row MeasureRow(const NamedWorkload& load, int threads, int busy, size_t calls) {
     ForwardCall call =
         OrFail(ForwardCall::Create(OrFail(MakeEncoders(load.model, 1, 1)), load.lengths, executor));
     for (double& time : times) {
-      const double start = WallSeconds();
-      const Status status = call.Run(0);
-      time = WallSeconds() - start;
+      Status status;
+      time = SecondsOf([&] { status = call.Run(0); });
       if (!status.ok()) Fail(status.message());
     }
   });
@@ -242,16 +239,10 @@ Row MeasureRow(const NamedWorkload& load, int threads, int busy, size_t calls) {
     float sink = 0;
     double probe = 1e9;
     for (int i = 0; i < 1000; ++i) {
-      const double start = WallSeconds();
-      multiply_adds(kProbe, &sink);
-      probe = std::min(probe, WallSeconds() - start);
+      probe = std::min(probe, SecondsOf([&] { multiply_adds(kProbe, &sink); }));
     }
     const auto rounds = static_cast<size_t>(wanted / probe * kProbe) + 1;
-    for (double& time : times) {
-      const double start = WallSeconds();
-      multiply_adds(rounds, &sink);
-      time = WallSeconds() - start;
-    }
+    for (double& time : times) time = SecondsOf([&] { multiply_adds(rounds, &sink); });
   });
   return row;
 }

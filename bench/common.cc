@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "bench/measure/context.h"
+#include "bench/measure/flags.h"
 #include "bench/measure/os.h"
 #include "bench/measure/samples.h"
 #include "bench/measure/threads.h"
@@ -65,25 +66,20 @@ class BoundCall {
   ~BoundCall() { GetCores().Bind(-1); }
 };
 
-bool ParseInt(const std::string& text, int low, int high, int* value) {
-  char* end = nullptr;
-  const long parsed = std::strtol(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || parsed < low || parsed > high) return false;
-  *value = static_cast<int>(parsed);
-  return true;
+bool ReadInt(const std::string& text, int low, int high, int* value) {
+  const std::optional<long> parsed = ParseInt(text, low, high);
+  if (parsed) *value = static_cast<int>(*parsed);
+  return parsed.has_value();
 }
 
 // "1,2,all"; "all" is the number of usable cores. Each count once.
 bool ParseThreads(const std::string& text, std::vector<int>* threads) {
   threads->clear();
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string item = text.substr(begin, end - begin);
+  for (const std::string& item : SplitAtCommas(text)) {
     int count = UsableCores();
-    if (item != "all" && !ParseInt(item, 1, 1024, &count)) return false;
+    if (item != "all" && !ReadInt(item, 1, 1024, &count)) return false;
     if (std::find(threads->begin(), threads->end(), count) == threads->end())
       threads->push_back(count);
-    begin = end + 1;
   }
   return true;
 }
@@ -107,7 +103,7 @@ bool ParseFlags(int* argc, char** argv) {
     } else if (arg.rfind("--threads=", 0) == 0) {
       threads = arg.substr(10);
     } else if (arg.rfind("--cpu=", 0) == 0) {
-      if (!ParseInt(arg.substr(6), -1, 1024, &flags.cpu) || !GetCores().Bind(flags.cpu)) {
+      if (!ReadInt(arg.substr(6), -1, 1024, &flags.cpu) || !GetCores().Bind(flags.cpu)) {
         std::fprintf(stderr, "--cpu: '%s' is not a core that this process may use, nor -1\n",
                      arg.c_str() + 6);
         return false;
@@ -121,7 +117,7 @@ bool ParseFlags(int* argc, char** argv) {
       }
       choice.source = *source;
     } else if (arg.rfind("--idle-spin=", 0) == 0) {
-      if (!ParseInt(arg.substr(12), 0, kMaxIdleSpin, &idle_spin)) {
+      if (!ReadInt(arg.substr(12), 0, kMaxIdleSpin, &idle_spin)) {
         std::fprintf(stderr, "--idle-spin: '%s' is not a number from 0 to %d\n", arg.c_str() + 12,
                      kMaxIdleSpin);
         return false;

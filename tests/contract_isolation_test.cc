@@ -25,6 +25,7 @@
 #include "tests/executors.h"
 #include "tests/guarded.h"
 #include "tests/host_pool.h"
+#include "tests/reference/all_taps.h"
 #include "tests/reference/caller_modes.h"
 #include "tests/reference/encoder_model.h"
 #include "tests/sanitizers.h"
@@ -39,37 +40,8 @@ constexpr float kTiny = std::numeric_limits<float>::denorm_min();
 // y and all taps of a pass, cut at sequences: [b] has everything that belongs to sequence b.
 std::vector<std::vector<float>> RunWithTaps(const Encoder& encoder, const Batch& batch,
                                             const std::vector<float>& x, const Executor& executor) {
-  const size_t d = encoder.config().d_model;
-  const size_t heads = encoder.config().num_heads;
-  const size_t layers = encoder.config().num_layers;
-  const size_t sequences = batch.seq_starts.size() - 1;
-  std::vector<std::vector<float>> weights, hidden;
-  std::vector<MutableView> weight_views, hidden_views;
-  for (size_t l = 0; l < layers; ++l) {
-    for (size_t b = 0; b < sequences; ++b) {
-      const size_t length = batch.seq_starts[b + 1] - batch.seq_starts[b];
-      weights.emplace_back(heads * length * length);
-      weight_views.emplace_back(weights.back().data(), Shape(heads, length, length));
-    }
-    hidden.emplace_back(x.size());
-    hidden_views.emplace_back(hidden.back().data(), Shape(batch.seq_starts.back(), d));
-  }
-  const std::vector<float> y =
-      Forward(encoder, batch, x, executor, {.attention = weight_views, .hidden = hidden_views});
-  std::vector<std::vector<float>> parts(sequences);
-  for (size_t b = 0; b < sequences; ++b) {
-    const auto add = [&](const std::vector<float>& all) {
-      parts[b].insert(parts[b].end(), all.begin() + static_cast<ptrdiff_t>(batch.seq_starts[b] * d),
-                      all.begin() + static_cast<ptrdiff_t>(batch.seq_starts[b + 1] * d));
-    };
-    add(y);
-    for (size_t l = 0; l < layers; ++l) {
-      add(hidden[l]);
-      const std::vector<float>& w = weights[l * sequences + b];
-      parts[b].insert(parts[b].end(), w.begin(), w.end());
-    }
-  }
-  return parts;
+  const AllTaps taps(encoder.config(), batch.seq_starts);
+  return taps.Parts(Forward(encoder, batch, x, executor, taps.taps()));
 }
 
 // Each sequence is poisoned in turn, wholly or in one number, and every other one keeps its bits.
@@ -183,7 +155,8 @@ std::vector<Call> AllCalls(const EncoderModel& model, const Executor& executor) 
                      std::vector<float> y(a.size());
                      checked(MultiHeadAttention(
                          matrix(a, 24), matrix(b, 24), matrix(b, 24),
-                         {2, w.in_proj_weight, w.in_proj_bias, w.out_proj_weight, w.out_proj_bias},
+                         {2, F32View(w.in_proj_weight), F32View(w.in_proj_bias),
+                          F32View(w.out_proj_weight), F32View(w.out_proj_bias)},
                          {y.data(), {70, 24}}, {.executor = executor}));
                      return y;
                    }});
@@ -213,7 +186,7 @@ void CheckUnder(uint64_t state, const Call& call, const Executor& executor,
 }
 
 // A block with all that calls have; AllCalls needs its width and heads.
-EncoderConfig SmallConfig() {
+TorchStack SmallConfig() {
   return {.d_model = 24,
           .num_heads = 2,
           .d_ff = 100,
@@ -313,7 +286,8 @@ TEST(ContractIsolation, SubnormalNumbersSurvive) {
   }
   x[5] = -kTiny;
   // The residual connections of a pre-norm block hand x on; attention and feed-forward add zeros.
-  const EncoderModel model({.d_model = 24, .num_heads = 2, .d_ff = 100, .norm_first = true}, false);
+  const EncoderModel model({.d_model = 24, .num_heads = 2, .d_ff = 100, .norm_first = true},
+                           {.biases = false});
   EncoderWeights weights = model.weights();
   const std::vector<float> zeros(size_t{24} * 100);
   weights.layers[0].out_proj_weight = ConstView(zeros.data(), {24, 24});

@@ -17,6 +17,7 @@
 #include "tests/executors.h"
 #include "tests/guarded.h"
 #include "tests/reference/encoder_model.h"
+#include "tests/reference/switched.h"
 #include "tests/sanitizers.h"
 #include "tests/targets.h"
 
@@ -196,22 +197,18 @@ TEST(AllocationCounter, CountsEveryWay) {
 }
 
 // Attention masks, taps, several sequences and layers: all that could want memory.
-TEST(EncoderAllocations, ForwardAllocatesNothing) {
-  const EncoderModel model({.d_model = 24,
-                            .num_heads = 2,
-                            .d_ff = 1100,
-                            .num_layers = 2,
-                            .activation = Activation::kGelu,
-                            .norm_first = true,
-                            .final_norm = true});
+void ExpectNoAllocation(const EncoderConfig& config) {
+  const EncoderModel model(config);
   const std::vector<size_t> starts = Starts({1, 70, 0, 600, 9});
-  const std::vector<float> x = RandomFloats(starts.back() * 24, 1);
+  const size_t d = config.d_model;
+  const size_t heads = config.layers[0].num_heads;
+  const std::vector<float> x = RandomFloats(starts.back() * d, 1);
   const std::vector<float> add = RandomFloats(600 * 600, 2);
-  std::vector<float> y(x.size()), hidden_memory(x.size()), attention_memory(2 * 600 * 600);
-  const Shape shape(starts.back(), 24);
+  std::vector<float> y(x.size()), hidden_memory(x.size()), attention_memory(heads * 600 * 600);
+  const Shape shape(starts.back(), d);
   std::vector<MutableView> hidden(2), attention(2 * 5);
   hidden[1] = {hidden_memory.data(), shape};
-  attention[3] = {attention_memory.data(), {2, 600, 600}};
+  attention[3] = {attention_memory.data(), {heads, 600, 600}};
   const Executors executors;
   ForEachTarget([&](const std::string& target) {
     const Encoder encoder = model.Make();
@@ -226,8 +223,7 @@ TEST(EncoderAllocations, ForwardAllocatesNothing) {
           batch.mask.additive = {add.data(), {600, 600}};
           taps = {attention, hidden};
         }
-        const Result<Workspace> workspace =
-            Workspace::Create(*encoder.WorkspaceBytes(batch, executor));
+        const Result<Workspace> workspace = encoder.MakeWorkspace(batch, executor);
         ASSERT_TRUE(workspace.ok());
         bool ok = true;
         const auto forward = [&] {
@@ -248,6 +244,21 @@ TEST(EncoderAllocations, ForwardAllocatesNothing) {
       }
     }
   });
+}
+
+TEST(EncoderAllocations, ForwardAllocatesNothing) {
+  ExpectNoAllocation(TorchStack{.d_model = 24,
+                                .num_heads = 2,
+                                .d_ff = 1100,
+                                .num_layers = 2,
+                                .activation = Activation::kGelu,
+                                .norm_first = true,
+                                .final_norm = true});
+}
+
+TEST(EncoderAllocations, NorWithOtherSwitches) {
+  ExpectNoAllocation(RotaryAndGate());
+  ExpectNoAllocation(BucketsAndBothNorms());
 }
 
 TEST(PackedLinearAllocations, ApplyToPlainRowsAllocatesNothing) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything an encoder refuses: each error names the thing, what was found and what was wanted,
-// and leaves the outputs as they were. Errors of single operations are in those operations' tests.
+// Everything Forward refuses: each error names the thing, what was found and what was wanted, and
+// leaves the outputs as they were. Configurations and weights are in layer_check_test.cc, errors of
+// single operations in those operations' tests.
 
 #include <cmath>
 #include <cstddef>
@@ -22,99 +23,8 @@
 namespace encore {
 namespace {
 
-const EncoderConfig kConfig = {
+const TorchStack kStack = {
     .d_model = 8, .num_heads = 2, .d_ff = 12, .num_layers = 2, .final_norm = true};
-
-testing::AssertionResult RefusesConfig(const std::function<void(EncoderConfig&)>& change,
-                                       std::initializer_list<std::string_view> parts) {
-  const EncoderModel model(kConfig);
-  EncoderConfig config = kConfig;
-  change(config);
-  return FailsWith(Encoder::Create(config, model.weights()), parts);
-}
-
-TEST(EncoderBadInput, Configuration) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
-  using C = EncoderConfig;
-  EXPECT_TRUE(RefusesConfig([](C& c) { c.d_model = 0; }, {"d_model is 0", "wanted at least 1"}));
-  EXPECT_TRUE(
-      RefusesConfig([](C& c) { c.num_heads = 0; }, {"num_heads is 0", "wanted at least 1"}));
-  EXPECT_TRUE(RefusesConfig([](C& c) { c.num_heads = 3; },
-                            {"d_model is 8", "num_heads is 3", "wanted", "divides"}));
-  EXPECT_TRUE(RefusesConfig([](C& c) { c.num_heads = 16; }, {"num_heads is 16"}));
-  EXPECT_TRUE(RefusesConfig([](C& c) { c.d_ff = 0; }, {"d_ff is 0", "wanted at least 1"}));
-  EXPECT_TRUE(
-      RefusesConfig([](C& c) { c.num_layers = 0; }, {"num_layers is 0", "wanted at least 1"}));
-  for (const double eps : {-1e-5, kInf, -kInf, std::nan("")}) {
-    EXPECT_TRUE(RefusesConfig([&](C& c) { c.layer_norm_eps = eps; },
-                              {"layer_norm_eps is ", "wanted a finite number of at least 0"}));
-  }
-  EXPECT_TRUE(RefusesConfig([](C& c) { c.activation = static_cast<Activation>(17); },
-                            {"activation is number 17", "wanted"}));
-  EXPECT_TRUE(
-      RefusesConfig([](C& c) { c.d_model = size_t{1} << 40; }, {"d_model is 1099511627776"}));
-  EXPECT_TRUE(RefusesConfig([](C& c) { c.d_ff = SIZE_MAX; }, {"d_ff is 18446744073709551615"}));
-  EXPECT_TRUE(
-      RefusesConfig([](C& c) { c.num_layers = 3; }, {"weights have 2 layers", "num_layers", "3"}));
-  EXPECT_TRUE(RefusesConfig([](C& c) { c.num_layers = SIZE_MAX; }, {"num_layers"}));
-  EXPECT_TRUE(
-      RefusesConfig([](C& c) { c.final_norm = false; }, {"norm.weight", "final_norm is false"}));
-  EXPECT_TRUE(RefusesConfig([](C& c) { c.d_ff = 13; },
-                            {"layers.0.linear1.weight has shape [12, 8]", "wanted [13, 8]"}));
-}
-
-// Each tensor of a layer: missing, misshapen, without data.
-TEST(EncoderBadInput, EveryWeight) {
-  struct Field {
-    ConstView EncoderLayerWeights::*field;
-    const char* name;
-    Shape wanted;
-    bool required;
-  };
-  using W = EncoderLayerWeights;
-  const Field fields[] = {
-      {&W::in_proj_weight, "self_attn.in_proj_weight", {24, 8}, true},
-      {&W::in_proj_bias, "self_attn.in_proj_bias", Shape(24), false},
-      {&W::out_proj_weight, "self_attn.out_proj.weight", {8, 8}, true},
-      {&W::out_proj_bias, "self_attn.out_proj.bias", Shape(8), false},
-      {&W::linear1_weight, "linear1.weight", {12, 8}, true},
-      {&W::linear1_bias, "linear1.bias", Shape(12), false},
-      {&W::linear2_weight, "linear2.weight", {8, 12}, true},
-      {&W::linear2_bias, "linear2.bias", Shape(8), false},
-      {&W::norm1_weight, "norm1.weight", Shape(8), true},
-      {&W::norm1_bias, "norm1.bias", Shape(8), false},
-      {&W::norm2_weight, "norm2.weight", Shape(8), true},
-      {&W::norm2_bias, "norm2.bias", Shape(8), false},
-  };
-  const EncoderModel model(kConfig);
-  const std::vector<float> memory(1000, 1.0f);
-  for (const Field& f : fields) {
-    SCOPED_TRACE(f.name);
-    const std::string full = std::string("layers.1.") + f.name;
-    EncoderWeights w = model.weights();
-    ConstView& tensor = w.layers[1].*f.field;
-    tensor = {};
-    if (f.required) {
-      EXPECT_TRUE(FailsWith(Encoder::Create(kConfig, w), {full, "missing", f.wanted.ToString()}));
-    } else {
-      EXPECT_TRUE(Encoder::Create(kConfig, w).ok());
-    }
-    for (const Shape& shape : {Shape(7), Shape(8, 9), Shape(8, 12, 1), Shape(24, 7), Shape()}) {
-      tensor = ConstView(memory.data(), shape);
-      EXPECT_TRUE(FailsWith(Encoder::Create(kConfig, w), {full, "has shape " + shape.ToString(),
-                                                          "wanted " + f.wanted.ToString()}));
-    }
-  }
-  EncoderWeights w = model.weights();
-  w.norm_weight = {};
-  EXPECT_TRUE(FailsWith(Encoder::Create(kConfig, w), {"norm.weight is missing", "[8]"}));
-  w.norm_weight = {memory.data(), {8, 1}};
-  EXPECT_TRUE(
-      FailsWith(Encoder::Create(kConfig, w), {"norm.weight has shape [8, 1]", "wanted [8]"}));
-  w = model.weights();
-  w.norm_bias = {memory.data(), Shape(9)};
-  EXPECT_TRUE(FailsWith(Encoder::Create(kConfig, w), {"norm.bias has shape [9]", "wanted [8]"}));
-}
 
 // A good call, to be spoilt.
 struct Call {
@@ -145,7 +55,7 @@ class ForwardBadInput : public testing::Test {
       return testing::AssertionFailure() << "y was written: " << status.message();
     return FailsWith(status, parts);
   }
-  Encoder encoder_ = EncoderModel(kConfig).Make();
+  Encoder encoder_ = EncoderModel(kStack).Make();
   std::vector<float> memory_ = std::vector<float>(10000);
   std::vector<uint8_t> flags_ = std::vector<uint8_t>(10000);
 };
@@ -172,6 +82,7 @@ TEST_F(ForwardBadInput, SequenceStarts) {
   EXPECT_TRUE(Refuses(starts({0, SIZE_MAX, 9}), {"seq_starts[2] is 9"}));
   const Batch none;
   EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes(none, {}), {"seq_starts is empty"}));
+  EXPECT_TRUE(FailsWith(encoder_.MakeWorkspace(none), {"seq_starts is empty"}));
 }
 
 TEST_F(ForwardBadInput, InputAndOutput) {
@@ -256,7 +167,12 @@ TEST_F(ForwardBadInput, MaskAndPositions) {
       [&](Call& c) {
         c.batch.mask.additive = {memory_.data(), {1, 5, 5}};
       },
-      {"mask.additive has shape [1, 5, 5]", "rank 2"}));
+      {"mask.additive has shape [1, 5, 5]", "wanted [S, S], or [H, S, S]", "which is 2"}));
+  EXPECT_TRUE(Refuses(
+      [&](Call& c) {
+        c.batch.mask.additive = {memory_.data(), {2, 4, 5}};
+      },
+      {"mask.additive of a head has shape [4, 5]", "wanted [S, S]"}));
   EXPECT_TRUE(Refuses(
       [&](Call& c) {
         c.batch.mask.blocked = {reinterpret_cast<const bool*>(flags_.data()), {4, 5}};
@@ -339,7 +255,7 @@ TEST_F(ForwardBadInput, TapsThatOverlapInputOrOutput) {
 TEST_F(ForwardBadInput, MovedFromEncoder) {
   const Encoder taken = std::move(encoder_);
   EXPECT_TRUE(Refuses([](Call&) {}, {"this Encoder holds no weights"}));
-  EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes(1, 1, 1), {"this Encoder holds no weights"}));
+  EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes({.tokens = 1}, 1), {"this Encoder holds no weights"}));
   encoder_ = taken;
 }
 
@@ -355,13 +271,13 @@ TEST_F(ForwardBadInput, WorkspaceTooSmall) {
               {"workspace has " + std::to_string(wanted - 1) + " bytes", "wanted " + number}));
   for (const int lanes : {0, -1}) {
     EXPECT_TRUE(
-        FailsWith(encoder_.WorkspaceBytes(1, 1, lanes), {"lanes is ", "wanted at least 1"}));
+        FailsWith(encoder_.WorkspaceBytes({.tokens = 1}, lanes), {"lanes is ", "wanted at least 1"}));
   }
-  EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes(SIZE_MAX, 1, 1),
+  EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes({.tokens = SIZE_MAX}, 1),
                         {"18446744073709551615 tokens", "addressed"}));
-  EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes(SIZE_MAX / 64, 1, 1), {"tokens", "addressed"}));
+  EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes({.tokens = SIZE_MAX / 64}, 1), {"tokens", "addressed"}));
   EXPECT_TRUE(
-      FailsWith(encoder_.WorkspaceBytes(1, SIZE_MAX, 1), {"18446744073709551615 sequences"}));
+      FailsWith(encoder_.WorkspaceBytes({.tokens = 1, .sequences = SIZE_MAX}, 1), {"18446744073709551615 sequences"}));
 }
 
 }  // namespace

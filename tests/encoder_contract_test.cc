@@ -40,28 +40,15 @@ class Sequences {
     }
   }
   size_t count() const { return x_.size(); }
-  size_t length(size_t i) const { return x_[i].size() / width_; }
   std::vector<float>& x(size_t i) { return x_[i]; }
 
   // Runs those of the order's numbers as one batch; the outputs come in the order's order.
   std::vector<std::vector<float>> RunBatch(const Encoder& encoder, const std::vector<size_t>& order,
                                            const Executor& executor = {},
                                            const AttentionMask& mask = {}) const {
-    std::vector<float> x;
-    std::vector<size_t> lengths;
-    for (const size_t i : order) {
-      x.insert(x.end(), x_[i].begin(), x_[i].end());
-      lengths.push_back(length(i));
-    }
-    const std::vector<size_t> starts = Starts(lengths);
-    const std::vector<float> y =
-        Forward(encoder, Batch{.seq_starts = starts, .mask = mask}, x, executor);
-    std::vector<std::vector<float>> outputs;
-    for (size_t b = 0; b < order.size(); ++b) {
-      outputs.emplace_back(y.begin() + static_cast<ptrdiff_t>(starts[b] * width_),
-                           y.begin() + static_cast<ptrdiff_t>(starts[b + 1] * width_));
-    }
-    return outputs;
+    const JoinedSequences joined = Join(x_, order, width_);
+    const Batch batch{.seq_starts = joined.starts, .mask = mask};
+    return Split(Forward(encoder, batch, joined.x, executor), joined.starts, width_);
   }
 
  private:
@@ -230,7 +217,7 @@ TEST(EncoderContract, InPlace) {
         // Rows with gaps, which nobody must write.
         Guarded both({tokens, 24}, {29, 1});
         for (size_t i = 0; i < x.size(); ++i) both.view()(i / 24, i % 24) = x[i];
-        Result<Workspace> workspace = Workspace::Create(*encoder.WorkspaceBytes(batch, executor));
+        Result<Workspace> workspace = encoder.MakeWorkspace(batch, executor);
         ASSERT_TRUE(workspace.ok());
         const Status status =
             encoder.Forward(batch, both.view(), both.view(), *workspace, executor);

@@ -15,13 +15,10 @@
 
 #include "encore/encoder.h"
 #include "encore/thread_pool.h"
-#include "engine/kernels/gemm_kernel.h"
-#include "engine/nn/thread_plan.h"
-#include "engine/ops/gemm_blocking.h"
 #include "gtest/gtest.h"
 #include "tests/compare.h"
-#include "tests/guarded.h"
-#include "tests/reference/accuracy.h"
+#include "tests/plan_ways.h"
+#include "tests/reference/drawn.h"
 #include "tests/reference/encoder_model.h"
 #include "tests/sanitizers.h"
 #include "tests/targets.h"
@@ -29,170 +26,96 @@
 namespace encore {
 namespace {
 
-using internal::ThreadPlan;
-using internal::ThreadPlanKind;
-
-// The ways to share a pass.
-enum class Way {
-  kSequencesInOwnWindows,
-  kSequencesInPlace,
-  kRowsWithAttention,
-  kRowsAttentionApart,
-  kColumnsHeadsTogether,
-  kColumnsInSteps,
-};
-
-// The plan that the encoder makes; its words are gone.
-ThreadPlan PlanOf(const EncoderConfig& config, const std::vector<size_t>& lengths, size_t lanes) {
-  const internal::GemmKernel& kernel = internal::GetGemmKernelF32();
-  std::vector<size_t> words(internal::ThreadPlanWords(lengths.size(), lanes));
-  return internal::ChooseThreadPlan(
-      config, Starts(lengths), lanes,
-      internal::ChoosePanelVectors(kernel, 3 * config.d_model) * kernel.lanes,
-      internal::MachineCaches(), words.data());
-}
-
-Way WayOf(const ThreadPlan& plan, const std::vector<size_t>& lengths) {
-  switch (plan.kind) {
-    case ThreadPlanKind::kSequences: {
-      // Windows are as long as the longest group's, rounded up to 16 rows.
-      const size_t rows = (plan.max_group_rows + 15) / 16 * 16;
-      const bool own = plan.lanes * rows <= Starts(lengths).back() &&
-                       plan.lanes * (rows + 16 * plan.max_group_sequences) <=
-                           Starts(lengths).back() + 16 * lengths.size();
-      return own ? Way::kSequencesInOwnWindows : Way::kSequencesInPlace;
-    }
-    case ThreadPlanKind::kRows:
-      return plan.attention_apart ? Way::kRowsAttentionApart : Way::kRowsWithAttention;
-    case ThreadPlanKind::kColumns:
-      return plan.heads_together ? Way::kColumnsHeadsTogether : Way::kColumnsInSteps;
-  }
-  return {};
-}
-
-class EncoderPlans : public testing::Test {
- protected:
-  // The sequences as one batch on so many lanes, which share it in that way, equal each alone.
-  void Expect(Way way, const EncoderConfig& config, const std::vector<size_t>& lengths, int lanes,
-              const AttentionMask& mask = {}) {
-    const ThreadPlan plan = PlanOf(config, lengths, static_cast<size_t>(lanes));
-    ASSERT_EQ(plan.lanes, static_cast<size_t>(lanes));
-    ASSERT_EQ(WayOf(plan, lengths), way) << ThreadPlanKindName(plan.kind);
-    const EncoderModel model(config);
-    const Encoder encoder = model.Make();
-    const size_t width = config.d_model;
-    const std::vector<size_t> starts = Starts(lengths);
-    const std::vector<float> x = RandomFloats(starts.back() * width, 1);
-    std::vector<float> want;
-    for (size_t b = 0; b < lengths.size(); ++b) {
-      const std::vector<size_t> alone = {0, lengths[b]};
-      const std::vector<float> y =
-          Forward(encoder, Batch{.seq_starts = alone, .mask = mask},
-                  std::vector<float>(x.begin() + static_cast<ptrdiff_t>(starts[b] * width),
-                                     x.begin() + static_cast<ptrdiff_t>(starts[b + 1] * width)));
-      want.insert(want.end(), y.begin(), y.end());
-    }
-    const Result<ThreadPool> pool = ThreadPool::Create({.threads = lanes});
-    ASSERT_TRUE(pool.ok());
-    const Batch batch{.seq_starts = starts, .mask = mask};
-    for (int run = 0; run < 3; ++run) {
-      EXPECT_TRUE(SameBits(Forward(encoder, batch, x, pool->executor()), want)) << "run " << run;
-    }
-  }
-
-  // Calls f(config) for head sizes that are a multiple of each target's vectors and that are of
-  // none, pre-norm and post-norm, on each target.
-  template <typename F>
-  void ForEachModel(const F& f) {
-    ForEachTarget([&](const std::string&) {
-      for (const size_t size : {16, 64, 25, 30, 65}) {
-        if (kSlow && size != 16 && size != 25) continue;
-        for (const bool norm_first : {false, true}) {
-          SCOPED_TRACE(testing::Message() << "head size " << size << ", norm_first " << norm_first);
-          f(EncoderConfig{.d_model = 3 * size,
-                          .num_heads = 3,
-                          .d_ff = 301,
-                          .num_layers = 2,
-                          .activation = norm_first ? Activation::kRelu : Activation::kGelu,
-                          .norm_first = norm_first,
-                          .final_norm = norm_first});
-        }
+// Calls f(config) for head sizes that are a multiple of each target's vectors and that are of
+// none, pre-norm and post-norm, on each target.
+template <typename F>
+void ForEachModel(const F& f) {
+  ForEachTarget([&](const std::string&) {
+    for (const size_t size : {16, 64, 25, 30, 65}) {
+      if (kSlow && size != 16 && size != 25) continue;
+      for (const bool norm_first : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "head size " << size << ", norm_first " << norm_first);
+        f(TorchStack{.d_model = 3 * size,
+                     .num_heads = 3,
+                     .d_ff = 301,
+                     .num_layers = 2,
+                     .activation = norm_first ? Activation::kRelu : Activation::kGelu,
+                     .norm_first = norm_first,
+                     .final_norm = norm_first});
       }
-    });
-  }
-};
-
-TEST_F(EncoderPlans, SequencesInOwnWindows) {
+    }
+  });
+}
+TEST(EncoderPlans, SequencesInOwnWindows) {
   // Groups of several sequences, most of whose rows are no multiple of 16.
   std::vector<size_t> lengths;
   for (size_t i = 0; i < 40; ++i) lengths.push_back(i % 10 == 9 ? 0 : 17 + i * 7 % 13);
   ForEachModel([&](const EncoderConfig& config) {
-    Expect(Way::kSequencesInOwnWindows, config, lengths, 2);
-    Expect(Way::kSequencesInOwnWindows, config, lengths, 1);
+    ExpectWay(Way::kSequencesInOwnWindows, config, lengths, 2);
+    ExpectWay(Way::kSequencesInOwnWindows, config, lengths, 1);
   });
 }
 
-TEST_F(EncoderPlans, SequencesInPlace) {
+TEST(EncoderPlans, SequencesInPlace) {
   ForEachModel([&](const EncoderConfig& config) {
-    Expect(Way::kSequencesInPlace, config, {100, 0, 100}, 2);
-    Expect(Way::kSequencesInPlace, config, {150, 150, 150}, 3);
-    Expect(Way::kSequencesInPlace, config, {100}, 1);
+    ExpectWay(Way::kSequencesInPlace, config, {100, 0, 100}, 2);
+    ExpectWay(Way::kSequencesInPlace, config, {150, 150, 150}, 3);
+    ExpectWay(Way::kSequencesInPlace, config, {100}, 1);
   });
   // Rows of q, k and v that fill whole lines, with heads that do not fill whole vectors: what is
   // read past the last head's end must not be the next lane's.
   ForEachTarget([&](const std::string&) {
     for (const size_t heads : {8, 16}) {
-      Expect(Way::kSequencesInPlace, {.d_model = 6 * heads, .num_heads = heads, .d_ff = 301},
-             {100, 100}, 2);
+      ExpectWay(Way::kSequencesInPlace,
+             TorchStack{.d_model = 6 * heads, .num_heads = heads, .d_ff = 301}, {100, 100}, 2);
     }
   });
 }
 
-TEST_F(EncoderPlans, RowsWithAttention) {
+TEST(EncoderPlans, RowsWithAttention) {
   ForEachModel([&](const EncoderConfig& config) {
     // Blocks of rows that end inside of sequences, blocks of queries and tiles of keys.
-    Expect(Way::kRowsWithAttention, config, {70, 70, 0, 70}, 2);
-    Expect(Way::kRowsWithAttention, config, {530}, 3);
+    ExpectWay(Way::kRowsWithAttention, config, {70, 70, 0, 70}, 2);
+    ExpectWay(Way::kRowsWithAttention, config, {530}, 3);
   });
 }
 
-TEST_F(EncoderPlans, RowsAttentionApart) {
+TEST(EncoderPlans, RowsAttentionApart) {
   ForEachModel([&](const EncoderConfig& config) {
-    Expect(Way::kRowsAttentionApart, config, {1, 530, 0, 65}, 2);
-    Expect(Way::kRowsAttentionApart, config, {300, 40}, 3, {.causal = true});
+    ExpectWay(Way::kRowsAttentionApart, config, {1, 530, 0, 65}, 2);
+    ExpectWay(Way::kRowsAttentionApart, config, {300, 40}, 3, {.causal = true});
   });
 }
 
-TEST_F(EncoderPlans, ColumnsInSteps) {
+TEST(EncoderPlans, ColumnsInSteps) {
   ForEachModel([&](const EncoderConfig& config) {
-    Expect(Way::kColumnsInSteps, config, {50}, 2);  // 3 heads on 2 lanes
+    ExpectWay(Way::kColumnsInSteps, config, {50}, 2);  // 3 heads on 2 lanes
     EncoderConfig more = config;
-    more.d_ff = 3001;
-    Expect(Way::kColumnsInSteps, more, {13, 0, 1, 31}, 4);
+    for (LayerConfig& layer : more.layers) layer.d_ff = 3001;
+    ExpectWay(Way::kColumnsInSteps, more, {13, 0, 1, 31}, 4);
   });
 }
 
 // Heads are as many as let lanes have whole panels of the first product, if some number does.
-TEST_F(EncoderPlans, ColumnsHeadsTogether) {
+TEST(EncoderPlans, ColumnsHeadsTogether) {
   ForEachTarget([&](const std::string& target) {
     size_t sizes = 0;
     for (const size_t size : {16, 32, 64, 80}) {
       for (const int lanes : {2, 3}) {
-        EncoderConfig config{.d_model = 0, .num_heads = 0, .d_ff = 500, .num_layers = 2};
-        for (size_t heads = 6; heads <= 24 && config.d_model == 0; heads += 6) {
-          EncoderConfig some = config;
+        TorchStack stack{.d_ff = 500, .num_layers = 2};
+        for (size_t heads = 6; heads <= 24 && stack.d_model == 0; heads += 6) {
+          TorchStack some = stack;
           some.num_heads = heads;
           some.d_model = heads * size;
-          const ThreadPlan plan = PlanOf(some, {50}, static_cast<size_t>(lanes));
-          if (plan.heads_together) config = some;
+          if (HeadsTogether(some, static_cast<size_t>(lanes))) stack = some;
         }
-        if (config.d_model == 0) continue;
+        if (stack.d_model == 0) continue;
         SCOPED_TRACE(testing::Message()
-                     << config.num_heads << " heads of " << size << ", " << lanes << " lanes");
+                     << stack.num_heads << " heads of " << size << ", " << lanes << " lanes");
         ++sizes;
-        Expect(Way::kColumnsHeadsTogether, config, {50}, lanes);
-        config.norm_first = config.final_norm = true;
-        Expect(Way::kColumnsHeadsTogether, config, {7, 0, 40}, lanes);
+        ExpectWay(Way::kColumnsHeadsTogether, stack, {50}, lanes);
+        stack.norm_first = stack.final_norm = true;
+        ExpectWay(Way::kColumnsHeadsTogether, stack, {7, 0, 40}, lanes);
       }
     }
     std::printf("%s: %zu sizes of heads and lanes\n", target.c_str(), sizes);

@@ -5,84 +5,24 @@
 
 #include <cstddef>
 #include <cstdio>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "encore/encoder.h"
 #include "gtest/gtest.h"
 #include "tests/attention_case.h"
-#include "tests/compare.h"
-#include "tests/guarded.h"
+#include "tests/check_model.h"
 #include "tests/near_rounded.h"
-#include "tests/reference/encoder.h"
 #include "tests/reference/encoder_model.h"
-#include "tests/targets.h"
 
 namespace encore {
 namespace {
-
-using reference::Rounded;
-
-// Runs a batch of these lengths with all taps on every target, and compares everything.
-void CheckModel(const EncoderModel& model, const std::vector<size_t>& lengths, double* worst,
-                const AttentionMask& mask = {}, float scale = 1) {
-  const EncoderConfig& config = model.config();
-  const size_t d = config.d_model;
-  const std::vector<size_t> starts = Starts(lengths);
-  const std::vector<float> x = RandomFloats(starts.back() * d, 99, scale);
-  std::vector<reference::EncoderResult<Rounded>> want;
-  for (size_t b = 0; b < lengths.size(); ++b) {
-    const ConstView sequence(x.data() + starts[b] * d, Shape(lengths[b], d));
-    want.push_back(reference::Encode<Rounded>(config, model.weights(), sequence, mask));
-  }
-  ForEachTarget([&](const std::string& target) {
-    const Encoder encoder = model.Make();
-    ASSERT_EQ(encoder.target(), target);
-    const Batch batch{.seq_starts = starts, .mask = mask};
-    const std::vector<float> y = Forward(encoder, batch, x);
-
-    // With taps, the same bits and the tapped values.
-    std::vector<std::unique_ptr<Guarded>> outputs;
-    std::vector<MutableView> attention, hidden;
-    for (size_t layer = 0; layer < config.num_layers; ++layer) {
-      for (const size_t length : lengths) {
-        outputs.push_back(std::make_unique<Guarded>(Shape(config.num_heads, length, length)));
-        attention.push_back(outputs.back()->view());
-      }
-      outputs.push_back(std::make_unique<Guarded>(
-          Shape(starts.back(), d), Guarded::Strides{static_cast<ptrdiff_t>(d) + 2, 1}));
-      hidden.push_back(outputs.back()->view());
-    }
-    ASSERT_TRUE(SameBits(Forward(encoder, batch, x, {}, {attention, hidden}), y))
-        << "taps change bits";
-    for (const auto& output : outputs) ASSERT_TRUE(output->Intact());
-
-    for (size_t b = 0; b < lengths.size(); ++b) {
-      const auto rows = [&](const MutableView& all) {
-        return Elements(ConstView(all.data() + static_cast<ptrdiff_t>(starts[b]) * all.stride(0),
-                                  Shape(lengths[b], d), all.strides()));
-      };
-      ASSERT_TRUE(NearRounded({y.data() + starts[b] * d, lengths[b] * d}, want[b].y, worst))
-          << "sequence " << b;
-      for (size_t layer = 0; layer < config.num_layers; ++layer) {
-        ASSERT_TRUE(NearRounded(rows(hidden[layer]), want[b].hidden[layer], worst))
-            << "hidden states of layer " << layer << ", sequence " << b;
-        for (size_t h = 0; h < config.num_heads; ++h) {
-          ASSERT_TRUE(NearRounded(Elements(attention[layer * lengths.size() + b][h]),
-                                  want[b].attention[layer][h], worst))
-              << "attention of layer " << layer << ", sequence " << b << ", head " << h;
-        }
-      }
-    }
-  });
-}
 
 TEST(Encoder, EveryOption) {
   double worst = 0;
   for (const bool norm_first : {false, true}) {
     for (const Activation activation :
-         {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+         {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
+          Activation::kQuickGelu}) {
       for (const bool biases : {false, true}) {
         SCOPED_TRACE(testing::Message() << "norm_first " << norm_first << ", "
                                         << ActivationName(activation) << ", biases " << biases);
@@ -93,7 +33,7 @@ TEST(Encoder, EveryOption) {
                                   .activation = activation,
                                   .norm_first = norm_first,
                                   .final_norm = norm_first},
-                                 biases);
+                                 {.biases = biases});
         CheckModel(model, {7, 0, 1, 20}, &worst);
       }
     }
@@ -126,7 +66,7 @@ TEST(Encoder, SizesOfHeadsAndOfEverythingElse) {
                                 .num_heads = s.heads,
                                 .d_ff = s.d_ff,
                                 .norm_first = norm_first,
-                                .layer_norm_eps = s.d_model < 3 ? 0.5 : 1e-5});
+                                .epsilon = s.d_model < 3 ? 0.5 : 1e-5});
       CheckModel(model, {s.length}, &worst);
     }
   }
@@ -175,7 +115,7 @@ TEST(Encoder, EpsilonsAndScales) {
                                   .num_heads = 2,
                                   .d_ff = 40,
                                   .norm_first = norm_first,
-                                  .layer_norm_eps = epsilon});
+                                  .epsilon = epsilon});
         CheckModel(model, {9}, &worst, {}, scale);
       }
     }
@@ -201,11 +141,16 @@ TEST(Encoder, ThreeLayersWithAndWithoutFinalNorm) {
 }
 
 TEST(Encoder, ConfigAndNames) {
-  const EncoderConfig config = {.d_model = 8, .num_heads = 2, .d_ff = 5};
-  const Encoder encoder = EncoderModel(config).Make();
-  EXPECT_EQ(encoder.config().d_ff, 5u);
+  const Encoder encoder = EncoderModel({.d_model = 8, .num_heads = 2, .d_ff = 5}).Make();
+  ASSERT_EQ(encoder.config().num_layers(), 1u);
+  const LayerConfig& layer = encoder.config().layers[0];
+  EXPECT_EQ(layer.d_ff, 5u);
+  EXPECT_EQ(layer.num_kv_heads, 2u);
+  EXPECT_EQ(layer.head_size, 4u);
+  EXPECT_EQ(layer.attention_scale, 0.5);
   for (const Activation a :
-       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
+          Activation::kQuickGelu}) {
     const Result<Activation> found = ActivationFromName(ActivationName(a));
     ASSERT_TRUE(found.ok());
     EXPECT_EQ(*found, a);

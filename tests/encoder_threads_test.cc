@@ -15,25 +15,22 @@
 #include "tests/executors.h"
 #include "tests/guarded.h"
 #include "tests/reference/encoder_model.h"
+#include "tests/reference/switched.h"
 
 namespace encore {
 namespace {
 
 constexpr size_t kThreads = 8;
 
-TEST(EncoderThreads, EightCallersOfOneEncoder) {
-  const EncoderModel model({.d_model = 48,
-                            .num_heads = 3,
-                            .d_ff = 100,
-                            .num_layers = 2,
-                            .activation = Activation::kGelu});
+void ExpectEightCallers(const EncoderConfig& config) {
+  const EncoderModel model(config);
   const Encoder encoder = model.Make();
   // Each caller has a batch of its own, and one that all of them share.
   std::vector<std::vector<size_t>> starts;
   std::vector<std::vector<float>> x, want, got(kThreads), got_shared(kThreads);
   for (size_t i = 0; i < kThreads; ++i) {
     starts.push_back(Starts({10 + 7 * i, 1, 70}));
-    x.push_back(RandomFloats(starts[i].back() * 48, static_cast<uint32_t>(i)));
+    x.push_back(RandomFloats(starts[i].back() * config.d_model, static_cast<uint32_t>(i)));
     want.push_back(Forward(encoder, Batch{starts[i]}, x[i]));
   }
   HostPool pool(2);  // which all callers share: it takes one loop after another
@@ -59,6 +56,17 @@ TEST(EncoderThreads, EightCallersOfOneEncoder) {
     EXPECT_TRUE(SameBits(got[i], want[i])) << "caller " << i;
     EXPECT_TRUE(SameBits(got_shared[i], want[0])) << "caller " << i;
   }
+}
+
+TEST(EncoderThreads, EightCallersOfOneEncoder) {
+  ExpectEightCallers(TorchStack{.d_model = 48,
+                                .num_heads = 3,
+                                .d_ff = 100,
+                                .num_layers = 2,
+                                .activation = Activation::kGelu});
+  // Threads fill tables of positions together, and use them.
+  ExpectEightCallers(RotaryAndGate());
+  ExpectEightCallers(BucketsAndBothNorms());
 }
 
 // Creation, too, may happen anywhere.

@@ -149,7 +149,7 @@ TEST(OutOfMemory, Encoders) {
   EncoderConfig config = model.config();
   EXPECT_GT(
       Starve("Encoder::Create", kOk, [&] { return Encoder::Create(config, model.weights()); }), 0u);
-  config.num_heads = 3;
+  config.layers[1].num_heads = 3;
   EXPECT_GT(
       Starve("Encoder::Create", kBad, [&] { return Encoder::Create(config, model.weights()); }),
       0u);
@@ -165,7 +165,7 @@ TEST(OutOfMemory, Encoders) {
   EXPECT_GT(
       Starve("WorkspaceBytes", kBad, [&] { return encoder.WorkspaceBytes(Batch{backwards}, {}); }),
       0u);
-  EXPECT_GT(Starve("WorkspaceBytes", kBad, [&] { return encoder.WorkspaceBytes(SIZE_MAX, 1, 1); }),
+  EXPECT_GT(Starve("WorkspaceBytes", kBad, [&] { return encoder.WorkspaceBytes({.tokens = SIZE_MAX}, 1); }),
             0u);
   EXPECT_GT(Starve("PaddedBatch", kOk, [] { return PaddedBatch::Create(2, 3); }), 0u);
   EXPECT_GT(Starve("PaddedBatch", kBad, [] { return PaddedBatch::Create(SIZE_MAX, 2); }), 0u);

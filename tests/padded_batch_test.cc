@@ -54,7 +54,7 @@ TEST(PaddedBatch, StartsRowsAndPositions) {
   EXPECT_EQ(padded->tokens(), 9u);
   EXPECT_EQ(padded->sequences(), 4u);
   const Batch batch = padded->batch();
-  EXPECT_EQ(ToVector(batch.seq_starts), (std::vector<size_t>{0, 3, 3, 8, 9}));
+  EXPECT_EQ(ToVector(batch.seq_starts.get()), (std::vector<size_t>{0, 3, 3, 8, 9}));
   EXPECT_EQ(ToVector(batch.positions), (std::vector<size_t>{0, 2, 3, 0, 1, 2, 3, 4, 2}));
   EXPECT_EQ(ToVector(padded->rows()), (std::vector<size_t>{0, 2, 3, 10, 11, 12, 13, 14, 17}));
 }
@@ -63,7 +63,7 @@ TEST(PaddedBatch, NoMaskAndNoTokens) {
   const Result<PaddedBatch> full = PaddedBatch::Create(2, 3);
   ASSERT_TRUE(full.ok());
   EXPECT_EQ(full->tokens(), 6u);
-  EXPECT_EQ(ToVector(full->batch().seq_starts), (std::vector<size_t>{0, 3, 6}));
+  EXPECT_EQ(ToVector(full->batch().seq_starts.get()), (std::vector<size_t>{0, 3, 6}));
   for (const auto& [b, s] : std::vector<std::pair<size_t, size_t>>{{0, 0}, {0, 5}, {5, 0}}) {
     const Result<PaddedBatch> none = PaddedBatch::Create(b, s);
     ASSERT_TRUE(none.ok());
@@ -72,6 +72,51 @@ TEST(PaddedBatch, NoMaskAndNoTokens) {
     EXPECT_TRUE(none->Pack({nullptr, {b, s, 4}}, {nullptr, {0, 4}}).ok());
     EXPECT_TRUE(none->Unpack({nullptr, {0, 4}}, {nullptr, {b, s, 4}}).ok());
   }
+}
+
+TEST(PaddedBatch, FromTheMaskOfATokenizer) {
+  const std::vector<int64_t> numbers = {1, 0, 1, 1, 0,   //
+                                        0, 0, 0, 0, 0,   //
+                                        1, 1, 1, 1, 1};  // rows of 5
+  const std::vector<bool> flags(numbers.begin(), numbers.end());
+  for (const Result<PaddedBatch>& padded :
+       {PaddedBatch::FromAttentionMask({numbers.data(), {3, 5}}),
+        PaddedBatch::FromAttentionMask(3, 5, flags)}) {
+    ASSERT_TRUE(padded.ok()) << padded.status().message();
+    const Batch batch = padded->batch();
+    EXPECT_EQ(ToVector(batch.seq_starts.get()), (std::vector<size_t>{0, 3, 3, 8}));
+    EXPECT_EQ(ToVector(batch.positions), (std::vector<size_t>{0, 2, 3, 0, 1, 2, 3, 4}));
+    EXPECT_EQ(ToVector(padded->rows()), (std::vector<size_t>{0, 2, 3, 10, 11, 12, 13, 14}));
+  }
+  // Columns that lie apart.
+  const Result<PaddedBatch> transposed =
+      PaddedBatch::FromAttentionMask({numbers.data(), {5, 3}, {1, 5}});
+  ASSERT_TRUE(transposed.ok());
+  EXPECT_EQ(ToVector(transposed->batch().seq_starts.get()),
+            (std::vector<size_t>{0, 2, 3, 5, 7, 8}));
+  for (const Result<PaddedBatch>& none :
+       {PaddedBatch::FromAttentionMask({numbers.data(), {0, 5}}),
+        PaddedBatch::FromAttentionMask(0, 5, {}), PaddedBatch::FromAttentionMask(2, 0, {})}) {
+    ASSERT_TRUE(none.ok()) << none.status().message();
+    EXPECT_EQ(none->tokens(), 0u);
+  }
+}
+
+TEST(PaddedBatch, BadMasksOfATokenizer) {
+  for (const int64_t bad : {int64_t{2}, int64_t{-1}, int64_t{1} << 32, INT64_MIN}) {
+    const std::vector<int64_t> numbers = {1, 0, 1, 1, bad, 0};
+    EXPECT_TRUE(FailsWith(PaddedBatch::FromAttentionMask({numbers.data(), {2, 3}}),
+                          {"attention_mask[1, 1] is " + std::to_string(bad),
+                           "wanted 1 for a token or 0 for padding"}));
+  }
+  const std::vector<int64_t> numbers(6, 1);
+  EXPECT_TRUE(FailsWith(PaddedBatch::FromAttentionMask({numbers.data(), Shape(6)}),
+                        {"attention_mask has shape [6]", "rank 2"}));
+  EXPECT_TRUE(FailsWith(PaddedBatch::FromAttentionMask({nullptr, {2, 3}}), {"attention_mask"}));
+  EXPECT_TRUE(FailsWith(PaddedBatch::FromAttentionMask(2, 3, std::vector<bool>(5)),
+                        {"attention_mask has 5 entries; wanted 2 times 3"}));
+  EXPECT_TRUE(FailsWith(PaddedBatch::FromAttentionMask(SIZE_MAX, 2, std::vector<bool>(5)),
+                        {"attention_mask has 5 entries"}));
 }
 
 TEST(PaddedBatch, PackAndUnpackWithStrides) {

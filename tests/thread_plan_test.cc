@@ -21,20 +21,19 @@
 namespace encore::internal {
 namespace {
 
-constexpr EncoderConfig kBertBase{.d_model = 768, .num_heads = 12, .d_ff = 3072};
-constexpr EncoderConfig kSmall{.d_model = 64, .num_heads = 4, .d_ff = 100};
+const ModelSizes kBertBase(TorchStack{.d_model = 768, .num_heads = 12, .d_ff = 3072});
+const ModelSizes kSmall(TorchStack{.d_model = 64, .num_heads = 4, .d_ff = 100});
 constexpr CacheSizes kCaches{.l1d = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20};
-constexpr size_t kPanelCols = 48;
 
 // A plan together with what it was made for. The words it points to lie between guards.
 class Planned {
  public:
-  Planned(const EncoderConfig& model, const std::vector<size_t>& lengths, size_t max_lanes,
-          size_t panel_cols = kPanelCols, const CacheSizes& caches = kCaches)
-      : config(model), starts(Starts(lengths)), lanes(max_lanes) {
+  Planned(const ModelSizes& sizes, const std::vector<size_t>& lengths, size_t max_lanes,
+          const CacheSizes& caches = kCaches)
+      : model(sizes), starts(Starts(lengths)), lanes(max_lanes) {
     const size_t room = ThreadPlanWords(lengths.size(), lanes);
     memory_.assign(room + 2 * kGuards, kFill);
-    plan = ChooseThreadPlan(config, starts, lanes, panel_cols, caches, memory_.data() + kGuards);
+    plan = ChooseThreadPlan(model, starts, lanes, caches, memory_.data() + kGuards);
   }
 
   size_t sequences() const { return starts.size() - 1; }
@@ -49,7 +48,7 @@ class Planned {
   }
   double total_flops() const {
     double flops = 0;
-    for (size_t b = 0; b < sequences(); ++b) flops += BlockFlops(config, length(b));
+    for (size_t b = 0; b < sequences(); ++b) flops += model.FlopsOfLayer(length(b));
     return flops;
   }
   // How much longer than in a perfect world the busiest lane works, if each takes the next group in
@@ -60,14 +59,14 @@ class Planned {
       double& least = *std::min_element(loads.begin(), loads.end());
       const size_t g = plan.order[i];
       for (size_t b = plan.group_starts[g]; b < plan.group_starts[g + 1]; ++b) {
-        least += BlockFlops(config, length(b));
+        least += model.FlopsOfLayer(length(b));
       }
     }
     return *std::max_element(loads.begin(), loads.end()) / total_flops() *
            static_cast<double>(plan.lanes);
   }
 
-  const EncoderConfig config;
+  const ModelSizes model;
   const std::vector<size_t> starts;
   const size_t lanes;
   ThreadPlan plan;
@@ -143,11 +142,6 @@ void CheckPlan(const Planned& p) {
       break;
     case ThreadPlanKind::kColumns:
       EXPECT_GT(p.plan.lanes, 1u);
-      if (p.plan.heads_together) {
-        EXPECT_EQ(p.config.num_heads % p.plan.lanes, 0u);
-        EXPECT_EQ(p.config.d_model / p.config.num_heads % 16, 0u);
-        EXPECT_EQ(p.config.d_model % (p.plan.lanes * kPanelCols), 0u);
-      }
       break;
   }
 }
@@ -175,12 +169,12 @@ TEST(ThreadPlan, EveryBatchOnAnyLanes) {
         if (!equal) {
           for (size_t& length : lengths) length = random() % 4 == 0 ? 0 : random() % (longest + 1);
         }
-        for (const EncoderConfig& config : {kBertBase, kSmall}) {
+        for (const ModelSizes& model : {kBertBase, kSmall}) {
           for (const size_t lanes : {1, 2, 3, 4, 7, 16, 64}) {
             SCOPED_TRACE(testing::Message()
                          << count << " sequences of " << (equal ? "" : "up to ") << longest << ", "
-                         << lanes << " lanes, d_model " << config.d_model);
-            const Planned p(config, lengths, lanes);
+                         << lanes << " lanes, d_model " << model.d_model);
+            const Planned p(model, lengths, lanes);
             CheckPlan(p);
             ++kinds[static_cast<size_t>(p.plan.kind)];
             if (testing::Test::HasFailure()) return;
@@ -289,8 +283,8 @@ TEST(ThreadPlan, AttentionIsApartWhereLengthsDiffer) {
   // Where the size of the cache is not known, 8 MB stand for it.
   CacheSizes unknown = kCaches;
   unknown.l3 = 0;
-  EXPECT_FALSE(Planned(kBertBase, {600}, 2, kPanelCols, unknown).plan.attention_apart);
-  EXPECT_TRUE(Planned(kBertBase, {700}, 2, kPanelCols, unknown).plan.attention_apart);
+  EXPECT_FALSE(Planned(kBertBase, {600}, 2, unknown).plan.attention_apart);
+  EXPECT_TRUE(Planned(kBertBase, {700}, 2, unknown).plan.attention_apart);
 }
 
 TEST(ThreadPlan, AShortSequenceIsCutByColumns) {
@@ -299,23 +293,37 @@ TEST(ThreadPlan, AShortSequenceIsCutByColumns) {
     SCOPED_TRACE(testing::Message() << length << " rows");
     EXPECT_EQ(p.plan.kind, ThreadPlanKind::kColumns);
     EXPECT_EQ(p.plan.lanes, 4u);
-    EXPECT_TRUE(p.plan.heads_together);
     CheckPlan(p);
   }
-  const auto together = [](size_t heads, size_t lanes, size_t panel_cols) {
-    EncoderConfig config = kBertBase;
-    config.num_heads = heads;
-    const Planned p(config, {20}, lanes, panel_cols);
-    EXPECT_EQ(p.plan.kind, ThreadPlanKind::kColumns);
-    return p.plan.heads_together;
+}
+
+TEST(ThreadPlan, HeadsAndTheirColumnsTogether) {
+  const auto together = [](size_t heads, size_t kv_heads, size_t lanes, size_t panel_cols) {
+    const LayerSizes sizes(768, {.num_heads = heads, .num_kv_heads = kv_heads, .d_ff = 3072});
+    return HeadsTogether(sizes, lanes, panel_cols);
   };
-  EXPECT_TRUE(together(12, 4, 48));
-  EXPECT_TRUE(together(12, 4, 64));
-  EXPECT_FALSE(together(12, 5, 48)) << "12 heads on 5 lanes";
-  EXPECT_FALSE(together(6, 4, 48)) << "6 heads on 4 lanes";
-  EXPECT_FALSE(together(32, 4, 48)) << "heads of 24 columns, which are no whole vectors everywhere";
-  EXPECT_FALSE(together(12, 4, 80)) << "a panel has columns of q and of k";
-  EXPECT_FALSE(together(12, 12, 48)) << "a panel has columns of two lanes";
+  EXPECT_TRUE(together(12, 12, 4, 48));
+  EXPECT_TRUE(together(12, 12, 4, 64));
+  EXPECT_TRUE(together(12, 4, 4, 64));
+  EXPECT_FALSE(together(12, 12, 5, 48)) << "12 heads on 5 lanes";
+  EXPECT_FALSE(together(6, 6, 4, 48)) << "6 heads on 4 lanes";
+  EXPECT_FALSE(together(12, 2, 4, 64)) << "2 key heads on 4 lanes";
+  EXPECT_FALSE(together(32, 32, 4, 48))
+      << "heads of 24 columns, which are no whole vectors everywhere";
+  EXPECT_FALSE(together(12, 12, 4, 80)) << "a panel has columns of q and of k";
+  EXPECT_FALSE(together(12, 12, 12, 48)) << "a panel has columns of two lanes";
+  EXPECT_FALSE(together(12, 4, 4, 48)) << "a panel has columns of two lanes' keys";
+}
+
+// Layers with a window keep few keys at hand, so a long sequence may stay one task's work.
+TEST(ThreadPlan, WindowsNeedNoAttentionApart) {
+  LayerConfig layer{.num_heads = 12, .window = 64, .d_ff = 3072};
+  const Planned local(ModelSizes(EncoderConfig::Uniform(768, 4, layer)), {16384}, 1);
+  EXPECT_EQ(local.plan.kind, ThreadPlanKind::kSequences);
+  EncoderConfig mixed = EncoderConfig::Uniform(768, 4, layer);
+  mixed.layers[3].window.reset();
+  const Planned global(ModelSizes(mixed), {16384}, 1);
+  EXPECT_EQ(global.plan.kind, ThreadPlanKind::kRows);
 }
 
 TEST(ThreadPlan, RaggedLengthsAreEvenedOut) {
@@ -331,12 +339,6 @@ TEST(ThreadPlan, RaggedLengthsAreEvenedOut) {
       CheckPlan(Planned(kBertBase, LognormalLengths(2 * lanes + 1, seed), lanes));
     }
   }
-}
-
-TEST(ThreadPlan, FlopsOfABlock) {
-  // 8 S d^2 + 4 S d d_ff + 4 S^2 d, by hand.
-  EXPECT_EQ(BlockFlops({.d_model = 2, .num_heads = 1, .d_ff = 5}, 3), 96 + 120 + 72);
-  EXPECT_EQ(BlockFlops(kBertBase, 0), 0);
 }
 
 TEST(ThreadPlan, Names) {

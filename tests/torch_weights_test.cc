@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/nn/layer_tensors.h"
+#include "tests/reference/linear.h"
 #include "tests/safetensors_bytes.h"
 
 namespace encore {
@@ -103,35 +105,28 @@ Result<TorchWeights> Load(const Contents& contents, const TorchOverrides& overri
   return TorchWeights::Open(folder.File("w"), overrides);
 }
 
-void ExpectContent(const ConstView& view, const Content& want, const std::string& name) {
+// A view in the file, of its dtype.
+void ExpectContent(const WeightView& view, DType dtype, const Content& want,
+                   const std::string& name) {
   ASSERT_FALSE(view.empty()) << name;
   ASSERT_EQ(view.shape(), want.shape) << name;
+  ASSERT_EQ(view.dtype(), dtype) << name;
+  const reference::Matrix<double> numbers = reference::Numbers<double>(view);
   for (size_t i = 0; i < *want.shape.NumElements(); ++i) {
-    ASSERT_EQ(view.data()[i], want.first + static_cast<float>(i)) << name;
+    ASSERT_EQ(numbers.data[i], static_cast<double>(want.first) + static_cast<double>(i)) << name;
   }
 }
 
 void ExpectLayer(const EncoderLayerWeights& layer, const Contents& contents,
                  const std::string& prefix) {
-  const std::map<std::string, ConstView> views = {
-      {"self_attn.in_proj_weight", layer.in_proj_weight},
-      {"self_attn.in_proj_bias", layer.in_proj_bias},
-      {"self_attn.out_proj.weight", layer.out_proj_weight},
-      {"self_attn.out_proj.bias", layer.out_proj_bias},
-      {"linear1.weight", layer.linear1_weight},
-      {"linear1.bias", layer.linear1_bias},
-      {"linear2.weight", layer.linear2_weight},
-      {"linear2.bias", layer.linear2_bias},
-      {"norm1.weight", layer.norm1_weight},
-      {"norm1.bias", layer.norm1_bias},
-      {"norm2.weight", layer.norm2_weight},
-      {"norm2.bias", layer.norm2_bias}};
-  for (const auto& [name, view] : views) {
+  for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
+    const std::string name(tensor.name);
+    const WeightView& view = layer.*tensor.view;
     const auto found = contents.tensors.find(prefix + name);
     if (found == contents.tensors.end()) {
       EXPECT_TRUE(view.empty()) << name;
     } else {
-      ExpectContent(view, found->second, name);
+      ExpectContent(view, contents.dtype, found->second, name);
     }
   }
 }
@@ -142,13 +137,15 @@ TEST(TorchWeights, OneLayerWithDefaults) {
   ASSERT_TRUE(weights.ok()) << weights.status().message();
   const EncoderConfig& config = weights->config();
   EXPECT_EQ(config.d_model, kModel);
-  EXPECT_EQ(config.d_ff, kFeedForward);
-  EXPECT_EQ(config.num_heads, 2u);
-  EXPECT_EQ(config.num_layers, 1u);
-  EXPECT_EQ(config.activation, Activation::kRelu);
-  EXPECT_FALSE(config.norm_first);
-  EXPECT_EQ(config.layer_norm_eps, 1e-5);
-  EXPECT_FALSE(config.final_norm);
+  ASSERT_EQ(config.num_layers(), 1u);
+  const LayerConfig& layer = config.layers[0];
+  EXPECT_EQ(layer.d_ff, kFeedForward);
+  EXPECT_EQ(layer.num_heads, 2u);
+  EXPECT_EQ(layer.activation, Activation::kRelu);
+  EXPECT_EQ(layer.norm_placement, NormPlacement::kPost);
+  EXPECT_EQ(layer.norm.type, NormType::kLayerNorm);
+  EXPECT_EQ(layer.norm.epsilon, 1e-5);
+  EXPECT_EQ(config.final_norm.type, NormType::kNone);
   ASSERT_EQ(weights->weights().layers.size(), 1u);
   ExpectLayer(weights->weights().layers[0], contents, "");
   EXPECT_TRUE(weights->weights().norm_weight.empty());
@@ -179,21 +176,24 @@ TEST(TorchWeights, StackOfMoreThanTenLayersWithFinalNorm) {
   const Result<TorchWeights> loaded = Load(contents);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const TorchWeights weights = *loaded;  // copies share
-  EXPECT_EQ(weights.config().num_layers, 12u);
-  EXPECT_EQ(weights.config().num_heads, 3u);
-  EXPECT_EQ(weights.config().activation, Activation::kGeluTanh);
-  EXPECT_TRUE(weights.config().norm_first);
-  EXPECT_EQ(weights.config().layer_norm_eps, 1e-12);
-  EXPECT_TRUE(weights.config().final_norm);
+  ASSERT_EQ(weights.config().num_layers(), 12u);
+  for (const LayerConfig& layer : weights.config().layers) {
+    EXPECT_EQ(layer.num_heads, 3u);
+    EXPECT_EQ(layer.activation, Activation::kGeluTanh);
+    EXPECT_EQ(layer.norm_placement, NormPlacement::kPre);
+    EXPECT_EQ(layer.norm.epsilon, 1e-12);
+  }
+  EXPECT_EQ(weights.config().final_norm.type, NormType::kLayerNorm);
+  EXPECT_EQ(weights.config().final_norm.epsilon, 1e-12);
   ASSERT_EQ(weights.weights().layers.size(), 12u);
   for (size_t i = 0; i < 12; ++i) {
     ExpectLayer(weights.weights().layers[i], contents, "layers." + std::to_string(i) + ".");
   }
-  ExpectContent(weights.weights().norm_weight, contents.tensors["norm.weight"], "norm.weight");
-  ExpectContent(weights.weights().norm_bias, contents.tensors["norm.bias"], "norm.bias");
+  ExpectContent(weights.weights().norm_weight, contents.dtype, contents.tensors["norm.weight"], "norm.weight");
+  ExpectContent(weights.weights().norm_bias, contents.dtype, contents.tensors["norm.bias"], "norm.bias");
 }
 
-TEST(TorchWeights, OtherTypesAreConverted) {
+TEST(TorchWeights, OtherTypesStayAsTheyAre) {
   Contents contents = Stack(2);
   contents.dtype = DType::kF64;
   const Result<TorchWeights> weights = Load(contents);
@@ -201,7 +201,7 @@ TEST(TorchWeights, OtherTypesAreConverted) {
   for (size_t i = 0; i < 2; ++i) {
     ExpectLayer(weights->weights().layers[i], contents, "layers." + std::to_string(i) + ".");
   }
-  ExpectContent(weights->weights().norm_bias, contents.tensors["norm.bias"], "norm.bias");
+  ExpectContent(weights->weights().norm_bias, contents.dtype, contents.tensors["norm.bias"], "norm.bias");
 }
 
 TEST(TorchWeights, FeedForwardUnderTheNamesOfASequence) {
@@ -217,42 +217,44 @@ TEST(TorchWeights, FeedForwardUnderTheNamesOfASequence) {
 }
 
 TEST(TorchWeights, MetadataInItsManyForms) {
-  const std::vector<std::tuple<std::string, std::string, std::function<bool(const EncoderConfig&)>>>
+  const std::vector<std::tuple<std::string, std::string, std::function<bool(const LayerConfig&)>>>
       forms = {
           {"activation", "relu",
-           [](const EncoderConfig& c) { return c.activation == Activation::kRelu; }},
+           [](const LayerConfig& c) { return c.activation == Activation::kRelu; }},
           {"activation", "gelu",
-           [](const EncoderConfig& c) { return c.activation == Activation::kGelu; }},
+           [](const LayerConfig& c) { return c.activation == Activation::kGelu; }},
           {"activation", "gelu_tanh",
-           [](const EncoderConfig& c) { return c.activation == Activation::kGeluTanh; }},
+           [](const LayerConfig& c) { return c.activation == Activation::kGeluTanh; }},
           {"activation", "gelu_pytorch_tanh",
-           [](const EncoderConfig& c) { return c.activation == Activation::kGeluTanh; }},
+           [](const LayerConfig& c) { return c.activation == Activation::kGeluTanh; }},
           {"activation", "gelu_new",
-           [](const EncoderConfig& c) { return c.activation == Activation::kGeluTanh; }},
+           [](const LayerConfig& c) { return c.activation == Activation::kGeluTanh; }},
           {"activation", "silu",
-           [](const EncoderConfig& c) { return c.activation == Activation::kSilu; }},
+           [](const LayerConfig& c) { return c.activation == Activation::kSilu; }},
+          {"activation", "quick_gelu",
+           [](const LayerConfig& c) { return c.activation == Activation::kQuickGelu; }},
           {"activation", "swish",
-           [](const EncoderConfig& c) { return c.activation == Activation::kSilu; }},
-          {"norm_first", "True", [](const EncoderConfig& c) { return c.norm_first; }},
-          {"norm_first", "true", [](const EncoderConfig& c) { return c.norm_first; }},
-          {"norm_first", "1", [](const EncoderConfig& c) { return c.norm_first; }},
-          {"norm_first", "False", [](const EncoderConfig& c) { return !c.norm_first; }},
-          {"norm_first", "false", [](const EncoderConfig& c) { return !c.norm_first; }},
-          {"norm_first", "0", [](const EncoderConfig& c) { return !c.norm_first; }},
+           [](const LayerConfig& c) { return c.activation == Activation::kSilu; }},
+          {"norm_first", "True", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPre; }},
+          {"norm_first", "true", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPre; }},
+          {"norm_first", "1", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPre; }},
+          {"norm_first", "False", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPost; }},
+          {"norm_first", "false", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPost; }},
+          {"norm_first", "0", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPost; }},
           {"layer_norm_eps", "1e-05",
-           [](const EncoderConfig& c) { return c.layer_norm_eps == 1e-5; }},
+           [](const LayerConfig& c) { return c.norm.epsilon == 1e-5; }},
           {"layer_norm_eps", "0.001",
-           [](const EncoderConfig& c) { return c.layer_norm_eps == 1e-3; }},
-          {"layer_norm_eps", "0", [](const EncoderConfig& c) { return c.layer_norm_eps == 0; }},
-          {"nhead", "1", [](const EncoderConfig& c) { return c.num_heads == 1; }},
-          {"nhead", "6", [](const EncoderConfig& c) { return c.num_heads == 6; }},
+           [](const LayerConfig& c) { return c.norm.epsilon == 1e-3; }},
+          {"layer_norm_eps", "0", [](const LayerConfig& c) { return c.norm.epsilon == 0; }},
+          {"nhead", "1", [](const LayerConfig& c) { return c.num_heads == 1; }},
+          {"nhead", "6", [](const LayerConfig& c) { return c.num_heads == 6; }},
       };
   for (const auto& [key, value, holds] : forms) {
     Contents contents = OneLayer();
     contents.metadata[key] = value;
     const Result<TorchWeights> weights = Load(contents);
     ASSERT_TRUE(weights.ok()) << weights.status().message();
-    EXPECT_TRUE(holds(weights->config())) << key << " " << value;
+    EXPECT_TRUE(holds(weights->config().layers[0])) << key << " " << value;
   }
 }
 
@@ -261,25 +263,29 @@ TEST(TorchWeights, OverridesWinAndTheirMetadataIsNotRead) {
   contents.metadata = {
       {"nhead", "5"}, {"activation", "mish"}, {"norm_first", "maybe"}, {"layer_norm_eps", "tiny"}};
   const TorchOverrides overrides = {
-      .nhead = 3, .activation = Activation::kSilu, .norm_first = true, .layer_norm_eps = 0.5};
+      .num_heads = 3,
+                                    .activation = Activation::kSilu,
+                                    .norm_placement = NormPlacement::kPre,
+                                    .epsilon = 0.5};
   const Result<TorchWeights> weights = Load(contents, overrides);
   ASSERT_TRUE(weights.ok()) << weights.status().message();
-  EXPECT_EQ(weights->config().num_heads, 3u);
-  EXPECT_EQ(weights->config().activation, Activation::kSilu);
-  EXPECT_TRUE(weights->config().norm_first);
-  EXPECT_EQ(weights->config().layer_norm_eps, 0.5);
+  const LayerConfig& layer = weights->config().layers[0];
+  EXPECT_EQ(layer.num_heads, 3u);
+  EXPECT_EQ(layer.activation, Activation::kSilu);
+  EXPECT_EQ(layer.norm_placement, NormPlacement::kPre);
+  EXPECT_EQ(layer.norm.epsilon, 0.5);
 
   contents.metadata.clear();
-  EXPECT_TRUE(Load(contents, {.nhead = 1}).ok());
+  EXPECT_TRUE(Load(contents, {.num_heads = 1}).ok());
 }
 
 TEST(TorchWeights, BadOverrides) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<std::pair<TorchOverrides, std::string>> cases = {
-      {{.nhead = 0}, "nhead: found 0"},
-      {{.nhead = 4}, "nhead: found 4, wanted a divisor of d_model, 6"},
-      {{.layer_norm_eps = -1.0}, "layer_norm_eps: found -1"},
-      {{.layer_norm_eps = nan}, "layer_norm_eps: found nan"},
+      {{.num_heads = 0}, "nhead: found 0"},
+      {{.num_heads = 4}, "nhead: found 4, wanted a divisor of d_model, 6"},
+      {{.epsilon = -1.0}, "layer_norm_eps: found -1"},
+      {{.epsilon = nan}, "layer_norm_eps: found nan"},
   };
   for (const auto& [overrides, message] : cases) {
     const Result<TorchWeights> weights = Load(OneLayer(), overrides);

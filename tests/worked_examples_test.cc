@@ -182,11 +182,11 @@ TEST(WorkedExamples, TheBlock) {
   ASSERT_EQ(c["input_shape"], c["output_shape"]);
   const size_t batch = c["input_shape"][0];
   const size_t seq = c["input_shape"][1];
-  EncoderConfig config;
-  config.d_model = c["d_model"];
-  config.num_heads = c["nhead"];
-  config.d_ff = c["dim_feedforward"];
-  config.activation = *ActivationFromName(c["activation"].get<std::string>());
+  const EncoderConfig config =
+      TorchStack{.d_model = c["d_model"],
+                 .num_heads = c["nhead"],
+                 .d_ff = c["dim_feedforward"],
+                 .activation = *ActivationFromName(c["activation"].get<std::string>())};
   ASSERT_EQ(c["input_shape"][2], config.d_model);
   const EncoderModel model(config);
   const Shape shape(batch, seq, config.d_model);

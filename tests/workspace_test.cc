@@ -65,6 +65,41 @@ TEST(WorkspaceTest, WrapRefusesNullAndMisaligned) {
   EXPECT_NE(misaligned.status().message().find("is 4 bytes past"), std::string::npos);
 }
 
+TEST(WorkspaceTest, ReserveOnlyGrows) {
+  Workspace workspace;
+  ASSERT_TRUE(workspace.Reserve(0).ok());
+  EXPECT_EQ(workspace.data(), nullptr);
+  ASSERT_TRUE(workspace.Reserve(100).ok());
+  EXPECT_EQ(workspace.size_bytes(), 100u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(workspace.data()) % Workspace::kAlignment, 0u);
+  void* const memory = workspace.data();
+  for (const size_t bytes : {0, 99, 100}) {
+    ASSERT_TRUE(workspace.Reserve(bytes).ok());
+    EXPECT_EQ(workspace.data(), memory);
+    EXPECT_EQ(workspace.size_bytes(), 100u);
+  }
+  ASSERT_TRUE(workspace.Reserve(5000).ok());
+  EXPECT_EQ(workspace.size_bytes(), 5000u);
+  std::memset(workspace.data(), 1, 5000);
+}
+
+TEST(WorkspaceTest, ReserveThatFailsChangesNothing) {
+  Workspace workspace = *Workspace::Create(100);
+  void* const memory = workspace.data();
+  const Status none = workspace.Reserve(size_t{1} << 62);
+  EXPECT_EQ(none.code(), ErrorCode::kOutOfMemory);
+  EXPECT_EQ(workspace.data(), memory);
+  EXPECT_EQ(workspace.size_bytes(), 100u);
+  alignas(64) unsigned char callers[256];
+  Workspace wrapped = *Workspace::Wrap(callers, sizeof(callers));
+  EXPECT_TRUE(wrapped.Reserve(256).ok());
+  const Status refused = wrapped.Reserve(257);
+  EXPECT_EQ(refused.code(), ErrorCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("256 bytes and cannot grow; wanted 257"), std::string::npos);
+  EXPECT_EQ(wrapped.data(), callers);
+  EXPECT_EQ(wrapped.size_bytes(), 256u);
+}
+
 TEST(WorkspaceTest, MovingLeavesNothingBehind) {
   Result<Workspace> made = Workspace::Create(128);
   ASSERT_TRUE(made.ok());

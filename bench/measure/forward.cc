@@ -5,11 +5,12 @@
 #include "bench/measure/forward.h"
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 #include <utility>
 
 #include "encore/cpu.h"
+#include "tests/reference/layer_weights.h"
+#include "tests/reference/sequences.h"
 
 namespace encore::bench {
 
@@ -30,38 +31,27 @@ size_t CopiesForCold(size_t bytes) {
   return 2 * l3 / std::max<size_t>(bytes, 1) + 2;
 }
 
-Result<std::vector<Encoder>> MakeEncoders(const Model& model, size_t layers, size_t count) {
-  const size_t d = model.d_model;
-  const EncoderConfig config{.d_model = d,
-                             .num_heads = model.heads,
-                             .d_ff = model.d_ff,
-                             .num_layers = layers,
-                             .activation = model.activation};
+Result<std::vector<Encoder>> MakeEncoders(const EncoderConfig& config, size_t count,
+                                          const WeightChoices& choices) {
+  const std::vector<WeightChoices> all(config.num_layers(), choices);
   // Drawn once: the largest matrix serves as all of them, and one row as all biases.
-  const Result<Tensor> matrix = DrawTensor(Shape(std::max(3 * d, model.d_ff), d), -0.05f, 0.05f);
+  size_t elements = 0;
+  MakeWeights(config, all, [&](const NewWeight& weight) {
+    elements = std::max(elements, *weight.shape.NumElements());
+    return WeightView();
+  });
+  const Result<Tensor> matrix = DrawTensor(Shape(elements), -0.05f, 0.05f);
   if (!matrix.ok()) return matrix.status();
-  const Result<Tensor> bias = DrawTensor(Shape(std::max(3 * d, model.d_ff)), -0.1f, 0.1f);
+  const Result<Tensor> bias = DrawTensor(Shape(elements), -0.1f, 0.1f);
   if (!bias.ok()) return bias.status();
-  const Result<Tensor> norm = DrawTensor(Shape(d), 0.9f, 1.1f);
+  const Result<Tensor> norm = DrawTensor(Shape(elements), 0.9f, 1.1f);
   if (!norm.ok()) return norm.status();
-  const auto matrix_of = [&](size_t n, size_t k) {
-    return ConstView(matrix->View<float>().data(), Shape(n, k));
-  };
-  const auto bias_of = [&](size_t n) { return ConstView(bias->View<float>().data(), Shape(n)); };
-  const EncoderLayerWeights layer{.in_proj_weight = matrix_of(3 * d, d),
-                                  .in_proj_bias = bias_of(3 * d),
-                                  .out_proj_weight = matrix_of(d, d),
-                                  .out_proj_bias = bias_of(d),
-                                  .linear1_weight = matrix_of(model.d_ff, d),
-                                  .linear1_bias = bias_of(model.d_ff),
-                                  .linear2_weight = matrix_of(d, model.d_ff),
-                                  .linear2_bias = bias_of(d),
-                                  .norm1_weight = norm->View<float>(),
-                                  .norm1_bias = bias_of(d),
-                                  .norm2_weight = norm->View<float>(),
-                                  .norm2_bias = bias_of(d)};
-  EncoderWeights weights;
-  weights.layers.assign(layers, layer);
+  const EncoderWeights weights = MakeWeights(config, all, [&](const NewWeight& weight) {
+    const Tensor& drawn = weight.kind == WeightKind::kMatrix       ? *matrix
+                          : weight.kind == WeightKind::kNormWeight ? *norm
+                                                                   : *bias;
+    return WeightView(DType::kF32, drawn.data(), weight.shape);
+  });
 
   std::vector<Encoder> encoders;
   while (encoders.size() < count) {
@@ -78,8 +68,7 @@ Result<ForwardCall> ForwardCall::Create(std::vector<Encoder> encoders,
   ForwardCall call;
   call.encoders_ = std::move(encoders);
   call.executor_ = executor;
-  call.starts_.assign(lengths.size() + 1, 0);
-  std::partial_sum(lengths.begin(), lengths.end(), call.starts_.begin() + 1);
+  call.starts_ = Starts(lengths);
   const Encoder& encoder = call.encoders_.front();
   const Shape shape(call.tokens(), encoder.config().d_model);
 
@@ -89,9 +78,7 @@ Result<ForwardCall> ForwardCall::Create(std::vector<Encoder> encoders,
   Result<Tensor> y = Tensor::Create(DType::kF32, shape);
   if (!y.ok()) return y.status();
   call.y_ = *std::move(y);
-  const Result<size_t> bytes = encoder.WorkspaceBytes(Batch{.seq_starts = call.starts_}, executor);
-  if (!bytes.ok()) return bytes.status();
-  Result<Workspace> workspace = Workspace::Create(*bytes);
+  Result<Workspace> workspace = encoder.MakeWorkspace(Batch{.seq_starts = call.starts_}, executor);
   if (!workspace.ok()) return workspace.status();
   call.workspace_ = *std::move(workspace);
   return call;

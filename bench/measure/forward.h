@@ -15,6 +15,7 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/workspace.h"
+#include "tests/reference/layer_weights.h"
 
 namespace encore::bench {
 
@@ -25,9 +26,13 @@ Result<Tensor> DrawTensor(const Shape& shape, float low, float high);
 // in turn: together they are over twice that cache.
 size_t CopiesForCold(size_t bytes);
 
-// `count` encoders of so many layers each. The numbers are the same in all layers; each is packed
+// `count` encoders. The numbers are the same in all layers; each is packed
 // into a place of its own.
-Result<std::vector<Encoder>> MakeEncoders(const Model& model, size_t layers, size_t count);
+Result<std::vector<Encoder>> MakeEncoders(const EncoderConfig& config, size_t count,
+                                          const WeightChoices& choices = {});
+inline Result<std::vector<Encoder>> MakeEncoders(const Model& model, size_t layers, size_t count) {
+  return MakeEncoders(ConfigOf(model, layers), count);
+}
 
 // One batch, its input and output, and the workspace of one caller.
 class ForwardCall {

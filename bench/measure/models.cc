@@ -11,6 +11,8 @@
 #include <numeric>
 #include <random>
 
+#include "engine/nn/layer_sizes.h"
+
 namespace encore::bench {
 namespace {
 
@@ -101,18 +103,20 @@ std::string DescribeLengths(const std::vector<size_t>& lengths) {
   return count + " of " + std::to_string(*shortest) + " to " + std::to_string(*longest);
 }
 
+EncoderConfig ConfigOf(const Model& model, size_t layers) {
+  return EncoderConfig::Uniform(
+      model.d_model, layers,
+      {.num_heads = model.heads, .d_ff = model.d_ff, .activation = model.activation});
+}
+
 size_t LayerBytes(const Model& model) {
   return (4 * model.d_model * model.d_model + 2 * model.d_model * model.d_ff) * sizeof(float);
 }
 
 double LayerFlops(const Model& model, const std::vector<size_t>& lengths) {
-  const double d = static_cast<double>(model.d_model);
-  const double d_ff = static_cast<double>(model.d_ff);
+  const LayerConfig layer = ConfigOf(model).layers[0];
   double flops = 0;
-  for (const size_t length : lengths) {
-    const double s = static_cast<double>(length);
-    flops += 8 * s * d * d + 4 * s * d * d_ff + 4 * s * s * d;
-  }
+  for (const size_t length : lengths) flops += internal::LayerFlops(model.d_model, layer, length);
   return flops;
 }
 

@@ -52,11 +52,13 @@ size_t Tokens(const NamedWorkload& workload);
 // "1x128" for sequences of equal length, else "64 of 8 to 431".
 std::string DescribeLengths(const std::vector<size_t>& lengths);
 
+// A stack of so many layers.
+EncoderConfig ConfigOf(const Model& model, size_t layers = 1);
+
 // Bytes of a layer's four matrices in f32; biases and norms count as nothing.
 size_t LayerBytes(const Model& model);
 
-// Floating point operations of one layer: 8 S d^2 + 4 S d d_ff + 4 S^2 d for each sequence of S
-// tokens; softmax, norms and activation count as none.
+// Floating point operations of one layer, as engine/nn/layer_sizes.h counts them.
 double LayerFlops(const Model& model, const std::vector<size_t>& lengths);
 
 }  // namespace encore::bench

@@ -23,6 +23,14 @@ inline double WallSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// How long call() takes.
+template <typename Call>
+double SecondsOf(const Call& call) {
+  const double start = WallSeconds();
+  call();
+  return WallSeconds() - start;
+}
+
 #if defined(__linux__)
 
 // Seconds that the calling thread has been on a core. A call costs about 250 ns.

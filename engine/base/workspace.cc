@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two ways to get a workspace. Not here: what is put into one.
+// The two ways to get a workspace, and its growth. Not here: what is put into one.
 
 #include "encore/workspace.h"
 
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "engine/base/aligned_memory.h"
 #include "engine/base/out_of_memory.h"
@@ -60,6 +61,20 @@ Result<Workspace> Workspace::Wrap(void* memory, size_t bytes) try {
   workspace.data_ = memory;
   workspace.bytes_ = bytes;
   return workspace;
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
+}
+
+Status Workspace::Reserve(size_t bytes) try {
+  if (bytes <= bytes_) return {};
+  if (data_ != nullptr && !owned_) {
+    return InvalidArgument("a workspace around the caller's memory has " + std::to_string(bytes_) +
+                           " bytes and cannot grow; wanted " + std::to_string(bytes));
+  }
+  Result<Workspace> larger = Create(bytes);
+  if (!larger.ok()) return larger.status();
+  *this = *std::move(larger);
+  return {};
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 }

@@ -5,20 +5,21 @@
 #include "engine/nn/attention_stage.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace encore::internal {
 
-AttentionStage::AttentionStage(const Pass& pass, size_t index)
+AttentionStage::AttentionStage(const Pass& pass, const PackedLayer& layer, size_t index)
     : pass_(pass),
+      layer_(layer),
+      config_(pass.config->layers[index]),
+      sizes_(layer.sizes),
       index_(index),
-      layout_(*pass.kernels->gemm, 0, pass.config->d_model / pass.config->num_heads),
+      layout_(*pass.kernels->gemm, 0, sizes_.head_size),
       by_heads_(layout_.head_size % layout_.kernel->lanes == 0),
-      value_nv_(ChoosePanelVectors(*layout_.kernel, layout_.head_size)),
-      scale_(static_cast<float>(1.0 / std::sqrt(static_cast<double>(layout_.head_size)))) {}
+      value_nv_(ChoosePanelVectors(*layout_.kernel, layout_.head_size)) {}
 
 QkvWindow AttentionStage::WholeBatch() const {
-  return {pass_.scratch + pass_.scratch_plan.qkv, pass_.scratch + pass_.scratch_plan.keys, 0, 0,
+  return {pass_.At(pass_.scratch_plan.qkv), pass_.At(pass_.scratch_plan.keys), 0, 0,
           pass_.tokens()};
 }
 
@@ -37,20 +38,18 @@ QkvWindow AttentionStage::OfGroup(size_t group, int lane) const {
   const size_t at = static_cast<size_t>(lane);
   QkvWindow window = WholeBatch();
   window.qkv += at * rows * pass_.scratch_plan.ld_qkv;
-  window.keys += at * key_rows * pass_.config->d_model;
+  window.keys += at * key_rows * sizes_.kv_width();
   window.first_row = row;
   window.first_sequence = sequence;
   window.rows = rows;
   return window;
 }
 
-float* AttentionStage::Part(const QkvWindow& window, size_t part, size_t head, size_t row) const {
-  const size_t size = layout_.head_size;
+float* AttentionStage::Head(const QkvWindow& window, size_t head, size_t row) const {
+  const size_t size = sizes_.head_size;
   const size_t r = row - window.first_row;
-  if (by_heads_) {
-    return window.qkv + ((part * pass_.config->num_heads + head) * window.rows + r) * size;
-  }
-  return window.qkv + r * pass_.scratch_plan.ld_qkv + part * pass_.config->d_model + head * size;
+  if (by_heads_) return window.qkv + (head * window.rows + r) * size;
+  return window.qkv + r * pass_.scratch_plan.ld_qkv + head * size;
 }
 
 KeyLayout AttentionStage::LayoutOf(size_t sequence) const {
@@ -59,35 +58,76 @@ KeyLayout AttentionStage::LayoutOf(size_t sequence) const {
   return layout;
 }
 
-float* AttentionStage::Keys(const QkvWindow& window, size_t sequence, size_t head) const {
+float* AttentionStage::Keys(const QkvWindow& window, size_t sequence, size_t kv_head) const {
   // Sequences begin at multiples of 16 keys, each with 16 more than those before it have, so that
   // none meet.
   const size_t row = pass_.starts()[sequence] - window.first_row;
   const size_t start = (row / 16 + (sequence - window.first_sequence)) * 16;
   const size_t keys = pass_.starts()[sequence + 1] - pass_.starts()[sequence];
-  return window.keys + start * pass_.config->d_model + head * RoundUp(keys, 16) * layout_.head_size;
+  return window.keys + start * sizes_.kv_width() + kv_head * RoundUp(keys, 16) * sizes_.head_size;
 }
 
 void AttentionStage::SetOutput(const QkvWindow& window, size_t row, GemmArgs* args) const {
-  args->c = Part(window, 0, 0, row);
+  args->c = Head(window, 0, row);
   args->ldc = ld();
-  if (by_heads_) args->groups = {layout_.head_size, window.rows * layout_.head_size};
+  if (by_heads_) args->groups = {sizes_.head_size, window.rows * sizes_.head_size};
 }
 
-void AttentionStage::PackKeys(const QkvWindow& window, size_t begin, size_t end, size_t head,
-                              size_t head_end) const {
+void AttentionStage::NormAndRotate(const QkvWindow& window, const PackedNorm& norm, size_t begin,
+                                   size_t end, size_t head) const {
+  if (norm.given()) {
+    float* rows = Head(window, head, begin);
+    norm.Run(rows, ld(), nullptr, 0, rows, ld(), end - begin, sizes_.head_size);
+  }
+  if (layer_.rotary == kNoTable) return;
+  const PositionTables::Rotary table =
+      pass_.tables->RotaryAt(layer_.rotary, pass_.longest, pass_.tables_memory());
+  const auto rotate = config_.rotary->interleaved ? pass_.kernels->rotary->interleaved
+                                                  : pass_.kernels->rotary->half;
+  pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
+    rotate({.x = Head(window, head, pass_.starts()[sequence] + first),
+            .ldx = ld(),
+            .rows = last - first,
+            .size = 2 * table.pairs,
+            .cos = table.cos + first * table.pairs,
+            .sin = table.sin + first * table.pairs,
+            .ld_table = table.pairs});
+  });
+}
+
+void AttentionStage::PrepareQueries(const QkvWindow& window, size_t begin, size_t end,
+                                    HeadRange heads) const {
+  if (begin == end) return;
+  for (size_t h = heads.begin; h < heads.end; ++h) {
+    NormAndRotate(window, layer_.q_norm, begin, end, h);
+  }
+}
+
+void AttentionStage::PrepareKeys(const QkvWindow& window, size_t begin, size_t end,
+                                 HeadRange kv_heads) const {
+  if (begin == end) return;
+  for (size_t h = kv_heads.begin; h < kv_heads.end; ++h) {
+    NormAndRotate(window, layer_.k_norm, begin, end, KeyHead(h));
+  }
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
     const KeyLayout layout = LayoutOf(sequence);
     const size_t start = pass_.starts()[sequence];
-    for (size_t h = head; h < head_end; ++h) {
-      layout.Pack(Part(window, 1, h, start), ld(), first, last, Keys(window, sequence, h));
+    for (size_t h = kv_heads.begin; h < kv_heads.end; ++h) {
+      layout.Pack(Head(window, KeyHead(h), start), ld(), first, last, Keys(window, sequence, h));
     }
   });
 }
 
-void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, size_t head,
-                         size_t head_end, int lane, float* context, size_t ld_context) const {
-  float* scratch = pass_.scratch + pass_.scratch_plan.attention +
+AttentionMask AttentionStage::MaskOf(size_t head) const {
+  AttentionMask mask = pass_.batch->mask;
+  mask.causal = mask.causal || config_.causal;
+  if (mask.additive.rank() == 3) mask.additive = mask.additive[head];
+  return mask;
+}
+
+void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, HeadRange heads,
+                         int lane, float* context, size_t ld_context) const {
+  float* scratch = pass_.At(pass_.scratch_plan.attention) +
                    static_cast<size_t>(lane) * pass_.scratch_plan.attention_floats;
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
     const size_t start = pass_.starts()[sequence];
@@ -96,11 +136,11 @@ void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, size
     work.softmax = pass_.kernels->softmax;
     work.ld_q = ld();
     work.ld_v = ld();
-    work.value_size = layout_.head_size;
+    work.value_size = sizes_.head_size;
     work.value_nv = value_nv_;
     work.ld_out = ld_context;
-    work.scale = scale_;
-    work.mask = pass_.batch->mask;
+    work.scale = static_cast<float>(config_.attention_scale);
+    work.window = config_.window.value_or(kNoWindow);
     if (!pass_.batch->positions.empty()) {
       work.query_positions = pass_.batch->positions.data() + start;
       work.key_positions = work.query_positions;
@@ -110,12 +150,18 @@ void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, size
       tap = &pass_.taps->attention[index_ * pass_.sequences() + sequence];
       if (tap->empty()) tap = nullptr;
     }
-    for (size_t h = head; h < head_end; ++h) {
-      work.q = Part(window, 0, h, start);
-      work.packed_keys = Keys(window, sequence, h);
-      work.v = Part(window, 2, h, start);
+    for (size_t h = heads.begin; h < heads.end; ++h) {
+      const size_t kv_head = h / sizes_.group();
+      work.q = Head(window, h, start);
+      work.packed_keys = Keys(window, sequence, kv_head);
+      work.v = Head(window, ValueHead(kv_head), start);
+      work.mask = MaskOf(h);
+      if (layer_.distance_bias != kNoTable) {
+        work.distance_bias =
+            pass_.tables->BiasAt(layer_.distance_bias, h, pass_.longest, pass_.tables_memory());
+      }
       // Queries are counted from the sequence's start, the context's rows from `begin`.
-      work.out = context + (start + first - begin) * ld_context + h * layout_.head_size;
+      work.out = context + (start + first - begin) * ld_context + h * sizes_.head_size;
       work.out_query = first;
       if (tap != nullptr) work.weights = (*tap)[h];
       Attend(work, first, last, scratch);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 
+#include "engine/nn/packed_layer.h"
 #include "engine/nn/pass.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/gemm.h"
@@ -16,8 +17,8 @@
 namespace encore::internal {
 
 // The projections of rows [first_row, first_row + rows) of the batch, whole sequences. If head size
-// is a multiple of the vector's lanes they lie by heads, [3, heads, rows, head size], so that every
-// head's matrix is dense; else by rows, [rows, ld_qkv].
+// is a multiple of the vector's lanes they lie by heads, [heads + 2 kv_heads, rows, head size], so
+// that every head's matrix is dense; else by rows, [rows, ld_qkv].
 struct QkvWindow {
   float* qkv;
   float* keys;  // packed
@@ -26,10 +27,16 @@ struct QkvWindow {
   size_t rows;
 };
 
+// Some query heads [begin, end), or the key heads that these use.
+struct HeadRange {
+  size_t begin;
+  size_t end;
+};
+
 class AttentionStage {
  public:
   // Of layer `index`.
-  AttentionStage(const Pass& pass, size_t index);
+  AttentionStage(const Pass& pass, const PackedLayer& layer, size_t index);
 
   // Where everything of all rows lies.
   QkvWindow WholeBatch() const;
@@ -40,28 +47,38 @@ class AttentionStage {
   // Directs the first product's output for rows from `row` on into the window.
   void SetOutput(const QkvWindow& window, size_t row, GemmArgs* args) const;
 
-  // Packs the keys of rows [begin, end) and heads [head, head_end).
-  void PackKeys(const QkvWindow& window, size_t begin, size_t end, size_t head,
-                size_t head_end) const;
+  // Rows [begin, end) of some query heads: norm and rotation, in place.
+  void PrepareQueries(const QkvWindow& window, size_t begin, size_t end, HeadRange heads) const;
+  // The same of some key heads, which are then packed.
+  void PrepareKeys(const QkvWindow& window, size_t begin, size_t end, HeadRange kv_heads) const;
 
-  // Attention of rows [begin, end) and heads [head, head_end), whose sequences' keys have been
-  // packed. Row r goes to context + (r - begin) * ld_context.
-  void Run(const QkvWindow& window, size_t begin, size_t end, size_t head, size_t head_end,
-           int lane, float* context, size_t ld_context) const;
+  // Attention of rows [begin, end) and some query heads, whose queries and whose sequences' keys
+  // have been prepared. Row r goes to context + (r - begin) * ld_context.
+  void Run(const QkvWindow& window, size_t begin, size_t end, HeadRange heads, int lane,
+           float* context, size_t ld_context) const;
 
  private:
-  // Part 0 is q, 1 is k, 2 is v: [rows, ld()], from row `row` of the batch.
-  float* Part(const QkvWindow& window, size_t part, size_t head, size_t row) const;
-  size_t ld() const { return by_heads_ ? layout_.head_size : pass_.scratch_plan.ld_qkv; }
+  // Of q, k or v: [rows, ld()] from row `row` of the batch on. Query heads come first, then key
+  // heads, then value heads.
+  float* Head(const QkvWindow& window, size_t head, size_t row) const;
+  size_t KeyHead(size_t kv_head) const { return sizes_.heads + kv_head; }
+  size_t ValueHead(size_t kv_head) const { return sizes_.heads + sizes_.kv_heads + kv_head; }
+  size_t ld() const { return by_heads_ ? sizes_.head_size : pass_.scratch_plan.ld_qkv; }
   KeyLayout LayoutOf(size_t sequence) const;
-  float* Keys(const QkvWindow& window, size_t sequence, size_t head) const;
+  float* Keys(const QkvWindow& window, size_t sequence, size_t kv_head) const;
+  // Norm and rotation of rows [begin, end) of one head.
+  void NormAndRotate(const QkvWindow& window, const PackedNorm& norm, size_t begin, size_t end,
+                     size_t head) const;
+  AttentionMask MaskOf(size_t head) const;
 
   const Pass& pass_;
+  const PackedLayer& layer_;
+  const LayerConfig& config_;
+  const LayerSizes& sizes_;
   const size_t index_;
   KeyLayout layout_;  // without keys
   bool by_heads_;
   size_t value_nv_;
-  float scale_;
 };
 
 }  // namespace encore::internal

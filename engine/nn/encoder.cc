@@ -5,8 +5,10 @@
 
 #include "encore/encoder.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,9 @@
 #include "engine/base/out_of_memory.h"
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
+#include "engine/nn/layer_defaults.h"
+#include "engine/nn/packed_layer.h"
+#include "engine/nn/position_tables.h"
 #include "engine/nn/scratch_plan.h"
 #include "engine/ops/view_check.h"
 #include "engine/platform/fp_env.h"
@@ -22,86 +27,16 @@
 namespace encore {
 namespace {
 
+using internal::MatrixToPack;
 using internal::PackedLayer;
-using internal::PackedLayerNorm;
-using internal::PackedMatrix;
-using internal::WeightSource;
 
-internal::BlockKernels KernelsOfActiveTarget(Activation activation) {
-  const internal::ActivationKernels& activations = internal::GetActivationKernels();
-  internal::BlockKernels kernels{};
-  kernels.gemm = &internal::GetGemmKernelF32();
-  kernels.softmax = &internal::GetSoftmaxKernels();
-  kernels.norm = &internal::GetNormKernels();
-  switch (activation) {
-    case Activation::kRelu:
-      break;
-    case Activation::kGelu:
-      kernels.activation = activations.gelu.tile;
-      break;
-    case Activation::kGeluTanh:
-      kernels.activation = activations.gelu_tanh.tile;
-      break;
-    case Activation::kSilu:
-      kernels.activation = activations.silu.tile;
-      break;
-    case Activation::kQuickGelu:
-      kernels.activation = activations.quick_gelu.tile;
-      break;
-  }
-  return kernels;
-}
-
-// A matrix and its place among the packed weights of a model.
-struct Weight {
-  WeightSource source;
-  PackedMatrix* packed;
-  std::byte* data = nullptr;
-};
-
-Status PackVector(ConstView vector, internal::AlignedBuffer<float>* packed) {
-  if (vector.empty()) return {};
-  if (!packed->Allocate(vector.dim(0))) {
-    return Status(ErrorCode::kOutOfMemory,
-                  "no memory for a norm of shape " + vector.shape().ToString());
-  }
-  for (size_t i = 0; i < vector.dim(0); ++i) packed->data()[i] = vector(i);
-  return {};
-}
-
-Status PackNorm(ConstView weight, ConstView bias, PackedLayerNorm* packed) {
-  ENCORE_RETURN_IF_ERROR(PackVector(weight, &packed->weight));
-  return PackVector(bias, &packed->bias);
-}
-
-// The layer's norms and biases, and what is to be packed.
-Status PrepareLayer(const EncoderLayerWeights& w, PackedLayer* layer, std::vector<Weight>* all) {
-  const struct {
-    ConstView weight;
-    ConstView bias;
-    PackedMatrix* packed;
-  } matrices[] = {{w.in_proj_weight, w.in_proj_bias, &layer->qkv},
-                  {w.out_proj_weight, w.out_proj_bias, &layer->out_proj},
-                  {w.linear1_weight, w.linear1_bias, &layer->linear1},
-                  {w.linear2_weight, w.linear2_bias, &layer->linear2}};
-  for (const auto& m : matrices) {
-    const WeightSource source = WeightSource::One(m.weight, m.bias);
-    Result<PackedMatrix> prepared = PackedMatrix::Prepare(source);
-    if (!prepared.ok()) return prepared.status();
-    *m.packed = *std::move(prepared);
-    all->push_back({source, m.packed});
-  }
-  ENCORE_RETURN_IF_ERROR(PackNorm(w.norm1_weight, w.norm1_bias, &layer->norm1));
-  return PackNorm(w.norm2_weight, w.norm2_bias, &layer->norm2);
-}
-
-// Packs all weights one after another into one piece of memory, in the order in which a pass reads
+// Packs all matrices one after another into one piece of memory, in the order in which a pass reads
 // them.
-Status PackWeights(std::vector<Weight>& weights, const Executor& executor,
-                   internal::AlignedBuffer<std::byte>* memory) {
+Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& executor,
+                    internal::AlignedBuffer<std::byte>* memory) {
   size_t bytes = 0;
-  for (const Weight& w : weights) {
-    if (!internal::CheckedAdd(bytes, w.packed->data_bytes(), &bytes)) {
+  for (const MatrixToPack& m : matrices) {
+    if (!internal::CheckedAdd(bytes, m.packed->data_bytes(), &bytes)) {
       return Status(ErrorCode::kOutOfMemory, "the packed weights exceed what can be addressed");
     }
   }
@@ -109,16 +44,18 @@ Status PackWeights(std::vector<Weight>& weights, const Executor& executor,
     return Status(ErrorCode::kOutOfMemory,
                   "no memory for packed weights of " + std::to_string(bytes) + " bytes");
   }
+  std::vector<std::byte*> places;
   std::byte* next = memory->data();
-  for (Weight& w : weights) {
-    w.data = next;
-    w.packed->SetData(next);
-    next += w.packed->data_bytes();
+  for (const MatrixToPack& m : matrices) {
+    places.push_back(next);
+    m.packed->SetData(next);
+    next += m.packed->data_bytes();
   }
   internal::RunTeam(executor, [&](internal::Team& team) {
-    for (const Weight& w : weights) {
-      team.ForEach(w.packed->view().panels(),
-                   [&](size_t p, int /*lane*/) { w.packed->Pack(w.source, p, p + 1, w.data); });
+    for (size_t i = 0; i < matrices.size(); ++i) {
+      const MatrixToPack& m = matrices[i];
+      team.ForEach(m.packed->view().panels(),
+                   [&](size_t p, int /*lane*/) { m.packed->Pack(m.source, p, p + 1, places[i]); });
     }
   });
   return {};
@@ -129,31 +66,60 @@ Status NoWeights() {
   return InvalidArgument("this Encoder holds no weights; wanted one made by Create");
 }
 
+size_t LongestSequence(const Batch& batch) {
+  const std::span<const size_t> starts = batch.seq_starts.get();
+  size_t longest = 0;
+  for (size_t b = 0; b + 1 < starts.size(); ++b) {
+    longest = std::max(longest, starts[b + 1] - starts[b]);
+  }
+  return longest;
+}
+
+Result<internal::ScratchPlan> PlanScratch(const internal::ModelSizes& sizes, const Batch& batch,
+                                          const Executor& executor) {
+  return internal::ScratchPlan::Create(sizes, batch.seq_starts.back(), batch.seq_starts.size() - 1,
+                                       LongestSequence(batch),
+                                       static_cast<size_t>(executor.lanes()));
+}
+
 }  // namespace
 
 struct Encoder::Impl {
+  explicit Impl(const EncoderConfig& with_defaults)
+      : config(with_defaults),
+        kernels{&internal::GetGemmKernelF32(), &internal::GetSoftmaxKernels(),
+                &internal::GetRotaryKernels()},
+        sizes(config) {}
+
   EncoderConfig config;
   internal::BlockKernels kernels;
   std::vector<PackedLayer> layers;
   internal::AlignedBuffer<std::byte> packed_weights;  // of all layers
-  PackedLayerNorm final_norm;
+  internal::PackedNorm final_norm;
+  internal::PositionTables tables;
+  internal::ModelSizes sizes;
 };
 
 Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights,
                                 const Executor& executor) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckConfig(config));
   ENCORE_RETURN_IF_ERROR(internal::CheckWeights(config, weights));
-  auto impl = std::make_shared<Impl>();
-  impl->config = config;
-  impl->kernels = KernelsOfActiveTarget(config.activation);
-  impl->layers.resize(config.num_layers);
-  std::vector<Weight> to_pack;
-  for (size_t i = 0; i < config.num_layers; ++i) {
-    ENCORE_RETURN_IF_ERROR(PrepareLayer(weights.layers[i], &impl->layers[i], &to_pack));
+  const internal::FpEnvScope modes;
+  auto impl = std::make_shared<Impl>(internal::WithDefaults(config));
+  const size_t num_layers = config.num_layers();
+  impl->layers.reserve(num_layers);
+  std::vector<MatrixToPack> matrices;
+  for (size_t i = 0; i < num_layers; ++i) {
+    const LayerConfig& layer = impl->config.layers[i];
+    PackedLayer& packed = impl->layers.emplace_back(config.d_model, layer);
+    ENCORE_RETURN_IF_ERROR(internal::PrepareLayer(layer, weights.layers[i], &packed, &matrices));
+    impl->tables.Add(layer, weights.layers[i], &packed);
   }
-  ENCORE_RETURN_IF_ERROR(PackWeights(to_pack, executor, &impl->packed_weights));
-  if (config.final_norm)
-    ENCORE_RETURN_IF_ERROR(PackNorm(weights.norm_weight, weights.norm_bias, &impl->final_norm));
+  ENCORE_RETURN_IF_ERROR(PackMatrices(matrices, executor, &impl->packed_weights));
+  ENCORE_RETURN_IF_ERROR(internal::PackNorm(config.final_norm, weights.norm_weight,
+                                            weights.norm_bias, &impl->final_norm));
+  impl->sizes.floats_per_position = impl->tables.floats_per_position();
+  impl->sizes.floats_beside = impl->tables.floats_beside();
   return Encoder(std::move(impl));
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
@@ -163,12 +129,12 @@ const EncoderConfig& Encoder::config() const { return impl_->config; }
 
 std::string_view Encoder::target() const { return impl_->kernels.gemm->target; }
 
-Result<size_t> Encoder::WorkspaceBytes(size_t tokens, size_t sequences, int lanes) const try {
+Result<size_t> Encoder::WorkspaceBytes(const BatchLimits& limits, int lanes) const try {
   if (impl_ == nullptr) return NoWeights();
   if (lanes < 1)
     return InvalidArgument("lanes is " + std::to_string(lanes) + "; wanted at least 1");
-  const Result<internal::ScratchPlan> plan =
-      internal::ScratchPlan::Create(impl_->config, tokens, sequences, static_cast<size_t>(lanes));
+  const Result<internal::ScratchPlan> plan = internal::ScratchPlan::Create(
+      impl_->sizes, limits.tokens, limits.sequences, limits.tokens, static_cast<size_t>(lanes));
   if (!plan.ok()) return plan.status();
   return plan->bytes;
 } catch (const std::bad_alloc&) {
@@ -176,23 +142,38 @@ Result<size_t> Encoder::WorkspaceBytes(size_t tokens, size_t sequences, int lane
 }
 
 Result<size_t> Encoder::WorkspaceBytes(const Batch& batch, const Executor& executor) const try {
+  if (impl_ == nullptr) return NoWeights();
   ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
-  return WorkspaceBytes(batch.seq_starts.back(), batch.seq_starts.size() - 1, executor.lanes());
+  const Result<internal::ScratchPlan> plan = PlanScratch(impl_->sizes, batch, executor);
+  if (!plan.ok()) return plan.status();
+  return plan->bytes;
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
+}
+
+Result<Workspace> Encoder::MakeWorkspace(const Batch& batch, const Executor& executor) const {
+  const Result<size_t> bytes = WorkspaceBytes(batch, executor);
+  if (!bytes.ok()) return bytes.status();
+  return Workspace::Create(*bytes);
+}
+
+Result<Workspace> Encoder::MakeWorkspace(const BatchLimits& limits,
+                                         const Executor& executor) const {
+  const Result<size_t> bytes = WorkspaceBytes(limits, executor.lanes());
+  if (!bytes.ok()) return bytes.status();
+  return Workspace::Create(*bytes);
 }
 
 Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
                         const Executor& executor, const Taps& taps) const try {
   if (impl_ == nullptr) return NoWeights();
   ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
-  ENCORE_RETURN_IF_ERROR(internal::CheckBatch(batch));
+  ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->config, batch));
   ENCORE_RETURN_IF_ERROR(internal::CheckInputOutput(impl_->config, batch, x, y));
   ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));
   const size_t tokens = batch.seq_starts.back();
   const size_t sequences = batch.seq_starts.size() - 1;
-  const Result<internal::ScratchPlan> plan = internal::ScratchPlan::Create(
-      impl_->config, tokens, sequences, static_cast<size_t>(executor.lanes()));
+  const Result<internal::ScratchPlan> plan = PlanScratch(impl_->sizes, batch, executor);
   if (!plan.ok()) return plan.status();
   if (workspace.size_bytes() < plan->bytes) {
     return InvalidArgument("workspace has " + std::to_string(workspace.size_bytes()) +
@@ -209,16 +190,17 @@ Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Wo
   pass.batch = &batch;
   pass.taps = &taps;
   pass.scratch_plan = *plan;
-  pass.scratch = static_cast<float*>(workspace.data());
+  pass.scratch = static_cast<std::byte*>(workspace.data());
+  pass.tables = &impl_->tables;
+  pass.longest = LongestSequence(batch);
   {
     // The plan weighs work in doubles: under the default modes, and no flag of it for the caller.
     const internal::FpEnvScope modes;
     pass.thread_plan = internal::ChooseThreadPlan(
-        impl_->config, batch.seq_starts, static_cast<size_t>(executor.lanes()),
-        impl_->layers[0].qkv.view().nr(), internal::MachineCaches(),
-        reinterpret_cast<size_t*>(pass.scratch + plan->words));
+        impl_->sizes, batch.seq_starts.get(), static_cast<size_t>(executor.lanes()),
+        internal::MachineCaches(), pass.At<size_t>(plan->words));
   }
-  auto* block_starts = reinterpret_cast<size_t*>(pass.scratch + plan->block_starts);
+  auto* block_starts = pass.At<size_t>(plan->block_starts);
   if (pass.thread_plan.kind == internal::ThreadPlanKind::kRows) {
     internal::CountQueryBlocks(pass, block_starts);
     pass.block_starts = block_starts;
@@ -227,12 +209,13 @@ Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Wo
   const internal::Rows out{y.data(), internal::RowStride(y)};
   const int lanes = static_cast<int>(pass.thread_plan.lanes);
   internal::RunTeam(executor, lanes, [&](internal::Team& team) {
+    if (!impl_->tables.empty()) impl_->tables.Fill(team, pass.longest, pass.tables_memory());
     internal::ConstRows in{x.data(), internal::RowStride(x)};
     for (size_t i = 0; i < impl_->layers.size(); ++i) {
       internal::EncoderBlock(team, pass, impl_->layers[i], i, in, out);
       in = {out.data, out.ld};
     }
-    if (impl_->config.final_norm) internal::NormRows(team, pass, impl_->final_norm, out);
+    if (impl_->final_norm.given()) internal::NormRows(team, pass, impl_->final_norm, out);
   });
   return {};
 } catch (const std::bad_alloc&) {
@@ -249,17 +232,19 @@ std::string_view ActivationName(Activation activation) {
       return "gelu_tanh";
     case Activation::kSilu:
       return "silu";
+    case Activation::kQuickGelu:
+      return "quick_gelu";
   }
   return "unknown";
 }
 
 Result<Activation> ActivationFromName(std::string_view name) try {
-  for (const Activation a :
-       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+  for (const Activation a : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                             Activation::kSilu, Activation::kQuickGelu}) {
     if (name == ActivationName(a)) return a;
   }
   return InvalidArgument("activation is \"" + std::string(name) +
-                         "\"; wanted relu, gelu, gelu_tanh or silu");
+                         "\"; wanted relu, gelu, gelu_tanh, silu or quick_gelu");
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 }

@@ -1,49 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The block's recipe in its two orders, and the three ways to share it among lanes. Not here: the
-// steps that take each row by itself (row_steps.cc) and attention (attention_stage.cc).
+// The three ways to share an encoder block among threads. Not here: the order of its steps
+// (recipe.cc), steps that take each row by itself (row_steps.cc), attention (attention_stage.cc).
 
 #include "engine/nn/encoder_block.h"
 
 #include <algorithm>
 
 #include "engine/nn/attention_stage.h"
+#include "engine/nn/recipe.h"
 
 namespace encore::internal {
 namespace {
 
-// A block at work on a batch: the steps up to attention and those after it, and where each reads
-// and writes.
-class Block {
+// An encoder block at work on a batch.
+class BlockOnBatch {
  public:
-  Block(const Pass& pass, const PackedLayer& layer, size_t index, ConstRows x, Rows y)
-      : pass_(pass), attention_(pass, index) {
+  BlockOnBatch(const Pass& pass, const PackedLayer& layer, size_t index, ConstRows x, Rows y)
+      : pass_(pass),
+        sizes_(layer.sizes),
+        attention_(pass, layer, index),
+        heads_together_(HeadsTogether(sizes_, pass.thread_plan.lanes, layer.qkv.view().nr())) {
+    using Kind = RowBuffer::Kind;
     const ScratchPlan& plan = pass.scratch_plan;
-    // Blocks of rows stay a lane's own, except where lanes share rows.
-    const bool own = pass.thread_plan.kind != ThreadPlanKind::kColumns;
+    // Row blocks stay a thread's own, except where threads share rows.
+    const Kind own =
+        pass.thread_plan.kind == ThreadPlanKind::kColumns ? Kind::kShared : Kind::kOfThread;
     const bool apart =
         pass.thread_plan.kind == ThreadPlanKind::kRows && pass.thread_plan.attention_apart;
-    context_ = {pass.scratch + plan.context, plan.ld_model, own && !apart};
-    const RowBuffer mid = {pass.scratch + plan.mid, plan.ld_model, own};
-    const RowBuffer normed = {pass.scratch + plan.normed, plan.ld_model, own};
-    const RowBuffer hidden = {pass.scratch + plan.hidden, plan.ld_ff, own};
-    const RowBuffer in = RowBuffer::Shared(x);
-    const RowBuffer out = RowBuffer::Shared(y);
-    if (pass.config->norm_first) {
-      before_ = {NormStep(layer.norm1, in, normed),  //
-                 ProjectionStep(layer.qkv, normed)};
-      after_ = {ResidualStep(layer.out_proj, context_, in, out),  // y = x + attention
-                NormStep(layer.norm2, out, normed),               //
-                ActivationStep(layer.linear1, normed, hidden),    //
-                ResidualStep(layer.linear2, hidden, out, out)};   // y += ff
-    } else {
-      before_ = {ProjectionStep(layer.qkv, in)};
-      after_ = {ResidualStep(layer.out_proj, context_, in, mid),   // x + attention
-                NormStep(layer.norm1, mid, normed),                //
-                ActivationStep(layer.linear1, normed, hidden),     //
-                ResidualStep(layer.linear2, hidden, normed, mid),  // + ff
-                NormStep(layer.norm2, mid, out)};
-    }
+    context_ = {pass.At(plan.context), plan.ld_context, apart ? Kind::kShared : own};
+    recipe_ = MakeRecipe(pass.config->layers[index].norm_placement, layer,
+                         {.x = RowBuffer::Shared(x),
+                          .y = RowBuffer::Shared(y),
+                          .context = context_,
+                          .mid = {pass.At(plan.mid), plan.ld_model, own},
+                          .normed = {pass.At(plan.normed), plan.ld_model, own},
+                          .hidden = {pass.At(plan.hidden), plan.ld_ff, own}});
   }
 
   void Run(Team& team) const {
@@ -58,7 +50,7 @@ class Block {
   }
 
  private:
-  size_t heads() const { return pass_.config->num_heads; }
+  HeadRange AllHeads() const { return {0, sizes_.heads}; }
 
   void RunBySequences(Team& team) const {
     const ThreadPlan& plan = pass_.thread_plan;
@@ -91,99 +83,133 @@ class Block {
 
   void RunByColumns(Team& team) const {
     const QkvWindow window = attention_.WholeBatch();
-    if (pass_.thread_plan.heads_together) {
+    RunStepsByColumns(team, pass_, attention_, window, recipe_.before.begin(), recipe_.before.end(),
+                      recipe_.projection.matrix);
+    if (heads_together_) {
       RunProjectionByHeads(team, window);
     } else {
-      RunStepsByColumns(team, pass_, attention_, window, before_);
-      const EvenSplit split{heads(), std::min(heads(), pass_.thread_plan.lanes)};
-      team.ForEach(split.parts, [&](size_t i, int lane) {
-        attention_.PackKeys(window, 0, pass_.tokens(), split.begin(i), split.begin(i + 1));
-        AttendHeads(window, split.begin(i), split.begin(i + 1), lane);
-      });
+      RunStepsByColumns(team, pass_, attention_, window, &recipe_.projection,
+                        &recipe_.projection + 1, nullptr);
+      RunAttentionByHeads(team, window);
     }
-    RunStepsByColumns(team, pass_, attention_, window, after_);
+    RunStepsByColumns(team, pass_, attention_, window, recipe_.after.begin(), recipe_.after.end(),
+                      nullptr);
   }
 
   // Rows [begin, end) up to their queries, keys and values.
   void BeforeAttention(const QkvWindow& window, size_t begin, size_t end, int lane) const {
-    for (const RowStep& step : before_) {
-      RunStep(pass_, attention_, window, step, {begin, end, LaneRow(lane)});
-    }
-    attention_.PackKeys(window, begin, end, 0, heads());
+    const StepPart part{begin, end, ThreadRow(lane)};
+    for (const RowStep& step : recipe_.before) RunStep(pass_, attention_, window, step, part);
+    RunStep(pass_, attention_, window, recipe_.projection, part);
+    attention_.PrepareQueries(window, begin, end, AllHeads());
+    attention_.PrepareKeys(window, begin, end, {0, sizes_.kv_heads});
   }
 
   // The rest for rows [begin, end), once their sequences' keys and values are there.
   void AfterKeys(const QkvWindow& window, size_t begin, size_t end, int lane) const {
-    const StepPart part{begin, end, LaneRow(lane)};
-    if (context_.of_block) {
-      attention_.Run(window, begin, end, 0, heads(), lane, part.RowsOf(context_), context_.ld);
+    const StepPart part{begin, end, ThreadRow(lane)};
+    if (context_.kind == RowBuffer::Kind::kOfThread) {
+      attention_.Run(window, begin, end, AllHeads(), lane, part.FloatsOf(context_), context_.ld);
     }
-    for (const RowStep& step : after_) RunStep(pass_, attention_, window, step, part);
+    for (const RowStep& step : recipe_.after) RunStep(pass_, attention_, window, step, part);
   }
 
   // Attention by blocks of queries of one head. A sequence's tasks lie together, head by head, so
   // that a lane meets the same keys again; the longest sequence comes first.
   void RunAttentionByBlocks(Team& team, const QkvWindow& window) const {
     const size_t* const starts = pass_.block_starts;
-    team.ForEachInOrder(starts[pass_.sequences()] * heads(), [&](size_t task, int lane) {
+    const size_t heads = sizes_.heads;
+    team.ForEachInOrder(starts[pass_.sequences()] * heads, [&](size_t task, int lane) {
       const size_t* const next =
-          std::upper_bound(starts, starts + pass_.sequences() + 1, task / heads());
+          std::upper_bound(starts, starts + pass_.sequences() + 1, task / heads);
       const size_t i = static_cast<size_t>(next - starts) - 1;
       const size_t blocks = starts[i + 1] - starts[i];
-      const size_t within = task - starts[i] * heads();
+      const size_t within = task - starts[i] * heads;
       const size_t head = within / blocks;
       const size_t sequence = pass_.thread_plan.order[i];
       const size_t begin = pass_.starts()[sequence] + within % blocks * kQueryBlock;
       const size_t end = std::min(begin + kQueryBlock, pass_.starts()[sequence + 1]);
-      attention_.Run(window, begin, end, head, head + 1, lane, context_.data + begin * context_.ld,
-                     context_.ld);
+      attention_.Run(window, begin, end, {head, head + 1}, lane,
+                     context_.floats() + begin * context_.ld, context_.ld);
     });
   }
 
-  // Each lane takes some heads from x to their context: its columns of the first product, then
-  // attention.
-  void RunProjectionByHeads(Team& team, const QkvWindow& window) const {
-    const RowStep& projection = *(before_.end() - 1);
-    if (before_.begin() != &projection) {
-      RunStepsByColumns(team, pass_, attention_, window, {*before_.begin()});
+  // Attention of all rows, shared by heads. A task prepares the keys that it uses, unless there are
+  // fewer key heads than threads.
+  void RunAttentionByHeads(Team& team, const QkvWindow& window) const {
+    const size_t threads = pass_.thread_plan.lanes;
+    const EvenSplit kv_heads{sizes_.kv_heads, std::min(sizes_.kv_heads, threads)};
+    const bool keys_apart = kv_heads.parts < std::min(threads, sizes_.heads);
+    if (keys_apart) {
+      team.ForEach(sizes_.kv_heads, [&](size_t h, int /*lane*/) {
+        attention_.PrepareKeys(window, 0, pass_.tokens(), {h, h + 1});
+      });
+      const EvenSplit heads{sizes_.heads, std::min(sizes_.heads, threads)};
+      team.ForEach(heads.parts, [&](size_t i, int lane) {
+        AttendHeads(window, {heads.begin(i), heads.begin(i + 1)}, lane);
+      });
+      return;
     }
-    const PackedView& matrix = projection.matrix->view();
+    team.ForEach(kv_heads.parts, [&](size_t i, int lane) {
+      const HeadRange keys{kv_heads.begin(i), kv_heads.begin(i + 1)};
+      attention_.PrepareKeys(window, 0, pass_.tokens(), keys);
+      AttendHeads(window, QueryHeadsOf(keys), lane);
+    });
+  }
+
+  // Each thread takes some heads from the projection's input to their context: its columns of the
+  // product, then attention.
+  void RunProjectionByHeads(Team& team, const QkvWindow& window) const {
+    const PackedView& matrix = recipe_.projection.matrix->view();
     const size_t parts = pass_.thread_plan.lanes;
-    const size_t panels = pass_.config->d_model / matrix.nr();  // of each of q, k and v
-    const size_t each = panels / parts;
+    const size_t q_panels = sizes_.q_width() / matrix.nr();
+    const size_t kv_panels = sizes_.kv_width() / matrix.nr();
     team.ForEach(parts, [&](size_t i, int lane) {
+      // Panels of the thread's part of q, of k and of v.
+      const struct {
+        size_t begin;
+        size_t count;
+      } ranges[] = {{i * (q_panels / parts), q_panels / parts},
+                    {q_panels + i * (kv_panels / parts), kv_panels / parts},
+                    {q_panels + kv_panels + i * (kv_panels / parts), kv_panels / parts}};
       for (size_t part = 0; part < 3; ++part) {
         StepPart range{0, pass_.tokens()};
-        range.panel_begin = part * panels + i * each;
-        range.panel_end = range.panel_begin + each;
+        range.panel_begin = ranges[part].begin;
+        range.panel_end = ranges[part].begin + ranges[part].count;
         if (part < 2) {
-          range.next = matrix.panel(range.panel_begin + panels);
+          range.next = matrix.panel(ranges[part + 1].begin);
         } else {
-          const PackedView& after = after_.begin()->matrix->view();
+          const PackedView& after = recipe_.after.begin()->matrix->view();
           range.next = after.panel(EvenSplit{after.panels(), parts}.begin(i));
         }
-        RunStep(pass_, attention_, window, projection, range);
+        RunStep(pass_, attention_, window, recipe_.projection, range);
       }
-      const size_t head = heads() / parts * i;
-      const size_t head_end = head + heads() / parts;
-      attention_.PackKeys(window, 0, pass_.tokens(), head, head_end);
-      AttendHeads(window, head, head_end, lane);
+      const size_t each = sizes_.kv_heads / parts;
+      const HeadRange keys{i * each, (i + 1) * each};
+      attention_.PrepareKeys(window, 0, pass_.tokens(), keys);
+      AttendHeads(window, QueryHeadsOf(keys), lane);
     });
   }
 
-  void AttendHeads(const QkvWindow& window, size_t head, size_t head_end, int lane) const {
-    attention_.Run(window, 0, pass_.tokens(), head, head_end, lane, context_.data, context_.ld);
+  HeadRange QueryHeadsOf(HeadRange keys) const {
+    return {keys.begin * sizes_.group(), keys.end * sizes_.group()};
   }
 
-  size_t LaneRow(int lane) const {
+  void AttendHeads(const QkvWindow& window, HeadRange heads, int lane) const {
+    attention_.PrepareQueries(window, 0, pass_.tokens(), heads);
+    attention_.Run(window, 0, pass_.tokens(), heads, lane, context_.floats(), context_.ld);
+  }
+
+  size_t ThreadRow(int lane) const {
     return static_cast<size_t>(lane) * std::min(pass_.tokens(), kRowsOfTask);
   }
 
   const Pass& pass_;
+  const LayerSizes& sizes_;
   const AttentionStage attention_;
+  const bool heads_together_;
   RowBuffer context_;
-  RowSteps before_;
-  RowSteps after_;
+  Recipe recipe_;
 };
 
 void CopyRows(Team& team, const Pass& pass, ConstRows from, const MutableView& to) {
@@ -207,27 +233,18 @@ void CountQueryBlocks(const Pass& pass, size_t* starts) {
 
 void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t index, ConstRows x,
                   Rows y) {
-  Block(pass, layer, index, x, y).Run(team);
+  BlockOnBatch(pass, layer, index, x, y).Run(team);
   if (!pass.taps->hidden.empty() && !pass.taps->hidden[index].empty()) {
     CopyRows(team, pass, {y.data, y.ld}, pass.taps->hidden[index]);
   }
 }
 
-void NormRows(Team& team, const Pass& pass, const PackedLayerNorm& norm, Rows y) {
+void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y) {
   const EvenSplit rows{pass.tokens(), static_cast<size_t>(team.lanes())};
   team.ForEach(rows.parts, [&](size_t i, int /*lane*/) {
     const size_t begin = rows.begin(i);
-    NormArgs args{};
-    args.y = y.data + begin * y.ld;
-    args.ldy = y.ld;
-    args.x = args.y;
-    args.ldx = y.ld;
-    args.weight = norm.weight.data();
-    args.bias = norm.bias.data();
-    args.epsilon = pass.config->layer_norm_eps;
-    args.rows = rows.begin(i + 1) - begin;
-    args.cols = pass.config->d_model;
-    pass.kernels->norm->layer_norm(args);
+    float* data = y.data + begin * y.ld;
+    norm.Run(data, y.ld, nullptr, 0, data, y.ld, rows.begin(i + 1) - begin, pass.config->d_model);
   });
 }
 

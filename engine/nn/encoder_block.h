@@ -9,21 +9,12 @@
 
 #include <cstddef>
 
+#include "engine/nn/packed_layer.h"
 #include "engine/nn/pass.h"
 #include "engine/nn/row_steps.h"
-#include "engine/ops/packed_matrix.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::internal {
-
-struct PackedLayer {
-  PackedMatrix qkv;       // [d_model, 3 d_model]
-  PackedMatrix out_proj;  // [d_model, d_model]
-  PackedMatrix linear1;   // [d_model, d_ff]
-  PackedMatrix linear2;   // [d_ff, d_model]
-  PackedLayerNorm norm1;
-  PackedLayerNorm norm2;
-};
 
 // starts[i] = the number of query blocks before the i-th sequence in the thread plan's order; an
 // entry a sequence, plus the end.
@@ -33,8 +24,8 @@ void CountQueryBlocks(const Pass& pass, size_t* starts);
 void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t index, ConstRows x,
                   Rows y);
 
-// y = LayerNorm(y), shared among the lanes.
-void NormRows(Team& team, const Pass& pass, const PackedLayerNorm& norm, Rows y);
+// y = norm(y), shared among the threads.
+void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y);
 
 }  // namespace encore::internal
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sentences of encoder_check.h, one condition after another.
+// The sentences of encoder_check.h about batches, inputs and taps. Not here: configurations and
+// weights (layer_check.cc).
 
 #include "engine/nn/encoder_check.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 
 #include "engine/base/int_math.h"
-#include "engine/base/number_text.h"
 #include "engine/ops/overlap_check.h"
 #include "engine/ops/view_check.h"
 
@@ -30,99 +29,10 @@ class EntryName {
   char text_[64];
 };
 
-// Checks tensors of one layer, or those beside the layers, under their full names.
-class TensorChecker {
- public:
-  explicit TensorChecker(std::string prefix) : prefix_(std::move(prefix)) {}
-
-  // A failure is kept in status(); later tensors are then not looked at.
-  void Required(const char* name, const ConstView& tensor, const Shape& wanted, const char* why) {
-    if (!status_.ok()) return;
-    const std::string full = prefix_ + name;
-    if (tensor.empty()) {
-      status_ = InvalidArgument(full + " is missing; wanted shape " + wanted.ToString() + " (" +
-                                why + ")");
-    } else {
-      status_ = CheckShape(full.c_str(), tensor, wanted, why);
-    }
-  }
-  void Optional(const char* name, const ConstView& tensor, const Shape& wanted, const char* why) {
-    if (!tensor.empty()) Required(name, tensor, wanted, why);
-  }
-  const Status& status() const { return status_; }
-
- private:
-  std::string prefix_;
-  Status status_;
-};
-
 }  // namespace
 
-Status CheckConfig(const EncoderConfig& c) {
-  if (c.d_model == 0) return InvalidArgument("d_model is 0; wanted at least 1");
-  if (c.num_heads == 0) return InvalidArgument("num_heads is 0; wanted at least 1");
-  if (c.d_model % c.num_heads != 0) {
-    return InvalidArgument("d_model is " + Number(c.d_model) + " and num_heads is " +
-                           Number(c.num_heads) + "; wanted a d_model that num_heads divides");
-  }
-  if (c.d_ff == 0) return InvalidArgument("d_ff is 0; wanted at least 1");
-  if (c.num_layers == 0) return InvalidArgument("num_layers is 0; wanted at least 1");
-  if (!(c.layer_norm_eps >= 0) || !std::isfinite(c.layer_norm_eps)) {
-    return InvalidArgument("layer_norm_eps is " + NumberText(c.layer_norm_eps) +
-                           "; wanted a finite number of at least 0");
-  }
-  if (ActivationName(c.activation) == "unknown") {
-    return InvalidArgument("activation is number " + Number(static_cast<size_t>(c.activation)) +
-                           "; wanted one of the Activation enumerators");
-  }
-  size_t bytes = 0;  // of the largest matrices, which later sums and products stay below
-  if (!CheckedMul(c.d_model, c.d_model, &bytes) || !CheckedMul(bytes, 64, &bytes) ||
-      !CheckedMul(c.d_model, c.d_ff, &bytes) || !CheckedMul(bytes, 64, &bytes) ||
-      !CheckedMul(c.d_ff, 64, &bytes)) {
-    return InvalidArgument("d_model is " + Number(c.d_model) + " and d_ff is " + Number(c.d_ff) +
-                           "; wanted sizes whose matrices can be addressed");
-  }
-  return {};
-}
-
-Status CheckWeights(const EncoderConfig& c, const EncoderWeights& weights) {
-  if (weights.layers.size() != c.num_layers) {
-    return InvalidArgument("weights have " + Number(weights.layers.size()) +
-                           " layers; wanted num_layers, which is " + Number(c.num_layers));
-  }
-  const size_t d = c.d_model;
-  for (size_t i = 0; i < c.num_layers; ++i) {
-    const EncoderLayerWeights& w = weights.layers[i];
-    TensorChecker check("layers." + Number(i) + ".");
-    check.Required("self_attn.in_proj_weight", w.in_proj_weight, Shape(3 * d, d),
-                   "3 d_model by d_model");
-    check.Optional("self_attn.in_proj_bias", w.in_proj_bias, Shape(3 * d), "3 d_model");
-    check.Required("self_attn.out_proj.weight", w.out_proj_weight, Shape(d, d),
-                   "d_model by d_model");
-    check.Optional("self_attn.out_proj.bias", w.out_proj_bias, Shape(d), "d_model");
-    check.Required("linear1.weight", w.linear1_weight, Shape(c.d_ff, d), "d_ff by d_model");
-    check.Optional("linear1.bias", w.linear1_bias, Shape(c.d_ff), "d_ff");
-    check.Required("linear2.weight", w.linear2_weight, Shape(d, c.d_ff), "d_model by d_ff");
-    check.Optional("linear2.bias", w.linear2_bias, Shape(d), "d_model");
-    check.Required("norm1.weight", w.norm1_weight, Shape(d), "d_model");
-    check.Optional("norm1.bias", w.norm1_bias, Shape(d), "d_model");
-    check.Required("norm2.weight", w.norm2_weight, Shape(d), "d_model");
-    check.Optional("norm2.bias", w.norm2_bias, Shape(d), "d_model");
-    if (!check.status().ok()) return check.status();
-  }
-  TensorChecker check("");
-  if (c.final_norm) {
-    check.Required("norm.weight", weights.norm_weight, Shape(d), "d_model");
-    check.Optional("norm.bias", weights.norm_bias, Shape(d), "d_model");
-  } else if (!weights.norm_weight.empty() || !weights.norm_bias.empty()) {
-    return InvalidArgument(
-        "norm.weight or norm.bias is given and final_norm is false; wanted neither");
-  }
-  return check.status();
-}
-
 Status CheckSequenceStarts(const Batch& batch) {
-  const std::span<const size_t> starts = batch.seq_starts;
+  const std::span<const size_t> starts = batch.seq_starts.get();
   if (starts.empty())
     return InvalidArgument("seq_starts is empty; wanted one entry a sequence, plus the end");
   if (starts[0] != 0)
@@ -136,16 +46,17 @@ Status CheckSequenceStarts(const Batch& batch) {
   return {};
 }
 
-Status CheckBatch(const Batch& batch) {
-  const size_t tokens = batch.seq_starts.back();
+Status CheckBatch(const EncoderConfig& config, const Batch& batch) {
+  const std::span<const size_t> starts = batch.seq_starts.get();
+  const size_t tokens = starts.back();
   if (!batch.positions.empty() && batch.positions.size() != tokens) {
     return InvalidArgument("positions has " + Number(batch.positions.size()) +
                            " entries; wanted one for each of the " + Number(tokens) + " tokens");
   }
   size_t covered = 0;  // rows and columns that the mask must have at least
   if (batch.positions.empty()) {
-    for (size_t i = 1; i < batch.seq_starts.size(); ++i) {
-      covered = std::max(covered, batch.seq_starts[i] - batch.seq_starts[i - 1]);
+    for (size_t i = 1; i < starts.size(); ++i) {
+      covered = std::max(covered, starts[i] - starts[i - 1]);
     }
   } else {
     covered = *std::max_element(batch.positions.begin(), batch.positions.end());
@@ -162,7 +73,16 @@ Status CheckBatch(const Batch& batch) {
     return {};
   };
   ENCORE_RETURN_IF_ERROR(check("mask.blocked", batch.mask.blocked));
-  return check("mask.additive", batch.mask.additive);
+  const ConstView& additive = batch.mask.additive;
+  if (additive.rank() != 3) return check("mask.additive", additive);
+  ENCORE_RETURN_IF_ERROR(CheckRank("mask.additive", additive, 3));
+  for (const LayerConfig& layer : config.layers) {
+    if (additive.dim(0) == layer.num_heads) continue;
+    return InvalidArgument("mask.additive has shape " + additive.shape().ToString() +
+                           "; wanted [S, S], or [H, S, S] with H the number of heads, which is " +
+                           Number(layer.num_heads));
+  }
+  return check("mask.additive of a head", additive[0]);
 }
 
 Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const ConstView& x,
@@ -204,9 +124,9 @@ Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& ta
     return CheckNoOverlap(name, tap, "y", y);
   };
   const size_t sequences = batch.seq_starts.size() - 1;
-  if (!taps.hidden.empty() && taps.hidden.size() != config.num_layers) {
+  if (!taps.hidden.empty() && taps.hidden.size() != config.num_layers()) {
     return InvalidArgument("taps.hidden has " + Number(taps.hidden.size()) +
-                           " entries; wanted one for each of the " + Number(config.num_layers) +
+                           " entries; wanted one for each of the " + Number(config.num_layers()) +
                            " layers");
   }
   for (size_t i = 0; i < taps.hidden.size(); ++i) {
@@ -215,17 +135,17 @@ Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& ta
                                      Shape(batch.seq_starts.back(), config.d_model),
                                      "tokens by d_model"));
   }
-  if (!taps.attention.empty() && taps.attention.size() != config.num_layers * sequences) {
+  if (!taps.attention.empty() && taps.attention.size() != config.num_layers() * sequences) {
     return InvalidArgument("taps.attention has " + Number(taps.attention.size()) +
                            " entries; wanted layers times " + "sequences, " +
-                           Number(config.num_layers) + " x " + Number(sequences));
+                           Number(config.num_layers()) + " x " + Number(sequences));
   }
   for (size_t i = 0; i < taps.attention.size(); ++i) {
     if (taps.attention[i].empty()) continue;
     const size_t b = i % sequences;
     const size_t length = batch.seq_starts[b + 1] - batch.seq_starts[b];
     ENCORE_RETURN_IF_ERROR(check_tap(EntryName("taps.attention", i).c_str(), taps.attention[i],
-                                     Shape(config.num_heads, length, length),
+                                     Shape(config.layers[i / sequences].num_heads, length, length),
                                      "heads by length by length"));
   }
   return {};

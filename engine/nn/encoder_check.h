@@ -11,6 +11,7 @@
 
 namespace encore::internal {
 
+// Every switch of every layer (layer_check.cc).
 Status CheckConfig(const EncoderConfig& config);
 // Every tensor's shape; the configuration is already checked. Names are those of a torch
 // state_dict.
@@ -18,7 +19,7 @@ Status CheckWeights(const EncoderConfig& config, const EncoderWeights& weights);
 
 Status CheckSequenceStarts(const Batch& batch);
 // The mask and the positions; sequence starts are already checked.
-Status CheckBatch(const Batch& batch);
+Status CheckBatch(const EncoderConfig& config, const Batch& batch);
 Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const ConstView& x,
                         const MutableView& y);
 // x and y are already checked.

@@ -49,6 +49,46 @@ Result<PaddedBatch> PaddedBatch::Create(size_t batch, size_t seq,
   return internal::OutOfMemory();
 }
 
+Result<PaddedBatch> PaddedBatch::FromAttentionMask(TensorView<const int64_t> attention_mask) try {
+  ENCORE_RETURN_IF_ERROR(internal::CheckRank("attention_mask", attention_mask, 2));
+  const size_t batch = attention_mask.dim(0);
+  const size_t seq = attention_mask.dim(1);
+  Result<Tensor> padding = Tensor::Create(DType::kBool, Shape(batch, seq));
+  if (!padding.ok()) return padding.status();
+  const TensorView<bool> is_padding = padding->View<bool>();
+  for (size_t b = 0; b < batch; ++b) {
+    for (size_t s = 0; s < seq; ++s) {
+      const int64_t value = attention_mask(b, s);
+      if (value != 0 && value != 1) {
+        return InvalidArgument("attention_mask[" + std::to_string(b) + ", " + std::to_string(s) +
+                               "] is " + std::to_string(value) +
+                               "; wanted 1 for a token or 0 for padding");
+      }
+      is_padding(b, s) = value == 0;
+    }
+  }
+  return Create(batch, seq, is_padding);
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
+}
+
+Result<PaddedBatch> PaddedBatch::FromAttentionMask(size_t batch, size_t seq,
+                                                   const std::vector<bool>& attention_mask) try {
+  size_t rows = 0;
+  if (!internal::CheckedMul(batch, seq, &rows) || attention_mask.size() != rows) {
+    return InvalidArgument("attention_mask has " + std::to_string(attention_mask.size()) +
+                           " entries; wanted " + std::to_string(batch) + " times " +
+                           std::to_string(seq));
+  }
+  Result<Tensor> padding = Tensor::Create(DType::kBool, Shape(batch, seq));
+  if (!padding.ok()) return padding.status();
+  const TensorView<bool> is_padding = padding->View<bool>();
+  for (size_t i = 0; i < rows; ++i) is_padding(i / seq, i % seq) = !attention_mask[i];
+  return Create(batch, seq, is_padding);
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
+}
+
 namespace {
 
 Status CheckPair(const ConstView& padded, const ConstView& packed, size_t batch, size_t seq,

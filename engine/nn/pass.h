@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all blocks of one forward pass share: configuration, kernels, the batch, the plans and the
-// workspace. Not here: the weights of a layer (encoder_block.h).
+// What all blocks of one forward pass share: configuration, kernels, the batch, the plans, the
+// position tables and the workspace. Not here: the weights of a layer (packed_layer.h).
 
 #ifndef ENCORE_ENGINE_NN_PASS_H_
 #define ENCORE_ENGINE_NN_PASS_H_
@@ -11,21 +11,21 @@
 #include <span>
 
 #include "encore/encoder.h"
-#include "engine/kernels/activation.h"
 #include "engine/kernels/gemm_kernel.h"
-#include "engine/kernels/norm.h"
+#include "engine/kernels/rotary.h"
 #include "engine/kernels/softmax.h"
+#include "engine/nn/position_tables.h"
 #include "engine/nn/scratch_plan.h"
 #include "engine/nn/thread_plan.h"
 
 namespace encore::internal {
 
-// The kernels of the target that the weights were packed for.
+// The kernels of the target that the weights were packed for. Those of norms and activations are in
+// the layers.
 struct BlockKernels {
   const GemmKernel* gemm;
   const SoftmaxKernels* softmax;
-  const NormKernels* norm;
-  ActivationKernels::Tile activation;  // null for relu, which is a part of the product's tile
+  const RotaryKernels* rotary;
 };
 
 // Immutable while the team runs.
@@ -36,10 +36,18 @@ struct Pass {
   const Taps* taps;
   ScratchPlan scratch_plan;
   ThreadPlan thread_plan;
-  float* scratch;              // the workspace
+  std::byte* scratch;  // the workspace
+  const PositionTables* tables;
+  size_t longest;              // tokens of the longest sequence
   const size_t* block_starts;  // see CountQueryBlocks; only in a plan by rows
 
-  std::span<const size_t> starts() const { return batch->seq_starts; }
+  std::span<const size_t> starts() const { return batch->seq_starts.get(); }
+  // What lies at an offset of the scratch plan.
+  template <typename T = float>
+  T* At(size_t offset) const {
+    return reinterpret_cast<T*>(scratch + offset);
+  }
+  float* tables_memory() const { return At(scratch_plan.positions); }
   size_t tokens() const { return starts().back(); }
   size_t sequences() const { return starts().size() - 1; }
 

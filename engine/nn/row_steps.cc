@@ -13,37 +13,28 @@ namespace encore::internal {
 void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow& window,
              const RowStep& step, const StepPart& part) {
   const size_t rows = part.end - part.begin;
+  const float* residual = step.residual.data != nullptr ? part.FloatsOf(step.residual) : nullptr;
   if (step.norm != nullptr) {
-    NormArgs args{};
-    args.x = part.RowsOf(step.in);
-    args.ldx = step.in.ld;
-    args.weight = step.norm->weight.data();
-    args.bias = step.norm->bias.data();
-    args.epsilon = pass.config->layer_norm_eps;
-    args.y = part.RowsOf(step.out);
-    args.ldy = step.out.ld;
-    args.rows = rows;
-    args.cols = pass.config->d_model;
-    pass.kernels->norm->layer_norm(args);
+    step.norm->Run(part.FloatsOf(step.in), step.in.ld, residual, step.residual.ld,
+                   part.FloatsOf(step.out), step.out.ld, rows, pass.config->d_model);
     return;
   }
   GemmArgs args{};
   args.a = part.RowsOf(step.in);
   args.lda = step.in.ld;
   args.b = step.matrix->view();
-  if (step.to_attention) {
+  if (step.out.kind == RowBuffer::Kind::kWindow) {
     attention.SetOutput(window, part.begin, &args);
   } else {
-    args.c = part.RowsOf(step.out);
+    args.c = part.FloatsOf(step.out);
     args.ldc = step.out.ld;
   }
-  if (step.residual.data != nullptr) {
-    args.residual = part.RowsOf(step.residual);
-    args.ld_residual = step.residual.ld;
-  }
-  if (step.activate) {
-    args.activation = pass.kernels->activation;
-    args.relu = args.activation == nullptr;
+  args.residual = residual;
+  args.ld_residual = step.residual.ld;
+  if (step.activation != nullptr) {
+    args.relu = step.activation->relu;
+    args.activation = step.activation->tile;
+    args.gated = step.activation->gated;
   }
   args.next = part.next;
   GemmBlock(args, step.matrix->blocking(), 0, rows, part.panel_begin,
@@ -51,9 +42,10 @@ void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow&
 }
 
 void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvWindow& window, const RowSteps& steps) {
+                       const QkvWindow& window, const RowStep* begin, const RowStep* end,
+                       const PackedMatrix* following) {
   const size_t lanes = static_cast<size_t>(team.lanes());
-  for (const RowStep* step = steps.begin(); step != steps.end(); ++step) {
+  for (const RowStep* step = begin; step != end; ++step) {
     if (step->norm != nullptr) {
       const EvenSplit rows{pass.tokens(), std::min(pass.tokens(), lanes)};
       team.ForEach(rows.parts, [&](size_t i, int /*lane*/) {
@@ -62,16 +54,18 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
       continue;
     }
     const EvenSplit panels{step->panels(), std::min(step->panels(), lanes)};
-    const RowStep* following =
-        std::find_if(step + 1, steps.end(), [](const RowStep& s) { return s.matrix != nullptr; });
+    const RowStep* later =
+        std::find_if(step + 1, end, [](const RowStep& s) { return s.matrix != nullptr; });
+    const PackedMatrix* next = later != end ? later->matrix : following;
     team.ForEach(panels.parts, [&](size_t i, int /*lane*/) {
       StepPart part{0, pass.tokens()};
       part.panel_begin = panels.begin(i);
       part.panel_end = panels.begin(i + 1);
-      if (following != steps.end()) {
-        // What this lane will most likely do next.
-        const EvenSplit theirs{following->panels(), std::min(following->panels(), lanes)};
-        if (i < theirs.parts) part.next = following->matrix->view().panel(theirs.begin(i));
+      if (next != nullptr) {
+        // What this thread will most likely do next.
+        const PackedView& view = next->view();
+        const EvenSplit theirs{view.panels(), std::min(view.panels(), lanes)};
+        if (i < theirs.parts) part.next = view.panel(theirs.begin(i));
       }
       RunStep(pass, attention, window, *step, part);
     });

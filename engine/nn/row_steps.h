@@ -9,20 +9,15 @@
 
 #include <array>
 #include <cstddef>
-#include <initializer_list>
 
-#include "engine/base/aligned_buffer.h"
+#include "engine/base/check.h"
 #include "engine/nn/attention_stage.h"
+#include "engine/nn/packed_layer.h"
 #include "engine/nn/pass.h"
 #include "engine/ops/packed_matrix.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::internal {
-
-struct PackedLayerNorm {
-  AlignedBuffer<float> weight;  // [d_model]
-  AlignedBuffer<float> bias;    // [d_model], or nothing for 0
-};
 
 // Rows of tokens: [tokens, ld], in memory of the caller's.
 struct ConstRows {
@@ -34,18 +29,30 @@ struct Rows {
   size_t ld;
 };
 
-// Rows that a step reads or writes: of all tokens, or (private to a lane) of the block of rows it
-// has at hand.
+// What a step reads or writes.
 struct RowBuffer {
-  float* data = nullptr;
-  size_t ld = 0;
-  bool of_block = false;  // row 0 is the first row of the block, in the lane's share of the buffer
+  enum class Kind {
+    kShared,    // row 0 is the first row of the batch
+    kOfThread,  // row 0 is the first row of the row block at hand, in the thread's share of the
+                // buffer
+    kWindow,    // attention's window: written by the projection only (attention_stage.h)
+  };
+  void* data = nullptr;
+  size_t ld = 0;  // elements
+  Kind kind = Kind::kShared;
+  size_t element_bytes = sizeof(float);
 
-  static RowBuffer Shared(Rows rows) { return {rows.data, rows.ld, false}; }
+  float* floats() const {
+    ENCORE_DCHECK(element_bytes == sizeof(float));
+    return static_cast<float*>(data);
+  }
+
+  static RowBuffer Shared(Rows rows) { return {rows.data, rows.ld, Kind::kShared}; }
   // For reading only.
   static RowBuffer Shared(ConstRows rows) {
-    return {const_cast<float*>(rows.data), rows.ld, false};
+    return {const_cast<float*>(rows.data), rows.ld, Kind::kShared};
   }
+  static RowBuffer Window() { return {nullptr, 0, Kind::kWindow}; }
 };
 
 // A part of a step's work: rows [begin, end) and, of a linear step, panels [panel_begin,
@@ -53,66 +60,59 @@ struct RowBuffer {
 struct StepPart {
   size_t begin;
   size_t end;
-  size_t lane_row = 0;  // where the lane's share of a buffer of blocks begins
+  size_t thread_row = 0;  // where the thread's share of a buffer kOfThread begins
   size_t panel_begin = 0;
   size_t panel_end = static_cast<size_t>(-1);  // as many as there are
   const void* next = nullptr;                  // see GemmArgs
 
-  float* RowsOf(const RowBuffer& buffer) const {
-    return buffer.data + (buffer.of_block ? lane_row : begin) * buffer.ld;
+  void* RowsOf(const RowBuffer& buffer) const {
+    const size_t row = buffer.kind == RowBuffer::Kind::kOfThread ? thread_row : begin;
+    return static_cast<std::byte*>(buffer.data) + row * buffer.ld * buffer.element_bytes;
+  }
+  float* FloatsOf(const RowBuffer& buffer) const {
+    ENCORE_DCHECK(buffer.element_bytes == sizeof(float));
+    return static_cast<float*>(RowsOf(buffer));
   }
 };
 
+// A linear step, out = activation(in matrix + bias) or out = in matrix + bias (+ residual); or a
+// norm, out = norm(in) (+ residual).
 struct RowStep {
-  const PackedMatrix* matrix =
-      nullptr;  // a linear step: out = in matrix + bias (, activation) (+ residual)
-  const PackedLayerNorm* norm = nullptr;  // or a norm: out = LayerNorm(in)
+  const PackedMatrix* matrix = nullptr;
+  const PackedNorm* norm = nullptr;
   RowBuffer in;
   RowBuffer out;
-  RowBuffer residual;
-  bool activate = false;
-  bool to_attention = false;  // the output goes to attention's window, not to `out`
+  RowBuffer residual;                           // without data for none; may be out
+  const BlockActivation* activation = nullptr;  // of a linear step without a residual
 
   size_t panels() const { return matrix != nullptr ? matrix->view().panels() : 1; }
 };
-
-inline RowStep ProjectionStep(const PackedMatrix& matrix, RowBuffer in) {
-  return {.matrix = &matrix, .in = in, .out = {}, .residual = {}, .to_attention = true};
-}
-inline RowStep ActivationStep(const PackedMatrix& matrix, RowBuffer in, RowBuffer out) {
-  return {.matrix = &matrix, .in = in, .out = out, .residual = {}, .activate = true};
-}
-// out = residual + in matrix + bias; out may be the residual.
-inline RowStep ResidualStep(const PackedMatrix& matrix, RowBuffer in, RowBuffer residual,
-                            RowBuffer out) {
-  return {.matrix = &matrix, .in = in, .out = out, .residual = residual};
-}
-inline RowStep NormStep(const PackedLayerNorm& norm, RowBuffer in, RowBuffer out) {
-  return {.norm = &norm, .in = in, .out = out, .residual = {}};
-}
 
 // Some steps in order.
 class RowSteps {
  public:
   RowSteps() = default;
-  RowSteps(std::initializer_list<RowStep> steps) : count_(steps.size()) {
-    std::copy(steps.begin(), steps.end(), steps_.begin());
+  void Add(const RowStep& step) {
+    ENCORE_CHECK(count_ < steps_.size());
+    steps_[count_++] = step;
   }
   const RowStep* begin() const { return steps_.data(); }
   const RowStep* end() const { return steps_.data() + count_; }
 
  private:
-  std::array<RowStep, 5> steps_;
+  std::array<RowStep, 6> steps_;
   size_t count_ = 0;
 };
 
-// One step for a part; `window` is where the first product's output goes.
+// One step for a part; `window` is where a projection's output goes.
 void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow& window,
              const RowStep& step, const StepPart& part);
 
-// The steps, each shared by all lanes: a linear one by columns, a norm by rows.
+// The steps [begin, end), each shared by all threads: a linear one by columns, a norm by rows.
+// `following` is the matrix that comes after them, or null.
 void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvWindow& window, const RowSteps& steps);
+                       const QkvWindow& window, const RowStep* begin, const RowStep* end,
+                       const PackedMatrix* following);
 
 }  // namespace encore::internal
 

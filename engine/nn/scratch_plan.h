@@ -8,35 +8,39 @@
 
 #include <cstddef>
 
-#include "encore/encoder.h"
 #include "encore/status.h"
+#include "engine/nn/model_sizes.h"
 
 namespace encore::internal {
 
-// Offsets are in floats from the start of the workspace and multiples of 16 (64 bytes). There is
-// room for any thread plan and for any lengths that the sequences may have.
+// Offsets are in bytes from the start of the workspace and multiples of 64. There is room for any
+// thread plan and for any lengths that the sequences may have. Elements are f32 where nothing else
+// is said.
 struct ScratchPlan {
-  size_t ld_model;  // strides of rows
+  size_t ld_model;  // strides of rows, in elements
+  size_t ld_context;
   size_t ld_qkv;
   size_t ld_ff;
 
   size_t qkv;        // [tokens, ld_qkv], or by heads: see QkvWindow
-  size_t keys;       // packed keys: [(tokens + 16 sequences) * d_model]
-  size_t context;    // attention's output: [tokens, ld_model] or [block_rows, ld_model]
+  size_t keys;       // packed keys: [(tokens + 16 sequences) * kv_width]
+  size_t context;    // attention's output: [tokens, ld_context] or [block_rows, ld_context]
   size_t mid;        // [block_rows, ld_model]: a sum before its norm
   size_t normed;     // [block_rows, ld_model]
   size_t hidden;     // [block_rows, ld_ff]: the activations of the feed-forward network
   size_t attention;  // [lanes, attention_floats]: see AttentionScratchFloats
   size_t attention_floats;
+  size_t positions;     // the tables of position_tables.h, for the longest sequence
   size_t words;         // size_t [ThreadPlanWords]
   size_t block_starts;  // size_t [sequences + 1]: blocks of queries before each sequence
 
   size_t block_rows;  // of all lanes' blocks together, or of all tokens if they are few
   size_t bytes;       // of everything
 
-  // Monotone in tokens, sequences and lanes. kInvalidArgument if a size overflows.
-  static Result<ScratchPlan> Create(const EncoderConfig& config, size_t tokens, size_t sequences,
-                                    size_t lanes);
+  // `longest`: tokens of the longest sequence, or a bound of it. Monotone in tokens, sequences,
+  // longest and lanes. kInvalidArgument if a size overflows.
+  static Result<ScratchPlan> Create(const ModelSizes& model, size_t tokens, size_t sequences,
+                                    size_t longest, size_t lanes);
 };
 
 }  // namespace encore::internal

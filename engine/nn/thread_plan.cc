@@ -29,13 +29,13 @@ struct Lengths {
   double flops = 0;
 };
 
-Lengths Measure(const EncoderConfig& config, std::span<const size_t> starts) {
+Lengths Measure(const ModelSizes& model, std::span<const size_t> starts) {
   Lengths all;
   all.tokens = starts.back();
   for (size_t b = 0; b + 1 < starts.size(); ++b) {
     const size_t length = starts[b + 1] - starts[b];
     if (length == 0) continue;
-    all.flops += BlockFlops(config, length);
+    all.flops += model.FlopsOfLayer(length);
     all.longest = std::max(all.longest, length);
     all.shortest = all.shortest == 0 ? length : std::min(all.shortest, length);
   }
@@ -97,17 +97,9 @@ const char* ThreadPlanKindName(ThreadPlanKind kind) {
   return "unknown";
 }
 
-double BlockFlops(const EncoderConfig& config, size_t tokens) {
-  const double s = static_cast<double>(tokens);
-  const double d = static_cast<double>(config.d_model);
-  const double d_ff = static_cast<double>(config.d_ff);
-  return 8 * s * d * d + 4 * s * d * d_ff + 4 * s * s * d;
-}
-
-ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t> seq_starts,
-                            size_t lanes, size_t panel_cols, const CacheSizes& caches,
-                            size_t* words) {
-  const Lengths all = Measure(config, seq_starts);
+ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq_starts,
+                            size_t lanes, const CacheSizes& caches, size_t* words) {
+  const Lengths all = Measure(model, seq_starts);
   ThreadPlan plan{};
   plan.lanes = std::clamp<size_t>(static_cast<size_t>(std::min(all.flops / kFlopsWorthALane, 1e9)),
                                   1, lanes);
@@ -127,17 +119,17 @@ ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t>
     plan.max_group_sequences =
         std::max(plan.max_group_sequences, group_starts[g + 1] - group_starts[g]);
   }
-  // A block of rows walks all heads' keys and values of its sequence. Where they exceed the last
-  // cache, one head after another does, for all rows.
+  // A block of rows walks all heads' keys and values of its sequence, unless a window hides most.
+  // Where they exceed the last cache, one head after another does, for all rows.
   const double l3 = caches.l3 != 0 ? static_cast<double>(caches.l3) : 8e6;
-  const bool long_ones = 8.0 * static_cast<double>(all.longest * config.d_model) > l3 / 2;
+  const bool long_ones = 8.0 * static_cast<double>(all.longest * model.global_kv_width) > l3 / 2;
   if (plan.lanes == 1 && !long_ones) return plan;
 
   std::sort(order, order + plan.groups, [&](size_t a, size_t b) {
     return rows_of(a) != rows_of(b) ? rows_of(a) > rows_of(b) : a < b;
   });
   const auto cost = [&](size_t b) {  // in thousands, which no batch makes too many of
-    return static_cast<size_t>(BlockFlops(config, seq_starts[b + 1] - seq_starts[b]) * 1e-3);
+    return static_cast<size_t>(model.FlopsOfLayer(seq_starts[b + 1] - seq_starts[b]) * 1e-3);
   };
   const double busiest = static_cast<double>(Makespan(plan, cost, order + plan.groups)) * 1e3;
   if (!long_ones && busiest <= kTolerableImbalance * all.flops / static_cast<double>(plan.lanes)) {
@@ -159,12 +151,14 @@ ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t>
     return plan;
   }
   plan.kind = ThreadPlanKind::kColumns;
+  return plan;
+}
+
+bool HeadsTogether(const LayerSizes& layer, size_t lanes, size_t panel_cols) {
   // Heads of other sizes than whole vectors read some columns of the next one, which another lane
   // may be writing.
-  const size_t head_size = config.d_model / config.num_heads;
-  plan.heads_together = config.num_heads % plan.lanes == 0 && config.d_model % panel_cols == 0 &&
-                        config.d_model / plan.lanes % panel_cols == 0 && head_size % 16 == 0;
-  return plan;
+  return layer.kv_heads % lanes == 0 && layer.head_size % 16 == 0 &&
+         layer.q_width() / lanes % panel_cols == 0 && layer.kv_width() / lanes % panel_cols == 0;
 }
 
 }  // namespace encore::internal

@@ -11,7 +11,7 @@
 #include <span>
 
 #include "encore/cpu.h"
-#include "encore/encoder.h"
+#include "engine/nn/model_sizes.h"
 #include "engine/ops/gemm_blocking.h"
 
 namespace encore::internal {
@@ -44,10 +44,6 @@ struct ThreadPlan {
   // of queries; else it is a part of the rows' task.
   EvenSplit row_blocks;
   bool attention_apart;
-
-  // kColumns: the heads' columns of the first product and their attention are one task. Else all
-  // meet in between.
-  bool heads_together;
 };
 
 // Rows of a task of kSequences, and the most of one of kRows: enough for a panel of weights to be
@@ -59,15 +55,13 @@ constexpr size_t ThreadPlanWords(size_t sequences, size_t lanes) {
   return 2 * sequences + 1 + lanes;
 }
 
-// seq_starts as in Batch. `panel_cols`: the width of a panel of the first product. `words`: room
-// for ThreadPlanWords, to which the plan then points.
-ThreadPlan ChooseThreadPlan(const EncoderConfig& config, std::span<const size_t> seq_starts,
-                            size_t lanes, size_t panel_cols, const CacheSizes& caches,
-                            size_t* words);
+// seq_starts as in Batch. `words`: room for ThreadPlanWords, to which the plan then points.
+ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq_starts,
+                            size_t lanes, const CacheSizes& caches, size_t* words);
 
-// Floating point operations of a block for a sequence of so many tokens: 8 S d^2 + 4 S d d_ff +
-// 4 S^2 d.
-double BlockFlops(const EncoderConfig& config, size_t tokens);
+// In a plan kColumns: whether the heads' columns of a layer's first product, whose panels have
+// `panel_cols` columns, and their attention are one task. Else all meet in between.
+bool HeadsTogether(const LayerSizes& layer, size_t lanes, size_t panel_cols);
 
 }  // namespace encore::internal
 

@@ -90,27 +90,27 @@ Status CheckOtherKey(const std::string& key, const std::string& value, const Tor
 }
 
 Status ReadKey(const std::string& key, const std::string& value, const TorchOverrides& overrides,
-               const TorchFacts& facts, EncoderConfig* config) {
+               const TorchFacts& facts, LayerConfig* layer) {
   if (key == "nhead") {
-    if (overrides.nhead) return Status();
+    if (overrides.num_heads) return Status();
     const std::optional<size_t> nhead = ParseCount(value);
     if (!nhead || *nhead == 0) return Malformed(key, value, "a whole number of at least 1");
-    config->num_heads = *nhead;
+    layer->num_heads = *nhead;
   } else if (key == "activation") {
     if (overrides.activation) return Status();
     const Result<Activation> activation = ParseActivation(value);
     if (!activation.ok()) return activation.status();
-    config->activation = *activation;
+    layer->activation = *activation;
   } else if (key == "norm_first") {
-    if (overrides.norm_first) return Status();
+    if (overrides.norm_placement) return Status();
     const std::optional<bool> norm_first = ParseBool(value);
     if (!norm_first) return Malformed(key, value, "True or False");
-    config->norm_first = *norm_first;
+    layer->norm_placement = *norm_first ? NormPlacement::kPre : NormPlacement::kPost;
   } else if (key == "layer_norm_eps") {
-    if (overrides.layer_norm_eps) return Status();
+    if (overrides.epsilon) return Status();
     const std::optional<double> eps = ParseNumber(value);
     if (!eps) return Malformed(key, value, "a decimal number of at least 0");
-    config->layer_norm_eps = *eps;
+    layer->norm.epsilon = *eps;
   } else {
     return CheckOtherKey(key, value, facts);
   }
@@ -121,35 +121,34 @@ Status ReadKey(const std::string& key, const std::string& value, const TorchOver
 
 Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
                                       const TorchOverrides& overrides, const TorchFacts& facts) {
-  EncoderConfig config;
-  config.d_model = facts.d_model;
-  config.d_ff = facts.d_ff;
-  config.num_layers = facts.num_layers;
-  config.final_norm = facts.final_norm;
-  config.activation = overrides.activation.value_or(config.activation);
-  config.norm_first = overrides.norm_first.value_or(config.norm_first);
-  config.layer_norm_eps = overrides.layer_norm_eps.value_or(config.layer_norm_eps);
+  LayerConfig layer;
+  layer.d_ff = facts.d_ff;
+  layer.activation = overrides.activation.value_or(layer.activation);
+  layer.norm_placement = overrides.norm_placement.value_or(layer.norm_placement);
+  layer.norm.epsilon = overrides.epsilon.value_or(layer.norm.epsilon);
   for (const auto& [key, value] : metadata) {
-    const Status status = ReadKey(key, value, overrides, facts, &config);
+    const Status status = ReadKey(key, value, overrides, facts, &layer);
     if (!status.ok()) return status;
   }
-  if (overrides.nhead) {
-    config.num_heads = *overrides.nhead;
-  } else if (config.num_heads == 0) {
+  if (overrides.num_heads) {
+    layer.num_heads = *overrides.num_heads;
+  } else if (layer.num_heads == 0) {
     return InvalidArgument(
         "metadata nhead: found neither it nor an override, wanted the number of attention heads, "
         "which no tensor tells: "
         "save the file with metadata={\"nhead\": \"...\"}, or give the number along with the file");
   }
-  if (config.num_heads == 0 || config.d_model % config.num_heads != 0) {
-    return InvalidArgument("nhead: found " + std::to_string(config.num_heads) +
-                           ", wanted a divisor of d_model, " + std::to_string(config.d_model));
+  if (layer.num_heads == 0 || facts.d_model % layer.num_heads != 0) {
+    return InvalidArgument("nhead: found " + std::to_string(layer.num_heads) +
+                           ", wanted a divisor of d_model, " + std::to_string(facts.d_model));
   }
-  if (!std::isfinite(config.layer_norm_eps) || config.layer_norm_eps < 0) {
-    return InvalidArgument("layer_norm_eps: found " + NumberText(config.layer_norm_eps) +
+  if (!std::isfinite(layer.norm.epsilon) || layer.norm.epsilon < 0) {
+    return InvalidArgument("layer_norm_eps: found " + NumberText(layer.norm.epsilon) +
                            ", wanted a finite number of at least 0");
   }
-  return config;
+  const NormConfig none = {.type = NormType::kNone};
+  return EncoderConfig::Uniform(facts.d_model, facts.num_layers, layer,
+                                facts.final_norm ? layer.norm : none);
 }
 
 }  // namespace encore::internal

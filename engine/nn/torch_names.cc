@@ -7,6 +7,8 @@
 #include <charconv>
 #include <system_error>
 
+#include "engine/nn/layer_tensors.h"
+
 namespace encore::internal {
 namespace {
 
@@ -28,8 +30,9 @@ std::optional<TorchPlace> ParseTorchName(std::string_view name) {
     name.remove_prefix(1);
     place.layer = layer;
   }
-  for (; place.tensor < kTorchTensors.size(); ++place.tensor) {
-    const TorchTensor& tensor = kTorchTensors[place.tensor];
+  for (; place.tensor < kLayerTensors.size(); ++place.tensor) {
+    const LayerTensor& tensor = kLayerTensors[place.tensor];
+    if (!tensor.in_torch) continue;
     if (name == tensor.name || (!tensor.alias.empty() && name == tensor.alias)) return place;
   }
   return std::nullopt;
@@ -38,7 +41,7 @@ std::optional<TorchPlace> ParseTorchName(std::string_view name) {
 std::string TorchName(const TorchPlace& place) {
   std::string name;
   if (place.layer) name = std::string(kLayers) + std::to_string(*place.layer) + ".";
-  return name += kTorchTensors[place.tensor].name;
+  return name += kLayerTensors[place.tensor].name;
 }
 
 }  // namespace encore::internal

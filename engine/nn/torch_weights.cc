@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TorchWeights: puts a file's tensors in their places, derives sizes from their shapes, checks and
-// converts. Not here: names (torch_names.cc) and metadata (torch_metadata.cc).
+// TorchWeights: puts a file's tensors in their places, derives sizes from their shapes, and checks
+// them. Not here: names (torch_names.cc) and metadata (torch_metadata.cc).
 
 #include "encore/torch_weights.h"
 
@@ -16,6 +16,7 @@
 
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/nn/layer_tensors.h"
 #include "engine/nn/torch_metadata.h"
 #include "engine/nn/torch_names.h"
 
@@ -23,27 +24,33 @@ namespace encore {
 
 struct TorchWeights::Impl {
   explicit Impl(const SafetensorsFile& f) : file(f) {}
-  SafetensorsFile file;           // keeps alive what views in place
-  std::vector<Tensor> converted;  // the rest
+  SafetensorsFile file;  // keeps alive what is viewed
   EncoderConfig config;
   EncoderWeights weights;
 };
 
 namespace {
 
-using internal::kTorchInProjWeight;
-using internal::kTorchLinear1Weight;
-using internal::kTorchNormBias;
-using internal::kTorchNormWeight;
-using internal::kTorchTensors;
+using internal::kFinalNormBias;
+using internal::kFinalNormWeight;
+using internal::kLayerTensors;
+using internal::LayerTensor;
 using internal::Quoted;
-using internal::TorchExtent;
 using internal::TorchFacts;
 using internal::TorchName;
 using internal::TorchPlace;
 
+// Where in the table the two are whose shapes tell d_model and d_ff.
+constexpr size_t PositionOf(WeightView EncoderLayerWeights::*view) {
+  size_t i = 0;
+  while (kLayerTensors[i].view != view) ++i;
+  return i;
+}
+constexpr size_t kInProjWeight = PositionOf(&EncoderLayerWeights::in_proj_weight);
+constexpr size_t kLinear1Weight = PositionOf(&EncoderLayerWeights::linear1_weight);
+
 // The file's tensors by place; null where one is missing.
-using Layer = std::array<const SafetensorsEntry*, kTorchTensors.size()>;
+using Layer = std::array<const SafetensorsEntry*, kLayerTensors.size()>;
 struct Places {
   std::map<size_t, Layer>
       layers;  // by number, so that no number is too large; 0 for a layer without "layers.N."
@@ -87,17 +94,16 @@ Status PlaceTensor(const SafetensorsEntry& entry, Places* places) {
 Result<Places> PlaceTensors(const SafetensorsFile& file) {
   Places places;
   for (const SafetensorsEntry& entry : file.tensors()) {
-    if (entry.name == kTorchNormWeight) {
+    if (entry.name == kFinalNormWeight) {
       places.norm_weight = &entry;
-    } else if (entry.name == kTorchNormBias) {
+    } else if (entry.name == kFinalNormBias) {
       places.norm_bias = &entry;
     } else {
       const Status status = PlaceTensor(entry, &places);
       if (!status.ok()) return status;
     }
   }
-  if (places.layers.empty())
-    return Missing(places.Name(0, kTorchInProjWeight), "a layer's tensors");
+  if (places.layers.empty()) return Missing(places.Name(0, kInProjWeight), "a layer's tensors");
   size_t expected = 0;
   for (const auto& [number, layer] : places.layers) {
     if (number != expected) {
@@ -114,18 +120,17 @@ Result<Places> PlaceTensors(const SafetensorsFile& file) {
 Result<TorchFacts> DeriveFacts(const Places& places) {
   TorchFacts facts;
   const Layer& first = places.layers.at(0);
-  const SafetensorsEntry* in_proj = first[kTorchInProjWeight];
-  if (in_proj == nullptr)
-    return Missing(places.Name(0, kTorchInProjWeight), "[3 d_model, d_model]");
+  const SafetensorsEntry* in_proj = first[kInProjWeight];
+  if (in_proj == nullptr) return Missing(places.Name(0, kInProjWeight), "[3 d_model, d_model]");
   const Shape& shape = in_proj->shape;
   if (shape.rank() != 2 || shape[1] == 0 || shape[0] % 3 != 0 || shape[0] / 3 != shape[1]) {
     return InvalidArgument("tensor " + Quoted(in_proj->name) + ": found shape " + shape.ToString() +
                            ", wanted [3 d_model, d_model]");
   }
   facts.d_model = shape[1];
-  const SafetensorsEntry* linear1 = first[kTorchLinear1Weight];
+  const SafetensorsEntry* linear1 = first[kLinear1Weight];
   const std::string wanted = "[d_ff, " + std::to_string(facts.d_model) + "]";
-  if (linear1 == nullptr) return Missing(places.Name(0, kTorchLinear1Weight), wanted);
+  if (linear1 == nullptr) return Missing(places.Name(0, kLinear1Weight), wanted);
   if (linear1->shape.rank() != 2 || linear1->shape[0] == 0) {
     return InvalidArgument("tensor " + Quoted(linear1->name) + ": found shape " +
                            linear1->shape.ToString() + ", wanted " + wanted);
@@ -134,20 +139,11 @@ Result<TorchFacts> DeriveFacts(const Places& places) {
   facts.num_layers = places.layers.size();
   facts.final_norm = places.norm_weight != nullptr || places.norm_bias != nullptr;
   for (const auto& [number, layer] : places.layers) {
-    for (size_t t = 0; t < kTorchTensors.size(); ++t) {
-      facts.has_biases = facts.has_biases || (kTorchTensors[t].is_bias() && layer[t] != nullptr);
+    for (size_t t = 0; t < kLayerTensors.size(); ++t) {
+      facts.has_biases = facts.has_biases || (kLayerTensors[t].is_bias() && layer[t] != nullptr);
     }
   }
   return facts;
-}
-
-Shape WantedShape(TorchExtent rows, TorchExtent columns, const TorchFacts& facts) {
-  const auto extent = [&facts](TorchExtent e) {
-    if (e == TorchExtent::kFeedForward) return facts.d_ff;
-    return e == TorchExtent::kThreeModel ? 3 * facts.d_model
-                                         : facts.d_model;  // fits: in_proj_weight has that shape
-  };
-  return columns == TorchExtent::kNone ? Shape(extent(rows)) : Shape(extent(rows), extent(columns));
 }
 
 Status CheckTensor(const SafetensorsEntry& entry, const Shape& wanted) {
@@ -165,13 +161,18 @@ Status CheckTensor(const SafetensorsEntry& entry, const Shape& wanted) {
 }
 
 Status CheckTensors(const Places& places, const TorchFacts& facts) {
+  LayerConfig sizes;  // all that shapes depend on
+  sizes.num_heads = 1;
+  sizes.d_ff = facts.d_ff;
   for (const auto& [number, layer] : places.layers) {
-    for (size_t t = 0; t < kTorchTensors.size(); ++t) {
-      const Shape wanted = WantedShape(kTorchTensors[t].rows, kTorchTensors[t].columns, facts);
+    for (size_t t = 0; t < kLayerTensors.size(); ++t) {
+      const LayerTensor& tensor = kLayerTensors[t];
+      if (!tensor.in_torch) continue;
+      const Shape wanted = internal::ShapeOf(tensor, facts.d_model, sizes);
       if (layer[t] != nullptr) {
         Status status = CheckTensor(*layer[t], wanted);
         if (!status.ok()) return status;
-      } else if (!kTorchTensors[t].is_bias()) {
+      } else if (!tensor.is_bias()) {
         return Missing(places.Name(number, t), wanted.ToString());
       } else if (facts.has_biases) {
         return Missing(places.Name(number, t),
@@ -182,41 +183,27 @@ Status CheckTensors(const Places& places, const TorchFacts& facts) {
   if (!facts.final_norm) return Status();
   const Shape wanted(facts.d_model);
   if (places.norm_weight == nullptr)
-    return Missing(std::string(kTorchNormWeight), wanted.ToString());
+    return Missing(std::string(kFinalNormWeight), wanted.ToString());
   Status status = CheckTensor(*places.norm_weight, wanted);
   if (status.ok() && places.norm_bias != nullptr) status = CheckTensor(*places.norm_bias, wanted);
   return status;
 }
 
-// *view = the tensor, in place where that can be, else converted. A null entry leaves the view
-// empty.
-Status LoadView(const SafetensorsFile& file, const SafetensorsEntry* entry,
-                std::vector<Tensor>* converted, ConstView* view) {
-  if (entry == nullptr) return Status();
-  const Result<ConstView> in_place = file.ViewF32(entry->name);
-  if (in_place.ok()) {
-    *view = *in_place;
-    return Status();
-  }
-  Result<Tensor> copy = file.ReadAsF32(entry->name);
-  if (!copy.ok()) return copy.status();
-  converted->push_back(*std::move(copy));
-  *view = std::as_const(converted->back()).View<float>();
-  return Status();
+WeightView ViewOf(const SafetensorsEntry* entry) {
+  return entry != nullptr ? entry->View() : WeightView();
 }
 
-Status LoadViews(const SafetensorsFile& file, const Places& places, std::vector<Tensor>* converted,
-                 EncoderWeights* weights) {
-  Status status;
+EncoderWeights ViewsOf(const Places& places) {
+  EncoderWeights weights;
   for (const auto& [number, layer] : places.layers) {
-    EncoderLayerWeights& views = weights->layers.emplace_back();
-    for (size_t t = 0; t < kTorchTensors.size() && status.ok(); ++t) {
-      status = LoadView(file, layer[t], converted, &(views.*kTorchTensors[t].view));
+    EncoderLayerWeights& views = weights.layers.emplace_back();
+    for (size_t t = 0; t < kLayerTensors.size(); ++t) {
+      views.*kLayerTensors[t].view = ViewOf(layer[t]);
     }
   }
-  if (status.ok()) status = LoadView(file, places.norm_weight, converted, &weights->norm_weight);
-  if (status.ok()) status = LoadView(file, places.norm_bias, converted, &weights->norm_bias);
-  return status;
+  weights.norm_weight = ViewOf(places.norm_weight);
+  weights.norm_bias = ViewOf(places.norm_bias);
+  return weights;
 }
 
 Status InFile(const SafetensorsFile& file, const Status& status) {
@@ -248,8 +235,7 @@ Result<TorchWeights> TorchWeights::FromFile(const SafetensorsFile& file,
 
   auto impl = std::make_shared<Impl>(file);
   impl->config = *config;
-  status = LoadViews(file, *places, &impl->converted, &impl->weights);
-  if (!status.ok()) return status;
+  impl->weights = ViewsOf(*places);
   return TorchWeights(std::move(impl));
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();

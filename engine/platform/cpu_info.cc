@@ -47,7 +47,7 @@ std::string ReadSmallFile(const std::string& path) {
   return text;
 }
 
-// The process's affinity mask: how many cores, and the first of them. {0, 0} if unknown.
+// The calling thread's affinity mask: how many cores, and the first of them. {0, 0} if unknown.
 struct Affinity {
   int count = 0;
   size_t first = 0;

@@ -16,8 +16,8 @@
 
 namespace encore {
 
-// Sizes in bytes; 0 where the system does not tell. L1d and L2 are of one core, l3 is the whole
-// cache that a core sees.
+// Sizes in bytes; 0 where the system does not tell. l1d and l2 are of one core; l3 is the whole
+// cache that a core shares.
 struct CacheSizes {
   size_t l1d = 0;
   size_t l2 = 0;
@@ -25,12 +25,12 @@ struct CacheSizes {
 };
 ENCORE_API CacheSizes Caches();
 
-// How many threads pay here, and why: the least of the cores in the affinity mask and the cgroup's
-// CPU quota (rounded up), at least 1. Read anew at each call.
+// How many threads are useful here, and why: the smaller of the number of cores in the calling
+// thread's affinity mask and the cgroup's CPU quota (rounded up), at least 1. Read at each call.
 struct CoreCount {
   int usable = 1;
   int online = 0;           // cores the system has
-  int affinity = 0;         // cores in this process's affinity mask; 0 if unknown
+  int affinity = 0;         // cores in the calling thread's affinity mask; 0 if unknown
   double cgroup_quota = 0;  // CPUs the cgroup may use, e.g. 1.5; 0 if not limited
   std::string reason;       // "2: the affinity mask has 2 of 8 cores"
 };
@@ -40,16 +40,16 @@ ENCORE_API int UsableCores();
 // SIMD targets by Highway's names ("AVX3_ZEN4", "AVX3", "AVX2", "SSE4", "SSE2", "NEON", "EMU128"),
 // best first.
 ENCORE_API std::vector<std::string> CompiledTargets();   // all that this library was compiled for
-ENCORE_API std::vector<std::string> SupportedTargets();  // those that this machine can run
+ENCORE_API std::vector<std::string> SupportedTargets();  // those of them that this machine can run
 ENCORE_API std::string ActiveTarget();  // the one that new calls and new encoders use
 
-// These three and Cores() return standard containers: the only exception that can leave them is
-// std::bad_alloc.
+// These three and Cores() return standard containers. They may throw std::bad_alloc and nothing
+// else.
 
-// Makes new calls and new encoders of the whole process use this target; "" or "auto" is the best
-// again. kInvalidArgument (naming the compiled and supported ones) if it is unknown, kUnsupported
-// if this machine cannot run it. Not to be called while another thread is inside the library. An
-// Encoder or PackedLinear keeps the target it was made with.
+// New calls and new encoders of the whole process use this target; "" or "auto" means the best one.
+// kInvalidArgument (naming the compiled and supported ones) if it is unknown; kUnsupported if this
+// machine cannot run it. Do not call it while another thread is inside the library. An Encoder or
+// PackedLinear keeps the target that it was made with.
 ENCORE_API Status SetTarget(std::string_view name);
 
 }  // namespace encore

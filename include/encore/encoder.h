@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transformer encoder: one block or a stack of them, over a batch of packed sequences. Not
-// here: reading weights from a file (torch_weights.h).
-//
-// Block, post-norm (norm_first false):            Block, pre-norm (norm_first true):
-//   x = norm1(x + attention(x))                     x = x + attention(norm1(x))
-//   x = norm2(x + ff(x))                            x = x + ff(norm2(x))
-// with ff(x) = linear2(activation(linear1(x))), as torch.nn.TransformerEncoderLayer in evaluation
-// mode (Vaswani et al. 2017, arXiv:1706.03762; pre-norm: Xiong et al. 2020, arXiv:2002.04745).
+// The transformer encoder: one layer or a stack of them, over a batch of packed sequences. Not
+// here: what a layer computes (layer.h), reading weights from a file (torch_weights.h).
 //
 // Accuracy: each operation keeps its bound of ops.h; the activation is right to 0.9 ulp of its
-// argument (1.2 on targets without FMA) rather than of its result. What worst cases of all of them
-// would add up to says nothing. Taken as independent errors of mean zero (Higham & Mary 2019,
-// doi:10.1137/18M1226312), each a standard deviation of 2^-24 of its result, and carried through
-// the operations that follow to first order, they give each element a standard deviation; y is
-// within 8 of them, which the tests hold on every target.
+// argument (1.2 on targets without FMA) rather than of its result. A worst-case bound for a whole
+// layer is 10^6 times the observed error, so a statistical one is stated: take the roundings as
+// independent errors of mean zero (Higham & Mary 2019, doi:10.1137/18M1226312), each with a
+// standard deviation of 2^-24 of its result, and carry them through the operations that follow to
+// first order. They give each element of y a standard deviation. y is within 8 of them, which the
+// tests hold on every target.
 
 #ifndef ENCORE_ENCODER_H_
 #define ENCORE_ENCODER_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "encore/executor.h"
@@ -36,51 +33,118 @@
 
 namespace encore {
 
+// d_model and the layers, first to last. A stack of equal layers:
+//   EncoderConfig::Uniform(768, 12, {.num_heads = 12, .d_ff = 3072, .activation =
+//   Activation::kGelu})
 struct EncoderConfig {
-  size_t d_model = 0;    // width of a token's vector
-  size_t num_heads = 0;  // divides d_model; the head size is d_model / num_heads
-  size_t d_ff = 0;       // inner width of the feed-forward network
-  size_t num_layers = 1;
-  Activation activation = Activation::kRelu;
-  bool norm_first = false;       // true: pre-norm
-  double layer_norm_eps = 1e-5;  // >= 0 and finite
-  bool final_norm = false;       // a LayerNorm after the last block
+  size_t d_model = 0;                                 // width of a token's vector
+  std::vector<LayerConfig> layers = {};               // at least one
+  NormConfig final_norm = {.type = NormType::kNone};  // after the last layer
+
+  static EncoderConfig Uniform(size_t d_model, size_t num_layers, const LayerConfig& layer,
+                               const NormConfig& final_norm = {.type = NormType::kNone}) {
+    return {d_model, std::vector<LayerConfig>(num_layers, layer), final_norm};
+  }
+  size_t num_layers() const { return layers.size(); }
 };
 
-// Views of the caller's weights, needed only during Encoder::Create. Names and layouts are those of
-// torch.nn.TransformerEncoderLayer. Any bias may be empty, and then is 0.
+// Views of the caller's weights, needed only during Encoder::Create, which reads them in place. H =
+// num_heads, G = num_kv_heads, D = head size. Matrices are [outputs, inputs], as torch.nn.Linear
+// has them. A bias may be empty, and then is 0; a norm's weight too, and then is 1. What the layer
+// has no use for must be empty.
 struct EncoderLayerWeights {
-  ConstView in_proj_weight;   // self_attn.in_proj_weight  [3 d_model, d_model]: W_q, W_k, W_v
-  ConstView in_proj_bias;     // self_attn.in_proj_bias    [3 d_model]
-  ConstView out_proj_weight;  // self_attn.out_proj.weight [d_model, d_model]
-  ConstView out_proj_bias;    // self_attn.out_proj.bias   [d_model]
-  ConstView linear1_weight;   // linear1.weight            [d_ff, d_model]
-  ConstView linear1_bias;     // linear1.bias              [d_ff]
-  ConstView linear2_weight;   // linear2.weight            [d_model, d_ff]
-  ConstView linear2_bias;     // linear2.bias              [d_model]
-  ConstView norm1_weight;     // norm1.weight              [d_model]
-  ConstView norm1_bias;       // norm1.bias                [d_model]
-  ConstView norm2_weight;     // norm2.weight              [d_model]
-  ConstView norm2_bias;       // norm2.bias                [d_model]
+  // q, k, v in one matrix, rows of q first, or three.
+  WeightView in_proj_weight = {};  // [(H + 2 G) D, d_model]
+  WeightView in_proj_bias = {};    // [(H + 2 G) D]
+  WeightView q_proj_weight = {};   // [H D, d_model]
+  WeightView q_proj_bias = {};     // [H D]
+  WeightView k_proj_weight = {};   // [G D, d_model]
+  WeightView k_proj_bias = {};     // [G D]
+  WeightView v_proj_weight = {};   // [G D, d_model]
+  WeightView v_proj_bias = {};     // [G D]
+  // With qk_norm.
+  WeightView q_norm_weight = {};  // [D]
+  WeightView q_norm_bias = {};    // [D]
+  WeightView k_norm_weight = {};  // [D]
+  WeightView k_norm_bias = {};    // [D]
+  // With buckets: the table of the biases. Layers may share one: then give the same view.
+  WeightView position_bias = {};    // [num_buckets, H]
+  WeightView out_proj_weight = {};  // [d_model, H D]
+  WeightView out_proj_bias = {};    // [d_model]
+  // LayerScale (arXiv:2103.17239), or empty: multiplies what attention and the feed-forward network
+  // add to x. Folded into weights. Not with NormPlacement::kBoth.
+  WeightView layer_scale1 = {};  // [d_model]
+  WeightView layer_scale2 = {};  // [d_model]
+  // The first matrix of the feed-forward network; where gated both halves in one matrix, or two.
+  WeightView linear1_weight = {};    // [d_ff, d_model], or [2 d_ff, d_model] where gated
+  WeightView linear1_bias = {};      // [d_ff], or [2 d_ff]
+  WeightView gate_proj_weight = {};  // [d_ff, d_model]: the activated half
+  WeightView gate_proj_bias = {};    // [d_ff]
+  WeightView up_proj_weight = {};    // [d_ff, d_model]: the other
+  WeightView up_proj_bias = {};      // [d_ff]
+  WeightView linear2_weight = {};    // [d_model, d_ff]
+  WeightView linear2_bias = {};      // [d_model]
+  // Norms of attention (1) and of the feed-forward network (2).
+  WeightView norm1_weight = {};  // [d_model]
+  WeightView norm1_bias = {};    // [d_model]
+  WeightView norm2_weight = {};  // [d_model]
+  WeightView norm2_bias = {};    // [d_model]
+  // With NormPlacement::kBoth.
+  WeightView post_norm1_weight = {};  // [d_model]
+  WeightView post_norm1_bias = {};    // [d_model]
+  WeightView post_norm2_weight = {};  // [d_model]
+  WeightView post_norm2_bias = {};    // [d_model]
 };
 
 struct EncoderWeights {
-  std::vector<EncoderLayerWeights> layers;  // num_layers of them
-  ConstView norm_weight;                    // norm.weight [d_model], with final_norm only
-  ConstView norm_bias;                      // norm.bias   [d_model], with final_norm only
+  std::vector<EncoderLayerWeights> layers = {};  // as many as the configuration has
+  WeightView norm_weight = {};                   // [d_model], with a final norm only
+  WeightView norm_bias = {};                     // [d_model], with a final norm only
+};
+
+// Where sequences start: one entry a sequence, plus the end. A view of the caller's numbers, or a
+// copy of a list: {0, 3, 8} are two sequences of 3 and 5 tokens.
+class SequenceStarts {
+ public:
+  SequenceStarts() = default;
+  SequenceStarts(std::span<const size_t> starts)  // NOLINT(google-explicit-constructor)
+      : starts_(starts) {}
+  SequenceStarts(const std::vector<size_t>& starts)  // NOLINT(google-explicit-constructor)
+      : starts_(starts) {}
+  // Allocates.
+  SequenceStarts(std::initializer_list<size_t> starts) : list_(starts) {}
+
+  std::span<const size_t> get() const { return list_.empty() ? starts_ : list_; }
+  operator std::span<const size_t>() const { return get(); }  // NOLINT(google-explicit-constructor)
+  bool empty() const { return get().empty(); }
+  size_t size() const { return get().size(); }
+  size_t operator[](size_t i) const { return get()[i]; }
+  size_t back() const { return get().back(); }
+
+ private:
+  std::span<const size_t> starts_;
+  std::vector<size_t> list_;
 };
 
 // A batch of sequences packed one after another: sequence b owns rows seq_starts[b] .. seq_starts[b
 // + 1] - 1 of x and y. There is no padding. seq_starts[0] is 0, the last entry is the number of
 // tokens, entries never decrease; a sequence may be empty.
 struct Batch {
-  std::span<const size_t> seq_starts;  // one entry a sequence, plus the end
-  // [S, S], shared by all sequences and heads: token i of a sequence is row and column i of it (or
-  // positions[row], where given). S must exceed all of these.
+  SequenceStarts seq_starts = {};
+  // Shared by all sequences: [S, S], or additive [H, S, S] with a matrix for each head; token i of
+  // a sequence is row and column i of it (or positions[row], where given). S must exceed all of
+  // these.
   AttentionMask mask = {};
   // Row and column of the mask for each token, [tokens]; empty: a token's index in its sequence.
-  // They have no part in `causal`, which goes by the order of rows.
+  // They have no part in causality, windows, and positions of the configuration, which go by the
+  // order of rows.
   std::span<const size_t> positions = {};
+};
+
+// At most so many tokens, in at most so many sequences.
+struct BatchLimits {
+  size_t tokens = 0;
+  size_t sequences = 1;
 };
 
 // What to copy out on the way; any view may be empty, and empty spans ask for nothing. Taps change
@@ -88,7 +152,7 @@ struct Batch {
 struct Taps {
   // Attention weights: entry [layer * sequences + b] is [num_heads, S_b, S_b].
   std::span<const MutableView> attention = {};
-  // Entry [layer] is [tokens, d_model]: the output of that block, before any final norm.
+  // Entry [layer] is [tokens, d_model]: the output of that layer, before any final norm.
   std::span<const MutableView> hidden = {};
 };
 
@@ -99,26 +163,32 @@ class ENCORE_API Encoder {
  public:
   // Validates the configuration and every shape, packs the weights with the executor's threads,
   // once: afterwards they are held in that form alone, and the first Forward is as fast as any.
-  // kInvalidArgument names the tensor, what was found and what was wanted; kOutOfMemory.
+  // Weights are read where they lie, a few rows at a time: there is no second copy of them.
+  // kInvalidArgument names the switch or tensor, what was found and what was wanted; kOutOfMemory.
   static Result<Encoder> Create(const EncoderConfig& config, const EncoderWeights& weights,
                                 const Executor& executor = {});
 
-  // These two must not be asked of an encoder that was moved from.
+  // As given, with the defaults that depend on other fields filled in (num_kv_heads, head_size,
+  // attention_scale, rotary size and inverse frequencies, ALiBi's slopes).
+  // This and target() are undefined on a moved-from Encoder.
   const EncoderConfig& config() const;
   // The SIMD target it computes with, e.g. "AVX2".
   std::string_view target() const;
 
-  // Bytes of workspace that suffice for every batch of at most this many tokens and sequences with
-  // an executor of at most this many lanes. Linear in tokens. kInvalidArgument if the size
-  // overflows.
-  Result<size_t> WorkspaceBytes(size_t tokens, size_t sequences, int lanes) const;
-  Result<size_t> WorkspaceBytes(const Batch& batch, const Executor& executor) const;
+  // A workspace for this batch, or for any batch within the limits, on an executor of at most as
+  // many threads. kInvalidArgument if the size overflows; kOutOfMemory.
+  Result<Workspace> MakeWorkspace(const Batch& batch, const Executor& executor = {}) const;
+  Result<Workspace> MakeWorkspace(const BatchLimits& limits, const Executor& executor = {}) const;
+  // Its size in bytes, for Workspace::Wrap, Create and Reserve. Linear in tokens.
+  Result<size_t> WorkspaceBytes(const Batch& batch, const Executor& executor = {}) const;
+  Result<size_t> WorkspaceBytes(const BatchLimits& limits, int lanes) const;
 
   // y = encoder(x). x and y are [tokens, d_model] with contiguous rows (stride 1 along d_model); y
-  // may be x itself, else they must not overlap. Allocates nothing on success. Each sequence's bits
-  // depend on that sequence alone (and the mask): not on its mates, its place, the executor or the
-  // number of lanes. kInvalidArgument names seq_starts, the mask, x, y, a tap or the workspace,
-  // what was found and what was wanted; nothing is written then.
+  // may be x itself, else they must not overlap. Allocates nothing on success (OpenMP's runtime
+  // may, when it starts threads). Each sequence's bits depend on that sequence alone (and the
+  // mask): not on the other sequences, its place, the executor or the number of threads.
+  // kInvalidArgument names seq_starts, the mask, x, y, a tap or the workspace, what was found and
+  // what was wanted; nothing is written then.
   Status Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
                  const Executor& executor = {}, const Taps& taps = {}) const;
 
@@ -137,6 +207,11 @@ class ENCORE_API PaddedBatch {
   // kInvalidArgument if it has another shape or B S overflows; kOutOfMemory.
   static Result<PaddedBatch> Create(size_t batch, size_t seq,
                                     TensorView<const bool> key_padding_mask = {});
+  // attention_mask [B, S] as Hugging Face tokenizers give it: 1 = token, 0 = padding. Any other
+  // number, or a list of another size, is kInvalidArgument.
+  static Result<PaddedBatch> FromAttentionMask(TensorView<const int64_t> attention_mask);
+  static Result<PaddedBatch> FromAttentionMask(size_t batch, size_t seq,
+                                               const std::vector<bool>& attention_mask);
 
   size_t tokens() const { return rows_.size(); }
   size_t sequences() const { return starts_.empty() ? 0 : starts_.size() - 1; }

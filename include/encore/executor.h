@@ -17,9 +17,9 @@ namespace internal {
 class WorkerThreads;
 }
 
-// A host's parallel loop: calls body(context, i) exactly once for every i in [0, count), on
-// whatever threads and in whatever order (one after another will do), and returns when all calls
-// have returned. `pool` is the host's own.
+// A host's parallel loop: calls body(context, i) exactly once for every i in [0, count), on any
+// threads and in any order (one after another is fine), and returns when all calls have returned.
+// `pool` is the host's own.
 using ParallelFor = void (*)(void* pool, size_t count, void (*body)(void* context, size_t i),
                              void* context);
 
@@ -34,10 +34,10 @@ class ENCORE_API Executor {
 
   // OpenMP with this many threads; 0 means UsableCores() of cpu.h (the affinity mask and the
   // cgroup's CPU quota). One parallel region a call. In a library built without OpenMP, or inside a
-  // host's own parallel region, the work runs on the calling thread. Threads that OpenMP keeps for
-  // later sleep between calls, where OpenMP alone would let them spin (or they end, in libgomp
-  // with few threads on many CPUs), unless the environment orders how they wait (OMP_WAIT_POLICY,
-  // GOMP_SPINCOUNT, KMP_BLOCKTIME).
+  // host's own parallel region, the work runs on the calling thread. OpenMP's threads sleep between
+  // calls; OpenMP alone would let them spin (libgomp with few threads on many CPUs ends them).
+  // The environment overrides that (OMP_WAIT_POLICY, GOMP_SPINCOUNT, KMP_BLOCKTIME). OpenMP's
+  // runtime allocates memory when it starts threads.
   static Executor OpenMP(int threads = 0);
 
   // The host's own pool, cut into `lanes` concurrent pieces of work at a time: at least 1; usually
@@ -56,7 +56,7 @@ class ENCORE_API Executor {
         &pool);
   }
 
-  // The threads of a ThreadPool (thread_pool.h), whose executor() calls this.
+  // The threads of a ThreadPool (thread_pool.h); ThreadPool::executor() calls this.
   static Executor Workers(internal::WorkerThreads* workers, int lanes) {
     Executor executor;
     executor.kind_ = Kind::kPool;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an encoder layer computes: LayerConfig holds every switch in which the encoders in use
-// differ. Which model sets which switch is in the table of docs in the README. Not here: weights and
-// batches (encoder.h).
+// differ. Which model sets which switch is in the table of docs in the README. Not here: weights
+// and batches (encoder.h).
 
 #ifndef ENCORE_LAYER_H_
 #define ENCORE_LAYER_H_
@@ -18,7 +18,8 @@
 
 namespace encore {
 
-// kGelu is the erf form, kGeluTanh the tanh form, kSilu x sigmoid(x), kQuickGelu x sigmoid(1.702 x).
+// kGelu is the erf form, kGeluTanh the tanh form, kSilu x sigmoid(x), kQuickGelu x sigmoid(1.702
+// x).
 enum class Activation : uint8_t { kRelu, kGelu, kGeluTanh, kSilu, kQuickGelu };
 // "relu", "gelu", "gelu_tanh", "silu", "quick_gelu".
 ENCORE_API std::string_view ActivationName(Activation activation);

@@ -3,10 +3,10 @@
 // The operations by themselves, in f32, on views with any strides. Not here: the encoder block made
 // of them (encoder.h).
 //
-// Common to all: inputs may have any strides; an output must not overlap an input unless the
-// operation says so, nor itself. Errors: kInvalidArgument names the view, what was found and what
-// was wanted (an overlap only where few steps tell that it is one); kOutOfMemory. On error outputs
-// are untouched. All functions are thread-safe as long as no two calls write the same memory. The
+// Common to all: inputs may have any strides. An output must not overlap itself, nor an input
+// unless the operation says so. Errors: kInvalidArgument names the view, what was found and what
+// was wanted (overlap is rejected where it is cheap to prove); kOutOfMemory. On these errors
+// outputs are untouched. All functions are thread-safe if no two calls write the same memory. The
 // same input gives the same bits for any executor, number of threads, strides and SIMD target with
 // FMA (AVX2, AVX-512, NEON).
 
@@ -116,7 +116,7 @@ struct AttentionMask {
   bool causal = false;                  // query i sees keys 0 .. i only
   TensorView<const bool> blocked = {};  // true: this query may not see this key
   ConstView additive = {};              // added to the scaled score; -inf hides a key
-  // A hidden key has the weight 0 whatever its score, NaN included. Its value may still be
+  // A hidden key has the weight 0 whatever its score is, NaN included. Its value may still be
   // multiplied by that 0: a NaN or infinity in it can reach queries of the same sequence that do
   // not see it, as in PyTorch.
 };

@@ -33,13 +33,16 @@ struct SafetensorsEntry {
   // Dense and row-major, exactly DTypeSize(dtype) * shape.NumElements() of them. In a file they may
   // start at any address, aligned or not.
   std::span<const std::byte> bytes;
+
+  // Valid as long as the bytes. For dtypes that weights may have.
+  WeightView View() const { return WeightView(dtype, bytes.data(), shape); }
 };
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-// A validated, immutable file; any number of threads may read from it. Copies share the same
-// memory, which lives as long as the last of them. All names in error sentences are escaped and
-// shortened: they come from the file.
+// A validated, immutable file. Any number of threads may read from it. Copies share the same
+// memory, which lives as long as the last of them. Error sentences escape and shorten names, which
+// come from the file.
 class ENCORE_API SafetensorsFile {
  public:
   // Maps the file; it may be renamed over or removed while open, but must not be shortened or

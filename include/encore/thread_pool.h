@@ -16,23 +16,23 @@
 namespace encore {
 
 struct ThreadPoolOptions {
-  // Lanes of a call, the calling thread included; 0 means UsableCores() of cpu.h.
+  // Threads of a call, the calling thread included; 0 means UsableCores() of cpu.h.
   int threads = 0;
   // How long an idle thread looks for the next call before it sleeps. 0, the default: it sleeps at
-  // once, and nothing spins between calls; waking it takes the system 3 to 50 us, in which the
-  // caller already works. More is for bursts of short calls on cores that nobody else wants.
+  // once, and nothing spins between calls. Waking it takes 3 to 50 us; the caller works meanwhile.
+  // More than 0 is for bursts of short calls on cores that nobody else uses.
   std::chrono::microseconds idle_spin{0};
 };
 
-// A pool belongs to the process that made it: a child made by fork() has none of its threads and
-// must make one of its own. On Linux the threads of a pool of up to eight lanes, if there are cores
-// for all, keep off the core of the thread that called last: the system may else wake them on that
-// core though another is idle.
+// A pool belongs to the process that made it. A child made by fork() has none of its threads and
+// must make a pool of its own. On Linux, the threads of a pool of up to eight threads, if there are
+// cores for all, stay off the core of the thread that called last: the system might wake them there
+// although another core is idle.
 //
-// threads - 1 threads that sleep until a call needs them, and the thread that calls. Every call of
-// the library with this pool's executor uses them; while they are at work for one thread, a call
-// from another runs on that one alone (with the same bits). Thread-safe. The destructor waits for
-// the threads to end; no call may be using them then.
+// It has threads - 1 threads, which sleep until a call needs them; the calling thread is the last
+// one. Every call of the library with this pool's executor uses them. While they work for one
+// caller, a call from another thread runs on that thread alone (with the same bits). Thread-safe.
+// The destructor waits for the threads to end; no call may be using them then.
 class ENCORE_API ThreadPool {
  public:
   // kInvalidArgument if `threads` is negative or above kMaxThreads, or idle_spin negative or above
@@ -44,7 +44,7 @@ class ENCORE_API ThreadPool {
   ThreadPool& operator=(ThreadPool&&) noexcept;
   ~ThreadPool();
 
-  // Valid as long as the pool, wherever it is moved to.
+  // Valid as long as the pool lives, also after it was moved.
   Executor executor() const;
   int threads() const;
 

@@ -13,14 +13,15 @@
 // there is one. The layers' biases are all there or, as with bias=False, all absent.
 //
 // Configuration, as strings under the file's "__metadata__" with the names of PyTorch's arguments:
-//   nhead           the number of heads; needed, as no shape tells it
-//   activation      relu, gelu, gelu_tanh, silu; also gelu_pytorch_tanh, gelu_new (both are
+//   nhead           the number of heads; required, because no shape shows it
+//   activation      relu, gelu, gelu_tanh, silu, quick_gelu; also gelu_pytorch_tanh, gelu_new (both
+//   are
 //                   gelu_tanh) and swish (silu); relu if absent
 //   norm_first      True, true, 1, False, false or 0; False if absent
 //   layer_norm_eps  a decimal number of at least 0, such as 1e-05; 1e-5 if absent
-// These may be there and must agree with the tensors: d_model, dim_feedforward, num_layers, bias.
-// These may be there and change nothing in evaluation mode: batch_first, dropout, format.
-// Any other key is an error: encore will not guess what it would have changed.
+// d_model, dim_feedforward, num_layers and bias are optional and must agree with the tensors.
+// batch_first, dropout and format are optional and change nothing in evaluation mode.
+// Any other key is an error: encore does not guess what it would change.
 
 #ifndef ENCORE_TORCH_WEIGHTS_H_
 #define ENCORE_TORCH_WEIGHTS_H_
@@ -38,18 +39,17 @@
 
 namespace encore {
 
-// What the caller knows better than the file; each takes the place of the metadata of its name,
+// What the caller knows better than the file; each takes the place of the metadata key beside it,
 // which then is not read.
 struct TorchOverrides {
-  std::optional<size_t> nhead = {};
-  std::optional<Activation> activation = {};
-  std::optional<bool> norm_first = {};
-  std::optional<double> layer_norm_eps = {};
+  std::optional<size_t> num_heads = {};              // nhead
+  std::optional<Activation> activation = {};         // activation
+  std::optional<NormPlacement> norm_placement = {};  // norm_first
+  std::optional<double> epsilon = {};                // layer_norm_eps
 };
 
-// The weights, complete and of consistent shapes. Immutable; copies share the memory. F32 is used
-// where it lies in the file, other types (F64, F16, BF16) and unaligned data are converted into
-// memory of its own.
+// The weights, complete and of consistent shapes, where they lie in the file: F32, F64, F16 or
+// BF16. Immutable; copies share the file.
 class ENCORE_API TorchWeights {
  public:
   // The errors of SafetensorsFile::Open and of FromFile.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scratch memory, sized up front and owned by the caller. Not here: how much an operation needs
-// (ops.h, encoder.h say).
+// Scratch memory, sized up front and owned by the caller. Not here: how much a call needs
+// (encoder.h).
 
 #ifndef ENCORE_WORKSPACE_H_
 #define ENCORE_WORKSPACE_H_
@@ -39,6 +39,11 @@ class ENCORE_API Workspace {
   // Uses the caller's memory, which must outlive the workspace; kInvalidArgument if it is null with
   // bytes > 0 or not aligned to kAlignment.
   static Result<Workspace> Wrap(void* memory, size_t bytes);
+
+  // Makes it at least this large: does nothing if it is, else takes new memory as Create does.
+  // kInvalidArgument for memory of the caller's (Wrap), which cannot grow; kOutOfMemory. The
+  // workspace is as before then.
+  Status Reserve(size_t bytes);
 
   void* data() const { return data_; }
   size_t size_bytes() const { return bytes_; }

@@ -40,7 +40,7 @@ void Correct(encore::TensorView<float> y, encore::TensorView<const float> x,
 #elif defined(ENCORE_MISUSE_BOOL_FOR_TRANSPOSE)
   options.transpose_b = true;
 #elif defined(ENCORE_MISUSE_NUMBER_FOR_ACTIVATION)
-  const EncoderConfig config = {.d_model = 8, .num_heads = 1, .d_ff = 8, .activation = 1};
+  const LayerConfig layer = {.num_heads = 1, .d_ff = 8, .activation = 1};
 #elif defined(ENCORE_MISUSE_COPY_OF_TENSOR)
   const Tensor copy = tensor;
 #elif defined(ENCORE_MISUSE_COPY_OF_WORKSPACE)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The encoder in double precision, one sequence at a time: blocks of multi-head attention and a
-// feed-forward network with residuals and norms, as torch.nn.TransformerEncoder in evaluation mode.
+// The encoder in double precision, one sequence at a time: layers of attention and a feed-forward
+// network with residuals and norms, as include/encore/layer.h describes them. Not here: attention
+// (self_attention.h), the feed-forward network (feed_forward.h), norms (norm.h).
 
 #ifndef ENCORE_TESTS_REFERENCE_ENCODER_H_
 #define ENCORE_TESTS_REFERENCE_ENCODER_H_
@@ -11,10 +12,9 @@
 #include <vector>
 
 #include "encore/encoder.h"
-#include "tests/reference/activation.h"
-#include "tests/reference/layer_norm.h"
-#include "tests/reference/matmul.h"
-#include "tests/reference/multi_head_attention.h"
+#include "tests/reference/feed_forward.h"
+#include "tests/reference/norm.h"
+#include "tests/reference/self_attention.h"
 
 namespace encore::reference {
 
@@ -31,43 +31,56 @@ Matrix<T> Add(Matrix<T> a, const Matrix<T>& b) {
   return a;
 }
 
+// x [S, d_model]; *weights becomes [head]: [S, S].
+template <typename T>
+Matrix<T> EncodeLayer(const LayerConfig& c, const EncoderLayerWeights& w, const Matrix<T>& x,
+                      const AttentionMask& mask, std::span<const size_t> positions,
+                      std::vector<Matrix<T>>* weights) {
+  const auto attention = [&](const Matrix<T>& in) {
+    return SelfAttention(c, w, in, mask, positions, weights);
+  };
+  const auto feed_forward = [&](const Matrix<T>& in) { return FeedForward(c, w, in); };
+  const auto norm1 = [&](const Matrix<T>& in) {
+    return c.attention_norm ? Norm(c.norm, in, w.norm1_weight, w.norm1_bias) : in;
+  };
+  const auto norm2 = [&](const Matrix<T>& in) {
+    return Norm(c.norm, in, w.norm2_weight, w.norm2_bias);
+  };
+  const auto post1 = [&](const Matrix<T>& in) {
+    return Norm(c.norm, in, w.post_norm1_weight, w.post_norm1_bias);
+  };
+  const auto post2 = [&](const Matrix<T>& in) {
+    return Norm(c.norm, in, w.post_norm2_weight, w.post_norm2_bias);
+  };
+  switch (c.norm_placement) {
+    case NormPlacement::kPost: {
+      const Matrix<T> h = norm1(Add(x, attention(x)));
+      return norm2(Add(h, feed_forward(h)));
+    }
+    case NormPlacement::kPre: {
+      const Matrix<T> h = Add(x, attention(norm1(x)));
+      return Add(h, feed_forward(norm2(h)));
+    }
+    case NormPlacement::kBoth: {
+      const Matrix<T> h = Add(x, post1(attention(norm1(x))));
+      return Add(h, post2(feed_forward(norm2(h))));
+    }
+  }
+  return x;
+}
+
 // x [S, d_model]: one sequence.
 template <typename T>
 EncoderResult<T> Encode(const EncoderConfig& config, const EncoderWeights& weights, ConstView x,
                         const AttentionMask& mask = {}, std::span<const size_t> positions = {}) {
-  const double eps = config.layer_norm_eps;
   EncoderResult<T> result;
   Matrix<T> h(x);
-  for (const EncoderLayerWeights& w : weights.layers) {
-    std::vector<Matrix<T>>& taps = result.attention.emplace_back();
-    const auto attention = [&](const Matrix<T>& in) {
-      const MultiHeadAttentionWeights projections = {
-          config.num_heads, w.in_proj_weight, w.in_proj_bias, w.out_proj_weight, w.out_proj_bias};
-      return MultiHeadAttention(in, in, in, projections,
-                                DefaultScale(config.d_model / config.num_heads), mask, positions,
-                                &taps);
-    };
-    const auto norm1 = [&](const Matrix<T>& in) {
-      return LayerNorm(in, w.norm1_weight, w.norm1_bias, eps);
-    };
-    const auto norm2 = [&](const Matrix<T>& in) {
-      return LayerNorm(in, w.norm2_weight, w.norm2_bias, eps);
-    };
-    const auto feed_forward = [&](const Matrix<T>& in) {
-      Matrix<T> inner = Linear(in, w.linear1_weight, w.linear1_bias);
-      for (T& v : inner.data) v = Activate(config.activation, v);
-      return Linear(inner, w.linear2_weight, w.linear2_bias);
-    };
-    if (config.norm_first) {
-      h = Add(h, attention(norm1(h)));
-      h = Add(h, feed_forward(norm2(h)));
-    } else {
-      h = norm1(Add(h, attention(h)));
-      h = norm2(Add(h, feed_forward(h)));
-    }
+  for (size_t i = 0; i < config.num_layers(); ++i) {
+    h = EncodeLayer(config.layers[i], weights.layers[i], h, mask, positions,
+                    &result.attention.emplace_back());
     result.hidden.push_back(h);
   }
-  result.y = config.final_norm ? LayerNorm(h, weights.norm_weight, weights.norm_bias, eps) : h;
+  result.y = Norm(config.final_norm, h, weights.norm_weight, weights.norm_bias);
   return result;
 }
 

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "encore/workspace.h"
+#include "engine/base/bf16.h"
 #include "tests/reference/drawn.h"
 
 namespace encore {
@@ -25,38 +27,68 @@ T OrEnd(Result<T> result, const char* what) {
   return *std::move(result);
 }
 
-}  // namespace
+struct Distribution {
+  float deviation;
+  float mean;
+};
 
-EncoderModel::EncoderModel(const EncoderConfig& config, bool biases, uint32_t seed)
-    : config_(config), seed_(seed) {
-  const size_t d = config.d_model;
-  const size_t ff = config.d_ff;
-  const auto width = [](size_t size) { return 1 / std::sqrt(static_cast<float>(size)); };
-  const auto bias = [&](size_t size) { return biases ? Draw(Shape(size), 0.1f, 0) : ConstView(); };
-  for (size_t i = 0; i < config.num_layers; ++i) {
-    EncoderLayerWeights& w = weights_.layers.emplace_back();
-    w.in_proj_weight = Draw({3 * d, d}, width(d), 0);
-    w.in_proj_bias = bias(3 * d);
-    w.out_proj_weight = Draw({d, d}, width(d), 0);
-    w.out_proj_bias = bias(d);
-    w.linear1_weight = Draw({ff, d}, width(d), 0);
-    w.linear1_bias = bias(ff);
-    w.linear2_weight = Draw({d, ff}, width(ff), 0);
-    w.linear2_bias = bias(d);
-    w.norm1_weight = Draw(Shape(d), 0.1f, 1);
-    w.norm1_bias = bias(d);
-    w.norm2_weight = Draw(Shape(d), 0.1f, 1);
-    w.norm2_bias = bias(d);
+Distribution DistributionOf(const NewWeight& weight) {
+  switch (weight.kind) {
+    case WeightKind::kMatrix:
+      return {1 / std::sqrt(static_cast<float>(weight.inputs)), 0};
+    case WeightKind::kNormWeight:
+      return {0.1f, static_cast<float>(1 - weight.weight_offset)};
+    case WeightKind::kLayerScale:
+      return {0.1f, 0.5f};
+    case WeightKind::kPositionBias:
+      return {1, 0};
+    case WeightKind::kBias:
+    case WeightKind::kNormBias:
+      break;
   }
-  if (config.final_norm) {
-    weights_.norm_weight = Draw(Shape(d), 0.1f, 1);
-    weights_.norm_bias = bias(d);
+  return {0.1f, 0};
+}
+
+template <typename Element, typename FromFloat>
+std::vector<unsigned char> Bytes(const std::vector<float>& values, FromFloat from_float) {
+  std::vector<unsigned char> bytes(values.size() * sizeof(Element));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Element element = from_float(values[i]);
+    std::memcpy(bytes.data() + i * sizeof element, &element, sizeof element);
+  }
+  return bytes;
+}
+
+std::vector<unsigned char> BytesOf(DType type, const std::vector<float>& values) {
+  switch (type) {
+    case DType::kBF16:
+      return Bytes<uint16_t>(values, internal::F32ToBf16);
+    case DType::kF16:
+      return Bytes<uint16_t>(values, internal::F32ToF16);
+    case DType::kF64:  // with bits that f32 does not have
+      return Bytes<double>(values, [](float v) { return static_cast<double>(v) * (1 + 0x1p-26); });
+    default:
+      return Bytes<float>(values, [](float v) { return v; });
   }
 }
 
-ConstView EncoderModel::Draw(const Shape& shape, float scale, float mean) {
-  memory_.push_back(RandomFloats(*shape.NumElements(), ++seed_ * 7919, scale, mean));
-  return ConstView(memory_.back().data(), shape);
+}  // namespace
+
+EncoderModel::EncoderModel(const EncoderConfig& config, const WeightChoices& choices, uint32_t seed)
+    : EncoderModel(config, std::vector<WeightChoices>(config.num_layers(), choices), seed) {}
+
+EncoderModel::EncoderModel(const EncoderConfig& config, const std::vector<WeightChoices>& choices,
+                           uint32_t seed)
+    : config_(config), seed_(seed) {
+  weights_ = MakeWeights(config, choices, [&](const NewWeight& weight) { return Draw(weight); });
+}
+
+WeightView EncoderModel::Draw(const NewWeight& weight) {
+  const auto [deviation, mean] = DistributionOf(weight);
+  memory_.push_back(
+      BytesOf(weight.type,
+              RandomFloats(*weight.shape.NumElements(), ++seed_ * 7919, deviation, mean)));
+  return WeightView(weight.type, memory_.back().data(), weight.shape);
 }
 
 Encoder EncoderModel::Make() const {
@@ -66,9 +98,7 @@ Encoder EncoderModel::Make() const {
 std::vector<float> Forward(const Encoder& encoder, const Batch& batch, const std::vector<float>& x,
                            const Executor& executor, const Taps& taps) {
   const Shape shape(batch.seq_starts.back(), encoder.config().d_model);
-  const Workspace workspace =
-      OrEnd(Workspace::Create(OrEnd(encoder.WorkspaceBytes(batch, executor), "WorkspaceBytes")),
-            "Workspace::Create");
+  const Workspace workspace = OrEnd(encoder.MakeWorkspace(batch, executor), "MakeWorkspace");
   std::vector<float> y(x.size());
   const Status status = encoder.Forward(batch, ConstView(x.data(), shape),
                                         MutableView(y.data(), shape), workspace, executor, taps);
@@ -79,10 +109,8 @@ std::vector<float> Forward(const Encoder& encoder, const Batch& batch, const std
   return y;
 }
 
-std::vector<size_t> Starts(const std::vector<size_t>& lengths) {
-  std::vector<size_t> starts{0};
-  for (const size_t length : lengths) starts.push_back(starts.back() + length);
-  return starts;
+ConstView F32View(const WeightView& weight) {
+  return ConstView(static_cast<const float*>(weight.data()), weight.shape(), weight.strides());
 }
 
 }  // namespace encore

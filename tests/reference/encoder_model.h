@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An encoder with drawn weights, for tests of the encoder and for published hashes. Not here: what
-// its results should be (encoder.h).
+// An encoder with drawn weights, for tests of the encoder and for published hashes. Not here: which
+// tensors there are (layer_weights.h), what its results should be (encoder.h).
 
 #ifndef ENCORE_TESTS_REFERENCE_ENCODER_MODEL_H_
 #define ENCORE_TESTS_REFERENCE_ENCODER_MODEL_H_
@@ -12,13 +12,22 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "tests/reference/layer_weights.h"
+#include "tests/reference/sequences.h"    // IWYU pragma: export
+#include "tests/reference/torch_stack.h"  // IWYU pragma: export
 
 namespace encore {
 
 class EncoderModel {
  public:
-  // Biases everywhere, or nowhere.
-  explicit EncoderModel(const EncoderConfig& config, bool biases = true, uint32_t seed = 1);
+  explicit EncoderModel(const EncoderConfig& config, const WeightChoices& choices = {},
+                        uint32_t seed = 1);
+  explicit EncoderModel(const TorchStack& stack, const WeightChoices& choices = {},
+                        uint32_t seed = 1)
+      : EncoderModel(EncoderConfig(stack), choices, seed) {}
+  // An entry of `choices` for each layer.
+  EncoderModel(const EncoderConfig& config, const std::vector<WeightChoices>& choices,
+               uint32_t seed);
   EncoderModel(const EncoderModel&) = delete;
   EncoderModel& operator=(const EncoderModel&) = delete;
 
@@ -28,11 +37,11 @@ class EncoderModel {
   Encoder Make() const;
 
  private:
-  ConstView Draw(const Shape& shape, float scale, float mean);
+  WeightView Draw(const NewWeight& weight);
 
   EncoderConfig config_;
   EncoderWeights weights_;
-  std::deque<std::vector<float>> memory_;
+  std::deque<std::vector<unsigned char>> memory_;
   uint32_t seed_;
 };
 
@@ -40,8 +49,8 @@ class EncoderModel {
 std::vector<float> Forward(const Encoder& encoder, const Batch& batch, const std::vector<float>& x,
                            const Executor& executor = {}, const Taps& taps = {});
 
-// The sequence starts of these lengths.
-std::vector<size_t> Starts(const std::vector<size_t>& lengths);
+// A weight of type F32, as the operations take it.
+ConstView F32View(const WeightView& weight);
 
 }  // namespace encore
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inputs behind the published hashes: encoders of four shapes, and each operation alone.
+// The inputs behind the published hashes: encoders of four shapes, of five families, and each
+// operation alone.
 
 #include "tests/reference/golden_hashes.h"
 
@@ -12,6 +13,7 @@
 #include "encore/ops.h"
 #include "tests/reference/drawn.h"
 #include "tests/reference/encoder_model.h"
+#include "tests/reference/golden_families.h"
 
 namespace encore::reference {
 namespace {
@@ -22,7 +24,18 @@ void OrEnd(const Status& status) {
   std::abort();
 }
 
-// Lengths around the blocks of 64 queries and tiles of 512 keys; K around the slices of a product.
+// Lengths around the blocks of 64 queries and tiles of 512 keys.
+uint64_t HashOfModel(const EncoderModel& model, const AttentionMask& mask) {
+  const std::vector<size_t> starts = Starts({1, 17, 65, 530});
+  const std::vector<float> x = RandomFloats(starts.back() * model.config().d_model, 99, 2);
+  return HashBits(Forward(model.Make(), Batch{.seq_starts = starts, .mask = mask}, x));
+}
+
+uint64_t HashOfFamily(const GoldenFamily& family) {
+  return HashOfModel(EncoderModel(family.config, family.choices), {});
+}
+
+// K around the slices of a product.
 uint64_t HashOfEncoder(Activation activation, bool norm_first, size_t head_size) {
   const EncoderModel model({.d_model = 2 * head_size,
                             .num_heads = 2,
@@ -31,10 +44,7 @@ uint64_t HashOfEncoder(Activation activation, bool norm_first, size_t head_size)
                             .activation = activation,
                             .norm_first = norm_first,
                             .final_norm = norm_first});
-  const std::vector<size_t> starts = Starts({1, 17, 65, 530});
-  const std::vector<float> x = RandomFloats(starts.back() * 2 * head_size, 99, 2);
-  return HashBits(
-      Forward(model.Make(), Batch{.seq_starts = starts, .mask = {.causal = norm_first}}, x));
+  return HashOfModel(model, {.causal = norm_first});
 }
 
 uint64_t HashOfFunction(Status (*function)(ConstView, MutableView)) {
@@ -96,6 +106,11 @@ constexpr Computed kComputed[] = {
     {"gelu post 64", [] { return HashOfEncoder(Activation::kGelu, false, 64); }},
     {"gelu_tanh pre 72", [] { return HashOfEncoder(Activation::kGeluTanh, true, 72); }},
     {"silu pre 32", [] { return HashOfEncoder(Activation::kSilu, true, 32); }},
+    {"modernbert", [] { return HashOfFamily(ModernBert()); }},
+    {"gemma", [] { return HashOfFamily(Gemma()); }},
+    {"t5", [] { return HashOfFamily(T5()); }},
+    {"qwen3", [] { return HashOfFamily(Qwen3()); }},
+    {"jina", [] { return HashOfFamily(Jina()); }},
     {"exp", [] { return HashOfFunction(Exp); }},
     {"tanh", [] { return HashOfFunction(Tanh); }},
     {"gelu", [] { return HashOfFunction(Gelu); }},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The matrix product and the linear layer in double precision, and the matrices that references
-// pass along. Not here: what a number is (number.h).
+// The matrix product in double precision, and the matrices that references pass along. Not here: what
+// a number is (number.h), linear layers (linear.h).
 
 #ifndef ENCORE_TESTS_REFERENCE_MATMUL_H_
 #define ENCORE_TESTS_REFERENCE_MATMUL_H_
@@ -45,12 +45,6 @@ Matrix<T> MatMul(const Matrix<T>& a, TensorView<const float> b, TensorView<const
     }
   }
   return c;
-}
-
-// x weight^T + bias with weight [out features, in features], as torch.nn.Linear.
-template <typename T>
-Matrix<T> Linear(const Matrix<T>& x, TensorView<const float> weight, TensorView<const float> bias) {
-  return MatMul(x, weight.Transposed(), bias);
 }
 
 }  // namespace encore::reference

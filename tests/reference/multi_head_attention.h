@@ -13,19 +13,10 @@
 
 #include "encore/ops.h"
 #include "tests/reference/attention.h"
+#include "tests/reference/linear.h"
 #include "tests/reference/matmul.h"
 
 namespace encore::reference {
-
-// Columns [begin, begin + count).
-template <typename T>
-Matrix<T> Columns(const Matrix<T>& from, size_t begin, size_t count) {
-  Matrix<T> part(from.rows, count);
-  for (size_t i = 0; i < part.rows; ++i) {
-    for (size_t c = 0; c < count; ++c) part(i, c) = from(i, begin + c);
-  }
-  return part;
-}
 
 // query [Sq, d_model], key and value [Sk, d_model]; *weights becomes [head]: [Sq, Sk].
 template <typename T>
@@ -48,9 +39,7 @@ Matrix<T> MultiHeadAttention(const Matrix<T>& query, const Matrix<T>& key, const
     const Matrix<T> head =
         Attention(Columns(q, h * size, size), Columns(k, h * size, size),
                   Columns(v, h * size, size), scale, mask, positions, &(*weights)[h]);
-    for (size_t i = 0; i < head.rows; ++i) {
-      for (size_t c = 0; c < size; ++c) context(i, h * size + c) = head(i, c);
-    }
+    SetColumns(context, h * size, head);
   }
   return Linear(context, w.out_proj_weight, w.out_proj_bias);
 }

@@ -40,7 +40,7 @@ void BindFor(int threads) {
 
 const Encoder& BenchMeasurer::EncoderOf(const bench::Model& model, size_t layers) {
   if (encoder_.empty() || !SameModel(model, model_) ||
-      encoder_.front().config().num_layers != layers) {
+      encoder_.front().config().num_layers() != layers) {
     encoder_.clear();  // before there is another: they are large
     encoder_ = Take(bench::MakeEncoders(model, layers, 1), model.name);
     model_ = model;
@@ -67,9 +67,8 @@ BenchRow BenchMeasurer::Measure(const bench::NamedWorkload& workload, int thread
   // The peak is measured outside of the calls' time, and counts as none of the seconds.
   double spent = 0;
   while (samples.count() < kMinCalls || spent < seconds_) {
-    const double before = bench::WallSeconds();
-    Check(call.Run(index++), workload.name);
-    const double seconds = bench::WallSeconds() - before;
+    const double seconds =
+        bench::SecondsOf([&] { Check(call.Run(index++), workload.name); });
     spent += seconds;
     samples.Add(seconds / static_cast<double>(layers));
   }

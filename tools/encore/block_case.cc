@@ -5,6 +5,8 @@
 #include "tools/encore/block_case.h"
 
 #include "encore/encoder.h"
+#include "engine/nn/layer_sizes.h"
+#include "tests/reference/torch_stack.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/seeded_block.h"
 
@@ -17,7 +19,7 @@ using Json = nlohmann::json;
 constexpr double kMostMultiplications = 1e9;
 
 EncoderConfig ConfigFromCase(const Json& spec) {
-  EncoderConfig config;
+  TorchStack config;
   config.d_model = SizeFromCase(spec, "d_model");
   config.num_heads = SizeFromCase(spec, "nhead");
   config.d_ff = SizeFromCase(spec, "dim_feedforward");
@@ -35,10 +37,8 @@ Shape InputShape(const Json& spec, const EncoderConfig& config) {
     throw Failure(CaseLabel(spec) + ": input_shape is no [B, S, " + std::to_string(config.d_model) +
                   "] with at least one token");
   }
-  const auto real = [](size_t size) { return static_cast<double>(size); };
-  const double d = real(config.d_model);
-  const double per_token = d * (4 * d + 2 * real(config.d_ff) + 2 * real(extents[1]));
-  if (!(real(extents[0]) * real(extents[1]) * per_token <= kMostMultiplications)) {
+  const double flops = internal::LayerFlops(config.d_model, config.layers[0], extents[1]);
+  if (!(static_cast<double>(extents[0]) * flops / 2 <= kMostMultiplications)) {
     throw Failure(CaseLabel(spec) + " is too large to be checked against the reference");
   }
   return Shape(extents[0], extents[1], extents[2]);
@@ -75,7 +75,7 @@ BlockCaseResult RunBlockCase(const Json& spec, uint32_t seed) {
   NumpyRandom random(seed);
   const SeededBlock block = DrawBlock(config, random);
   const Tensor x = DrawInput(shape, random);
-  const Encoder encoder = Take(Encoder::Create(config, block.Views()), CaseLabel(spec));
+  const Encoder encoder = Take(Encoder::Create(config, block.views), CaseLabel(spec));
   const BlockRun run = RunBlock(encoder, x, Executor::OpenMP());
   const BlockCheck check = CheckBlock(block, x, run);
 

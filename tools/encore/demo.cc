@@ -4,7 +4,6 @@
 // The block itself is in seeded_block.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <iostream>
@@ -14,10 +13,12 @@
 #include <vector>
 
 #include "encore/cpu.h"
+#include "bench/measure/os.h"
 #include "encore/encoder.h"
 #include "encore/thread_pool.h"
 #include "encore/version.h"
 #include "encore/workspace.h"
+#include "tests/reference/encoder_model.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/seeded_block.h"
@@ -40,7 +41,7 @@ Examples:
 // The worked example's sizes.
 constexpr size_t kBatch = 32;
 constexpr size_t kSeq = 10;
-const EncoderConfig kConfig = {.d_model = 64, .num_heads = 4, .d_ff = 256};
+const TorchStack kStack = {.d_model = 64, .num_heads = 4, .d_ff = 256};
 constexpr const char* kSentence = "The cat sat on the mat";
 
 constexpr double kMostSeconds = 600;
@@ -57,15 +58,15 @@ void PrintShapes() {
     if (!note.empty()) std::cout << PadLeft(note, note.size() + 18 - shape.ToString().size());
     std::cout << "\n";
   };
-  const size_t d = kConfig.d_model;
-  const size_t heads = kConfig.num_heads;
+  const size_t d = kStack.d_model;
+  const size_t heads = kStack.num_heads;
   std::cout << "Shapes on the way\n";
   line("x", {kBatch, kSeq, d}, "32 sequences of 10 tokens");
   line("Q, K, V", {kBatch, heads, kSeq, d / heads}, "each: 4 heads of 16");
   line("attention weights", {kBatch, heads, kSeq, kSeq}, "softmax(Q K^T / sqrt(16))");
   line("attention output", {kBatch, kSeq, d}, "heads side by side, projected");
   line("add & norm", {kBatch, kSeq, d}, "");
-  line("feed-forward, inner", {kBatch, kSeq, kConfig.d_ff}, "relu");
+  line("feed-forward, inner", {kBatch, kSeq, kStack.d_ff}, "relu");
   line("add & norm: y", {kBatch, kSeq, d}, "");
 }
 
@@ -99,10 +100,10 @@ bool PrintCheck(const SeededBlock& block, const Encoder& encoder, const Tensor& 
 void PrintSentence(const Encoder& encoder, NumpyRandom& random) {
   const std::vector<std::string> tokens = SplitWords(kSentence);
   const size_t n = tokens.size();
-  const Tensor x = DrawInput({1, n, kConfig.d_model}, random);
+  const Tensor x = DrawInput({1, n, kStack.d_model}, random);
   const BlockRun run = RunBlock(encoder, x, Executor::Inline());
   const ConstView weights = run.attention.View<float>()[0][0];
-  std::cout << "\nWho attends to whom in \"" << kSentence << "\", head 1 of " << kConfig.num_heads
+  std::cout << "\nWho attends to whom in \"" << kSentence << "\", head 1 of " << kStack.num_heads
             << "\n(embeddings and weights are random: this shows the mechanism, no meaning)\n";
   PrintHeatMap(std::cout, tokens, tokens, weights, {.precision = 2, .colour = StdoutHasColour()});
   std::cout << "  most:";
@@ -117,23 +118,18 @@ void PrintSentence(const Encoder& encoder, NumpyRandom& random) {
 // Seconds of a forward pass, one entry a pass, over about this long; at least 3 passes.
 std::vector<double> TimeForward(const Encoder& encoder, const Tensor& x, const Executor& executor,
                                 double seconds) {
-  using Clock = std::chrono::steady_clock;
   constexpr size_t kTokens = kBatch * kSeq;
-  std::vector<size_t> starts;
-  for (size_t b = 0; b <= kBatch; ++b) starts.push_back(b * kSeq);
+  const std::vector<size_t> starts = Starts(std::vector<size_t>(kBatch, kSeq));
   const Batch batch{.seq_starts = starts};
-  const Workspace workspace =
-      Take(Workspace::Create(Take(encoder.WorkspaceBytes(batch, executor))));
-  Tensor y = Take(Tensor::Create(DType::kF32, {kTokens, kConfig.d_model}));
-  const ConstView rows(static_cast<const float*>(x.data()), {kTokens, kConfig.d_model});
+  const Workspace workspace = Take(encoder.MakeWorkspace(batch, executor));
+  Tensor y = Take(Tensor::Create(DType::kF32, {kTokens, kStack.d_model}));
+  const ConstView rows(static_cast<const float*>(x.data()), {kTokens, kStack.d_model});
   std::vector<double> times;
-  const Clock::time_point start = Clock::now();
-  Clock::time_point before = start;
-  while (times.size() < 3 || std::chrono::duration<double>(before - start).count() < seconds) {
-    Check(encoder.Forward(batch, rows, y.View<float>(), workspace, executor));
-    const Clock::time_point after = Clock::now();
-    times.push_back(std::chrono::duration<double>(after - before).count());
-    before = after;
+  double spent = 0;
+  while (times.size() < 3 || spent < seconds) {
+    times.push_back(bench::SecondsOf(
+        [&] { Check(encoder.Forward(batch, rows, y.View<float>(), workspace, executor)); }));
+    spent += times.back();
   }
   std::sort(times.begin(), times.end());
   return times;
@@ -160,9 +156,9 @@ int Run(const Options& options) {
   }
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
   NumpyRandom random(options.seed);
-  const SeededBlock block = DrawBlock(kConfig, random);
-  const Tensor x = DrawInput({kBatch, kSeq, kConfig.d_model}, random);
-  const Encoder encoder = Take(Encoder::Create(block.config, block.Views()));
+  const SeededBlock block = DrawBlock(kStack, random);
+  const Tensor x = DrawInput({kBatch, kSeq, kStack.d_model}, random);
+  const Encoder encoder = Take(Encoder::Create(block.config, block.views));
   const ThreadPool pool = Take(ThreadPool::Create());
 
   std::cout << "encore " << ENCORE_VERSION_STRING << ": a transformer encoder block, computed with "

@@ -5,12 +5,12 @@
 #include "tools/encore/plan.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "encore/encoder.h"
 #include "engine/base/int_math.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/ops/gemm_blocking.h"
+#include "tests/reference/sequences.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -43,23 +43,21 @@ PlannedMatrix Matrix(const GemmKernel& kernel, const std::string& name, size_t n
 }
 
 PlannedThreads Threads(const bench::NamedWorkload& workload, int threads, size_t panel_cols) {
-  const EncoderConfig config{.d_model = workload.model.d_model,
-                             .num_heads = workload.model.heads,
-                             .d_ff = workload.model.d_ff,
-                             .activation = workload.model.activation};
-  std::vector<size_t> starts(workload.lengths.size() + 1, 0);
-  std::partial_sum(workload.lengths.begin(), workload.lengths.end(), starts.begin() + 1);
+  const EncoderConfig config = bench::ConfigOf(workload.model);
+  const std::vector<size_t> starts = Starts(workload.lengths);
   const size_t lanes = static_cast<size_t>(threads);
   std::vector<size_t> words(internal::ThreadPlanWords(workload.lengths.size(), lanes));
   const internal::ThreadPlan plan = internal::ChooseThreadPlan(
-      config, starts, lanes, panel_cols, internal::MachineCaches(), words.data());
+      internal::ModelSizes(config), starts, lanes, internal::MachineCaches(), words.data());
 
-  PlannedThreads planned{.kind = plan.kind,
-                         .lanes = plan.lanes,
-                         .groups = {},
-                         .row_blocks = {},
-                         .attention_apart = plan.attention_apart,
-                         .heads_together = plan.heads_together};
+  PlannedThreads planned{
+      .kind = plan.kind,
+      .lanes = plan.lanes,
+      .groups = {},
+      .row_blocks = {},
+      .attention_apart = plan.attention_apart,
+      .heads_together = internal::HeadsTogether({config.d_model, config.layers[0]}, plan.lanes,
+                                                panel_cols)};
   if (plan.kind == internal::ThreadPlanKind::kSequences) {
     for (size_t i = 0; i < plan.groups; ++i) {
       const size_t first = plan.group_starts[plan.order[i]];

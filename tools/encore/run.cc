@@ -72,9 +72,11 @@ struct Options {
 
 TorchOverrides MakeOverrides(const Options& options) {
   TorchOverrides overrides;
-  if (options.nhead) overrides.nhead = static_cast<size_t>(*options.nhead);
-  if (options.norm_first_given) overrides.norm_first = options.norm_first;
-  overrides.layer_norm_eps = options.eps;
+  if (options.nhead) overrides.num_heads = static_cast<size_t>(*options.nhead);
+  if (options.norm_first_given) {
+    overrides.norm_placement = options.norm_first ? NormPlacement::kPre : NormPlacement::kPost;
+  }
+  overrides.epsilon = options.eps;
   if (options.eps && !(std::isfinite(*options.eps) && *options.eps >= 0)) {
     throw Failure("--eps is " + Number(*options.eps, 6) + ", wanted a finite number of at least 0");
   }
@@ -175,7 +177,7 @@ void AddRun(CLI::App& app, Action& action) {
       ->type_name("NAME");
   sub->add_option("--nhead", options->nhead, "Attention heads")
       ->check(CLI::Range(1, std::numeric_limits<int>::max()));
-  sub->add_option("--activation", options->activation, "relu, gelu, gelu_tanh or silu")
+  sub->add_option("--activation", options->activation, "relu, gelu, gelu_tanh, silu or quick_gelu")
       ->type_name("NAME");
   sub->add_option("--eps", options->eps, "Epsilon of the layer norms");
   CLI::Option* norm_first =

@@ -5,9 +5,9 @@
 
 #include "tools/encore/run_forward.h"
 
-#include <chrono>
 #include <utility>
 
+#include "bench/measure/os.h"
 #include "encore/workspace.h"
 #include "tools/encore/failure.h"
 
@@ -28,10 +28,10 @@ struct TapTensors {
 TapTensors MakeTaps(const EncoderConfig& config, const RunInput& input, const Batch& batch,
                     const RunSettings& settings) {
   TapTensors taps;
-  const size_t heads = config.num_heads;
   const size_t seq = input.seq;
   const auto stride = [](size_t elements) { return static_cast<ptrdiff_t>(elements); };
-  for (size_t layer = 0; layer < config.num_layers; ++layer) {
+  for (size_t layer = 0; layer < config.num_layers(); ++layer) {
+    const size_t heads = config.layers[layer].num_heads;
     if (settings.attention_weights) {
       Tensor& weights = taps.attention.emplace_back(
           NewTensor({input.batch, heads, seq, seq}, "attention." + std::to_string(layer)));
@@ -108,20 +108,18 @@ RunOutput RunForward(const Encoder& encoder, const RunInput& input, const RunSet
       Check(input.padded->Pack(x, packed.View<float>()), "x");
       x = packed.View<float>();
     }
-    const size_t bytes = Take(encoder.WorkspaceBytes(batch, settings.executor));
-    const Workspace workspace = Take(Workspace::Create(bytes));
-    const auto start = std::chrono::steady_clock::now();
-    Check(encoder.Forward(batch, x, y.View<float>(), workspace, settings.executor,
-                          {.attention = taps.attention_views, .hidden = taps.hidden_views}));
-    output.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const Workspace workspace = Take(encoder.MakeWorkspace(batch, settings.executor));
+    output.seconds = bench::SecondsOf([&] {
+      Check(encoder.Forward(batch, x, y.View<float>(), workspace, settings.executor,
+                            {.attention = taps.attention_views, .hidden = taps.hidden_views}));
+    });
   }
 
   output.tensors.push_back({"y", ToInputShape(input, std::move(y), "y")});
-  for (size_t layer = 0; layer < config.num_layers; ++layer) {
+  for (size_t layer = 0; layer < config.num_layers(); ++layer) {
     const std::string number = std::to_string(layer);
     if (settings.attention_weights) {
-      SpreadHoles(input, batch, config.num_heads, taps.attention[layer]);
+      SpreadHoles(input, batch, config.layers[layer].num_heads, taps.attention[layer]);
       output.tensors.push_back({"attention." + number, std::move(taps.attention[layer])});
     }
     if (settings.hidden_states) {

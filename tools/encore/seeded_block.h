@@ -25,8 +25,7 @@ struct NamedWeight {
 struct SeededBlock {
   EncoderConfig config;
   std::vector<NamedWeight> weights;  // the twelve of a block, in the order of torch_names there
-
-  EncoderWeights Views() const;  // of this object
+  EncoderWeights views;              // of the memory of `weights`
 };
 
 // Draws the weights one after another: matrices and biases uniform in +-1 / sqrt(inputs), as

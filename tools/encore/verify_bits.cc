@@ -12,6 +12,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -21,9 +22,11 @@
 #include "encore/executor.h"
 #include "encore/thread_pool.h"
 #include "tests/reference/accuracy.h"
+#include "tests/reference/all_taps.h"
 #include "tests/reference/caller_modes.h"
 #include "tests/reference/drawn.h"
 #include "tests/reference/encoder_model.h"
+#include "tests/reference/switched.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/verify_checks.h"
 
@@ -75,51 +78,19 @@ class Subject {
   std::vector<Rows> Run(const std::vector<size_t>& order, const Executor& executor = {},
                         Extras extras = Extras::kNone) const {
     const size_t d = encoder_.config().d_model;
-    Rows x;
-    std::vector<size_t> starts = {0};
-    for (const size_t i : order) {
-      x.insert(x.end(), sequences_[i].begin(), sequences_[i].end());
-      starts.push_back(x.size() / d);
-    }
+    auto [starts, x] = Join(sequences_, order, d);
     const Batch batch{.seq_starts = starts, .mask = {.causal = causal_}};
     const bool in_place = extras == Extras::kTapsAndInPlace;
     Rows y(in_place ? size_t{0} : x.size());
     const Shape shape(starts.back(), d);
     const MutableView out(in_place ? x.data() : y.data(), shape);
-    const Workspace workspace =
-        Take(Workspace::Create(Take(encoder_.WorkspaceBytes(batch, executor))));
+    const Workspace workspace = Take(encoder_.MakeWorkspace(batch, executor));
     std::memset(workspace.data(), 0xFF, workspace.size_bytes());  // NaN
-    Taps taps;
-    Rows hidden;
-    std::vector<Rows> weights;
-    std::vector<MutableView> hidden_views, weight_views;
-    if (in_place) {
-      const size_t layers = encoder_.config().num_layers;
-      hidden.resize(layers * x.size());
-      for (size_t l = 0; l < layers; ++l) {
-        hidden_views.emplace_back(hidden.data() + l * x.size(), shape);
-        for (size_t b = 0; b < order.size(); ++b) {
-          const size_t length = starts[b + 1] - starts[b];
-          const Shape square(encoder_.config().num_heads, length, length);
-          weights.emplace_back(*square.NumElements());
-          weight_views.emplace_back(weights.back().data(), square);
-        }
-      }
-      taps = {.attention = weight_views, .hidden = hidden_views};
-    }
-    Check(encoder_.Forward(batch, ConstView(x.data(), shape), out, workspace, executor, taps));
-    std::vector<Rows> outputs;
-    for (size_t b = 0; b < order.size(); ++b) {
-      const size_t begin = starts[b] * d;
-      const size_t end = starts[b + 1] * d;
-      Rows& rows = outputs.emplace_back(out.data() + begin, out.data() + end);
-      for (size_t l = 0; l < hidden_views.size(); ++l) {
-        rows.insert(rows.end(), hidden_views[l].data() + begin, hidden_views[l].data() + end);
-        const Rows& weight = weights[l * order.size() + b];
-        rows.insert(rows.end(), weight.begin(), weight.end());
-      }
-    }
-    return outputs;
+    const AllTaps taps(encoder_.config(), in_place ? starts : std::vector<size_t>{0});
+    Check(encoder_.Forward(batch, ConstView(x.data(), shape), out, workspace, executor,
+                           in_place ? taps.taps() : Taps{}));
+    const std::span<const float> rows(out.data(), x.size());
+    return in_place ? taps.Parts(rows) : Split(rows, starts, d);
   }
 
  private:
@@ -183,43 +154,45 @@ struct Trial {
 
 std::vector<Trial> Trials(bool full) {
   const std::vector<size_t> lengths = {1, 5, 17, 33, 64, 65, 130, 0, 9, 300};
-  std::vector<Trial> trials = {{.config = {.d_model = 48,
-                                           .num_heads = 3,
-                                           .d_ff = 100,
-                                           .num_layers = 2,
-                                           .activation = Activation::kGelu},
-                                .lengths = lengths,
-                                .batches = full ? size_t{60} : size_t{6}},
-                               {.config = {.d_model = 28,
-                                           .num_heads = 2,
-                                           .d_ff = 1101,
-                                           .activation = Activation::kSilu,
-                                           .norm_first = true,
-                                           .final_norm = true},
-                                .lengths = lengths,
-                                .causal = true,
-                                .batches = full ? size_t{60} : size_t{6}},
-                               {.config = {.d_model = 64, .num_heads = 1, .d_ff = 65},
-                                .lengths = {520, 1, 3, 64},
-                                .batches = full ? size_t{30} : size_t{3}}};
+  std::vector<Trial> trials;
+  const auto add = [&](const EncoderConfig& config, const std::vector<size_t>& of_lengths,
+                       bool causal, size_t batches) {
+    trials.push_back(
+        {.config = config, .lengths = of_lengths, .causal = causal, .batches = batches});
+  };
+  const size_t batches = full ? 60 : 6;
+  add(TorchStack{.d_model = 48,
+                 .num_heads = 3,
+                 .d_ff = 100,
+                 .num_layers = 2,
+                 .activation = Activation::kGelu},
+      lengths, false, batches);
+  add(TorchStack{.d_model = 28,
+                 .num_heads = 2,
+                 .d_ff = 1101,
+                 .activation = Activation::kSilu,
+                 .norm_first = true,
+                 .final_norm = true},
+      lengths, true, batches);
+  add(TorchStack{.d_model = 64, .num_heads = 1, .d_ff = 65}, {520, 1, 3, 64}, false, batches / 2);
+  add(RotaryAndGate(), lengths, false, batches / 2);
+  add(BucketsAndBothNorms(), lengths, false, batches / 2);
   if (!full) return trials;
-  trials.push_back({.config = {.d_model = 390,
-                               .num_heads = 6,
-                               .d_ff = 1000,
-                               .num_layers = 2,
-                               .activation = Activation::kGeluTanh},
-                    .lengths = lengths,
-                    .batches = 20});
-  trials.push_back(
-      {.config = {.d_model = 768, .num_heads = 12, .d_ff = 3072, .activation = Activation::kGelu},
-       .lengths = {1, 16, 127, 128, 40},
-       .batches = 10});
+  add(TorchStack{.d_model = 390,
+                 .num_heads = 6,
+                 .d_ff = 1000,
+                 .num_layers = 2,
+                 .activation = Activation::kGeluTanh},
+      lengths, false, 20);
+  add(TorchStack{.d_model = 768, .num_heads = 12, .d_ff = 3072, .activation = Activation::kGelu},
+      {1, 16, 127, 128, 40}, false, 10);
   return trials;
 }
 
 std::string Name(const EncoderConfig& config) {
-  return std::to_string(config.d_model) + " x " + std::to_string(config.num_heads) + " x " +
-         std::to_string(config.d_ff);
+  const LayerConfig& layer = config.layers[0];
+  return std::to_string(config.d_model) + " x " + std::to_string(layer.num_heads) + " x " +
+         std::to_string(layer.d_ff) + (layer.rotary ? ", rotary" : layer.buckets ? ", buckets" : "");
 }
 
 // One batch in all ways; `wanted` is what each sequence gives alone.

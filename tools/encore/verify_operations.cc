@@ -19,6 +19,7 @@
 #include "tests/reference/encoder.h"
 #include "tests/reference/encoder_model.h"
 #include "tests/reference/matmul.h"
+#include "tests/reference/multi_head_attention.h"
 #include "tests/reference/softmax.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/verify_checks.h"
@@ -166,7 +167,7 @@ void TryAttentions(const VerifyContext& context) {
                {.additive = ConstView(additive.data(), {65, 600})});
 }
 
-void TryBlock(const VerifyContext& context, const EncoderConfig& config, size_t tokens) {
+void TryBlock(const VerifyContext& context, const TorchStack& config, size_t tokens) {
   const EncoderModel model(config);
   const std::vector<float> x = RandomFloats(tokens * config.d_model, 65);
   const auto wanted = reference::Encode<Rounded>(config, model.weights(),
@@ -182,7 +183,8 @@ void TryBlock(const VerifyContext& context, const EncoderConfig& config, size_t 
 
 void TryBlocks(const VerifyContext& context) {
   for (const Activation activation :
-       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
+        Activation::kQuickGelu}) {
     for (const bool norm_first : {false, true}) {
       TryBlock(context,
                {.d_model = 64,

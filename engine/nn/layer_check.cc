@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sentences of encoder_check.h about configurations and weights: each switch of a layer, then
+// each tensor of the table in layer_tensors.h.
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "engine/base/int_math.h"
+#include "engine/base/number_text.h"
+#include "engine/nn/encoder_check.h"
+#include "engine/nn/layer_tensors.h"
+#include "engine/ops/view_check.h"
+
+namespace encore::internal {
+namespace {
+
+std::string Number(size_t n) { return std::to_string(n); }
+
+template <typename Enum>
+bool IsBeyond(Enum value, Enum last) {
+  return static_cast<size_t>(value) > static_cast<size_t>(last);
+}
+
+// Checks switches under their full names. The first failure is kept; later ones are not looked at.
+class SwitchChecker {
+ public:
+  explicit SwitchChecker(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  void Want(bool good, const std::string& found, const std::string& wanted) {
+    if (status_.ok() && !good) status_ = InvalidArgument(prefix_ + found + "; wanted " + wanted);
+  }
+  void WantAtLeastOne(const char* name, size_t value) {
+    Want(value >= 1, std::string(name) + " is 0", "at least 1");
+  }
+  void WantFinite(const std::string& name, double value) {
+    Want(std::isfinite(value), name + " is " + NumberText(value), "a finite number");
+  }
+  // As f32, in which it is used.
+  void WantFiniteFloat(const std::string& name, double value) {
+    Want(std::abs(value) <= std::numeric_limits<float>::max(), name + " is " + NumberText(value),
+         "a finite f32 number");
+  }
+  template <typename Enum>
+  void WantEnumerator(const char* name, Enum value, Enum last, const char* type) {
+    Want(!IsBeyond(value, last),
+         std::string(name) + " is number " + Number(static_cast<size_t>(value)),
+         std::string("one of the ") + type + " enumerators");
+  }
+  void CheckNorm(const std::string& name, const NormConfig& norm) {
+    Want(!IsBeyond(norm.type, NormType::kRmsNorm),
+         name + ".type is number " + Number(static_cast<size_t>(norm.type)),
+         "one of the NormType enumerators");
+    Want(norm.epsilon >= 0 && std::isfinite(norm.epsilon),
+         name + ".epsilon is " + NumberText(norm.epsilon), "a finite number of at least 0");
+    WantFiniteFloat(name + ".weight_offset", norm.weight_offset);
+  }
+  Status& status() { return status_; }
+
+ private:
+  std::string prefix_;
+  Status status_;
+};
+
+void CheckRotary(const RotaryConfig& rotary, size_t head_size, SwitchChecker& check) {
+  const size_t size = rotary.size != 0 ? rotary.size : head_size;
+  check.Want(size % 2 == 0, "rotary.size is " + Number(size), "an even number");
+  check.Want(size <= head_size, "rotary.size is " + Number(size),
+             "at most the head size, which is " + Number(head_size));
+  check.Want(rotary.theta > 0 && std::isfinite(rotary.theta),
+             "rotary.theta is " + NumberText(rotary.theta), "a finite number above 0");
+  check.WantFiniteFloat("rotary.magnitude", rotary.magnitude);
+  const std::vector<double>& frequencies = rotary.inverse_frequencies;
+  check.Want(frequencies.empty() || frequencies.size() == size / 2,
+             "rotary.inverse_frequencies has " + Number(frequencies.size()) + " numbers",
+             "half of rotary.size, " + Number(size / 2));
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    check.WantFinite("rotary.inverse_frequencies[" + Number(i) + "]", frequencies[i]);
+  }
+}
+
+void CheckPositions(const LayerConfig& c, size_t head_size, SwitchChecker& check) {
+  const int given =
+      int{c.rotary.has_value()} + int{c.alibi.has_value()} + int{c.buckets.has_value()};
+  check.Want(given <= 1,
+             std::string("positions are given by ") + (c.rotary ? "rotary and " : "") +
+                 (c.alibi ? "alibi" : "buckets") + (c.alibi && c.buckets ? " and buckets" : ""),
+             "at most one of rotary, alibi and buckets");
+  if (c.rotary) CheckRotary(*c.rotary, head_size, check);
+  if (c.alibi) {
+    const std::vector<double>& slopes = c.alibi->slopes;
+    check.Want(slopes.empty() || slopes.size() == c.num_heads,
+               "alibi.slopes has " + Number(slopes.size()) + " numbers",
+               "one for each of the " + Number(c.num_heads) + " heads");
+    for (size_t i = 0; i < slopes.size(); ++i) {
+      check.WantFiniteFloat("alibi.slopes[" + Number(i) + "]", slopes[i]);
+    }
+  }
+  if (c.buckets) {
+    const BucketConfig& b = *c.buckets;
+    // Bounds that no model comes near, so that tables stay small.
+    check.Want(b.num_buckets >= 4 && b.num_buckets % 4 == 0 && b.num_buckets <= (size_t{1} << 20),
+               "buckets.num_buckets is " + Number(b.num_buckets), "a multiple of 4 up to 2^20");
+    check.Want(b.max_distance > b.num_buckets / 4 && b.max_distance <= (size_t{1} << 20),
+               "buckets.max_distance is " + Number(b.max_distance),
+               "more than a quarter of num_buckets, and at most 2^20");
+  }
+}
+
+// d_model by any width of the layer, and all of a row, in bytes of any type and with padding.
+bool IsAddressable(size_t d_model, const LayerConfig& c) {
+  const size_t kv_heads = c.num_kv_heads != 0 ? c.num_kv_heads : c.num_heads;
+  const size_t head_size = c.head_size != 0 ? c.head_size : d_model / c.num_heads;
+  size_t heads = 0;
+  size_t width = 0;
+  size_t bytes = 0;
+  return CheckedMul(kv_heads, 2, &heads) && CheckedAdd(c.num_heads, heads, &heads) &&
+         CheckedMul(heads, head_size, &width) && CheckedMul(width, d_model, &bytes) &&
+         CheckedMul(bytes, 64, &bytes) && CheckedMul(width, 64, &bytes) &&
+         CheckedMul(d_model, d_model, &bytes) && CheckedMul(bytes, 64, &bytes) &&
+         CheckedMul(c.d_ff, 2, &width) && CheckedMul(width, d_model, &bytes) &&
+         CheckedMul(bytes, 64, &bytes) && CheckedMul(width, 64, &bytes);
+}
+
+Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefix) {
+  SwitchChecker check(prefix);
+  check.WantAtLeastOne("num_heads", c.num_heads);
+  if (!check.status().ok()) return check.status();
+  check.Want(
+      c.num_kv_heads == 0 || (c.num_kv_heads <= c.num_heads && c.num_heads % c.num_kv_heads == 0),
+      "num_kv_heads is " + Number(c.num_kv_heads) + " and num_heads is " + Number(c.num_heads),
+      "a num_kv_heads that divides num_heads");
+  check.Want(c.head_size != 0 || d_model % c.num_heads == 0,
+             "num_heads is " + Number(c.num_heads) + " and d_model is " + Number(d_model),
+             "a num_heads that divides d_model, or a head_size");
+  check.WantFiniteFloat("attention_scale", c.attention_scale);
+  check.WantAtLeastOne("d_ff", c.d_ff);
+  if (c.window) check.WantAtLeastOne("window", *c.window);
+  check.WantEnumerator("activation", c.activation, Activation::kQuickGelu, "Activation");
+  check.WantEnumerator("gate", c.gate, Gate::kSecondHalf, "Gate");
+  check.WantEnumerator("norm_placement", c.norm_placement, NormPlacement::kBoth, "NormPlacement");
+  check.CheckNorm("norm", c.norm);
+  check.Want(c.norm.type != NormType::kNone, "norm.type is kNone", "kLayerNorm or kRmsNorm");
+  check.CheckNorm("qk_norm", c.qk_norm);
+  check.Want(c.attention_norm || c.norm_placement == NormPlacement::kPre,
+             "attention_norm is false and norm_placement is not kPre",
+             "a norm before attention left out with kPre only");
+  if (!check.status().ok()) return check.status();
+  check.Want(IsAddressable(d_model, c),
+             "d_ff is " + Number(c.d_ff) + " and num_heads is " + Number(c.num_heads) +
+                 " with d_model " + Number(d_model),
+             "sizes whose matrices can be addressed");
+  if (!check.status().ok()) return check.status();
+  CheckPositions(c, LayerSizes(d_model, c).head_size, check);
+  return check.status();
+}
+
+Status CheckTensor(const std::string& name, const WeightView& view, const Shape& wanted,
+                   const std::string& why) {
+  if (!(view.shape() == wanted)) {
+    return InvalidArgument(name + " has shape " + view.shape().ToString() + "; wanted " +
+                           wanted.ToString() + " (" + why + ")");
+  }
+  const DType d = view.dtype();
+  if (d != DType::kF32 && d != DType::kBF16 && d != DType::kF16 && d != DType::kF64) {
+    return InvalidArgument(name + " has dtype " + std::string(DTypeName(d)) +
+                           "; wanted F32, BF16, F16 or F64");
+  }
+  return {};
+}
+
+Status CheckLayerWeights(size_t d_model, const LayerConfig& layer, const EncoderLayerWeights& w,
+                         const std::string& prefix) {
+  for (const LayerTensor& tensor : kLayerTensors) {
+    const WeightView& view = w.*tensor.view;
+    const bool has_place = HasPlace(tensor.place, layer, w);
+    if (view.empty() && !(has_place && tensor.required)) continue;
+    const std::string name = prefix + std::string(tensor.name);
+    if (!has_place) {
+      return InvalidArgument(name + " is given and " +
+                             std::string(WhyNoPlace(tensor.place, layer)) + "; wanted none");
+    }
+    const Shape wanted = ShapeOf(tensor, d_model, layer);
+    std::string why(ExtentText(tensor.rows));
+    if (tensor.columns != Extent::kOne) why += " by " + std::string(ExtentText(tensor.columns));
+    if (view.empty()) {
+      return InvalidArgument(name + " is missing; wanted shape " + wanted.ToString() + " (" + why +
+                             ")");
+    }
+    ENCORE_RETURN_IF_ERROR(CheckTensor(name, view, wanted, why));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status CheckConfig(const EncoderConfig& c) {
+  if (c.d_model == 0) return InvalidArgument("d_model is 0; wanted at least 1");
+  if (c.layers.empty()) return InvalidArgument("layers is empty; wanted at least one layer");
+  for (size_t i = 0; i < c.layers.size(); ++i) {
+    ENCORE_RETURN_IF_ERROR(CheckLayer(c.d_model, c.layers[i], "layers[" + Number(i) + "]."));
+  }
+  SwitchChecker check("");
+  check.CheckNorm("final_norm", c.final_norm);
+  return check.status();
+}
+
+Status CheckWeights(const EncoderConfig& c, const EncoderWeights& weights) {
+  if (weights.layers.size() != c.num_layers()) {
+    return InvalidArgument("weights have " + Number(weights.layers.size()) +
+                           " layers; wanted as many as the configuration has, " +
+                           Number(c.num_layers()));
+  }
+  for (size_t i = 0; i < c.num_layers(); ++i) {
+    ENCORE_RETURN_IF_ERROR(
+        CheckLayerWeights(c.d_model, c.layers[i], weights.layers[i], "layers." + Number(i) + "."));
+  }
+  const struct {
+    std::string_view name;
+    const WeightView& view;
+  } norm[] = {{kFinalNormWeight, weights.norm_weight}, {kFinalNormBias, weights.norm_bias}};
+  for (const auto& [name, view] : norm) {
+    if (view.empty()) continue;
+    if (c.final_norm.type == NormType::kNone) {
+      return InvalidArgument(std::string(name) +
+                             " is given and final_norm.type is kNone; wanted none");
+    }
+    ENCORE_RETURN_IF_ERROR(CheckTensor(std::string(name), view, Shape(c.d_model), "d_model"));
+  }
+  return {};
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sizes of one layer and the operations that it takes: pure functions of a LayerConfig. Not
+// here: where anything lies (scratch_plan.h), who does it (thread_plan.h).
+
+#ifndef ENCORE_ENGINE_NN_LAYER_SIZES_H_
+#define ENCORE_ENGINE_NN_LAYER_SIZES_H_
+
+#include <algorithm>
+#include <cstddef>
+
+#include "encore/encoder.h"
+
+namespace encore::internal {
+
+// With defaults filled in. Widths count columns of one token's row.
+struct LayerSizes {
+  LayerSizes(size_t width, const LayerConfig& layer)
+      : d_model(width),
+        heads(layer.num_heads),
+        kv_heads(layer.num_kv_heads != 0 ? layer.num_kv_heads : layer.num_heads),
+        head_size(layer.head_size != 0 ? layer.head_size : width / layer.num_heads),
+        d_ff(layer.d_ff) {}
+
+  size_t d_model;
+  size_t heads;
+  size_t kv_heads;
+  size_t head_size;
+  size_t d_ff;
+
+  size_t group() const { return heads / kv_heads; }  // query heads of one key head
+  size_t q_width() const { return heads * head_size; }
+  size_t kv_width() const { return kv_heads * head_size; }
+  size_t qkv_width() const { return q_width() + 2 * kv_width(); }
+};
+
+// Pairs of a query and a key that it sees, over a sequence of so many tokens.
+inline double VisiblePairs(const LayerConfig& layer, size_t tokens) {
+  const double s = static_cast<double>(tokens);
+  // Of a window w, |i - j| <= w hides (s - w) (s - w - 1) pairs.
+  const double past =
+      layer.window && *layer.window < tokens ? s - static_cast<double>(*layer.window) : 0;
+  const double both_sides = s * s - std::max(0.0, past * (past - 1));
+  return layer.causal ? (both_sides + s) / 2 : both_sides;
+}
+
+// Floating point operations of the layer's matrix products and attention for one sequence: 2 S
+// (d_model (q + k + v widths + q width) + d_model d_ff (2, or 3 where gated)) + 4 q width for each
+// visible pair. Softmax, norms, positions and activations count as none.
+inline double LayerFlops(size_t d_model, const LayerConfig& layer, size_t tokens) {
+  const LayerSizes sizes(d_model, layer);
+  const double d = static_cast<double>(d_model);
+  const double attention = static_cast<double>(sizes.qkv_width() + sizes.q_width());
+  const double d_ff = static_cast<double>(sizes.d_ff) * (layer.gate == Gate::kNone ? 2 : 3);
+  return 2 * static_cast<double>(tokens) * d * (attention + d_ff) +
+         4 * static_cast<double>(sizes.q_width()) * VisiblePairs(layer, tokens);
+}
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_NN_LAYER_SIZES_H_

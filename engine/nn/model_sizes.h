@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What plans need to know of a whole model: the largest sizes of its layers, and what a layer costs
+// on average. Not here: a single layer's sizes (layer_sizes.h).
+
+#ifndef ENCORE_ENGINE_NN_MODEL_SIZES_H_
+#define ENCORE_ENGINE_NN_MODEL_SIZES_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "engine/nn/layer_sizes.h"
+
+namespace encore::internal {
+
+struct ModelSizes {
+  // Of a checked configuration. Allocates.
+  explicit ModelSizes(const EncoderConfig& config);
+
+  // Floating point operations of a layer for a sequence of so many tokens, the mean of all layers.
+  double FlopsOfLayer(size_t tokens) const;
+
+  size_t d_model;
+  // The largest of any layer.
+  size_t q_width = 0;
+  size_t kv_width = 0;
+  size_t qkv_width = 0;
+  size_t head_size = 0;
+  size_t d_ff = 0;
+  size_t global_kv_width = 0;      // of the layers without a window; 0 if all have one
+  bool whole_vector_heads = true;  // all head sizes are multiples of 16
+  // Of position_tables.h: 0 until somebody sets them.
+  size_t floats_per_position = 0;
+  size_t floats_beside = 0;
+
+ private:
+  // Layers that cost the same.
+  struct Kind {
+    LayerConfig layer;  // its sizes, causality and window
+    double count;
+  };
+  std::vector<Kind> kinds_;
+  double layers_;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_NN_MODEL_SIZES_H_

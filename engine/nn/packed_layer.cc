@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a layer's views to what is to be packed, by the table of its tensors.
+
+#include "engine/nn/packed_layer.h"
+
+#include <string>
+#include <utility>
+
+#include "engine/nn/layer_tensors.h"
+#include "engine/ops/view_check.h"
+
+namespace encore::internal {
+namespace {
+
+Status PackVector(const WeightView& vector, double offset, AlignedBuffer<float>* packed) {
+  if (vector.empty()) return {};
+  if (!packed->Allocate(vector.dim(0))) {
+    return Status(ErrorCode::kOutOfMemory,
+                  "no memory for a norm of shape " + vector.shape().ToString());
+  }
+  const size_t size = vector.dim(0);
+  const WeightView row(vector.dtype(), vector.data(), Shape(1, size), {0, vector.stride(0)});
+  ReadRows(WeightSource::One(row), 0, 1, 0, size, packed->data(), size);
+  const float add = static_cast<float>(offset);
+  for (size_t i = 0; add != 0 && i < size; ++i) packed->data()[i] += add;
+  return {};
+}
+
+// Rows [begin, begin + count) of a view, or nothing of nothing.
+WeightView RowsOf(const WeightView& view, size_t begin, size_t count) {
+  if (view.empty()) return view;
+  const auto offset = static_cast<ptrdiff_t>(begin) * view.stride(0) *
+                      static_cast<ptrdiff_t>(DTypeSize(view.dtype()));
+  const Shape shape = view.rank() == 1 ? Shape(count) : Shape(count, view.dim(1));
+  return WeightView(view.dtype(), static_cast<const char*>(view.data()) + offset, shape,
+                    view.strides());
+}
+
+// The matrices that are packed into `part`, each with the bias that follows it in the table.
+WeightSource SourceOf(PackedPart part, const LayerConfig& config, const EncoderLayerWeights& w) {
+  WeightSource source;
+  for (size_t i = 0; i < kLayerTensors.size(); ++i) {
+    const LayerTensor& tensor = kLayerTensors[i];
+    const WeightView& view = w.*tensor.view;
+    if (tensor.part != part || tensor.columns == Extent::kOne || view.empty()) continue;
+    source.parts[source.num_parts++] = {view, w.*kLayerTensors[i + 1].view};
+  }
+  if (part == PackedPart::kOutProj) source.output_scale = w.layer_scale1;
+  if (part == PackedPart::kLinear2) source.output_scale = w.layer_scale2;
+  if (part != PackedPart::kLinear1 || config.gate == Gate::kNone) return source;
+  source.gated = true;  // part 0 is the activated half
+  if (source.num_parts == 1) {
+    const WeightPart both = source.parts[0];
+    const size_t first = config.gate == Gate::kFirstHalf ? 0 : 1;
+    for (const size_t half : {size_t{0}, size_t{1}}) {
+      const size_t begin = (half == 0 ? first : 1 - first) * config.d_ff;
+      source.parts[half] = {RowsOf(both.weight, begin, config.d_ff),
+                            RowsOf(both.bias, begin, config.d_ff)};
+    }
+    source.num_parts = 2;
+  }
+  return source;
+}
+
+void ChooseActivation(const LayerConfig& config, PackedLayer* layer) {
+  const ActivationKernels& kernels = GetActivationKernels();
+  const auto choose = [&]() -> const ActivationKernels::Function& {
+    switch (config.activation) {
+      case Activation::kGelu:
+        return kernels.gelu;
+      case Activation::kGeluTanh:
+        return kernels.gelu_tanh;
+      case Activation::kSilu:
+        return kernels.silu;
+      case Activation::kQuickGelu:
+        return kernels.quick_gelu;
+      case Activation::kRelu:
+        break;
+    }
+    return kernels.relu;
+  };
+  if (config.gate != Gate::kNone) {
+    layer->activation.gated = choose().gated;
+  } else if (config.activation == Activation::kRelu) {
+    layer->activation.relu = true;
+  } else {
+    layer->activation.tile = choose().tile;
+  }
+}
+
+}  // namespace
+
+Status PackNorm(const NormConfig& config, const WeightView& weight, const WeightView& bias,
+                PackedNorm* packed) {
+  if (config.type == NormType::kNone) return {};
+  const NormKernels& kernels = GetNormKernels();
+  packed->kernel = config.type == NormType::kRmsNorm ? kernels.rms_norm : kernels.layer_norm;
+  packed->epsilon = config.epsilon;
+  ENCORE_RETURN_IF_ERROR(PackVector(weight, config.weight_offset, &packed->weight));
+  return PackVector(bias, 0, &packed->bias);
+}
+
+Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w, PackedLayer* layer,
+                    std::vector<MatrixToPack>* matrices) {
+  const std::pair<PackedPart, PackedMatrix*> parts[] = {{PackedPart::kQkv, &layer->qkv},
+                                                        {PackedPart::kOutProj, &layer->out_proj},
+                                                        {PackedPart::kLinear1, &layer->linear1},
+                                                        {PackedPart::kLinear2, &layer->linear2}};
+  for (const auto& [part, packed] : parts) {
+    const WeightSource source = SourceOf(part, config, w);
+    Result<PackedMatrix> prepared = PackedMatrix::Prepare(source);
+    if (!prepared.ok()) return prepared.status();
+    *packed = *std::move(prepared);
+    matrices->push_back({source, packed});
+  }
+  ChooseActivation(config, layer);
+  if (config.attention_norm) {
+    ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.norm1_weight, w.norm1_bias, &layer->norm1));
+  }
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.norm2_weight, w.norm2_bias, &layer->norm2));
+  if (config.norm_placement == NormPlacement::kBoth) {
+    ENCORE_RETURN_IF_ERROR(
+        PackNorm(config.norm, w.post_norm1_weight, w.post_norm1_bias, &layer->post_norm1));
+    ENCORE_RETURN_IF_ERROR(
+        PackNorm(config.norm, w.post_norm2_weight, w.post_norm2_bias, &layer->post_norm2));
+  }
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.qk_norm, w.q_norm_weight, w.q_norm_bias, &layer->q_norm));
+  return PackNorm(config.qk_norm, w.k_norm_weight, w.k_norm_bias, &layer->k_norm);
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A layer as a pass reads it: packed weights, norms, and what else follows from its configuration.
+// Not here: the order of its steps (encoder_block.h).
+
+#ifndef ENCORE_ENGINE_NN_PACKED_LAYER_H_
+#define ENCORE_ENGINE_NN_PACKED_LAYER_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/kernels/activation.h"
+#include "engine/kernels/norm.h"
+#include "engine/nn/layer_sizes.h"
+#include "engine/ops/packed_matrix.h"
+
+namespace encore::internal {
+
+struct PackedNorm {
+  // y = norm(x) (+ residual) over rows of `cols`; y may be x or the residual.
+  void Run(const float* x, size_t ldx, const float* residual, size_t ld_residual, float* y,
+           size_t ldy, size_t rows, size_t cols) const {
+    kernel({.x = x,
+            .ldx = ldx,
+            .weight = weight.data(),
+            .bias = bias.data(),
+            .epsilon = epsilon,
+            .residual = residual,
+            .ld_residual = ld_residual,
+            .y = y,
+            .ldy = ldy,
+            .rows = rows,
+            .cols = cols});
+  }
+  bool given() const { return kernel != nullptr; }
+
+  void (*kernel)(const NormArgs& args) = nullptr;  // LayerNorm or RMSNorm of the target
+  double epsilon = 0;
+  AlignedBuffer<float> weight;  // or nothing for 1
+  AlignedBuffer<float> bias;    // or nothing for 0
+};
+
+// What follows linear1: one of them is set. relu is a part of the product's tile; `gated` goes with
+// a gated matrix.
+struct BlockActivation {
+  bool relu = false;
+  ActivationKernels::Tile tile = nullptr;
+  ActivationKernels::Gated gated = nullptr;
+};
+
+inline constexpr size_t kNoTable = static_cast<size_t>(-1);
+
+struct PackedLayer {
+  PackedLayer(size_t d_model, const LayerConfig& config) : sizes(d_model, config) {}
+
+  LayerSizes sizes;
+  PackedMatrix qkv;       // [d_model, q, k and v widths]
+  PackedMatrix out_proj;  // [q width, d_model]
+  PackedMatrix linear1;   // [d_model, d_ff], gated or not
+  PackedMatrix linear2;   // [d_ff, d_model]
+  PackedNorm norm1;       // not given without attention_norm
+  PackedNorm norm2;
+  PackedNorm post_norm1;  // these two with norms on both sides
+  PackedNorm post_norm2;
+  PackedNorm q_norm;  // these two with qk_norm
+  PackedNorm k_norm;
+  BlockActivation activation;
+  size_t rotary = kNoTable;  // in PositionTables
+  size_t distance_bias = kNoTable;
+};
+
+// A matrix to pack, and where to.
+struct MatrixToPack {
+  WeightSource source;
+  PackedMatrix* packed;
+};
+
+// Everything of a layer but its matrices' panels and its tables: norms, kernels of the active
+// target, and, appended to `matrices` in the order in which a pass reads them, what is still to be
+// packed. `config` has its defaults filled in. kOutOfMemory.
+Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& weights,
+                    PackedLayer* layer, std::vector<MatrixToPack>* matrices);
+Status PackNorm(const NormConfig& config, const WeightView& weight, const WeightView& bias,
+                PackedNorm* packed);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_NN_PACKED_LAYER_H_

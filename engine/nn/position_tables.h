@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What positions need beside weights: sines and cosines of rotary layers, and biases that depend on
+// the distance of query and key (ALiBi, buckets). Layers with equal positions share a table. A pass
+// fills them for its longest sequence: memory is linear in that. Not here: their use
+// (attention_stage.h).
+
+#ifndef ENCORE_ENGINE_NN_POSITION_TABLES_H_
+#define ENCORE_ENGINE_NN_POSITION_TABLES_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "engine/nn/packed_layer.h"
+#include "engine/ops/rotary_table.h"
+#include "engine/platform/thread_team.h"
+
+namespace encore::internal {
+
+// The bias of query i and key j in each head, a function of j - i.
+class DistanceBias {
+ public:
+  explicit DistanceBias(const AlibiConfig& alibi);
+  // table [num_buckets, heads].
+  DistanceBias(const BucketConfig& buckets, const WeightView& table);
+
+  size_t heads() const { return heads_; }
+  // Fills the biases of distances -longest .. longest; `at_zero` is where that of 0 goes.
+  void Fill(size_t head, size_t longest, float* at_zero) const;
+
+ private:
+  size_t heads_;
+  std::vector<float> slopes_;  // [heads]; ALiBi
+  // Else [heads, 2 reach_ + 1]: distances -reach_ .. reach_; those further are as the last.
+  std::vector<float> near_;
+  size_t reach_ = 0;
+};
+
+// The bucket of a distance, 0 .. num_buckets - 1, as in T5: exact for small distances, then
+// logarithmic.
+size_t BucketOf(const BucketConfig& buckets, ptrdiff_t distance);
+
+class PositionTables {
+ public:
+  // Finds or makes the tables of a layer, and notes them in it. `config` has its defaults filled
+  // in.
+  void Add(const LayerConfig& config, const EncoderLayerWeights& weights, PackedLayer* layer);
+
+  bool empty() const { return rotary_.empty() && biases_.empty(); }
+  // Floats for each position of the longest sequence, and beside these.
+  size_t floats_per_position() const { return floats_per_position_; }
+  size_t floats_beside() const { return floats_beside_; }
+
+  // Fills all of them at `memory`, which has room for longest * floats_per_position() +
+  // floats_beside() floats; the team's threads share the work.
+  void Fill(Team& team, size_t longest, float* memory) const;
+
+  // Of a filled table: cosines and sines [longest, pairs].
+  struct Rotary {
+    const float* cos;
+    const float* sin;
+    size_t pairs;
+  };
+  Rotary RotaryAt(size_t table, size_t longest, float* memory) const;
+  // Where the bias of distance 0 is.
+  float* BiasAt(size_t table, size_t head, size_t longest, float* memory) const;
+
+ private:
+  struct RotaryEntry {
+    std::vector<double> inverse_frequencies;
+    double magnitude;
+    RotaryTable table;
+    size_t pairs_before;
+  };
+  struct BiasEntry {
+    std::vector<double> slopes;  // what it was made of, to find it again
+    WeightView weights;
+    BucketConfig buckets;
+    DistanceBias bias;
+    size_t heads_before;
+  };
+  size_t rotary_pairs() const;
+
+  std::vector<RotaryEntry> rotary_;
+  std::vector<BiasEntry> biases_;
+  size_t floats_per_position_ = 0;
+  size_t floats_beside_ = 0;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_NN_POSITION_TABLES_H_

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An encoder's results against the double-precision reference. Not here: equal bits.
+
+#ifndef ENCORE_TESTS_CHECK_MODEL_H_
+#define ENCORE_TESTS_CHECK_MODEL_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "tests/reference/encoder_model.h"
+
+namespace encore {
+
+// Runs a batch of these lengths on every target, input of that scale, and compares y and all taps
+// within the bounds that rounding in f32 gives; taps change no bit of y, and in place neither.
+// *worst becomes the largest error so far as a share of its bound.
+void CheckModel(const EncoderModel& model, const std::vector<size_t>& lengths, double* worst,
+                const AttentionMask& mask = {}, float scale = 1);
+
+}  // namespace encore
+
+#endif  // ENCORE_TESTS_CHECK_MODEL_H_

@@ -38,7 +38,8 @@ void CheckModel(const EncoderModel& model, const std::vector<size_t>& lengths, d
     std::vector<MutableView> attention, hidden;
     for (size_t layer = 0; layer < config.num_layers(); ++layer) {
       for (const size_t length : lengths) {
-        outputs.push_back(std::make_unique<Guarded>(Shape(config.layers[layer].num_heads, length, length)));
+        outputs.push_back(
+            std::make_unique<Guarded>(Shape(config.layers[layer].num_heads, length, length)));
         attention.push_back(outputs.back()->view());
       }
       outputs.push_back(std::make_unique<Guarded>(

@@ -112,7 +112,7 @@ TEST_F(CliBenchTest, SaysWhereThreadsComeFrom) {
   EXPECT_EQ(spinning["idle_spin"], "120 us");
   EXPECT_TRUE(Has(spinning["wait_policy"], "120 us"));
   EXPECT_TRUE(Has(out_, "120 us")) << out_;
-  const int openmp = std::min(2, Executor::OpenMP(2).lanes());
+  const int openmp = std::min(2, Executor::OpenMP(2).threads());
   const json other = context({std::to_string(openmp), "--executor", "openmp"});
   EXPECT_EQ(other["executor"], "openmp");
   EXPECT_FALSE(other.contains("idle_spin"));
@@ -202,14 +202,14 @@ TEST_F(CliBenchTest, PlanTellsWhoDoesWhat) {
     EXPECT_EQ(result.status, 0) << result.err;
     const json threads = json::parse(result.out)["plan"]["threads"];
     const std::string kind = threads["kind"];
-    EXPECT_TRUE(Has(text.out, "by " + kind + ", on " + threads["lanes"].dump() + " lane"))
+    EXPECT_TRUE(Has(text.out, "by " + kind + ", on " + threads["threads"].dump() + " thread"))
         << text.out;
     return threads;
   };
 
   const json sequences = plan({"--batch", "8"});
   EXPECT_EQ(sequences["kind"], "sequences") << sequences;
-  EXPECT_EQ(sequences["lanes"], 2);
+  EXPECT_EQ(sequences["threads"], 2);
   std::set<size_t> seen;
   size_t rows = 0;
   for (const json& group : sequences["groups"]) {
@@ -236,11 +236,11 @@ TEST_F(CliBenchTest, PlanTellsWhoDoesWhat) {
   EXPECT_EQ(columns["kind"], "columns") << columns;
   EXPECT_TRUE(columns["heads_together"].is_boolean());
   EXPECT_FALSE(columns.contains("groups"));
-  EXPECT_FALSE(plan({"--seq", "16", "--heads", "3"})["heads_together"]) << "3 heads, 2 lanes";
+  EXPECT_FALSE(plan({"--seq", "16", "--heads", "3"})["heads_together"]) << "3 heads, 2 threads";
 
   const json small = plan({"--d-model", "32", "--heads", "2", "--d-ff", "64", "--seq", "2"});
   EXPECT_EQ(small["kind"], "sequences");
-  EXPECT_EQ(small["lanes"], 1) << "too little for two";
+  EXPECT_EQ(small["threads"], 1) << "too little for two";
 }
 
 TEST(Quantile, IsTheSmallestValueThatTheShareDoesNotExceed) {

@@ -153,11 +153,11 @@ std::vector<Call> AllCalls(const EncoderModel& model, const Executor& executor) 
   calls.push_back({"MultiHeadAttention", [=, &model] {
                      const EncoderLayerWeights& w = model.weights().layers[0];
                      std::vector<float> y(a.size());
-                     checked(MultiHeadAttention(
-                         matrix(a, 24), matrix(b, 24), matrix(b, 24),
-                         {2, F32View(w.in_proj_weight), F32View(w.in_proj_bias),
-                          F32View(w.out_proj_weight), F32View(w.out_proj_bias)},
-                         {y.data(), {70, 24}}, {.executor = executor}));
+                     checked(
+                         MultiHeadAttention(matrix(a, 24), matrix(b, 24), matrix(b, 24),
+                                            {2, F32View(w.in_proj_weight), F32View(w.in_proj_bias),
+                                             F32View(w.out_proj_weight), F32View(w.out_proj_bias)},
+                                            {y.data(), {70, 24}}, {.executor = executor}));
                      return y;
                    }});
   calls.push_back({"Encoder", [=, &model] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numeric contract on random batches: models of random sizes and switches, up to 64 sequences of 1 to 300
-// tokens in random order, 1 to 8 threads, every executor, any SIMD target; each sequence has the
-// bits that it has alone, taps included. Every run draws other rounds; a round is repeated with its
-// seed:
+// The numeric contract on random batches: models of random sizes and switches, up to 64 sequences
+// of 1 to 300 tokens in random order, 1 to 8 threads, every executor, any SIMD target; each
+// sequence has the bits that it has alone, taps included. Every run draws other rounds; a round is
+// repeated with its seed:
 //
 //   ENCORE_PROPERTY_SEED=N    this round alone (a failing round prints its N)
 //   ENCORE_PROPERTY_ROUNDS=N  so many rounds
@@ -75,11 +75,11 @@ Executor DrawExecutor(Draw& draw, Pools& pools, std::string& name) {
                      : "host loop";
   if (kind == 0) return Executor::Inline();
   name += " " + std::to_string(threads);
-  const int lanes = static_cast<int>(threads);
-  if (kind <= 3) return Executor::OpenMP(lanes);
-  if (kind <= 6) return Executor::HostPool(lanes, *pools.host[threads - 1]);
+  const int count = static_cast<int>(threads);
+  if (kind <= 3) return Executor::OpenMP(count);
+  if (kind <= 6) return Executor::HostPool(count, *pools.host[threads - 1]);
   if (kind <= 9) return pools.own[threads - 1].executor();
-  return Executor::HostPool(lanes, pools.loop);
+  return Executor::HostPool(count, pools.loop);
 }
 
 // Targets that must give the same bits: all with FMA, or one without by itself.

@@ -255,7 +255,8 @@ TEST_F(ForwardBadInput, TapsThatOverlapInputOrOutput) {
 TEST_F(ForwardBadInput, MovedFromEncoder) {
   const Encoder taken = std::move(encoder_);
   EXPECT_TRUE(Refuses([](Call&) {}, {"this Encoder holds no weights"}));
-  EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes({.tokens = 1}, 1), {"this Encoder holds no weights"}));
+  EXPECT_TRUE(
+      FailsWith(encoder_.WorkspaceBytes({.tokens = 1}, 1), {"this Encoder holds no weights"}));
   encoder_ = taken;
 }
 
@@ -263,21 +264,22 @@ TEST_F(ForwardBadInput, WorkspaceTooSmall) {
   Call good;
   const size_t wanted = *encoder_.WorkspaceBytes(good.batch, {});
   const std::string number = std::to_string(wanted);
-  EXPECT_TRUE(
-      Refuses([](Call& c) { c.workspace = Workspace(); },
-              {"workspace has 0 bytes", "wanted " + number, "9 tokens", "3 sequences", "1 lanes"}));
+  EXPECT_TRUE(Refuses(
+      [](Call& c) { c.workspace = Workspace(); },
+      {"workspace has 0 bytes", "wanted " + number, "9 tokens", "3 sequences", "1 threads"}));
   EXPECT_TRUE(
       Refuses([&](Call& c) { c.workspace = *Workspace::Create(wanted - 1); },
               {"workspace has " + std::to_string(wanted - 1) + " bytes", "wanted " + number}));
-  for (const int lanes : {0, -1}) {
-    EXPECT_TRUE(
-        FailsWith(encoder_.WorkspaceBytes({.tokens = 1}, lanes), {"lanes is ", "wanted at least 1"}));
+  for (const int threads : {0, -1}) {
+    EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes({.tokens = 1}, threads),
+                          {"threads is ", "wanted at least 1"}));
   }
   EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes({.tokens = SIZE_MAX}, 1),
                         {"18446744073709551615 tokens", "addressed"}));
-  EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes({.tokens = SIZE_MAX / 64}, 1), {"tokens", "addressed"}));
   EXPECT_TRUE(
-      FailsWith(encoder_.WorkspaceBytes({.tokens = 1, .sequences = SIZE_MAX}, 1), {"18446744073709551615 sequences"}));
+      FailsWith(encoder_.WorkspaceBytes({.tokens = SIZE_MAX / 64}, 1), {"tokens", "addressed"}));
+  EXPECT_TRUE(FailsWith(encoder_.WorkspaceBytes({.tokens = 1, .sequences = SIZE_MAX}, 1),
+                        {"18446744073709551615 sequences"}));
 }
 
 }  // namespace

@@ -141,12 +141,12 @@ TEST(EncoderContract, WideModel) {
   CheckContract(model, {3, 1, kEmulated ? size_t{5} : size_t{30}});
 }
 
-// Tokens at which rows are cut in another way: a block has at most 128 rows, a lane wants 32 or
+// Tokens at which rows are cut in another way: a block has at most 128 rows, a thread wants 32 or
 // more.
 TEST(EncoderContract, TokensAroundChangesOfThePlan) {
   const EncoderModel model(
       {.d_model = 16, .num_heads = 2, .d_ff = 36, .activation = Activation::kGelu});
-  // Where all is slow: below, at and above the second lane and the second block, and many blocks.
+  // Where all is slow: below, at and above the second thread and the second block, and many blocks.
   const std::vector<size_t> sizes =
       kSlow ? std::vector<size_t>{63, 64, 65, 127, 128, 129, 897}
             : std::vector<size_t>{31,  32,  33,  63,  64,  65,  95,  96,  97,  127, 128, 129,

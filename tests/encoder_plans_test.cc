@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numeric contract in every way that a forward pass is shared among lanes: each test asks for
+// The numeric contract in every way that a forward pass is shared among threads: each test asks for
 // one, makes sure that it is the one taken, and wants the bits of each sequence alone. Head sizes
 // are such that heads lie one after another between the products, and such that they do not. And
-// weights packed by several lanes. Not here: other executors and batches
+// weights packed by several threads. Not here: other executors and batches
 // (encoder_contract_test.cc), what is right (encoder_test.cc), the choice itself
 // (thread_plan_test.cc).
 
@@ -63,11 +63,11 @@ TEST(EncoderPlans, SequencesInPlace) {
     ExpectWay(Way::kSequencesInPlace, config, {100}, 1);
   });
   // Rows of q, k and v that fill whole lines, with heads that do not fill whole vectors: what is
-  // read past the last head's end must not be the next lane's.
+  // read past the last head's end must not be the next thread's.
   ForEachTarget([&](const std::string&) {
     for (const size_t heads : {8, 16}) {
       ExpectWay(Way::kSequencesInPlace,
-             TorchStack{.d_model = 6 * heads, .num_heads = heads, .d_ff = 301}, {100, 100}, 2);
+                TorchStack{.d_model = 6 * heads, .num_heads = heads, .d_ff = 301}, {100, 100}, 2);
     }
   });
 }
@@ -89,41 +89,41 @@ TEST(EncoderPlans, RowsAttentionApart) {
 
 TEST(EncoderPlans, ColumnsInSteps) {
   ForEachModel([&](const EncoderConfig& config) {
-    ExpectWay(Way::kColumnsInSteps, config, {50}, 2);  // 3 heads on 2 lanes
+    ExpectWay(Way::kColumnsInSteps, config, {50}, 2);  // 3 heads on 2 threads
     EncoderConfig more = config;
     for (LayerConfig& layer : more.layers) layer.d_ff = 3001;
     ExpectWay(Way::kColumnsInSteps, more, {13, 0, 1, 31}, 4);
   });
 }
 
-// Heads are as many as let lanes have whole panels of the first product, if some number does.
+// Heads are as many as let threads have whole panels of the first product, if some number does.
 TEST(EncoderPlans, ColumnsHeadsTogether) {
   ForEachTarget([&](const std::string& target) {
     size_t sizes = 0;
     for (const size_t size : {16, 32, 64, 80}) {
-      for (const int lanes : {2, 3}) {
+      for (const int threads : {2, 3}) {
         TorchStack stack{.d_ff = 500, .num_layers = 2};
         for (size_t heads = 6; heads <= 24 && stack.d_model == 0; heads += 6) {
           TorchStack some = stack;
           some.num_heads = heads;
           some.d_model = heads * size;
-          if (HeadsTogether(some, static_cast<size_t>(lanes))) stack = some;
+          if (HeadsTogether(some, static_cast<size_t>(threads))) stack = some;
         }
         if (stack.d_model == 0) continue;
         SCOPED_TRACE(testing::Message()
-                     << stack.num_heads << " heads of " << size << ", " << lanes << " lanes");
+                     << stack.num_heads << " heads of " << size << ", " << threads << " threads");
         ++sizes;
-        ExpectWay(Way::kColumnsHeadsTogether, stack, {50}, lanes);
+        ExpectWay(Way::kColumnsHeadsTogether, stack, {50}, threads);
         stack.norm_first = stack.final_norm = true;
-        ExpectWay(Way::kColumnsHeadsTogether, stack, {7, 0, 40}, lanes);
+        ExpectWay(Way::kColumnsHeadsTogether, stack, {7, 0, 40}, threads);
       }
     }
-    std::printf("%s: %zu sizes of heads and lanes\n", target.c_str(), sizes);
+    std::printf("%s: %zu sizes of heads and threads\n", target.c_str(), sizes);
     EXPECT_GE(sizes, 2u);
   });
 }
 
-// Weights packed by many lanes are those packed by one, more lanes than panels included.
+// Weights packed by many threads are those packed by one, more threads than panels included.
 TEST(EncoderCreate, TheSameBitsWhoeverPacks) {
   for (const size_t width : {24, 70, 192}) {
     const EncoderModel model({.d_model = width,
@@ -139,16 +139,16 @@ TEST(EncoderCreate, TheSameBitsWhoeverPacks) {
           Encoder::Create(model.config(), model.weights(), Executor::Inline());
       ASSERT_TRUE(inlined.ok());
       const std::vector<float> want = Forward(*inlined, Batch{starts}, x);
-      for (const int lanes : {2, 3, 30}) {
-        const Result<ThreadPool> pool = ThreadPool::Create({.threads = lanes});
+      for (const int threads : {2, 3, 30}) {
+        const Result<ThreadPool> pool = ThreadPool::Create({.threads = threads});
         ASSERT_TRUE(pool.ok());
-        for (const Executor& executor : {pool->executor(), Executor::OpenMP(lanes)}) {
+        for (const Executor& executor : {pool->executor(), Executor::OpenMP(threads)}) {
           const Result<Encoder> encoder =
               Encoder::Create(model.config(), model.weights(), executor);
           ASSERT_TRUE(encoder.ok());
           EXPECT_EQ(encoder->target(), target);
           EXPECT_TRUE(SameBits(Forward(*encoder, Batch{starts}, x), want))
-              << lanes << " lanes, width " << width;
+              << threads << " threads, width " << width;
         }
       }
     });

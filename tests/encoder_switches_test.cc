@@ -24,9 +24,7 @@ namespace encore {
 namespace {
 
 // 3 heads of 8, two layers.
-LayerConfig Plain() {
-  return {.num_heads = 3, .d_ff = 30, .norm_placement = NormPlacement::kPre};
-}
+LayerConfig Plain() { return {.num_heads = 3, .d_ff = 30, .norm_placement = NormPlacement::kPre}; }
 
 // Beyond blocks of 64 queries, and one of one token.
 const std::vector<size_t> kLengths = {17, 1, 2, 65};
@@ -66,9 +64,8 @@ TEST(EncoderSwitches, NormsAndTheirPlaces) {
 
 TEST(EncoderSwitches, GatesAndActivations) {
   double worst = 0;
-  for (const Activation activation :
-       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
-        Activation::kQuickGelu}) {
+  for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                      Activation::kSilu, Activation::kQuickGelu}) {
     for (const Gate gate : {Gate::kNone, Gate::kFirstHalf, Gate::kSecondHalf}) {
       for (const bool fused : {false, true}) {
         for (const size_t d_ff : {1, 30, 64, 1100}) {
@@ -164,9 +161,10 @@ TEST(EncoderSwitches, BiasesByDistance) {
   CheckLayer(layer, &worst, {}, {130});
   layer.alibi.reset();
   for (const bool shared : {false, true}) {
-    for (const BucketConfig& buckets :
-         {BucketConfig{}, {.num_buckets = 4, .max_distance = 2},
-          {.num_buckets = 8, .max_distance = 7}, {.num_buckets = 64, .max_distance = 256}}) {
+    for (const BucketConfig& buckets : {BucketConfig{},
+                                        {.num_buckets = 4, .max_distance = 2},
+                                        {.num_buckets = 8, .max_distance = 7},
+                                        {.num_buckets = 64, .max_distance = 256}}) {
       SCOPED_TRACE(testing::Message() << buckets.num_buckets << " buckets, shared " << shared);
       layer.buckets = buckets;
       CheckLayer(layer, &worst, {.shared_position_bias = shared}, {17, 1, 150});
@@ -229,8 +227,8 @@ TEST(EncoderSwitches, LayerScaleAndTypesOfWeights) {
   for (const DType type : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64}) {
     for (const bool scale : {false, true}) {
       for (const bool fused : {false, true}) {
-        SCOPED_TRACE(testing::Message() << DTypeName(type) << ", LayerScale " << scale
-                                        << ", fused " << fused);
+        SCOPED_TRACE(testing::Message()
+                     << DTypeName(type) << ", LayerScale " << scale << ", fused " << fused);
         LayerConfig layer = Plain();
         layer.gate = Gate::kSecondHalf;
         layer.buckets = BucketConfig{};

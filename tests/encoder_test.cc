@@ -20,9 +20,8 @@ namespace {
 TEST(Encoder, EveryOption) {
   double worst = 0;
   for (const bool norm_first : {false, true}) {
-    for (const Activation activation :
-         {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
-          Activation::kQuickGelu}) {
+    for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                        Activation::kSilu, Activation::kQuickGelu}) {
       for (const bool biases : {false, true}) {
         SCOPED_TRACE(testing::Message() << "norm_first " << norm_first << ", "
                                         << ActivationName(activation) << ", biases " << biases);
@@ -148,9 +147,8 @@ TEST(Encoder, ConfigAndNames) {
   EXPECT_EQ(layer.num_kv_heads, 2u);
   EXPECT_EQ(layer.head_size, 4u);
   EXPECT_EQ(layer.attention_scale, 0.5);
-  for (const Activation a :
-       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
-          Activation::kQuickGelu}) {
+  for (const Activation a : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                             Activation::kSilu, Activation::kQuickGelu}) {
     const Result<Activation> found = ActivationFromName(ActivationName(a));
     ASSERT_TRUE(found.ok());
     EXPECT_EQ(*found, a);

@@ -94,7 +94,7 @@ TEST(EncoderWorkspace, ExactlyThatManyBytesSuffice) {
           for (const auto& [name, executor] : executors) {
             if (target != SupportedTargets().front() && name != "host pool 3") continue;
             const size_t bytes = *encoder.WorkspaceBytes(batch, executor);
-            EXPECT_LE(bytes, *encoder.WorkspaceBytes({tokens, lengths.size()}, executor.lanes()));
+            EXPECT_LE(bytes, *encoder.WorkspaceBytes({tokens, lengths.size()}, executor.threads()));
             ExactMemory memory(bytes);
             const Result<Workspace> workspace = Workspace::Wrap(memory.data(), bytes);
             ASSERT_TRUE(workspace.ok());
@@ -115,20 +115,20 @@ TEST(EncoderWorkspace, ExactlyThatManyBytesSuffice) {
 
 TEST(EncoderWorkspace, GrowsWithEverythingAndLinearlyWithTokens) {
   const Encoder encoder = EncoderModel({.d_model = 64, .num_heads = 4, .d_ff = 256}).Make();
-  const auto bytes = [&](size_t tokens, size_t sequences, int lanes) {
-    return *encoder.WorkspaceBytes({tokens, sequences}, lanes);
+  const auto bytes = [&](size_t tokens, size_t sequences, int threads) {
+    return *encoder.WorkspaceBytes({tokens, sequences}, threads);
   };
-  for (const int lanes : {1, 2, 7}) {
+  for (const int threads : {1, 2, 7}) {
     size_t before = 0;
     for (size_t tokens = 0; tokens < 1200; ++tokens) {
-      const size_t now = bytes(tokens, 3, lanes);
+      const size_t now = bytes(tokens, 3, threads);
       ASSERT_GE(now, before) << tokens << " tokens";
-      ASSERT_GE(bytes(tokens, 4, lanes), now);
-      ASSERT_GE(bytes(tokens, 3, lanes + 1), now);
+      ASSERT_GE(bytes(tokens, 4, threads), now);
+      ASSERT_GE(bytes(tokens, 3, threads + 1), now);
       before = now;
     }
   }
-  // Beyond a tile of keys and the lanes' blocks of rows, each token costs the same.
+  // Beyond a tile of keys and the threads' blocks of rows, each token costs the same.
   const size_t each = (bytes(2000 + 1600, 1, 2) - bytes(2000, 1, 2)) / 1600;
   for (const size_t tokens : {10000, 32768, 1 << 20}) {
     EXPECT_EQ(bytes(tokens + 1600, 1, 2) - bytes(tokens, 1, 2), each * 1600) << tokens;
@@ -155,13 +155,14 @@ TEST(EncoderWorkspace, MadeForABatchOrForLimits) {
   // Any batch within the limits, on as many threads or fewer.
   const std::vector<float> x = RandomFloats(100 * 32, 1);
   std::vector<float> y(x.size());
-  for (const Batch& within : {batch, Batch{{0, 100}}, Batch{{0, 20, 40, 60, 80, 100}}, Batch{{0}}}) {
+  for (const Batch& within :
+       {batch, Batch{{0, 100}}, Batch{{0, 20, 40, 60, 80, 100}}, Batch{{0}}}) {
     const size_t tokens = within.seq_starts.back();
     for (const Executor& by : {Executor::Inline(), executor}) {
-      ASSERT_TRUE(encoder
-                      .Forward(within, {x.data(), {tokens, 32}}, {y.data(), {tokens, 32}},
-                               *of_limits, by)
-                      .ok());
+      ASSERT_TRUE(
+          encoder
+              .Forward(within, {x.data(), {tokens, 32}}, {y.data(), {tokens, 32}}, *of_limits, by)
+              .ok());
     }
   }
   EXPECT_FALSE(encoder.MakeWorkspace(BatchLimits{.tokens = SIZE_MAX}).ok());

@@ -15,9 +15,9 @@ namespace encore::internal {
 namespace {
 
 // A kernel like those there are, by its registers.
-GemmKernel Kernel(size_t lanes, bool many_registers) {
+GemmKernel Kernel(size_t threads, bool many_registers) {
   GemmKernel kernel{};
-  kernel.lanes = lanes;
+  kernel.lanes = threads;
   kernel.best_nv = many_registers ? 3 : 2;
   kernel.max_mr[1] = many_registers ? 16 : 8;
   kernel.max_mr[2] = many_registers ? 12 : 6;
@@ -65,14 +65,14 @@ TEST(GemmBlocking, FitsTheCaches) {
 }
 
 TEST(ChoosePanelVectors, IsAWidthThereIsATileFor) {
-  for (const size_t lanes : {4, 8, 16}) {
+  for (const size_t threads : {4, 8, 16}) {
     for (const bool many : {false, true}) {
-      const GemmKernel kernel = Kernel(lanes, many);
+      const GemmKernel kernel = Kernel(threads, many);
       for (size_t n = 0; n <= 400; ++n) {
         const size_t nv = ChoosePanelVectors(kernel, n);
         ASSERT_GE(nv, 1u);
         ASSERT_LE(nv, kernel.max_nv());
-        const size_t vectors = std::max<size_t>(1, DivCeil(n, lanes));
+        const size_t vectors = std::max<size_t>(1, DivCeil(n, threads));
         EXPECT_LE(nv, std::max(vectors, kernel.best_nv)) << n;
         EXPECT_TRUE(vectors % kernel.best_nv != 0 || nv == kernel.best_nv) << n;
       }
@@ -93,10 +93,10 @@ TEST(ChooseTileGrid, EnoughTasksAndNoneEmpty) {
   for (const size_t m : {1, 2, 31, 64, 127, 128, 129, 512, 4096}) {
     for (const size_t panels : {1, 2, 3, 16, 64}) {
       for (const size_t mc : {32, 64, 128}) {
-        for (const size_t lanes : {1, 2, 3, 7, 64}) {
-          const TileGrid grid = ChooseTileGrid(m, panels, mc, lanes);
+        for (const size_t threads : {1, 2, 3, 7, 64}) {
+          const TileGrid grid = ChooseTileGrid(m, panels, mc, threads);
           SCOPED_TRACE(testing::Message() << "m " << m << ", panels " << panels << ", mc " << mc
-                                          << ", lanes " << lanes);
+                                          << ", threads " << threads);
           EXPECT_EQ(grid.rows.count, m);
           EXPECT_EQ(grid.panels.count, panels);
           EXPECT_GE(grid.rows.parts, 1u);
@@ -104,7 +104,7 @@ TEST(ChooseTileGrid, EnoughTasksAndNoneEmpty) {
           EXPECT_GE(grid.panels.parts, 1u);
           EXPECT_LE(grid.panels.parts, panels);
           EXPECT_LE(DivCeil(m, grid.rows.parts), mc);
-          EXPECT_GE(grid.tasks(), std::min(lanes, panels)) << "lanes without work";
+          EXPECT_GE(grid.tasks(), std::min(threads, panels)) << "threads without work";
         }
       }
     }

@@ -51,8 +51,8 @@ TEST(LayerCheck, Sizes) {
   EXPECT_TRUE(Refuses([](C& c) { c.d_model = 0; }, {"d_model is 0; wanted at least 1"}));
   EXPECT_TRUE(
       Refuses([](C& c) { c.layers.clear(); }, {"layers is empty; wanted at least one layer"}));
-  EXPECT_TRUE(RefusesLayer([](L& l) { l.num_heads = 0; },
-                           {"layers[1].num_heads is 0; wanted at least 1"}));
+  EXPECT_TRUE(
+      RefusesLayer([](L& l) { l.num_heads = 0; }, {"layers[1].num_heads is 0; wanted at least 1"}));
   EXPECT_TRUE(RefusesLayer([](L& l) { l.num_heads = 3; },
                            {"layers[1].num_heads is 3 and d_model is 8", "divides d_model"}));
   EXPECT_TRUE(RefusesLayer([](L& l) { l.num_heads = 16; }, {"num_heads is 16"}));
@@ -61,8 +61,7 @@ TEST(LayerCheck, Sizes) {
                              {"layers[1].num_kv_heads is " + std::to_string(kv_heads),
                               "num_heads is 2", "a num_kv_heads that divides num_heads"}));
   }
-  EXPECT_TRUE(
-      RefusesLayer([](L& l) { l.d_ff = 0; }, {"layers[1].d_ff is 0; wanted at least 1"}));
+  EXPECT_TRUE(RefusesLayer([](L& l) { l.d_ff = 0; }, {"layers[1].d_ff is 0; wanted at least 1"}));
   EXPECT_TRUE(
       RefusesLayer([](L& l) { l.window = 0; }, {"layers[1].window is 0; wanted at least 1"}));
   EXPECT_TRUE(Refuses([](C& c) { c.d_model = size_t{1} << 40; },
@@ -129,10 +128,16 @@ TEST(LayerCheck, Positions) {
                            {"rotary.inverse_frequencies has 1 numbers", "half of rotary.size, 2"}));
   EXPECT_TRUE(RefusesLayer(rotary({.inverse_frequencies = {1, kInf}}),
                            {"rotary.inverse_frequencies[1] is ", "wanted a finite number"}));
-  EXPECT_TRUE(RefusesLayer([](L& l) { l.alibi = AlibiConfig{.slopes = {1, 2, 3}}; },
-                           {"alibi.slopes has 3 numbers", "one for each of the 2 heads"}));
-  EXPECT_TRUE(RefusesLayer([](L& l) { l.alibi = AlibiConfig{.slopes = {1, -kInf}}; },
-                           {"alibi.slopes[1] is ", "wanted a finite f32 number"}));
+  EXPECT_TRUE(RefusesLayer(
+      [](L& l) {
+        l.alibi = AlibiConfig{.slopes = {1, 2, 3}};
+      },
+      {"alibi.slopes has 3 numbers", "one for each of the 2 heads"}));
+  EXPECT_TRUE(RefusesLayer(
+      [](L& l) {
+        l.alibi = AlibiConfig{.slopes = {1, -kInf}};
+      },
+      {"alibi.slopes[1] is ", "wanted a finite f32 number"}));
   for (const size_t buckets : {size_t{0}, size_t{2}, size_t{30}, size_t{1} << 21}) {
     EXPECT_TRUE(RefusesLayer([&](L& l) { l.buckets = BucketConfig{.num_buckets = buckets}; },
                              {"buckets.num_buckets is " + std::to_string(buckets),
@@ -154,10 +159,10 @@ TEST(LayerCheck, OneKindOfPositions) {
       if (buckets) l.buckets = BucketConfig{};
     };
   };
-  EXPECT_TRUE(RefusesLayer(given(false, true, true),
-                           {"positions are given by alibi and buckets", wanted}));
-  EXPECT_TRUE(RefusesLayer(given(true, true, false),
-                           {"positions are given by rotary and alibi", wanted}));
+  EXPECT_TRUE(
+      RefusesLayer(given(false, true, true), {"positions are given by alibi and buckets", wanted}));
+  EXPECT_TRUE(
+      RefusesLayer(given(true, true, false), {"positions are given by rotary and alibi", wanted}));
   EXPECT_TRUE(RefusesLayer(given(true, false, true),
                            {"positions are given by rotary and buckets", wanted}));
   EXPECT_TRUE(RefusesLayer(given(true, true, true),
@@ -213,9 +218,8 @@ TEST(LayerCheck, EveryTensor) {
         }
         for (const Shape& shape : {Shape(7), Shape(8, 9), Shape(8, 12, 1), Shape()}) {
           view = ConstView(memory.data(), shape);
-          EXPECT_TRUE(
-              FailsWith(Encoder::Create(c, w), {name + " has shape " + shape.ToString(),
-                                                "wanted " + wanted.ToString()}));
+          EXPECT_TRUE(FailsWith(Encoder::Create(c, w), {name + " has shape " + shape.ToString(),
+                                                        "wanted " + wanted.ToString()}));
         }
         view = WeightView(DType::kI32, memory.data(), wanted);
         EXPECT_TRUE(FailsWith(Encoder::Create(c, w),

@@ -165,7 +165,8 @@ TEST(OutOfMemory, Encoders) {
   EXPECT_GT(
       Starve("WorkspaceBytes", kBad, [&] { return encoder.WorkspaceBytes(Batch{backwards}, {}); }),
       0u);
-  EXPECT_GT(Starve("WorkspaceBytes", kBad, [&] { return encoder.WorkspaceBytes({.tokens = SIZE_MAX}, 1); }),
+  EXPECT_GT(Starve("WorkspaceBytes", kBad,
+                   [&] { return encoder.WorkspaceBytes({.tokens = SIZE_MAX}, 1); }),
             0u);
   EXPECT_GT(Starve("PaddedBatch", kOk, [] { return PaddedBatch::Create(2, 3); }), 0u);
   EXPECT_GT(Starve("PaddedBatch", kBad, [] { return PaddedBatch::Create(SIZE_MAX, 2); }), 0u);

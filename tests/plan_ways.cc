@@ -20,9 +20,9 @@ using internal::ThreadPlan;
 using internal::ThreadPlanKind;
 
 // The plan that the encoder makes; its words are gone.
-ThreadPlan PlanOf(const EncoderConfig& config, const std::vector<size_t>& lengths, size_t lanes) {
-  std::vector<size_t> words(internal::ThreadPlanWords(lengths.size(), lanes));
-  return internal::ChooseThreadPlan(internal::ModelSizes(config), Starts(lengths), lanes,
+ThreadPlan PlanOf(const EncoderConfig& config, const std::vector<size_t>& lengths, size_t threads) {
+  std::vector<size_t> words(internal::ThreadPlanWords(lengths.size(), threads));
+  return internal::ChooseThreadPlan(internal::ModelSizes(config), Starts(lengths), threads,
                                     internal::MachineCaches(), words.data());
 }
 
@@ -31,33 +31,33 @@ Way WayOf(const EncoderConfig& config, const ThreadPlan& plan, const std::vector
     case ThreadPlanKind::kSequences: {
       // Windows are as long as the longest group's, rounded up to 16 rows.
       const size_t rows = (plan.max_group_rows + 15) / 16 * 16;
-      const bool own = plan.lanes * rows <= Starts(lengths).back() &&
-                       plan.lanes * (rows + 16 * plan.max_group_sequences) <=
+      const bool own = plan.threads * rows <= Starts(lengths).back() &&
+                       plan.threads * (rows + 16 * plan.max_group_sequences) <=
                            Starts(lengths).back() + 16 * lengths.size();
       return own ? Way::kSequencesInOwnWindows : Way::kSequencesInPlace;
     }
     case ThreadPlanKind::kRows:
       return plan.attention_apart ? Way::kRowsAttentionApart : Way::kRowsWithAttention;
     case ThreadPlanKind::kColumns:
-      return HeadsTogether(config, plan.lanes) ? Way::kColumnsHeadsTogether
-                                               : Way::kColumnsInSteps;
+      return HeadsTogether(config, plan.threads) ? Way::kColumnsHeadsTogether
+                                                 : Way::kColumnsInSteps;
   }
   return {};
 }
 
 }  // namespace
 
-bool HeadsTogether(const EncoderConfig& config, size_t lanes) {
+bool HeadsTogether(const EncoderConfig& config, size_t threads) {
   const internal::GemmKernel& kernel = internal::GetGemmKernelF32();
   const internal::LayerSizes sizes(config.d_model, config.layers[0]);
   return internal::HeadsTogether(
-      sizes, lanes, internal::ChoosePanelVectors(kernel, sizes.qkv_width()) * kernel.lanes);
+      sizes, threads, internal::ChoosePanelVectors(kernel, sizes.qkv_width()) * kernel.lanes);
 }
 
-void ExpectWay(Way way, const EncoderConfig& config, const std::vector<size_t>& lengths, int lanes,
-               const AttentionMask& mask) {
-  const ThreadPlan plan = PlanOf(config, lengths, static_cast<size_t>(lanes));
-  ASSERT_EQ(plan.lanes, static_cast<size_t>(lanes));
+void ExpectWay(Way way, const EncoderConfig& config, const std::vector<size_t>& lengths,
+               int threads, const AttentionMask& mask) {
+  const ThreadPlan plan = PlanOf(config, lengths, static_cast<size_t>(threads));
+  ASSERT_EQ(plan.threads, static_cast<size_t>(threads));
   ASSERT_EQ(WayOf(config, plan, lengths), way) << ThreadPlanKindName(plan.kind);
   const EncoderModel model(config);
   const Encoder encoder = model.Make();
@@ -70,7 +70,7 @@ void ExpectWay(Way way, const EncoderConfig& config, const std::vector<size_t>& 
     const std::vector<float> y = Forward(encoder, alone, sequence);
     want.insert(want.end(), y.begin(), y.end());
   }
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = lanes});
+  const Result<ThreadPool> pool = ThreadPool::Create({.threads = threads});
   ASSERT_TRUE(pool.ok());
   const Batch batch{.seq_starts = starts, .mask = mask};
   for (int run = 0; run < 3; ++run) {

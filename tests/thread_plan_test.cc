@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pure function that shares a forward pass among lanes: every sequence and row is in exactly
+// The pure function that shares a forward pass among threads: every sequence and row is in exactly
 // one task, tasks have the sizes and the order that are promised, each kind of plan comes where it
 // is meant to, and nothing is written past the room that is asked for.
 
@@ -30,10 +30,10 @@ class Planned {
  public:
   Planned(const ModelSizes& sizes, const std::vector<size_t>& lengths, size_t max_lanes,
           const CacheSizes& caches = kCaches)
-      : model(sizes), starts(Starts(lengths)), lanes(max_lanes) {
-    const size_t room = ThreadPlanWords(lengths.size(), lanes);
+      : model(sizes), starts(Starts(lengths)), threads(max_lanes) {
+    const size_t room = ThreadPlanWords(lengths.size(), threads);
     memory_.assign(room + 2 * kGuards, kFill);
-    plan = ChooseThreadPlan(model, starts, lanes, caches, memory_.data() + kGuards);
+    plan = ChooseThreadPlan(model, starts, threads, caches, memory_.data() + kGuards);
   }
 
   size_t sequences() const { return starts.size() - 1; }
@@ -51,10 +51,10 @@ class Planned {
     for (size_t b = 0; b < sequences(); ++b) flops += model.FlopsOfLayer(length(b));
     return flops;
   }
-  // How much longer than in a perfect world the busiest lane works, if each takes the next group in
-  // order as it gets free.
+  // How much longer than in a perfect world the busiest thread works, if each takes the next group
+  // in order as it gets free.
   double Imbalance() const {
-    std::vector<double> loads(plan.lanes, 0.0);
+    std::vector<double> loads(plan.threads, 0.0);
     for (size_t i = 0; i < plan.groups; ++i) {
       double& least = *std::min_element(loads.begin(), loads.end());
       const size_t g = plan.order[i];
@@ -63,12 +63,12 @@ class Planned {
       }
     }
     return *std::max_element(loads.begin(), loads.end()) / total_flops() *
-           static_cast<double>(plan.lanes);
+           static_cast<double>(plan.threads);
   }
 
   const ModelSizes model;
   const std::vector<size_t> starts;
-  const size_t lanes;
+  const size_t threads;
   ThreadPlan plan;
 
  private:
@@ -106,9 +106,9 @@ void CheckGroups(const Planned& p) {
   }
   EXPECT_EQ(plan.max_group_rows, rows);
   EXPECT_EQ(plan.max_group_sequences, sequences);
-  // One lane takes them as they come in memory.
+  // One thread takes them as they come in memory.
   CheckOrder(plan.order, plan.groups,
-             [&](size_t g) { return plan.lanes == 1 ? 0 : p.group_rows(g); });
+             [&](size_t g) { return plan.threads == 1 ? 0 : p.group_rows(g); });
 }
 
 void CheckRowBlocks(const Planned& p) {
@@ -116,7 +116,7 @@ void CheckRowBlocks(const Planned& p) {
   EXPECT_EQ(blocks.count, p.starts.back());
   EXPECT_EQ(blocks.begin(0), 0u);
   EXPECT_EQ(blocks.begin(blocks.parts), p.starts.back());
-  EXPECT_EQ(blocks.parts % p.plan.lanes, 0u);
+  EXPECT_EQ(blocks.parts % p.plan.threads, 0u);
   for (size_t i = 0; i < blocks.parts; ++i) {
     const size_t rows = blocks.begin(i + 1) - blocks.begin(i);
     EXPECT_GE(rows, 32u);
@@ -128,20 +128,20 @@ void CheckRowBlocks(const Planned& p) {
 // What holds for every plan.
 void CheckPlan(const Planned& p) {
   EXPECT_TRUE(p.GuardsIntact());
-  EXPECT_GE(p.plan.lanes, 1u);
-  EXPECT_LE(p.plan.lanes, p.lanes);
+  EXPECT_GE(p.plan.threads, 1u);
+  EXPECT_LE(p.plan.threads, p.threads);
   switch (p.plan.kind) {
     case ThreadPlanKind::kSequences:
       CheckGroups(p);
       // Costs are rounded to thousands of operations before they are compared.
-      EXPECT_TRUE(p.plan.lanes == 1 || p.Imbalance() <= 1.0601) << p.Imbalance();
+      EXPECT_TRUE(p.plan.threads == 1 || p.Imbalance() <= 1.0601) << p.Imbalance();
       break;
     case ThreadPlanKind::kRows:
-      EXPECT_TRUE(p.plan.lanes > 1 || p.plan.attention_apart);
+      EXPECT_TRUE(p.plan.threads > 1 || p.plan.attention_apart);
       CheckRowBlocks(p);
       break;
     case ThreadPlanKind::kColumns:
-      EXPECT_GT(p.plan.lanes, 1u);
+      EXPECT_GT(p.plan.threads, 1u);
       break;
   }
 }
@@ -170,11 +170,11 @@ TEST(ThreadPlan, EveryBatchOnAnyLanes) {
           for (size_t& length : lengths) length = random() % 4 == 0 ? 0 : random() % (longest + 1);
         }
         for (const ModelSizes& model : {kBertBase, kSmall}) {
-          for (const size_t lanes : {1, 2, 3, 4, 7, 16, 64}) {
+          for (const size_t threads : {1, 2, 3, 4, 7, 16, 64}) {
             SCOPED_TRACE(testing::Message()
                          << count << " sequences of " << (equal ? "" : "up to ") << longest << ", "
-                         << lanes << " lanes, d_model " << model.d_model);
-            const Planned p(model, lengths, lanes);
+                         << threads << " threads, d_model " << model.d_model);
+            const Planned p(model, lengths, threads);
             CheckPlan(p);
             ++kinds[static_cast<size_t>(p.plan.kind)];
             if (testing::Test::HasFailure()) return;
@@ -191,17 +191,17 @@ TEST(ThreadPlan, OneLaneTakesSequences) {
        {std::vector<size_t>{2000}, {5}, {30, 0, 700, 1}, std::vector<size_t>(100, 33)}) {
     const Planned p(kBertBase, lengths, 1);
     EXPECT_EQ(p.plan.kind, ThreadPlanKind::kSequences);
-    EXPECT_EQ(p.plan.lanes, 1u);
+    EXPECT_EQ(p.plan.threads, 1u);
     CheckPlan(p);
   }
 }
 
-// Keys and values of 4096 tokens are 25 MB: heads come one after another, on however many lanes.
+// Keys and values of 4096 tokens are 25 MB: heads come one after another, on however many threads.
 TEST(ThreadPlan, HeadsOfLongSequencesComeOneAfterAnother) {
-  for (const size_t lanes : {1, 2, 4}) {
+  for (const size_t threads : {1, 2, 4}) {
     for (const auto& lengths :
-         {std::vector<size_t>{4096}, {100, 4096, 7}, std::vector<size_t>(4 * lanes, 16384)}) {
-      const Planned p(kBertBase, lengths, lanes);
+         {std::vector<size_t>{4096}, {100, 4096, 7}, std::vector<size_t>(4 * threads, 16384)}) {
+      const Planned p(kBertBase, lengths, threads);
       EXPECT_EQ(p.plan.kind, ThreadPlanKind::kRows);
       EXPECT_TRUE(p.plan.attention_apart);
       CheckPlan(p);
@@ -211,32 +211,32 @@ TEST(ThreadPlan, HeadsOfLongSequencesComeOneAfterAnother) {
 
 TEST(ThreadPlan, LittleWorkIsNotShared) {
   const Planned small(kSmall, {5}, 8);
-  EXPECT_EQ(small.plan.lanes, 1u);
+  EXPECT_EQ(small.plan.threads, 1u);
   EXPECT_EQ(small.plan.kind, ThreadPlanKind::kSequences);
-  // As it grows, so does the number of lanes.
+  // As it grows, so does the number of threads.
   size_t last = 1;
   for (size_t tokens = 10; tokens < 2000; tokens += 10) {
     const Planned p(kSmall, {tokens}, 8);
-    EXPECT_GE(p.plan.lanes, last) << tokens << " tokens";
-    last = p.plan.lanes;
+    EXPECT_GE(p.plan.threads, last) << tokens << " tokens";
+    last = p.plan.threads;
   }
   EXPECT_EQ(last, 8u);
-  EXPECT_EQ(Planned(kBertBase, {1}, 4).plan.lanes, 4u);
+  EXPECT_EQ(Planned(kBertBase, {1}, 4).plan.threads, 4u);
 }
 
 // A panel of weights should serve about kRowsOfTask rows at a time.
 TEST(ThreadPlan, GroupsHaveTheRowsOfATask) {
   for (const size_t length : {1, 5, 16, 25, 40, 50, 64}) {
-    for (const size_t lanes : {1, 2, 4}) {
-      SCOPED_TRACE(testing::Message() << "length " << length << ", " << lanes << " lanes");
+    for (const size_t threads : {1, 2, 4}) {
+      SCOPED_TRACE(testing::Message() << "length " << length << ", " << threads << " threads");
       const size_t count = 32 * kRowsOfTask / length;
-      const Planned p(kBertBase, std::vector<size_t>(count, length), lanes);
+      const Planned p(kBertBase, std::vector<size_t>(count, length), threads);
       ASSERT_EQ(p.plan.kind, ThreadPlanKind::kSequences);
-      // Smaller ones at the end even out what lanes have, and the very last is what is left.
-      const size_t small = lanes == 1 ? 0 : p.starts.back() / 4 + kRowsOfTask;
+      // Smaller ones at the end even out what threads have, and the very last is what is left.
+      const size_t small = threads == 1 ? 0 : p.starts.back() / 4 + kRowsOfTask;
       for (size_t g = 0; g + 1 < p.plan.groups; ++g) {
         const bool at_end = p.starts[p.plan.group_starts[g + 1]] + small > p.starts.back();
-        EXPECT_GE(p.group_rows(g) + length, (at_end && lanes > 1 ? kRowsOfTask / 2 : 120))
+        EXPECT_GE(p.group_rows(g) + length, (at_end && threads > 1 ? kRowsOfTask / 2 : 120))
             << "group " << g << " of " << p.plan.groups;
         EXPECT_LE(p.group_rows(g), kRowsOfTask + length);
       }
@@ -245,28 +245,28 @@ TEST(ThreadPlan, GroupsHaveTheRowsOfATask) {
 }
 
 TEST(ThreadPlan, ManyEqualSequencesAreTakenWhole) {
-  for (const size_t lanes : {2, 3, 4, 8, 16}) {
+  for (const size_t threads : {2, 3, 4, 8, 16}) {
     for (const size_t length : {1, 16, 128, 500}) {
-      // As many for every lane; short ones in numbers that let groups be even.
-      const size_t count = lanes * (length < 128 ? 16 * kRowsOfTask / length : 4);
-      const Planned p(kBertBase, std::vector<size_t>(count, length), lanes);
-      SCOPED_TRACE(testing::Message() << count << " of " << length << " on " << lanes);
+      // As many for every thread; short ones in numbers that let groups be even.
+      const size_t count = threads * (length < 128 ? 16 * kRowsOfTask / length : 4);
+      const Planned p(kBertBase, std::vector<size_t>(count, length), threads);
+      SCOPED_TRACE(testing::Message() << count << " of " << length << " on " << threads);
       EXPECT_EQ(p.plan.kind, ThreadPlanKind::kSequences);
-      EXPECT_EQ(p.plan.lanes, lanes);
+      EXPECT_EQ(p.plan.threads, threads);
       CheckPlan(p);
     }
   }
 }
 
 TEST(ThreadPlan, OneLongSequenceIsCutByRows) {
-  for (const size_t lanes : {2, 3, 4, 8, 16}) {
+  for (const size_t threads : {2, 3, 4, 8, 16}) {
     for (const size_t length : {512, 1000, 4096, 16384}) {
-      SCOPED_TRACE(testing::Message() << length << " rows on " << lanes << " lanes");
-      const Planned p(kBertBase, {length}, lanes);
+      SCOPED_TRACE(testing::Message() << length << " rows on " << threads << " threads");
+      const Planned p(kBertBase, {length}, threads);
       EXPECT_EQ(p.plan.kind, ThreadPlanKind::kRows);
-      EXPECT_EQ(p.plan.lanes, lanes);
-      // Keys and values of 4096 tokens are 25 MB, of 16384 100 MB, which no lane should read again
-      // for every 128 rows; those of 1000 stay in L3.
+      EXPECT_EQ(p.plan.threads, threads);
+      // Keys and values of 4096 tokens are 25 MB, of 16384 100 MB, which no thread should read
+      // again for every 128 rows; those of 1000 stay in L3.
       EXPECT_EQ(p.plan.attention_apart, length >= 4096);
       CheckPlan(p);
     }
@@ -292,27 +292,27 @@ TEST(ThreadPlan, AShortSequenceIsCutByColumns) {
     const Planned p(kBertBase, {length}, 4);
     SCOPED_TRACE(testing::Message() << length << " rows");
     EXPECT_EQ(p.plan.kind, ThreadPlanKind::kColumns);
-    EXPECT_EQ(p.plan.lanes, 4u);
+    EXPECT_EQ(p.plan.threads, 4u);
     CheckPlan(p);
   }
 }
 
 TEST(ThreadPlan, HeadsAndTheirColumnsTogether) {
-  const auto together = [](size_t heads, size_t kv_heads, size_t lanes, size_t panel_cols) {
+  const auto together = [](size_t heads, size_t kv_heads, size_t threads, size_t panel_cols) {
     const LayerSizes sizes(768, {.num_heads = heads, .num_kv_heads = kv_heads, .d_ff = 3072});
-    return HeadsTogether(sizes, lanes, panel_cols);
+    return HeadsTogether(sizes, threads, panel_cols);
   };
   EXPECT_TRUE(together(12, 12, 4, 48));
   EXPECT_TRUE(together(12, 12, 4, 64));
   EXPECT_TRUE(together(12, 4, 4, 64));
-  EXPECT_FALSE(together(12, 12, 5, 48)) << "12 heads on 5 lanes";
-  EXPECT_FALSE(together(6, 6, 4, 48)) << "6 heads on 4 lanes";
-  EXPECT_FALSE(together(12, 2, 4, 64)) << "2 key heads on 4 lanes";
+  EXPECT_FALSE(together(12, 12, 5, 48)) << "12 heads on 5 threads";
+  EXPECT_FALSE(together(6, 6, 4, 48)) << "6 heads on 4 threads";
+  EXPECT_FALSE(together(12, 2, 4, 64)) << "2 key heads on 4 threads";
   EXPECT_FALSE(together(32, 32, 4, 48))
       << "heads of 24 columns, which are no whole vectors everywhere";
   EXPECT_FALSE(together(12, 12, 4, 80)) << "a panel has columns of q and of k";
-  EXPECT_FALSE(together(12, 12, 12, 48)) << "a panel has columns of two lanes";
-  EXPECT_FALSE(together(12, 4, 4, 48)) << "a panel has columns of two lanes' keys";
+  EXPECT_FALSE(together(12, 12, 12, 48)) << "a panel has columns of two threads";
+  EXPECT_FALSE(together(12, 4, 4, 48)) << "a panel has columns of two threads' keys";
 }
 
 // Layers with a window keep few keys at hand, so a long sequence may stay one task's work.
@@ -327,16 +327,16 @@ TEST(ThreadPlan, WindowsNeedNoAttentionApart) {
 }
 
 TEST(ThreadPlan, RaggedLengthsAreEvenedOut) {
-  for (const size_t lanes : {2, 3, 4, 8}) {
+  for (const size_t threads : {2, 3, 4, 8}) {
     for (uint32_t seed = 1; seed <= 20; ++seed) {
-      SCOPED_TRACE(testing::Message() << lanes << " lanes, seed " << seed);
-      std::vector<size_t> lengths = LognormalLengths(64 * lanes, seed);
+      SCOPED_TRACE(testing::Message() << threads << " threads, seed " << seed);
+      std::vector<size_t> lengths = LognormalLengths(64 * threads, seed);
       for (size_t i = seed; i < lengths.size(); i += 9) lengths[i] = 0;
-      const Planned p(kBertBase, lengths, lanes);
+      const Planned p(kBertBase, lengths, threads);
       EXPECT_EQ(p.plan.kind, ThreadPlanKind::kSequences);
       CheckPlan(p);
       // With few sequences a plan by sequences might not be even, and then is not taken.
-      CheckPlan(Planned(kBertBase, LognormalLengths(2 * lanes + 1, seed), lanes));
+      CheckPlan(Planned(kBertBase, LognormalLengths(2 * threads + 1, seed), threads));
     }
   }
 }

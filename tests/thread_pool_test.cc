@@ -47,14 +47,14 @@ ThreadPool MakePool(int threads, microseconds idle_spin = microseconds(0)) {
   return *std::move(pool);
 }
 
-// A call of two stages, whose tasks count themselves. Returns how many lanes it had.
-int CountedCall(const Executor& executor, int lanes, std::atomic<int>* tasks) {
+// A call of two stages, whose tasks count themselves. Returns how many threads it had.
+int CountedCall(const Executor& executor, int threads, std::atomic<int>* tasks) {
   std::atomic<int> had = 0;
-  RunTeam(executor, lanes, [&](Team& team) {
+  RunTeam(executor, threads, [&](Team& team) {
     team.ForEach(5, [&](size_t, int) { tasks->fetch_add(1, std::memory_order_relaxed); });
     team.ForEach(2, [&](size_t, int) {
       tasks->fetch_add(1, std::memory_order_relaxed);
-      had.store(team.lanes(), std::memory_order_relaxed);
+      had.store(team.threads(), std::memory_order_relaxed);
     });
   });
   return had;
@@ -84,7 +84,7 @@ TEST_F(ThreadPoolTest, ThreadsAndLanes) {
     const ThreadPool pool = MakePool(threads);
     EXPECT_EQ(pool.threads(), threads);
     EXPECT_EQ(pool.executor().kind(), Executor::Kind::kPool);
-    EXPECT_EQ(pool.executor().lanes(), threads);
+    EXPECT_EQ(pool.executor().threads(), threads);
     std::atomic<int> tasks = 0;
     EXPECT_EQ(CountedCall(pool.executor(), threads, &tasks), threads);
     EXPECT_EQ(tasks, kTasksOfACall);
@@ -96,8 +96,8 @@ TEST_F(ThreadPoolTest, EveryLaneIsAThreadOfItsOwn) {
   std::vector<std::thread::id> ids(4);
   std::atomic<int> there = 0;
   RunTeam(pool.executor(), [&](Team& team) {
-    team.ForEach(4, [&](size_t, int lane) {
-      ids[static_cast<size_t>(lane)] = std::this_thread::get_id();
+    team.ForEach(4, [&](size_t, int thread) {
+      ids[static_cast<size_t>(thread)] = std::this_thread::get_id();
       ++there;
       while (there < 4) std::this_thread::yield();  // until all four have a task at the same time
     });
@@ -142,7 +142,7 @@ TEST_F(ThreadPoolTest, ACallMeanwhileRunsOnItsCaller) {
   std::atomic<int> strangers = 0;
   const std::thread::id self = std::this_thread::get_id();
   RunTeam(pool.executor(), [&](Team& team) {
-    EXPECT_EQ(team.lanes(), 1);
+    EXPECT_EQ(team.threads(), 1);
     team.ForEach(100, [&](size_t, int) {
       ++tasks;
       if (std::this_thread::get_id() != self) ++strangers;
@@ -161,19 +161,19 @@ TEST_F(ThreadPoolTest, SeveralCallersAtOnce) {
   for (const int threads : {2, 3, UsableCores() + 3}) {
     const ThreadPool pool = MakePool(threads, microseconds(threads == 3 ? 50 : 0));
     std::atomic<int> tasks = 0;
-    std::atomic<int> wrong_lanes = 0;
+    std::atomic<int> wrong_counts = 0;
     std::vector<std::thread> callers;
     for (int c = 0; c < kCallers; ++c) {
       callers.emplace_back([&] {
         for (int call = 0; call < calls; ++call) {
-          const int lanes = CountedCall(pool.executor(), threads, &tasks);
-          if (lanes != 1 && lanes != threads) ++wrong_lanes;
+          const int used = CountedCall(pool.executor(), threads, &tasks);
+          if (used != 1 && used != threads) ++wrong_counts;
         }
       });
     }
     for (std::thread& caller : callers) caller.join();
     EXPECT_EQ(tasks, kCallers * calls * kTasksOfACall);
-    EXPECT_EQ(wrong_lanes, 0);
+    EXPECT_EQ(wrong_counts, 0);
   }
 }
 
@@ -188,8 +188,8 @@ TEST_F(ThreadPoolTest, ThousandsOfShortCalls) {
       std::atomic<int> tasks = 0;
       for (int call = 0; call < calls; ++call) {
         // Now and then only some of the threads are called; the others must not notice.
-        const int lanes = call % 3 == 0 ? 1 + call % threads : threads;
-        ASSERT_EQ(CountedCall(pool.executor(), lanes, &tasks), lanes);
+        const int used = call % 3 == 0 ? 1 + call % threads : threads;
+        ASSERT_EQ(CountedCall(pool.executor(), used, &tasks), used);
         // Pauses of 0 to some 20 us, which meet the others in every state.
         const auto until = std::chrono::steady_clock::now() + microseconds(call * 7 % 23);
         while (call % 4 != 0 && std::chrono::steady_clock::now() < until) {

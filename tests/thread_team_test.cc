@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of Executor and of engine/platform/thread_team: each task once, lanes exclusive, stages in
-// order, the caller's floating-point state, and no thread at work after a call. Not here: equal
+// Tests of Executor and of engine/platform/thread_team: each task once, threads exclusive, stages
+// in order, the caller's floating-point state, and no thread at work after a call. Not here: equal
 // bits of whole operations.
 
 #include "engine/platform/thread_team.h"
@@ -38,8 +38,8 @@ namespace {
 using internal::RunTeam;
 using internal::Team;
 
-// Whether OpenMP executors really have lanes in this build.
-bool HaveOpenMP() { return Executor::OpenMP(2).lanes() == 2; }
+// Whether OpenMP executors really have threads in this build.
+bool HaveOpenMP() { return Executor::OpenMP(2).threads() == 2; }
 
 // A host without threads, which runs its loops backwards.
 struct BackwardsHost {
@@ -49,32 +49,32 @@ struct BackwardsHost {
   }
 };
 
-// Calls run(executor) for every kind and for lanes 1, 2, 3 and 7.
+// Calls run(executor) for every kind and for threads 1, 2, 3 and 7.
 template <typename F>
 void ForEachExecutor(const F& run) {
   {
     SCOPED_TRACE("inline");
     run(Executor::Inline());
   }
-  for (const int lanes : {1, 2, 3, 7}) {
+  for (const int threads : {1, 2, 3, 7}) {
     {
-      SCOPED_TRACE("OpenMP " + std::to_string(lanes));
-      run(Executor::OpenMP(lanes));
+      SCOPED_TRACE("OpenMP " + std::to_string(threads));
+      run(Executor::OpenMP(threads));
     }
     {
-      SCOPED_TRACE("host pool " + std::to_string(lanes));
-      HostPool pool(lanes);
-      run(Executor::HostPool(lanes, pool));
+      SCOPED_TRACE("host pool " + std::to_string(threads));
+      HostPool pool(threads);
+      run(Executor::HostPool(threads, pool));
     }
     {
-      SCOPED_TRACE("backwards host " + std::to_string(lanes));
+      SCOPED_TRACE("backwards host " + std::to_string(threads));
       BackwardsHost host;
-      run(Executor::HostPool(lanes, host));
+      run(Executor::HostPool(threads, host));
     }
     for (const int idle_spin : {0, 100}) {
-      SCOPED_TRACE("pool " + std::to_string(lanes) + ", idle spin " + std::to_string(idle_spin));
-      const Result<ThreadPool> pool =
-          ThreadPool::Create({.threads = lanes, .idle_spin = std::chrono::microseconds(idle_spin)});
+      SCOPED_TRACE("pool " + std::to_string(threads) + ", idle spin " + std::to_string(idle_spin));
+      const Result<ThreadPool> pool = ThreadPool::Create(
+          {.threads = threads, .idle_spin = std::chrono::microseconds(idle_spin)});
       ASSERT_TRUE(pool.ok()) << pool.status().message();
       run(pool->executor());
     }
@@ -83,19 +83,19 @@ void ForEachExecutor(const F& run) {
 
 TEST(ExecutorTest, DefaultIsInline) {
   EXPECT_EQ(Executor().kind(), Executor::Kind::kInline);
-  EXPECT_EQ(Executor().lanes(), 1);
+  EXPECT_EQ(Executor().threads(), 1);
 }
 
 TEST(ExecutorTest, OpenMPTakesTheUsableCoresByDefault) {
   EXPECT_EQ(Executor::OpenMP().kind(), Executor::Kind::kOpenMP);
-  EXPECT_EQ(Executor::OpenMP().lanes(), HaveOpenMP() ? UsableCores() : 1);
-  EXPECT_EQ(Executor::OpenMP(-3).lanes(), Executor::OpenMP().lanes());
+  EXPECT_EQ(Executor::OpenMP().threads(), HaveOpenMP() ? UsableCores() : 1);
+  EXPECT_EQ(Executor::OpenMP(-3).threads(), Executor::OpenMP().threads());
 }
 
 TEST(ExecutorTest, AbsurdThreadCountsAreCut) {
-  EXPECT_LE(Executor::OpenMP(1000000000).lanes(), 1024);
+  EXPECT_LE(Executor::OpenMP(1000000000).threads(), 1024);
   BackwardsHost host;
-  EXPECT_EQ(Executor::HostPool(-1, host).lanes(), 1);
+  EXPECT_EQ(Executor::HostPool(-1, host).threads(), 1);
   EXPECT_EQ(Executor::Host(4, nullptr, nullptr).kind(), Executor::Kind::kInline);
 }
 
@@ -105,9 +105,9 @@ TEST(ThreadTeamTest, RunsEachIndexOnce) {
       std::vector<std::atomic<int>> runs(count + 1);
       std::atomic<int> bad_lanes = 0;
       RunTeam(executor, [&](Team& team) {
-        team.ForEach(count, [&](size_t i, int lane) {
+        team.ForEach(count, [&](size_t i, int thread) {
           runs[std::min(i, count)]++;
-          if (lane < 0 || lane >= team.lanes() || lane >= executor.lanes()) bad_lanes++;
+          if (thread < 0 || thread >= team.threads() || thread >= executor.threads()) bad_lanes++;
         });
       });
       for (size_t i = 0; i < count; ++i) ASSERT_EQ(runs[i], 1) << "index " << i << " of " << count;
@@ -119,23 +119,23 @@ TEST(ThreadTeamTest, RunsEachIndexOnce) {
 
 TEST(ThreadTeamTest, TeamHasTheLanesAskedFor) {
   ForEachExecutor([](const Executor& executor) {
-    std::atomic<int> lanes = 0;
+    std::atomic<int> threads = 0;
     RunTeam(executor,
-            [&](Team& team) { team.ForEach(1, [&](size_t, int) { lanes = team.lanes(); }); });
-    EXPECT_EQ(lanes, executor.lanes());
+            [&](Team& team) { team.ForEach(1, [&](size_t, int) { threads = team.threads(); }); });
+    EXPECT_EQ(threads, executor.threads());
   });
 }
 
 TEST(ThreadTeamTest, OneTaskAtATimeHasALane) {
   ForEachExecutor([](const Executor& executor) {
-    std::vector<std::atomic<int>> busy(static_cast<size_t>(executor.lanes()));
+    std::vector<std::atomic<int>> busy(static_cast<size_t>(executor.threads()));
     std::atomic<int> clashes = 0;
     RunTeam(executor, [&](Team& team) {
       for (int stage = 0; stage < 3; ++stage) {
-        team.ForEach(200, [&](size_t, int lane) {
-          if (busy[static_cast<size_t>(lane)].exchange(1) != 0) clashes++;
+        team.ForEach(200, [&](size_t, int thread) {
+          if (busy[static_cast<size_t>(thread)].exchange(1) != 0) clashes++;
           std::this_thread::yield();
-          busy[static_cast<size_t>(lane)] = 0;
+          busy[static_cast<size_t>(thread)] = 0;
         });
       }
     });
@@ -277,21 +277,21 @@ TEST(ThreadTeamTest, NothingSpinsAfterACall) {
       std::getenv("KMP_BLOCKTIME") != nullptr) {
     GTEST_SKIP() << "the environment orders how OpenMP's threads wait";
   }
-  for (const int lanes : {2, 3, UsableCores(), UsableCores() + 1, UsableCores() / 2 + 1}) {
+  for (const int threads : {2, 3, UsableCores(), UsableCores() + 1, UsableCores() / 2 + 1}) {
     // The least of several: a virtual machine's clock also counts what other machines take from a
     // running thread. A runtime left to its habits burns 7 (libgomp) or 100 ms (libomp) a try,
     // every time.
     double least = 1e9;
     for (int attempt = 0; attempt < 4; ++attempt) {
       std::atomic<int> tasks = 0;
-      RunTeam(Executor::OpenMP(lanes), [&](Team& team) {
+      RunTeam(Executor::OpenMP(threads), [&](Team& team) {
         for (int stage = 0; stage < 10; ++stage) team.ForEach(10, [&](size_t, int) { tasks++; });
       });
       const double before = ProcessCpuMilliseconds();
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       least = std::min(least, ProcessCpuMilliseconds() - before);
     }
-    std::printf("CPU time in 100 ms after a call of %d lanes: %.3f ms\n", lanes, least);
+    std::printf("CPU time in 100 ms after a call of %d threads: %.3f ms\n", threads, least);
     EXPECT_LT(least, 1.0);
   }
 }

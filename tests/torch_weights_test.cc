@@ -189,8 +189,10 @@ TEST(TorchWeights, StackOfMoreThanTenLayersWithFinalNorm) {
   for (size_t i = 0; i < 12; ++i) {
     ExpectLayer(weights.weights().layers[i], contents, "layers." + std::to_string(i) + ".");
   }
-  ExpectContent(weights.weights().norm_weight, contents.dtype, contents.tensors["norm.weight"], "norm.weight");
-  ExpectContent(weights.weights().norm_bias, contents.dtype, contents.tensors["norm.bias"], "norm.bias");
+  ExpectContent(weights.weights().norm_weight, contents.dtype, contents.tensors["norm.weight"],
+                "norm.weight");
+  ExpectContent(weights.weights().norm_bias, contents.dtype, contents.tensors["norm.bias"],
+                "norm.bias");
 }
 
 TEST(TorchWeights, OtherTypesStayAsTheyAre) {
@@ -201,7 +203,8 @@ TEST(TorchWeights, OtherTypesStayAsTheyAre) {
   for (size_t i = 0; i < 2; ++i) {
     ExpectLayer(weights->weights().layers[i], contents, "layers." + std::to_string(i) + ".");
   }
-  ExpectContent(weights->weights().norm_bias, contents.dtype, contents.tensors["norm.bias"], "norm.bias");
+  ExpectContent(weights->weights().norm_bias, contents.dtype, contents.tensors["norm.bias"],
+                "norm.bias");
 }
 
 TEST(TorchWeights, FeedForwardUnderTheNamesOfASequence) {
@@ -235,16 +238,20 @@ TEST(TorchWeights, MetadataInItsManyForms) {
            [](const LayerConfig& c) { return c.activation == Activation::kQuickGelu; }},
           {"activation", "swish",
            [](const LayerConfig& c) { return c.activation == Activation::kSilu; }},
-          {"norm_first", "True", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPre; }},
-          {"norm_first", "true", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPre; }},
-          {"norm_first", "1", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPre; }},
-          {"norm_first", "False", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPost; }},
-          {"norm_first", "false", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPost; }},
-          {"norm_first", "0", [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPost; }},
-          {"layer_norm_eps", "1e-05",
-           [](const LayerConfig& c) { return c.norm.epsilon == 1e-5; }},
-          {"layer_norm_eps", "0.001",
-           [](const LayerConfig& c) { return c.norm.epsilon == 1e-3; }},
+          {"norm_first", "True",
+           [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPre; }},
+          {"norm_first", "true",
+           [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPre; }},
+          {"norm_first", "1",
+           [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPre; }},
+          {"norm_first", "False",
+           [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPost; }},
+          {"norm_first", "false",
+           [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPost; }},
+          {"norm_first", "0",
+           [](const LayerConfig& c) { return c.norm_placement == NormPlacement::kPost; }},
+          {"layer_norm_eps", "1e-05", [](const LayerConfig& c) { return c.norm.epsilon == 1e-5; }},
+          {"layer_norm_eps", "0.001", [](const LayerConfig& c) { return c.norm.epsilon == 1e-3; }},
           {"layer_norm_eps", "0", [](const LayerConfig& c) { return c.norm.epsilon == 0; }},
           {"nhead", "1", [](const LayerConfig& c) { return c.num_heads == 1; }},
           {"nhead", "6", [](const LayerConfig& c) { return c.num_heads == 6; }},
@@ -262,8 +269,7 @@ TEST(TorchWeights, OverridesWinAndTheirMetadataIsNotRead) {
   Contents contents = OneLayer();
   contents.metadata = {
       {"nhead", "5"}, {"activation", "mish"}, {"norm_first", "maybe"}, {"layer_norm_eps", "tiny"}};
-  const TorchOverrides overrides = {
-      .num_heads = 3,
+  const TorchOverrides overrides = {.num_heads = 3,
                                     .activation = Activation::kSilu,
                                     .norm_placement = NormPlacement::kPre,
                                     .epsilon = 0.5};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of flags: lists and numbers. Not here: which flags there are, and what is said of a bad one.
+// Values of flags: lists and numbers. Not here: which flags there are, and what is said of a bad
+// one.
 
 #ifndef ENCORE_BENCH_MEASURE_FLAGS_H_
 #define ENCORE_BENCH_MEASURE_FLAGS_H_

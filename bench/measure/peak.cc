@@ -50,7 +50,7 @@ size_t RoundsOfAWindow() {
 PeakMeter::PeakMeter(const Executor& executor)
     : executor_(executor),
       rounds_(RoundsOfAWindow()),
-      speed_(static_cast<size_t>(executor.lanes())) {}
+      speed_(static_cast<size_t>(executor.threads())) {}
 
 double PeakMeter::Measure() {
   double best = 0;
@@ -58,7 +58,7 @@ double PeakMeter::Measure() {
     std::fill(speed_.begin(), speed_.end(), 0.0);
     internal::RunTeam(executor_, [this](internal::Team& team) {
       // One task a lane; the barrier behind each stage makes all lanes start the next together.
-      const size_t lanes = static_cast<size_t>(team.lanes());
+      const size_t lanes = static_cast<size_t>(team.threads());
       team.ForEach(lanes, [this](size_t i, int) { speed_[i] = Speed(rounds_ / 16 + 1); });
       team.ForEach(lanes, [this](size_t i, int) { speed_[i] = Speed(rounds_); });
     });

@@ -31,7 +31,7 @@ const ThreadChoice& ChosenThreads();
 
 // Inline for one thread; for more a ThreadPool, made when it is first asked for and kept to the end
 // of the process, or OpenMP. A pool's threads run where the calling thread may run at that moment.
-// Without OpenMP, or under its thread limit, OpenMP's executor has fewer lanes() than asked for.
+// Without OpenMP, or under its thread limit, OpenMP's executor has fewer threads() than asked for.
 Result<Executor> ExecutorOf(int threads);
 
 }  // namespace encore::bench

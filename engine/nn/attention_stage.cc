@@ -23,7 +23,7 @@ QkvWindow AttentionStage::WholeBatch() const {
           pass_.tokens()};
 }
 
-QkvWindow AttentionStage::OfGroup(size_t group, int lane) const {
+QkvWindow AttentionStage::OfGroup(size_t group, int thread) const {
   const ThreadPlan& plan = pass_.thread_plan;
   const size_t sequence = plan.group_starts[group];
   const size_t row = pass_.starts()[sequence];
@@ -31,11 +31,11 @@ QkvWindow AttentionStage::OfGroup(size_t group, int lane) const {
   // 15 rows more than it has.
   const size_t rows = RoundUp(plan.max_group_rows, 16);
   const size_t key_rows = rows + 16 * plan.max_group_sequences;
-  if (plan.lanes * rows > pass_.tokens() ||
-      plan.lanes * key_rows > pass_.tokens() + 16 * pass_.sequences()) {
+  if (plan.threads * rows > pass_.tokens() ||
+      plan.threads * key_rows > pass_.tokens() + 16 * pass_.sequences()) {
     return WholeBatch();  // where all rows have a place of their own
   }
-  const size_t at = static_cast<size_t>(lane);
+  const size_t at = static_cast<size_t>(thread);
   QkvWindow window = WholeBatch();
   window.qkv += at * rows * pass_.scratch_plan.ld_qkv;
   window.keys += at * key_rows * sizes_.kv_width();
@@ -126,9 +126,9 @@ AttentionMask AttentionStage::MaskOf(size_t head) const {
 }
 
 void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, HeadRange heads,
-                         int lane, float* context, size_t ld_context) const {
+                         int thread, float* context, size_t ld_context) const {
   float* scratch = pass_.At(pass_.scratch_plan.attention) +
-                   static_cast<size_t>(lane) * pass_.scratch_plan.attention_floats;
+                   static_cast<size_t>(thread) * pass_.scratch_plan.attention_floats;
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
     const size_t start = pass_.starts()[sequence];
     AttentionHead work{};

@@ -40,9 +40,9 @@ class AttentionStage {
 
   // Where everything of all rows lies.
   QkvWindow WholeBatch() const;
-  // Where a group of sequences lies that a lane takes through a block: in memory that stays the
-  // lane's, if there is as much for every lane.
-  QkvWindow OfGroup(size_t group, int lane) const;
+  // Where a group of sequences lies that a thread takes through a block: in memory that stays the
+  // thread's, if there is as much for every thread.
+  QkvWindow OfGroup(size_t group, int thread) const;
 
   // Directs the first product's output for rows from `row` on into the window.
   void SetOutput(const QkvWindow& window, size_t row, GemmArgs* args) const;
@@ -54,7 +54,7 @@ class AttentionStage {
 
   // Attention of rows [begin, end) and some query heads, whose queries and whose sequences' keys
   // have been prepared. Row r goes to context + (r - begin) * ld_context.
-  void Run(const QkvWindow& window, size_t begin, size_t end, HeadRange heads, int lane,
+  void Run(const QkvWindow& window, size_t begin, size_t end, HeadRange heads, int thread,
            float* context, size_t ld_context) const;
 
  private:

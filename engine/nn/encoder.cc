@@ -54,8 +54,9 @@ Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& e
   internal::RunTeam(executor, [&](internal::Team& team) {
     for (size_t i = 0; i < matrices.size(); ++i) {
       const MatrixToPack& m = matrices[i];
-      team.ForEach(m.packed->view().panels(),
-                   [&](size_t p, int /*lane*/) { m.packed->Pack(m.source, p, p + 1, places[i]); });
+      team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {
+        m.packed->Pack(m.source, p, p + 1, places[i]);
+      });
     }
   });
   return {};
@@ -79,7 +80,7 @@ Result<internal::ScratchPlan> PlanScratch(const internal::ModelSizes& sizes, con
                                           const Executor& executor) {
   return internal::ScratchPlan::Create(sizes, batch.seq_starts.back(), batch.seq_starts.size() - 1,
                                        LongestSequence(batch),
-                                       static_cast<size_t>(executor.lanes()));
+                                       static_cast<size_t>(executor.threads()));
 }
 
 }  // namespace
@@ -129,12 +130,12 @@ const EncoderConfig& Encoder::config() const { return impl_->config; }
 
 std::string_view Encoder::target() const { return impl_->kernels.gemm->target; }
 
-Result<size_t> Encoder::WorkspaceBytes(const BatchLimits& limits, int lanes) const try {
+Result<size_t> Encoder::WorkspaceBytes(const BatchLimits& limits, int threads) const try {
   if (impl_ == nullptr) return NoWeights();
-  if (lanes < 1)
-    return InvalidArgument("lanes is " + std::to_string(lanes) + "; wanted at least 1");
+  if (threads < 1)
+    return InvalidArgument("threads is " + std::to_string(threads) + "; wanted at least 1");
   const Result<internal::ScratchPlan> plan = internal::ScratchPlan::Create(
-      impl_->sizes, limits.tokens, limits.sequences, limits.tokens, static_cast<size_t>(lanes));
+      impl_->sizes, limits.tokens, limits.sequences, limits.tokens, static_cast<size_t>(threads));
   if (!plan.ok()) return plan.status();
   return plan->bytes;
 } catch (const std::bad_alloc&) {
@@ -159,7 +160,7 @@ Result<Workspace> Encoder::MakeWorkspace(const Batch& batch, const Executor& exe
 
 Result<Workspace> Encoder::MakeWorkspace(const BatchLimits& limits,
                                          const Executor& executor) const {
-  const Result<size_t> bytes = WorkspaceBytes(limits, executor.lanes());
+  const Result<size_t> bytes = WorkspaceBytes(limits, executor.threads());
   if (!bytes.ok()) return bytes.status();
   return Workspace::Create(*bytes);
 }
@@ -179,8 +180,8 @@ Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Wo
     return InvalidArgument("workspace has " + std::to_string(workspace.size_bytes()) +
                            " bytes; wanted " + std::to_string(plan->bytes) + " for " +
                            std::to_string(tokens) + " tokens in " + std::to_string(sequences) +
-                           " sequences on " + std::to_string(executor.lanes()) +
-                           " lanes (see WorkspaceBytes)");
+                           " sequences on " + std::to_string(executor.threads()) +
+                           " threads (see WorkspaceBytes)");
   }
   if (tokens == 0) return {};
 
@@ -197,7 +198,7 @@ Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Wo
     // The plan weighs work in doubles: under the default modes, and no flag of it for the caller.
     const internal::FpEnvScope modes;
     pass.thread_plan = internal::ChooseThreadPlan(
-        impl_->sizes, batch.seq_starts.get(), static_cast<size_t>(executor.lanes()),
+        impl_->sizes, batch.seq_starts.get(), static_cast<size_t>(executor.threads()),
         internal::MachineCaches(), pass.At<size_t>(plan->words));
   }
   auto* block_starts = pass.At<size_t>(plan->block_starts);
@@ -207,8 +208,8 @@ Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Wo
   }
 
   const internal::Rows out{y.data(), internal::RowStride(y)};
-  const int lanes = static_cast<int>(pass.thread_plan.lanes);
-  internal::RunTeam(executor, lanes, [&](internal::Team& team) {
+  const int threads = static_cast<int>(pass.thread_plan.threads);
+  internal::RunTeam(executor, threads, [&](internal::Team& team) {
     if (!impl_->tables.empty()) impl_->tables.Fill(team, pass.longest, pass.tables_memory());
     internal::ConstRows in{x.data(), internal::RowStride(x)};
     for (size_t i = 0; i < impl_->layers.size(); ++i) {

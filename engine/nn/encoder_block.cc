@@ -20,7 +20,7 @@ class BlockOnBatch {
       : pass_(pass),
         sizes_(layer.sizes),
         attention_(pass, layer, index),
-        heads_together_(HeadsTogether(sizes_, pass.thread_plan.lanes, layer.qkv.view().nr())) {
+        heads_together_(HeadsTogether(sizes_, pass.thread_plan.threads, layer.qkv.view().nr())) {
     using Kind = RowBuffer::Kind;
     const ScratchPlan& plan = pass.scratch_plan;
     // Row blocks stay a thread's own, except where threads share rows.
@@ -54,17 +54,17 @@ class BlockOnBatch {
 
   void RunBySequences(Team& team) const {
     const ThreadPlan& plan = pass_.thread_plan;
-    team.ForEachInOrder(plan.groups, [&](size_t i, int lane) {
+    team.ForEachInOrder(plan.groups, [&](size_t i, int thread) {
       const size_t group = plan.order[i];
-      const QkvWindow window = attention_.OfGroup(group, lane);
+      const QkvWindow window = attention_.OfGroup(group, thread);
       const size_t first = pass_.starts()[plan.group_starts[group]];
       const size_t rows = pass_.starts()[plan.group_starts[group + 1]] - first;
       const EvenSplit blocks{rows, DivCeil(rows, kRowsOfTask)};
       for (size_t b = 0; b < blocks.parts; ++b) {
-        BeforeAttention(window, first + blocks.begin(b), first + blocks.begin(b + 1), lane);
+        BeforeAttention(window, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
       }
       for (size_t b = 0; b < blocks.parts; ++b) {
-        AfterKeys(window, first + blocks.begin(b), first + blocks.begin(b + 1), lane);
+        AfterKeys(window, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
       }
     });
   }
@@ -72,12 +72,12 @@ class BlockOnBatch {
   void RunByRows(Team& team) const {
     const ThreadPlan& plan = pass_.thread_plan;
     const QkvWindow window = attention_.WholeBatch();
-    team.ForEach(plan.row_blocks.parts, [&](size_t b, int lane) {
-      BeforeAttention(window, plan.row_blocks.begin(b), plan.row_blocks.begin(b + 1), lane);
+    team.ForEach(plan.row_blocks.parts, [&](size_t b, int thread) {
+      BeforeAttention(window, plan.row_blocks.begin(b), plan.row_blocks.begin(b + 1), thread);
     });
     if (plan.attention_apart) RunAttentionByBlocks(team, window);
-    team.ForEach(plan.row_blocks.parts, [&](size_t b, int lane) {
-      AfterKeys(window, plan.row_blocks.begin(b), plan.row_blocks.begin(b + 1), lane);
+    team.ForEach(plan.row_blocks.parts, [&](size_t b, int thread) {
+      AfterKeys(window, plan.row_blocks.begin(b), plan.row_blocks.begin(b + 1), thread);
     });
   }
 
@@ -97,8 +97,8 @@ class BlockOnBatch {
   }
 
   // Rows [begin, end) up to their queries, keys and values.
-  void BeforeAttention(const QkvWindow& window, size_t begin, size_t end, int lane) const {
-    const StepPart part{begin, end, ThreadRow(lane)};
+  void BeforeAttention(const QkvWindow& window, size_t begin, size_t end, int thread) const {
+    const StepPart part{begin, end, ThreadRow(thread)};
     for (const RowStep& step : recipe_.before) RunStep(pass_, attention_, window, step, part);
     RunStep(pass_, attention_, window, recipe_.projection, part);
     attention_.PrepareQueries(window, begin, end, AllHeads());
@@ -106,20 +106,20 @@ class BlockOnBatch {
   }
 
   // The rest for rows [begin, end), once their sequences' keys and values are there.
-  void AfterKeys(const QkvWindow& window, size_t begin, size_t end, int lane) const {
-    const StepPart part{begin, end, ThreadRow(lane)};
+  void AfterKeys(const QkvWindow& window, size_t begin, size_t end, int thread) const {
+    const StepPart part{begin, end, ThreadRow(thread)};
     if (context_.kind == RowBuffer::Kind::kOfThread) {
-      attention_.Run(window, begin, end, AllHeads(), lane, part.FloatsOf(context_), context_.ld);
+      attention_.Run(window, begin, end, AllHeads(), thread, part.FloatsOf(context_), context_.ld);
     }
     for (const RowStep& step : recipe_.after) RunStep(pass_, attention_, window, step, part);
   }
 
   // Attention by blocks of queries of one head. A sequence's tasks lie together, head by head, so
-  // that a lane meets the same keys again; the longest sequence comes first.
+  // that a thread meets the same keys again; the longest sequence comes first.
   void RunAttentionByBlocks(Team& team, const QkvWindow& window) const {
     const size_t* const starts = pass_.block_starts;
     const size_t heads = sizes_.heads;
-    team.ForEachInOrder(starts[pass_.sequences()] * heads, [&](size_t task, int lane) {
+    team.ForEachInOrder(starts[pass_.sequences()] * heads, [&](size_t task, int thread) {
       const size_t* const next =
           std::upper_bound(starts, starts + pass_.sequences() + 1, task / heads);
       const size_t i = static_cast<size_t>(next - starts) - 1;
@@ -129,7 +129,7 @@ class BlockOnBatch {
       const size_t sequence = pass_.thread_plan.order[i];
       const size_t begin = pass_.starts()[sequence] + within % blocks * kQueryBlock;
       const size_t end = std::min(begin + kQueryBlock, pass_.starts()[sequence + 1]);
-      attention_.Run(window, begin, end, {head, head + 1}, lane,
+      attention_.Run(window, begin, end, {head, head + 1}, thread,
                      context_.floats() + begin * context_.ld, context_.ld);
     });
   }
@@ -137,23 +137,23 @@ class BlockOnBatch {
   // Attention of all rows, shared by heads. A task prepares the keys that it uses, unless there are
   // fewer key heads than threads.
   void RunAttentionByHeads(Team& team, const QkvWindow& window) const {
-    const size_t threads = pass_.thread_plan.lanes;
+    const size_t threads = pass_.thread_plan.threads;
     const EvenSplit kv_heads{sizes_.kv_heads, std::min(sizes_.kv_heads, threads)};
     const bool keys_apart = kv_heads.parts < std::min(threads, sizes_.heads);
     if (keys_apart) {
-      team.ForEach(sizes_.kv_heads, [&](size_t h, int /*lane*/) {
+      team.ForEach(sizes_.kv_heads, [&](size_t h, int /*thread*/) {
         attention_.PrepareKeys(window, 0, pass_.tokens(), {h, h + 1});
       });
       const EvenSplit heads{sizes_.heads, std::min(sizes_.heads, threads)};
-      team.ForEach(heads.parts, [&](size_t i, int lane) {
-        AttendHeads(window, {heads.begin(i), heads.begin(i + 1)}, lane);
+      team.ForEach(heads.parts, [&](size_t i, int thread) {
+        AttendHeads(window, {heads.begin(i), heads.begin(i + 1)}, thread);
       });
       return;
     }
-    team.ForEach(kv_heads.parts, [&](size_t i, int lane) {
+    team.ForEach(kv_heads.parts, [&](size_t i, int thread) {
       const HeadRange keys{kv_heads.begin(i), kv_heads.begin(i + 1)};
       attention_.PrepareKeys(window, 0, pass_.tokens(), keys);
-      AttendHeads(window, QueryHeadsOf(keys), lane);
+      AttendHeads(window, QueryHeadsOf(keys), thread);
     });
   }
 
@@ -161,10 +161,10 @@ class BlockOnBatch {
   // product, then attention.
   void RunProjectionByHeads(Team& team, const QkvWindow& window) const {
     const PackedView& matrix = recipe_.projection.matrix->view();
-    const size_t parts = pass_.thread_plan.lanes;
+    const size_t parts = pass_.thread_plan.threads;
     const size_t q_panels = sizes_.q_width() / matrix.nr();
     const size_t kv_panels = sizes_.kv_width() / matrix.nr();
-    team.ForEach(parts, [&](size_t i, int lane) {
+    team.ForEach(parts, [&](size_t i, int thread) {
       // Panels of the thread's part of q, of k and of v.
       const struct {
         size_t begin;
@@ -187,7 +187,7 @@ class BlockOnBatch {
       const size_t each = sizes_.kv_heads / parts;
       const HeadRange keys{i * each, (i + 1) * each};
       attention_.PrepareKeys(window, 0, pass_.tokens(), keys);
-      AttendHeads(window, QueryHeadsOf(keys), lane);
+      AttendHeads(window, QueryHeadsOf(keys), thread);
     });
   }
 
@@ -195,13 +195,13 @@ class BlockOnBatch {
     return {keys.begin * sizes_.group(), keys.end * sizes_.group()};
   }
 
-  void AttendHeads(const QkvWindow& window, HeadRange heads, int lane) const {
+  void AttendHeads(const QkvWindow& window, HeadRange heads, int thread) const {
     attention_.PrepareQueries(window, 0, pass_.tokens(), heads);
-    attention_.Run(window, 0, pass_.tokens(), heads, lane, context_.floats(), context_.ld);
+    attention_.Run(window, 0, pass_.tokens(), heads, thread, context_.floats(), context_.ld);
   }
 
-  size_t ThreadRow(int lane) const {
-    return static_cast<size_t>(lane) * std::min(pass_.tokens(), kRowsOfTask);
+  size_t ThreadRow(int thread) const {
+    return static_cast<size_t>(thread) * std::min(pass_.tokens(), kRowsOfTask);
   }
 
   const Pass& pass_;
@@ -213,8 +213,8 @@ class BlockOnBatch {
 };
 
 void CopyRows(Team& team, const Pass& pass, ConstRows from, const MutableView& to) {
-  const EvenSplit split{pass.tokens(), static_cast<size_t>(team.lanes())};
-  team.ForEach(split.parts, [&](size_t part, int /*lane*/) {
+  const EvenSplit split{pass.tokens(), static_cast<size_t>(team.threads())};
+  team.ForEach(split.parts, [&](size_t part, int /*thread*/) {
     for (size_t row = split.begin(part); row < split.begin(part + 1); ++row) {
       for (size_t c = 0; c < pass.config->d_model; ++c) to(row, c) = from.data[row * from.ld + c];
     }
@@ -240,8 +240,8 @@ void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t
 }
 
 void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y) {
-  const EvenSplit rows{pass.tokens(), static_cast<size_t>(team.lanes())};
-  team.ForEach(rows.parts, [&](size_t i, int /*lane*/) {
+  const EvenSplit rows{pass.tokens(), static_cast<size_t>(team.threads())};
+  team.ForEach(rows.parts, [&](size_t i, int /*thread*/) {
     const size_t begin = rows.begin(i);
     float* data = y.data + begin * y.ld;
     norm.Run(data, y.ld, nullptr, 0, data, y.ld, rows.begin(i + 1) - begin, pass.config->d_model);

@@ -118,7 +118,7 @@ void PositionTables::Fill(Team& team, size_t longest, float* memory) const {
   const size_t rotary_tasks = rotary_.size() * blocks;
   const size_t bias_tasks =
       biases_.empty() ? 0 : biases_.back().heads_before + biases_.back().bias.heads();
-  team.ForEach(rotary_tasks + bias_tasks, [&](size_t task, int /*lane*/) {
+  team.ForEach(rotary_tasks + bias_tasks, [&](size_t task, int /*thread*/) {
     if (task < rotary_tasks) {
       const size_t t = task / blocks;
       const size_t begin = task % blocks * kPositionsOfTask;

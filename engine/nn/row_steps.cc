@@ -44,27 +44,27 @@ void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow&
 void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
                        const QkvWindow& window, const RowStep* begin, const RowStep* end,
                        const PackedMatrix* following) {
-  const size_t lanes = static_cast<size_t>(team.lanes());
+  const size_t threads = static_cast<size_t>(team.threads());
   for (const RowStep* step = begin; step != end; ++step) {
     if (step->norm != nullptr) {
-      const EvenSplit rows{pass.tokens(), std::min(pass.tokens(), lanes)};
-      team.ForEach(rows.parts, [&](size_t i, int /*lane*/) {
+      const EvenSplit rows{pass.tokens(), std::min(pass.tokens(), threads)};
+      team.ForEach(rows.parts, [&](size_t i, int /*thread*/) {
         RunStep(pass, attention, window, *step, {rows.begin(i), rows.begin(i + 1)});
       });
       continue;
     }
-    const EvenSplit panels{step->panels(), std::min(step->panels(), lanes)};
+    const EvenSplit panels{step->panels(), std::min(step->panels(), threads)};
     const RowStep* later =
         std::find_if(step + 1, end, [](const RowStep& s) { return s.matrix != nullptr; });
     const PackedMatrix* next = later != end ? later->matrix : following;
-    team.ForEach(panels.parts, [&](size_t i, int /*lane*/) {
+    team.ForEach(panels.parts, [&](size_t i, int /*thread*/) {
       StepPart part{0, pass.tokens()};
       part.panel_begin = panels.begin(i);
       part.panel_end = panels.begin(i + 1);
       if (next != nullptr) {
         // What this thread will most likely do next.
         const PackedView& view = next->view();
-        const EvenSplit theirs{view.panels(), std::min(view.panels(), lanes)};
+        const EvenSplit theirs{view.panels(), std::min(view.panels(), threads)};
         if (i < theirs.parts) part.next = view.panel(theirs.begin(i));
       }
       RunStep(pass, attention, window, *step, part);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps of a block that take each row of tokens by itself: linear layers and norms. Not here:
-// attention, which needs other rows (attention_stage.h), and which lane takes which rows
+// attention, which needs other rows (attention_stage.h), and which thread takes which rows
 // (encoder_block.cc).
 
 #ifndef ENCORE_ENGINE_NN_ROW_STEPS_H_

@@ -57,19 +57,19 @@ size_t PaddedRow(size_t cols, size_t element_bytes = sizeof(float)) {
 }  // namespace
 
 Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, size_t sequences,
-                                        size_t longest, size_t lanes) {
+                                        size_t longest, size_t threads) {
   // The configuration was validated with its weights in memory: sums and products of two of its
   // sizes are safe.
   ScratchPlan plan{};
   plan.ld_model = PaddedRow(model.d_model);
   plan.ld_context = PaddedRow(model.q_width);
   // Attention reads whole vectors past the last head's end: they are none of the next row, which
-  // may be another lane's.
+  // may be another thread's.
   plan.ld_qkv = PaddedRow(model.qkv_width + (model.whole_vector_heads ? 0 : 15));
   plan.ld_ff = PaddedRow(model.d_ff);
 
   Layout layout;
-  plan.block_rows = layout.Product(lanes, std::min(tokens, kRowsOfTask));
+  plan.block_rows = layout.Product(threads, std::min(tokens, kRowsOfTask));
   plan.qkv = layout.Take(tokens, plan.ld_qkv);
   plan.keys = layout.Take(layout.Sum(tokens, layout.Product(sequences, 16)), model.kv_width);
   plan.context = layout.Take(std::max(tokens, plan.block_rows), plan.ld_context);
@@ -77,17 +77,17 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.normed = layout.Take(plan.block_rows, plan.ld_model);
   plan.hidden = layout.Take(plan.block_rows, plan.ld_ff);
   plan.attention_floats = AttentionScratchFloats(longest, model.head_size, /*masked=*/true);
-  plan.attention = layout.Take(lanes, plan.attention_floats);
+  plan.attention = layout.Take(threads, plan.attention_floats);
   plan.positions = layout.Take(
       layout.Sum(layout.Product(longest, model.floats_per_position), model.floats_beside), 1);
-  plan.words = layout.Take(layout.Sum(layout.Sum(layout.Product(sequences, 2), 1), lanes), 1,
+  plan.words = layout.Take(layout.Sum(layout.Sum(layout.Product(sequences, 2), 1), threads), 1,
                            sizeof(size_t));  // ThreadPlanWords
   plan.block_starts = layout.Take(layout.Sum(sequences, 1), 1, sizeof(size_t));
   plan.bytes = layout.bytes();
   if (!layout.ok()) {
     return InvalidArgument("the workspace for " + std::to_string(tokens) + " tokens in " +
-                           std::to_string(sequences) + " sequences on " + std::to_string(lanes) +
-                           " lanes exceeds what can be addressed");
+                           std::to_string(sequences) + " sequences on " + std::to_string(threads) +
+                           " threads exceeds what can be addressed");
   }
   return plan;
 }

@@ -28,19 +28,19 @@ struct ScratchPlan {
   size_t mid;        // [block_rows, ld_model]: a sum before its norm
   size_t normed;     // [block_rows, ld_model]
   size_t hidden;     // [block_rows, ld_ff]: the activations of the feed-forward network
-  size_t attention;  // [lanes, attention_floats]: see AttentionScratchFloats
+  size_t attention;  // [threads, attention_floats]: see AttentionScratchFloats
   size_t attention_floats;
   size_t positions;     // the tables of position_tables.h, for the longest sequence
   size_t words;         // size_t [ThreadPlanWords]
   size_t block_starts;  // size_t [sequences + 1]: blocks of queries before each sequence
 
-  size_t block_rows;  // of all lanes' blocks together, or of all tokens if they are few
+  size_t block_rows;  // of all threads' blocks together, or of all tokens if they are few
   size_t bytes;       // of everything
 
   // `longest`: tokens of the longest sequence, or a bound of it. Monotone in tokens, sequences,
-  // longest and lanes. kInvalidArgument if a size overflows.
+  // longest and threads. kInvalidArgument if a size overflows.
   static Result<ScratchPlan> Create(const ModelSizes& model, size_t tokens, size_t sequences,
-                                    size_t longest, size_t lanes);
+                                    size_t longest, size_t threads);
 };
 
 }  // namespace encore::internal

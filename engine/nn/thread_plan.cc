@@ -12,11 +12,11 @@
 namespace encore::internal {
 namespace {
 
-// A lane that has less to do than this, some 8 us of one core with AVX-512, is not worth waking.
-constexpr double kFlopsWorthALane = 2e6;
+// A thread that has less to do than this, some 8 us of one core with AVX-512, is not worth waking.
+constexpr double kFlopsWorthAThread = 2e6;
 
-// A plan by sequences may leave lanes idle for this share of the time; one by rows costs about as
-// much in waiting and in panels read by several lanes.
+// A plan by sequences may leave threads idle for this share of the time; one by rows costs about as
+// much in waiting and in panels read by several threads.
 constexpr double kTolerableImbalance = 1.06;
 
 // Below this many rows a task, tiles lose more to short blocks than stages lose to waiting.
@@ -45,11 +45,11 @@ Lengths Measure(const ModelSizes& model, std::span<const size_t> starts) {
 // Cuts the batch into groups of neighbours with about `rows` rows each. Those of the last quarter
 // get half as many where there are many, so that the last ones to be taken are small. Returns the
 // number of groups.
-size_t MakeGroups(std::span<const size_t> starts, size_t lanes, size_t* group_starts) {
+size_t MakeGroups(std::span<const size_t> starts, size_t threads, size_t* group_starts) {
   const size_t sequences = starts.size() - 1;
   const size_t tokens = starts.back();
-  const size_t parts = RoundUp(DivCeil(tokens, kRowsOfTask), lanes);
-  const bool many = lanes > 1 && parts >= 4 * lanes;
+  const size_t parts = RoundUp(DivCeil(tokens, kRowsOfTask), threads);
+  const bool many = threads > 1 && parts >= 4 * threads;
   const double rows = static_cast<double>(tokens) / static_cast<double>(parts);
   size_t groups = 0;
   double boundary = rows;  // where the group at hand should end
@@ -68,19 +68,19 @@ size_t MakeGroups(std::span<const size_t> starts, size_t lanes, size_t* group_st
   return groups;
 }
 
-// The work of the busiest lane if each takes the next task in order as it gets free, in the unit of
-// `cost`. loads: [lanes].
+// The work of the busiest thread if each takes the next task in order as it gets free, in the unit
+// of `cost`. loads: [threads].
 template <typename Cost>
 size_t Makespan(const ThreadPlan& plan, const Cost& cost, size_t* loads) {
-  std::fill_n(loads, plan.lanes, size_t{0});
+  std::fill_n(loads, plan.threads, size_t{0});
   for (size_t i = 0; i < plan.groups; ++i) {
-    size_t* least = std::min_element(loads, loads + plan.lanes);
+    size_t* least = std::min_element(loads, loads + plan.threads);
     for (size_t b = plan.group_starts[plan.order[i]]; b < plan.group_starts[plan.order[i] + 1];
          ++b) {
       *least += cost(b);
     }
   }
-  return *std::max_element(loads, loads + plan.lanes);
+  return *std::max_element(loads, loads + plan.threads);
 }
 
 }  // namespace
@@ -98,16 +98,16 @@ const char* ThreadPlanKindName(ThreadPlanKind kind) {
 }
 
 ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq_starts,
-                            size_t lanes, const CacheSizes& caches, size_t* words) {
+                            size_t threads, const CacheSizes& caches, size_t* words) {
   const Lengths all = Measure(model, seq_starts);
   ThreadPlan plan{};
-  plan.lanes = std::clamp<size_t>(static_cast<size_t>(std::min(all.flops / kFlopsWorthALane, 1e9)),
-                                  1, lanes);
+  plan.threads = std::clamp<size_t>(
+      static_cast<size_t>(std::min(all.flops / kFlopsWorthAThread, 1e9)), 1, threads);
 
   size_t* group_starts = words;
   size_t* order = group_starts + seq_starts.size();
   plan.kind = ThreadPlanKind::kSequences;
-  plan.groups = MakeGroups(seq_starts, plan.lanes, group_starts);
+  plan.groups = MakeGroups(seq_starts, plan.threads, group_starts);
   plan.group_starts = group_starts;
   plan.order = order;
   std::iota(order, order + plan.groups, size_t{0});
@@ -123,7 +123,7 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
   // Where they exceed the last cache, one head after another does, for all rows.
   const double l3 = caches.l3 != 0 ? static_cast<double>(caches.l3) : 8e6;
   const bool long_ones = 8.0 * static_cast<double>(all.longest * model.global_kv_width) > l3 / 2;
-  if (plan.lanes == 1 && !long_ones) return plan;
+  if (plan.threads == 1 && !long_ones) return plan;
 
   std::sort(order, order + plan.groups, [&](size_t a, size_t b) {
     return rows_of(a) != rows_of(b) ? rows_of(a) > rows_of(b) : a < b;
@@ -132,11 +132,12 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
     return static_cast<size_t>(model.FlopsOfLayer(seq_starts[b + 1] - seq_starts[b]) * 1e-3);
   };
   const double busiest = static_cast<double>(Makespan(plan, cost, order + plan.groups)) * 1e3;
-  if (!long_ones && busiest <= kTolerableImbalance * all.flops / static_cast<double>(plan.lanes)) {
+  if (!long_ones &&
+      busiest <= kTolerableImbalance * all.flops / static_cast<double>(plan.threads)) {
     return plan;
   }
 
-  const size_t parts = RoundUp(std::max<size_t>(1, DivCeil(all.tokens, kRowsOfTask)), plan.lanes);
+  const size_t parts = RoundUp(std::max<size_t>(1, DivCeil(all.tokens, kRowsOfTask)), plan.threads);
   if (all.tokens / parts >= kMinRows) {
     plan.kind = ThreadPlanKind::kRows;
     plan.row_blocks = {all.tokens, parts};
@@ -154,11 +155,12 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
   return plan;
 }
 
-bool HeadsTogether(const LayerSizes& layer, size_t lanes, size_t panel_cols) {
-  // Heads of other sizes than whole vectors read some columns of the next one, which another lane
+bool HeadsTogether(const LayerSizes& layer, size_t threads, size_t panel_cols) {
+  // Heads of other sizes than whole vectors read some columns of the next one, which another thread
   // may be writing.
-  return layer.kv_heads % lanes == 0 && layer.head_size % 16 == 0 &&
-         layer.q_width() / lanes % panel_cols == 0 && layer.kv_width() / lanes % panel_cols == 0;
+  return layer.kv_heads % threads == 0 && layer.head_size % 16 == 0 &&
+         layer.q_width() / threads % panel_cols == 0 &&
+         layer.kv_width() / threads % panel_cols == 0;
 }
 
 }  // namespace encore::internal

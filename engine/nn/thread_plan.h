@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who does what in a forward pass: how a batch's sequences, rows and columns become tasks for the
-// lanes there are. Pure functions of sizes; no choice made here changes a bit of a result. Not
+// threads there are. Pure functions of sizes; no choice made here changes a bit of a result. Not
 // here: the tasks themselves (encoder_block.h), where intermediates lie (scratch_plan.h).
 
 #ifndef ENCORE_ENGINE_NN_THREAD_PLAN_H_
@@ -29,7 +29,7 @@ const char* ThreadPlanKindName(ThreadPlanKind kind);
 
 struct ThreadPlan {
   ThreadPlanKind kind;
-  size_t lanes;  // how many are worth having, at most those there are
+  size_t threads;  // how many are worth having, at most those there are
 
   // kSequences: task i takes sequences [group_starts[order[i]], group_starts[order[i] + 1]); the
   // most expensive come first.
@@ -50,18 +50,18 @@ struct ThreadPlan {
 // used often while it is in L2.
 inline constexpr size_t kRowsOfTask = kMaxMc;
 
-// Room that ChooseThreadPlan needs for so many sequences and lanes.
-constexpr size_t ThreadPlanWords(size_t sequences, size_t lanes) {
-  return 2 * sequences + 1 + lanes;
+// Room that ChooseThreadPlan needs for so many sequences and threads.
+constexpr size_t ThreadPlanWords(size_t sequences, size_t threads) {
+  return 2 * sequences + 1 + threads;
 }
 
 // seq_starts as in Batch. `words`: room for ThreadPlanWords, to which the plan then points.
 ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq_starts,
-                            size_t lanes, const CacheSizes& caches, size_t* words);
+                            size_t threads, const CacheSizes& caches, size_t* words);
 
 // In a plan kColumns: whether the heads' columns of a layer's first product, whose panels have
 // `panel_cols` columns, and their attention are one task. Else all meet in between.
-bool HeadsTogether(const LayerSizes& layer, size_t lanes, size_t panel_cols);
+bool HeadsTogether(const LayerSizes& layer, size_t threads, size_t panel_cols);
 
 }  // namespace encore::internal
 

@@ -81,10 +81,10 @@ void CopyRows(ConstView from, float* to, size_t ld) {
 }
 
 // What a call allocates: packed keys and padded values of every head, queries and outputs where
-// the views' rows are not plain, and the lanes' scratch.
+// the views' rows are not plain, and the threads' scratch.
 struct Buffers {
   bool Allocate(const internal::KeyLayout& layout, const ConstView& q, size_t value_size,
-                bool plain_out, size_t heads, size_t lanes, bool masked) {
+                bool plain_out, size_t heads, size_t threads, bool masked) {
     const size_t rows = q.dim(q.rank() - 2);
     if (!IsAddressable(layout.keys, layout.head_size) || !IsAddressable(layout.keys, value_size) ||
         !IsAddressable(rows, layout.head_size) || !IsAddressable(rows, value_size)) {
@@ -99,7 +99,7 @@ struct Buffers {
     size_t floats = 0;
     size_t all_scratch = 0;
     if (!CheckedMul(keys + values + queries + out, heads, &floats) ||
-        !CheckedMul(scratch, lanes, &all_scratch) || !CheckedAdd(floats, all_scratch, &floats) ||
+        !CheckedMul(scratch, threads, &all_scratch) || !CheckedAdd(floats, all_scratch, &floats) ||
         !memory.Allocate(floats)) {
       return false;
     }
@@ -111,10 +111,10 @@ struct Buffers {
   float* Values(size_t head) { return Keys(num_heads) + head * values; }
   float* Queries(size_t head) { return Values(num_heads) + head * queries; }
   float* Out(size_t head) { return Queries(num_heads) + head * out; }
-  float* Scratch(int lane) { return Out(num_heads) + static_cast<size_t>(lane) * scratch; }
+  float* Scratch(int thread) { return Out(num_heads) + static_cast<size_t>(thread) * scratch; }
 
   size_t ld_values = 0;  // rows of values, and of out: whole vectors
-  // Floats of one head, and of one lane; 0 for what is not needed. Multiples of 16.
+  // Floats of one head, and of one thread; 0 for what is not needed. Multiples of 16.
   size_t keys = 0;
   size_t values = 0;
   size_t queries = 0;
@@ -193,9 +193,9 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
   const internal::KeyLayout layout(internal::GetGemmKernelF32(), k.dim(k.rank() - 2), head_size);
   const size_t value_size = v.dim(v.rank() - 1);
   const size_t value_nv = internal::ChoosePanelVectors(*layout.kernel, value_size);
-  const size_t lanes = static_cast<size_t>(options.executor.lanes());
+  const size_t threads = static_cast<size_t>(options.executor.threads());
   Buffers buffers;
-  if (!buffers.Allocate(layout, q, value_size, HasPlainRows(out), heads, lanes,
+  if (!buffers.Allocate(layout, q, value_size, HasPlainRows(out), heads, threads,
                         internal::HasMatrix(options.mask))) {
     return NoMemoryFor(k, v);
   }
@@ -205,12 +205,12 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
     // In here, under the default rounding mode.
     const float scale = static_cast<float>(
         options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(head_size)));
-    team.ForEach(heads, [&](size_t i, int /*lane*/) {
+    team.ForEach(heads, [&](size_t i, int /*thread*/) {
       layout.Pack(MatrixAt(k, i), buffers.Keys(i));
       CopyRows(MatrixAt(v, i), buffers.Values(i), buffers.ld_values);
       if (buffers.queries != 0) CopyRows(MatrixAt(q, i), buffers.Queries(i), head_size);
     });
-    team.ForEach(heads * blocks, [&](size_t task, int lane) {
+    team.ForEach(heads * blocks, [&](size_t task, int thread) {
       const size_t i = task / blocks;
       const size_t begin = task % blocks * kQueryBlock;
       const size_t end = std::min(begin + kQueryBlock, queries);
@@ -235,7 +235,7 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
       head.scale = scale;
       head.mask = options.mask;
       head.window = options.window.value_or(internal::kNoWindow);
-      internal::Attend(head, begin, end, buffers.Scratch(lane));
+      internal::Attend(head, begin, end, buffers.Scratch(thread));
       if (buffers.out != 0) {
         for (size_t row = begin; row < end; ++row) {
           for (size_t c = 0; c < value_size; ++c) {

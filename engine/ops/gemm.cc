@@ -326,8 +326,8 @@ void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_be
 
 void Gemm(Team& team, const GemmArgs& args, const GemmBlocking& blocking, size_t m) {
   const TileGrid grid =
-      ChooseTileGrid(m, args.b.panels(), blocking.mc, static_cast<size_t>(team.lanes()));
-  team.ForEach(grid.tasks(), [&](size_t task, int /*lane*/) {
+      ChooseTileGrid(m, args.b.panels(), blocking.mc, static_cast<size_t>(team.threads()));
+  team.ForEach(grid.tasks(), [&](size_t task, int /*thread*/) {
     const size_t row = task / grid.panels.parts;
     const size_t col = task % grid.panels.parts;
     GemmBlock(args, blocking, grid.rows.begin(row), grid.rows.begin(row + 1),

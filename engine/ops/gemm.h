@@ -57,7 +57,7 @@ void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile);
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,
                size_t panel_begin, size_t panel_end);
 
-// Row 0 .. m-1 and all panels, shared among the team's lanes.
+// Row 0 .. m-1 and all panels, shared among the team's threads.
 void Gemm(Team& team, const GemmArgs& args, const GemmBlocking& blocking, size_t m);
 
 }  // namespace encore::internal

@@ -54,17 +54,17 @@ size_t ChooseAlignedPanelVectors(const GemmKernel& kernel, size_t multiple) {
   return 1;
 }
 
-TileGrid ChooseTileGrid(size_t m, size_t panels, size_t mc, size_t lanes) {
+TileGrid ChooseTileGrid(size_t m, size_t panels, size_t mc, size_t threads) {
   size_t row_parts = std::max<size_t>(1, DivCeil(m, mc));
-  if (lanes > 1) {
-    // Rows first, if each lane gets at least 64 of them: no panel is then read by two lanes at a
-    // time.
-    const size_t rounded = RoundUp(row_parts, lanes);
+  if (threads > 1) {
+    // Rows first, if each thread gets at least 64 of them: no panel is then read by two threads at
+    // a time.
+    const size_t rounded = RoundUp(row_parts, threads);
     if (m / rounded >= 64 || (row_parts > 1 && m / rounded >= 32)) row_parts = rounded;
   }
-  const size_t missing = DivCeil(lanes, row_parts);
+  const size_t missing = DivCeil(threads, row_parts);
   const size_t panel_parts =
-      std::clamp<size_t>(row_parts % lanes == 0 ? 1 : missing, 1, std::max<size_t>(1, panels));
+      std::clamp<size_t>(row_parts % threads == 0 ? 1 : missing, 1, std::max<size_t>(1, panels));
   return {{m, row_parts}, {panels, panel_parts}};
 }
 

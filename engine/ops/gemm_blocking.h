@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a matrix product is cut: pure functions of sizes, cache sizes and lanes. No choice made here
-// changes a bit of a result. Not here: the loops themselves (gemm.h).
+// How a matrix product is cut: pure functions of sizes, cache sizes and threads. No choice made
+// here changes a bit of a result. Not here: the loops themselves (gemm.h).
 
 #ifndef ENCORE_ENGINE_OPS_GEMM_BLOCKING_H_
 #define ENCORE_ENGINE_OPS_GEMM_BLOCKING_H_
@@ -66,8 +66,8 @@ struct TileGrid {
   size_t tasks() const { return rows.parts * panels.parts; }
 };
 
-// Few enough tasks to keep panels and rows in cache, and enough for every lane.
-TileGrid ChooseTileGrid(size_t m, size_t panels, size_t mc, size_t lanes);
+// Few enough tasks to keep panels and rows in cache, and enough for every thread.
+TileGrid ChooseTileGrid(size_t m, size_t panels, size_t mc, size_t threads);
 
 }  // namespace encore::internal
 

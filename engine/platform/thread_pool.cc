@@ -17,7 +17,7 @@
 namespace encore {
 
 struct ThreadPool::Impl {
-  Impl(int lanes, std::chrono::microseconds idle_spin) : workers(lanes, idle_spin) {}
+  Impl(int threads, std::chrono::microseconds idle_spin) : workers(threads, idle_spin) {}
   internal::WorkerThreads workers;
 };
 
@@ -35,8 +35,8 @@ Result<ThreadPool> ThreadPool::Create(const ThreadPoolOptions& options) try {
     return InvalidArgument("idle_spin is " + std::to_string(options.idle_spin.count()) +
                            " us; wanted 0 to 1000000");
   }
-  const int lanes = options.threads > 0 ? options.threads : std::min(UsableCores(), kMaxThreads);
-  return ThreadPool(std::make_unique<Impl>(lanes, options.idle_spin));
+  const int threads = options.threads > 0 ? options.threads : std::min(UsableCores(), kMaxThreads);
+  return ThreadPool(std::make_unique<Impl>(threads, options.idle_spin));
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 } catch (const std::system_error& error) {
@@ -48,6 +48,6 @@ Executor ThreadPool::executor() const {
   return impl_ == nullptr ? Executor() : Executor::Workers(&impl_->workers, threads());
 }
 
-int ThreadPool::threads() const { return impl_ == nullptr ? 1 : impl_->workers.lanes(); }
+int ThreadPool::threads() const { return impl_ == nullptr ? 1 : impl_->workers.threads(); }
 
 }  // namespace encore

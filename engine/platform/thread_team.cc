@@ -33,15 +33,16 @@ namespace {
 // prefetches pairs.
 constexpr size_t kApart = 128;
 
-// Who does which task of a stage. Each lane first does a block of its own, the same one in every
+// Who does which task of a stage. Each thread first does a block of its own, the same one in every
 // stage of that size, which keeps it on the rows that are in its cache; the last quarter is taken
-// in small pieces by whoever is free, which evens out unequal tasks and lanes that lost their core.
-// Tasks of next to no arithmetic show what that costs, on 2 lanes in us a stage, fixed blocks /
-// this / one by one from a counter: 64 tasks of 16 KiB 9 / 14 / 28, 1024 of 1 KiB 8 / 13 / 57.
+// in small pieces by whoever is free, which evens out unequal tasks and threads that lost their
+// core. Tasks of next to no arithmetic show what that costs, on 2 threads in us a stage, fixed
+// blocks / this / one by one from a counter: 64 tasks of 16 KiB 9 / 14 / 28, 1024 of 1 KiB 8 / 13
+// / 57.
 class TaskShare {
  public:
   template <typename Run>  // Run(begin, end)
-  void Work(size_t count, size_t lane, size_t lanes, Team::Sharing sharing, const Run& run) {
+  void Work(size_t count, size_t thread, size_t threads, Team::Sharing sharing, const Run& run) {
     if (sharing == Team::Sharing::kInOrder) {
       for (;;) {
         const size_t i = next_.fetch_add(1, std::memory_order_relaxed);
@@ -49,39 +50,39 @@ class TaskShare {
         run(i, i + 1);
       }
     }
-    const size_t even = count / lanes;
+    const size_t even = count / threads;
     const size_t own = even - (even + 2) / 4;  // 1, 1, 2, 3 of 1, 2, 3, 4
-    if (own > 0) run(lane * own, (lane + 1) * own);
+    if (own > 0) run(thread * own, (thread + 1) * own);
     const size_t end = count;
-    const size_t begin = own * lanes;
-    const size_t piece = std::max<size_t>((end - begin) / (lanes * 8), 1);
+    const size_t begin = own * threads;
+    const size_t piece = std::max<size_t>((end - begin) / (threads * 8), 1);
     for (;;) {
       const size_t first = begin + next_.fetch_add(piece, std::memory_order_relaxed);
       if (first >= end) return;
       run(first, std::min(first + piece, end));
     }
   }
-  // By one thread, while no lane is in Work; the barrier orders it.
+  // By one thread, while no thread is in Work; the barrier orders it.
   void Reset() { next_.store(0, std::memory_order_relaxed); }
 
  private:
   alignas(kApart) std::atomic<size_t> next_{0};
 };
 
-// Where all lanes of a stage meet. The last one to come opens the door for all by changing phase_,
-// so it is at once ready for the next stage.
+// Where all threads of a stage meet. The last one to come opens the door for all by changing
+// phase_, so it is at once ready for the next stage.
 class Barrier {
  public:
   // Longer than a short stage is uneven, shorter than what anyone would notice as burnt time. A
   // sleep and wake-up through the kernel costs 5-50 us.
   static constexpr std::chrono::microseconds kSpin{50};
 
-  // Calls on_last() on the last lane to come, before any lane leaves.
+  // Calls on_last() on the last thread to come, before any thread leaves.
   template <typename OnLast>
-  void Wait(int lanes, bool spin, const OnLast& on_last) {
-    // It cannot change before this lane arrives.
+  void Wait(int threads, bool spin, const OnLast& on_last) {
+    // It cannot change before this thread arrives.
     const uint32_t phase = phase_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == lanes) {
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads) {
       arrived_.store(0, std::memory_order_relaxed);
       on_last();
       StoreAndWake(phase_, phase + 1);
@@ -103,14 +104,15 @@ struct TeamState {
   explicit TeamState(const Executor& e) : executor(&e) {}
 
   const Executor* executor;
-  bool spin = true;  // false if there are more lanes than cores: the one waited for needs the core
+  bool spin =
+      true;  // false if there are more threads than cores: the one waited for needs the core
   TaskShare share;
   Barrier barrier;
 
-  // Runs the recipe as one lane of the team.
-  void RunLane(RecipeFn fn, const void* recipe, int lane, int lanes) {
+  // Runs the recipe as one thread of the team.
+  void RunThread(RecipeFn fn, const void* recipe, int thread, int threads) {
     FpEnvScope fp_env;
-    Team team(this, lane, lanes);
+    Team team(this, thread, threads);
     fn(recipe, team);
   }
 };
@@ -140,22 +142,22 @@ void SleepAfterRegion() {
 // GCC has no such setting, but two ways to the same end:
 // 1. With more threads than CPUs libgomp lets them spin a hundred times only, about 2 us (its
 //    manual, GOMP_SPINCOUNT). So a team about as large as the machine gets spare threads that have
-//    no lane and return at once.
+//    no thread and return at once.
 // 2. omp_pause_resource_all ends the caller's idle threads, those of the host's own regions on this
 //    thread included. On an idle machine making a thread anew takes what waking one does, 40 us; on
 //    one with six busy threads a core 30 ms instead of 20 us, as new threads queue at the end. The
 //    form for all devices leaves GPUs alone, while naming the host makes libgomp look for plugins.
 class LibgompThreads {
  public:
-  explicit LibgompThreads(int lanes) : threads_(lanes) {
+  explicit LibgompThreads(int threads) : threads_(threads) {
     static const bool ordered = IsSet("OMP_WAIT_POLICY") || IsSet("GOMP_SPINCOUNT");
     ordered_ = ordered;
     if (ordered_) return;
 #if defined(__ELF__)
     if (kmp_set_blocktime != nullptr) return;
 #endif
-    const int spare = kCpus + 1 - lanes;
-    if (spare > 0 && spare <= lanes) threads_ += spare;
+    const int spare = kCpus + 1 - threads;
+    if (spare > 0 && spare <= threads) threads_ += spare;
   }
   // How many threads the region is to have.
   int threads() const { return threads_; }
@@ -184,11 +186,11 @@ void RunOpenMP(const Executor& executor, int wanted, RecipeFn fn, const void* re
   int got = 0;
 #pragma omp parallel num_threads(threads)
   {
-    const int lane = omp_get_thread_num();
-    const int lanes = std::min(omp_get_num_threads(), wanted);
-    if (lane == 0) got = omp_get_num_threads();
-    if (lane < lanes) state.RunLane(fn, recipe, lane, lanes);
-    if (lane != 0) SleepAfterRegion();
+    const int thread = omp_get_thread_num();
+    const int threads = std::min(omp_get_num_threads(), wanted);
+    if (thread == 0) got = omp_get_num_threads();
+    if (thread < threads) state.RunThread(fn, recipe, thread, threads);
+    if (thread != 0) SleepAfterRegion();
   }
 #if !defined(__clang__) && defined(__GNUC__)
   libgomp.AfterRegion(got);
@@ -203,39 +205,39 @@ struct PoolCall {
   TeamState* state;
   RecipeFn fn;
   const void* recipe;
-  int lanes;
+  int threads;
 };
 
-bool RunOnPool(const Executor& executor, int lanes, RecipeFn fn, const void* recipe) {
+bool RunOnPool(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
   TeamState state(executor);
   WorkerThreads& workers = *static_cast<WorkerThreads*>(executor.pool());
-  state.spin = workers.HaveACoreEach(lanes);
-  PoolCall call{&state, fn, recipe, lanes};
+  state.spin = workers.HaveACoreEach(threads);
+  PoolCall call{&state, fn, recipe, threads};
   return workers.Run(
-      lanes,
-      [](void* context, int lane) {
+      threads,
+      [](void* context, int thread) {
         const PoolCall& c = *static_cast<const PoolCall*>(context);
-        c.state->RunLane(c.fn, c.recipe, lane, c.lanes);
+        c.state->RunThread(c.fn, c.recipe, thread, c.threads);
       },
       &call);
 }
 
-// A stage on the host's threads. A lane waits for no other, so a host may run them one after
+// A stage on the host's threads. A thread waits for no other, so a host may run them one after
 // another.
 struct HostStage {
   size_t count;
-  size_t lanes;
+  size_t threads;
   Team::Sharing sharing;
   void (*fn)(const void*, size_t, size_t, int);
   const void* task;
   TaskShare share;
 
-  static void RunLane(void* context, size_t lane) {
+  static void RunThread(void* context, size_t thread) {
     HostStage* stage = static_cast<HostStage*>(context);
     FpEnvScope fp_env;
-    stage->share.Work(stage->count, lane, stage->lanes, stage->sharing,
+    stage->share.Work(stage->count, thread, stage->threads, stage->sharing,
                       [&](size_t begin, size_t end) {
-                        stage->fn(stage->task, begin, end, static_cast<int>(lane));
+                        stage->fn(stage->task, begin, end, static_cast<int>(thread));
                       });
   }
 };
@@ -243,42 +245,43 @@ struct HostStage {
 }  // namespace
 
 void Team::ForEachRange(size_t count, Sharing sharing, RangeFn fn, const void* task) {
-  if (lanes_ == 1) {
+  if (threads_ == 1) {
     if (count > 0) fn(task, 0, count, 0);
     return;
   }
   if (state_->executor->kind() == Executor::Kind::kHost) {
-    const size_t lanes = std::min(count, static_cast<size_t>(lanes_));
-    if (lanes <= 1) {
+    const size_t threads = std::min(count, static_cast<size_t>(threads_));
+    if (threads <= 1) {
       if (count > 0) fn(task, 0, count, 0);
       return;
     }
-    HostStage stage{count, lanes, sharing, fn, task, {}};
-    state_->executor->parallel_for()(state_->executor->pool(), lanes, HostStage::RunLane, &stage);
+    HostStage stage{count, threads, sharing, fn, task, {}};
+    state_->executor->parallel_for()(state_->executor->pool(), threads, HostStage::RunThread,
+                                     &stage);
     return;
   }
-  state_->share.Work(count, static_cast<size_t>(lane_), static_cast<size_t>(lanes_), sharing,
-                     [&](size_t begin, size_t end) { fn(task, begin, end, lane_); });
-  state_->barrier.Wait(lanes_, state_->spin, [this] { state_->share.Reset(); });
+  state_->share.Work(count, static_cast<size_t>(thread_), static_cast<size_t>(threads_), sharing,
+                     [&](size_t begin, size_t end) { fn(task, begin, end, thread_); });
+  state_->barrier.Wait(threads_, state_->spin, [this] { state_->share.Reset(); });
 }
 
-void RunTeamErased(const Executor& executor, int lanes, RecipeFn fn, const void* recipe) {
-  lanes = std::clamp(lanes, 1, executor.lanes());
+void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
+  threads = std::clamp(threads, 1, executor.threads());
 #if defined(ENCORE_HAVE_OPENMP)
   // Inside a parallel region of the host its threads have the cores already.
-  if (executor.kind() == Executor::Kind::kOpenMP && lanes > 1 && omp_get_level() == 0) {
-    RunOpenMP(executor, lanes, fn, recipe);
+  if (executor.kind() == Executor::Kind::kOpenMP && threads > 1 && omp_get_level() == 0) {
+    RunOpenMP(executor, threads, fn, recipe);
     return;
   }
 #endif
   // Where its threads are at work for somebody else, the caller's must do.
-  if (executor.kind() == Executor::Kind::kPool && lanes > 1 &&
-      RunOnPool(executor, lanes, fn, recipe)) {
+  if (executor.kind() == Executor::Kind::kPool && threads > 1 &&
+      RunOnPool(executor, threads, fn, recipe)) {
     return;
   }
   const bool host = executor.kind() == Executor::Kind::kHost;
   TeamState state(executor);
-  state.RunLane(fn, recipe, 0, host ? lanes : 1);
+  state.RunThread(fn, recipe, 0, host ? threads : 1);
 }
 
 }  // namespace internal
@@ -290,7 +293,7 @@ Executor Executor::OpenMP(int threads) {
   // The OpenMP runtimes end the process if a thread cannot be made, so absurd numbers must not
   // reach them.
   constexpr int kMaxThreads = 1024;
-  executor.lanes_ =
+  executor.threads_ =
       std::min({threads > 0 ? threads : UsableCores(), kMaxThreads, omp_get_thread_limit()});
 #else
   (void)threads;
@@ -298,11 +301,11 @@ Executor Executor::OpenMP(int threads) {
   return executor;
 }
 
-Executor Executor::Host(int lanes, ParallelFor parallel_for, void* pool) {
+Executor Executor::Host(int threads, ParallelFor parallel_for, void* pool) {
   Executor executor;
   if (parallel_for == nullptr) return executor;
   executor.kind_ = Kind::kHost;
-  executor.lanes_ = std::max(lanes, 1);
+  executor.threads_ = std::max(threads, 1);
   executor.parallel_for_ = parallel_for;
   executor.pool_ = pool;
   return executor;

@@ -13,7 +13,7 @@
 
 namespace encore::internal {
 
-struct TeamState;  // what the lanes of a team share; thread_team.cc
+struct TeamState;  // what the threads of a team share; thread_team.cc
 
 // One call's worth of threads, handed to a recipe by RunTeam.
 class Team {
@@ -21,14 +21,14 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  // How many lanes this call really has: at least 1 and at most the executor's lanes().
-  int lanes() const { return lanes_; }
+  // How many threads this call really has: at least 1 and at most the executor's threads().
+  int threads() const { return threads_; }
 
-  // A stage of tasks of about equal cost. Calls task(size_t i, int lane) once for each i in [0,
-  // count), 0 <= lane < lanes(). At most one task at a time has a given lane, so scratch indexed by
-  // lane is safe. Which lane gets which task is not defined, and not the same from run to run: no
-  // result may depend on it. Tasks of a lane come with rising i. Returns when all are done; what
-  // they wrote is then visible to all lanes.
+  // A stage of tasks of about equal cost. Calls task(size_t i, int thread) once for each i in [0,
+  // count), 0 <= thread < threads(). At most one task at a time has a given thread, so scratch
+  // indexed by thread is safe. Which thread gets which task is not defined, and not the same from
+  // run to run: no result may depend on it. Tasks of a thread come with rising i. Returns when all
+  // are done; what they wrote is then visible to all threads.
   template <typename F>
   void ForEach(size_t count, const F& task) {
     ForEachRange(count, Sharing::kBlocks, &RunRange<F>, &task);
@@ -43,46 +43,47 @@ class Team {
   enum class Sharing { kBlocks, kInOrder };
 
  private:
-  using RangeFn = void (*)(const void* task, size_t begin, size_t end, int lane);
+  using RangeFn = void (*)(const void* task, size_t begin, size_t end, int thread);
 
   template <typename F>
-  static void RunRange(const void* f, size_t begin, size_t end, int lane) {
-    for (size_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i, lane);
+  static void RunRange(const void* f, size_t begin, size_t end, int thread) {
+    for (size_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i, thread);
   }
   friend struct TeamState;
 
-  Team(TeamState* state, int lane, int lanes) : state_(state), lane_(lane), lanes_(lanes) {}
+  Team(TeamState* state, int thread, int threads)
+      : state_(state), thread_(thread), threads_(threads) {}
   void ForEachRange(size_t count, Sharing sharing, RangeFn fn, const void* task);
 
   TeamState* state_;
-  int lane_;  // of the thread that runs this copy of the recipe
-  int lanes_;
+  int thread_;  // of the thread that runs this copy of the recipe
+  int threads_;
 };
 
 using RecipeFn = void (*)(const void* recipe, Team& team);
-void RunTeamErased(const Executor& executor, int lanes, RecipeFn fn, const void* recipe);
+void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe);
 
-// Runs recipe(Team&) with `lanes` of the executor's threads, or fewer, and returns when all is done
-// and no thread of this call works or spins any more. A recipe is ordinary code around calls of
-// ForEach, and the stages come one after another:
+// Runs recipe(Team&) with `threads` of the executor's threads, or fewer, and returns when all is
+// done and no thread of this call works or spins any more. A recipe is ordinary code around calls
+// of ForEach, and the stages come one after another:
 //   RunTeam(executor, [&](Team& team) {
-//     team.ForEach(rows, [&](size_t row, int lane) { ... });
-//     team.ForEach(columns, [&](size_t column, int lane) { ... });
+//     team.ForEach(rows, [&](size_t row, int thread) { ... });
+//     team.ForEach(columns, [&](size_t column, int thread) { ... });
 //   });
 // With OpenMP and a pool EVERY thread runs the recipe (its ForEach calls are where the threads
 // meet), so the recipe must take the same path on each and must write only to its own locals
 // outside of ForEach. Tasks must not throw. All arithmetic runs under the default floating-point
 // modes (fp_env.h); the caller's are left as found.
 template <typename F>
-void RunTeam(const Executor& executor, int lanes, const F& recipe) {
+void RunTeam(const Executor& executor, int threads, const F& recipe) {
   RunTeamErased(
-      executor, lanes, [](const void* f, Team& team) { (*static_cast<const F*>(f))(team); },
+      executor, threads, [](const void* f, Team& team) { (*static_cast<const F*>(f))(team); },
       &recipe);
 }
 // With all of them.
 template <typename F>
 void RunTeam(const Executor& executor, const F& recipe) {
-  RunTeam(executor, executor.lanes(), recipe);
+  RunTeam(executor, executor.threads(), recipe);
 }
 
 }  // namespace encore::internal

@@ -15,12 +15,13 @@ constexpr std::chrono::microseconds kReturnSpin{50};
 
 }  // namespace
 
-WorkerThreads::WorkerThreads(int lanes, std::chrono::microseconds idle_spin)
+WorkerThreads::WorkerThreads(int threads, std::chrono::microseconds idle_spin)
     : idle_spin_(idle_spin) {
   try {
-    for (int lane = 1; lane < lanes; ++lane) workers_.push_back(std::make_unique<Worker>());
-    for (int lane = 1; lane < lanes; ++lane) {
-      workers_[static_cast<size_t>(lane - 1)]->thread = std::thread([this, lane] { Loop(lane); });
+    for (int thread = 1; thread < threads; ++thread) workers_.push_back(std::make_unique<Worker>());
+    for (int thread = 1; thread < threads; ++thread) {
+      workers_[static_cast<size_t>(thread - 1)]->thread =
+          std::thread([this, thread] { Loop(thread); });
     }
   } catch (...) {
     Stop();
@@ -40,17 +41,17 @@ void WorkerThreads::Stop() {
   }
 }
 
-bool WorkerThreads::Run(int lanes, RunFn run, void* context) {
+bool WorkerThreads::Run(int threads, RunFn run, void* context) {
   if (busy_.exchange(true, std::memory_order_acquire)) return false;
-  lanes_ = lanes;
+  threads_ = threads;
   run_ = run;
   context_ = context;
-  running_.store(lanes - 1, std::memory_order_relaxed);
-  KeepOffTheCaller(lanes);
+  running_.store(threads - 1, std::memory_order_relaxed);
+  KeepOffTheCaller(threads);
   WakeChildren(0);
   run(context, 0);
   const auto all_back = [this] { return running_.load(std::memory_order_acquire) == 0; };
-  if (!HaveACoreEach(lanes) || !SpinUntil(all_back, kReturnSpin)) {
+  if (!HaveACoreEach(threads) || !SpinUntil(all_back, kReturnSpin)) {
     for (int left; (left = running_.load(std::memory_order_acquire)) != 0;) {
       running_.wait(left, std::memory_order_acquire);
     }
@@ -59,39 +60,40 @@ bool WorkerThreads::Run(int lanes, RunFn run, void* context) {
   return true;
 }
 
-void WorkerThreads::Loop(int lane) {
-  Worker& self = *workers_[static_cast<size_t>(lane - 1)];
+void WorkerThreads::Loop(int thread) {
+  Worker& self = *workers_[static_cast<size_t>(thread - 1)];
   for (uint32_t seen = 0;; ++seen) {
     const auto called = [&] { return self.calls.load(std::memory_order_acquire) != seen; };
     if (idle_spin_.count() == 0 || !SpinUntil(called, idle_spin_)) {
       self.calls.wait(seen, std::memory_order_acquire);
     }
     if (stop_.load(std::memory_order_relaxed)) return;
-    WakeChildren(lane);
-    run_(context_, lane);
+    WakeChildren(thread);
+    run_(context_, thread);
     running_.fetch_sub(1, std::memory_order_seq_cst);  // see StoreAndWake
     running_.notify_all();
   }
 }
 
-void WorkerThreads::KeepOffTheCaller(int lanes) {
+void WorkerThreads::KeepOffTheCaller(int threads) {
   if (workers_.size() > kFewWorkers || workers_.size() >= cores_.count()) return;
   const int core = CurrentCore();
-  if (core == avoided_core_ && lanes <= avoiding_lanes_) return;
+  if (core == avoided_core_ && threads <= avoiding_threads_) return;
   avoided_core_ = core;
-  avoiding_lanes_ = lanes;
-  for (int lane = 1; lane < lanes; ++lane) {
-    cores_.KeepOff(workers_[static_cast<size_t>(lane - 1)]->thread, core);
+  avoiding_threads_ = threads;
+  for (int thread = 1; thread < threads; ++thread) {
+    cores_.KeepOff(workers_[static_cast<size_t>(thread - 1)]->thread, core);
   }
 }
 
-void WorkerThreads::Wake(int lane) {
-  std::atomic<uint32_t>& calls = workers_[static_cast<size_t>(lane - 1)]->calls;
+void WorkerThreads::Wake(int thread) {
+  std::atomic<uint32_t>& calls = workers_[static_cast<size_t>(thread - 1)]->calls;
   StoreAndWake(calls, calls.load(std::memory_order_relaxed) + 1);
 }
 
-void WorkerThreads::WakeChildren(int lane) {
-  for (int child = 2 * lane + 1; child <= 2 * lane + 2 && child < lanes_; ++child) Wake(child);
+void WorkerThreads::WakeChildren(int thread) {
+  for (int child = 2 * thread + 1; child <= 2 * thread + 2 && child < threads_; ++child)
+    Wake(child);
 }
 
 }  // namespace encore::internal

@@ -19,25 +19,25 @@ namespace encore::internal {
 
 class WorkerThreads {
  public:
-  // Makes lanes - 1 threads. Throws std::bad_alloc or std::system_error, and leaves none behind.
-  WorkerThreads(int lanes, std::chrono::microseconds idle_spin);
+  // Makes threads - 1 threads. Throws std::bad_alloc or std::system_error, and leaves none behind.
+  WorkerThreads(int threads, std::chrono::microseconds idle_spin);
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
   ~WorkerThreads();
 
-  // Whether so many lanes have a core each, as far as was known when the threads were made: else
+  // Whether so many threads have a core each, as far as was known when the threads were made: else
   // one that waits should leave its core to the others at once.
-  bool HaveACoreEach(int lanes) const {
-    return cores_.count() == 0 || static_cast<size_t>(lanes) <= cores_.count();
+  bool HaveACoreEach(int threads) const {
+    return cores_.count() == 0 || static_cast<size_t>(threads) <= cores_.count();
   }
 
-  int lanes() const { return static_cast<int>(workers_.size()) + 1; }
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls run(context, lane) for lane = 0 .. lanes - 1 at the same time, 0 on the calling thread,
-  // and returns true when all have returned; 1 <= lanes <= lanes(). False at once, with nothing
-  // run, if the threads are at work for somebody else. Allocates nothing.
-  using RunFn = void (*)(void* context, int lane);
-  bool Run(int lanes, RunFn run, void* context);
+  // Calls run(context, thread) for thread = 0 .. threads - 1 at the same time, 0 on the calling
+  // thread, and returns true when all have returned; 1 <= threads <= threads(). False at once, with
+  // nothing run, if the threads are at work for somebody else. Allocates nothing.
+  using RunFn = void (*)(void* context, int thread);
+  bool Run(int threads, RunFn run, void* context);
 
  private:
   // Two cache lines apart: x86 prefetches pairs.
@@ -47,12 +47,12 @@ class WorkerThreads {
   };
 
   void Stop();
-  void Loop(int lane);
-  void Wake(int lane);
-  // Lanes wake each other in a tree: lane i those of 2 i + 1 and 2 i + 2.
-  void WakeChildren(int lane);
+  void Loop(int thread);
+  void Wake(int thread);
+  // Threads wake each other in a tree: thread i those of 2 i + 1 and 2 i + 2.
+  void WakeChildren(int thread);
 
-  std::vector<std::unique_ptr<Worker>> workers_;  // lane i + 1
+  std::vector<std::unique_ptr<Worker>> workers_;  // thread i + 1
   const std::chrono::microseconds idle_spin_;
   std::atomic<bool> busy_{false};
   std::atomic<bool> stop_{false};
@@ -61,13 +61,13 @@ class WorkerThreads {
   // Not where there are many: then the chance is small, and moving all would take long. Nor where
   // they would be too many for the cores left.
   static constexpr size_t kFewWorkers = 7;
-  void KeepOffTheCaller(int lanes);
+  void KeepOffTheCaller(int threads);
   const AllowedCores cores_;
   int avoided_core_ = -1;
-  int avoiding_lanes_ = 0;  // how many of them do
+  int avoiding_threads_ = 0;  // how many of them do
 
   // Of the call at hand; written before the workers wake.
-  int lanes_ = 0;
+  int threads_ = 0;
   RunFn run_ = nullptr;
   void* context_ = nullptr;
   alignas(128) std::atomic<int> running_{0};  // workers that have not returned

@@ -181,7 +181,7 @@ class ENCORE_API Encoder {
   Result<Workspace> MakeWorkspace(const BatchLimits& limits, const Executor& executor = {}) const;
   // Its size in bytes, for Workspace::Wrap, Create and Reserve. Linear in tokens.
   Result<size_t> WorkspaceBytes(const Batch& batch, const Executor& executor = {}) const;
-  Result<size_t> WorkspaceBytes(const BatchLimits& limits, int lanes) const;
+  Result<size_t> WorkspaceBytes(const BatchLimits& limits, int threads) const;
 
   // y = encoder(x). x and y are [tokens, d_model] with contiguous rows (stride 1 along d_model); y
   // may be x itself, else they must not overlap. Allocates nothing on success (OpenMP's runtime

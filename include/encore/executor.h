@@ -40,16 +40,16 @@ class ENCORE_API Executor {
   // runtime allocates memory when it starts threads.
   static Executor OpenMP(int threads = 0);
 
-  // The host's own pool, cut into `lanes` concurrent pieces of work at a time: at least 1; usually
-  // the pool's threads.
-  static Executor Host(int lanes, ParallelFor parallel_for, void* pool);
+  // The host's own pool, cut into `threads` concurrent pieces of work at a time: at least 1;
+  // usually the pool's threads.
+  static Executor Host(int threads, ParallelFor parallel_for, void* pool);
 
   // The same from any object with `parallel_for(size_t count, F body)`, F callable as body(size_t).
   // `pool` must outlive the executor.
   template <typename Pool>
-  static Executor HostPool(int lanes, Pool& pool) {
+  static Executor HostPool(int threads, Pool& pool) {
     return Host(
-        lanes,
+        threads,
         [](void* p, size_t count, void (*body)(void*, size_t), void* context) {
           static_cast<Pool*>(p)->parallel_for(count, [=](size_t i) { body(context, i); });
         },
@@ -57,23 +57,23 @@ class ENCORE_API Executor {
   }
 
   // The threads of a ThreadPool (thread_pool.h); ThreadPool::executor() calls this.
-  static Executor Workers(internal::WorkerThreads* workers, int lanes) {
+  static Executor Workers(internal::WorkerThreads* workers, int threads) {
     Executor executor;
     executor.kind_ = Kind::kPool;
-    executor.lanes_ = lanes;
+    executor.threads_ = threads;
     executor.pool_ = workers;
     return executor;
   }
 
   Kind kind() const { return kind_; }
   // How many pieces of work may run at once; at least 1. Workspace sizes depend on it.
-  int lanes() const { return lanes_; }
+  int threads() const { return threads_; }
   ParallelFor parallel_for() const { return parallel_for_; }
   void* pool() const { return pool_; }
 
  private:
   Kind kind_ = Kind::kInline;
-  int lanes_ = 1;
+  int threads_ = 1;
   ParallelFor parallel_for_ = nullptr;
   void* pool_ = nullptr;
 };

@@ -49,10 +49,10 @@ inline double Added(const AttentionMask& mask, std::span<const size_t> positions
   return static_cast<double>(mask.additive(row, col));
 }
 
-// softmax(q k^T * scale + bias) v over the keys that a query sees. q [Sq, D], k [Sk, D], v [Sk, Dv].
-// sees(i, j) tells whether query i sees key j; add_bias(score, i, j) returns the score with all that
-// is added to it. Returns [Sq, Dv]; *weights becomes [Sq, Sk]. The largest score is taken off before
-// the exponential; whatever is taken off drops out of the result, so its error does too.
+// softmax(q k^T * scale + bias) v over the keys that a query sees. q [Sq, D], k [Sk, D], v [Sk,
+// Dv]. sees(i, j) tells whether query i sees key j; add_bias(score, i, j) returns the score with
+// all that is added to it. Returns [Sq, Dv]; *weights becomes [Sq, Sk]. The largest score is taken
+// off before the exponential; whatever is taken off drops out of the result, so its error does too.
 template <typename T, typename Sees, typename AddBias>
 Matrix<T> AttentionOver(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v, double scale,
                         const Sees& sees, const AddBias& add_bias, Matrix<T>* weights) {

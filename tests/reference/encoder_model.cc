@@ -85,9 +85,8 @@ EncoderModel::EncoderModel(const EncoderConfig& config, const std::vector<Weight
 
 WeightView EncoderModel::Draw(const NewWeight& weight) {
   const auto [deviation, mean] = DistributionOf(weight);
-  memory_.push_back(
-      BytesOf(weight.type,
-              RandomFloats(*weight.shape.NumElements(), ++seed_ * 7919, deviation, mean)));
+  memory_.push_back(BytesOf(
+      weight.type, RandomFloats(*weight.shape.NumElements(), ++seed_ * 7919, deviation, mean)));
   return WeightView(weight.type, memory_.back().data(), weight.shape);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What positions add to scores, as published: ALiBi's slopes and T5's buckets. And the frequencies of
-// rotary positions, whose turning is in rotary.h.
+// What positions add to scores, as published: ALiBi's slopes and T5's buckets. And the frequencies
+// of rotary positions, whose turning is in rotary.h.
 
 #ifndef ENCORE_TESTS_REFERENCE_POSITIONS_H_
 #define ENCORE_TESTS_REFERENCE_POSITIONS_H_
@@ -20,7 +20,8 @@ inline std::vector<double> InverseFrequencies(const RotaryConfig& rotary, size_t
   if (!rotary.inverse_frequencies.empty()) return rotary.inverse_frequencies;
   const double size = static_cast<double>(rotary.size != 0 ? rotary.size : head_size);
   std::vector<double> frequencies;
-  for (double i = 0; 2 * i < size; ++i) frequencies.push_back(std::pow(rotary.theta, -2 * i / size));
+  for (double i = 0; 2 * i < size; ++i)
+    frequencies.push_back(std::pow(rotary.theta, -2 * i / size));
   return frequencies;
 }
 
@@ -43,12 +44,12 @@ inline size_t Bucket(const BucketConfig& buckets, ptrdiff_t distance) {
   const size_t wide = half - single;
   const auto away = static_cast<size_t>(std::abs(distance));
   size_t bucket = std::min(away, single);
-  const double ratio =
-      static_cast<double>(buckets.max_distance) / static_cast<double>(single);
+  const double ratio = static_cast<double>(buckets.max_distance) / static_cast<double>(single);
   for (size_t k = 1; k < wide; ++k) {
     const double power = std::pow(ratio, static_cast<double>(k) / static_cast<double>(wide));
     // Powers that are whole numbers may come out an ulp too large.
-    if (static_cast<double>(away) >= static_cast<double>(single) * power - 1e-9) bucket = single + k;
+    if (static_cast<double>(away) >= static_cast<double>(single) * power - 1e-9)
+      bucket = single + k;
   }
   return (distance > 0 ? half : 0) + bucket;
 }

@@ -95,11 +95,11 @@ Matrix<T> SelfAttention(const LayerConfig& c, const EncoderLayerWeights& w, cons
       if (!mask.additive.empty()) score = score + T(Added(mask, positions, i, j));
       return bias.data.empty() ? score : score + bias(i, j);
     };
-    SetColumns(context, h * size,
-               AttentionOver(Prepared(c, head_of(h), w.q_norm_weight, w.q_norm_bias),
-                             Prepared(c, head_of(c.num_heads + g), w.k_norm_weight, w.k_norm_bias),
-                             head_of(c.num_heads + kv_heads + g), scale, sees, add_bias,
-                             &(*weights)[h]));
+    SetColumns(
+        context, h * size,
+        AttentionOver(Prepared(c, head_of(h), w.q_norm_weight, w.q_norm_bias),
+                      Prepared(c, head_of(c.num_heads + g), w.k_norm_weight, w.k_norm_bias),
+                      head_of(c.num_heads + kv_heads + g), scale, sees, add_bias, &(*weights)[h]));
   }
   return Linear(context, w.out_proj_weight, w.out_proj_bias, w.layer_scale1);
 }

@@ -103,14 +103,14 @@ bench::ThreadChoice ChosenSource(const Options& options) {
 std::vector<int> ChosenCounts(const Options& options, bench::ThreadSource source) {
   const bool openmp = source == bench::ThreadSource::kOpenMp;
   if (options.threads.empty()) {
-    const int all = openmp ? Executor::OpenMP().lanes() : UsableCores();
+    const int all = openmp ? Executor::OpenMP().threads() : UsableCores();
     return all > 1 ? std::vector<int>{1, all} : std::vector<int>{1};
   }
   for (const int threads : options.threads) {
-    const int lanes = openmp ? Executor::OpenMP(threads).lanes() : threads;
-    if (lanes < threads) {
+    const int given = openmp ? Executor::OpenMP(threads).threads() : threads;
+    if (given < threads) {
       throw Failure("--threads: found " + std::to_string(threads) +
-                    ", wanted as many as OpenMP gives here at most, " + std::to_string(lanes));
+                    ", wanted as many as OpenMP gives here at most, " + std::to_string(given));
     }
   }
   return options.threads;

@@ -67,8 +67,7 @@ BenchRow BenchMeasurer::Measure(const bench::NamedWorkload& workload, int thread
   // The peak is measured outside of the calls' time, and counts as none of the seconds.
   double spent = 0;
   while (samples.count() < kMinCalls || spent < seconds_) {
-    const double seconds =
-        bench::SecondsOf([&] { Check(call.Run(index++), workload.name); });
+    const double seconds = bench::SecondsOf([&] { Check(call.Run(index++), workload.name); });
     spent += seconds;
     samples.Add(seconds / static_cast<double>(layers));
   }

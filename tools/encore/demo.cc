@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "encore/cpu.h"
 #include "bench/measure/os.h"
+#include "encore/cpu.h"
 #include "encore/encoder.h"
 #include "encore/thread_pool.h"
 #include "encore/version.h"
@@ -75,7 +75,7 @@ bool SameBits(const Tensor& a, const Tensor& b) {
 }
 
 std::string Threads(const Executor& executor) {
-  return Counted(static_cast<size_t>(executor.lanes()), "thread");
+  return Counted(static_cast<size_t>(executor.threads()), "thread");
 }
 
 // Returns whether all is right.
@@ -146,7 +146,7 @@ void PrintSpeed(const Encoder& encoder, const Tensor& x, const Executor& threads
               << Counted(times.size(), "run") << ")\n";
   };
   line(Executor::Inline());
-  if (threads.lanes() > 1) line(threads);
+  if (threads.threads() > 1) line(threads);
 }
 
 int Run(const Options& options) {

@@ -45,19 +45,18 @@ PlannedMatrix Matrix(const GemmKernel& kernel, const std::string& name, size_t n
 PlannedThreads Threads(const bench::NamedWorkload& workload, int threads, size_t panel_cols) {
   const EncoderConfig config = bench::ConfigOf(workload.model);
   const std::vector<size_t> starts = Starts(workload.lengths);
-  const size_t lanes = static_cast<size_t>(threads);
-  std::vector<size_t> words(internal::ThreadPlanWords(workload.lengths.size(), lanes));
+  const size_t most = static_cast<size_t>(threads);
+  std::vector<size_t> words(internal::ThreadPlanWords(workload.lengths.size(), most));
   const internal::ThreadPlan plan = internal::ChooseThreadPlan(
-      internal::ModelSizes(config), starts, lanes, internal::MachineCaches(), words.data());
+      internal::ModelSizes(config), starts, most, internal::MachineCaches(), words.data());
 
-  PlannedThreads planned{
-      .kind = plan.kind,
-      .lanes = plan.lanes,
-      .groups = {},
-      .row_blocks = {},
-      .attention_apart = plan.attention_apart,
-      .heads_together = internal::HeadsTogether({config.d_model, config.layers[0]}, plan.lanes,
-                                                panel_cols)};
+  PlannedThreads planned{.kind = plan.kind,
+                         .count = plan.threads,
+                         .groups = {},
+                         .row_blocks = {},
+                         .attention_apart = plan.attention_apart,
+                         .heads_together = internal::HeadsTogether(
+                             {config.d_model, config.layers[0]}, plan.threads, panel_cols)};
   if (plan.kind == internal::ThreadPlanKind::kSequences) {
     for (size_t i = 0; i < plan.groups; ++i) {
       const size_t first = plan.group_starts[plan.order[i]];
@@ -81,7 +80,7 @@ std::string Between(const std::vector<size_t>& values) {
   return *least == *most ? Size(*least) : Size(*least) + " to " + Size(*most);
 }
 
-void PrintGroups(std::ostream& out, const std::vector<PlannedGroup>& groups, size_t lanes) {
+void PrintGroups(std::ostream& out, const std::vector<PlannedGroup>& groups, size_t threads) {
   constexpr size_t kListed = 12;
   std::vector<size_t> rows;
   std::vector<size_t> sequences;
@@ -91,7 +90,7 @@ void PrintGroups(std::ostream& out, const std::vector<PlannedGroup>& groups, siz
   }
   out << "  " << Counted(groups.size(), "group") << " of " << Between(sequences)
       << (*std::max_element(sequences.begin(), sequences.end()) == 1 ? " sequence" : " sequences")
-      << (lanes > 1 ? ", taken by whoever is free, the largest first" : "") << "\n  rows: ";
+      << (threads > 1 ? ", taken by whoever is free, the largest first" : "") << "\n  rows: ";
   if (groups.size() > kListed) {
     out << Between(rows) << "\n";
     return;
@@ -102,10 +101,10 @@ void PrintGroups(std::ostream& out, const std::vector<PlannedGroup>& groups, siz
 
 void PrintThreads(std::ostream& out, const PlannedThreads& threads) {
   out << "Threads\n  by " << internal::ThreadPlanKindName(threads.kind) << ", on "
-      << Counted(threads.lanes, "lane") << "\n";
+      << Counted(threads.count, "thread") << "\n";
   switch (threads.kind) {
     case internal::ThreadPlanKind::kSequences:
-      PrintGroups(out, threads.groups, threads.lanes);
+      PrintGroups(out, threads.groups, threads.count);
       break;
     case internal::ThreadPlanKind::kRows:
       out << "  " << Counted(threads.row_blocks.size(), "block") << " of "
@@ -125,7 +124,7 @@ void PrintThreads(std::ostream& out, const PlannedThreads& threads) {
 
 nlohmann::ordered_json ThreadsJson(const PlannedThreads& threads) {
   nlohmann::ordered_json json = {{"kind", internal::ThreadPlanKindName(threads.kind)},
-                                 {"lanes", threads.lanes}};
+                                 {"threads", threads.count}};
   switch (threads.kind) {
     case internal::ThreadPlanKind::kSequences:
       for (const PlannedGroup& group : threads.groups) {

@@ -54,7 +54,7 @@ struct PlannedGroup {
 // Who does what of the batch; engine/nn/thread_plan.h says what it means.
 struct PlannedThreads {
   internal::ThreadPlanKind kind;
-  size_t lanes;
+  size_t count;
   std::vector<PlannedGroup> groups;  // kSequences: in the order in which they are taken
   std::vector<size_t> row_blocks;    // kRows: rows of each
   bool attention_apart;              // kRows

@@ -145,7 +145,7 @@ int Run(const Options& options) {
   if (entries.size() > 1) std::cout << " and " << Counted(entries.size() - 1, "more tensor");
   std::cout << "; " << Counted(input.tokens(), "token") << " in " << Number(output.seconds * 1e3, 3)
             << " ms with " << encoder.target() << ", "
-            << Counted(static_cast<size_t>(executor.lanes()), "thread") << "\n";
+            << Counted(static_cast<size_t>(executor.threads()), "thread") << "\n";
   return kExitOk;
 }
 

@@ -50,8 +50,8 @@ SeededBlock DrawBlock(const EncoderConfig& config, NumpyRandom& random) {
     const double mean = weight.kind == WeightKind::kNormWeight ? 1 : 0;
     Tensor drawn = Uniform(weight.shape, mean, amplitude, random);
     const WeightView view(DType::kF32, drawn.data(), weight.shape);
-    block.weights.push_back({std::string(weight.alias.empty() ? weight.name : weight.alias),
-                             std::move(drawn)});
+    block.weights.push_back(
+        {std::string(weight.alias.empty() ? weight.name : weight.alias), std::move(drawn)});
     return view;
   });
   return block;
@@ -67,7 +67,8 @@ BlockRun RunBlock(const Encoder& encoder, const Tensor& x, const Executor& execu
   const size_t d = x.shape()[2];
   BlockRun run;
   run.y = Take(Tensor::Create(DType::kF32, x.shape()));
-  run.attention = Take(Tensor::Create(DType::kF32, {batch, encoder.config().layers[0].num_heads, seq, seq}));
+  run.attention =
+      Take(Tensor::Create(DType::kF32, {batch, encoder.config().layers[0].num_heads, seq, seq}));
   std::vector<MutableView> taps;
   for (size_t b = 0; b < batch; ++b) taps.push_back(run.attention.View<float>()[b]);
 

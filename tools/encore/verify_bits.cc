@@ -39,7 +39,7 @@ constexpr int kMostThreads = 8;
 
 constexpr const char* kBatchCheck = "any batch, place and mates";
 constexpr const char* kOpenMpCheck = "OpenMP with 1 to 8 threads";
-constexpr const char* kHostCheck = "a host's pool, 1 to 8 lanes";
+constexpr const char* kHostCheck = "a host's pool, 1 to 8 threads";
 constexpr const char* kPoolCheck = "encore's pool, 1 to 8 threads";
 constexpr const char* kTapsCheck = "taps, in place, used scratch";
 constexpr const char* kModesCheck = "the caller's flush and rounding";
@@ -192,7 +192,10 @@ std::vector<Trial> Trials(bool full) {
 std::string Name(const EncoderConfig& config) {
   const LayerConfig& layer = config.layers[0];
   return std::to_string(config.d_model) + " x " + std::to_string(layer.num_heads) + " x " +
-         std::to_string(layer.d_ff) + (layer.rotary ? ", rotary" : layer.buckets ? ", buckets" : "");
+         std::to_string(layer.d_ff) +
+         (layer.rotary    ? ", rotary"
+          : layer.buckets ? ", buckets"
+                          : "");
 }
 
 // One batch in all ways; `wanted` is what each sequence gives alone.
@@ -219,7 +222,7 @@ void CompareBatch(const Subject& subject, const std::vector<size_t>& order, cons
     const ThreadPool pool = Take(ThreadPool::Create({.threads = threads}));
     compare(kPoolCheck, "pool" + count, subject.Run(order, pool.executor()));
     ThreadsPerLoop host{threads};
-    compare(kHostCheck, "host lanes" + count,
+    compare(kHostCheck, "host threads" + count,
             subject.Run(order, Executor::HostPool(threads, host)));
   }
   compare_with(wanted.y_and_taps, kTapsCheck, "with taps",

@@ -182,9 +182,8 @@ void TryBlock(const VerifyContext& context, const TorchStack& config, size_t tok
 }
 
 void TryBlocks(const VerifyContext& context) {
-  for (const Activation activation :
-       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu,
-        Activation::kQuickGelu}) {
+  for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                      Activation::kSilu, Activation::kQuickGelu}) {
     for (const bool norm_first : {false, true}) {
       TryBlock(context,
                {.d_model = 64,

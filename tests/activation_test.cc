@@ -15,6 +15,7 @@
 
 #include "engine/kernels/activation.h"
 #include "gtest/gtest.h"
+#include "tests/bits_with_fma.h"
 #include "tests/compare.h"
 #include "tests/reference/accuracy.h"
 #include "tests/reference/hard_floats.h"
@@ -94,21 +95,10 @@ TEST(Activation, SpecialValues) {
 TEST(Activation, EqualBitsOnAllTargetsWithFma) {
   const std::vector<float> x = Samples();
   for (const TileAccuracy& function : kTileAccuracies) {
-    uint64_t want = 0;
-    std::string first;
-    ForEachTarget([&](const std::string& target) {
-      if (!reference::TargetHasFma(target)) return;
+    ExpectSameBitsWithFma(function.name, [&] {
       std::vector<float> y = x;
       (GetActivationKernels().*function.kernel).tile(y.data(), y.size(), 1, y.size());
-      for (float& v : y) {
-        if (std::isnan(v)) v = 0;  // which NaN is not promised
-      }
-      const uint64_t hash = HashBits(y);
-      if (first.empty()) {
-        first = target;
-        want = hash;
-      }
-      EXPECT_EQ(hash, want) << function.name << " differs between " << first << " and " << target;
+      return y;
     });
   }
 }

@@ -16,6 +16,7 @@
 
 #include "engine/kernels/elementwise.h"
 #include "gtest/gtest.h"
+#include "tests/bits_with_fma.h"
 #include "tests/compare.h"
 #include "tests/reference/accuracy.h"
 #include "tests/reference/hard_floats.h"
@@ -151,22 +152,11 @@ TEST(VecMath, EdgesOfTheRanges) {
 
 TEST(VecMath, EqualBitsOnAllTargetsWithFma) {
   const std::vector<float> x = Samples();
-  std::vector<float> y(x.size());
   for (const Accuracy& function : kAccuracies) {
-    uint64_t want = 0;
-    std::string first;
-    ForEachTarget([&](const std::string& target) {
-      if (!reference::TargetHasFma(target)) return;
+    ExpectSameBitsWithFma(function.name, [&] {
+      std::vector<float> y(x.size());
       (GetElementwiseKernels().*function.kernel)(x.data(), y.data(), x.size());
-      for (float& v : y) {
-        if (std::isnan(v)) v = 0;  // which NaN is not promised
-      }
-      const uint64_t hash = HashBits(y);
-      if (first.empty()) {
-        first = target;
-        want = hash;
-      }
-      EXPECT_EQ(hash, want) << function.name << " differs between " << first << " and " << target;
+      return y;
     });
   }
 }

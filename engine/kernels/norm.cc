@@ -74,11 +74,12 @@ template <size_t kRows, Sums kSums, size_t R, class Term>
 HWY_INLINE void SumSomeRows(const Rows& args, size_t first, Term term,
                             Lanes16 (&sums)[CountOf(kSums)][R]) {
   const TagLanes d;
-  Lanes16 acc[CountOf(kSums)][kRows];
+  constexpr size_t kCount = CountOf(kSums);
+  Lanes16 acc[kCount][kRows];
   ENCORE_UNROLL
   for (size_t r = 0; r < kRows; ++r) {
     ENCORE_UNROLL
-    for (size_t s = 0; s < CountOf(kSums); ++s) acc[s][r] = SetLanes(0.0f);
+    for (size_t s = 0; s < kCount; ++s) acc[s][r] = SetLanes(0.0f);
   }
   size_t c = 0;
   for (; c + kVirtualLanes <= args.cols; c += kVirtualLanes) {
@@ -107,7 +108,7 @@ HWY_INLINE void SumSomeRows(const Rows& args, size_t first, Term term,
   ENCORE_UNROLL
   for (size_t r = 0; r < kRows; ++r) {
     ENCORE_UNROLL
-    for (size_t s = 0; s < CountOf(kSums); ++s) sums[s][first + r] = acc[s][r];
+    for (size_t s = 0; s < kCount; ++s) sums[s][first + r] = acc[s][r];
   }
 }
 
@@ -125,7 +126,7 @@ HWY_INLINE void SumTerms(const Rows& args, Term term, float (&sums)[CountOf(kSum
   }
   constexpr size_t kStep = R < 4 ? R : 4;
   ENCORE_UNROLL
-  for (size_t s = 0; s < CountOf(kSums); ++s) {
+  for (size_t s = 0; s < kCount; ++s) {
     ENCORE_UNROLL
     for (size_t r = 0; r < R; r += kStep) {
       Lanes16 some[kStep];

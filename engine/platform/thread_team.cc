@@ -141,8 +141,8 @@ void SleepAfterRegion() {
 #if !defined(__clang__) && defined(__GNUC__)
 // GCC has no such setting, but two ways to the same end:
 // 1. With more threads than CPUs libgomp lets them spin a hundred times only, about 2 us (its
-//    manual, GOMP_SPINCOUNT). So a team about as large as the machine gets spare threads that have
-//    no thread and return at once.
+//    manual, GOMP_SPINCOUNT). So a team about as large as the machine gets spare threads that
+//    take no part and return at once.
 // 2. omp_pause_resource_all ends the caller's idle threads, those of the host's own regions on this
 //    thread included. On an idle machine making a thread anew takes what waking one does, 40 us; on
 //    one with six busy threads a core 30 ms instead of 20 us, as new threads queue at the end. The
@@ -187,9 +187,9 @@ void RunOpenMP(const Executor& executor, int wanted, RecipeFn fn, const void* re
 #pragma omp parallel num_threads(threads)
   {
     const int thread = omp_get_thread_num();
-    const int threads = std::min(omp_get_num_threads(), wanted);
+    const int used = std::min(omp_get_num_threads(), wanted);
     if (thread == 0) got = omp_get_num_threads();
-    if (thread < threads) state.RunThread(fn, recipe, thread, threads);
+    if (thread < used) state.RunThread(fn, recipe, thread, used);
     if (thread != 0) SleepAfterRegion();
   }
 #if !defined(__clang__) && defined(__GNUC__)

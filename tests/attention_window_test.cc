@@ -17,11 +17,9 @@
 
 #include "encore/ops.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/int_math.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/kernels/softmax.h"
 #include "engine/ops/attention.h"
-#include "engine/ops/gemm_blocking.h"
 #include "gtest/gtest.h"
 #include "tests/attention_case.h"
 #include "tests/compare.h"
@@ -56,14 +54,13 @@ std::vector<float> Attend(const AttentionCase& c, const AttentionMask& mask,
                           const ByDistance& distance, size_t part, MutableView weights = {},
                           const std::vector<size_t>& positions = {}) {
   const internal::KeyLayout layout(internal::GetGemmKernelF32(), c.keys, c.head_size);
-  const size_t ld_v = internal::RoundUp(c.value_size, 16);
-  internal::AlignedBuffer<float> keys, values, scratch;
-  EXPECT_TRUE(keys.Allocate(layout.floats() + 16) && values.Allocate(c.keys * ld_v) &&
+  const internal::ValueLayout value_layout(*layout.kernel, c.keys, c.value_size);
+  internal::AlignedBuffer<std::byte> keys, values;
+  internal::AlignedBuffer<float> scratch;
+  EXPECT_TRUE(keys.Allocate(layout.bytes()) && values.Allocate(value_layout.bytes()) &&
               scratch.Allocate(internal::AttentionScratchFloats(c.keys, c.value_size, true)));
   layout.Pack(c.k_view(), keys.data());
-  for (size_t j = 0; j < c.keys; ++j) {
-    std::copy_n(&c.v[j * c.value_size], c.value_size, values.data() + j * ld_v);
-  }
+  value_layout.Pack(c.v_view(), values.data());
   Guarded out({c.queries, c.value_size});
   internal::AttentionHead head{};
   head.layout = layout;
@@ -71,10 +68,8 @@ std::vector<float> Attend(const AttentionCase& c, const AttentionMask& mask,
   head.q = c.q.data();
   head.ld_q = c.head_size;
   head.packed_keys = keys.data();
-  head.v = values.data();
-  head.ld_v = ld_v;
-  head.value_size = c.value_size;
-  head.value_nv = internal::ChoosePanelVectors(*layout.kernel, c.value_size);
+  head.values = value_layout;
+  head.packed_values = values.data();
   head.out = out.view().data();
   head.ld_out = c.value_size;
   head.weights = weights;

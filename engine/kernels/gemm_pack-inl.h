@@ -21,7 +21,6 @@
 #endif
 
 #include <cstddef>
-#include <cstring>
 
 #include "hwy/highway.h"
 
@@ -96,15 +95,33 @@ inline void Transpose(const float* in, size_t ld_in, size_t rows, size_t cols, v
   }
 }
 
+// Contiguous rows of `cols` floats become rows of nr, whole vectors, filled up with zeros. No calls
+// of memcpy: with the few columns of a small head they would show beside the product.
+inline void CopyRows(const float* in, ptrdiff_t stride, size_t rows, size_t cols, size_t nr,
+                     float* out) {
+  const hn::CappedTag<float, 16> d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t r = 0; r < rows; ++r) {
+    const float* HWY_RESTRICT from = in + static_cast<ptrdiff_t>(r) * stride;
+    float* HWY_RESTRICT to = out + r * nr;
+    size_t n = 0;
+    for (; n + lanes <= cols; n += lanes) hn::StoreU(hn::LoadU(d, from + n), d, to + n);
+    if (n < cols) {
+      hn::StoreU(hn::LoadN(d, from + n, cols - n), d, to + n);
+      n += lanes;
+    }
+    for (; n < nr; n += lanes) hn::StoreU(hn::Zero(d), d, to + n);
+  }
+}
+
 inline void PackPanel(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size_t cols,
                       size_t nr, void* out) {
   float* panel = static_cast<float*>(out);
   if (stride_k == 1 && stride_n >= 0) {
     Transpose(b, static_cast<size_t>(stride_n), cols, k, panel, nr);
   } else if (stride_n == 1) {
-    for (size_t i = 0; i < k; ++i) {
-      std::memcpy(panel + i * nr, b + static_cast<ptrdiff_t>(i) * stride_k, cols * sizeof(float));
-    }
+    CopyRows(b, stride_k, k, cols, nr, panel);
+    return;
   } else {
     for (size_t i = 0; i < k; ++i) {
       const float* row = b + static_cast<ptrdiff_t>(i) * stride_k;

@@ -7,6 +7,15 @@
 #include <algorithm>
 
 namespace encore::internal {
+namespace {
+
+// Of sequences of so many tokens.
+bool ShouldPack(ValueLayout values, size_t tokens) {
+  values.keys = tokens;
+  return values.ShouldPack();
+}
+
+}  // namespace
 
 AttentionStage::AttentionStage(const Pass& pass, const PackedLayer& layer, size_t index)
     : pass_(pass),
@@ -14,31 +23,37 @@ AttentionStage::AttentionStage(const Pass& pass, const PackedLayer& layer, size_
       config_(pass.config->layers[index]),
       sizes_(layer.sizes),
       index_(index),
-      layout_(*pass.kernels->gemm, 0, sizes_.head_size),
-      by_heads_(layout_.head_size % layout_.kernel->lanes == 0),
-      value_nv_(ChoosePanelVectors(*layout_.kernel, layout_.head_size)) {}
+      key_layout_(*pass.kernels->gemm, 0, sizes_.head_size),
+      value_layout_(*pass.kernels->gemm, 0, sizes_.head_size),
+      by_heads_(sizes_.head_size % pass.kernels->gemm->lanes == 0),
+      packs_values_(ShouldPack(value_layout_, pass.longest)) {}
 
 QkvWindow AttentionStage::WholeBatch() const {
-  return {pass_.At(pass_.scratch_plan.qkv), pass_.At(pass_.scratch_plan.keys), 0, 0,
-          pass_.tokens()};
+  return {.qkv = pass_.At(pass_.scratch_plan.qkv),
+          .keys = pass_.At<std::byte>(pass_.scratch_plan.keys),
+          .values = pass_.At<std::byte>(pass_.scratch_plan.values),
+          .first_row = 0,
+          .first_sequence = 0,
+          .rows = pass_.tokens()};
 }
 
 QkvWindow AttentionStage::OfGroup(size_t group, int thread) const {
   const ThreadPlan& plan = pass_.thread_plan;
   const size_t sequence = plan.group_starts[group];
   const size_t row = pass_.starts()[sequence];
-  // Rounded up, so that windows begin at multiples of a line; the keys of a sequence take at most
-  // 15 rows more than it has.
+  // Rounded up, so that windows begin at multiples of a line; packed keys and values of a sequence
+  // take at most 15 rows more than it has.
   const size_t rows = RoundUp(plan.max_group_rows, 16);
-  const size_t key_rows = rows + 16 * plan.max_group_sequences;
+  const size_t packed_rows = rows + 16 * plan.max_group_sequences;
   if (plan.threads * rows > pass_.tokens() ||
-      plan.threads * key_rows > pass_.tokens() + 16 * pass_.sequences()) {
+      plan.threads * packed_rows > pass_.tokens() + 16 * pass_.sequences()) {
     return WholeBatch();  // where all rows have a place of their own
   }
   const size_t at = static_cast<size_t>(thread);
   QkvWindow window = WholeBatch();
   window.qkv += at * rows * pass_.scratch_plan.ld_qkv;
-  window.keys += at * key_rows * sizes_.kv_width();
+  window.keys += at * KeyBytes(packed_rows, sizes_.kv_heads);
+  if (packs_values_) window.values += at * ValueBytes(packed_rows, sizes_.kv_heads);
   window.first_row = row;
   window.first_sequence = sequence;
   window.rows = rows;
@@ -52,19 +67,31 @@ float* AttentionStage::Head(const QkvWindow& window, size_t head, size_t row) co
   return window.qkv + r * pass_.scratch_plan.ld_qkv + head * size;
 }
 
-KeyLayout AttentionStage::LayoutOf(size_t sequence) const {
-  KeyLayout layout = layout_;
-  layout.keys = pass_.starts()[sequence + 1] - pass_.starts()[sequence];
+KeyLayout AttentionStage::KeysOf(size_t sequence) const {
+  KeyLayout layout = key_layout_;
+  layout.keys = TokensOf(sequence);
   return layout;
 }
 
-float* AttentionStage::Keys(const QkvWindow& window, size_t sequence, size_t kv_head) const {
-  // Sequences begin at multiples of 16 keys, each with 16 more than those before it have, so that
-  // none meet.
+ValueLayout AttentionStage::ValuesOf(size_t sequence) const {
+  ValueLayout layout = value_layout_;
+  layout.keys = TokensOf(sequence);
+  return layout;
+}
+
+size_t AttentionStage::PackedRowsBefore(const QkvWindow& window, size_t sequence) const {
   const size_t row = pass_.starts()[sequence] - window.first_row;
-  const size_t start = (row / 16 + (sequence - window.first_sequence)) * 16;
-  const size_t keys = pass_.starts()[sequence + 1] - pass_.starts()[sequence];
-  return window.keys + start * sizes_.kv_width() + kv_head * RoundUp(keys, 16) * sizes_.head_size;
+  return (row / 16 + (sequence - window.first_sequence)) * 16;
+}
+
+std::byte* AttentionStage::Keys(const QkvWindow& window, size_t sequence, size_t kv_head) const {
+  return window.keys + KeyBytes(PackedRowsBefore(window, sequence), sizes_.kv_heads) +
+         KeyBytes(RoundUp(TokensOf(sequence), 16), kv_head);
+}
+
+std::byte* AttentionStage::Values(const QkvWindow& window, size_t sequence, size_t kv_head) const {
+  return window.values + ValueBytes(PackedRowsBefore(window, sequence), sizes_.kv_heads) +
+         ValueBytes(RoundUp(TokensOf(sequence), 16), kv_head);
 }
 
 void AttentionStage::SetOutput(const QkvWindow& window, size_t row, GemmArgs* args) const {
@@ -110,10 +137,15 @@ void AttentionStage::PrepareKeys(const QkvWindow& window, size_t begin, size_t e
     NormAndRotate(window, layer_.k_norm, begin, end, KeyHead(h));
   }
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
-    const KeyLayout layout = LayoutOf(sequence);
+    const KeyLayout keys = KeysOf(sequence);
+    const ValueLayout values = ValuesOf(sequence);
+    const bool packs_values = values.ShouldPack();
     const size_t start = pass_.starts()[sequence];
     for (size_t h = kv_heads.begin; h < kv_heads.end; ++h) {
-      layout.Pack(Head(window, KeyHead(h), start), ld(), first, last, Keys(window, sequence, h));
+      keys.Pack(Head(window, KeyHead(h), start), ld(), first, last, Keys(window, sequence, h));
+      if (!packs_values) continue;
+      values.Pack(Head(window, ValueHead(h), start), ld(), first, last,
+                  Values(window, sequence, h));
     }
   });
 }
@@ -132,12 +164,12 @@ void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, Head
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
     const size_t start = pass_.starts()[sequence];
     AttentionHead work{};
-    work.layout = LayoutOf(sequence);
+    work.layout = KeysOf(sequence);
+    work.values = ValuesOf(sequence);
+    const bool packs_values = work.values.ShouldPack();
     work.softmax = pass_.kernels->softmax;
     work.ld_q = ld();
     work.ld_v = ld();
-    work.value_size = sizes_.head_size;
-    work.value_nv = value_nv_;
     work.ld_out = ld_context;
     work.scale = static_cast<float>(config_.attention_scale);
     work.window = config_.window.value_or(kNoWindow);
@@ -154,7 +186,11 @@ void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, Head
       const size_t kv_head = h / sizes_.group();
       work.q = Head(window, h, start);
       work.packed_keys = Keys(window, sequence, kv_head);
-      work.v = Head(window, ValueHead(kv_head), start);
+      if (packs_values) {
+        work.packed_values = Values(window, sequence, kv_head);
+      } else {
+        work.v = Head(window, ValueHead(kv_head), start);
+      }
       work.mask = MaskOf(h);
       if (layer_.distance_bias != kNoTable) {
         work.distance_bias =

@@ -21,7 +21,8 @@ namespace encore::internal {
 // that every head's matrix is dense; else by rows, [rows, ld_qkv].
 struct QkvWindow {
   float* qkv;
-  float* keys;  // packed
+  std::byte* keys;    // packed
+  std::byte* values;  // packed, those of sequences that ValueLayout::ShouldPack names
   size_t first_row;
   size_t first_sequence;
   size_t rows;
@@ -49,7 +50,7 @@ class AttentionStage {
 
   // Rows [begin, end) of some query heads: norm and rotation, in place.
   void PrepareQueries(const QkvWindow& window, size_t begin, size_t end, HeadRange heads) const;
-  // The same of some key heads, which are then packed.
+  // The same of some key heads, which are then packed, and their values where that pays.
   void PrepareKeys(const QkvWindow& window, size_t begin, size_t end, HeadRange kv_heads) const;
 
   // Attention of rows [begin, end) and some query heads, whose queries and whose sequences' keys
@@ -64,8 +65,24 @@ class AttentionStage {
   size_t KeyHead(size_t kv_head) const { return sizes_.heads + kv_head; }
   size_t ValueHead(size_t kv_head) const { return sizes_.heads + sizes_.kv_heads + kv_head; }
   size_t ld() const { return by_heads_ ? sizes_.head_size : pass_.scratch_plan.ld_qkv; }
-  KeyLayout LayoutOf(size_t sequence) const;
-  float* Keys(const QkvWindow& window, size_t sequence, size_t kv_head) const;
+  size_t TokensOf(size_t sequence) const {
+    return pass_.starts()[sequence + 1] - pass_.starts()[sequence];
+  }
+  KeyLayout KeysOf(size_t sequence) const;
+  ValueLayout ValuesOf(size_t sequence) const;
+  // Where those of a sequence's head are packed.
+  std::byte* Keys(const QkvWindow& window, size_t sequence, size_t kv_head) const;
+  std::byte* Values(const QkvWindow& window, size_t sequence, size_t kv_head) const;
+  // Rows of packed keys or values before a sequence's: sequences begin at multiples of 16, each
+  // with 16 more than those before it have, so that none meet.
+  size_t PackedRowsBefore(const QkvWindow& window, size_t sequence) const;
+  // Bytes of so many packed rows, a multiple of 16, of so many heads.
+  size_t KeyBytes(size_t rows, size_t heads) const {
+    return heads * rows * key_layout_.key_bytes();
+  }
+  size_t ValueBytes(size_t rows, size_t heads) const {
+    return heads * value_layout_.kernel->GroupsOf(rows) * value_layout_.group_bytes();
+  }
   // Norm and rotation of rows [begin, end) of one head.
   void NormAndRotate(const QkvWindow& window, const PackedNorm& norm, size_t begin, size_t end,
                      size_t head) const;
@@ -76,9 +93,10 @@ class AttentionStage {
   const LayerConfig& config_;
   const LayerSizes& sizes_;
   const size_t index_;
-  KeyLayout layout_;  // without keys
+  KeyLayout key_layout_;  // these two without keys
+  ValueLayout value_layout_;
   bool by_heads_;
-  size_t value_nv_;
+  bool packs_values_;  // of some sequence
 };
 
 }  // namespace encore::internal

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "engine/base/int_math.h"
+
 namespace encore::internal {
 namespace {
 
@@ -39,7 +41,10 @@ ModelSizes::ModelSizes(const EncoderConfig& config)
     qkv_width = std::max(qkv_width, sizes.qkv_width());
     head_size = std::max(head_size, sizes.head_size);
     d_ff = std::max(d_ff, sizes.d_ff);
-    whole_vector_heads = whole_vector_heads && sizes.head_size % 16 == 0;
+    if (sizes.head_size % 16 != 0) {
+      packed_value_width =
+          std::max(packed_value_width, sizes.kv_heads * RoundUp(sizes.head_size, 16));
+    }
     if (!layer.window) global_kv_width = std::max(global_kv_width, sizes.kv_width());
     const auto same = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& kind) {
       return CostTheSame(kind.layer, layer);

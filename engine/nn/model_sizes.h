@@ -25,11 +25,13 @@ struct ModelSizes {
   // The largest of any layer.
   size_t q_width = 0;
   size_t kv_width = 0;
+  // Of the layers whose head size is no multiple of 16, their values' heads padded to one; 0 if
+  // there is none. Others' values are never packed (ValueLayout::ShouldPack of f32).
+  size_t packed_value_width = 0;
   size_t qkv_width = 0;
   size_t head_size = 0;
   size_t d_ff = 0;
-  size_t global_kv_width = 0;      // of the layers without a window; 0 if all have one
-  bool whole_vector_heads = true;  // all head sizes are multiples of 16
+  size_t global_kv_width = 0;  // of the layers without a window; 0 if all have one
   // Of position_tables.h: 0 until somebody sets them.
   size_t floats_per_position = 0;
   size_t floats_beside = 0;

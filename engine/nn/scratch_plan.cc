@@ -65,13 +65,16 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.ld_context = PaddedRow(model.q_width);
   // Attention reads whole vectors past the last head's end: they are none of the next row, which
   // may be another thread's.
-  plan.ld_qkv = PaddedRow(model.qkv_width + (model.whole_vector_heads ? 0 : 15));
+  plan.ld_qkv = PaddedRow(model.qkv_width + (model.packed_value_width != 0 ? 15 : 0));
   plan.ld_ff = PaddedRow(model.d_ff);
 
   Layout layout;
   plan.block_rows = layout.Product(threads, std::min(tokens, kRowsOfTask));
   plan.qkv = layout.Take(tokens, plan.ld_qkv);
-  plan.keys = layout.Take(layout.Sum(tokens, layout.Product(sequences, 16)), model.kv_width);
+  const size_t packed_rows = layout.Sum(tokens, layout.Product(sequences, 16));
+  plan.keys = layout.Take(packed_rows, model.kv_width);
+  plan.values =
+      layout.Take(longest >= kPackedValueKeys ? packed_rows : 0, model.packed_value_width);
   plan.context = layout.Take(std::max(tokens, plan.block_rows), plan.ld_context);
   plan.mid = layout.Take(plan.block_rows, plan.ld_model);
   plan.normed = layout.Take(plan.block_rows, plan.ld_model);

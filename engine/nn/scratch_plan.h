@@ -24,6 +24,8 @@ struct ScratchPlan {
 
   size_t qkv;        // [tokens, ld_qkv], or by heads: see QkvWindow
   size_t keys;       // packed keys: [(tokens + 16 sequences) * kv_width]
+  size_t values;     // packed values: [(tokens + 16 sequences) * packed_value_width],
+                     // or nothing if no sequence is long enough
   size_t context;    // attention's output: [tokens, ld_context] or [block_rows, ld_context]
   size_t mid;        // [block_rows, ld_model]: a sum before its norm
   size_t normed;     // [block_rows, ld_model]

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "engine/base/check.h"
 #include "engine/kernels/softmax.h"
 #include "engine/ops/gemm.h"
 
@@ -52,7 +53,7 @@ struct Scratch {
 Scratch LayOut(const AttentionHead& head, size_t keys, float* memory) {
   Scratch s{};
   s.ld_scores = ScoreRowFloats(keys);
-  s.ld_sums = RoundUp(head.value_size, kMaxLanes);
+  s.ld_sums = RoundUp(head.values.value_size, kMaxLanes);
   s.rows = ScoreRows(s.ld_scores);
   s.scores = memory;
   s.sums = s.scores + s.rows * s.ld_scores;
@@ -117,7 +118,7 @@ class Block {
     }
     for (size_t r = 0; r < rows_; ++r) {
       // A query that sees nothing; whatever the values were.
-      if (l_[r] == 0.0f) std::fill_n(Out(r), head_.value_size, 0.0f);
+      if (l_[r] == 0.0f) std::fill_n(Out(r), head_.values.value_size, 0.0f);
     }
     if (head_.weights.empty()) return;
     for (size_t g = 0; g < groups.parts; ++g) StoreWeights(groups.begin(g), groups.begin(g + 1));
@@ -273,17 +274,18 @@ class Block {
   void MultiplyKeys(size_t row, size_t row_end, size_t begin, size_t end) {
     const KeyLayout& layout = head_.layout;
     const size_t lanes = layout.kernel->lanes;
-    const float* keys = head_.packed_keys + begin * layout.head_size;
+    const size_t key_bytes = layout.key_bytes();
+    const std::byte* keys = static_cast<const std::byte*>(head_.packed_keys) + begin * key_bytes;
     GemmTile tile = EmptyTile();
     tile.lda = head_.ld_q;
-    tile.kc = layout.head_size;
+    tile.kc = layout.kernel->GroupsOf(layout.head_size);
     tile.ldc = scratch_.ld_scores;
     for (size_t col = 0; col < end - begin;) {
       // Whole vectors: what lies past the end is never looked at. A window may end within a panel.
       const size_t panel_nv = std::min(layout.nv, DivCeil(layout.keys - begin - col, lanes));
       const size_t nv = std::min(panel_nv, DivCeil(end - begin - col, lanes));
       tile.a = head_.q + (first_ + row) * head_.ld_q;
-      tile.b = keys + col * layout.head_size;
+      tile.b = keys + col * key_bytes;
       tile.ldb = panel_nv * lanes;
       tile.cols = nv * lanes;
       tile.init = kZeroRow;
@@ -295,17 +297,24 @@ class Block {
 
   void MultiplyValues(size_t row, size_t row_end, size_t begin, size_t end, bool last) {
     const GemmKernel& kernel = *head_.layout.kernel;
+    const ValueLayout& layout = head_.values;
+    const std::byte* packed = static_cast<const std::byte*>(head_.packed_values);
     float* c = last ? Out(row) : scratch_.sums + row * scratch_.ld_sums;
     GemmTile tile = EmptyTile();
     tile.lda = scratch_.ld_scores;
-    tile.ldb = head_.ld_v;
-    tile.kc = end - begin;
+    tile.kc = kernel.GroupsOf(end - begin);
     tile.ldc = last ? head_.ld_out : scratch_.ld_sums;
-    for (size_t col = 0; col < head_.value_size;) {
-      const size_t cols = std::min(head_.value_nv * kernel.lanes, head_.value_size - col);
-      const size_t nv = DivCeil(cols, kernel.lanes);
+    for (size_t col = 0; col < layout.value_size;) {
+      const size_t cols = layout.PanelCols(col);
+      const size_t nv = layout.PanelVectors(col);
       tile.a = scratch_.scores;
-      tile.b = head_.v + begin * head_.ld_v + col;
+      if (packed != nullptr) {
+        tile.b = packed + layout.PanelOffset(col, begin);
+        tile.ldb = nv * kernel.lanes;
+      } else {
+        tile.b = head_.v + begin * head_.ld_v + col;
+        tile.ldb = head_.ld_v;
+      }
       tile.cols = cols;
       tile.init = kZeroRow;
       if (begin != keys_.begin) {
@@ -364,31 +373,38 @@ class Block {
 
 }  // namespace
 
-PackedView KeyLayout::View(const float* packed, size_t begin, size_t end) const {
-  PackedView view;
-  view.kernel = kernel;
-  view.k = head_size;
-  view.panel_rows = head_size;
-  view.n = end - begin;
-  view.nv = nv;
-  view.data = packed + begin * head_size;
-  return view;
-}
-
-void KeyLayout::Pack(const float* k, size_t ld_k, size_t begin, size_t end, float* packed) const {
+void KeyLayout::Pack(const float* k, size_t ld_k, size_t begin, size_t end, void* packed) const {
   const size_t nr = nv * kernel->lanes;
   for (size_t key = begin; key < end;) {
     const size_t panel = key / nr * nr;
     const size_t width = std::min(nr, RoundUp(keys - panel, kernel->lanes));
     const size_t count = std::min(end, panel + nr) - key;
+    std::byte* out = static_cast<std::byte*>(packed) + panel * key_bytes();
     kernel->transpose(k + key * ld_k, ld_k, count, head_size,
-                      packed + panel * head_size + (key - panel), width);
+                      out + (key - panel) * kernel->group_bytes(), width);
     key += count;
   }
 }
 
-void KeyLayout::Pack(ConstView k, float* packed) const {
-  PackInto(View(packed, 0, keys), k.data(), k.stride(1), k.stride(0), packed);
+void KeyLayout::Pack(ConstView k, void* packed) const {
+  PackedView view;
+  view.kernel = kernel;
+  view.k = head_size;
+  view.panel_rows = head_size;
+  view.n = keys;
+  view.nv = nv;
+  PackInto(view, k.data(), k.stride(1), k.stride(0), packed);
+}
+
+void ValueLayout::PackRows(const float* v, ptrdiff_t stride_key, ptrdiff_t stride_col, size_t begin,
+                           size_t end, void* packed) const {
+  ENCORE_DCHECK(begin % kernel->kr == 0 && (end % kernel->kr == 0 || end == keys));
+  if (begin == end) return;  // and value_size may be beyond counting
+  for (size_t col = 0; col < value_size; col += nv * kernel->lanes) {
+    kernel->pack(v + static_cast<ptrdiff_t>(col) * stride_col, stride_key, stride_col, end - begin,
+                 PanelCols(col), PanelVectors(col) * kernel->lanes,
+                 static_cast<std::byte*>(packed) + PanelOffset(col, begin));
+  }
 }
 
 size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked) {
@@ -400,6 +416,7 @@ size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked) {
 }
 
 void Attend(const AttentionHead& head, size_t begin, size_t end, float* scratch) {
+  ENCORE_DCHECK(head.packed_values != nullptr || head.values.kernel->kr == 1);
   while (begin < end) {
     const size_t next = std::min(end, begin / kQueryBlock * kQueryBlock + kQueryBlock);
     Block(head, begin, next, scratch).Run();

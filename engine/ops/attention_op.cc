@@ -74,54 +74,62 @@ bool IsAddressable(size_t rows, size_t cols) {
          CheckedMul(size, 64, &size);
 }
 
-void CopyRows(ConstView from, float* to, size_t ld) {
+void CopyRows(ConstView from, float* to) {
   for (size_t row = 0; row < from.dim(0); ++row) {
-    for (size_t c = 0; c < from.dim(1); ++c) to[row * ld + c] = from(row, c);
+    for (size_t c = 0; c < from.dim(1); ++c) to[row * from.dim(1) + c] = from(row, c);
   }
 }
 
-// What a call allocates: packed keys and padded values of every head, queries and outputs where
-// the views' rows are not plain, and the threads' scratch.
+// What a call allocates: packed keys and values of every head, queries and outputs where the views'
+// rows are not plain, and the threads' scratch.
 struct Buffers {
-  bool Allocate(const internal::KeyLayout& layout, const ConstView& q, size_t value_size,
-                bool plain_out, size_t heads, size_t threads, bool masked) {
+  bool Allocate(const internal::KeyLayout& layout, const internal::ValueLayout& value_layout,
+                const ConstView& q, bool plain_out, size_t heads, size_t threads, bool masked) {
+    const size_t value_size = value_layout.value_size;
     const size_t rows = q.dim(q.rank() - 2);
     if (!IsAddressable(layout.keys, layout.head_size) || !IsAddressable(layout.keys, value_size) ||
         !IsAddressable(rows, layout.head_size) || !IsAddressable(rows, value_size)) {
       return false;
     }
-    ld_values = internal::RoundUp(value_size, 16);
-    keys = internal::RoundUp(layout.floats(), 16);
-    values = layout.keys * ld_values;
-    queries = HasPlainRows(q) ? 0 : internal::RoundUp(rows * layout.head_size, 16);
-    out = plain_out ? 0 : rows * ld_values;
-    scratch = internal::AttentionScratchFloats(layout.keys, value_size, masked);
-    size_t floats = 0;
+    ld_out = internal::RoundUp(value_size, 16);
+    keys = internal::RoundUp(layout.bytes(), 64);
+    values = internal::RoundUp(value_layout.bytes(), 64);
+    queries = HasPlainRows(q) ? 0 : internal::RoundUp(rows * layout.head_size * sizeof(float), 64);
+    out = plain_out ? 0 : rows * ld_out * sizeof(float);
+    scratch = internal::AttentionScratchFloats(layout.keys, value_size, masked) * sizeof(float);
+    size_t bytes = 0;
     size_t all_scratch = 0;
-    if (!CheckedMul(keys + values + queries + out, heads, &floats) ||
-        !CheckedMul(scratch, threads, &all_scratch) || !CheckedAdd(floats, all_scratch, &floats) ||
-        !memory.Allocate(floats)) {
+    if (!CheckedMul(keys + values + queries + out, heads, &bytes) ||
+        !CheckedMul(scratch, threads, &all_scratch) || !CheckedAdd(bytes, all_scratch, &bytes) ||
+        !memory.Allocate(bytes)) {
       return false;
     }
     num_heads = heads;
     return true;
   }
 
-  float* Keys(size_t head) { return memory.data() + head * keys; }
-  float* Values(size_t head) { return Keys(num_heads) + head * values; }
-  float* Queries(size_t head) { return Values(num_heads) + head * queries; }
-  float* Out(size_t head) { return Queries(num_heads) + head * out; }
-  float* Scratch(int thread) { return Out(num_heads) + static_cast<size_t>(thread) * scratch; }
+  std::byte* Keys(size_t head) { return memory.data() + head * keys; }
+  std::byte* Values(size_t head) { return Keys(num_heads) + head * values; }
+  float* Queries(size_t head) { return Floats(values_end() + head * queries); }
+  float* Out(size_t head) { return Floats(queries_end() + head * out); }
+  float* Scratch(int thread) {
+    return Floats(queries_end() + num_heads * out + static_cast<size_t>(thread) * scratch);
+  }
 
-  size_t ld_values = 0;  // rows of values, and of out: whole vectors
-  // Floats of one head, and of one thread; 0 for what is not needed. Multiples of 16.
+  size_t ld_out = 0;  // rows of out, in floats: whole vectors
+  // Bytes of one head, and of one thread; 0 for what is not needed. Multiples of 64.
   size_t keys = 0;
   size_t values = 0;
   size_t queries = 0;
   size_t out = 0;
   size_t scratch = 0;
   size_t num_heads = 0;
-  AlignedBuffer<float> memory;
+  AlignedBuffer<std::byte> memory;
+
+ private:
+  size_t values_end() const { return num_heads * (keys + values); }
+  size_t queries_end() const { return values_end() + num_heads * queries; }
+  float* Floats(size_t offset) { return reinterpret_cast<float*>(memory.data() + offset); }
 };
 
 Status CheckOverlaps(ConstView q, ConstView k, ConstView v, MutableView out,
@@ -192,10 +200,10 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
 
   const internal::KeyLayout layout(internal::GetGemmKernelF32(), k.dim(k.rank() - 2), head_size);
   const size_t value_size = v.dim(v.rank() - 1);
-  const size_t value_nv = internal::ChoosePanelVectors(*layout.kernel, value_size);
+  const internal::ValueLayout value_layout(*layout.kernel, layout.keys, value_size);
   const size_t threads = static_cast<size_t>(options.executor.threads());
   Buffers buffers;
-  if (!buffers.Allocate(layout, q, value_size, HasPlainRows(out), heads, threads,
+  if (!buffers.Allocate(layout, value_layout, q, HasPlainRows(out), heads, threads,
                         internal::HasMatrix(options.mask))) {
     return NoMemoryFor(k, v);
   }
@@ -207,8 +215,8 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
         options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(head_size)));
     team.ForEach(heads, [&](size_t i, int /*thread*/) {
       layout.Pack(MatrixAt(k, i), buffers.Keys(i));
-      CopyRows(MatrixAt(v, i), buffers.Values(i), buffers.ld_values);
-      if (buffers.queries != 0) CopyRows(MatrixAt(q, i), buffers.Queries(i), head_size);
+      value_layout.Pack(MatrixAt(v, i), buffers.Values(i));
+      if (buffers.queries != 0) CopyRows(MatrixAt(q, i), buffers.Queries(i));
     });
     team.ForEach(heads * blocks, [&](size_t task, int thread) {
       const size_t i = task / blocks;
@@ -221,14 +229,12 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
       head.q = buffers.queries != 0 ? buffers.Queries(i) : MatrixAt(q, i).data();
       head.ld_q = buffers.queries != 0 ? head_size : RowStride(MatrixAt(q, i));
       head.packed_keys = buffers.Keys(i);
-      head.v = buffers.Values(i);
-      head.ld_v = buffers.ld_values;
-      head.value_size = value_size;
-      head.value_nv = value_nv;
+      head.values = value_layout;
+      head.packed_values = buffers.Values(i);
       head.out = out_i.data();
       head.ld_out = RowStride(out_i);
       if (buffers.out != 0) {
-        head.ld_out = buffers.ld_values;
+        head.ld_out = buffers.ld_out;
         head.out = buffers.Out(i);
       }
       if (!options.weights.empty()) head.weights = MatrixAt(options.weights, i);

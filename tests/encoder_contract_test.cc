@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The numeric contract: a sequence's output has the same bits whatever the batch, its place and its
-// mates, the executor and its threads, the SIMD target with FMA, and the caller's floating-point
-// modes. Runs are compared with each other alone; what is right is in encoder_test.cc.
+// other sequences, the executor and its threads, the SIMD target with FMA, and the caller's
+// floating-point modes. Runs are compared with each other alone; what is right is in
+// encoder_test.cc.
 
 #include <algorithm>
 #include <cmath>

@@ -118,9 +118,9 @@ TEST(LayerCheck, Positions) {
   EXPECT_TRUE(RefusesLayer(rotary({.size = 3}), {"rotary.size is 3; wanted an even number"}));
   EXPECT_TRUE(RefusesLayer(rotary({.size = 6}),
                            {"rotary.size is 6; wanted at most the head size, which is 4"}));
-  for (const double theta : {0.0, -1.0, kInf, std::nan("")}) {
+  for (const double theta : {0.0, -1.0, 1e-320, kInf, std::nan("")}) {
     EXPECT_TRUE(RefusesLayer(rotary({.theta = theta}),
-                             {"rotary.theta is ", "wanted a finite number above 0"}));
+                             {"rotary.theta is ", "wanted a finite, normal number above 0"}));
   }
   EXPECT_TRUE(RefusesLayer(rotary({.magnitude = kInf}),
                            {"rotary.magnitude is ", "wanted a finite f32 number"}));

@@ -25,9 +25,9 @@ TEST(LayerSizes, Flops) {
   layer.causal = true;
   EXPECT_EQ(LayerFlops(2, layer, 3), 96 + 180 + 48);
   layer.window = 1;
-  EXPECT_EQ(VisiblePairs(layer, 3), 5);
+  EXPECT_EQ(VisiblePairs(layer.causal, layer.window, 3), 5);
   layer.causal = false;
-  EXPECT_EQ(VisiblePairs(layer, 3), 7);
+  EXPECT_EQ(VisiblePairs(layer.causal, layer.window, 3), 7);
 }
 
 // Against counting them.
@@ -43,7 +43,7 @@ TEST(LayerSizes, VisiblePairs) {
           }
         }
         const LayerConfig layer{.causal = causal, .window = window};
-        EXPECT_EQ(VisiblePairs(layer, tokens), static_cast<double>(pairs))
+        EXPECT_EQ(VisiblePairs(layer.causal, layer.window, tokens), static_cast<double>(pairs))
             << tokens << " tokens, window " << window << ", causal " << causal;
       }
     }

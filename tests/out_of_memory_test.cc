@@ -153,6 +153,14 @@ TEST(OutOfMemory, Encoders) {
   EXPECT_GT(
       Starve("Encoder::Create", kBad, [&] { return Encoder::Create(config, model.weights()); }),
       0u);
+  LayerConfig switches{.num_heads = 2, .rotary = RotaryConfig{}, .d_ff = 12};
+  EncoderConfig positions = EncoderConfig::Uniform(8, 2, switches);
+  positions.layers[1].rotary.reset();
+  positions.layers[1].buckets = BucketConfig{};
+  const EncoderModel with_positions(positions);
+  EXPECT_GT(Starve("Encoder::Create", kOk,
+                   [&] { return Encoder::Create(positions, with_positions.weights()); }),
+            0u);
   const Encoder encoder = model.Make();
   std::vector<float> x(5 * 8), y(5 * 8);
   const std::vector<size_t> starts = {0, 5};
@@ -168,7 +176,26 @@ TEST(OutOfMemory, Encoders) {
   EXPECT_GT(Starve("WorkspaceBytes", kBad,
                    [&] { return encoder.WorkspaceBytes({.tokens = SIZE_MAX}, 1); }),
             0u);
+  EXPECT_GT(
+      Starve("MakeWorkspace", kBad, [&] { return encoder.MakeWorkspace(Batch{backwards}, {}); }),
+      0u);
+  EXPECT_GT(
+      Starve("MakeWorkspace", kBad, [&] { return encoder.MakeWorkspace({.tokens = SIZE_MAX}); }),
+      0u);
+  alignas(64) std::byte memory[64];
+  EXPECT_GT(Starve("Reserve", kBad, [&] { return Workspace::Wrap(memory, 64)->Reserve(65); }), 0u);
   EXPECT_GT(Starve("PaddedBatch", kOk, [] { return PaddedBatch::Create(2, 3); }), 0u);
+  const std::vector<int64_t> mask = {1, 1, 0, 1, 2, 0};
+  EXPECT_GT(Starve("FromAttentionMask", kOk,
+                   [&] {
+                     return PaddedBatch::FromAttentionMask({mask.data(), {2, 2}});
+                   }),
+            0u);
+  EXPECT_GT(Starve("FromAttentionMask", kBad,
+                   [&] {
+                     return PaddedBatch::FromAttentionMask({mask.data(), {2, 3}});
+                   }),
+            0u);
   EXPECT_GT(Starve("PaddedBatch", kBad, [] { return PaddedBatch::Create(SIZE_MAX, 2); }), 0u);
   const Result<PaddedBatch> padded = PaddedBatch::Create(1, 5);
   ASSERT_TRUE(padded.ok());

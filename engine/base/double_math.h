@@ -30,7 +30,7 @@ inline double PortableLog(double x) {
   return n * kLn2High + (n * kLn2Low + 2 * (s + s * sum));
 }
 
-// |x| < 700.
+// |x| < 709.
 inline double PortableExp(double x) {
   // x = n ln 2 + r, |r| <= ln 2 / 2; e^r by its series.
   const double n = std::floor(x * 1.4426950408889634 + 0.5);

@@ -180,13 +180,6 @@ HWY_INLINE void WriteRows(const Rows& args, Norm z) {
   }
 }
 
-// 1 / deviation. A deviation of 0 is that of a constant row, or of zeros, without an epsilon: what
-// is to be scaled is 0 then, whatever it is multiplied with.
-HWY_INLINE VecRows InverseOrZero(VecRows deviation) {
-  const TagRows d;
-  return hn::IfThenZeroElse(hn::Eq(deviation, hn::Zero(d)), hn::Div(hn::Set(d, 1.0f), deviation));
-}
-
 // A mean is off by some units in its last place, which is much where it is large beside the row's
 // deviation. So the rows are centred twice: what the differences from the first mean have for a
 // mean themselves is taken off as well, from them and from the variance (Chan, Golub & LeVeque
@@ -232,6 +225,7 @@ HWY_NOINLINE void LayerNormRows(const Rows& all, size_t row) {
     const VecRows positive = hn::IfThenZeroElse(hn::Lt(squares, hn::Zero(d_rows)), squares);
     const VecRows epsilon = hn::Set(d_rows, args.epsilon_f32);
     StoreRows<kStep>(rest, rests + r);
+    // A constant row without an epsilon: what is to be scaled is 0 then.
     StoreRows<kStep>(InverseOrZero(hn::Sqrt(hn::MulAdd(positive, share, epsilon))), scales + r);
   }
   VecLanes rest[R], scale[R];

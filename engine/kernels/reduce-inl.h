@@ -159,6 +159,12 @@ HWY_INLINE void StoreRows(VecRows v, float* to) {
   }
 }
 
+// 1 / v, and 0 where v is 0.
+HWY_INLINE VecRows InverseOrZero(VecRows v) {
+  const TagRows d;
+  return hn::IfThenZeroElse(hn::Eq(v, hn::Zero(d)), hn::Div(hn::Set(d, 1.0f), v));
+}
+
 // The vector of elements [c, c + lanes) of a row of n; those past n are zeros.
 HWY_INLINE VecLanes LoadBelow(const float* row, size_t c, size_t n) {
   const TagLanes d;

@@ -31,11 +31,6 @@ HWY_INLINE VecRows ShiftFor(VecRows max) {
   return hn::IfThenZeroElse(hn::Eq(max, hn::Set(TagRows(), kMinusInf)), max);
 }
 
-HWY_INLINE VecRows InverseOrZero(VecRows sum) {
-  const TagRows d;
-  return hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(d)), hn::Div(hn::Set(d, 1.0f), sum));
-}
-
 template <class Group, size_t R = Group::kRows>
 HWY_NOINLINE void SoftmaxGroup(const Group& given) {
   const Group group = given;

@@ -150,29 +150,27 @@ void AttentionStage::PrepareKeys(const QkvWindow& window, size_t begin, size_t e
   });
 }
 
-AttentionMask AttentionStage::MaskOf(size_t head) const {
-  AttentionMask mask = pass_.batch->mask;
-  mask.causal = mask.causal || config_.causal;
-  if (mask.additive.rank() == 3) mask.additive = mask.additive[head];
-  return mask;
-}
-
 void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, HeadRange heads,
                          int thread, float* context, size_t ld_context) const {
   float* scratch = pass_.At(pass_.scratch_plan.attention) +
                    static_cast<size_t>(thread) * pass_.scratch_plan.attention_floats;
+  // What all sequences and heads share, once: it shows beside heads of short sequences.
+  AttentionHead work{};
+  work.softmax = pass_.kernels->softmax;
+  work.ld_q = ld();
+  work.ld_v = ld();
+  work.ld_out = ld_context;
+  work.scale = static_cast<float>(config_.attention_scale);
+  work.window = config_.window.value_or(kNoWindow);
+  work.mask = pass_.batch->mask;
+  work.mask.causal = work.mask.causal || config_.causal;
+  const ConstView& additive = pass_.batch->mask.additive;
+  const bool mask_by_heads = additive.rank() == 3;
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
     const size_t start = pass_.starts()[sequence];
-    AttentionHead work{};
     work.layout = KeysOf(sequence);
     work.values = ValuesOf(sequence);
     const bool packs_values = work.values.ShouldPack();
-    work.softmax = pass_.kernels->softmax;
-    work.ld_q = ld();
-    work.ld_v = ld();
-    work.ld_out = ld_context;
-    work.scale = static_cast<float>(config_.attention_scale);
-    work.window = config_.window.value_or(kNoWindow);
     if (!pass_.batch->positions.empty()) {
       work.query_positions = pass_.batch->positions.data() + start;
       work.key_positions = work.query_positions;
@@ -189,9 +187,10 @@ void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, Head
       if (packs_values) {
         work.packed_values = Values(window, sequence, kv_head);
       } else {
+        work.packed_values = nullptr;
         work.v = Head(window, ValueHead(kv_head), start);
       }
-      work.mask = MaskOf(h);
+      if (mask_by_heads) work.mask.additive = additive[h];
       if (layer_.distance_bias != kNoTable) {
         work.distance_bias =
             pass_.tables->BiasAt(layer_.distance_bias, h, pass_.longest, pass_.tables_memory());
@@ -199,7 +198,11 @@ void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, Head
       // Queries are counted from the sequence's start, the context's rows from `begin`.
       work.out = context + (start + first - begin) * ld_context + h * sizes_.head_size;
       work.out_query = first;
-      if (tap != nullptr) work.weights = (*tap)[h];
+      if (tap != nullptr) {
+        work.weights = (*tap)[h];
+      } else if (!work.weights.empty()) {
+        work.weights = {};
+      }
       Attend(work, first, last, scratch);
     }
   });

@@ -86,7 +86,6 @@ class AttentionStage {
   // Norm and rotation of rows [begin, end) of one head.
   void NormAndRotate(const QkvWindow& window, const PackedNorm& norm, size_t begin, size_t end,
                      size_t head) const;
-  AttentionMask MaskOf(size_t head) const;
 
   const Pass& pass_;
   const PackedLayer& layer_;

@@ -152,17 +152,21 @@ Result<size_t> Encoder::WorkspaceBytes(const Batch& batch, const Executor& execu
   return internal::OutOfMemory();
 }
 
-Result<Workspace> Encoder::MakeWorkspace(const Batch& batch, const Executor& executor) const {
+Result<Workspace> Encoder::MakeWorkspace(const Batch& batch, const Executor& executor) const try {
   const Result<size_t> bytes = WorkspaceBytes(batch, executor);
   if (!bytes.ok()) return bytes.status();
   return Workspace::Create(*bytes);
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
-Result<Workspace> Encoder::MakeWorkspace(const BatchLimits& limits,
-                                         const Executor& executor) const {
+Result<Workspace> Encoder::MakeWorkspace(const BatchLimits& limits, const Executor& executor) const
+    try {
   const Result<size_t> bytes = WorkspaceBytes(limits, executor.threads());
   if (!bytes.ok()) return bytes.status();
   return Workspace::Create(*bytes);
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
 }
 
 Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,

@@ -3,6 +3,7 @@
 // The sentences of encoder_check.h about configurations and weights: each switch of a layer, then
 // each tensor of the table in layer_tensors.h.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -68,8 +69,9 @@ void CheckRotary(const RotaryConfig& rotary, size_t head_size, SwitchChecker& ch
   check.Want(size % 2 == 0, "rotary.size is " + Number(size), "an even number");
   check.Want(size <= head_size, "rotary.size is " + Number(size),
              "at most the head size, which is " + Number(head_size));
-  check.Want(rotary.theta > 0 && std::isfinite(rotary.theta),
-             "rotary.theta is " + NumberText(rotary.theta), "a finite number above 0");
+  check.Want(
+      !rotary.inverse_frequencies.empty() || (rotary.theta > 0 && std::isnormal(rotary.theta)),
+      "rotary.theta is " + NumberText(rotary.theta), "a finite, normal number above 0");
   check.WantFiniteFloat("rotary.magnitude", rotary.magnitude);
   const std::vector<double>& frequencies = rotary.inverse_frequencies;
   check.Want(frequencies.empty() || frequencies.size() == size / 2,
@@ -105,6 +107,11 @@ void CheckPositions(const LayerConfig& c, size_t head_size, SwitchChecker& check
     check.Want(b.max_distance > b.num_buckets / 4 && b.max_distance <= (size_t{1} << 20),
                "buckets.max_distance is " + Number(b.max_distance),
                "more than a quarter of num_buckets, and at most 2^20");
+    size_t table = 0;  // of all heads, in bytes and with room
+    check.Want(CheckedMul(c.num_heads, std::max(b.num_buckets, 2 * b.max_distance + 1), &table) &&
+                   CheckedMul(table, 64, &table),
+               "buckets have " + Number(c.num_heads) + " heads",
+               "tables of all heads and distances that can be addressed");
   }
 }
 
@@ -183,10 +190,11 @@ Status CheckLayerWeights(size_t d_model, const LayerConfig& layer, const Encoder
     }
     const Shape wanted = ShapeOf(tensor, d_model, layer);
     std::string why(ExtentText(tensor.rows));
-    if (tensor.columns != Extent::kOne) why += " by " + std::string(ExtentText(tensor.columns));
+    if (tensor.columns != Extent::kOne) why.append(" by ").append(ExtentText(tensor.columns));
     if (view.empty()) {
-      return InvalidArgument(name + " is missing; wanted shape " + wanted.ToString() + " (" + why +
-                             ")");
+      std::string sentence = name;
+      sentence.append(" is missing; wanted shape ").append(wanted.ToString());
+      return InvalidArgument(sentence.append(" (").append(why).append(")"));
     }
     ENCORE_RETURN_IF_ERROR(CheckTensor(name, view, wanted, why));
   }

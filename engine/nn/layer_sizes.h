@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 #include "encore/encoder.h"
 
@@ -35,25 +36,46 @@ struct LayerSizes {
 };
 
 // Pairs of a query and a key that it sees, over a sequence of so many tokens.
-inline double VisiblePairs(const LayerConfig& layer, size_t tokens) {
+inline double VisiblePairs(bool causal, const std::optional<size_t>& window, size_t tokens) {
   const double s = static_cast<double>(tokens);
   // Of a window w, |i - j| <= w hides (s - w) (s - w - 1) pairs.
-  const double past =
-      layer.window && *layer.window < tokens ? s - static_cast<double>(*layer.window) : 0;
+  const double past = window && *window < tokens ? s - static_cast<double>(*window) : 0;
   const double both_sides = s * s - std::max(0.0, past * (past - 1));
-  return layer.causal ? (both_sides + s) / 2 : both_sides;
+  return causal ? (both_sides + s) / 2 : both_sides;
 }
 
-// Floating point operations of the layer's matrix products and attention for one sequence: 2 S
-// (d_model (q + k + v widths + q width) + d_model d_ff (2, or 3 where gated)) + 4 q width for each
-// visible pair. Softmax, norms, positions and activations count as none.
-inline double LayerFlops(size_t d_model, const LayerConfig& layer, size_t tokens) {
+// What the time of a layer depends on.
+struct LayerCost {
+  LayerCost(size_t d_model, const LayerConfig& layer);
+  // Of the matrix products and of attention for one sequence: 2 S (d_model (q + k + v widths + q
+  // width) + d_model d_ff (2, or 3 where gated)) + 4 q width for each visible pair. Softmax, norms,
+  // positions and activations count as none.
+  double Flops(size_t tokens) const;
+  bool operator==(const LayerCost&) const = default;
+
+  double flops_per_token;
+  double flops_per_pair;
+  bool causal;
+  std::optional<size_t> window;
+};
+
+inline LayerCost::LayerCost(size_t d_model, const LayerConfig& layer)
+    : causal(layer.causal), window(layer.window) {
   const LayerSizes sizes(d_model, layer);
-  const double d = static_cast<double>(d_model);
   const double attention = static_cast<double>(sizes.qkv_width() + sizes.q_width());
   const double d_ff = static_cast<double>(sizes.d_ff) * (layer.gate == Gate::kNone ? 2 : 3);
-  return 2 * static_cast<double>(tokens) * d * (attention + d_ff) +
-         4 * static_cast<double>(sizes.q_width()) * VisiblePairs(layer, tokens);
+  flops_per_token = 2 * static_cast<double>(d_model) * (attention + d_ff);
+  flops_per_pair = 4 * static_cast<double>(sizes.q_width());
+}
+
+inline double LayerCost::Flops(size_t tokens) const {
+  return flops_per_token * static_cast<double>(tokens) +
+         flops_per_pair * VisiblePairs(causal, window, tokens);
+}
+
+// Floating point operations of a layer for one sequence of so many tokens.
+inline double LayerFlops(size_t d_model, const LayerConfig& layer, size_t tokens) {
+  return LayerCost(d_model, layer).Flops(tokens);
 }
 
 }  // namespace encore::internal

@@ -39,11 +39,11 @@ struct ModelSizes {
  private:
   // Layers that cost the same.
   struct Kind {
-    LayerConfig layer;  // its sizes, causality and window
+    LayerCost cost;
     double count;
   };
   std::vector<Kind> kinds_;
-  double layers_;
+  double num_layers_;
 };
 
 }  // namespace encore::internal

@@ -17,7 +17,7 @@ namespace {
 // Positions of a task that fills a table.
 constexpr size_t kPositionsOfTask = 64;
 
-// Biases of one head: distances -longest .. longest, and a vector more, as kernels read whole ones.
+// Biases of one head: distances -longest .. longest, and what keeps heads apart by some lines.
 constexpr size_t kBiasMargin = 32;
 size_t BiasFloats(size_t longest) { return 2 * longest + kBiasMargin; }
 

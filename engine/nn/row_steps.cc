@@ -53,7 +53,8 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
       });
       continue;
     }
-    const EvenSplit panels{step->panels(), std::min(step->panels(), threads)};
+    const size_t count = step->matrix->view().panels();
+    const EvenSplit panels{count, std::min(count, threads)};
     const RowStep* later =
         std::find_if(step + 1, end, [](const RowStep& s) { return s.matrix != nullptr; });
     const PackedMatrix* next = later != end ? later->matrix : following;

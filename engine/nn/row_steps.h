@@ -29,6 +29,8 @@ struct Rows {
   size_t ld;
 };
 
+inline constexpr size_t kFloatBytes = sizeof(float);
+
 // What a step reads or writes.
 struct RowBuffer {
   enum class Kind {
@@ -40,10 +42,10 @@ struct RowBuffer {
   void* data = nullptr;
   size_t ld = 0;  // elements
   Kind kind = Kind::kShared;
-  size_t element_bytes = sizeof(float);
+  size_t element_bytes = kFloatBytes;
 
   float* floats() const {
-    ENCORE_DCHECK(element_bytes == sizeof(float));
+    ENCORE_DCHECK(element_bytes == kFloatBytes);
     return static_cast<float*>(data);
   }
 
@@ -70,7 +72,7 @@ struct StepPart {
     return static_cast<std::byte*>(buffer.data) + row * buffer.ld * buffer.element_bytes;
   }
   float* FloatsOf(const RowBuffer& buffer) const {
-    ENCORE_DCHECK(buffer.element_bytes == sizeof(float));
+    ENCORE_DCHECK(buffer.element_bytes == kFloatBytes);
     return static_cast<float*>(RowsOf(buffer));
   }
 };
@@ -84,8 +86,6 @@ struct RowStep {
   RowBuffer out;
   RowBuffer residual;                           // without data for none; may be out
   const BlockActivation* activation = nullptr;  // of a linear step without a residual
-
-  size_t panels() const { return matrix != nullptr ? matrix->view().panels() : 1; }
 };
 
 // Some steps in order.

@@ -61,7 +61,8 @@ Result<Activation> ParseActivation(const std::string& text) {
   Result<Activation> activation = ActivationFromName(text);
   if (activation.ok()) return activation;
   return Malformed("activation", text,
-                   "relu, gelu, gelu_tanh (gelu_pytorch_tanh, gelu_new) or silu (swish)");
+                   "relu, gelu, gelu_tanh (gelu_pytorch_tanh, gelu_new), silu (swish) or "
+                   "quick_gelu");
 }
 
 Status CheckCount(std::string_view key, const std::string& value, size_t told_by_tensors) {

@@ -4,8 +4,9 @@
 // softmax, so that no more than a tile of scores ever exists. Not here: which heads and sequences
 // there are (attention_op.cc, nn/attention_stage.h).
 //
-// Sizes of tiles are constants of the numeric contract, counted from the sequence's start: the bits
-// of a row depend on them and on nothing else that could vary (threads, batch, SIMD target).
+// Sizes of tiles are constants of the numeric contract. Query blocks are counted from the
+// sequence's start, tiles of keys from the first key of a query block's walk: the bits of a row
+// depend on them and on nothing else that could vary (threads, batch, SIMD target).
 
 #ifndef ENCORE_ENGINE_OPS_ATTENTION_H_
 #define ENCORE_ENGINE_OPS_ATTENTION_H_
@@ -147,8 +148,8 @@ size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked);
 // to 64 bytes.
 void Attend(const AttentionHead& head, size_t begin, size_t end, float* scratch);
 
-// True if the mask hides or adds anything but by causality. With one of its matrices or a distance
-// bias, Attend's scratch has to be `masked`.
+// True if the mask hides or adds anything but by causality. With one of its matrices,
+// Attend's scratch has to be `masked`.
 inline bool HasMatrix(const AttentionMask& mask) {
   return !mask.blocked.empty() || !mask.additive.empty();
 }

@@ -23,14 +23,14 @@ inline size_t Distance(ptrdiff_t stride) {
 }
 
 // The addresses between a view's lowest and highest element, and whether all of them are its own.
-struct Extent {
+struct AddressRange {
   uintptr_t begin = 0;
   uintptr_t end = 0;  // behind the last byte; equal to begin for a view without elements
   bool dense = false;
 };
 
 template <typename T>
-Extent ExtentOf(const TensorView<T>& view) {
+AddressRange AddressesOf(const TensorView<T>& view) {
   size_t below = 0;  // elements before data()
   size_t above = 0;  // and after it
   size_t count = 1;
@@ -58,8 +58,8 @@ inline bool SameWindow(const TensorView<const float>& a, const TensorView<const 
 // work in place.
 inline Status CheckNoOverlap(const char* out_name, const TensorView<float>& out,
                              const char* in_name, const TensorView<const float>& in) {
-  const Extent a = ExtentOf(out);
-  const Extent b = ExtentOf(in);
+  const AddressRange a = AddressesOf(out);
+  const AddressRange b = AddressesOf(in);
   const bool apart = a.begin == a.end || b.begin == b.end || a.end <= b.begin || b.end <= a.begin;
   const bool certain = (a.dense && b.dense) || out.data() == in.data();
   if (apart || !certain) return {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore verify`: a sequence's output has the same bits whatever the batch, its place and mates,
-// the threads, the executor, taps, the SIMD target with FMA and the caller's floating-point modes;
-// and what is wrong with one sequence reaches no other.
+// `encore verify`: a sequence's output has the same bits whatever the batch, its place, other
+// sequences, the threads, the executor, taps, the SIMD target with FMA and the caller's
+// floating-point modes; and what is wrong with one sequence reaches no other.
 
 #include <algorithm>
 #include <atomic>
@@ -37,7 +37,7 @@ using Rows = std::vector<float>;  // [length, d_model] of one sequence
 
 constexpr int kMostThreads = 8;
 
-constexpr const char* kBatchCheck = "any batch, place and mates";
+constexpr const char* kBatchCheck = "any batch, place and other sequences";
 constexpr const char* kOpenMpCheck = "OpenMP with 1 to 8 threads";
 constexpr const char* kHostCheck = "a host's pool, 1 to 8 threads";
 constexpr const char* kPoolCheck = "encore's pool, 1 to 8 threads";

@@ -45,14 +45,15 @@ struct Tally {
   }
 };
 
-// The sum in 16 threads: element i in thread i mod 16, then the tree l + 8, l + 4, l + 2, l + 1.
+// The sum in 16 virtual lanes: element i in virtual lane i mod 16, then the tree l + 8, l + 4, l +
+// 2, l + 1.
 float SumIn16Lanes(const std::vector<float>& x) {
-  float threads[16] = {};
-  for (size_t i = 0; i < x.size(); ++i) threads[i % 16] += x[i];
+  float lanes[16] = {};
+  for (size_t i = 0; i < x.size(); ++i) lanes[i % 16] += x[i];
   for (size_t half = 8; half != 0; half /= 2) {
-    for (size_t l = 0; l < half; ++l) threads[l] += threads[l + half];
+    for (size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
   }
-  return threads[0];
+  return lanes[0];
 }
 
 // c[m, n] = fma(a[m, K - 1], b[K - 1, n], ... fma(a[m, 0], b[0, n], bias[n])).
@@ -108,14 +109,14 @@ void CheckSoftmaxSums(const VerifyContext& context, const std::string& target) {
                     "1 / sum of a softmax over " + std::to_string(n));
     }
   }
-  tally.Report(context, "softmax sums in 16 threads", target);
+  tally.Report(context, "softmax sums in 16 virtual lanes", target);
 }
 
-// The squares of x in the same 16 threads, each one chain of FMAs.
+// The squares of x in the same 16 virtual lanes, each one chain of FMAs.
 float SquaresIn16Lanes(const std::vector<float>& x) {
-  std::vector<float> threads(16, 0.0f);
-  for (size_t i = 0; i < x.size(); ++i) threads[i % 16] = std::fma(x[i], x[i], threads[i % 16]);
-  return SumIn16Lanes(threads);
+  std::vector<float> lanes(16, 0.0f);
+  for (size_t i = 0; i < x.size(); ++i) lanes[i % 16] = std::fma(x[i], x[i], lanes[i % 16]);
+  return SumIn16Lanes(lanes);
 }
 
 // A row centred around a first mean, and then around the mean of what that leaves.
@@ -155,7 +156,7 @@ void CheckLayerNormSums(const VerifyContext& context, const std::string& target)
       }
     }
   }
-  tally.Report(context, "layer_norm sums in 16 threads", target);
+  tally.Report(context, "layer_norm sums in 16 virtual lanes", target);
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ TEST(EncoderWorkspace, MadeForABatchOrForLimits) {
   const BatchLimits limits{.tokens = 100, .sequences = 5};
   const Result<Workspace> of_limits = encoder.MakeWorkspace(limits, executor);
   ASSERT_TRUE(of_limits.ok());
-  EXPECT_EQ(of_limits->size_bytes(), *encoder.WorkspaceBytes(limits, 2));
+  EXPECT_EQ(of_limits->size_bytes(), *encoder.WorkspaceBytes(limits, executor.threads()));
   // Any batch within the limits, on as many threads or fewer.
   const std::vector<float> x = RandomFloats(100 * 32, 1);
   std::vector<float> y(x.size());

@@ -286,6 +286,13 @@ void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const voi
 
 }  // namespace internal
 
+void RunParallel(const Executor& executor, size_t count, void (*body)(void* context, size_t i),
+                 void* context) {
+  internal::RunTeam(executor, [&](internal::Team& team) {
+    team.ForEachInOrder(count, [&](size_t i, int /*thread*/) { body(context, i); });
+  });
+}
+
 Executor Executor::OpenMP(int threads) {
   Executor executor;
   executor.kind_ = Kind::kOpenMP;

@@ -8,6 +8,7 @@
 #define ENCORE_EXECUTOR_H_
 
 #include <cstddef>
+#include <type_traits>
 
 #include "encore/export.h"
 
@@ -77,6 +78,21 @@ class ENCORE_API Executor {
   ParallelFor parallel_for_ = nullptr;
   void* pool_ = nullptr;
 };
+
+// Calls body(context, i) exactly once for every i in [0, count) on the executor's threads, in any
+// order, under the default floating-point modes; returns when all calls have returned. body must
+// not throw. What encore's own text functions use, for a host's work beside it.
+ENCORE_API void RunParallel(const Executor& executor, size_t count,
+                            void (*body)(void* context, size_t i), void* context);
+
+// The same for any callable body(size_t i).
+template <typename F>
+void RunParallel(const Executor& executor, size_t count, F&& body) {
+  RunParallel(
+      executor, count,
+      [](void* context, size_t i) { (*static_cast<std::remove_reference_t<F>*>(context))(i); },
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
 
 }  // namespace encore
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Typed reading of an object's members. Every read names its key once; errors name the file, the
+// key, what was found and what was wanted; members that nobody read can be listed. Not here: what
+// the members mean.
+
+#ifndef ENCORE_ENGINE_IO_JSON_MEMBERS_H_
+#define ENCORE_ENGINE_IO_JSON_MEMBERS_H_
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "encore/status.h"
+#include "engine/io/json_value.h"
+
+namespace encore::internal {
+
+// Reads one object. The first error is kept and later reads return their defaults, so that a reader
+// can be written straight down and asks status() once. Not thread-safe; the value must outlive it.
+class JsonMembers {
+ public:
+  // `where` stands in front of keys in sentences: "config.json", "tokenizer.json: model". An error
+  // if the value is no object.
+  JsonMembers(const JsonValue& object, std::string where);
+
+  const Status& status() const { return status_; }
+  bool ok() const { return status_.ok(); }
+  const std::string& where() const { return where_; }
+
+  // Whether the member is there and not null. Counts as read.
+  bool Has(std::string_view key);
+  // The member, or null where it is absent. Counts as read.
+  const JsonValue* Find(std::string_view key);
+
+  // The member's value; `absent` where it is absent or null. Another type is an error.
+  bool Bool(std::string_view key, bool absent);
+  size_t Size(std::string_view key, size_t absent);
+  double Number(std::string_view key, double absent);
+  std::string String(std::string_view key, std::string_view absent);
+  // Nothing where it is absent or null.
+  std::optional<bool> OptionalBool(std::string_view key);
+  std::optional<size_t> OptionalSize(std::string_view key);
+  std::optional<double> OptionalNumber(std::string_view key);
+  std::optional<std::string> OptionalString(std::string_view key);
+  // An error where it is absent or null.
+  size_t RequiredSize(std::string_view key);
+  std::string RequiredString(std::string_view key);
+  const JsonValue& RequiredObject(std::string_view key);
+  const JsonValue& RequiredArray(std::string_view key);
+
+  // The error "WHERE: KEY is FOUND; wanted WANTED", unless there is one already.
+  void Refuse(std::string_view key, std::string_view wanted);
+  // Members that are read by nobody and mean nothing here.
+  void Ignore(std::string_view key);
+  // Keys that were neither read nor ignored, in the file's order.
+  std::vector<std::string> Unread() const;
+
+ private:
+  const JsonValue& Require(std::string_view key, JsonValue::Kind kind, std::string_view wanted);
+
+  const JsonValue* object_;
+  std::string where_;
+  Status status_;
+  std::set<std::string, std::less<>> read_;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_IO_JSON_MEMBERS_H_

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TextEncoder: a Hugging Face model folder as it was downloaded, from texts to vectors and scores.
+// Part of the library encore::text. Not here: the tokenizer by itself (tokenizer.h), the encoder
+// underneath (encoder.h).
+//
+// What sentence-transformers computes from the same folder is the reference: its order of modules,
+// pooling, prompts and precedence of files. Vectors are computed in f32. A text's bits depend on
+// that text, the folder and the options alone: not on the other texts, their order, batch sizes,
+// the executor or the SIMD target (with FMA).
+
+#ifndef ENCORE_TEXT_ENCODER_H_
+#define ENCORE_TEXT_ENCODER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "encore/executor.h"
+#include "encore/export.h"
+#include "encore/status.h"
+#include "encore/tensor.h"
+#include "encore/tokenizer.h"
+
+namespace encore {
+
+// From the vectors h_t of a text's T tokens to one vector:
+//   kCls               h_0
+//   kMax               the largest of each column
+//   kMean              sum h_t / T
+//   kMeanSqrtLength    sum h_t / sqrt(T)
+//   kWeightedMean      sum (t + 1) h_t / sum (t + 1)
+//   kLastToken         h_(T - 1)
+// Several are concatenated in this order. (Radford et al. 2019 and Muennighoff 2022 for the last
+// two; Reimers & Gurevych 2019, arXiv:1908.10084 for the others.)
+enum class PoolingMode : uint8_t { kCls, kMax, kMean, kMeanSqrtLength, kWeightedMean, kLastToken };
+// "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken".
+ENCORE_API std::string_view PoolingModeName(PoolingMode mode);
+
+// A view of the caller's texts, in UTF-8: a vector or span of std::string or of std::string_view,
+// or a list, all of which must outlive the call.
+class Texts {
+ public:
+  Texts() = default;
+  Texts(std::span<const std::string_view> texts)  // NOLINT(google-explicit-constructor)
+      : data_(texts.data()), size_(texts.size()), strings_(false) {}
+  Texts(std::span<const std::string> texts)  // NOLINT(google-explicit-constructor)
+      : data_(texts.data()), size_(texts.size()), strings_(true) {}
+  Texts(const std::vector<std::string_view>& texts)  // NOLINT(google-explicit-constructor)
+      : Texts(std::span(texts)) {}
+  Texts(const std::vector<std::string>& texts)  // NOLINT(google-explicit-constructor)
+      : Texts(std::span(texts)) {}
+  Texts(std::initializer_list<std::string_view> texts)
+      : Texts(std::span(texts.begin(), texts.size())) {}
+
+  size_t size() const { return size_; }
+  std::string_view operator[](size_t i) const {
+    return strings_ ? std::string_view(static_cast<const std::string*>(data_)[i])
+                    : static_cast<const std::string_view*>(data_)[i];
+  }
+
+ private:
+  const void* data_ = nullptr;
+  size_t size_ = 0;
+  bool strings_ = false;
+};
+
+// What the caller wants otherwise than the folder says.
+struct OpenOptions {
+  // Keys that encore does not know are an error, as they may change the result. true: they are
+  // listed in Describe() and ignored.
+  bool ignore_unknown_keys = false;
+  std::vector<PoolingMode> pooling = {};  // empty: the folder's
+  std::optional<bool> normalize = {};     // the folder's modules
+  std::optional<size_t> max_length = {};  // tokens; the folder's
+  Executor executor = {};                 // packs the weights
+};
+
+struct EncodeOptions {
+  Executor executor = {};
+  // Before each text: a name from config_sentence_transformers.json, or the text itself (at most
+  // one of the two). Nothing: the folder's default_prompt_name. "" is no prompt.
+  std::optional<std::string> prompt_name = {};
+  std::optional<std::string> prompt = {};
+  // Tokens of a text, prompt and special tokens included; 0: max_length(). At most that.
+  size_t max_length = 0;
+  OnLong on_long = OnLong::kCut;
+  OnInvalidUtf8 on_invalid_utf8 = OnInvalidUtf8::kError;
+  bool plain_text = false;  // see TokenizeOptions
+  // Length 1 by p = 2, after everything else. Nothing: as the folder's modules (or OpenOptions)
+  // say.
+  std::optional<bool> normalize = {};
+  // The first so many columns only (Matryoshka, arXiv:2205.13147), cut where sentence-transformers
+  // cuts: after all modules; then normalized again if `normalize` is true. 0: the folder's
+  // truncate_dim, or all.
+  size_t dimensions = 0;
+  // Tokens computed at once: more is a little faster and takes more memory. 0: encore's choice.
+  size_t batch_tokens = 0;
+};
+
+// What became of each text.
+struct TextCounts {
+  std::vector<size_t> tokens;  // [texts]: tokens computed, special ones included
+  std::vector<size_t> cut;     // [texts]: tokens left out because of max_length
+  size_t texts_cut = 0;        // texts with any left out
+};
+
+struct Embeddings {
+  Tensor vectors;  // F32 [texts, dimensions], in the order of the texts
+  TextCounts counts;
+};
+
+struct TokenVectors {
+  Tensor vectors;  // F32 [tokens, d_model]: the last hidden state, before pooling
+  Tokens tokens;   // with offsets
+};
+
+// What a classification head says.
+struct Predictions {
+  Tensor values;  // F32 [texts, labels]
+  TextCounts counts;
+};
+
+struct Scores {
+  std::vector<float> values;  // [documents], larger is better
+  TextCounts counts;
+};
+
+// Between a head's last linear layer and the values that are returned.
+enum class ScoreActivation : uint8_t { kIdentity, kSigmoid };
+
+struct ScoreOptions {
+  Executor executor = {};
+  size_t max_length = 0;  // of a text or pair
+  OnLong on_long = OnLong::kCut;
+  OnInvalidUtf8 on_invalid_utf8 = OnInvalidUtf8::kError;
+  bool plain_text = false;
+  // Nothing: what the folder says, else the sigmoid for one label and the identity for more, as
+  // sentence-transformers' CrossEncoder.
+  std::optional<ScoreActivation> activation = {};
+  size_t batch_tokens = 0;
+};
+
+// A model with its tokenizer. Immutable: any number of threads may use it at once. Copying shares
+// it. Methods return kInvalidArgument with the text's index where a text is at fault; kUnsupported
+// for what the folder's model cannot do (a head that it has not, texts where encore has not its
+// tokenizer); kOutOfMemory. Results are complete or absent.
+class ENCORE_API TextEncoder {
+ public:
+  // Reads config.json, *.safetensors, the tokenizer and sentence-transformers' files. Weights are
+  // packed; embedding tables stay mapped from the file, which must not be changed in place.
+  // kNotFound, kUnsupported, kCorruptData, kInvalidArgument name the file, the key or tensor, what
+  // was found and what was wanted; kIo; kOutOfMemory.
+  static Result<TextEncoder> Open(const std::string& folder, const OpenOptions& options = {});
+
+  // ---- Vectors -------------------------------------------------------------------------------
+  Result<Embeddings> Encode(Texts texts, const EncodeOptions& options = {}) const;
+  // The same into the caller's memory [texts, dimensions], rows contiguous; counts may be null.
+  Status Encode(Texts texts, MutableView vectors, TextCounts* counts = nullptr,
+                const EncodeOptions& options = {}) const;
+  // From token ids as they are: no prompt, template or cut. For models whose tokenizer encore has
+  // not. Ids must be below the vocabulary's size, lists not empty.
+  Result<Embeddings> EncodeIds(std::span<const std::vector<int32_t>> ids,
+                               const EncodeOptions& options = {}) const;
+  Result<TokenVectors> EncodeTokens(std::string_view text, const EncodeOptions& options = {}) const;
+
+  // ---- Classification heads -----------------------------------------------------------------
+  // Rerankers (one label): one score for each pair of the query and a document.
+  Result<Scores> Score(std::string_view query, Texts documents,
+                       const ScoreOptions& options = {}) const;
+  // Classifiers: of texts, or of pairs (first[i], second[i]).
+  Result<Predictions> Classify(Texts texts, const ScoreOptions& options = {}) const;
+  Result<Predictions> Classify(Texts first, Texts second, const ScoreOptions& options = {}) const;
+  Result<Predictions> ClassifyIds(std::span<const std::vector<int32_t>> ids,
+                                  std::span<const std::vector<uint8_t>> type_ids = {},
+                                  const ScoreOptions& options = {}) const;
+
+  // ---- What it is ----------------------------------------------------------------------------
+  size_t dimensions() const;  // of Encode's vectors
+  size_t d_model() const;     // of token vectors
+  size_t max_length() const;  // tokens of a text, special ones included
+  bool has_tokenizer() const;
+  const Tokenizer& tokenizer() const;  // only where has_tokenizer()
+  const Encoder& encoder() const;
+  // Names of the head's outputs; empty without a head.
+  const std::vector<std::string>& labels() const;
+  // Names and texts of the folder's prompts.
+  const std::vector<std::pair<std::string, std::string>>& prompts() const;
+  // Every decision taken, in the order of computation: family, tokenizer, casing, maximum length,
+  // positions, activation, precision of the weights, pooling, further modules, prompts, and what
+  // was ignored.
+  const std::vector<Decision>& Describe() const;
+
+  struct Impl;
+
+ private:
+  explicit TextEncoder(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace encore
+
+#endif  // ENCORE_TEXT_ENCODER_H_

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From text to token ids, as the Hugging Face `tokenizers` library gives them. Part of the library
+// encore::text. Not here: models and vectors (text_encoder.h).
+
+#ifndef ENCORE_TOKENIZER_H_
+#define ENCORE_TOKENIZER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "encore/export.h"
+#include "encore/status.h"
+
+namespace encore {
+
+// A decision that was taken when a folder was opened: what it is about, what holds, and which file
+// (or option, or default) says so.
+struct Decision {
+  std::string what;    // "pooling"
+  std::string value;   // "mean"
+  std::string source;  // "1_Pooling/config.json"
+};
+
+// What to do with a text of more than max_length tokens.
+enum class OnLong : uint8_t {
+  kCut,    // leave out its last tokens; how many comes back
+  kError,  // kInvalidArgument
+};
+
+// What to do with bytes that are not UTF-8.
+enum class OnInvalidUtf8 : uint8_t {
+  kError,    // kInvalidArgument with the byte's place
+  kReplace,  // each longest invalid part becomes U+FFFD (as Unicode recommends)
+};
+
+struct TokenizeOptions {
+  // Tokens of a text or pair, those of the template ([CLS], [SEP]) included; 0: no limit. Cutting
+  // leaves out text before the template is applied. Of a pair, the longer text is cut first.
+  size_t max_length = 0;
+  OnLong on_long = OnLong::kCut;
+  OnInvalidUtf8 on_invalid_utf8 = OnInvalidUtf8::kError;
+  // The template's tokens around the text.
+  bool add_special_tokens = true;
+  // false, as in `tokenizers`: "[SEP]" written in a text is the token [SEP], so whoever writes the
+  // text can place it. true: special tokens in texts are ordinary text.
+  bool plain_text = false;
+  // Whether Tokens::offsets is filled in.
+  bool offsets = false;
+};
+
+// Bytes [begin, end) of a text.
+struct ByteRange {
+  size_t begin = 0;
+  size_t end = 0;
+  friend bool operator==(const ByteRange&, const ByteRange&) = default;
+};
+
+// The tokens of one text or pair. Its memory is reused from call to call: once warm, tokenizing
+// allocates nothing. One call at a time may use it.
+struct ENCORE_API Tokens {
+  std::vector<int32_t> ids;
+  std::vector<uint8_t> type_ids;  // as the template says: 1 for most models' second text, else 0
+  // With TokenizeOptions::offsets: where a token came from in its text, as `tokenizers` tells it,
+  // in bytes; {0, 0} for the template's tokens.
+  std::vector<ByteRange> offsets;
+  size_t cut = 0;  // tokens that were left out
+
+  Tokens();
+  Tokens(Tokens&&) noexcept;
+  Tokens& operator=(Tokens&&) noexcept;
+  ~Tokens();
+
+  struct Scratch;
+  std::unique_ptr<Scratch> scratch;  // encore's own
+};
+
+// A tokenizer. Immutable: any number of threads may use it at once, with Tokens each. Copying
+// shares it.
+class ENCORE_API Tokenizer {
+ public:
+  // From a model's folder: tokenizer.json or, without it, vocab.txt; tokenizer_config.json beside
+  // it. What tokenizer.json says counts; where tokenizer_config.json says otherwise, Describe()
+  // tells. Truncation and padding in tokenizer.json are ignored. kNotFound if there is neither;
+  // kUnsupported names a component that encore has not; kCorruptData or kInvalidArgument names the
+  // file, the key, what was found and what was wanted; kIo; kOutOfMemory.
+  static Result<Tokenizer> Open(const std::string& folder);
+
+  // Replaces what is in `tokens`. kInvalidArgument for invalid UTF-8 (with kError), for a text that
+  // is too long (with kError), and for a max_length that leaves no room for the template's tokens.
+  // kOutOfMemory.
+  Status Encode(std::string_view text, Tokens* tokens, const TokenizeOptions& options = {}) const;
+  Status EncodePair(std::string_view first, std::string_view second, Tokens* tokens,
+                    const TokenizeOptions& options = {}) const;
+
+  // Ids are below this; added tokens are counted.
+  size_t vocab_size() const;
+  // Of a token as the vocabulary spells it ("[SEP]", "##ing"); nothing if it has none.
+  std::optional<int32_t> TokenToId(std::string_view token) const;
+  // The reverse; empty for an id that no token has. Valid as long as this object or a copy of it.
+  std::string_view IdToToken(int32_t id) const;
+  // The template's tokens around one text, and around a pair.
+  size_t special_tokens_of_text() const;
+  size_t special_tokens_of_pair() const;
+  // model_max_length of tokenizer_config.json; nothing where it is absent or "no limit" (1e30).
+  std::optional<size_t> model_max_length() const;
+
+  // Every decision taken: model, normalizer (lower case, accents, Chinese characters),
+  // pre-tokenizer, template, unknown token, added tokens, and what was ignored.
+  const std::vector<Decision>& Describe() const;
+
+ private:
+  struct Impl;
+  explicit Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace encore
+
+#endif  // ENCORE_TOKENIZER_H_

@@ -34,6 +34,7 @@ using internal::PackedLayer;
 // Packs all matrices one after another into one piece of memory, in the order in which a pass reads
 // them.
 Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& executor,
+                    const std::function<void()>& layer_packed,
                     internal::AlignedBuffer<std::byte>* memory) {
   size_t bytes = 0;
   for (const MatrixToPack& m : matrices) {
@@ -58,6 +59,9 @@ Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& e
       team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {
         m.packed->Pack(m.source, p, p + 1, places[i]);
       });
+      if (m.ends_layer && layer_packed) {
+        team.ForEach(1, [&](size_t /*i*/, int /*thread*/) { layer_packed(); });
+      }
     }
   });
   return {};
@@ -152,7 +156,8 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
 }
 
 Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights,
-                                const Executor& executor) try {
+                                const Executor& executor,
+                                const std::function<void()>& layer_packed) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckConfig(config));
   ENCORE_RETURN_IF_ERROR(internal::CheckWeights(config, weights));
   const internal::FpEnvScope modes;
@@ -164,9 +169,10 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
     const LayerConfig& layer = impl->config.layers[i];
     PackedLayer& packed = impl->layers.emplace_back(config.d_model, layer);
     ENCORE_RETURN_IF_ERROR(internal::PrepareLayer(layer, weights.layers[i], &packed, &matrices));
+    matrices.back().ends_layer = true;
     impl->tables.Add(layer, weights.layers[i], &packed);
   }
-  ENCORE_RETURN_IF_ERROR(PackMatrices(matrices, executor, &impl->packed_weights));
+  ENCORE_RETURN_IF_ERROR(PackMatrices(matrices, executor, layer_packed, &impl->packed_weights));
   ENCORE_RETURN_IF_ERROR(internal::PackNorm(config.final_norm, weights.norm_weight,
                                             weights.norm_bias, &impl->final_norm));
   impl->sizes.floats_per_position = impl->tables.floats_per_position();

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -167,9 +168,13 @@ class ENCORE_API Encoder {
   // Validates the configuration and every shape, packs the weights with the executor's threads,
   // once: afterwards they are held in that form alone, and the first Forward is as fast as any.
   // Weights are read where they lie, a few rows at a time: there is no second copy of them.
-  // kInvalidArgument names the switch or tensor, what was found and what was wanted; kOutOfMemory.
+  // `layer_packed`, if given, is called once after each layer, by one of these threads: its
+  // matrices will not be read again, so that a file may give their pages back (see
+  // SafetensorsFile::ReleasePages). It must not throw. kInvalidArgument names the switch or tensor,
+  // what was found and what was wanted; kOutOfMemory.
   static Result<Encoder> Create(const EncoderConfig& config, const EncoderWeights& weights,
-                                const Executor& executor = {});
+                                const Executor& executor = {},
+                                const std::function<void()>& layer_packed = {});
 
   // As given, with the defaults that depend on other fields filled in (num_kv_heads, head_size,
   // attention_scale, rotary size and inverse frequencies, ALiBi's slopes).

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times encore and a peer side by side on the workloads of `encore bench`, outputs compared first.
 
-    bench/peers/setup.sh
-    .deps/peers/bin/python bench/peers/compare.py --json peers.json [--encore BIN]
+    tools/python_env.sh peers
+    .deps/venv/bin/python bench/peers/compare.py --json peers.json [--encore BIN]
 
 A cell is a workload and a number of threads, in a process of its own. There both compute the same
 weights and input, and must agree; then peer and encore take turns for some rounds. A turn that
@@ -33,8 +33,8 @@ def import_or_leave(name):
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise SystemExit(f"compare: {error}; run bench/peers/setup.sh, then this script with "
-                         ".deps/peers/bin/python") from error
+        raise SystemExit(f"compare: {error}; run `tools/python_env.sh peers`, then this "
+                         "script with .deps/venv/bin/python") from error
 
 
 blocks = import_or_leave("blocks")

@@ -11,6 +11,7 @@
 #include "tests/compare.h"
 #include "tests/guarded.h"
 #include "tests/near_rounded.h"
+#include "tests/output_rows.h"
 #include "tests/reference/encoder.h"
 #include "tests/targets.h"
 
@@ -55,6 +56,7 @@ void CheckModel(const EncoderModel& model, const std::vector<size_t>& lengths, d
     const MutableView rows_in_place(in_place.data(), Shape(starts.back(), d));
     ASSERT_TRUE(encoder.Forward(batch, rows_in_place, rows_in_place, workspace).ok());
     ASSERT_TRUE(SameBits(in_place, y)) << "in place";
+    ASSERT_TRUE(SameOutputRows(encoder, batch, x, y));
 
     for (size_t b = 0; b < lengths.size(); ++b) {
       const auto rows = [&](const MutableView& all) {

@@ -14,7 +14,8 @@
 namespace encore {
 
 // Runs a batch of these lengths on every target, input of that scale, and compares y and all taps
-// within the bounds that rounding in f32 gives; taps change no bit of y, and in place neither.
+// within the bounds that rounding in f32 gives; taps change no bit of y, in place neither, and a
+// row of each sequence has the same bits if only these are wanted.
 // *worst becomes the largest error so far as a share of its bound.
 void CheckModel(const EncoderModel& model, const std::vector<size_t>& lengths, double* worst,
                 const AttentionMask& mask = {}, float scale = 1);

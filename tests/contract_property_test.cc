@@ -2,8 +2,8 @@
 //
 // The numeric contract on random batches: models of random sizes and switches, up to 64 sequences
 // of 1 to 300 tokens in random order, 1 to 8 threads, every executor, any SIMD target; each
-// sequence has the bits that it has alone, taps included. Every run draws other rounds; a round is
-// repeated with its seed:
+// sequence has the bits that it has alone, taps and single rows included. Every run draws other
+// rounds; a round is repeated with its seed:
 //
 //   ENCORE_PROPERTY_SEED=N    this round alone (a failing round prints its N)
 //   ENCORE_PROPERTY_ROUNDS=N  so many rounds
@@ -31,6 +31,7 @@
 #include "tests/executors.h"
 #include "tests/guarded.h"
 #include "tests/host_pool.h"
+#include "tests/output_rows.h"
 #include "tests/reference/accuracy.h"
 #include "tests/reference/all_taps.h"
 #include "tests/reference/encoder_model.h"
@@ -119,6 +120,15 @@ testing::AssertionResult Round(uint32_t seed, Pools& pools, size_t* compared) {
     return with_taps ? taps.Parts(y) : Split(y, of, d);
   };
   const std::vector<std::vector<float>> found = run(encoder, starts, x, executor);
+
+  const Batch batch{.seq_starts = starts, .mask = mask};
+  const std::vector<float> y = Forward(encoder, batch, x);
+  const testing::AssertionResult rows = SameOutputRows(encoder, batch, x, y, executor);
+  if (!rows) {
+    return testing::AssertionFailure()
+           << rows.message() << "; " << lengths.size() << " sequences, " << executor_name << " on "
+           << target << "; " << Describe(config);
+  }
 
   if (!SetTarget(alone_target).ok()) return testing::AssertionFailure() << alone_target;
   const Encoder other = model.Make();

@@ -232,9 +232,21 @@ void ExpectNoAllocation(const EncoderConfig& config) {
                    .ok() &&
                ok;
         };
+        // A row of each; every sequence must have one.
+        const Batch full{.seq_starts = {0, 1, 71, 671, 680}, .mask = batch.mask};
+        std::vector<float> work = x;
+        const Shape rows(4, d);
+        const auto forward_rows = [&] {
+          ok = encoder
+                   .ForwardRows(full, OutputRows::kLast, {work.data(), shape}, {y.data(), rows},
+                                *workspace, executor)
+                   .ok() &&
+               ok;
+        };
         forward();  // what happens once in a process may
         const Counts counts = CountAllocations([&] {
           for (int i = 0; i < 2; ++i) forward();
+          forward_rows();
         });
         EXPECT_TRUE(ok);
         EXPECT_EQ(counts.operator_news, 0u) << named.name;

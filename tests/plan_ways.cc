@@ -10,6 +10,7 @@
 #include "engine/ops/gemm_blocking.h"
 #include "gtest/gtest.h"
 #include "tests/compare.h"
+#include "tests/output_rows.h"
 #include "tests/reference/drawn.h"
 #include "tests/reference/encoder_model.h"
 
@@ -76,6 +77,7 @@ void ExpectWay(Way way, const EncoderConfig& config, const std::vector<size_t>& 
   for (int run = 0; run < 3; ++run) {
     EXPECT_TRUE(SameBits(Forward(encoder, batch, x, pool->executor()), want)) << "run " << run;
   }
+  EXPECT_TRUE(SameOutputRows(encoder, batch, x, want, pool->executor()));
 }
 
 }  // namespace encore

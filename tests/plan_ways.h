@@ -26,7 +26,7 @@ enum class Way {
 bool HeadsTogether(const EncoderConfig& config, size_t threads);
 
 // Of a drawn model on the active target: so many threads share the batch in that way, and each
-// sequence equals the same one alone.
+// sequence equals the same one alone, and so do single rows.
 void ExpectWay(Way way, const EncoderConfig& config, const std::vector<size_t>& lengths,
                int threads, const AttentionMask& mask = {});
 

@@ -132,6 +132,10 @@ Result<SafetensorsFile> SafetensorsFile::FromBytes(std::span<const std::byte> by
   return OutOfMemory();
 }
 
+void SafetensorsFile::ReleasePages() const {
+  if (impl_->file) impl_->file->ReleasePages();
+}
+
 const std::string& SafetensorsFile::name() const { return impl_->name; }
 const std::vector<SafetensorsEntry>& SafetensorsFile::tensors() const { return impl_->tensors; }
 const SafetensorsMetadata& SafetensorsFile::metadata() const { return impl_->metadata; }

@@ -100,6 +100,14 @@ void AttentionStage::SetOutput(const QkvWindow& window, size_t row, GemmArgs* ar
   if (by_heads_) args->groups = {sizes_.head_size, window.rows * sizes_.head_size};
 }
 
+void AttentionStage::PutQueries(const QkvWindow& window, size_t row, const float* q, size_t columns,
+                                HeadRange heads) const {
+  const size_t size = sizes_.head_size;
+  for (size_t h = heads.begin; h < heads.end && h * size < columns; ++h) {
+    std::copy_n(q + h * size, std::min(size, columns - h * size), Head(window, h, row));
+  }
+}
+
 void AttentionStage::NormAndRotate(const QkvWindow& window, const PackedNorm& norm, size_t begin,
                                    size_t end, size_t head) const {
   if (norm.given()) {

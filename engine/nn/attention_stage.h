@@ -48,6 +48,10 @@ class AttentionStage {
   // Directs the first product's output for rows from `row` on into the window.
   void SetOutput(const QkvWindow& window, size_t row, GemmArgs* args) const;
 
+  // Puts the queries of a row into the window, of some heads: columns of `q`, where all heads lie
+  // side by side. Those from column `columns` on are in the window already.
+  void PutQueries(const QkvWindow& window, size_t row, const float* q, size_t columns,
+                  HeadRange heads) const;
   // Rows [begin, end) of some query heads: norm and rotation, in place.
   void PrepareQueries(const QkvWindow& window, size_t begin, size_t end, HeadRange heads) const;
   // The same of some key heads, which are then packed, and their values where that pays.

@@ -18,6 +18,7 @@
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
 #include "engine/nn/layer_defaults.h"
+#include "engine/nn/output_rows.h"
 #include "engine/nn/packed_layer.h"
 #include "engine/nn/position_tables.h"
 #include "engine/nn/scratch_plan.h"
@@ -33,6 +34,7 @@ using internal::PackedLayer;
 // Packs all matrices one after another into one piece of memory, in the order in which a pass reads
 // them.
 Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& executor,
+                    const std::function<void()>& layer_packed,
                     internal::AlignedBuffer<std::byte>* memory) {
   size_t bytes = 0;
   for (const MatrixToPack& m : matrices) {
@@ -57,6 +59,9 @@ Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& e
       team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {
         m.packed->Pack(m.source, p, p + 1, places[i]);
       });
+      if (m.ends_layer && layer_packed) {
+        team.ForEach(1, [&](size_t /*i*/, int /*thread*/) { layer_packed(); });
+      }
     }
   });
   return {};
@@ -99,10 +104,60 @@ struct Encoder::Impl {
   internal::PackedNorm final_norm;
   internal::PositionTables tables;
   internal::ModelSizes sizes;
+
+  // Plans a pass over a checked batch, fills the tables of positions and calls run_layers(team,
+  // pass) on the plan's threads; without a token it does nothing.
+  template <typename F>
+  Status RunPass(const Batch& batch, const Taps& taps, const Workspace& workspace,
+                 const Executor& executor, const F& run_layers) const;
 };
 
+template <typename F>
+Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Workspace& workspace,
+                              const Executor& executor, const F& run_layers) const {
+  const Result<internal::ScratchPlan> plan = PlanScratch(sizes, batch, executor);
+  if (!plan.ok()) return plan.status();
+  if (workspace.size_bytes() < plan->bytes) {
+    return InvalidArgument("workspace has " + std::to_string(workspace.size_bytes()) +
+                           " bytes; wanted " + std::to_string(plan->bytes) + " for " +
+                           std::to_string(batch.seq_starts.back()) + " tokens in " +
+                           std::to_string(batch.seq_starts.size() - 1) + " sequences on " +
+                           std::to_string(executor.threads()) + " threads (see WorkspaceBytes)");
+  }
+  if (batch.seq_starts.back() == 0) return {};
+
+  internal::Pass pass{};
+  pass.config = &config;
+  pass.kernels = &kernels;
+  pass.batch = &batch;
+  pass.taps = &taps;
+  pass.scratch_plan = *plan;
+  pass.scratch = static_cast<std::byte*>(workspace.data());
+  pass.tables = &tables;
+  pass.longest = LongestSequence(batch);
+  {
+    // The plan weighs work in doubles: under the default modes, and no flag of it for the caller.
+    const internal::FpEnvScope modes;
+    pass.thread_plan = internal::ChooseThreadPlan(
+        sizes, batch.seq_starts.get(), static_cast<size_t>(executor.threads()),
+        internal::MachineCaches(), pass.At<size_t>(plan->words));
+  }
+  auto* block_starts = pass.At<size_t>(plan->block_starts);
+  if (pass.thread_plan.kind == internal::ThreadPlanKind::kRows) {
+    internal::CountQueryBlocks(pass, block_starts);
+    pass.block_starts = block_starts;
+  }
+  const int threads = static_cast<int>(pass.thread_plan.threads);
+  internal::RunTeam(executor, threads, [&](internal::Team& team) {
+    if (!tables.empty()) tables.Fill(team, pass.longest, pass.tables_memory());
+    run_layers(team, pass);
+  });
+  return {};
+}
+
 Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights,
-                                const Executor& executor) try {
+                                const Executor& executor,
+                                const std::function<void()>& layer_packed) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckConfig(config));
   ENCORE_RETURN_IF_ERROR(internal::CheckWeights(config, weights));
   const internal::FpEnvScope modes;
@@ -114,9 +169,10 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
     const LayerConfig& layer = impl->config.layers[i];
     PackedLayer& packed = impl->layers.emplace_back(config.d_model, layer);
     ENCORE_RETURN_IF_ERROR(internal::PrepareLayer(layer, weights.layers[i], &packed, &matrices));
+    matrices.back().ends_layer = true;
     impl->tables.Add(layer, weights.layers[i], &packed);
   }
-  ENCORE_RETURN_IF_ERROR(PackMatrices(matrices, executor, &impl->packed_weights));
+  ENCORE_RETURN_IF_ERROR(PackMatrices(matrices, executor, layer_packed, &impl->packed_weights));
   ENCORE_RETURN_IF_ERROR(internal::PackNorm(config.final_norm, weights.norm_weight,
                                             weights.norm_bias, &impl->final_norm));
   impl->sizes.floats_per_position = impl->tables.floats_per_position();
@@ -176,53 +232,51 @@ Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Wo
   ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->config, batch));
   ENCORE_RETURN_IF_ERROR(internal::CheckInputOutput(impl_->config, batch, x, y));
   ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));
-  const size_t tokens = batch.seq_starts.back();
-  const size_t sequences = batch.seq_starts.size() - 1;
-  const Result<internal::ScratchPlan> plan = PlanScratch(impl_->sizes, batch, executor);
-  if (!plan.ok()) return plan.status();
-  if (workspace.size_bytes() < plan->bytes) {
-    return InvalidArgument("workspace has " + std::to_string(workspace.size_bytes()) +
-                           " bytes; wanted " + std::to_string(plan->bytes) + " for " +
-                           std::to_string(tokens) + " tokens in " + std::to_string(sequences) +
-                           " sequences on " + std::to_string(executor.threads()) +
-                           " threads (see WorkspaceBytes)");
-  }
-  if (tokens == 0) return {};
-
-  internal::Pass pass{};
-  pass.config = &impl_->config;
-  pass.kernels = &impl_->kernels;
-  pass.batch = &batch;
-  pass.taps = &taps;
-  pass.scratch_plan = *plan;
-  pass.scratch = static_cast<std::byte*>(workspace.data());
-  pass.tables = &impl_->tables;
-  pass.longest = LongestSequence(batch);
-  {
-    // The plan weighs work in doubles: under the default modes, and no flag of it for the caller.
-    const internal::FpEnvScope modes;
-    pass.thread_plan = internal::ChooseThreadPlan(
-        impl_->sizes, batch.seq_starts.get(), static_cast<size_t>(executor.threads()),
-        internal::MachineCaches(), pass.At<size_t>(plan->words));
-  }
-  auto* block_starts = pass.At<size_t>(plan->block_starts);
-  if (pass.thread_plan.kind == internal::ThreadPlanKind::kRows) {
-    internal::CountQueryBlocks(pass, block_starts);
-    pass.block_starts = block_starts;
-  }
-
   const internal::Rows out{y.data(), internal::RowStride(y)};
-  const int threads = static_cast<int>(pass.thread_plan.threads);
-  internal::RunTeam(executor, threads, [&](internal::Team& team) {
-    if (!impl_->tables.empty()) impl_->tables.Fill(team, pass.longest, pass.tables_memory());
-    internal::ConstRows in{x.data(), internal::RowStride(x)};
-    for (size_t i = 0; i < impl_->layers.size(); ++i) {
-      internal::EncoderBlock(team, pass, impl_->layers[i], i, in, out);
-      in = {out.data, out.ld};
-    }
-    if (impl_->final_norm.given()) internal::NormRows(team, pass, impl_->final_norm, out);
-  });
-  return {};
+  return impl_->RunPass(batch, taps, workspace, executor,
+                        [&](internal::Team& team, const internal::Pass& pass) {
+                          internal::ConstRows in{x.data(), internal::RowStride(x)};
+                          for (size_t i = 0; i < impl_->layers.size(); ++i) {
+                            internal::EncoderBlock(team, pass, impl_->layers[i], i, in, out);
+                            in = {out.data, out.ld};
+                          }
+                          if (impl_->final_norm.given()) {
+                            internal::NormRows(team, pass, impl_->final_norm, out, pass.tokens());
+                          }
+                        });
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
+}
+
+Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, MutableView y,
+                            const Workspace& workspace, const Executor& executor,
+                            const Taps& taps) const try {
+  if (impl_ == nullptr) return NoWeights();
+  ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
+  ENCORE_RETURN_IF_ERROR(internal::CheckNoEmptySequence(batch));
+  ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->config, batch));
+  ENCORE_RETURN_IF_ERROR(internal::CheckInputOutputRows(impl_->config, batch, x, y));
+  ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));
+  const internal::Rows in{x.data(), internal::RowStride(x)};
+  const internal::ConstRows const_in{in.data, in.ld};
+  const internal::Rows out{y.data(), internal::RowStride(y)};
+  const size_t last = impl_->layers.size() - 1;
+  const bool tapped = internal::TapsLayer(taps, last, batch.seq_starts.size() - 1);
+  return impl_->RunPass(
+      batch, taps, workspace, executor, [&](internal::Team& team, const internal::Pass& pass) {
+        for (size_t i = 0; i < last; ++i) {
+          internal::EncoderBlock(team, pass, impl_->layers[i], i, const_in, in);
+        }
+        if (tapped) {
+          internal::EncoderBlock(team, pass, impl_->layers[last], last, const_in, in);
+          internal::CopyOutputRows(team, pass, const_in, rows, out);
+        } else {
+          internal::BlockOfOutputRows(team, pass, impl_->layers[last], last, const_in, rows, out);
+        }
+        if (impl_->final_norm.given()) {
+          internal::NormRows(team, pass, impl_->final_norm, out, pass.sequences());
+        }
+      });
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 }

@@ -83,17 +83,17 @@ class BlockOnBatch {
 
   void RunByColumns(Team& team) const {
     const QkvWindow window = attention_.WholeBatch();
-    RunStepsByColumns(team, pass_, attention_, window, recipe_.before.begin(), recipe_.before.end(),
-                      recipe_.projection.matrix);
+    RunStepsByColumns(team, pass_, attention_, window, pass_.tokens(), recipe_.before.begin(),
+                      recipe_.before.end(), recipe_.projection.matrix);
     if (heads_together_) {
       RunProjectionByHeads(team, window);
     } else {
-      RunStepsByColumns(team, pass_, attention_, window, &recipe_.projection,
+      RunStepsByColumns(team, pass_, attention_, window, pass_.tokens(), &recipe_.projection,
                         &recipe_.projection + 1, nullptr);
       RunAttentionByHeads(team, window);
     }
-    RunStepsByColumns(team, pass_, attention_, window, recipe_.after.begin(), recipe_.after.end(),
-                      nullptr);
+    RunStepsByColumns(team, pass_, attention_, window, pass_.tokens(), recipe_.after.begin(),
+                      recipe_.after.end(), nullptr);
   }
 
   // Rows [begin, end) up to their queries, keys and values.
@@ -239,12 +239,12 @@ void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t
   }
 }
 
-void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y) {
-  const EvenSplit rows{pass.tokens(), static_cast<size_t>(team.threads())};
-  team.ForEach(rows.parts, [&](size_t i, int /*thread*/) {
-    const size_t begin = rows.begin(i);
+void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size_t rows) {
+  const EvenSplit split{rows, static_cast<size_t>(team.threads())};
+  team.ForEach(split.parts, [&](size_t i, int /*thread*/) {
+    const size_t begin = split.begin(i);
     float* data = y.data + begin * y.ld;
-    norm.Run(data, y.ld, nullptr, 0, data, y.ld, rows.begin(i + 1) - begin, pass.config->d_model);
+    norm.Run(data, y.ld, nullptr, 0, data, y.ld, split.begin(i + 1) - begin, pass.config->d_model);
   });
 }
 

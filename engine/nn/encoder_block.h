@@ -24,8 +24,8 @@ void CountQueryBlocks(const Pass& pass, size_t* starts);
 void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t index, ConstRows x,
                   Rows y);
 
-// y = norm(y), shared among the threads.
-void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y);
+// Row 0 .. rows - 1 of y = norm(y), shared among the threads.
+void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size_t rows);
 
 }  // namespace encore::internal
 

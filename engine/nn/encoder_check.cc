@@ -29,6 +29,17 @@ class EntryName {
   char text_[64];
 };
 
+// Rows to write, at least one.
+Status CheckRowsApart(const char* name, const MutableView& v) {
+  if ((v.dim(1) > 1 && v.stride(1) != 1) ||
+      (v.dim(0) > 1 && v.stride(0) < static_cast<ptrdiff_t>(v.dim(1)))) {
+    return InvalidArgument(std::string(name) + " has strides " + std::to_string(v.stride(0)) +
+                           ", " + std::to_string(v.stride(1)) +
+                           "; wanted contiguous rows that do not overlap");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status CheckSequenceStarts(const Batch& batch) {
@@ -97,12 +108,7 @@ Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const C
                            std::to_string(x.stride(1)) +
                            "; wanted contiguous rows in rising order");
   }
-  if ((config.d_model > 1 && y.stride(1) != 1) ||
-      (tokens > 1 && y.stride(0) < static_cast<ptrdiff_t>(config.d_model))) {
-    return InvalidArgument("y has strides " + std::to_string(y.stride(0)) + ", " +
-                           std::to_string(y.stride(1)) +
-                           "; wanted contiguous rows that do not overlap");
-  }
+  ENCORE_RETURN_IF_ERROR(CheckRowsApart("y", y));
   const auto first = [](const auto& v) { return reinterpret_cast<uintptr_t>(v.data()); };
   const auto last = [&](const auto& v) {
     return reinterpret_cast<uintptr_t>(&v(tokens - 1, config.d_model - 1));
@@ -112,6 +118,38 @@ Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const C
     return InvalidArgument("x and y overlap; wanted y apart from x, or the same view");
   }
   return {};
+}
+
+Status CheckNoEmptySequence(const Batch& batch) {
+  for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
+    if (batch.seq_starts[b] != batch.seq_starts[b + 1]) continue;
+    return InvalidArgument("sequence " + Number(b) +
+                           " has no token; wanted at least one, as a row of each is an output");
+  }
+  return {};
+}
+
+Status CheckInputOutputRows(const EncoderConfig& config, const Batch& batch, const MutableView& x,
+                            const MutableView& y) {
+  const Shape tokens(batch.seq_starts.back(), config.d_model);
+  const Shape sequences(batch.seq_starts.size() - 1, config.d_model);
+  ENCORE_RETURN_IF_ERROR(CheckShape("x", x, tokens, "the last of seq_starts by d_model"));
+  ENCORE_RETURN_IF_ERROR(CheckShape("y", y, sequences, "a row for each sequence by d_model"));
+  if (sequences[0] == 0) return {};
+  ENCORE_RETURN_IF_ERROR(CheckRowsApart("x", x));
+  ENCORE_RETURN_IF_ERROR(CheckRowsApart("y", y));
+  const AddressRange read = AddressesOf(x);
+  const AddressRange written = AddressesOf(y);
+  if (read.end <= written.begin || written.end <= read.begin) return {};
+  return InvalidArgument("x and y overlap; wanted y apart from x, which is overwritten");
+}
+
+bool TapsLayer(const Taps& taps, size_t layer, size_t sequences) {
+  if (!taps.hidden.empty() && !taps.hidden[layer].empty()) return true;
+  if (taps.attention.empty()) return false;
+  const auto of_layer = taps.attention.subspan(layer * sequences, sequences);
+  return std::any_of(of_layer.begin(), of_layer.end(),
+                     [](const MutableView& tap) { return !tap.empty(); });
 }
 
 Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& taps,

@@ -22,9 +22,16 @@ Status CheckSequenceStarts(const Batch& batch);
 Status CheckBatch(const EncoderConfig& config, const Batch& batch);
 Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const ConstView& x,
                         const MutableView& y);
+// The same where y has a row for each sequence, and the rows of x are written too.
+Status CheckInputOutputRows(const EncoderConfig& config, const Batch& batch, const MutableView& x,
+                            const MutableView& y);
+// Sequence starts are already checked.
+Status CheckNoEmptySequence(const Batch& batch);
 // x and y are already checked.
 Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& taps,
                  const ConstView& x, const MutableView& y);
+// Whether checked taps want anything of a layer.
+bool TapsLayer(const Taps& taps, size_t layer, size_t sequences);
 
 }  // namespace encore::internal
 

@@ -75,6 +75,7 @@ struct PackedLayer {
 struct MatrixToPack {
   WeightSource source;
   PackedMatrix* packed;
+  bool ends_layer = false;
 };
 
 // Everything of a layer but its matrices' panels and its tables: norms, kernels of the active

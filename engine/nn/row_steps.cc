@@ -37,31 +37,31 @@ void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow&
     args.gated = step.activation->gated;
   }
   args.next = part.next;
-  GemmBlock(args, step.matrix->blocking(), 0, rows, part.panel_begin,
-            std::min(part.panel_end, args.b.panels()));
+  GemmBlock(args, step.matrix->blocking(), 0, rows, std::max(part.panel_begin, step.panel_begin),
+            std::min(part.panel_end, step.last_panel()));
 }
 
 void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvWindow& window, const RowStep* begin, const RowStep* end,
-                       const PackedMatrix* following) {
+                       const QkvWindow& window, size_t rows, const RowStep* begin,
+                       const RowStep* end, const PackedMatrix* following) {
   const size_t threads = static_cast<size_t>(team.threads());
   for (const RowStep* step = begin; step != end; ++step) {
     if (step->norm != nullptr) {
-      const EvenSplit rows{pass.tokens(), std::min(pass.tokens(), threads)};
-      team.ForEach(rows.parts, [&](size_t i, int /*thread*/) {
-        RunStep(pass, attention, window, *step, {rows.begin(i), rows.begin(i + 1)});
+      const EvenSplit parts{rows, std::min(rows, threads)};
+      team.ForEach(parts.parts, [&](size_t i, int /*thread*/) {
+        RunStep(pass, attention, window, *step, {parts.begin(i), parts.begin(i + 1)});
       });
       continue;
     }
-    const size_t count = step->matrix->view().panels();
+    const size_t count = step->last_panel() - step->panel_begin;
     const EvenSplit panels{count, std::min(count, threads)};
     const RowStep* later =
         std::find_if(step + 1, end, [](const RowStep& s) { return s.matrix != nullptr; });
     const PackedMatrix* next = later != end ? later->matrix : following;
     team.ForEach(panels.parts, [&](size_t i, int /*thread*/) {
-      StepPart part{0, pass.tokens()};
-      part.panel_begin = panels.begin(i);
-      part.panel_end = panels.begin(i + 1);
+      StepPart part{0, rows};
+      part.panel_begin = step->panel_begin + panels.begin(i);
+      part.panel_end = step->panel_begin + panels.begin(i + 1);
       if (next != nullptr) {
         // What this thread will most likely do next.
         const PackedView& view = next->view();

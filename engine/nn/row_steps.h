@@ -7,6 +7,7 @@
 #ifndef ENCORE_ENGINE_NN_ROW_STEPS_H_
 #define ENCORE_ENGINE_NN_ROW_STEPS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -62,10 +63,10 @@ struct RowBuffer {
 struct StepPart {
   size_t begin;
   size_t end;
-  size_t thread_row = 0;  // where the thread's share of a buffer kOfThread begins
-  size_t panel_begin = 0;
-  size_t panel_end = static_cast<size_t>(-1);  // as many as there are
-  const void* next = nullptr;                  // see GemmArgs
+  size_t thread_row = 0;   // where the thread's share of a buffer kOfThread begins
+  size_t panel_begin = 0;  // within the step's
+  size_t panel_end = static_cast<size_t>(-1);
+  const void* next = nullptr;  // see GemmArgs
 
   void* RowsOf(const RowBuffer& buffer) const {
     const size_t row = buffer.kind == RowBuffer::Kind::kOfThread ? thread_row : begin;
@@ -86,6 +87,11 @@ struct RowStep {
   RowBuffer out;
   RowBuffer residual;                           // without data for none; may be out
   const BlockActivation* activation = nullptr;  // of a linear step without a residual
+  // Of a linear step, the panels that it is about; to the last one if there are fewer.
+  size_t panel_begin = 0;
+  size_t panel_end = static_cast<size_t>(-1);
+
+  size_t last_panel() const { return std::min(panel_end, matrix->view().panels()); }
 };
 
 // Some steps in order.
@@ -108,11 +114,11 @@ class RowSteps {
 void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow& window,
              const RowStep& step, const StepPart& part);
 
-// The steps [begin, end), each shared by all threads: a linear one by columns, a norm by rows.
-// `following` is the matrix that comes after them, or null.
+// The steps [begin, end) of rows [0, rows), each shared by all threads: a linear one by columns, a
+// norm by rows. `following` is the matrix that comes after them, or null.
 void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvWindow& window, const RowStep* begin, const RowStep* end,
-                       const PackedMatrix* following);
+                       const QkvWindow& window, size_t rows, const RowStep* begin,
+                       const RowStep* end, const PackedMatrix* following);
 
 }  // namespace encore::internal
 

@@ -72,6 +72,16 @@ void ReleaseFileMemory::operator()(const std::byte* memory) const {
   std::free(const_cast<std::byte*>(memory));
 }
 
+void MappedFile::ReleasePages() const {
+#if ENCORE_HAVE_MMAP
+  // Nothing was ever written to the mapping, so that the file has all there is. Should the system
+  // refuse, the pages stay, which harms nobody.
+  if (memory_.get_deleter().mapped) {
+    (void)::madvise(const_cast<std::byte*>(memory_.get()), bytes().size(), MADV_DONTNEED);
+  }
+#endif
+}
+
 // The portable way, and the way for file systems that cannot map.
 Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path) {
   std::error_code error;

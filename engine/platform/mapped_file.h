@@ -34,6 +34,10 @@ class MappedFile {
   // Starts at least 16-byte aligned; null for an empty file.
   std::span<const std::byte> bytes() const { return {memory_.get(), memory_.get_deleter().size}; }
 
+  // Gives the pages of a mapped file back: they are none of this process's memory until they are
+  // touched again. Any thread may read meanwhile. Does nothing where the file was read.
+  void ReleasePages() const;
+
  private:
   using Memory = std::unique_ptr<const std::byte, ReleaseFileMemory>;
   explicit MappedFile(Memory memory) : memory_(std::move(memory)) {}

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -156,6 +157,9 @@ struct Taps {
   std::span<const MutableView> hidden = {};
 };
 
+// Which row of each sequence: its first token's (CLS) or its last token's.
+enum class OutputRows : uint8_t { kFirst, kLast };
+
 // An encoder with its weights packed for the SIMD target that was active at creation. Immutable:
 // any number of threads may call Forward at once, with a workspace each. Copying shares the packed
 // weights.
@@ -164,9 +168,13 @@ class ENCORE_API Encoder {
   // Validates the configuration and every shape, packs the weights with the executor's threads,
   // once: afterwards they are held in that form alone, and the first Forward is as fast as any.
   // Weights are read where they lie, a few rows at a time: there is no second copy of them.
-  // kInvalidArgument names the switch or tensor, what was found and what was wanted; kOutOfMemory.
+  // `layer_packed`, if given, is called once after each layer, by one of these threads: its
+  // matrices will not be read again, so that a file may give their pages back (see
+  // SafetensorsFile::ReleasePages). It must not throw. kInvalidArgument names the switch or tensor,
+  // what was found and what was wanted; kOutOfMemory.
   static Result<Encoder> Create(const EncoderConfig& config, const EncoderWeights& weights,
-                                const Executor& executor = {});
+                                const Executor& executor = {},
+                                const std::function<void()>& layer_packed = {});
 
   // As given, with the defaults that depend on other fields filled in (num_kv_heads, head_size,
   // attention_scale, rotary size and inverse frequencies, ALiBi's slopes).
@@ -191,6 +199,17 @@ class ENCORE_API Encoder {
   // what was wanted; nothing is written then.
   Status Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
                  const Executor& executor = {}, const Taps& taps = {}) const;
+
+  // One row of each sequence: row b of y [sequences, d_model] has the bits of that row of sequence
+  // b in Forward's y, the final norm included. The last layer computes all keys and values, but
+  // queries, attention and all that follows for these rows only: of 12 equal layers it saves some 7
+  // percent of the time. x [tokens, d_model] is the input and is overwritten: earlier layers run in
+  // place. x and y have contiguous rows that do not overlap. Where taps want anything of the last
+  // layer, it computes all rows. Workspaces, threads and the rest are as in Forward; a sequence
+  // without a token is kInvalidArgument.
+  Status ForwardRows(const Batch& batch, OutputRows rows, MutableView x, MutableView y,
+                     const Workspace& workspace, const Executor& executor = {},
+                     const Taps& taps = {}) const;
 
  private:
   struct Impl;

@@ -58,6 +58,12 @@ class ENCORE_API SafetensorsFile {
 
   // The path or name it was opened with.
   const std::string& name() const;
+  // Gives the file's pages back: what was read of it no longer counts as this process's memory, and
+  // is read again when it is touched. For instance after Encoder::Create, which packs its own copy
+  // of the weights. Views stay valid, and other threads may use them meanwhile. Does nothing where
+  // the file could not be mapped, or came from bytes.
+  void ReleasePages() const;
+
   // In the order of the header.
   const std::vector<SafetensorsEntry>& tensors() const;
   // The strings under "__metadata__"; empty if there are none.

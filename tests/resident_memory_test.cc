@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a mapped file of weights takes of a process's memory, before and after its pages were given
+// back. Not here: the file's contents (safetensors_test.cc).
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "encore/safetensors.h"
+#include "encore/thread_pool.h"
+#include "gtest/gtest.h"
+#include "tests/compare.h"
+#include "tests/reference/encoder_model.h"
+#include "tests/safetensors_bytes.h"
+#include "tests/sanitizers.h"
+
+namespace encore {
+namespace {
+
+// Bytes of files (in a memory file system too) that are this process's resident memory. None where
+// the system does not tell, or the emulator tells of its own.
+std::optional<size_t> ResidentFileBytes() {
+  if (kEmulated) return std::nullopt;
+  std::ifstream status("/proc/self/status");
+  std::optional<size_t> bytes;
+  for (std::string key; status >> key;) {
+    size_t kilobytes = 0;
+    if ((key == "RssFile:" || key == "RssShmem:") && status >> kilobytes) {
+      bytes = bytes.value_or(0) + kilobytes * 1024;
+    }
+  }
+  return bytes;
+}
+
+// How much more there is than before; 0 where nobody tells.
+class Growth {
+ public:
+  bool known() const { return before_.has_value(); }
+  size_t bytes() const {
+    const size_t now = ResidentFileBytes().value_or(0);
+    return std::max(now, before_.value_or(0)) - before_.value_or(0);
+  }
+
+ private:
+  std::optional<size_t> before_ = ResidentFileBytes();
+};
+
+SafetensorsEntry Entry(const std::string& name, const Shape& shape,
+                       const std::vector<float>& values) {
+  return {name, DType::kF32, shape, std::as_bytes(std::span(values))};
+}
+
+constexpr size_t kMegabyte = size_t{1} << 20;
+
+TEST(ResidentMemory, ReleasedPagesAreGivenBackAndReadAgain) {
+  const TemporaryFolder folder;
+  const std::vector<float> values = RandomFloats(8 * kMegabyte, 1);
+  const std::vector<SafetensorsEntry> entries = {Entry("x", Shape(values.size()), values)};
+  ASSERT_TRUE(WriteSafetensors(folder.File("x"), entries).ok());
+  const Result<SafetensorsFile> file = SafetensorsFile::Open(folder.File("x"));
+  ASSERT_TRUE(file.ok());
+  const ConstView view = *file->ViewF32("x");
+  const SafetensorsFile copy = *file;
+  const Growth growth;
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(SameBits({view.data(), values.size()}, values));
+    if (growth.known()) {
+      EXPECT_GE(growth.bytes(), 28 * kMegabyte);
+    }
+    copy.ReleasePages();
+    EXPECT_LE(growth.bytes(), 4 * kMegabyte);
+  }
+  EXPECT_TRUE(SameBits({view.data(), values.size()}, values));
+}
+
+TEST(ResidentMemory, BytesOfTheCallersStay) {
+  const std::vector<std::byte> bytes = SafetensorsBytes(
+      R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", std::string("\0\0\x80\x3F", 4));
+  const Result<SafetensorsFile> file = SafetensorsFile::FromBytes(bytes);
+  ASSERT_TRUE(file.ok());
+  file->ReleasePages();
+  const Tensor x = *file->ReadAsF32("x");
+  EXPECT_EQ(*static_cast<const float*>(x.data()), 1.0f);
+}
+
+// Layer by layer: no more of the file than one layer is resident after any of them, and the encoder
+// is the same.
+TEST(ResidentMemory, LayersAreReleasedWhileAnEncoderIsMade) {
+  constexpr size_t kLayers = 6;
+  constexpr size_t kModel = 256;
+  constexpr size_t kInner = 1024;
+  const std::vector<float> qkv = RandomFloats(3 * kModel * kModel, 1, 0.1f);
+  const std::vector<float> out = RandomFloats(kModel * kModel, 2, 0.1f);
+  const std::vector<float> inner = RandomFloats(kInner * kModel, 3, 0.1f);
+  const size_t layer_bytes = (qkv.size() + out.size() + 2 * inner.size()) * sizeof(float);
+  std::vector<SafetensorsEntry> entries;
+  for (size_t i = 0; i < kLayers; ++i) {
+    const std::string n = std::to_string(i);
+    entries.push_back(Entry(n + "qkv", Shape(3 * kModel, kModel), qkv));
+    entries.push_back(Entry(n + "out", Shape(kModel, kModel), out));
+    entries.push_back(Entry(n + "linear1", Shape(kInner, kModel), inner));
+    entries.push_back(Entry(n + "linear2", Shape(kModel, kInner), inner));
+  }
+  const TemporaryFolder folder;
+  ASSERT_TRUE(WriteSafetensors(folder.File("x"), entries).ok());
+  const Result<SafetensorsFile> file = SafetensorsFile::Open(folder.File("x"));
+  ASSERT_TRUE(file.ok());
+  EncoderWeights weights;
+  for (size_t i = 0; i < kLayers; ++i) {
+    const std::string n = std::to_string(i);
+    weights.layers.push_back({.in_proj_weight = file->Find(n + "qkv")->View(),
+                              .out_proj_weight = file->Find(n + "out")->View(),
+                              .linear1_weight = file->Find(n + "linear1")->View(),
+                              .linear2_weight = file->Find(n + "linear2")->View()});
+  }
+  const EncoderConfig config =
+      EncoderConfig::Uniform(kModel, kLayers, {.num_heads = 4, .d_ff = kInner});
+  const ThreadPool pool = *ThreadPool::Create({.threads = 2});
+
+  const Growth growth;
+  size_t calls = 0;
+  size_t most = 0;
+  size_t least = SIZE_MAX;
+  const Result<Encoder> encoder = Encoder::Create(config, weights, pool.executor(), [&] {
+    ++calls;
+    most = std::max(most, growth.bytes());
+    least = std::min(least, growth.bytes());
+    file->ReleasePages();
+  });
+  ASSERT_TRUE(encoder.ok()) << encoder.status().message();
+  EXPECT_EQ(calls, kLayers);
+  if (growth.known()) {
+    EXPECT_GE(least, layer_bytes * 3 / 4);
+    EXPECT_LE(most, layer_bytes * 7 / 4);
+    EXPECT_LE(growth.bytes(), layer_bytes / 2);
+  }
+  const Result<Encoder> other = Encoder::Create(config, weights);
+  ASSERT_TRUE(other.ok());
+  const std::vector<float> x = RandomFloats(5 * kModel, 4);
+  const Batch batch{.seq_starts = {0, 5}};
+  EXPECT_TRUE(SameBits(Forward(*encoder, batch, x), Forward(*other, batch, x)));
+}
+
+}  // namespace
+}  // namespace encore

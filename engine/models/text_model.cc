@@ -62,12 +62,15 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   if (!embeddings.ok()) return embeddings.status();
   const Result<EncoderWeights> weights = ViewLayers(plan, &*tensors);
   if (!weights.ok()) return weights.status();
-  const Result<Encoder> encoder = Encoder::Create(plan.encoder, *weights, options.executor);
+  // Pages of what was packed are given back after each layer, and the rest at the end.
+  const Result<Encoder> encoder = Encoder::Create(plan.encoder, *weights, options.executor,
+                                                  [&files] { files->ReleasePages(); });
   if (!encoder.ok()) return encoder.status();
   decisions->push_back({"weights", tensors->Types(), files->name()});
   Result<std::optional<Classifier>> head = Classifier::Create(*config, &*tensors, decisions);
   if (!head.ok()) return head.status();
   TellUnused(plan, *tensors, decisions);
+  files->ReleasePages();
   return TextModel(std::make_shared<const Impl>(Impl{std::move(config->model_type),
                                                      *files,
                                                      *std::move(embeddings),
@@ -105,26 +108,18 @@ Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& 
 
 Status TextModel::Forward(const TokenBatch& batch, HiddenRows rows, MutableView x,
                           MutableView hidden, const Workspace& workspace, const Executor& executor,
-                          const Taps& taps) const try {
+                          const Taps& taps) const {
   const Batch packed{.seq_starts = batch.seq_starts};
-  if (rows == HiddenRows::kAll) {
-    return impl_->encoder.Forward(packed, x, hidden, workspace, executor, taps);
+  switch (rows) {
+    case HiddenRows::kFirstOfEach:
+      return impl_->encoder.ForwardRows(packed, OutputRows::kFirst, x, hidden, workspace, executor,
+                                        taps);
+    case HiddenRows::kLastOfEach:
+      return impl_->encoder.ForwardRows(packed, OutputRows::kLast, x, hidden, workspace, executor,
+                                        taps);
+    default:
+      return impl_->encoder.Forward(packed, x, hidden, workspace, executor, taps);
   }
-  const size_t sequences = batch.seq_starts.size() - 1;
-  const Shape wanted(sequences, d_model());
-  if (!(hidden.shape() == wanted) || (hidden.dim(1) > 1 && hidden.stride(1) != 1)) {
-    return InvalidArgument("hidden has shape " + hidden.shape().ToString() + "; wanted " +
-                           wanted.ToString() + " with contiguous rows");
-  }
-  if (Status s = impl_->encoder.Forward(packed, x, x, workspace, executor, taps); !s.ok()) return s;
-  for (size_t b = 0; b < sequences; ++b) {
-    const size_t row =
-        rows == HiddenRows::kFirstOfEach ? batch.seq_starts[b] : batch.seq_starts[b + 1] - 1;
-    std::copy_n(&x(row, 0), d_model(), &hidden(b, 0));
-  }
-  return {};
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
 }
 
 bool TextModel::has_head() const { return impl_->head.has_value(); }

@@ -54,6 +54,10 @@ WeightFiles::Found WeightFiles::Find(std::string_view tensor) const {
   return {&file, file.Find(tensor)};
 }
 
+void WeightFiles::ReleasePages() const {
+  for (const SafetensorsFile& file : files_) file.ReleasePages();
+}
+
 Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index) {
   JsonMembers members(index, std::string(kIndexFile));
   const JsonValue& map = members.RequiredObject("weight_map");

@@ -26,8 +26,10 @@ using internal::ModuleEntry;
 namespace {
 
 // The tokenizer, or why texts cannot be used where ids can.
-Result<Tokenizer> OpenTokenizer(const std::string& path, const FolderReading& reading) {
-  Result<Tokenizer> tokenizer = Tokenizer::Open(path);
+Result<Tokenizer> OpenTokenizer(const std::string& path,
+                                const internal::TransformerSettings& settings,
+                                const FolderReading& reading) {
+  Result<Tokenizer> tokenizer = Tokenizer::Open(path, {.lowercase = settings.lower_case});
   if (tokenizer.ok()) {
     for (const Decision& decision : tokenizer->Describe()) reading.decisions.push_back(decision);
     return tokenizer;
@@ -76,9 +78,6 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
       *inner, {.ignore_unknown_keys = options.ignore_unknown_keys, .executor = options.executor},
       &decisions);
   if (!model.ok()) return model.status();
-  Result<Tokenizer> tokenizer = OpenTokenizer(inner->path(), reading);
-  if (!MayLackTokenizer(tokenizer.status())) return tokenizer.status();
-
   internal::TransformerSettings settings;
   if (has_modules) {
     Result<internal::TransformerSettings> read = internal::ReadTransformerSettings(path, reading);
@@ -87,6 +86,9 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   } else {
     settings = WithoutModules(reading);
   }
+  Result<Tokenizer> tokenizer = OpenTokenizer(inner->path(), settings, reading);
+  if (!MayLackTokenizer(tokenizer.status())) return tokenizer.status();
+
   const Result<size_t> max_length = internal::ResolveMaxLength(
       {.option = options.max_length,
        .settings = settings,

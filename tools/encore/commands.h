@@ -22,6 +22,8 @@ void AddBench(CLI::App& app, Action& action);     // bench.cc
 void AddInfo(CLI::App& app, Action& action);      // info.cc
 void AddVerify(CLI::App& app, Action& action);    // verify.cc
 void AddTokenize(CLI::App& app, Action& action);  // tokenize.cc
+void AddEmbed(CLI::App& app, Action& action);     // embed.cc
+void AddRerank(CLI::App& app, Action& action);    // rerank.cc
 
 // What `encore` alone does: the demo with its defaults.
 int RunDefaultDemo();

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore embed`: a vector for each text of a file or a pipe, some thousand texts at a time. Not
-// here: reading texts (text_input), writing vectors (vector_writer).
+// here: reading texts (text_chunks), writing vectors (vector_writer).
 
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/text_chunks.h"
 #include "tools/encore/text_options.h"
 #include "tools/encore/text_progress.h"
 #include "tools/encore/vector_writer.h"
@@ -28,10 +30,6 @@ Examples:
   encore embed --model all-MiniLM-L6-v2 --input texts.txt --output vectors.npy
   zcat texts.gz | encore embed --model all-MiniLM-L6-v2 --input - --output vectors.npy
   encore embed --model e5-small --input q.jsonl --jsonl --prompt "query: " --output q.safetensors)";
-
-// Texts and bytes that are held at once.
-constexpr size_t kTexts = 8192;
-constexpr size_t kBytes = size_t{16} << 20;
 
 struct Options {
   TextOptions text;
@@ -69,7 +67,7 @@ void WantFolder(const std::string& output) {
 int Run(const Options& options) {
   (void)FormatOf(options.output);
   WantFolder(options.output);
-  TextInput input(options.text.input, options.text.format());
+  TextChunks input(options.text.input, options.text.jsonl);
   const TextSession session(options.text);
   const TextEncoder& model = session.model();
   const EncodeOptions encode = MakeEncodeOptions(options, session.executor());
@@ -79,12 +77,9 @@ int Run(const Options& options) {
 
   VectorWriter writer(options.output, columns);
   TextProgress progress(input);
-  for (;;) {
-    const size_t first_line = input.lines() + 1;
-    const std::vector<std::string> texts = input.Next(kTexts, kBytes);
-    if (texts.empty()) break;
-    const Result<Embeddings> embeddings = model.Encode(texts, encode);
-    CheckTexts(embeddings.status(), input, first_line);
+  while (input.Next()) {
+    const Result<Embeddings> embeddings = model.Encode(input.texts(), encode);
+    input.Check(embeddings.status());
     writer.Write(embeddings->vectors.View<float>());
     progress.Add(embeddings->counts);
   }

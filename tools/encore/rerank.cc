@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore rerank`: texts of a file, the one that fits a query best first, by a cross-encoder. Not
-// here: reading texts (text_input).
+// here: reading texts (text_chunks).
 
 #include <algorithm>
 #include <array>
@@ -12,6 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/text_chunks.h"
 #include "tools/encore/text_options.h"
 #include "tools/encore/text_progress.h"
 
@@ -26,9 +27,6 @@ Examples:
   encore rerank --model ms-marco-MiniLM-L6-v2 --query "how tall is the tower" --input passages.txt
   encore rerank --model bge-reranker --query "who wrote it" --input passages.txt --top 10
   encore rerank --model bge-reranker --query "who wrote it" --input passages.txt --scores)";
-
-constexpr size_t kTexts = 8192;
-constexpr size_t kBytes = size_t{16} << 20;
 
 struct Options {
   TextOptions text;
@@ -68,7 +66,7 @@ void Keep(size_t top, std::vector<Ranked>* ranked) {
 }
 
 int Run(const Options& options) {
-  TextInput input(options.text.input, options.text.format());
+  TextChunks input(options.text.input, options.text.jsonl);
   const TextSession session(options.text);
   const TextEncoder& model = session.model();
   const ScoreOptions score{.executor = session.executor(),
@@ -81,19 +79,17 @@ int Run(const Options& options) {
 
   std::vector<Ranked> ranked;
   TextProgress progress(input);
-  for (;;) {
-    const size_t first_line = input.lines() + 1;
-    std::vector<std::string> texts = input.Next(kTexts, kBytes);
-    if (texts.empty()) break;
+  while (input.Next()) {
+    const std::vector<std::string>& texts = input.texts();
     const Result<Scores> scores = model.Score(options.query, texts, score);
-    CheckTexts(scores.status(), input, first_line);
+    input.Check(scores.status());
     const size_t before = progress.texts();
     progress.Add(scores->counts);
     for (size_t i = 0; i < texts.size(); ++i) {
       if (options.scores) {
         std::cout << ScoreText(scores->values[i]) << "\n";
       } else {
-        ranked.push_back({scores->values[i], before + i, std::move(texts[i])});
+        ranked.push_back({scores->values[i], before + i, texts[i]});
       }
     }
     Keep(options.top, &ranked);
@@ -101,11 +97,10 @@ int Run(const Options& options) {
   progress.Clear();
   std::sort(ranked.begin(), ranked.end(), Better);
   for (const Ranked& one : ranked) {
-    const std::string text =
-        options.text.jsonl
-            ? nlohmann::json(one.text).dump(-1, ' ', false,
-                                            nlohmann::json::error_handler_t::replace)
-            : one.text;
+    const std::string text = options.text.jsonl
+                                 ? nlohmann::json(one.text).dump(
+                                       -1, ' ', false, nlohmann::json::error_handler_t::replace)
+                                 : one.text;
     std::cout << ScoreText(one.score) << "\t" << text << "\n";
   }
   const size_t max_length = score.max_length > 0 ? score.max_length : model.max_length();

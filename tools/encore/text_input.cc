@@ -39,7 +39,9 @@ bool TextReader::NextLine(std::string_view* line) {
                            : static_cast<size_t>(static_cast<const char*>(found) - buffer_.data());
       *line = {buffer_.data() + begin_, end - begin_};
       if (line->ends_with('\r')) line->remove_suffix(1);
-      begin_ = found == nullptr ? end_ : end + 1;
+      const size_t next = found == nullptr ? end_ : end + 1;
+      bytes_ += next - begin_;
+      begin_ = next;
       ++lines_;
       return true;
     }

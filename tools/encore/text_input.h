@@ -33,6 +33,7 @@ class TextReader {
   bool Next(TextInput* input);
   // "FILE: line 12", the line that was read last.
   std::string Where() const;
+  size_t bytes() const { return bytes_; }  // of the lines so far, ends of lines included
 
  private:
   struct CloseFile {
@@ -51,6 +52,7 @@ class TextReader {
   size_t end_ = 0;
   bool at_end_ = false;
   size_t lines_ = 0;
+  size_t bytes_ = 0;
 };
 
 }  // namespace encore::tool

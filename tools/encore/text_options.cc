@@ -4,8 +4,6 @@
 
 #include "tools/encore/text_options.h"
 
-#include <charconv>
-
 #include "encore/cpu.h"
 #include "tools/encore/failure.h"
 
@@ -20,8 +18,7 @@ void TextOptions::AddTo(CLI::App& app) {
   app.add_option("--input", input, "Texts, one a line; - is standard input")
       ->required()
       ->type_name("FILE");
-  app.add_flag("--jsonl", jsonl,
-               "Each line is a JSON string, or an object with a member \"text\"");
+  app.add_flag("--jsonl", jsonl, "Each line is a JSON string, or an object with a member \"text\"");
   app.add_option("--threads", threads, "Threads; 0: all usable cores (`encore info`)")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
@@ -53,24 +50,10 @@ TextSession::TextSession(const TextOptions& options) {
   }
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
   pool_ = Take(ThreadPool::Create({.threads = options.threads}), "--threads");
-  model_ = Take(TextEncoder::Open(options.model,
-                                  {.ignore_unknown_keys = options.ignore_unknown_keys,
-                                   .executor = pool_->executor()}),
-                "--model " + options.model);
-}
-
-void CheckTexts(const Status& status, const TextInput& input, size_t first_line) {
-  if (status.ok()) return;
-  const std::string& message = status.message();
-  const size_t open = message.find('[');
-  const size_t close = message.find("]: ");
-  const std::string name = message.substr(0, std::min(open, message.size()));
-  size_t index = 0;
-  if ((name == "texts" || name == "documents") && close != std::string::npos &&
-      std::from_chars(message.data() + open + 1, message.data() + close, index).ec == std::errc()) {
-    throw Failure(input.Place(first_line + index) + message.substr(close + 1));
-  }
-  throw Failure(message);
+  model_ =
+      Take(TextEncoder::Open(options.model, {.ignore_unknown_keys = options.ignore_unknown_keys,
+                                             .executor = pool_->executor()}),
+           "--model " + options.model);
 }
 
 }  // namespace encore::tool

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The options that commands on texts share, and what follows from them: threads, the model. Not
-// here: the texts (text_input.h).
+// here: the texts (text_chunks.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_TEXT_OPTIONS_H_
 #define ENCORE_TOOLS_ENCORE_TEXT_OPTIONS_H_
@@ -13,7 +13,6 @@
 #include "CLI/CLI.hpp"
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
-#include "tools/encore/text_input.h"
 
 namespace encore::tool {
 
@@ -34,7 +33,6 @@ struct TextOptions {
   // Adds them all. This object must stay where it is until the command line has been read.
   void AddTo(CLI::App& app);
 
-  TextFormat format() const { return jsonl ? TextFormat::kJsonLines : TextFormat::kPlain; }
   OnLong OnLongTexts() const { return on_long == "error" ? OnLong::kError : OnLong::kCut; }
   OnInvalidUtf8 OnInvalidBytes() const {
     return replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError;
@@ -52,10 +50,6 @@ class TextSession {
   std::optional<ThreadPool> pool_;
   std::optional<TextEncoder> model_;
 };
-
-// Throws Failure with the library's sentence, "texts[4]: ..." made to "--input FILE: line 12: ...":
-// text 0 came from the line `first_line`.
-void CheckTexts(const Status& status, const TextInput& input, size_t first_line);
 
 }  // namespace encore::tool
 

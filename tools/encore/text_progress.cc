@@ -11,7 +11,7 @@
 
 namespace encore::tool {
 
-TextProgress::TextProgress(const TextInput& input)
+TextProgress::TextProgress(const TextChunks& input)
     : input_(input),
       visible_(StderrIsTerminal()),
       bar_(visible_ && input.size_bytes(), static_cast<double>(input.size_bytes().value_or(1))) {}

@@ -11,14 +11,14 @@
 #include <string>
 
 #include "encore/text_encoder.h"
-#include "tools/encore/text_input.h"
+#include "tools/encore/text_chunks.h"
 #include "tools/encore/verify_progress.h"
 
 namespace encore::tool {
 
 class TextProgress {
  public:
-  explicit TextProgress(const TextInput& input);
+  explicit TextProgress(const TextChunks& input);
 
   // These texts are done.
   void Add(const TextCounts& counts);
@@ -30,7 +30,7 @@ class TextProgress {
   std::string Summary(size_t max_length) const;
 
  private:
-  const TextInput& input_;
+  const TextChunks& input_;
   bool visible_;
   Progress bar_;  // of a file, whose size is known
   size_t drawn_bytes_ = 0;

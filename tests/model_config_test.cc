@@ -293,9 +293,32 @@ TEST(ModelConfig, LabelsComeFromId2label) {
     folder.SetKey("id2label", json::parse(text));
     ExpectRefused(folder, ErrorCode::kInvalidArgument, {"config.json: id2label"});
   }
+  folder.RemoveKey("id2label");
+  folder.SetKey("num_labels", 2);
+  ExpectRefused(folder, ErrorCode::kInvalidArgument, {"config.json: num_labels is 2", "wanted 3"});
+  folder.SetKey("num_labels", 3);
+  ExpectOpens(folder);
+  folder.RemoveKey("num_labels");
   folder.SetKey("id2label", {{"0", "a"}, {"1", "b"}});
   ExpectRefused(folder, ErrorCode::kInvalidArgument,
                 {"classifier.out_proj.weight", "[3, 32]", "[2, 32]"});
+}
+
+TEST(ModelConfig, AClassifierOfNoWidthHasNoLabels) {
+  // No bytes at all, and more labels than memory.
+  for (const Shape& shape : {Shape(size_t{1} << 40, 0), Shape(0, 32), Shape(3), Shape(96, 1)}) {
+    SCOPED_TRACE(shape.ToString());
+    ModelFolder folder(kModels + "roberta_3");
+    folder.RemoveKey("id2label");
+    folder.ChangeWeights([&](SafetensorsEntry& e) {
+      if (e.name != "classifier.out_proj.weight") return true;
+      e.shape = shape;
+      e.bytes = e.bytes.first(*shape.NumElements() * DTypeSize(e.dtype));
+      return true;
+    });
+    ExpectRefused(folder, ErrorCode::kInvalidArgument,
+                  {"classifier.out_proj.weight", shape.ToString(), "[labels, 32]"});
+  }
 }
 
 TEST(ModelConfig, LabelsOfAModelWithoutAHeadDoNotMatter) {

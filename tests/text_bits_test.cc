@@ -77,7 +77,7 @@ class TextBitsTest : public testing::TestWithParam<const char*> {
     return order;
   }
 
-  std::unique_ptr<ModelFolder> folder_;
+  std::unique_ptr<TextFolder> folder_;
   std::unique_ptr<TextEncoder> model_;
   std::vector<std::string> texts_;
   std::vector<std::vector<float>> alone_;
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Folders, TextBitsTest,
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(TextBitsOfScoresTest, AloneAsInAnyBatch) {
-  const ModelFolder folder("reranker");
+  const TextFolder folder("reranker");
   const Result<TextEncoder> model = TextEncoder::Open(folder.path());
   ASSERT_TRUE(model.ok()) << model.status().message();
   const std::vector<std::string> documents = ManyTexts(100);
@@ -153,7 +153,7 @@ TEST(TextBitsOfScoresTest, AloneAsInAnyBatch) {
 
 // More texts than are tokenized at once, and the first of two errors.
 TEST(TextStreamTest, ManyTextsAreTakenInChunks) {
-  const ModelFolder folder;
+  const TextFolder folder;
   const Result<TextEncoder> model = TextEncoder::Open(folder.path());
   ASSERT_TRUE(model.ok()) << model.status().message();
   std::vector<std::string> texts(20000, "tea");

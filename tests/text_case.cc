@@ -12,7 +12,7 @@ namespace encore {
 namespace {
 
 std::filesystem::path DataFolder() {
-  return std::filesystem::path(__FILE__).parent_path() / "data" / "text";
+  return std::filesystem::path(ENCORE_TEST_DATA_DIR) / "text";
 }
 
 nlohmann::json ReadJsonFile(const std::filesystem::path& path) {
@@ -23,38 +23,38 @@ nlohmann::json ReadJsonFile(const std::filesystem::path& path) {
 
 }  // namespace
 
-ModelFolder::ModelFolder(const std::string& base) {
+TextFolder::TextFolder(const std::string& base) {
   std::filesystem::copy(DataFolder() / base, path());
 }
 
-void ModelFolder::Write(const std::string& name, const std::string& text) const {
+void TextFolder::Write(const std::string& name, const std::string& text) const {
   const std::filesystem::path file = File(name);
   std::filesystem::create_directories(file.parent_path());
   std::ofstream(file, std::ios::binary) << text;
 }
 
-void ModelFolder::WriteJson(const std::string& name, const nlohmann::json& json) const {
+void TextFolder::WriteJson(const std::string& name, const nlohmann::json& json) const {
   Write(name, json.dump(1));
 }
 
-nlohmann::json ModelFolder::ReadJson(const std::string& name) const {
+nlohmann::json TextFolder::ReadJson(const std::string& name) const {
   return ReadJsonFile(File(name));
 }
 
-void ModelFolder::PatchJson(const std::string& name, const nlohmann::json& members) const {
+void TextFolder::PatchJson(const std::string& name, const nlohmann::json& members) const {
   nlohmann::json json = ReadJson(name);
   json.update(members);
   WriteJson(name, json);
 }
 
-void ModelFolder::AddDense(const std::string& name, const std::string& module) const {
+void TextFolder::AddDense(const std::string& name, const std::string& module) const {
   std::filesystem::create_directories(File(module));
   std::filesystem::copy(DataFolder() / (name + ".safetensors"),
                         File(module + "/model.safetensors"));
 }
 
-void ModelFolder::WriteModules(const std::vector<std::string>& after,
-                               const nlohmann::json& pooling) const {
+void TextFolder::WriteModules(const std::vector<std::string>& after,
+                              const nlohmann::json& pooling) const {
   const std::string package = "sentence_transformers.models.";
   nlohmann::json modules = {
       {{"idx", 0}, {"name", "0"}, {"path", ""}, {"type", package + "Transformer"}},
@@ -100,9 +100,9 @@ const TextCase& TextCases::Find(const std::string& name) const {
   throw std::runtime_error("there is no case " + name);
 }
 
-std::unique_ptr<ModelFolder> MakeFolder(const TextCase& text_case) {
+std::unique_ptr<TextFolder> MakeFolder(const TextCase& text_case) {
   const nlohmann::json& json = text_case.json;
-  auto folder = std::make_unique<ModelFolder>(json.at("base").get<std::string>());
+  auto folder = std::make_unique<TextFolder>(json.at("base").get<std::string>());
   const nlohmann::json& options = json.at("options");
   if (options.value("cased", false)) {
     folder->PatchJson("tokenizer_config.json", {{"do_lower_case", false}});

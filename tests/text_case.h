@@ -18,10 +18,10 @@
 namespace encore {
 
 // A copy of a folder in tests/data/text, gone afterwards.
-class ModelFolder {
+class TextFolder {
  public:
   // "base", "reranker" or "classifier".
-  explicit ModelFolder(const std::string& base = "base");
+  explicit TextFolder(const std::string& base = "base");
 
   std::string path() const { return folder_.File("model"); }
   std::string File(const std::string& name) const { return path() + "/" + name; }
@@ -63,7 +63,7 @@ struct TextCases {
 };
 
 // Builds the case's folder as tools/make_text_fixtures.py did.
-std::unique_ptr<ModelFolder> MakeFolder(const TextCase& text_case);
+std::unique_ptr<TextFolder> MakeFolder(const TextCase& text_case);
 
 }  // namespace encore
 

@@ -65,7 +65,7 @@ class TextFolderTest : public testing::Test {
     EXPECT_TRUE(Open().ok()) << "without " << members.dump();
   }
 
-  ModelFolder folder_;
+  TextFolder folder_;
 };
 
 TEST_F(TextFolderTest, TellsWhereEachDecisionComesFrom) {
@@ -252,7 +252,7 @@ TEST_F(TextFolderTest, RefusesNormalizationsOfOtherThings) {
 }
 
 TEST_F(TextFolderTest, AnUnknownActivationIsForTheCallerToReplace) {
-  const ModelFolder reranker("reranker");
+  const TextFolder reranker("reranker");
   reranker.PatchJson("config.json", {{"sentence_transformers",
                                       {{"activation_fn", "torch.nn.modules.activation.Tanh"}}}});
   const Result<TextEncoder> model = TextEncoder::Open(reranker.path());
@@ -265,7 +265,7 @@ TEST_F(TextFolderTest, AnUnknownActivationIsForTheCallerToReplace) {
 
 TEST_F(TextFolderTest, ActivationsPrecedence) {
   const auto decided = [](const json& config) {
-    const ModelFolder reranker("reranker");
+    const TextFolder reranker("reranker");
     reranker.PatchJson("config.json", config);
     const Result<TextEncoder> model = TextEncoder::Open(reranker.path());
     EXPECT_TRUE(model.ok()) << model.status().message();
@@ -289,7 +289,7 @@ TEST_F(TextFolderTest, ActivationsPrecedence) {
 
 TEST_F(TextFolderTest, TypeIdsAreGivenWhereTheTokenizerSaysSo) {
   const auto score = [](const json& members) {
-    const ModelFolder reranker("reranker");
+    const TextFolder reranker("reranker");
     reranker.PatchJson("tokenizer_config.json", members);
     const Result<TextEncoder> model = TextEncoder::Open(reranker.path());
     EXPECT_TRUE(model.ok()) << model.status().message();

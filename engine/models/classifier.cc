@@ -4,8 +4,10 @@
 
 #include "engine/models/classifier.h"
 
-#include <algorithm>
+#include <cstdint>
 #include <string_view>
+
+#include "engine/base/quoted.h"
 
 namespace encore::internal {
 namespace {
@@ -58,18 +60,25 @@ Result<std::optional<Classifier>> Classifier::Create(const ModelConfig& config,
   if (task == Task::kAnother || (task == Task::kUnnamed && !there)) {
     return std::optional<Classifier>();
   }
-  // Without id2label the tensor says how many labels there are.
   if (!config.labels.ok()) return config.labels.status();
+  const size_t d_model = config.plan.encoder.d_model;
   std::vector<std::string> labels = *config.labels;
-  if (labels.empty() && last != nullptr && last->shape.rank() == 2) {
+  if (labels.empty()) {  // then the tensor says how many there are
+    const bool fits = last != nullptr && last->shape.rank() == 2 && last->shape[0] != 0 &&
+                      last->shape[1] == d_model;
+    if (!fits) {
+      return InvalidArgument(tensors->files().name() + ": tensor " + Quoted(out + ".weight") +
+                             ": found " +
+                             (last == nullptr ? "none" : "shape " + last->shape.ToString()) +
+                             "; wanted [labels, " + std::to_string(d_model) + "]");
+    }
     for (size_t i = 0; i < last->shape[0]; ++i) labels.push_back("LABEL_" + std::to_string(i));
   }
-  if (labels.empty()) {
-    return InvalidArgument(tensors->files().name() + ": found no tensor '" + out +
-                           ".weight' of one label or more; wanted it, as " +
-                           std::string(kConfigFile) + " names a sequence classifier");
+  if (config.num_labels.value_or(labels.size()) != labels.size()) {
+    return InvalidArgument(std::string(kConfigFile) + ": num_labels is " +
+                           std::to_string(*config.num_labels) + "; wanted " +
+                           std::to_string(labels.size()) + ", as there are labels");
   }
-  const size_t d_model = config.plan.encoder.d_model;
   Result<PackedLinear> first = ReadLinear(dense, d_model, d_model, tensors);
   if (!first.ok()) return first.status();
   Result<PackedLinear> second = ReadLinear(out, labels.size(), d_model, tensors);

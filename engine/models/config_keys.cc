@@ -40,15 +40,14 @@ constexpr std::pair<std::string_view, Activation> kActivations[] = {
     {"quick_gelu", Activation::kQuickGelu},
 };
 
-// Keys that change nothing of what an encoder computes from token ids. architectures, id2label,
-// label2id and num_labels are the head's (classifier.h), the last two groups those of generation
-// and of sentence-transformers (engine/text).
+// Keys that change nothing of what an encoder computes from token ids. id2label and label2id are
+// the head's (classifier.h), the last two groups those of generation and of sentence-transformers
+// (engine/text).
 constexpr std::string_view kHarmless[] = {
     "_attn_implementation_autoset",
     "_commit_hash",
     "_name_or_path",
     "_num_labels",
-    "architectures",
     "attention_dropout",
     "attention_probs_dropout_prob",
     "attn_implementation",
@@ -71,7 +70,6 @@ constexpr std::string_view kHarmless[] = {
     "label2id",
     "mask_token_id",
     "model_type",
-    "num_labels",
     "output_attentions",
     "output_hidden_states",
     "output_past",

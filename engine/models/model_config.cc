@@ -116,6 +116,8 @@ Result<ModelConfig> ReadModelConfig(const Folder& folder, bool ignore_unknown_ke
   if (Status s = family->read(&members, &config.plan); !s.ok()) return s;
   if (Status s = ReadArchitectures(&members, &config.architectures); !s.ok()) return s;
   config.labels = ReadLabels(**json);
+  config.num_labels = members.OptionalSize("num_labels");
+  if (!members.ok()) return members.status();
   Tell(config, decisions);
   if (Status s = CheckOtherKeys(**json, &members, ignore_unknown_keys, decisions); !s.ok())
     return s;

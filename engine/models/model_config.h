@@ -5,6 +5,8 @@
 #ifndef ENCORE_ENGINE_MODELS_MODEL_CONFIG_H_
 #define ENCORE_ENGINE_MODELS_MODEL_CONFIG_H_
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct ModelConfig {
   std::vector<std::string> architectures;  // class names of transformers; may be empty
   // id2label, by id; empty where there is none. An error matters to a head only.
   Result<std::vector<std::string>> labels = std::vector<std::string>();
+  std::optional<size_t> num_labels;  // where config.json has the key
 };
 
 // kNotFound without a config.json; kUnsupported for a family that encore has not, a folder that is

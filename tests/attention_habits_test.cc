@@ -20,7 +20,9 @@ namespace {
 // One layer of two heads over these words between [CLS] and [SEP]; words from `second` on are the
 // other text.
 ModelAttention Made(const std::vector<std::string>& words, size_t second = 1000) {
-  ModelAttention attention{.model = "made", .text = "text"};
+  ModelAttention attention;
+  attention.model = "made";
+  attention.text = "text";
   attention.tokens.push_back({"[CLS]", 100, true, false});
   for (size_t i = 0; i < words.size(); ++i) {
     attention.tokens.push_back({words[i], static_cast<int32_t>(words[i][0]), false, i >= second});

@@ -33,6 +33,8 @@ std::vector<encore_text> Views(const std::vector<std::string>& texts) {
   return views;
 }
 
+void Views(std::vector<std::string>&& texts) = delete;  // they must outlive the views
+
 // Options with their size set.
 template <typename T>
 T Sized() {
@@ -75,7 +77,7 @@ class CApiTest : public ::testing::Test {
   }
 
   // Mean pooling, normalized.
-  ModelFolder folder_;
+  TextFolder folder_;
 };
 
 const std::vector<std::string> kTexts = {"The cat sat on the mat.", "",
@@ -112,7 +114,8 @@ TEST_F(CApiTest, VectorsAndCountsAreThoseOfTextEncoder) {
 
 TEST_F(CApiTest, EncodeOptionsArrive) {
   const Model model(folder());
-  const std::vector<encore_text> texts = Views({"The cat sat"});
+  const std::vector<std::string> texts_strings = {"The cat sat"};
+  const std::vector<encore_text> texts = Views(texts_strings);
   float plain[kD];
   ASSERT_EQ(encore_encode(model, texts.data(), 1, nullptr, plain, kD, nullptr, nullptr), ENCORE_OK);
 
@@ -133,7 +136,8 @@ TEST_F(CApiTest, EncodeOptionsArrive) {
   // A prompt is text before the text.
   options = Sized<encore_encode_options>();
   options.prompt = "The cat ";
-  const std::vector<encore_text> rest = Views({"sat"});
+  const std::vector<std::string> rest_strings = {"sat"};
+  const std::vector<encore_text> rest = Views(rest_strings);
   float prompted[kD];
   ASSERT_EQ(encore_encode(model, rest.data(), 1, &options, prompted, kD, nullptr, nullptr),
             ENCORE_OK)
@@ -158,7 +162,8 @@ TEST_F(CApiTest, EncodeOptionsArrive) {
   EXPECT_EQ(tokens, 3u);
   EXPECT_EQ(cut, all - 3);
 
-  const std::vector<encore_text> invalid = Views({"cat \xff"});
+  const std::vector<std::string> invalid_strings = {"cat \xff"};
+  const std::vector<encore_text> invalid = Views(invalid_strings);
   ExpectFailure(encore_encode(model, invalid.data(), 1, nullptr, plain, kD, nullptr, nullptr),
                 ENCORE_INVALID_ARGUMENT, {"UTF-8", "4"});
   options = Sized<encore_encode_options>();
@@ -182,7 +187,7 @@ TEST_F(CApiTest, OpenOptionsArrive) {
 }
 
 TEST_F(CApiTest, ScoresAreThoseOfTextEncoder) {
-  const ModelFolder reranker("reranker");
+  const TextFolder reranker("reranker");
   const auto expected = TextEncoder::Open(reranker.path());
   ASSERT_TRUE(expected.ok()) << expected.status().message();
   const auto scores = expected->Score("cat?", kTexts);
@@ -309,7 +314,8 @@ TEST_F(CApiTest, NullPointersAreErrors) {
 
 TEST_F(CApiTest, SmallArraysAreRefused) {
   const Model model(folder());
-  const std::vector<encore_text> texts = Views({"a", "cat"});
+  const std::vector<std::string> texts_strings = {"a", "cat"};
+  const std::vector<encore_text> texts = Views(texts_strings);
   std::vector<float> vectors(2 * kD, 7);
   ExpectFailure(
       encore_encode(model, texts.data(), 2, nullptr, vectors.data(), 2 * kD - 1, nullptr, nullptr),

@@ -32,8 +32,8 @@ namespace {
 
 constexpr const char* kFooter =
     R"(Without --model, embeddings and weights are random: the sentence shows how attention
-computes, not what words mean. They are NumPy's own RandomState(seed).rand, drawn in the order X, W_q, W_k, W_v; the
-output ends with the lines that give the same numbers in NumPy.
+computes, not what words mean. They are NumPy's own RandomState(seed).rand, drawn in the order X,
+W_q, W_k, W_v; the output ends with the lines that give the same numbers in NumPy.
 
 Examples:
   encore attend "The cat sat on the mat"

@@ -26,9 +26,13 @@ constexpr double kCurves = 220;     // width of the curves
 constexpr double kLine = 24;        // height of a token's line in the diagram
 constexpr double kCharacterWidth = 7.6;
 constexpr size_t kLabelColumns = 16;
-// The picture's size is bounded by these: a cell takes about 7 bytes, a curve about 75.
-constexpr size_t kMostCells = 18000;
-constexpr size_t kMostCurves = 1000;
+// The picture's size is bounded: so many bytes for small maps, curves and cells, which take about
+// as many as this each.
+constexpr size_t kMostBytes = 285000;
+constexpr size_t kMapBytes = 240;
+constexpr size_t kCurveBytes = 95;
+constexpr size_t kCellBytes = 8;
+constexpr size_t kMostCurves = 800;
 // Smaller weights are not drawn. Small heat maps of more than 12 tokens show weights in proportion,
 // as a row's sum of 1 is shared by more.
 constexpr float kLeastCurve = 0.02f;
@@ -54,7 +58,7 @@ std::string Short(double value) {
   return text;
 }
 
-// The k-th largest weight, or 0 if there are not so many.
+// A bound that at most so many weights exceed; 0 if there are no more of them.
 float Cutoff(std::vector<float>& weights, size_t most) {
   if (weights.size() <= most) return 0;
   const auto last = weights.begin() + static_cast<ptrdiff_t>(most);
@@ -137,7 +141,10 @@ class Picture {
         if (layer.data()[i] >= levels_[0]) weights.push_back(layer.data()[i]);
       }
     }
-    const float least = Cutoff(weights, kMostCells);
+    const size_t taken =
+        kMostCurves * kCurveBytes + attention_.layers() * attention_.heads * kMapBytes;
+    const size_t cells = taken < kMostBytes ? (kMostBytes - taken) / kCellBytes : 0;
+    const float least = Cutoff(weights, cells);
     const double step = thumb_ + kThumbGap;
     for (size_t h = 0; h < attention_.heads; ++h) {
       Text(left + kRowLabels + static_cast<double>(h) * step + thumb_ / 2, top + 12,
@@ -176,7 +183,7 @@ class Picture {
       std::string path;
       for (size_t i = 0; i < n_; ++i) {
         for (size_t j = 0; j < n_; ++j) {
-          if (weights(i, j) < least || LevelOf(weights(i, j)) != level) continue;
+          if (weights(i, j) <= least || LevelOf(weights(i, j)) != level) continue;
           path += "M" + std::to_string(j) + " " + std::to_string(i) + "h1";
         }
       }
@@ -236,7 +243,7 @@ class Picture {
            << Short(kLine) << "\"/>";
       for (size_t j = 0; j < n_; ++j) {
         const double weight = weights(i, j);
-        if (!(weights(i, j) >= least)) continue;
+        if (!(weights(i, j) > least)) continue;
         const double to = y + static_cast<double>(j) * kLine;
         out_ << "<path" << (attention_.tokens[j].special ? " class=\"s\"" : "") << " d=\"M"
              << Short(x) << " " << Short(from) << "C" << Short(x + kCurves / 2) << " "

@@ -185,7 +185,8 @@ TEST_F(CliEmbedTest, RefusesWhatItCannotDo) {
   WriteFile(Path("x"), "{\"text\": \"a\", \"pair\": \"b\"}\n");
   refused({"--jsonl"}, {"line 1", "pair"});
   WriteFile(Path("v.npy"), "as it was");
-  ExpectRefused(Arguments(), {"nothing"});
+  ExpectRefused(Arguments({"--jsonl"}), {"line 1"});
+  EXPECT_EQ(ReadFile(Path("v.npy")), "as it was");
 }
 
 class CliRerankTest : public CliTest {

@@ -238,6 +238,8 @@ TEST_F(CliRerankTest, BestFirst) {
   ASSERT_EQ(lines.size(), 5u);
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(std::strtof(lines[i].c_str(), nullptr), scores[i]);
 
+  WriteFile(Path("x"), "tea\r\nbread\r\n");
+  EXPECT_EQ(Encore(Arguments()).out.find('\r'), std::string::npos);
   WriteFile(Path("x"), "\"a\\tb\\nc\"\n");
   const CliResult json = Encore(Arguments({"--jsonl"}));
   EXPECT_NE(json.out.find("\t\"a\\tb\\nc\"\n"), std::string::npos) << json.out;

@@ -4,6 +4,7 @@ installed, and small ones that are trained here.
 
 Holds what is in the folders. The texts are in random_strings.py and texts.py.
 """
+import copy
 import importlib.util
 import json
 import pathlib
@@ -120,6 +121,48 @@ ADDED = [  # text, flags
 ]
 
 
+# Other parts that tokenizers of this kind are put together from: what differs from "uncased".
+NFD, LOWER, STRIP = ({"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"})
+OTHER_PARTS = {
+    "lower case and accents in a sequence": dict(
+        normalizer={"type": "Sequence", "normalizers": [NFD, LOWER, STRIP]},
+        pre_tokenizer={"type": "Whitespace"}),
+    "accents stripped first": dict(
+        normalizer={"type": "Sequence", "normalizers": [
+            STRIP, {"type": "Sequence", "normalizers": [NFD, STRIP]},
+            {"type": "BertNormalizer", **ON, "strip_accents": False}]},
+        pre_tokenizer={"type": "WhitespaceSplit"}),
+    "lower case alone, short words": dict(
+        normalizer=LOWER, max_input_chars_per_word=10,
+        pre_tokenizer={"type": "Sequence", "pretokenizers": [
+            {"type": "WhitespaceSplit"}, {"type": "BertPreTokenizer"}]}),
+    "bare": dict(normalizer=None, pre_tokenizer=None, post_processor=None),
+    "other prefix, other template": dict(
+        prefix="@@", normalizer={"type": "BertNormalizer", **ON, "lowercase": False},
+        single="[SEP]:1 $A:0 [MASK]:2 [CLS]:0", pair="$B:1 [SEP]:1 [CLS]:0 $A:0"),
+}
+
+
+def with_other_parts(tree, changes):
+    """A tokenizer.json's tree with other parts."""
+    tree = copy.deepcopy(tree)
+    model = tree["model"]
+    for key, value in changes.items():
+        if key == "prefix":
+            model["continuing_subword_prefix"] = value
+            model["vocab"] = {value + token[2:] if token.startswith("##") else token: id
+                              for token, id in model["vocab"].items()}
+        elif key in model:
+            model[key] = value
+        elif key in ("single", "pair"):
+            tree["post_processor"] = json.loads(processors.TemplateProcessing(
+                single=changes["single"], pair=changes["pair"], special_tokens=[
+                    (token, model["vocab"][token]) for token in SPECIAL]).__getstate__())
+        else:
+            tree[key] = value
+    return tree
+
+
 def train(path, size, settings):
     tokenizer = bert(models.WordPiece(unk_token="[UNK]"), **{**ON, **settings})
     trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=list(SPECIAL),
@@ -132,12 +175,18 @@ def train(path, size, settings):
 
 
 def trained_folders(into):
-    """Small WordPiece vocabularies with each switch of the normalizer on and off, one with added
-    tokens, two as vocab.txt."""
+    """Small WordPiece vocabularies with each switch of the normalizer on and off, with other parts,
+    with added tokens, and as vocab.txt."""
     found = []
     for name, (size, settings) in TRAINED.items():
         path = into / name.replace(", ", "-").replace(" ", "-")
         train(path, size, settings)
+        found.append(Folder(name, str(path)))
+    tree = json.loads((into / "uncased" / "tokenizer.json").read_text())
+    for number, (name, changes) in enumerate(OTHER_PARTS.items()):
+        path = into / f"other-parts-{number}"
+        path.mkdir(exist_ok=True)
+        (path / "tokenizer.json").write_text(json.dumps(with_other_parts(tree, changes)))
         found.append(Folder(name, str(path)))
     for base in ("uncased", "cased"):
         source = str(into / base / "tokenizer.json")
@@ -168,17 +217,22 @@ def vocab_txt(into, base, tokenizer):
 def rich_folders(into):
     """Every scalar value has an id of its own, at a word's begin and inside, so whatever survives
     the normalizer is seen in the ids. One folder a way through the normalizer."""
-    ways = {"every scalar, uncased": {}, "every scalar, cased": dict(lowercase=False),
-            "every scalar, accents kept, not cleaned": dict(strip_accents=False, clean_text=False),
-            "every scalar, accents stripped, Chinese not split":
-                dict(lowercase=False, strip_accents=True, handle_chinese_chars=False)}
+    ways = {
+        "uncased": dict(type="BertNormalizer", **ON),
+        "cased": dict(type="BertNormalizer", **{**ON, "lowercase": False}),
+        "accents kept, not cleaned": dict(
+            type="BertNormalizer", **{**ON, "strip_accents": False, "clean_text": False}),
+        "accents stripped, Chinese whole": dict(type="BertNormalizer", **{
+            **ON, "lowercase": False, "strip_accents": True, "handle_chinese_chars": False}),
+        "in a sequence": OTHER_PARTS["lower case and accents in a sequence"]["normalizer"],
+    }
     found = []
     vocabulary = {token: id for id, token in enumerate(SPECIAL)}
     for c in range(0x110000):
         if not 0xD800 <= c < 0xE000:
             vocabulary[chr(c)] = len(vocabulary)
             vocabulary["##" + chr(c)] = len(vocabulary)
-    for number, (name, settings) in enumerate(ways.items()):
+    for number, (name, normalizer) in enumerate(ways.items()):
         path = into / f"every-scalar-{number}"
         path.mkdir(exist_ok=True)
         if not found:
@@ -187,7 +241,9 @@ def rich_folders(into):
             set_template(tokenizer)
             text = tokenizer.to_str()
         tree = json.loads(text) if not found else tree
-        tree["normalizer"] = {"type": "BertNormalizer", **ON, **settings}
+        tree["normalizer"] = normalizer
+        if name == "in a sequence":
+            tree["pre_tokenizer"] = {"type": "Whitespace"}
         (path / "tokenizer.json").write_text(json.dumps(tree, ensure_ascii=False))
-        found.append(Folder(name, str(path)))
+        found.append(Folder(f"every scalar, {name}", str(path)))
     return found

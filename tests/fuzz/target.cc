@@ -13,6 +13,9 @@ std::span<const Target> Targets() {
   static constexpr Target kTargets[] = {
       {"json", RunJson},
       {"safetensors", RunSafetensors},
+      {"tokenizer_json", RunTokenizerJson},
+      {"vocab", RunVocab},
+      {"texts", RunTexts},
   };
   return kTargets;
 }

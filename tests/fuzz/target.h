@@ -29,6 +29,9 @@ const Target* FindTarget(std::string_view name);
 
 void RunJson(std::string_view input);
 void RunSafetensors(std::string_view input);
+void RunTokenizerJson(std::string_view input);
+void RunVocab(std::string_view input);
+void RunTexts(std::string_view input);
 
 // Ends the process with the place and what should have held.
 #define ENCORE_FUZZ_CHECK(condition, ...)                                             \

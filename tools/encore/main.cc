@@ -23,6 +23,7 @@ constexpr const char* kFooter =
   encore attend "The cat sat on the mat"        self-attention, step by step
   encore run --weights w.safetensors --input x.safetensors --output y.safetensors
   encore bench                                  how fast blocks are on this machine
+  encore tokenize --model DIR --input FILE      token ids of texts
   encore info                                   what encore sees of this machine
   encore verify                                 proves the promises about numbers here
 
@@ -72,6 +73,7 @@ int Main(int argc, char** argv) {
   AddBench(app, action);
   AddInfo(app, action);
   AddVerify(app, action);
+  AddTokenize(app, action);
   RefuseEmptyValues(app);
 
   try {

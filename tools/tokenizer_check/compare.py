@@ -36,12 +36,22 @@ def input_lines(texts, escaped):
         for t in texts).encode()
 
 
-def ids_of_encore(encore, folder, texts, max_length, escaped):
+@dataclass(frozen=True)
+class Settings:
+    max_length: int = 0  # 0: no limit
+    plain: bool = False  # special tokens in texts are ordinary text
+    escaped: bool = False  # JSON lines in ASCII
+
+
+def ids_of_encore(encore, folder, texts, settings):
     """One list of ids a text, or a sentence that says what went wrong."""
     command = [*encore, "tokenize", "--model", folder.path, "--jsonl", "--input", "-"]
-    if max_length:
-        command += ["--max-length", str(max_length)]
-    done = subprocess.run(command, input=input_lines(texts, escaped), capture_output=True)
+    if settings.max_length:
+        command += ["--max-length", str(settings.max_length)]
+    if settings.plain:
+        command.append("--plain-text")
+    lines = input_lines(texts, settings.escaped)
+    done = subprocess.run(command, input=lines, capture_output=True)
     if done.returncode != 0:
         return f"encore ended with {done.returncode}: {done.stderr.decode(errors='replace')[:500]}"
     lines = done.stdout.decode().splitlines()
@@ -50,9 +60,10 @@ def ids_of_encore(encore, folder, texts, max_length, escaped):
     return json.loads("[" + ",".join(lines) + "]")
 
 
-def ids_of_reference(tokenizer, texts, max_length):
-    if max_length:
-        tokenizer.enable_truncation(max_length)
+def ids_of_reference(tokenizer, texts, settings):
+    tokenizer.encode_special_tokens = settings.plain
+    if settings.max_length:
+        tokenizer.enable_truncation(settings.max_length)
     else:
         tokenizer.no_truncation()
     found = []
@@ -61,11 +72,11 @@ def ids_of_reference(tokenizer, texts, max_length):
     return found
 
 
-def compare(encore, folder, tokenizer, texts, max_length, group, escaped):
+def compare(encore, folder, tokenizer, texts, settings, group):
     """Runs both over the texts."""
     outcome = Outcome(group, texts=len(texts))
-    got = ids_of_encore(encore, folder, texts, max_length, escaped)
-    want = ids_of_reference(tokenizer, texts, max_length)
+    got = ids_of_encore(encore, folder, texts, settings)
+    want = ids_of_reference(tokenizer, texts, settings)
     outcome.tokens = sum(map(len, want))
     if isinstance(got, str):
         outcome.differences = len(texts)
@@ -76,8 +87,9 @@ def compare(encore, folder, tokenizer, texts, max_length, group, escaped):
     wrong = [i for i in range(len(texts)) if got[i] != want[i]]
     outcome.differences = len(wrong)
     for i in sorted(wrong, key=lambda i: len(str(texts[i])))[:KEPT]:
-        limit = f", max length {max_length}" if max_length else ""
-        outcome.shown.append(f"{folder.name}{limit}: {ascii(texts[i])}\n"
+        how = ((f", max length {settings.max_length}" if settings.max_length else "") +
+               (", plain" if settings.plain else ""))
+        outcome.shown.append(f"{folder.name}{how}: {ascii(texts[i])}\n"
                              f"    encore     {got[i]}\n    tokenizers {want[i]}\n"
                              f"               {ascii([tokenizer.id_to_token(t) for t in want[i]])}")
     return outcome

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of each part: which texts go through which folder, with what maximum length.
+"""The jobs of each part: which texts go through which folder, with what settings.
 
 A job is small to send and makes its texts in the process that runs it. How a job is run is in
 compare.py.
 """
+import dataclasses
 import random
 from dataclasses import dataclass
 
 from . import compare
+from .compare import Settings
 from .folders import Folder
 from .random_strings import SPECIAL, Pools, RandomStrings
 
@@ -31,12 +33,12 @@ class Scalars:
     def make(self, _):
         scalars = [chr(c) for c in range(self.begin, self.end, self.step)
                    if not 0xD800 <= c < 0xE000]
-        return [text for c in scalars for text in (c, f"a{c}b", f"a {c} b", c + c)], None
+        return [text for c in scalars for text in (c, f"a{c}b", f"a {c} b", c + c)], Settings()
 
 
 @dataclass(frozen=True)
 class Random:
-    """Random texts or pairs, a third of the jobs cut short."""
+    """Random texts or pairs; a third of the jobs cut short, some with special tokens as text."""
     folder: Folder
     seed: str
     count: int
@@ -53,7 +55,7 @@ class Random:
         texts = [strings.one() for _ in range(self.count)]
         if pairs:  # with some texts among them
             texts = [t if i % 8 == 0 else (t, draw.choice(texts)) for i, t in enumerate(texts)]
-        return texts, draw.randrange(3, 21) if cut else None
+        return texts, Settings(draw.randrange(3, 21) if cut else 0, plain=draw.random() < 0.15)
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ class Given:
 
     def make(self, _):
         if self.pairs:
-            return list(zip(self.texts, self.texts[1:])), self.max_length
-        return self.texts, self.max_length
+            return list(zip(self.texts, self.texts[1:])), Settings(self.max_length)
+        return self.texts, Settings(self.max_length)
 
 
 def scalar_jobs(folders, step=1):
@@ -112,6 +114,6 @@ def run(encore_and_job):
     if _cache.get("folder") != job.folder:
         _cache["folder"], _cache["tokenizer"] = job.folder, None
         _cache["tokenizer"] = job.folder.reference()
-    texts, max_length = job.make(_cache["tokenizer"])
-    return compare.compare(encore, job.folder, _cache["tokenizer"], texts, max_length, job.group(),
-                           escaped=number % 2 == 0)
+    texts, settings = job.make(_cache["tokenizer"])
+    settings = dataclasses.replace(settings, escaped=number % 2 == 0)
+    return compare.compare(encore, job.folder, _cache["tokenizer"], texts, settings, job.group())

@@ -24,6 +24,14 @@ constexpr std::string_view kClasses[] = {"BertTokenizer",     "DistilBertTokeniz
                                          "ConvBertTokenizer", "SqueezeBertTokenizer"};
 constexpr std::string_view kFast = "Fast";
 
+// BERT's special tokens where tokenizer_config.json names no others.
+constexpr std::pair<const char*, const char*> kSpecialTokens[] = {{"unk_token", "[UNK]"},
+                                                                  {"sep_token", "[SEP]"},
+                                                                  {"pad_token", "[PAD]"},
+                                                                  {"cls_token", "[CLS]"},
+                                                                  {"mask_token", "[MASK]"}};
+enum : size_t { kUnk = 0, kSep = 1, kCls = 3 };
+
 std::string_view WithoutWhiteEnd(std::string_view line) {
   while (!line.empty()) {
     const char32_t c = LastCodePoint(line.data(), line.data() + line.size());
@@ -118,16 +126,12 @@ Result<TokenizerParts> ReadVocabTxt(std::string_view vocab, const TokenizerConfi
   const Result<Vocabulary> vocabulary = ReadLines(vocab);
   if (!vocabulary.ok()) return vocabulary.status();
   std::vector<std::pair<std::string, std::string>> special;
-  for (const auto& [key, token] : {std::pair("unk_token", "[UNK]"),
-                                   {"sep_token", "[SEP]"},
-                                   {"pad_token", "[PAD]"},
-                                   {"cls_token", "[CLS]"},
-                                   {"mask_token", "[MASK]"}}) {
+  for (const auto& [key, token] : kSpecialTokens) {
     const std::string* const named = config.SpecialToken(key);
     special.emplace_back(key, named != nullptr ? *named : token);
   }
   WordPieceSettings settings;
-  settings.unk_token = special[0].second;
+  settings.unk_token = special[kUnk].second;
   Result<std::unique_ptr<const Model>> model = WordPiece::Create(*vocabulary, settings, kFile);
   if (!model.ok()) return model.status();
   parts.model = *std::move(model);
@@ -138,17 +142,17 @@ Result<TokenizerParts> ReadVocabTxt(std::string_view vocab, const TokenizerConfi
 
   const Status added = AddTokens(config, special, &parts);
   if (!added.ok()) return added;
-  int32_t ids[2];
-  for (const size_t i : {0, 1}) {
-    const std::string& token = special[i == 0 ? 3 : 1].second;  // cls, sep
+  const auto in_template = [&](size_t i) -> Result<int32_t> {
+    const auto& [key, token] = special[i];
     const AddedToken* const found = parts.added_tokens.Find(token);
-    if (found == nullptr) {
-      return InvalidArgument(std::string(kFile) + ": the " + special[i == 0 ? 3 : 1].first + " " +
-                             Quoted(token) + " is not in the vocabulary");
-    }
-    ids[i] = found->id;
-  }
-  SetBertTemplate(ids[0], ids[1], &parts.post_template);
+    if (found != nullptr) return found->id;
+    return InvalidArgument(std::string(kFile) + ": the " + key + " " + Quoted(token) +
+                           " is not in the vocabulary");
+  };
+  const Result<int32_t> cls = in_template(kCls), sep = in_template(kSep);
+  if (!cls.ok()) return cls.status();
+  if (!sep.ok()) return sep.status();
+  SetBertTemplate(*cls, *sep, &parts.post_template);
   DescribeTemplate("default of BERT", &parts);
   parts.model_max_length = config.model_max_length;
   return parts;

@@ -5,8 +5,9 @@
 //   fuzz_standalone TARGET FILE_OR_FOLDER ...            each file once
 //   fuzz_standalone TARGET --runs N [--seed S] FOLDER    N changes of the folder's files
 //
-// An input that breaks a promise ends the process; with --runs it lies in ./fuzz-input then.
+// An input that breaks a promise ends the process and lies in ./fuzz-input then.
 
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -49,15 +50,26 @@ std::vector<std::string> ReadAll(const std::vector<std::string>& paths) {
   return inputs;
 }
 
+// What runs now, for the handler of the signal that ends the process. It writes with the standard
+// library, which signal handlers should not do: the process ends anyway.
+const std::string* running = nullptr;
+
+void KeepInput(int /*signal*/) {
+  if (running != nullptr) std::ofstream("fuzz-input", std::ios::binary) << *running;
+}
+
+void RunOne(const Target& target, const std::string& input) {
+  running = &input;
+  target.run(input);
+  running = nullptr;
+}
+
 int Run(const Command& command) {
+  std::signal(SIGABRT, KeepInput);
   std::vector<std::string> inputs = ReadAll(command.paths);
-  for (const std::string& input : inputs) command.target->run(input);
+  for (const std::string& input : inputs) RunOne(*command.target, input);
   Mutator mutator(inputs, command.seed);
-  for (uint64_t run = 0; run < command.runs; ++run) {
-    const std::string input = mutator.Next();
-    std::ofstream("fuzz-input", std::ios::binary) << input;
-    command.target->run(input);
-  }
+  for (uint64_t run = 0; run < command.runs; ++run) RunOne(*command.target, mutator.Next());
   std::printf("%s: %zu files and %llu changes of them: all promises held\n",
               command.target->name.data(), inputs.size(),
               static_cast<unsigned long long>(command.runs));
@@ -81,5 +93,8 @@ int Main(int argc, char** argv) {
 
 }  // namespace
 }  // namespace encore::fuzz
+
+// AddressSanitizer asks for this: its findings end in a SIGABRT too.
+extern "C" const char* __asan_default_options() { return "abort_on_error=1"; }
 
 int main(int argc, char** argv) { return encore::fuzz::Main(argc, argv); }

@@ -331,6 +331,25 @@ TEST_F(TextFolderTest, WithoutATokenizerIdsCanBeEncoded) {
   EXPECT_TRUE(model->EncodeIds(ids).ok());
 }
 
+TEST_F(TextFolderTest, WithoutAPoolingModuleThereAreNoVectors) {
+  folder_.WriteJson("modules.json", {{{"idx", 0},
+                                      {"name", "0"},
+                                      {"path", ""},
+                                      {"type", "sentence_transformers.models.Transformer"}}});
+  const Result<TextEncoder> model = Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->dimensions(), 0u);
+  const Status status = model->Encode({"a"}).status();
+  EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
+  EXPECT_NE(status.message().find("Pooling"), std::string::npos) << status.message();
+  EXPECT_TRUE(model->EncodeTokens("a").ok());
+  OpenOptions options;
+  options.pooling = {PoolingMode::kCls};
+  const Result<TextEncoder> pooled = Open(options);
+  ASSERT_TRUE(pooled.ok()) << pooled.status().message();
+  EXPECT_TRUE(pooled->Encode({"a"}).ok());
+}
+
 TEST_F(TextFolderTest, RefusesFoldersThatAreNone) {
   EXPECT_EQ(TextEncoder::Open(folder_.path() + "/none").status().code(), ErrorCode::kNotFound);
   EXPECT_EQ(TextEncoder::Open(folder_.File("config.json")).status().code(),

@@ -143,6 +143,7 @@ TEST(TokenizerNormalizerTest, BertCleansSpacesStripsAndLowers) {
   EXPECT_EQ(Bert(U"\u0130\u1E9E\u03A3"), Bytes(U"i\u00DF\u03C3"));
   EXPECT_EQ(Bert(U"\uAC01"), Bytes(U"\u1100\u1161\u11A8"));
   EXPECT_EQ(Bert(U"\u0301"), "");
+  EXPECT_EQ(Bert(U"a\r\nb\u2028c"), "a  b c");
 }
 
 TEST(TokenizerNormalizerTest, EachSettingOfBertIsItsOwn) {
@@ -178,6 +179,9 @@ TEST(TokenizerNormalizerTest, OriginsAreTheCharactersRead) {
   const Normalized bert = Apply(MakeBertNormalizer({}), U"\u00C9\u200B\u4E00");  // 2, 3, 3 bytes
   EXPECT_EQ(bert.text, Bytes(U"e \u4E00 "));
   EXPECT_EQ(bert.origins, (std::vector<ByteRange>{{0, 2}, {5, 8}, {5, 8}, {5, 8}, {5, 8}, {5, 8}}));
+  // The accent of the letter goes, and what stays keeps its place.
+  EXPECT_EQ(Apply(MakeBertNormalizer({}), U"\u00E9\u302E").origins,
+            (std::vector<ByteRange>{{0, 2}, {2, 5}, {2, 5}, {2, 5}}));
   // The first mark written gets the place of the first one read.
   const Normalized sorted = Apply(MakeNfd(), U"o\u0301\u0323");
   EXPECT_EQ(sorted.text, Bytes(U"o\u0323\u0301"));
@@ -297,8 +301,8 @@ TEST(TokenizerAddedTokensTest, LeftmostLongestWithFlags) {
     token.normalized = false;
     return token;
   };
-  std::vector<AddedToken> list = {raw("<a>", 1), raw("<a>b", 2), raw("word", 3),
-                                  raw("<l>", 4), raw("<r>", 5),  raw("[S]", 6)};
+  std::vector<AddedToken> list = {raw("<a>", 1), raw("<a>b", 2), raw("word", 3), raw("<l>", 4),
+                                  raw("<r>", 5), raw("[S]", 6),  raw("ord", 7)};
   list[2].single_word = list[3].lstrip = list[4].rstrip = list[5].special = true;
   const Result<AddedTokens> tokens = AddedTokens::Create(list, none, "here");
   ASSERT_TRUE(tokens.ok()) << tokens.status().message();
@@ -306,6 +310,7 @@ TEST(TokenizerAddedTokensTest, LeftmostLongestWithFlags) {
   EXPECT_EQ(Pieces(*tokens, "<a><<a>"), (P{"1=<a>", "<", "1=<a>"}));
   EXPECT_EQ(Pieces(*tokens, "word sword word_ \xC3\xA9word -word."),
             (P{"3=word", " sword word_ \xC3\xA9word -", "3=word", "."}));
+  EXPECT_EQ(Pieces(*tokens, "sword ord"), (P{"sword ", "7=ord"}));  // a discarded match is passed
   EXPECT_EQ(Pieces(*tokens, "a \xE3\x80\x80<l> b"), (P{"a", "4= \xE3\x80\x80<l>", " b"}));
   EXPECT_EQ(Pieces(*tokens, "a <r> \t b"), (P{"a ", "5=<r> \t ", "b"}));
   EXPECT_EQ(Pieces(*tokens, "<r> <l> "), (P{"5=<r> ", "4=<l>", " "}));

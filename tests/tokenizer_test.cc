@@ -120,6 +120,21 @@ TEST(TokenizerTest, InvalidUtf8IsAnErrorOrReplaced) {
             tokens.ids);
 }
 
+TEST(TokenizerTest, ReplacedBytesKeepTheirPlaces) {
+  const Result<Tokenizer> tokenizer = internal::TokenizerFactory::FromJson(R"({
+    "model": {"type": "WordPiece", "unk_token": "u", "continuing_subword_prefix": "",
+              "max_input_chars_per_word": 100, "vocab": {"u": 0, "\ufffd": 1, "a": 2}}})");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  Tokens tokens;
+  ASSERT_TRUE(tokenizer
+                  ->Encode("a\xF0\x9F\xFF"
+                           "a",
+                           &tokens, {.on_invalid_utf8 = OnInvalidUtf8::kReplace, .offsets = true})
+                  .ok());
+  EXPECT_EQ(tokens.ids, (Ids{2, 1, 1, 2}));
+  EXPECT_EQ(tokens.offsets, (std::vector<ByteRange>{{0, 1}, {1, 3}, {3, 4}, {4, 5}}));
+}
+
 TEST(TokenizerTest, LongWordsAreUnknown) {
   const Tokenizer tokenizer = Make();
   EXPECT_EQ(Encode(tokenizer, std::string(100, 'a')).size(), 102u);

@@ -10,6 +10,8 @@ and the expected vectors or scores. Not here: the tests (tests/text_*_test.cc), 
 
     tools/make_text_fixtures.py           writes tests/data/text
     tools/make_text_fixtures.py --check   computes the cases again from the folders that are there
+    tools/make_text_fixtures.py --minilm FOLDER
+                                          writes minilm.safetensors, from the real all-MiniLM-L6-v2
 """
 import argparse
 import json
@@ -317,6 +319,20 @@ def compute(case):
     return rows, tokens
 
 
+def minilm(folder):
+    """Unit vectors of the corpus and of texts around the maximum length, rounded to f32."""
+    from safetensors.numpy import save_file
+    from sentence_transformers import SentenceTransformer
+    model = SentenceTransformer(folder, device="cpu", local_files_only=True).double()
+    room = model.max_seq_length - 2
+    texts = CORPUS.strip().splitlines() + TEXTS
+    texts += [" ".join(["tea"] * n) for n in [1, room - 1, room, room + 1, 10 * room]]
+    vectors = np.stack([model.encode(text) for text in texts])
+    tokens = [int(model.preprocess([text])["attention_mask"].sum()) for text in texts]
+    save_file({"vectors": vectors.astype("<f4"), "tokens": np.array(tokens, "<i8")},
+              DATA / "minilm.safetensors", metadata={"texts": json.dumps(texts)})
+
+
 def check_versions():
     for name, wanted in PACKAGES.items():
         found = __import__(name).__version__.split("+")[0]
@@ -327,8 +343,12 @@ def check_versions():
 def main():
     parser = argparse.ArgumentParser(description="Makes tests/data/text.")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    parser.add_argument("--minilm", metavar="FOLDER", help="write minilm.safetensors alone")
     arguments = parser.parse_args()
     check_versions()
+    if arguments.minilm:
+        minilm(arguments.minilm)
+        return 0
     path = DATA / "cases.json"
     if arguments.check:
         stored = json.loads(path.read_text())["cases"]

@@ -138,10 +138,7 @@ Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
   return e;
 }
 
-size_t Embeddings::max_tokens() const {
-  if (plan_.position_rule == PositionRule::kFromZero) return plan_.max_positions;
-  return plan_.max_positions - plan_.pad_token_id - 1;
-}
+size_t Embeddings::max_tokens() const { return plan_.max_tokens(); }
 
 Status Embeddings::Check(const TokenBatch& batch) const {
   if (Status s = CheckStarts(batch); !s.ok()) return s;

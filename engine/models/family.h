@@ -48,6 +48,12 @@ struct EmbeddingPlan {
   double norm_epsilon = 0;
   std::string_view norm = {};
   std::string_view projection = {};  // empty: none
+
+  // Tokens that a sequence may have.
+  size_t max_tokens() const {
+    return position_rule == PositionRule::kFromZero ? max_positions
+                                                    : max_positions - pad_token_id - 1;
+  }
 };
 
 // logits = out(activation(dense(hidden state of the first token))).

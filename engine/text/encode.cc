@@ -64,7 +64,8 @@ struct Encoding {
 Result<Encoding> MakeEncoding(const TextEncoder::Impl& impl, const EncodeOptions& options) {
   if (!impl.after) {
     return Status(ErrorCode::kUnsupported,
-                  "the folder's modules are a cross-encoder, which has scores and no vectors");
+                  "modules.json lists no Pooling module, so the folder has no vectors of texts "
+                  "(OpenOptions::pooling gives them)");
   }
   const size_t width = impl.after->width();
   if (options.dimensions > width) {

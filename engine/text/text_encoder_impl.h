@@ -23,7 +23,7 @@ namespace encore {
 struct TextEncoder::Impl {
   internal::TextModel model;
   Result<Tokenizer> tokenizer;  // or why there is none
-  // Nothing in a cross-encoder's folder.
+  // Nothing where modules.json lists no pooling: a cross-encoder, for instance.
   std::optional<internal::AfterEncoder> after;
   Result<ScoreActivation> activation;  // or what the folder asks for that encore has not
   internal::SentenceConfig config;

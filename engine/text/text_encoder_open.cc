@@ -4,17 +4,15 @@
 // decided.
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <utility>
 
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/text/folder_tokenizer.h"
 #include "engine/text/max_length.h"
-#include "engine/text/module_list.h"
 #include "engine/text/score_activation.h"
 #include "engine/text/text_encoder_impl.h"
-#include "engine/text/transformer_settings.h"
 #include "engine/text/type_ids.h"
 
 namespace encore {
@@ -26,38 +24,20 @@ using internal::ModuleEntry;
 namespace {
 
 // The tokenizer, or why texts cannot be used where ids can.
-Result<Tokenizer> OpenTokenizer(const std::string& path,
-                                const internal::TransformerSettings& settings,
+Result<Tokenizer> OpenTokenizer(const internal::TransformerFolder& found,
                                 const FolderReading& reading) {
-  Result<Tokenizer> tokenizer = Tokenizer::Open(path, {.lowercase = settings.lower_case});
+  Result<Tokenizer> tokenizer = internal::OpenTokenizer(found);
   if (tokenizer.ok()) {
     for (const Decision& decision : tokenizer->Describe()) reading.decisions.push_back(decision);
-    return tokenizer;
+  } else {
+    reading.Tell("tokenizer", "none: ids only", tokenizer.status().message());
   }
-  reading.Tell("tokenizer", "none: ids only", tokenizer.status().message());
   return tokenizer;
 }
 
 bool MayLackTokenizer(const Status& status) {
   return status.ok() || status.code() == ErrorCode::kUnsupported ||
          status.code() == ErrorCode::kNotFound;
-}
-
-// Files that sentence-transformers does not look at without modules.json.
-internal::TransformerSettings WithoutModules(const FolderReading& reading) {
-  for (const std::string_view file : internal::TransformerSettingsFiles()) {
-    const Result<std::optional<internal::MappedFile>> found = reading.folder.Read(file);
-    if (found.ok() && found->has_value()) {
-      reading.Tell("ignored", "all of it, as there is no modules.json", std::string(file));
-    }
-  }
-  return {};
-}
-
-// The folder of the Transformer module.
-Result<Folder> TransformerFolder(const Folder& folder, const std::string& path) {
-  if (path.empty()) return folder;
-  return Folder::Open(folder.PathOf(path));
 }
 
 Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& folder_path,
@@ -67,31 +47,21 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   std::vector<Decision> decisions;
   const FolderReading reading{*folder, options.ignore_unknown_keys, decisions};
 
-  const Result<std::optional<std::vector<ModuleEntry>>> modules = internal::ReadModuleList(reading);
-  if (!modules.ok()) return modules.status();
-  const bool has_modules = modules->has_value();
-  const std::string path = has_modules ? (**modules)[0].path : std::string();
-  const Result<Folder> inner = TransformerFolder(*folder, path);
-  if (!inner.ok()) return inner.status();
+  Result<internal::TransformerFolder> found = internal::FindTransformer(reading);
+  if (!found.ok()) return found.status();
+  const std::string& path = found->path;
+  const bool has_modules = found->modules.has_value();
 
   Result<internal::TextModel> model = internal::TextModel::Open(
-      *inner, {.ignore_unknown_keys = options.ignore_unknown_keys, .executor = options.executor},
+      found->folder,
+      {.ignore_unknown_keys = options.ignore_unknown_keys, .executor = options.executor},
       &decisions);
   if (!model.ok()) return model.status();
-  internal::TransformerSettings settings;
-  if (has_modules) {
-    Result<internal::TransformerSettings> read = internal::ReadTransformerSettings(path, reading);
-    if (!read.ok()) return read.status();
-    settings = *std::move(read);
-  } else {
-    settings = WithoutModules(reading);
-  }
-  Result<Tokenizer> tokenizer = OpenTokenizer(inner->path(), settings, reading);
+  Result<Tokenizer> tokenizer = OpenTokenizer(*found, reading);
   if (!MayLackTokenizer(tokenizer.status())) return tokenizer.status();
-
   const Result<size_t> max_length = internal::ResolveMaxLength(
       {.option = options.max_length,
-       .settings = settings,
+       .settings = found->settings,
        .tokenizer_maximum =
            tokenizer.ok() ? tokenizer->model_max_length() : std::optional<size_t>(),
        .model_maximum = model->max_tokens()},
@@ -105,9 +75,17 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   if (!config.ok()) return config.status();
 
   std::optional<internal::AfterEncoder> after;
-  if (!settings.classifies) {
-    std::span<const ModuleEntry> rest;
-    if (has_modules) rest = std::span<const ModuleEntry>(**modules).subspan(1);
+  const bool classifies = found->settings.classifies;
+  std::span<const ModuleEntry> rest;
+  if (has_modules) rest = std::span<const ModuleEntry>(*found->modules).subspan(1);
+  if (classifies && !rest.empty()) {
+    return Status(ErrorCode::kUnsupported,
+                  "modules.json: found modules behind a transformer that classifies; encore has "
+                  "none of them");
+  }
+  // Where modules.json lists a transformer alone, nothing makes vectors of texts.
+  const bool pools = !has_modules || !rest.empty() || !options.pooling.empty();
+  if (pools) {
     Result<internal::AfterEncoder> read =
         internal::AfterEncoder::Read(rest, model->d_model(), options.pooling, reading);
     if (!read.ok()) return read.status();
@@ -115,10 +93,6 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
     if (options.normalize) {
       reading.Tell("normalize", *options.normalize ? "to length 1" : "no", "option normalize");
     }
-  } else if ((*modules)->size() > 1) {
-    return Status(ErrorCode::kUnsupported,
-                  "modules.json: found modules behind a transformer that classifies; encore has "
-                  "none of them");
   }
   Result<ScoreActivation> activation = ScoreActivation::kIdentity;
   if (model->has_head()) {

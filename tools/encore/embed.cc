@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <system_error>
 
 #include "tools/encore/commands.h"
@@ -37,7 +36,8 @@ struct Options {
   std::string prompt_name;
   std::string prompt;
   bool no_prompt = false;
-  std::optional<bool> normalize;
+  bool normalize = false;
+  bool normalize_given = false;
   size_t dimensions = 0;
 };
 
@@ -47,9 +47,9 @@ EncodeOptions MakeEncodeOptions(const Options& options, const Executor& executor
                        .on_long = options.text.OnLongTexts(),
                        .on_invalid_utf8 = options.text.OnInvalidBytes(),
                        .plain_text = options.text.plain_text,
-                       .normalize = options.normalize,
                        .dimensions = options.dimensions,
                        .batch_tokens = options.text.batch_tokens};
+  if (options.normalize_given) encode.normalize = options.normalize;
   if (!options.prompt_name.empty()) encode.prompt_name = options.prompt_name;
   if (!options.prompt.empty()) encode.prompt = options.prompt;
   if (options.no_prompt) encode.prompt = "";
@@ -108,15 +108,19 @@ void AddEmbed(CLI::App& app, Action& action) {
   sub->add_flag("--no-prompt", options->no_prompt, "Not even the folder's default prompt")
       ->excludes(name)
       ->excludes(prompt);
-  sub->add_flag("--normalize,!--no-normalize", options->normalize,
-                "Vectors of length 1, or as long as they are; else as the folder says");
+  CLI::Option* normalize =
+      sub->add_flag("--normalize,!--no-normalize", options->normalize,
+                    "Vectors of length 1, or as long as they are; else as the folder says");
   sub->add_option("--dimensions", options->dimensions,
                   "The first columns only (for models that were trained for it); 0: as the folder "
                   "says")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
+  sub->callback([options, normalize, &action] {
+    options->normalize_given = normalize->count() > 0;
+    action = [options] { return Run(*options); };
+  });
 }
 
 }  // namespace encore::tool

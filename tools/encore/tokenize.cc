@@ -11,6 +11,7 @@
 #include <string>
 
 #include "encore/tokenizer.h"
+#include "engine/text/folder_tokenizer.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text_input.h"
@@ -49,10 +50,12 @@ void AppendIds(const Tokens& tokens, std::string* out) {
 
 int Tokenize(const Options& options) {
   constexpr size_t kWriteBytes = size_t{1} << 16;
-  const Tokenizer tokenizer = Take(Tokenizer::Open(options.model), "--model");
+  const internal::FolderTokenizer opened =
+      Take(internal::OpenFolderTokenizer(options.model, true), "--model");
+  const Tokenizer& tokenizer = opened.tokenizer;
   TokenizeOptions tokenize;
-  tokenize.max_length = options.max_length ? static_cast<size_t>(*options.max_length)
-                                           : tokenizer.model_max_length().value_or(0);
+  tokenize.max_length =
+      options.max_length ? static_cast<size_t>(*options.max_length) : opened.max_length;
   tokenize.plain_text = options.plain_text;
   tokenize.on_invalid_utf8 =
       options.replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError;
@@ -90,8 +93,8 @@ void AddTokenize(CLI::App& app, Action& action) {
       ->type_name("FILE");
   sub->add_flag("--jsonl", options->jsonl, "Lines are JSON");
   sub->add_option("--max-length", options->max_length,
-                  "Tokens of a text or pair, special ones included; 0: no limit. Default: "
-                  "model_max_length of tokenizer_config.json, or no limit")
+                  "Tokens of a text or pair, special ones included; 0: no limit. Default: as "
+                  "many as the model is given (`encore info FOLDER`)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
   sub->add_flag("--plain-text", options->plain_text,

@@ -38,6 +38,20 @@ size_t BatchEnd(const TokenStore& store, const std::vector<size_t>& order, size_
   return end;
 }
 
+BatchLimits LargestBatches(const TokenStore& store, const std::vector<size_t>& order,
+                           size_t batch_tokens) {
+  BatchLimits largest{.tokens = 0, .sequences = 0};
+  for (size_t begin = 0; begin < order.size();) {
+    const size_t end = BatchEnd(store, order, begin, batch_tokens);
+    size_t tokens = 0;
+    for (size_t i = begin; i < end; ++i) tokens += store.length(order[i]);
+    largest.tokens = std::max(largest.tokens, tokens);
+    largest.sequences = std::max(largest.sequences, end - begin);
+    begin = end;
+  }
+  return largest;
+}
+
 size_t ChunkEnd(const TextInputs& inputs, size_t begin) {
   size_t bytes = 0;
   size_t end = begin;

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "encore/text_encoder.h"
+#include "encore/encoder.h"
 #include "engine/text/token_store.h"
 
 namespace encore::internal {
@@ -20,6 +20,10 @@ void SortByLength(const TokenStore& store, std::vector<size_t>* order);
 // The end of the batch that begins at order[begin]: at least one text, then as many as fit.
 size_t BatchEnd(const TokenStore& store, const std::vector<size_t>& order, size_t begin,
                 size_t batch_tokens);
+
+// Tokens and texts of the largest batches.
+BatchLimits LargestBatches(const TokenStore& store, const std::vector<size_t>& order,
+                           size_t batch_tokens);
 
 // The end of the texts from `begin` on whose tokens are held at once.
 size_t ChunkEnd(const TextInputs& inputs, size_t begin);

@@ -43,18 +43,22 @@ size_t RoundedUp(size_t count) {
   return std::max(rounded, count);
 }
 
-// Makes scratch->workspace large enough for a batch. Asking the encoder for the size of each batch
-// would take longer than to know that it has had a larger one.
-Status ReserveWorkspace(const Encoder& encoder, size_t tokens, size_t sequences, int threads,
-                        Scratch* scratch) {
+}  // namespace
+
+Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
+                        const Executor& executor, Scratch* scratch) {
   BatchLimits& limits = scratch->limits;
-  if (tokens <= limits.tokens && sequences <= limits.sequences && threads == scratch->threads) {
+  const int threads = executor.threads();
+  if (batches.tokens <= limits.tokens && batches.sequences <= limits.sequences &&
+      threads == scratch->threads) {
     return {};
   }
-  const bool small = tokens <= 1024;  // more is near the caller's batch size, which stays the same
+  // Large batches are about as large as the caller wants them each time.
+  const bool small = batches.tokens <= 1024;
   const BatchLimits wanted = {
-      .tokens = std::max(small ? RoundedUp(tokens) : tokens, limits.tokens),
-      .sequences = std::max(small ? RoundedUp(sequences) : sequences, limits.sequences)};
+      .tokens = std::max(small ? RoundedUp(batches.tokens) : batches.tokens, limits.tokens),
+      .sequences =
+          std::max(small ? RoundedUp(batches.sequences) : batches.sequences, limits.sequences)};
   const Result<size_t> bytes = encoder.WorkspaceBytes(wanted, threads);
   if (!bytes.ok()) return bytes.status();
   if (const Status status = scratch->workspace.Reserve(*bytes); !status.ok()) return status;
@@ -63,8 +67,6 @@ Status ReserveWorkspace(const Encoder& encoder, size_t tokens, size_t sequences,
   return {};
 }
 
-}  // namespace
-
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts,
                                   HiddenRows rows, Scratch* scratch, const Executor& executor) {
   if (const Status status = Pack(texts, scratch); !status.ok()) return status;
@@ -72,11 +74,6 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
   const size_t width = model.d_model();
   size_t values = 0;
   if (!CheckedMul(tokens, width, &values)) return TooManyTokens();
-  if (const Status status =
-          ReserveWorkspace(model.encoder(), tokens, texts.size(), executor.threads(), scratch);
-      !status.ok()) {
-    return status;
-  }
   const Result<float*> x = scratch->x.Get<float>(values);
   if (!x.ok()) return x.status();
   const Shape shape(tokens, width);

@@ -16,9 +16,13 @@
 
 namespace encore::internal {
 
+// Makes the encoder's workspace large enough for batches within these limits.
+Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
+                        const Executor& executor, Scratch* scratch);
+
 // Packs the tokens of scratch->tokens' texts `texts` and computes their hidden states: [tokens,
 // d_model] for kAll, else [texts, d_model], in scratch; scratch->starts has where each begins.
-// Valid until the next call.
+// Valid until the next call. The workspace was reserved.
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts,
                                   HiddenRows rows, Scratch* scratch, const Executor& executor);
 

@@ -17,6 +17,9 @@ Status ComputeStored(const TextEncoder::Impl& impl, size_t first, const StreamOp
   std::vector<size_t>& order = scratch->order;
   SortByLength(store, &order);
   const size_t batch_tokens = BatchTokens(options.batch_tokens, options.executor.threads());
+  const Status reserved = ReserveWorkspace(
+      impl.model.encoder(), LargestBatches(store, order, batch_tokens), options.executor, scratch);
+  if (!reserved.ok()) return reserved;
   for (size_t begin = 0; begin < order.size();) {
     const size_t end = BatchEnd(store, order, begin, batch_tokens);
     const std::span<size_t> texts(order.data() + begin, end - begin);

@@ -20,7 +20,7 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(A line is a score, a tab and a text; with --jsonl the text is a JSON string. Larger is better.
+    R"(A line is a score, a tab and a text; with --jsonl the text is a JSON string. More is better.
 The folder's model needs a classification head of one label.
 
 Examples:

@@ -110,8 +110,8 @@ def main():
             def go(work):
                 run(pool, arguments.encore, work, totals, started)
             if arguments.quick:
-                go(jobs.scalar_jobs([some[0], trained[1]], step=41))
-                go(jobs.random_jobs(some, 20 * jobs.RANDOM_CHUNK // 2, arguments.seed))
+                go(jobs.scalar_jobs([some[0], trained[1]], step=101))
+                go(jobs.random_jobs(some, 5000 * len(some), arguments.seed, chunk=5000))
                 for name, found in texts.read(texts.roots_of(None), limit=4000):
                     go(jobs.text_jobs(some, name, found))
             if arguments.scalars:

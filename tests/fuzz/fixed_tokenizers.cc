@@ -31,9 +31,10 @@ constexpr std::string_view kTokens[] = {"[PAD]",     "[UNK]",     "[CLS]",
                                         "\\u0e01",   "\\u05d0",   "\\u0627",
                                         "\\u0905",   "##\\u093e", "\\ud83d\\ude00",
                                         "##\\u200d", "\\ufe0f",   "\\u2014",
-                                        "\\u00df",   "\\u03c3",   "##\\u03c2",
-                                        "i",         "##i",       "ab",
-                                        "##ab",      "abc",       "##bcd"};
+                                        "\\ufffd",   "##\\ufffd", "\\u00df",
+                                        "\\u03c3",   "##\\u03c2", "i",
+                                        "##i",       "ab",        "##ab",
+                                        "abc",       "##bcd"};
 
 // tokenizer.json's members that hold the vocabulary: every ASCII letter and digit, alone and inside
 // a word, behind the tokens above.

@@ -83,10 +83,9 @@ def scalar_jobs(folders, step=1):
             yield Scalars(folder, begin, min(begin + chunk, LAST), step)
 
 
-def random_jobs(folders, count, seed):
-    for number, begin in enumerate(range(0, count, RANDOM_CHUNK)):
-        yield Random(folders[number % len(folders)], f"{seed}/{number}",
-                     min(RANDOM_CHUNK, count - begin))
+def random_jobs(folders, count, seed, chunk=RANDOM_CHUNK):
+    for number, begin in enumerate(range(0, count, chunk)):
+        yield Random(folders[number % len(folders)], f"{seed}/{number}", min(chunk, count - begin))
 
 
 def text_jobs(folders, name, texts):

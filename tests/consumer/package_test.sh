@@ -30,6 +30,13 @@ run_programs() {
   for program in readme_example text; do
     "$1/$program" >"$work/$program.out" || fail "$program failed"
   done
+  # The README's programs with texts, where their model is.
+  [[ -x "$1/readme_text" && -d "$root/.deps/models/all-MiniLM-L6-v2" ]] || return 0
+  for program in readme_text readme_text_c; do
+    (cd "$root" && "$1/$program") >"$work/$program.out" || fail "$program failed"
+    grep -q '^0\.6029' "$work/$program.out" ||
+      fail "$program printed $(cat "$work/$program.out"), not the 0.6029 of the README"
+  done
 }
 
 step "install"

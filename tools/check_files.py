@@ -17,8 +17,9 @@ TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "ben
 NOT_OURS = {"build"}  # and whatever starts with a dot, except what HIDDEN names
 HIDDEN = {".ci", ".clang-format", ".clang-tidy", ".gitignore"}
 
-COMMENT = {".h": "//", ".cc": "//", ".py": "#", ".sh": "#", ".cmake": "#", ".in": "#", ".txt": "#",
-           "Makefile": "#", "run": "#", ".clang-format": "#", ".clang-tidy": "#", ".gitignore": "#"}
+COMMENT = {".h": "//", ".cc": "//", ".c": "//", ".py": "#", ".sh": "#", ".cmake": "#", ".in": "#",
+           ".txt": "#", "Makefile": "#", "run": "#", ".clang-format": "#", ".clang-tidy": "#",
+           ".gitignore": "#"}
 MAX_LINES = 500
 MAX_COLUMNS = 100
 

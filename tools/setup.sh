@@ -42,6 +42,12 @@ have_header() {
   return 1
 }
 
+# Whether python3 has the module $1, or a Debian package has put it where the glob $2 says (python3
+# may be another one).
+have_python_module() {
+  compgen -G "$2" >/dev/null || python3 -c "import $1" >/dev/null 2>&1
+}
+
 # Prints the packages that are missing, seen from their commands and files: asking apt takes longer.
 missing_packages() {
   local pair
@@ -49,6 +55,9 @@ missing_packages() {
               python3:python3 git:git; do
     have_command "${pair%%:*}" || echo "${pair#*:}"
   done
+  # For fetch_model.sh and python_env.sh.
+  have_python_module pip '/usr/lib/python3/dist-packages/pip' || echo python3-pip
+  have_python_module ensurepip '/usr/lib/python3.*/ensurepip' || echo python3-venv
   for pair in gtest/gtest.h:libgtest-dev benchmark/benchmark.h:libbenchmark-dev \
               nlohmann/json.hpp:nlohmann-json3-dev CLI/CLI.hpp:libcli11-dev; do
     have_header "${pair%%:*}" || echo "${pair#*:}"

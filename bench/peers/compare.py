@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times encore and a peer side by side on the workloads of `encore bench`, outputs compared first.
 
-    bench/peers/setup.sh
-    .deps/peers/bin/python bench/peers/compare.py --json peers.json [--encore BIN]
+    tools/python_env.sh peers
+    .deps/venv/bin/python bench/peers/compare.py --json peers.json [--encore BIN]
 
 A cell is a workload and a number of threads, in a process of its own. There both compute the same
 weights and input, and must agree; then peer and encore take turns for some rounds. A turn that
@@ -33,12 +33,13 @@ def import_or_leave(name):
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise SystemExit(f"compare: {error}; run bench/peers/setup.sh, then this script with "
-                         ".deps/peers/bin/python") from error
+        raise SystemExit(f"compare: {error}; run `tools/python_env.sh peers`, then this "
+                         "script with .deps/venv/bin/python") from error
 
 
 blocks = import_or_leave("blocks")
 encore_side = import_or_leave("encore_side")
+turn = import_or_leave("quiet").turn
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Largest difference of outputs over the largest output. Two correct f32 engines differ by up to
@@ -46,33 +47,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MAX_DIFFERENCE = 1e-5
 # Until the threads of a pool that spins for a while after its last call have gone to sleep.
 REST_SECONDS = 0.05
-# A turn during which other processes took more than this part of one core is taken again ...
-MAX_OTHERS = 0.05
-# ... so many times at most.
-RETAKES = 3
-
-
-def busy_seconds():
-    """CPU time since the machine started, stolen time included, and how much of it was ours."""
-    try:
-        with open("/proc/stat", encoding="ascii") as file:
-            fields = [int(field) for field in file.readline().split()[1:9]]
-    except OSError:
-        return 0.0, 0.0
-    idle = fields[3] + fields[4]
-    return (sum(fields) - idle) / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
-
-
-def turn(run):
-    """run() on a machine that does nothing else, and the part of a core that others took."""
-    for _ in range(1 + RETAKES):
-        start, (all_start, our_start) = time.monotonic(), busy_seconds()
-        result = run()
-        elapsed, (all_end, our_end) = time.monotonic() - start, busy_seconds()
-        others = max(0.0, ((all_end - all_start) - (our_end - our_start)) / elapsed)
-        if others <= MAX_OTHERS:
-            break
-    return result, others
 
 
 def fastest(module, args, workload, weights_path, x):

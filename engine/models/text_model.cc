@@ -3,3 +3,139 @@
 // A text model from its folder.
 
 #include "engine/models/text_model.h"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "engine/base/out_of_memory.h"
+#include "engine/base/quoted.h"
+#include "engine/models/classifier.h"
+#include "engine/models/embeddings.h"
+#include "engine/models/layer_weights.h"
+#include "engine/models/model_config.h"
+#include "engine/models/model_tensors.h"
+#include "engine/models/weight_files.h"
+
+namespace encore::internal {
+
+struct TextModel::Impl {
+  std::string family;
+  WeightFiles files;  // keeps alive what the embeddings view
+  Embeddings embeddings;
+  Encoder encoder;
+  std::optional<Classifier> head;
+  std::vector<std::string> no_labels;
+};
+
+namespace {
+
+void TellUnused(const ModelPlan& plan, const ModelTensors& tensors,
+                std::vector<Decision>* decisions) {
+  const std::vector<std::string> unused = tensors.Unused(plan.harmless_tensors);
+  if (unused.empty()) return;
+  constexpr size_t kShown = 4;
+  std::string names;
+  for (size_t i = 0; i < std::min(kShown, unused.size()); ++i) {
+    names += (names.empty() ? "" : ", ") + Quoted(unused[i]);
+  }
+  if (unused.size() > kShown) names += " and " + std::to_string(unused.size() - kShown) + " more";
+  decisions->push_back(
+      {"ignored", (unused.size() == 1 ? "tensor " : "tensors ") + names, tensors.files().name()});
+}
+
+}  // namespace
+
+Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& options,
+                                  std::vector<Decision>* decisions) try {
+  Result<ModelConfig> config = ReadModelConfig(folder, options.ignore_unknown_keys, decisions);
+  if (!config.ok()) return config.status();
+  const ModelPlan& plan = config->plan;
+  const Result<WeightFiles> files = WeightFiles::Open(folder);
+  if (!files.ok()) return files.status();
+  Result<ModelTensors> tensors =
+      ModelTensors::Create(*files, plan.prefixes, std::string(plan.embeddings.word) + ".weight");
+  if (!tensors.ok()) return tensors.status();
+  Result<Embeddings> embeddings =
+      Embeddings::Create(plan.embeddings, plan.encoder.d_model, &*tensors);
+  if (!embeddings.ok()) return embeddings.status();
+  const Result<EncoderWeights> weights = ViewLayers(plan, &*tensors);
+  if (!weights.ok()) return weights.status();
+  // Pages of what was packed are given back after each layer, and the rest at the end.
+  const Result<Encoder> encoder = Encoder::Create(plan.encoder, *weights, options.executor,
+                                                  [&files] { files->ReleasePages(); });
+  if (!encoder.ok()) return encoder.status();
+  decisions->push_back({"weights", tensors->Types(), files->name()});
+  Result<std::optional<Classifier>> head = Classifier::Create(*config, &*tensors, decisions);
+  if (!head.ok()) return head.status();
+  TellUnused(plan, *tensors, decisions);
+  files->ReleasePages();
+  if (Status s = files->CheckUnchanged(); !s.ok()) return s;
+  return TextModel(std::make_shared<const Impl>(Impl{std::move(config->model_type),
+                                                     *files,
+                                                     *std::move(embeddings),
+                                                     *encoder,
+                                                     *std::move(head),
+                                                     {}}));
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+std::string_view TextModel::family() const { return impl_->family; }
+size_t TextModel::d_model() const { return impl_->encoder.config().d_model; }
+size_t TextModel::vocab_size() const { return impl_->embeddings.vocab_size(); }
+size_t TextModel::type_vocab_size() const { return impl_->embeddings.type_vocab_size(); }
+size_t TextModel::max_tokens() const { return impl_->embeddings.max_tokens(); }
+const Encoder& TextModel::encoder() const { return impl_->encoder; }
+
+Status TextModel::CheckTokens(const TokenBatch& batch) const try {
+  return impl_->embeddings.Check(batch);
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const
+    try {
+  const Shape wanted(batch.ids.size(), d_model());
+  if (!(x.shape() == wanted) || (x.dim(1) > 1 && x.stride(1) != 1)) {
+    return InvalidArgument("x has shape " + x.shape().ToString() + "; wanted " + wanted.ToString() +
+                           " with contiguous rows");
+  }
+  if (Status s = impl_->files.CheckUnchanged(); !s.ok()) return s;
+  return impl_->embeddings.Apply(batch, x, executor);
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+Status TextModel::Forward(const TokenBatch& batch, HiddenRows rows, MutableView x,
+                          MutableView hidden, const Workspace& workspace, const Executor& executor,
+                          const Taps& taps) const {
+  const Batch packed{.seq_starts = batch.seq_starts};
+  switch (rows) {
+    case HiddenRows::kFirstOfEach:
+      return impl_->encoder.ForwardRows(packed, OutputRows::kFirst, x, hidden, workspace, executor,
+                                        taps);
+    case HiddenRows::kLastOfEach:
+      return impl_->encoder.ForwardRows(packed, OutputRows::kLast, x, hidden, workspace, executor,
+                                        taps);
+    default:
+      return impl_->encoder.Forward(packed, x, hidden, workspace, executor, taps);
+  }
+}
+
+bool TextModel::has_head() const { return impl_->head.has_value(); }
+const std::vector<std::string>& TextModel::labels() const {
+  return impl_->head ? impl_->head->labels() : impl_->no_labels;
+}
+
+Status TextModel::Logits(ConstView first, MutableView logits, const Executor& executor) const try {
+  if (!impl_->head) {
+    return Status(ErrorCode::kUnsupported, "the folder's model has no head of a classifier");
+  }
+  return impl_->head->Apply(first, logits, executor);
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+}  // namespace encore::internal

@@ -42,7 +42,10 @@ struct ModelOptions {
 // Immutable, thread-safe; copies share it.
 class TextModel {
  public:
-  // Reads config.json and model.safetensors (or its shards). Appends what was decided.
+  // Reads config.json and model.safetensors (or its shards). Appends what was decided. Embedding
+  // tables stay mapped from the file, the rest is packed. kNotFound, kUnsupported, kCorruptData,
+  // kInvalidArgument name the file, the key or tensor, what was found and what was wanted; kIo;
+  // kOutOfMemory.
   static Result<TextModel> Open(const Folder& folder, const ModelOptions& options,
                                 std::vector<Decision>* decisions);
 
@@ -52,15 +55,16 @@ class TextModel {
   size_t type_vocab_size() const;  // type ids are below this; 0: the family has none
   // Tokens a sequence may have, special ones included.
   size_t max_tokens() const;
-  // The id whose positions RoBERTa-like models count around; config.json's pad_token_id.
   const Encoder& encoder() const;
 
-  // Every id is in the table, every type id too, no sequence is longer than max_tokens().
-  // kInvalidArgument names the sequence, the place, what was found and what was wanted.
+  // Every id is in the table, every type id too (a family without types does not read them), every
+  // sequence has a token and none is longer than max_tokens(). kInvalidArgument names the sequence,
+  // the place, what was found and what was wanted.
   Status CheckTokens(const TokenBatch& batch) const;
 
   // The sum of embeddings, normalized (and projected, where the family does): x [tokens, d_model],
-  // contiguous rows. The batch was checked. Rows are shared among the executor's threads.
+  // contiguous rows. The batch was checked. Rows are shared among the executor's threads. kIo if a
+  // file of the weights was changed since it was opened.
   Status Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const;
 
   // hidden = encoder(x): [tokens, d_model] for kAll, else [sequences, d_model]. x is overwritten;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <exception>
+#include <limits>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -92,6 +93,18 @@ Status FileWriter::Write(std::span<const std::byte> bytes) {
     return SystemError(path_, "cannot be written", errno);
   }
   return Status();
+}
+
+Status FileWriter::Replace(size_t offset, std::span<const std::byte> bytes) {
+  if (offset > static_cast<size_t>(std::numeric_limits<long>::max())) {
+    return Status(ErrorCode::kIo, path_ + ": cannot be written so far from its start");
+  }
+  if (std::fseek(file_.get(), static_cast<long>(offset), SEEK_SET) != 0) {
+    return SystemError(path_, "cannot be written", errno);
+  }
+  if (const Status status = Write(bytes); !status.ok()) return status;
+  if (std::fseek(file_.get(), 0, SEEK_END) == 0) return Status();
+  return SystemError(path_, "cannot be written", errno);
 }
 
 Status FileWriter::Commit() {

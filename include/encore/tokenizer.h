@@ -20,12 +20,24 @@
 
 namespace encore {
 
+namespace internal {
+class TokenizerFactory;
+}
+
 // A decision that was taken when a folder was opened: what it is about, what holds, and which file
 // (or option, or default) says so.
 struct Decision {
   std::string what;    // "pooling"
   std::string value;   // "mean"
   std::string source;  // "1_Pooling/config.json"
+};
+
+struct TokenizerOptions {
+  // Lower case before the normalizer, whatever the folder's tokenizer says: what
+  // sentence-transformers does if sentence_bert_config.json has "do_lower_case": true. Each
+  // character by itself, without rules for final letters; nothing changes if the normalizer has a
+  // Lowercase step.
+  bool lowercase = false;
 };
 
 // What to do with a text of more than max_length tokens.
@@ -90,7 +102,7 @@ class ENCORE_API Tokenizer {
   // tells. Truncation and padding in tokenizer.json are ignored. kNotFound if there is neither;
   // kUnsupported names a component that encore has not; kCorruptData or kInvalidArgument names the
   // file, the key, what was found and what was wanted; kIo; kOutOfMemory.
-  static Result<Tokenizer> Open(const std::string& folder);
+  static Result<Tokenizer> Open(const std::string& folder, const TokenizerOptions& options = {});
 
   // Replaces what is in `tokens`. kInvalidArgument for invalid UTF-8 (with kError), for a text that
   // is too long (with kError), and for a max_length that leaves no room for the template's tokens.
@@ -116,6 +128,7 @@ class ENCORE_API Tokenizer {
   const std::vector<Decision>& Describe() const;
 
  private:
+  friend class internal::TokenizerFactory;
   struct Impl;
   explicit Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;

@@ -2,26 +2,42 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs encore from a build folder into a folder of its own and builds and runs the README's
-# example against it, through find_package and through pkg-config. With --subdirectory it does so
-# with the source tree inside the user's project as well (which compiles encore again, for few
-# targets and at -O1: it is not about speed).
+# example and a program in C against it, through find_package and through pkg-config. With
+# --subdirectory it does so with the source tree inside the user's project as well (which compiles
+# encore again, for few targets and at -O1: it is not about speed). Of shared libraries it checks
+# what they export, and calls them from Python, where that is installed.
 #
 #   package_test.sh BUILD_DIR [--subdirectory]
 #
-# CXX is the compiler, README the file with the example (default: encore's own README.md).
+# CXX and CC are the compilers, README the file with the example (default: encore's own README.md).
 
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
 build="$(cd "$1" && pwd)"
-export CXX="${CXX:-c++}"
+export CXX="${CXX:-c++}" CC="${CC:-cc}"
 readme="${README:-$root/README.md}"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
 step() { printf '%s\n' "$*"; }
 fail() { printf 'package_test: %s\n' "$*" >&2; exit 1; }
+
+# Runs the programs that were built into a folder.
+run_programs() {
+  local program
+  for program in readme_example text; do
+    "$1/$program" >"$work/$program.out" || fail "$program failed"
+  done
+  # The README's programs with texts, where their model is.
+  [[ -x "$1/readme_text" && -d "$root/.deps/models/all-MiniLM-L6-v2" ]] || return 0
+  for program in readme_text readme_text_c; do
+    (cd "$root" && "$1/$program") >"$work/$program.out" || fail "$program failed"
+    grep -q '^0\.6029' "$work/$program.out" ||
+      fail "$program printed $(cat "$work/$program.out"), not the 0.6029 of the README"
+  done
+}
 
 step "install"
 # DESTDIR stays out of it: the package must work from wherever --prefix says.
@@ -42,7 +58,7 @@ step "find_package"
 cmake -S "$here" -B "$work/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DREADME="$readme" \
   -DCMAKE_BUILD_TYPE=Release >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
 cmake --build "$work/find_package" >"$work/log" || { cat "$work/log"; fail "building failed"; }
-"$work/find_package/readme_example" >"$work/find_package.out" || fail "the example failed"
+run_programs "$work/find_package"
 
 for flags in "" --static; do
   step "pkg-config $flags"
@@ -51,8 +67,24 @@ for flags in "" --static; do
   PKG_CONFIG_PATH="$pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}" \
     make -s -C "$here" OUT="$out" README="$readme" PKG_CONFIG_FLAGS="$flags" CXXFLAGS=-O2 ||
     fail "building with pkg-config $flags failed"
-  "$out/readme_example" >"$work/pkg-config.out" || fail "the example failed"
+  run_programs "$out"
 done
+
+# All that a shared library exports is public and encore's. (Of templates of the standard library
+# there are weak symbols.)
+for library in "$libdir"/libencore*.so; do
+  [[ -e "$library" ]] || continue
+  step "exports of ${library##*/}"
+  nm --dynamic --defined-only --demangle "$library" >"$work/exports"
+  grep -vE ' [uVvWw] | encore_[a-z0-9_]+$| ((typeinfo|typeinfo name|vtable) for )?encore::' \
+    "$work/exports" && fail "${library##*/} exports more than encore's symbols"
+  grep -E 'encore::internal::|hwy::|nlohmann::' "$work/exports" &&
+    fail "${library##*/} exports what is internal"
+done
+if [[ -e "$libdir/libencore_text.so" ]] && command -v python3 >/dev/null; then
+  step "Python's ctypes"
+  python3 "$here/c_api_ctypes.py" "$libdir/libencore_text.so" || fail "c_api_ctypes.py failed"
+fi
 
 if [[ "${2:-}" == --subdirectory ]]; then
   step "add_subdirectory"
@@ -62,6 +94,6 @@ if [[ "${2:-}" == --subdirectory ]]; then
     -DENCORE_SIMD=widths >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
   cmake --build "$work/subdirectory" --parallel 2 >"$work/log" ||
     { cat "$work/log"; fail "building failed"; }
-  "$work/subdirectory/readme_example" >"$work/subdirectory.out" || fail "the example failed"
+  run_programs "$work/subdirectory"
 fi
 step "all of them build and run"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# cmake --install: headers, library, command line, find_package(encore) and pkg-config's encore.pc.
+# cmake --install: headers, libraries, command line, find_package(encore), and encore.pc and
+# encore-text.pc for pkg-config.
 #
 # A static libencore needs Highway's few run-time functions and the OpenMP runtime when a program is
 # linked, and the program's author has not asked for either. So an installed encore brings what the
@@ -30,6 +31,7 @@ set(encore_config_highway "")
 set(encore_pc_requires "")
 set(encore_pc_libs "")
 set(encore_pc_cflags "")
+set(encore_pc_cxx_libs "")
 if(BUILD_SHARED_LIBS)
   set(encore_pc_cflags "-DENCORE_SHARED")
 else()
@@ -56,6 +58,11 @@ set_target_properties(encore::highway PROPERTIES
       string(APPEND encore_pc_libs " -l${library}")
     endif()
   endforeach()
+  foreach(library IN LISTS CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
+    if(library MATCHES "^(stdc\\+\\+|c\\+\\+|c\\+\\+abi|m)$")
+      string(APPEND encore_pc_cxx_libs " -l${library}")
+    endif()
+  endforeach()
 endif()
 
 install(EXPORT encoreTargets NAMESPACE encore:: DESTINATION "${encore_cmake_dir}")
@@ -67,7 +74,7 @@ install(FILES "${PROJECT_BINARY_DIR}/encoreConfig.cmake"
               "${PROJECT_BINARY_DIR}/encoreConfigVersion.cmake"
         DESTINATION "${encore_cmake_dir}")
 
-# encore.pc finds its prefix from where it lies, so that --prefix at install time is enough.
+# They find their prefix from where they lie, so that --prefix at install time is enough.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(encore_pc_prefix "${CMAKE_INSTALL_PREFIX}")
   set(encore_pc_libdir "${CMAKE_INSTALL_FULL_LIBDIR}")
@@ -79,5 +86,7 @@ else()
   set(encore_pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
   set(encore_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
-configure_file("${CMAKE_CURRENT_LIST_DIR}/encore.pc.in" "${PROJECT_BINARY_DIR}/encore.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/encore.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+foreach(name encore encore-text)
+  configure_file("${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()

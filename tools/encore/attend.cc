@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore attend`: self-attention of a sentence, or of a worked example's case, step by step. This
-// file has the options and the order of things; the parts are in attention_example, attend_case,
-// attend_report and seeded_block.
+// `encore attend`: self-attention of a sentence, or of a worked example's case, step by step; or in
+// a real model. This file has the options and the order of things; the parts are in
+// attention_example, attend_case, attend_report and seeded_block, and in model_attention and its
+// like.
 
 #include <cstdint>
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/encore/attend_case.h"
 #include "tools/encore/attend_report.h"
 #include "tools/encore/attention_example.h"
+#include "tools/encore/attention_habits.h"
 #include "tools/encore/block_case.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/model_attention.h"
+#include "tools/encore/model_attention_report.h"
+#include "tools/encore/model_attention_svg.h"
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
@@ -25,9 +31,9 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(Embeddings and weights are random: the sentence shows how attention computes, not what
-words mean. They are NumPy's own RandomState(seed).rand, drawn in the order X, W_q, W_k, W_v; the
-output ends with the lines that give the same numbers in NumPy.
+    R"(Without --model, embeddings and weights are random: the sentence shows how attention
+computes, not what words mean. They are NumPy's own RandomState(seed).rand, drawn in the order X,
+W_q, W_k, W_v; the output ends with the lines that give the same numbers in NumPy.
 
 Examples:
   encore attend "The cat sat on the mat"
@@ -36,18 +42,32 @@ Examples:
   encore attend --file examples.json --case words_the_cat_sat
   tests/data/worked_examples.json in encore's source is such a file.
 
-With --file the results are compared with those of the case; exit status 1 if any is wrong.)";
+With --file the results are compared with those of the case; exit status 1 if any is wrong.
+
+With --model the weights are those of a real model, a folder as it was downloaded:
+  encore attend --model all-MiniLM-L6-v2 "The cat sat on the mat"
+  encore attend --model all-MiniLM-L6-v2 "The cat sat on the mat" --layer 3 --head 7
+  encore attend --model reranker "who sat?" --pair "The cat sat on the mat" --svg picture.svg
+Layers and heads are counted from 1. The picture shows all of them small and one of them large: the
+chosen one, or the one that tells most.)";
+
+// Of numbers that can be asked for; a model's own are looked at once it is open.
+constexpr size_t kMostLayers = 100000;
 
 struct Options {
   std::vector<std::string> text;  // a sentence, or its words one by one
   size_t dim = 8;
   size_t heads = 1;
   uint32_t seed = 42;
-  int precision = 4;
+  std::optional<int> precision;
   std::string file;
   std::string name;
   std::string svg;
   bool json = false;
+  std::string model;
+  std::optional<std::string> pair;
+  size_t layer = 0;  // of the model, from 1; 0: all
+  size_t head = 0;
 };
 
 // After the output: what was computed is worth seeing above all when it is wrong.
@@ -71,7 +91,8 @@ int Show(const Options& options, AttentionExample& example, const std::vector<Ca
   if (options.json) {
     PrintJson(ExampleToJson(example), checks);
   } else {
-    const MatrixStyle style = {.precision = options.precision, .colour = StdoutHasColour()};
+    const MatrixStyle style = {.precision = options.precision.value_or(4),
+                               .colour = StdoutHasColour()};
     PrintExample(std::cout, example, style);
     if (!checks.empty()) PrintChecks(std::cout, checks);
     if (!options.svg.empty()) std::cout << "\nThe heat map is in " << options.svg << "\n";
@@ -104,6 +125,33 @@ int RunBlock(const Options& options, const nlohmann::json& spec) {
   return ExitOf(result.checks);
 }
 
+// The option's number, from 1, as an index.
+std::optional<size_t> Index(const char* option, size_t number, size_t count) {
+  if (number == 0) return std::nullopt;
+  if (number > count) {
+    throw Failure(std::string(option) + " is " + std::to_string(number) + ", wanted 1 to " +
+                  std::to_string(count));
+  }
+  return number - 1;
+}
+
+int RunModel(const std::string& text, const Options& options) {
+  const ModelAttention attention = AttendWithModel(options.model, text, options.pair);
+  const AttentionHabits habits = FindHabits(attention);
+  const AttentionChoice choice = {Index("--layer", options.layer, attention.layers()),
+                                  Index("--head", options.head, attention.heads)};
+  if (!options.svg.empty())
+    WriteTextFile(options.svg, ModelAttentionSvg(attention, habits, choice));
+  if (options.json) {
+    std::cout << ModelAttentionToJson(attention, habits, choice).dump() << "\n";
+    return kExitOk;
+  }
+  PrintModelAttention(std::cout, attention, habits, choice,
+                      {.precision = options.precision.value_or(2), .colour = StdoutHasColour()});
+  if (!options.svg.empty()) std::cout << "\nThe picture is in " << options.svg << "\n";
+  return kExitOk;
+}
+
 int Run(const Options& options) {
   std::string text;
   for (const std::string& part : options.text) text += (text.empty() ? "" : " ") + part;
@@ -111,6 +159,7 @@ int Run(const Options& options) {
     throw Failure("found " + std::string(text.empty() ? "neither" : "both") +
                   " a text and --file, wanted one: encore attend \"The cat sat on the mat\"");
   }
+  if (!options.model.empty()) return RunModel(text, options);
   if (options.file.empty()) return RunText(text, options);
   const nlohmann::json spec = LoadCase(options.file, options.name);
   if (IsBlockCase(spec)) return RunBlock(options, spec);
@@ -119,12 +168,27 @@ int Run(const Options& options) {
   return Show(options, example, CheckCase(spec, example));
 }
 
+void AddModelOptions(CLI::App& sub, CLI::Option* model, Options& options) {
+  sub.add_option("--pair", options.pair, "A second text, for models of pairs")
+      ->type_name("TEXT")
+      ->needs(model);
+  CLI::Option* layer = sub.add_option("--layer", options.layer, "This layer's weights, from 1")
+                           ->check(CLI::Range(size_t{1}, kMostLayers))
+                           ->type_name("N")
+                           ->needs(model);
+  sub.add_option("--head", options.head, "This head's weights, from 1")
+      ->check(CLI::Range(size_t{1}, kMostLayers))
+      ->type_name("N")
+      ->needs(layer);
+}
+
 }  // namespace
 
 void AddAttend(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("attend", "Self-attention of a sentence, step by step");
-  sub->add_option("text", options->text, "The sentence; its words are the tokens")
+  CLI::App* sub =
+      app.add_subcommand("attend", "Self-attention of a sentence, step by step or in a model");
+  sub->add_option("text", options->text, "The sentence; without --model its words are the tokens")
       ->type_name("TEXT");
   CLI::Option* dim = sub->add_option("--dim", options->dim, "Width of embeddings, Q, K and V")
                          ->check(CLI::Range(size_t{1}, kMaxExampleDim))
@@ -133,12 +197,11 @@ void AddAttend(CLI::App& app, Action& action) {
       sub->add_option("--heads", options->heads, "Attention heads; they divide --dim")
           ->check(CLI::Range(size_t{1}, kMaxExampleDim))
           ->capture_default_str();
-  sub->add_option("--seed", options->seed, "Seed of the random matrices")
-      ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
-      ->capture_default_str();
-  sub->add_option("--precision", options->precision, "Digits after the point")
-      ->check(CLI::Range(1, 9))
-      ->capture_default_str();
+  CLI::Option* seed = sub->add_option("--seed", options->seed, "Seed of the random matrices")
+                          ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
+                          ->capture_default_str();
+  sub->add_option("--precision", options->precision, "Digits after the point [4, with --model 2]")
+      ->check(CLI::Range(1, 9));
   sub->add_option("--svg", options->svg, "Draw the weights as a picture into this file")
       ->type_name("FILE");
   CLI::Option* file = sub->add_option("--file", options->file, "A JSON file of worked examples")
@@ -146,6 +209,14 @@ void AddAttend(CLI::App& app, Action& action) {
                           ->excludes(dim)
                           ->excludes(heads);
   sub->add_option("--case", options->name, "Which of its cases")->type_name("NAME")->needs(file);
+  CLI::Option* model =
+      sub->add_option("--model", options->model, "The folder of a model: attention in all of it")
+          ->type_name("DIR")
+          ->excludes(dim)
+          ->excludes(heads)
+          ->excludes(seed)
+          ->excludes(file);
+  AddModelOptions(*sub, model, *options);
   sub->add_flag("--json", options->json, "All numbers as JSON");
   sub->footer(kFooter);
   sub->callback([options, &action] { action = [options] { return Run(*options); }; });

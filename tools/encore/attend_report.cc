@@ -97,25 +97,25 @@ double ShortestDouble(float value) {
   return std::strtod(text, nullptr);
 }
 
-Json ToJson(ConstView view) {
+void AddTensor(Json& json, const char* name, const Tensor& tensor) {
+  if (tensor.data() == nullptr) return;
+  const ConstView view = tensor.View<float>();
+  json[name] = ViewToJson(view.rank() == 3 && view.dim(0) == 1 ? view[0] : view);
+}
+
+}  // namespace
+
+Json ViewToJson(ConstView view) {
   Json list = Json::array();
   for (size_t i = 0; i < view.dim(0); ++i) {
     if (view.rank() == 1) {
       list.push_back(ShortestDouble(view(i)));
     } else {
-      list.push_back(ToJson(view[i]));
+      list.push_back(ViewToJson(view[i]));
     }
   }
   return list;
 }
-
-void AddTensor(Json& json, const char* name, const Tensor& tensor) {
-  if (tensor.data() == nullptr) return;
-  const ConstView view = tensor.View<float>();
-  json[name] = ToJson(view.rank() == 3 && view.dim(0) == 1 ? view[0] : view);
-}
-
-}  // namespace
 
 void PrintExample(std::ostream& out, const AttentionExample& example, const MatrixStyle& style) {
   out << "Self-attention, step by step: " << example.title << "\n(" << Sizes(example) << ")\n";

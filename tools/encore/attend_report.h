@@ -28,6 +28,9 @@ void PrintChecks(std::ostream& out, const std::vector<CaseCheck>& checks);
 nlohmann::ordered_json ExampleToJson(const AttentionExample& example);
 nlohmann::ordered_json ChecksToJson(const std::vector<CaseCheck>& checks);
 
+// Nested lists, numbers as a person would write them (0.1, not 0.10000000149).
+nlohmann::ordered_json ViewToJson(ConstView view);
+
 // The heat map of the weights as an SVG document.
 std::string ExampleToSvg(const AttentionExample& example);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore demo`, and `encore` alone: the worked example's block on drawn data, checked and timed.
-// The block itself is in seeded_block.
+// The block itself is in seeded_block, the demo with a model in demo_text.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,6 +20,7 @@
 #include "encore/workspace.h"
 #include "tests/reference/encoder_model.h"
 #include "tools/encore/commands.h"
+#include "tools/encore/demo_text.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/seeded_block.h"
 #include "tools/encore/terminal.h"
@@ -31,10 +32,12 @@ namespace {
 constexpr const char* kFooter =
     R"(Runs the block of torch.nn.TransformerEncoderLayer (d_model 64, 4 heads, d_ff 256, relu,
 post-norm) with drawn weights on x [32, 10, 64], inline and with a pool of threads, and compares it
-with a reference in double precision. Exit status 1 if it is wrong.
+with a reference in double precision. Exit status 1 if it is wrong. With --model it shows what a
+sentence encoder does instead: three sentences, their vectors, which two are closest.
 
 Examples:
   encore demo
+  encore demo --model all-MiniLM-L6-v2
   encore demo --seed 7 --seconds 0
   encore demo --target AVX2)";
 
@@ -50,6 +53,7 @@ struct Options {
   uint32_t seed = 42;
   double seconds = 0.5;
   std::string target;
+  std::string model;
 };
 
 void PrintShapes() {
@@ -155,6 +159,7 @@ int Run(const Options& options) {
                   Number(kMostSeconds, 0));
   }
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
+  if (!options.model.empty()) return RunTextDemo(options.model, options.seconds);
   NumpyRandom random(options.seed);
   const SeededBlock block = DrawBlock(kStack, random);
   const Tensor x = DrawInput({kBatch, kSeq, kStack.d_model}, random);
@@ -184,9 +189,13 @@ int RunDefaultDemo() { return Run(Options()); }
 void AddDemo(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("demo", "One encoder block, checked and timed (the default)");
-  sub->add_option("--seed", options->seed, "Seed of the drawn weights and inputs")
-      ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
-      ->capture_default_str();
+  CLI::Option* seed =
+      sub->add_option("--seed", options->seed, "Seed of the drawn weights and inputs")
+          ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
+          ->capture_default_str();
+  sub->add_option("--model", options->model, "Texts to vectors with the model in this folder")
+      ->type_name("DIR")
+      ->excludes(seed);
   sub->add_option("--seconds", options->seconds, "How long each speed is measured; 0: not at all")
       ->capture_default_str();
   sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")

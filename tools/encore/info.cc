@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore info`: what encore sees of the machine, and what it makes of it (plan.h).
+// `encore info`: what encore sees of the machine, and what it makes of it (plan.h); of a model's
+// folder, what encore makes of that (model_info.h).
 
 #include <iostream>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "nlohmann/json.hpp"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/model_info.h"
 #include "tools/encore/model_options.h"
 #include "tools/encore/plan.h"
 #include "tools/encore/text.h"
@@ -24,10 +26,13 @@ constexpr const char* kFooter =
     R"(Examples:
   encore info
   encore info --json
+  encore info all-MiniLM-L6-v2
   encore info --plan --d-model 384 --heads 12 --d-ff 1536 --lengths 16,128,300 --threads 2
   encore info --plan --target AVX2)";
 
 struct Options {
+  std::string folder;
+  bool ignore_unknown_keys = false;
   bool json = false;
   bool plan = false;
   int threads = 0;
@@ -93,6 +98,16 @@ int Run(const Options& options) {
     }
   }
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
+  if (!options.folder.empty()) {
+    if (options.plan) throw Failure("--plan is for the machine, not for a folder");
+    PrintModelInfo(std::cout, {.folder = options.folder,
+                               .ignore_unknown_keys = options.ignore_unknown_keys,
+                               .json = options.json});
+    return kExitOk;
+  }
+  if (options.ignore_unknown_keys) {
+    throw Failure("--ignore-unknown-keys is for a folder, which was not given");
+  }
   std::optional<Plan> plan;
   if (options.plan) {
     plan =
@@ -105,7 +120,13 @@ int Run(const Options& options) {
 
 void AddInfo(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("info", "SIMD targets, caches and cores that encore sees");
+  CLI::App* sub = app.add_subcommand(
+      "info", "SIMD targets, caches and cores that encore sees, or a model's folder");
+  sub->add_option("folder", options->folder,
+                  "A model's folder: its sizes, and every decision with the file behind it")
+      ->type_name("FOLDER");
+  sub->add_flag("--ignore-unknown-keys", options->ignore_unknown_keys,
+                "Keys of the folder's files that encore does not know are no error");
   sub->add_flag("--json", options->json,
                 "The same as JSON; sizes in bytes, 0 = unknown or not limited");
   sub->add_flag("--plan", options->plan, "Also how a layer and a batch would be computed here");

@@ -23,6 +23,11 @@ constexpr const char* kFooter =
   encore attend "The cat sat on the mat"        self-attention, step by step
   encore run --weights w.safetensors --input x.safetensors --output y.safetensors
   encore bench                                  how fast blocks are on this machine
+  encore embed --model DIR --input FILE --output V.npy
+                                                vectors of texts
+  encore rerank --model DIR --query Q --input FILE
+                                                texts by how well they fit
+  encore tokenize --model DIR --input FILE      token ids of texts
   encore info                                   what encore sees of this machine
   encore verify                                 proves the promises about numbers here
 
@@ -72,6 +77,9 @@ int Main(int argc, char** argv) {
   AddBench(app, action);
   AddInfo(app, action);
   AddVerify(app, action);
+  AddTokenize(app, action);
+  AddEmbed(app, action);
+  AddRerank(app, action);
   RefuseEmptyValues(app);
 
   try {

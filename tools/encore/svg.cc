@@ -38,29 +38,6 @@ struct Layout {
   double height = 0;
 };
 
-std::string Escape(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 // What is drawn of a label; tool tips have all of it.
 std::string Label(const std::string& text) { return Shortened(text, 24); }
 
@@ -135,7 +112,7 @@ class Svg {
          << " version=\"1.1\" width=\"" << layout_.width << "\" height=\"" << layout_.height
          << "\" viewBox=\"0 0 " << layout_.width << " " << layout_.height << "\" role=\"img\""
          << " font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"13\""
-         << " fill=\"#24292f\">\n<title>" << Escape(picture_.title) << "</title>\n"
+         << " fill=\"#24292f\">\n<title>" << EscapeXml(picture_.title) << "</title>\n"
          << "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
     Text(kMargin, kMargin + 16, picture_.title, "font-size=\"17\" font-weight=\"bold\"");
     Text(kMargin, kMargin + 37, picture_.subtitle, "fill=\"#57606a\"");
@@ -147,7 +124,7 @@ class Svg {
 
  private:
   void Text(double x, double y, const std::string& text, const std::string& attributes) {
-    out_ << "<text x=\"" << x << "\" y=\"" << y << "\" " << attributes << ">" << Escape(text)
+    out_ << "<text x=\"" << x << "\" y=\"" << y << "\" " << attributes << ">" << EscapeXml(text)
          << "</text>\n";
   }
 
@@ -194,8 +171,8 @@ class Svg {
     const double share = Share(weight);
     out_ << "<rect x=\"" << left << "\" y=\"" << top << "\" width=\"" << layout_.cell
          << "\" height=\"" << layout_.cell << "\" fill=\"" << Colour(share)
-         << "\" stroke=\"#d0d7de\" stroke-width=\"0.5\"><title>" << Escape(picture_.rows[row])
-         << " &#8594; " << Escape(picture_.columns[column]) << ": " << Number(weight, 4)
+         << "\" stroke=\"#d0d7de\" stroke-width=\"0.5\"><title>" << EscapeXml(picture_.rows[row])
+         << " &#8594; " << EscapeXml(picture_.columns[column]) << ": " << Number(weight, 4)
          << "</title></rect>\n";
     if (layout_.cell < 30) return;
     const bool wide = layout_.cell >= 50;
@@ -226,6 +203,29 @@ class Svg {
 };
 
 }  // namespace
+
+std::string EscapeXml(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
 
 std::string HeatMapSvg(const HeatMapPicture& picture) {
   float largest = 0;

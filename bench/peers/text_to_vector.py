@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times encore and its peers from text to vector, side by side in one run, vectors compared first.
+
+    tools/fetch_model.sh && tools/python_env.sh peers
+    tools/build.sh build/shared -DBUILD_SHARED_LIBS=ON --target encore_text
+    .deps/venv/bin/python bench/peers/text_to_vector.py --markdown
+
+Each engine lives in a process of its own with as many cores as threads (one thread: the last core).
+They take turns for some rounds, and one of them works at a time; a turn that other processes
+disturbed is taken again. Measured: one query of 15 tokens, again and again (p50 and p99), and
+sentences of mixed lengths, all in one call (sentences/s). A figure is the median over the rounds; a
+ratio is encore's advantage (above 1: encore is faster), in brackets the lowest and the highest of a
+round. All compute in f32 and must agree to 2e-6 in every number of the unit vectors. With --encore
+the command line is timed too, `encore embed` as a whole: start, reading, opening, writing.
+Not here: the engines (text_*.py), the texts (texts.py), tokenizers alone (text_to_ids.py).
+"""
+
+import argparse
+import datetime
+import importlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# By the names of their files.
+ENGINES = ("encore", "sentence_transformers", "onnxruntime", "openvino")
+# Of a number of a unit vector.
+MAX_DIFFERENCE = 2e-6
+# So many sentences are compared.
+COMPARED = 200
+WARM_UP = 10
+# Until the threads of a pool that spins for a while after its last call have gone to sleep.
+REST_SECONDS = 0.05
+
+
+def import_or_leave(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise SystemExit(f"text_to_vector: {error}; run `tools/python_env.sh peers`, then this "
+                         "script with .deps/venv/bin/python") from error
+
+
+# ---- In the process of one engine ---------------------------------------------------------------
+
+def latency(engine, texts, calls):
+    """(p50, p99) in ms."""
+    for _ in range(WARM_UP):
+        engine.encode([texts.QUERY])
+    times = []
+    for _ in range(calls):
+        start = time.perf_counter()
+        engine.encode([texts.QUERY])
+        times.append((time.perf_counter() - start) * 1e3)
+    times.sort()
+    return times[len(times) // 2], times[int(len(times) * 0.99)]
+
+
+def throughput(engine, sentences):
+    """Sentences/s."""
+    start = time.perf_counter()
+    engine.encode(sentences)
+    return len(sentences) / (time.perf_counter() - start)
+
+
+def serve(args):
+    """Answers requests, one JSON array a line, until there are no more."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # engines that print do not get between the answers
+    texts, turn = import_or_leave("texts"), import_or_leave("quiet").turn
+    numpy = import_or_leave("numpy")
+    module = import_or_leave(f"text_{args.as_engine}")
+    engine = module.Engine(args.model, args.threads[0], args.library)
+    sentences = texts.mixed_sentences(args.model, max(*args.sentences, COMPARED))
+
+    def answer(request):
+        if request[0] == "vectors":
+            numpy.save(request[1], engine.encode([texts.QUERY, *sentences[:COMPARED]]))
+            return [module.NAME, engine.version]
+        if request[0] == "latency":
+            return turn(lambda: latency(engine, texts, args.calls), args.retakes)
+        # The first call of its size warms up what depends on sizes.
+        return turn(lambda: throughput(engine, sentences[:request[1]]), args.retakes)
+
+    engine.encode(sentences[:COMPARED])
+    print(json.dumps("ready"), file=out, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), file=out, flush=True)
+    return 0
+
+
+# ---- In the process that compares ---------------------------------------------------------------
+
+class Remote:
+    """An engine in its process."""
+
+    def __init__(self, name, args, threads):
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1",
+                       "OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads),
+                       "TOKENIZERS_PARALLELISM": "true" if threads > 1 else "false"}
+        command = [sys.executable, __file__, "--as-engine", name, "--model", str(args.model),
+                   "--library", str(args.library), "--calls", str(args.calls),
+                   "--retakes", str(args.retakes), "--threads", str(threads)]
+        for count in args.sentences:
+            command += ["--sentences", str(count)]
+        cores = sorted(os.sched_getaffinity(0))[-threads:]
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self.log, preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        self.name = name
+        self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            self.log.seek(0)
+            raise SystemExit(f"text_to_vector: {self.name} ended:\n{self.log.read()[-2000:]}")
+        return json.loads(line)
+
+    def ask(self, *request):
+        time.sleep(REST_SECONDS)
+        print(json.dumps(request), file=self.process.stdin, flush=True)
+        return self.answer()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.log.close()
+
+
+class CommandLine:
+    """`encore embed` as a whole; answers what a Remote answers."""
+
+    def __init__(self, args, threads):
+        self.args, self.threads = args, threads
+        texts = import_or_leave("texts")
+        self.sentences = texts.mixed_sentences(args.model, max(args.sentences))
+        done = subprocess.run([args.encore, "--version"], capture_output=True, text=True,
+                              check=True)
+        self.version = done.stdout.strip()
+
+    def ask(self, _, count):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "texts.txt")
+            path.write_text("\n".join(self.sentences[:count]) + "\n", encoding="utf-8")
+            command = [self.args.encore, "embed", "--model", self.args.model, "--input", path,
+                       "--output", pathlib.Path(folder, "out.npy"), "--threads",
+                       str(self.threads)]
+            start = time.perf_counter()
+            subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+            return count / (time.perf_counter() - start), 0.0
+
+
+def compare_vectors(remotes):
+    """Largest difference of each engine's vectors from the first peer's; leaves where too large."""
+    numpy = import_or_leave("numpy")
+    vectors, about = {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, remote in remotes.items():
+            path = pathlib.Path(folder, f"{name}.npy")
+            about[name] = remote.ask("vectors", str(path))
+            vectors[name] = numpy.load(path)
+    reference = vectors["sentence_transformers" if "sentence_transformers" in vectors
+                        else next(iter(vectors))]
+    differences = {name: float(numpy.abs(found - reference).max())
+                   for name, found in vectors.items()}
+    for name, difference in differences.items():
+        if not difference <= MAX_DIFFERENCE:
+            raise SystemExit(f"text_to_vector: vectors of {name} differ by {difference:.2g}; "
+                             f"{MAX_DIFFERENCE:.0e} is allowed")
+    return about, differences
+
+
+def run_threads(args, threads):
+    """Everything found with so many threads: a dict."""
+    remotes = {}
+    try:
+        for name in args.engine:
+            remotes[name] = Remote(name, args, threads)
+            print(f"{threads} threads: {name} is ready", file=sys.stderr)
+        about, differences = compare_vectors(remotes)
+        rounds = {name: {"p50": [], "p99": [], **{str(n): [] for n in args.sentences}}
+                  for name in (*remotes, *(["command line"] if args.encore else []))}
+        others = []
+        for turn in range(args.rounds):
+            names = list(remotes)
+            for name in names[turn % len(names):] + names[:turn % len(names)]:
+                (p50, p99), load = remotes[name].ask("latency")
+                rounds[name]["p50"].append(p50)
+                rounds[name]["p99"].append(p99)
+                others.append(load)
+                for count in args.sentences:
+                    rate, load = remotes[name].ask("throughput", count)
+                    rounds[name][str(count)].append(rate)
+                    others.append(load)
+            if args.encore:
+                command_line = CommandLine(args, threads)
+                for count in args.sentences:
+                    rounds["command line"][str(count)].append(command_line.ask("", count)[0])
+            print(f"{threads} threads: round {turn + 1} of {args.rounds}", file=sys.stderr)
+    finally:
+        for remote in remotes.values():
+            remote.close()
+    if args.encore:
+        about["command line"] = ["encore embed", command_line.version]
+    return {"threads": threads, "engines": about, "differences": differences, "rounds": rounds,
+            "largest_load_of_others": max(others)}
+
+
+def ratios(cell, key):
+    """Ours by the best peer's in each round, or the reverse for times; None without both."""
+    peers = [name for name in cell["rounds"] if name not in ("encore", "command line")]
+    if "encore" not in cell["rounds"] or not peers:
+        return None
+    ours = cell["rounds"]["encore"][key]
+    if key.startswith("p"):
+        best = min(peers, key=lambda name: statistics.median(cell["rounds"][name][key]))
+        pairs = [t / o for o, t in zip(ours, cell["rounds"][best][key])]
+        return (statistics.median(cell["rounds"][best][key]) / statistics.median(ours),
+                min(pairs), max(pairs))
+    best = max(peers, key=lambda name: statistics.median(cell["rounds"][name][key]))
+    pairs = [o / t for o, t in zip(ours, cell["rounds"][best][key])]
+    return (statistics.median(ours) / statistics.median(cell["rounds"][best][key]),
+            min(pairs), max(pairs))
+
+
+def table(cells, markdown):
+    """A row a measurement and number of threads, a column an engine, the ratio to the best peer."""
+    names = list(cells[0]["rounds"])
+    titles = [cells[0]["engines"][name][0] for name in names]
+    rows = [["threads", "measured", *titles, "encore to the best peer"]]
+    for cell in cells:
+        for key in next(iter(cell["rounds"].values())):
+            what = f"one query, {key}, ms" if key.startswith("p") else f"{key} texts, sentences/s"
+            row = [str(cell["threads"]), what]
+            for name in names:
+                values = cell["rounds"][name][key]
+                digits = 2 if key.startswith("p") else 0
+                row.append(f"{statistics.median(values):.{digits}f}" if values else "")
+            found = ratios(cell, key)
+            row.append("%.2f (%.2f - %.2f)" % found if found else "")
+            rows.append(row)
+    if markdown:
+        lines = ["| " + " | ".join(row) + " |" for row in rows]
+        lines.insert(1, "|---:|---|" + "---:|" * (len(rows[0]) - 2))
+        return "\n".join(lines)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join("  ".join(text.ljust(width) if i == 1 else text.rjust(width)
+                               for i, (text, width) in enumerate(zip(row, widths)))
+                     for row in rows)
+
+
+def parse_args():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=pathlib.Path,
+                        default=ROOT / ".deps/models/all-MiniLM-L6-v2", metavar="DIR",
+                        help="a folder as sentence-transformers has it (default: %(default)s)")
+    parser.add_argument("--library", type=pathlib.Path,
+                        default=ROOT / "build/shared/engine/libencore_text.so", metavar="FILE",
+                        help="the shared library to time (default: %(default)s)")
+    parser.add_argument("--encore", type=pathlib.Path, metavar="BINARY",
+                        help="the command line, to time `encore embed` too")
+    parser.add_argument("--engine", action="append", choices=ENGINES, metavar="NAME",
+                        help="only these: " + " ".join(ENGINES))
+    parser.add_argument("--threads", action="append", type=int, metavar="N",
+                        help="only these numbers of threads (default: 1 and 2)")
+    parser.add_argument("--sentences", action="append", type=int, metavar="N",
+                        help="only so many at once (default: 2000 and 20000)")
+    parser.add_argument("--calls", type=int, default=200, help="of a query in each round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
+    parser.add_argument("--markdown", action="store_true", help="the table for a README")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="every round's figures")
+    parser.add_argument("--as-engine", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    args.engine = args.engine or list(ENGINES)
+    args.threads = args.threads or [1, 2]
+    args.sentences = args.sentences or [2000, 20000]
+    if min(args.rounds, args.calls, *args.threads, *args.sentences) < 1 or args.retakes < 0:
+        parser.error("--rounds, --calls, --threads and --sentences must be above zero")
+    return args
+
+
+def main():
+    args = parse_args()
+    if args.as_engine:
+        return serve(args)
+    if not args.model.is_dir():
+        raise SystemExit(f"text_to_vector: there is no {args.model}; tools/fetch_model.sh fetches "
+                         "one")
+    cells = [run_threads(args, threads) for threads in args.threads]
+    head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),
+            "cpu": import_or_leave("compare").cpu_name(), "model": args.model.name,
+            "rounds": args.rounds, "calls of a query in a round": args.calls}
+    for name, (title, version) in cells[0]["engines"].items():
+        difference = cells[0]["differences"].get(name)
+        head[title] = version + (f"; vectors within {difference:.1e}" if difference else "")
+    load = max(cell["largest_load_of_others"] for cell in cells)
+    head["other processes"] = f"{load:.2f} of a core in the worst turn"
+    print("\n".join(f"{key}: {value}" for key, value in head.items()) + "\n")
+    print(table(cells, args.markdown))
+    if args.json:
+        args.json.write_text(json.dumps({**head, "cells": cells}, indent=1) + "\n",
+                             encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

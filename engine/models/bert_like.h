@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What BERT, ELECTRA and RoBERTa have in common: keys, tensor names and the layer. Not here: what
+// each has for itself (bert.cc, electra.cc, roberta.cc).
+
+#ifndef ENCORE_ENGINE_MODELS_BERT_LIKE_H_
+#define ENCORE_ENGINE_MODELS_BERT_LIKE_H_
+
+#include "encore/status.h"
+#include "engine/io/json_members.h"
+#include "engine/models/family.h"
+
+namespace encore::internal {
+
+// Fills in all of the plan but the head and the prefixes; positions count from zero.
+Status ReadBertLike(JsonMembers* config, ModelPlan* plan);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_MODELS_BERT_LIKE_H_

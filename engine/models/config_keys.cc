@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keys of config.json.
+
+#include "engine/models/config_keys.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "engine/base/quoted.h"
+
+namespace encore::internal {
+namespace {
+
+constexpr size_t kMaxExtent = (size_t{1} << 31) - 1;
+constexpr size_t kMaxLayers = 10000;
+
+size_t CheckRange(JsonMembers* config, std::string_view key, size_t value, size_t max) {
+  if (config->ok() && (value < 1 || value > max)) {
+    config->Refuse(key, "a whole number of 1 .. " + std::to_string(max));
+  }
+  return config->ok() ? value : 1;
+}
+
+// transformers' names (activations.py): several name the tanh form, computed in other ways.
+constexpr std::pair<std::string_view, Activation> kActivations[] = {
+    {"gelu", Activation::kGelu},
+    {"gelu_python", Activation::kGelu},
+    {"gelu_new", Activation::kGeluTanh},
+    {"gelu_fast", Activation::kGeluTanh},
+    {"gelu_accurate", Activation::kGeluTanh},
+    {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"gelu_python_tanh", Activation::kGeluTanh},
+    {"relu", Activation::kRelu},
+    {"silu", Activation::kSilu},
+    {"swish", Activation::kSilu},
+    {"quick_gelu", Activation::kQuickGelu},
+};
+
+// Keys that change nothing of what an encoder computes from token ids. id2label and label2id are
+// the head's (classifier.h), the last two groups those of generation and of sentence-transformers
+// (engine/text).
+constexpr std::string_view kHarmless[] = {
+    "_attn_implementation_autoset",
+    "_commit_hash",
+    "_name_or_path",
+    "_num_labels",
+    "attention_dropout",
+    "attention_probs_dropout_prob",
+    "attn_implementation",
+    "bos_token_id",
+    "chunk_size_feed_forward",
+    "classifier_dropout",
+    "cls_token_id",
+    "decoder_start_token_id",
+    "directionality",
+    "dropout",
+    "dtype",
+    "eos_token_id",
+    "finetuning_task",
+    "gradient_checkpointing",
+    "hidden_dropout_prob",
+    "id2label",
+    "initializer_factor",
+    "initializer_range",
+    "keys_to_ignore_at_inference",
+    "label2id",
+    "mask_token_id",
+    "model_type",
+    "output_attentions",
+    "output_hidden_states",
+    "output_past",
+    "pad_token_id",
+    "pooler_fc_size",
+    "pooler_num_attention_heads",
+    "pooler_num_fc_layers",
+    "pooler_size_per_head",
+    "pooler_type",
+    "prefix",
+    "problem_type",
+    "qa_dropout",
+    "return_dict",
+    "sep_token_id",
+    "seq_classif_dropout",
+    "task_specific_params",
+    "tf_legacy_loss",
+    "tie_encoder_decoder",
+    "tie_word_embeddings",
+    "tokenizer_class",
+    "torch_dtype",
+    "torchscript",
+    "transformers_version",
+    "unk_token_id",
+    "use_bfloat16",
+    "use_cache",
+    // Generation, which older versions wrote into every configuration.
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "diversity_penalty",
+    "do_sample",
+    "early_stopping",
+    "encoder_no_repeat_ngram_size",
+    "exponential_decay_length_penalty",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "length_penalty",
+    "max_length",
+    "min_length",
+    "no_repeat_ngram_size",
+    "num_beam_groups",
+    "num_beams",
+    "num_return_sequences",
+    "output_scores",
+    "remove_invalid_values",
+    "repetition_penalty",
+    "return_dict_in_generate",
+    "suppress_tokens",
+    "temperature",
+    "top_k",
+    "top_p",
+    "typical_p",
+    // sentence-transformers' CrossEncoder.
+    "sbert_ce_default_activation_function",
+    "sentence_transformers",
+};
+
+// Keys that have one value that encore computes, or are absent or null.
+enum class Only : uint8_t { kFalse, kEmpty, kAbsolute };
+struct OnlyValue {
+  std::string_view key;
+  Only value;
+};
+constexpr OnlyValue kOnlyValues[] = {
+    {"add_cross_attention", Only::kFalse},
+    {"auto_map", Only::kEmpty},  // code of the folder's own
+    {"compression_config", Only::kEmpty},
+    {"cross_attention_hidden_size", Only::kEmpty},
+    {"is_decoder", Only::kFalse},
+    {"is_encoder_decoder", Only::kFalse},
+    {"position_embedding_type", Only::kAbsolute},
+    {"pruned_heads", Only::kEmpty},
+    {"quantization_config", Only::kEmpty},
+    {"rope_scaling", Only::kEmpty},
+    {"use_task_id", Only::kFalse},
+};
+
+bool Holds(Only wanted, const JsonValue& value) {
+  if (value.is_null()) return true;
+  switch (wanted) {
+    case Only::kFalse:
+      return value.is_bool() && !value.boolean();
+    case Only::kEmpty:
+      return value.is_object() && value.members().empty();
+    case Only::kAbsolute:
+      return value.is_string() && value.text() == "absolute";
+  }
+  return false;
+}
+
+std::string_view Wanted(Only value) {
+  switch (value) {
+    case Only::kFalse:
+      return "false";
+    case Only::kEmpty:
+      return "null or nothing";
+    case Only::kAbsolute:
+      return "'absolute'";
+  }
+  return "";
+}
+
+Status CheckKey(const std::string& where, const std::string& key, const JsonValue& value,
+                bool ignore_unknown, std::vector<Decision>* decisions) {
+  if (std::find(std::begin(kHarmless), std::end(kHarmless), key) != std::end(kHarmless)) return {};
+  for (const OnlyValue& only : kOnlyValues) {
+    if (only.key != key) continue;
+    if (Holds(only.value, value)) return {};
+    return Status(ErrorCode::kUnsupported, where + ": " + key + " is " + value.Described() +
+                                               "; encore computes " +
+                                               std::string(Wanted(only.value)) + " only");
+  }
+  if (!ignore_unknown) {
+    return InvalidArgument(where + ": " + Quoted(key) + " is " + value.Described() +
+                           ", a key that encore does not know and that may change the result; "
+                           "wanted none of these (the option ignore_unknown_keys ignores them)");
+  }
+  decisions->push_back({"ignored", "key " + Quoted(key) + ", " + value.Described(), where});
+  return {};
+}
+
+}  // namespace
+
+size_t ReadExtent(JsonMembers* config, std::string_view key) {
+  return CheckRange(config, key, config->RequiredSize(key), kMaxExtent);
+}
+size_t ReadExtent(JsonMembers* config, std::string_view key, size_t absent) {
+  return CheckRange(config, key, config->Size(key, absent), kMaxExtent);
+}
+size_t ReadLayers(JsonMembers* config, std::string_view key) {
+  return CheckRange(config, key, config->RequiredSize(key), kMaxLayers);
+}
+
+size_t ReadHeads(JsonMembers* config, std::string_view key, std::string_view width_key,
+                 size_t width) {
+  const size_t heads = ReadExtent(config, key);
+  if (width % heads != 0) {
+    config->Refuse(key, "a divisor of " + std::string(width_key) + " " + std::to_string(width));
+  }
+  return heads;
+}
+
+double ReadEpsilon(JsonMembers* config, std::string_view key, double absent) {
+  const double epsilon = config->Number(key, absent);
+  if (!(epsilon >= 0) || !std::isfinite(epsilon)) config->Refuse(key, "a number of at least 0");
+  return epsilon;
+}
+
+Status ReadActivation(JsonMembers* config, std::string_view key, std::string_view absent,
+                      Activation* activation) {
+  const std::string name = config->String(key, absent);
+  if (!config->ok()) return config->status();
+  std::string all;
+  for (const auto& [known, value] : kActivations) {
+    if (name == known) {
+      *activation = value;
+      return {};
+    }
+    all += (all.empty() ? "" : ", ") + std::string(known);
+  }
+  return Status(ErrorCode::kUnsupported, config->where() + ": " + std::string(key) + " is " +
+                                             Quoted(name) + "; wanted one of " + all);
+}
+
+Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_unknown,
+                      std::vector<Decision>* decisions) {
+  for (const std::string& key : config->Unread()) {
+    Status s = CheckKey(config->where(), key, *object.Find(key), ignore_unknown, decisions);
+    if (!s.ok()) return s;
+  }
+  return {};
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DistilBERT (Sanh et al. 2019, arXiv:1910.01108): BERT with names of its own and without types.
+
+#include "engine/models/config_keys.h"
+#include "engine/models/families.h"
+
+namespace encore::internal {
+namespace {
+
+using W = EncoderLayerWeights;
+
+constexpr std::string_view kTypes[] = {"distilbert"};
+constexpr std::string_view kPrefixes[] = {"", "distilbert.", "model."};
+
+constexpr LayerModule kModules[] = {
+    {"transformer.layer.{N}.attention.q_lin", &W::q_proj_weight, &W::q_proj_bias},
+    {"transformer.layer.{N}.attention.k_lin", &W::k_proj_weight, &W::k_proj_bias},
+    {"transformer.layer.{N}.attention.v_lin", &W::v_proj_weight, &W::v_proj_bias},
+    {"transformer.layer.{N}.attention.out_lin", &W::out_proj_weight, &W::out_proj_bias},
+    {"transformer.layer.{N}.sa_layer_norm", &W::norm1_weight, &W::norm1_bias},
+    {"transformer.layer.{N}.ffn.lin1", &W::linear1_weight, &W::linear1_bias},
+    {"transformer.layer.{N}.ffn.lin2", &W::linear2_weight, &W::linear2_bias},
+    {"transformer.layer.{N}.output_layer_norm", &W::norm2_weight, &W::norm2_bias},
+};
+
+// Of pre-training and other tasks.
+constexpr std::string_view kHarmlessTensors[] = {"embeddings.position_ids", "vocab_transform.",
+                                                 "vocab_layer_norm.", "vocab_projector.",
+                                                 "qa_outputs."};
+
+Status Read(JsonMembers* config, ModelPlan* plan) {
+  constexpr double kEpsilon = 1e-12;  // the family has no key for it
+  // Sinusoidal positions are in the file as any others; padding has no part in the computation.
+  for (const auto* key : {"sinusoidal_pos_embds", "tie_weights_", "pad_token_id"}) {
+    config->Ignore(key);
+  }
+  const size_t d_model = ReadExtent(config, "dim");
+  LayerConfig layer;
+  layer.num_heads = ReadHeads(config, "n_heads", "dim", d_model);
+  layer.d_ff = ReadExtent(config, "hidden_dim");
+  layer.norm_placement = NormPlacement::kPost;
+  layer.norm = {NormType::kLayerNorm, kEpsilon};
+  if (Status s = ReadActivation(config, "activation", "gelu", &layer.activation); !s.ok()) return s;
+  plan->encoder = EncoderConfig::Uniform(d_model, ReadLayers(config, "n_layers"), layer);
+  plan->layer_modules = kModules;
+  plan->prefixes = kPrefixes;
+  plan->harmless_tensors = kHarmlessTensors;
+
+  EmbeddingPlan& e = plan->embeddings;
+  e.width = d_model;
+  e.vocab_size = ReadExtent(config, "vocab_size");
+  e.max_positions = ReadExtent(config, "max_position_embeddings", 512);
+  e.word = "embeddings.word_embeddings";
+  e.position = "embeddings.position_embeddings";
+  e.norm = "embeddings.LayerNorm";
+  e.norm_epsilon = kEpsilon;
+  plan->head = {
+      .dense = "pre_classifier", .activation = HeadPlan::Activation::kRelu, .out = "classifier"};
+  return config->status();
+}
+
+}  // namespace
+
+constinit const Family kDistilBert = {kTypes, &Read};
+
+}  // namespace encore::internal

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From token ids to the encoder's input.
+
+#include "engine/models/embeddings.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/bf16.h"
+#include "engine/base/int_math.h"
+
+namespace encore::internal {
+namespace {
+
+// A task's rows: enough that sharing them costs little, few enough for the caches of one core.
+constexpr size_t kRowsPerTask = 32;
+// Below so many floats threads are not worth waking (a wake takes microseconds; 2^14 sums take as
+// many).
+constexpr size_t kInlineFloats = size_t{1} << 14;
+
+template <typename T>
+T Load(const std::byte* row, size_t i) {
+  T value;
+  std::memcpy(&value, row + i * sizeof(T), sizeof(T));  // a file's rows may be unaligned
+  return value;
+}
+
+// out[i] = value(i), or out[i] += value(i).
+template <typename Value>
+void Put(size_t width, bool add, float* out, Value value) {
+  if (add) {
+    for (size_t i = 0; i < width; ++i) out[i] += value(i);
+  } else {
+    for (size_t i = 0; i < width; ++i) out[i] = value(i);
+  }
+}
+
+// Row `row` of the table, in f32 (f64 to nearest), to out [width] or added to it.
+void PutRow(const WeightView& table, size_t row, bool add, float* out) {
+  const size_t width = table.dim(1);
+  const std::byte* in =
+      static_cast<const std::byte*>(table.data()) + row * width * DTypeSize(table.dtype());
+  switch (table.dtype()) {
+    case DType::kF16:
+      return Put(width, add, out, [&](size_t i) { return F16ToF32(Load<uint16_t>(in, i)); });
+    case DType::kBF16:
+      return Put(width, add, out, [&](size_t i) { return Bf16ToF32(Load<uint16_t>(in, i)); });
+    case DType::kF64:
+      return Put(width, add, out,
+                 [&](size_t i) { return static_cast<float>(Load<double>(in, i)); });
+    default:  // F32: the tables' types were checked
+      return Put(width, add, out, [&](size_t i) { return Load<float>(in, i); });
+  }
+}
+
+// The row of the position table for each token.
+std::vector<uint32_t> PositionsOf(const EmbeddingPlan& plan, const TokenBatch& batch) {
+  std::vector<uint32_t> positions(batch.ids.size());
+  const auto pad = static_cast<uint32_t>(plan.pad_token_id);
+  for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
+    uint32_t next = plan.position_rule == PositionRule::kAroundPadding ? pad + 1 : 0;
+    for (size_t t = batch.seq_starts[b]; t < batch.seq_starts[b + 1]; ++t) {
+      const bool padding = plan.position_rule == PositionRule::kAroundPadding &&
+                           static_cast<uint32_t>(batch.ids[t]) == pad;
+      positions[t] = padding ? pad : next++;
+    }
+  }
+  return positions;
+}
+
+std::string Place(size_t sequence, size_t token) {
+  return "sequence " + std::to_string(sequence) + ", token " + std::to_string(token);
+}
+
+Status CheckStarts(const TokenBatch& batch) {
+  const std::span<const size_t> starts = batch.seq_starts;
+  if (starts.empty() || starts.front() != 0 || starts.back() != batch.ids.size()) {
+    return InvalidArgument("seq_starts has " + std::to_string(starts.size()) +
+                           " entries; wanted the first to be 0 and the last the number of ids, " +
+                           std::to_string(batch.ids.size()));
+  }
+  for (size_t b = 0; b + 1 < starts.size(); ++b) {
+    if (starts[b + 1] <= starts[b]) {
+      return InvalidArgument("seq_starts: sequence " + std::to_string(b) + " goes from " +
+                             std::to_string(starts[b]) + " to " + std::to_string(starts[b + 1]) +
+                             "; wanted at least one token");
+    }
+  }
+  if (!batch.type_ids.empty() && batch.type_ids.size() != batch.ids.size()) {
+    return InvalidArgument("type_ids has " + std::to_string(batch.type_ids.size()) +
+                           " entries; wanted none or one for each of " +
+                           std::to_string(batch.ids.size()) + " ids");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
+                                      ModelTensors* tensors) {
+  Embeddings e;
+  e.plan_ = plan;
+  const auto table = [&](std::string_view name, size_t rows, WeightView* out) {
+    Result<WeightView> view =
+        tensors->View(tensors->Base(name) + ".weight", Shape(rows, plan.width));
+    if (view.ok()) *out = *view;
+    return view.status();
+  };
+  const auto copy = [&](const std::string& name, const Shape& shape, Tensor* out) {
+    Result<Tensor> tensor = tensors->Read(name, shape);
+    if (tensor.ok()) *out = *std::move(tensor);
+    return tensor.status();
+  };
+  if (Status s = table(plan.word, plan.vocab_size, &e.words_); !s.ok()) return s;
+  if (Status s = table(plan.position, plan.max_positions, &e.positions_); !s.ok()) return s;
+  if (plan.type_vocab_size != 0) {
+    if (Status s = table(plan.type, plan.type_vocab_size, &e.types_); !s.ok()) return s;
+  }
+  const std::string norm = tensors->Base(plan.norm);
+  if (Status s = copy(norm + ".weight", {plan.width}, &e.norm_weight_); !s.ok()) return s;
+  if (Status s = copy(norm + ".bias", {plan.width}, &e.norm_bias_); !s.ok()) return s;
+  if (plan.projection.empty()) return e;
+
+  const std::string projection = tensors->Base(plan.projection);
+  Tensor weight, bias;
+  if (Status s = copy(projection + ".weight", {d_model, plan.width}, &weight); !s.ok()) return s;
+  if (Status s = copy(projection + ".bias", {d_model}, &bias); !s.ok()) return s;
+  Result<PackedLinear> packed =
+      PackedLinear::Create(std::as_const(weight).View<float>(), std::as_const(bias).View<float>());
+  if (!packed.ok()) return packed.status();
+  e.projection_ = *std::move(packed);
+  return e;
+}
+
+size_t Embeddings::max_tokens() const { return plan_.max_tokens(); }
+
+Status Embeddings::Check(const TokenBatch& batch) const {
+  if (Status s = CheckStarts(batch); !s.ok()) return s;
+  for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
+    const size_t begin = batch.seq_starts[b];
+    const size_t tokens = batch.seq_starts[b + 1] - begin;
+    if (tokens > max_tokens()) {
+      return InvalidArgument("sequence " + std::to_string(b) + " has " + std::to_string(tokens) +
+                             " tokens; wanted at most " + std::to_string(max_tokens()));
+    }
+    for (size_t t = 0; t < tokens; ++t) {
+      const int32_t id = batch.ids[begin + t];
+      if (id < 0 || static_cast<size_t>(id) >= plan_.vocab_size) {
+        return InvalidArgument(Place(b, t) + ": id " + std::to_string(id) + "; wanted 0 .. " +
+                               std::to_string(plan_.vocab_size - 1));
+      }
+      if (plan_.type_vocab_size == 0 || batch.type_ids.empty()) continue;
+      if (batch.type_ids[begin + t] >= plan_.type_vocab_size) {
+        return InvalidArgument(Place(b, t) + ": type id " +
+                               std::to_string(batch.type_ids[begin + t]) + "; wanted 0 .. " +
+                               std::to_string(plan_.type_vocab_size - 1));
+      }
+    }
+  }
+  return {};
+}
+
+Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor& executor) const {
+  const size_t tokens = batch.ids.size();
+  const size_t width = plan_.width;
+  const std::vector<uint32_t> positions = PositionsOf(plan_, batch);
+  // The sums lie in x, or where they are narrower beside it.
+  Tensor narrow;
+  MutableView sums = x;
+  if (projection_) {
+    Result<Tensor> memory = Tensor::Create(DType::kF32, Shape(tokens, width));
+    if (!memory.ok()) return memory.status();
+    narrow = *std::move(memory);
+    sums = narrow.View<float>();
+  }
+  const auto rows_of = [](const MutableView& view, size_t begin, size_t end) {
+    return MutableView(view.data() + static_cast<ptrdiff_t>(begin) * view.stride(0),
+                       Shape(end - begin, view.dim(1)), view.strides());
+  };
+  std::atomic<bool> failed = false;
+  const auto task = [&](size_t i) {
+    const size_t begin = i * kRowsPerTask;
+    const size_t end = std::min(tokens, begin + kRowsPerTask);
+    for (size_t t = begin; t < end; ++t) {
+      float* out = sums.data() + static_cast<ptrdiff_t>(t) * sums.stride(0);
+      PutRow(words_, static_cast<size_t>(batch.ids[t]), false, out);
+      if (!types_.empty()) {
+        PutRow(types_, batch.type_ids.empty() ? 0 : batch.type_ids[t], true, out);
+      }
+      PutRow(positions_, positions[t], true, out);
+    }
+    const MutableView rows = rows_of(sums, begin, end);
+    Status status = LayerNorm(rows, norm_weight_.View<float>(), norm_bias_.View<float>(),
+                              plan_.norm_epsilon, rows);
+    if (status.ok() && projection_) status = projection_->Apply(rows, rows_of(x, begin, end));
+    if (!status.ok()) failed = true;
+  };
+  const bool few = tokens * width <= kInlineFloats;
+  RunParallel(few ? Executor() : executor, DivCeil(tokens, kRowsPerTask), task);
+  // The views were checked and nothing in a task depends on values.
+  if (failed) return Status(ErrorCode::kOutOfMemory, "no memory to embed tokens");
+  return {};
+}
+
+}  // namespace encore::internal

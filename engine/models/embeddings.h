@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From token ids to the encoder's input: rows of embedding tables where they lie in the file, their
+// sum, its norm, and a projection where the family has one. Not here: which tables a family has
+// (family.h).
+
+#ifndef ENCORE_ENGINE_MODELS_EMBEDDINGS_H_
+#define ENCORE_ENGINE_MODELS_EMBEDDINGS_H_
+
+#include <cstddef>
+#include <optional>
+
+#include "encore/executor.h"
+#include "encore/ops.h"
+#include "encore/status.h"
+#include "encore/tensor.h"
+#include "engine/models/family.h"
+#include "engine/models/model_tensors.h"
+#include "engine/models/text_model.h"
+
+namespace encore::internal {
+
+// Immutable. The files of the tensors it was made from must outlive it.
+class Embeddings {
+ public:
+  static Result<Embeddings> Create(const EmbeddingPlan& plan, size_t d_model,
+                                   ModelTensors* tensors);
+
+  size_t vocab_size() const { return plan_.vocab_size; }
+  size_t type_vocab_size() const { return plan_.type_vocab_size; }
+  // Tokens that a sequence may have: rows of the position table that it can reach.
+  size_t max_tokens() const;
+
+  // As TextModel::CheckTokens and TextModel::Embed.
+  Status Check(const TokenBatch& batch) const;
+  Status Apply(const TokenBatch& batch, MutableView x, const Executor& executor) const;
+
+ private:
+  Embeddings() = default;
+
+  EmbeddingPlan plan_;
+  // [rows, width]; types are empty where there are none.
+  WeightView words_, types_, positions_;
+  Tensor norm_weight_, norm_bias_;          // F32 [width]
+  std::optional<PackedLinear> projection_;  // width to d_model
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_MODELS_EMBEDDINGS_H_

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a family of text models is: which config.json it answers to, and what a configuration of it
+// means as a plan (sizes, switches, tensor names, positions, head). Not here: the families
+// (families.h), carrying a plan out (text_model.cc and what it calls).
+
+#ifndef ENCORE_ENGINE_MODELS_FAMILY_H_
+#define ENCORE_ENGINE_MODELS_FAMILY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "encore/encoder.h"
+#include "encore/status.h"
+#include "engine/io/json_members.h"
+
+namespace encore::internal {
+
+// A module of the file in an encoder layer: `name` + ".weight" goes to `weight`, `name` + ".bias"
+// to `bias` unless that is null. "{N}" in a name stands for the layer's number; layers share a
+// tensor whose name has none.
+struct LayerModule {
+  std::string_view name;
+  WeightView EncoderLayerWeights::*weight;
+  WeightView EncoderLayerWeights::*bias;
+};
+
+enum class PositionRule : uint8_t {
+  kFromZero,       // a token's place in its sequence
+  kAroundPadding,  // pad_token_id + 1 + how many tokens before it are not pad_token_id; a token
+                   // that is pad_token_id itself has the position pad_token_id
+};
+
+// x = LayerNorm(word[id] + type[type id] + position[place]), all `width` wide, then a linear layer
+// to d_model where there is a projection. Names are of modules with a ".weight" (and ".bias").
+struct EmbeddingPlan {
+  size_t width = 0;
+  size_t vocab_size = 0;
+  std::string_view word = {};
+  size_t type_vocab_size = 0;  // 0: the family has no types
+  std::string_view type = {};
+  size_t max_positions = 0;  // rows of the table
+  std::string_view position = {};
+  PositionRule position_rule = PositionRule::kFromZero;
+  size_t pad_token_id = 0;  // with kAroundPadding
+  double norm_epsilon = 0;
+  std::string_view norm = {};
+  std::string_view projection = {};  // empty: none
+
+  // Tokens that a sequence may have.
+  size_t max_tokens() const {
+    return position_rule == PositionRule::kFromZero ? max_positions
+                                                    : max_positions - pad_token_id - 1;
+  }
+};
+
+// logits = out(activation(dense(hidden state of the first token))).
+struct HeadPlan {
+  enum class Activation : uint8_t { kTanh, kGelu, kRelu };
+  std::string_view dense = {};
+  bool dense_in_base = false;  // `dense` has the base model's prefix, as BERT's pooler
+  Activation activation = Activation::kTanh;
+  std::string_view out = {};
+};
+
+// Everything that config.json says, in encore's terms. Names are views of constants.
+struct ModelPlan {
+  EncoderConfig encoder = {};
+  std::span<const LayerModule> layer_modules = {};
+  EmbeddingPlan embeddings = {};
+  HeadPlan head = {};
+  // What may stand before the base model's names, "" included.
+  std::span<const std::string_view> prefixes = {};
+  // Names that begin so (after a prefix or without) belong to training or to other tasks.
+  std::span<const std::string_view> harmless_tensors = {};
+};
+
+struct Family {
+  // The values of config.json's model_type.
+  std::span<const std::string_view> model_types;
+  // Reads the family's keys into the plan. Keys that mean the same in all families, and keys that
+  // mean nothing here, are left to config_keys.h.
+  Status (*read)(JsonMembers* config, ModelPlan* plan);
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_MODELS_FAMILY_H_

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views of an encoder's weights by a plan's tensor names.
+
+#include "engine/models/layer_weights.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace encore::internal {
+namespace {
+
+using W = EncoderLayerWeights;
+
+// "encoder.layer.{N}.output.dense" of layer 3: "encoder.layer.3.output.dense".
+std::string NameInLayer(std::string_view pattern, size_t layer) {
+  constexpr std::string_view kNumber = "{N}";
+  std::string name(pattern);
+  const size_t at = name.find(kNumber);
+  if (at != std::string::npos) name.replace(at, kNumber.size(), std::to_string(layer));
+  return name;
+}
+
+// Of a matrix, as EncoderLayerWeights says, or of a norm's weight, which is a vector.
+Shape ShapeOf(WeightView W::*weight, size_t d_model, const LayerConfig& layer) {
+  const size_t head = layer.head_size != 0 ? layer.head_size : d_model / layer.num_heads;
+  const size_t queries = layer.num_heads * head;
+  const size_t keys = (layer.num_kv_heads != 0 ? layer.num_kv_heads : layer.num_heads) * head;
+  const size_t first = layer.gate == Gate::kNone ? layer.d_ff : 2 * layer.d_ff;
+  const std::pair<WeightView W::*, Shape> shapes[] = {
+      {&W::in_proj_weight, {queries + 2 * keys, d_model}},
+      {&W::q_proj_weight, {queries, d_model}},
+      {&W::k_proj_weight, {keys, d_model}},
+      {&W::v_proj_weight, {keys, d_model}},
+      {&W::q_norm_weight, {head}},
+      {&W::k_norm_weight, {head}},
+      {&W::out_proj_weight, {d_model, queries}},
+      {&W::linear1_weight, {first, d_model}},
+      {&W::gate_proj_weight, {layer.d_ff, d_model}},
+      {&W::up_proj_weight, {layer.d_ff, d_model}},
+      {&W::linear2_weight, {d_model, layer.d_ff}},
+  };
+  if (weight == &W::position_bias) return {layer.buckets->num_buckets, layer.num_heads};
+  for (const auto& [member, shape] : shapes) {
+    if (member == weight) return shape;
+  }
+  return {d_model};  // the other norms
+}
+
+}  // namespace
+
+Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) {
+  EncoderWeights weights;
+  for (size_t i = 0; i < plan.encoder.layers.size(); ++i) {
+    W& layer = weights.layers.emplace_back();
+    for (const LayerModule& module : plan.layer_modules) {
+      const Shape shape = ShapeOf(module.weight, plan.encoder.d_model, plan.encoder.layers[i]);
+      const std::string name = tensors->Base(NameInLayer(module.name, i));
+      Result<WeightView> weight = tensors->View(name + ".weight", shape);
+      if (!weight.ok()) return weight.status();
+      layer.*module.weight = *weight;
+      if (module.bias == nullptr) continue;
+      Result<WeightView> bias = tensors->View(name + ".bias", Shape(shape[0]));
+      if (!bias.ok()) return bias.status();
+      layer.*module.bias = *bias;
+    }
+  }
+  return weights;
+}
+
+}  // namespace encore::internal

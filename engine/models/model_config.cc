@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// config.json as a plan of the model.
+
+#include "engine/models/model_config.h"
+
+#include <charconv>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "engine/base/quoted.h"
+#include "engine/models/config_keys.h"
+#include "engine/models/families.h"
+
+namespace encore::internal {
+namespace {
+
+Status ReadArchitectures(JsonMembers* config, std::vector<std::string>* out) {
+  if (!config->Has("architectures")) return {};
+  for (const JsonValue& item : config->RequiredArray("architectures").items()) {
+    if (!item.is_string()) {
+      return InvalidArgument(config->where() + ": architectures has " + item.Described() +
+                             "; wanted strings");
+    }
+    out->push_back(item.text());
+  }
+  return config->status();
+}
+
+// {"0": "name", "1": "name"}: each number below the object's size once.
+Result<std::vector<std::string>> ReadLabels(const JsonValue& config) {
+  const JsonValue* object = config.Find("id2label");
+  std::vector<std::string> labels;
+  if (object == nullptr || object->is_null()) return labels;
+  const std::string where = std::string(kConfigFile) + ": id2label ";
+  if (!object->is_object()) {
+    return InvalidArgument(where + "is " + object->Described() + "; wanted an object");
+  }
+  const size_t count = object->members().size();
+  labels.resize(count);
+  std::vector<bool> seen(count);
+  for (const auto& [key, value] : object->members()) {
+    size_t id = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (error != std::errc() || end != key.data() + key.size() || id >= count || seen[id]) {
+      return InvalidArgument(where + "has the key " + Quoted(key) + "; wanted each of 0 .. " +
+                             std::to_string(count - 1) + " once");
+    }
+    if (!value.is_string() && !value.is_number()) {
+      return InvalidArgument(where + "has " + value.Described() + " for " + key +
+                             "; wanted a string");
+    }
+    seen[id] = true;
+    labels[id] = value.text();
+  }
+  return labels;
+}
+
+Status CheckNoAdapter(const Folder& folder) {
+  const Result<std::optional<MappedFile>> adapter = folder.Read("adapter_config.json");
+  if (!adapter.ok()) return adapter.status();
+  if (!adapter->has_value()) return {};
+  return Status(ErrorCode::kUnsupported,
+                Quoted(folder.PathOf("adapter_config.json")) +
+                    " is there: the folder is, or needs, an adapter (PEFT); wanted a whole model, "
+                    "as merge_and_unload() and save_pretrained() write it");
+}
+
+std::string_view ActivationText(Activation activation) {
+  switch (activation) {
+    case Activation::kGelu:
+      return "gelu (erf)";
+    case Activation::kGeluTanh:
+      return "gelu (tanh)";
+    default:
+      return ActivationName(activation);
+  }
+}
+
+void Tell(const ModelConfig& config, std::vector<Decision>* decisions) {
+  const ModelPlan& plan = config.plan;
+  decisions->push_back({"family", config.model_type, kConfigFile});
+  std::string positions = "0, 1, 2 ...";
+  if (plan.embeddings.position_rule == PositionRule::kAroundPadding) {
+    positions = "from " + std::to_string(plan.embeddings.pad_token_id + 1) +
+                ", tokens of pad_token_id at " + std::to_string(plan.embeddings.pad_token_id);
+  }
+  decisions->push_back({"positions", positions, std::string(kConfigFile) + ": model_type"});
+  decisions->push_back({"activation",
+                        std::string(ActivationText(plan.encoder.layers.front().activation)),
+                        kConfigFile});
+}
+
+}  // namespace
+
+Result<ModelConfig> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
+                                    std::vector<Decision>* decisions) {
+  if (Status s = CheckNoAdapter(folder); !s.ok()) return s;
+  const Result<std::optional<JsonValue>> json = folder.ReadJson(kConfigFile);
+  if (!json.ok()) return json.status();
+  if (!json->has_value()) {
+    return Status(ErrorCode::kNotFound, "there is no file " + Quoted(folder.PathOf(kConfigFile)) +
+                                            "; wanted a Hugging Face model's folder");
+  }
+  JsonMembers members(**json, kConfigFile);
+  ModelConfig config;
+  config.model_type = members.RequiredString("model_type");
+  if (!members.ok()) return members.status();
+  const Family* family = FindFamily(config.model_type);
+  if (family == nullptr) {
+    return Status(ErrorCode::kUnsupported, std::string(kConfigFile) + ": model_type is " +
+                                               Quoted(config.model_type) + "; wanted one of " +
+                                               AllModelTypes());
+  }
+  if (Status s = family->read(&members, &config.plan); !s.ok()) return s;
+  if (Status s = ReadArchitectures(&members, &config.architectures); !s.ok()) return s;
+  config.labels = ReadLabels(**json);
+  config.num_labels = members.OptionalSize("num_labels");
+  if (!members.ok()) return members.status();
+  Tell(config, decisions);
+  if (Status s = CheckOtherKeys(**json, &members, ignore_unknown_keys, decisions); !s.ok())
+    return s;
+  return config;
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors by the names of a family: finds them under any of its prefixes and under the names of
+// older files, checks type and shape, and knows which were never asked for. Not here: the files
+// (weight_files.h), what the tensors are for.
+
+#ifndef ENCORE_ENGINE_MODELS_MODEL_TENSORS_H_
+#define ENCORE_ENGINE_MODELS_MODEL_TENSORS_H_
+
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "encore/safetensors.h"
+#include "encore/status.h"
+#include "encore/tensor.h"
+#include "engine/models/weight_files.h"
+
+namespace encore::internal {
+
+// Views and entries are valid as long as a copy of the files is.
+class ModelTensors {
+ public:
+  // The base model's prefix is that one of `prefixes` under which the file has `probe`. kNotFound
+  // if it has it under none, kInvalidArgument if under several.
+  static Result<ModelTensors> Create(const WeightFiles& files,
+                                     std::span<const std::string_view> prefixes,
+                                     std::string_view probe);
+
+  // The name of the base model's tensor in the file: with the prefix before it.
+  std::string Base(std::string_view name) const { return prefix_ + std::string(name); }
+
+  // By the name in the file, or the name that older files have for it; null if there is none.
+  const SafetensorsEntry* Find(std::string_view name) const { return Lookup(name).tensor; }
+  // Where it lies. kInvalidArgument names the file, the tensor, what was found and what was wanted:
+  // it is missing, has another shape, or no floats.
+  Result<WeightView> View(std::string_view name, const Shape& wanted);
+  // The same as a copy in F32.
+  Result<Tensor> Read(std::string_view name, const Shape& wanted);
+
+  // What was never viewed or read, without those whose names begin as `harmless` says, with a
+  // prefix or without.
+  std::vector<std::string> Unused(std::span<const std::string_view> harmless) const;
+  // "F32", or "F16 and F32": of all that was viewed or read.
+  std::string Types() const;
+  const WeightFiles& files() const { return files_; }
+
+ private:
+  explicit ModelTensors(WeightFiles files) : files_(std::move(files)) {}
+  WeightFiles::Found Lookup(std::string_view name) const;
+  Result<WeightFiles::Found> Require(std::string_view name, const Shape& wanted);
+
+  WeightFiles files_;
+  std::string prefix_;
+  std::set<std::string, std::less<>> used_;
+  std::set<DType> types_;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_MODELS_MODEL_TENSORS_H_

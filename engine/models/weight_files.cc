@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The weights of a folder, in one file or in shards.
+
+#include "engine/models/weight_files.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "engine/base/quoted.h"
+#include "engine/io/json_members.h"
+
+namespace encore::internal {
+namespace {
+
+constexpr std::string_view kOneFile = "model.safetensors";
+constexpr std::string_view kIndexFile = "model.safetensors.index.json";
+
+bool Exists(const Folder& folder, std::string_view name) {
+  std::error_code error;
+  return std::filesystem::exists(folder.PathOf(name), error);
+}
+
+// Nothing to open: says what to do about it.
+Status NoWeights(const Folder& folder) {
+  const std::string wanted = "; wanted " + std::string(kOneFile) + " or " + std::string(kIndexFile);
+  for (const auto* bin : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (!Exists(folder, bin)) continue;
+    return Status(
+        ErrorCode::kUnsupported,
+        Quoted(folder.path()) + " has its weights in " + bin + " only" + wanted +
+            ". To convert, in that folder: python -c \"import glob, torch; from safetensors.torch "
+            "import save_file; save_file({k: v.clone().contiguous() for f in "
+            "glob.glob('pytorch_model*.bin') for k, v in torch.load(f, 'cpu', "
+            "weights_only=True).items()}, 'model.safetensors')\"");
+  }
+  return Status(ErrorCode::kNotFound, Quoted(folder.path()) + " has no weights" + wanted);
+}
+
+// A shard lies in the folder itself: nothing that could lead elsewhere.
+bool IsPlainName(std::string_view name) {
+  return name.ends_with(".safetensors") && !name.starts_with('.') &&
+         name.find_first_of(std::string_view("/\\:\0", 4)) == std::string_view::npos;
+}
+
+}  // namespace
+
+WeightFiles::Found WeightFiles::Find(std::string_view tensor) const {
+  const auto found = file_of_.find(tensor);
+  if (found == file_of_.end()) return {};
+  const SafetensorsFile& file = files_[found->second];
+  return {&file, file.Find(tensor)};
+}
+
+void WeightFiles::ReleasePages() const {
+  for (const SafetensorsFile& file : files_) file.ReleasePages();
+}
+
+Status WeightFiles::CheckUnchanged() const {
+  for (const SafetensorsFile& file : files_) {
+    if (Status s = file.CheckUnchanged(); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index) {
+  JsonMembers members(index, std::string(kIndexFile));
+  const JsonValue& map = members.RequiredObject("weight_map");
+  if (!members.ok()) return members.status();
+  const std::string where = std::string(kIndexFile) + ": weight_map: ";
+  std::map<std::string_view, size_t> shards;  // file name to its number
+  for (const auto& [tensor, shard] : map.members()) {
+    if (!shard.is_string() || !IsPlainName(shard.text())) {
+      return Status(ErrorCode::kCorruptData,
+                    where + Quoted(tensor) + " is in " + shard.Described() +
+                        "; wanted the name of a .safetensors file in the same folder");
+    }
+    const auto [at, is_new] = shards.emplace(shard.text(), files_.size());
+    if (is_new) {
+      Result<SafetensorsFile> file = SafetensorsFile::Open(folder.PathOf(shard.text()));
+      if (!file.ok()) {
+        return Status(file.status().code(), file.status().message() + " (" + where +
+                                                Quoted(tensor) + " is in " + Quoted(shard.text()) +
+                                                ")");
+      }
+      files_.push_back(*std::move(file));
+    }
+    if (files_[at->second].Find(tensor) == nullptr) {
+      return Status(
+          ErrorCode::kCorruptData,
+          where + Quoted(tensor) + " is in " + Quoted(shard.text()) + ", which has no such tensor");
+    }
+  }
+  return {};
+}
+
+Result<WeightFiles> WeightFiles::Open(const Folder& folder) {
+  WeightFiles weights;
+  if (Exists(folder, kOneFile)) {
+    Result<SafetensorsFile> file = SafetensorsFile::Open(folder.PathOf(kOneFile));
+    if (!file.ok()) return file.status();
+    weights.name_ = kOneFile;
+    weights.files_.push_back(*std::move(file));
+  } else {
+    const Result<std::optional<JsonValue>> index = folder.ReadJson(kIndexFile);
+    if (!index.ok()) return index.status();
+    if (!index->has_value()) return NoWeights(folder);
+    weights.name_ = kIndexFile;
+    if (Status s = weights.ReadShards(folder, **index); !s.ok()) return s;
+  }
+  for (size_t i = 0; i < weights.files_.size(); ++i) {
+    for (const SafetensorsEntry& entry : weights.files_[i].tensors()) {
+      const auto [at, is_new] = weights.file_of_.emplace(entry.name, i);
+      if (is_new) continue;
+      return Status(ErrorCode::kCorruptData, "tensor " + Quoted(entry.name) + ": found in " +
+                                                 Quoted(weights.files_[at->second].name()) +
+                                                 " and in " + Quoted(weights.files_[i].name()) +
+                                                 "; wanted it once");
+    }
+  }
+  return weights;
+}
+
+}  // namespace encore::internal

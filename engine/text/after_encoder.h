@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From hidden states to finished vectors: pooling, dense layers, normalization, the first columns.
+// Not here: each of them (pooling.h, dense.h), reading the folder (after_encoder_open.cc reads it).
+
+#ifndef ENCORE_ENGINE_TEXT_AFTER_ENCODER_H_
+#define ENCORE_ENGINE_TEXT_AFTER_ENCODER_H_
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "encore/executor.h"
+#include "encore/status.h"
+#include "encore/tensor.h"
+#include "encore/text_encoder.h"
+#include "engine/text/dense.h"
+#include "engine/text/folder_files.h"
+#include "engine/text/module_list.h"
+#include "engine/text/pooling.h"
+#include "engine/text/scratch.h"
+
+namespace encore::internal {
+
+// A module behind the pooling: a dense layer, or without one a normalization.
+struct AfterPooling {
+  std::optional<Dense> dense;
+};
+
+// What a call wants otherwise than the modules say.
+struct FinishOptions {
+  std::optional<bool> normalize;
+  size_t dimensions = 0;  // at most width()
+};
+
+// The hidden states of a batch, contiguous: [tokens, d_model], or where pooled_rows() says so the
+// first or last row of each sequence.
+struct HiddenBatch {
+  const float* hidden = nullptr;
+  std::span<const size_t> starts;   // as Batch's
+  std::span<const size_t> outputs;  // [sequences]: which row of `vectors` is whose
+};
+
+// Immutable.
+class AfterEncoder {
+ public:
+  // From the modules behind the transformer; `modules` empty: mean pooling alone. pooling replaces
+  // the folder's, where not empty.
+  static Result<AfterEncoder> Read(std::span<const ModuleEntry> modules, size_t d_model,
+                                   const std::vector<PoolingMode>& pooling,
+                                   const FolderReading& reading);
+
+  size_t width() const { return width_; }  // of the vectors, before any column is left out
+  PooledRows pooled_rows() const { return RowsOf(pooling_); }
+  bool normalizes() const { return trailing_normalizations_ > 0; }
+
+  // vectors [any, dimensions], rows contiguous. A row's bits depend on its sequence alone.
+  Status Run(const HiddenBatch& batch, const FinishOptions& options, MutableView vectors,
+             Scratch* scratch, const Executor& executor) const;
+
+ private:
+  size_t d_model_ = 0;
+  size_t width_ = 0;
+  std::vector<PoolingMode> pooling_;
+  std::vector<AfterPooling> modules_;
+  size_t trailing_normalizations_ = 0;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TEXT_AFTER_ENCODER_H_

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What comes after the encoder, from the folder's modules.
+
+#include <utility>
+
+#include "engine/base/int_math.h"
+#include "engine/text/after_encoder.h"
+#include "engine/text/pooling_config.h"
+
+namespace encore::internal {
+namespace {
+
+// A Normalize module has no settings but these, and mostly no folder at all.
+Status CheckNormalize(const std::string& path, const FolderReading& reading) {
+  const std::string file = Within(path, "config.json");
+  // Without a folder of its own the file would be the model's.
+  if (path.empty()) return {};
+  const Result<std::optional<JsonValue>> json = reading.folder.ReadJson(file);
+  if (!json.ok()) return json.status();
+  if (!json->has_value()) return {};
+  JsonMembers members(**json, file);
+  for (const std::string_view key : {"module_input_name", "module_output_name"}) {
+    if (members.String(key, "sentence_embedding") != "sentence_embedding") {
+      members.Refuse(key, "'sentence_embedding'");
+    }
+  }
+  return Finish(members, reading);
+}
+
+Result<std::vector<PoolingMode>> ReadPooling(std::span<const ModuleEntry> modules, size_t d_model,
+                                             const std::vector<PoolingMode>& pooling,
+                                             const FolderReading& reading) {
+  if (!pooling.empty()) {
+    reading.Tell("pooling", PoolingText(pooling), "option pooling");
+    return pooling;
+  }
+  if (modules.empty()) {
+    reading.Tell("pooling", "mean, without normalization", "default without modules.json");
+    return std::vector<PoolingMode>{PoolingMode::kMean};
+  }
+  return ReadPoolingConfig(modules.front().path, d_model, reading);
+}
+
+}  // namespace
+
+Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, size_t d_model,
+                                        const std::vector<PoolingMode>& pooling,
+                                        const FolderReading& reading) {
+  AfterEncoder after;
+  after.d_model_ = d_model;
+  Result<std::vector<PoolingMode>> modes = ReadPooling(modules, d_model, pooling, reading);
+  if (!modes.ok()) return modes.status();
+  after.pooling_ = *std::move(modes);
+  if (!CheckedMul(after.pooling_.size(), d_model, &after.width_)) {
+    return InvalidArgument("pooling: the width of its vectors exceeds what can be addressed");
+  }
+  for (const ModuleEntry& entry : modules) {
+    if (entry.kind == ModuleKind::kDense) {
+      Result<Dense> dense = ReadDense(entry.path, after.width_, reading);
+      if (!dense.ok()) return dense.status();
+      after.width_ = dense->linear.out_features();
+      after.modules_.push_back({*std::move(dense)});
+      after.trailing_normalizations_ = 0;
+    } else if (entry.kind == ModuleKind::kNormalize) {
+      if (const Status status = CheckNormalize(entry.path, reading); !status.ok()) return status;
+      after.modules_.push_back({});
+      ++after.trailing_normalizations_;
+      reading.Tell("normalize", "to length 1", "modules.json");
+    }
+  }
+  return after;
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C interface over TextEncoder: the model with its threads, the calls, the sentence of the last
+// failure. Not here: checks of arguments (c_api_arguments.h), anything that is computed.
+
+#include "encore/c_api.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "encore/text_encoder.h"
+#include "encore/thread_pool.h"
+#include "encore/version.h"
+#include "engine/text/c_api_arguments.h"
+
+struct encore_model {
+  encore::TextEncoder encoder;
+  std::optional<encore::ThreadPool> pool;  // nothing: calls run inline
+  std::string description;
+
+  encore::Executor executor() const { return pool ? pool->executor() : encore::Executor::Inline(); }
+};
+
+namespace encore::internal {
+namespace {
+
+static_assert(ENCORE_OK == static_cast<int>(ErrorCode::kOk));
+static_assert(ENCORE_INVALID_ARGUMENT == static_cast<int>(ErrorCode::kInvalidArgument));
+static_assert(ENCORE_NOT_FOUND == static_cast<int>(ErrorCode::kNotFound));
+static_assert(ENCORE_UNSUPPORTED == static_cast<int>(ErrorCode::kUnsupported));
+static_assert(ENCORE_CORRUPT_DATA == static_cast<int>(ErrorCode::kCorruptData));
+static_assert(ENCORE_IO == static_cast<int>(ErrorCode::kIo));
+static_assert(ENCORE_OUT_OF_MEMORY == static_cast<int>(ErrorCode::kOutOfMemory));
+
+// The last failure on this thread: the string, or a literal where there was no memory for one.
+thread_local std::string last_sentence;
+thread_local const char* last_error = "";
+
+encore_status Fail(const Status& status) noexcept {
+  try {
+    last_sentence = status.message();
+    last_error = last_sentence.c_str();
+  } catch (...) {
+    last_error = "out of memory, also for the words of another error";
+  }
+  return static_cast<encore_status>(status.code());
+}
+
+// body() returns a Status; nothing that it throws gets out.
+template <typename F>
+encore_status Guarded(F&& body) noexcept {
+  try {
+    const Status status = body();
+    return status.ok() ? ENCORE_OK : Fail(status);
+  } catch (const std::bad_alloc&) {
+    last_error = "out of memory";
+    return ENCORE_OUT_OF_MEMORY;
+  } catch (const std::exception& error) {
+    Fail(InvalidArgument(error.what()));
+    return ENCORE_INTERNAL;
+  } catch (...) {
+    last_error = "an unknown exception";
+    return ENCORE_INTERNAL;
+  }
+}
+
+Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
+  constexpr std::pair<int32_t, PoolingMode> kModes[] = {
+      {ENCORE_POOLING_CLS, PoolingMode::kCls},
+      {ENCORE_POOLING_MAX, PoolingMode::kMax},
+      {ENCORE_POOLING_MEAN, PoolingMode::kMean},
+      {ENCORE_POOLING_MEAN_SQRT_LENGTH, PoolingMode::kMeanSqrtLength},
+      {ENCORE_POOLING_WEIGHTED_MEAN, PoolingMode::kWeightedMean},
+      {ENCORE_POOLING_LAST_TOKEN, PoolingMode::kLastToken}};
+  if (Status s = CheckChoice("normalize", given.normalize, ENCORE_NO); !s.ok()) return s;
+  if (Status s = CheckChoice("pooling", given.pooling, 2 * ENCORE_POOLING_LAST_TOKEN - 1);
+      !s.ok()) {
+    return s;
+  }
+  for (const auto& [bit, mode] : kModes) {
+    if ((given.pooling & bit) != 0) options->pooling.push_back(mode);
+  }
+  options->ignore_unknown_keys = given.ignore_unknown_keys != 0;
+  options->normalize = YesOrNo(given.normalize);
+  if (given.max_length != 0) options->max_length = given.max_length;
+  return {};
+}
+
+Status Open(const char* folder, const encore_open_options* given, encore_model** model) {
+  if (model == nullptr) return NullArgument("model");
+  *model = nullptr;
+  if (folder == nullptr) return NullArgument("folder");
+  encore_open_options known;
+  OpenOptions options;
+  if (Status s = ReadOptions(given, "encore_open_options", &known); !s.ok()) return s;
+  if (Status s = ReadOpenOptions(known, &options); !s.ok()) return s;
+  std::optional<ThreadPool> pool;
+  if (known.threads != 1) {
+    Result<ThreadPool> made = ThreadPool::Create({.threads = known.threads});
+    if (!made.ok()) return made.status();
+    pool = *std::move(made);
+    options.executor = pool->executor();
+  }
+  Result<TextEncoder> encoder = TextEncoder::Open(folder, options);
+  if (!encoder.ok()) return encoder.status();
+  std::string description;
+  for (const Decision& decision : encoder->Describe()) {
+    description += decision.what + ": " + decision.value + " (" + decision.source + ")\n";
+  }
+  *model = new encore_model{*std::move(encoder), std::move(pool), std::move(description)};
+  return {};
+}
+
+Status Encode(const encore_model* model, const encore_text* texts, size_t count,
+              const encore_encode_options* given, float* vectors, size_t capacity, size_t* tokens,
+              size_t* cut) {
+  if (model == nullptr) return NullArgument("model");
+  encore_encode_options known;
+  EncodeOptions options;
+  if (Status s = ReadOptions(given, "encore_encode_options", &known); !s.ok()) return s;
+  if (Status s = ReadTextOptions(known, &options); !s.ok()) return s;
+  if (Status s = CheckChoice("normalize", known.normalize, ENCORE_NO); !s.ok()) return s;
+  options.executor = model->executor();
+  if (known.prompt_name != nullptr) options.prompt_name = known.prompt_name;
+  if (known.prompt != nullptr) options.prompt = known.prompt;
+  options.normalize = YesOrNo(known.normalize);
+  options.dimensions = known.dimensions;
+  options.batch_tokens = known.batch_tokens;
+
+  std::vector<std::string_view> views;
+  if (Status s = ReadTexts(texts, "texts", count, &views); !s.ok()) return s;
+  const size_t columns = known.dimensions > 0 ? known.dimensions : model->encoder.dimensions();
+  if (Status s = CheckOutput("vectors", vectors, capacity, count, columns); !s.ok()) return s;
+  if (count == 0) return {};
+  TextCounts counts;
+  const Status status =
+      model->encoder.Encode(views, MutableView(vectors, {count, columns}), &counts, options);
+  if (status.ok()) CopyCounts(counts, tokens, cut);
+  return status;
+}
+
+Status Score(const encore_model* model, const encore_text& query, const encore_text* documents,
+             size_t count, const encore_score_options* given, float* scores, size_t capacity,
+             size_t* tokens, size_t* cut) {
+  if (model == nullptr) return NullArgument("model");
+  encore_score_options known;
+  ScoreOptions options;
+  if (Status s = ReadOptions(given, "encore_score_options", &known); !s.ok()) return s;
+  if (Status s = ReadTextOptions(known, &options); !s.ok()) return s;
+  if (Status s = CheckChoice("activation", known.activation, ENCORE_ACTIVATION_SIGMOID); !s.ok()) {
+    return s;
+  }
+  options.executor = model->executor();
+  if (known.activation == ENCORE_ACTIVATION_IDENTITY) {
+    options.activation = ScoreActivation::kIdentity;
+  } else if (known.activation == ENCORE_ACTIVATION_SIGMOID) {
+    options.activation = ScoreActivation::kSigmoid;
+  }
+  options.batch_tokens = known.batch_tokens;
+
+  std::string_view query_view;
+  std::vector<std::string_view> views;
+  if (Status s = ReadText(query, "query", &query_view); !s.ok()) return s;
+  if (Status s = ReadTexts(documents, "documents", count, &views); !s.ok()) return s;
+  if (Status s = CheckOutput("scores", scores, capacity, count, 1); !s.ok()) return s;
+  if (count == 0) return {};
+  const Result<Scores> found = model->encoder.Score(query_view, views, options);
+  if (!found.ok()) return found.status();
+  std::copy(found->values.begin(), found->values.end(), scores);
+  CopyCounts(found->counts, tokens, cut);
+  return {};
+}
+
+Status Tokenize(const encore_model* model, const encore_text& text,
+                const encore_tokenize_options* given, int32_t* ids, size_t capacity, size_t* count,
+                size_t* cut) {
+  if (model == nullptr) return NullArgument("model");
+  if (count == nullptr) return NullArgument("count");
+  *count = 0;
+  encore_tokenize_options known;
+  TokenizeOptions options;
+  if (Status s = ReadOptions(given, "encore_tokenize_options", &known); !s.ok()) return s;
+  if (Status s = ReadTextOptions(known, &options); !s.ok()) return s;
+  if (known.max_length == 0) options.max_length = model->encoder.max_length();
+  if (known.max_length == SIZE_MAX) options.max_length = 0;
+  options.add_special_tokens = known.without_special_tokens == 0;
+
+  std::string_view view;
+  if (Status s = ReadText(text, "text", &view); !s.ok()) return s;
+  if (!model->encoder.has_tokenizer()) {
+    return Status(ErrorCode::kUnsupported, "encore has not the tokenizer of this model");
+  }
+  Tokens tokens;
+  if (Status s = model->encoder.tokenizer().Encode(view, &tokens, options); !s.ok()) return s;
+  *count = tokens.ids.size();
+  if (cut != nullptr) *cut = tokens.cut;
+  if (ids == nullptr) return {};
+  if (capacity < tokens.ids.size()) {
+    return InvalidArgument("capacity is " + std::to_string(capacity) + " ids, wanted " +
+                           std::to_string(tokens.ids.size()));
+  }
+  std::copy(tokens.ids.begin(), tokens.ids.end(), ids);
+  return {};
+}
+
+}  // namespace
+}  // namespace encore::internal
+
+extern "C" {
+
+const char* encore_last_error(void) { return encore::internal::last_error; }
+
+const char* encore_version(void) { return ENCORE_VERSION_STRING; }
+
+int32_t encore_c_api_version(void) { return ENCORE_C_API_VERSION; }
+
+encore_status encore_open(const char* folder, const encore_open_options* options,
+                          encore_model** model) {
+  return encore::internal::Guarded([&] { return encore::internal::Open(folder, options, model); });
+}
+
+void encore_free(encore_model* model) { delete model; }
+
+size_t encore_dimensions(const encore_model* model) {
+  return model == nullptr ? 0 : model->encoder.dimensions();
+}
+
+size_t encore_max_length(const encore_model* model) {
+  return model == nullptr ? 0 : model->encoder.max_length();
+}
+
+const char* encore_describe(const encore_model* model) {
+  return model == nullptr ? "" : model->description.c_str();
+}
+
+encore_status encore_encode(const encore_model* model, const encore_text* texts, size_t count,
+                            const encore_encode_options* options, float* vectors, size_t capacity,
+                            size_t* tokens, size_t* cut) {
+  return encore::internal::Guarded([&] {
+    return encore::internal::Encode(model, texts, count, options, vectors, capacity, tokens, cut);
+  });
+}
+
+encore_status encore_score(const encore_model* model, encore_text query,
+                           const encore_text* documents, size_t count,
+                           const encore_score_options* options, float* scores, size_t capacity,
+                           size_t* tokens, size_t* cut) {
+  return encore::internal::Guarded([&] {
+    return encore::internal::Score(model, query, documents, count, options, scores, capacity,
+                                   tokens, cut);
+  });
+}
+
+encore_status encore_tokenize(const encore_model* model, encore_text text,
+                              const encore_tokenize_options* options, int32_t* ids, size_t capacity,
+                              size_t* count, size_t* cut) {
+  return encore::internal::Guarded(
+      [&] { return encore::internal::Tokenize(model, text, options, ids, capacity, count, cut); });
+}
+
+}  // extern "C"

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arguments of the C interface: pointers and structs that anybody may have filled in, checked and
+// turned into C++. Not here: the functions themselves (c_api.cc).
+
+#ifndef ENCORE_ENGINE_TEXT_C_API_ARGUMENTS_H_
+#define ENCORE_ENGINE_TEXT_C_API_ARGUMENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "encore/c_api.h"
+#include "encore/text_encoder.h"
+
+namespace encore::internal {
+
+Status NullArgument(const char* name);
+
+// More bytes than this behind the fields that are known are taken for a size that nobody has set.
+inline constexpr size_t kMostUnknownBytes = 4096;
+
+// The caller's options, or the defaults for NULL. T is a struct that begins with its size.
+template <typename T>
+Status ReadOptions(const T* given, const char* type, T* options) {
+  *options = T{};
+  if (given == nullptr) return {};
+  if (given->size < sizeof(T) || given->size - sizeof(T) > kMostUnknownBytes) {
+    return InvalidArgument("options.size is " + std::to_string(given->size) + ", wanted sizeof(" +
+                           type + "), which is " + std::to_string(sizeof(T)));
+  }
+  const char* bytes = reinterpret_cast<const char*>(given);
+  for (size_t i = sizeof(T); i < given->size; ++i) {
+    if (bytes[i] == 0) continue;
+    return Status(ErrorCode::kUnsupported,
+                  std::string(type) + " has a field at byte " + std::to_string(i) +
+                      " that this version of encore does not know; it is not 0");
+  }
+  *options = *given;
+  return {};
+}
+
+// value is in 0 .. largest.
+Status CheckChoice(const char* field, int32_t value, int32_t largest);
+
+// ENCORE_AS_FOLDER, ENCORE_YES or ENCORE_NO; it was checked.
+inline std::optional<bool> YesOrNo(int32_t choice) {
+  if (choice == ENCORE_AS_FOLDER) return std::nullopt;
+  return choice == ENCORE_YES;
+}
+
+// What encode, score and tokenize have in common.
+template <typename Given, typename Options>
+Status ReadTextOptions(const Given& given, Options* options) {
+  if (Status s = CheckChoice("on_long", given.on_long, ENCORE_LONG_REFUSE); !s.ok()) return s;
+  if (Status s = CheckChoice("on_invalid_utf8", given.on_invalid_utf8, ENCORE_UTF8_REPLACE);
+      !s.ok()) {
+    return s;
+  }
+  options->max_length = given.max_length;
+  options->on_long = given.on_long == ENCORE_LONG_CUT ? OnLong::kCut : OnLong::kError;
+  options->on_invalid_utf8 =
+      given.on_invalid_utf8 == ENCORE_UTF8_REFUSE ? OnInvalidUtf8::kError : OnInvalidUtf8::kReplace;
+  options->plain_text = given.plain_text != 0;
+  return {};
+}
+
+// Views of the caller's bytes; an error names the text: "documents[3]".
+Status ReadText(const encore_text& text, const std::string& name, std::string_view* view);
+Status ReadTexts(const encore_text* texts, const char* name, size_t count,
+                 std::vector<std::string_view>* views);
+
+// Rows of `columns` floats fit the caller's array.
+Status CheckOutput(const char* name, const float* data, size_t capacity, size_t rows,
+                   size_t columns);
+
+// Into the caller's arrays, either of which may be NULL.
+void CopyCounts(const TextCounts& counts, size_t* tokens, size_t* cut);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TEXT_C_API_ARGUMENTS_H_

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TextEncoder's scores and predictions: what a classification head says of texts and pairs.
+
+#include <algorithm>
+#include <new>
+
+#include "engine/base/out_of_memory.h"
+#include "engine/text/stream.h"
+#include "engine/text/text_encoder_impl.h"
+
+namespace encore {
+
+using internal::OutOfMemory;
+
+namespace {
+
+struct Classifying {
+  ScoreActivation activation = ScoreActivation::kIdentity;
+  internal::StreamOptions stream;
+};
+
+Result<Classifying> MakeClassifying(const TextEncoder::Impl& impl, const ScoreOptions& options) {
+  if (!impl.model.has_head()) {
+    return Status(ErrorCode::kUnsupported,
+                  "the folder's model has no classification head, so it gives no scores");
+  }
+  if (!options.activation && !impl.activation.ok()) return impl.activation.status();
+  Classifying classifying;
+  classifying.activation = options.activation ? *options.activation : *impl.activation;
+  classifying.stream.executor = options.executor;
+  classifying.stream.batch_tokens = options.batch_tokens;
+  classifying.stream.rows = internal::HiddenRows::kFirstOfEach;
+  return classifying;
+}
+
+// 1 / (1 + e^-x) of each value, by the engine's own exponential and under the default rounding: the
+// same bits on every machine.
+void Sigmoid(std::vector<float>* values) {
+  for (float& value : *values) value = -value;
+  const MutableView view(values->data(), Shape(values->size()));
+  (void)Exp(view, view);  // both views are right, so it cannot fail
+  RunParallel(Executor::Inline(), 1, [&](size_t) {
+    for (float& value : *values) value = 1 / (1 + value);
+  });
+}
+
+internal::TakeBatch WritePredictions(const TextEncoder::Impl& impl, const Classifying& classifying,
+                                     MutableView predictions) {
+  return [&impl, &classifying, predictions](const float* first, std::span<const size_t> texts,
+                                            internal::Scratch*) {
+    const size_t labels = impl.model.labels().size();
+    std::vector<float> logits(texts.size() * labels);
+    const Status status = impl.model.Logits(
+        ConstView(first, Shape(texts.size(), impl.model.d_model())),
+        MutableView(logits.data(), Shape(texts.size(), labels)), classifying.stream.executor);
+    if (!status.ok()) return status;
+    if (classifying.activation == ScoreActivation::kSigmoid) Sigmoid(&logits);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      std::copy_n(logits.data() + i * labels, labels, &predictions(texts[i], 0));
+    }
+    return Status();
+  };
+}
+
+// For all texts of `inputs`.
+Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs inputs,
+                            const ScoreOptions& options) {
+  Result<Classifying> classifying = MakeClassifying(impl, options);
+  if (!classifying.ok()) return classifying.status();
+  // As CrossEncoder.predict: the default prompt goes before the first text of a pair.
+  const Result<std::string_view> prompt = internal::ResolvePrompt(impl, {}, {});
+  if (!prompt.ok()) return prompt.status();
+  inputs.prompt = *prompt;
+  const Result<size_t> max_length = internal::ResolveMaxLength(impl, options.max_length);
+  if (!max_length.ok()) return max_length.status();
+  classifying->stream.tokenize = {.max_length = *max_length,
+                                  .on_long = options.on_long,
+                                  .on_invalid_utf8 = options.on_invalid_utf8,
+                                  .plain_text = options.plain_text};
+  Result<Tensor> values = Tensor::Create(DType::kF32, {inputs.size(), impl.model.labels().size()});
+  if (!values.ok()) return values.status();
+  Predictions predictions{*std::move(values), {}};
+  const Status status = internal::StreamTexts(
+      impl, inputs, classifying->stream,
+      WritePredictions(impl, *classifying, predictions.values.View<float>()), &predictions.counts);
+  if (!status.ok()) return status;
+  return predictions;
+}
+
+}  // namespace
+
+Result<Scores> TextEncoder::Score(std::string_view query, Texts documents,
+                                  const ScoreOptions& options) const try {
+  if (impl_->model.has_head() && impl_->model.labels().size() != 1) {
+    return Status(ErrorCode::kUnsupported, "the folder's head has " +
+                                               std::to_string(impl_->model.labels().size()) +
+                                               " labels; a score wants one (Classify gives all)");
+  }
+  Result<Predictions> predictions =
+      Predict(*impl_, {.texts = documents, .query = &query, .name = "documents"}, options);
+  if (!predictions.ok()) return predictions.status();
+  Scores scores;
+  const auto* values = static_cast<const float*>(predictions->values.data());
+  scores.values.assign(values, values + documents.size());
+  scores.counts = std::move(predictions->counts);
+  return scores;
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+Result<Predictions> TextEncoder::Classify(Texts texts, const ScoreOptions& options) const try {
+  return Predict(*impl_, {.texts = texts}, options);
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+Result<Predictions> TextEncoder::Classify(Texts first, Texts second,
+                                          const ScoreOptions& options) const try {
+  if (first.size() != second.size()) {
+    return InvalidArgument("found " + std::to_string(first.size()) + " first texts and " +
+                           std::to_string(second.size()) + " second ones; wanted as many");
+  }
+  return Predict(*impl_, {.texts = first, .second = &second, .name = "pairs"}, options);
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+Result<Predictions> TextEncoder::ClassifyIds(std::span<const std::vector<int32_t>> ids,
+                                             std::span<const std::vector<uint8_t>> type_ids,
+                                             const ScoreOptions& options) const try {
+  const Result<Classifying> classifying = MakeClassifying(*impl_, options);
+  if (!classifying.ok()) return classifying.status();
+  const Result<size_t> max_length = internal::ResolveMaxLength(
+      *impl_, options.max_length > 0 ? options.max_length : impl_->model.max_tokens());
+  if (!max_length.ok()) return max_length.status();
+  Result<Tensor> values = Tensor::Create(DType::kF32, {ids.size(), impl_->model.labels().size()});
+  if (!values.ok()) return values.status();
+  Predictions predictions{*std::move(values), {}};
+  const Status status =
+      internal::StreamIds(*impl_, ids, type_ids, *max_length, classifying->stream,
+                          WritePredictions(*impl_, *classifying, predictions.values.View<float>()),
+                          &predictions.counts);
+  if (!status.ok()) return status;
+  return predictions;
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+}  // namespace encore

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads Dense modules.
+
+#include "engine/text/dense.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "encore/safetensors.h"
+#include "engine/base/quoted.h"
+
+namespace encore::internal {
+namespace {
+
+struct DenseConfig {
+  size_t in_features = 0;
+  size_t out_features = 0;
+  bool bias = true;
+  bool tanh = true;
+};
+
+// "torch.nn.modules.activation.Tanh" and the shorter name of the same class.
+bool ReadActivation(JsonMembers& members) {
+  const std::string name =
+      members.String("activation_function", "torch.nn.modules.activation.Tanh");
+  if (name == "torch.nn.modules.activation.Tanh" || name == "torch.nn.Tanh") return true;
+  if (name == "torch.nn.modules.linear.Identity" || name == "torch.nn.Identity") return false;
+  members.Refuse("activation_function",
+                 "torch.nn.modules.activation.Tanh or torch.nn.modules.linear.Identity");
+  return true;
+}
+
+Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
+                               const FolderReading& reading) {
+  const Result<std::optional<JsonValue>> json = reading.folder.ReadJson(file);
+  if (!json.ok()) return json.status();
+  if (!json->has_value()) {
+    return Status(ErrorCode::kNotFound, "modules.json names a Dense module, but there is no " +
+                                            reading.folder.PathOf(file));
+  }
+  JsonMembers members(**json, file);
+  DenseConfig config;
+  config.in_features = members.RequiredSize("in_features");
+  config.out_features = members.RequiredSize("out_features");
+  config.bias = members.Bool("bias", true);
+  config.tanh = ReadActivation(members);
+  if (config.in_features != width) {
+    members.Refuse("in_features", std::to_string(width) + ", the width of what comes before");
+  }
+  if (config.out_features == 0) members.Refuse("out_features", "at least 1");
+  if (members.Bool("use_residual", false)) members.Refuse("use_residual", "false");
+  for (const std::string_view key : {"module_input_name", "module_output_name"}) {
+    if (members.String(key, "sentence_embedding") != "sentence_embedding") {
+      members.Refuse(key, "'sentence_embedding'");
+    }
+  }
+  if (const Status status = Finish(members, reading); !status.ok()) return status;
+  return config;
+}
+
+// The tensor in f32, if it has this shape.
+Result<Tensor> ReadTensor(const SafetensorsFile& file, std::string_view name, const Shape& shape) {
+  Result<Tensor> tensor = file.ReadAsF32(name);
+  if (!tensor.ok()) return tensor.status();
+  if (!(tensor->shape() == shape)) {
+    return InvalidArgument(file.name() + ": " + std::string(name) + " is " +
+                           tensor->shape().ToString() + "; wanted " + shape.ToString());
+  }
+  return tensor;
+}
+
+Result<SafetensorsFile> OpenWeights(const std::string& path, const FolderReading& reading) {
+  const std::string file = reading.folder.PathOf(Within(path, "model.safetensors"));
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) {
+    const std::string pickle = reading.folder.PathOf(Within(path, "pytorch_model.bin"));
+    if (std::filesystem::exists(pickle, error)) {
+      return Status(ErrorCode::kUnsupported,
+                    Quoted(pickle) +
+                        " is a pickle; wanted model.safetensors beside it. To make it: python -c "
+                        "\"import torch, safetensors.torch as s; "
+                        "s.save_file(torch.load('pytorch_model.bin'), 'model.safetensors')\"");
+    }
+  }
+  return SafetensorsFile::Open(file);
+}
+
+}  // namespace
+
+Result<Dense> ReadDense(const std::string& path, size_t width, const FolderReading& reading) {
+  const std::string config_file = Within(path, "config.json");
+  const Result<DenseConfig> config = ReadConfig(config_file, width, reading);
+  if (!config.ok()) return config.status();
+  const Result<SafetensorsFile> file = OpenWeights(path, reading);
+  if (!file.ok()) return file.status();
+  for (const SafetensorsEntry& entry : file->tensors()) {
+    if (entry.name == "linear.weight" || (config->bias && entry.name == "linear.bias")) continue;
+    return InvalidArgument(file->name() + ": unknown tensor " + Quoted(entry.name) +
+                           "; wanted linear.weight" + (config->bias ? " and linear.bias" : ""));
+  }
+  const Result<Tensor> weight =
+      ReadTensor(*file, "linear.weight", {config->out_features, config->in_features});
+  if (!weight.ok()) return weight.status();
+  Tensor bias;
+  if (config->bias) {
+    Result<Tensor> read = ReadTensor(*file, "linear.bias", {config->out_features});
+    if (!read.ok()) return read.status();
+    bias = *std::move(read);
+  }
+  Result<PackedLinear> linear = PackedLinear::Create(weight->View<float>(), bias.View<float>());
+  if (!linear.ok()) return linear.status();
+  reading.Tell("dense",
+               std::to_string(config->in_features) + " to " + std::to_string(config->out_features) +
+                   (config->bias ? "" : ", no bias") + (config->tanh ? ", tanh" : ""),
+               config_file);
+  return Dense{*std::move(linear), config->tanh};
+}
+
+}  // namespace encore::internal

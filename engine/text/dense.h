@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Dense module: a linear layer after the pooling, with tanh or nothing behind it. Not here: the
+// product (encore/ops.h).
+
+#ifndef ENCORE_ENGINE_TEXT_DENSE_H_
+#define ENCORE_ENGINE_TEXT_DENSE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "encore/ops.h"
+#include "encore/status.h"
+#include "engine/text/folder_files.h"
+
+namespace encore::internal {
+
+struct Dense {
+  PackedLinear linear;
+  bool tanh = true;
+};
+
+// Reads the module's config.json and model.safetensors in `path` and packs its weights. `width` is
+// that of the vectors that come in. kUnsupported for a weight file of another format and for
+// activations and connections that encore has not; kInvalidArgument for other shapes.
+Result<Dense> ReadDense(const std::string& path, size_t width, const FolderReading& reading);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TEXT_DENSE_H_

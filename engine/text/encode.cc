@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TextEncoder's vectors of texts, ids and tokens.
+
+#include <algorithm>
+#include <new>
+
+#include "engine/base/out_of_memory.h"
+#include "engine/base/quoted.h"
+#include "engine/text/stream.h"
+#include "engine/text/text_encoder_impl.h"
+
+namespace encore {
+
+using internal::OutOfMemory;
+
+namespace internal {
+
+Status WantTokenizer(const TextEncoder::Impl& impl) {
+  if (impl.tokenizer.ok()) return {};
+  return Status(ErrorCode::kUnsupported, "the folder's tokenizer cannot be used, ids can: " +
+                                             impl.tokenizer.status().message());
+}
+
+Result<std::string_view> ResolvePrompt(const TextEncoder::Impl& impl,
+                                       const std::optional<std::string>& prompt_name,
+                                       const std::optional<std::string>& prompt) {
+  if (prompt && prompt_name) {
+    return InvalidArgument("found both prompt and prompt_name; wanted at most one of them");
+  }
+  if (prompt) return std::string_view(*prompt);
+  if (!prompt_name && !impl.config.default_prompt_name) return std::string_view();
+  const std::string& name = prompt_name ? *prompt_name : *impl.config.default_prompt_name;
+  const std::string* text = impl.config.FindPrompt(name);
+  if (text != nullptr) return std::string_view(*text);
+  std::string known;
+  for (const auto& entry : impl.config.prompts) {
+    known += (known.empty() ? "" : ", ") + Quoted(entry.first);
+  }
+  return InvalidArgument("prompt_name is " + Quoted(name) + "; " +
+                         (known.empty() ? "the folder has no prompts" : "wanted one of " + known));
+}
+
+Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted) {
+  if (wanted == 0) return impl.max_length;
+  const size_t most = impl.model.max_tokens();
+  if (wanted > most) {
+    return InvalidArgument("max_length is " + std::to_string(wanted) + "; wanted at most " +
+                           std::to_string(most) + ", the model's positions");
+  }
+  return wanted;
+}
+
+}  // namespace internal
+
+namespace {
+
+// What Encode and EncodeIds do with a batch.
+struct Encoding {
+  internal::FinishOptions finish;
+  internal::StreamOptions stream;
+};
+
+Result<Encoding> MakeEncoding(const TextEncoder::Impl& impl, const EncodeOptions& options) {
+  if (!impl.after) {
+    return Status(ErrorCode::kUnsupported,
+                  "modules.json lists no Pooling module, so the folder has no vectors of texts "
+                  "(OpenOptions::pooling gives them)");
+  }
+  const size_t width = impl.after->width();
+  if (options.dimensions > width) {
+    return InvalidArgument("dimensions is " + std::to_string(options.dimensions) +
+                           "; wanted at most " + std::to_string(width));
+  }
+  Encoding encoding;
+  encoding.finish.dimensions = options.dimensions > 0 ? options.dimensions : impl.dimensions();
+  encoding.finish.normalize = options.normalize ? options.normalize : impl.normalize;
+  encoding.stream.executor = options.executor;
+  encoding.stream.batch_tokens = options.batch_tokens;
+  switch (impl.after->pooled_rows()) {
+    case internal::PooledRows::kAll:
+      encoding.stream.rows = internal::HiddenRows::kAll;
+      break;
+    case internal::PooledRows::kFirst:
+      encoding.stream.rows = internal::HiddenRows::kFirstOfEach;
+      break;
+    case internal::PooledRows::kLast:
+      encoding.stream.rows = internal::HiddenRows::kLastOfEach;
+      break;
+  }
+  return encoding;
+}
+
+internal::TakeBatch WriteVectors(const TextEncoder::Impl& impl, const Encoding& encoding,
+                                 MutableView vectors) {
+  return [&impl, &encoding, vectors](const float* hidden, std::span<const size_t> texts,
+                                     internal::Scratch* scratch) {
+    return impl.after->Run({hidden, scratch->starts, texts}, encoding.finish, vectors, scratch,
+                           encoding.stream.executor);
+  };
+}
+
+Status CheckVectors(MutableView vectors, size_t texts, size_t dimensions) {
+  const bool fits = vectors.rank() == 2 && vectors.dim(0) == texts &&
+                    vectors.dim(1) == dimensions && (dimensions < 2 || vectors.stride(1) == 1);
+  if (fits && (vectors.data() != nullptr || texts == 0)) return {};
+  return InvalidArgument("vectors is " + vectors.shape().ToString() + "; wanted " +
+                         Shape(texts, dimensions).ToString() + " with contiguous rows");
+}
+
+Status EncodeTexts(const TextEncoder::Impl& impl, const Texts& texts, const Encoding& encoding,
+                   const EncodeOptions& options, MutableView vectors, TextCounts* counts) {
+  const Result<std::string_view> prompt =
+      internal::ResolvePrompt(impl, options.prompt_name, options.prompt);
+  if (!prompt.ok()) return prompt.status();
+  const Result<size_t> max_length = internal::ResolveMaxLength(impl, options.max_length);
+  if (!max_length.ok()) return max_length.status();
+  internal::StreamOptions stream = encoding.stream;
+  stream.tokenize = {.max_length = *max_length,
+                     .on_long = options.on_long,
+                     .on_invalid_utf8 = options.on_invalid_utf8,
+                     .plain_text = options.plain_text};
+  return internal::StreamTexts(impl, {.texts = texts, .prompt = *prompt}, stream,
+                               WriteVectors(impl, encoding, vectors), counts);
+}
+
+}  // namespace
+
+Status TextEncoder::Encode(Texts texts, MutableView vectors, TextCounts* counts,
+                           const EncodeOptions& options) const try {
+  const Result<Encoding> encoding = MakeEncoding(*impl_, options);
+  if (!encoding.ok()) return encoding.status();
+  const Status status = CheckVectors(vectors, texts.size(), encoding->finish.dimensions);
+  if (!status.ok()) return status;
+  return EncodeTexts(*impl_, texts, *encoding, options, vectors, counts);
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+Result<Embeddings> TextEncoder::Encode(Texts texts, const EncodeOptions& options) const try {
+  const Result<Encoding> encoding = MakeEncoding(*impl_, options);
+  if (!encoding.ok()) return encoding.status();
+  Result<Tensor> vectors = Tensor::Create(DType::kF32, {texts.size(), encoding->finish.dimensions});
+  if (!vectors.ok()) return vectors.status();
+  Embeddings embeddings{*std::move(vectors), {}};
+  const Status status = EncodeTexts(*impl_, texts, *encoding, options,
+                                    embeddings.vectors.View<float>(), &embeddings.counts);
+  if (!status.ok()) return status;
+  return embeddings;
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+Result<Embeddings> TextEncoder::EncodeIds(std::span<const std::vector<int32_t>> ids,
+                                          const EncodeOptions& options) const try {
+  const Result<Encoding> encoding = MakeEncoding(*impl_, options);
+  if (!encoding.ok()) return encoding.status();
+  if (options.prompt || options.prompt_name) {
+    return InvalidArgument("found a prompt; wanted none, as ids are taken as they are");
+  }
+  const Result<size_t> max_length = internal::ResolveMaxLength(
+      *impl_, options.max_length > 0 ? options.max_length : impl_->model.max_tokens());
+  if (!max_length.ok()) return max_length.status();
+  Result<Tensor> vectors = Tensor::Create(DType::kF32, {ids.size(), encoding->finish.dimensions});
+  if (!vectors.ok()) return vectors.status();
+  Embeddings embeddings{*std::move(vectors), {}};
+  const Status status = internal::StreamIds(
+      *impl_, ids, {}, *max_length, encoding->stream,
+      WriteVectors(*impl_, *encoding, embeddings.vectors.View<float>()), &embeddings.counts);
+  if (!status.ok()) return status;
+  return embeddings;
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
+                                               const EncodeOptions& options) const try {
+  if (const Status status = internal::WantTokenizer(*impl_); !status.ok()) return status;
+  if (options.dimensions > 0 || options.normalize.value_or(false)) {
+    return InvalidArgument(
+        "found dimensions or normalize; wanted neither, as these are for the "
+        "vectors of texts");
+  }
+  const Result<std::string_view> prompt =
+      internal::ResolvePrompt(*impl_, options.prompt_name, options.prompt);
+  if (!prompt.ok()) return prompt.status();
+  const Result<size_t> max_length = internal::ResolveMaxLength(*impl_, options.max_length);
+  if (!max_length.ok()) return max_length.status();
+
+  TokenVectors result;
+  const std::string joined = std::string(*prompt) + std::string(text);
+  Status status = impl_->tokenizer->Encode(joined, &result.tokens,
+                                           {.max_length = *max_length,
+                                            .on_long = options.on_long,
+                                            .on_invalid_utf8 = options.on_invalid_utf8,
+                                            .plain_text = options.plain_text,
+                                            .offsets = true});
+  if (!status.ok()) return status;
+  Result<Tensor> vectors =
+      Tensor::Create(DType::kF32, {result.tokens.ids.size(), impl_->model.d_model()});
+  if (!vectors.ok()) return vectors.status();
+  result.vectors = *std::move(vectors);
+  const std::vector<size_t> starts = {0, result.tokens.ids.size()};
+  internal::TokenBatch batch{.ids = result.tokens.ids, .type_ids = {}, .seq_starts = starts};
+  if (impl_->use_type_ids) batch.type_ids = result.tokens.type_ids;
+  const internal::TextModel& model = impl_->model;
+  if (status = model.CheckTokens(batch); !status.ok()) return status;
+  const Result<Workspace> workspace =
+      model.encoder().MakeWorkspace(Batch{.seq_starts = starts}, options.executor);
+  if (!workspace.ok()) return workspace.status();
+  const MutableView x = result.vectors.View<float>();
+  if (status = model.Embed(batch, x, options.executor); !status.ok()) return status;
+  status = model.Forward(batch, internal::HiddenRows::kAll, x, x, *workspace, options.executor);
+  if (!status.ok()) return status;
+  return result;
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+}  // namespace encore

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the transformer in a folder, and opens its tokenizer.
+
+#include "engine/text/folder_tokenizer.h"
+
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "engine/base/out_of_memory.h"
+#include "engine/models/model_config.h"
+#include "engine/text/max_length.h"
+
+namespace encore::internal {
+namespace {
+
+// Files that sentence-transformers does not look at without modules.json.
+void TellIgnored(const FolderReading& reading) {
+  for (const std::string_view file : TransformerSettingsFiles()) {
+    const Result<std::optional<MappedFile>> found = reading.folder.Read(file);
+    if (found.ok() && found->has_value()) {
+      reading.Tell("ignored", "all of it, as there is no modules.json", std::string(file));
+    }
+  }
+}
+
+// The model's positions; the largest number where they are not known.
+Result<size_t> ModelMaximum(const Folder& folder, bool ignore_unknown_keys) {
+  std::vector<Decision> decisions;
+  const Result<ModelConfig> config = ReadModelConfig(folder, ignore_unknown_keys, &decisions);
+  if (config.ok()) return config->plan.embeddings.max_tokens();
+  const ErrorCode code = config.status().code();
+  if (code == ErrorCode::kNotFound || code == ErrorCode::kUnsupported) {
+    return std::numeric_limits<size_t>::max();
+  }
+  return config.status();
+}
+
+}  // namespace
+
+Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
+  Result<std::optional<std::vector<ModuleEntry>>> modules = ReadModuleList(reading);
+  if (!modules.ok()) return modules.status();
+  if (!modules->has_value()) {
+    TellIgnored(reading);
+    return TransformerFolder{{}, "", reading.folder, {}};
+  }
+  const std::string path = (**modules)[0].path;
+  Result<Folder> folder =
+      path.empty() ? Result<Folder>(reading.folder) : Folder::Open(reading.folder.PathOf(path));
+  if (!folder.ok()) return folder.status();
+  Result<TransformerSettings> settings = ReadTransformerSettings(path, reading);
+  if (!settings.ok()) return settings.status();
+  return TransformerFolder{*std::move(modules), path, *std::move(folder), *std::move(settings)};
+}
+
+Result<Tokenizer> OpenTokenizer(const TransformerFolder& transformer) {
+  return Tokenizer::Open(transformer.folder.path(), {.lowercase = transformer.settings.lower_case});
+}
+
+Result<FolderTokenizer> OpenFolderTokenizer(const std::string& path, bool ignore_unknown_keys) try {
+  const Result<Folder> folder = Folder::Open(path);
+  if (!folder.ok()) return folder.status();
+  std::vector<Decision> decisions;
+  const FolderReading reading{*folder, ignore_unknown_keys, decisions};
+  const Result<TransformerFolder> transformer = FindTransformer(reading);
+  if (!transformer.ok()) return transformer.status();
+  Result<Tokenizer> tokenizer = OpenTokenizer(*transformer);
+  if (!tokenizer.ok()) return tokenizer.status();
+  const Result<size_t> model_maximum = ModelMaximum(transformer->folder, ignore_unknown_keys);
+  if (!model_maximum.ok()) return model_maximum.status();
+  const Result<size_t> length =
+      ResolveMaxLength({.option = {},
+                        .settings = transformer->settings,
+                        .tokenizer_maximum = tokenizer->model_max_length(),
+                        .model_maximum = *model_maximum},
+                       reading);
+  if (!length.ok()) return length.status();
+  const bool is_known = *length < std::numeric_limits<size_t>::max();
+  return FolderTokenizer{*std::move(tokenizer), is_known ? *length : 0};
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The maximum length.
+
+#include "engine/text/max_length.h"
+
+#include <string>
+
+namespace encore::internal {
+
+Result<size_t> ResolveMaxLength(const LengthSources& sources, const FolderReading& reading) {
+  const std::string what = "maximum length";
+  const size_t most = sources.model_maximum;
+  if (sources.option) {
+    if (*sources.option == 0 || *sources.option > most) {
+      return InvalidArgument("max_length is " + std::to_string(*sources.option) + "; wanted 1 to " +
+                             std::to_string(most) + ", the model's positions");
+    }
+    reading.Tell(what, std::to_string(*sources.option), "option max_length");
+    return *sources.option;
+  }
+  size_t length = most;
+  std::string source = "config.json";
+  if (sources.settings.max_seq_length) {
+    length = *sources.settings.max_seq_length;
+    source = sources.settings.file;
+  } else if (sources.tokenizer_maximum) {
+    length = *sources.tokenizer_maximum;
+    source = "tokenizer_config.json";
+  }
+  if (length == 0) return InvalidArgument(source + ": the maximum length is 0; wanted at least 1");
+  if (length <= most) {
+    reading.Tell(what, std::to_string(length), source);
+    return length;
+  }
+  reading.Tell(what, std::to_string(most) + ", as the model has no more positions", "config.json");
+  reading.Tell("ignored", "maximum length " + std::to_string(length), source);
+  return most;
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many tokens a text may have, from the files and options that say so. Not here: cutting
+// (encore/tokenizer.h).
+
+#ifndef ENCORE_ENGINE_TEXT_MAX_LENGTH_H_
+#define ENCORE_ENGINE_TEXT_MAX_LENGTH_H_
+
+#include <cstddef>
+#include <optional>
+
+#include "encore/status.h"
+#include "engine/text/folder_files.h"
+#include "engine/text/transformer_settings.h"
+
+namespace encore::internal {
+
+struct LengthSources {
+  std::optional<size_t> option;             // OpenOptions::max_length
+  const TransformerSettings& settings;      // its max_seq_length
+  std::optional<size_t> tokenizer_maximum;  // model_max_length of tokenizer_config.json
+  size_t model_maximum = 0;                 // TextModel::max_tokens()
+};
+
+// The option, else max_seq_length, else the tokenizer's, else the model's. What a file says beyond
+// the model's is capped, and told; an option beyond it is kInvalidArgument.
+Result<size_t> ResolveMaxLength(const LengthSources& sources, const FolderReading& reading);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TEXT_MAX_LENGTH_H_

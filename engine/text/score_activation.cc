@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the activation of scores.
+
+#include "engine/text/score_activation.h"
+
+#include <optional>
+
+#include "engine/base/quoted.h"
+
+namespace encore::internal {
+namespace {
+
+struct Named {
+  std::string function;  // the Python class's path
+  std::string source;
+};
+
+// Of config.json; nothing if it says nothing.
+Result<std::optional<Named>> FromModelConfig(const std::string& path,
+                                             const FolderReading& reading) {
+  const std::string file = Within(path, "config.json");
+  const Result<std::optional<JsonValue>> json = reading.folder.ReadJson(file);
+  if (!json.ok()) return json.status();
+  if (!json->has_value()) return std::optional<Named>();
+  JsonMembers members(**json, file);
+  // Where the newer key is there, the older one does not count, not even if the newer is null.
+  if (members.Has("sentence_transformers")) {
+    JsonMembers inner(members.RequiredObject("sentence_transformers"),
+                      file + ": sentence_transformers");
+    if (!members.ok()) return members.status();
+    const bool is_there = inner.Find("activation_fn") != nullptr;
+    const std::optional<std::string> function = inner.OptionalString("activation_fn");
+    if (!inner.ok()) return inner.status();
+    if (function) return std::optional<Named>({*function, inner.where()});
+    if (is_there) return std::optional<Named>();
+  }
+  const std::optional<std::string> old =
+      members.OptionalString("sbert_ce_default_activation_function");
+  if (!members.ok()) return members.status();
+  if (old) return std::optional<Named>({*old, file});
+  return std::optional<Named>();
+}
+
+Result<std::optional<Named>> Find(const std::string& path, const SentenceConfig& config,
+                                  const FolderReading& reading) {
+  if (config.activation_fn) {
+    return std::optional<Named>({*config.activation_fn, std::string(kSentenceConfigFile)});
+  }
+  return FromModelConfig(path, reading);
+}
+
+std::optional<ScoreActivation> FromName(std::string_view function) {
+  for (const std::string_view name : {"torch.nn.modules.activation.Sigmoid", "torch.nn.Sigmoid"}) {
+    if (function == name) return ScoreActivation::kSigmoid;
+  }
+  for (const std::string_view name : {"torch.nn.modules.linear.Identity", "torch.nn.Identity"}) {
+    if (function == name) return ScoreActivation::kIdentity;
+  }
+  return {};
+}
+
+std::string Text(ScoreActivation activation) {
+  return activation == ScoreActivation::kSigmoid ? "sigmoid" : "identity";
+}
+
+}  // namespace
+
+Result<ScoreActivation> ReadScoreActivation(const std::string& path, const SentenceConfig& config,
+                                            size_t labels, const FolderReading& reading) {
+  const Result<std::optional<Named>> named = Find(path, config, reading);
+  if (!named.ok()) return named.status();
+  if (named->has_value()) {
+    const std::optional<ScoreActivation> activation = FromName((*named)->function);
+    if (!activation) {
+      return Status(ErrorCode::kUnsupported,
+                    (*named)->source + ": the activation of scores is " +
+                        Quoted((*named)->function) +
+                        "; encore has torch.nn.modules.activation.Sigmoid and "
+                        "torch.nn.modules.linear.Identity");
+    }
+    reading.Tell("scores", Text(*activation), (*named)->source);
+    return *activation;
+  }
+  const ScoreActivation activation =
+      labels == 1 ? ScoreActivation::kSigmoid : ScoreActivation::kIdentity;
+  reading.Tell("scores", Text(activation),
+               labels == 1 ? "default for one label" : "default for several labels");
+  return activation;
+}
+
+}  // namespace encore::internal

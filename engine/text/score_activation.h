@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a folder says of the function between a classification head and its scores. Not here: the
+// head (engine/models).
+
+#ifndef ENCORE_ENGINE_TEXT_SCORE_ACTIVATION_H_
+#define ENCORE_ENGINE_TEXT_SCORE_ACTIVATION_H_
+
+#include <cstddef>
+#include <string>
+
+#include "encore/status.h"
+#include "encore/text_encoder.h"
+#include "engine/text/folder_files.h"
+#include "engine/text/sentence_config.h"
+
+namespace encore::internal {
+
+// As sentence-transformers' CrossEncoder: activation_fn of config_sentence_transformers.json, else
+// of config.json's sentence_transformers, else its sbert_ce_default_activation_function, else the
+// sigmoid for one label and the identity for more. kUnsupported for another function. `path` is the
+// Transformer module's folder.
+Result<ScoreActivation> ReadScoreActivation(const std::string& path, const SentenceConfig& config,
+                                            size_t labels, const FolderReading& reading);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TEXT_SCORE_ACTIVATION_H_

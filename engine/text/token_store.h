@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tokens of many texts, made by several threads at once. Not here: the tokenizer
+// (engine/tokenizer), batches (batches.h).
+
+#ifndef ENCORE_ENGINE_TEXT_TOKEN_STORE_H_
+#define ENCORE_ENGINE_TEXT_TOKEN_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "encore/executor.h"
+#include "encore/status.h"
+#include "encore/text_encoder.h"
+#include "encore/tokenizer.h"
+#include "engine/models/text_model.h"
+
+namespace encore::internal {
+
+// What a call was given: texts, pairs, or one text with each of many.
+struct TextInputs {
+  Texts texts = {};                         // of pairs, the first ones
+  const Texts* second = nullptr;            // of pairs: as many
+  const std::string_view* query = nullptr;  // in place of texts' part as the first of each pair
+  std::string_view prompt = {};             // before each text, of pairs before the first
+  std::string_view name = "texts";          // in error sentences
+
+  size_t size() const { return texts.size(); }
+  bool pairs() const { return second != nullptr || query != nullptr; }
+};
+
+// Its memory is kept from call to call.
+class TokenStore {
+ public:
+  // Tokenizes inputs [begin, end) and checks the tokens against the model; few texts on the calling
+  // thread. An error names the first text that is at fault.
+  Status Fill(const Tokenizer& tokenizer, const TextModel& model, bool use_type_ids,
+              const TokenizeOptions& options, const TextInputs& inputs, size_t begin, size_t end,
+              const Executor& executor);
+  // Refers to the caller's ids; type_ids may be empty. Checked too.
+  Status Refer(const TextModel& model, std::span<const std::vector<int32_t>> ids,
+               std::span<const std::vector<uint8_t>> type_ids, size_t max_length);
+
+  size_t size() const { return entries_.size(); }
+  bool has_type_ids() const { return has_type_ids_; }
+  size_t length(size_t i) const { return entries_[i].length; }
+  size_t cut(size_t i) const { return entries_[i].cut; }
+  std::span<const int32_t> ids(size_t i) const {
+    const Entry& entry = entries_[i];
+    const int32_t* data = lists_.empty() ? workers_[entry.worker].ids.data() : lists_[i].data();
+    return {data + entry.offset, entry.length};
+  }
+  // With has_type_ids() only.
+  std::span<const uint8_t> type_ids(size_t i) const {
+    const Entry& entry = entries_[i];
+    const uint8_t* data =
+        lists_.empty() ? workers_[entry.worker].type_ids.data() : type_lists_[i].data();
+    return {data + entry.offset, entry.length};
+  }
+  size_t size_bytes() const;
+
+ private:
+  struct Entry {
+    size_t worker = 0;
+    size_t offset = 0;
+    size_t length = 0;
+    size_t cut = 0;
+  };
+  // What one thread at a time uses.
+  struct Worker {
+    Tokens tokens;
+    std::string joined;  // prompt and text
+    std::vector<int32_t> ids;
+    std::vector<uint8_t> type_ids;
+    size_t failed = 0;  // the text of `status`
+    Status status;
+  };
+  struct Job;
+
+  void Work(const Job& job, size_t worker);
+  Status TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* entry);
+
+  std::vector<Worker> workers_;
+  std::vector<Entry> entries_;
+  bool has_type_ids_ = false;
+  std::span<const std::vector<int32_t>> lists_;
+  std::span<const std::vector<uint8_t>> type_lists_;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TEXT_TOKEN_STORE_H_

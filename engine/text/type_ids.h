@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether the model is given the tokenizer's type ids. Not here: what they are.
+
+#ifndef ENCORE_ENGINE_TEXT_TYPE_IDS_H_
+#define ENCORE_ENGINE_TEXT_TYPE_IDS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "encore/status.h"
+#include "engine/text/folder_files.h"
+
+namespace encore::internal {
+
+// False where the model has no table for them, where model_input_names of tokenizer_config.json
+// leaves token_type_ids out, and without that key where its tokenizer_class does. All are 0 then,
+// those of a pair's second text too. `path` is the Transformer module's folder.
+Result<bool> ReadUsesTypeIds(const std::string& path, size_t type_vocab_size,
+                             const FolderReading& reading);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TEXT_TYPE_IDS_H_

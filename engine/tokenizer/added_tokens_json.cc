@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tokenizer.json: "added_tokens".
+
+#include <set>
+
+#include "engine/base/quoted.h"
+#include "engine/tokenizer/byte_trie.h"
+#include "engine/tokenizer/component_json.h"
+
+namespace encore::internal {
+namespace {
+
+Result<AddedToken> ReadOne(const JsonValue& json, const std::string& where) {
+  JsonMembers members(json, where);
+  AddedToken token;
+  token.content = members.RequiredString("content");
+  const size_t id = members.RequiredSize("id");
+  token.special = RequiredBool(&members, "special");
+  token.normalized = RequiredBool(&members, "normalized");
+  token.single_word = RequiredBool(&members, "single_word");
+  token.lstrip = RequiredBool(&members, "lstrip");
+  token.rstrip = RequiredBool(&members, "rstrip");
+  if (token.content.empty()) members.Refuse("content", "at least one character");
+  if (id > ByteTrie::kMaxValue)
+    members.Refuse("id", "at most " + std::to_string(ByteTrie::kMaxValue));
+  if (!members.ok()) return members.status();
+  const Status unread = RefuseUnread(members);
+  if (!unread.ok()) return unread;
+  token.id = static_cast<int32_t>(id);
+  return token;
+}
+
+}  // namespace
+
+Status ReadAddedTokens(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
+  const std::string where = file + ": added_tokens";
+  if (json.is_null()) return {};
+  if (!json.is_array()) {
+    return InvalidArgument(where + " is " + json.Described() + "; wanted an array");
+  }
+  std::vector<AddedToken> tokens;
+  std::set<std::string, std::less<>> contents;
+  std::set<int32_t> ids;
+  // What `tokenizers` gives the next token that the model does not have.
+  size_t next_id = parts->model->token_count();
+  for (size_t i = 0; i < json.items().size(); ++i) {
+    const std::string here = where + "[" + std::to_string(i) + "]";
+    Result<AddedToken> token = ReadOne(json.items()[i], here);
+    if (!token.ok()) return token.status();
+    if (!contents.insert(token->content).second) {
+      return InvalidArgument(here + ": " + Quoted(token->content) + " is there twice");
+    }
+    // The id is not ours to choose: `tokenizers` takes the model's, or counts on from its size.
+    const std::optional<int32_t> known = parts->model->TokenToId(token->content);
+    const int64_t wanted = known ? *known : static_cast<int64_t>(next_id++);
+    if (token->id != wanted) {
+      return InvalidArgument(here + ": " + Quoted(token->content) + " has id " +
+                             std::to_string(token->id) + "; wanted " + std::to_string(wanted) +
+                             (known ? ", the model's" : ", the next one"));
+    }
+    if (!ids.insert(token->id).second || (!known && !parts->model->IdToToken(token->id).empty())) {
+      return InvalidArgument(here + ": id " + std::to_string(token->id) +
+                             " belongs to another token");
+    }
+    tokens.push_back(*std::move(token));
+  }
+  const size_t count = tokens.size();
+  Result<AddedTokens> added = AddedTokens::Create(std::move(tokens), parts->normalizer, where);
+  if (!added.ok()) return added.status();
+  parts->added_tokens = *std::move(added);
+  parts->decisions.push_back({"added tokens", std::to_string(count), where});
+  return {};
+}
+
+}  // namespace encore::internal

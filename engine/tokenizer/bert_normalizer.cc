@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BertNormalizer: cleaning, spaces around Chinese characters, removal of accents and lower case in
+// one pass. Not here: what characters are (unicode.h).
+
+#include <array>
+
+#include "engine/tokenizer/normalizer.h"
+#include "engine/tokenizer/put_lower.h"
+#include "engine/tokenizer/unicode.h"
+
+namespace encore::internal {
+namespace {
+
+class BertNormalizer : public NormalizerStep {
+ public:
+  explicit BertNormalizer(const BertNormalizerSettings& settings) : settings_(settings) {
+    for (char32_t c = 0; c < ascii_.size(); ++c) {
+      const uint16_t properties = unicode_.Properties(c);
+      char32_t result = c;
+      if (settings.clean_text) {
+        if ((properties & kCleaned) != 0) result = kNothing;
+        if (result == c && (properties & kWhite) != 0) result = ' ';
+      }
+      if (settings.lowercase && (properties & kHasLower) != 0) result = unicode_.Lower(c);
+      ascii_[c] = static_cast<unsigned char>(result);
+    }
+  }
+
+  void Apply(TextView text, MarkRun* marks, TextBuffer* out) const override {
+    Pass pass = {settings_, unicode_, marks, out};
+    marks->SetBefore({});
+    const char* const end = text.data + text.size;
+    for (const char* at = text.data; at < end;) {
+      if (IsAscii(*at) && !out->with_origins()) {
+        pass.FlushMarks();
+        at = PutAsciiRun(at, end, out);
+        continue;
+      }
+      const ByteRange origin =
+          out->with_origins() ? text.origin[static_cast<size_t>(at - text.data)] : ByteRange();
+      pass.Character(NextCodePoint(at), origin);
+    }
+    pass.FlushMarks();
+  }
+
+ private:
+  static constexpr unsigned char kNothing = 0xFF;
+
+  // The state of a call.
+  struct Pass {
+    const BertNormalizerSettings& settings;
+    const Unicode& unicode;
+    MarkRun* marks;
+    TextBuffer* out;
+
+    void Character(char32_t c, ByteRange origin) {
+      uint16_t properties = unicode.Properties(c);
+      if (settings.clean_text) {
+        if ((properties & kCleaned) != 0) return;
+        if ((properties & kWhite) != 0) return Starter(' ', origin);
+      }
+      const bool spaced = settings.handle_chinese_chars && (properties & kChinese) != 0;
+      if (spaced) Starter(' ', origin);
+      if (!settings.strip_accents) {
+        Put(c, properties, origin);
+      } else if ((properties & kDecomposes) == 0) {
+        Part(c, properties, true, origin);
+      } else {
+        const Decomposition decomposition = unicode.Decompose(c);
+        for (size_t i = 0; i < decomposition.size; ++i) {
+          const char32_t part = decomposition.parts[i];
+          Part(part, unicode.Properties(part), i == 0, origin);
+        }
+      }
+      if (spaced) Starter(' ', origin);
+    }
+
+    // What stays of decomposed text: marks that are not nonspacing (to Unicode 8), in canonical
+    // order. A nonspacing starter goes, but only after it has ended the run of marks before it.
+    void Part(char32_t c, uint16_t properties, bool first, ByteRange origin) {
+      const unsigned rank = OrderRank(properties);
+      const bool stays = (properties & kNonspacing) == 0;
+      if (rank == 0) {
+        FlushMarks();
+        if (stays) Put(c, properties, origin);
+        marks->SetBefore(origin);
+      } else if (stays || out->with_origins()) {
+        marks->Add(c, rank, first, origin);
+      }
+    }
+
+    void Starter(char32_t c, ByteRange origin) {
+      FlushMarks();
+      out->Put(c, origin);
+      marks->SetBefore(origin);
+    }
+
+    void FlushMarks() {
+      marks->Flush([this](char32_t c, ByteRange origin) {
+        const uint16_t properties = unicode.Properties(c);
+        if ((properties & kNonspacing) == 0) Put(c, properties, origin);
+      });
+    }
+
+    void Put(char32_t c, uint16_t properties, ByteRange origin) {
+      if (settings.lowercase) return PutLower(unicode, c, properties, origin, out);
+      out->Put(c, origin);
+    }
+  };
+
+  // Without origins: everything up to the first byte that is not ASCII. Returns its place.
+  const char* PutAsciiRun(const char* at, const char* end, TextBuffer* out) const {
+    char* to = out->Room(static_cast<size_t>(end - at));
+    for (; at < end && IsAscii(*at); ++at) {
+      const unsigned char result = ascii_[static_cast<unsigned char>(*at)];
+      *to = static_cast<char>(result);
+      to += result != kNothing;
+    }
+    out->ExtendTo(to);
+    return at;
+  }
+
+  const BertNormalizerSettings settings_;
+  const Unicode& unicode_ = Unicode::Get();
+  std::array<unsigned char, 128> ascii_;  // what becomes of each
+};
+
+}  // namespace
+
+std::unique_ptr<const NormalizerStep> MakeBertNormalizer(const BertNormalizerSettings& settings) {
+  return std::make_unique<BertNormalizer>(settings);
+}
+
+}  // namespace encore::internal

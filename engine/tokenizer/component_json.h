@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The components of tokenizer.json: each reads its object, every field of it, and refuses what
+// encore has not. Not here: the file as a whole (tokenizer_json.h).
+//
+// Functions append to `parts` and its decisions. kUnsupported names a component that encore has
+// not, kInvalidArgument or kCorruptData a field with what was found and wanted; sentences start
+// with `file`. They throw std::bad_alloc.
+
+#ifndef ENCORE_ENGINE_TOKENIZER_COMPONENT_JSON_H_
+#define ENCORE_ENGINE_TOKENIZER_COMPONENT_JSON_H_
+
+#include <string>
+
+#include "encore/status.h"
+#include "engine/io/json_members.h"
+#include "engine/io/json_value.h"
+#include "engine/tokenizer/tokenizer_parts.h"
+
+namespace encore::internal {
+
+// An error if a member of the object was read by nobody.
+Status RefuseUnread(const JsonMembers& members);
+// "FILE: WHAT has type 'X'; encore has A, B".
+Status UnknownType(const std::string& where, const std::string& type, std::string_view known);
+// A member that must be true or false.
+bool RequiredBool(JsonMembers* members, std::string_view key);
+
+// normalizer_json.cc; null is none. `lowercase`: see TokenizerOptions.
+Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lowercase,
+                      TokenizerParts* parts);
+// pre_tokenizer_json.cc; null is none.
+Status ReadPreTokenizer(const JsonValue& json, const std::string& file, TokenizerParts* parts);
+// model_json.cc
+Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts);
+// added_tokens_json.cc; after the normalizer and the model.
+Status ReadAddedTokens(const JsonValue& json, const std::string& file, TokenizerParts* parts);
+// template_json.cc; null is none. After the model and the added tokens.
+Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts);
+
+// What vocab_txt.h needs too: adds a BertNormalizer, or a Lowercase before all others, with
+// the decisions.
+void AddBertNormalizer(bool clean_text, bool handle_chinese_chars,
+                       std::optional<bool> strip_accents, bool lowercase, const std::string& source,
+                       TokenizerParts* parts);
+void AddLowercaseBefore(TokenizerParts* parts);
+// BERT's template, and the decisions about whichever template there is.
+void SetBertTemplate(int32_t cls, int32_t sep, PostTemplate* post);
+void DescribeTemplate(const std::string& source, TokenizerParts* parts);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_COMPONENT_JSON_H_

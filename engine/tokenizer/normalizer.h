@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The normalizers of `tokenizers`: text to text, remembering where each character came from. Not
+// here: their settings in tokenizer.json (normalizer_json.h).
+
+#ifndef ENCORE_ENGINE_TOKENIZER_NORMALIZER_H_
+#define ENCORE_ENGINE_TOKENIZER_NORMALIZER_H_
+
+#include <memory>
+#include <vector>
+
+#include "engine/tokenizer/canonical_order.h"
+#include "engine/tokenizer/text_buffer.h"
+
+namespace encore::internal {
+
+// One normalizer. Immutable.
+class NormalizerStep {
+ public:
+  virtual ~NormalizerStep() = default;
+  // Appends the normalized text to `out`, which was cleared for the same wish for origins. `marks`
+  // is empty before and after. Throws std::bad_alloc.
+  virtual void Apply(TextView text, MarkRun* marks, TextBuffer* out) const = 0;
+};
+
+struct BertNormalizerSettings {
+  bool clean_text = true;
+  bool handle_chinese_chars = true;
+  bool strip_accents = true;
+  bool lowercase = true;
+};
+// bert_normalizer.cc
+std::unique_ptr<const NormalizerStep> MakeBertNormalizer(const BertNormalizerSettings& settings);
+
+// unicode_normalizers.cc: each character's lower case, whatever its neighbours are; canonical
+// decomposition and order; removal of characters that are marks.
+std::unique_ptr<const NormalizerStep> MakeLowercase();
+std::unique_ptr<const NormalizerStep> MakeNfd();
+std::unique_ptr<const NormalizerStep> MakeStripAccents();
+
+// Steps one after another. Immutable.
+class Normalizer {
+ public:
+  // What a call works with; reused from call to call.
+  struct Scratch {
+    TextBuffer buffers[2];
+    MarkRun marks;
+  };
+
+  void Append(std::unique_ptr<const NormalizerStep> step) { steps_.push_back(std::move(step)); }
+  void Prepend(std::unique_ptr<const NormalizerStep> step) {
+    steps_.insert(steps_.begin(), std::move(step));
+  }
+
+  // The normalized text: in `scratch`, or `text` itself if there are no steps. With origins if
+  // `text` has them. Throws std::bad_alloc.
+  TextView Apply(TextView text, Scratch* scratch) const;
+
+ private:
+  std::vector<std::unique_ptr<const NormalizerStep>> steps_;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_NORMALIZER_H_

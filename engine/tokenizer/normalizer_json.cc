@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tokenizer.json: "normalizer".
+
+#include "engine/tokenizer/component_json.h"
+
+namespace encore::internal {
+namespace {
+
+constexpr std::string_view kKnown =
+    "BertNormalizer, Lowercase, StripAccents, NFD and a Sequence of these";
+
+const char* YesNo(bool value) { return value ? "yes" : "no"; }
+
+Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* parts);
+
+Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
+  const bool clean_text = RequiredBool(members, "clean_text");
+  const bool handle_chinese_chars = RequiredBool(members, "handle_chinese_chars");
+  const std::optional<bool> strip_accents = members->OptionalBool("strip_accents");
+  const bool lowercase = RequiredBool(members, "lowercase");
+  if (!members->ok()) return members->status();
+  AddBertNormalizer(clean_text, handle_chinese_chars, strip_accents, lowercase, members->where(),
+                    parts);
+  return {};
+}
+
+Status ReadSequence(JsonMembers* members, TokenizerParts* parts) {
+  const JsonValue& list = members->RequiredArray("normalizers");
+  if (!members->ok()) return members->status();
+  for (size_t i = 0; i < list.items().size(); ++i) {
+    const Status status = ReadOne(
+        list.items()[i], members->where() + ": normalizers[" + std::to_string(i) + "]", parts);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* parts) {
+  JsonMembers members(json, where);
+  const std::string type = members.RequiredString("type");
+  if (!members.ok()) return members.status();
+  Status status;
+  if (type == "BertNormalizer") {
+    status = ReadBert(&members, parts);
+  } else if (type == "Sequence") {
+    status = ReadSequence(&members, parts);
+  } else if (type == "Lowercase") {
+    parts->normalizer.Append(MakeLowercase());
+    parts->facts.lowercase = true;
+    parts->facts.has_lowercase_step = true;
+    parts->decisions.push_back({"lower case", "yes", where + " (Lowercase)"});
+  } else if (type == "StripAccents") {
+    parts->normalizer.Append(MakeStripAccents());
+    parts->decisions.push_back({"accents", "marks removed", where + " (StripAccents)"});
+  } else if (type == "NFD") {
+    parts->normalizer.Append(MakeNfd());
+    parts->decisions.push_back({"Unicode normalization", "NFD", where});
+  } else {
+    return UnknownType(where, type, kKnown);
+  }
+  if (!status.ok()) return status;
+  return RefuseUnread(members);
+}
+
+}  // namespace
+
+void AddBertNormalizer(bool clean_text, bool handle_chinese_chars,
+                       std::optional<bool> strip_accents, bool lowercase, const std::string& source,
+                       TokenizerParts* parts) {
+  const BertNormalizerSettings settings = {.clean_text = clean_text,
+                                           .handle_chinese_chars = handle_chinese_chars,
+                                           .strip_accents = strip_accents.value_or(lowercase),
+                                           .lowercase = lowercase};
+  parts->normalizer.Append(MakeBertNormalizer(settings));
+  parts->facts.is_bert = true;
+  parts->facts.lowercase |= lowercase;
+  parts->facts.bert_lowercase = lowercase;
+  parts->facts.handle_chinese_chars = handle_chinese_chars;
+  parts->facts.strip_accents = strip_accents;
+  std::vector<Decision>& decisions = parts->decisions;
+  decisions.push_back({"normalizer", "BertNormalizer", source});
+  decisions.push_back({"control characters removed", YesNo(clean_text), source + ": clean_text"});
+  decisions.push_back(
+      {"Chinese characters apart", YesNo(handle_chinese_chars), source + ": handle_chinese_chars"});
+  decisions.push_back(
+      {"accents removed", YesNo(settings.strip_accents),
+       source + (strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null")});
+  decisions.push_back({"lower case", YesNo(lowercase), source + ": lowercase"});
+}
+
+void AddLowercaseBefore(TokenizerParts* parts) {
+  if (parts->facts.has_lowercase_step) return;
+  parts->normalizer.Prepend(MakeLowercase());
+  parts->facts.lowercase = true;
+  parts->facts.has_lowercase_step = true;
+  parts->decisions.push_back({"lower case", "yes, before the normalizer", "option"});
+}
+
+Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lowercase,
+                      TokenizerParts* parts) {
+  const std::string where = file + ": normalizer";
+  if (json.is_null()) {
+    parts->decisions.push_back({"normalizer", "none", where});
+  } else {
+    const Status status = ReadOne(json, where, parts);
+    if (!status.ok()) return status;
+  }
+  if (lowercase) AddLowercaseBefore(parts);
+  return {};
+}
+
+}  // namespace encore::internal

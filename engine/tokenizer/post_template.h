@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands around a text or a pair of texts: special tokens, and type ids of everything. Also
+// how much of the texts is left where the result must not be too long. Not here: its settings in
+// tokenizer.json (template_json.h).
+
+#ifndef ENCORE_ENGINE_TOKENIZER_POST_TEMPLATE_H_
+#define ENCORE_ENGINE_TOKENIZER_POST_TEMPLATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "encore/tokenizer.h"
+#include "engine/tokenizer/model.h"
+
+namespace encore::internal {
+
+// One piece of a template.
+struct TemplatePiece {
+  enum class Kind : uint8_t { kToken, kFirst, kSecond };
+  Kind kind = Kind::kToken;
+  int32_t id = 0;  // of kToken
+  uint8_t type_id = 0;
+};
+
+struct PostTemplate {
+  // Each text occurs exactly once. Without a template: the texts alone.
+  std::vector<TemplatePiece> single = {{TemplatePiece::Kind::kFirst, 0, 0}};
+  std::vector<TemplatePiece> pair = {{TemplatePiece::Kind::kFirst, 0, 0},
+                                     {TemplatePiece::Kind::kSecond, 0, 1}};
+};
+
+// Tokens that the template adds.
+size_t CountSpecial(const std::vector<TemplatePiece>& pieces);
+
+// How many tokens of two texts stay where `limit` may: the longer one gives until both are equal,
+// then the first gets half of the limit and the second what is left, and if the second was the
+// shorter one, the other way round. The "longest_first" of `tokenizers`, from the right.
+std::pair<size_t, size_t> LongestFirst(size_t first, size_t second, size_t limit);
+
+// Fills in ids, type ids and, if asked for, offsets, from the first tokens of each text. Throws
+// std::bad_alloc.
+void ApplyTemplate(const std::vector<TemplatePiece>& pieces, bool with_special_tokens,
+                   bool with_offsets, const TokenList& first, size_t first_count,
+                   const TokenList& second, size_t second_count, Tokens* tokens);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_POST_TEMPLATE_H_

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tokenizer.json: "post_processor".
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "engine/base/quoted.h"
+#include "engine/tokenizer/component_json.h"
+
+namespace encore::internal {
+namespace {
+
+constexpr std::string_view kKnown = "TemplateProcessing and BertProcessing";
+constexpr size_t kMaxTypeId = std::numeric_limits<uint8_t>::max();
+
+using Kind = TemplatePiece::Kind;
+
+// Ids of a special token by its name in the template.
+using SpecialTokens = std::map<std::string, std::vector<int32_t>, std::less<>>;
+
+// The token of an id, in the model or among added tokens; empty if there is none.
+std::string_view TokenOf(const TokenizerParts& parts, int32_t id) {
+  for (const AddedToken& token : parts.added_tokens.tokens()) {
+    if (token.id == id) return token.content;
+  }
+  return parts.model->IdToToken(id);
+}
+
+Status CheckId(const TokenizerParts& parts, const std::string& where, const JsonValue& json,
+               const std::string& token, int32_t* id) {
+  uint64_t number = 0;
+  const bool fits = json.AsUnsigned(&number) && number <= std::numeric_limits<int32_t>::max();
+  *id = fits ? static_cast<int32_t>(number) : -1;
+  if (fits && !token.empty() && TokenOf(parts, *id) == token) return {};
+  return InvalidArgument(where + ": token " + Quoted(token) + " has id " + json.Described() +
+                         "; wanted the id that the vocabulary gives it");
+}
+
+Status ReadSpecialTokens(const JsonValue& json, const std::string& where,
+                         const TokenizerParts& parts, SpecialTokens* special) {
+  for (const auto& [name, value] : json.members()) {
+    const std::string here = where + ": special_tokens: " + Quoted(name);
+    JsonMembers members(value, here);
+    const std::string id = members.RequiredString("id");
+    const JsonValue& ids = members.RequiredArray("ids");
+    const JsonValue& tokens = members.RequiredArray("tokens");
+    if (members.ok() && id != name) members.Refuse("id", Quoted(name));
+    if (!members.ok()) return members.status();
+    if (ids.items().size() != tokens.items().size()) {
+      return InvalidArgument(here + ": ids is " + ids.Described() + " and tokens " +
+                             tokens.Described() + "; wanted as many");
+    }
+    std::vector<int32_t>& list = (*special)[name];
+    for (size_t i = 0; i < ids.items().size(); ++i) {
+      const JsonValue& token = tokens.items()[i];
+      if (!token.is_string()) {
+        return InvalidArgument(here + ": tokens has " + token.Described() + "; wanted a string");
+      }
+      const Status status =
+          CheckId(parts, here, ids.items()[i], token.text(), &list.emplace_back());
+      if (!status.ok()) return status;
+    }
+    const Status unread = RefuseUnread(members);
+    if (!unread.ok()) return unread;
+  }
+  return {};
+}
+
+// One piece of a template, which may be several tokens.
+Status ReadPiece(const JsonValue& json, const std::string& where, const SpecialTokens& special,
+                 std::vector<TemplatePiece>* pieces) {
+  JsonMembers outer(json, where);
+  const bool is_text = outer.Has("Sequence");
+  const JsonValue& inner = outer.RequiredObject(is_text ? "Sequence" : "SpecialToken");
+  if (!outer.ok()) return outer.status();
+  JsonMembers members(inner, where);
+  const std::string id = members.RequiredString("id");
+  const size_t type_id = members.RequiredSize("type_id");
+  if (type_id > kMaxTypeId) members.Refuse("type_id", "at most " + std::to_string(kMaxTypeId));
+  if (is_text && id != "A" && id != "B") members.Refuse("id", "'A' or 'B'");
+  const auto ids = special.find(id);
+  if (!is_text && ids == special.end()) members.Refuse("id", "one of special_tokens");
+  if (!members.ok()) return members.status();
+  TemplatePiece piece = {Kind::kToken, 0, static_cast<uint8_t>(type_id)};
+  if (is_text) {
+    piece.kind = id == "A" ? Kind::kFirst : Kind::kSecond;
+    pieces->push_back(piece);
+  } else {
+    for (const int32_t token : ids->second) {
+      piece.id = token;
+      pieces->push_back(piece);
+    }
+  }
+  const Status unread = RefuseUnread(members);
+  return unread.ok() ? RefuseUnread(outer) : unread;
+}
+
+// `texts`: how many the template is for.
+Status ReadPieces(const JsonValue& json, const std::string& where, const SpecialTokens& special,
+                  std::ptrdiff_t texts, std::vector<TemplatePiece>* pieces) {
+  pieces->clear();
+  for (size_t i = 0; i < json.items().size(); ++i) {
+    const Status status =
+        ReadPiece(json.items()[i], where + "[" + std::to_string(i) + "]", special, pieces);
+    if (!status.ok()) return status;
+  }
+  const auto count = [&](Kind kind) {
+    return std::count_if(pieces->begin(), pieces->end(),
+                         [kind](const TemplatePiece& piece) { return piece.kind == kind; });
+  };
+  if (count(Kind::kFirst) == 1 && count(Kind::kSecond) == texts - 1) return {};
+  return Status(ErrorCode::kUnsupported,
+                where + " has " + std::to_string(count(Kind::kFirst)) + " times A and " +
+                    std::to_string(count(Kind::kSecond)) + " times B; wanted " +
+                    (texts == 1 ? "A once" : "A and B once each"));
+}
+
+Status ReadTemplate(JsonMembers* members, TokenizerParts* parts) {
+  const JsonValue& special_tokens = members->RequiredObject("special_tokens");
+  const JsonValue& single = members->RequiredArray("single");
+  const JsonValue& pair = members->RequiredArray("pair");
+  if (!members->ok()) return members->status();
+  SpecialTokens special;
+  Status status = ReadSpecialTokens(special_tokens, members->where(), *parts, &special);
+  if (!status.ok()) return status;
+  PostTemplate& post = parts->post_template;
+  status = ReadPieces(single, members->where() + ": single", special, 1, &post.single);
+  if (!status.ok()) return status;
+  return ReadPieces(pair, members->where() + ": pair", special, 2, &post.pair);
+}
+
+// A member like ["[SEP]", 102].
+Status ReadTokenAndId(JsonMembers* members, std::string_view key, const TokenizerParts& parts,
+                      int32_t* id) {
+  const JsonValue& json = members->RequiredArray(key);
+  if (!members->ok()) return members->status();
+  if (json.items().size() != 2 || !json.items()[0].is_string()) {
+    members->Refuse(key, "a token and its id");
+    return members->status();
+  }
+  return CheckId(parts, members->where() + ": " + std::string(key), json.items()[1],
+                 json.items()[0].text(), id);
+}
+
+Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
+  int32_t sep = 0, cls = 0;
+  Status status = ReadTokenAndId(members, "sep", *parts, &sep);
+  if (!status.ok()) return status;
+  status = ReadTokenAndId(members, "cls", *parts, &cls);
+  if (!status.ok()) return status;
+  SetBertTemplate(cls, sep, &parts->post_template);
+  return {};
+}
+
+std::string Spelled(const std::vector<TemplatePiece>& pieces, const TokenizerParts& parts) {
+  std::string text;
+  for (const TemplatePiece& piece : pieces) {
+    if (!text.empty()) text += ' ';
+    if (piece.kind == Kind::kToken) text += TokenOf(parts, piece.id);
+    if (piece.kind == Kind::kFirst) text += "A";
+    if (piece.kind == Kind::kSecond) text += "B";
+    text += ':' + std::to_string(piece.type_id);
+  }
+  return text;
+}
+
+}  // namespace
+
+void SetBertTemplate(int32_t cls, int32_t sep, PostTemplate* post) {
+  post->single = {{Kind::kToken, cls, 0}, {Kind::kFirst, 0, 0}, {Kind::kToken, sep, 0}};
+  post->pair = post->single;
+  post->pair.push_back({Kind::kSecond, 0, 1});
+  post->pair.push_back({Kind::kToken, sep, 1});
+}
+
+void DescribeTemplate(const std::string& source, TokenizerParts* parts) {
+  parts->decisions.push_back({"template", Spelled(parts->post_template.single, *parts), source});
+  parts->decisions.push_back(
+      {"template of pairs", Spelled(parts->post_template.pair, *parts), source});
+}
+
+Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
+  const std::string where = file + ": post_processor";
+  if (!json.is_null()) {
+    JsonMembers members(json, where);
+    const std::string type = members.RequiredString("type");
+    if (!members.ok()) return members.status();
+    Status status;
+    if (type == "TemplateProcessing") {
+      status = ReadTemplate(&members, parts);
+    } else if (type == "BertProcessing") {
+      status = ReadBert(&members, parts);
+    } else {
+      return UnknownType(where, type, kKnown);
+    }
+    if (!status.ok()) return status;
+    const Status unread = RefuseUnread(members);
+    if (!unread.ok()) return unread;
+  }
+  DescribeTemplate(where, parts);
+  return {};
+}
+
+}  // namespace encore::internal

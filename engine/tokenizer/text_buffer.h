@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text on its way through the tokenizer: bytes and, if asked for, where each came from. Not here:
+// what changes it (normalizer.h).
+
+#ifndef ENCORE_ENGINE_TOKENIZER_TEXT_BUFFER_H_
+#define ENCORE_ENGINE_TOKENIZER_TEXT_BUFFER_H_
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "encore/tokenizer.h"
+#include "engine/tokenizer/utf8.h"
+
+namespace encore::internal {
+
+// Bytes [begin, end) of some text.
+struct Span {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+// Valid UTF-8 of somebody else.
+struct TextView {
+  const char* data = nullptr;
+  size_t size = 0;
+  // For each byte, the part of the original text that its character came from; null if nobody asks.
+  const ByteRange* origin = nullptr;
+
+  TextView Part(Span span) const {
+    return {data + span.begin, span.end - span.begin,
+            origin == nullptr ? nullptr : origin + span.begin};
+  }
+  std::string_view text() const { return {data, size}; }
+  // The part of the original text that a span with at least one byte came from; {0, 0} if nobody
+  // asks.
+  ByteRange Origin(Span span) const {
+    if (origin == nullptr) return {};
+    return {origin[span.begin].begin, origin[span.end - 1].end};
+  }
+};
+
+// Text that grows; keeps its memory when cleared. Throws std::bad_alloc.
+class TextBuffer {
+ public:
+  void Clear(bool with_origins) {
+    size_ = 0;
+    with_origins_ = with_origins;
+    origins_.clear();
+  }
+  bool with_origins() const { return with_origins_; }
+  TextView view() const { return {bytes_.get(), size_, with_origins_ ? origins_.data() : nullptr}; }
+
+  // Makes room for so many bytes more. What is written there counts once it is Extended by it.
+  char* Room(size_t bytes) {
+    if (capacity_ - size_ < bytes) Grow(bytes);
+    return bytes_.get() + size_;
+  }
+  // Without origins only.
+  void ExtendTo(const char* end) { size_ = static_cast<size_t>(end - bytes_.get()); }
+  void Put(char32_t c, ByteRange origin) {
+    char* const end = PutCodePoint(c, Room(4));
+    const size_t size = static_cast<size_t>(end - bytes_.get());
+    if (with_origins_) origins_.insert(origins_.end(), size - size_, origin);
+    size_ = size;
+  }
+
+ private:
+  void Grow(size_t bytes) {
+    const size_t capacity = capacity_ * 2 + bytes + 64;
+    std::unique_ptr<char[]> larger(new char[capacity]);
+    if (size_ != 0) std::memcpy(larger.get(), bytes_.get(), size_);
+    bytes_ = std::move(larger);
+    capacity_ = capacity;
+  }
+
+  std::unique_ptr<char[]> bytes_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+  bool with_origins_ = false;
+  std::vector<ByteRange> origins_;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_TEXT_BUFFER_H_

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// encore::Tokenizer: a text through all parts. Not here: the parts, opening (tokenizer_factory.cc).
+
+#include "encore/tokenizer.h"
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+
+#include "engine/base/out_of_memory.h"
+#include "engine/tokenizer/tokenizer_factory.h"
+#include "engine/tokenizer/tokenizer_parts.h"
+#include "engine/tokenizer/utf8.h"
+
+namespace encore {
+
+using internal::AddedToken;
+using internal::Normalizer;
+using internal::Piece;
+using internal::PreTokenizer;
+using internal::Span;
+using internal::TemplatePiece;
+using internal::TextBuffer;
+using internal::TextView;
+using internal::TokenList;
+
+struct Tokens::Scratch {
+  TextBuffer text;  // where origins are asked for, or bytes were replaced
+  Normalizer::Scratch normalizer;
+  PreTokenizer::Scratch pre_tokenizer;
+  std::vector<Piece> raw_pieces;
+  std::vector<Piece> normalized_pieces;
+  TokenList first;
+  TokenList second;
+};
+
+Tokens::Tokens() = default;
+Tokens::Tokens(Tokens&&) noexcept = default;
+Tokens& Tokens::operator=(Tokens&&) noexcept = default;
+Tokens::~Tokens() = default;
+
+struct Tokenizer::Impl {
+  internal::TokenizerParts parts;
+  size_t vocab_size = 0;
+
+  Status Encode(std::string_view first, const std::string_view* second, Tokens* tokens,
+                const TokenizeOptions& options) const;
+  Status EncodeText(std::string_view text, const TokenizeOptions& options, Tokens::Scratch* scratch,
+                    TokenList* out) const;
+  void EncodeNormalized(TextView text, bool plain, Tokens::Scratch* scratch, TokenList* out) const;
+};
+
+namespace {
+
+// Appends the text's characters, bytes that are not UTF-8 replaced, with their places as origins.
+void CopyText(std::string_view text, TextBuffer* out) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t valid_end = at + internal::ValidUtf8Length(text.substr(at));
+    while (at < valid_end) {
+      const char* p = text.data() + at;
+      const char32_t c = internal::NextCodePoint(p);
+      const size_t end = static_cast<size_t>(p - text.data());
+      out->Put(c, {at, end});
+      at = end;
+    }
+    if (at == text.size()) break;
+    const size_t end = at + internal::InvalidUtf8Length(text.substr(at));
+    out->Put(internal::kReplacementCharacter, {at, end});
+    at = end;
+  }
+}
+
+void PutAddedToken(TextView text, const Piece& piece, TokenList* out) {
+  out->ids.push_back(piece.id);
+  if (text.origin != nullptr) out->origins.push_back(text.Origin(piece.span));
+}
+
+}  // namespace
+
+void Tokenizer::Impl::EncodeNormalized(TextView text, bool plain, Tokens::Scratch* scratch,
+                                       TokenList* out) const {
+  const auto words = [&](TextView part) {
+    parts.model->Tokenize(part, parts.pre_tokenizer.Split(part, &scratch->pre_tokenizer), out);
+  };
+  if (!parts.added_tokens.any(true)) return words(text);
+  scratch->normalized_pieces.clear();
+  parts.added_tokens.Split(text.text(), true, plain, &scratch->normalized_pieces);
+  for (const Piece& piece : scratch->normalized_pieces) {
+    if (piece.id < 0) {
+      words(text.Part(piece.span));
+    } else {
+      PutAddedToken(text, piece, out);
+    }
+  }
+}
+
+Status Tokenizer::Impl::EncodeText(std::string_view text, const TokenizeOptions& options,
+                                   Tokens::Scratch* scratch, TokenList* out) const {
+  out->Clear();
+  TextView view = {text.data(), text.size()};
+  const size_t valid = internal::ValidUtf8Length(text);
+  if (valid < text.size() && options.on_invalid_utf8 == OnInvalidUtf8::kError) {
+    return InvalidArgument("the text is not UTF-8 at byte " + std::to_string(valid));
+  }
+  if (options.offsets || valid < text.size()) {
+    scratch->text.Clear(options.offsets);
+    CopyText(text, &scratch->text);
+    view = scratch->text.view();
+  }
+  scratch->raw_pieces.clear();
+  parts.added_tokens.Split(view.text(), false, options.plain_text, &scratch->raw_pieces);
+  for (const Piece& piece : scratch->raw_pieces) {
+    if (piece.id < 0) {
+      EncodeNormalized(parts.normalizer.Apply(view.Part(piece.span), &scratch->normalizer),
+                       options.plain_text, scratch, out);
+    } else {
+      PutAddedToken(view, piece, out);
+    }
+  }
+  return {};
+}
+
+Status Tokenizer::Impl::Encode(std::string_view first, const std::string_view* second,
+                               Tokens* tokens, const TokenizeOptions& options) const try {
+  tokens->ids.clear();
+  tokens->type_ids.clear();
+  tokens->offsets.clear();
+  tokens->cut = 0;
+  const std::vector<TemplatePiece>& pieces =
+      second == nullptr ? parts.post_template.single : parts.post_template.pair;
+  const size_t special = options.add_special_tokens ? internal::CountSpecial(pieces) : 0;
+  if (options.max_length != 0 && options.max_length < special) {
+    return InvalidArgument("max_length is " + std::to_string(options.max_length) +
+                           "; wanted at least " + std::to_string(special) +
+                           ", the template's tokens");
+  }
+  if (tokens->scratch == nullptr) tokens->scratch = std::make_unique<Tokens::Scratch>();
+  Tokens::Scratch* const scratch = tokens->scratch.get();
+  Status status = EncodeText(first, options, scratch, &scratch->first);
+  if (!status.ok()) return status;
+  scratch->second.Clear();
+  if (second != nullptr) status = EncodeText(*second, options, scratch, &scratch->second);
+  if (!status.ok()) return Status(status.code(), "second text: " + status.message());
+
+  const size_t first_count = scratch->first.ids.size();
+  const size_t second_count = scratch->second.ids.size();
+  std::pair<size_t, size_t> kept = {first_count, second_count};
+  if (options.max_length != 0) {
+    kept = internal::LongestFirst(first_count, second_count, options.max_length - special);
+  }
+  const size_t cut = first_count - kept.first + second_count - kept.second;
+  if (cut != 0 && options.on_long == OnLong::kError) {
+    return InvalidArgument("the text has " + std::to_string(first_count + second_count + special) +
+                           " tokens; wanted at most " + std::to_string(options.max_length));
+  }
+  internal::ApplyTemplate(pieces, options.add_special_tokens, options.offsets, scratch->first,
+                          kept.first, scratch->second, kept.second, tokens);
+  tokens->cut = cut;
+  return {};
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
+} catch (const std::length_error&) {
+  return internal::OutOfMemory();
+}
+
+Status Tokenizer::Encode(std::string_view text, Tokens* tokens,
+                         const TokenizeOptions& options) const {
+  return impl_->Encode(text, nullptr, tokens, options);
+}
+
+Status Tokenizer::EncodePair(std::string_view first, std::string_view second, Tokens* tokens,
+                             const TokenizeOptions& options) const {
+  return impl_->Encode(first, &second, tokens, options);
+}
+
+size_t Tokenizer::vocab_size() const { return impl_->vocab_size; }
+
+std::optional<int32_t> Tokenizer::TokenToId(std::string_view token) const {
+  const AddedToken* const added = impl_->parts.added_tokens.Find(token);
+  if (added != nullptr) return added->id;
+  return impl_->parts.model->TokenToId(token);
+}
+
+std::string_view Tokenizer::IdToToken(int32_t id) const {
+  for (const AddedToken& token : impl_->parts.added_tokens.tokens()) {
+    if (token.id == id) return token.content;
+  }
+  return impl_->parts.model->IdToToken(id);
+}
+
+size_t Tokenizer::special_tokens_of_text() const {
+  return internal::CountSpecial(impl_->parts.post_template.single);
+}
+size_t Tokenizer::special_tokens_of_pair() const {
+  return internal::CountSpecial(impl_->parts.post_template.pair);
+}
+
+std::optional<size_t> Tokenizer::model_max_length() const { return impl_->parts.model_max_length; }
+
+const std::vector<Decision>& Tokenizer::Describe() const { return impl_->parts.decisions; }
+
+Tokenizer internal::TokenizerFactory::Make(TokenizerParts parts) {
+  size_t vocab_size = parts.model->id_limit();
+  for (const AddedToken& token : parts.added_tokens.tokens()) {
+    vocab_size = std::max(vocab_size, static_cast<size_t>(token.id) + 1);
+  }
+  return Tokenizer(
+      std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(parts), vocab_size}));
+}
+
+}  // namespace encore

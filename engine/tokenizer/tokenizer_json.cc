@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the components in the order in which they need each other.
+
+#include "engine/tokenizer/tokenizer_json.h"
+
+#include "engine/tokenizer/component_json.h"
+
+namespace encore::internal {
+
+Result<TokenizerParts> ReadTokenizerJson(const JsonValue& json, const std::string& file,
+                                         const TokenizerOptions& options) {
+  static const JsonValue null;
+  JsonMembers members(json, file);
+  TokenizerParts parts;
+  parts.decisions.push_back({"tokenizer", "as written", file});
+  if (members.String("version", "1.0") != "1.0") members.Refuse("version", "'1.0'");
+  const JsonValue& model = members.RequiredObject("model");
+  if (!members.ok()) return members.status();
+  // The member, or null.
+  const auto find = [&](std::string_view key) -> const JsonValue& {
+    const JsonValue* value = members.Find(key);
+    return value == nullptr ? null : *value;
+  };
+  Status status = ReadNormalizer(find("normalizer"), file, options.lowercase, &parts);
+  if (status.ok()) status = ReadPreTokenizer(find("pre_tokenizer"), file, &parts);
+  if (status.ok()) status = ReadModel(model, file, &parts);
+  if (status.ok()) status = ReadAddedTokens(find("added_tokens"), file, &parts);
+  if (status.ok()) status = ReadPostProcessor(find("post_processor"), file, &parts);
+  for (const char* const key : {"truncation", "padding"}) {
+    if (members.Has(key)) parts.decisions.push_back({key, "ignored", file + ": " + key});
+  }
+  members.Ignore("decoder");  // the way back, from tokens to text
+  if (status.ok()) status = RefuseUnread(members);
+  if (!status.ok()) return status;
+  return parts;
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All that a tokenizer is made of, however its folder spells it. Not here: the files
+// (tokenizer_json.h, vocab_txt.h), encoding with it (tokenizer.cc).
+
+#ifndef ENCORE_ENGINE_TOKENIZER_TOKENIZER_PARTS_H_
+#define ENCORE_ENGINE_TOKENIZER_TOKENIZER_PARTS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encore/tokenizer.h"
+#include "engine/tokenizer/added_tokens.h"
+#include "engine/tokenizer/model.h"
+#include "engine/tokenizer/normalizer.h"
+#include "engine/tokenizer/post_template.h"
+#include "engine/tokenizer/pre_tokenizer.h"
+
+namespace encore::internal {
+
+// The normalizer's settings that tokenizer_config.json has names for.
+struct NormalizerFacts {
+  bool lowercase = false;
+  bool bert_lowercase = false;      // BertNormalizer's own
+  bool has_lowercase_step = false;  // a Lowercase apart from it
+  bool handle_chinese_chars = false;
+  std::optional<bool> strip_accents;  // as written; nothing: like lowercase
+  bool is_bert = false;               // there is a BertNormalizer, whose settings these are
+};
+
+struct TokenizerParts {
+  Normalizer normalizer;
+  NormalizerFacts facts;
+  PreTokenizer pre_tokenizer;
+  std::unique_ptr<const Model> model;
+  std::string unk_token;
+  AddedTokens added_tokens;
+  PostTemplate post_template;
+  std::optional<size_t> model_max_length;
+  std::vector<Decision> decisions;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_TOKENIZER_PARTS_H_

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Unpacks the generated tables. Not here: the tables.
+
+#include "engine/tokenizer/unicode.h"
+
+#include <algorithm>
+
+#include "engine/tokenizer/unicode_data.h"
+
+namespace encore::internal {
+namespace {
+
+constexpr size_t kCodePoints = 0x110000;
+
+// Hangul syllables are decomposed by arithmetic (The Unicode Standard, section 3.12).
+constexpr char32_t kSyllables = 0xAC00, kLeading = 0x1100, kVowels = 0x1161, kTrailing = 0x11A7;
+constexpr char32_t kVowelCount = 21, kTrailingCount = 28, kSyllableCount = 11172;
+
+}  // namespace
+
+template <typename T>
+void Unicode::TwoStage<T>::Pack(const std::vector<T>& all) {
+  for (size_t start = 0; start < all.size(); start += kSize) {
+    const auto block = all.begin() + static_cast<std::ptrdiff_t>(start);
+    size_t place = 0;
+    while (place < values_.size() &&
+           !std::equal(block, block + kSize, values_.begin() + static_cast<std::ptrdiff_t>(place)))
+      place += kSize;
+    if (place == values_.size()) values_.insert(values_.end(), block, block + kSize);
+    blocks_.push_back(static_cast<uint32_t>(place));
+  }
+}
+
+Unicode::Unicode() {
+  std::vector<uint16_t> properties;
+  properties.reserve(kCodePoints);
+  for (size_t i = 0; i < kUnicodeRunsSize; i += 2)
+    properties.insert(properties.end(), kUnicodeRuns[i], kUnicodeClasses[kUnicodeRuns[i + 1]]);
+
+  std::vector<uint16_t> decomposition(kCodePoints);
+  char32_t c = 0;
+  for (size_t i = 0; i < kUnicodeDecompositionsSize; i += 2 + kUnicodeDecompositions[i + 1]) {
+    c += kUnicodeDecompositions[i];
+    properties[c] |= kDecomposes;
+    decomposition[c] = static_cast<uint16_t>(parts_.size());
+    const uint32_t* const parts = kUnicodeDecompositions + i + 1;
+    parts_.insert(parts_.end(), parts, parts + 1 + parts[0]);
+  }
+  for (c = kSyllables; c < kSyllables + kSyllableCount; ++c) properties[c] |= kDecomposes;
+
+  std::vector<int32_t> lower(kCodePoints);
+  for (size_t i = 0; i < kUnicodeLowercaseSize; i += 4) {
+    const int32_t* const run = kUnicodeLowercase + i;
+    for (int32_t upper = run[0]; upper <= run[1]; upper += run[2]) {
+      properties[static_cast<size_t>(upper)] |= kHasLower;
+      lower[static_cast<size_t>(upper)] = run[3];
+    }
+  }
+  properties_.Pack(properties);
+  decomposition_.Pack(decomposition);
+  lower_.Pack(lower);
+}
+
+const Unicode& Unicode::Get() {
+  static const Unicode unicode;
+  return unicode;
+}
+
+Decomposition Unicode::Decompose(char32_t c) const {
+  const char32_t syllable = c - kSyllables;
+  if (syllable < kSyllableCount) {
+    const char32_t trailing = syllable % kTrailingCount;
+    return {{kLeading + syllable / (kVowelCount * kTrailingCount),
+             kVowels + syllable / kTrailingCount % kVowelCount, kTrailing + trailing},
+            trailing == 0 ? size_t{2} : size_t{3}};
+  }
+  const uint32_t* const parts = parts_.data() + decomposition_.At(c);
+  Decomposition result = {{}, parts[0]};
+  std::copy_n(parts + 1, result.size, result.parts.begin());
+  return result;
+}
+
+}  // namespace encore::internal

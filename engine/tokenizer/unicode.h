@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `tokenizers` takes a code point for, and what it turns it into. Not here: the data
+// (unicode_classes.cc and unicode_mappings.cc, generated), bytes (utf8.h).
+
+#ifndef ENCORE_ENGINE_TOKENIZER_UNICODE_H_
+#define ENCORE_ENGINE_TOKENIZER_UNICODE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace encore::internal {
+
+// Properties are bits; those from kOrderShift on are the rank of the canonical combining class
+// among the classes in use, 0 for starters.
+enum CharProperty : uint16_t {
+  kCleaned = 1 << 0,      // removed by BertNormalizer's clean_text
+  kWhite = 1 << 1,        // White_Space
+  kChinese = 1 << 2,      // gets spaces by BertNormalizer's handle_chinese_chars
+  kNonspacing = 1 << 3,   // Mn as of Unicode 8: removed by BertNormalizer's strip_accents
+  kMark = 1 << 4,         // M as of Unicode 9: removed by StripAccents
+  kPunctuation = 1 << 5,  // stands alone after BertPreTokenizer
+  kWordChar = 1 << 6,     // \w of regular expressions
+  kDecomposes = 1 << 7,   // has a canonical decomposition
+  kHasLower = 1 << 8,     // its lower case is another
+  kOrderShift = 10,
+};
+constexpr unsigned OrderRank(uint16_t properties) { return properties >> kOrderShift; }
+
+// A full canonical decomposition.
+struct Decomposition {
+  std::array<char32_t, 4> parts;
+  size_t size;
+};
+
+// U+0130 alone has a lower case of two characters, i and this one.
+inline constexpr char32_t kCapitalIWithDot = 0x130;
+inline constexpr char32_t kDotAbove = 0x307;
+
+// Two-stage tables, unpacked from the generated data once a process. Code points must be below
+// 0x110000.
+class Unicode {
+ public:
+  // Throws std::bad_alloc at its first call if there is no memory.
+  static const Unicode& Get();
+
+  uint16_t Properties(char32_t c) const { return properties_.At(c); }
+  // Of a code point that has kDecomposes.
+  Decomposition Decompose(char32_t c) const;
+  // Of a code point that has kHasLower; of U+0130 the first of its two.
+  char32_t Lower(char32_t c) const {
+    return static_cast<char32_t>(static_cast<int32_t>(c) + lower_.At(c));
+  }
+
+ private:
+  // Values of blocks of 128 code points; equal blocks are stored once.
+  template <typename T>
+  class TwoStage {
+   public:
+    T At(char32_t c) const { return values_[blocks_[c >> kBits] + (c & (kSize - 1))]; }
+    // From all 0x110000 values.
+    void Pack(const std::vector<T>& all);
+
+   private:
+    static constexpr unsigned kBits = 7;
+    static constexpr size_t kSize = size_t{1} << kBits;
+    std::vector<uint32_t> blocks_;  // where a block's values begin
+    std::vector<T> values_;
+  };
+
+  Unicode();
+
+  TwoStage<uint16_t> properties_;
+  TwoStage<uint16_t> decomposition_;  // index into parts_
+  TwoStage<int32_t> lower_;           // difference
+  std::vector<uint32_t> parts_;       // a number of parts, and they
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_UNICODE_H_

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UTF-8: what is valid, and code points in and out of valid bytes. Not here: what code points mean
+// (unicode.h).
+
+#ifndef ENCORE_ENGINE_TOKENIZER_UTF8_H_
+#define ENCORE_ENGINE_TOKENIZER_UTF8_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace encore::internal {
+
+inline constexpr char32_t kReplacementCharacter = 0xFFFD;
+
+// The length of the valid bytes at the start of text: text.size() if all are. Overlong forms,
+// surrogates and code points above U+10FFFF are invalid.
+size_t ValidUtf8Length(std::string_view text);
+
+// Of text that starts with an invalid sequence: how many bytes the replacement character stands
+// for. The maximal subpart of The Unicode Standard, section 3.9: the longest start of a valid
+// sequence, or 1.
+size_t InvalidUtf8Length(std::string_view text);
+
+inline bool IsAscii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
+// The bytes of a code point, by its first one, in valid text.
+inline size_t Utf8Length(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+// The code point at `at`, which valid text goes on from; moves `at` behind it.
+inline char32_t NextCodePoint(const char*& at) {
+  const auto byte = [at](size_t i) { return static_cast<unsigned char>(at[i]); };
+  const char32_t first = byte(0);
+  if (first < 0x80) {
+    at += 1;
+    return first;
+  }
+  const char32_t second = byte(1) & 0x3Fu;
+  if (first < 0xE0) {
+    at += 2;
+    return (first & 0x1F) << 6 | second;
+  }
+  const char32_t third = byte(2) & 0x3Fu;
+  if (first < 0xF0) {
+    at += 3;
+    return (first & 0xF) << 12 | second << 6 | third;
+  }
+  const char32_t fourth = byte(3) & 0x3Fu;
+  at += 4;
+  return (first & 7) << 18 | second << 12 | third << 6 | fourth;
+}
+
+// The code point that ends before `end`, in valid text that starts at `begin` < `end`.
+inline char32_t LastCodePoint(const char* begin, const char* end) {
+  const char* at = end - 1;
+  while (at > begin && (static_cast<unsigned char>(*at) & 0xC0) == 0x80) --at;
+  return NextCodePoint(at);
+}
+
+// Writes the bytes of a code point, 4 at most, and returns the place behind them.
+inline char* PutCodePoint(char32_t c, char* at) {
+  if (c < 0x80) {
+    *at = static_cast<char>(c);
+    return at + 1;
+  }
+  const auto rest = [c](unsigned shift) { return static_cast<char>(0x80 | (c >> shift & 0x3F)); };
+  if (c < 0x800) {
+    at[0] = static_cast<char>(0xC0 | c >> 6);
+    at[1] = rest(0);
+    return at + 2;
+  }
+  if (c < 0x10000) {
+    at[0] = static_cast<char>(0xE0 | c >> 12);
+    at[1] = rest(6);
+    at[2] = rest(0);
+    return at + 3;
+  }
+  at[0] = static_cast<char>(0xF0 | c >> 18);
+  at[1] = rest(12);
+  at[2] = rest(6);
+  at[3] = rest(0);
+  return at + 4;
+}
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_UTF8_H_

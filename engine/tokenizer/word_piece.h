@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WordPiece: a word becomes the longest token that it starts with, then the longest continuing one,
+// and so on; one unknown token if that fails anywhere (Wu et al. 2016, arXiv:1609.08144, as in
+// BERT). Not here: words (pre_tokenizer.h), its settings in files (model_json.h, vocab_txt.h).
+
+#ifndef ENCORE_ENGINE_TOKENIZER_WORD_PIECE_H_
+#define ENCORE_ENGINE_TOKENIZER_WORD_PIECE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "encore/status.h"
+#include "engine/tokenizer/byte_trie.h"
+#include "engine/tokenizer/model.h"
+
+namespace encore::internal {
+
+struct WordPieceSettings {
+  std::string unk_token = "[UNK]";
+  std::string continuing_subword_prefix = "##";
+  size_t max_input_chars_per_word = 100;  // longer words are unknown
+};
+
+// Tokens with their ids, all different; views of tokens that outlive Create.
+using Vocabulary = std::vector<ByteTrie::Entry>;
+
+class WordPiece : public Model {
+ public:
+  // kInvalidArgument if the unknown token is not in the vocabulary, if an id is above
+  // ByteTrie::kMaxValue or given twice; sentences start with `where`. Throws std::bad_alloc.
+  static Result<std::unique_ptr<const Model>> Create(const Vocabulary& vocabulary,
+                                                     const WordPieceSettings& settings,
+                                                     const std::string& where);
+
+  void Tokenize(TextView text, const std::vector<Span>& words, TokenList* out) const override;
+  std::optional<int32_t> TokenToId(std::string_view token) const override;
+  std::string_view IdToToken(int32_t id) const override;
+  size_t token_count() const override { return by_id_.size(); }
+  size_t id_limit() const override;
+
+ private:
+  WordPiece() = default;
+
+  // Appends the tokens of a word; false (and some of them appended) if it is unknown.
+  bool TokenizeWord(TextView text, Span word, TokenList* out) const;
+
+  // A token's text in tokens_.
+  struct Token {
+    uint32_t id;
+    size_t begin;
+    size_t size;
+  };
+
+  size_t max_chars_ = 0;
+  int32_t unk_id_ = 0;
+  ByteTrie first_;            // all tokens
+  ByteTrie continuing_;       // those with the prefix, without it
+  std::string tokens_;        // one after another
+  std::vector<Token> by_id_;  // sorted by id
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_WORD_PIECE_H_

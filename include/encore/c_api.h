@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// encore::text for C and for every language that calls C: a model's folder as it was downloaded,
+// texts in, vectors and scores out. C99. Not here: classifiers, token vectors, engines without
+// texts (text_encoder.h and encoder.h, in C++). Formulas and rules are those of text_encoder.h.
+//
+//   encore_model* model;
+//   if (encore_open("all-MiniLM-L6-v2", NULL, &model) != ENCORE_OK) puts(encore_last_error());
+//   encore_text texts[] = {{"Hello", 5}, {"Good morning", 12}};
+//   float vectors[2 * 384];
+//   encore_encode(model, texts, 2, NULL, vectors, 2 * 384, NULL, NULL);
+//   encore_free(model);
+//
+// Binary interface. Only these types cross it: pointers, size_t, int32_t, float, and structs of
+// them with C's layout; constants are macros. What is here keeps its name, order and meaning.
+// Functions may be added, and fields at the ends of option structs; ENCORE_C_API_VERSION then
+// grows by one. A program that was compiled with an older header runs with a newer library. One
+// that needs an addition asks encore_c_api_version().
+//
+// Option structs begin with their own size as the caller knows it: set it to sizeof. All other
+// fields are 0 for the default, so that `encore_open_options options = {.size = sizeof options};`
+// is complete; NULL for the whole struct is the same. Fields that the library does not know,
+// because it is older than the header, must be 0, or the call is refused.
+//
+// Nothing throws, prints or aborts. A null pointer where one is needed is ENCORE_INVALID_ARGUMENT.
+// What output arrays hold after a failure is undefined.
+
+#ifndef ENCORE_C_API_H_
+#define ENCORE_C_API_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "encore/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ENCORE_C_API_VERSION 1
+
+// What functions return. Codes above the last one here may be added.
+typedef int32_t encore_status;
+#define ENCORE_OK 0
+#define ENCORE_INVALID_ARGUMENT 1  // an argument, an option or a text is wrong
+#define ENCORE_NOT_FOUND 2         // there is no such folder, file or tensor
+#define ENCORE_UNSUPPORTED 3       // understood, but not something that encore or the model can do
+#define ENCORE_CORRUPT_DATA 4      // a file breaks its format
+#define ENCORE_IO 5                // the operating system refused to read
+#define ENCORE_OUT_OF_MEMORY 6
+#define ENCORE_INTERNAL 7  // a defect of encore
+
+// A sentence that says what was found and what was wanted, in UTF-8: of the last call on this
+// thread that failed; "" if none has. Valid until the next call on this thread that fails, and to
+// the thread's end. Where a language moves work between threads (Go's goroutines, say), keep the
+// two calls on one thread.
+ENCORE_API const char* encore_last_error(void);
+
+// "0.1.0", and ENCORE_C_API_VERSION of the library in use.
+ENCORE_API const char* encore_version(void);
+ENCORE_API int32_t encore_c_api_version(void);
+
+// A model with its tokenizer and its threads. Any number of threads may use one at once.
+typedef struct encore_model encore_model;
+
+// UTF-8, not necessarily ended by a zero. data may be NULL where size is 0.
+typedef struct encore_text {
+  const char* data;
+  size_t size;  // bytes
+} encore_text;
+
+// A choice that may be left to the model's folder.
+#define ENCORE_AS_FOLDER 0
+#define ENCORE_YES 1
+#define ENCORE_NO 2
+
+// Ways of pooling, to be added up; several are concatenated in this order.
+#define ENCORE_POOLING_CLS 1
+#define ENCORE_POOLING_MAX 2
+#define ENCORE_POOLING_MEAN 4
+#define ENCORE_POOLING_MEAN_SQRT_LENGTH 8
+#define ENCORE_POOLING_WEIGHTED_MEAN 16
+#define ENCORE_POOLING_LAST_TOKEN 32
+
+typedef struct encore_open_options {
+  size_t size;  // sizeof(encore_open_options)
+  // Threads of a call, the calling one included. 0: as many as there are usable cores (affinity
+  // and cgroup count). 1: the calling thread alone, for programs with a pool of their own. They
+  // belong to the model, sleep between calls, and are lent to one call at a time: a call that finds
+  // them at work runs on its own thread. No number of threads changes a bit of any result. After
+  // fork() a child must open its own.
+  int32_t threads;
+  int32_t normalize;            // vectors of length 1: ENCORE_AS_FOLDER, ENCORE_YES or ENCORE_NO
+  int32_t pooling;              // a sum of ENCORE_POOLING_...; 0: the folder's
+  int32_t ignore_unknown_keys;  // not 0: keys that encore does not know are described and ignored
+  size_t max_length;            // tokens of a text; 0: the folder's
+} encore_open_options;
+
+// Opens a folder with config.json, *.safetensors, the tokenizer and sentence-transformers' files.
+// Embedding tables stay mapped: the files must not be changed in place. *model is NULL after a
+// failure.
+ENCORE_API encore_status encore_open(const char* folder, const encore_open_options* options,
+                                     encore_model** model);
+// When no call uses it any more. NULL is allowed.
+ENCORE_API void encore_free(encore_model* model);
+
+// Columns of a vector, and tokens of a text, special ones included. 0 for NULL.
+ENCORE_API size_t encore_dimensions(const encore_model* model);
+ENCORE_API size_t encore_max_length(const encore_model* model);
+// Every decision that was taken at opening, a line each: "pooling: mean (1_Pooling/config.json)".
+// Belongs to the model. "" for NULL.
+ENCORE_API const char* encore_describe(const encore_model* model);
+
+// on_long: a text of more than max_length tokens.
+#define ENCORE_LONG_CUT 0     // its last tokens are left out; `cut` tells how many
+#define ENCORE_LONG_REFUSE 1  // ENCORE_INVALID_ARGUMENT
+// on_invalid_utf8
+#define ENCORE_UTF8_REFUSE 0   // ENCORE_INVALID_ARGUMENT with the byte's place
+#define ENCORE_UTF8_REPLACE 1  // each longest invalid part becomes U+FFFD
+
+typedef struct encore_encode_options {
+  size_t size;  // sizeof(encore_encode_options)
+  // Put before each text: one of the folder's prompts by its name, or the prompt itself (UTF-8,
+  // ended by a zero); at most one of the two. Both NULL: the folder's default prompt, if it has
+  // one. prompt "" is none.
+  const char* prompt_name;
+  const char* prompt;
+  size_t max_length;  // tokens, prompt and special ones included; 0: encore_max_length()
+  int32_t on_long;
+  int32_t on_invalid_utf8;
+  int32_t plain_text;  // not 0: "[SEP]" in a text is text; else it is the token, as in `tokenizers`
+  int32_t normalize;   // ENCORE_AS_FOLDER, ENCORE_YES or ENCORE_NO
+  size_t dimensions;   // the first so many columns only (Matryoshka); 0: encore_dimensions()
+  size_t batch_tokens;  // tokens computed at once; 0: encore's choice
+} encore_encode_options;
+
+// vectors [count, dimensions], row-major, in the order of the texts; its size `capacity` is in
+// floats and must hold them. tokens and cut are [count], or NULL: the tokens of each text that were
+// computed, and those that were left out.
+ENCORE_API encore_status encore_encode(const encore_model* model, const encore_text* texts,
+                                       size_t count, const encore_encode_options* options,
+                                       float* vectors, size_t capacity, size_t* tokens,
+                                       size_t* cut);
+
+// Between a reranker's last linear layer and the score.
+#define ENCORE_ACTIVATION_AS_FOLDER 0
+#define ENCORE_ACTIVATION_IDENTITY 1
+#define ENCORE_ACTIVATION_SIGMOID 2
+
+typedef struct encore_score_options {
+  size_t size;        // sizeof(encore_score_options)
+  size_t max_length;  // tokens of a pair; 0: encore_max_length()
+  int32_t on_long;
+  int32_t on_invalid_utf8;
+  int32_t plain_text;
+  int32_t activation;
+  size_t batch_tokens;
+} encore_score_options;
+
+// scores [count]: of the pairs (query, document), larger is better. For rerankers (one label). The
+// rest as for encore_encode.
+ENCORE_API encore_status encore_score(const encore_model* model, encore_text query,
+                                      const encore_text* documents, size_t count,
+                                      const encore_score_options* options, float* scores,
+                                      size_t capacity, size_t* tokens, size_t* cut);
+
+typedef struct encore_tokenize_options {
+  size_t size;        // sizeof(encore_tokenize_options)
+  size_t max_length;  // 0: encore_max_length(); SIZE_MAX: no limit
+  int32_t on_long;
+  int32_t on_invalid_utf8;
+  int32_t plain_text;
+  int32_t without_special_tokens;  // not 0: without [CLS], [SEP] or whatever the model's are
+} encore_tokenize_options;
+
+// The ids of one text's tokens, without any prompt. *count becomes their number, also where
+// `capacity` is too small for it (ENCORE_INVALID_ARGUMENT). ids NULL: only the number is wanted.
+// cut may be NULL.
+ENCORE_API encore_status encore_tokenize(const encore_model* model, encore_text text,
+                                         const encore_tokenize_options* options, int32_t* ids,
+                                         size_t capacity, size_t* count, size_t* cut);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // ENCORE_C_API_H_

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Difficult texts through small tokenizers: ids, type ids, offsets and what was cut are those of
+// Hugging Face's `tokenizers` (tests/data/tokenizer/, made by tools/make_tokenizer_fixtures.py).
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "encore/tokenizer.h"
+#include "engine/tokenizer/tokenizer_factory.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace encore {
+namespace {
+
+using nlohmann::json;
+
+json ReadJson(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return json::parse(text.str());
+}
+
+void ExpectCase(const Tokenizer& tokenizer, const json& wanted, bool offsets, Tokens* tokens) {
+  const TokenizeOptions options = {.max_length = wanted.value("max_length", size_t{0}),
+                                   .add_special_tokens = wanted.value("special", true),
+                                   .plain_text = wanted.value("plain", false),
+                                   .offsets = offsets};
+  const std::string text = wanted["text"];
+  const std::string pair = wanted.value("pair", "");
+  const Status status = wanted.contains("pair") ? tokenizer.EncodePair(text, pair, tokens, options)
+                                                : tokenizer.Encode(text, tokens, options);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(tokens->ids, wanted["ids"].get<std::vector<int32_t>>()) << wanted;
+  EXPECT_EQ(tokens->type_ids, wanted["types"].get<std::vector<uint8_t>>()) << wanted;
+  EXPECT_EQ(tokens->cut, wanted["cut"].get<size_t>()) << wanted;
+  std::vector<ByteRange> places;
+  for (const json& place : wanted["offsets"]) places.push_back({place[0], place[1]});
+  if (!offsets) places.clear();
+  EXPECT_EQ(tokens->offsets, places) << wanted;
+}
+
+TEST(TokenizerFixtureTest, EverythingIsAsTokenizersHasIt) {
+  size_t cases = 0;
+  Tokens tokens;
+  for (const auto& entry : std::filesystem::directory_iterator(ENCORE_TEST_DATA_DIR "/tokenizer")) {
+    const json file = ReadJson(entry.path());
+    SCOPED_TRACE(entry.path().filename().string());
+    const Result<Tokenizer> tokenizer = internal::TokenizerFactory::FromJson(
+        file["tokenizer"].dump(), {.lowercase = file["lowercase"]});
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+    for (const json& wanted : file["cases"]) {
+      ExpectCase(*tokenizer, wanted, false, &tokens);
+      ExpectCase(*tokenizer, wanted, true, &tokens);
+      ++cases;
+    }
+  }
+  EXPECT_GT(cases, 800u);  // all of them were there
+}
+
+}  // namespace
+}  // namespace encore

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore tokenize`: the token ids of texts, a JSON array a line. Not here: reading lines
+// (text_input.h), the tokenizer (the library).
+
+#include <charconv>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "encore/tokenizer.h"
+#include "engine/text/folder_tokenizer.h"
+#include "tools/encore/commands.h"
+#include "tools/encore/failure.h"
+#include "tools/encore/text_input.h"
+
+namespace encore::tool {
+namespace {
+
+constexpr const char* kFooter =
+    R"(A text is a line. With --jsonl a line is JSON: a string, {"text": ...}, or
+{"text": ..., "pair": ...} for two texts.
+
+Examples:
+  encore tokenize --model all-MiniLM-L6-v2 --input texts.txt
+  echo "Hello, world" | encore tokenize --model all-MiniLM-L6-v2 --input - --max-length 0)";
+
+struct Options {
+  std::string model;
+  std::string input;
+  bool jsonl = false;
+  std::optional<int64_t> max_length;  // signed, or -2 would pass for 2^64 - 2
+  bool plain_text = false;
+  bool replace_invalid = false;
+};
+
+// "[101,7592,102]\n"
+void AppendIds(const Tokens& tokens, std::string* out) {
+  *out += '[';
+  for (size_t i = 0; i < tokens.ids.size(); ++i) {
+    char digits[16];
+    const auto end = std::to_chars(digits, digits + sizeof(digits), tokens.ids[i]).ptr;
+    if (i != 0) *out += ',';
+    out->append(digits, end);
+  }
+  *out += "]\n";
+}
+
+int Tokenize(const Options& options) {
+  constexpr size_t kWriteBytes = size_t{1} << 16;
+  const internal::FolderTokenizer opened =
+      Take(internal::OpenFolderTokenizer(options.model, true), "--model");
+  const Tokenizer& tokenizer = opened.tokenizer;
+  TokenizeOptions tokenize;
+  tokenize.max_length =
+      options.max_length ? static_cast<size_t>(*options.max_length) : opened.max_length;
+  tokenize.plain_text = options.plain_text;
+  tokenize.on_invalid_utf8 =
+      options.replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError;
+  TextReader reader(options.input, options.jsonl);
+  TextInput input;
+  Tokens tokens;
+  std::string out;
+  const auto write = [&out] {
+    std::cout.write(out.data(), static_cast<std::streamsize>(out.size()));
+    out.clear();
+  };
+  while (reader.Next(&input)) {
+    const Status status = input.pair
+                              ? tokenizer.EncodePair(input.text, *input.pair, &tokens, tokenize)
+                              : tokenizer.Encode(input.text, &tokens, tokenize);
+    Check(status, reader.Where());
+    AppendIds(tokens, &out);
+    if (out.size() >= kWriteBytes) write();
+    if (!std::cout) break;  // nobody reads on; main() says so
+  }
+  write();
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddTokenize(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("tokenize", "Print the token ids of texts");
+  sub->add_option("--model", options->model, "A model's folder, with tokenizer.json or vocab.txt")
+      ->required()
+      ->type_name("DIR");
+  sub->add_option("--input", options->input, "Texts, one a line; - is the standard input")
+      ->required()
+      ->type_name("FILE");
+  sub->add_flag("--jsonl", options->jsonl, "Lines are JSON");
+  sub->add_option("--max-length", options->max_length,
+                  "Tokens of a text or pair, special ones included; 0: no limit. Default: as "
+                  "many as the model is given (`encore info FOLDER`)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  sub->add_flag("--plain-text", options->plain_text,
+                "Special tokens such as [SEP] in a text are ordinary text");
+  sub->add_flag("--replace-invalid", options->replace_invalid,
+                "Bytes that are not UTF-8 become U+FFFD; else they are an error");
+  sub->footer(kFooter);
+  sub->callback([options, &action] { action = [options] { return Tokenize(*options); }; });
+}
+
+}  // namespace encore::tool

@@ -1,0 +1,227 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the tiny model folders of tests/data/models with transformers, and what transformers
+computes from them in float64. The format is in tests/data/models/README.md.
+
+Holds generation. Running encore on the folders is the business of tests/model_golden_test.cc. Needs
+the packages below, from PyPI. Random numbers come from numpy's RandomState, whose stream never
+changes. transformers' own initialisation sets biases to 0 and norms to 1, which hides mistakes:
+here every tensor is random, then rounded to the type that its file has.
+
+  tools/make_model_fixtures.py [FOLDER]   default: tests/data/models
+"""
+import json
+import os
+import pathlib
+import shutil
+import sys
+import zlib
+from dataclasses import dataclass, field
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np
+import torch
+import transformers
+from safetensors.numpy import save_file
+from safetensors.torch import load_file
+from safetensors.torch import save_file as save_torch_file
+
+PACKAGES = {"torch": "2.15.0", "transformers": "5.23.0"}  # these made the files
+LENGTHS = [1, 2, 7, 60, 130]
+VOCABULARY = 120
+CONDITION = 5e-7  # torch in float32 must be at most so far from float64
+
+BERT = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 37, "max_position_embeddings": 160,
+        "type_vocab_size": 2, "pad_token_id": 0}
+ROBERTA = {**BERT, "type_vocab_size": 1, "pad_token_id": 1, "layer_norm_eps": 1e-5}
+DISTILBERT = {"vocab_size": VOCABULARY, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 37,
+              "max_position_embeddings": 160, "pad_token_id": 0}
+
+
+@dataclass
+class Case:
+    name: str
+    family: str  # the start of the class names of transformers
+    base: dict
+    changes: dict = field(default_factory=dict)
+    labels: int = 0  # of a sequence classifier; 0: the bare model
+    dtype: torch.dtype = torch.float16
+    old: bool = False  # LayerNorm.gamma and beta, and config.json as transformers 4 wrote it
+    shards: str = ""  # the size of a shard
+
+
+CASES = [
+    Case("bert", "Bert", BERT, dtype=torch.float32),
+    Case("bert_old", "Bert", BERT, labels=3, old=True,
+         changes={"hidden_size": 48, "intermediate_size": 64, "hidden_act": "gelu_new",
+                  "layer_norm_eps": 0.03, "pad_token_id": 5}),
+    Case("bert_shards", "Bert", BERT, labels=1, dtype=torch.bfloat16, shards="20KB",
+         changes={"hidden_act": "relu"}),
+    Case("electra", "Electra", BERT, changes={"embedding_size": 24, "hidden_act": "silu"}),
+    Case("electra_1", "Electra", BERT, labels=1, changes={"embedding_size": 40}),
+    Case("electra_3", "Electra", BERT, labels=3, dtype=torch.bfloat16,
+         changes={"embedding_size": 32}),
+    Case("distilbert", "DistilBert", DISTILBERT, dtype=torch.float64,
+         changes={"sinusoidal_pos_embds": True, "n_heads": 2}),
+    Case("distilbert_1", "DistilBert", DISTILBERT, labels=1),
+    Case("distilbert_3", "DistilBert", DISTILBERT, labels=3, changes={"hidden_dim": 64}),
+    Case("roberta", "Roberta", ROBERTA, changes={"pad_token_id": 5, "type_vocab_size": 2}),
+    Case("roberta_1", "Roberta", ROBERTA, labels=1),
+    Case("roberta_3", "Roberta", ROBERTA, labels=3, changes={"pad_token_id": 0}),
+    Case("xlm_roberta_1", "XLMRoberta", ROBERTA, labels=1, dtype=torch.float32),
+    Case("xlm_roberta_3", "XLMRoberta", ROBERTA, labels=3, dtype=torch.bfloat16),
+    Case("camembert_1", "Camembert", ROBERTA, labels=1, dtype=torch.bfloat16),
+    Case("camembert_3", "Camembert", ROBERTA, labels=3),
+]
+
+
+def build(case):
+    settings = {**case.base, **case.changes}
+    if case.labels:
+        settings["id2label"] = {i: f"name {i}" for i in range(case.labels)}
+        settings["label2id"] = {f"name {i}": i for i in range(case.labels)}
+    config = getattr(transformers, case.family + "Config")(**settings)
+    config._attn_implementation = "eager"
+    kind = "ForSequenceClassification" if case.labels else "Model"
+    return getattr(transformers, case.family + kind)(config).eval()
+
+
+def randomise(model, rng, dtype):
+    """Every tensor. Embeddings are small, as in published models, so that the epsilon of their norm
+    shows; matrices large enough for softmax and GELU to bend."""
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            n = rng.standard_normal(tuple(p.shape))
+            if "embeddings." in name and p.dim() == 2:
+                value = 0.05 * n
+            elif p.dim() == 2:
+                value = n / np.sqrt(p.shape[1])
+            elif "norm" in name.lower() and name.endswith("weight"):
+                value = 1 + 0.5 * n
+            else:
+                value = 0.1 * n
+            p.copy_(torch.tensor(value).to(dtype).to(p.dtype))
+
+
+def draw_tokens(case, rng):
+    """Ids with padding among them, at the start and end too, and type ids of pairs."""
+    settings = {**case.base, **case.changes}
+    ids, types = [], []
+    for length in LENGTHS:
+        sequence = rng.randint(0, VOCABULARY, length)
+        sequence[rng.random_sample(length) < 0.15] = settings["pad_token_id"]
+        sequence[-1] = VOCABULARY - 1  # the table's last row
+        if length > 2:
+            sequence[0] = sequence[-2] = settings["pad_token_id"]
+        ids.append(sequence)
+        kinds = settings.get("type_vocab_size", 1)
+        types.append((np.arange(length) * kinds // max(length, 1)).astype(np.uint8))
+    return ids, types
+
+
+def expected_rows():
+    """All of the short sequences; some of the long ones, with the first and last."""
+    rows, start = [], 0
+    for length in LENGTHS:
+        rows += [start + t for t in range(length)
+                 if length < 10 or t % 13 == 0 or t == length - 1]
+        start += length
+    return rows
+
+
+def run(model, case, ids, types):
+    """Each sequence by itself: the hidden states, embeddings first, and logits."""
+    states, logits = None, []
+    with_types = {**case.base, **case.changes}.get("type_vocab_size", 0) > 1
+    for sequence, kinds in zip(ids, types):
+        inputs = {"input_ids": torch.tensor(sequence[None])}
+        if with_types:
+            inputs["token_type_ids"] = torch.tensor(kinds[None].astype(np.int64))
+        with torch.no_grad():
+            out = model(**inputs, output_hidden_states=True)
+        hidden = [h[0].double().numpy() for h in out.hidden_states]
+        states = [[] for _ in hidden] if states is None else states
+        for all_of_layer, h in zip(states, hidden):
+            all_of_layer.append(h)
+        if case.labels:
+            logits.append(out.logits[0].double().numpy())
+    result = {"embeddings": np.concatenate(states[0])}
+    result.update({f"hidden.{i}": np.concatenate(s) for i, s in enumerate(states[1:])})
+    if case.labels:
+        result["logits"] = np.stack(logits)
+    return result
+
+
+def make_old(folder):
+    """As files that were converted from TensorFlow, and configurations of transformers 4."""
+    weights = folder / "model.safetensors"
+    tensors = {n.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+        "LayerNorm.bias", "LayerNorm.beta"): t for n, t in load_file(weights).items()}
+    positions = torch.arange(BERT["max_position_embeddings"])[None]
+    save_torch_file({**tensors, "bert.embeddings.position_ids": positions}, weights,
+                    {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config["torch_dtype"] = config.pop("dtype")
+    for key in ("is_decoder", "add_cross_attention", "tie_word_embeddings", "bos_token_id",
+                "eos_token_id"):
+        config.pop(key, None)
+    config.update({"_name_or_path": "somebody/some-model", "gradient_checkpointing": False,
+                   "position_embedding_type": "absolute", "transformers_version": "4.8.2"})
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+
+def draw(case, seed):
+    """A model with its tokens, what it computes in float64, and how far float32 is from that."""
+    rng = np.random.RandomState(seed)
+    model = build(case)
+    if case.dtype == torch.float64:
+        model = model.double()
+    randomise(model, rng, case.dtype)
+    ids, types = draw_tokens(case, rng)
+    expected = run(model.double(), case, ids, types)
+    stored = model.state_dict()
+    single = run(model.float(), case, ids, types)
+    worst = max(np.abs(single[n] - e).max() / np.abs(e).max() for n, e in expected.items())
+    model.to(case.dtype).load_state_dict(stored)  # F64 lost bits on the way
+    return model, ids, types, expected, worst
+
+
+def generate(root):
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    for case in CASES:
+        folder = root / case.name
+        shutil.rmtree(folder, ignore_errors=True)
+        # A few logits may all be small by chance: then the next seed.
+        for attempt in range(20):
+            seed = zlib.crc32(case.name.encode()) + attempt
+            model, ids, types, expected, worst = draw(case, seed)
+            if worst <= CONDITION:
+                break
+        assert worst <= CONDITION, f"{case.name}: torch in f32 differs by {worst:.1e}"
+        model.save_pretrained(folder, **({"max_shard_size": case.shards} if case.shards else {}))
+        if case.old:
+            make_old(folder)
+        rows = expected_rows()
+        tensors = {n: (e if n == "logits" else e[rows].astype(np.float32))
+                   for n, e in expected.items()}
+        starts = np.cumsum([0, *LENGTHS]).astype(np.int64)
+        save_file({**tensors, "ids": np.concatenate(ids).astype(np.int32),
+                   "type_ids": np.concatenate(types), "seq_starts": starts,
+                   "rows": np.array(rows, np.int64)}, folder / "expected.safetensors")
+        for file in folder.iterdir():
+            file.chmod(0o644)
+        size = sum(f.stat().st_size for f in folder.iterdir())
+        print(f"{case.name:16} {size:7} bytes, torch in f32 differs by {worst:.1e}")
+
+
+if __name__ == "__main__":
+    for package, version in PACKAGES.items():
+        found = sys.modules[package].__version__.split("+")[0]
+        if found != version:
+            print(f"{package} is {found}, the files were made with {version}", file=sys.stderr)
+    here = pathlib.Path(__file__).resolve().parent.parent
+    generate(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here / "tests" / "data" / "models")

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes engine/tokenizer/unicode_classes.cc and unicode_mappings.cc: what the Hugging Face
+`tokenizers` library does with each code point, found by asking the library.
+
+That library mixes versions of Unicode: general categories of 8.0, decompositions of 9.0, lower case
+and white space of the Rust it was built with. No system library has that mixture, so each table is
+an answer of the installed wheel, about every scalar value. Needs tokenizers 0.23.3 (from PyPI).
+
+  tools/unicode_tables.py           asks and writes the files
+  tools/unicode_tables.py --check   asks and compares with the files; exit 1 if they differ
+
+Holds the questions and the layout of the files; engine/tokenizer/unicode.cc reads them.
+"""
+import argparse
+import pathlib
+import sys
+import unicodedata
+
+import tokenizers
+from tokenizers import normalizers, pre_tokenizers
+
+VERSION = "0.23.3"
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "engine" / "tokenizer"
+SCALARS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
+HANGUL = range(0xAC00, 0xD7A4)  # decomposed by arithmetic
+NFD = normalizers.NFD()
+
+# Bits of a class, as CharProperty in unicode.h has them.
+CLEANED, WHITE, CHINESE, NONSPACING, MARK, PUNCTUATION, WORD = (1 << bit for bit in range(7))
+ORDER_SHIFT = 10
+
+
+def bert(**options):
+    settings = {"clean_text": False, "handle_chinese_chars": False, "strip_accents": False,
+                "lowercase": False, **options}
+    return normalizers.BertNormalizer(**settings).normalize_str
+
+
+def decompositions():
+    """{code point: its full canonical decomposition}, Hangul syllables left out."""
+    found = {}
+    for c in SCALARS:
+        parts = NFD.normalize_str(chr(c))
+        if c in HANGUL:
+            assert parts == unicodedata.normalize("NFD", chr(c)), hex(c)
+        elif parts != chr(c):
+            found[c] = parts
+    return found
+
+
+def lowercase():
+    """{code point: its lower case}; only U+0130 may have one of two characters."""
+    lower = normalizers.Lowercase().normalize_str
+    found = {c: lower(chr(c)) for c in SCALARS if lower(chr(c)) != chr(c)}
+    assert {c: v for c, v in found.items() if len(v) > 1} == {0x130: "i\u0307"}
+    return {c: ord(v[0]) for c, v in found.items()}
+
+
+def order_ranks(decomposed):
+    """{code point: rank of its canonical combining class among those in use, from 1}, found by
+    which pairs the library reorders. Class 0 is left out."""
+
+    def swaps(first, second):
+        return NFD.normalize_str(first + second) != first + second
+
+    lowest, highest = "\u0334", "\u0345"  # of classes 1 and 240
+    marks = [c for c in SCALARS if c not in decomposed and c not in HANGUL
+             and (swaps(chr(c), lowest) or swaps(highest, chr(c)))]
+    one_of = {}  # class: a mark that has it
+    for c in marks:
+        if unicodedata.combining(chr(c)):
+            one_of.setdefault(unicodedata.combining(chr(c)), chr(c))
+    classes = sorted(one_of)
+    assert classes[0] == 1 and classes[-1] == 240 and len(classes) < 63
+    for low, high in zip(classes, classes[1:]):
+        assert swaps(one_of[high], one_of[low]) and not swaps(one_of[low], one_of[high])
+    ranks = {}
+    for c in marks:
+        fits = [rank for rank, which in enumerate(classes, start=1)
+                if not swaps(chr(c), one_of[which]) and not swaps(one_of[which], chr(c))]
+        assert len(fits) == 1, hex(c)
+        ranks[c] = fits[0]
+    return ranks
+
+
+def classes(decomposed):
+    """[class] by code point; surrogates have class 0."""
+    found = [0] * 0x110000
+    clean, chinese = bert(clean_text=True), bert(handle_chinese_chars=True)
+    strip, accents = bert(strip_accents=True), normalizers.StripAccents().normalize_str
+    punctuation = pre_tokenizers.BertPreTokenizer().pre_tokenize_str
+    words = pre_tokenizers.Whitespace().pre_tokenize_str
+    for c in SCALARS:
+        between = "a" + chr(c) + "a"
+        bits = 0
+        splits = len(punctuation(between))  # 1: a letter, 2: white space, 3: punctuation
+        bits |= {1: 0, 2: WHITE, 3: PUNCTUATION}[splits]
+        pieces = len(words(between))  # 1: \w, 2: \s, 3: neither
+        assert (pieces == 2) == (splits == 2), hex(c)
+        bits |= WORD if pieces == 1 else 0
+        cleaned = clean(between)
+        if cleaned == "aa":
+            bits |= CLEANED
+        else:
+            assert cleaned == ("a a" if bits & WHITE else between), hex(c)
+        if chinese(chr(c)) != chr(c):
+            assert chinese(chr(c)) == f" {chr(c)} ", hex(c)
+            bits |= CHINESE
+        if c not in decomposed and c not in HANGUL and strip(between) == "aa":
+            bits |= NONSPACING
+        if accents(between) == "aa":
+            bits |= MARK
+        found[c] = bits
+    for c, parts in decomposed.items():  # a character is decomposed first, then stripped
+        wanted = "".join(p for p in parts if not found[ord(p)] & NONSPACING)
+        assert strip("a" + chr(c)) == "a" + wanted, hex(c)
+    for c, rank in order_ranks(decomposed).items():
+        found[c] |= rank << ORDER_SHIFT
+    return found
+
+
+def numbers(values):
+    """The values in lines of at most 100 columns."""
+    lines, line = [], " "
+    for value in values:
+        word = f" {value},"
+        if len(line) + len(word) > 100:
+            lines.append(line)
+            line = " "
+        line += word
+    return "\n".join([*lines, line])
+
+
+def array(kind, name, comment, values):
+    return (f"// {comment}\nconst {kind} {name}[] = {{\n{numbers(values)}\n}};\n"
+            f"const size_t {name}Size =\n    sizeof({name}) / sizeof({name}[0]);\n")
+
+
+def source(purpose, body):
+    return f"""\
+// SPDX-License-Identifier: Apache-2.0
+//
+// Made by tools/unicode_tables.py from the answers of tokenizers {VERSION}; not to be edited.
+// {purpose}
+
+#include "engine/tokenizer/unicode_data.h"
+
+// clang-format off
+namespace encore::internal {{
+
+{body}
+}}  // namespace encore::internal
+"""
+
+
+def classes_source(decomposed):
+    found = classes(decomposed)
+    kinds = sorted(set(found))
+    runs, start = [], 0
+    for c in range(1, 0x110001):
+        if c == 0x110000 or found[c] != found[start]:
+            runs += [c - start, kinds.index(found[start])]
+            start = c
+    return source("Classes of code points. Not here: what they turn into (unicode_mappings.cc).",
+                  array("uint16_t", "kUnicodeClasses",
+                        "Bits of CharProperty and the rank of the combining class.", kinds) + "\n" +
+                  array("uint32_t", "kUnicodeRuns",
+                        "From U+0000 on: how many code points, and the class that they share.",
+                        runs))
+
+
+def mappings_source(decomposed):
+    values, previous = [], 0
+    for c, parts in sorted(decomposed.items()):
+        values += [c - previous, len(parts), *map(ord, parts)]
+        previous = c
+    runs = []  # [first, last, step, difference]
+    for c, lower in sorted(lowercase().items()):
+        difference = lower - c
+        run = runs[-1] if runs else None
+        if run and run[3] == difference and c - run[1] <= 2 and run[2] in (0, c - run[1]):
+            run[1], run[2] = c, c - run[1]
+        else:
+            runs.append([c, c, 0, difference])
+    lower = []
+    for first, last, step, difference in runs:
+        lower += [first, last, step or 1, difference]
+    return source("What code points turn into. Not here: their classes (unicode_classes.cc).",
+                  array("uint32_t", "kUnicodeDecompositions",
+                        "Difference to the code point before, how many parts, the parts.",
+                        values) + "\n" +
+                  array("int32_t", "kUnicodeLowercase",
+                        "First and last of a run, step, and what is to be added.", lower))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare with the files instead")
+    check = parser.parse_args().check
+    if tokenizers.__version__ != VERSION:
+        sys.exit(f"tokenizers is {tokenizers.__version__}, wanted {VERSION}")
+    decomposed = decompositions()
+    different = False
+    for name, text in (("unicode_classes.cc", classes_source(decomposed)),
+                       ("unicode_mappings.cc", mappings_source(decomposed))):
+        path = FOLDER / name
+        if not check:
+            path.write_text(text)
+        elif path.read_text() != text:
+            print(f"{path} is not what tokenizers {VERSION} says", file=sys.stderr)
+            different = True
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -82,6 +82,7 @@ TEST(AttentionHabitsTest, EveryTokenIsOfOneKind) {
 
 TEST(AttentionHabitsTest, ATextOfAPairIsTold) {
   ModelAttention attention = Made({"a", "b", "c", "d"}, 2);
+  attention.pair = true;
   for (size_t from = 0; from < 6; ++from) {
     Set(&attention, 0, from, 0, 1);
     Set(&attention, 1, from, from <= 2 ? 4 : 1, 1);  // to the far word of the other text
@@ -92,9 +93,28 @@ TEST(AttentionHabitsTest, ATextOfAPairIsTold) {
   const HeadPlace place = MostTellingHead(habits);
   EXPECT_EQ(place.layer, 0u);
   EXPECT_EQ(place.head, 1u);
+  EXPECT_DOUBLE_EQ(place.share, 1);
   EXPECT_EQ(HeadsWithHabit(habits, 0, 0.5, 9).size(), 1u);  // [CLS], by the first head
   EXPECT_EQ(HeadsWithHabit(habits, 0, 0.0, 9).size(), 2u);
   EXPECT_EQ(HeadsWithHabit(habits, 0, 0.0, 1)[0].head, 0u);
+}
+
+// Broad attention to other words has a large share and no focus; neighbours do not count.
+TEST(AttentionHabitsTest, FocusIsOnSingleWords) {
+  ModelAttention attention = Made({"a", "b", "c", "d", "e", "f"});
+  for (size_t from = 1; from < 7; ++from) {
+    for (size_t to = 1; to < 7; ++to) Set(&attention, 0, from, to, 1.0f / 6);
+    Set(&attention, 1, from, 0, 0.5f);
+    Set(&attention, 1, from, from < 4 ? 6 : 1, 0.5f);
+  }
+  const AttentionHabits habits = FindHabits(attention);
+  EXPECT_NEAR(habits.focus[0][0], 1.0 / 6, 1e-7);
+  EXPECT_DOUBLE_EQ(habits.focus[0][1], 0.5);
+  EXPECT_EQ(MostTellingHead(habits).head, 1u);
+
+  ModelAttention neighbours = Made({"a", "b"});
+  Set(&neighbours, 1, 1, 2, 1);
+  EXPECT_DOUBLE_EQ(FindHabits(neighbours).focus[0][1], 0);
 }
 
 TEST(AttentionHabitsTest, LinksAreBetweenWords) {

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -303,6 +304,31 @@ TEST(ModelFolderTensors, AModelOutlivesTheFilesNames) {
   const Result<TextModel> again = folder.Open();
   ASSERT_TRUE(again.ok());
   EXPECT_TRUE(SameBits(EmbeddingsOf(*model), EmbeddingsOf(*again)));
+}
+
+// To read from a mapping whose file was cut short would end the process.
+TEST(ModelFolderFiles, AFileThatChangesUnderTheModelIsAnError) {
+  ModelFolder folder(kModels + "bert");
+  const Result<TextModel> model = folder.Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::vector<int32_t> ids = {1, 2};
+  const std::vector<size_t> starts = {0, 2};
+  std::vector<float> x(2 * model->d_model(), -1);
+  const MutableView view(x.data(), Shape(2, model->d_model()));
+  const TokenBatch batch{.ids = ids, .type_ids = {}, .seq_starts = starts};
+  EXPECT_TRUE(model->Embed(batch, view, {}).ok());
+  const std::string path = folder.File("model.safetensors");
+  const uintmax_t size = std::filesystem::file_size(path);
+  std::fill(x.begin(), x.end(), -1.0f);
+  std::filesystem::resize_file(path, 4096);
+  ExpectError(model->Embed(batch, view, {}), ErrorCode::kIo,
+              {"model.safetensors", "was changed since it was opened"});
+  EXPECT_EQ(x, std::vector<float>(x.size(), -1.0f));
+  // The bytes are zeros now, and another time of modification tells.
+  std::filesystem::resize_file(path, size);
+  std::filesystem::last_write_time(
+      path, std::filesystem::last_write_time(path) - std::chrono::seconds(2));
+  ExpectError(model->Embed(batch, view, {}), ErrorCode::kIo, {"was changed"});
 }
 
 // ---- Tokens.

@@ -29,7 +29,7 @@ Result<Folder> Folder::Open(const std::string& path) try {
 }
 
 Result<std::optional<MappedFile>> Folder::Read(std::string_view name) const try {
-  Result<MappedFile> file = MappedFile::Open(PathOf(name));
+  Result<MappedFile> file = MappedFile::OpenCopy(PathOf(name));
   if (file.ok()) return std::optional<MappedFile>(*std::move(file));
   if (file.status().code() == ErrorCode::kNotFound) return std::optional<MappedFile>();
   return file.status();

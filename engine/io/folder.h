@@ -25,7 +25,7 @@ class Folder {
   const std::string& path() const { return path_; }
   std::string PathOf(std::string_view name) const { return path_ + "/" + std::string(name); }
 
-  // The file's bytes; nothing if there is no such file. kIo; kOutOfMemory.
+  // A copy of the file's bytes; nothing if there is no such file. kIo; kOutOfMemory.
   Result<std::optional<MappedFile>> Read(std::string_view name) const;
   // The same, parsed: kCorruptData names the file. Files above kMaxJsonBytes are refused.
   Result<std::optional<JsonValue>> ReadJson(std::string_view name) const;

@@ -136,6 +136,13 @@ void SafetensorsFile::ReleasePages() const {
   if (impl_->file) impl_->file->ReleasePages();
 }
 
+Status SafetensorsFile::CheckUnchanged() const {
+  if (!impl_->file || impl_->file->Unchanged()) return {};
+  return Status(ErrorCode::kIo, Quoted(impl_->name) +
+                                    " was changed since it was opened; wanted a file that stays "
+                                    "as it is: write a new one beside it and rename that");
+}
+
 const std::string& SafetensorsFile::name() const { return impl_->name; }
 const std::vector<SafetensorsEntry>& SafetensorsFile::tensors() const { return impl_->tensors; }
 const SafetensorsMetadata& SafetensorsFile::metadata() const { return impl_->metadata; }

@@ -71,6 +71,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   if (!head.ok()) return head.status();
   TellUnused(plan, *tensors, decisions);
   files->ReleasePages();
+  if (Status s = files->CheckUnchanged(); !s.ok()) return s;
   return TextModel(std::make_shared<const Impl>(Impl{std::move(config->model_type),
                                                      *files,
                                                      *std::move(embeddings),
@@ -101,6 +102,7 @@ Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& 
     return InvalidArgument("x has shape " + x.shape().ToString() + "; wanted " + wanted.ToString() +
                            " with contiguous rows");
   }
+  if (Status s = impl_->files.CheckUnchanged(); !s.ok()) return s;
   return impl_->embeddings.Apply(batch, x, executor);
 } catch (const std::bad_alloc&) {
   return OutOfMemory();

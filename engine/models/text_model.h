@@ -63,7 +63,8 @@ class TextModel {
   Status CheckTokens(const TokenBatch& batch) const;
 
   // The sum of embeddings, normalized (and projected, where the family does): x [tokens, d_model],
-  // contiguous rows. The batch was checked. Rows are shared among the executor's threads.
+  // contiguous rows. The batch was checked. Rows are shared among the executor's threads. kIo if a
+  // file of the weights was changed since it was opened.
   Status Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const;
 
   // hidden = encoder(x): [tokens, d_model] for kAll, else [sequences, d_model]. x is overwritten;

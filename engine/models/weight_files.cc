@@ -58,6 +58,13 @@ void WeightFiles::ReleasePages() const {
   for (const SafetensorsFile& file : files_) file.ReleasePages();
 }
 
+Status WeightFiles::CheckUnchanged() const {
+  for (const SafetensorsFile& file : files_) {
+    if (Status s = file.CheckUnchanged(); !s.ok()) return s;
+  }
+  return {};
+}
+
 Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index) {
   JsonMembers members(index, std::string(kIndexFile));
   const JsonValue& map = members.RequiredObject("weight_map");

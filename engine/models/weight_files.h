@@ -34,8 +34,9 @@ class WeightFiles {
   const std::string& name() const { return name_; }
   const std::vector<SafetensorsFile>& files() const { return files_; }
   Found Find(std::string_view tensor) const;
-  // See SafetensorsFile::ReleasePages.
+  // See SafetensorsFile.
   void ReleasePages() const;
+  Status CheckUnchanged() const;
 
  private:
   Status ReadShards(const Folder& folder, const JsonValue& index);

@@ -54,10 +54,20 @@ class Descriptor {
     if (fd_ >= 0) ::close(fd_);
   }
   int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
 };
+
+int64_t ModifiedNanoseconds(const struct stat& info) {
+#if defined(__APPLE__)
+  const timespec& time = info.st_mtimespec;
+#else
+  const timespec& time = info.st_mtim;
+#endif
+  return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
 #endif
 
 }  // namespace
@@ -66,6 +76,7 @@ void ReleaseFileMemory::operator()(const std::byte* memory) const {
 #if ENCORE_HAVE_MMAP
   if (mapped) {
     ::munmap(const_cast<std::byte*>(memory), size);
+    ::close(descriptor);
     return;
   }
 #endif
@@ -80,6 +91,19 @@ void MappedFile::ReleasePages() const {
     (void)::madvise(const_cast<std::byte*>(memory_.get()), bytes().size(), MADV_DONTNEED);
   }
 #endif
+}
+
+bool MappedFile::Unchanged() const {
+#if ENCORE_HAVE_MMAP
+  const ReleaseFileMemory& mapping = memory_.get_deleter();
+  if (mapping.mapped) {
+    struct stat info = {};
+    return ::fstat(mapping.descriptor, &info) == 0 &&
+           static_cast<uintmax_t>(info.st_size) == mapping.size &&
+           ModifiedNanoseconds(info) == mapping.modified;
+  }
+#endif
+  return true;
 }
 
 // The portable way, and the way for file systems that cannot map.
@@ -117,7 +141,7 @@ Result<MappedFile> MappedFile::Open(const std::string& path) try {
 #if ENCORE_HAVE_MMAP
   // O_NONBLOCK: a pipe without a writer must not hang us before we can say that it is no regular
   // file.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return SystemError(path, "cannot be opened", errno);
   struct stat info = {};
   if (::fstat(file.get(), &info) != 0) return SystemError(path, "cannot be examined", errno);
@@ -129,13 +153,22 @@ Result<MappedFile> MappedFile::Open(const std::string& path) try {
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (memory != MAP_FAILED) {
     return MappedFile(Memory(static_cast<const std::byte*>(memory),
-                             ReleaseFileMemory{.size = size, .mapped = true}));
+                             ReleaseFileMemory{.size = size,
+                                               .mapped = true,
+                                               .descriptor = file.Release(),
+                                               .modified = ModifiedNanoseconds(info)}));
   }
   if (errno == ENOMEM) return OutOfMemory(path, size);
 #endif
-  Result<Memory> memory_read = ReadAll(path);
-  if (!memory_read.ok()) return memory_read.status();
-  return MappedFile(*std::move(memory_read));
+  return OpenCopy(path);
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+}
+
+Result<MappedFile> MappedFile::OpenCopy(const std::string& path) try {
+  Result<Memory> memory = ReadAll(path);
+  if (!memory.ok()) return memory.status();
+  return MappedFile(*std::move(memory));
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
 } catch (const std::exception& e) {  // a path that the system's own encoding cannot express

@@ -7,6 +7,7 @@
 #define ENCORE_ENGINE_PLATFORM_MAPPED_FILE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,10 +17,12 @@
 
 namespace encore::internal {
 
-// Unmaps or frees, whichever the memory needs.
+// Unmaps and closes, or frees, whichever the memory needs.
 struct ReleaseFileMemory {
   size_t size = 0;
   bool mapped = false;
+  int descriptor = -1;   // of a mapped file, to see whether it changes
+  int64_t modified = 0;  // when it was mapped: nanoseconds
   void operator()(const std::byte* memory) const;
 };
 
@@ -30,9 +33,16 @@ class MappedFile {
   // kNotFound if there is no such file; kIo if it is no regular file or cannot be read;
   // kOutOfMemory.
   static Result<MappedFile> Open(const std::string& path);
+  // The same with the bytes copied: nobody can change them any more. For small files.
+  static Result<MappedFile> OpenCopy(const std::string& path);
 
   // Starts at least 16-byte aligned; null for an empty file.
   std::span<const std::byte> bytes() const { return {memory_.get(), memory_.get_deleter().size}; }
+
+  // Whether a mapped file has its size and time of modification still. To read from one that was
+  // shortened would end the process. Others can do that between this call and the reading; what it
+  // finds are copies and downloads over a file that is in use.
+  bool Unchanged() const;
 
   // Gives the pages of a mapped file back: they are none of this process's memory until they are
   // touched again. Any thread may read meanwhile. Does nothing where the file was read.

@@ -58,6 +58,10 @@ class ENCORE_API SafetensorsFile {
 
   // The path or name it was opened with.
   const std::string& name() const;
+  // kIo if the file was shortened, lengthened or written to since it was opened, as far as its size
+  // and time of modification tell. Takes a microsecond; a long-lived program may ask before it
+  // reads. What came from bytes is as it was.
+  Status CheckUnchanged() const;
   // Gives the file's pages back: what was read of it no longer counts as this process's memory, and
   // is read again when it is touched. For instance after Encoder::Create, which packs its own copy
   // of the weights. Views stay valid, and other threads may use them meanwhile. Does nothing where

@@ -1,25 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# encore_readme_example(<readme> <output>): writes the first ```cpp block of a Markdown file to a
-# source file. Also a script: cmake -DREADME=<readme> -DOUTPUT=<output> -P readme_example.cmake
+# encore_readme_example(<readme> <output> <language> <header>): writes the program of a Markdown
+# file that includes a header, the first ```<language> block that does, to a source file. Also a
+# script: cmake -DREADME=... -DOUTPUT=... -DBLOCK=<language> -DHEADER=... -P readme_example.cmake
 
 cmake_policy(VERSION 3.20)
 
-function(encore_readme_example readme output)
-  file(READ "${readme}" text)
-  string(FIND "${text}" "\n```cpp\n" begin)
-  if(begin EQUAL -1)
-    message(FATAL_ERROR "${readme} has no ```cpp block.")
-  endif()
-  math(EXPR begin "${begin} + 8")
-  string(SUBSTRING "${text}" ${begin} -1 text)
-  string(FIND "${text}" "\n```" end)
-  if(end EQUAL -1)
-    message(FATAL_ERROR "The first ```cpp block of ${readme} has no end.")
-  endif()
-  string(SUBSTRING "${text}" 0 ${end} text)
+function(encore_readme_example readme output language header)
+  file(READ "${readme}" rest)
+  set(fence "\n```${language}\n")
+  string(LENGTH "${fence}" fence_length)
+  set(text "")
+  while(NOT text MATCHES "#include \"${header}\"")
+    string(FIND "${rest}" "${fence}" begin)
+    if(begin EQUAL -1)
+      message(FATAL_ERROR "${readme} has no ```${language} block that includes ${header}.")
+    endif()
+    math(EXPR begin "${begin} + ${fence_length}")
+    string(SUBSTRING "${rest}" ${begin} -1 rest)
+    string(FIND "${rest}" "\n```" end)
+    if(end EQUAL -1)
+      message(FATAL_ERROR "A ```${language} block of ${readme} has no end.")
+    endif()
+    string(SUBSTRING "${rest}" 0 ${end} text)
+  endwhile()
   if(NOT text MATCHES "int main\\(")
-    message(FATAL_ERROR "The first ```cpp block of ${readme} is no whole program: no 'int main('.")
+    message(FATAL_ERROR "The block of ${readme} with ${header} has no int main(.")
   endif()
   # Written only when changed, so that nothing is compiled again in vain.
   if(EXISTS "${output}")
@@ -32,5 +38,5 @@ function(encore_readme_example readme output)
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE AND DEFINED README AND DEFINED OUTPUT)
-  encore_readme_example("${README}" "${OUTPUT}")
+  encore_readme_example("${README}" "${OUTPUT}" "${BLOCK}" "${HEADER}")
 endif()

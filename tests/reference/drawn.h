@@ -9,28 +9,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <span>
 #include <vector>
 
 namespace encore {
 
 // Floats of this standard deviation and mean, of nearly normal distribution (sums of four uniform
-// ones, so at most 3.5 deviations off): for a seed the same on every machine, as the drawing is in
-// integers and the product below exact.
-inline std::vector<float> RandomFloats(size_t count, uint32_t seed, float scale = 1,
-                                       float mean = 0) {
-  std::mt19937 generator(seed);
-  std::vector<float> values(count);
-  for (float& v : values) {
-    int64_t sum = -(int64_t{1} << 33);
-    for (int i = 0; i < 4; ++i) sum += generator();
-    const float z = 0x1.bb67aep-32f * static_cast<float>(sum);  // sqrt(3) / 2^32
-    v = static_cast<float>(static_cast<double>(mean) +
-                           static_cast<double>(scale) * static_cast<double>(z));
-  }
-  return values;
-}
+// ones, so at most 3.5 deviations off): for a seed the same on every machine.
+std::vector<float> RandomFloats(size_t count, uint32_t seed, float scale = 1, float mean = 0);
 
 // FNV-1a over the bits, for promises of equal bits where keeping all outputs would be too much.
 inline uint64_t HashBits(std::span<const float> values, uint64_t hash = 0xCBF29CE484222325u) {

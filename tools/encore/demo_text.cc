@@ -22,10 +22,11 @@
 namespace encore::tool {
 namespace {
 
+// The two that mean something alike have no word of their own in common.
 const std::vector<std::string> kSentences = {
-    "How do I renew an expired passport?",
-    "What it takes to get new travel documents",
     "The cat sat on the mat",
+    "A kitten is resting on the rug",
+    "How do I renew my passport?",
 };
 // So many numbers of a vector are shown.
 constexpr size_t kShown = 8;
@@ -125,8 +126,9 @@ int RunTextDemo(const std::string& folder, double seconds) {
   PrintVector(vectors[0], found.counts.tokens[0]);
   PrintSimilarities(vectors);
   if (seconds > 0) PrintSpeed(*model, executor, seconds);
-  std::cout << "\nNext: encore attend --model " << Printable(folder)
-            << " \"The cat sat on the mat\", encore embed --help\n";
+  std::cout << "\nNext:\n  encore attend --model " << Printable(folder)
+            << " \"The cat sat on the mat\"\n  encore info " << Printable(folder)
+            << "\n  encore embed --help\n";
   return kExitOk;
 }
 

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A head has a habit from this share of the words' attention on.
-constexpr double kHabit = 0.4;
+constexpr double kHabit = 0.5;
 constexpr size_t kHeadsShown = 4;
 constexpr size_t kLinksShown = 4;
 

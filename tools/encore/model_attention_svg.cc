@@ -249,7 +249,7 @@ class Picture {
              << Short(x) << " " << Short(from) << "C" << Short(x + kCurves / 2) << " "
              << Short(from) << " " << Short(x + kCurves / 2) << " " << Short(to) << " "
              << Short(x + kCurves) << " " << Short(to) << "\" stroke-width=\""
-             << Short(1 + 4 * weight) << "\" stroke-opacity=\"" << Number(0.1 + 0.9 * weight, 2)
+             << Short(1 + 4 * weight) << "\" stroke-opacity=\"" << Number(0.03 + 0.97 * weight, 2)
              << "\"/>";
       }
       Text(x - 8, from + 4.5, Shortened(attention_.tokens[i].label, kLabelColumns),

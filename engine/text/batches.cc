@@ -65,6 +65,9 @@ size_t ChunkEnd(const TextInputs& inputs, size_t begin) {
 
 size_t BatchTokens(size_t wanted, int threads) {
   if (wanted > 0) return wanted;
+  // One thread is as fast with 256 tokens as with 8192 (MiniLM, AVX-512). Several share a batch by
+  // row blocks of about 128, of which each should have four or more, or the last ones to finish
+  // leave the others idle. Memory is some 10 KB a token of MiniLM.
   constexpr size_t kLeast = 2048;
   constexpr size_t kPerThread = 512;
   return std::max(kLeast, kPerThread * static_cast<size_t>(threads));

@@ -44,6 +44,8 @@ struct Tokenizer::Impl {
   internal::TokenizerParts parts;
   size_t vocab_size = 0;
 
+  // Inline, as a shared library would export them otherwise: this struct has the visibility of the
+  // class around it.
   Status Encode(std::string_view first, const std::string_view* second, Tokens* tokens,
                 const TokenizeOptions& options) const;
   Status EncodeText(std::string_view text, const TokenizeOptions& options, Tokens::Scratch* scratch,
@@ -79,8 +81,8 @@ void PutAddedToken(TextView text, const Piece& piece, TokenList* out) {
 
 }  // namespace
 
-void Tokenizer::Impl::EncodeNormalized(TextView text, bool plain, Tokens::Scratch* scratch,
-                                       TokenList* out) const {
+inline void Tokenizer::Impl::EncodeNormalized(TextView text, bool plain, Tokens::Scratch* scratch,
+                                              TokenList* out) const {
   const auto words = [&](TextView part) {
     parts.model->Tokenize(part, parts.pre_tokenizer.Split(part, &scratch->pre_tokenizer), out);
   };
@@ -96,8 +98,8 @@ void Tokenizer::Impl::EncodeNormalized(TextView text, bool plain, Tokens::Scratc
   }
 }
 
-Status Tokenizer::Impl::EncodeText(std::string_view text, const TokenizeOptions& options,
-                                   Tokens::Scratch* scratch, TokenList* out) const {
+inline Status Tokenizer::Impl::EncodeText(std::string_view text, const TokenizeOptions& options,
+                                          Tokens::Scratch* scratch, TokenList* out) const {
   out->Clear();
   TextView view = {text.data(), text.size()};
   const size_t valid = internal::ValidUtf8Length(text);
@@ -122,8 +124,8 @@ Status Tokenizer::Impl::EncodeText(std::string_view text, const TokenizeOptions&
   return {};
 }
 
-Status Tokenizer::Impl::Encode(std::string_view first, const std::string_view* second,
-                               Tokens* tokens, const TokenizeOptions& options) const try {
+inline Status Tokenizer::Impl::Encode(std::string_view first, const std::string_view* second,
+                                      Tokens* tokens, const TokenizeOptions& options) const try {
   tokens->ids.clear();
   tokens->type_ids.clear();
   tokens->offsets.clear();

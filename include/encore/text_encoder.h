@@ -39,7 +39,8 @@ namespace encore {
 //   kMeanSqrtLength    sum h_t / sqrt(T)
 //   kWeightedMean      sum (t + 1) h_t / sum (t + 1)
 //   kLastToken         h_(T - 1)
-// Several are concatenated in this order. (Radford et al. 2019 and Muennighoff 2022 for the last
+// Several are concatenated: those that a folder names by booleans in this order, a list in its own.
+// (Radford et al. 2019 and Muennighoff 2022 for the last
 // two; Reimers & Gurevych 2019, arXiv:1908.10084 for the others.)
 enum class PoolingMode : uint8_t { kCls, kMax, kMean, kMeanSqrtLength, kWeightedMean, kLastToken };
 // "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken".
@@ -95,8 +96,8 @@ struct EncodeOptions {
   OnLong on_long = OnLong::kCut;
   OnInvalidUtf8 on_invalid_utf8 = OnInvalidUtf8::kError;
   bool plain_text = false;  // see TokenizeOptions
-  // Length 1 by p = 2, after everything else. Nothing: as the folder's modules (or OpenOptions)
-  // say.
+  // Length 1 by p = 2, after everything else; false: without the folder's last normalization.
+  // Nothing: as the folder's modules (or OpenOptions) say.
   std::optional<bool> normalize = {};
   // The first so many columns only (Matryoshka, arXiv:2205.13147), cut where sentence-transformers
   // cuts: after all modules; then normalized again if `normalize` is true. 0: the folder's
@@ -163,17 +164,23 @@ class ENCORE_API TextEncoder {
 
   // ---- Vectors -------------------------------------------------------------------------------
   Result<Embeddings> Encode(Texts texts, const EncodeOptions& options = {}) const;
-  // The same into the caller's memory [texts, dimensions], rows contiguous; counts may be null.
+  // The same into the caller's memory [texts, dimensions], rows contiguous; counts may be null. On
+  // an error, what is in them means nothing.
   Status Encode(Texts texts, MutableView vectors, TextCounts* counts = nullptr,
                 const EncodeOptions& options = {}) const;
   // From token ids as they are: no prompt, template or cut. For models whose tokenizer encore has
   // not. Ids must be below the vocabulary's size, lists not empty.
   Result<Embeddings> EncodeIds(std::span<const std::vector<int32_t>> ids,
                                const EncodeOptions& options = {}) const;
+  // The hidden states of one text's tokens, cut to max_length, the folder's prompt before it;
+  // offsets count from the prompt's start. `normalize` and `dimensions` are for vectors of texts:
+  // kInvalidArgument.
   Result<TokenVectors> EncodeTokens(std::string_view text, const EncodeOptions& options = {}) const;
 
   // ---- Classification heads -----------------------------------------------------------------
-  // Rerankers (one label): one score for each pair of the query and a document.
+  // Rerankers (one label): one score for each pair of the query and a document. The folder's
+  // default prompt, if it has one, goes before the first text of a pair, as in
+  // CrossEncoder.predict.
   Result<Scores> Score(std::string_view query, Texts documents,
                        const ScoreOptions& options = {}) const;
   // Classifiers: of texts, or of pairs (first[i], second[i]).
@@ -184,7 +191,7 @@ class ENCORE_API TextEncoder {
                                   const ScoreOptions& options = {}) const;
 
   // ---- What it is ----------------------------------------------------------------------------
-  size_t dimensions() const;  // of Encode's vectors
+  size_t dimensions() const;  // of Encode's vectors; 0: the folder's modules give none
   size_t d_model() const;     // of token vectors
   size_t max_length() const;  // tokens of a text, special ones included
   bool has_tokenizer() const;
@@ -194,9 +201,9 @@ class ENCORE_API TextEncoder {
   const std::vector<std::string>& labels() const;
   // Names and texts of the folder's prompts.
   const std::vector<std::pair<std::string, std::string>>& prompts() const;
-  // Every decision taken, in the order of computation: family, tokenizer, casing, maximum length,
-  // positions, activation, precision of the weights, pooling, further modules, prompts, and what
-  // was ignored.
+  // Every decision taken, those of a file together: the model's (family, positions, activation,
+  // type of the weights), the tokenizer's (casing and all else), maximum length, prompts, pooling,
+  // further modules, columns, scores, and what was ignored.
   const std::vector<Decision>& Describe() const;
 
   struct Impl;

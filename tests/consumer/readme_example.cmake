@@ -25,7 +25,7 @@ function(encore_readme_example readme output language header)
     string(SUBSTRING "${rest}" 0 ${end} text)
   endwhile()
   if(NOT text MATCHES "int main\\(")
-    message(FATAL_ERROR "The block of ${readme} with ${header} is no whole program: no 'int main('.")
+    message(FATAL_ERROR "The block of ${readme} with ${header} has no int main(.")
   endif()
   # Written only when changed, so that nothing is compiled again in vain.
   if(EXISTS "${output}")

@@ -126,8 +126,9 @@ int RunTextDemo(const std::string& folder, double seconds) {
   PrintVector(vectors[0], found.counts.tokens[0]);
   PrintSimilarities(vectors);
   if (seconds > 0) PrintSpeed(*model, executor, seconds);
-  std::cout << "\nNext: encore attend --model " << Printable(folder)
-            << " \"The cat sat on the mat\", encore embed --help\n";
+  std::cout << "\nNext:\n  encore attend --model " << Printable(folder)
+            << " \"The cat sat on the mat\"\n  encore info " << Printable(folder)
+            << "\n  encore embed --help\n";
   return kExitOk;
 }
 

@@ -37,7 +37,7 @@ for name in "${names[@]}"; do
   log="build/fuzz/$name.log"
   started=$SECONDS
   # Not entropic: choosing inputs would take longer than running them.
-  if ! "build/fuzz/tests/fuzz/fuzz_$name" -runs="$runs" -max_len=2048 -timeout=10 -entropic=0 \
+  if ! "build/fuzz/tests/fuzz/fuzz_$name" -runs="$runs" -max_len=6000 -timeout=10 -entropic=0 \
       -print_final_stats=1 -dict=tests/fuzz/words.dict -artifact_prefix="build/fuzz/$name-" \
       "build/fuzz/corpus/$name" "tests/data/fuzz/$name" >"$log" 2>&1; then
     grep -v '^#' "$log" | tail -n 60 >&2

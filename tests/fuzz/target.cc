@@ -16,6 +16,7 @@ std::span<const Target> Targets() {
       {"tokenizer_json", RunTokenizerJson},
       {"vocab", RunVocab},
       {"texts", RunTexts},
+      {"folder", RunFolder},
   };
   return kTargets;
 }

@@ -32,6 +32,7 @@ void RunSafetensors(std::string_view input);
 void RunTokenizerJson(std::string_view input);
 void RunVocab(std::string_view input);
 void RunTexts(std::string_view input);
+void RunFolder(std::string_view input);
 
 // Ends the process with the place and what should have held.
 #define ENCORE_FUZZ_CHECK(condition, ...)                                             \

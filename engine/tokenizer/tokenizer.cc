@@ -40,18 +40,24 @@ Tokens::Tokens(Tokens&&) noexcept = default;
 Tokens& Tokens::operator=(Tokens&&) noexcept = default;
 Tokens::~Tokens() = default;
 
-struct Tokenizer::Impl {
-  internal::TokenizerParts parts;
+namespace internal {
+
+// What a tokenizer does. Not in Tokenizer::Impl itself: members of a struct in an exported class
+// would be exported from a shared library.
+struct TokenizerBody {
+  TokenizerParts parts;
   size_t vocab_size = 0;
 
-  // Inline, as a shared library would export them otherwise: this struct has the visibility of the
-  // class around it.
   Status Encode(std::string_view first, const std::string_view* second, Tokens* tokens,
                 const TokenizeOptions& options) const;
   Status EncodeText(std::string_view text, const TokenizeOptions& options, Tokens::Scratch* scratch,
                     TokenList* out) const;
   void EncodeNormalized(TextView text, bool plain, Tokens::Scratch* scratch, TokenList* out) const;
 };
+
+}  // namespace internal
+
+struct Tokenizer::Impl : internal::TokenizerBody {};
 
 namespace {
 
@@ -81,8 +87,8 @@ void PutAddedToken(TextView text, const Piece& piece, TokenList* out) {
 
 }  // namespace
 
-inline void Tokenizer::Impl::EncodeNormalized(TextView text, bool plain, Tokens::Scratch* scratch,
-                                              TokenList* out) const {
+void internal::TokenizerBody::EncodeNormalized(TextView text, bool plain, Tokens::Scratch* scratch,
+                                               TokenList* out) const {
   const auto words = [&](TextView part) {
     parts.model->Tokenize(part, parts.pre_tokenizer.Split(part, &scratch->pre_tokenizer), out);
   };
@@ -98,8 +104,8 @@ inline void Tokenizer::Impl::EncodeNormalized(TextView text, bool plain, Tokens:
   }
 }
 
-inline Status Tokenizer::Impl::EncodeText(std::string_view text, const TokenizeOptions& options,
-                                          Tokens::Scratch* scratch, TokenList* out) const {
+Status internal::TokenizerBody::EncodeText(std::string_view text, const TokenizeOptions& options,
+                                           Tokens::Scratch* scratch, TokenList* out) const {
   out->Clear();
   TextView view = {text.data(), text.size()};
   const size_t valid = internal::ValidUtf8Length(text);
@@ -124,8 +130,8 @@ inline Status Tokenizer::Impl::EncodeText(std::string_view text, const TokenizeO
   return {};
 }
 
-inline Status Tokenizer::Impl::Encode(std::string_view first, const std::string_view* second,
-                                      Tokens* tokens, const TokenizeOptions& options) const try {
+Status internal::TokenizerBody::Encode(std::string_view first, const std::string_view* second,
+                                       Tokens* tokens, const TokenizeOptions& options) const try {
   tokens->ids.clear();
   tokens->type_ids.clear();
   tokens->offsets.clear();
@@ -209,7 +215,7 @@ Tokenizer internal::TokenizerFactory::Make(TokenizerParts parts) {
     vocab_size = std::max(vocab_size, static_cast<size_t>(token.id) + 1);
   }
   return Tokenizer(
-      std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{std::move(parts), vocab_size}));
+      std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{{std::move(parts), vocab_size}}));
 }
 
 }  // namespace encore

@@ -34,8 +34,8 @@ run_programs() {
   [[ -x "$1/readme_text" && -d "$root/.deps/models/all-MiniLM-L6-v2" ]] || return 0
   for program in readme_text readme_text_c; do
     (cd "$root" && "$1/$program") >"$work/$program.out" || fail "$program failed"
-    grep -q '^0\.6029' "$work/$program.out" ||
-      fail "$program printed $(cat "$work/$program.out"), not the 0.6029 of the README"
+    grep -q '^0\.6030' "$work/$program.out" ||
+      fail "$program printed $(cat "$work/$program.out"), not the 0.6030 of the README"
   done
 }
 

@@ -33,7 +33,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ENGINES = ("encore", "sentence_transformers", "onnxruntime", "openvino")
 # Of a number of a unit vector.
 MAX_DIFFERENCE = 2e-6
-# So many sentences are compared.
+# So many sentences are compared, or as many as are timed.
 COMPARED = 200
 WARM_UP = 10
 # Until the threads of a pool that spins for a while after its last call have gone to sleep.
@@ -78,7 +78,7 @@ def serve(args):
     numpy = import_or_leave("numpy")
     module = import_or_leave(f"text_{args.as_engine}")
     engine = module.Engine(args.model, args.threads[0], args.library)
-    sentences = texts.mixed_sentences(args.model, max(*args.sentences, COMPARED))
+    sentences = texts.mixed_sentences(args.model, max(args.sentences))
 
     def answer(request):
         if request[0] == "vectors":
@@ -86,7 +86,6 @@ def serve(args):
             return [module.NAME, engine.version]
         if request[0] == "latency":
             return turn(lambda: latency(engine, texts, args.calls), args.retakes)
-        # The first call of its size warms up what depends on sizes.
         return turn(lambda: throughput(engine, sentences[:request[1]]), args.retakes)
 
     engine.encode(sentences[:COMPARED])
@@ -155,7 +154,8 @@ class CommandLine:
                        "--output", pathlib.Path(folder, "out.npy"), "--threads",
                        str(self.threads)]
             start = time.perf_counter()
-            subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
             return count / (time.perf_counter() - start), 0.0
 
 

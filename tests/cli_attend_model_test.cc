@@ -133,8 +133,8 @@ TEST_F(CliAttendModelTest, NothingButSpecialTokens) {
 }
 
 TEST_F(CliAttendModelTest, BadUsageIsOneSentence) {
-  const auto refused = [this](std::vector<std::string> arguments,
-                              const std::vector<std::string>& words) {
+  const auto refused = [](std::vector<std::string> arguments,
+                          const std::vector<std::string>& words) {
     arguments.insert(arguments.begin(), {"attend", "--model", kModel});
     ExpectRefused(arguments, words);
   };

@@ -172,15 +172,20 @@ std::string_view Wanted(Only value) {
   return "";
 }
 
+Status NotOnly(const std::string& where, const std::string& key, const JsonValue& value,
+               const OnlyValue& only) {
+  return Status(ErrorCode::kUnsupported, where + ": " + key + " is " + value.Described() +
+                                             "; encore computes " +
+                                             std::string(Wanted(only.value)) + " only");
+}
+
 Status CheckKey(const std::string& where, const std::string& key, const JsonValue& value,
                 bool ignore_unknown, std::vector<Decision>* decisions) {
   if (std::find(std::begin(kHarmless), std::end(kHarmless), key) != std::end(kHarmless)) return {};
   for (const OnlyValue& only : kOnlyValues) {
     if (only.key != key) continue;
     if (Holds(only.value, value)) return {};
-    return Status(ErrorCode::kUnsupported, where + ": " + key + " is " + value.Described() +
-                                               "; encore computes " +
-                                               std::string(Wanted(only.value)) + " only");
+    return NotOnly(where, key, value, only);
   }
   if (!ignore_unknown) {
     return InvalidArgument(where + ": " + Quoted(key) + " is " + value.Described() +

@@ -114,8 +114,9 @@ Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
   };
   const auto copy = [&](const std::string& name, const Shape& shape, Tensor* out) {
     Result<Tensor> tensor = tensors->Read(name, shape);
-    if (tensor.ok()) *out = *std::move(tensor);
-    return tensor.status();
+    if (!tensor.ok()) return tensor.status();
+    *out = *std::move(tensor);
+    return Status();
   };
   if (Status s = table(plan.word, plan.vocab_size, &e.words_); !s.ok()) return s;
   if (Status s = table(plan.position, plan.max_positions, &e.positions_); !s.ok()) return s;

@@ -40,17 +40,21 @@ Result<std::vector<std::string>> ReadLabels(const JsonValue& config) {
   const size_t count = object->members().size();
   labels.resize(count);
   std::vector<bool> seen(count);
+  const auto wrong_key = [&](const std::string& key) {
+    return InvalidArgument(where + "has the key " + Quoted(key) + "; wanted each of 0 .. " +
+                           std::to_string(count - 1) + " once");
+  };
+  const auto wrong_value = [&](const std::string& key, const JsonValue& value) {
+    return InvalidArgument(where + "has " + value.Described() + " for " + key +
+                           "; wanted a string");
+  };
   for (const auto& [key, value] : object->members()) {
     size_t id = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
     if (error != std::errc() || end != key.data() + key.size() || id >= count || seen[id]) {
-      return InvalidArgument(where + "has the key " + Quoted(key) + "; wanted each of 0 .. " +
-                             std::to_string(count - 1) + " once");
+      return wrong_key(key);
     }
-    if (!value.is_string() && !value.is_number()) {
-      return InvalidArgument(where + "has " + value.Described() + " for " + key +
-                             "; wanted a string");
-    }
+    if (!value.is_string() && !value.is_number()) return wrong_value(key, value);
     seen[id] = true;
     labels[id] = value.text();
   }

@@ -102,7 +102,7 @@ Status FileWriter::Replace(size_t offset, std::span<const std::byte> bytes) {
   if (std::fseek(file_.get(), static_cast<long>(offset), SEEK_SET) != 0) {
     return SystemError(path_, "cannot be written", errno);
   }
-  if (const Status status = Write(bytes); !status.ok()) return status;
+  if (Status status = Write(bytes); !status.ok()) return status;
   if (std::fseek(file_.get(), 0, SEEK_END) == 0) return Status();
   return SystemError(path_, "cannot be written", errno);
 }

@@ -111,8 +111,8 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
     const Result<float*> x = from->Get<float>(sequences * from_width);
     const Result<float*> y = to->Get<float>(values);
     if (!y.ok()) return y.status();
-    const Status status = dense.linear.Apply(ConstView(*x, Shape(sequences, from_width)),
-                                             MutableView(*y, Shape(sequences, to_width)), executor);
+    Status status = dense.linear.Apply(ConstView(*x, Shape(sequences, from_width)),
+                                       MutableView(*y, Shape(sequences, to_width)), executor);
     if (!status.ok()) return status;
     normalizations = NormalizationsFrom(modules_, m + 1, end);
     const bool last = m + 1 + normalizations == end;

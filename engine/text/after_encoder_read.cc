@@ -63,7 +63,7 @@ Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, si
       after.modules_.push_back({*std::move(dense)});
       after.trailing_normalizations_ = 0;
     } else if (entry.kind == ModuleKind::kNormalize) {
-      if (const Status status = CheckNormalize(entry.path, reading); !status.ok()) return status;
+      if (Status status = CheckNormalize(entry.path, reading); !status.ok()) return status;
       after.modules_.push_back({});
       ++after.trailing_normalizations_;
       reading.Tell("normalize", "to length 1", "modules.json");

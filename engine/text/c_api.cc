@@ -58,7 +58,7 @@ encore_status Fail(const Status& status) noexcept {
 template <typename F>
 encore_status Guarded(F&& body) noexcept {
   try {
-    const Status status = body();
+    Status status = body();
     return status.ok() ? ENCORE_OK : Fail(status);
   } catch (const std::bad_alloc&) {
     last_error = "out of memory";
@@ -141,7 +141,7 @@ Status Encode(const encore_model* model, const encore_text* texts, size_t count,
   if (Status s = CheckOutput("vectors", vectors, capacity, count, columns); !s.ok()) return s;
   if (count == 0) return {};
   TextCounts counts;
-  const Status status =
+  Status status =
       model->encoder.Encode(views, MutableView(vectors, {count, columns}), &counts, options);
   if (status.ok()) CopyCounts(counts, tokens, cut);
   return status;

@@ -29,7 +29,7 @@ Status ReadTexts(const encore_text* texts, const char* name, size_t count,
   if (texts == nullptr && count > 0) return NullArgument(name);
   views->resize(count);
   for (size_t i = 0; i < count; ++i) {
-    const Status status =
+    Status status =
         ReadText(texts[i], std::string(name) + "[" + std::to_string(i) + "]", &(*views)[i]);
     if (!status.ok()) return status;
   }

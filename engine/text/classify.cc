@@ -51,9 +51,9 @@ internal::TakeBatch WritePredictions(const TextEncoder::Impl& impl, const Classi
                                             internal::Scratch*) {
     const size_t labels = impl.model.labels().size();
     std::vector<float> logits(texts.size() * labels);
-    const Status status = impl.model.Logits(
-        ConstView(first, Shape(texts.size(), impl.model.d_model())),
-        MutableView(logits.data(), Shape(texts.size(), labels)), classifying.stream.executor);
+    Status status = impl.model.Logits(ConstView(first, Shape(texts.size(), impl.model.d_model())),
+                                      MutableView(logits.data(), Shape(texts.size(), labels)),
+                                      classifying.stream.executor);
     if (!status.ok()) return status;
     if (classifying.activation == ScoreActivation::kSigmoid) Sigmoid(&logits);
     for (size_t i = 0; i < texts.size(); ++i) {
@@ -81,7 +81,7 @@ Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs 
   Result<Tensor> values = Tensor::Create(DType::kF32, {inputs.size(), impl.model.labels().size()});
   if (!values.ok()) return values.status();
   Predictions predictions{*std::move(values), {}};
-  const Status status = internal::StreamTexts(
+  Status status = internal::StreamTexts(
       impl, inputs, classifying->stream,
       WritePredictions(impl, *classifying, predictions.values.View<float>()), &predictions.counts);
   if (!status.ok()) return status;
@@ -137,7 +137,7 @@ Result<Predictions> TextEncoder::ClassifyIds(std::span<const std::vector<int32_t
   Result<Tensor> values = Tensor::Create(DType::kF32, {ids.size(), impl_->model.labels().size()});
   if (!values.ok()) return values.status();
   Predictions predictions{*std::move(values), {}};
-  const Status status =
+  Status status =
       internal::StreamIds(*impl_, ids, type_ids, *max_length, classifying->stream,
                           WritePredictions(*impl_, *classifying, predictions.values.View<float>()),
                           &predictions.counts);

@@ -55,7 +55,7 @@ Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
       members.Refuse(key, "'sentence_embedding'");
     }
   }
-  if (const Status status = Finish(members, reading); !status.ok()) return status;
+  if (Status status = Finish(members, reading); !status.ok()) return status;
   return config;
 }
 

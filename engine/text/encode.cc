@@ -130,7 +130,7 @@ Status TextEncoder::Encode(Texts texts, MutableView vectors, TextCounts* counts,
                            const EncodeOptions& options) const try {
   const Result<Encoding> encoding = MakeEncoding(*impl_, options);
   if (!encoding.ok()) return encoding.status();
-  const Status status = CheckVectors(vectors, texts.size(), encoding->finish.dimensions);
+  Status status = CheckVectors(vectors, texts.size(), encoding->finish.dimensions);
   if (!status.ok()) return status;
   return EncodeTexts(*impl_, texts, *encoding, options, vectors, counts);
 } catch (const std::bad_alloc&) {
@@ -143,8 +143,8 @@ Result<Embeddings> TextEncoder::Encode(Texts texts, const EncodeOptions& options
   Result<Tensor> vectors = Tensor::Create(DType::kF32, {texts.size(), encoding->finish.dimensions});
   if (!vectors.ok()) return vectors.status();
   Embeddings embeddings{*std::move(vectors), {}};
-  const Status status = EncodeTexts(*impl_, texts, *encoding, options,
-                                    embeddings.vectors.View<float>(), &embeddings.counts);
+  Status status = EncodeTexts(*impl_, texts, *encoding, options, embeddings.vectors.View<float>(),
+                              &embeddings.counts);
   if (!status.ok()) return status;
   return embeddings;
 } catch (const std::bad_alloc&) {
@@ -164,7 +164,7 @@ Result<Embeddings> TextEncoder::EncodeIds(std::span<const std::vector<int32_t>> 
   Result<Tensor> vectors = Tensor::Create(DType::kF32, {ids.size(), encoding->finish.dimensions});
   if (!vectors.ok()) return vectors.status();
   Embeddings embeddings{*std::move(vectors), {}};
-  const Status status = internal::StreamIds(
+  Status status = internal::StreamIds(
       *impl_, ids, {}, *max_length, encoding->stream,
       WriteVectors(*impl_, *encoding, embeddings.vectors.View<float>()), &embeddings.counts);
   if (!status.ok()) return status;
@@ -175,7 +175,7 @@ Result<Embeddings> TextEncoder::EncodeIds(std::span<const std::vector<int32_t>> 
 
 Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
                                                const EncodeOptions& options) const try {
-  if (const Status status = internal::WantTokenizer(*impl_); !status.ok()) return status;
+  if (Status status = internal::WantTokenizer(*impl_); !status.ok()) return status;
   if (options.dimensions > 0 || options.normalize.value_or(false)) {
     return InvalidArgument(
         "found dimensions or normalize; wanted neither, as these are for the "

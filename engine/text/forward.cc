@@ -61,7 +61,7 @@ Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
           std::max(small ? RoundedUp(batches.sequences) : batches.sequences, limits.sequences)};
   const Result<size_t> bytes = encoder.WorkspaceBytes(wanted, threads);
   if (!bytes.ok()) return bytes.status();
-  if (const Status status = scratch->workspace.Reserve(*bytes); !status.ok()) return status;
+  if (Status status = scratch->workspace.Reserve(*bytes); !status.ok()) return status;
   limits = wanted;
   scratch->threads = threads;
   return {};
@@ -69,7 +69,7 @@ Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
 
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts,
                                   HiddenRows rows, Scratch* scratch, const Executor& executor) {
-  if (const Status status = Pack(texts, scratch); !status.ok()) return status;
+  if (Status status = Pack(texts, scratch); !status.ok()) return status;
   const size_t tokens = scratch->starts.back();
   const size_t width = model.d_model();
   size_t values = 0;
@@ -80,7 +80,7 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
   const MutableView x_view(*x, shape);
   const TokenBatch batch{
       .ids = scratch->ids, .type_ids = scratch->type_ids, .seq_starts = scratch->starts};
-  if (const Status status = model.Embed(batch, x_view, executor); !status.ok()) return status;
+  if (Status status = model.Embed(batch, x_view, executor); !status.ok()) return status;
   MutableView hidden = x_view;
   if (rows != HiddenRows::kAll) {
     // Fewer values than x has.
@@ -88,8 +88,7 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
     if (!some.ok()) return some.status();
     hidden = MutableView(*some, Shape(texts.size(), width));
   }
-  if (const Status status =
-          model.Forward(batch, rows, x_view, hidden, scratch->workspace, executor);
+  if (Status status = model.Forward(batch, rows, x_view, hidden, scratch->workspace, executor);
       !status.ok()) {
     return status;
   }

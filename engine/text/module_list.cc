@@ -74,7 +74,7 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
   if (members.ok() && !IsWithin(entry.path)) {
     members.Refuse("path", "a folder within the model's");
   }
-  if (const Status status = Finish(members, reading); !status.ok()) return status;
+  if (Status status = Finish(members, reading); !status.ok()) return status;
   const std::optional<ModuleKind> kind = KindOf(type);
   if (!kind) {
     return Status(ErrorCode::kUnsupported,
@@ -103,7 +103,7 @@ Result<std::optional<std::vector<ModuleEntry>>> ReadModuleList(const FolderReadi
     if (!entry.ok()) return entry.status();
     modules.push_back(*std::move(entry));
   }
-  if (const Status status = CheckOrder(modules); !status.ok()) return status;
+  if (Status status = CheckOrder(modules); !status.ok()) return status;
   return std::optional(std::move(modules));
 }
 

@@ -96,7 +96,7 @@ Result<std::vector<PoolingMode>> ReadPoolingConfig(const std::string& path, size
   if (!members.Bool("include_prompt", true)) {
     members.Refuse("include_prompt", "true: encore has no pooling without the prompt's tokens");
   }
-  if (const Status status = Finish(members, reading); !status.ok()) return status;
+  if (Status status = Finish(members, reading); !status.ok()) return status;
   reading.Tell("pooling", PoolingText(modes), file);
   return modes;
 }

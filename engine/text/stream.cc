@@ -17,7 +17,7 @@ Status ComputeStored(const TextEncoder::Impl& impl, size_t first, const StreamOp
   std::vector<size_t>& order = scratch->order;
   SortByLength(store, &order);
   const size_t batch_tokens = BatchTokens(options.batch_tokens, options.executor.threads());
-  const Status reserved = ReserveWorkspace(
+  Status reserved = ReserveWorkspace(
       impl.model.encoder(), LargestBatches(store, order, batch_tokens), options.executor, scratch);
   if (!reserved.ok()) return reserved;
   for (size_t begin = 0; begin < order.size();) {
@@ -27,7 +27,7 @@ Status ComputeStored(const TextEncoder::Impl& impl, size_t first, const StreamOp
         ForwardBatch(impl.model, texts, options.rows, scratch, options.executor);
     if (!hidden.ok()) return hidden.status();
     for (size_t& text : texts) text += first;
-    if (const Status status = take(*hidden, texts, scratch); !status.ok()) return status;
+    if (Status status = take(*hidden, texts, scratch); !status.ok()) return status;
     begin = end;
   }
   return {};
@@ -53,7 +53,7 @@ void Prepare(size_t texts, TextCounts* counts) {
 
 Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& inputs,
                    const StreamOptions& options, const TakeBatch& take, TextCounts* counts) {
-  if (const Status status = WantTokenizer(impl); !status.ok()) return status;
+  if (Status status = WantTokenizer(impl); !status.ok()) return status;
   Prepare(inputs.size(), counts);
   const ScratchPool::Lease scratch(&impl.scratch);
   for (size_t begin = 0; begin < inputs.size();) {
@@ -74,7 +74,7 @@ Status StreamIds(const TextEncoder::Impl& impl, std::span<const std::vector<int3
                  const StreamOptions& options, const TakeBatch& take, TextCounts* counts) {
   Prepare(ids.size(), counts);
   const ScratchPool::Lease scratch(&impl.scratch);
-  const Status status = scratch->tokens.Refer(impl.model, ids, type_ids, max_length);
+  Status status = scratch->tokens.Refer(impl.model, ids, type_ids, max_length);
   if (!status.ok()) return status;
   Count(scratch->tokens, 0, counts);
   return ComputeStored(impl, 0, options, take, &*scratch);

@@ -76,7 +76,7 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
       if (members.Has(key)) members.Refuse(key, "null");
     }
     members.Ignore("unpad_inputs");  // how, not what: encore never pads
-    if (const Status status = Finish(members, reading); !status.ok()) return status;
+    if (Status status = Finish(members, reading); !status.ok()) return status;
     return settings;
   }
   return settings;

@@ -25,7 +25,7 @@ Result<AddedToken> ReadOne(const JsonValue& json, const std::string& where) {
   if (id > ByteTrie::kMaxValue)
     members.Refuse("id", "at most " + std::to_string(ByteTrie::kMaxValue));
   if (!members.ok()) return members.status();
-  const Status unread = RefuseUnread(members);
+  Status unread = RefuseUnread(members);
   if (!unread.ok()) return unread;
   token.id = static_cast<int32_t>(id);
   return token;

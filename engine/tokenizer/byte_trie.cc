@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
+#include <iterator>
 
 namespace encore::internal {
 
@@ -27,8 +28,14 @@ class ByteTrieBuilder {
     };
     std::vector<Pending> pending;
     std::vector<Child> children;
+    const auto add_children = [&](size_t depth) {
+      std::transform(children.begin(), children.end(), std::back_inserter(pending),
+                     [depth](const Child& child) {
+                       return Pending{child.range, depth, child.node};
+                     });
+    };
     trie_->root_ = PlaceChildren({0, sorted.size()}, 0, &children);
-    for (const Child& child : children) pending.push_back({child.range, 1, child.node});
+    add_children(1);
     while (!pending.empty()) {
       const Pending at = pending.back();
       pending.pop_back();
@@ -40,8 +47,7 @@ class ByteTrieBuilder {
       }
       if (range.begin == range.end) continue;
       trie_->nodes_[at.node].base = PlaceChildren(range, at.depth, &children);
-      for (const Child& child : children)
-        pending.push_back({child.range, at.depth + 1, child.node});
+      add_children(at.depth + 1);
     }
   }
 

@@ -42,9 +42,9 @@ Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts*
   const JsonValue& vocab = members.RequiredObject("vocab");
   if (!members.ok()) return members.status();
   Vocabulary vocabulary;
-  const Status read = ReadVocabulary(vocab, where, &vocabulary);
+  Status read = ReadVocabulary(vocab, where, &vocabulary);
   if (!read.ok()) return read;
-  const Status unread = RefuseUnread(members);
+  Status unread = RefuseUnread(members);
   if (!unread.ok()) return unread;
   Result<std::unique_ptr<const Model>> model = WordPiece::Create(vocabulary, settings, where);
   if (!model.ok()) return model.status();

@@ -29,8 +29,8 @@ Status ReadSequence(JsonMembers* members, TokenizerParts* parts) {
   const JsonValue& list = members->RequiredArray("normalizers");
   if (!members->ok()) return members->status();
   for (size_t i = 0; i < list.items().size(); ++i) {
-    const Status status = ReadOne(
-        list.items()[i], members->where() + ": normalizers[" + std::to_string(i) + "]", parts);
+    Status status = ReadOne(list.items()[i],
+                            members->where() + ": normalizers[" + std::to_string(i) + "]", parts);
     if (!status.ok()) return status;
   }
   return {};
@@ -103,7 +103,7 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
   if (json.is_null()) {
     parts->decisions.push_back({"normalizer", "none", where});
   } else {
-    const Status status = ReadOne(json, where, parts);
+    Status status = ReadOne(json, where, parts);
     if (!status.ok()) return status;
   }
   if (lowercase) AddLowercaseBefore(parts);

@@ -18,7 +18,7 @@ Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* 
     const JsonValue& list = members.RequiredArray("pretokenizers");
     if (!members.ok()) return members.status();
     for (size_t i = 0; i < list.items().size(); ++i) {
-      const Status status =
+      Status status =
           ReadOne(list.items()[i], where + ": pretokenizers[" + std::to_string(i) + "]", parts);
       if (!status.ok()) return status;
     }

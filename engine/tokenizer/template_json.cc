@@ -58,11 +58,10 @@ Status ReadSpecialTokens(const JsonValue& json, const std::string& where,
       if (!token.is_string()) {
         return InvalidArgument(here + ": tokens has " + token.Described() + "; wanted a string");
       }
-      const Status status =
-          CheckId(parts, here, ids.items()[i], token.text(), &list.emplace_back());
+      Status status = CheckId(parts, here, ids.items()[i], token.text(), &list.emplace_back());
       if (!status.ok()) return status;
     }
-    const Status unread = RefuseUnread(members);
+    Status unread = RefuseUnread(members);
     if (!unread.ok()) return unread;
   }
   return {};
@@ -93,7 +92,7 @@ Status ReadPiece(const JsonValue& json, const std::string& where, const SpecialT
       pieces->push_back(piece);
     }
   }
-  const Status unread = RefuseUnread(members);
+  Status unread = RefuseUnread(members);
   return unread.ok() ? RefuseUnread(outer) : unread;
 }
 
@@ -102,7 +101,7 @@ Status ReadPieces(const JsonValue& json, const std::string& where, const Special
                   std::ptrdiff_t texts, std::vector<TemplatePiece>* pieces) {
   pieces->clear();
   for (size_t i = 0; i < json.items().size(); ++i) {
-    const Status status =
+    Status status =
         ReadPiece(json.items()[i], where + "[" + std::to_string(i) + "]", special, pieces);
     if (!status.ok()) return status;
   }
@@ -196,7 +195,7 @@ Status ReadPostProcessor(const JsonValue& json, const std::string& file, Tokeniz
       return UnknownType(where, type, kKnown);
     }
     if (!status.ok()) return status;
-    const Status unread = RefuseUnread(members);
+    Status unread = RefuseUnread(members);
     if (!unread.ok()) return unread;
   }
   DescribeTemplate(where, parts);

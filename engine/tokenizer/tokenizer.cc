@@ -19,7 +19,6 @@ using internal::AddedToken;
 using internal::Normalizer;
 using internal::Piece;
 using internal::PreTokenizer;
-using internal::Span;
 using internal::TemplatePiece;
 using internal::TextBuffer;
 using internal::TextView;

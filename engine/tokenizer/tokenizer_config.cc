@@ -82,8 +82,7 @@ Result<TokenizerConfig> ReadTokenizerConfig(const JsonValue& json) {
     const JsonValue& added = members.RequiredObject("added_tokens_decoder");
     if (!members.ok()) return members.status();
     for (const auto& [id, token] : added.members()) {
-      const Status status =
-          ReadAddedToken(id, token, config.file + ": added_tokens_decoder", &config);
+      Status status = ReadAddedToken(id, token, config.file + ": added_tokens_decoder", &config);
       if (!status.ok()) return status;
     }
     std::sort(config.added_tokens.begin(), config.added_tokens.end(),

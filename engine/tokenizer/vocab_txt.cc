@@ -112,7 +112,7 @@ Status AddTokens(const TokenizerConfig& config,
 
 Result<TokenizerParts> ReadVocabTxt(std::string_view vocab, const TokenizerConfig& config,
                                     const TokenizerOptions& options) {
-  const Status known_class = CheckClass(config);
+  Status known_class = CheckClass(config);
   if (!known_class.ok()) return known_class;
   TokenizerParts parts;
   parts.decisions.push_back({"tokenizer", "BERT's WordPiece", "vocab.txt, without tokenizer.json"});
@@ -140,7 +140,7 @@ Result<TokenizerParts> ReadVocabTxt(std::string_view vocab, const TokenizerConfi
       {"model", "WordPiece, " + std::to_string(parts.model->token_count()) + " tokens", kFile});
   parts.decisions.push_back({"unknown token", settings.unk_token, config.file + " or its default"});
 
-  const Status added = AddTokens(config, special, &parts);
+  Status added = AddTokens(config, special, &parts);
   if (!added.ok()) return added;
   const auto in_template = [&](size_t i) -> Result<int32_t> {
     const auto& [key, token] = special[i];

@@ -190,7 +190,6 @@ Status Tokenize(const encore_model* model, const encore_text& text,
   if (Status s = ReadOptions(given, "encore_tokenize_options", &known); !s.ok()) return s;
   if (Status s = ReadTextOptions(known, &options); !s.ok()) return s;
   if (known.max_length == 0) options.max_length = model->encoder.max_length();
-  if (known.max_length == SIZE_MAX) options.max_length = 0;
   options.add_special_tokens = known.without_special_tokens == 0;
 
   std::string_view view;

@@ -23,8 +23,8 @@ namespace encore::internal {
 // Views and entries are valid as long as a copy of the files is.
 class ModelTensors {
  public:
-  // The base model's prefix is that one of `prefixes` under which the file has `probe`. kNotFound
-  // if it has it under none, kInvalidArgument if under several.
+  // The base model's prefix is that one of `prefixes` under which the file has `probe`.
+  // kInvalidArgument if it has it under none or under several.
   static Result<ModelTensors> Create(const WeightFiles& files,
                                      std::span<const std::string_view> prefixes,
                                      std::string_view probe);

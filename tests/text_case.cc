@@ -11,9 +11,7 @@
 namespace encore {
 namespace {
 
-std::filesystem::path DataFolder() {
-  return std::filesystem::path(ENCORE_TEST_DATA_DIR) / "text";
-}
+std::filesystem::path DataFolder() { return std::filesystem::path(ENCORE_TEST_DATA_DIR) / "text"; }
 
 nlohmann::json ReadJsonFile(const std::filesystem::path& path) {
   std::ifstream file(path);

@@ -63,11 +63,11 @@ void Pack(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size
   }
 }
 
-void MakeRows(const float* in, size_t ld_in, size_t rows, size_t k, void* out, size_t ld_out) {
-  auto* to = static_cast<uint16_t*>(out);
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t i = 0; i < (k + 1) / kKr * kKr; ++i) {
-      to[r * ld_out + i] = i < k ? F32ToBf16(in[r * ld_in + i]) : uint16_t{0};
+void MakeRows(const RowsToMake& rows) {
+  auto* to = static_cast<uint16_t*>(rows.out);
+  for (size_t r = 0; r < rows.rows; ++r) {
+    for (size_t i = 0; i < (rows.k + 1) / kKr * kKr; ++i) {
+      to[r * rows.ld_out + i] = i < rows.k ? F32ToBf16(rows.in[r * rows.ld_in + i]) : uint16_t{0};
     }
   }
 }
@@ -124,7 +124,8 @@ void CheckProduct(const PackedMatrix& packed, const std::vector<float>& x, size_
   const PackedView& b = packed.view();
   const size_t lda = kernel.GroupsOf(k) * kKr + 4;
   std::vector<uint16_t> rows(m * lda, kNan);
-  kernel.make_rows(x.data(), k, m, k, rows.data(), lda);
+  kernel.make_rows(
+      {.in = x.data(), .ld_in = k, .rows = m, .k = k, .out = rows.data(), .ld_out = lda});
   for (const GemmBlocking& blocking :
        {packed.blocking(), GemmBlocking{5, 1024}, GemmBlocking{128, 7}, GemmBlocking{3, 1}}) {
     SCOPED_TRACE(testing::Message() << "mc " << blocking.mc << ", kc " << blocking.kc);

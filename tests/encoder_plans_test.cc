@@ -136,7 +136,7 @@ TEST(EncoderCreate, TheSameBitsWhoeverPacks) {
     const std::vector<float> x = RandomFloats(43 * width, 1);
     ForEachTarget([&](const std::string& target) {
       const Result<Encoder> inlined =
-          Encoder::Create(model.config(), model.weights(), Executor::Inline());
+          Encoder::Create(model.config(), model.weights(), {.executor = Executor::Inline()});
       ASSERT_TRUE(inlined.ok());
       const std::vector<float> want = Forward(*inlined, Batch{starts}, x);
       for (const int threads : {2, 3, 30}) {
@@ -144,7 +144,7 @@ TEST(EncoderCreate, TheSameBitsWhoeverPacks) {
         ASSERT_TRUE(pool.ok());
         for (const Executor& executor : {pool->executor(), Executor::OpenMP(threads)}) {
           const Result<Encoder> encoder =
-              Encoder::Create(model.config(), model.weights(), executor);
+              Encoder::Create(model.config(), model.weights(), {.executor = executor});
           ASSERT_TRUE(encoder.ok());
           EXPECT_EQ(encoder->target(), target);
           EXPECT_TRUE(SameBits(Forward(*encoder, Batch{starts}, x), want))

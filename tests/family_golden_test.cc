@@ -85,7 +85,8 @@ TEST_P(FamilyGolden, LayersAgreeWithTheFamilysOwn) {
     double worst = 0;
     for (const auto& [name, executor] : executors) {
       SCOPED_TRACE(name);
-      const Result<Encoder> encoder = Encoder::Create(family.config, family.weights, executor);
+      const Result<Encoder> encoder =
+          Encoder::Create(family.config, family.weights, {.executor = executor});
       ASSERT_TRUE(encoder.ok()) << encoder.status().message();
       const Outputs found = Forward(*encoder, family, executor);
       const double hidden_error = RelativeError(family, found.hidden0, family.hidden0);

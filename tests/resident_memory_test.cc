@@ -126,12 +126,13 @@ TEST(ResidentMemory, LayersAreReleasedWhileAnEncoderIsMade) {
   size_t calls = 0;
   size_t most = 0;
   size_t least = SIZE_MAX;
-  const Result<Encoder> encoder = Encoder::Create(config, weights, pool.executor(), [&] {
-    ++calls;
-    most = std::max(most, growth.bytes());
-    least = std::min(least, growth.bytes());
-    file->ReleasePages();
-  });
+  const Result<Encoder> encoder =
+      Encoder::Create(config, weights, {.executor = pool.executor(), .layer_packed = [&] {
+                                          ++calls;
+                                          most = std::max(most, growth.bytes());
+                                          least = std::min(least, growth.bytes());
+                                          file->ReleasePages();
+                                        }});
   ASSERT_TRUE(encoder.ok()) << encoder.status().message();
   EXPECT_EQ(calls, kLayers);
   if (growth.known()) {

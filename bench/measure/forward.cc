@@ -32,7 +32,7 @@ size_t CopiesForCold(size_t bytes) {
 }
 
 Result<std::vector<Encoder>> MakeEncoders(const EncoderConfig& config, size_t count,
-                                          const WeightChoices& choices) {
+                                          const WeightChoices& choices, Precision precision) {
   const std::vector<WeightChoices> all(config.num_layers(), choices);
   // Drawn once: the largest matrix serves as all of them, and one row as all biases.
   size_t elements = 0;
@@ -55,7 +55,8 @@ Result<std::vector<Encoder>> MakeEncoders(const EncoderConfig& config, size_t co
 
   std::vector<Encoder> encoders;
   while (encoders.size() < count) {
-    Result<Encoder> encoder = Encoder::Create(config, weights, Executor::OpenMP());
+    Result<Encoder> encoder =
+        Encoder::Create(config, weights, {.precision = precision, .executor = Executor::OpenMP()});
     if (!encoder.ok()) return encoder.status();
     encoders.push_back(*std::move(encoder));
   }

@@ -29,9 +29,11 @@ size_t CopiesForCold(size_t bytes);
 // `count` encoders. The numbers are the same in all layers; each is packed
 // into a place of its own.
 Result<std::vector<Encoder>> MakeEncoders(const EncoderConfig& config, size_t count,
-                                          const WeightChoices& choices = {});
-inline Result<std::vector<Encoder>> MakeEncoders(const Model& model, size_t layers, size_t count) {
-  return MakeEncoders(ConfigOf(model, layers), count);
+                                          const WeightChoices& choices = {},
+                                          Precision precision = Precision::kF32);
+inline Result<std::vector<Encoder>> MakeEncoders(const Model& model, size_t layers, size_t count,
+                                                 Precision precision = Precision::kF32) {
+  return MakeEncoders(ConfigOf(model, layers), count, {}, precision);
 }
 
 // One batch, its input and output, and the workspace of one caller.

@@ -4,8 +4,15 @@
 // pointers, and what the loops above need to know of the type. Not here: loops over tiles,
 // blocking, threads and memory (engine/ops/gemm.h, engine/ops/packed_matrix.h).
 //
-// Elements lie in groups of `kr` along k: 1 for f32, 2 for bf16, 4 for int8. Rows of A and packed
-// panels of B are whole groups, filled up with zeros. All counts along k below are of groups.
+// Elements lie in groups of `kr` along k: 1 for f32, 2 for bf16, 4 for int8 (2 where it is widened
+// to 16 bits). Rows of A and packed panels of B are whole groups, filled up with zeros. All counts
+// along k below are of groups.
+//
+// int8: a row x of A becomes q = round(x / scale) + zero_point, 0 .. 255, with a scale and a zero
+// point of its own; a column w of B becomes round(w / col_scale), -127 .. 127 (a file may hold
+// -128). Then
+//   x w = scale * col_scale * (sum of q_x q_w - zero_point * sum of q_w)
+// where the sums are exact 32-bit integers for any k up to kMaxInt8K.
 
 #ifndef ENCORE_ENGINE_KERNELS_GEMM_KERNEL_H_
 #define ENCORE_ENGINE_KERNELS_GEMM_KERNEL_H_
@@ -14,8 +21,25 @@
 
 namespace encore::internal {
 
-// What sums are kept in, by tiles and from one slice of K to the next.
+// What sums are kept in, by tiles and from one slice of K to the next; of an integer kernel the
+// bits of an int32_t.
 using Accumulator = float;
+
+// The longest K whose int8 sums fit 32 bits: 65793 * 255 * 128 < 2^31.
+inline constexpr size_t kMaxInt8K = 65793;
+
+// How a row of A was quantised; of other types than int8 unused. A row with NaN or an infinity has
+// the scale NaN, and one whose largest magnitude is below 2^-100 has the scale 0.
+struct RowQuant {
+  float scale;
+  float zero_point;  // an integer, 0 .. 255
+};
+
+// What turns an integer kernel's sums into floats: columns of B, padded to whole vectors.
+struct ColumnQuant {
+  const float* scale;  // [columns]
+  const float* sum;    // [columns]: of the column's integers
+};
 
 // The widest tile, in vectors of accumulators.
 inline constexpr size_t kMaxTileVectors = 12;
@@ -37,6 +61,13 @@ struct GemmTile {
   size_t kc;                // may be 0
   const Accumulator* init;  // [MR, ld_init], readable to the full width NV * lanes
   size_t ld_init;           // 0: one row (a bias) for all
+  // Of an integer kernel's last slice: c = bias + scale * col_scale * (sums - zero_point *
+  // col_sum), and then on as above, but that `scale` has no place. col_scale is null for other
+  // slices, and c receives the bits of integers.
+  const RowQuant* row_quant;  // [MR]
+  const float* col_scale;     // these three for the full width
+  const float* col_sum;
+  const float* bias;
   const float* init_scale;  // [MR], or null for 1
   const float* scale;       // [MR], or null for 1
   const float* residual;    // [MR, ld_residual], cols wide, or null
@@ -52,8 +83,21 @@ struct GemmTile {
   size_t prefetch_step;
 };
 
-// Lines that a tile asks for at each k.
+// Lines that a tile asks for at each k. Some tiles that need to ask for none ask for the one at
+// `prefetch` all the same: it should be a line that is in L1, and the step 0.
 enum TilePrefetch { kNoLine, kOneLine, kAllLines, kNumTilePrefetches };
+
+// Rows for GemmKernel::make_rows.
+struct RowsToMake {
+  const float* in;  // [rows, ld_in]
+  size_t ld_in;
+  size_t rows;
+  size_t k;
+  void* out;      // [rows, ld_out] elements of A
+  size_t ld_out;  // whole groups
+  const float* factor = nullptr;
+  RowQuant* quant = nullptr;
+};
 
 // The micro-kernels for one element type and SIMD target. Immutable, lives forever.
 struct GemmKernel {
@@ -79,11 +123,12 @@ struct GemmKernel {
   using TransposeFn = void (*)(const float* in, size_t ld_in, size_t rows, size_t cols, void* out,
                                size_t ld_out);
   // Makes rows of A, [rows, ld_out] elements, out of rows of k floats; the last group is filled up
-  // with zeros.
-  using MakeRowsFn = void (*)(const float* in, size_t ld_in, size_t rows, size_t k, void* out,
-                              size_t ld_out);
+  // with zeros. `out` may be `in`, where rows of both have the same bytes from one to the next.
+  // int8 writes quant [rows], and multiplies x by factor [k], if given, before anything else.
+  using MakeRowsFn = void (*)(const RowsToMake& rows);
 
   const char* target;         // Highway's name of the SIMD target
+  bool integer = false;       // int8: sums are int32_t, and `pack` takes floats that are integers
   size_t a_bytes;             // of an element of A
   size_t b_bytes;             // and of B
   size_t kr;                  // elements of a group
@@ -109,6 +154,10 @@ struct GemmKernel {
 
 // Those of the active SIMD target.
 const GemmKernel& GetGemmKernelF32();
+// Each group is two FMAs, the odd element's first and then the even one's. Where the machine has
+// that as one instruction (VDPBF16PS), subnormal numbers count as zeros.
+const GemmKernel& GetGemmKernelBf16();
+const GemmKernel& GetGemmKernelInt8();
 
 }  // namespace encore::internal
 

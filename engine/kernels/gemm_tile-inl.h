@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The register tile of the matrix product: MR x NV accumulators that stay in registers over k.
-// Included once for each SIMD target. Not here: which tiles a target has, and what it multiplies
-// (gemm_f32.cc); packing (gemm_pack-inl.h).
+// Included once for each SIMD target. Not here: which tiles a target has (gemm_tiles-inl.h), and
+// what it multiplies (gemm_<type>.cc); packing (gemm_pack-inl.h).
 //
-// A tile sees A and B as words: a word is one group of elements along k, and as wide as an
+// A tile sees A and B as words: a word is one group of elements along k; B's is as wide as an
 // accumulator. Of the element type it only knows its Type:
 //   kGroup                    elements of a group
-//   Word                      the C++ type of a word
-//   Vec Spread(Word)          a vector of that word
-//   Vec Load(const Word*)     a vector of words, one a column
-//   V MulAdd(Vec, Vec, V)     accumulators plus the products of a group
+//   kInteger                  whether accumulators are the bits of int32_t
+//   AWord, Word               the C++ types of a word of A and of B
+//   A Spread(AWord)           whatever MulAdd wants of that word, for all columns
+//   B Load(const Word*)       a vector of words, one a column
+//   V MulAdd(A, B, V)         accumulators plus the products of a group
 
 #if defined(ENCORE_ENGINE_KERNELS_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_GEMM_TILE_INL_H_
@@ -62,7 +63,7 @@ inline constexpr size_t kLongChain = 512;
 // Where word k of each of MR rows of A is. Rows go by fours, with one pointer each four and the
 // rest by addressing modes (base + 1, 2, 3 strides): sixteen pointers of their own would leave no
 // integer register for anything else.
-template <size_t MR, typename Word = float>
+template <size_t MR, typename Word>
 struct RowPointers {
   static constexpr size_t kQuads = (MR + 3) / 4;
   const Word* quad[kQuads];
@@ -73,7 +74,8 @@ struct RowPointers {
       : stride(static_cast<ptrdiff_t>(lda)), stride3(3 * stride) {
     for (size_t q = 0; q < kQuads; ++q) quad[q] = a + 4 * q * lda;
   }
-  HWY_INLINE Word operator()(size_t row) const {
+  // By reference: a word of several numbers is spread from memory, one by one.
+  HWY_INLINE const Word& operator()(size_t row) const {
     const Word* p = quad[row / 4];
     switch (row % 4) {
       case 0:
@@ -91,6 +93,28 @@ struct RowPointers {
     for (size_t q = 0; q < kQuads; ++q) ++quad[q];
   }
 };
+
+// From sums of integers to floats.
+template <size_t MR, size_t NV, class V>
+HWY_INLINE void Dequantize(const GemmTile& t, V (&acc)[MR][NV]) {
+  const GemmTagF32 d;
+  const hn::RebindToSigned<GemmTagF32> di;
+  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
+  ENCORE_UNROLL
+  for (size_t j = 0; j < NV; ++j) {
+    const V col_scale = hn::LoadU(d, t.col_scale + j * kLanes);
+    const V col_sum = hn::LoadU(d, t.col_sum + j * kLanes);
+    const V bias = hn::LoadU(d, t.bias + j * kLanes);
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) {
+      const V zero_point = hn::Set(d, t.row_quant[i].zero_point);
+      const V scale = hn::Set(d, t.row_quant[i].scale);
+      const V sum = hn::ConvertTo(d, hn::BitCast(di, acc[i][j]));
+      const V centred = hn::NegMulAdd(zero_point, col_sum, sum);
+      acc[i][j] = hn::MulAdd(hn::Mul(centred, scale), col_scale, bias);
+    }
+  }
+}
 
 // What follows the chains, and the stores. kPartial: the tile's last columns are no full vector.
 template <bool kPartial, size_t MR, size_t NV, class V>
@@ -193,11 +217,12 @@ HWY_INLINE void StepWide(const typename Type::Word* HWY_RESTRICT b, const char* 
 template <size_t MR, size_t NV, TilePrefetch kPrefetch, class Type, size_t kPanels = 1>
 HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   using Word = typename Type::Word;
+  using AWord = typename Type::AWord;
   static_assert(sizeof(Word) == sizeof(Accumulator));
   const GemmTagF32 d;
   using V = hn::Vec<GemmTagF32>;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
-  RowPointers<MR, Word> a(static_cast<const Word*>(t.a), t.lda / Type::kGroup);
+  RowPointers<MR, AWord> a(static_cast<const AWord*>(t.a), t.lda / Type::kGroup);
   const Word* HWY_RESTRICT b = static_cast<const Word*>(t.b);
   const size_t ldb = t.ldb;
   [[maybe_unused]] const char* prefetch = t.prefetch;
@@ -282,6 +307,9 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   for (size_t i = 0; i < MR; ++i) {
     ENCORE_UNROLL
     for (size_t j = 0; j < NV; ++j) ENCORE_PIN(acc[i][j]);
+  }
+  if constexpr (Type::kInteger) {
+    if (t.col_scale != nullptr) Dequantize(t, acc);
   }
 
   if (HWY_UNLIKELY(t.cols != NV * kLanes)) {

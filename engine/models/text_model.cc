@@ -63,8 +63,9 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   const Result<EncoderWeights> weights = ViewLayers(plan, &*tensors);
   if (!weights.ok()) return weights.status();
   // Pages of what was packed are given back after each layer, and the rest at the end.
-  const Result<Encoder> encoder = Encoder::Create(plan.encoder, *weights, options.executor,
-                                                  [&files] { files->ReleasePages(); });
+  const Result<Encoder> encoder = Encoder::Create(
+      plan.encoder, *weights,
+      {.executor = options.executor, .layer_packed = [&files] { files->ReleasePages(); }});
   if (!encoder.ok()) return encoder.status();
   decisions->push_back({"weights", tensors->Types(), files->name()});
   Result<std::optional<Classifier>> head = Classifier::Create(*config, &*tensors, decisions);

@@ -17,6 +17,7 @@
 #include "engine/base/out_of_memory.h"
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
+#include "engine/nn/encoder_packing.h"
 #include "engine/nn/layer_defaults.h"
 #include "engine/nn/output_rows.h"
 #include "engine/nn/packed_layer.h"
@@ -30,42 +31,6 @@ namespace {
 
 using internal::MatrixToPack;
 using internal::PackedLayer;
-
-// Packs all matrices one after another into one piece of memory, in the order in which a pass reads
-// them.
-Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& executor,
-                    const std::function<void()>& layer_packed,
-                    internal::AlignedBuffer<std::byte>* memory) {
-  size_t bytes = 0;
-  for (const MatrixToPack& m : matrices) {
-    if (!internal::CheckedAdd(bytes, m.packed->data_bytes(), &bytes)) {
-      return Status(ErrorCode::kOutOfMemory, "the packed weights exceed what can be addressed");
-    }
-  }
-  if (!memory->Allocate(bytes)) {
-    return Status(ErrorCode::kOutOfMemory,
-                  "no memory for packed weights of " + std::to_string(bytes) + " bytes");
-  }
-  std::vector<std::byte*> places;
-  std::byte* next = memory->data();
-  for (const MatrixToPack& m : matrices) {
-    places.push_back(next);
-    m.packed->SetData(next);
-    next += m.packed->data_bytes();
-  }
-  internal::RunTeam(executor, [&](internal::Team& team) {
-    for (size_t i = 0; i < matrices.size(); ++i) {
-      const MatrixToPack& m = matrices[i];
-      team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {
-        m.packed->Pack(m.source, p, p + 1, places[i]);
-      });
-      if (m.ends_layer && layer_packed) {
-        team.ForEach(1, [&](size_t /*i*/, int /*thread*/) { layer_packed(); });
-      }
-    }
-  });
-  return {};
-}
 
 // For an encoder that was moved from.
 Status NoWeights() {
@@ -91,13 +56,15 @@ Result<internal::ScratchPlan> PlanScratch(const internal::ModelSizes& sizes, con
 }  // namespace
 
 struct Encoder::Impl {
-  explicit Impl(const EncoderConfig& with_defaults)
+  Impl(const EncoderConfig& with_defaults, Precision products)
       : config(with_defaults),
-        kernels{&internal::GetGemmKernelF32(), &internal::GetSoftmaxKernels(),
-                &internal::GetRotaryKernels()},
-        sizes(config) {}
+        precision(products),
+        kernels{&internal::KernelOf(products == Precision::kF32 ? products : Precision::kBF16),
+                &internal::GetSoftmaxKernels(), &internal::GetRotaryKernels()},
+        sizes(config, products != Precision::kF32) {}
 
   EncoderConfig config;
+  Precision precision;
   internal::BlockKernels kernels;
   std::vector<PackedLayer> layers;
   internal::AlignedBuffer<std::byte> packed_weights;  // of all layers
@@ -156,27 +123,30 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
 }
 
 Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights,
-                                const Executor& executor,
-                                const std::function<void()>& layer_packed) try {
+                                const EncoderOptions& options) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckConfig(config));
+  ENCORE_RETURN_IF_ERROR(internal::CheckOptions(config, options));
   ENCORE_RETURN_IF_ERROR(internal::CheckWeights(config, weights));
   const internal::FpEnvScope modes;
-  auto impl = std::make_shared<Impl>(internal::WithDefaults(config));
+  auto impl = std::make_shared<Impl>(internal::WithDefaults(config), options.precision);
   const size_t num_layers = config.num_layers();
   impl->layers.reserve(num_layers);
   std::vector<MatrixToPack> matrices;
   for (size_t i = 0; i < num_layers; ++i) {
     const LayerConfig& layer = impl->config.layers[i];
     PackedLayer& packed = impl->layers.emplace_back(config.d_model, layer);
-    ENCORE_RETURN_IF_ERROR(internal::PrepareLayer(layer, weights.layers[i], &packed, &matrices));
+    ENCORE_RETURN_IF_ERROR(internal::PrepareLayer(
+        layer, weights.layers[i], internal::KernelsOfLayer(options, i), &packed, &matrices));
     matrices.back().ends_layer = true;
     impl->tables.Add(layer, weights.layers[i], &packed);
   }
-  ENCORE_RETURN_IF_ERROR(PackMatrices(matrices, executor, layer_packed, &impl->packed_weights));
+  ENCORE_RETURN_IF_ERROR(internal::PackMatrices(matrices, options.executor, options.layer_packed,
+                                                &impl->packed_weights));
   ENCORE_RETURN_IF_ERROR(internal::PackNorm(config.final_norm, weights.norm_weight,
                                             weights.norm_bias, &impl->final_norm));
   impl->sizes.floats_per_position = impl->tables.floats_per_position();
   impl->sizes.floats_beside = impl->tables.floats_beside();
+  impl->sizes.input_row_bytes = internal::LongestInputRow(matrices);
   return Encoder(std::move(impl));
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
@@ -185,6 +155,8 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
 const EncoderConfig& Encoder::config() const { return impl_->config; }
 
 std::string_view Encoder::target() const { return impl_->kernels.gemm->target; }
+
+Precision Encoder::precision() const { return impl_->precision; }
 
 Result<size_t> Encoder::WorkspaceBytes(const BatchLimits& limits, int threads) const try {
   if (impl_ == nullptr) return NoWeights();

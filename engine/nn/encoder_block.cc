@@ -35,7 +35,8 @@ class BlockOnBatch {
                           .context = context_,
                           .mid = {pass.At(plan.mid), plan.ld_model, own},
                           .normed = {pass.At(plan.normed), plan.ld_model, own},
-                          .hidden = {pass.At(plan.hidden), plan.ld_ff, own}});
+                          .hidden = {pass.At(plan.hidden), plan.ld_ff, own},
+                          .input = InputBuffer(pass, own)});
   }
 
   void Run(Team& team) const {
@@ -179,7 +180,7 @@ class BlockOnBatch {
         if (part < 2) {
           range.next = matrix.panel(ranges[part + 1].begin);
         } else {
-          const PackedView& after = recipe_.after.begin()->matrix->view();
+          const PackedView& after = FirstMatrix(recipe_.after);
           range.next = after.panel(EvenSplit{after.panels(), parts}.begin(i));
         }
         RunStep(pass_, attention_, window, recipe_.projection, range);
@@ -189,6 +190,12 @@ class BlockOnBatch {
       attention_.PrepareKeys(window, 0, pass_.tokens(), keys);
       AttendHeads(window, QueryHeadsOf(keys), thread);
     });
+  }
+
+  static const PackedView& FirstMatrix(const RowSteps& steps) {
+    const RowStep* step = steps.begin();
+    while (step->matrix == nullptr) ++step;
+    return step->matrix->view();
   }
 
   HeadRange QueryHeadsOf(HeadRange keys) const {

@@ -17,6 +17,9 @@ Status CheckConfig(const EncoderConfig& config);
 // state_dict.
 Status CheckWeights(const EncoderConfig& config, const EncoderWeights& weights);
 
+// Precision and what goes with it; the configuration is already checked.
+Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options);
+
 Status CheckSequenceStarts(const Batch& batch);
 // The mask and the positions; sequence starts are already checked.
 Status CheckBatch(const EncoderConfig& config, const Batch& batch);

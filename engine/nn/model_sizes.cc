@@ -9,8 +9,10 @@
 #include "engine/base/int_math.h"
 
 namespace encore::internal {
-ModelSizes::ModelSizes(const EncoderConfig& config)
-    : d_model(config.d_model), num_layers_(static_cast<double>(config.layers.size())) {
+ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
+    : d_model(config.d_model),
+      makes_rows(reduced),
+      num_layers_(static_cast<double>(config.layers.size())) {
   for (const LayerConfig& layer : config.layers) {
     const LayerSizes sizes(d_model, layer);
     q_width = std::max(q_width, sizes.q_width());
@@ -18,7 +20,7 @@ ModelSizes::ModelSizes(const EncoderConfig& config)
     qkv_width = std::max(qkv_width, sizes.qkv_width());
     head_size = std::max(head_size, sizes.head_size);
     d_ff = std::max(d_ff, sizes.d_ff);
-    if (sizes.head_size % 16 != 0) {
+    if (reduced || sizes.head_size % 16 != 0) {
       packed_value_width =
           std::max(packed_value_width, sizes.kv_heads * RoundUp(sizes.head_size, 16));
     }

@@ -15,8 +15,8 @@
 namespace encore::internal {
 
 struct ModelSizes {
-  // Of a checked configuration. Allocates.
-  explicit ModelSizes(const EncoderConfig& config);
+  // Of a checked configuration. Allocates. reduced: products take no floats (Precision).
+  explicit ModelSizes(const EncoderConfig& config, bool reduced = false);
 
   // Floating point operations of a layer for a sequence of so many tokens, the mean of all layers.
   double FlopsOfLayer(size_t tokens) const;
@@ -26,8 +26,11 @@ struct ModelSizes {
   size_t q_width = 0;
   size_t kv_width = 0;
   // Of the layers whose head size is no multiple of 16, their values' heads padded to one; 0 if
-  // there is none. Others' values are never packed (ValueLayout::ShouldPack of f32).
+  // there is none. Others' values are never packed (ValueLayout::ShouldPack of f32). In floats; of
+  // bf16 in pairs, of all layers.
   size_t packed_value_width = 0;
+  bool makes_rows = false;     // attention's products take no floats
+  size_t input_row_bytes = 0;  // of the longest row that is made for a product; 0: none is
   size_t qkv_width = 0;
   size_t head_size = 0;
   size_t d_ff = 0;

@@ -80,7 +80,8 @@ class LastBlock {
             .context = context_,
             .mid = {pass_.At(plan.mid), plan.ld_model, kind},
             .normed = {pass_.At(plan.normed), plan.ld_model, kind},
-            .hidden = {pass_.At(plan.hidden), plan.ld_ff, kind}};
+            .hidden = {pass_.At(plan.hidden), plan.ld_ff, kind},
+            .input = InputBuffer(pass_, kind)};
   }
 
   EvenSplit BlocksOfGathered() const {

@@ -101,18 +101,24 @@ Status PackNorm(const NormConfig& config, const WeightView& weight, const Weight
   return PackVector(bias, 0, &packed->bias);
 }
 
-Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w, PackedLayer* layer,
+Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
+                    const LayerKernels& kernels, PackedLayer* layer,
                     std::vector<MatrixToPack>* matrices) {
-  const std::pair<PackedPart, PackedMatrix*> parts[] = {{PackedPart::kQkv, &layer->qkv},
-                                                        {PackedPart::kOutProj, &layer->out_proj},
-                                                        {PackedPart::kLinear1, &layer->linear1},
-                                                        {PackedPart::kLinear2, &layer->linear2}};
-  for (const auto& [part, packed] : parts) {
-    const WeightSource source = SourceOf(part, config, w);
-    Result<PackedMatrix> prepared = PackedMatrix::Prepare(source);
+  const struct {
+    PackedPart part;
+    std::string_view name;
+    const GemmKernel* kernel;
+    PackedMatrix* packed;
+  } parts[] = {{PackedPart::kQkv, "qkv", kernels.qkv, &layer->qkv},
+               {PackedPart::kOutProj, "out_proj", kernels.out_proj, &layer->out_proj},
+               {PackedPart::kLinear1, "linear1", kernels.linear1, &layer->linear1},
+               {PackedPart::kLinear2, "linear2", kernels.linear2, &layer->linear2}};
+  for (const auto& part : parts) {
+    const WeightSource source = SourceOf(part.part, config, w);
+    Result<PackedMatrix> prepared = PackedMatrix::Prepare(source, *part.kernel);
     if (!prepared.ok()) return prepared.status();
-    *packed = *std::move(prepared);
-    matrices->push_back({source, packed});
+    *part.packed = *std::move(prepared);
+    matrices->push_back({source, part.packed, part.name});
   }
   ChooseActivation(config, layer);
   if (config.attention_norm) {

@@ -7,6 +7,7 @@
 #define ENCORE_ENGINE_NN_PACKED_LAYER_H_
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "encore/encoder.h"
@@ -75,14 +76,24 @@ struct PackedLayer {
 struct MatrixToPack {
   WeightSource source;
   PackedMatrix* packed;
+  std::string_view name;  // "qkv", "out_proj" ...
   bool ends_layer = false;
+};
+
+// The kernels of a layer's matrices.
+struct LayerKernels {
+  const GemmKernel* qkv;
+  const GemmKernel* out_proj;
+  const GemmKernel* linear1;
+  const GemmKernel* linear2;
 };
 
 // Everything of a layer but its matrices' panels and its tables: norms, kernels of the active
 // target, and, appended to `matrices` in the order in which a pass reads them, what is still to be
 // packed. `config` has its defaults filled in. kOutOfMemory.
 Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& weights,
-                    PackedLayer* layer, std::vector<MatrixToPack>* matrices);
+                    const LayerKernels& kernels, PackedLayer* layer,
+                    std::vector<MatrixToPack>* matrices);
 Status PackNorm(const NormConfig& config, const WeightView& weight, const WeightView& bias,
                 PackedNorm* packed);
 

@@ -7,10 +7,7 @@
 namespace encore::internal {
 namespace {
 
-RowStep Linear(const PackedMatrix& matrix, RowBuffer in, RowBuffer out) {
-  return {.matrix = &matrix, .in = in, .out = out, .residual = {}};
-}
-RowStep LinearPlus(const PackedMatrix& matrix, RowBuffer in, RowBuffer residual, RowBuffer out) {
+RowStep Linear(const PackedMatrix& matrix, RowBuffer in, RowBuffer out, RowBuffer residual = {}) {
   return {.matrix = &matrix, .in = in, .out = out, .residual = residual};
 }
 RowStep FeedForward1(const PackedLayer& layer, RowBuffer in, RowBuffer out) {
@@ -20,21 +17,35 @@ RowStep FeedForward1(const PackedLayer& layer, RowBuffer in, RowBuffer out) {
           .residual = {},
           .activation = &layer.activation};
 }
-RowStep Norm(const PackedNorm& norm, RowBuffer in, RowBuffer out) {
-  return {.norm = &norm, .in = in, .out = out, .residual = {}};
-}
-RowStep NormPlus(const PackedNorm& norm, RowBuffer in, RowBuffer residual, RowBuffer out) {
+RowStep Norm(const PackedNorm& norm, RowBuffer in, RowBuffer out, RowBuffer residual = {}) {
   return {.norm = &norm, .in = in, .out = out, .residual = residual};
+}
+
+// Appends to `steps` what makes the input of a linear step into rows of its A, if these are no
+// floats, and returns the step that takes them.
+RowStep Rounded(RowStep linear, const RecipeBuffers& b, RowSteps* steps) {
+  const GemmKernel& kernel = *linear.matrix->view().kernel;
+  if (kernel.make_rows == nullptr) return linear;
+  RowBuffer input = b.input;
+  input.element_bytes = kernel.a_bytes;
+  input.ld /= kernel.a_bytes;
+  steps->Add({.rows_for = linear.matrix, .in = linear.in, .out = input, .residual = {}});
+  linear.in = input;
+  return linear;
+}
+void AddLinear(const RowStep& linear, const RecipeBuffers& b, RowSteps* steps) {
+  const RowStep rounded = Rounded(linear, b, steps);
+  steps->Add(rounded);
 }
 
 // BERT, MPNet, nomic-bert, GTE, Jina: x = norm1(x + attention(x)); y = norm2(x + ff(x)).
 Recipe PostNorm(const PackedLayer& l, const RecipeBuffers& b) {
   Recipe recipe;
-  recipe.projection = Linear(l.qkv, b.x, RowBuffer::Window());
-  recipe.after.Add(LinearPlus(l.out_proj, b.context, b.x, b.mid));
+  recipe.projection = Rounded(Linear(l.qkv, b.x, RowBuffer::Window()), b, &recipe.before);
+  AddLinear(Linear(l.out_proj, b.context, b.mid, b.x), b, &recipe.after);
   recipe.after.Add(Norm(l.norm1, b.mid, b.normed));
-  recipe.after.Add(FeedForward1(l, b.normed, b.hidden));
-  recipe.after.Add(LinearPlus(l.linear2, b.hidden, b.normed, b.mid));
+  AddLinear(FeedForward1(l, b.normed, b.hidden), b, &recipe.after);
+  AddLinear(Linear(l.linear2, b.hidden, b.mid, b.normed), b, &recipe.after);
   recipe.after.Add(Norm(l.norm2, b.mid, b.y));
   return recipe;
 }
@@ -44,11 +55,12 @@ Recipe PostNorm(const PackedLayer& l, const RecipeBuffers& b) {
 Recipe PreNorm(const PackedLayer& l, const RecipeBuffers& b) {
   Recipe recipe;
   if (l.norm1.given()) recipe.before.Add(Norm(l.norm1, b.x, b.normed));
-  recipe.projection = Linear(l.qkv, l.norm1.given() ? b.normed : b.x, RowBuffer::Window());
-  recipe.after.Add(LinearPlus(l.out_proj, b.context, b.x, b.y));
+  const RowBuffer in = l.norm1.given() ? b.normed : b.x;
+  recipe.projection = Rounded(Linear(l.qkv, in, RowBuffer::Window()), b, &recipe.before);
+  AddLinear(Linear(l.out_proj, b.context, b.y, b.x), b, &recipe.after);
   recipe.after.Add(Norm(l.norm2, b.y, b.normed));
-  recipe.after.Add(FeedForward1(l, b.normed, b.hidden));
-  recipe.after.Add(LinearPlus(l.linear2, b.hidden, b.y, b.y));
+  AddLinear(FeedForward1(l, b.normed, b.hidden), b, &recipe.after);
+  AddLinear(Linear(l.linear2, b.hidden, b.y, b.y), b, &recipe.after);
   return recipe;
 }
 
@@ -56,13 +68,13 @@ Recipe PreNorm(const PackedLayer& l, const RecipeBuffers& b) {
 Recipe NormsOnBothSides(const PackedLayer& l, const RecipeBuffers& b) {
   Recipe recipe;
   recipe.before.Add(Norm(l.norm1, b.x, b.normed));
-  recipe.projection = Linear(l.qkv, b.normed, RowBuffer::Window());
-  recipe.after.Add(Linear(l.out_proj, b.context, b.mid));
-  recipe.after.Add(NormPlus(l.post_norm1, b.mid, b.x, b.y));
+  recipe.projection = Rounded(Linear(l.qkv, b.normed, RowBuffer::Window()), b, &recipe.before);
+  AddLinear(Linear(l.out_proj, b.context, b.mid), b, &recipe.after);
+  recipe.after.Add(Norm(l.post_norm1, b.mid, b.y, b.x));
   recipe.after.Add(Norm(l.norm2, b.y, b.normed));
-  recipe.after.Add(FeedForward1(l, b.normed, b.hidden));
-  recipe.after.Add(Linear(l.linear2, b.hidden, b.mid));
-  recipe.after.Add(NormPlus(l.post_norm2, b.mid, b.y, b.y));
+  AddLinear(FeedForward1(l, b.normed, b.hidden), b, &recipe.after);
+  AddLinear(Linear(l.linear2, b.hidden, b.mid), b, &recipe.after);
+  recipe.after.Add(Norm(l.post_norm2, b.mid, b.y, b.y));
   return recipe;
 }
 

@@ -26,6 +26,8 @@ struct RecipeBuffers {
   RowBuffer mid;      // a sum before its norm
   RowBuffer normed;
   RowBuffer hidden;  // inside the feed-forward network
+  // Rows of A of a product that does not take floats; ld is in bytes, and each product's own.
+  RowBuffer input;
 };
 
 Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer, const RecipeBuffers& buffers);

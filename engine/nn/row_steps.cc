@@ -19,9 +19,22 @@ void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow&
                    part.FloatsOf(step.out), step.out.ld, rows, pass.config->d_model);
     return;
   }
+  if (step.rows_for != nullptr) {
+    const PackedView& view = step.rows_for->view();
+    view.kernel->make_rows({.in = part.FloatsOf(step.in),
+                            .ld_in = step.in.ld,
+                            .rows = rows,
+                            .k = view.k,
+                            .out = part.RowsOf(step.out),
+                            .ld_out = step.out.ld,
+                            .factor = view.row_factor,
+                            .quant = part.QuantsOf(step.out)});
+    return;
+  }
   GemmArgs args{};
   args.a = part.RowsOf(step.in);
   args.lda = step.in.ld;
+  args.row_quant = part.QuantsOf(step.in);
   args.b = step.matrix->view();
   if (step.out.kind == RowBuffer::Kind::kWindow) {
     attention.SetOutput(window, part.begin, &args);
@@ -46,10 +59,15 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
                        const RowStep* end, const PackedMatrix* following) {
   const size_t threads = static_cast<size_t>(team.threads());
   for (const RowStep* step = begin; step != end; ++step) {
-    if (step->norm != nullptr) {
+    if (step->matrix == nullptr) {
+      // As many of these as follow each other.
+      const RowStep* const first = step;
+      while (step + 1 != end && step[1].matrix == nullptr) ++step;
       const EvenSplit parts{rows, std::min(rows, threads)};
       team.ForEach(parts.parts, [&](size_t i, int /*thread*/) {
-        RunStep(pass, attention, window, *step, {parts.begin(i), parts.begin(i + 1)});
+        for (const RowStep* s = first; s <= step; ++s) {
+          RunStep(pass, attention, window, *s, {parts.begin(i), parts.begin(i + 1)});
+        }
       });
       continue;
     }

@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "engine/base/check.h"
+#include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/attention_stage.h"
 #include "engine/nn/packed_layer.h"
 #include "engine/nn/pass.h"
@@ -44,6 +45,7 @@ struct RowBuffer {
   size_t ld = 0;  // elements
   Kind kind = Kind::kShared;
   size_t element_bytes = kFloatBytes;
+  RowQuant* quant = nullptr;  // beside rows of A of an integer kernel, one for each
 
   float* floats() const {
     ENCORE_DCHECK(element_bytes == kFloatBytes);
@@ -57,6 +59,13 @@ struct RowBuffer {
   }
   static RowBuffer Window() { return {nullptr, 0, Kind::kWindow}; }
 };
+
+// Where rows of A of a product lie that takes no floats. Its ld is in bytes until the product is
+// known.
+inline RowBuffer InputBuffer(const Pass& pass, RowBuffer::Kind kind) {
+  const ScratchPlan& plan = pass.scratch_plan;
+  return {pass.At<std::byte>(plan.input), plan.ld_input, kind, 1, pass.At<RowQuant>(plan.quants)};
+}
 
 // A part of a step's work: rows [begin, end) and, of a linear step, panels [panel_begin,
 // panel_end).
@@ -72,17 +81,22 @@ struct StepPart {
     const size_t row = buffer.kind == RowBuffer::Kind::kOfThread ? thread_row : begin;
     return static_cast<std::byte*>(buffer.data) + row * buffer.ld * buffer.element_bytes;
   }
+  RowQuant* QuantsOf(const RowBuffer& buffer) const {
+    if (buffer.quant == nullptr) return nullptr;
+    return buffer.quant + (buffer.kind == RowBuffer::Kind::kOfThread ? thread_row : begin);
+  }
   float* FloatsOf(const RowBuffer& buffer) const {
     ENCORE_DCHECK(buffer.element_bytes == kFloatBytes);
     return static_cast<float*>(RowsOf(buffer));
   }
 };
 
-// A linear step, out = activation(in matrix + bias) or out = in matrix + bias (+ residual); or a
-// norm, out = norm(in) (+ residual).
+// A linear step, out = activation(in matrix + bias) or out = in matrix + bias (+ residual); a norm,
+// out = norm(in) (+ residual); or rows of floats made into rows of A for a linear step to come.
 struct RowStep {
   const PackedMatrix* matrix = nullptr;
   const PackedNorm* norm = nullptr;
+  const PackedMatrix* rows_for = nullptr;
   RowBuffer in;
   RowBuffer out;
   RowBuffer residual;                           // without data for none; may be out
@@ -106,7 +120,7 @@ class RowSteps {
   const RowStep* end() const { return steps_.data() + count_; }
 
  private:
-  std::array<RowStep, 6> steps_;
+  std::array<RowStep, 9> steps_;
   size_t count_ = 0;
 };
 
@@ -114,8 +128,8 @@ class RowSteps {
 void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow& window,
              const RowStep& step, const StepPart& part);
 
-// The steps [begin, end) of rows [0, rows), each shared by all threads: a linear one by columns, a
-// norm by rows. `following` is the matrix that comes after them, or null.
+// The steps [begin, end) of rows [0, rows), each shared by all threads: a linear one by columns,
+// others by rows. `following` is the matrix that comes after them, or null.
 void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
                        const QkvWindow& window, size_t rows, const RowStep* begin,
                        const RowStep* end, const PackedMatrix* following);

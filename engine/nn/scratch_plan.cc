@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/base/int_math.h"
+#include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/thread_plan.h"
 #include "engine/ops/attention.h"
 
@@ -67,19 +68,23 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   // may be another thread's.
   plan.ld_qkv = PaddedRow(model.qkv_width + (model.packed_value_width != 0 ? 15 : 0));
   plan.ld_ff = PaddedRow(model.d_ff);
+  plan.ld_input = PaddedRow(model.input_row_bytes, 1);
 
   Layout layout;
   plan.block_rows = layout.Product(threads, std::min(tokens, kRowsOfTask));
   plan.qkv = layout.Take(tokens, plan.ld_qkv);
   const size_t packed_rows = layout.Sum(tokens, layout.Product(sequences, 16));
   plan.keys = layout.Take(packed_rows, model.kv_width);
-  plan.values =
-      layout.Take(longest >= kPackedValueKeys ? packed_rows : 0, model.packed_value_width);
+  plan.values = layout.Take(model.makes_rows || longest >= kPackedValueKeys ? packed_rows : 0,
+                            model.packed_value_width);
   plan.context = layout.Take(std::max(tokens, plan.block_rows), plan.ld_context);
   plan.mid = layout.Take(plan.block_rows, plan.ld_model);
   plan.normed = layout.Take(plan.block_rows, plan.ld_model);
   plan.hidden = layout.Take(plan.block_rows, plan.ld_ff);
-  plan.attention_floats = AttentionScratchFloats(longest, model.head_size, /*masked=*/true);
+  plan.input = layout.Take(model.input_row_bytes != 0 ? plan.block_rows : 0, plan.ld_input, 1);
+  plan.quants = layout.Take(model.input_row_bytes != 0 ? plan.block_rows : 0, 1, sizeof(RowQuant));
+  plan.attention_floats = AttentionScratchFloats(longest, model.head_size, /*masked=*/true,
+                                                 model.makes_rows ? model.head_size : 0);
   plan.attention = layout.Take(threads, plan.attention_floats);
   plan.positions = layout.Take(
       layout.Sum(layout.Product(longest, model.floats_per_position), model.floats_beside), 1);

@@ -21,6 +21,7 @@ struct ScratchPlan {
   size_t ld_context;
   size_t ld_qkv;
   size_t ld_ff;
+  size_t ld_input;  // in bytes
 
   size_t qkv;        // [tokens, ld_qkv], or by heads: see QkvWindow
   size_t keys;       // packed keys: [(tokens + 16 sequences) * kv_width]
@@ -30,6 +31,8 @@ struct ScratchPlan {
   size_t mid;        // [block_rows, ld_model]: a sum before its norm
   size_t normed;     // [block_rows, ld_model]
   size_t hidden;     // [block_rows, ld_ff]: the activations of the feed-forward network
+  size_t input;      // [block_rows, ld_input]: rows of A of products that take no floats
+  size_t quants;     // [block_rows] RowQuant, those of int8 rows
   size_t attention;  // [threads, attention_floats]: see AttentionScratchFloats
   size_t attention_floats;
   size_t positions;     // the tables of position_tables.h, for the longest sequence

@@ -47,7 +47,12 @@ struct Scratch {
   float* scores;    // [rows, ld_scores]
   float* sums;      // [kQueryBlock, ld_sums]: sum of p v so far; only with several tiles of keys
   float* additive;  // [rows, ld_scores], only with a mask
+  void* queries;    // [kQueryBlock, ld_queries] of the kernel's A, if it does not take floats
+  size_t ld_queries;
 };
+
+// What rows of A of so many elements take for each, whatever the element: whole vectors.
+size_t MadeRowFloats(size_t elements) { return RoundUp(elements, kMaxLanes); }
 
 // For a walk along so many keys.
 Scratch LayOut(const AttentionHead& head, size_t keys, float* memory) {
@@ -58,6 +63,10 @@ Scratch LayOut(const AttentionHead& head, size_t keys, float* memory) {
   s.scores = memory;
   s.sums = s.scores + s.rows * s.ld_scores;
   s.additive = s.sums + (keys > kKeyTile ? kQueryBlock * s.ld_sums : 0);
+  const size_t masks = HasMatrix(head.mask) ? RoundUp(s.rows * s.ld_scores, kMaxLanes) : 0;
+  s.queries = s.additive + masks;
+  const GemmKernel& kernel = *head.layout.kernel;
+  s.ld_queries = MadeRowFloats(head.layout.head_size) * sizeof(float) / kernel.a_bytes;
   return s;
 }
 
@@ -106,6 +115,21 @@ class Block {
         rows_(end - begin) {
     std::fill_n(m_, rows_, kMinusInf);
     std::fill_n(l_, rows_, 0.0f);
+    const GemmKernel& kernel = *head.layout.kernel;
+    const float* q = head.q + begin * head.ld_q;
+    if (kernel.make_rows == nullptr) {
+      q_ = q;
+      ld_q_ = head.ld_q;
+      return;
+    }
+    kernel.make_rows({.in = q,
+                      .ld_in = head.ld_q,
+                      .rows = rows_,
+                      .k = head.layout.head_size,
+                      .out = scratch_.queries,
+                      .ld_out = scratch_.ld_queries});
+    q_ = scratch_.queries;
+    ld_q_ = scratch_.ld_queries;
   }
 
   void Run() {
@@ -266,7 +290,21 @@ class Block {
     if (last) {
       for (size_t r = row; r < row_end; ++r) inverse_[r - row] = 1.0f / l_[r];
     }
+    const GemmKernel& kernel = *head_.layout.kernel;
+    if (kernel.make_rows != nullptr) {  // in place
+      kernel.make_rows({.in = scratch_.scores,
+                        .ld_in = scratch_.ld_scores,
+                        .rows = row_end - row,
+                        .k = end - begin,
+                        .out = scratch_.scores,
+                        .ld_out = ld_weights()});
+    }
     MultiplyValues(row, row_end, begin, end, last);
+  }
+
+  // Elements of A from one row of scores to the next.
+  size_t ld_weights() const {
+    return scratch_.ld_scores * sizeof(float) / head_.layout.kernel->a_bytes;
   }
 
   // The two products, in tiles of their own: heads of short sequences are so little work that
@@ -277,14 +315,14 @@ class Block {
     const size_t key_bytes = layout.key_bytes();
     const std::byte* keys = static_cast<const std::byte*>(head_.packed_keys) + begin * key_bytes;
     GemmTile tile = EmptyTile();
-    tile.lda = head_.ld_q;
+    tile.lda = ld_q_;
     tile.kc = layout.kernel->GroupsOf(layout.head_size);
     tile.ldc = scratch_.ld_scores;
     for (size_t col = 0; col < end - begin;) {
       // Whole vectors: what lies past the end is never looked at. A window may end within a panel.
       const size_t panel_nv = std::min(layout.nv, DivCeil(layout.keys - begin - col, lanes));
       const size_t nv = std::min(panel_nv, DivCeil(end - begin - col, lanes));
-      tile.a = head_.q + (first_ + row) * head_.ld_q;
+      tile.a = static_cast<const std::byte*>(q_) + row * ld_q_ * layout.kernel->a_bytes;
       tile.b = keys + col * key_bytes;
       tile.ldb = panel_nv * lanes;
       tile.cols = nv * lanes;
@@ -301,7 +339,7 @@ class Block {
     const std::byte* packed = static_cast<const std::byte*>(head_.packed_values);
     float* c = last ? Out(row) : scratch_.sums + row * scratch_.ld_sums;
     GemmTile tile = EmptyTile();
-    tile.lda = scratch_.ld_scores;
+    tile.lda = ld_weights();
     tile.kc = kernel.GroupsOf(end - begin);
     tile.ldc = last ? head_.ld_out : scratch_.ld_sums;
     for (size_t col = 0; col < layout.value_size;) {
@@ -332,12 +370,14 @@ class Block {
   static GemmTile EmptyTile() {
     GemmTile tile;
     tile.ld_init = 0;
+    tile.row_quant = nullptr;
+    tile.col_scale = nullptr;
     tile.init_scale = nullptr;
     tile.scale = nullptr;
     tile.residual = nullptr;
     tile.ld_residual = 0;
     tile.relu = false;
-    tile.prefetch = nullptr;
+    tile.prefetch = reinterpret_cast<const char*>(kZeroRow);
     tile.prefetch_step = 0;
     return tile;
   }
@@ -363,6 +403,8 @@ class Block {
   const Scratch scratch_;
   const size_t first_;
   const size_t rows_;
+  const void* q_;  // of the block's first query, elements of the kernel's A
+  size_t ld_q_;
   float m_[kQueryBlock];  // the state of the online softmax: see softmax.h
   float l_[kQueryBlock];
   float factor_[kQueryBlock];  // these three of the rows at hand
@@ -373,46 +415,13 @@ class Block {
 
 }  // namespace
 
-void KeyLayout::Pack(const float* k, size_t ld_k, size_t begin, size_t end, void* packed) const {
-  const size_t nr = nv * kernel->lanes;
-  for (size_t key = begin; key < end;) {
-    const size_t panel = key / nr * nr;
-    const size_t width = std::min(nr, RoundUp(keys - panel, kernel->lanes));
-    const size_t count = std::min(end, panel + nr) - key;
-    std::byte* out = static_cast<std::byte*>(packed) + panel * key_bytes();
-    kernel->transpose(k + key * ld_k, ld_k, count, head_size,
-                      out + (key - panel) * kernel->group_bytes(), width);
-    key += count;
-  }
-}
-
-void KeyLayout::Pack(ConstView k, void* packed) const {
-  PackedView view;
-  view.kernel = kernel;
-  view.k = head_size;
-  view.panel_rows = head_size;
-  view.n = keys;
-  view.nv = nv;
-  PackInto(view, k.data(), k.stride(1), k.stride(0), packed);
-}
-
-void ValueLayout::PackRows(const float* v, ptrdiff_t stride_key, ptrdiff_t stride_col, size_t begin,
-                           size_t end, void* packed) const {
-  ENCORE_DCHECK(begin % kernel->kr == 0 && (end % kernel->kr == 0 || end == keys));
-  if (begin == end) return;  // and value_size may be beyond counting
-  for (size_t col = 0; col < value_size; col += nv * kernel->lanes) {
-    kernel->pack(v + static_cast<ptrdiff_t>(col) * stride_col, stride_key, stride_col, end - begin,
-                 PanelCols(col), PanelVectors(col) * kernel->lanes,
-                 static_cast<std::byte*>(packed) + PanelOffset(col, begin));
-  }
-}
-
-size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked) {
+size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked, size_t head_size) {
   const size_t row = ScoreRowFloats(keys);
   // The most that ScoreRows times a row can be for so many keys or fewer.
   const size_t scores = std::min(kQueryBlock * row, std::max(kScoreFloats, kRowGroup * row));
   const size_t sums = keys > kKeyTile ? kQueryBlock * RoundUp(value_size, kMaxLanes) : 0;
-  return RoundUp(scores, kMaxLanes) * (masked ? 2 : 1) + sums;
+  return RoundUp(scores, kMaxLanes) * (masked ? 2 : 1) + sums +
+         kQueryBlock * MadeRowFloats(head_size);
 }
 
 void Attend(const AttentionHead& head, size_t begin, size_t end, float* scratch) {

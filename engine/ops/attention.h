@@ -99,8 +99,8 @@ struct ValueLayout {
     return (kernel->GroupsOf(keys) * col + kernel->GroupsOf(begin) * width) * kernel->group_bytes();
   }
 
-  // Packs values of keys [begin, end) of v [keys, ld_v], contiguous rows of value_size. Both are
-  // multiples of kr, or end is the last key's. Several threads may pack different keys of one head.
+  // Packs values of keys [begin, end) of v [keys, ld_v], contiguous rows of value_size. Several
+  // threads may pack different keys of one head.
   void Pack(const float* v, size_t ld_v, size_t begin, size_t end, void* packed) const {
     PackRows(v + begin * ld_v, static_cast<ptrdiff_t>(ld_v), 1, begin, end, packed);
   }
@@ -113,6 +113,11 @@ struct ValueLayout {
   // `v` is the value of key `begin`.
   void PackRows(const float* v, ptrdiff_t stride_key, ptrdiff_t stride_col, size_t begin,
                 size_t end, void* packed) const;
+  // Whole groups, or up to the last key.
+  void PackGroups(const float* v, ptrdiff_t stride_key, ptrdiff_t stride_col, size_t begin,
+                  size_t end, void* packed) const;
+  // One key of a bf16 pair, whose other one another thread may be packing.
+  void PackOne(const float* v, ptrdiff_t stride_col, size_t key, void* packed) const;
 };
 
 // One head's work. Everything lives as long as the call.
@@ -141,8 +146,9 @@ struct AttentionHead {
   const float* distance_bias = nullptr;
 };
 
-// Floats of scratch for Attend; a multiple of 16, monotone in every size.
-size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked);
+// Floats of scratch for Attend; a multiple of 16, monotone in every size. head_size: 0 if the
+// kernel takes rows of floats as they are.
+size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked, size_t head_size = 0);
 
 // Queries [begin, end): any range gives the same bits as a part of any other. `scratch` is aligned
 // to 64 bytes.

@@ -15,6 +15,7 @@ namespace {
 inline void AdvanceRows(GemmTile& tile, size_t a_bytes, size_t nv, size_t mr) {
   tile.a = static_cast<const std::byte*>(tile.a) + mr * a_bytes;
   tile.init += mr * tile.ld_init;
+  if (tile.row_quant != nullptr) tile.row_quant += mr;
   if (tile.init_scale != nullptr) tile.init_scale += mr;
   if (tile.scale != nullptr) tile.scale += mr;
   if (tile.residual != nullptr) tile.residual += mr * tile.ld_residual;
@@ -52,7 +53,11 @@ void RunSlice(const SliceRun& run, GemmTile& tile) {
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
     TilePrefetch lines = few ? kAllLines : kOneLine;
-    if (!few && i >= lines_each_k) lines = kNoLine;
+    if (!few && i >= lines_each_k) {
+      lines = kNoLine;
+      tile.prefetch = static_cast<const char*>(tile.a);
+      tile.prefetch_step = 0;
+    }
     run.kernel.tile[lines][run.nv][mr](tile);
     // While the tile is in L1.
     if (run.activation != nullptr) run.activation(tile.c[0], tile.ldc, mr, tile.cols);
@@ -104,8 +109,10 @@ struct PanelRun {
   size_t panels;  // side by side, in one wide tile; or 1
   size_t panel_stride;
   size_t k;
-  size_t kc;              // of a slice
-  const float* bias;      // or null
+  size_t kc;               // of a slice
+  const float* bias;       // or null
+  const float* col_scale;  // these two of an integer kernel
+  const float* col_sum;
   const EvenSplit* rows;  // in tiles of the panel's width
   Accumulator* strip;     // where sums rest between slices: [rows, columns of the panel]
   bool rests;             // and stay there in the end
@@ -125,6 +132,8 @@ void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_
   const size_t ld_strip = nv * lanes;
   // Field by field: with few rows, clearing all of it first would take a percent of the time.
   GemmTile tile;
+  tile.row_quant = nullptr;
+  tile.col_scale = nullptr;
   tile.init_scale = nullptr;
   tile.scale = nullptr;
   tile.residual = nullptr;
@@ -142,8 +151,14 @@ void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_
     tile.init = panel.strip;
     tile.ld_init = ld_strip;
   } else {
-    tile.init = panel.bias != nullptr ? panel.bias : kZeroRow;
+    tile.init = panel.bias != nullptr && !kernel.integer ? panel.bias : kZeroRow;
     tile.ld_init = 0;
+  }
+  if (kernel.integer && end == panel.k) {
+    tile.row_quant = args.row_quant + panel.row;
+    tile.col_scale = panel.col_scale;
+    tile.col_sum = panel.col_sum;
+    tile.bias = panel.bias != nullptr ? panel.bias : kZeroRow;
   }
   if (end == panel.k && !panel.rests) {
     tile.ldc = args.ldc;
@@ -209,6 +224,8 @@ class PanelWalk {
     run_.panel_stride = bytes_ * b_.halves();
     if (rows_.count <= GemmKernel::kMaxWideMr) wide_ = kernel.wide[b_.nv][rows_.count].panels;
     run_.bias = nullptr;
+    run_.col_scale = nullptr;
+    run_.col_sum = nullptr;
     run_.rests = false;
     run_.row = range.row_begin;
     run_.gate = nullptr;
@@ -231,7 +248,12 @@ class PanelWalk {
     size_t bytes = bytes_;
     if (run_.cols < nr_) Narrow(&bytes);
     run_.b = static_cast<const std::byte*>(b_.data) + p * bytes_ * b_.halves() + half * bytes;
-    if (b_.bias != nullptr) run_.bias = b_.panel_bias(p, half);
+    const size_t column = b_.padded_column(p, half);
+    if (b_.bias != nullptr) run_.bias = b_.bias + column;
+    if (b_.column_quant.scale != nullptr) {
+      run_.col_scale = b_.column_quant.scale + column;
+      run_.col_sum = b_.column_quant.sum + column;
+    }
     // Behind the first half lies the second, and behind that the next pair.
     run_.next = run_.b + bytes;
     if (half + 1 == b_.halves()) run_.next += (panels - 1) * run_.panel_stride;

@@ -29,8 +29,9 @@ struct ColumnGroups {
 struct GemmArgs {
   const void* a;  // [m, lda] elements of the kernel's A, rows of b.k in whole groups
   size_t lda;
-  PackedView b;  // [k, n]
-  float* c;      // [m, ldc], rows of b.n; may be the residual
+  PackedView b;                         // [k, n]
+  const RowQuant* row_quant = nullptr;  // [m], of an integer kernel
+  float* c;                             // [m, ldc], rows of b.n; may be the residual
   size_t ldc;
   ColumnGroups groups;
   const float* residual = nullptr;  // [m, ld_residual], or null; not together with an activation

@@ -5,6 +5,7 @@
 #include "engine/ops/packed_matrix.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "engine/platform/fp_env.h"
@@ -37,6 +38,27 @@ void PackRows(const GemmKernel& kernel, const WeightSource& source, size_t row, 
     ReadRows(source, row, rows, k0, count, piece, kPiece);
     kernel.pack(piece, 1, kPiece, count, rows, nr, panel + k0 * nr * kernel.b_bytes);
   }
+}
+
+// The same for a kernel of integers, whose columns' scales and sums are written too.
+bool PackInt8Rows(const GemmKernel& kernel, const WeightSource& source, size_t row, size_t rows,
+                  size_t k, size_t nr, std::byte* panel, float* scales, float* sums) {
+  const FpEnvScope modes;
+  ReadInt8Scales(source, row, rows, scales);
+  if (!std::all_of(scales, scales + rows, [](float s) { return std::isfinite(s); })) return false;
+  constexpr size_t kPiece = 64;
+  alignas(64) float piece[GemmKernel::kMaxNr * kPiece];
+  for (size_t k0 = 0; k0 < k; k0 += kPiece) {
+    const size_t count = std::min(kPiece, k - k0);
+    ReadInt8Rows(source, scales, row, rows, k0, count, piece, kPiece, sums);
+    kernel.pack(piece, 1, kPiece, count, rows, nr, panel + k0 * nr * kernel.b_bytes);
+  }
+  return true;
+}
+
+Status NotFinite(const WeightSource& source) {
+  return InvalidArgument("weights of " + source.parts[0].weight.shape().ToString() +
+                         " have a number that is not finite; wanted finite ones for int8");
 }
 
 }  // namespace
@@ -77,6 +99,19 @@ Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const Gem
       (source.has_bias() && !matrix.bias_.Allocate(padded_n))) {
     return NoMemoryFor(source);
   }
+  if (kernel.integer) {
+    size_t columns = 0;
+    if (!CheckedMul(padded_n, 2, &columns) || !matrix.columns_.Allocate(columns)) {
+      return NoMemoryFor(source);
+    }
+    std::fill_n(matrix.columns_.data(), columns, 0.0f);
+    view.column_quant = {matrix.columns_.data(), matrix.columns_.data() + padded_n};
+  }
+  if (source.input_scale != nullptr) {
+    if (!matrix.row_factor_.Allocate(view.k)) return NoMemoryFor(source);
+    for (size_t i = 0; i < view.k; ++i) matrix.row_factor_.data()[i] = 1.0f / source.input_scale[i];
+    view.row_factor = matrix.row_factor_.data();
+  }
   if (source.has_bias()) {
     const FpEnvScope modes;
     view.bias = matrix.bias_.data();
@@ -89,18 +124,27 @@ Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const Gem
   return matrix;
 }
 
-void PackedMatrix::Pack(const WeightSource& source, size_t begin, size_t end,
-                        std::byte* data) const {
-  if (view_.k == 0) return;  // and n may be beyond counting
+bool PackedMatrix::Pack(const WeightSource& source, size_t begin, size_t end, std::byte* data) {
+  if (view_.k == 0) return true;  // and n may be beyond counting
   PackedView view = view_;
   view.data = data;
+  const GemmKernel& kernel = *view.kernel;
   for (size_t p = begin; p < end; ++p) {
     for (size_t half = 0; half < view.halves(); ++half) {
       std::byte* panel = data + (view.panel(p, half) - data);
-      PackRows(*view.kernel, source, half * view.n + p * view.nr(), view.panel_cols(p), view.k,
-               view.panel_ld(p), panel);
+      const size_t row = half * view.n + p * view.nr();
+      if (!kernel.integer) {
+        PackRows(kernel, source, row, view.panel_cols(p), view.k, view.panel_ld(p), panel);
+        continue;
+      }
+      float* const scales = columns_.data() + view.padded_column(p, half);
+      if (!PackInt8Rows(kernel, source, row, view.panel_cols(p), view.k, view.panel_ld(p), panel,
+                        scales, scales + (view.column_quant.sum - view.column_quant.scale))) {
+        return false;
+      }
     }
   }
+  return true;
 }
 
 Result<PackedMatrix> PackedMatrix::Create(const WeightSource& source, const GemmKernel& kernel) {
@@ -108,7 +152,9 @@ Result<PackedMatrix> PackedMatrix::Create(const WeightSource& source, const Gemm
   if (!matrix.ok()) return matrix;
   if (!matrix->data_.Allocate(std::max<size_t>(matrix->data_bytes(), 1)))
     return NoMemoryFor(source);
-  matrix->Pack(source, 0, matrix->view_.panels(), matrix->data_.data());
+  if (!matrix->Pack(source, 0, matrix->view_.panels(), matrix->data_.data())) {
+    return NotFinite(source);
+  }
   matrix->SetData(matrix->data_.data());
   return matrix;
 }

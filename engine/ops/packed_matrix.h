@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The right-hand matrix of a product, packed into panels of the elements of the kernel that will
-// use it: a view
-// (memory of the caller's) and an owner. The layout is drawn in engine/kernels/gemm_pack-inl.h. Not
-// here: the product (gemm.h).
+// use it: a view (memory of the caller's) and an owner. The layout is drawn in
+// engine/kernels/gemm_pack-inl.h. Not here: the product (gemm.h).
 
 #ifndef ENCORE_ENGINE_OPS_PACKED_MATRIX_H_
 #define ENCORE_ENGINE_OPS_PACKED_MATRIX_H_
@@ -33,8 +32,10 @@ struct PackedView {
   // ceil(n / nr) panels of [groups of panel_rows, nr, kr] elements; the last may have fewer
   // vectors.
   const void* data = nullptr;
-  const float* bias = nullptr;  // [halves, panels * nr], zeros past n; or null for zeros
+  const float* bias = nullptr;    // [halves, panels * nr], zeros past n; or null for zeros
+  ColumnQuant column_quant = {};  // of an integer kernel: [halves, panels * nr], zeros past n
   bool gated = false;
+  const float* row_factor = nullptr;  // [k]: what rows of A are multiplied by, or null for 1
 
   size_t halves() const { return gated ? 2 : 1; }  // panels of a pair
   size_t nr() const { return nv * kernel->lanes; }
@@ -56,9 +57,11 @@ struct PackedView {
     const std::byte* pair = static_cast<const std::byte*>(data) + p * halves() * panel_bytes(nr());
     return half == 0 ? pair : pair + panel_bytes(panel_ld(p));
   }
-  const float* panel_bias(size_t p, size_t half) const {
-    return bias + (half == 0 ? p : panels() + p) * nr();
+  // Where panel p begins in bias and column_quant.
+  size_t padded_column(size_t p, size_t half) const {
+    return (half == 0 ? p : panels() + p) * nr();
   }
+  const float* panel_bias(size_t p, size_t half) const { return bias + padded_column(p, half); }
   // Bytes of packed data: n rounded up to whole vectors, times the groups.
   size_t packed_bytes() const { return halves() * panel_bytes(RoundUp(n, kernel->lanes)); }
 };
@@ -75,7 +78,7 @@ void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdif
 class PackedMatrix {
  public:
   // For a kernel, f32 of the active target if not told. Shapes and types have been validated by the
-  // caller. kOutOfMemory.
+  // caller. kOutOfMemory; kInvalidArgument as Pack.
   static Result<PackedMatrix> Create(const WeightSource& source,
                                      const GemmKernel& kernel = GetGemmKernelF32());
 
@@ -88,7 +91,8 @@ class PackedMatrix {
                                       const GemmKernel& kernel = GetGemmKernelF32());
   size_t data_bytes() const { return RoundUp(view_.packed_bytes(), 64); }
   void SetData(const std::byte* data) { view_.data = data; }
-  void Pack(const WeightSource& source, size_t begin, size_t end, std::byte* data) const;
+  // False if the kernel is one of integers and a weight is NaN or infinite.
+  [[nodiscard]] bool Pack(const WeightSource& source, size_t begin, size_t end, std::byte* data);
 
   const PackedView& view() const { return view_; }
   const GemmBlocking& blocking() const { return blocking_; }
@@ -98,6 +102,8 @@ class PackedMatrix {
   GemmBlocking blocking_{};
   AlignedBuffer<std::byte> data_;
   AlignedBuffer<float> bias_;
+  AlignedBuffer<float> columns_;  // scales, then sums
+  AlignedBuffer<float> row_factor_;
 };
 
 }  // namespace encore::internal

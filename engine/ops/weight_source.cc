@@ -4,6 +4,8 @@
 
 #include "engine/ops/weight_source.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -37,6 +39,9 @@ void ReadRun(const WeightView& view, ptrdiff_t first, ptrdiff_t stride, size_t c
       return ReadElements<uint16_t>(from, stride, count, out, Bf16ToF32);
     case DType::kF16:
       return ReadElements<uint16_t>(from, stride, count, out, F16ToF32);
+    case DType::kI8:
+      return ReadElements<int8_t>(from, stride, count, out,
+                                  [](int8_t v) { return static_cast<float>(v); });
     case DType::kF64:
       return ReadElements<double>(from, stride, count, out,
                                   [](double v) { return static_cast<float>(v); });
@@ -71,7 +76,8 @@ bool WeightSource::CountRows(size_t* rows) const {
 
 bool FindPlainRows(const WeightSource& source, size_t row, size_t rows, PlainRows* plain) {
   const WeightView& weight = FindPart(source, &row).weight;
-  if (weight.dtype() != DType::kF32 || !source.output_scale.empty() || rows > weight.dim(0) - row ||
+  if (weight.dtype() != DType::kF32 || !source.output_scale.empty() ||
+      source.input_scale != nullptr || rows > weight.dim(0) - row ||
       reinterpret_cast<uintptr_t>(weight.data()) % alignof(float) != 0) {
     return false;
   }
@@ -90,9 +96,14 @@ void ReadRows(const WeightSource& source, size_t row, size_t rows, size_t k, siz
     const ptrdiff_t first = static_cast<ptrdiff_t>(within) * weight.stride(0) +
                             static_cast<ptrdiff_t>(k) * weight.stride(1);
     ReadRun(weight, first, weight.stride(1), count, out);
-    if (source.output_scale.empty()) continue;
-    const float scale = ReadOne(source.output_scale, row);
-    for (size_t i = 0; i < count; ++i) out[i] *= scale;
+    if (weight.dtype() == DType::kI8) continue;
+    if (!source.output_scale.empty()) {
+      const float scale = ReadOne(source.output_scale, row);
+      for (size_t i = 0; i < count; ++i) out[i] *= scale;
+    }
+    if (source.input_scale != nullptr) {
+      for (size_t i = 0; i < count; ++i) out[i] *= source.input_scale[k + i];
+    }
   }
 }
 
@@ -102,6 +113,48 @@ void ReadBias(const WeightSource& source, size_t row, size_t rows, float* out) {
     const WeightView& bias = FindPart(source, &within).bias;
     *out = bias.empty() ? 0.0f : ReadOne(bias, within);
     if (!bias.empty() && !source.output_scale.empty()) *out *= ReadOne(source.output_scale, row);
+  }
+}
+
+void ReadInt8Scales(const WeightSource& source, size_t row, size_t rows, float* scales) {
+  constexpr size_t kPiece = 256;
+  float piece[kPiece];
+  for (size_t r = 0; r < rows; ++r) {
+    size_t within = row + r;
+    const WeightPart& part = FindPart(source, &within);
+    if (part.weight.dtype() == DType::kI8) {
+      scales[r] = ReadOne(part.scale, within);
+      if (!source.output_scale.empty()) scales[r] *= ReadOne(source.output_scale, row + r);
+      continue;
+    }
+    float largest = 0;
+    float not_finite = 0;  // NaN if a number is not
+    for (size_t k = 0; k < source.k(); k += kPiece) {
+      const size_t count = std::min(kPiece, source.k() - k);
+      ReadRows(source, row + r, 1, k, count, piece, kPiece);
+      for (size_t i = 0; i < count; ++i) {
+        const float magnitude = std::fabs(piece[i]);
+        largest = magnitude > largest ? magnitude : largest;
+        not_finite += piece[i] * 0.0f;
+      }
+    }
+    scales[r] = largest / 127.0f + not_finite;
+  }
+}
+
+void ReadInt8Rows(const WeightSource& source, const float* scales, size_t row, size_t rows,
+                  size_t k, size_t count, float* out, size_t ld_out, float* sums) {
+  // 1.5 * 2^23: adding it rounds a small number to an integer.
+  constexpr float kMagic = 12582912.0f;
+  ReadRows(source, row, rows, k, count, out, ld_out);
+  for (size_t r = 0; r < rows; ++r, out += ld_out) {
+    size_t within = row + r;
+    if (FindPart(source, &within).weight.dtype() != DType::kI8) {
+      // Tiny scales are as none: what they stand for would underflow in the product.
+      const float inverse = scales[r] >= 0x1p-100f ? 1.0f / scales[r] : 0.0f;
+      for (size_t i = 0; i < count; ++i) out[i] = (out[i] * inverse + kMagic) - kMagic;
+    }
+    for (size_t i = 0; i < count; ++i) sums[r] += out[i];
   }
 }
 

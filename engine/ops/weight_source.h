@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weights of a linear layer as the caller has them: in up to three matrices, of f32, bf16, f16
-// or f64, with any strides and any alignment; and how a piece of them is read as f32. Not here:
-// packing (packed_matrix.h), validation of shapes and types (whoever takes the views).
+// The weights of a linear layer as the caller has them: in up to three matrices, of f32, bf16, f16,
+// f64 or int8 with scales, with any strides and any alignment; and how a piece of them is read as
+// f32, or quantised. Not here: packing (packed_matrix.h), validation of shapes and types (whoever
+// takes the views).
 
 #ifndef ENCORE_ENGINE_OPS_WEIGHT_SOURCE_H_
 #define ENCORE_ENGINE_OPS_WEIGHT_SOURCE_H_
@@ -15,8 +16,9 @@
 namespace encore::internal {
 
 struct WeightPart {
-  WeightView weight;  // [rows, k], as PyTorch stores it; a row makes one output
-  WeightView bias;    // [rows], or empty for 0
+  WeightView weight;   // [rows, k], as PyTorch stores it; a row makes one output
+  WeightView bias;     // [rows], or empty for 0
+  WeightView scale{};  // [rows]: of int8 weights, and only of these
 };
 
 // One matrix whose rows are those of the parts, one part under another.
@@ -24,6 +26,8 @@ struct WeightSource {
   std::array<WeightPart, 3> parts{};
   size_t num_parts = 0;
   WeightView output_scale{};  // [rows()], or empty for 1: multiplies each row and its bias
+  // [k], or null for 1: multiplies each column. Not of int8 weights, whose numbers have it already.
+  const float* input_scale = nullptr;
   // Two parts of equally many rows: the gate, which an activation is applied to, and what it
   // multiplies. The product has as many columns as one of them.
   bool gated = false;
@@ -49,12 +53,20 @@ struct PlainRows {
 bool FindPlainRows(const WeightSource& source, size_t row, size_t rows, PlainRows* plain);
 
 // out[r * ld_out + i] = element (row + r, k + i) for r < rows, i < count: converted to f32, f64 to
-// nearest, then multiplied by the row's scale and rounded once. Under the rounding mode of the
-// caller (platform/fp_env.h).
+// nearest, then multiplied by the row's scale and by the column's, and rounded after each. int8
+// weights are read without their scale. Under the rounding mode of the caller (platform/fp_env.h).
 void ReadRows(const WeightSource& source, size_t row, size_t rows, size_t k, size_t count,
               float* out, size_t ld_out);
 // out[r] = the bias of row + r, likewise.
 void ReadBias(const WeightSource& source, size_t row, size_t rows, float* out);
+
+// The scale of each of these rows as int8: that of its largest magnitude over 127; of int8 weights
+// their own, times the row's output_scale. Leaves NaN where a number of the row is not finite.
+void ReadInt8Scales(const WeightSource& source, size_t row, size_t rows, float* scales);
+// out as of ReadRows, but divided by the row's scale and rounded to an integer, -127 .. 127 (-128
+// where int8 weights are). Adds each row's integers to sums.
+void ReadInt8Rows(const WeightSource& source, const float* scales, size_t row, size_t rows,
+                  size_t k, size_t count, float* out, size_t ld_out, float* sums);
 
 }  // namespace encore::internal
 

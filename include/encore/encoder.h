@@ -28,6 +28,7 @@
 #include "encore/export.h"
 #include "encore/layer.h"
 #include "encore/ops.h"
+#include "encore/precision.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/workspace.h"
@@ -160,6 +161,18 @@ struct Taps {
 // Which row of each sequence: its first token's (CLS) or its last token's.
 enum class OutputRows : uint8_t { kFirst, kLast };
 
+// How an encoder is made. Thread-safe to share.
+struct EncoderOptions {
+  Precision precision = Precision::kF32;
+  // Whose threads pack the weights.
+  Executor executor = {};
+  // Called once after each layer, by one of these threads: its matrices will not be read again, so
+  // that a file may give their pages back (see SafetensorsFile::ReleasePages). Must not throw.
+  std::function<void()> layer_packed = {};
+  // Of kInt8: matrices that are computed as in kBF16 instead.
+  std::vector<MatrixOfLayer> keep = {};
+};
+
 // An encoder with its weights packed for the SIMD target that was active at creation. Immutable:
 // any number of threads may call Forward at once, with a workspace each. Copying shares the packed
 // weights.
@@ -168,13 +181,9 @@ class ENCORE_API Encoder {
   // Validates the configuration and every shape, packs the weights with the executor's threads,
   // once: afterwards they are held in that form alone, and the first Forward is as fast as any.
   // Weights are read where they lie, a few rows at a time: there is no second copy of them.
-  // `layer_packed`, if given, is called once after each layer, by one of these threads: its
-  // matrices will not be read again, so that a file may give their pages back (see
-  // SafetensorsFile::ReleasePages). It must not throw. kInvalidArgument names the switch or tensor,
-  // what was found and what was wanted; kOutOfMemory.
+  // kInvalidArgument names the switch or tensor, what was found and what was wanted; kOutOfMemory.
   static Result<Encoder> Create(const EncoderConfig& config, const EncoderWeights& weights,
-                                const Executor& executor = {},
-                                const std::function<void()>& layer_packed = {});
+                                const EncoderOptions& options = {});
 
   // As given, with the defaults that depend on other fields filled in (num_kv_heads, head_size,
   // attention_scale, rotary size and inverse frequencies, ALiBi's slopes).
@@ -182,6 +191,7 @@ class ENCORE_API Encoder {
   const EncoderConfig& config() const;
   // The SIMD target it computes with, e.g. "AVX2".
   std::string_view target() const;
+  Precision precision() const;
 
   // A workspace for this batch, or for any batch within the limits, on an executor of at most as
   // many threads. kInvalidArgument if the size overflows; kOutOfMemory.

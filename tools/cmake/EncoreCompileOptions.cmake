@@ -4,22 +4,20 @@
 # tools and benchmarks alike. Everything is PRIVATE: users inherit nothing from here.
 
 # One list of SIMD targets for the whole build, because build time is files times targets. On x86
-# this leaves SSE2, SSE4, AVX2, AVX3 (AVX-512) and AVX3_ZEN4 (AVX-512 with the bf16 dot product).
-# Left out: SSSE3, AVX3_DL and AVX3_SPR, which give the kernels nothing that their neighbours do
-# not; SVE and RVV, whose vectors have no size at compile time and cannot stand in arrays.
-# ENCORE_SIMD=every has those three as well, to show that they give the same bits; widths leaves one
-# target of 4, 8 and 16 lanes each on x86, for builds in which kernels compile slowly.
+# this leaves SSE2, SSE4, AVX2, AVX3 (AVX-512), AVX3_DL (with the int8 dot product: Intel from Ice
+# Lake on) and AVX3_ZEN4 (with the bf16 dot product; AMD). Left out: SSSE3, and AVX3_SPR, whose bf16
+# dot product takes longer than two FMAs on the machines that have it; SVE and RVV, whose vectors
+# have no size at compile time and cannot stand in arrays. ENCORE_SIMD=every has the first two as
+# well, to show that they give the same bits; widths leaves one target of 4, 8 and 16 lanes each on
+# x86, for builds in which kernels compile slowly.
 set(encore_disabled_targets "HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV")
 if(NOT ENCORE_SIMD STREQUAL "every")
-  string(PREPEND encore_disabled_targets "HWY_SSSE3|HWY_AVX3_DL|HWY_AVX3_SPR|")
+  string(PREPEND encore_disabled_targets "HWY_SSSE3|HWY_AVX3_SPR|")
 endif()
 if(ENCORE_SIMD STREQUAL "widths")
-  string(PREPEND encore_disabled_targets "HWY_SSE4|HWY_AVX3_ZEN4|")
+  string(PREPEND encore_disabled_targets "HWY_SSE4|HWY_AVX3|HWY_AVX3_ZEN4|")
 endif()
-set(encore_simd_definitions "HWY_DISABLED_TARGETS=(${encore_disabled_targets})")
-if(ENCORE_SIMD STREQUAL "every")
-  list(APPEND encore_simd_definitions HWY_WANT_AVX3_DL)  # compiled on request only
-endif()
+set(encore_simd_definitions "HWY_DISABLED_TARGETS=(${encore_disabled_targets})" HWY_WANT_AVX3_DL)
 if(ENCORE_SIMD STREQUAL "emu128")
   # Highway takes EMU128 away from GCC before 14, which compiles it wrongly, and puts SCALAR in its
   # place, which lacks operations.

@@ -141,7 +141,8 @@ int Run(const Options& options) {
 
   const BenchContext context = bench::Context();
   PrintBenchHead(std::cout, context);
-  BenchMeasurer measurer(options.seconds);
+  const Precision precision = Take(PrecisionFromName(options.precision), "--precision");
+  BenchMeasurer measurer(options.seconds, precision);
   std::vector<BenchRow> rows;
   for (const bench::NamedWorkload& workload : workloads) {
     for (const bool cold : {false, true}) {
@@ -167,7 +168,7 @@ void AddBench(CLI::App& app, Action& action) {
       ->delimiter(',')
       ->type_name("NAME,...");
   sub->add_option("--precision", options->precision, "What weights and products are in")
-      ->check(CLI::IsMember({"f32"}))
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
       ->capture_default_str();
   sub->add_option("--threads", options->threads, "Thread counts; else 1 and all usable cores")
       ->delimiter(',')

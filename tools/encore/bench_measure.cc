@@ -24,6 +24,18 @@ constexpr size_t kMinColdLayers = 12;
 constexpr size_t kMinCalls = 3;
 constexpr double kMaxWarmUpSeconds = 0.1;
 
+size_t BytesOfWeight(Precision precision) {
+  switch (precision) {
+    case Precision::kF32:
+      break;
+    case Precision::kBF16:
+      return 2;
+    case Precision::kInt8:
+      return 1;
+  }
+  return sizeof(float);
+}
+
 bool SameModel(const bench::Model& a, const bench::Model& b) {
   return a.d_model == b.d_model && a.heads == b.heads && a.d_ff == b.d_ff &&
          a.activation == b.activation;
@@ -42,7 +54,7 @@ const Encoder& BenchMeasurer::EncoderOf(const bench::Model& model, size_t layers
   if (encoder_.empty() || !SameModel(model, model_) ||
       encoder_.front().config().num_layers() != layers) {
     encoder_.clear();  // before there is another: they are large
-    encoder_ = Take(bench::MakeEncoders(model, layers, 1), model.name);
+    encoder_ = Take(bench::MakeEncoders(model, layers, 1, precision_), model.name);
     model_ = model;
   }
   return encoder_.front();
@@ -50,7 +62,8 @@ const Encoder& BenchMeasurer::EncoderOf(const bench::Model& model, size_t layers
 
 BenchRow BenchMeasurer::Measure(const bench::NamedWorkload& workload, int threads, bool cold) {
   BindFor(threads);
-  const size_t bytes = bench::LayerBytes(workload.model);
+  const size_t bytes =
+      bench::LayerBytes(workload.model) / sizeof(float) * BytesOfWeight(precision_);
   const size_t layers = cold ? std::max(kMinColdLayers, bench::CopiesForCold(bytes)) : 1;
   const Executor executor = Take(bench::ExecutorOf(threads), std::to_string(threads) + " threads");
   bench::ForwardCall call = Take(
@@ -77,6 +90,7 @@ BenchRow BenchMeasurer::Measure(const bench::NamedWorkload& workload, int thread
   const double median = samples.SecondsAt(0.5);
   const double flops = bench::LayerFlops(workload.model, workload.lengths);
   return {.workload = &workload,
+          .precision = precision_,
           .threads = threads,
           .cold = cold,
           .target = ActiveTarget(),

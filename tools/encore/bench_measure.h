@@ -17,6 +17,7 @@ namespace encore::tool {
 
 struct BenchRow {
   const bench::NamedWorkload* workload = nullptr;
+  Precision precision = Precision::kF32;
   int threads = 1;
   bool cold = false;
   std::string target;
@@ -36,7 +37,7 @@ struct BenchRow {
 class BenchMeasurer {
  public:
   // About this long a row; at least 3 calls.
-  explicit BenchMeasurer(double seconds) : seconds_(seconds) {}
+  BenchMeasurer(double seconds, Precision precision) : seconds_(seconds), precision_(precision) {}
 
   // Warm: a call is one layer, the same again and again. Cold: a call is a model of at least 12
   // layers, and of as many as exceed twice the last-level cache; its time is divided by them. One
@@ -48,6 +49,7 @@ class BenchMeasurer {
   const Encoder& EncoderOf(const bench::Model& model, size_t layers);
 
   double seconds_;
+  Precision precision_;
   bench::Model model_{};
   std::vector<Encoder> encoder_;  // of model_, or none yet
 };

@@ -68,7 +68,7 @@ std::string BenchJson(const BenchContext& context, const std::vector<BenchRow>& 
   for (const BenchRow& row : rows) {
     const bench::NamedWorkload& load = *row.workload;
     json["rows"].push_back({{"workload", load.name},
-                            {"precision", "f32"},
+                            {"precision", std::string(PrecisionName(row.precision))},
                             {"threads", row.threads},
                             {"cold", row.cold},
                             {"us_min", row.us_min},

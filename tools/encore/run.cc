@@ -125,8 +125,9 @@ int Run(const Options& options) {
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
 
   const TorchWeights weights = Take(TorchWeights::Open(options.weights, overrides), "--weights");
-  const Encoder encoder = Take(Encoder::Create(weights.config(), weights.weights(), executor),
-                               "--weights " + options.weights);
+  const Encoder encoder =
+      Take(Encoder::Create(weights.config(), weights.weights(), {.executor = executor}),
+           "--weights " + options.weights);
   const SafetensorsFile file = Take(SafetensorsFile::Open(options.input), "--input");
   const RunInput input = ReadRunInput(file, encoder.config().d_model);
   const RunOutput output = RunForward(encoder, input,

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names of precisions.
+
+#include "encore/precision.h"
+
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "engine/base/out_of_memory.h"
+
+namespace encore {
+
+std::string_view PrecisionName(Precision precision) {
+  switch (precision) {
+    case Precision::kF32:
+      return "f32";
+    case Precision::kBF16:
+      return "bf16";
+    case Precision::kInt8:
+      return "int8";
+  }
+  return "unknown";
+}
+
+Result<Precision> PrecisionFromName(std::string_view name) try {
+  for (const Precision p : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+    if (name == PrecisionName(p)) return p;
+  }
+  return InvalidArgument("precision is \"" + std::string(name) + "\"; wanted f32, bf16 or int8");
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
+}
+
+}  // namespace encore

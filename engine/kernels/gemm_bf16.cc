@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bf16 micro-kernels of every SIMD target. A group is a pair of elements, and its products are
+// two FMAs, the odd element's first: as VDPBF16PS has it on targets that have that instruction, and
+// by f32 FMAs on others. There, rows of A are floats that are bf16 numbers, so that each is
+// broadcast by a load. NEON's BFDOT rounds otherwise and is not used.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/base/bf16.h"
+#include "engine/kernels/gemm_kernel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/gemm_bf16.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.h:
+#include "engine/kernels/gemm_tiles-inl.h"
+#include "engine/kernels/gemm_words-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace encore::internal::HWY_NAMESPACE {
+namespace {
+
+using TagU32 = hn::RebindToUnsigned<GemmTagF32>;
+using VecF32 = hn::Vec<GemmTagF32>;
+using VecU32 = hn::Vec<TagU32>;
+
+// To nearest, ties to even, and NaN quiet, as base/bf16.h; the lower halves are left as they fall.
+HWY_INLINE VecU32 RoundedBits(VecF32 v) {
+  const TagU32 du;
+  const VecU32 bits = hn::BitCast(du, v);
+  const VecU32 odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const VecU32 rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7FFFu)), odd);
+  const VecU32 quiet = hn::Or(bits, hn::Set(du, 0x400000u));
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
+}
+
+// The words of two rows of floats, one element of each a word.
+HWY_INLINE VecU32 Interleave(VecF32 even, VecF32 odd) {
+  const TagU32 du;
+  return hn::Or(hn::ShiftRight<16>(RoundedBits(even)),
+                hn::And(RoundedBits(odd), hn::Set(du, 0xFFFF0000u)));
+}
+
+struct PackBf16 {
+  static constexpr size_t kGroup = 2;
+  static uint32_t ToWord(const float* e) {
+    return F32ToBf16(e[0]) | static_cast<uint32_t>(F32ToBf16(e[1])) << 16;
+  }
+  static void ToWords(const float* in, size_t words, uint32_t* out) {
+    const GemmTagF32 d;
+    const TagU32 du;
+    const size_t lanes = hn::Lanes(d);
+    size_t w = 0;
+    for (; w + lanes <= words; w += lanes) {
+      VecF32 even, odd;
+      hn::LoadInterleaved2(d, in + 2 * w, even, odd);
+      hn::StoreU(Interleave(even, odd), du, out + w);
+    }
+    for (; w < words; ++w) out[w] = ToWord(in + 2 * w);
+  }
+};
+
+// Values of attention lie in rows: two of them make a row of words.
+void PackPanelBf16(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size_t cols,
+                   size_t nr, void* panel) {
+  if (stride_n != 1 || stride_k == 1) {
+    PackWords<PackBf16>(b, stride_k, stride_n, k, cols, nr, panel);
+    return;
+  }
+  const GemmTagF32 d;
+  const TagU32 du;
+  const size_t lanes = hn::Lanes(d);
+  uint32_t* const out = static_cast<uint32_t*>(panel);
+  for (size_t g = 0; 2 * g < k; ++g) {
+    const float* HWY_RESTRICT even = b + static_cast<ptrdiff_t>(2 * g) * stride_k;
+    const bool has_odd = 2 * g + 1 < k;
+    const float* HWY_RESTRICT odd = has_odd ? even + stride_k : even;
+    for (size_t n = 0; n < nr; n += lanes) {
+      const size_t left = n < cols ? HWY_MIN(cols - n, lanes) : 0;
+      const VecF32 low = left == lanes ? hn::LoadU(d, even + n) : hn::LoadN(d, even + n, left);
+      VecF32 high = left == lanes ? hn::LoadU(d, odd + n) : hn::LoadN(d, odd + n, left);
+      if (!has_odd) high = hn::Zero(d);
+      hn::StoreU(Interleave(low, high), du, out + g * nr + n);
+    }
+  }
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_ZEN4
+
+using TagBf16 = hn::Repartition<hwy::bfloat16_t, GemmTagF32>;
+
+struct TypeBf16 {
+  using AWord = uint32_t;
+  using Word = uint32_t;
+  using Vec = hn::Vec<TagBf16>;
+  static constexpr size_t kGroup = 2;
+  static constexpr bool kInteger = false;
+  static constexpr size_t kABytes = 2;
+  static HWY_INLINE Vec Spread(const AWord& word) {
+    return hn::BitCast(TagBf16(), hn::Set(TagU32(), word));
+  }
+  static HWY_INLINE Vec Load(const Word* words) {
+    return hn::BitCast(TagBf16(), hn::LoadU(TagU32(), words));
+  }
+  static HWY_INLINE VecF32 MulAdd(Vec a, Vec b, VecF32 sum) {
+    VecF32 unused = hn::Zero(GemmTagF32());
+    return hn::ReorderWidenMulAccumulate(GemmTagF32(), a, b, sum, unused);
+  }
+
+  // Latency 6 and two a cycle: 12 accumulators or more.
+  static constexpr size_t kMaxMr[] = {0, 12, 8, 8, 6};
+  static constexpr size_t kBestNv = 3;
+  static constexpr size_t kWidePanels[][3] = {{}, {}, {}, {}, {}};
+};
+
+void MakeRowsBf16(const RowsToMake& rows) {
+  const GemmTagF32 d;
+  const TagBf16 db;
+  const hn::RebindToUnsigned<TagBf16> du16;
+  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
+  const size_t k = rows.k;
+  for (size_t r = 0; r < rows.rows; ++r) {
+    const float* in = rows.in + r * rows.ld_in;  // may be out
+    uint16_t* out = static_cast<uint16_t*>(rows.out) + r * rows.ld_out;
+    size_t i = 0;
+    for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
+      const VecF32 low = hn::LoadU(d, in + i);
+      const VecF32 high = hn::LoadU(d, in + i + kLanes);
+      hn::StoreU(hn::BitCast(du16, hn::OrderedDemote2To(db, low, high)), du16, out + i);
+    }
+    if (i == k) continue;
+    const size_t left = k - i;
+    const VecF32 low = hn::LoadN(d, in + i, HWY_MIN(left, kLanes));
+    const VecF32 high = left > kLanes ? hn::LoadN(d, in + i + kLanes, left - kLanes) : hn::Zero(d);
+    hn::StoreN(hn::BitCast(du16, hn::OrderedDemote2To(db, low, high)), du16, out + i,
+               (left + 1) / 2 * 2);
+  }
+}
+
+#else                                                           // by FMAs
+
+struct TypeBf16 {
+  struct AWord {
+    float even;
+    float odd;
+  };
+  using Word = uint32_t;
+  struct Pair {
+    VecF32 even;
+    VecF32 odd;
+  };
+  static constexpr size_t kGroup = 2;
+  static constexpr bool kInteger = false;
+  static constexpr size_t kABytes = 4;
+  static HWY_INLINE Pair Spread(const AWord& word) {
+    return {hn::Set(GemmTagF32(), word.even), hn::Set(GemmTagF32(), word.odd)};
+  }
+  static HWY_INLINE Pair Load(const Word* words) {
+    const GemmTagF32 d;
+    const TagU32 du;
+    const VecU32 bits = hn::LoadU(du, words);
+    return {hn::BitCast(d, hn::ShiftLeft<16>(bits)),
+            hn::BitCast(d, hn::And(bits, hn::Set(du, 0xFFFF0000u)))};
+  }
+  static HWY_INLINE VecF32 MulAdd(const Pair& a, const Pair& b, VecF32 sum) {
+    return hn::MulAdd(a.even, b.even, hn::MulAdd(a.odd, b.odd, sum));
+  }
+
+// MR * NV accumulators, 2 NV vectors of B, two of A and a mask.
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64  // 32 registers
+  static constexpr size_t kMaxMr[] = {0, 12, 8, 6, 4};
+  static constexpr size_t kBestNv = 3;
+  static constexpr size_t kWidePanels[][3] = {{}, {}, {}, {}, {}};
+#else                                                           // 16 registers
+  static constexpr size_t kMaxMr[] = {0, 8, 4, 2, 0};
+  static constexpr size_t kBestNv = 2;
+  static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 4, 2}, {0, 3, 0}, {}};
+#endif
+};
+
+void MakeRowsBf16(const RowsToMake& rows) {
+  const GemmTagF32 d;
+  const TagU32 du;
+  const size_t lanes = hn::Lanes(d);
+  const VecU32 upper = hn::Set(du, 0xFFFF0000u);
+  for (size_t r = 0; r < rows.rows; ++r) {
+    const float* in = rows.in + r * rows.ld_in;  // may be out
+    float* out = static_cast<float*>(rows.out) + r * rows.ld_out;
+    const auto round = [&](VecF32 v)
+                           HWY_ATTR { return hn::BitCast(d, hn::And(RoundedBits(v), upper)); };
+    size_t i = 0;
+    for (; i + lanes <= rows.k; i += lanes) hn::StoreU(round(hn::LoadU(d, in + i)), d, out + i);
+    if (i < rows.k) hn::StoreN(round(hn::LoadN(d, in + i, rows.k - i)), d, out + i, rows.k - i);
+    if (rows.k % 2 != 0) out[rows.k] = 0.0f;
+  }
+}
+
+#endif
+
+GemmKernel MakeKernel() {
+  GemmKernel kernel = KernelOfTiles<TypeBf16>();
+  kernel.a_bytes = TypeBf16::kABytes;
+  kernel.b_bytes = sizeof(uint16_t);
+  kernel.pack = &PackPanelBf16;
+  kernel.transpose = &TransposeWords<PackBf16>;
+  kernel.make_rows = &MakeRowsBf16;
+  return kernel;
+}
+
+const GemmKernel* TargetGemmKernelBf16() {
+  static const GemmKernel kernel = MakeKernel();
+  return &kernel;
+}
+
+}  // namespace
+}  // namespace encore::internal::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace encore::internal {
+
+HWY_EXPORT(TargetGemmKernelBf16);
+
+const GemmKernel& GetGemmKernelBf16() { return *HWY_DYNAMIC_DISPATCH(TargetGemmKernelBf16)(); }
+
+}  // namespace encore::internal
+#endif  // HWY_ONCE

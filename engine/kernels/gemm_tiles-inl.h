@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of an element type's tiles. Included once for each SIMD target. Not here: the tile
+// itself (gemm_tile-inl.h).
+//
+// Beside what a tile wants of a Type, it says here:
+//   kMaxMr[nv]             the most rows of a tile of nv vectors; 0: there is none
+//   kBestNv                the panel width (vectors) to prefer
+//   kWidePanels[nv][mr]    panels of a wide tile; 0: there is none
+
+#if defined(ENCORE_ENGINE_KERNELS_GEMM_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ENCORE_ENGINE_KERNELS_GEMM_TILES_INL_H_
+#undef ENCORE_ENGINE_KERNELS_GEMM_TILES_INL_H_
+#else
+#define ENCORE_ENGINE_KERNELS_GEMM_TILES_INL_H_
+#endif
+
+#include <cstddef>
+#include <utility>
+
+#include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/gemm_tile-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace encore::internal::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class Type, size_t NV, size_t... I>
+void FillTiles(GemmKernel& kernel, std::index_sequence<I...>) {
+  // Tiles of several vectors have loads to spare: those that need no prefetch are those that ask
+  // for a line at each k, of an address that costs nothing. A third less code.
+  constexpr TilePrefetch kNone = NV == 1 ? kNoLine : kOneLine;
+  ((kernel.tile[kNoLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kNone, Type>), ...);
+  ((kernel.tile[kOneLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kOneLine, Type>), ...);
+  ((kernel.tile[kAllLines][NV][I + 1] = &RunGemmTile<I + 1, NV, kAllLines, Type>), ...);
+}
+
+template <class Type, size_t NV, size_t MR>
+void FillWideTile(GemmKernel& kernel) {
+  constexpr size_t kPanels = Type::kWidePanels[NV][MR];
+  if constexpr (kPanels != 0) {
+    kernel.wide[NV][MR] = {kPanels, &RunGemmTile<MR, NV * kPanels, kAllLines, Type, kPanels>};
+  }
+}
+
+template <class Type, size_t NV>
+void FillWidth(GemmKernel& kernel) {
+  kernel.max_mr[NV] = Type::kMaxMr[NV];
+  if constexpr (Type::kMaxMr[NV] != 0) {
+    FillTiles<Type, NV>(kernel, std::make_index_sequence<Type::kMaxMr[NV]>());
+  }
+  FillWideTile<Type, NV, 1>(kernel);
+  FillWideTile<Type, NV, 2>(kernel);
+}
+
+// A kernel without packing and without sizes of elements.
+template <class Type>
+GemmKernel KernelOfTiles() {
+  GemmKernel kernel{};
+  kernel.target = hwy::TargetName(HWY_TARGET);
+  kernel.integer = Type::kInteger;
+  kernel.kr = Type::kGroup;
+  kernel.lanes = hn::MaxLanes(GemmTagF32());
+  kernel.best_nv = Type::kBestNv;
+  FillWidth<Type, 1>(kernel);
+  FillWidth<Type, 2>(kernel);
+  FillWidth<Type, 3>(kernel);
+  FillWidth<Type, 4>(kernel);
+  return kernel;
+}
+
+}  // namespace encore::internal::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

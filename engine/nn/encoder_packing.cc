@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packing of an encoder's matrices into one piece of memory.
+
+#include "engine/nn/encoder_packing.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "engine/base/int_math.h"
+#include "engine/platform/thread_team.h"
+
+namespace encore::internal {
+
+const GemmKernel& KernelOf(Precision precision) {
+  switch (precision) {
+    case Precision::kBF16:
+      return GetGemmKernelBf16();
+    case Precision::kInt8:
+      return GetGemmKernelInt8();
+    case Precision::kF32:
+      break;
+  }
+  return GetGemmKernelF32();
+}
+
+LayerKernels KernelsOfLayer(const EncoderOptions& options, size_t layer) {
+  const auto kernel = [&](LayerMatrix matrix) {
+    const bool kept =
+        std::any_of(options.keep.begin(), options.keep.end(),
+                    [&](const MatrixOfLayer& k) { return k.layer == layer && k.matrix == matrix; });
+    return &KernelOf(kept ? Precision::kBF16 : options.precision);
+  };
+  return {kernel(LayerMatrix::kQkv), kernel(LayerMatrix::kOutProj), kernel(LayerMatrix::kLinear1),
+          kernel(LayerMatrix::kLinear2)};
+}
+
+// The most bytes that a row made for one of these takes.
+size_t LongestInputRow(const std::vector<MatrixToPack>& matrices) {
+  size_t bytes = 0;
+  for (const MatrixToPack& m : matrices) {
+    const PackedView& view = m.packed->view();
+    const GemmKernel& kernel = *view.kernel;
+    if (kernel.make_rows == nullptr) continue;
+    bytes = std::max(bytes, view.groups() * kernel.kr * kernel.a_bytes);
+  }
+  return bytes;
+}
+
+Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& executor,
+                    const std::function<void()>& layer_packed, AlignedBuffer<std::byte>* memory) {
+  size_t bytes = 0;
+  for (const MatrixToPack& m : matrices) {
+    if (!CheckedAdd(bytes, m.packed->data_bytes(), &bytes)) {
+      return Status(ErrorCode::kOutOfMemory, "the packed weights exceed what can be addressed");
+    }
+  }
+  if (!memory->Allocate(bytes)) {
+    return Status(ErrorCode::kOutOfMemory,
+                  "no memory for packed weights of " + std::to_string(bytes) + " bytes");
+  }
+  std::vector<std::byte*> places;
+  std::byte* next = memory->data();
+  for (const MatrixToPack& m : matrices) {
+    places.push_back(next);
+    m.packed->SetData(next);
+    next += m.packed->data_bytes();
+  }
+  std::atomic<size_t> bad{matrices.size()};  // one that cannot be packed
+  RunTeam(executor, [&](Team& team) {
+    for (size_t i = 0; i < matrices.size(); ++i) {
+      const MatrixToPack& m = matrices[i];
+      team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {
+        if (!m.packed->Pack(m.source, p, p + 1, places[i])) bad.store(i);
+      });
+      if (m.ends_layer && layer_packed) {
+        team.ForEach(1, [&](size_t /*i*/, int /*thread*/) { layer_packed(); });
+      }
+    }
+  });
+  if (bad == matrices.size()) return {};
+  const auto layer = std::count_if(matrices.begin(), matrices.begin() + static_cast<ptrdiff_t>(bad),
+                                   [](const MatrixToPack& m) { return m.ends_layer; });
+  return InvalidArgument("layers." + std::to_string(layer) + ": the weights of " +
+                         std::string(matrices[bad].name) +
+                         " have a number that is not finite; wanted finite ones for int8");
+}
+
+}  // namespace encore::internal

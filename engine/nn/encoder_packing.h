@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From an encoder's options to the kernels of its matrices, and from its matrices to packed ones.
+// Not here: what a layer has to pack (packed_layer.h).
+
+#ifndef ENCORE_ENGINE_NN_ENCODER_PACKING_H_
+#define ENCORE_ENGINE_NN_ENCODER_PACKING_H_
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/kernels/gemm_kernel.h"
+#include "engine/nn/packed_layer.h"
+
+namespace encore::internal {
+
+// Those of the active SIMD target.
+const GemmKernel& KernelOf(Precision precision);
+LayerKernels KernelsOfLayer(const EncoderOptions& options, size_t layer);
+
+// The most bytes that a row takes which is made for one of these matrices; 0 if none is.
+size_t LongestInputRow(const std::vector<MatrixToPack>& matrices);
+
+// Packs all matrices one after another into one piece of memory, in the order in which a pass reads
+// them. kOutOfMemory; kInvalidArgument names a matrix with numbers that int8 cannot have.
+Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& executor,
+                    const std::function<void()>& layer_packed, AlignedBuffer<std::byte>* memory);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_NN_ENCODER_PACKING_H_

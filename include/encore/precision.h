@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The element types that an encoder can multiply in. Not here: what is stored in files (DType).
+
+#ifndef ENCORE_PRECISION_H_
+#define ENCORE_PRECISION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "encore/export.h"
+#include "encore/status.h"
+
+namespace encore {
+
+// What the matrix products of an encoder multiply. Inputs, outputs, residuals, norms, activations
+// and the sums of softmax are f32 in each.
+//   kF32   f32, one chain of FMAs an output.
+//   kBF16  weights, and the rows that they are multiplied with, rounded to bf16 (to nearest, ties
+//   to
+//          even; NaN stays NaN); attention's queries, keys, weights and values likewise. Sums in
+//          f32, over pairs of elements, the odd one's product first. Half the memory.
+//   kInt8  weights as signed 8-bit integers with a scale for each output channel; rows as unsigned
+//          8-bit integers with a scale and a zero point for each token, found in the pass. Integer
+//          sums, exact. Attention as in kBF16. A quarter of the memory.
+enum class Precision : uint8_t { kF32, kBF16, kInt8 };
+
+// "f32", "bf16", "int8".
+ENCORE_API std::string_view PrecisionName(Precision precision);
+// kInvalidArgument names the three.
+ENCORE_API Result<Precision> PrecisionFromName(std::string_view name);
+
+// The matrices of a layer.
+enum class LayerMatrix : uint8_t { kQkv, kOutProj, kLinear1, kLinear2 };
+
+// One matrix of an encoder.
+struct MatrixOfLayer {
+  size_t layer = 0;
+  LayerMatrix matrix = LayerMatrix::kQkv;
+};
+
+}  // namespace encore
+
+#endif  // ENCORE_PRECISION_H_

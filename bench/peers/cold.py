@@ -41,7 +41,10 @@ def layers(workload, precision):
 
 
 class Sweep:
-    """Call it to replace what is in the caches, if the layers of a cold model fit into them."""
+    """Call it to replace what is in the caches, if the layers of a cold model fit into them.
+
+    One core sweeps: with more threads, other cores keep what is in their L2.
+    """
 
     def __init__(self, workload, precision):
         cold_bytes = layers(workload, precision) * layer_bytes(workload, precision)

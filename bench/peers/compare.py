@@ -5,15 +5,15 @@
     tools/python_env.sh peers
     .deps/venv/bin/python bench/peers/compare.py --markdown --json peers.json [--encore BIN]
 
-Every engine in every precision computes the same weights and input and is held against the block in
-float64: the largest and the rms error of its output, by the output's rms. One that is too far off is
-left out, aloud, as is one that cannot be had. Then all take turns for some rounds, one at a time,
-peers in processes of their own; a turn that other processes disturbed is taken again. p50 is the
-median over the rounds of the median call, min the fastest call, GFLOP/s are of p50. "to encore" is
-the peer's p50 by encore's in the same precision (above 1: encore is faster), in brackets the lowest
-and the highest of a round. Each has as many cores as threads (one thread: the last core). With more
-threads than one, encore is timed twice: as it is, and with its threads spinning between calls.
-Warm: the same layer again and again. Cold: the layers of a model larger than the caches (cold.py).
+Every engine in every precision computes the same weights and input and is held against the block
+in float64: the largest and the rms error of its output, by the output's rms. One that is too far
+off is left out, aloud, as is one that cannot be had. Then all take turns for some rounds, one at a
+time, peers in processes of their own; a turn that other processes disturbed is taken again. p50 is
+the median over the rounds of the median call, min the fastest call, GFLOP/s are of p50. "to encore"
+is the peer's p50 by encore's in the same precision (above 1: encore is faster), in brackets the
+lowest and the highest of a round. Each has as many cores as threads (one thread: the last core).
+With more threads than one, encore is timed twice: as it is, and with its threads spinning between
+calls. Warm: the same layer again and again. Cold: the layers of a model larger than the caches.
 
 Peers use AMX where the machine has it, encore does not. --max-isa AVX512_CORE_BF16 takes AMX from
 them; the column ISA says what was in force. --explain shows the primitives that they chose.
@@ -114,7 +114,7 @@ def engines(args, workload, threads, folder, wanted):
     def make_all():
         for precision in args.precision:
             for name, flags in encore_side.WAIT_POLICIES.items():
-                if threads > 1 or not flags:
+                if precision in args.encore_precision and (threads > 1 or not flags):
                     yield (f"{name} {precision}", lambda name=name, flags=flags: Encore(
                         args, name, flags, precision, workload, threads, folder, wanted))
             for name in args.peer:
@@ -241,6 +241,13 @@ def main():
         args.encore_version = encore_side.version(args.encore)
     except encore_side.Failed as error:
         raise SystemExit(f"compare: {error}") from error
+    args.encore_precision = []
+    for precision in args.precision:
+        try:
+            encore_side.check(args.encore, precision, args.encore_target)
+            args.encore_precision.append(precision)
+        except encore_side.Failed as error:
+            say(f"encore {precision} is left out: {error}")
     rows = []
     for name in args.workload:
         for threads in args.threads:

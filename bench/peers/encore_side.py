@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """encore's side of a comparison: its command line, run on files and timed.
 
-Not here: peers, rounds and ratios (compare.py).
+Not here: peers and rounds (compare.py), ratios (results.py).
 """
 
 import json
@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 
 import blocks
+import remote
 
 # How the threads of encore's pool wait between calls: flags of `encore bench`; a process of its own
 # for each.
@@ -21,13 +22,14 @@ class Failed(RuntimeError):
     """The command line did not do it, and what it said."""
 
 
-def call(encore, *args):
-    """stdout of `encore args`."""
+def call(encore, *args, cores=None):
+    """stdout of `encore args`, on these cores or all."""
     # A peer's settings are not encore's.
     env = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GLIBC_TUNABLES")}
     command = [str(encore), *map(str, args)]
     try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False,
+                              preexec_fn=lambda: cores and os.sched_setaffinity(0, cores))
     except OSError as error:
         raise Failed(f"{encore}: {error.strerror}") from error
     if done.returncode != 0:
@@ -38,6 +40,11 @@ def call(encore, *args):
 
 def version(encore):
     return call(encore, "--version").strip()
+
+
+def check(encore, precision, target):
+    """Fails where the command line does not know one of them."""
+    call(encore, "bench", "--list", *settings(precision, target))
 
 
 def settings(precision, target):
@@ -53,7 +60,8 @@ def output(encore, weights_path, x, threads, precision, target):
         x_path, y_path = (pathlib.Path(folder, f"{name}.safetensors") for name in "xy")
         blocks.write_safetensors(x_path, {"x": x})
         call(encore, "run", "--weights", weights_path, "--input", x_path, "--output", y_path,
-             "--threads", threads, *settings(precision, target))
+             "--threads", threads, *settings(precision, target),
+             cores=remote.last_cores(threads))
         return blocks.read_safetensors(y_path)[0]["y"]
 
 
@@ -62,7 +70,8 @@ def bench(encore, workload, threads, seconds, precision, weights, target, flags=
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "bench.json")
         call(encore, "bench", "--workload", workload.name, "--threads", threads, f"--{weights}",
-             "--seconds", seconds, "--json", path, *settings(precision, target), *flags)
+             "--seconds", seconds, "--json", path, *settings(precision, target), *flags,
+             cores=remote.last_cores(threads))
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
     if len(rows) != 1:
         raise Failed(f"`encore bench` gave {len(rows)} rows for {workload.name}")

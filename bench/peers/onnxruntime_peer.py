@@ -44,13 +44,11 @@ class GraphWriter:
 
     def __init__(self, workload, weights):
         self.workload = workload
-        self.weights = weights  # by PyTorch's names, the same for every layer
-        self.layer = 0
+        self.weights = weights  # by PyTorch's names
         self.nodes = []
         self.initializers = {}
 
     def constant(self, name, array):
-        name = f"layer{self.layer}.{name}"  # each layer has a copy of its own
         if name not in self.initializers:
             self.initializers[name] = numpy_helper.from_array(numpy.ascontiguousarray(array), name)
         return name
@@ -127,25 +125,21 @@ class GraphWriter:
         return self.reshape(self.skip_norm(self.gemm(hidden, "linear2"), y, "norm2"), *shape)
 
     def block(self, x, graph):
-        """[B, S, D] -> [B, S, D]: the next layer."""
+        """[B, S, D] -> [B, S, D]."""
         attention, linear = graph.split("+")
         context = self.attention(x, attention)
-        y = (self.rest_with_matmul if linear == "matmul" else self.rest_with_gemm)(context, x)
-        self.layer += 1
-        return y
+        return (self.rest_with_matmul if linear == "matmul" else self.rest_with_gemm)(context, x)
 
 
-def make_model(workload, weights, graph, layers):
-    """So many blocks as an ONNX model; x [B, S, D] -> y [B, S, D]."""
+def make_model(workload, weights, graph):
+    """A block as an ONNX model; x [B, S, D] -> y [B, S, D]."""
     writer = GraphWriter(workload, weights)
-    value = "x"
-    for _ in range(layers):
-        value = writer.block(value, graph)
+    writer.block("x", graph)
     writer.nodes[-1].output[0] = "y"
     shape = [workload.batch, workload.seq, workload.d_model]
     model = helper.make_model(
         helper.make_graph(
-            writer.nodes, "encoder",
+            writer.nodes, "block",
             [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
             [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
             list(writer.initializers.values())),
@@ -157,10 +151,10 @@ def make_model(workload, weights, graph, layers):
 def quantized(model):
     """The model with dynamic int8 products.
 
-    Weights signed, symmetric, a scale for each output channel, of 8 bits, not 7 (reduce_range is for
-    machines without VNNI); activations unsigned, one scale and zero point for a whole tensor, found
-    at run time. Softmax, norms and activation stay f32. These are the quantizer's own defaults but
-    for per_channel.
+    Weights signed, symmetric, a scale for each output channel, of 8 bits, not 7 (reduce_range is
+    for machines without VNNI); activations unsigned, one scale and zero point for a whole tensor,
+    found at run time. Softmax, norms and activation stay f32. These are the quantizer's defaults
+    except for per_channel.
     """
     logging.getLogger().setLevel(logging.ERROR)  # it recommends a step for models from exporters
     with tempfile.TemporaryDirectory() as folder:
@@ -173,13 +167,39 @@ def quantized(model):
         return onnx.load(path)
 
 
+def chain(block, layers):
+    """So many copies of a block, each with weights of its own, one after the other."""
+    model = onnx.ModelProto()
+    model.CopyFrom(block)
+    graph = model.graph
+    for field in ("node", "initializer", "value_info"):
+        graph.ClearField(field)
+    for layer in range(layers):
+        def name(old, layer=layer):
+            if old == "x" and layer > 0:
+                return f"layer{layer - 1}.y"
+            if not old or old == "x" or (old == "y" and layer == layers - 1):
+                return old
+            return f"layer{layer}.{old}"
+
+        for tensor in block.graph.initializer:
+            graph.initializer.add().CopyFrom(tensor)
+            graph.initializer[-1].name = name(tensor.name)
+        for node in block.graph.node:
+            copy = graph.node.add()
+            copy.CopyFrom(node)
+            copy.name = name(node.name)
+            copy.input[:] = map(name, node.input)
+            copy.output[:] = map(name, node.output)
+    return model
+
+
 class Peer:
     """So many blocks of one precision, ready to run again and again."""
 
     def __init__(self, workload, weights, x, threads, precision, graph, layers):
-        model = make_model(workload, weights, graph, layers)
-        if precision == "int8":
-            model = quantized(model)
+        block = make_model(workload, weights, graph)
+        self.block = quantized(block) if precision == "int8" else block
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
@@ -189,9 +209,8 @@ class Peer:
         options.enable_mem_pattern = True
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "1")
-        self.model, self.options = (model, options) if layers == 1 else (None, None)
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options,
-                                               providers=["CPUExecutionProvider"])
+        self.options = options
+        session = self.session_of(chain(self.block, layers))
         self.x = onnxruntime.OrtValue.ortvalue_from_numpy(x)
         self.y = onnxruntime.OrtValue.ortvalue_from_shape_and_type(x.shape, numpy.float32)
         binding = session.io_binding()
@@ -199,6 +218,10 @@ class Peer:
         binding.bind_ortvalue_output("y", self.y)
         # Past two layers of Python, which a program in C++ would not have.
         self.run, self.binding, self.session = session._sess.run_with_iobinding, binding, session
+
+    def session_of(self, model):
+        return onnxruntime.InferenceSession(model.SerializeToString(), self.options,
+                                            providers=["CPUExecutionProvider"])
 
     def call(self):
         self.run(self.binding._iobinding, None)
@@ -208,12 +231,11 @@ class Peer:
         return self.y.numpy()
 
     def explain(self):
-        """The operators that the session runs, of a single block; MLAS does not tell its kernels."""
+        """The operators of a single block; MLAS does not tell its kernels."""
         with tempfile.TemporaryDirectory() as folder:
             path = str(pathlib.Path(folder, "optimized.onnx"))
             self.options.optimized_model_filepath = path
-            onnxruntime.InferenceSession(self.model.SerializeToString(), self.options,
-                                         providers=["CPUExecutionProvider"])
+            self.session_of(self.block)
             self.options.optimized_model_filepath = ""
             counts = collections.Counter(node.op_type for node in onnx.load(path).graph.node)
         return [f"{count} {name}" for name, count in counts.items()]

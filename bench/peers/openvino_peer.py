@@ -26,7 +26,7 @@ WAIT_POLICY = "TBB's (sleeps soon)"
 PROJECTION = ("packed", "separate")
 # Attention: one operator, or two products around a softmax, which the plugin fuses.
 ATTENTION = ("sdpa", "matmul")
-# What is not quantised in int8: f32, or bf16, which is the plugin's default where the machine has it.
+# What int8 leaves unquantised: f32, or bf16, the plugin's default where the machine has it.
 REST = ("f32", "bf16")
 _ALL = tuple(f"{p}+{a}" for p, a in itertools.product(PROJECTION, ATTENTION))
 GRAPHS = {"f32": _ALL, "bf16": _ALL,
@@ -110,9 +110,9 @@ def calibration_inputs(workload):
 def quantized(model, workload):
     """The model with static int8 products, as nncf's documentation has it for transformers.
 
-    Preset MIXED: weights symmetric, a scale for each output channel; activations asymmetric, a scale
-    and zero point for a whole tensor. model_type TRANSFORMER keeps what attention needs in f32 and
-    smooths. The overflow fix, 7 bits for machines without VNNI, is off.
+    Preset MIXED: weights symmetric, a scale for each output channel; activations asymmetric, one
+    scale and zero point for a whole tensor. model_type TRANSFORMER keeps what attention needs in
+    floating point and smooths. The overflow fix, 7 bits for machines without VNNI, is off.
     """
     import nncf  # slow to load, and needed by int8 alone
     inputs = calibration_inputs(workload)
@@ -125,7 +125,7 @@ def quantized(model, workload):
 
 
 def own_constants(model):
-    """Gives a clone, which shares the original's constants, a copy of each."""
+    """Gives a clone a copy of each constant; the plugin packs those that clones share once."""
     for node in model.get_ops():
         if node.get_type_name() == "Constant" and node.get_byte_size() > 64:
             copy = op.constant(numpy.array(node.data), dtype=node.get_element_type())
@@ -173,11 +173,14 @@ class Peer:
             # The caller binds the process to as many cores as threads.
             "ENABLE_CPU_PINNING": False,
             "INFERENCE_PRECISION_HINT": rest})
+        self.x = x
         self.request = self.compiled.create_infer_request()
         self.request.set_input_tensor(openvino.Tensor(x, shared_memory=True))
+        # Past a layer of Python, which copies the output and which a program in C++ would not have.
+        self.run = super(openvino.InferRequest, self.request).infer
 
     def call(self):
-        self.request.infer()
+        self.run({}, share_outputs=True, decode_strings=False)
 
     def output(self):
         """y [B, S, D] of the last call."""

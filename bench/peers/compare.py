@@ -16,7 +16,8 @@ With more threads than one, encore is timed twice: as it is, and with its thread
 calls. Warm: the same layer again and again. Cold: the layers of a model larger than the caches.
 
 Peers use AMX where the machine has it, encore does not. --max-isa AVX512_CORE_BF16 takes AMX from
-them; the column ISA says what was in force. --explain shows the primitives that they chose.
+them. The column ISA gives that limit, and AMX where the peer's process asked for it and got it; f32
+products do not use it all the same. --explain shows the primitives that they chose.
 Not here: the engines (<peer>_peer.py, encore_side.py), a peer's process (peer_process.py), tables
 (results.py).
 """
@@ -85,10 +86,12 @@ class Encore:
     def __init__(self, args, name, flags, precision, workload, threads, folder, wanted):
         self.args, self.flags, self.precision = args, flags, precision
         self.workload, self.threads = workload, threads
-        found = encore_side.output(args.encore, folder / "weights.safetensors",
-                                   blocks.random_input(workload), threads, precision,
-                                   args.encore_target)
-        largest, rms = reference.errors(found, wanted)
+        largest, rms = None, None
+        if precision in args.encore_checked:
+            found = encore_side.output(args.encore, folder / "weights.safetensors",
+                                       blocks.random_input(workload), threads, precision,
+                                       args.encore_target)
+            largest, rms = reference.errors(found, wanted)
         self.about = {"engine": name, "version": args.encore_version, "precision": precision,
                       "is_encore": True, "graph": "", "isa": args.encore_target,
                       "max_error": largest, "rms_error": rms}
@@ -130,7 +133,8 @@ def engines(args, workload, threads, folder, wanted):
             say(f"{workload.name}, {threads} threads: {title} is left out: {error}")
             continue
         about = engine.about
-        if not reference.is_right(about["rms_error"], about["precision"]):
+        if about["rms_error"] is not None and not reference.is_right(about["rms_error"],
+                                                                     about["precision"]):
             say(f"{workload.name}, {threads} threads: {title} is left out: rms error "
                 f"{about['rms_error']:.2g}, {reference.MAX_RMS_ERROR[about['precision']]} is "
                 "allowed")
@@ -235,19 +239,27 @@ def parse_args():
     return args
 
 
+def probe_encore(args):
+    """Which precisions the command line can time, and which of these it can compute to a file."""
+    args.encore_precision, args.encore_checked = [], []
+    for precision in args.precision:
+        try:
+            encore_side.check_bench(args.encore, precision, args.encore_target)
+            args.encore_precision.append(precision)
+            encore_side.check_run(args.encore, precision)
+            args.encore_checked.append(precision)
+        except encore_side.Failed as error:
+            lost = "left out" if precision not in args.encore_precision else "timed, but unchecked"
+            say(f"encore {precision} is {lost}: {error}")
+
+
 def main():
     args = parse_args()
     try:
         args.encore_version = encore_side.version(args.encore)
     except encore_side.Failed as error:
         raise SystemExit(f"compare: {error}") from error
-    args.encore_precision = []
-    for precision in args.precision:
-        try:
-            encore_side.check(args.encore, precision, args.encore_target)
-            args.encore_precision.append(precision)
-        except encore_side.Failed as error:
-            say(f"encore {precision} is left out: {error}")
+    probe_encore(args)
     rows = []
     for name in args.workload:
         for threads in args.threads:

@@ -42,9 +42,15 @@ def version(encore):
     return call(encore, "--version").strip()
 
 
-def check(encore, precision, target):
-    """Fails where the command line does not know one of them."""
+def check_bench(encore, precision, target):
+    """Fails where `encore bench` does not know one of them."""
     call(encore, "bench", "--list", *settings(precision, target))
+
+
+def check_run(encore, precision):
+    """Fails where `encore run` knows f32 alone."""
+    if precision != "f32" and "--precision" not in call(encore, "run", "--help"):
+        raise Failed("`encore run` has no --precision")
 
 
 def settings(precision, target):

@@ -55,5 +55,7 @@ def table(rows, markdown):
             found = r["ratios"].get(name)
             line.append(f"{found['p50']:.2f} ({found['lowest']:.2f} - {found['highest']:.2f})"
                         if found else "")
-        lines.append([*line, f"{r['max_error']:.1e}", f"{r['rms_error']:.1e}"])
+        for key in ("max_error", "rms_error"):
+            line.append("unchecked" if r[key] is None else f"{r[key]:.1e}")
+        lines.append(line)
     return tables.write(lines, LEFT, markdown)

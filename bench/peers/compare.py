@@ -24,6 +24,7 @@ Not here: the engines (<peer>_peer.py, encore_side.py), a peer's process (peer_p
 
 import argparse
 import datetime
+import functools
 import json
 import pathlib
 import shlex
@@ -114,33 +115,30 @@ class Encore:
 
 def engines(args, workload, threads, folder, wanted):
     """Those that there are, and are right; in the order of the table."""
-    def make_all():
+    def makers():
         for precision in args.precision:
             for name, flags in encore_side.WAIT_POLICIES.items():
                 if precision in args.encore_precision and (threads > 1 or not flags):
-                    yield (f"{name} {precision}", lambda name=name, flags=flags: Encore(
-                        args, name, flags, precision, workload, threads, folder, wanted))
+                    yield functools.partial(Encore, args, name, flags, precision, workload,
+                                            threads, folder, wanted)
             for name in args.peer:
                 if precision in PEERS[name]:
-                    yield (f"{name} {precision}", lambda name=name: Peer(
-                        args, name, precision, workload, threads, folder))
+                    yield functools.partial(Peer, args, name, precision, workload, threads, folder)
 
-    made = []
-    for title, make in make_all():
+    made, cell = [], f"{workload.name}, {threads} threads"
+    for make in makers():
         try:
             engine = make()
         except (remote.RemoteError, encore_side.Failed) as error:
-            say(f"{workload.name}, {threads} threads: {title} is left out: {error}")
+            say(f"{cell}: left out: {error}")
             continue
-        about = engine.about
-        if about["rms_error"] is not None and not reference.is_right(about["rms_error"],
-                                                                     about["precision"]):
-            say(f"{workload.name}, {threads} threads: {title} is left out: rms error "
-                f"{about['rms_error']:.2g}, {reference.MAX_RMS_ERROR[about['precision']]} is "
-                "allowed")
-            engine.close()
+        precision, rms_error = engine.about["precision"], engine.about["rms_error"]
+        if rms_error is None or reference.is_right(rms_error, precision):
+            made.append(engine)
             continue
-        made.append(engine)
+        say(f"{cell}: left out: {engine.about['engine']} {precision} has an rms error of "
+            f"{rms_error:.2g}; {reference.MAX_RMS_ERROR[precision]} is allowed")
+        engine.close()
     return made
 
 

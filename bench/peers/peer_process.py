@@ -71,7 +71,8 @@ class OnePeer:
         for graph in graphs:
             try:
                 peers[graph] = self.make(graph, 1)
-            except RuntimeError as error:  # such as a type without a kernel for a lowered limit
+            # Such as a type without a kernel for a lowered limit, or nncf that is not there.
+            except (RuntimeError, ImportError) as error:
                 said = " ".join(str(error).split())
         if not peers:
             raise SystemExit(said)

@@ -48,7 +48,7 @@ def workload(model, batch, seq):
     return Workload(model, *MODELS[model], batch, seq)
 
 
-# The workloads of `encore bench`, by its names.
+# Workloads of `encore bench`, by its names.
 WORKLOADS = {w.name: w for w in (
     workload("example", 32, 10),
     workload("example", 10, 32),
@@ -61,6 +61,8 @@ WORKLOADS = {w.name: w for w in (
     workload("base", 1, 512),
     workload("large", 1, 128),
 )}
+# Without the one that is the same sizes the other way round.
+DEFAULT_WORKLOADS = tuple(name for name in WORKLOADS if name != "example_10x32")
 
 
 def random_weights(workload, seed=1):

@@ -1,205 +1,283 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times encore and a peer side by side on the workloads of `encore bench`, outputs compared first.
+"""Times encore and its peers side by side on the workloads of `encore bench`, in every precision.
 
     tools/python_env.sh peers
-    .deps/venv/bin/python bench/peers/compare.py --json peers.json [--encore BIN]
+    .deps/venv/bin/python bench/peers/compare.py --markdown --json peers.json [--encore BIN]
 
-A cell is a workload and a number of threads, in a process of its own. There both compute the same
-weights and input, and must agree; then peer and encore take turns for some rounds. A turn that
-other processes disturbed is taken again. A figure is the median over the rounds of the median call,
-a ratio the peer's figure by encore's (above 1: encore is faster), in brackets the lowest and the
-highest ratio of a round. With one thread all runs on the last core; with more, encore is timed
-twice: as it is, and with its threads spinning between calls as the peer's do. Weights are in cache
-as far as they fit.
-Not here: the engines (onnxruntime_peer.py, encore_side.py).
+Every engine in every precision computes the same weights and input and is held against the block
+in float64: the largest and the rms error of its output, by the output's rms. One that is too far
+off is left out, aloud, as is one that cannot be had. Then all take turns for some rounds, one at a
+time, peers in processes of their own; a turn that other processes disturbed is taken again. p50 is
+the median over the rounds of the median call, min the fastest call, GFLOP/s are of p50. "to encore"
+is the peer's p50 by encore's in the same precision (above 1: encore is faster), in brackets the
+lowest and the highest of a round. Each has as many cores as threads (one thread: the last core).
+With more threads than one, encore is timed twice: as it is, and with its threads spinning between
+calls. Warm: the same layer again and again. Cold: the layers of a model larger than the caches.
+
+Peers use AMX where the machine has it, encore does not. --max-isa AVX512_CORE_BF16 takes AMX from
+them. The column ISA gives that limit, and AMX where the peer's process asked for it and got it; f32
+products do not use it all the same. --explain shows the primitives that they chose.
+Not here: the engines (<peer>_peer.py, encore_side.py), a peer's process (peer_process.py), tables
+(results.py).
 """
 
 import argparse
 import datetime
-import importlib
+import functools
 import json
-import os
 import pathlib
 import shlex
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-
-def import_or_leave(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise SystemExit(f"compare: {error}; run `tools/python_env.sh peers`, then this "
-                         "script with .deps/venv/bin/python") from error
-
-
-blocks = import_or_leave("blocks")
-encore_side = import_or_leave("encore_side")
-turn = import_or_leave("quiet").turn
+import remote
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-# Largest difference of outputs over the largest output. Two correct f32 engines differ by up to
-# 2e-6 here; the other GELU by 1e-4, a wrong layout by far more.
-MAX_DIFFERENCE = 1e-5
-# Until the threads of a pool that spins for a while after its last call have gone to sleep.
-REST_SECONDS = 0.05
+# In the order of the table, with the precisions that each can compute in.
+PEERS = {"onnxruntime": ("f32", "int8"), "openvino": ("f32", "bf16", "int8"),
+         "torch": ("f32", "bf16")}
+PRECISIONS = ("f32", "bf16", "int8")
+WEIGHTS = ("warm", "cold")
+
+numpy = remote.import_or_leave("numpy")
+blocks = remote.import_or_leave("blocks")
+encore_side = remote.import_or_leave("encore_side")
+isa = remote.import_or_leave("isa")
+reference = remote.import_or_leave("reference")
+results = remote.import_or_leave("results")
+tables = remote.import_or_leave("tables")
+turn = remote.import_or_leave("quiet").turn
 
 
-def fastest(module, args, workload, weights_path, x):
-    """The peer with the graph that is fastest here, and the median seconds of each graph."""
-    graphs = module.GRAPHS if args.graph == "best" else (args.graph,)
-    peers = {g: module.Peer(workload, weights_path, x, args.threads[0], g) for g in graphs}
-    times = {g: [] for g in graphs}
-    for _ in range(3 if len(graphs) > 1 else 1):
-        for graph, peer in peers.items():
-            times[graph].append(statistics.median(peer.times(args.seconds / 8)))
-    medians = {graph: statistics.median(values) for graph, values in times.items()}
-    best = min(medians, key=medians.get)
-    return peers[best], best, medians
+def say(*words):
+    print("compare:", *words, file=sys.stderr)
 
 
-def run_cell(args):
-    """One workload and thread count: a dict of everything found."""
-    workload, threads = blocks.WORKLOADS[args.workload[0]], args.threads[0]
-    if threads == 1:
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    module = import_or_leave(f"{args.peer}_peer")
-    x = blocks.random_input(workload)
-    with tempfile.TemporaryDirectory() as folder:
-        weights_path = pathlib.Path(folder, "weights.safetensors")
-        blocks.write_weights(weights_path, workload, blocks.random_weights(workload))
-        ours = encore_side.output(args.encore, weights_path, x, threads)
-        peer, graph, graphs = fastest(module, args, workload, weights_path, x)
-    theirs = peer.output()
-    difference = float(abs(ours - theirs).max() / abs(ours).max())
-    if not difference <= MAX_DIFFERENCE:
-        raise SystemExit(f"compare: {workload.name}, {threads} threads: outputs differ by "
-                         f"{difference:.3g} of the largest; {MAX_DIFFERENCE:.0e} is allowed")
+class Peer:
+    """A peer in its process."""
 
-    policies = encore_side.WAIT_POLICIES if threads > 1 else {"encore": ()}
-    rounds = {name: [] for name in ("peer", *policies)}  # microseconds
-    others = {name: [] for name in rounds}
-    peaks, target = [], None
-    for _ in range(args.rounds):
-        times, load = turn(lambda: peer.times(args.seconds))
-        rounds["peer"].append(statistics.median(times) * 1e6)
-        others["peer"].append(load)
-        for name, flags in policies.items():
-            time.sleep(REST_SECONDS)
-            row, load = turn(lambda flags=flags: encore_side.bench(
-                args.encore, workload, threads, args.seconds, flags))
-            rounds[name].append(row["us_median"])
-            others[name].append(load)
-            peaks.append(row["peak_gflops"])
-            target = row["target"]
-    medians = {name: statistics.median(values) for name, values in rounds.items()}
-    return {"workload": workload.name, "threads": threads, "target": target,
-            "peer": module.NAME, "peer_version": module.VERSION,
-            "peer_wait_policy": module.WAIT_POLICY, "graph": graph,
-            "graphs_us": {name: seconds * 1e6 for name, seconds in graphs.items()},
-            "difference": difference, "rounds_us": rounds, "us_median": medians,
-            "gflops": {name: workload.flops / us * 1e-3 for name, us in medians.items()},
-            "peak_gflops": statistics.median(peaks), "others": others,
-            "ratio": {name: medians["peer"] / medians[name] for name in policies},
-            "round_ratios": {name: [theirs_us / ours_us for theirs_us, ours_us
-                                    in zip(rounds["peer"], rounds[name])] for name in policies}}
+    def __init__(self, args, name, precision, workload, threads, folder):
+        self.remote = remote.Remote(
+            f"{name} {precision}",
+            [*shlex.split(args.through), sys.executable,
+             pathlib.Path(__file__).with_name("peer_process.py"), "--peer", name, "--precision",
+             precision, "--workload", workload.name, "--graph", args.graph, "--threads",
+             str(threads), "--seconds", str(args.seconds), "--retakes", str(args.retakes),
+             "--max-isa", args.max_isa, "--folder", folder],
+            remote.last_cores(threads),
+            # Large pages, as encore takes them: 1 to 5 % for a peer whose weights are many.
+            {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "OMP_NUM_THREADS": str(threads)})
+        self.about = {**self.remote.ready, "precision": precision, "is_encore": False}
+
+    def times(self, weights):
+        return self.remote.ask("times", weights)
+
+    def explain(self):
+        return self.remote.ask("explain")
+
+    def close(self):
+        self.remote.close()
 
 
-def cell_in_process(args, workload, threads):
-    """run_cell in a process of its own, through args.through if there is such a command."""
-    # Large pages, as encore takes them: 1 to 5 % for a peer whose weights are many.
-    environment = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-    command = [*shlex.split(args.through), sys.executable, __file__, "--as-cell",
-               "--encore", str(args.encore), "--peer", args.peer, "--graph", args.graph,
-               "--workload", workload, "--threads", str(threads),
-               "--rounds", str(args.rounds), "--seconds", str(args.seconds)]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(done.returncode)
-    return json.loads(done.stdout)
+class Encore:
+    """encore's command line, with its threads waiting in one way."""
+
+    def __init__(self, args, name, flags, precision, workload, threads, folder, wanted):
+        self.args, self.flags, self.precision = args, flags, precision
+        self.workload, self.threads = workload, threads
+        largest, rms = None, None
+        if precision in args.encore_checked:
+            found = encore_side.output(args.encore, folder / "weights.safetensors",
+                                       blocks.random_input(workload), threads, precision,
+                                       args.encore_target)
+            largest, rms = reference.errors(found, wanted)
+        self.about = {"engine": name, "version": args.encore_version, "precision": precision,
+                      "is_encore": True, "graph": "", "isa": args.encore_target,
+                      "max_error": largest, "rms_error": rms}
+
+    def times(self, weights):
+        time.sleep(remote.REST_SECONDS)
+        row, load = turn(lambda: encore_side.bench(
+            self.args.encore, self.workload, self.threads, self.args.seconds, self.precision,
+            weights, self.args.encore_target, self.flags), self.args.retakes)
+        self.about["isa"] = row["target"]
+        return {"median": row["us_median"] * 1e-6, "min": row["us_min"] * 1e-6, "others": load,
+                "peak_gflops": row["peak_gflops"]}
+
+    def explain(self):
+        return []
+
+    def close(self):
+        pass
 
 
-def cpu_name():
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(l.split(":", 1)[1].strip() for l in lines if l.startswith("model name"))
-    except (OSError, StopIteration):
-        return "unknown CPU"
+def engines(args, workload, threads, folder, wanted):
+    """Those that there are, and are right; in the order of the table."""
+    def makers():
+        for precision in args.precision:
+            for name, flags in encore_side.WAIT_POLICIES.items():
+                if precision in args.encore_precision and (threads > 1 or not flags):
+                    yield functools.partial(Encore, args, name, flags, precision, workload,
+                                            threads, folder, wanted)
+            for name in args.peer:
+                if precision in PEERS[name]:
+                    yield functools.partial(Peer, args, name, precision, workload, threads, folder)
+
+    made, cell = [], f"{workload.name}, {threads} threads"
+    for make in makers():
+        try:
+            engine = make()
+        except (remote.RemoteError, encore_side.Failed) as error:
+            say(f"{cell}: left out: {error}")
+            continue
+        precision, rms_error = engine.about["precision"], engine.about["rms_error"]
+        if rms_error is None or reference.is_right(rms_error, precision):
+            made.append(engine)
+            continue
+        say(f"{cell}: left out: {engine.about['engine']} {precision} has an rms error of "
+            f"{rms_error:.2g}; {reference.MAX_RMS_ERROR[precision]} is allowed")
+        engine.close()
+    return made
 
 
-def table(cells):
-    """Markdown; a column for each way of timing encore that any cell has."""
-    names = list(dict.fromkeys(name for cell in cells for name in cell["ratio"]))
-    lines = ["| workload | threads | graph | peer us | GFLOP/s |" +
-             "".join(f" {name} us | GFLOP/s | ratio |" for name in names) + " difference |",
-             "|---|---:|---|---:|---:|" + "---:|---:|---:|" * len(names) + "---:|"]
-    for cell in cells:
-        def pair(name, cell=cell):
-            return f" {cell['us_median'][name]:.1f} | {cell['gflops'][name]:.0f} |"
+def run_cell(args, name, threads):
+    """Every engine on a workload with so many threads: dicts, one for each row of the table."""
+    workload = blocks.WORKLOADS[name]
+    tensors = blocks.random_weights(workload)
+    wanted = reference.output(workload, tensors, blocks.random_input(workload))
+    with tempfile.TemporaryDirectory() as text:
+        folder = pathlib.Path(text)
+        blocks.write_weights(folder / "weights.safetensors", workload, tensors)
+        numpy.save(folder / "reference.npy", wanted)
+        alive = engines(args, workload, threads, folder, wanted)
+        try:
+            if args.explain:
+                explain(workload, threads, alive)
+            turns = take_turns(args, workload, threads, alive)
+        finally:
+            for engine in alive:
+                engine.close()
+    rows = [results.row(workload, threads, weights, engine.about, found)
+            for (engine, weights), found in turns.items() if len(found) == args.rounds]
+    results.add_ratios(rows)
+    return rows
 
-        def ratio(name, cell=cell):
-            rounds = cell["round_ratios"][name]
-            return f" {cell['ratio'][name]:.2f} ({min(rounds):.2f} - {max(rounds):.2f}) |"
 
-        ours = "".join(pair(name) + ratio(name) if name in cell["ratio"] else " | | |"
-                       for name in names)
-        lines.append(f"| {cell['workload']} | {cell['threads']} | {cell['graph']} |" +
-                     pair("peer") + ours + f" {cell['difference']:.1e} |")
-    return "\n".join(lines)
+def explain(workload, threads, alive):
+    for engine in alive:
+        about = engine.about
+        lines = engine.explain()
+        if lines:
+            print(f"{workload.name}, {threads} threads: {about['engine']} {about['precision']}, "
+                  f"{about['graph']}; {about['isa']}")
+            print("".join(f"  {line}\n" for line in lines))
+
+
+def take_turns(args, workload, threads, alive):
+    """What each found in each round: lists by (engine, warm or cold)."""
+    turns = {(engine, weights): [] for weights in args.weights for engine in alive}
+    failed = set()
+    for index in range(args.rounds):
+        order = list(turns)
+        # Each round begins with another one.
+        shift = index * len(order) // args.rounds
+        for engine, weights in order[shift:] + order[:shift]:
+            if engine in failed:
+                continue
+            try:
+                turns[engine, weights].append(engine.times(weights))
+            except (remote.RemoteError, encore_side.Failed) as error:
+                failed.add(engine)
+                say(f"{workload.name}, {threads} threads: left out from here: {error}")
+    return turns
 
 
 def parse_args():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def some(option, choices, default, what):
+        parser.add_argument(option, action="append", choices=choices, metavar="NAME",
+                            help=f"only {what}: {' '.join(choices)}")
+        defaults[option.strip("-")] = list(default)
+
+    defaults = {"threads": [1, 2]}
     parser.add_argument("--encore", type=pathlib.Path, default=ROOT / "build/release/bin/encore",
                         help="the command line to time (default: %(default)s)")
-    parser.add_argument("--peer", default="onnxruntime", help="an adapter <peer>_peer.py")
-    parser.add_argument("--graph", default="best",
-                        help="one of the adapter's graphs, or best: the fastest in each cell")
-    parser.add_argument("--workload", action="append", choices=blocks.WORKLOADS, metavar="NAME",
-                        help="only these: " + " ".join(blocks.WORKLOADS))
+    parser.add_argument("--encore-target", default="", metavar="NAME",
+                        help="encore's SIMD target, e.g. AVX2; else its best")
+    parser.add_argument("--max-isa", default="", metavar="NAME",
+                        help="the peers' instruction sets at most, as ONEDNN_MAX_CPU_ISA names "
+                             f"them: {' '.join(isa.NAMES)}; those without AMX deny it to every "
+                             "peer")
+    some("--peer", PEERS, PEERS, "these peers")
+    some("--precision", PRECISIONS, PRECISIONS, "these precisions")
+    some("--weights", WEIGHTS, WEIGHTS, "weights in cache, or out of it")
+    some("--workload", blocks.WORKLOADS, blocks.DEFAULT_WORKLOADS, "these workloads")
     parser.add_argument("--threads", action="append", type=int, metavar="N",
                         help="only these numbers of threads (default: 1 and 2)")
+    parser.add_argument("--graph", default="best",
+                        help="one of an adapter's graphs, or best: the fastest in each cell")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each turn in a round")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
+    parser.add_argument("--markdown", action="store_true", help="the table for a README")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="every round's figures")
+    parser.add_argument("--explain", action="store_true",
+                        help="the operators and primitives of each peer")
     parser.add_argument("--through", default="", metavar="COMMAND",
-                        help="runs each cell through a command, such as one that waits for quiet")
-    parser.add_argument("--as-cell", action="store_true", help=argparse.SUPPRESS)
+                        help="runs each peer through a command, such as one that traces it")
     args = parser.parse_args()
-    if args.rounds < 1 or min(args.threads or [1]) < 1 or not args.seconds > 0:
+    for name, default in defaults.items():
+        setattr(args, name, getattr(args, name) or default)
+    if args.rounds < 1 or min(args.threads) < 1 or not args.seconds > 0 or args.retakes < 0:
         parser.error("--rounds, --threads and --seconds must be above zero")
-    args.workload = args.workload or list(blocks.WORKLOADS)
-    args.threads = args.threads or [1, 2]
     return args
+
+
+def probe_encore(args):
+    """Which precisions the command line can time, and which of these it can compute to a file."""
+    args.encore_precision, args.encore_checked = [], []
+    for precision in args.precision:
+        try:
+            encore_side.check_bench(args.encore, precision, args.encore_target)
+            args.encore_precision.append(precision)
+            encore_side.check_run(args.encore, precision)
+            args.encore_checked.append(precision)
+        except encore_side.Failed as error:
+            lost = "left out" if precision not in args.encore_precision else "timed, but unchecked"
+            say(f"encore {precision} is {lost}: {error}")
 
 
 def main():
     args = parse_args()
-    if args.as_cell:
-        json.dump(run_cell(args), sys.stdout)
-        return 0
-    version = encore_side.version(args.encore)
-    cells = []
-    for workload in args.workload:
+    try:
+        args.encore_version = encore_side.version(args.encore)
+    except encore_side.Failed as error:
+        raise SystemExit(f"compare: {error}") from error
+    probe_encore(args)
+    rows = []
+    for name in args.workload:
         for threads in args.threads:
-            cells.append(cell_in_process(args, workload, threads))
-            ratios = ", ".join(f"{name} {ratio:.2f}" for name, ratio in cells[-1]["ratio"].items())
-            print(f"{workload}, {threads} threads: {ratios}", file=sys.stderr)
-    first = cells[0]
+            rows += run_cell(args, name, threads)
+            say(f"{name}, {threads} threads: done")
+    if not rows:
+        raise SystemExit("compare: nothing was measured")
     head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),
-            "cpu": cpu_name(), "encore": version,
-            "target": first["target"], "peer": f"{first['peer']} {first['peer_version']}",
-            "peer_wait_policy": first["peer_wait_policy"], "rounds": args.rounds,
-            "seconds": args.seconds}
+            "cpu": tables.cpu_name(), "encore": args.encore_version,
+            "rounds": args.rounds, "seconds of a turn": args.seconds,
+            "limit of the peers' instruction sets": args.max_isa or "none",
+            "other processes": f"{max(max(row['others']) for row in rows):.2f} of a core in the "
+                               "worst turn"}
+    for row in rows:
+        if not row["is_encore"]:
+            head[row["engine"]] = f"{row['version']}; between calls {row['wait_policy']}"
     print("\n".join(f"{key}: {value}" for key, value in head.items()) + "\n")
-    print(table(cells))
+    print(results.table(rows, args.markdown))
     if args.json:
-        args.json.write_text(json.dumps({**head, "cells": cells}, indent=1) + "\n",
+        args.json.write_text(json.dumps({**head, "rows": rows}, indent=1) + "\n",
                              encoding="utf-8")
     return 0
 

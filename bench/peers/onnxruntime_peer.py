@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX Runtime as a peer: a post-norm encoder block of its fused f32 operators, on the CPU.
+"""ONNX Runtime as a peer: post-norm encoder blocks of its fused operators, f32 and dynamic int8.
 
 The graphs are written out with the operators that its transformer optimizer ends at, in every
 arrangement that can be the fastest (GRAPHS); a caller takes the fastest on its machine. Weights are
 initializers, so that the session packs them when it is made; input and output are bound once.
-Not here: other engines, the comparison (compare.py).
+int8 is what onnxruntime.quantization makes of the same graphs. There is no bf16 on the CPU.
+Not here: other engines, the comparison (compare.py), clocks (peer_process.py).
 """
 
+import collections
 import itertools
-import time
+import logging
+import pathlib
+import tempfile
 
 import numpy
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+from onnxruntime import quantization
 
 import blocks
 
@@ -27,7 +32,9 @@ ATTENTION = ("attention", "mha", "mha_split")
 # How the other linear layers are written: "matmul" leaves biases to BiasGelu and
 # SkipLayerNormalization; "gemm" begins from the bias, with the activation fused where it can be.
 LINEAR = ("matmul", "gemm")
-GRAPHS = tuple(f"{a}+{b}" for a, b in itertools.product(ATTENTION, LINEAR))
+GRAPHS = {"f32": tuple(f"{a}+{b}" for a, b in itertools.product(ATTENTION, LINEAR)),
+          # The quantizer takes MatMul and Attention; Gemm it would leave in f32.
+          "int8": tuple(f"{a}+matmul" for a in ATTENTION)}
 
 FUSED = "com.microsoft"
 
@@ -107,43 +114,92 @@ class GraphWriter:
 
     def rest_with_gemm(self, context, x):
         """The same with rows [B S, D], which is what Gemm takes."""
-        rows = (self.workload.batch * self.workload.seq, self.workload.d_model)
+        shape = (self.workload.batch, self.workload.seq, self.workload.d_model)
+        rows = (shape[0] * shape[1], shape[2])
         y = self.skip_norm(self.gemm(self.reshape(context, *rows), "self_attn.out_proj"),
                            self.reshape(x, *rows), "norm1")
         if self.workload.activation == "gelu":
             hidden = self.add("Gelu", [self.gemm(y, "linear1")], FUSED)
         else:
             hidden = self.gemm(y, "linear1", "FusedGemm", FUSED, activation="Relu")
-        return self.skip_norm(self.gemm(hidden, "linear2"), y, "norm2")
+        return self.reshape(self.skip_norm(self.gemm(hidden, "linear2"), y, "norm2"), *shape)
+
+    def block(self, x, graph):
+        """[B, S, D] -> [B, S, D]."""
+        attention, linear = graph.split("+")
+        context = self.attention(x, attention)
+        return (self.rest_with_matmul if linear == "matmul" else self.rest_with_gemm)(context, x)
 
 
 def make_model(workload, weights, graph):
-    """The block as an ONNX model, serialized; x [B, S, D] -> y [B, S, D] or [B S, D]."""
-    attention, linear = graph.split("+")
+    """A block as an ONNX model; x [B, S, D] -> y [B, S, D]."""
     writer = GraphWriter(workload, weights)
-    context = writer.attention("x", attention)
-    last = (writer.rest_with_matmul if linear == "matmul" else writer.rest_with_gemm)(context, "x")
+    writer.block("x", graph)
     writer.nodes[-1].output[0] = "y"
     shape = [workload.batch, workload.seq, workload.d_model]
-    out_shape = shape if linear == "matmul" else [shape[0] * shape[1], shape[2]]
-    assert last != "y"
     model = helper.make_model(
         helper.make_graph(
-            writer.nodes, "encoder_block",
+            writer.nodes, "block",
             [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, out_shape)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
             list(writer.initializers.values())),
         opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(FUSED, 1)])
     model.ir_version = 8
-    return model.SerializeToString(), out_shape
+    return model
+
+
+def quantized(model):
+    """The model with dynamic int8 products.
+
+    Weights signed, symmetric, a scale for each output channel, of 8 bits, not 7 (reduce_range is
+    for machines without VNNI); activations unsigned, one scale and zero point for a whole tensor,
+    found at run time. Softmax, norms and activation stay f32. These are the quantizer's defaults
+    except for per_channel.
+    """
+    logging.getLogger().setLevel(logging.ERROR)  # it recommends a step for models from exporters
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "int8.onnx")
+        quantization.quantize_dynamic(
+            model, path, per_channel=True, reduce_range=False,
+            weight_type=quantization.QuantType.QInt8,
+            # Of values whose shapes the quantizer cannot infer: outputs of fused operators.
+            extra_options={"DefaultTensorType": TensorProto.FLOAT})
+        return onnx.load(path)
+
+
+def chain(block, layers):
+    """So many copies of a block, each with weights of its own, one after the other."""
+    model = onnx.ModelProto()
+    model.CopyFrom(block)
+    graph = model.graph
+    for field in ("node", "initializer", "value_info"):
+        graph.ClearField(field)
+    for layer in range(layers):
+        def name(old, layer=layer):
+            if old == "x" and layer > 0:
+                return f"layer{layer - 1}.y"
+            if not old or old == "x" or (old == "y" and layer == layers - 1):
+                return old
+            return f"layer{layer}.{old}"
+
+        for tensor in block.graph.initializer:
+            graph.initializer.add().CopyFrom(tensor)
+            graph.initializer[-1].name = name(tensor.name)
+        for node in block.graph.node:
+            copy = graph.node.add()
+            copy.CopyFrom(node)
+            copy.name = name(node.name)
+            copy.input[:] = map(name, node.input)
+            copy.output[:] = map(name, node.output)
+    return model
 
 
 class Peer:
-    """One block, ready to run again and again."""
+    """So many blocks of one precision, ready to run again and again."""
 
-    def __init__(self, workload, weights_path, x, threads, graph):
-        weights, _ = blocks.read_safetensors(weights_path)
-        model, out_shape = make_model(workload, weights, graph)
+    def __init__(self, workload, weights, x, threads, precision, graph, layers):
+        block = make_model(workload, weights, graph)
+        self.block = quantized(block) if precision == "int8" else block
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
@@ -153,32 +209,33 @@ class Peer:
         options.enable_mem_pattern = True
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "1")
-        self.session = onnxruntime.InferenceSession(model, options,
-                                                    providers=["CPUExecutionProvider"])
+        self.options = options
+        session = self.session_of(chain(self.block, layers))
         self.x = onnxruntime.OrtValue.ortvalue_from_numpy(x)
-        self.y = onnxruntime.OrtValue.ortvalue_from_shape_and_type(out_shape, numpy.float32)
-        self.binding = self.session.io_binding()
-        self.binding.bind_ortvalue_input("x", self.x)
-        self.binding.bind_ortvalue_output("y", self.y)
-        self.shape = x.shape
+        self.y = onnxruntime.OrtValue.ortvalue_from_shape_and_type(x.shape, numpy.float32)
+        binding = session.io_binding()
+        binding.bind_ortvalue_input("x", self.x)
+        binding.bind_ortvalue_output("y", self.y)
+        # Past two layers of Python, which a program in C++ would not have.
+        self.run, self.binding, self.session = session._sess.run_with_iobinding, binding, session
+
+    def session_of(self, model):
+        return onnxruntime.InferenceSession(model.SerializeToString(), self.options,
+                                            providers=["CPUExecutionProvider"])
+
+    def call(self):
+        self.run(self.binding._iobinding, None)
 
     def output(self):
-        """y [B, S, D] of one run."""
-        self.session.run_with_iobinding(self.binding)
-        return self.y.numpy().reshape(self.shape)
+        """y [B, S, D] of the last call."""
+        return self.y.numpy()
 
-    def times(self, seconds):
-        """Seconds of each of many runs, for about so long; one run before them is not counted."""
-        # Past two layers of Python, which a program in C++ would not have.
-        run, binding = self.session._sess.run_with_iobinding, self.binding._iobinding
-        clock = time.perf_counter_ns
-        run(binding, None)
-        samples = []
-        end = clock() + int(seconds * 1e9)
-        while True:
-            start = clock()
-            run(binding, None)
-            stop = clock()
-            samples.append(stop - start)
-            if stop >= end:
-                return [sample * 1e-9 for sample in samples]
+    def explain(self):
+        """The operators of a single block; MLAS does not tell its kernels."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(pathlib.Path(folder, "optimized.onnx"))
+            self.options.optimized_model_filepath = path
+            self.session_of(self.block)
+            self.options.optimized_model_filepath = ""
+            counts = collections.Counter(node.op_type for node in onnx.load(path).graph.node)
+        return [f"{count} {name}" for name, count in counts.items()]

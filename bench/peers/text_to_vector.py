@@ -18,15 +18,16 @@ Not here: the engines (text_*.py), the texts (texts.py), tokenizers alone (text_
 
 import argparse
 import datetime
-import importlib
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+import remote
+import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # By the names of their files.
@@ -36,16 +37,6 @@ MAX_DIFFERENCE = 2e-6
 # So many sentences are compared, or as many as are timed.
 COMPARED = 200
 WARM_UP = 10
-# Until the threads of a pool that spins for a while after its last call have gone to sleep.
-REST_SECONDS = 0.05
-
-
-def import_or_leave(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise SystemExit(f"text_to_vector: {error}; run `tools/python_env.sh peers`, then this "
-                         "script with .deps/venv/bin/python") from error
 
 
 # ---- In the process of one engine ---------------------------------------------------------------
@@ -71,76 +62,49 @@ def throughput(engine, sentences):
 
 
 def serve(args):
-    """Answers requests, one JSON array a line, until there are no more."""
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # engines that print do not get between the answers
-    texts, turn = import_or_leave("texts"), import_or_leave("quiet").turn
-    numpy = import_or_leave("numpy")
-    module = import_or_leave(f"text_{args.as_engine}")
-    engine = module.Engine(args.model, args.threads[0], args.library)
-    sentences = texts.mixed_sentences(args.model, max(args.sentences))
+    """Answers requests for vectors and measurements of one engine."""
+    def make():
+        texts, turn = remote.import_or_leave("texts"), remote.import_or_leave("quiet").turn
+        numpy = remote.import_or_leave("numpy")
+        module = remote.import_or_leave(f"text_{args.as_engine}")
+        engine = module.Engine(args.model, args.threads[0], args.library)
+        sentences = texts.mixed_sentences(args.model, max(args.sentences))
 
-    def answer(request):
-        if request[0] == "vectors":
-            numpy.save(request[1], engine.encode([texts.QUERY, *sentences[:COMPARED]]))
-            return [module.NAME, engine.version]
-        if request[0] == "latency":
-            return turn(lambda: latency(engine, texts, args.calls), args.retakes)
-        return turn(lambda: throughput(engine, sentences[:request[1]]), args.retakes)
+        def answer(what, *rest):
+            if what == "vectors":
+                numpy.save(rest[0], engine.encode([texts.QUERY, *sentences[:COMPARED]]))
+                return [module.NAME, engine.version]
+            if what == "latency":
+                return turn(lambda: latency(engine, texts, args.calls), args.retakes)
+            return turn(lambda: throughput(engine, sentences[:rest[0]]), args.retakes)
 
-    engine.encode(sentences[:COMPARED])
-    print(json.dumps("ready"), file=out, flush=True)
-    for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), file=out, flush=True)
-    return 0
+        engine.encode(sentences[:COMPARED])
+        return "ready", answer
+
+    return remote.serve(make)
 
 
 # ---- In the process that compares ---------------------------------------------------------------
 
-class Remote:
+def start(name, args, threads):
     """An engine in its process."""
-
-    def __init__(self, name, args, threads):
-        environment = {**os.environ, "HF_HUB_OFFLINE": "1",
-                       "OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads),
-                       "TOKENIZERS_PARALLELISM": "true" if threads > 1 else "false"}
-        command = [sys.executable, __file__, "--as-engine", name, "--model", str(args.model),
-                   "--library", str(args.library), "--calls", str(args.calls),
-                   "--retakes", str(args.retakes), "--threads", str(threads)]
-        for count in args.sentences:
-            command += ["--sentences", str(count)]
-        cores = sorted(os.sched_getaffinity(0))[-threads:]
-        self.log = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(
-            command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.log, preexec_fn=lambda: os.sched_setaffinity(0, cores))
-        self.name = name
-        self.answer()
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            self.log.seek(0)
-            raise SystemExit(f"text_to_vector: {self.name} ended:\n{self.log.read()[-2000:]}")
-        return json.loads(line)
-
-    def ask(self, *request):
-        time.sleep(REST_SECONDS)
-        print(json.dumps(request), file=self.process.stdin, flush=True)
-        return self.answer()
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.log.close()
+    environment = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads),
+                   "RAYON_NUM_THREADS": str(threads),
+                   "TOKENIZERS_PARALLELISM": "true" if threads > 1 else "false"}
+    command = [sys.executable, __file__, "--as-engine", name, "--model", str(args.model),
+               "--library", str(args.library), "--calls", str(args.calls),
+               "--retakes", str(args.retakes), "--threads", str(threads)]
+    for count in args.sentences:
+        command += ["--sentences", str(count)]
+    return remote.Remote(name, command, remote.last_cores(threads), environment)
 
 
 class CommandLine:
-    """`encore embed` as a whole; answers what a Remote answers."""
+    """`encore embed` as a whole; answers what an engine answers."""
 
     def __init__(self, args, threads):
         self.args, self.threads = args, threads
-        texts = import_or_leave("texts")
+        texts = remote.import_or_leave("texts")
         self.sentences = texts.mixed_sentences(args.model, max(args.sentences))
         done = subprocess.run([args.encore, "--version"], capture_output=True, text=True,
                               check=True)
@@ -161,12 +125,12 @@ class CommandLine:
 
 def compare_vectors(remotes):
     """Largest difference of each engine's vectors from the first peer's; leaves where too large."""
-    numpy = import_or_leave("numpy")
+    numpy = remote.import_or_leave("numpy")
     vectors, about = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, remote in remotes.items():
+        for name, engine in remotes.items():
             path = pathlib.Path(folder, f"{name}.npy")
-            about[name] = remote.ask("vectors", str(path))
+            about[name] = engine.ask("vectors", str(path))
             vectors[name] = numpy.load(path)
     reference = vectors["sentence_transformers" if "sentence_transformers" in vectors
                         else next(iter(vectors))]
@@ -184,7 +148,7 @@ def run_threads(args, threads):
     remotes = {}
     try:
         for name in args.engine:
-            remotes[name] = Remote(name, args, threads)
+            remotes[name] = start(name, args, threads)
             print(f"{threads} threads: {name} is ready", file=sys.stderr)
         about, differences = compare_vectors(remotes)
         rounds = {name: {"p50": [], "p99": [], **{str(n): [] for n in args.sentences}}
@@ -207,8 +171,8 @@ def run_threads(args, threads):
                     rounds["command line"][str(count)].append(command_line.ask("", count)[0])
             print(f"{threads} threads: round {turn + 1} of {args.rounds}", file=sys.stderr)
     finally:
-        for remote in remotes.values():
-            remote.close()
+        for engine in remotes.values():
+            engine.close()
     if args.encore:
         about["command line"] = ["encore embed", command_line.version]
     return {"threads": threads, "engines": about, "differences": differences, "rounds": rounds,
@@ -248,14 +212,7 @@ def table(cells, markdown):
             found = ratios(cell, key)
             row.append("%.2f (%.2f - %.2f)" % found if found else "")
             rows.append(row)
-    if markdown:
-        lines = ["| " + " | ".join(row) + " |" for row in rows]
-        lines.insert(1, "|---:|---|" + "---:|" * (len(rows[0]) - 2))
-        return "\n".join(lines)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join(text.ljust(width) if i == 1 else text.rjust(width)
-                               for i, (text, width) in enumerate(zip(row, widths)))
-                     for row in rows)
+    return tables.write(rows, {1}, markdown)
 
 
 def parse_args():
@@ -297,9 +254,12 @@ def main():
     if not args.model.is_dir():
         raise SystemExit(f"text_to_vector: there is no {args.model}; tools/fetch_model.sh fetches "
                          "one")
-    cells = [run_threads(args, threads) for threads in args.threads]
+    try:
+        cells = [run_threads(args, threads) for threads in args.threads]
+    except remote.RemoteError as error:
+        raise SystemExit(f"text_to_vector: {error}") from error
     head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),
-            "cpu": import_or_leave("compare").cpu_name(), "model": args.model.name,
+            "cpu": tables.cpu_name(), "model": args.model.name,
             "rounds": args.rounds, "calls of a query in a round": args.calls}
     for name, (title, version) in cells[0]["engines"].items():
         difference = cells[0]["differences"].get(name)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cold weights, as `encore bench --cold` has them: the layers of a model larger than the caches.
+
+Not here: engines, clocks.
+"""
+
+import pathlib
+
+import numpy
+
+# A model has at least that many layers to go through before it meets the first one again ...
+MIN_LAYERS = 12
+# ... and at most so many, for engines take minutes to compile more. Where these fit into the cache,
+# it is swept before each call.
+MAX_LAYERS = 128
+BYTES = {"f32": 4, "bf16": 2, "int8": 1}  # of a weight
+DEFAULT_L3 = 32 << 20
+
+
+def l3_bytes():
+    """Of the cache that cpu0 has; a guess where the system does not tell."""
+    for folder in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            if (folder / "level").read_text().strip() == "3":
+                text = (folder / "size").read_text().strip()
+                return int(text.removesuffix("K")) << 10
+        except (OSError, ValueError):
+            pass
+    return DEFAULT_L3
+
+
+def layer_bytes(workload, precision):
+    d, d_ff = workload.d_model, workload.d_ff
+    return (4 * d * d + 2 * d * d_ff) * BYTES[precision]
+
+
+def layers(workload, precision):
+    """How many layers a model has for its weights to come from memory."""
+    wanted = 2 * l3_bytes() // layer_bytes(workload, precision) + 2
+    return min(max(wanted, MIN_LAYERS), MAX_LAYERS)
+
+
+class Sweep:
+    """Call it to replace what is in the caches, if the layers of a cold model fit into them.
+
+    One core sweeps: with more threads, other cores keep what is in their L2.
+    """
+
+    def __init__(self, workload, precision):
+        cold_bytes = layers(workload, precision) * layer_bytes(workload, precision)
+        self.other = None
+        if cold_bytes < 2 * l3_bytes():
+            self.other = numpy.ones(2 * l3_bytes() // 8)
+
+    def __call__(self):
+        if self.other is not None:
+            self.other.sum()

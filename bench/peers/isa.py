@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instruction sets that a peer's process may use: a limit set before its engine is loaded.
+
+oneDNN, alone or inside OpenVINO and PyTorch, reads ONEDNN_MAX_CPU_ISA. MLAS, which ONNX Runtime
+multiplies with, has no switch. Every engine needs the kernel's permission before its first AMX
+instruction, so a limit without AMX also makes the kernel refuse that permission to this process.
+Not here: engines, encore (which has --target and never uses AMX).
+"""
+
+import ctypes
+import errno
+import os
+import platform
+
+# What oneDNN calls its limits, largest last; a later oneDNN may know more.
+NAMES = ("AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI", "AVX512_CORE_BF16",
+         "AVX10_1_512", "AVX10_1_512_AMX", "DEFAULT")
+
+# Linux, x86-64: asm/unistd_64.h, asm/prctl.h, linux/prctl.h, linux/seccomp.h, linux/audit.h.
+SYS_ARCH_PRCTL = 158
+ARCH_GET_XCOMP_PERM, ARCH_REQ_XCOMP_PERM = 0x1022, 0x1023
+XTILEDATA = 18
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+AUDIT_ARCH_X86_64 = 0xC000003E
+RET_ALLOW, RET_ERRNO = 0x7FFF0000, 0x00050000
+# Classic BPF: load a 32-bit word of the call's description; compare with a constant; return.
+LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
+OFFSET_NR, OFFSET_ARCH, OFFSET_ARGUMENT_0 = 0, 4, 16
+
+
+class Instruction(ctypes.Structure):
+    """struct sock_filter."""
+    _fields_ = [("code", ctypes.c_uint16), ("if_true", ctypes.c_uint8),
+                ("if_false", ctypes.c_uint8), ("k", ctypes.c_uint32)]
+
+
+class Program(ctypes.Structure):
+    """struct sock_fprog."""
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(Instruction))]
+
+
+def has_limits():
+    return platform.system() == "Linux" and platform.machine() == "x86_64"
+
+
+def deny_amx():
+    """From now on the kernel refuses AMX to this process and its threads to come."""
+    instructions = (Instruction * 8)(
+        Instruction(LOAD, 0, 0, OFFSET_ARCH),
+        Instruction(JUMP_IF_EQUAL, 0, 5, AUDIT_ARCH_X86_64),
+        Instruction(LOAD, 0, 0, OFFSET_NR),
+        Instruction(JUMP_IF_EQUAL, 0, 3, SYS_ARCH_PRCTL),
+        Instruction(LOAD, 0, 0, OFFSET_ARGUMENT_0),
+        Instruction(JUMP_IF_EQUAL, 0, 1, ARCH_REQ_XCOMP_PERM),
+        Instruction(RETURN, 0, 0, RET_ERRNO | errno.EPERM),
+        Instruction(RETURN, 0, 0, RET_ALLOW))
+    libc = ctypes.CDLL(None, use_errno=True)
+    program = Program(len(instructions), instructions)
+    if (libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or
+            libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0) != 0):
+        raise OSError(ctypes.get_errno(), "cannot deny AMX to this process")
+
+
+def limit(name):
+    """Before any engine is imported: this process uses no more than that."""
+    if not name:
+        return
+    os.environ["ONEDNN_MAX_CPU_ISA"] = name
+    if has_limits() and "AMX" not in name and name != "DEFAULT":
+        deny_amx()
+
+
+def has_amx():
+    """Whether something in this process has asked for AMX, and the kernel granted it."""
+    if not has_limits():
+        return False
+    permitted = ctypes.c_uint64()
+    libc = ctypes.CDLL(None)
+    failed = libc.syscall(SYS_ARCH_PRCTL, ARCH_GET_XCOMP_PERM, ctypes.byref(permitted))
+    return failed == 0 and bool(permitted.value >> XTILEDATA & 1)
+
+
+def in_force(name):
+    """For a table: the limit, and whether AMX may be used."""
+    return (name or "no limit") + (", AMX" if has_amx() else "")

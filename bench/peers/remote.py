@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine in a process of its own that answers requests, one JSON value a line; both ends.
+
+Not here: what is asked and answered (peer_process.py, text_to_vector.py).
+"""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+# Until the threads of a pool that spins for a while after its last call have gone to sleep.
+REST_SECONDS = 0.05
+
+
+def import_or_leave(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise SystemExit(f"{error}; run `tools/python_env.sh peers`, then this script with "
+                         ".deps/venv/bin/python") from error
+
+
+class RemoteError(RuntimeError):
+    """A process that ended, with the end of what it said."""
+
+
+class Remote:
+    """The asking end. `ready` is the answer that the process gives by itself at first."""
+
+    def __init__(self, name, command, cores, environment):
+        self.name = name
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            command, env={**os.environ, **environment}, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=self.log,
+            preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        try:
+            self.ready = self.answer()
+        except RemoteError:
+            self.close()
+            raise
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            self.log.seek(0)
+            said = self.log.read().strip()[-2000:]
+            raise RemoteError(f"{self.name} ended with {self.process.returncode}: {said}")
+        return json.loads(line)
+
+    def ask(self, *request):
+        time.sleep(REST_SECONDS)
+        try:
+            print(json.dumps(request), file=self.process.stdin, flush=True)
+        except BrokenPipeError:
+            pass  # answer() says why
+        return self.answer()
+
+    def close(self):
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
+        self.process.stdout.close()
+        self.process.wait()
+        self.log.close()
+
+
+def last_cores(threads):
+    """As many cores as threads, the last of those that this process may use."""
+    return sorted(os.sched_getaffinity(0))[-threads:]
+
+
+def serve(make):
+    """The answering end. make() gives the first answer and the function that answers requests."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # engines that print do not get between the answers
+    first, answer = make()
+    print(json.dumps(first), file=out, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(*json.loads(line))), file=out, flush=True)
+    return 0

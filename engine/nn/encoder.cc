@@ -135,8 +135,9 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
   for (size_t i = 0; i < num_layers; ++i) {
     const LayerConfig& layer = impl->config.layers[i];
     PackedLayer& packed = impl->layers.emplace_back(config.d_model, layer);
-    ENCORE_RETURN_IF_ERROR(internal::PrepareLayer(
-        layer, weights.layers[i], internal::KernelsOfLayer(options, i), &packed, &matrices));
+    ENCORE_RETURN_IF_ERROR(
+        internal::PrepareLayer(layer, weights.layers[i], internal::KernelsOfLayer(options, i),
+                               i == 0 ? nullptr : &impl->layers[i - 1].norm2, &packed, &matrices));
     matrices.back().ends_layer = true;
     impl->tables.Add(layer, weights.layers[i], &packed);
   }

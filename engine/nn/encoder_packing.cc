@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/int_math.h"
+#include "engine/nn/smoothing.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::internal {
@@ -49,6 +50,24 @@ size_t LongestInputRow(const std::vector<MatrixToPack>& matrices) {
   return bytes;
 }
 
+namespace {
+
+// Finds the scales of the input channels.
+void Smooth(Team& team, const MatrixToPack& m) {
+  float* const scales = m.packed->input_scale();
+  const size_t k = m.packed->view().k;
+  const EvenSplit split{k, std::min(k, static_cast<size_t>(team.threads()))};
+  team.ForEach(split.parts, [&](size_t i, int /*thread*/) {
+    SumSquares(m.source, m.row_begin, m.row_end, split.begin(i), split.begin(i + 1), scales);
+  });
+  team.ForEach(1, [&](size_t /*i*/, int /*thread*/) {
+    ScalesFromNorm(m.norm, k, scales);
+    m.packed->InputScaleIsSet();
+  });
+}
+
+}  // namespace
+
 Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& executor,
                     const std::function<void()>& layer_packed, AlignedBuffer<std::byte>* memory) {
   size_t bytes = 0;
@@ -72,8 +91,13 @@ Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& e
   RunTeam(executor, [&](Team& team) {
     for (size_t i = 0; i < matrices.size(); ++i) {
       const MatrixToPack& m = matrices[i];
+      WeightSource source = m.source;
+      if (m.smoothed) {
+        Smooth(team, m);
+        source.input_scale = m.packed->input_scale();
+      }
       team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {
-        if (!m.packed->Pack(m.source, p, p + 1, places[i])) bad.store(i);
+        if (!m.packed->Pack(source, p, p + 1, places[i])) bad.store(i);
       });
       if (m.ends_layer && layer_packed) {
         team.ForEach(1, [&](size_t /*i*/, int /*thread*/) { layer_packed(); });

@@ -89,6 +89,21 @@ void ChooseActivation(const LayerConfig& config, PackedLayer* layer) {
   }
 }
 
+Status PackNorms(const LayerConfig& config, const EncoderLayerWeights& w, PackedLayer* layer) {
+  if (config.attention_norm) {
+    ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.norm1_weight, w.norm1_bias, &layer->norm1));
+  }
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.norm2_weight, w.norm2_bias, &layer->norm2));
+  if (config.norm_placement == NormPlacement::kBoth) {
+    ENCORE_RETURN_IF_ERROR(
+        PackNorm(config.norm, w.post_norm1_weight, w.post_norm1_bias, &layer->post_norm1));
+    ENCORE_RETURN_IF_ERROR(
+        PackNorm(config.norm, w.post_norm2_weight, w.post_norm2_bias, &layer->post_norm2));
+  }
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.qk_norm, w.q_norm_weight, w.q_norm_bias, &layer->q_norm));
+  return PackNorm(config.qk_norm, w.k_norm_weight, w.k_norm_bias, &layer->k_norm);
+}
+
 }  // namespace
 
 Status PackNorm(const NormConfig& config, const WeightView& weight, const WeightView& bias,
@@ -102,37 +117,47 @@ Status PackNorm(const NormConfig& config, const WeightView& weight, const Weight
 }
 
 Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
-                    const LayerKernels& kernels, PackedLayer* layer,
+                    const LayerKernels& kernels, const PackedNorm* input_norm, PackedLayer* layer,
                     std::vector<MatrixToPack>* matrices) {
+  ChooseActivation(config, layer);
+  ENCORE_RETURN_IF_ERROR(PackNorms(config, w, layer));
+  const bool post = config.norm_placement == NormPlacement::kPost;
+  // An error of a value goes straight to the output, that of a score through a softmax: value rows
+  // count, queries and keys do not. The inputs of the other two matrices come from no norm, and
+  // weights alone tell too little of them.
+  const size_t values = layer->sizes.q_width() + layer->sizes.kv_width();
+  const size_t qkv_rows = layer->sizes.qkv_width();
+  const size_t inner_rows = config.d_ff * (config.gate == Gate::kNone ? 1 : 2);
   const struct {
     PackedPart part;
     std::string_view name;
     const GemmKernel* kernel;
     PackedMatrix* packed;
-  } parts[] = {{PackedPart::kQkv, "qkv", kernels.qkv, &layer->qkv},
-               {PackedPart::kOutProj, "out_proj", kernels.out_proj, &layer->out_proj},
-               {PackedPart::kLinear1, "linear1", kernels.linear1, &layer->linear1},
-               {PackedPart::kLinear2, "linear2", kernels.linear2, &layer->linear2}};
+    const PackedNorm* norm;
+    size_t row_begin;
+    size_t row_end;
+  } parts[] = {
+      {PackedPart::kQkv, "qkv", kernels.qkv, &layer->qkv, post ? input_norm : &layer->norm1, values,
+       qkv_rows},
+      {PackedPart::kOutProj, "out_proj", kernels.out_proj, &layer->out_proj, nullptr, 0, 0},
+      {PackedPart::kLinear1, "linear1", kernels.linear1, &layer->linear1,
+       post ? &layer->norm1 : &layer->norm2, 0, inner_rows},
+      {PackedPart::kLinear2, "linear2", kernels.linear2, &layer->linear2, nullptr, 0, 0}};
   for (const auto& part : parts) {
     const WeightSource source = SourceOf(part.part, config, w);
-    Result<PackedMatrix> prepared = PackedMatrix::Prepare(source, *part.kernel);
+    const bool smoothed = part.kernel->integer && part.row_end != 0;
+    Result<PackedMatrix> prepared = PackedMatrix::Prepare(source, *part.kernel, smoothed);
     if (!prepared.ok()) return prepared.status();
     *part.packed = *std::move(prepared);
-    matrices->push_back({source, part.packed, part.name});
+    matrices->push_back({.source = source,
+                         .packed = part.packed,
+                         .name = part.name,
+                         .smoothed = smoothed,
+                         .norm = part.norm,
+                         .row_begin = part.row_begin,
+                         .row_end = part.row_end});
   }
-  ChooseActivation(config, layer);
-  if (config.attention_norm) {
-    ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.norm1_weight, w.norm1_bias, &layer->norm1));
-  }
-  ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.norm2_weight, w.norm2_bias, &layer->norm2));
-  if (config.norm_placement == NormPlacement::kBoth) {
-    ENCORE_RETURN_IF_ERROR(
-        PackNorm(config.norm, w.post_norm1_weight, w.post_norm1_bias, &layer->post_norm1));
-    ENCORE_RETURN_IF_ERROR(
-        PackNorm(config.norm, w.post_norm2_weight, w.post_norm2_bias, &layer->post_norm2));
-  }
-  ENCORE_RETURN_IF_ERROR(PackNorm(config.qk_norm, w.q_norm_weight, w.q_norm_bias, &layer->q_norm));
-  return PackNorm(config.qk_norm, w.k_norm_weight, w.k_norm_bias, &layer->k_norm);
+  return {};
 }
 
 }  // namespace encore::internal

@@ -78,6 +78,12 @@ struct MatrixToPack {
   PackedMatrix* packed;
   std::string_view name;  // "qkv", "out_proj" ...
   bool ends_layer = false;
+  // Of an int8 matrix whose input channels are smoothed (smoothing.h): the norm that makes its
+  // input, or null for one that is not known, and the rows whose errors count.
+  bool smoothed = false;
+  const PackedNorm* norm = nullptr;
+  size_t row_begin = 0;
+  size_t row_end = 0;
 };
 
 // The kernels of a layer's matrices.
@@ -91,8 +97,10 @@ struct LayerKernels {
 // Everything of a layer but its matrices' panels and its tables: norms, kernels of the active
 // target, and, appended to `matrices` in the order in which a pass reads them, what is still to be
 // packed. `config` has its defaults filled in. kOutOfMemory.
+// input_norm: the norm that made the layer's input, or null where it is not known; it outlives the
+// packing.
 Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& weights,
-                    const LayerKernels& kernels, PackedLayer* layer,
+                    const LayerKernels& kernels, const PackedNorm* input_norm, PackedLayer* layer,
                     std::vector<MatrixToPack>* matrices);
 Status PackNorm(const NormConfig& config, const WeightView& weight, const WeightView& bias,
                 PackedNorm* packed);

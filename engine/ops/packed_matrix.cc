@@ -77,7 +77,8 @@ void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdif
   for (size_t p = 0; p < view.panels(); ++p) PackPanelInto(view, p, b, stride_k, stride_n, data);
 }
 
-Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const GemmKernel& kernel) {
+Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const GemmKernel& kernel,
+                                           bool smoothed) {
   PackedMatrix matrix;
   PackedView& view = matrix.view_;
   view.kernel = &kernel;
@@ -107,10 +108,8 @@ Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const Gem
     std::fill_n(matrix.columns_.data(), columns, 0.0f);
     view.column_quant = {matrix.columns_.data(), matrix.columns_.data() + padded_n};
   }
-  if (source.input_scale != nullptr) {
-    if (!matrix.row_factor_.Allocate(view.k)) return NoMemoryFor(source);
-    for (size_t i = 0; i < view.k; ++i) matrix.row_factor_.data()[i] = 1.0f / source.input_scale[i];
-    view.row_factor = matrix.row_factor_.data();
+  if (smoothed && (!matrix.input_scale_.Allocate(view.k) || !matrix.row_factor_.Allocate(view.k))) {
+    return NoMemoryFor(source);
   }
   if (source.has_bias()) {
     const FpEnvScope modes;
@@ -122,6 +121,11 @@ Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const Gem
     }
   }
   return matrix;
+}
+
+void PackedMatrix::InputScaleIsSet() {
+  for (size_t i = 0; i < view_.k; ++i) row_factor_.data()[i] = 1.0f / input_scale_.data()[i];
+  view_.row_factor = row_factor_.data();
 }
 
 bool PackedMatrix::Pack(const WeightSource& source, size_t begin, size_t end, std::byte* data) {

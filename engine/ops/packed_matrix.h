@@ -87,8 +87,13 @@ class PackedMatrix {
   // then fills panels [begin, end) at `data`, which has room for data_bytes(), is aligned to 64
   // bytes and outlives this. Several threads may pack different panels. Weights are read where they
   // are; what is no aligned f32 is converted a small piece at a time.
+  // smoothed: input_scale() has room for a scale of each input channel, to be filled before Pack;
+  // columns are multiplied by it, and rows of A divided.
   static Result<PackedMatrix> Prepare(const WeightSource& source,
-                                      const GemmKernel& kernel = GetGemmKernelF32());
+                                      const GemmKernel& kernel = GetGemmKernelF32(),
+                                      bool smoothed = false);
+  float* input_scale() { return input_scale_.data(); }  // [k]
+  void InputScaleIsSet();
   size_t data_bytes() const { return RoundUp(view_.packed_bytes(), 64); }
   void SetData(const std::byte* data) { view_.data = data; }
   // False if the kernel is one of integers and a weight is NaN or infinite.
@@ -103,6 +108,7 @@ class PackedMatrix {
   AlignedBuffer<std::byte> data_;
   AlignedBuffer<float> bias_;
   AlignedBuffer<float> columns_;  // scales, then sums
+  AlignedBuffer<float> input_scale_;
   AlignedBuffer<float> row_factor_;
 };
 

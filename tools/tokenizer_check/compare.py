@@ -10,7 +10,9 @@ import subprocess
 from dataclasses import dataclass, field
 
 KEPT = 5  # differences of a job that are shown
-BATCH = 10000  # texts that Hugging Face's tokenizers gets at once
+# Texts that Hugging Face's tokenizers gets at once. Of a text that is cut it keeps all the rest, in
+# pieces of the same length, of pairs in all combinations: 10000 such texts took 13 GB.
+BATCH = 200
 
 
 @dataclass

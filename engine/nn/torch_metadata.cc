@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kKnownKeys =
     "nhead, activation, norm_first, layer_norm_eps, d_model, dim_feedforward, num_layers, bias, "
     "batch_first, dropout, "
-    "format";
+    "format, encore_precision";
 
 Status Malformed(std::string_view key, const std::string& value, const std::string& wanted) {
   return InvalidArgument("metadata " + std::string(key) + ": found " + Quoted(value) + ", wanted " +
@@ -85,7 +85,7 @@ Status CheckOtherKey(const std::string& key, const std::string& value, const Tor
     return ParseBool(value) ? Status() : Malformed(key, value, "True or False");
   if (key == "dropout")
     return ParseNumber(value) ? Status() : Malformed(key, value, "a decimal number of at least 0");
-  if (key == "format") return Status();
+  if (key == "format" || key == kPrecisionKey) return Status();
   return InvalidArgument("metadata " + Quoted(key) + ": found an unknown key, wanted only " +
                          std::string(kKnownKeys));
 }
@@ -119,6 +119,14 @@ Status ReadKey(const std::string& key, const std::string& value, const TorchOver
 }
 
 }  // namespace
+
+Result<Precision> TorchPrecision(const SafetensorsMetadata& metadata) {
+  const auto found = metadata.find(std::string(kPrecisionKey));
+  if (found == metadata.end()) return Precision::kF32;
+  const Result<Precision> precision = PrecisionFromName(found->second);
+  if (precision.ok()) return precision;
+  return Malformed(kPrecisionKey, found->second, "f32, bf16 or int8");
+}
 
 Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
                                       const TorchOverrides& overrides, const TorchFacts& facts) {

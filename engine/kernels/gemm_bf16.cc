@@ -171,7 +171,7 @@ struct TypeBf16 {
 
 // MR * NV accumulators, 2 NV vectors of B, two of A and a mask.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64  // 32 registers
-  static constexpr size_t kMaxMr[] = {0, 12, 8, 6, 4};
+  static constexpr size_t kMaxMr[] = {0, 12, 12, 7, 5};
   static constexpr size_t kBestNv = 3;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {}, {}, {}};
 #else                                                           // 16 registers

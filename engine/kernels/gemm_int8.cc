@@ -60,7 +60,7 @@ struct TypeInt8 {
 using TagI16 = hn::Repartition<int16_t, GemmTagF32>;
 
 struct TypeInt8 {
-  using AElement = int16_t;
+  using AElement = uint16_t;
   using BElement = int16_t;
   using AWord = uint32_t;
   using Word = uint32_t;
@@ -122,19 +122,23 @@ struct PackInt8 {
 
 constexpr float kSmallest = 0x1p-100f;
 
-// 1.5 * 2^23: a float below 2^22 that is added to it is rounded to an integer, which then is the
-// difference of the bits.
+// 1.5 * 2^23: a float below 2^22 that is added to it is rounded to an integer, whose lowest bits
+// are the lowest bits of the sum.
 constexpr float kMagic = 12582912.0f;
-constexpr int32_t kMagicBits = 0x4B400000;
+
+// The numbers of a row spread over kSpan steps, and its zero point is rounded a little upwards:
+// x / scale + zero_point is above -0.4995 and below 255.4995, with all roundings, so that nothing
+// needs to be clamped.
+constexpr float kSpan = 254.95f;
+constexpr float kUp = 0.001f;
 
 // The scale and zero point of numbers in [low, high], which 0 is among; nan is NaN if one of them
 // is not finite.
 RowQuant QuantOf(float low, float high, float nan) {
-  // 0 + NaN, and halves that cannot overflow.
-  const float scale = (high / 255.0f - low / 255.0f) + nan;
+  // 0 + NaN, and parts that cannot overflow.
+  const float scale = (high / kSpan - low / kSpan) + nan;
   if (HWY_MAX(high, -low) < kSmallest) return {nan, 0.0f};
-  const float zero_point = (-low / scale + kMagic) - kMagic;  // to nearest
-  return {scale, zero_point < 255.0f ? zero_point : 255.0f};
+  return {scale, (-low / scale + kUp + kMagic) - kMagic};
 }
 
 // Lowest, highest, and NaN or 0 of a row.
@@ -170,43 +174,79 @@ HWY_INLINE RowQuant QuantOfRow(const float* HWY_RESTRICT in, const float* HWY_RE
   return QuantOf(hn::ReduceMin(d, lows), hn::ReduceMax(d, highs), hn::ReduceSum(d, nans));
 }
 
+// A row of floats on its way to integers, whose lowest bits those of (*this)(i) are.
+struct QuantizedRow {
+  const float* in;
+  const float* factor;  // or null
+  VecF32 scale;
+  VecF32 offset;
+
+  HWY_INLINE hn::Vec<TagU32> operator()(size_t i) const {
+    const GemmTagF32 d;
+    VecF32 x = hn::LoadU(d, in + i);
+    if (factor != nullptr) x = hn::Mul(x, hn::LoadU(d, factor + i));
+    return hn::BitCast(TagU32(), hn::MulAdd(x, scale, offset));
+  }
+  HWY_INLINE hn::Vec<TagU32> Some(size_t i, size_t count) const {
+    const GemmTagF32 d;
+    VecF32 x = hn::LoadN(d, in + i, count);
+    if (factor != nullptr) x = hn::Mul(x, hn::LoadN(d, factor + i, count));
+    return hn::BitCast(TagU32(), hn::MulAdd(x, scale, offset));
+  }
+};
+
+// Whole vectors of elements of A from vectors of 32 bits.
+HWY_INLINE hn::Vec<hn::Repartition<uint16_t, TagU32>> NarrowTwo(const QuantizedRow& row, size_t i) {
+  constexpr size_t kLanes = hn::MaxLanes(TagU32());
+  const hn::Repartition<uint16_t, TagU32> du16;
+  return hn::OrderedTruncate2To(du16, row(i), row(i + kLanes));
+}
+
+// As many elements as fill whole vectors; how many those are.
+HWY_INLINE size_t StoreWhole(const QuantizedRow& row, size_t k, uint8_t* out) {
+  constexpr size_t kLanes = hn::MaxLanes(TagU32());
+  const hn::Repartition<uint8_t, TagU32> du8;
+  size_t i = 0;
+  for (; i + 4 * kLanes <= k; i += 4 * kLanes) {
+    const auto low = NarrowTwo(row, i);
+    const auto high = NarrowTwo(row, i + 2 * kLanes);
+    hn::StoreU(hn::OrderedTruncate2To(du8, low, high), du8, out + i);
+  }
+  return i;
+}
+HWY_INLINE size_t StoreWhole(const QuantizedRow& row, size_t k, uint16_t* out) {
+  constexpr size_t kLanes = hn::MaxLanes(TagU32());
+  const hn::Repartition<uint16_t, TagU32> du16;
+  const auto byte = hn::Set(du16, uint16_t{255});
+  size_t i = 0;
+  for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
+    hn::StoreU(hn::And(NarrowTwo(row, i), byte), du16, out + i);
+  }
+  return i;
+}
+
 void MakeRowsInt8(const RowsToMake& rows) {
   const GemmTagF32 d;
-  const TagI32 di;
+  const TagU32 du;
   using Element = TypeInt8::AElement;
-  const hn::Rebind<Element, GemmTagF32> da;
+  const hn::Rebind<Element, TagU32> da;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   const size_t k = rows.k;
   for (size_t r = 0; r < rows.rows; ++r) {
-    const float* in = rows.in + r * rows.ld_in;  // may be out
+    const float* in = rows.in + r * rows.ld_in;
     Element* out = static_cast<Element*>(rows.out) + r * rows.ld_out;
     const RowQuant quant = QuantOfRow(in, rows.factor, k);
     rows.quant[r] = quant;
     const float inverse = quant.scale > 0.0f ? 1.0f / quant.scale : 0.0f;
-    const VecF32 scale = hn::Set(d, inverse);
-    const VecF32 offset = hn::Set(d, quant.zero_point + kMagic);
-    const auto quantize = [&](VecF32 x) HWY_ATTR {
-      const VecF32 shifted = hn::MulAdd(x, scale, offset);
-      return hn::Sub(hn::BitCast(di, shifted), hn::Set(di, kMagicBits));
-    };
-    // Saturated to 0 .. 255.
-    const auto narrow = [&](VecI32 q) HWY_ATTR {
-      if constexpr (sizeof(Element) == 1) {
-        return hn::DemoteTo(da, q);
-      } else {
-        return hn::DemoteTo(da, hn::Min(hn::Max(q, hn::Zero(di)), hn::Set(di, 255)));
-      }
-    };
-    const auto load = [&](size_t i) HWY_ATTR {
-      const VecF32 x = hn::LoadU(d, in + i);
-      return rows.factor == nullptr ? x : hn::Mul(x, hn::LoadU(d, rows.factor + i));
-    };
-    size_t i = 0;
-    for (; i + kLanes <= k; i += kLanes) hn::StoreU(narrow(quantize(load(i))), da, out + i);
+    const QuantizedRow row{in, rows.factor, hn::Set(d, inverse),
+                           hn::Set(d, quant.zero_point + kMagic)};
+    size_t i = StoreWhole(row, k, out);
+    const auto byte = hn::Set(du, 255u);
+    for (; i + kLanes <= k; i += kLanes) {
+      hn::StoreU(hn::TruncateTo(da, hn::And(row(i), byte)), da, out + i);
+    }
     if (i < k) {
-      VecF32 x = hn::LoadN(d, in + i, k - i);
-      if (rows.factor != nullptr) x = hn::Mul(x, hn::LoadN(d, rows.factor + i, k - i));
-      hn::StoreN(narrow(quantize(x)), da, out + i, k - i);
+      hn::StoreN(hn::TruncateTo(da, hn::And(row.Some(i, k - i), byte)), da, out + i, k - i);
     }
     for (i = k; i % TypeInt8::kGroup != 0; ++i) out[i] = 0;
   }

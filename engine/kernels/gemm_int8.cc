@@ -132,18 +132,21 @@ constexpr float kMagic = 12582912.0f;
 constexpr float kSpan = 254.95f;
 constexpr float kUp = 0.001f;
 
-// The scale and zero point of numbers in [low, high], which 0 is among; nan is NaN if one of them
-// is not finite.
-RowQuant QuantOf(float low, float high, float nan) {
-  // 0 + NaN, and parts that cannot overflow.
-  const float scale = (high / kSpan - low / kSpan) + nan;
-  if (HWY_MAX(high, -low) < kSmallest) return {nan, 0.0f};
-  return {scale, (-low / scale + kUp + kMagic) - kMagic};
+// The highest and the negated lowest number of a row, 0 among them; NaN if one is not finite.
+struct Extremes {
+  float high;
+  float minus_low;
+};
+
+// The largest of numbers that are not negative but for their sign bits, or NaN: their bits are in
+// the same order.
+HWY_INLINE float ReduceMaxBits(VecF32 v) {
+  const TagI32 di;
+  return hwy::BitCastScalar<float>(hn::ReduceMax(di, hn::BitCast(di, hn::Abs(v))));
 }
 
-// Lowest, highest, and NaN or 0 of a row.
-HWY_INLINE RowQuant QuantOfRow(const float* HWY_RESTRICT in, const float* HWY_RESTRICT factor,
-                               size_t k) {
+HWY_INLINE Extremes ExtremesOfRow(const float* HWY_RESTRICT in, const float* HWY_RESTRICT factor,
+                                  size_t k) {
   const GemmTagF32 d;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   constexpr size_t kUnroll = 4;
@@ -168,11 +171,41 @@ HWY_INLINE RowQuant QuantOfRow(const float* HWY_RESTRICT in, const float* HWY_RE
     const VecF32 x = hn::LoadN(d, in + i, k - i);
     add(1, factor == nullptr ? x : hn::Mul(x, hn::LoadN(d, factor + i, k - i)));
   }
+  const VecF32 nans = hn::Add(hn::Add(nan[0], nan[1]), hn::Add(nan[2], nan[3]));
   const VecF32 lows = hn::Min(hn::Min(low[0], low[1]), hn::Min(low[2], low[3]));
   const VecF32 highs = hn::Max(hn::Max(high[0], high[1]), hn::Max(high[2], high[3]));
-  const VecF32 nans = hn::Add(hn::Add(nan[0], nan[1]), hn::Add(nan[2], nan[3]));
-  return QuantOf(hn::ReduceMin(d, lows), hn::ReduceMax(d, highs), hn::ReduceSum(d, nans));
+  return {ReduceMaxBits(hn::Add(highs, nans)), ReduceMaxBits(lows)};
 }
+
+// What the extremes of some rows make of them, a vector at a time.
+constexpr size_t kMaxRows = 16;
+struct RowQuants {
+  alignas(64) float high[kMaxRows];
+  alignas(64) float minus_low[kMaxRows];
+  alignas(64) float scale[kMaxRows];
+  alignas(64) float inverse[kMaxRows];
+  alignas(64) float zero_point[kMaxRows];
+
+  void Find() {
+    const GemmTagF32 d;
+    const VecF32 one = hn::Set(d, 1.0f);
+    const VecF32 span = hn::Set(d, kSpan);
+    const VecF32 magic = hn::Set(d, kMagic);
+    for (size_t r = 0; r < kMaxRows; r += hn::Lanes(d)) {
+      const VecF32 up = hn::Load(d, high + r);
+      const VecF32 down = hn::Load(d, minus_low + r);
+      // Parts that cannot overflow.
+      const VecF32 step = hn::Add(hn::Div(up, span), hn::Div(down, span));
+      const auto tiny =
+          hn::And(hn::Lt(up, hn::Set(d, kSmallest)), hn::Lt(down, hn::Set(d, kSmallest)));
+      const VecF32 steps = hn::IfThenElse(tiny, one, step);
+      const VecF32 zero = hn::Add(hn::Div(down, steps), hn::Set(d, kUp));
+      hn::Store(hn::IfThenZeroElse(tiny, step), d, scale + r);
+      hn::Store(hn::IfThenZeroElse(tiny, hn::Div(one, steps)), d, inverse + r);
+      hn::Store(hn::IfThenZeroElse(tiny, hn::Sub(hn::Add(zero, magic), magic)), d, zero_point + r);
+    }
+  }
+};
 
 // A row of floats on its way to integers, whose lowest bits those of (*this)(i) are.
 struct QuantizedRow {
@@ -225,30 +258,47 @@ HWY_INLINE size_t StoreWhole(const QuantizedRow& row, size_t k, uint16_t* out) {
   return i;
 }
 
+// Of so many rows at a time that they stay in L1 from the first look to the second.
+size_t RowsAtATime(size_t k) {
+  constexpr size_t kFloats = 6144;  // half of 48 KiB
+  const size_t rows = kFloats / (k + 1);
+  return rows < 1 ? 1 : HWY_MIN(rows, kMaxRows);
+}
+
+HWY_INLINE void QuantizeRow(const QuantizedRow& row, size_t k, TypeInt8::AElement* out) {
+  const TagU32 du;
+  const hn::Rebind<TypeInt8::AElement, TagU32> da;
+  constexpr size_t kLanes = hn::MaxLanes(TagU32());
+  const auto byte = hn::Set(du, 255u);
+  size_t i = StoreWhole(row, k, out);
+  for (; i + kLanes <= k; i += kLanes) {
+    hn::StoreU(hn::TruncateTo(da, hn::And(row(i), byte)), da, out + i);
+  }
+  if (i < k) hn::StoreN(hn::TruncateTo(da, hn::And(row.Some(i, k - i), byte)), da, out + i, k - i);
+  for (i = k; i % TypeInt8::kGroup != 0; ++i) out[i] = 0;
+}
+
 void MakeRowsInt8(const RowsToMake& rows) {
   const GemmTagF32 d;
-  const TagU32 du;
-  using Element = TypeInt8::AElement;
-  const hn::Rebind<Element, TagU32> da;
-  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   const size_t k = rows.k;
-  for (size_t r = 0; r < rows.rows; ++r) {
-    const float* in = rows.in + r * rows.ld_in;
-    Element* out = static_cast<Element*>(rows.out) + r * rows.ld_out;
-    const RowQuant quant = QuantOfRow(in, rows.factor, k);
-    rows.quant[r] = quant;
-    const float inverse = quant.scale > 0.0f ? 1.0f / quant.scale : 0.0f;
-    const QuantizedRow row{in, rows.factor, hn::Set(d, inverse),
-                           hn::Set(d, quant.zero_point + kMagic)};
-    size_t i = StoreWhole(row, k, out);
-    const auto byte = hn::Set(du, 255u);
-    for (; i + kLanes <= k; i += kLanes) {
-      hn::StoreU(hn::TruncateTo(da, hn::And(row(i), byte)), da, out + i);
+  const size_t at_a_time = RowsAtATime(k);
+  RowQuants quants = {};
+  for (size_t begin = 0; begin < rows.rows; begin += at_a_time) {
+    const size_t count = HWY_MIN(at_a_time, rows.rows - begin);
+    const float* in = rows.in + begin * rows.ld_in;
+    for (size_t r = 0; r < count; ++r) {
+      const Extremes extremes = ExtremesOfRow(in + r * rows.ld_in, rows.factor, k);
+      quants.high[r] = extremes.high;
+      quants.minus_low[r] = extremes.minus_low;
     }
-    if (i < k) {
-      hn::StoreN(hn::TruncateTo(da, hn::And(row.Some(i, k - i), byte)), da, out + i, k - i);
+    quants.Find();
+    auto* out = static_cast<TypeInt8::AElement*>(rows.out) + begin * rows.ld_out;
+    for (size_t r = 0; r < count; ++r) {
+      rows.quant[begin + r] = {quants.scale[r], quants.zero_point[r]};
+      const QuantizedRow row{in + r * rows.ld_in, rows.factor, hn::Set(d, quants.inverse[r]),
+                             hn::Set(d, quants.zero_point[r] + kMagic)};
+      QuantizeRow(row, k, out + r * rows.ld_out);
     }
-    for (i = k; i % TypeInt8::kGroup != 0; ++i) out[i] = 0;
   }
 }
 

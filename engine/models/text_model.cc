@@ -45,6 +45,18 @@ void TellUnused(const ModelPlan& plan, const ModelTensors& tensors,
       {"ignored", (unused.size() == 1 ? "tensor " : "tensors ") + names, tensors.files().name()});
 }
 
+void TellPrecision(const ModelOptions& options, std::vector<Decision>* decisions) {
+  if (options.precision == Precision::kF32) {
+    decisions->push_back({"precision", "f32", "default"});
+    return;
+  }
+  std::string value = std::string(PrecisionName(options.precision)) + " in the layers";
+  if (!options.keep.empty()) {
+    value += " (" + std::to_string(options.keep.size()) + " kept in bf16)";
+  }
+  decisions->push_back({"precision", value + ", f32 in all else", "option precision"});
+}
+
 }  // namespace
 
 Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& options,
@@ -63,11 +75,15 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   const Result<EncoderWeights> weights = ViewLayers(plan, &*tensors);
   if (!weights.ok()) return weights.status();
   // Pages of what was packed are given back after each layer, and the rest at the end.
-  const Result<Encoder> encoder = Encoder::Create(
-      plan.encoder, *weights,
-      {.executor = options.executor, .layer_packed = [&files] { files->ReleasePages(); }});
+  const Result<Encoder> encoder =
+      Encoder::Create(plan.encoder, *weights,
+                      {.precision = options.precision,
+                       .executor = options.executor,
+                       .layer_packed = [&files] { files->ReleasePages(); },
+                       .keep = options.keep});
   if (!encoder.ok()) return encoder.status();
   decisions->push_back({"weights", tensors->Types(), files->name()});
+  TellPrecision(options, decisions);
   Result<std::optional<Classifier>> head = Classifier::Create(*config, &*tensors, decisions);
   if (!head.ok()) return head.status();
   TellUnused(plan, *tensors, decisions);

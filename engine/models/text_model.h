@@ -37,6 +37,8 @@ enum class HiddenRows : uint8_t { kAll, kFirstOfEach, kLastOfEach };
 struct ModelOptions {
   bool ignore_unknown_keys = false;
   Executor executor = {};
+  Precision precision = Precision::kF32;  // of the encoder; embeddings and the head are f32
+  std::vector<MatrixOfLayer> keep = {};   // as EncoderOptions::keep
 };
 
 // Immutable, thread-safe; copies share it.

@@ -17,6 +17,7 @@
 #include "tools/encore/model_info.h"
 #include "tools/encore/model_options.h"
 #include "tools/encore/plan.h"
+#include "tools/encore/precision_options.h"
 #include "tools/encore/text.h"
 #include "tools/encore/weights_info.h"
 
@@ -27,7 +28,7 @@ constexpr const char* kFooter =
     R"(Examples:
   encore info
   encore info --json
-  encore info all-MiniLM-L6-v2
+  encore info all-MiniLM-L6-v2 --precision int8
   encore info --weights w.safetensors
   encore info --plan --d-model 384 --heads 12 --d-ff 1536 --lengths 16,128,300 --threads 2
   encore info --plan --target AVX2)";
@@ -41,6 +42,8 @@ struct Options {
   int threads = 0;
   std::string target;
   ModelOptions model;
+  PrecisionOptions precision;
+  CLI::Option* precision_option = nullptr;
   std::vector<CLI::Option*> plan_options;
 };
 
@@ -115,11 +118,16 @@ int Run(const Options& options) {
     if (options.plan) throw Failure("--plan is for the machine, not for a folder");
     PrintModelInfo(std::cout, {.folder = options.folder,
                                .ignore_unknown_keys = options.ignore_unknown_keys,
-                               .json = options.json});
+                               .json = options.json,
+                               .precision = options.precision.precision(),
+                               .keep = options.precision.kept()});
     return kExitOk;
   }
   if (options.ignore_unknown_keys) {
     throw Failure("--ignore-unknown-keys is for a folder, which was not given");
+  }
+  if (options.precision_option->count() > 0) {
+    throw Failure("--precision is for a folder, which was not given");
   }
   std::optional<Plan> plan;
   if (options.plan) {
@@ -153,6 +161,7 @@ void AddInfo(CLI::App& app, Action& action) {
   options->plan_options.push_back(
       sub->add_option("--target", options->target, "SIMD target to plan for, e.g. AVX2")
           ->type_name("NAME"));
+  options->precision_option = options->precision.AddTo(*sub);
   sub->footer(kFooter);
   sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }

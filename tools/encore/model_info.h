@@ -8,6 +8,9 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
+
+#include "encore/precision.h"
 
 namespace encore::tool {
 
@@ -15,6 +18,8 @@ struct ModelInfoOptions {
   std::string folder;
   bool ignore_unknown_keys = false;
   bool json = false;
+  Precision precision = Precision::kF32;
+  std::vector<MatrixOfLayer> keep = {};
 };
 
 // Opens the folder and prints. Throws Failure.

@@ -137,10 +137,12 @@ void CheckPacked(const WeightSource& source, const std::vector<float>& rows, siz
     }
   }
   // The plain matrix itself has element (k, n) where the layout says.
-  const Result<PackedMatrix> one = PackedMatrix::Create(WeightSource::One(source.parts[0].weight));
+  WeightSource first{.parts = {source.parts[0]}, .num_parts = 1};
+  first.parts[0].bias = {};
+  const Result<PackedMatrix> one = PackedMatrix::Create(first);
   ASSERT_TRUE(one.ok());
   float element;
-  ReadRows(WeightSource::One(source.parts[0].weight), 0, 1, k - 1, 1, &element, 1);
+  ReadRows(first, 0, 1, k - 1, 1, &element, 1);
   EXPECT_EQ(std::bit_cast<uint32_t>(
                 Panel(one->view(), 0, 0, k * one->view().nr())[(k - 1) * one->view().panel_ld(0)]),
             std::bit_cast<uint32_t>(element));

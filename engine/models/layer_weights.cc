@@ -55,17 +55,20 @@ struct MatrixMembers {
   WeightView W::*weight;
   WeightView W::*row_scale;
   WeightView W::*input_scale;
+  LayerMatrix matrix;
 };
 constexpr MatrixMembers kMatrices[] = {
-    {&W::in_proj_weight, &W::in_proj_weight_scale, &W::qkv_input_scale},
-    {&W::q_proj_weight, &W::q_proj_weight_scale, &W::qkv_input_scale},
-    {&W::k_proj_weight, &W::k_proj_weight_scale, nullptr},
-    {&W::v_proj_weight, &W::v_proj_weight_scale, nullptr},
-    {&W::out_proj_weight, &W::out_proj_weight_scale, &W::out_proj_input_scale},
-    {&W::linear1_weight, &W::linear1_weight_scale, &W::linear1_input_scale},
-    {&W::gate_proj_weight, &W::gate_proj_weight_scale, &W::linear1_input_scale},
-    {&W::up_proj_weight, &W::up_proj_weight_scale, nullptr},
-    {&W::linear2_weight, &W::linear2_weight_scale, &W::linear2_input_scale},
+    {&W::in_proj_weight, &W::in_proj_weight_scale, &W::qkv_input_scale, LayerMatrix::kQkv},
+    {&W::q_proj_weight, &W::q_proj_weight_scale, &W::qkv_input_scale, LayerMatrix::kQkv},
+    {&W::k_proj_weight, &W::k_proj_weight_scale, nullptr, LayerMatrix::kQkv},
+    {&W::v_proj_weight, &W::v_proj_weight_scale, nullptr, LayerMatrix::kQkv},
+    {&W::out_proj_weight, &W::out_proj_weight_scale, &W::out_proj_input_scale,
+     LayerMatrix::kOutProj},
+    {&W::linear1_weight, &W::linear1_weight_scale, &W::linear1_input_scale, LayerMatrix::kLinear1},
+    {&W::gate_proj_weight, &W::gate_proj_weight_scale, &W::linear1_input_scale,
+     LayerMatrix::kLinear1},
+    {&W::up_proj_weight, &W::up_proj_weight_scale, nullptr, LayerMatrix::kLinear1},
+    {&W::linear2_weight, &W::linear2_weight_scale, &W::linear2_input_scale, LayerMatrix::kLinear2},
 };
 
 Status ViewVector(const std::string& name, size_t size, ModelTensors* tensors, WeightView* view) {
@@ -99,6 +102,20 @@ Status ViewWeight(const std::string& name, WeightView W::*member, const Shape& s
 }
 
 }  // namespace
+
+std::vector<MatrixOfLayer> FloatMatrices(const EncoderWeights& weights) {
+  std::vector<MatrixOfLayer> found;
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    for (const MatrixMembers& m : kMatrices) {
+      const WeightView& view = weights.layers[i].*m.weight;
+      if (view.empty() || view.dtype() == DType::kI8) continue;
+      const bool again =
+          !found.empty() && found.back().layer == i && found.back().matrix == m.matrix;
+      if (!again) found.push_back({i, m.matrix});
+    }
+  }
+  return found;
+}
 
 Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) {
   EncoderWeights weights;

@@ -11,6 +11,7 @@
 
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/base/stored_precision.h"
 #include "engine/models/classifier.h"
 #include "engine/models/embeddings.h"
 #include "engine/models/layer_weights.h"
@@ -45,16 +46,41 @@ void TellUnused(const ModelPlan& plan, const ModelTensors& tensors,
       {"ignored", (unused.size() == 1 ? "tensor " : "tensors ") + names, tensors.files().name()});
 }
 
-void TellPrecision(const ModelOptions& options, std::vector<Decision>* decisions) {
-  if (options.precision == Precision::kF32) {
-    decisions->push_back({"precision", "f32", "default"});
-    return;
+struct ChosenPrecision {
+  Precision precision = Precision::kF32;
+  std::vector<MatrixOfLayer> keep;
+};
+
+// What the caller wants, or what the weights were made for.
+Result<ChosenPrecision> ChoosePrecision(const ModelOptions& options, const WeightFiles& files,
+                                        const EncoderWeights& weights,
+                                        std::vector<Decision>* decisions) {
+  Precision stored = Precision::kF32;
+  for (const SafetensorsFile& file : files.files()) {
+    const Result<Precision> found = StoredPrecision(file.metadata());
+    if (!found.ok()) {
+      return Status(found.status().code(), file.name() + ": " + found.status().message());
+    }
+    if (*found != Precision::kF32) stored = *found;
   }
-  std::string value = std::string(PrecisionName(options.precision)) + " in the layers";
-  if (!options.keep.empty()) {
-    value += " (" + std::to_string(options.keep.size()) + " kept in bf16)";
+  ChosenPrecision chosen{options.precision.value_or(stored), options.keep};
+  const std::string source = options.precision           ? "option precision"
+                             : stored == Precision::kF32 ? "default"
+                                                         : files.name();
+  if (chosen.precision == Precision::kF32) {
+    decisions->push_back({"precision", "f32", source});
+    return chosen;
   }
-  decisions->push_back({"precision", value + ", f32 in all else", "option precision"});
+  if (chosen.precision == Precision::kInt8 && stored == Precision::kInt8) {
+    const std::vector<MatrixOfLayer> floats = FloatMatrices(weights);
+    chosen.keep.insert(chosen.keep.end(), floats.begin(), floats.end());
+  }
+  std::string value = std::string(PrecisionName(chosen.precision)) + " in the layers";
+  if (!chosen.keep.empty()) {
+    value += " (" + std::to_string(chosen.keep.size()) + " kept in bf16)";
+  }
+  decisions->push_back({"precision", value + ", f32 in all else", source});
+  return chosen;
 }
 
 }  // namespace
@@ -74,16 +100,17 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   if (!embeddings.ok()) return embeddings.status();
   const Result<EncoderWeights> weights = ViewLayers(plan, &*tensors);
   if (!weights.ok()) return weights.status();
+  decisions->push_back({"weights", tensors->Types(), files->name()});
+  const Result<ChosenPrecision> chosen = ChoosePrecision(options, *files, *weights, decisions);
+  if (!chosen.ok()) return chosen.status();
   // Pages of what was packed are given back after each layer, and the rest at the end.
   const Result<Encoder> encoder =
       Encoder::Create(plan.encoder, *weights,
-                      {.precision = options.precision,
+                      {.precision = chosen->precision,
                        .executor = options.executor,
                        .layer_packed = [&files] { files->ReleasePages(); },
-                       .keep = options.keep});
+                       .keep = chosen->keep});
   if (!encoder.ok()) return encoder.status();
-  decisions->push_back({"weights", tensors->Types(), files->name()});
-  TellPrecision(options, decisions);
   Result<std::optional<Classifier>> head = Classifier::Create(*config, &*tensors, decisions);
   if (!head.ok()) return head.status();
   TellUnused(plan, *tensors, decisions);

@@ -15,6 +15,7 @@
 
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
+#include "engine/base/stored_precision.h"
 
 namespace encore::internal {
 namespace {
@@ -119,14 +120,6 @@ Status ReadKey(const std::string& key, const std::string& value, const TorchOver
 }
 
 }  // namespace
-
-Result<Precision> TorchPrecision(const SafetensorsMetadata& metadata) {
-  const auto found = metadata.find(std::string(kPrecisionKey));
-  if (found == metadata.end()) return Precision::kF32;
-  const Result<Precision> precision = PrecisionFromName(found->second);
-  if (precision.ok()) return precision;
-  return Malformed(kPrecisionKey, found->second, "f32, bf16 or int8");
-}
 
 Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
                                       const TorchOverrides& overrides, const TorchFacts& facts) {

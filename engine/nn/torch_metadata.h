@@ -6,9 +6,6 @@
 #ifndef ENCORE_ENGINE_NN_TORCH_METADATA_H_
 #define ENCORE_ENGINE_NN_TORCH_METADATA_H_
 
-#include <string>
-#include <string_view>
-
 #include "encore/encoder.h"
 #include "encore/safetensors.h"
 #include "encore/status.h"
@@ -24,11 +21,6 @@ struct TorchFacts {
   bool has_biases = false;
   bool final_norm = false;
 };
-
-// The metadata's key for what a file was made for.
-inline constexpr std::string_view kPrecisionKey = "encore_precision";
-// kF32 where there is no such key.
-Result<Precision> TorchPrecision(const SafetensorsMetadata& metadata);
 
 // The whole configuration; overrides win over metadata. kInvalidArgument for keys that are unknown,
 // malformed or at odds with the facts, for an nhead that is nowhere or does not divide d_model, and

@@ -16,6 +16,7 @@
 
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/base/stored_precision.h"
 #include "engine/nn/layer_tensors.h"
 #include "engine/nn/torch_metadata.h"
 #include "engine/nn/torch_names.h"
@@ -252,7 +253,7 @@ Result<TorchWeights> TorchWeights::FromFile(const SafetensorsFile& file,
       internal::MakeTorchConfig(file.metadata(), overrides, *facts);
   if (!config.ok()) return InFile(file, config.status());
 
-  const Result<Precision> precision = internal::TorchPrecision(file.metadata());
+  const Result<Precision> precision = internal::StoredPrecision(file.metadata());
   if (!precision.ok()) return InFile(file, precision.status());
   auto impl = std::make_shared<Impl>(file);
   impl->precision = *precision;

@@ -75,10 +75,12 @@ typedef struct encore_text {
 #define ENCORE_NO 2
 
 // What the products in the encoder's layers multiply; vectors and scores are f32 in each. Since
-// version 2. encore/precision.h says what each is.
-#define ENCORE_PRECISION_F32 0
-#define ENCORE_PRECISION_BF16 1
-#define ENCORE_PRECISION_INT8 2
+// version 2. encore/precision.h says what each is. The folder's is what its weights were made for
+// (`encore convert`), or f32.
+#define ENCORE_PRECISION_OF_FOLDER 0
+#define ENCORE_PRECISION_F32 1
+#define ENCORE_PRECISION_BF16 2
+#define ENCORE_PRECISION_INT8 3
 
 // Ways of pooling, to be added up; several are concatenated in this order.
 #define ENCORE_POOLING_CLS 1

@@ -86,8 +86,11 @@ struct OpenOptions {
   Executor executor = {};                 // packs the weights
   // Of the products in the encoder's layers. Embeddings, pooling, dense modules, heads of
   // classifiers and the vectors are f32 in each.
-  Precision precision = Precision::kF32;
-  std::vector<MatrixOfLayer> keep = {};  // as EncoderOptions::keep
+  // If empty: what the folder's weights were made for (`encore convert`), else f32.
+  std::optional<Precision> precision = {};
+  // As EncoderOptions::keep. Of weights that were made for int8, those that are not int8 are kept
+  // too.
+  std::vector<MatrixOfLayer> keep = {};
 };
 
 struct EncodeOptions {

@@ -12,8 +12,8 @@
 #include "encore/safetensors.h"
 #include "encore/thread_pool.h"
 #include "encore/torch_weights.h"
+#include "engine/base/stored_precision.h"
 #include "engine/io/safetensors_stream.h"
-#include "engine/nn/torch_metadata.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/converted_tensors.h"
 #include "tools/encore/failure.h"
@@ -25,8 +25,8 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(IN is a file as `encore run --weights` takes it, or a folder as `encore embed --model` does; OUT
-must not exist. Matrices of the encoder's layers become bf16, or int8 with an f32 scale for each
+    R"(IN is a file as `encore run --weights` takes it, or a folder as `encore embed --model` does;
+OUT must not exist. Matrices of the encoder's layers become bf16, or int8 with an f32 scale for each
 row; everything else is copied. What is computed from OUT has the bits of IN with the same
 --precision, and OUT says which that is: run, embed and the others take it from there.
 
@@ -77,7 +77,7 @@ size_t ConvertFolder(const std::string& in, const std::string& out,
 }
 
 int Run(const Options& options) {
-  const ConversionSettings settings = {.precision = options.precision.precision(),
+  const ConversionSettings settings = {.precision = *options.precision.precision(),
                                        .keep = options.precision.kept()};
   if (settings.precision == Precision::kF32) {
     throw Failure("--precision is f32, wanted bf16 or int8");

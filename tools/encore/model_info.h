@@ -6,6 +6,7 @@
 #ifndef ENCORE_TOOLS_ENCORE_MODEL_INFO_H_
 #define ENCORE_TOOLS_ENCORE_MODEL_INFO_H_
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ struct ModelInfoOptions {
   std::string folder;
   bool ignore_unknown_keys = false;
   bool json = false;
-  Precision precision = Precision::kF32;
+  std::optional<Precision> precision = {};
   std::vector<MatrixOfLayer> keep = {};
 };
 

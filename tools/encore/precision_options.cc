@@ -38,9 +38,9 @@ bool ParseMatrix(std::string_view text, MatrixOfLayer* matrix) {
 CLI::Option* PrecisionOptions::AddTo(CLI::App& app) {
   CLI::Option* const option =
       app.add_option("--precision", name,
-                     "What products multiply: f32; bf16 or int8, which are faster and less exact")
-          ->check(CLI::IsMember({"f32", "bf16", "int8"}))
-          ->capture_default_str();
+                     "What products multiply: f32; bf16 or int8, which are faster and less exact; "
+                     "else what the weights were made for (`encore convert`), or f32")
+          ->check(CLI::IsMember({"f32", "bf16", "int8"}));
   app.add_option("--keep", keep, "Of int8: matrices in bf16 instead, e.g. 0.linear1,5.out_proj")
       ->delimiter(',')
       ->type_name("LAYER.MATRIX")
@@ -48,7 +48,10 @@ CLI::Option* PrecisionOptions::AddTo(CLI::App& app) {
   return option;
 }
 
-Precision PrecisionOptions::precision() const { return Take(PrecisionFromName(name)); }
+std::optional<Precision> PrecisionOptions::precision() const {
+  if (name.empty()) return std::nullopt;
+  return Take(PrecisionFromName(name));
+}
 
 std::vector<MatrixOfLayer> PrecisionOptions::kept() const {
   std::vector<MatrixOfLayer> matrices;

@@ -122,7 +122,7 @@ void WantOtherFile(const std::string& output, const std::string& weights) {
 
 int Run(const Options& options) {
   const TorchOverrides overrides = MakeOverrides(options);
-  const std::vector<MatrixOfLayer> kept = options.precision.kept();
+  std::vector<MatrixOfLayer> kept = options.precision.kept();
   std::optional<ThreadPool> pool;
   const Executor executor = MakeExecutor(options, pool);
   WantFolder(options.output);
@@ -130,10 +130,13 @@ int Run(const Options& options) {
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
 
   const TorchWeights weights = Take(TorchWeights::Open(options.weights, overrides), "--weights");
+  const Precision precision = options.precision.precision().value_or(weights.precision());
+  if (precision == Precision::kInt8) {
+    kept.insert(kept.end(), weights.keep().begin(), weights.keep().end());
+  }
   const Encoder encoder =
-      Take(Encoder::Create(
-               weights.config(), weights.weights(),
-               {.precision = options.precision.precision(), .executor = executor, .keep = kept}),
+      Take(Encoder::Create(weights.config(), weights.weights(),
+                           {.precision = precision, .executor = executor, .keep = kept}),
            "--weights " + options.weights);
   const SafetensorsFile file = Take(SafetensorsFile::Open(options.input), "--input");
   const RunInput input = ReadRunInput(file, encoder.config().d_model);

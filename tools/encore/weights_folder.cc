@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/stored_precision.h"
 #include "engine/io/folder.h"
 #include "engine/models/layer_weights.h"
-#include "engine/nn/torch_metadata.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
 

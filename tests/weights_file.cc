@@ -26,12 +26,11 @@ SafetensorsEntry Entry(const std::string& name, const Shape& shape,
 }  // namespace
 
 void WriteWeightsFile(const std::string& path, const WeightsFile& file) {
-  const EncoderModel model(
-      TorchStack{.d_model = kFileModel,
-                 .num_heads = 4,
-                 .d_ff = kFileInner,
-                 .num_layers = 2,
-                 .norm_placement = file.norm_first ? NormPlacement::kPre : NormPlacement::kPost});
+  const EncoderModel model(TorchStack{.d_model = kFileModel,
+                                      .num_heads = 4,
+                                      .d_ff = kFileInner,
+                                      .num_layers = 2,
+                                      .norm_first = file.norm_first});
   std::deque<std::vector<float>> memory;
   std::vector<SafetensorsEntry> entries;
   for (size_t i = 0; i < 2; ++i) {

@@ -32,9 +32,9 @@ namespace {
 constexpr const char* kFooter =
     R"(Finds how large the inputs of each product get, channel by channel, and writes OUT: a copy of
 IN with a scale for each channel (...input_scale), by which int8 divides inputs and multiplies
-weights, so that channels far above the others cost less of a row's 8 bits (SmoothQuant, arXiv:2211.10438).
-`encore convert`, --precision int8 and the library take the scales from OUT. f32 and bf16 compute
-from OUT what they compute from IN.
+weights, so that channels far above the others cost less of a row's 8 bits (SmoothQuant,
+arXiv:2211.10438). `encore convert`, --precision int8 and the library take the scales from OUT. f32
+and bf16 compute from OUT what they compute from IN.
 
 Samples are what `encore run --input` takes where IN is a file, and texts, one a line, where it is a
 folder. A few hundred sentences of the kind that will come are enough.

@@ -150,8 +150,10 @@ void Calibration::Observe(const PackedMatrix& matrix, const float* data, size_t 
   for (size_t r = 0; r < rows; ++r, data += ld) {
     for (size_t i = 0; i < k; ++i) {
       const float magnitude = std::fabs(data[i]);
-      // NaN stays.
-      seen.largest[i] = magnitude <= seen.largest[i] ? seen.largest[i] : magnitude;
+      // NaN comes in and stays.
+      if (!(magnitude <= seen.largest[i]) && !std::isnan(seen.largest[i])) {
+        seen.largest[i] = magnitude;
+      }
     }
     if (seen.count++ % seen.step != 0) continue;
     seen.rows.insert(seen.rows.end(), data, data + k);

@@ -64,7 +64,10 @@ void PrintText(std::ostream& out, const TorchWeights& weights, const WeightsInfo
   out << Printable(request.path) << ": " << Counted(config.num_layers(), "layer") << ", d_model "
       << config.d_model << ", d_ff " << config.layers[0].d_ff << ", made for "
       << PrecisionName(weights.precision());
-  if (!weights.keep().empty()) out << " with " << weights.keep().size() << " matrices kept in bf16";
+  if (!weights.keep().empty()) {
+    out << " with " << weights.keep().size()
+        << (weights.keep().size() == 1 ? " matrix" : " matrices") << " kept in bf16";
+  }
   out << "\nMemory    packed matrices";
   for (const WorkspaceOf& w : memories[0].workspaces) {
     out << PadLeft(

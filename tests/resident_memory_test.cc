@@ -150,7 +150,7 @@ void CheckRelease(Precision precision) {
   const size_t divisor = precision == Precision::kF32 ? 1 : (precision == Precision::kBF16 ? 2 : 4);
   const size_t packed_bytes = kLayers * layer_bytes / divisor;
   if (own.known() && !kSanitized) {
-    EXPECT_GE(most_own, packed_bytes / 2);
+    EXPECT_GE(most_own, packed_bytes / 3);
     EXPECT_LE(most_own, packed_bytes + layer_bytes / 2);
   }
   const Result<Encoder> other = Encoder::Create(config, weights, {.precision = precision});
@@ -161,7 +161,8 @@ void CheckRelease(Precision precision) {
 }
 
 TEST(ResidentMemory, LayersAreReleasedWhileAnEncoderIsMade) {
-  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+  // The largest last: memory that the ones before gave back is not counted again.
+  for (const Precision precision : {Precision::kInt8, Precision::kBF16, Precision::kF32}) {
     SCOPED_TRACE(std::string(PrecisionName(precision)));
     CheckRelease(precision);
   }

@@ -63,7 +63,7 @@ struct Integers {
     std::vector<float>& smoothing = floats_.emplace_back(columns, 1.0f);
     for (size_t c = 0; smoothed && c < columns; ++c) smoothing[c] = c % 3 == 0 ? 0.25f : 1.0f;
     for (size_t r = 0; r < rows; ++r) {
-      scales[r] = r % 2 == 0 ? 0x1p-8f : 0x1p-9f;
+      scales[r] = r % 5 < 2 ? 0x1p-8f : 0x1p-9f;
       for (size_t c = 0; c < columns; ++c) {
         float& number = numbers[r * columns + c];
         const float q = std::clamp(std::round(number / scales[r]), -128.0f, 127.0f);

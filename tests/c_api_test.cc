@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -186,6 +187,26 @@ TEST_F(CApiTest, OpenOptionsArrive) {
   EXPECT_EQ(description.back(), '\n');
 }
 
+TEST_F(CApiTest, PrecisionArrives) {
+  const std::vector<std::string> texts_strings = {"The cat sat"};
+  const std::vector<encore_text> texts = Views(texts_strings);
+  for (const auto& [constant, precision] : {std::pair{ENCORE_PRECISION_F32, Precision::kF32},
+                                            std::pair{ENCORE_PRECISION_BF16, Precision::kBF16},
+                                            std::pair{ENCORE_PRECISION_INT8, Precision::kInt8}}) {
+    const auto expected = TextEncoder::Open(folder(), {.precision = precision});
+    ASSERT_TRUE(expected.ok()) << expected.status().message();
+    const auto embeddings = expected->Encode(texts_strings);
+    ASSERT_TRUE(embeddings.ok()) << embeddings.status().message();
+    auto options = Sized<encore_open_options>();
+    options.precision = constant;
+    const Model model(folder(), &options);
+    float vector[kD];
+    ASSERT_EQ(encore_encode(model, texts.data(), 1, nullptr, vector, kD, nullptr, nullptr),
+              ENCORE_OK);
+    EXPECT_EQ(std::memcmp(vector, embeddings->vectors.data(), sizeof vector), 0);
+  }
+}
+
 TEST_F(CApiTest, ScoresAreThoseOfTextEncoder) {
   const TextFolder reranker("reranker");
   const auto expected = TextEncoder::Open(reranker.path());
@@ -341,6 +362,27 @@ TEST_F(CApiTest, OptionsOfOtherVersions) {
   ExpectFailure(encore_open(folder().c_str(), &options, &model), ENCORE_INVALID_ARGUMENT,
                 {"options.size"});
 
+  // An older header's struct, with nothing behind it: what it has counts, the rest is the default.
+  struct First {
+    size_t size;
+    int32_t threads, normalize, pooling, ignore_unknown_keys;
+    size_t max_length;
+  };
+  const auto first = std::make_unique<First>();
+  first->size = sizeof(First);
+  first->max_length = 7;
+  ASSERT_EQ(encore_open(folder().c_str(), reinterpret_cast<const encore_open_options*>(first.get()),
+                        &model),
+            ENCORE_OK)
+      << encore_last_error();
+  EXPECT_EQ(encore_max_length(model), 7u);
+  EXPECT_NE(std::string(encore_describe(model)).find("precision: f32"), std::string::npos);
+  encore_free(model);
+  first->size = sizeof(First) - 1;
+  ExpectFailure(encore_open(folder().c_str(),
+                            reinterpret_cast<const encore_open_options*>(first.get()), &model),
+                ENCORE_INVALID_ARGUMENT, {"options.size is 31"});
+
   // A newer header's struct: fine as long as its additions are 0.
   struct {
     encore_open_options known;
@@ -356,11 +398,14 @@ TEST_F(CApiTest, OptionsOfOtherVersions) {
 
   for (const auto& [field, name] : {std::pair{&encore_open_options::normalize, "normalize"},
                                     std::pair{&encore_open_options::pooling, "pooling"},
+                                    std::pair{&encore_open_options::precision, "precision"},
+                                    std::pair{&encore_open_options::reserved, "reserved"},
                                     std::pair{&encore_open_options::threads, "threads"}}) {
     auto wrong = Sized<encore_open_options>();
     wrong.*field = -1;
     ExpectFailure(encore_open(folder().c_str(), &wrong, &model), ENCORE_INVALID_ARGUMENT,
                   {name, "-1"});
+    EXPECT_EQ(model, nullptr);
   }
 }
 
@@ -413,12 +458,14 @@ TEST(CApiVersionTest, IsTheLibrarys) {
 TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   if (sizeof(void*) != 8) GTEST_SKIP() << "the sizes here are those of 64-bit machines";
   EXPECT_EQ(sizeof(encore_text), 16u);
-  EXPECT_EQ(sizeof(encore_open_options), 32u);
+  EXPECT_EQ(sizeof(encore_open_options), 40u);
   EXPECT_EQ(offsetof(encore_open_options, threads), 8u);
   EXPECT_EQ(offsetof(encore_open_options, normalize), 12u);
   EXPECT_EQ(offsetof(encore_open_options, pooling), 16u);
   EXPECT_EQ(offsetof(encore_open_options, ignore_unknown_keys), 20u);
   EXPECT_EQ(offsetof(encore_open_options, max_length), 24u);
+  EXPECT_EQ(offsetof(encore_open_options, precision), 32u);
+  EXPECT_EQ(offsetof(encore_open_options, reserved), 36u);
   EXPECT_EQ(sizeof(encore_encode_options), 64u);
   EXPECT_EQ(offsetof(encore_encode_options, max_length), 24u);
   EXPECT_EQ(offsetof(encore_encode_options, on_long), 32u);

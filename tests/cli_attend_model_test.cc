@@ -99,7 +99,7 @@ TEST_F(CliAttendModelTest, SaysWhatTheWordsLookAt) {
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(Has(result.out, "layer 2, mean over heads")) << result.out;
   EXPECT_TRUE(Has(result.out, "head 4")) << result.out;
-  result = Attend({"these", "--layer", "2", "--head", "3", "--precision", "5"});
+  result = Attend({"these", "--layer", "2", "--head", "3", "--digits", "5"});
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(Has(result.out, "layer 2, head 3")) << result.out;
   EXPECT_TRUE(Has(result.out, "[CLS] -> ")) << result.out;

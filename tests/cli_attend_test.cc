@@ -109,7 +109,7 @@ TEST_F(CliAttendTest, ASentenceNeedsNoQuotes) {
 }
 
 TEST_F(CliAttendTest, PrintsEveryStep) {
-  const CliResult result = Encore({"attend", "a b c", "--dim", "4", "--precision", "6"});
+  const CliResult result = Encore({"attend", "a b c", "--dim", "4", "--digits", "6"});
   ASSERT_EQ(result.status, 0) << result.err;
   for (const char* part :
        {"Tokens", "X:", "Q =", "K =", "V =", "Scores", "Weights", "Context", "0.374540", "2.583685",
@@ -197,7 +197,7 @@ TEST_F(CliAttendTest, BadUsageIsOneSentence) {
   ExpectRefused({"attend", "a b", "--dim", "0"}, {"--dim"});
   ExpectRefused({"attend", "a b", "--dim", "8", "--heads", "3"}, {"8", "3 heads"});
   ExpectRefused({"attend", "a b", "--dim", "99999999999"}, {"--dim"});
-  ExpectRefused({"attend", "a b", "--precision", "10"}, {"--precision"});
+  ExpectRefused({"attend", "a b", "--digits", "10"}, {"--digits"});
   ExpectRefused({"attend", "a b", "--seed", "x"}, {"--seed"});
   ExpectRefused({"attend", "a b", "--seed", ""}, {"--seed"});
   ExpectRefused({"attend", "a b", "--seed", "4294967296"},

@@ -164,7 +164,7 @@ TEST_F(CliEmbedTest, RefusesWhatItCannotDo) {
     ExpectRefused(Arguments(more), words);
     EXPECT_EQ(Files(), std::vector<std::string>{"x"});
   };
-  refused({"--precision", "bf16"}, {"--precision", "bf16", "f32"});
+  refused({"--precision", "f64"}, {"--precision", "f64", "f32", "bf16", "int8"});
   refused({"--on-long", "error", "--max-length", "4"}, {"line 2", "4"});
   refused({"--max-length", "41"}, {"41", "40"});
   refused({"--dimensions", "33"}, {"33", "32"});
@@ -248,7 +248,7 @@ TEST_F(CliRerankTest, BestFirst) {
 TEST_F(CliRerankTest, RefusesWhatItCannotDo) {
   WriteFile(Path("x"), "tea\n");
   ExpectRefused(Arguments({"--top", "2", "--scores"}), {"--top"});
-  ExpectRefused(Arguments({"--precision", "int8"}), {"--precision", "int8"});
+  ExpectRefused(Arguments({"--precision", "int4"}), {"--precision", "int4"});
   const TextFolder base;
   ExpectRefused({"rerank", "--model", base.path(), "--query", "a", "--input", Path("x")},
                 {"--model", "classification head"});

@@ -22,17 +22,19 @@
 namespace encore {
 namespace {
 
-// Bytes of files (in a memory file system too) that are this process's resident memory. None where
-// the system does not tell, or the emulator tells of its own.
-std::optional<size_t> ResidentFileBytes() {
+// Resident memory of this process: pages of files (in a memory file system too), or its own.
+enum class Resident { kFiles, kOwn };
+
+// None where the system does not tell, or the emulator tells of its own.
+std::optional<size_t> ResidentBytes(Resident kind) {
   if (kEmulated) return std::nullopt;
   std::ifstream status("/proc/self/status");
   std::optional<size_t> bytes;
   for (std::string key; status >> key;) {
     size_t kilobytes = 0;
-    if ((key == "RssFile:" || key == "RssShmem:") && status >> kilobytes) {
-      bytes = bytes.value_or(0) + kilobytes * 1024;
-    }
+    const bool counts =
+        kind == Resident::kFiles ? key == "RssFile:" || key == "RssShmem:" : key == "RssAnon:";
+    if (counts && status >> kilobytes) bytes = bytes.value_or(0) + kilobytes * 1024;
   }
   return bytes;
 }
@@ -40,14 +42,16 @@ std::optional<size_t> ResidentFileBytes() {
 // How much more there is than before; 0 where nobody tells.
 class Growth {
  public:
+  explicit Growth(Resident kind = Resident::kFiles) : kind_(kind), before_(ResidentBytes(kind)) {}
   bool known() const { return before_.has_value(); }
   size_t bytes() const {
-    const size_t now = ResidentFileBytes().value_or(0);
+    const size_t now = ResidentBytes(kind_).value_or(0);
     return std::max(now, before_.value_or(0)) - before_.value_or(0);
   }
 
  private:
-  std::optional<size_t> before_ = ResidentFileBytes();
+  Resident kind_;
+  std::optional<size_t> before_;
 };
 
 SafetensorsEntry Entry(const std::string& name, const Shape& shape,
@@ -88,9 +92,9 @@ TEST(ResidentMemory, BytesOfTheCallersStay) {
   EXPECT_EQ(*static_cast<const float*>(x.data()), 1.0f);
 }
 
-// Layer by layer: no more of the file than one layer is resident after any of them, and the encoder
-// is the same.
-TEST(ResidentMemory, LayersAreReleasedWhileAnEncoderIsMade) {
+// Layer by layer: no more of the file than one layer is resident after any of them, the process's
+// own memory is what the packed weights take, and the encoder is the same.
+void CheckRelease(Precision precision) {
   constexpr size_t kLayers = 6;
   constexpr size_t kModel = 256;
   constexpr size_t kInner = 1024;
@@ -123,16 +127,19 @@ TEST(ResidentMemory, LayersAreReleasedWhileAnEncoderIsMade) {
   const ThreadPool pool = *ThreadPool::Create({.threads = 2});
 
   const Growth growth;
+  const Growth own(Resident::kOwn);
   size_t calls = 0;
   size_t most = 0;
+  size_t most_own = 0;
   size_t least = SIZE_MAX;
-  const Result<Encoder> encoder =
-      Encoder::Create(config, weights, {.executor = pool.executor(), .layer_packed = [&] {
-                                          ++calls;
-                                          most = std::max(most, growth.bytes());
-                                          least = std::min(least, growth.bytes());
-                                          file->ReleasePages();
-                                        }});
+  const Result<Encoder> encoder = Encoder::Create(
+      config, weights, {.precision = precision, .executor = pool.executor(), .layer_packed = [&] {
+                          ++calls;
+                          most = std::max(most, growth.bytes());
+                          most_own = std::max(most_own, own.bytes());
+                          least = std::min(least, growth.bytes());
+                          file->ReleasePages();
+                        }});
   ASSERT_TRUE(encoder.ok()) << encoder.status().message();
   EXPECT_EQ(calls, kLayers);
   if (growth.known()) {
@@ -140,11 +147,24 @@ TEST(ResidentMemory, LayersAreReleasedWhileAnEncoderIsMade) {
     EXPECT_LE(most, layer_bytes * 7 / 4);
     EXPECT_LE(growth.bytes(), layer_bytes / 2);
   }
-  const Result<Encoder> other = Encoder::Create(config, weights);
+  const size_t divisor = precision == Precision::kF32 ? 1 : (precision == Precision::kBF16 ? 2 : 4);
+  const size_t packed_bytes = kLayers * layer_bytes / divisor;
+  if (own.known() && !kSanitized) {
+    EXPECT_GE(most_own, packed_bytes / 2);
+    EXPECT_LE(most_own, packed_bytes + layer_bytes / 2);
+  }
+  const Result<Encoder> other = Encoder::Create(config, weights, {.precision = precision});
   ASSERT_TRUE(other.ok());
   const std::vector<float> x = RandomFloats(5 * kModel, 4);
   const Batch batch{.seq_starts = {0, 5}};
   EXPECT_TRUE(SameBits(Forward(*encoder, batch, x), Forward(*other, batch, x)));
+}
+
+TEST(ResidentMemory, LayersAreReleasedWhileAnEncoderIsMade) {
+  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+    SCOPED_TRACE(std::string(PrecisionName(precision)));
+    CheckRelease(precision);
+  }
 }
 
 }  // namespace

@@ -417,9 +417,9 @@ TEST(TorchWeights, BadTensors) {
       {[](Contents* c) { c->tensors.clear(); },
        "'self_attn.in_proj_weight': found none, wanted a layer's tensors"},
       {[](Contents* c) { c->dtype = DType::kI32; },
-       "found dtype I32, wanted F32, F64, F16 or BF16"},
+       "found dtype I32, wanted F32, F64, F16, BF16 or I8"},
       {[](Contents* c) { c->dtype = DType::kBool; },
-       "found dtype BOOL, wanted F32, F64, F16 or BF16"},
+       "found dtype BOOL, wanted F32, F64, F16, BF16 or I8"},
   };
   for (const auto& [bend, message] : cases) {
     Contents contents = Stack(2);

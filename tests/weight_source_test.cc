@@ -137,10 +137,12 @@ void CheckPacked(const WeightSource& source, const std::vector<float>& rows, siz
     }
   }
   // The plain matrix itself has element (k, n) where the layout says.
-  const Result<PackedMatrix> one = PackedMatrix::Create(WeightSource::One(source.parts[0].weight));
+  WeightSource first{.parts = {source.parts[0]}, .num_parts = 1};
+  first.parts[0].bias = {};
+  const Result<PackedMatrix> one = PackedMatrix::Create(first);
   ASSERT_TRUE(one.ok());
   float element;
-  ReadRows(WeightSource::One(source.parts[0].weight), 0, 1, k - 1, 1, &element, 1);
+  ReadRows(first, 0, 1, k - 1, 1, &element, 1);
   EXPECT_EQ(std::bit_cast<uint32_t>(
                 Panel(one->view(), 0, 0, k * one->view().nr())[(k - 1) * one->view().panel_ld(0)]),
             std::bit_cast<uint32_t>(element));
@@ -222,6 +224,47 @@ TEST(WeightSource, PartsScalesAndGates) {
       }
     }
   });
+}
+
+// Integers times their row's scale, the row's other scale, and divided by their column's: as
+// floats. As integers they stay what they are, and only their scales are multiplied.
+TEST(WeightSource, IntegersWithScales) {
+  constexpr size_t kRows = 70;
+  constexpr size_t kColumns = 300;
+  std::vector<int8_t> integers(kRows * (kColumns + 1));
+  for (size_t i = 0; i < integers.size(); ++i) integers[i] = static_cast<int8_t>(i * 37 % 256);
+  const WeightView weight(DType::kI8, integers.data(), {kRows, kColumns}, {kColumns + 1, 1});
+  const Stored scale(DType::kBF16, kPlaces[1], 1, kRows, 1);
+  const Stored output(DType::kF16, kPlaces[4], 1, kRows, 2);
+  const Stored input(DType::kF64, kPlaces[5], 1, kColumns, 3);
+  std::vector<float> floats;
+  for (size_t r = 0; r < kRows; ++r) {
+    for (size_t c = 0; c < kColumns; ++c) {
+      const float q = integers[r * (kColumns + 1) + c];
+      floats.push_back(q * scale(0, r) * output(0, r) / input(0, c));
+    }
+  }
+  const WeightSource source{.parts = {WeightPart{weight, {}, scale.Vector()}},
+                            .num_parts = 1,
+                            .output_scale = output.Vector(),
+                            .int8_input_scale = input.Vector()};
+  CheckPacked(source, floats, kColumns, {});
+
+  std::vector<float> scales(kRows);
+  std::vector<float> sums(kRows);
+  std::vector<float> out(kRows * 280);
+  ReadInt8Scales(source, 0, kRows, scales.data());
+  ReadInt8Rows(source, scales.data(), 0, kRows, 20, 280, out.data(), 280, sums.data());
+  for (size_t r = 0; r < kRows; ++r) {
+    ASSERT_EQ(scales[r], scale(0, r) * output(0, r));
+    float sum = 0;
+    for (size_t c = 20; c < kColumns; ++c) {
+      const float q = integers[r * (kColumns + 1) + c];
+      ASSERT_EQ(out[r * 280 + c - 20], q);
+      sum += q;
+    }
+    ASSERT_EQ(sums[r], sum);
+  }
 }
 
 // Both matrices lie in memory as a pass reads them, and no byte is left over.

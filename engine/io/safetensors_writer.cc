@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WriteSafetensors: checks, lays out and writes. Not here: how a file appears whole or not at all
+// Writing: checks, lays out, and takes tensors in turn. Not here: how a file appears whole or not
+// at all
 // (file_writer.cc).
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "engine/base/quoted.h"
 #include "engine/io/json.h"
 #include "engine/io/safetensors_header.h"
+#include "engine/io/safetensors_stream.h"
 #include "engine/platform/file_writer.h"
 
 namespace encore {
@@ -24,22 +26,22 @@ namespace {
 
 using internal::JsonString;
 using internal::Quoted;
+using internal::StreamedTensor;
 
-Status CheckEntries(std::span<const SafetensorsEntry> tensors) {
+std::string What(const std::string& name) { return "tensor " + Quoted(name) + ": "; }
+
+// Names that differ, and shapes that can be addressed: then the sizes in bytes, in `bytes`.
+Status CheckTensors(std::span<const StreamedTensor> tensors, std::vector<size_t>* bytes) {
   std::set<std::string_view> names;
-  for (const SafetensorsEntry& tensor : tensors) {
-    const std::string what = "tensor " + Quoted(tensor.name) + ": ";
+  for (const StreamedTensor& tensor : tensors) {
+    const std::string what = What(tensor.name);
     if (tensor.name == internal::kMetadataKey)
       return InvalidArgument(what + "the format reserves this name");
     if (!names.insert(tensor.name).second)
       return InvalidArgument(what + "found two of this name, wanted one");
     const Result<size_t> wanted = internal::TensorBytes(tensor.dtype, tensor.shape);
     if (!wanted.ok()) return InvalidArgument(what + wanted.status().message());
-    if (tensor.bytes.size() != *wanted) {
-      return InvalidArgument(what + "found " + std::to_string(tensor.bytes.size()) +
-                             " bytes, wanted " + std::to_string(*wanted) + " for " +
-                             std::string(DTypeName(tensor.dtype)) + " " + tensor.shape.ToString());
-    }
+    bytes->push_back(*wanted);
   }
   return Status();
 }
@@ -47,7 +49,7 @@ Status CheckEntries(std::span<const SafetensorsEntry> tensors) {
 // Positions of the tensors in the order in which their bytes are written: large elements first,
 // else as given. As the data starts at a multiple of 8, each tensor is then aligned to its
 // elements.
-std::vector<size_t> DataOrder(std::span<const SafetensorsEntry> tensors) {
+std::vector<size_t> DataOrder(std::span<const StreamedTensor> tensors) {
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [tensors](size_t a, size_t b) {
@@ -71,14 +73,14 @@ Status AppendMetadata(const SafetensorsMetadata& metadata, std::string* json) {
 }
 
 // The header's JSON, padded with spaces so that the data starts at a multiple of 8.
-Result<std::string> HeaderJson(std::span<const SafetensorsEntry> tensors,
-                               std::span<const size_t> data_order,
+Result<std::string> HeaderJson(std::span<const StreamedTensor> tensors,
+                               std::span<const size_t> bytes, std::span<const size_t> data_order,
                                const SafetensorsMetadata& metadata) {
   std::vector<size_t> begins(tensors.size());
   size_t total = 0;
   for (const size_t i : data_order) {
     begins[i] = total;
-    if (!internal::CheckedAdd(total, tensors[i].bytes.size(), &total)) {
+    if (!internal::CheckedAdd(total, bytes[i], &total)) {
       return InvalidArgument("the tensors together have more bytes than this machine can address");
     }
   }
@@ -97,7 +99,7 @@ Result<std::string> HeaderJson(std::span<const SafetensorsEntry> tensors,
     if (json.size() > 1) json += ",";
     json += *name + ":{\"dtype\":\"" + std::string(DTypeName(tensors[i].dtype)) + "\",\"shape\":[" +
             shape + "],\"data_offsets\":[" + std::to_string(begins[i]) + "," +
-            std::to_string(begins[i] + tensors[i].bytes.size()) + "]}";
+            std::to_string(begins[i] + bytes[i]) + "]}";
   }
   json += "}";
   json.resize(internal::RoundUp(json.size(), 8), ' ');
@@ -109,6 +111,22 @@ Result<std::string> HeaderJson(std::span<const SafetensorsEntry> tensors,
   return json;
 }
 
+Status WrongBytes(const StreamedTensor& tensor, ErrorCode code, size_t found, size_t wanted) {
+  return Status(code, What(tensor.name) + "found " + std::to_string(found) + " bytes, wanted " +
+                          std::to_string(wanted) + " for " + std::string(DTypeName(tensor.dtype)) +
+                          " " + tensor.shape.ToString());
+}
+
+Status WriteTensor(const StreamedTensor& tensor, size_t bytes, internal::FileWriter* writer) {
+  size_t written = 0;
+  const Status status = tensor.write([&](std::span<const std::byte> piece) {
+    written += piece.size();
+    return writer->Write(piece);
+  });
+  if (!status.ok() || written == bytes) return status;
+  return WrongBytes(tensor, ErrorCode::kIo, written, bytes);
+}
+
 }  // namespace
 
 SafetensorsEntry MakeSafetensorsEntry(std::string name, const Tensor& tensor) {
@@ -118,12 +136,33 @@ SafetensorsEntry MakeSafetensorsEntry(std::string name, const Tensor& tensor) {
           {static_cast<const std::byte*>(tensor.data()), tensor.size_bytes()}};
 }
 
-Status WriteSafetensors(const std::string& path, std::span<const SafetensorsEntry> tensors,
+Status WriteSafetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
                         const SafetensorsMetadata& metadata) try {
-  Status status = CheckEntries(tensors);
+  std::vector<StreamedTensor> tensors;
+  for (const SafetensorsEntry& entry : entries) {
+    const auto write = [&entry](const internal::ByteSink& sink) { return sink(entry.bytes); };
+    tensors.push_back({entry.name, entry.dtype, entry.shape, write});
+  }
+  std::vector<size_t> bytes;
+  Status status = CheckTensors(tensors, &bytes);
+  for (size_t i = 0; status.ok() && i < entries.size(); ++i) {
+    if (entries[i].bytes.size() == bytes[i]) continue;
+    status = WrongBytes(tensors[i], ErrorCode::kInvalidArgument, entries[i].bytes.size(), bytes[i]);
+  }
+  if (!status.ok()) return Status(status.code(), path + ": " + status.message());
+  return internal::WriteSafetensorsStream(path, tensors, metadata);
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
+}
+
+Status internal::WriteSafetensorsStream(const std::string& path,
+                                        std::span<const StreamedTensor> tensors,
+                                        const SafetensorsMetadata& metadata) try {
+  std::vector<size_t> bytes;
+  Status status = CheckTensors(tensors, &bytes);
   if (!status.ok()) return Status(status.code(), path + ": " + status.message());
   const std::vector<size_t> order = DataOrder(tensors);
-  const Result<std::string> json = HeaderJson(tensors, order, metadata);
+  const Result<std::string> json = HeaderJson(tensors, bytes, order, metadata);
   if (!json.ok()) return Status(json.status().code(), path + ": " + json.status().message());
 
   Result<internal::FileWriter> writer = internal::FileWriter::Create(path);
@@ -132,7 +171,7 @@ Status WriteSafetensors(const std::string& path, std::span<const SafetensorsEntr
   status = writer->Write(std::as_bytes(std::span(&length, 1)));
   if (status.ok()) status = writer->Write(std::as_bytes(std::span(*json)));
   for (const size_t i : order) {
-    if (status.ok()) status = writer->Write(tensors[i].bytes);
+    if (status.ok()) status = WriteTensor(tensors[i], bytes[i], &*writer);
   }
   if (status.ok()) status = writer->Commit();
   return status;

@@ -4,7 +4,9 @@
 
 #include "engine/models/layer_weights.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -48,7 +50,72 @@ Shape ShapeOf(WeightView W::*weight, size_t d_model, const LayerConfig& layer) {
   return {d_model};  // the other norms
 }
 
+// A matrix, and where the scales beside it go. Of q, k and v apart, those of the input are q's.
+struct MatrixMembers {
+  WeightView W::*weight;
+  WeightView W::*row_scale;
+  WeightView W::*input_scale;
+  LayerMatrix matrix;
+};
+constexpr MatrixMembers kMatrices[] = {
+    {&W::in_proj_weight, &W::in_proj_weight_scale, &W::qkv_input_scale, LayerMatrix::kQkv},
+    {&W::q_proj_weight, &W::q_proj_weight_scale, &W::qkv_input_scale, LayerMatrix::kQkv},
+    {&W::k_proj_weight, &W::k_proj_weight_scale, nullptr, LayerMatrix::kQkv},
+    {&W::v_proj_weight, &W::v_proj_weight_scale, nullptr, LayerMatrix::kQkv},
+    {&W::out_proj_weight, &W::out_proj_weight_scale, &W::out_proj_input_scale,
+     LayerMatrix::kOutProj},
+    {&W::linear1_weight, &W::linear1_weight_scale, &W::linear1_input_scale, LayerMatrix::kLinear1},
+    {&W::gate_proj_weight, &W::gate_proj_weight_scale, &W::linear1_input_scale,
+     LayerMatrix::kLinear1},
+    {&W::up_proj_weight, &W::up_proj_weight_scale, nullptr, LayerMatrix::kLinear1},
+    {&W::linear2_weight, &W::linear2_weight_scale, &W::linear2_input_scale, LayerMatrix::kLinear2},
+};
+
+Status ViewVector(const std::string& name, size_t size, ModelTensors* tensors, WeightView* view) {
+  Result<WeightView> found = tensors->View(name, Shape(size));
+  if (found.ok()) *view = *found;
+  return found.status();
+}
+
+// `name`.weight, and the scales that a matrix has beside it.
+Status ViewWeight(const std::string& name, WeightView W::*member, const Shape& shape,
+                  ModelTensors* tensors, W* layer) {
+  const MatrixMembers* matrix =
+      std::find_if(std::begin(kMatrices), std::end(kMatrices),
+                   [&](const MatrixMembers& m) { return m.weight == member; });
+  const std::string weight_name = name + ".weight";
+  if (matrix == std::end(kMatrices)) {
+    Result<WeightView> vector = tensors->View(weight_name, shape);
+    if (vector.ok()) layer->*member = *vector;
+    return vector.status();
+  }
+  Result<WeightView> weight = tensors->ViewMatrix(weight_name, shape);
+  if (!weight.ok()) return weight.status();
+  layer->*member = *weight;
+  if (weight->dtype() == DType::kI8) {
+    Status s = ViewVector(weight_name + "_scale", shape[0], tensors, &(layer->*matrix->row_scale));
+    if (!s.ok()) return s;
+  }
+  const std::string input_name = name + ".input_scale";
+  if (matrix->input_scale == nullptr || tensors->Find(input_name) == nullptr) return {};
+  return ViewVector(input_name, shape[1], tensors, &(layer->*matrix->input_scale));
+}
+
 }  // namespace
+
+std::vector<MatrixOfLayer> FloatMatrices(const EncoderWeights& weights) {
+  std::vector<MatrixOfLayer> found;
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    for (const MatrixMembers& m : kMatrices) {
+      const WeightView& view = weights.layers[i].*m.weight;
+      if (view.empty() || view.dtype() == DType::kI8) continue;
+      const bool again =
+          !found.empty() && found.back().layer == i && found.back().matrix == m.matrix;
+      if (!again) found.push_back({i, m.matrix});
+    }
+  }
+  return found;
+}
 
 Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) {
   EncoderWeights weights;
@@ -57,9 +124,7 @@ Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) 
     for (const LayerModule& module : plan.layer_modules) {
       const Shape shape = ShapeOf(module.weight, plan.encoder.d_model, plan.encoder.layers[i]);
       const std::string name = tensors->Base(NameInLayer(module.name, i));
-      Result<WeightView> weight = tensors->View(name + ".weight", shape);
-      if (!weight.ok()) return weight.status();
-      layer.*module.weight = *weight;
+      if (Status s = ViewWeight(name, module.weight, shape, tensors, &layer); !s.ok()) return s;
       if (module.bias == nullptr) continue;
       Result<WeightView> bias = tensors->View(name + ".bias", Shape(shape[0]));
       if (!bias.ok()) return bias.status();

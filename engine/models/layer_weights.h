@@ -6,6 +6,8 @@
 #ifndef ENCORE_ENGINE_MODELS_LAYER_WEIGHTS_H_
 #define ENCORE_ENGINE_MODELS_LAYER_WEIGHTS_H_
 
+#include <vector>
+
 #include "encore/encoder.h"
 #include "encore/status.h"
 #include "engine/models/family.h"
@@ -15,6 +17,9 @@ namespace encore::internal {
 
 // Valid as long as a copy of the tensors' files is.
 Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors);
+
+// The matrices that are not int8.
+std::vector<MatrixOfLayer> FloatMatrices(const EncoderWeights& weights);
 
 }  // namespace encore::internal
 

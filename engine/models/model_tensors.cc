@@ -59,7 +59,8 @@ WeightFiles::Found ModelTensors::Lookup(std::string_view name) const {
   return old_name.empty() ? found : files_.Find(old_name);
 }
 
-Result<WeightFiles::Found> ModelTensors::Require(std::string_view name, const Shape& wanted) {
+Result<WeightFiles::Found> ModelTensors::Require(std::string_view name, const Shape& wanted,
+                                                 bool may_be_int8) {
   const WeightFiles::Found found = Lookup(name);
   if (found.tensor == nullptr) {
     return InvalidArgument(files_.name() + ": tensor " + Quoted(name) + ": found none; wanted " +
@@ -70,9 +71,10 @@ Result<WeightFiles::Found> ModelTensors::Require(std::string_view name, const Sh
     return InvalidArgument(where + "found shape " + found.tensor->shape.ToString() + "; wanted " +
                            wanted.ToString() + ", as config.json has it");
   }
-  if (!IsFloatingPoint(found.tensor->dtype)) {
-    return InvalidArgument(where + "found dtype " + std::string(DTypeName(found.tensor->dtype)) +
-                           "; wanted F32, F64, F16 or BF16");
+  const DType type = found.tensor->dtype;
+  if (!IsFloatingPoint(type) && !(may_be_int8 && type == DType::kI8)) {
+    return InvalidArgument(where + "found dtype " + std::string(DTypeName(type)) + "; wanted " +
+                           (may_be_int8 ? "F32, F64, F16, BF16 or I8" : "F32, F64, F16 or BF16"));
   }
   used_.insert(found.tensor->name);
   types_.insert(found.tensor->dtype);
@@ -81,6 +83,12 @@ Result<WeightFiles::Found> ModelTensors::Require(std::string_view name, const Sh
 
 Result<WeightView> ModelTensors::View(std::string_view name, const Shape& wanted) {
   const Result<WeightFiles::Found> found = Require(name, wanted);
+  if (!found.ok()) return found.status();
+  return found->tensor->View();
+}
+
+Result<WeightView> ModelTensors::ViewMatrix(std::string_view name, const Shape& wanted) {
+  const Result<WeightFiles::Found> found = Require(name, wanted, /*may_be_int8=*/true);
   if (!found.ok()) return found.status();
   return found->tensor->View();
 }

@@ -37,6 +37,8 @@ class ModelTensors {
   // Where it lies. kInvalidArgument names the file, the tensor, what was found and what was wanted:
   // it is missing, has another shape, or no floats.
   Result<WeightView> View(std::string_view name, const Shape& wanted);
+  // The same of a matrix, which may be I8.
+  Result<WeightView> ViewMatrix(std::string_view name, const Shape& wanted);
   // The same as a copy in F32.
   Result<Tensor> Read(std::string_view name, const Shape& wanted);
 
@@ -50,7 +52,8 @@ class ModelTensors {
  private:
   explicit ModelTensors(WeightFiles files) : files_(std::move(files)) {}
   WeightFiles::Found Lookup(std::string_view name) const;
-  Result<WeightFiles::Found> Require(std::string_view name, const Shape& wanted);
+  Result<WeightFiles::Found> Require(std::string_view name, const Shape& wanted,
+                                     bool may_be_int8 = false);
 
   WeightFiles files_;
   std::string prefix_;

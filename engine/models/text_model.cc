@@ -11,6 +11,7 @@
 
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/base/stored_precision.h"
 #include "engine/models/classifier.h"
 #include "engine/models/embeddings.h"
 #include "engine/models/layer_weights.h"
@@ -45,6 +46,43 @@ void TellUnused(const ModelPlan& plan, const ModelTensors& tensors,
       {"ignored", (unused.size() == 1 ? "tensor " : "tensors ") + names, tensors.files().name()});
 }
 
+struct ChosenPrecision {
+  Precision precision = Precision::kF32;
+  std::vector<MatrixOfLayer> keep;
+};
+
+// What the caller wants, or what the weights were made for.
+Result<ChosenPrecision> ChoosePrecision(const ModelOptions& options, const WeightFiles& files,
+                                        const EncoderWeights& weights,
+                                        std::vector<Decision>* decisions) {
+  Precision stored = Precision::kF32;
+  for (const SafetensorsFile& file : files.files()) {
+    const Result<Precision> found = StoredPrecision(file.metadata());
+    if (!found.ok()) {
+      return Status(found.status().code(), file.name() + ": " + found.status().message());
+    }
+    if (*found != Precision::kF32) stored = *found;
+  }
+  ChosenPrecision chosen{options.precision.value_or(stored), options.keep};
+  const std::string source = options.precision           ? "option precision"
+                             : stored == Precision::kF32 ? "default"
+                                                         : files.name();
+  if (chosen.precision == Precision::kF32) {
+    decisions->push_back({"precision", "f32", source});
+    return chosen;
+  }
+  if (chosen.precision == Precision::kInt8 && stored == Precision::kInt8) {
+    const std::vector<MatrixOfLayer> floats = FloatMatrices(weights);
+    chosen.keep.insert(chosen.keep.end(), floats.begin(), floats.end());
+  }
+  std::string value = std::string(PrecisionName(chosen.precision)) + " in the layers";
+  if (!chosen.keep.empty()) {
+    value += " (" + std::to_string(chosen.keep.size()) + " kept in bf16)";
+  }
+  decisions->push_back({"precision", value + ", f32 in all else", source});
+  return chosen;
+}
+
 }  // namespace
 
 Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& options,
@@ -62,12 +100,17 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   if (!embeddings.ok()) return embeddings.status();
   const Result<EncoderWeights> weights = ViewLayers(plan, &*tensors);
   if (!weights.ok()) return weights.status();
-  // Pages of what was packed are given back after each layer, and the rest at the end.
-  const Result<Encoder> encoder = Encoder::Create(
-      plan.encoder, *weights,
-      {.executor = options.executor, .layer_packed = [&files] { files->ReleasePages(); }});
-  if (!encoder.ok()) return encoder.status();
   decisions->push_back({"weights", tensors->Types(), files->name()});
+  const Result<ChosenPrecision> chosen = ChoosePrecision(options, *files, *weights, decisions);
+  if (!chosen.ok()) return chosen.status();
+  // Pages of what was packed are given back after each layer, and the rest at the end.
+  const Result<Encoder> encoder =
+      Encoder::Create(plan.encoder, *weights,
+                      {.precision = chosen->precision,
+                       .executor = options.executor,
+                       .layer_packed = [&files] { files->ReleasePages(); },
+                       .keep = chosen->keep});
+  if (!encoder.ok()) return encoder.status();
   Result<std::optional<Classifier>> head = Classifier::Create(*config, &*tensors, decisions);
   if (!head.ok()) return head.status();
   TellUnused(plan, *tensors, decisions);

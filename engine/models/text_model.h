@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ enum class HiddenRows : uint8_t { kAll, kFirstOfEach, kLastOfEach };
 struct ModelOptions {
   bool ignore_unknown_keys = false;
   Executor executor = {};
+  // As OpenOptions. Of the encoder; embeddings and the head are f32.
+  std::optional<Precision> precision = {};
+  std::vector<MatrixOfLayer> keep = {};
 };
 
 // Immutable, thread-safe; copies share it.

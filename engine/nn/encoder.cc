@@ -18,10 +18,11 @@
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
 #include "engine/nn/encoder_packing.h"
-#include "engine/nn/layer_defaults.h"
 #include "engine/nn/output_rows.h"
 #include "engine/nn/packed_layer.h"
 #include "engine/nn/position_tables.h"
+#include "engine/nn/prepared_encoder.h"
+#include "engine/nn/product_observer.h"
 #include "engine/nn/scratch_plan.h"
 #include "engine/ops/view_check.h"
 #include "engine/platform/fp_env.h"
@@ -29,7 +30,6 @@
 namespace encore {
 namespace {
 
-using internal::MatrixToPack;
 using internal::PackedLayer;
 
 // For an encoder that was moved from.
@@ -56,12 +56,17 @@ Result<internal::ScratchPlan> PlanScratch(const internal::ModelSizes& sizes, con
 }  // namespace
 
 struct Encoder::Impl {
-  Impl(const EncoderConfig& with_defaults, Precision products)
-      : config(with_defaults),
+  Impl(internal::PreparedEncoder&& prepared, internal::AlignedBuffer<std::byte>&& panels,
+       Precision products)
+      : config(std::move(prepared.config)),
         precision(products),
         kernels{&internal::KernelOf(products == Precision::kF32 ? products : Precision::kBF16),
                 &internal::GetSoftmaxKernels(), &internal::GetRotaryKernels()},
-        sizes(config, products != Precision::kF32) {}
+        layers(std::move(prepared.layers)),
+        packed_weights(std::move(panels)),
+        final_norm(std::move(prepared.final_norm)),
+        tables(std::move(prepared.tables)),
+        sizes(std::move(prepared.sizes)) {}
 
   EncoderConfig config;
   Precision precision;
@@ -76,12 +81,17 @@ struct Encoder::Impl {
   // pass) on the plan's threads; without a token it does nothing.
   template <typename F>
   Status RunPass(const Batch& batch, const Taps& taps, const Workspace& workspace,
-                 const Executor& executor, const F& run_layers) const;
+                 const Executor& executor, const F& run_layers,
+                 internal::ProductObserver* observer = nullptr) const;
+  Status Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
+                 const Executor& executor, const Taps& taps,
+                 internal::ProductObserver* observer) const;
 };
 
 template <typename F>
 Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Workspace& workspace,
-                              const Executor& executor, const F& run_layers) const {
+                              const Executor& executor, const F& run_layers,
+                              internal::ProductObserver* observer) const {
   const Result<internal::ScratchPlan> plan = PlanScratch(sizes, batch, executor);
   if (!plan.ok()) return plan.status();
   if (workspace.size_bytes() < plan->bytes) {
@@ -101,6 +111,7 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
   pass.scratch_plan = *plan;
   pass.scratch = static_cast<std::byte*>(workspace.data());
   pass.tables = &tables;
+  pass.observer = observer;
   pass.longest = LongestSequence(batch);
   {
     // The plan weighs work in doubles: under the default modes, and no flag of it for the caller.
@@ -124,31 +135,15 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
 
 Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights,
                                 const EncoderOptions& options) try {
-  ENCORE_RETURN_IF_ERROR(internal::CheckConfig(config));
-  ENCORE_RETURN_IF_ERROR(internal::CheckOptions(config, options));
-  ENCORE_RETURN_IF_ERROR(internal::CheckWeights(config, weights));
+  Result<internal::PreparedEncoder> prepared =
+      internal::PreparedEncoder::Create(config, weights, options);
+  if (!prepared.ok()) return prepared.status();
   const internal::FpEnvScope modes;
-  auto impl = std::make_shared<Impl>(internal::WithDefaults(config), options.precision);
-  const size_t num_layers = config.num_layers();
-  impl->layers.reserve(num_layers);
-  std::vector<MatrixToPack> matrices;
-  for (size_t i = 0; i < num_layers; ++i) {
-    const LayerConfig& layer = impl->config.layers[i];
-    PackedLayer& packed = impl->layers.emplace_back(config.d_model, layer);
-    ENCORE_RETURN_IF_ERROR(
-        internal::PrepareLayer(layer, weights.layers[i], internal::KernelsOfLayer(options, i),
-                               i == 0 ? nullptr : &impl->layers[i - 1].norm2, &packed, &matrices));
-    matrices.back().ends_layer = true;
-    impl->tables.Add(layer, weights.layers[i], &packed);
-  }
-  ENCORE_RETURN_IF_ERROR(internal::PackMatrices(matrices, options.executor, options.layer_packed,
-                                                &impl->packed_weights));
-  ENCORE_RETURN_IF_ERROR(internal::PackNorm(config.final_norm, weights.norm_weight,
-                                            weights.norm_bias, &impl->final_norm));
-  impl->sizes.floats_per_position = impl->tables.floats_per_position();
-  impl->sizes.floats_beside = impl->tables.floats_beside();
-  impl->sizes.input_row_bytes = internal::LongestInputRow(matrices);
-  return Encoder(std::move(impl));
+  internal::AlignedBuffer<std::byte> panels;
+  ENCORE_RETURN_IF_ERROR(
+      internal::PackMatrices(prepared->matrices, options.executor, options.layer_packed, &panels));
+  return Encoder(
+      std::make_shared<Impl>(*std::move(prepared), std::move(panels), options.precision));
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 }
@@ -198,27 +193,46 @@ Result<Workspace> Encoder::MakeWorkspace(const BatchLimits& limits, const Execut
   return internal::OutOfMemory();
 }
 
+Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
+                              const Workspace& workspace, const Executor& executor,
+                              const Taps& taps, internal::ProductObserver* observer) const {
+  ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
+  ENCORE_RETURN_IF_ERROR(internal::CheckBatch(config, batch));
+  ENCORE_RETURN_IF_ERROR(internal::CheckInputOutput(config, batch, x, y));
+  ENCORE_RETURN_IF_ERROR(internal::CheckTaps(config, batch, taps, x, y));
+  const internal::Rows out{y.data(), internal::RowStride(y)};
+  return RunPass(
+      batch, taps, workspace, executor,
+      [&](internal::Team& team, const internal::Pass& pass) {
+        internal::ConstRows in{x.data(), internal::RowStride(x)};
+        for (size_t i = 0; i < layers.size(); ++i) {
+          internal::EncoderBlock(team, pass, layers[i], i, in, out);
+          in = {out.data, out.ld};
+        }
+        if (final_norm.given()) internal::NormRows(team, pass, final_norm, out, pass.tokens());
+      },
+      observer);
+}
+
 Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
                         const Executor& executor, const Taps& taps) const try {
   if (impl_ == nullptr) return NoWeights();
-  ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
-  ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->config, batch));
-  ENCORE_RETURN_IF_ERROR(internal::CheckInputOutput(impl_->config, batch, x, y));
-  ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));
-  const internal::Rows out{y.data(), internal::RowStride(y)};
-  return impl_->RunPass(batch, taps, workspace, executor,
-                        [&](internal::Team& team, const internal::Pass& pass) {
-                          internal::ConstRows in{x.data(), internal::RowStride(x)};
-                          for (size_t i = 0; i < impl_->layers.size(); ++i) {
-                            internal::EncoderBlock(team, pass, impl_->layers[i], i, in, out);
-                            in = {out.data, out.ld};
-                          }
-                          if (impl_->final_norm.given()) {
-                            internal::NormRows(team, pass, impl_->final_norm, out, pass.tokens());
-                          }
-                        });
+  return impl_->Forward(batch, x, y, workspace, executor, taps, nullptr);
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
+}
+
+Status internal::EncoderAccess::Forward(const Encoder& encoder, const Batch& batch, ConstView x,
+                                        MutableView y, const Workspace& workspace,
+                                        ProductObserver* observer) try {
+  if (encoder.impl_ == nullptr) return NoWeights();
+  return encoder.impl_->Forward(batch, x, y, workspace, Executor::Inline(), {}, observer);
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
+}
+
+const std::vector<PackedLayer>& internal::EncoderAccess::Layers(const Encoder& encoder) {
+  return encoder.impl_->layers;
 }
 
 Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, MutableView y,

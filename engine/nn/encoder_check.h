@@ -6,6 +6,8 @@
 #ifndef ENCORE_ENGINE_NN_ENCODER_CHECK_H_
 #define ENCORE_ENGINE_NN_ENCODER_CHECK_H_
 
+#include <string>
+
 #include "encore/encoder.h"
 #include "encore/status.h"
 
@@ -16,6 +18,11 @@ Status CheckConfig(const EncoderConfig& config);
 // Every tensor's shape; the configuration is already checked. Names are those of a torch
 // state_dict.
 Status CheckWeights(const EncoderConfig& config, const EncoderWeights& weights);
+
+// The scales of a layer's int8 weights and of inputs, whose shapes and types are already checked:
+// all that are needed, none that is not, each number one that can be used (scale_check.cc). Names
+// begin with the prefix.
+Status CheckScales(const EncoderLayerWeights& weights, const std::string& prefix);
 
 // Precision and what goes with it; the configuration is already checked.
 Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options);

@@ -11,7 +11,6 @@
 
 #include "engine/base/int_math.h"
 #include "engine/nn/smoothing.h"
-#include "engine/platform/thread_team.h"
 
 namespace encore::internal {
 
@@ -50,12 +49,16 @@ size_t LongestInputRow(const std::vector<MatrixToPack>& matrices) {
   return bytes;
 }
 
-namespace {
-
-// Finds the scales of the input channels.
-void Smooth(Team& team, const MatrixToPack& m) {
+void FindInputScale(Team& team, const MatrixToPack& m) {
   float* const scales = m.packed->input_scale();
   const size_t k = m.packed->view().k;
+  if (!m.given_scale.empty()) {
+    team.ForEach(1, [&](size_t /*i*/, int /*thread*/) {
+      ReadVector(m.given_scale, scales);
+      m.packed->InputScaleIsSet();
+    });
+    return;
+  }
   const EvenSplit split{k, std::min(k, static_cast<size_t>(team.threads()))};
   team.ForEach(split.parts, [&](size_t i, int /*thread*/) {
     SumSquares(m.source, m.row_begin, m.row_end, split.begin(i), split.begin(i + 1), scales);
@@ -66,19 +69,23 @@ void Smooth(Team& team, const MatrixToPack& m) {
   });
 }
 
-}  // namespace
-
-Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& executor,
-                    const std::function<void()>& layer_packed, AlignedBuffer<std::byte>* memory) {
+Result<size_t> PanelBytes(const std::vector<MatrixToPack>& matrices) {
   size_t bytes = 0;
   for (const MatrixToPack& m : matrices) {
     if (!CheckedAdd(bytes, m.packed->data_bytes(), &bytes)) {
       return Status(ErrorCode::kOutOfMemory, "the packed weights exceed what can be addressed");
     }
   }
-  if (!memory->Allocate(bytes)) {
+  return bytes;
+}
+
+Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& executor,
+                    const std::function<void()>& layer_packed, AlignedBuffer<std::byte>* memory) {
+  const Result<size_t> bytes = PanelBytes(matrices);
+  if (!bytes.ok()) return bytes.status();
+  if (!memory->Allocate(*bytes)) {
     return Status(ErrorCode::kOutOfMemory,
-                  "no memory for packed weights of " + std::to_string(bytes) + " bytes");
+                  "no memory for packed weights of " + std::to_string(*bytes) + " bytes");
   }
   std::vector<std::byte*> places;
   std::byte* next = memory->data();
@@ -93,7 +100,7 @@ Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& e
       const MatrixToPack& m = matrices[i];
       WeightSource source = m.source;
       if (m.smoothed) {
-        Smooth(team, m);
+        FindInputScale(team, m);
         source.input_scale = m.packed->input_scale();
       }
       team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {

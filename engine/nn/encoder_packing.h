@@ -14,6 +14,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/packed_layer.h"
+#include "engine/platform/thread_team.h"
 
 namespace encore::internal {
 
@@ -23,6 +24,12 @@ LayerKernels KernelsOfLayer(const EncoderOptions& options, size_t layer);
 
 // The most bytes that a row takes which is made for one of these matrices; 0 if none is.
 size_t LongestInputRow(const std::vector<MatrixToPack>& matrices);
+
+// Fills the input_scale() of a smoothed matrix with what was given, or with its own.
+void FindInputScale(Team& team, const MatrixToPack& m);
+
+// Of all matrices' panels. kOutOfMemory if they exceed what can be addressed.
+Result<size_t> PanelBytes(const std::vector<MatrixToPack>& matrices);
 
 // Packs all matrices one after another into one piece of memory, in the order in which a pass reads
 // them. kOutOfMemory; kInvalidArgument names a matrix with numbers that int8 cannot have.

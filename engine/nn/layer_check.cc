@@ -163,16 +163,18 @@ Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefi
   return check.status();
 }
 
+// may_be_int8: beside the types of floats.
 Status CheckTensor(const std::string& name, const WeightView& view, const Shape& wanted,
-                   const std::string& why) {
+                   const std::string& why, bool may_be_int8 = false) {
   if (!(view.shape() == wanted)) {
     return InvalidArgument(name + " has shape " + view.shape().ToString() + "; wanted " +
                            wanted.ToString() + " (" + why + ")");
   }
   const DType d = view.dtype();
-  if (d != DType::kF32 && d != DType::kBF16 && d != DType::kF16 && d != DType::kF64) {
-    return InvalidArgument(name + " has dtype " + std::string(DTypeName(d)) +
-                           "; wanted F32, BF16, F16 or F64");
+  if (d != DType::kF32 && d != DType::kBF16 && d != DType::kF16 && d != DType::kF64 &&
+      !(may_be_int8 && d == DType::kI8)) {
+    return InvalidArgument(name + " has dtype " + std::string(DTypeName(d)) + "; wanted " +
+                           (may_be_int8 ? "F32, BF16, F16, F64 or I8" : "F32, BF16, F16 or F64"));
   }
   return {};
 }
@@ -196,9 +198,9 @@ Status CheckLayerWeights(size_t d_model, const LayerConfig& layer, const Encoder
       sentence.append(" is missing; wanted shape ").append(wanted.ToString());
       return InvalidArgument(sentence.append(" (").append(why).append(")"));
     }
-    ENCORE_RETURN_IF_ERROR(CheckTensor(name, view, wanted, why));
+    ENCORE_RETURN_IF_ERROR(CheckTensor(name, view, wanted, why, tensor.is_matrix()));
   }
-  return {};
+  return CheckScales(w, prefix);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "engine/nn/packed_layer.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -20,8 +21,7 @@ Status PackVector(const WeightView& vector, double offset, AlignedBuffer<float>*
                   "no memory for a norm of shape " + vector.shape().ToString());
   }
   const size_t size = vector.dim(0);
-  const WeightView row(vector.dtype(), vector.data(), Shape(1, size), {0, vector.stride(0)});
-  ReadRows(WeightSource::One(row), 0, 1, 0, size, packed->data(), size);
+  ReadVector(vector, packed->data());
   const float add = static_cast<float>(offset);
   for (size_t i = 0; add != 0 && i < size; ++i) packed->data()[i] += add;
   return {};
@@ -37,14 +37,18 @@ WeightView RowsOf(const WeightView& view, size_t begin, size_t count) {
                     view.strides());
 }
 
-// The matrices that are packed into `part`, each with the bias that follows it in the table.
+// The matrices that are packed into `part`, each with what follows it in the table, and the scale
+// of their inputs.
 WeightSource SourceOf(PackedPart part, const LayerConfig& config, const EncoderLayerWeights& w) {
   WeightSource source;
   for (size_t i = 0; i < kLayerTensors.size(); ++i) {
     const LayerTensor& tensor = kLayerTensors[i];
     const WeightView& view = w.*tensor.view;
-    if (tensor.part != part || tensor.columns == Extent::kOne || view.empty()) continue;
-    source.parts[source.num_parts++] = {view, w.*kLayerTensors[i + 1].view};
+    if (tensor.part != part || view.empty()) continue;
+    if (tensor.role() == TensorRole::kInputScale) source.int8_input_scale = view;
+    if (!tensor.is_matrix()) continue;
+    source.parts[source.num_parts++] = {view, w.*kLayerTensors[i + 1].view,
+                                        w.*kLayerTensors[i + 2].view};
   }
   if (part == PackedPart::kOutProj) source.output_scale = w.layer_scale1;
   if (part == PackedPart::kLinear2) source.output_scale = w.layer_scale2;
@@ -56,11 +60,17 @@ WeightSource SourceOf(PackedPart part, const LayerConfig& config, const EncoderL
     for (const size_t half : {size_t{0}, size_t{1}}) {
       const size_t begin = (half == 0 ? first : 1 - first) * config.d_ff;
       source.parts[half] = {RowsOf(both.weight, begin, config.d_ff),
-                            RowsOf(both.bias, begin, config.d_ff)};
+                            RowsOf(both.bias, begin, config.d_ff),
+                            RowsOf(both.scale, begin, config.d_ff)};
     }
     source.num_parts = 2;
   }
   return source;
+}
+
+bool HasIntegers(const WeightSource& source) {
+  return std::any_of(source.parts.begin(), source.parts.end(),
+                     [](const WeightPart& part) { return part.weight.dtype() == DType::kI8; });
 }
 
 void ChooseActivation(const LayerConfig& config, PackedLayer* layer) {
@@ -145,7 +155,9 @@ Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
       {PackedPart::kLinear2, "linear2", kernels.linear2, &layer->linear2, nullptr, 0, 0}};
   for (const auto& part : parts) {
     const WeightSource source = SourceOf(part.part, config, w);
-    const bool smoothed = part.kernel->integer && part.row_end != 0;
+    const WeightView& given = source.int8_input_scale;
+    const bool finds_own = part.row_end != 0 && !HasIntegers(source);
+    const bool smoothed = part.kernel->integer && (finds_own || !given.empty());
     Result<PackedMatrix> prepared = PackedMatrix::Prepare(source, *part.kernel, smoothed);
     if (!prepared.ok()) return prepared.status();
     *part.packed = *std::move(prepared);
@@ -153,6 +165,7 @@ Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
                          .packed = part.packed,
                          .name = part.name,
                          .smoothed = smoothed,
+                         .given_scale = given,
                          .norm = part.norm,
                          .row_begin = part.row_begin,
                          .row_end = part.row_end});

@@ -78,9 +78,11 @@ struct MatrixToPack {
   PackedMatrix* packed;
   std::string_view name;  // "qkv", "out_proj" ...
   bool ends_layer = false;
-  // Of an int8 matrix whose input channels are smoothed (smoothing.h): the norm that makes its
-  // input, or null for one that is not known, and the rows whose errors count.
+  // Of an int8 matrix whose input channels are smoothed: the scales that were given; or if empty
+  // (smoothing.h) the norm that makes its input, or null for one that is not known, and the rows
+  // whose errors count.
   bool smoothed = false;
+  WeightView given_scale{};
   const PackedNorm* norm = nullptr;
   size_t row_begin = 0;
   size_t row_end = 0;

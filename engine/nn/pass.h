@@ -28,6 +28,8 @@ struct BlockKernels {
   const RotaryKernels* rotary;
 };
 
+class ProductObserver;
+
 // Immutable while the team runs.
 struct Pass {
   const EncoderConfig* config;
@@ -38,6 +40,7 @@ struct Pass {
   ThreadPlan thread_plan;
   std::byte* scratch;  // the workspace
   const PositionTables* tables;
+  ProductObserver* observer;   // of products' inputs, or null (product_observer.h)
   size_t longest;              // tokens of the longest sequence
   const size_t* block_starts;  // see CountQueryBlocks; only in a plan by rows
 

@@ -6,9 +6,21 @@
 
 #include <algorithm>
 
+#include "engine/nn/product_observer.h"
 #include "engine/ops/gemm.h"
 
 namespace encore::internal {
+
+namespace {
+
+// The rows of floats that a product takes, or that are about to be made into such ones.
+void Observe(const Pass& pass, const RowStep& step, const StepPart& part) {
+  const PackedMatrix* const matrix = step.rows_for != nullptr ? step.rows_for : step.matrix;
+  if (step.in.element_bytes != kFloatBytes || step.in.quant != nullptr) return;
+  pass.observer->Observe(*matrix, part.FloatsOf(step.in), step.in.ld, part.end - part.begin);
+}
+
+}  // namespace
 
 void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow& window,
              const RowStep& step, const StepPart& part) {
@@ -19,6 +31,7 @@ void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow&
                    part.FloatsOf(step.out), step.out.ld, rows, pass.config->d_model);
     return;
   }
+  if (pass.observer != nullptr) Observe(pass, step, part);
   if (step.rows_for != nullptr) {
     const PackedView& view = step.rows_for->view();
     view.kernel->make_rows({.in = part.FloatsOf(step.in),

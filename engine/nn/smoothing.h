@@ -25,6 +25,11 @@ void SumSquares(const WeightSource& source, size_t begin, size_t end, size_t fir
 // s is at most 1 and at least 2^-8. sums [k] becomes s.
 void ScalesFromNorm(const PackedNorm* norm, size_t k, float* sums);
 
+// The same of what was measured: s_k = sqrt(m_k / c_k), with m_k the largest magnitudes of inputs
+// and c_k those of weights. All ones where there is nothing to go by: all of m or of c is 0, or far
+// outside of what products can use. c [k] becomes s.
+void ScalesFromMagnitudes(const float* m, size_t k, float* c);
+
 }  // namespace encore::internal
 
 #endif  // ENCORE_ENGINE_NN_SMOOTHING_H_

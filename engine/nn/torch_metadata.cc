@@ -15,6 +15,7 @@
 
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
+#include "engine/base/stored_precision.h"
 
 namespace encore::internal {
 namespace {
@@ -22,7 +23,7 @@ namespace {
 constexpr std::string_view kKnownKeys =
     "nhead, activation, norm_first, layer_norm_eps, d_model, dim_feedforward, num_layers, bias, "
     "batch_first, dropout, "
-    "format";
+    "format, encore_precision";
 
 Status Malformed(std::string_view key, const std::string& value, const std::string& wanted) {
   return InvalidArgument("metadata " + std::string(key) + ": found " + Quoted(value) + ", wanted " +
@@ -85,7 +86,7 @@ Status CheckOtherKey(const std::string& key, const std::string& value, const Tor
     return ParseBool(value) ? Status() : Malformed(key, value, "True or False");
   if (key == "dropout")
     return ParseNumber(value) ? Status() : Malformed(key, value, "a decimal number of at least 0");
-  if (key == "format") return Status();
+  if (key == "format" || key == kPrecisionKey) return Status();
   return InvalidArgument("metadata " + Quoted(key) + ": found an unknown key, wanted only " +
                          std::string(kKnownKeys));
 }

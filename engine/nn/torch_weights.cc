@@ -16,6 +16,7 @@
 
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/base/stored_precision.h"
 #include "engine/nn/layer_tensors.h"
 #include "engine/nn/torch_metadata.h"
 #include "engine/nn/torch_names.h"
@@ -27,6 +28,8 @@ struct TorchWeights::Impl {
   SafetensorsFile file;  // keeps alive what is viewed
   EncoderConfig config;
   EncoderWeights weights;
+  Precision precision = Precision::kF32;
+  std::vector<MatrixOfLayer> keep;
 };
 
 namespace {
@@ -146,16 +149,18 @@ Result<TorchFacts> DeriveFacts(const Places& places) {
   return facts;
 }
 
-Status CheckTensor(const SafetensorsEntry& entry, const Shape& wanted) {
+// may_be_int8: beside the types of floats.
+Status CheckTensor(const SafetensorsEntry& entry, const Shape& wanted, bool may_be_int8 = false) {
   const std::string name = "tensor " + Quoted(entry.name) + ": ";
   if (!(entry.shape == wanted)) {
     return InvalidArgument(name + "found shape " + entry.shape.ToString() + ", wanted " +
                            wanted.ToString());
   }
   const DType d = entry.dtype;
-  if (d != DType::kF32 && d != DType::kF64 && d != DType::kF16 && d != DType::kBF16) {
-    return InvalidArgument(name + "found dtype " + std::string(DTypeName(d)) +
-                           ", wanted F32, F64, F16 or BF16");
+  if (d != DType::kF32 && d != DType::kF64 && d != DType::kF16 && d != DType::kBF16 &&
+      !(may_be_int8 && d == DType::kI8)) {
+    return InvalidArgument(name + "found dtype " + std::string(DTypeName(d)) + ", wanted " +
+                           (may_be_int8 ? "F32, F64, F16, BF16 or I8" : "F32, F64, F16 or BF16"));
   }
   return Status();
 }
@@ -170,8 +175,10 @@ Status CheckTensors(const Places& places, const TorchFacts& facts) {
       if (!tensor.in_torch) continue;
       const Shape wanted = internal::ShapeOf(tensor, facts.d_model, sizes);
       if (layer[t] != nullptr) {
-        Status status = CheckTensor(*layer[t], wanted);
+        Status status = CheckTensor(*layer[t], wanted, tensor.is_matrix());
         if (!status.ok()) return status;
+      } else if (tensor.is_scale()) {
+        continue;  // Encoder::Create knows whether it is needed
       } else if (!tensor.is_bias()) {
         return Missing(places.Name(number, t), wanted.ToString());
       } else if (facts.has_biases) {
@@ -187,6 +194,19 @@ Status CheckTensors(const Places& places, const TorchFacts& facts) {
   Status status = CheckTensor(*places.norm_weight, wanted);
   if (status.ok() && places.norm_bias != nullptr) status = CheckTensor(*places.norm_bias, wanted);
   return status;
+}
+
+// The matrices that are not int8.
+std::vector<MatrixOfLayer> FloatMatrices(const Places& places) {
+  std::vector<MatrixOfLayer> matrices;
+  for (const auto& [number, layer] : places.layers) {
+    for (size_t t = 0; t < kLayerTensors.size(); ++t) {
+      if (layer[t] == nullptr || !kLayerTensors[t].is_matrix()) continue;
+      if (layer[t]->dtype == DType::kI8) continue;
+      matrices.push_back({number, internal::MatrixOf(kLayerTensors[t].part)});
+    }
+  }
+  return matrices;
 }
 
 WeightView ViewOf(const SafetensorsEntry* entry) {
@@ -233,7 +253,11 @@ Result<TorchWeights> TorchWeights::FromFile(const SafetensorsFile& file,
       internal::MakeTorchConfig(file.metadata(), overrides, *facts);
   if (!config.ok()) return InFile(file, config.status());
 
+  const Result<Precision> precision = internal::StoredPrecision(file.metadata());
+  if (!precision.ok()) return InFile(file, precision.status());
   auto impl = std::make_shared<Impl>(file);
+  impl->precision = *precision;
+  if (*precision == Precision::kInt8) impl->keep = FloatMatrices(*places);
   impl->config = *config;
   impl->weights = ViewsOf(*places);
   return TorchWeights(std::move(impl));
@@ -243,5 +267,7 @@ Result<TorchWeights> TorchWeights::FromFile(const SafetensorsFile& file,
 
 const EncoderConfig& TorchWeights::config() const { return impl_->config; }
 const EncoderWeights& TorchWeights::weights() const { return impl_->weights; }
+Precision TorchWeights::precision() const { return impl_->precision; }
+const std::vector<MatrixOfLayer>& TorchWeights::keep() const { return impl_->keep; }
 
 }  // namespace encore

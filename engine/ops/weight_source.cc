@@ -56,6 +56,29 @@ float ReadOne(const WeightView& vector, size_t i) {
   return value;
 }
 
+// Elements [k, k + count) of a row as they are stored.
+void ReadStored(const WeightView& weight, size_t row, size_t k, size_t count, float* out) {
+  const ptrdiff_t first =
+      static_cast<ptrdiff_t>(row) * weight.stride(0) + static_cast<ptrdiff_t>(k) * weight.stride(1);
+  ReadRun(weight, first, weight.stride(1), count, out);
+}
+
+void MultiplyBy(float scale, size_t count, float* out) {
+  for (size_t i = 0; i < count; ++i) out[i] *= scale;
+}
+
+// By elements [k, k + count) of a vector.
+void DivideBy(const WeightView& vector, size_t k, size_t count, float* out) {
+  constexpr size_t kPiece = 256;
+  float piece[kPiece];
+  for (size_t at = 0; at < count; at += kPiece) {
+    const size_t some = std::min(kPiece, count - at);
+    ReadRun(vector, static_cast<ptrdiff_t>(k + at) * vector.stride(0), vector.stride(0), some,
+            piece);
+    for (size_t i = 0; i < some; ++i) out[at + i] /= piece[i];
+  }
+}
+
 // The part that holds *row, which becomes the row of that part.
 const WeightPart& FindPart(const WeightSource& source, size_t* row) {
   size_t p = 0;
@@ -92,19 +115,21 @@ void ReadRows(const WeightSource& source, size_t row, size_t rows, size_t k, siz
               float* out, size_t ld_out) {
   for (const size_t end = row + rows; row < end; ++row, out += ld_out) {
     size_t within = row;
-    const WeightView& weight = FindPart(source, &within).weight;
-    const ptrdiff_t first = static_cast<ptrdiff_t>(within) * weight.stride(0) +
-                            static_cast<ptrdiff_t>(k) * weight.stride(1);
-    ReadRun(weight, first, weight.stride(1), count, out);
-    if (weight.dtype() == DType::kI8) continue;
-    if (!source.output_scale.empty()) {
-      const float scale = ReadOne(source.output_scale, row);
-      for (size_t i = 0; i < count; ++i) out[i] *= scale;
-    }
-    if (source.input_scale != nullptr) {
+    const WeightPart& part = FindPart(source, &within);
+    const bool integers = part.weight.dtype() == DType::kI8;
+    ReadStored(part.weight, within, k, count, out);
+    if (integers) MultiplyBy(ReadOne(part.scale, within), count, out);
+    if (!source.output_scale.empty()) MultiplyBy(ReadOne(source.output_scale, row), count, out);
+    if (integers) {
+      if (!source.int8_input_scale.empty()) DivideBy(source.int8_input_scale, k, count, out);
+    } else if (source.input_scale != nullptr) {
       for (size_t i = 0; i < count; ++i) out[i] *= source.input_scale[k + i];
     }
   }
+}
+
+void ReadVector(const WeightView& vector, float* out) {
+  ReadRun(vector, 0, vector.stride(0), vector.dim(0), out);
 }
 
 void ReadBias(const WeightSource& source, size_t row, size_t rows, float* out) {
@@ -146,12 +171,14 @@ void ReadInt8Rows(const WeightSource& source, const float* scales, size_t row, s
                   size_t k, size_t count, float* out, size_t ld_out, float* sums) {
   // 1.5 * 2^23: adding it rounds a small number to an integer.
   constexpr float kMagic = 12582912.0f;
-  ReadRows(source, row, rows, k, count, out, ld_out);
   for (size_t r = 0; r < rows; ++r, out += ld_out) {
     size_t within = row + r;
-    if (FindPart(source, &within).weight.dtype() != DType::kI8) {
-      // Tiny scales are as none: what they stand for would underflow in the product.
-      const float inverse = scales[r] >= 0x1p-100f ? 1.0f / scales[r] : 0.0f;
+    const WeightView& weight = FindPart(source, &within).weight;
+    if (weight.dtype() == DType::kI8) {
+      ReadStored(weight, within, k, count, out);
+    } else {
+      ReadRows(source, row + r, 1, k, count, out, ld_out);
+      const float inverse = scales[r] >= kLeastInt8Scale ? 1.0f / scales[r] : 0.0f;
       for (size_t i = 0; i < count; ++i) out[i] = (out[i] * inverse + kMagic) - kMagic;
     }
     for (size_t i = 0; i < count; ++i) sums[r] += out[i];

@@ -26,8 +26,9 @@ struct WeightSource {
   std::array<WeightPart, 3> parts{};
   size_t num_parts = 0;
   WeightView output_scale{};  // [rows()], or empty for 1: multiplies each row and its bias
-  // [k], or null for 1: multiplies each column. Not of int8 weights, whose numbers have it already.
+  // [k], or null for 1: multiplies each column. Not of int8 weights, whose numbers have theirs.
   const float* input_scale = nullptr;
+  WeightView int8_input_scale{};  // [k], or empty for 1: that of the int8 weights' numbers
   // Two parts of equally many rows: the gate, which an activation is applied to, and what it
   // multiplies. The product has as many columns as one of them.
   bool gated = false;
@@ -54,12 +55,17 @@ bool FindPlainRows(const WeightSource& source, size_t row, size_t rows, PlainRow
 
 // out[r * ld_out + i] = element (row + r, k + i) for r < rows, i < count: converted to f32, f64 to
 // nearest, then multiplied by the row's scale and by the column's, and rounded after each. int8
-// weights are read without their scale. Under the rounding mode of the caller (platform/fp_env.h).
+// weights are multiplied by their own row's scale first, and divided by their column's. Under the
+// rounding mode of the caller (platform/fp_env.h).
 void ReadRows(const WeightSource& source, size_t row, size_t rows, size_t k, size_t count,
               float* out, size_t ld_out);
+// All elements of a vector, likewise converted.
+void ReadVector(const WeightView& vector, float* out);
 // out[r] = the bias of row + r, likewise.
 void ReadBias(const WeightSource& source, size_t row, size_t rows, float* out);
 
+// Rows of smaller scales are as zeros: what they stand for would underflow in the product.
+inline constexpr float kLeastInt8Scale = 0x1p-100f;
 // The scale of each of these rows as int8: that of its largest magnitude over 127; of int8 weights
 // their own, times the row's output_scale. Leaves NaN where a number of the row is not finite.
 void ReadInt8Scales(const WeightSource& source, size_t row, size_t rows, float* scales);

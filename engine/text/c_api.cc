@@ -39,6 +39,9 @@ static_assert(ENCORE_UNSUPPORTED == static_cast<int>(ErrorCode::kUnsupported));
 static_assert(ENCORE_CORRUPT_DATA == static_cast<int>(ErrorCode::kCorruptData));
 static_assert(ENCORE_IO == static_cast<int>(ErrorCode::kIo));
 static_assert(ENCORE_OUT_OF_MEMORY == static_cast<int>(ErrorCode::kOutOfMemory));
+static_assert(ENCORE_PRECISION_F32 == 1 + static_cast<int>(Precision::kF32));
+static_assert(ENCORE_PRECISION_BF16 == 1 + static_cast<int>(Precision::kBF16));
+static_assert(ENCORE_PRECISION_INT8 == 1 + static_cast<int>(Precision::kInt8));
 
 // The last failure on this thread: the string, or a literal where there was no memory for one.
 thread_local std::string last_sentence;
@@ -81,6 +84,12 @@ Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
       {ENCORE_POOLING_WEIGHTED_MEAN, PoolingMode::kWeightedMean},
       {ENCORE_POOLING_LAST_TOKEN, PoolingMode::kLastToken}};
   if (Status s = CheckChoice("normalize", given.normalize, ENCORE_NO); !s.ok()) return s;
+  if (Status s = CheckChoice("precision", given.precision, ENCORE_PRECISION_INT8); !s.ok()) {
+    return s;
+  }
+  if (given.reserved != 0) {
+    return InvalidArgument("options.reserved is " + std::to_string(given.reserved) + ", wanted 0");
+  }
   if (Status s = CheckChoice("pooling", given.pooling, 2 * ENCORE_POOLING_LAST_TOKEN - 1);
       !s.ok()) {
     return s;
@@ -89,6 +98,9 @@ Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
     if ((given.pooling & bit) != 0) options->pooling.push_back(mode);
   }
   options->ignore_unknown_keys = given.ignore_unknown_keys != 0;
+  if (given.precision != ENCORE_PRECISION_OF_FOLDER) {
+    options->precision = static_cast<Precision>(given.precision - 1);
+  }
   options->normalize = YesOrNo(given.normalize);
   if (given.max_length != 0) options->max_length = given.max_length;
   return {};

@@ -6,8 +6,10 @@
 #ifndef ENCORE_ENGINE_TEXT_C_API_ARGUMENTS_H_
 #define ENCORE_ENGINE_TEXT_C_API_ARGUMENTS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,23 +25,31 @@ Status NullArgument(const char* name);
 // More bytes than this behind the fields that are known are taken for a size that nobody has set.
 inline constexpr size_t kMostUnknownBytes = 4096;
 
-// The caller's options, or the defaults for NULL. T is a struct that begins with its size.
+// The size of a struct in the interface's first version: callers may know no more of it.
+template <typename T>
+inline constexpr size_t kFirstSize = sizeof(T);
+template <>
+inline constexpr size_t kFirstSize<encore_open_options> = offsetof(encore_open_options, precision);
+
+// The caller's options, or the defaults for NULL and for fields that the caller does not know. T is
+// a struct that begins with its size.
 template <typename T>
 Status ReadOptions(const T* given, const char* type, T* options) {
   *options = T{};
   if (given == nullptr) return {};
-  if (given->size < sizeof(T) || given->size - sizeof(T) > kMostUnknownBytes) {
-    return InvalidArgument("options.size is " + std::to_string(given->size) + ", wanted sizeof(" +
-                           type + "), which is " + std::to_string(sizeof(T)));
+  const size_t size = given->size;
+  if (size < kFirstSize<T> || size > sizeof(T) + kMostUnknownBytes) {
+    return InvalidArgument("options.size is " + std::to_string(size) + ", wanted sizeof(" + type +
+                           "), which is " + std::to_string(sizeof(T)));
   }
   const char* bytes = reinterpret_cast<const char*>(given);
-  for (size_t i = sizeof(T); i < given->size; ++i) {
+  for (size_t i = sizeof(T); i < size; ++i) {
     if (bytes[i] == 0) continue;
     return Status(ErrorCode::kUnsupported,
                   std::string(type) + " has a field at byte " + std::to_string(i) +
                       " that this version of encore does not know; it is not 0");
   }
-  *options = *given;
+  std::memcpy(options, given, std::min(size, sizeof(T)));
   return {};
 }
 

@@ -52,10 +52,13 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   const std::string& path = found->path;
   const bool has_modules = found->modules.has_value();
 
-  Result<internal::TextModel> model = internal::TextModel::Open(
-      found->folder,
-      {.ignore_unknown_keys = options.ignore_unknown_keys, .executor = options.executor},
-      &decisions);
+  Result<internal::TextModel> model =
+      internal::TextModel::Open(found->folder,
+                                {.ignore_unknown_keys = options.ignore_unknown_keys,
+                                 .executor = options.executor,
+                                 .precision = options.precision,
+                                 .keep = options.keep},
+                                &decisions);
   if (!model.ok()) return model.status();
   Result<Tokenizer> tokenizer = OpenTokenizer(*found, reading);
   if (!MayLackTokenizer(tokenizer.status())) return tokenizer.status();

@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-#define ENCORE_C_API_VERSION 1
+#define ENCORE_C_API_VERSION 2
 
 // What functions return. Codes above the last one here may be added.
 typedef int32_t encore_status;
@@ -74,6 +74,14 @@ typedef struct encore_text {
 #define ENCORE_YES 1
 #define ENCORE_NO 2
 
+// What the products in the encoder's layers multiply; vectors and scores are f32 in each. Since
+// version 2. encore/precision.h says what each is. The folder's is what its weights were made for
+// (`encore convert`), or f32.
+#define ENCORE_PRECISION_OF_FOLDER 0
+#define ENCORE_PRECISION_F32 1
+#define ENCORE_PRECISION_BF16 2
+#define ENCORE_PRECISION_INT8 3
+
 // Ways of pooling, to be added up; several are concatenated in this order.
 #define ENCORE_POOLING_CLS 1
 #define ENCORE_POOLING_MAX 2
@@ -94,6 +102,8 @@ typedef struct encore_open_options {
   int32_t pooling;              // a sum of ENCORE_POOLING_...; 0: the folder's
   int32_t ignore_unknown_keys;  // not 0: keys that encore does not know are described and ignored
   size_t max_length;            // tokens of a text; 0: the folder's
+  int32_t precision;            // ENCORE_PRECISION_...; since version 2, as the next
+  int32_t reserved;             // must be 0
 } encore_open_options;
 
 // Opens a folder with config.json, *.safetensors, the tokenizer and sentence-transformers' files.

@@ -35,6 +35,10 @@
 
 namespace encore {
 
+namespace internal {
+struct EncoderAccess;
+}
+
 // d_model and the layers, first to last. A stack of equal layers:
 //   EncoderConfig::Uniform(768, 12, {.num_heads = 12, .d_ff = 3072, .activation =
 //   Activation::kGelu})
@@ -96,6 +100,27 @@ struct EncoderLayerWeights {
   WeightView post_norm1_bias = {};    // [d_model]
   WeightView post_norm2_weight = {};  // [d_model]
   WeightView post_norm2_bias = {};    // [d_model]
+  // Matrices may be int8 (I8), each with the scales of its rows, finite and above 0: an element is
+  // the integer times its row's scale. With kInt8 they are packed as they are; with kF32 and kBF16
+  // as these products.
+  WeightView in_proj_weight_scale = {};    // [(H + 2 G) D]
+  WeightView q_proj_weight_scale = {};     // [H D]
+  WeightView k_proj_weight_scale = {};     // [G D]
+  WeightView v_proj_weight_scale = {};     // [G D]
+  WeightView out_proj_weight_scale = {};   // [d_model]
+  WeightView linear1_weight_scale = {};    // [d_ff], or [2 d_ff]
+  WeightView gate_proj_weight_scale = {};  // [d_ff]
+  WeightView up_proj_weight_scale = {};    // [d_ff]
+  WeightView linear2_weight_scale = {};    // [d_model]
+  // Smoothing of the products' inputs (arXiv:2211.10438), finite and above 0, or empty. Only kInt8
+  // needs it: inputs are divided by these, and columns of weights multiplied. Weights of floats are
+  // given without, and are multiplied when they are packed for kInt8; in int8 weights the factor is
+  // there already, and kF32 and kBF16 divide by it. Where it is empty, Create finds its own for
+  // float weights, and int8 weights have none.
+  WeightView qkv_input_scale = {};       // [d_model]
+  WeightView out_proj_input_scale = {};  // [H D]
+  WeightView linear1_input_scale = {};   // [d_model]
+  WeightView linear2_input_scale = {};   // [d_ff]
 };
 
 struct EncoderWeights {
@@ -222,6 +247,7 @@ class ENCORE_API Encoder {
                      const Taps& taps = {}) const;
 
  private:
+  friend struct internal::EncoderAccess;
   struct Impl;
   explicit Encoder(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;

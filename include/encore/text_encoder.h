@@ -5,9 +5,9 @@
 // underneath (encoder.h).
 //
 // What sentence-transformers computes from the same folder is the reference: its order of modules,
-// pooling, prompts and precedence of files. Vectors are computed in f32. A text's bits depend on
-// that text, the folder and the options alone: not on the other texts, their order, batch sizes,
-// the executor or the SIMD target (with FMA).
+// pooling, prompts and precedence of files. Vectors are computed in f32 unless OpenOptions say
+// otherwise. A text's bits depend on that text, the folder and the options alone: not on the other
+// texts, their order, batch sizes, the executor or the SIMD target (with FMA).
 
 #ifndef ENCORE_TEXT_ENCODER_H_
 #define ENCORE_TEXT_ENCODER_H_
@@ -26,6 +26,7 @@
 #include "encore/encoder.h"
 #include "encore/executor.h"
 #include "encore/export.h"
+#include "encore/precision.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/tokenizer.h"
@@ -83,6 +84,13 @@ struct OpenOptions {
   std::optional<bool> normalize = {};     // the folder's modules
   std::optional<size_t> max_length = {};  // tokens; the folder's
   Executor executor = {};                 // packs the weights
+  // Of the products in the encoder's layers. Embeddings, pooling, dense modules, heads of
+  // classifiers and the vectors are f32 in each.
+  // If empty: what the folder's weights were made for (`encore convert`), else f32.
+  std::optional<Precision> precision = {};
+  // As EncoderOptions::keep. Of weights that were made for int8, those that are not int8 are kept
+  // too.
+  std::vector<MatrixOfLayer> keep = {};
 };
 
 struct EncodeOptions {
@@ -202,8 +210,8 @@ class ENCORE_API TextEncoder {
   // Names and texts of the folder's prompts.
   const std::vector<std::pair<std::string, std::string>>& prompts() const;
   // Every decision taken, those of a file together: the model's (family, positions, activation,
-  // type of the weights), the tokenizer's (casing and all else), maximum length, prompts, pooling,
-  // further modules, columns, scores, and what was ignored.
+  // type of the weights, precision), the tokenizer's (casing and all else), maximum length,
+  // prompts, pooling, further modules, columns, scores, and what was ignored.
   const std::vector<Decision>& Describe() const;
 
   struct Impl;

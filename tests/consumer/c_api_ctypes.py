@@ -28,6 +28,7 @@ class Text(ctypes.Structure):
 
 
 class OpenOptions(ctypes.Structure):
+    """As version 1 had it: an older caller."""
     _fields_ = [("size", SIZE), ("threads", INT), ("normalize", INT), ("pooling", INT),
                 ("ignore_unknown_keys", INT), ("max_length", SIZE)]
 
@@ -130,7 +131,7 @@ def encode(library, model, texts, **options):
 
 
 def run(library):
-    check(library.encore_c_api_version() == 1, "the version of the interface is not 1")
+    check(library.encore_c_api_version() == 2, "the version of the interface is not 2")
     model = ctypes.c_void_p()
     status = library.encore_open(b"no/such/folder", None, ctypes.byref(model))
     check(status == 2 and not model.value, f"a folder that is not there gave status {status}")

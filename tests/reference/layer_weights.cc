@@ -30,6 +30,7 @@ WeightKind KindOf(const LayerTensor& tensor) {
 
 // Whether the layer has this tensor.
 bool IsGiven(const LayerTensor& tensor, const LayerConfig& layer, const WeightChoices& choices) {
+  if (tensor.is_scale()) return false;
   const bool fused_first = choices.fused_first || layer.gate == Gate::kNone;
   switch (tensor.place) {
     case TensorPlace::kFusedQkv:

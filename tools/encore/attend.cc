@@ -23,6 +23,7 @@
 #include "tools/encore/model_attention.h"
 #include "tools/encore/model_attention_report.h"
 #include "tools/encore/model_attention_svg.h"
+#include "tools/encore/precision_options.h"
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
@@ -59,12 +60,13 @@ struct Options {
   size_t dim = 8;
   size_t heads = 1;
   uint32_t seed = 42;
-  std::optional<int> precision;
+  std::optional<int> digits;
   std::string file;
   std::string name;
   std::string svg;
   bool json = false;
   std::string model;
+  PrecisionOptions precision;
   std::optional<std::string> pair;
   size_t layer = 0;  // of the model, from 1; 0: all
   size_t head = 0;
@@ -91,7 +93,7 @@ int Show(const Options& options, AttentionExample& example, const std::vector<Ca
   if (options.json) {
     PrintJson(ExampleToJson(example), checks);
   } else {
-    const MatrixStyle style = {.precision = options.precision.value_or(4),
+    const MatrixStyle style = {.precision = options.digits.value_or(4),
                                .colour = StdoutHasColour()};
     PrintExample(std::cout, example, style);
     if (!checks.empty()) PrintChecks(std::cout, checks);
@@ -136,7 +138,8 @@ std::optional<size_t> Index(const char* option, size_t number, size_t count) {
 }
 
 int RunModel(const std::string& text, const Options& options) {
-  const ModelAttention attention = AttendWithModel(options.model, text, options.pair);
+  const ModelAttention attention =
+      AttendWithModel(options.model, options.precision, text, options.pair);
   const AttentionHabits habits = FindHabits(attention);
   const AttentionChoice choice = {Index("--layer", options.layer, attention.layers()),
                                   Index("--head", options.head, attention.heads)};
@@ -147,7 +150,7 @@ int RunModel(const std::string& text, const Options& options) {
     return kExitOk;
   }
   PrintModelAttention(std::cout, attention, habits, choice,
-                      {.precision = options.precision.value_or(2), .colour = StdoutHasColour()});
+                      {.precision = options.digits.value_or(2), .colour = StdoutHasColour()});
   if (!options.svg.empty()) std::cout << "\nThe picture is in " << options.svg << "\n";
   return kExitOk;
 }
@@ -169,6 +172,7 @@ int Run(const Options& options) {
 }
 
 void AddModelOptions(CLI::App& sub, CLI::Option* model, Options& options) {
+  options.precision.AddTo(sub)->needs(model);
   sub.add_option("--pair", options.pair, "A second text, for models of pairs")
       ->type_name("TEXT")
       ->needs(model);
@@ -200,7 +204,7 @@ void AddAttend(CLI::App& app, Action& action) {
   CLI::Option* seed = sub->add_option("--seed", options->seed, "Seed of the random matrices")
                           ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
                           ->capture_default_str();
-  sub->add_option("--precision", options->precision, "Digits after the point [4, with --model 2]")
+  sub->add_option("--digits", options->digits, "Digits after the point [4, with --model 2]")
       ->check(CLI::Range(1, 9));
   sub->add_option("--svg", options->svg, "Draw the weights as a picture into this file")
       ->type_name("FILE");

@@ -15,15 +15,17 @@ namespace encore::tool {
 // Does the work and returns the exit status; throws Failure.
 using Action = std::function<int()>;
 
-void AddDemo(CLI::App& app, Action& action);      // demo.cc
-void AddAttend(CLI::App& app, Action& action);    // attend.cc
-void AddRun(CLI::App& app, Action& action);       // run.cc
-void AddBench(CLI::App& app, Action& action);     // bench.cc
-void AddInfo(CLI::App& app, Action& action);      // info.cc
-void AddVerify(CLI::App& app, Action& action);    // verify.cc
-void AddTokenize(CLI::App& app, Action& action);  // tokenize.cc
-void AddEmbed(CLI::App& app, Action& action);     // embed.cc
-void AddRerank(CLI::App& app, Action& action);    // rerank.cc
+void AddDemo(CLI::App& app, Action& action);       // demo.cc
+void AddAttend(CLI::App& app, Action& action);     // attend.cc
+void AddRun(CLI::App& app, Action& action);        // run.cc
+void AddConvert(CLI::App& app, Action& action);    // convert.cc
+void AddCalibrate(CLI::App& app, Action& action);  // calibrate.cc
+void AddBench(CLI::App& app, Action& action);      // bench.cc
+void AddInfo(CLI::App& app, Action& action);       // info.cc
+void AddVerify(CLI::App& app, Action& action);     // verify.cc
+void AddTokenize(CLI::App& app, Action& action);   // tokenize.cc
+void AddEmbed(CLI::App& app, Action& action);      // embed.cc
+void AddRerank(CLI::App& app, Action& action);     // rerank.cc
 
 // What `encore` alone does: the demo with its defaults.
 int RunDefaultDemo();

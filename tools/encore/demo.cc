@@ -22,6 +22,7 @@
 #include "tools/encore/commands.h"
 #include "tools/encore/demo_text.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/precision_options.h"
 #include "tools/encore/seeded_block.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
@@ -37,7 +38,7 @@ sentence encoder does instead: three sentences, their vectors, which two are clo
 
 Examples:
   encore demo
-  encore demo --model all-MiniLM-L6-v2
+  encore demo --model all-MiniLM-L6-v2 --precision int8
   encore demo --seed 7 --seconds 0
   encore demo --target AVX2)";
 
@@ -54,6 +55,7 @@ struct Options {
   double seconds = 0.5;
   std::string target;
   std::string model;
+  PrecisionOptions precision;
 };
 
 void PrintShapes() {
@@ -159,7 +161,11 @@ int Run(const Options& options) {
                   Number(kMostSeconds, 0));
   }
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
-  if (!options.model.empty()) return RunTextDemo(options.model, options.seconds);
+  if (!options.model.empty()) {
+    const OpenOptions open{.precision = options.precision.precision(),
+                           .keep = options.precision.kept()};
+    return RunTextDemo(options.model, open, options.seconds);
+  }
   NumpyRandom random(options.seed);
   const SeededBlock block = DrawBlock(kStack, random);
   const Tensor x = DrawInput({kBatch, kSeq, kStack.d_model}, random);
@@ -193,9 +199,11 @@ void AddDemo(CLI::App& app, Action& action) {
       sub->add_option("--seed", options->seed, "Seed of the drawn weights and inputs")
           ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
           ->capture_default_str();
-  sub->add_option("--model", options->model, "Texts to vectors with the model in this folder")
-      ->type_name("DIR")
-      ->excludes(seed);
+  CLI::Option* model =
+      sub->add_option("--model", options->model, "Texts to vectors with the model in this folder")
+          ->type_name("DIR")
+          ->excludes(seed);
+  options->precision.AddTo(*sub)->needs(model);
   sub->add_option("--seconds", options->seconds, "How long each speed is measured; 0: not at all")
       ->capture_default_str();
   sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")

@@ -50,7 +50,8 @@ void PrintModel(const std::string& folder, const TextEncoder& model, const Execu
                 double seconds) {
   std::cout << "encore " << ENCORE_VERSION_STRING << ": texts to vectors with the model in "
             << Printable(folder) << "\n(" << Counted(model.encoder().config().num_layers(), "layer")
-            << " of width " << model.d_model() << ", computed with " << model.encoder().target()
+            << " of width " << model.d_model() << ", computed in "
+            << PrecisionName(model.encoder().precision()) << " with " << model.encoder().target()
             << " on " << Counted(static_cast<size_t>(executor.threads()), "thread")
             << "; opened in " << Number(seconds * 1e3, 0) << " ms)\n";
 }
@@ -109,12 +110,13 @@ void PrintSpeed(const TextEncoder& model, const Executor& executor, double secon
 
 }  // namespace
 
-int RunTextDemo(const std::string& folder, double seconds) {
+int RunTextDemo(const std::string& folder, OpenOptions open, double seconds) {
   const ThreadPool pool = Take(ThreadPool::Create());
   const Executor executor = pool.executor();
+  open.executor = executor;
   std::optional<TextEncoder> model;
-  const double open_seconds = bench::SecondsOf(
-      [&] { model = Take(TextEncoder::Open(folder, {.executor = executor}), "--model"); });
+  const double open_seconds =
+      bench::SecondsOf([&] { model = Take(TextEncoder::Open(folder, open), "--model"); });
   const Embeddings found = Take(model->Encode(kSentences, {.executor = executor}));
 
   PrintModel(folder, *model, executor, open_seconds);

@@ -8,10 +8,13 @@
 
 #include <string>
 
+#include "encore/text_encoder.h"
+
 namespace encore::tool {
 
-// Prints for about `seconds` longer than the vectors take; 0: no speed. Returns the exit status.
-int RunTextDemo(const std::string& folder, double seconds);
+// Opens the folder with the precision of `open`. Prints for about `seconds` longer than the vectors
+// take; 0: no speed. Returns the exit status.
+int RunTextDemo(const std::string& folder, OpenOptions open, double seconds);
 
 }  // namespace encore::tool
 

@@ -28,6 +28,7 @@ The output has a row for each text, in the order of the input: f32 [texts, dimen
 Examples:
   encore embed --model all-MiniLM-L6-v2 --input texts.txt --output vectors.npy
   zcat texts.gz | encore embed --model all-MiniLM-L6-v2 --input - --output vectors.npy
+  encore embed --model all-MiniLM-L6-v2 --input texts.txt --output vectors.npy --precision int8
   encore embed --model e5-small --input q.jsonl --jsonl --prompt "query: " --output q.safetensors)";
 
 struct Options {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore info`: what encore sees of the machine, and what it makes of it (plan.h); of a model's
-// folder, what encore makes of that (model_info.h).
+// folder, what encore makes of that (model_info.h); of a file of weights, memory (weights_info.h).
 
 #include <iostream>
 #include <memory>
@@ -17,7 +17,9 @@
 #include "tools/encore/model_info.h"
 #include "tools/encore/model_options.h"
 #include "tools/encore/plan.h"
+#include "tools/encore/precision_options.h"
 #include "tools/encore/text.h"
+#include "tools/encore/weights_info.h"
 
 namespace encore::tool {
 namespace {
@@ -26,18 +28,22 @@ constexpr const char* kFooter =
     R"(Examples:
   encore info
   encore info --json
-  encore info all-MiniLM-L6-v2
+  encore info all-MiniLM-L6-v2 --precision int8
+  encore info --weights w.safetensors
   encore info --plan --d-model 384 --heads 12 --d-ff 1536 --lengths 16,128,300 --threads 2
   encore info --plan --target AVX2)";
 
 struct Options {
   std::string folder;
+  std::string weights;
   bool ignore_unknown_keys = false;
   bool json = false;
   bool plan = false;
   int threads = 0;
   std::string target;
   ModelOptions model;
+  PrecisionOptions precision;
+  CLI::Option* precision_option = nullptr;
   std::vector<CLI::Option*> plan_options;
 };
 
@@ -93,20 +99,35 @@ int PrintJson(const std::optional<Plan>& plan) {
 
 int Run(const Options& options) {
   for (const CLI::Option* option : options.plan_options) {
-    if (option->count() > 0 && !options.plan) {
+    const bool for_weights = option->get_name() == "--threads" || option->get_name() == "--target";
+    if (option->count() > 0 && !options.plan && (options.weights.empty() || !for_weights)) {
       throw Failure(option->get_name() + " is for --plan, which was not asked for");
     }
   }
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
+  if (!options.weights.empty()) {
+    if (options.plan || !options.folder.empty()) {
+      throw Failure("--weights is for a file alone, found --plan or a folder beside it");
+    }
+    PrintWeightsInfo(std::cout, {.path = options.weights,
+                                 .threads = options.threads > 0 ? options.threads : UsableCores(),
+                                 .json = options.json});
+    return kExitOk;
+  }
   if (!options.folder.empty()) {
     if (options.plan) throw Failure("--plan is for the machine, not for a folder");
     PrintModelInfo(std::cout, {.folder = options.folder,
                                .ignore_unknown_keys = options.ignore_unknown_keys,
-                               .json = options.json});
+                               .json = options.json,
+                               .precision = options.precision.precision(),
+                               .keep = options.precision.kept()});
     return kExitOk;
   }
   if (options.ignore_unknown_keys) {
     throw Failure("--ignore-unknown-keys is for a folder, which was not given");
+  }
+  if (options.precision_option->count() > 0) {
+    throw Failure("--precision is for a folder, which was not given");
   }
   std::optional<Plan> plan;
   if (options.plan) {
@@ -127,6 +148,9 @@ void AddInfo(CLI::App& app, Action& action) {
       ->type_name("FOLDER");
   sub->add_flag("--ignore-unknown-keys", options->ignore_unknown_keys,
                 "Keys of the folder's files that encore does not know are no error");
+  sub->add_option("--weights", options->weights,
+                  "A file of weights: what it takes of memory in each precision")
+      ->type_name("FILE");
   sub->add_flag("--json", options->json,
                 "The same as JSON; sizes in bytes, 0 = unknown or not limited");
   sub->add_flag("--plan", options->plan, "Also how a layer and a batch would be computed here");
@@ -137,6 +161,7 @@ void AddInfo(CLI::App& app, Action& action) {
   options->plan_options.push_back(
       sub->add_option("--target", options->target, "SIMD target to plan for, e.g. AVX2")
           ->type_name("NAME"));
+  options->precision_option = options->precision.AddTo(*sub);
   sub->footer(kFooter);
   sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }

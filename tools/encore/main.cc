@@ -22,6 +22,8 @@ constexpr const char* kFooter =
   encore                                        the demo: one block, checked and timed
   encore attend "The cat sat on the mat"        self-attention, step by step
   encore run --weights w.safetensors --input x.safetensors --output y.safetensors
+  encore convert w.safetensors w8.safetensors --precision int8
+                                                weights in bf16 or int8
   encore bench                                  how fast blocks are on this machine
   encore embed --model DIR --input FILE --output V.npy
                                                 vectors of texts
@@ -74,6 +76,8 @@ int Main(int argc, char** argv) {
   AddDemo(app, action);
   AddAttend(app, action);
   AddRun(app, action);
+  AddConvert(app, action);
+  AddCalibrate(app, action);
   AddBench(app, action);
   AddInfo(app, action);
   AddVerify(app, action);

@@ -89,14 +89,17 @@ std::vector<std::string> ModelAttention::Labels() const {
   return labels;
 }
 
-ModelAttention AttendWithModel(const std::string& folder, const std::string& text,
-                               const std::optional<std::string>& pair) {
+ModelAttention AttendWithModel(const std::string& folder, const PrecisionOptions& precision,
+                               const std::string& text, const std::optional<std::string>& pair) {
+  const std::vector<MatrixOfLayer> kept = precision.kept();
   const ThreadPool pool = Take(ThreadPool::Create());
   const Tokenizer tokenizer = Take(Tokenizer::Open(folder), "--model");
   std::vector<Decision> decisions;
   const internal::TextModel model =
-      Take(internal::TextModel::Open(Take(internal::Folder::Open(folder), "--model"),
-                                     {.executor = pool.executor()}, &decisions),
+      Take(internal::TextModel::Open(
+               Take(internal::Folder::Open(folder), "--model"),
+               {.executor = pool.executor(), .precision = precision.precision(), .keep = kept},
+               &decisions),
            "--model");
   Tokens first;
   Check(tokenizer.Encode(text, &first, {.add_special_tokens = false}));
@@ -104,6 +107,7 @@ ModelAttention AttendWithModel(const std::string& folder, const std::string& tex
   if (tokens.ids.empty()) throw Failure("found no tokens in the text, wanted some");
   ModelAttention attention;
   attention.model = NameOf(folder);
+  attention.precision = model.encoder().precision();
   attention.text = Printable(text) + (pair ? " | " + Printable(*pair) : "");
   attention.pair = pair.has_value();
   attention.tokens = Describe(tokenizer, tokens, first.ids.size());

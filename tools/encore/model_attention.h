@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "encore/precision.h"
 #include "encore/tensor.h"
+#include "tools/encore/precision_options.h"
 
 namespace encore::tool {
 
@@ -25,7 +27,8 @@ struct ModelToken {
 
 struct ModelAttention {
   std::string model;  // the folder's own name
-  std::string text;   // printable; the pair's second text behind " | "
+  Precision precision = Precision::kF32;
+  std::string text;  // printable; the pair's second text behind " | "
   bool pair = false;
   std::vector<ModelToken> tokens;
   size_t heads = 0;             // of every layer
@@ -42,8 +45,8 @@ struct ModelAttention {
 
 // Opens the folder and runs the model on the text or pair. Throws Failure: for what cannot be
 // opened, and for a text of more tokens than the model takes.
-ModelAttention AttendWithModel(const std::string& folder, const std::string& text,
-                               const std::optional<std::string>& pair);
+ModelAttention AttendWithModel(const std::string& folder, const PrecisionOptions& precision,
+                               const std::string& text, const std::optional<std::string>& pair);
 
 // [T, T]: the mean over the heads of a layer.
 Tensor MeanOfHeads(ConstView layer);

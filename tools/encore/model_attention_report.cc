@@ -117,7 +117,8 @@ void PrintModelAttention(std::ostream& out, const ModelAttention& attention,
                          const MatrixStyle& style) {
   out << "Attention in " << attention.model << ": \"" << attention.text << "\"\n("
       << Counted(attention.size(), "token") << ", " << Counted(attention.layers(), "layer")
-      << " of " << Counted(attention.heads, "head") << ")\n\nTokens\n ";
+      << " of " << Counted(attention.heads, "head") << ", in " << PrecisionName(attention.precision)
+      << ")\n\nTokens\n ";
   for (const std::string& label : attention.Labels()) out << " " << label;
   out << "\n";
   if (!choice.layer) {
@@ -144,6 +145,7 @@ Json ModelAttentionToJson(const ModelAttention& attention, const AttentionHabits
                           const AttentionChoice& choice) {
   Json json;
   json["model"] = attention.model;
+  json["precision"] = PrecisionName(attention.precision);
   json["text"] = attention.text;
   Json& tokens = json["tokens"] = Json::array();
   for (const ModelToken& token : attention.tokens) {

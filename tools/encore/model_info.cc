@@ -71,6 +71,7 @@ nlohmann::ordered_json ModelJson(const TextEncoder& model, const Weights& weight
                      {"bytes", weights.bytes},
                      {"values", weights.values},
                      {"types", weights.values_of}};
+  json["precision"] = PrecisionName(model.encoder().precision());
   json["layers"] = model.encoder().config().num_layers();
   json["d_model"] = model.d_model();
   json["dimensions"] = model.dimensions();
@@ -131,7 +132,9 @@ void PrintText(std::ostream& out, const std::string& folder, const TextEncoder& 
 
 void PrintModelInfo(std::ostream& out, const ModelInfoOptions& options) {
   const TextEncoder model =
-      Take(TextEncoder::Open(options.folder, {.ignore_unknown_keys = options.ignore_unknown_keys}));
+      Take(TextEncoder::Open(options.folder, {.ignore_unknown_keys = options.ignore_unknown_keys,
+                                              .precision = options.precision,
+                                              .keep = options.keep}));
   const Weights weights = ReadWeights(options.folder);
   if (options.json) {
     out << ModelJson(model, weights)

@@ -6,8 +6,12 @@
 #ifndef ENCORE_TOOLS_ENCORE_MODEL_INFO_H_
 #define ENCORE_TOOLS_ENCORE_MODEL_INFO_H_
 
+#include <optional>
 #include <ostream>
 #include <string>
+#include <vector>
+
+#include "encore/precision.h"
 
 namespace encore::tool {
 
@@ -15,6 +19,8 @@ struct ModelInfoOptions {
   std::string folder;
   bool ignore_unknown_keys = false;
   bool json = false;
+  std::optional<Precision> precision = {};
+  std::vector<MatrixOfLayer> keep = {};
 };
 
 // Opens the folder and prints. Throws Failure.

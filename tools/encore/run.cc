@@ -20,6 +20,7 @@
 #include "encore/torch_weights.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/precision_options.h"
 #include "tools/encore/run_forward.h"
 #include "tools/encore/run_input.h"
 #include "tools/encore/text.h"
@@ -51,7 +52,9 @@ Examples:
   encore run --weights w.safetensors --input x.safetensors --output y.safetensors --causal \
       --threads 1
   encore run --weights w.safetensors --input x.safetensors --output y.safetensors --target AVX2 \
-      --attention-weights --hidden-states)";
+      --attention-weights --hidden-states
+  encore run --weights w.safetensors --input x.safetensors --output y.safetensors \
+      --precision int8 --keep 0.linear1,5.linear2)";
 
 struct Options {
   std::string weights;
@@ -60,6 +63,7 @@ struct Options {
   int threads = 0;
   std::string executor = "pool";
   std::string target;
+  PrecisionOptions precision;
   bool causal = false;
   bool attention_weights = false;
   bool hidden_states = false;
@@ -118,6 +122,7 @@ void WantOtherFile(const std::string& output, const std::string& weights) {
 
 int Run(const Options& options) {
   const TorchOverrides overrides = MakeOverrides(options);
+  std::vector<MatrixOfLayer> kept = options.precision.kept();
   std::optional<ThreadPool> pool;
   const Executor executor = MakeExecutor(options, pool);
   WantFolder(options.output);
@@ -125,8 +130,13 @@ int Run(const Options& options) {
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
 
   const TorchWeights weights = Take(TorchWeights::Open(options.weights, overrides), "--weights");
+  const Precision precision = options.precision.precision().value_or(weights.precision());
+  if (precision == Precision::kInt8) {
+    kept.insert(kept.end(), weights.keep().begin(), weights.keep().end());
+  }
   const Encoder encoder =
-      Take(Encoder::Create(weights.config(), weights.weights(), {.executor = executor}),
+      Take(Encoder::Create(weights.config(), weights.weights(),
+                           {.precision = precision, .executor = executor, .keep = kept}),
            "--weights " + options.weights);
   const SafetensorsFile file = Take(SafetensorsFile::Open(options.input), "--input");
   const RunInput input = ReadRunInput(file, encoder.config().d_model);
@@ -145,8 +155,8 @@ int Run(const Options& options) {
   std::cout << options.output << ": y " << output.tensors[0].tensor.shape().ToString();
   if (entries.size() > 1) std::cout << " and " << Counted(entries.size() - 1, "more tensor");
   std::cout << "; " << Counted(input.tokens(), "token") << " in " << Number(output.seconds * 1e3, 3)
-            << " ms with " << encoder.target() << ", "
-            << Counted(static_cast<size_t>(executor.threads()), "thread") << "\n";
+            << " ms in " << PrecisionName(encoder.precision()) << " with " << encoder.target()
+            << ", " << Counted(static_cast<size_t>(executor.threads()), "thread") << "\n";
   return kExitOk;
 }
 
@@ -176,6 +186,7 @@ void AddRun(CLI::App& app, Action& action) {
       ->capture_default_str();
   sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")
       ->type_name("NAME");
+  options->precision.AddTo(*sub);
   sub->add_option("--nhead", options->nhead, "Attention heads")
       ->check(CLI::Range(1, std::numeric_limits<int>::max()));
   sub->add_option("--activation", options->activation, "relu, gelu, gelu_tanh, silu or quick_gelu")

@@ -23,9 +23,7 @@ void TextOptions::AddTo(CLI::App& app) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--target", target, "SIMD target, e.g. AVX2; else the best")->type_name("NAME");
-  app.add_option("--precision", precision, "Of products: f32")
-      ->type_name("NAME")
-      ->capture_default_str();
+  precision.AddTo(app);
   app.add_option("--max-length", max_length, "Tokens of a text; 0: as many as the folder says")
       ->check(CLI::Range(0, kMost))
       ->capture_default_str();
@@ -44,15 +42,14 @@ void TextOptions::AddTo(CLI::App& app) {
 }
 
 TextSession::TextSession(const TextOptions& options) {
-  if (options.precision != "f32") {
-    throw Failure("--precision is " + options.precision +
-                  "; encore computes texts in f32, wanted f32");
-  }
+  const std::vector<MatrixOfLayer> kept = options.precision.kept();
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
   pool_ = Take(ThreadPool::Create({.threads = options.threads}), "--threads");
   model_ =
       Take(TextEncoder::Open(options.model, {.ignore_unknown_keys = options.ignore_unknown_keys,
-                                             .executor = pool_->executor()}),
+                                             .executor = pool_->executor(),
+                                             .precision = options.precision.precision(),
+                                             .keep = kept}),
            "--model " + options.model);
 }
 

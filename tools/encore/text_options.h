@@ -13,6 +13,7 @@
 #include "CLI/CLI.hpp"
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
+#include "tools/encore/precision_options.h"
 
 namespace encore::tool {
 
@@ -22,7 +23,7 @@ struct TextOptions {
   bool jsonl = false;
   int threads = 0;
   std::string target;
-  std::string precision = "f32";
+  PrecisionOptions precision;
   size_t max_length = 0;
   std::string on_long = "cut";
   size_t batch_tokens = 0;

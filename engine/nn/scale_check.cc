@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a layer asks of the scales of int8 weights and of its products' inputs. Not here: their
+// shapes and types (layer_check.cc).
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "engine/base/number_text.h"
+#include "engine/nn/encoder_check.h"
+#include "engine/nn/layer_tensors.h"
+#include "engine/ops/view_check.h"
+#include "engine/ops/weight_source.h"
+#include "engine/platform/fp_env.h"
+
+namespace encore::internal {
+namespace {
+
+// Numbers that can be multiplied by and divided by.
+Status CheckNumbers(const std::string& name, const WeightView& scales) {
+  const FpEnvScope modes;
+  std::vector<float> numbers(scales.dim(0));
+  ReadVector(scales, numbers.data());
+  const auto bad = std::find_if(numbers.begin(), numbers.end(),
+                                [](float s) { return !(s > 0 && std::isnormal(s)); });
+  if (bad == numbers.end()) return {};
+  return InvalidArgument(name + "[" + std::to_string(bad - numbers.begin()) + "] is " +
+                         NumberText(*bad) + "; wanted a finite, normal f32 number above 0");
+}
+
+}  // namespace
+
+Status CheckScales(const EncoderLayerWeights& w, const std::string& prefix) {
+  for (size_t i = 0; i < kLayerTensors.size(); ++i) {
+    const LayerTensor& tensor = kLayerTensors[i];
+    const WeightView& view = w.*tensor.view;
+    const std::string name = prefix + std::string(tensor.name);
+    if (tensor.is_matrix() && !view.empty()) {
+      const LayerTensor& scale = kLayerTensors[i + 2];
+      const bool wanted = view.dtype() == DType::kI8;
+      if (wanted == !(w.*scale.view).empty()) continue;
+      const std::string scale_name = prefix + std::string(scale.name);
+      if (!wanted) {
+        return InvalidArgument(scale_name + " is given and " + name + " has dtype " +
+                               std::string(DTypeName(view.dtype())) + "; wanted none");
+      }
+      return InvalidArgument(scale_name + " is missing; wanted shape " +
+                             Shape(view.dim(0)).ToString() + ", as " + name + " has dtype I8");
+    }
+    if (tensor.is_scale() && !view.empty()) ENCORE_RETURN_IF_ERROR(CheckNumbers(name, view));
+  }
+  return {};
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore convert` and `encore calibrate` of model folders: what they make is opened like any
+// folder, and gives the vectors of the original in that precision, to the bit. Not here: files of
+// weights (convert_test.cc, calibrate_test.cc).
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "encore/safetensors.h"
+#include "encore/text_encoder.h"
+#include "tests/cli_runner.h"
+#include "tests/compare.h"
+#include "tests/model_folder.h"
+#include "tests/text_case.h"
+
+namespace encore {
+namespace {
+
+const std::vector<std::string> kTexts = {"the bread", "",
+                                         "these letters and the harbour lie between two hills"};
+
+std::vector<float> Vectors(const std::string& folder, const OpenOptions& options = {}) {
+  const Result<TextEncoder> model = TextEncoder::Open(folder, options);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  if (!model.ok()) return {};
+  const auto encoded = model->Encode(kTexts);
+  EXPECT_TRUE(encoded.ok()) << encoded.status().message();
+  if (!encoded.ok()) return {};
+  const auto* data = static_cast<const float*>(encoded->vectors.data());
+  return {data, data + encoded->vectors.size_bytes() / sizeof(float)};
+}
+
+std::string Told(const std::string& folder, const std::string& what) {
+  const Result<TextEncoder> model = TextEncoder::Open(folder);
+  if (!model.ok()) return model.status().message();
+  for (const Decision& d : model->Describe()) {
+    if (d.what == what) return d.value + " | " + d.source;
+  }
+  return "";
+}
+
+class ConvertFolderTest : public CliTest {
+ protected:
+  void Encored(const std::vector<std::string>& arguments) {
+    const CliResult result = Encore(arguments);
+    ASSERT_EQ(result.status, 0) << result.err;
+  }
+  std::vector<std::string> NamesIn(const std::string& folder) const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      names.push_back(std::filesystem::relative(entry.path(), folder).string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  const std::string out_ = Path("out");
+};
+
+TEST_F(ConvertFolderTest, HasTheBitsOfTheOriginalInItsPrecision) {
+  const TextFolder folder;
+  folder.WriteModules();
+  Encored({"convert", folder.path(), out_, "--precision", "int8"});
+  EXPECT_EQ(NamesIn(out_), NamesIn(folder.path()));
+  EXPECT_EQ(Told(out_, "precision"), "int8 in the layers, f32 in all else | model.safetensors");
+  EXPECT_TRUE(SameBits(Vectors(out_), Vectors(folder.path(), {.precision = Precision::kInt8})));
+  EXPECT_FALSE(SameBits(Vectors(out_), Vectors(folder.path())));
+  EXPECT_EQ(Vectors(out_, {.precision = Precision::kF32}).size(), Vectors(out_).size());
+
+  const std::string kept = Path("kept");
+  Encored({"convert", folder.path(), kept, "--precision", "int8", "--keep", "0.qkv,1.linear2"});
+  const std::vector<MatrixOfLayer> keep = {{0, LayerMatrix::kQkv}, {1, LayerMatrix::kLinear2}};
+  EXPECT_EQ(Told(kept, "precision"),
+            "int8 in the layers (2 kept in bf16), f32 in all else | model.safetensors");
+  EXPECT_TRUE(SameBits(Vectors(kept),
+                       Vectors(folder.path(), {.precision = Precision::kInt8, .keep = keep})));
+
+  const std::string bf16 = Path("bf16");
+  Encored({"convert", folder.path(), bf16, "--precision", "bf16"});
+  EXPECT_EQ(Told(bf16, "precision"), "bf16 in the layers, f32 in all else | model.safetensors");
+  EXPECT_TRUE(SameBits(Vectors(bf16), Vectors(folder.path(), {.precision = Precision::kBF16})));
+}
+
+// Shards become one file; heads and embeddings stay as they are.
+TEST_F(ConvertFolderTest, EveryFamilyAndShards) {
+  for (const std::string family : {"bert", "bert_shards", "bert_old", "distilbert", "electra_1",
+                                   "roberta_3", "xlm_roberta_1"}) {
+    SCOPED_TRACE(family);
+    const ModelFolder folder(std::string(ENCORE_TEST_DATA_DIR "/models/") + family);
+    std::filesystem::remove_all(out_);
+    Encored({"convert", folder.File(""), out_, "--precision", "int8"});
+    EXPECT_FALSE(std::filesystem::exists(out_ + "/model.safetensors.index.json"));
+    std::vector<Decision> decisions;
+    const Result<internal::TextModel> model =
+        internal::TextModel::Open(*internal::Folder::Open(out_), {}, &decisions);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    EXPECT_EQ(model->encoder().precision(), Precision::kInt8);
+  }
+}
+
+TEST_F(ConvertFolderTest, Calibrated) {
+  const TextFolder folder;
+  folder.WriteModules();
+  WriteFile(Path("texts"), "the bread\n\nthese letters lie between two hills\n");
+  Encored({"calibrate", folder.path(), out_, "--input", Path("texts")});
+  EXPECT_EQ(NamesIn(out_), NamesIn(folder.path()));
+  EXPECT_EQ(Told(out_, "precision"), "f32 | default");
+  EXPECT_TRUE(SameBits(Vectors(out_), Vectors(folder.path())));
+  const std::vector<float> int8 = Vectors(out_, {.precision = Precision::kInt8});
+  EXPECT_FALSE(SameBits(int8, Vectors(folder.path(), {.precision = Precision::kInt8})));
+  const std::string converted = Path("converted");
+  Encored({"convert", out_, converted, "--precision", "int8"});
+  EXPECT_TRUE(SameBits(Vectors(converted), int8));
+}
+
+TEST_F(ConvertFolderTest, WhatIsRefused) {
+  const TextFolder folder;
+  folder.WriteModules();
+  ExpectRefused({"convert", folder.path(), folder.path(), "--precision", "int8"},
+                {"exists already"});
+  ExpectRefused({"convert", folder.path(), folder.File("inside"), "--precision", "int8"},
+                {"lies in IN"});
+  EXPECT_FALSE(std::filesystem::exists(folder.File("inside")));
+  Encored({"convert", folder.path(), out_, "--precision", "int8"});
+  ExpectRefused({"convert", out_, Path("twice"), "--precision", "bf16"},
+                {"has been converted already", "wanted weights of floats"});
+  WriteFile(Path("texts"), "");
+  ExpectRefused({"calibrate", folder.path(), Path("twice"), "--input", Path("texts")},
+                {"no token", "wanted at least one"});
+  EXPECT_FALSE(std::filesystem::exists(Path("twice")));
+}
+
+// Of a converted folder: a scale that is missing, or none that can be used.
+TEST_F(ConvertFolderTest, BadScales) {
+  const TextFolder folder;
+  folder.WriteModules();
+  Encored({"convert", folder.path(), out_, "--precision", "int8"});
+  const ModelFolder converted(out_);
+  const std::string scale = "attention.self.query.weight_scale";
+  const auto opens = [&] {
+    std::vector<Decision> decisions;
+    const auto model =
+        internal::TextModel::Open(*internal::Folder::Open(converted.File("")), {}, &decisions);
+    return model.ok() ? "" : model.status().message();
+  };
+  EXPECT_EQ(opens(), "");
+  std::vector<float> zeros(32);
+  converted.ChangeWeights([&](SafetensorsEntry& entry) {
+    if (entry.name.ends_with("0." + scale)) entry.bytes = std::as_bytes(std::span(zeros));
+    return true;
+  });
+  EXPECT_NE(opens().find("q_proj.weight_scale[0] is 0; wanted a finite, normal f32 number above 0"),
+            std::string::npos)
+      << opens();
+  converted.ChangeWeights(
+      [&](const SafetensorsEntry& entry) { return !entry.name.ends_with("0." + scale); });
+  EXPECT_NE(opens().find(scale + "': found none; wanted [32]"), std::string::npos) << opens();
+}
+
+}  // namespace
+}  // namespace encore

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore calibrate`: scales of inputs from samples, written beside the weights. This file has the
+// options and the order of things; samples are in calibration_samples.cc, scales in calibration.cc.
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "encore/safetensors.h"
+#include "encore/thread_pool.h"
+#include "encore/torch_weights.h"
+#include "engine/io/safetensors_stream.h"
+#include "tools/encore/calibration.h"
+#include "tools/encore/calibration_samples.h"
+#include "tools/encore/commands.h"
+#include "tools/encore/converted_tensors.h"
+#include "tools/encore/failure.h"
+#include "tools/encore/matrix_tensors.h"
+#include "tools/encore/text.h"
+#include "tools/encore/weights_folder.h"
+
+namespace encore::tool {
+namespace {
+
+constexpr const char* kFooter =
+    R"(Finds how large the inputs of each product get, channel by channel, and writes OUT: a copy of
+IN with a scale for each channel (...input_scale), by which int8 divides inputs and multiplies
+weights, so that channels far above the others cost less of a row's 8 bits (SmoothQuant,
+arXiv:2211.10438). `encore convert`, --precision int8 and the library take the scales from OUT. f32
+and bf16 compute from OUT what they compute from IN.
+
+Samples are what `encore run --input` takes where IN is a file, and texts, one a line, where it is a
+folder. A few hundred sentences of the kind that will come are enough.
+
+Examples:
+  encore calibrate w.safetensors calibrated.safetensors --input x.safetensors
+  encore calibrate all-MiniLM-L6-v2 calibrated --input texts.txt --suggest-keep)";
+
+struct Options {
+  std::string in;
+  std::string out;
+  std::string input;
+  bool suggest_keep = false;
+};
+
+// All tensors of the files, scales behind the matrices that they are of.
+std::vector<internal::StreamedTensor> WithScales(const std::vector<SafetensorsFile>& files,
+                                                 const EncoderWeights& weights,
+                                                 const std::vector<CalibratedMatrix>& found) {
+  std::vector<internal::StreamedTensor> tensors;
+  const MatrixTensors matrices(weights);
+  for (const SafetensorsFile& file : files) {
+    for (const SafetensorsEntry& entry : file.tensors()) {
+      tensors.push_back(CopiedTensor(entry));
+      const MatrixTensor* const matrix = matrices.Find(entry);
+      if (matrix == nullptr || !matrix->first) continue;
+      const std::vector<float>& scale = found[matrix->index].input_scale;
+      tensors.push_back({InputScaleName(entry.name), DType::kF32, Shape(scale.size()),
+                         [&scale](const internal::ByteSink& sink) {
+                           return sink(std::as_bytes(std::span(scale)));
+                         }});
+    }
+  }
+  return tensors;
+}
+
+const char* NameOf(LayerMatrix matrix) {
+  switch (matrix) {
+    case LayerMatrix::kQkv:
+      return "qkv";
+    case LayerMatrix::kOutProj:
+      return "out_proj";
+    case LayerMatrix::kLinear1:
+      return "linear1";
+    case LayerMatrix::kLinear2:
+      break;
+  }
+  return "linear2";
+}
+
+std::string NameOf(const MatrixOfLayer& m) {
+  return std::to_string(m.layer) + "." + NameOf(m.matrix);
+}
+
+// The worst products, and those among them that stand out: 4 times the median and more.
+void PrintWorst(std::vector<CalibratedMatrix> found) {
+  constexpr size_t kShown = 8;
+  constexpr double kStandsOut = 4;
+  std::stable_sort(
+      found.begin(), found.end(),
+      [](const CalibratedMatrix& a, const CalibratedMatrix& b) { return a.error > b.error; });
+  const double median = found[found.size() / 2].error;
+  std::cout << "Products in int8 with these scales, |error|^2 / |product|^2 on the samples; median "
+            << Number(median * 1e6, 1) << "e-6\n";
+  std::string keep;
+  for (size_t i = 0; i < std::min(kShown, found.size()); ++i) {
+    const std::string name = NameOf(found[i].matrix);
+    std::cout << "  " << PadRight(name, 12) << PadLeft(Number(found[i].error * 1e6, 1), 10)
+              << "e-6\n";
+    if (found[i].error > kStandsOut * median) keep += (keep.empty() ? "" : ",") + name;
+  }
+  if (keep.empty()) {
+    std::cout << "None stands out.\n";
+  } else {
+    std::cout << "Above " << kStandsOut << " times the median: --keep " << keep << "\n";
+  }
+}
+
+std::vector<CalibratedMatrix> CalibrateFile(const Options& options, const Executor& executor,
+                                            size_t* tokens) {
+  const SafetensorsFile file = Take(SafetensorsFile::Open(options.in), "IN");
+  const TorchWeights weights = Take(TorchWeights::FromFile(file), "IN");
+  Calibration calibration(weights.config(), weights.weights(), executor);
+  AddSampleTensors(options.input, &calibration);
+  std::vector<CalibratedMatrix> found = calibration.Finish(executor);
+  Check(internal::WriteSafetensorsStream(options.out, WithScales({file}, weights.weights(), found),
+                                         file.metadata()),
+        "OUT");
+  *tokens = calibration.tokens();
+  return found;
+}
+
+std::vector<CalibratedMatrix> CalibrateFolder(const Options& options, const Executor& executor,
+                                              size_t* tokens) {
+  WeightsFolder folder = OpenWeightsFolder(options.in);
+  Calibration calibration(folder.config.plan.encoder, folder.weights, executor);
+  AddSampleTexts(options.input, options.in, &folder, &calibration);
+  std::vector<CalibratedMatrix> found = calibration.Finish(executor);
+  WriteWeightsFolder(options.in, options.out, folder,
+                     WithScales(folder.files.files(), folder.weights, found), folder.metadata);
+  *tokens = calibration.tokens();
+  return found;
+}
+
+int Run(const Options& options) {
+  WantNothingAt(options.out);
+  const ThreadPool pool = Take(ThreadPool::Create({}));
+  std::error_code error;
+  size_t tokens = 0;
+  const std::vector<CalibratedMatrix> found =
+      std::filesystem::is_directory(options.in, error)
+          ? CalibrateFolder(options, pool.executor(), &tokens)
+          : CalibrateFile(options, pool.executor(), &tokens);
+  std::cout << Printable(options.out) << ": input scales of " << found.size() << " matrices from "
+            << Counted(tokens, "token") << "\n";
+  if (options.suggest_keep) PrintWorst(found);
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddCalibrate(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("calibrate", "Fit int8 to sample inputs");
+  sub->add_option("IN", options->in, "Weights (safetensors), or a model's folder")
+      ->required()
+      ->type_name("FILE|FOLDER");
+  sub->add_option("OUT", options->out, "A copy with scales; must not exist")
+      ->required()
+      ->type_name("FILE|FOLDER");
+  sub->add_option("--input", options->input, "Inputs (safetensors), or texts for a folder")
+      ->required()
+      ->type_name("FILE");
+  sub->add_flag("--suggest-keep", options->suggest_keep,
+                "Also print the products that int8 hurts most");
+  sub->footer(kFooter);
+  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
+}
+
+}  // namespace encore::tool

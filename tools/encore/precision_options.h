@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// --precision and --keep, for commands that compute with an encoder. Not here: what each precision
+// computes (encore/precision.h).
+
+#ifndef ENCORE_TOOLS_ENCORE_PRECISION_OPTIONS_H_
+#define ENCORE_TOOLS_ENCORE_PRECISION_OPTIONS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "encore/precision.h"
+
+namespace encore::tool {
+
+struct PrecisionOptions {
+  std::string name;               // empty: not given
+  std::vector<std::string> keep;  // "0.linear1": layer, counted from 0, and matrix
+
+  // Adds both, and returns --precision. This object must stay where it is until the command line
+  // has been read.
+  CLI::Option* AddTo(CLI::App& app);
+
+  // Nothing where the option was not given.
+  std::optional<Precision> precision() const;
+  // Throws Failure where an entry of --keep is no matrix. That the model has the layer is the
+  // encoder's to check.
+  std::vector<MatrixOfLayer> kept() const;
+};
+
+}  // namespace encore::tool
+
+#endif  // ENCORE_TOOLS_ENCORE_PRECISION_OPTIONS_H_

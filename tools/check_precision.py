@@ -9,10 +9,10 @@ few words each and lose most. Not here: how exact f32 itself is (check_vectors.p
     tools/python_env.sh                          numpy, into .deps/venv
     .deps/venv/bin/python tools/check_precision.py [--markdown] [-- OPTION ...]
 
-For each text the cosine of its two vectors; for each file Spearman's rank correlation over all pairs
-of texts, between their cosines in the precision and in f32, and the largest difference of two
-numbers of unit vectors. Options behind -- are for `encore embed`, e.g. --target AVX2. Exit status: 0
-all targets are met, 1 one is missed, 2 bad usage, 77 the model cannot be had.
+For each text the cosine of its two vectors; for each file Spearman's rank correlation over all
+pairs of texts, between their cosines in the precision and in f32, and the largest difference of two
+numbers of unit vectors. Options behind -- are for `encore embed`, e.g. --target AVX2. Exit status:
+0 all targets are met, 1 one is missed, 2 bad usage, 77 the model cannot be had.
 """
 import argparse
 import json

@@ -25,8 +25,8 @@
 // computed in double precision by encore's own sine and cosine. tests/reference/golden_hashes.h
 // publishes what some fixed inputs give.
 //
-// All of it holds in bf16 and int8 too (precision.h), with sums of products as stated there, but for
-// one thing: numbers in bf16 that are subnormal are 0 to the instructions of some targets.
+// All of it holds in bf16 and int8 too, with sums of products as precision.h has them, but for one
+// thing: numbers in bf16 that are subnormal are 0 to the instructions of some targets.
 //
 // ---- What is promised within bounds --------------------------------------------------------
 //

@@ -111,8 +111,8 @@ def main():
                 run(pool, arguments.encore, work, totals, started)
             if arguments.quick:
                 go(jobs.scalar_jobs([some[0], trained[1]], step=101))
-                go(jobs.random_jobs(some, 5000 * len(some), arguments.seed, chunk=5000))
-                for name, found in texts.read(texts.roots_of(None), limit=4000):
+                go(jobs.random_jobs(some, 2500 * len(some), arguments.seed, chunk=2500))
+                for name, found in texts.read(texts.roots_of(None), limit=2000):
                     go(jobs.text_jobs(some, name, found))
             if arguments.scalars:
                 go(jobs.scalar_jobs(([real] if real else []) + folders.rich_folders(place)))

@@ -49,17 +49,19 @@ struct PackBf16 {
   static uint32_t ToWord(const float* e) {
     return F32ToBf16(e[0]) | static_cast<uint32_t>(F32ToBf16(e[1])) << 16;
   }
+  // Pairs of bf16 numbers, one after another.
   static void ToWords(const float* in, size_t words, uint32_t* out) {
     const GemmTagF32 d;
-    const TagU32 du;
+    const hn::Rebind<uint16_t, GemmTagF32> du16;
     const size_t lanes = hn::Lanes(d);
-    size_t w = 0;
-    for (; w + lanes <= words; w += lanes) {
-      VecF32 even, odd;
-      hn::LoadInterleaved2(d, in + 2 * w, even, odd);
-      hn::StoreU(Interleave(even, odd), du, out + w);
-    }
-    for (; w < words; ++w) out[w] = ToWord(in + 2 * w);
+    const auto narrow = [&](VecF32 v) HWY_ATTR {
+      return hn::TruncateTo(du16, hn::ShiftRight<16>(RoundedBits(v)));
+    };
+    uint16_t* const to = reinterpret_cast<uint16_t*>(out);
+    const size_t count = 2 * words;
+    size_t i = 0;
+    for (; i + lanes <= count; i += lanes) hn::StoreU(narrow(hn::LoadU(d, in + i)), du16, to + i);
+    if (i < count) hn::StoreN(narrow(hn::LoadN(d, in + i, count - i)), du16, to + i, count - i);
   }
 };
 
@@ -171,7 +173,7 @@ struct TypeBf16 {
 
 // MR * NV accumulators, 2 NV vectors of B, two of A and a mask.
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64  // 32 registers
-  static constexpr size_t kMaxMr[] = {0, 12, 8, 6, 4};
+  static constexpr size_t kMaxMr[] = {0, 12, 12, 7, 5};
   static constexpr size_t kBestNv = 3;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {}, {}, {}};
 #else                                                           // 16 registers

@@ -60,7 +60,7 @@ struct TypeInt8 {
 using TagI16 = hn::Repartition<int16_t, GemmTagF32>;
 
 struct TypeInt8 {
-  using AElement = int16_t;
+  using AElement = uint16_t;
   using BElement = int16_t;
   using AWord = uint32_t;
   using Word = uint32_t;
@@ -122,24 +122,31 @@ struct PackInt8 {
 
 constexpr float kSmallest = 0x1p-100f;
 
-// 1.5 * 2^23: a float below 2^22 that is added to it is rounded to an integer, which then is the
-// difference of the bits.
+// 1.5 * 2^23: a float below 2^22 that is added to it is rounded to an integer, whose lowest bits
+// are the lowest bits of the sum.
 constexpr float kMagic = 12582912.0f;
-constexpr int32_t kMagicBits = 0x4B400000;
 
-// The scale and zero point of numbers in [low, high], which 0 is among; nan is NaN if one of them
-// is not finite.
-RowQuant QuantOf(float low, float high, float nan) {
-  // 0 + NaN, and halves that cannot overflow.
-  const float scale = (high / 255.0f - low / 255.0f) + nan;
-  if (HWY_MAX(high, -low) < kSmallest) return {nan, 0.0f};
-  const float zero_point = (-low / scale + kMagic) - kMagic;  // to nearest
-  return {scale, zero_point < 255.0f ? zero_point : 255.0f};
+// The numbers of a row spread over kSpan steps, and its zero point is rounded a little upwards:
+// x / scale + zero_point is above -0.4995 and below 255.4995, with all roundings, so that nothing
+// needs to be clamped.
+constexpr float kSpan = 254.95f;
+constexpr float kUp = 0.001f;
+
+// The highest and the negated lowest number of a row, 0 among them; NaN if one is not finite.
+struct Extremes {
+  float high;
+  float minus_low;
+};
+
+// The largest of numbers that are not negative but for their sign bits, or NaN: their bits are in
+// the same order.
+HWY_INLINE float ReduceMaxBits(VecF32 v) {
+  const TagI32 di;
+  return hwy::BitCastScalar<float>(hn::ReduceMax(di, hn::BitCast(di, hn::Abs(v))));
 }
 
-// Lowest, highest, and NaN or 0 of a row.
-HWY_INLINE RowQuant QuantOfRow(const float* HWY_RESTRICT in, const float* HWY_RESTRICT factor,
-                               size_t k) {
+HWY_INLINE Extremes ExtremesOfRow(const float* HWY_RESTRICT in, const float* HWY_RESTRICT factor,
+                                  size_t k) {
   const GemmTagF32 d;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   constexpr size_t kUnroll = 4;
@@ -164,51 +171,134 @@ HWY_INLINE RowQuant QuantOfRow(const float* HWY_RESTRICT in, const float* HWY_RE
     const VecF32 x = hn::LoadN(d, in + i, k - i);
     add(1, factor == nullptr ? x : hn::Mul(x, hn::LoadN(d, factor + i, k - i)));
   }
+  const VecF32 nans = hn::Add(hn::Add(nan[0], nan[1]), hn::Add(nan[2], nan[3]));
   const VecF32 lows = hn::Min(hn::Min(low[0], low[1]), hn::Min(low[2], low[3]));
   const VecF32 highs = hn::Max(hn::Max(high[0], high[1]), hn::Max(high[2], high[3]));
-  const VecF32 nans = hn::Add(hn::Add(nan[0], nan[1]), hn::Add(nan[2], nan[3]));
-  return QuantOf(hn::ReduceMin(d, lows), hn::ReduceMax(d, highs), hn::ReduceSum(d, nans));
+  return {ReduceMaxBits(hn::Add(highs, nans)), ReduceMaxBits(lows)};
+}
+
+// What the extremes of some rows make of them, a vector at a time.
+constexpr size_t kMaxRows = 16;
+struct RowQuants {
+  alignas(64) float high[kMaxRows];
+  alignas(64) float minus_low[kMaxRows];
+  alignas(64) float scale[kMaxRows];
+  alignas(64) float inverse[kMaxRows];
+  alignas(64) float zero_point[kMaxRows];
+
+  void Find() {
+    const GemmTagF32 d;
+    const VecF32 one = hn::Set(d, 1.0f);
+    const VecF32 span = hn::Set(d, kSpan);
+    const VecF32 magic = hn::Set(d, kMagic);
+    for (size_t r = 0; r < kMaxRows; r += hn::Lanes(d)) {
+      const VecF32 up = hn::Load(d, high + r);
+      const VecF32 down = hn::Load(d, minus_low + r);
+      // Parts that cannot overflow.
+      const VecF32 step = hn::Add(hn::Div(up, span), hn::Div(down, span));
+      const auto tiny =
+          hn::And(hn::Lt(up, hn::Set(d, kSmallest)), hn::Lt(down, hn::Set(d, kSmallest)));
+      const VecF32 steps = hn::IfThenElse(tiny, one, step);
+      const VecF32 zero = hn::Add(hn::Div(down, steps), hn::Set(d, kUp));
+      hn::Store(hn::IfThenZeroElse(tiny, step), d, scale + r);
+      hn::Store(hn::IfThenZeroElse(tiny, hn::Div(one, steps)), d, inverse + r);
+      hn::Store(hn::IfThenZeroElse(tiny, hn::Sub(hn::Add(zero, magic), magic)), d, zero_point + r);
+    }
+  }
+};
+
+// A row of floats on its way to integers, whose lowest bits those of (*this)(i) are.
+struct QuantizedRow {
+  const float* in;
+  const float* factor;  // or null
+  VecF32 scale;
+  VecF32 offset;
+
+  HWY_INLINE hn::Vec<TagU32> operator()(size_t i) const {
+    const GemmTagF32 d;
+    VecF32 x = hn::LoadU(d, in + i);
+    if (factor != nullptr) x = hn::Mul(x, hn::LoadU(d, factor + i));
+    return hn::BitCast(TagU32(), hn::MulAdd(x, scale, offset));
+  }
+  HWY_INLINE hn::Vec<TagU32> Some(size_t i, size_t count) const {
+    const GemmTagF32 d;
+    VecF32 x = hn::LoadN(d, in + i, count);
+    if (factor != nullptr) x = hn::Mul(x, hn::LoadN(d, factor + i, count));
+    return hn::BitCast(TagU32(), hn::MulAdd(x, scale, offset));
+  }
+};
+
+// Whole vectors of elements of A from vectors of 32 bits.
+HWY_INLINE hn::Vec<hn::Repartition<uint16_t, TagU32>> NarrowTwo(const QuantizedRow& row, size_t i) {
+  constexpr size_t kLanes = hn::MaxLanes(TagU32());
+  const hn::Repartition<uint16_t, TagU32> du16;
+  return hn::OrderedTruncate2To(du16, row(i), row(i + kLanes));
+}
+
+// As many elements as fill whole vectors; how many those are.
+HWY_INLINE size_t StoreWhole(const QuantizedRow& row, size_t k, uint8_t* out) {
+  constexpr size_t kLanes = hn::MaxLanes(TagU32());
+  const hn::Repartition<uint8_t, TagU32> du8;
+  size_t i = 0;
+  for (; i + 4 * kLanes <= k; i += 4 * kLanes) {
+    const auto low = NarrowTwo(row, i);
+    const auto high = NarrowTwo(row, i + 2 * kLanes);
+    hn::StoreU(hn::OrderedTruncate2To(du8, low, high), du8, out + i);
+  }
+  return i;
+}
+HWY_INLINE size_t StoreWhole(const QuantizedRow& row, size_t k, uint16_t* out) {
+  constexpr size_t kLanes = hn::MaxLanes(TagU32());
+  const hn::Repartition<uint16_t, TagU32> du16;
+  const auto byte = hn::Set(du16, uint16_t{255});
+  size_t i = 0;
+  for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
+    hn::StoreU(hn::And(NarrowTwo(row, i), byte), du16, out + i);
+  }
+  return i;
+}
+
+// Of so many rows at a time that they stay in L1 from the first look to the second.
+size_t RowsAtATime(size_t k) {
+  constexpr size_t kFloats = 6144;  // half of 48 KiB
+  const size_t rows = kFloats / (k + 1);
+  return rows < 1 ? 1 : HWY_MIN(rows, kMaxRows);
+}
+
+HWY_INLINE void QuantizeRow(const QuantizedRow& row, size_t k, TypeInt8::AElement* out) {
+  const TagU32 du;
+  const hn::Rebind<TypeInt8::AElement, TagU32> da;
+  constexpr size_t kLanes = hn::MaxLanes(TagU32());
+  const auto byte = hn::Set(du, 255u);
+  size_t i = StoreWhole(row, k, out);
+  for (; i + kLanes <= k; i += kLanes) {
+    hn::StoreU(hn::TruncateTo(da, hn::And(row(i), byte)), da, out + i);
+  }
+  if (i < k) hn::StoreN(hn::TruncateTo(da, hn::And(row.Some(i, k - i), byte)), da, out + i, k - i);
+  for (i = k; i % TypeInt8::kGroup != 0; ++i) out[i] = 0;
 }
 
 void MakeRowsInt8(const RowsToMake& rows) {
   const GemmTagF32 d;
-  const TagI32 di;
-  using Element = TypeInt8::AElement;
-  const hn::Rebind<Element, GemmTagF32> da;
-  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   const size_t k = rows.k;
-  for (size_t r = 0; r < rows.rows; ++r) {
-    const float* in = rows.in + r * rows.ld_in;  // may be out
-    Element* out = static_cast<Element*>(rows.out) + r * rows.ld_out;
-    const RowQuant quant = QuantOfRow(in, rows.factor, k);
-    rows.quant[r] = quant;
-    const float inverse = quant.scale > 0.0f ? 1.0f / quant.scale : 0.0f;
-    const VecF32 scale = hn::Set(d, inverse);
-    const VecF32 offset = hn::Set(d, quant.zero_point + kMagic);
-    const auto quantize = [&](VecF32 x) HWY_ATTR {
-      const VecF32 shifted = hn::MulAdd(x, scale, offset);
-      return hn::Sub(hn::BitCast(di, shifted), hn::Set(di, kMagicBits));
-    };
-    // Saturated to 0 .. 255.
-    const auto narrow = [&](VecI32 q) HWY_ATTR {
-      if constexpr (sizeof(Element) == 1) {
-        return hn::DemoteTo(da, q);
-      } else {
-        return hn::DemoteTo(da, hn::Min(hn::Max(q, hn::Zero(di)), hn::Set(di, 255)));
-      }
-    };
-    const auto load = [&](size_t i) HWY_ATTR {
-      const VecF32 x = hn::LoadU(d, in + i);
-      return rows.factor == nullptr ? x : hn::Mul(x, hn::LoadU(d, rows.factor + i));
-    };
-    size_t i = 0;
-    for (; i + kLanes <= k; i += kLanes) hn::StoreU(narrow(quantize(load(i))), da, out + i);
-    if (i < k) {
-      VecF32 x = hn::LoadN(d, in + i, k - i);
-      if (rows.factor != nullptr) x = hn::Mul(x, hn::LoadN(d, rows.factor + i, k - i));
-      hn::StoreN(narrow(quantize(x)), da, out + i, k - i);
+  const size_t at_a_time = RowsAtATime(k);
+  RowQuants quants = {};
+  for (size_t begin = 0; begin < rows.rows; begin += at_a_time) {
+    const size_t count = HWY_MIN(at_a_time, rows.rows - begin);
+    const float* in = rows.in + begin * rows.ld_in;
+    for (size_t r = 0; r < count; ++r) {
+      const Extremes extremes = ExtremesOfRow(in + r * rows.ld_in, rows.factor, k);
+      quants.high[r] = extremes.high;
+      quants.minus_low[r] = extremes.minus_low;
     }
-    for (i = k; i % TypeInt8::kGroup != 0; ++i) out[i] = 0;
+    quants.Find();
+    auto* out = static_cast<TypeInt8::AElement*>(rows.out) + begin * rows.ld_out;
+    for (size_t r = 0; r < count; ++r) {
+      rows.quant[begin + r] = {quants.scale[r], quants.zero_point[r]};
+      const QuantizedRow row{in + r * rows.ld_in, rows.factor, hn::Set(d, quants.inverse[r]),
+                             hn::Set(d, quants.zero_point[r] + kMagic)};
+      QuantizeRow(row, k, out + r * rows.ld_out);
+    }
   }
 }
 

@@ -155,7 +155,7 @@ TEST(MakeRowsInt8, SpecialRows) {
         return row;
       };
       const auto value = [&](const Made& made, size_t i) {
-        return made.quant[0].scale * (made.elements[i] - made.quant[0].zero_point);
+        return double{made.quant[0].scale} * (made.elements[i] - made.quant[0].zero_point);
       };
       // Nothing at all, and next to nothing: exactly zero.
       for (const auto& row : {row_of(0.0f, 0.0f), row_of(-0.0f, 0.0f), row_of(-0.0f, -0.0f),

@@ -13,7 +13,6 @@
 #include "encore/executor.h"
 #include "encore/thread_pool.h"
 #include "engine/base/bf16.h"
-#include "engine/platform/thread_team.h"
 
 namespace encore::tool {
 namespace {
@@ -136,21 +135,18 @@ Count WrongOf(const Conversion& conversion, uint64_t step) {
   const size_t tasks = static_cast<size_t>((chunks + kChunksOfTask - 1) / kChunksOfTask);
   Count total;
   std::mutex mutex;
-  const auto work = [&](internal::Team& team) {
-    team.ForEach(tasks, [&](size_t task, int /*thread*/) {
-      Count count;
-      const uint64_t begin = task * kChunksOfTask;
-      for (uint64_t c = begin; c < std::min(chunks, begin + kChunksOfTask); ++c) {
-        TryChunk(conversion, c * kConversionChunk, step, &count);
-      }
-      if (count.times == 0) return;
-      const std::lock_guard lock(mutex);
-      total.times += count.times;
-      total.first_bits = std::min(total.first_bits, count.first_bits);
-    });
-  };
-  Result<ThreadPool> pool = ThreadPool::Create({.threads = UsableCores()});
-  internal::RunTeam(pool.ok() ? pool->executor() : Executor::Inline(), work);
+  const Result<ThreadPool> pool = ThreadPool::Create({.threads = UsableCores()});
+  RunParallel(pool.ok() ? pool->executor() : Executor::Inline(), tasks, [&](size_t task) {
+    Count count;
+    const uint64_t begin = task * kChunksOfTask;
+    for (uint64_t c = begin; c < std::min(chunks, begin + kChunksOfTask); ++c) {
+      TryChunk(conversion, c * kConversionChunk, step, &count);
+    }
+    if (count.times == 0) return;
+    const std::lock_guard lock(mutex);
+    total.times += count.times;
+    total.first_bits = std::min(total.first_bits, count.first_bits);
+  });
   return total;
 }
 

@@ -37,8 +37,9 @@ TEST_F(CliTest, VerifyPassesHereAndWritesJson) {
   const CliResult result = Encore({"verify", "--quick", "--json", path});
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   EXPECT_EQ(result.err, "") << "a progress bar in a file";
-  for (const char* words : {"exp", "gelu_tanh", "matmul", "any batch, place and other sequences",
-                            "Every promise was kept"}) {
+  for (const char* words :
+       {"exp", "gelu_tanh", "matmul", "any batch, place and other sequences", "bf16: any batch",
+        "int8: every target with FMA", "Every promise was kept"}) {
     EXPECT_TRUE(Has(result.out, words)) << words;
   }
   // Only targets with FMA promise them.
@@ -83,6 +84,23 @@ TEST_F(CliTest, VerifyTriesPartsAlone) {
   }
 }
 
+TEST_F(CliTest, VerifyTriesPrecisionsAlone) {
+  if (kSanitized) GTEST_SKIP() << "minutes under a sanitizer";
+  const std::string path = Path("report.json");
+  const CliResult result = Encore({"verify", "--only", "bits", "--batches", "1", "--precision",
+                                   "int8,bf16,int8", "--json", path});
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  std::vector<size_t> found(3);  // of no precision, bf16, int8
+  const nlohmann::json json = nlohmann::json::parse(ReadFile(path));
+  for (const nlohmann::json& finding : json["findings"]) {
+    const std::string check = finding["check"];
+    ++found[check.rfind("int8: ", 0) == 0 ? 2 : check.rfind("bf16: ", 0) == 0 ? 1 : 0];
+  }
+  EXPECT_GE(found[1], 7 * SupportedTargets().size());
+  EXPECT_EQ(found[2], found[1]);
+  EXPECT_FALSE(Has(result.out, "\n  any batch")) << "blocks in f32 were not asked for";
+}
+
 TEST_F(CliTest, VerifyHelpHasExamples) {
   const CliResult result = Encore({"verify", "--help"});
   EXPECT_EQ(result.status, 0);
@@ -97,6 +115,7 @@ TEST_F(CliTest, VerifyRefusesBeforeTheWork) {
   ExpectRefused({"verify", "--batches", "0"}, {"--batches"});
   ExpectRefused({"verify", "--only", "bytes"}, {"--only", "bytes", "published"});
   ExpectRefused({"verify", "--only", ""}, {"--only"});
+  ExpectRefused({"verify", "--precision", "f64"}, {"--precision", "f64", "int8"});
   ExpectRefused({"verify", "everything"}, {"everything"});
   EXPECT_TRUE(Files().empty());
 }

@@ -25,6 +25,7 @@
 #include "tests/executors.h"
 #include "tests/guarded.h"
 #include "tests/host_pool.h"
+#include "tests/precisions.h"
 #include "tests/reference/all_taps.h"
 #include "tests/reference/caller_modes.h"
 #include "tests/reference/encoder_model.h"
@@ -56,9 +57,14 @@ TEST(ContractIsolation, APoisonedSequenceReachesNoOther) {
   const Executors executors;
   const float poisons[] = {NAN, kInf, -kInf, std::numeric_limits<float>::max()};
   ForEachTarget([&](const std::string&) {
-    const Encoder encoder = model.Make();
     const Batch batch{.seq_starts = starts};
-    const auto want = RunWithTaps(encoder, batch, x, {});
+    std::vector<Encoder> encoders;
+    std::vector<std::vector<std::vector<float>>> clean;
+    for (const Precision precision : kPrecisions) {
+      encoders.push_back(model.Make({.precision = precision}));
+      clean.push_back(RunWithTaps(encoders.back(), batch, x, {}));
+    }
+    size_t turn = 0;
     for (size_t bad = 0; bad + 1 < starts.size(); ++bad) {
       for (size_t kind = 0; kind < 5; ++kind) {
         std::vector<float> poisoned = x;
@@ -70,7 +76,11 @@ TEST(ContractIsolation, APoisonedSequenceReachesNoOther) {
                     poisoned.begin() + static_cast<ptrdiff_t>(starts[bad + 1] * 24), NAN);
         }
         const auto& [name, executor] = executors.begin()[(bad * 5 + kind) % 10];
-        const auto got = RunWithTaps(encoder, batch, poisoned, executor);
+        // Each poison in each sequence; every precision on every executor and with every poison.
+        const size_t which = turn++ % 3;
+        SCOPED_TRACE(PrecisionName(kPrecisions[which]));
+        const auto& want = clean[which];
+        const auto got = RunWithTaps(encoders[which], batch, poisoned, executor);
         for (size_t b = 0; b < got.size(); ++b) {
           if (b == bad) continue;
           EXPECT_TRUE(SameBits(got[b], want[b]))
@@ -160,10 +170,13 @@ std::vector<Call> AllCalls(const EncoderModel& model, const Executor& executor) 
                                             {y.data(), {70, 24}}, {.executor = executor}));
                      return y;
                    }});
-  calls.push_back({"Encoder", [=, &model] {
-                     const std::vector<size_t> starts = Starts({40, 30});
-                     return Forward(model.Make(), Batch{.seq_starts = starts}, a, executor);
-                   }});
+  for (const Precision precision : kPrecisions) {
+    calls.push_back({PrecisionName(precision).data(), [=, &model] {
+                       const std::vector<size_t> starts = Starts({40, 30});
+                       return Forward(model.Make({.precision = precision}),
+                                      Batch{.seq_starts = starts}, a, executor);
+                     }});
+  }
   calls.push_back({"a refused MatMul", [=] {
                      std::vector<float> y(1);
                      EXPECT_FALSE(MatMul(matrix(a, 24), matrix(b, 24), {y.data(), {1, 1}}).ok());

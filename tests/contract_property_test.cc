@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numeric contract on random batches: models of random sizes and switches, up to 64 sequences
-// of 1 to 300 tokens in random order, 1 to 8 threads, every executor, any SIMD target; each
-// sequence has the bits that it has alone, taps and single rows included. Every run draws other
-// rounds; a round is repeated with its seed:
+// The numeric contract on random batches: models of random sizes, switches and precisions, up to 64
+// sequences of 1 to 300 tokens in random order, 1 to 8 threads, every executor, any SIMD target;
+// each sequence has the bits that it has alone, taps and single rows included. Every run draws
+// other rounds; a round is repeated with its seed:
 //
 //   ENCORE_PROPERTY_SEED=N    this round alone (a failing round prints its N)
 //   ENCORE_PROPERTY_ROUNDS=N  so many rounds
@@ -32,6 +32,7 @@
 #include "tests/guarded.h"
 #include "tests/host_pool.h"
 #include "tests/output_rows.h"
+#include "tests/precisions.h"
 #include "tests/reference/accuracy.h"
 #include "tests/reference/all_taps.h"
 #include "tests/reference/encoder_model.h"
@@ -91,12 +92,26 @@ void DrawTargets(Draw& draw, std::string& alone, std::string& together) {
   if (!reference::TargetHasFma(alone) || !reference::TargetHasFma(together)) together = alone;
 }
 
+// Of int8, some matrices may be kept.
+EncoderOptions DrawOptions(Draw& draw, const EncoderConfig& config) {
+  EncoderOptions options{.precision = kPrecisions[draw.Between(0, 2)]};
+  const bool keeps = options.precision == Precision::kInt8 && draw.Chance(3);
+  for (size_t layer = 0; keeps && layer < config.num_layers(); ++layer) {
+    for (const LayerMatrix matrix :
+         {LayerMatrix::kQkv, LayerMatrix::kOutProj, LayerMatrix::kLinear1, LayerMatrix::kLinear2}) {
+      if (draw.Chance(2)) options.keep.push_back({layer, matrix});
+    }
+  }
+  return options;
+}
+
 // One random batch; sequences compared are added to *compared.
 testing::AssertionResult Round(uint32_t seed, Pools& pools, size_t* compared) {
   Draw draw(seed);
   const EncoderConfig config = DrawConfig(draw);
   const std::vector<WeightChoices> choices = DrawChoices(draw, config);
   const EncoderModel model(config, choices, draw.Seed());
+  const EncoderOptions options = DrawOptions(draw, config);
   const size_t d = model.config().d_model;
   std::string alone_target, target, executor_name;
   DrawTargets(draw, alone_target, target);
@@ -109,7 +124,7 @@ testing::AssertionResult Round(uint32_t seed, Pools& pools, size_t* compared) {
   const std::vector<float> x = RandomFloats(starts.back() * d, draw.Seed());
 
   if (!SetTarget(target).ok()) return testing::AssertionFailure() << "no target " << target;
-  const Encoder encoder = model.Make();
+  const Encoder encoder = model.Make(options);
   const bool with_taps = draw.Chance(4);
   // A batch's outputs: entry b has what belongs to sequence b.
   const auto run = [&](const Encoder& by, const std::vector<size_t>& of,
@@ -127,11 +142,11 @@ testing::AssertionResult Round(uint32_t seed, Pools& pools, size_t* compared) {
   if (!rows) {
     return testing::AssertionFailure()
            << rows.message() << "; " << lengths.size() << " sequences, " << executor_name << " on "
-           << target << "; " << Describe(config);
+           << target << "; " << Describe(options) << "; " << Describe(config);
   }
 
   if (!SetTarget(alone_target).ok()) return testing::AssertionFailure() << alone_target;
-  const Encoder other = model.Make();
+  const Encoder other = model.Make(options);
   for (size_t b = 0; b < lengths.size(); ++b) {
     const std::span<const float> in = RowsOf(x, starts, d, b);
     const std::vector<float> want =
@@ -142,8 +157,8 @@ testing::AssertionResult Round(uint32_t seed, Pools& pools, size_t* compared) {
     return testing::AssertionFailure()
            << same.message() << "; sequence " << b << " of " << lengths.size() << ", " << lengths[b]
            << " tokens, " << executor_name << " on " << target << ", alone on " << alone_target
-           << "; " << Describe(config) << (mask.causal ? ", all causal" : "")
-           << (with_taps ? ", taps" : "");
+           << "; " << Describe(options) << "; " << Describe(config)
+           << (mask.causal ? ", all causal" : "") << (with_taps ? ", taps" : "");
   }
   return testing::AssertionSuccess();
 }

@@ -60,7 +60,11 @@ EncoderConfig DrawConfig(Draw& draw) {
   LayerConfig layer;
   layer.num_heads = draw.Between(1, 6);
   // Odd sizes as often as round ones.
-  const size_t head_size = draw.Chance(3) ? 8 * draw.Between(1, 3) : draw.Between(1, 20);
+  size_t head_size = draw.Chance(3) ? 8 * draw.Between(1, 3) : draw.Between(1, 20);
+  if (draw.Chance(20)) {  // wide, and no whole vectors of every target
+    layer.num_heads = draw.Between(1, 2);
+    head_size = 72;
+  }
   layer.d_ff = draw.Chance(8) ? draw.Between(1000, 1200) : draw.Between(1, 150);
   layer.activation = static_cast<Activation>(draw.Between(0, 4));
   layer.norm_placement = draw.Chance(2) ? NormPlacement::kPre : NormPlacement::kPost;

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/executors.h"
 #include "tests/guarded.h"
+#include "tests/precisions.h"
 #include "tests/reference/encoder_model.h"
 #include "tests/reference/switched.h"
 #include "tests/sanitizers.h"
@@ -211,47 +212,55 @@ void ExpectNoAllocation(const EncoderConfig& config) {
   attention[3] = {attention_memory.data(), {heads, 600, 600}};
   const Executors executors;
   ForEachTarget([&](const std::string& target) {
-    const Encoder encoder = model.Make();
-    for (const Executors::Named& named : executors) {
-      const Executor& executor = named.executor;
-      if (named.name != "inline" && target != SupportedTargets().front()) continue;
-      for (const bool everything : {false, true}) {
-        Batch batch{.seq_starts = starts};
-        Taps taps;
-        if (everything) {
-          batch.mask.causal = true;
-          batch.mask.additive = {add.data(), {600, 600}};
-          taps = {attention, hidden};
-        }
-        const Result<Workspace> workspace = encoder.MakeWorkspace(batch, executor);
-        ASSERT_TRUE(workspace.ok());
-        bool ok = true;
-        const auto forward = [&] {
-          ok = encoder
-                   .Forward(batch, {x.data(), shape}, {y.data(), shape}, *workspace, executor, taps)
-                   .ok() &&
-               ok;
-        };
-        // A row of each; every sequence must have one.
-        const Batch full{.seq_starts = {0, 1, 71, 671, 680}, .mask = batch.mask};
-        std::vector<float> work = x;
-        const Shape rows(4, d);
-        const auto forward_rows = [&] {
-          ok = encoder
-                   .ForwardRows(full, OutputRows::kLast, {work.data(), shape}, {y.data(), rows},
-                                *workspace, executor)
-                   .ok() &&
-               ok;
-        };
-        forward();  // what happens once in a process may
-        const Counts counts = CountAllocations([&] {
-          for (int i = 0; i < 2; ++i) forward();
-          forward_rows();
-        });
-        EXPECT_TRUE(ok);
-        EXPECT_EQ(counts.operator_news, 0u) << named.name;
-        if (executor.kind() != Executor::Kind::kOpenMP) {
-          EXPECT_EQ(counts.mallocs, 0u) << named.name;
+    for (const Precision precision : kPrecisions) {
+      SCOPED_TRACE(PrecisionName(precision));
+      const Encoder encoder = model.Make({.precision = precision});
+      for (const Executors::Named& named : executors) {
+        const Executor& executor = named.executor;
+        if (named.name != "inline" && target != SupportedTargets().front()) continue;
+        // Of the others a pool, OpenMP and a host's pool.
+        const bool few = named.name == "inline" || named.name == "OpenMP 3" ||
+                         named.name == "host pool 2" || named.name == "pool 3";
+        if (precision != Precision::kF32 && !few) continue;
+        for (const bool everything : {false, true}) {
+          Batch batch{.seq_starts = starts};
+          Taps taps;
+          if (everything) {
+            batch.mask.causal = true;
+            batch.mask.additive = {add.data(), {600, 600}};
+            taps = {attention, hidden};
+          }
+          const Result<Workspace> workspace = encoder.MakeWorkspace(batch, executor);
+          ASSERT_TRUE(workspace.ok());
+          bool ok = true;
+          const auto forward = [&] {
+            ok = encoder
+                     .Forward(batch, {x.data(), shape}, {y.data(), shape}, *workspace, executor,
+                              taps)
+                     .ok() &&
+                 ok;
+          };
+          // A row of each; every sequence must have one.
+          const Batch full{.seq_starts = {0, 1, 71, 671, 680}, .mask = batch.mask};
+          std::vector<float> work = x;
+          const Shape rows(4, d);
+          const auto forward_rows = [&] {
+            ok = encoder
+                     .ForwardRows(full, OutputRows::kLast, {work.data(), shape}, {y.data(), rows},
+                                  *workspace, executor)
+                     .ok() &&
+                 ok;
+          };
+          forward();  // what happens once in a process may
+          const Counts counts = CountAllocations([&] {
+            for (int i = 0; i < 2; ++i) forward();
+            forward_rows();
+          });
+          EXPECT_TRUE(ok);
+          EXPECT_EQ(counts.operator_news, 0u) << named.name;
+          if (executor.kind() != Executor::Kind::kOpenMP) {
+            EXPECT_EQ(counts.mallocs, 0u) << named.name;
+          }
         }
       }
     }

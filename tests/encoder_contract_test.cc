@@ -23,6 +23,7 @@
 #include "tests/compare.h"
 #include "tests/executors.h"
 #include "tests/guarded.h"
+#include "tests/precisions.h"
 #include "tests/reference/accuracy.h"
 #include "tests/reference/caller_modes.h"
 #include "tests/reference/encoder_model.h"
@@ -64,8 +65,9 @@ bool FirstOfItsKind(const std::string& name) {
 
 // Every sequence alone and inline is what all others must equal: in batches of many orders, on all
 // executors, on all targets with FMA. Targets without it keep the promise among themselves.
-void CheckContract(const EncoderModel& model, const std::vector<size_t>& lengths,
-                   const AttentionMask& mask = {}) {
+void CheckPrecision(const EncoderModel& model, Precision precision,
+                    const std::vector<size_t>& lengths, const AttentionMask& mask) {
+  SCOPED_TRACE(PrecisionName(precision));
   const Sequences sequences(lengths, model.config().d_model);
   const Executors executors;
   std::vector<size_t> all(sequences.count());
@@ -74,8 +76,9 @@ void CheckContract(const EncoderModel& model, const std::vector<size_t>& lengths
       all, {all.rbegin(), all.rend()}, {all.back(), all.back()}};
   std::vector<uint64_t> with_fma;  // hash of each sequence
   ForEachTarget([&](const std::string& target) {
-    const bool best = target == SupportedTargets().front();
-    const Encoder encoder = model.Make();
+    // Executors share rows in the same ways in all precisions.
+    const bool best = target == SupportedTargets().front() && precision == Precision::kF32;
+    const Encoder encoder = model.Make({.precision = precision});
     ASSERT_EQ(encoder.target(), target);
     std::vector<uint64_t> hashes;
     for (const size_t i : all)
@@ -87,6 +90,7 @@ void CheckContract(const EncoderModel& model, const std::vector<size_t>& lengths
     }
     for (const auto& [name, executor] : executors) {
       if ((!best || kEmulated) && !FirstOfItsKind(name)) continue;
+      if (precision != Precision::kF32 && target != SupportedTargets().front()) continue;
       for (const std::vector<size_t>& order : orders) {
         const std::vector<std::vector<float>> y =
             sequences.RunBatch(encoder, order, executor, mask);
@@ -98,6 +102,11 @@ void CheckContract(const EncoderModel& model, const std::vector<size_t>& lengths
       }
     }
   });
+}
+
+void CheckContract(const EncoderModel& model, const std::vector<size_t>& lengths,
+                   const AttentionMask& mask = {}) {
+  for (const Precision precision : kPrecisions) CheckPrecision(model, precision, lengths, mask);
 }
 
 // Lengths around vectors, blocks of 64 queries and tiles of 512 keys.

@@ -14,6 +14,7 @@
 #include "tests/compare.h"
 #include "tests/executors.h"
 #include "tests/guarded.h"
+#include "tests/precisions.h"
 #include "tests/reference/encoder_model.h"
 #include "tests/reference/switched.h"
 
@@ -22,9 +23,9 @@ namespace {
 
 constexpr size_t kThreads = 8;
 
-void ExpectEightCallers(const EncoderConfig& config) {
+void ExpectEightCallers(const EncoderConfig& config, Precision precision = Precision::kF32) {
   const EncoderModel model(config);
-  const Encoder encoder = model.Make();
+  const Encoder encoder = model.Make({.precision = precision});
   // Each caller has a batch of its own, and one that all of them share.
   std::vector<std::vector<size_t>> starts;
   std::vector<std::vector<float>> x, want, got(kThreads), got_shared(kThreads);
@@ -65,8 +66,11 @@ TEST(EncoderThreads, EightCallersOfOneEncoder) {
                                 .num_layers = 2,
                                 .activation = Activation::kGelu});
   // Threads fill tables of positions together, and use them.
-  ExpectEightCallers(RotaryAndGate());
-  ExpectEightCallers(BucketsAndBothNorms());
+  for (const Precision precision : kPrecisions) {
+    SCOPED_TRACE(PrecisionName(precision));
+    ExpectEightCallers(RotaryAndGate(), precision);
+    ExpectEightCallers(BucketsAndBothNorms(), precision);
+  }
 }
 
 // Creation, too, may happen anywhere.

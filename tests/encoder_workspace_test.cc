@@ -20,6 +20,7 @@
 #include "tests/compare.h"
 #include "tests/executors.h"
 #include "tests/guarded.h"
+#include "tests/precisions.h"
 #include "tests/reference/encoder_model.h"
 #include "tests/reference/switched.h"
 #include "tests/sanitizers.h"
@@ -80,32 +81,43 @@ TEST(EncoderWorkspace, ExactlyThatManyBytesSuffice) {
   for (const EncoderConfig& config : configs) {
     const EncoderModel model(config);
     ForEachTarget([&](const std::string& target) {
-      const Encoder encoder = model.Make();
-      for (const std::vector<size_t>& lengths : std::vector<std::vector<size_t>>{
-               {1}, {1, 1, 1, 1, 1, 1, 1}, {15, 17, 0, 33}, {65, 1, 64}, {600}, {129, 383, 0, 0}}) {
-        const std::vector<size_t> starts = Starts(lengths);
-        const size_t tokens = starts.back();
-        const std::vector<float> x = RandomFloats(tokens * config.d_model, 1);
-        const std::vector<float> add = RandomFloats(600 * 600, 2);
-        for (const bool masked : {false, true}) {
-          Batch batch{.seq_starts = starts};
-          if (masked) batch.mask.additive = {add.data(), {600, 600}};
-          const std::vector<float> want = Forward(encoder, batch, x);
-          for (const auto& [name, executor] : executors) {
-            if (target != SupportedTargets().front() && name != "host pool 3") continue;
-            const size_t bytes = *encoder.WorkspaceBytes(batch, executor);
-            EXPECT_LE(bytes, *encoder.WorkspaceBytes({tokens, lengths.size()}, executor.threads()));
-            ExactMemory memory(bytes);
-            const Result<Workspace> workspace = Workspace::Wrap(memory.data(), bytes);
-            ASSERT_TRUE(workspace.ok());
-            Guarded y({tokens, config.d_model});
-            const Status status = encoder.Forward(batch, {x.data(), {tokens, config.d_model}},
-                                                  y.view(), *workspace, executor);
-            ASSERT_TRUE(status.ok()) << status.message();
-            EXPECT_TRUE(memory.Intact()) << name << " wrote beyond the workspace";
-            EXPECT_TRUE(y.Intact());
-            EXPECT_TRUE(SameBits({y.view().data(), want.size()}, want))
-                << name << ": what the workspace held before the call shows";
+      for (const Precision precision : kPrecisions) {
+        SCOPED_TRACE(PrecisionName(precision));
+        const Encoder encoder = model.Make({.precision = precision});
+        for (const std::vector<size_t>& lengths :
+             std::vector<std::vector<size_t>>{{1},
+                                              {1, 1, 1, 1, 1, 1, 1},
+                                              {15, 17, 0, 33},
+                                              {65, 1, 64},
+                                              {600},
+                                              {129, 383, 0, 0}}) {
+          const std::vector<size_t> starts = Starts(lengths);
+          const size_t tokens = starts.back();
+          const std::vector<float> x = RandomFloats(tokens * config.d_model, 1);
+          const std::vector<float> add = RandomFloats(600 * 600, 2);
+          for (const bool masked : {false, true}) {
+            Batch batch{.seq_starts = starts};
+            if (masked) batch.mask.additive = {add.data(), {600, 600}};
+            const std::vector<float> want = Forward(encoder, batch, x);
+            for (const auto& [name, executor] : executors) {
+              if (target != SupportedTargets().front() && name != "host pool 3") continue;
+              if (precision != Precision::kF32 && name != "host pool 3" && name != "inline")
+                continue;
+              const size_t bytes = *encoder.WorkspaceBytes(batch, executor);
+              EXPECT_LE(bytes,
+                        *encoder.WorkspaceBytes({tokens, lengths.size()}, executor.threads()));
+              ExactMemory memory(bytes);
+              const Result<Workspace> workspace = Workspace::Wrap(memory.data(), bytes);
+              ASSERT_TRUE(workspace.ok());
+              Guarded y({tokens, config.d_model});
+              const Status status = encoder.Forward(batch, {x.data(), {tokens, config.d_model}},
+                                                    y.view(), *workspace, executor);
+              ASSERT_TRUE(status.ok()) << status.message();
+              EXPECT_TRUE(memory.Intact()) << name << " wrote beyond the workspace";
+              EXPECT_TRUE(y.Intact());
+              EXPECT_TRUE(SameBits({y.view().data(), want.size()}, want))
+                  << name << ": what the workspace held before the call shows";
+            }
           }
         }
       }

@@ -25,8 +25,8 @@ enum class Way {
 // Whether threads of a plan by columns take heads together in the first layer.
 bool HeadsTogether(const EncoderConfig& config, size_t threads);
 
-// Of a drawn model on the active target: so many threads share the batch in that way, and each
-// sequence equals the same one alone, and so do single rows.
+// Of a drawn model on the active target, in one precision after another: so many threads share the
+// batch in that way, and each sequence equals the same one alone, and so do single rows.
 void ExpectWay(Way way, const EncoderConfig& config, const std::vector<size_t>& lengths,
                int threads, const AttentionMask& mask = {});
 

@@ -1,25 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Looks into the machine code of the matrix product's register tiles: in the loop over k of each
-tile no vector register may go through the stack, and there must be as many multiplications as the
-tile has accumulators.
+"""Looks into the machine code of the matrix product's register tiles, of all element types: in the
+loop over k of each tile no vector register may go through the stack, and there must be as many
+multiplications as the tile has accumulators (twice as many for bf16 without a dot product).
 
 usage: check_spills.py OBJECT_OR_LIBRARY [...]     exits 1 if a tile spills, 2 if no tile was found
 """
 
+import collections
 import re
 import subprocess
 import sys
 
-TILE = re.compile(r"(N_\w+)::.*RunGemmTile<(\d+)u?l?, (\d+)u?l?, [^>]*>")
+TILE = re.compile(r"(N_\w+)::.*RunGemmTile<(\d+)u?l?, (\d+)u?l?, [^>]*Type(\w+),[^>]*>")
 LABEL = re.compile(r"^([0-9a-f]+) <(.*)>:$")
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
 VECTOR = re.compile(r"%[xyz]mm\d+")
-MULTIPLY = re.compile(r"^v?(fn?m(add|sub)\d*ps|mulps)$")
+MULTIPLY = re.compile(r"^v?(fn?m(add|sub)\d*ps|mulps|dpbf16ps|pdpbusd|pmaddwd)$")
+# Multiplications of an accumulator and a group of elements.
+PER_GROUP = {"F32": 1, "Bf16": 2, "Int8": 1}
 
 
 def functions(path):
-    """Yields (target, mr, nv, [(address, mnemonic, operands)]) of each tile."""
+    """Yields (target, mr, nv, type, [(address, mnemonic, operands)]) of each tile."""
     command = ["objdump", "-d", "-C", "--no-show-raw-insn", path]
     text = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
     tile, body = None, []
@@ -31,7 +34,7 @@ def functions(path):
             match = TILE.search(label[2])
             # The partial copies that g++ moves out of line (".cold") have no loop.
             wanted = match and "cold" not in label[2]
-            tile = (match[1], int(match[2]), int(match[3])) if wanted else None
+            tile = (match[1], int(match[2]), int(match[3]), match[4]) if wanted else None
             body = []
         elif tile and (match := INSTRUCTION.match(line)):
             body.append((int(match[1], 16), match[2], match[3]))
@@ -63,11 +66,11 @@ def main():
     paths = sys.argv[1:]
     if not paths:
         sys.exit(__doc__)
-    tiles, bad = 0, []
+    tiles, bad = collections.Counter(), []
     for path in paths:
-        for target, mr, nv, body in functions(path):
-            tiles += 1
-            where = f"{target} {mr}x{nv}"
+        for target, mr, nv, kind, body in functions(path):
+            tiles[kind] += 1
+            where = f"{target} {kind} {mr}x{nv}"
             loop = inner_loop(body)
             if loop is None:
                 bad.append(f"{where}: no loop with multiplications")
@@ -78,13 +81,16 @@ def main():
                 example = " ".join(spills[0][1:])
                 bad.append(f"{where}: {len(spills)} vector spills in the loop, e.g. {example}")
             products = sum(bool(MULTIPLY.match(b[1])) for b in loop)
-            if products != mr * nv:
-                bad.append(f"{where}: {products} multiplications in the loop; wanted {mr * nv}")
-    if tiles == 0:
-        wanted = "the object of engine/kernels/gemm_f32.cc"
+            dot = any("dpbf16ps" in b[1] for b in loop)
+            wanted = mr * nv * (1 if dot else PER_GROUP[kind])
+            if products != wanted:
+                bad.append(f"{where}: {products} multiplications in the loop; wanted {wanted}")
+    if not tiles:
+        wanted = "the objects of engine/kernels/gemm_*.cc"
         print(f"check_spills: found no RunGemmTile; wanted {wanted}", file=sys.stderr)
         sys.exit(2)
-    print(f"check_spills: {tiles} tiles, {len(bad)} bad")
+    counts = ", ".join(f"{count} of {kind}" for kind, count in sorted(tiles.items()))
+    print(f"check_spills: {sum(tiles.values())} tiles ({counts}), {len(bad)} bad")
     print("\n".join(bad), end="\n" if bad else "")
     sys.exit(1 if bad else 0)
 

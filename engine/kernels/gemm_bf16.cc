@@ -150,7 +150,10 @@ struct TypeBf16 {
     float odd;
   };
   using Word = uint32_t;
+  // Its constructors are written down because GCC's own are not of the SIMD target.
   struct Pair {
+    HWY_INLINE Pair() {}
+    HWY_INLINE Pair(VecF32 first, VecF32 second) : even(first), odd(second) {}
     VecF32 even;
     VecF32 odd;
   };

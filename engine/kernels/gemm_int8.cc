@@ -236,24 +236,23 @@ HWY_INLINE hn::Vec<hn::Repartition<uint16_t, TagU32>> NarrowTwo(const QuantizedR
 }
 
 // As many elements as fill whole vectors; how many those are.
-HWY_INLINE size_t StoreWhole(const QuantizedRow& row, size_t k, uint8_t* out) {
-  constexpr size_t kLanes = hn::MaxLanes(TagU32());
-  const hn::Repartition<uint8_t, TagU32> du8;
-  size_t i = 0;
-  for (; i + 4 * kLanes <= k; i += 4 * kLanes) {
-    const auto low = NarrowTwo(row, i);
-    const auto high = NarrowTwo(row, i + 2 * kLanes);
-    hn::StoreU(hn::OrderedTruncate2To(du8, low, high), du8, out + i);
-  }
-  return i;
-}
-HWY_INLINE size_t StoreWhole(const QuantizedRow& row, size_t k, uint16_t* out) {
+template <typename Element>
+HWY_INLINE size_t StoreWhole(const QuantizedRow& row, size_t k, Element* out) {
   constexpr size_t kLanes = hn::MaxLanes(TagU32());
   const hn::Repartition<uint16_t, TagU32> du16;
-  const auto byte = hn::Set(du16, uint16_t{255});
   size_t i = 0;
-  for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
-    hn::StoreU(hn::And(NarrowTwo(row, i), byte), du16, out + i);
+  if constexpr (sizeof(Element) == 1) {
+    const hn::Repartition<Element, TagU32> du8;
+    for (; i + 4 * kLanes <= k; i += 4 * kLanes) {
+      const auto low = NarrowTwo(row, i);
+      const auto high = NarrowTwo(row, i + 2 * kLanes);
+      hn::StoreU(hn::OrderedTruncate2To(du8, low, high), du8, out + i);
+    }
+  } else {
+    const auto byte = hn::Set(du16, uint16_t{255});
+    for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
+      hn::StoreU(hn::And(NarrowTwo(row, i), byte), du16, out + i);
+    }
   }
   return i;
 }

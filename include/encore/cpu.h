@@ -37,8 +37,8 @@ struct CoreCount {
 ENCORE_API CoreCount Cores();
 ENCORE_API int UsableCores();
 
-// SIMD targets by Highway's names ("AVX3_ZEN4", "AVX3", "AVX2", "SSE4", "SSE2", "NEON", "EMU128"),
-// best first.
+// SIMD targets by Highway's names ("AVX3_ZEN4", "AVX3_DL", "AVX3", "AVX2", "SSE4", "SSE2", "NEON",
+// "EMU128"), best first.
 ENCORE_API std::vector<std::string> CompiledTargets();   // all that this library was compiled for
 ENCORE_API std::vector<std::string> SupportedTargets();  // those of them that this machine can run
 ENCORE_API std::string ActiveTarget();  // the one that new calls and new encoders use

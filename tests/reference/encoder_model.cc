@@ -90,8 +90,8 @@ WeightView EncoderModel::Draw(const NewWeight& weight) {
   return WeightView(weight.type, memory_.back().data(), weight.shape);
 }
 
-Encoder EncoderModel::Make() const {
-  return OrEnd(Encoder::Create(config_, weights_), "Encoder::Create");
+Encoder EncoderModel::Make(const EncoderOptions& options) const {
+  return OrEnd(Encoder::Create(config_, weights_, options), "Encoder::Create");
 }
 
 std::vector<float> Forward(const Encoder& encoder, const Batch& batch, const std::vector<float>& x,

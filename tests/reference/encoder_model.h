@@ -34,7 +34,7 @@ class EncoderModel {
   const EncoderConfig& config() const { return config_; }
   const EncoderWeights& weights() const { return weights_; }
   // For the active target; fails the test and ends it if there is an error.
-  Encoder Make() const;
+  Encoder Make(const EncoderOptions& options = {}) const;
 
  private:
   WeightView Draw(const NewWeight& weight);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inputs behind the published hashes: encoders of four shapes, of five families, and each
-// operation alone.
+// The inputs behind the published hashes: encoders of four shapes, of five families, some of them
+// in bf16 and int8, and each operation alone. None makes subnormal numbers that a product would
+// see.
 
 #include "tests/reference/golden_hashes.h"
 
@@ -25,18 +26,20 @@ void OrEnd(const Status& status) {
 }
 
 // Lengths around the blocks of 64 queries and tiles of 512 keys.
-uint64_t HashOfModel(const EncoderModel& model, const AttentionMask& mask) {
+uint64_t HashOfModel(const EncoderModel& model, const AttentionMask& mask, Precision precision) {
   const std::vector<size_t> starts = Starts({1, 17, 65, 530});
   const std::vector<float> x = RandomFloats(starts.back() * model.config().d_model, 99, 2);
-  return HashBits(Forward(model.Make(), Batch{.seq_starts = starts, .mask = mask}, x));
+  const Encoder encoder = model.Make({.precision = precision});
+  return HashBits(Forward(encoder, Batch{.seq_starts = starts, .mask = mask}, x));
 }
 
-uint64_t HashOfFamily(const GoldenFamily& family) {
-  return HashOfModel(EncoderModel(family.config, family.choices), {});
+uint64_t HashOfFamily(const GoldenFamily& family, Precision precision = Precision::kF32) {
+  return HashOfModel(EncoderModel(family.config, family.choices), {}, precision);
 }
 
 // K around the slices of a product.
-uint64_t HashOfEncoder(Activation activation, bool norm_first, size_t head_size) {
+uint64_t HashOfEncoder(Activation activation, bool norm_first, size_t head_size,
+                       Precision precision = Precision::kF32) {
   const EncoderModel model({.d_model = 2 * head_size,
                             .num_heads = 2,
                             .d_ff = 1100,
@@ -44,7 +47,7 @@ uint64_t HashOfEncoder(Activation activation, bool norm_first, size_t head_size)
                             .activation = activation,
                             .norm_first = norm_first,
                             .final_norm = norm_first});
-  return HashOfModel(model, {.causal = norm_first});
+  return HashOfModel(model, {.causal = norm_first}, precision);
 }
 
 uint64_t HashOfFunction(Status (*function)(ConstView, MutableView)) {
@@ -111,6 +114,22 @@ constexpr Computed kComputed[] = {
     {"t5", [] { return HashOfFamily(T5()); }},
     {"qwen3", [] { return HashOfFamily(Qwen3()); }},
     {"jina", [] { return HashOfFamily(Jina()); }},
+    {"bf16 relu post 14",
+     [] { return HashOfEncoder(Activation::kRelu, false, 14, Precision::kBF16); }},
+    {"bf16 gelu post 64",
+     [] { return HashOfEncoder(Activation::kGelu, false, 64, Precision::kBF16); }},
+    {"bf16 silu pre 72",
+     [] { return HashOfEncoder(Activation::kSilu, true, 72, Precision::kBF16); }},
+    {"bf16 modernbert", [] { return HashOfFamily(ModernBert(), Precision::kBF16); }},
+    {"bf16 gemma", [] { return HashOfFamily(Gemma(), Precision::kBF16); }},
+    {"int8 relu post 14",
+     [] { return HashOfEncoder(Activation::kRelu, false, 14, Precision::kInt8); }},
+    {"int8 gelu post 64",
+     [] { return HashOfEncoder(Activation::kGelu, false, 64, Precision::kInt8); }},
+    {"int8 silu pre 72",
+     [] { return HashOfEncoder(Activation::kSilu, true, 72, Precision::kInt8); }},
+    {"int8 modernbert", [] { return HashOfFamily(ModernBert(), Precision::kInt8); }},
+    {"int8 gemma", [] { return HashOfFamily(Gemma(), Precision::kInt8); }},
     {"exp", [] { return HashOfFunction(Exp); }},
     {"tanh", [] { return HashOfFunction(Tanh); }},
     {"gelu", [] { return HashOfFunction(Gelu); }},

@@ -50,6 +50,7 @@ constexpr const char* kFooter =
   encore verify                     seconds: some millions of inputs of each function
   encore verify --full              every float there is: minutes, by the machine
   encore verify --only published    a second: are these the bits of every other machine?
+  encore verify --only bits --precision int8
   encore verify --json report.json
 
 What is promised is in the README, in encore/encore.h and in encore/ops.h. Exit status: 0 every
@@ -65,6 +66,7 @@ struct Options {
   uint64_t step = 0;              // 0: by the mode
   size_t batches = 0;             // 0: by the mode
   std::vector<std::string> only;  // empty: everything
+  std::vector<std::string> precisions = {"f32", "bf16", "int8"};
   std::string json;
 };
 
@@ -107,6 +109,13 @@ int Verify(const Options& options) {
     only.push_back(section);
     only_text += (only_text.empty() ? ", only " : " and ") + name;
   }
+  std::vector<Precision> precisions;
+  for (const std::string& name : options.precisions) {
+    const Precision precision = Take(PrecisionFromName(name), "--precision");
+    if (std::find(precisions.begin(), precisions.end(), precision) == precisions.end()) {
+      precisions.push_back(precision);
+    }
+  }
   std::vector<Part> parts;
   double work = 0;
   for (const Part& part : kParts) {
@@ -122,7 +131,7 @@ int Verify(const Options& options) {
   {
     Progress progress(StderrIsTerminal(), work);
     const uint64_t step = options.step != 0 ? options.step : full ? 1 : kQuickStep;
-    const VerifyContext context{full, step, options.batches, targets, report, progress};
+    const VerifyContext context{full, step, options.batches, precisions, targets, report, progress};
     for (const Part& part : parts) part.run(context);
   }
   report.Print(std::cout, StdoutHasColour());
@@ -156,6 +165,12 @@ void AddVerify(CLI::App& app, Action& action) {
       ->delimiter(',')
       ->check(CLI::IsMember({"functions", "operations", "bits", "published"}))
       ->type_name("PART");
+  sub->add_option("--precision", options->precisions,
+                  "Compare the bits of blocks in these precisions, with commas between")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
+      ->type_name("NAME")
+      ->capture_default_str();
   sub->add_option("--json", options->json, "Write the findings to this file as well")
       ->type_name("FILE");
   sub->add_flag("--print-hashes", options->print_hashes,

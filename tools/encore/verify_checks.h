@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "encore/precision.h"
 #include "tools/encore/verify_progress.h"
 #include "tools/encore/verify_report.h"
 
@@ -19,9 +20,10 @@ namespace encore::tool {
 
 struct VerifyContext {
   bool full = false;
-  uint64_t step = 1;                 // every step-th float is tried
-  size_t batches = 0;                // random ones of each model; 0: by the mode
-  std::vector<std::string> targets;  // those that this machine can run, best first
+  uint64_t step = 1;                  // every step-th float is tried
+  size_t batches = 0;                 // random ones of each model; 0: by the mode
+  std::vector<Precision> precisions;  // of the blocks whose bits are compared
+  std::vector<std::string> targets;   // those that this machine can run, best first
   VerifyReport& report;
   Progress& progress;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore-exhaustive`: tries every float (2^32 of them) on the elementwise functions, on the
-// activations inside a block and on softmax's exponential, and prints the largest errors, where
-// they are, and what was promised. Not here: the search (search.h).
+// activations inside a block, on softmax's exponential and on conversions to bf16 and f16, and
+// prints the largest errors, where they are, and what was promised. Not here: the search
+// (search.h).
 
 #include <algorithm>
 #include <cstdint>
@@ -26,6 +27,7 @@
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
 #include "tools/encore/verify_progress.h"
+#include "tools/exhaustive/conversions.h"
 #include "tools/exhaustive/report.h"
 #include "tools/exhaustive/rows.h"
 #include "tools/exhaustive/search.h"
@@ -37,6 +39,7 @@ constexpr const char* kFooter =
     R"(Examples:
   encore-exhaustive                        everything: minutes
   encore-exhaustive exp tile_gelu          these alone
+  encore-exhaustive conversions            bf16 and f16, on every target
   encore-exhaustive --all-targets          every float on every SIMD target
   encore-exhaustive --step 4099 --json report.json
 
@@ -71,6 +74,10 @@ Subjects Chosen(const std::vector<std::string>& names) {
   return chosen;
 }
 
+bool WantsConversions(const std::vector<std::string>& names) {
+  return names.empty() || std::find(names.begin(), names.end(), kConversionsName) != names.end();
+}
+
 int Run(const Options& options) {
   // Before the work: a file that cannot be written is known now. It appears when it is complete.
   std::optional<internal::FileWriter> json;
@@ -87,7 +94,7 @@ int Run(const Options& options) {
   PrintRowsHeader(std::cout);
   std::vector<Row> all;
   std::ostringstream worst;
-  Progress progress(StderrIsTerminal(), static_cast<double>(subjects.size()));
+  Progress progress(StderrIsTerminal(), static_cast<double>(subjects.size() + 1));
   for (const std::unique_ptr<Subject>& subject : subjects) {
     progress.Begin(subject->name(), 1);
     const std::vector<TargetResult> results =
@@ -97,6 +104,14 @@ int Run(const Options& options) {
     progress.Clear();
     PrintRows(std::cout, rows, StdoutHasColour());
     PrintHardFloats(worst, subject->name(), results, kWorstBinades);
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  if (WantsConversions(options.functions)) {
+    progress.Begin(kConversionsName, 1);
+    const std::vector<Row> rows = TryConversions(AllConversions(), options.step,
+                                                 [&](double share) { progress.Advance(share); });
+    progress.Clear();
+    PrintRows(std::cout, rows, StdoutHasColour());
     all.insert(all.end(), rows.begin(), rows.end());
   }
   progress.Clear();
@@ -123,6 +138,7 @@ int Fail(const std::string& sentence, int exit_status) {
 int Main(int argc, char** argv) {
   std::vector<std::string> names;
   for (const auto& subject : AllSubjects()) names.push_back(subject->name());
+  names.push_back(kConversionsName);
 
   Options options;
   CLI::App app("Tries every float on encore's functions.", "encore-exhaustive");

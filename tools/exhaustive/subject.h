@@ -44,7 +44,8 @@ struct SpecialValue {
   bool either_zero = false;  // 0 for -0 will do
 };
 
-enum class Family { kFunction, kTile, kSoftmaxExp };
+// Conversions are no subjects: conversions.h.
+enum class Family { kFunction, kTile, kSoftmaxExp, kConversion };
 
 class Subject {
  public:

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How much of a vector bf16 and int8 lose: `encore embed` in each, beside the same in f32.
+
+Makes the README's table of accuracy, on the real all-MiniLM-L6-v2 and two files of texts:
+tests/data/text/sentences.jsonl, to which the targets below apply, and greetings.jsonl, which are a
+few words each and lose most. Not here: how exact f32 itself is (check_vectors.py).
+
+    tools/python_env.sh                          numpy, into .deps/venv
+    .deps/venv/bin/python tools/check_precision.py [--markdown] [-- OPTION ...]
+
+For each text the cosine of its two vectors; for each file Spearman's rank correlation over all
+pairs of texts, between their cosines in the precision and in f32, and the largest difference of two
+numbers of unit vectors. Options behind -- are for `encore embed`, e.g. --target AVX2. Exit status:
+0 all targets are met, 1 one is missed, 2 bad usage, 77 the model cannot be had.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    sys.exit("check_precision: there is no numpy; run tools/python_env.sh, then this with "
+             ".deps/venv/bin/python")
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODEL = ROOT / ".deps/models/all-MiniLM-L6-v2"
+TEXTS = ROOT / "tests/data/text"
+SKIPPED = 77
+
+# At least these, of the sentences.
+TARGETS = {"bf16": {"worst": 0.9999, "rank": 0.9999},
+           "int8": {"mean": 0.9990, "worst": 0.997, "rank": 0.9985}}
+
+
+def vectors(arguments, texts, precision):
+    """Unit vectors [texts, dimensions] in float64."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder, "vectors.npy")
+        subprocess.run([arguments.encore, "embed", "--model", arguments.model, "--input", texts,
+                        "--jsonl", "--output", output, "--normalize", "--precision", precision,
+                        *arguments.options], check=True, stdout=subprocess.DEVNULL)
+        return np.load(output).astype(np.float64)
+
+
+def ranks(values):
+    """From 0; equal values share the mean of theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count + 1) / 2)[place]
+
+
+def similarities(unit):
+    """The cosines of all pairs."""
+    return (unit @ unit.T)[np.triu_indices(len(unit), 1)]
+
+
+def compare(found, wanted):
+    """What the table tells of one precision."""
+    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(wanted, axis=1)
+    cosines = (found * wanted).sum(axis=1) / lengths
+    rank = np.corrcoef(ranks(similarities(found)), ranks(similarities(wanted)))[0, 1]
+    return {"mean": cosines.mean(), "worst": cosines.min(), "rank": rank,
+            "difference": np.abs(found - wanted).max(), "worst_text": int(cosines.argmin())}
+
+
+def missed(precision, measured):
+    """Sentences; a number that is not one misses every target."""
+    return [f"{precision}: {name} is {measured[name]:.5f}, wanted at least {target}"
+            for name, target in TARGETS[precision].items() if not measured[name] >= target]
+
+
+def print_row(markdown, cells):
+    if markdown:
+        print("| " + " | ".join(cells) + " |")
+    else:
+        print(f"{cells[0]:16}{cells[1]:11}" + "".join(f"{cell:>14}" for cell in cells[2:]))
+
+
+def print_table(markdown, rows):
+    names = ("mean", "worst", "rank")
+    print_row(markdown, ("texts", "precision", "mean cosine", "worst cosine", "rank", "difference"))
+    if markdown:
+        print("|---|---|---:|---:|---:|---:|")
+    for group, precision, measured in rows:
+        # Rounded down, so that nothing looks better than it is.
+        shown = [f"{np.floor(measured[name] * 1e5) / 1e5:.5f}" for name in names]
+        print_row(markdown, (group, precision, *shown, f"{measured['difference']:.4f}"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="How much bf16 and int8 lose.")
+    parser.add_argument("--encore", default=str(ROOT / "build/release/bin/encore"))
+    parser.add_argument("--model", default=str(MODEL), help="a model's folder [all-MiniLM-L6-v2]")
+    parser.add_argument("--markdown", action="store_true", help="the table as the README has it")
+    parser.add_argument("options", nargs="*", help="for `encore embed`, after --")
+    arguments = parser.parse_args()
+    if arguments.model == str(MODEL):
+        fetched = subprocess.run([ROOT / "tools/fetch_model.sh"], check=False).returncode
+        if fetched != 0:
+            return SKIPPED if fetched == 3 else fetched
+
+    rows, misses = [], []
+    for name in ("sentences", "greetings"):
+        path = TEXTS / f"{name}.jsonl"
+        texts = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        wanted = vectors(arguments, path, "f32")
+        for precision in TARGETS:
+            measured = compare(vectors(arguments, path, precision), wanted)
+            rows.append((f"{len(texts)} {name}", precision, measured))
+            if name == "sentences":
+                misses += missed(precision, measured)
+            if not arguments.markdown:
+                print(f"worst of {name} in {precision}: {texts[measured['worst_text']]!r}")
+    print_table(arguments.markdown, rows)
+    for miss in misses:
+        print(f"MISSED {miss}", file=sys.stderr)
+    return 1 if misses else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -58,7 +58,7 @@ std::vector<internal::StreamedTensor> WithScales(const std::vector<SafetensorsFi
   const MatrixTensors matrices(weights);
   for (const SafetensorsFile& file : files) {
     for (const SafetensorsEntry& entry : file.tensors()) {
-      tensors.push_back(CopiedTensor(entry));
+      tensors.push_back(CopiedTensor(file, entry));
       const MatrixTensor* const matrix = matrices.Find(entry);
       if (matrix == nullptr || !matrix->first) continue;
       const std::vector<float>& scale = found[matrix->index].input_scale;

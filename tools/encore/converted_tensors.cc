@@ -112,9 +112,12 @@ PreparedEncoder Prepare(const ConversionSource& source, const ConversionSettings
 
 }  // namespace
 
-internal::StreamedTensor CopiedTensor(const SafetensorsEntry& entry) {
-  return {entry.name, entry.dtype, entry.shape,
-          [&entry](const ByteSink& sink) { return sink(entry.bytes); }};
+internal::StreamedTensor CopiedTensor(const SafetensorsFile& file, const SafetensorsEntry& entry) {
+  return {entry.name, entry.dtype, entry.shape, [file, &entry](const ByteSink& sink) {
+            const Status status = sink(entry.bytes);
+            file.ReleasePages();
+            return status;
+          }};
 }
 
 ConvertedTensors::ConvertedTensors(ConversionSource source, const ConversionSettings& settings)
@@ -124,7 +127,7 @@ ConvertedTensors::ConvertedTensors(ConversionSource source, const ConversionSett
     for (const SafetensorsEntry& entry : file.tensors()) {
       const MatrixTensor* const matrix = matrices.Find(entry);
       if (matrix == nullptr) {
-        tensors_.push_back(CopiedTensor(entry));
+        tensors_.push_back(CopiedTensor(file, entry));
         continue;
       }
       if (entry.dtype == DType::kI8) {

@@ -18,8 +18,8 @@
 
 namespace encore::tool {
 
-// A tensor of a file as it is. Views the entry.
-internal::StreamedTensor CopiedTensor(const SafetensorsEntry& entry);
+// A tensor of the file as it is. Gives the file's pages back when it has been written.
+internal::StreamedTensor CopiedTensor(const SafetensorsFile& file, const SafetensorsEntry& entry);
 
 // What is converted: files of tensors, and the encoder whose weights are views of them.
 struct ConversionSource {

@@ -19,13 +19,15 @@ namespace {
 
 void Forward(benchmark::State& state, const Model& model, const std::vector<size_t>& lengths,
              size_t layers, int threads) {
+  const Precision precision = ChosenPrecision();
   const auto& encoders =
       Kept<std::vector<Encoder>>(std::string(model.name) + std::to_string(layers),
-                                 [&] { return OrFail(MakeEncoders(model, layers, 1)); });
+                                 [&] { return OrFail(MakeEncoders(model, layers, 1, precision)); });
   ForwardCall call = OrFail(ForwardCall::Create(encoders, lengths, OrFail(ExecutorOf(threads))));
   Work work{.flops = static_cast<double>(layers) * LayerFlops(model, lengths),
-            .tokens = static_cast<double>(call.tokens())};
-  if (layers > 1) work.bytes = static_cast<double>(layers * LayerBytes(model));
+            .tokens = static_cast<double>(call.tokens()),
+            .precision = precision};
+  if (layers > 1) work.bytes = static_cast<double>(layers * LayerBytes(model, precision));
   Measure(state, threads, work, [&](size_t i) { return call.Run(i); });
 }
 
@@ -52,7 +54,7 @@ void RegisterBenchmarks() {
   for (const Model& model : {kMiniLm, kBase, kLarge}) {
     for (const size_t seq : {size_t{1}, size_t{16}, size_t{128}}) {
       RegisterForward(std::string("stack/") + model.name + "/1x" + std::to_string(seq), model,
-                      {seq}, CopiesForCold(LayerBytes(model)));
+                      {seq}, CopiesForCold(LayerBytes(model, ChosenPrecision())));
     }
   }
 }

@@ -27,6 +27,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/measure/context.h"
@@ -53,6 +54,7 @@ constexpr char kUsage[] =
     "  --idle-spin=US       how long a pool's threads look for the next call before they sleep\n"
     "                       (default: 0)\n"
     "  --busy=N             again with N busy processes beside it (default: 0)\n"
+    "  --precision=NAME     f32, bf16 or int8 (default: f32)\n"
     "  --target=NAME        SIMD target, e.g. AVX2 (default: the best one)\n"
     "  --json=FILE          writes the figures there, too\n";
 
@@ -61,6 +63,7 @@ struct Flags {
   size_t calls = 0;  // 0: the default
   int threads = 2;
   int busy = 0;
+  Precision precision = Precision::kF32;
   std::string json;
 };
 
@@ -130,6 +133,10 @@ Flags ParseFlags(int argc, char** argv) {
     } else if (name == "--target") {
       const Status status = SetTarget(value);
       if (!status.ok()) Fail("--target: " + status.message());
+    } else if (name == "--precision") {
+      const Result<Precision> precision = PrecisionFromName(value);
+      if (!precision.ok()) Fail("--precision: " + precision.status().message());
+      flags.precision = *precision;
     } else if (name == "--json") {
       flags.json = value;
       // Before the work rather than after it; the file itself is not touched yet.
@@ -200,6 +207,7 @@ long InAProcess(std::vector<double>& seconds,
 
 struct Row {
   std::string workload;
+  std::string_view precision = {};
   int threads = 0;
   int busy = 0;
   size_t calls = 0;
@@ -212,16 +220,21 @@ struct Row {
   double At(double q) const { return Quantile(seconds, q); }
 };
 
-Row MeasureRow(const NamedWorkload& load, int threads, int busy, size_t calls) {
-  Row row{.workload = load.name, .threads = threads, .busy = busy, .calls = calls};
+Row MeasureRow(const NamedWorkload& load, const Flags& flags, int busy, size_t calls) {
+  const int threads = flags.threads;
+  Row row{.workload = load.name,
+          .precision = PrecisionName(flags.precision),
+          .threads = threads,
+          .busy = busy,
+          .calls = calls};
   row.seconds.resize(calls);
   const BusyProcesses others(busy);
   row.switches = InAProcess(row.seconds, [&](std::span<double> times) {
     // As a program does when it starts: threads, weights, memory. The first call is the first
     // Forward.
     const Executor executor = OrFail(ExecutorOf(threads));
-    ForwardCall call =
-        OrFail(ForwardCall::Create(OrFail(MakeEncoders(load.model, 1, 1)), load.lengths, executor));
+    ForwardCall call = OrFail(ForwardCall::Create(
+        OrFail(MakeEncoders(load.model, 1, 1, flags.precision)), load.lengths, executor));
     for (double& time : times) {
       Status status;
       time = SecondsOf([&] { status = call.Run(0); });
@@ -252,6 +265,7 @@ nlohmann::ordered_json ToJson(const Row& row) {
   const double arithmetic = Quantile(row.arithmetic, 0.5);
   nlohmann::ordered_json json = {
       {"workload", row.workload},
+      {"precision", row.precision},
       {"threads", row.threads},
       {"busy", row.busy},
       {"calls", row.calls},
@@ -278,8 +292,9 @@ nlohmann::ordered_json ToJson(const Row& row) {
 
 void Print(const nlohmann::ordered_json& row) {
   const auto number = [&](const char* key) { return row[key].get<double>(); };
-  std::printf("%s, %d threads, %d busy processes, %d calls\n",
-              row["workload"].get<std::string>().c_str(), row["threads"].get<int>(),
+  std::printf("%s, %s, %d threads, %d busy processes, %d calls\n",
+              row["workload"].get<std::string>().c_str(),
+              row["precision"].get<std::string>().c_str(), row["threads"].get<int>(),
               row["busy"].get<int>(), row["calls"].get<int>());
   std::printf("  us: first %.1f  min %.1f  p50 %.1f  p90 %.1f  p99 %.1f  p99.9 %.1f  max %.1f\n",
               number("us_first"), number("us_min"), number("us_p50"), number("us_p90"),
@@ -316,11 +331,11 @@ int Main(int argc, char** argv) {
   for (const NamedWorkload* load : flags.workloads) {
     const bool large = LayerFlops(load->model, load->lengths) > 1e9;
     const size_t calls = flags.calls > 0 ? flags.calls : large ? 2000 : 10000;
-    Row alone = MeasureRow(*load, flags.threads, 0, calls);
+    Row alone = MeasureRow(*load, flags, 0, calls);
     json["rows"].push_back(ToJson(alone));
     Print(json["rows"].back());
     if (flags.busy == 0) continue;
-    Row busy = MeasureRow(*load, flags.threads, flags.busy, calls);
+    Row busy = MeasureRow(*load, flags, flags.busy, calls);
     const double demand = static_cast<double>(flags.threads + flags.busy) / UsableCores();
     busy.share = alone.At(0.5) * std::max(1.0, demand);
     json["rows"].push_back(ToJson(busy));

@@ -81,9 +81,10 @@ void Forward(benchmark::State& state, const std::string& name, const NamedLayer&
              const std::vector<size_t>& lengths, int threads) {
   const EncoderConfig config = EncoderConfig::Uniform(kBase.d_model, 1, layer.layer);
   const auto& encoders = Kept<std::vector<Encoder>>(
-      name, [&] { return OrFail(MakeEncoders(config, 1, layer.choices)); });
+      name, [&] { return OrFail(MakeEncoders(config, 1, layer.choices, ChosenPrecision())); });
   ForwardCall call = OrFail(ForwardCall::Create(encoders, lengths, OrFail(ExecutorOf(threads))));
-  Work work{.flops = 0, .tokens = static_cast<double>(call.tokens())};
+  Work work{
+      .flops = 0, .tokens = static_cast<double>(call.tokens()), .precision = ChosenPrecision()};
   for (const size_t length : lengths) {
     work.flops += internal::LayerFlops(kBase.d_model, layer.layer, length);
   }
@@ -91,6 +92,7 @@ void Forward(benchmark::State& state, const std::string& name, const NamedLayer&
 }
 
 void RegisterLayer(const NamedLayer& layer, size_t batch, size_t seq) {
+  (void)ChosenPrecision();  // these take it
   for (const int threads : ThreadCounts()) {
     const std::string name = layer.name + "/" + std::to_string(batch) + "x" + std::to_string(seq);
     Register(name + "/threads:" + std::to_string(threads), [=](benchmark::State& state) {

@@ -24,6 +24,7 @@ namespace {
 constexpr char kUsage[] =
     "Flags of encore's benchmarks:\n"
     "  --target=NAME      SIMD target, e.g. AVX2 (default: the best one)\n"
+    "  --precision=NAME   of whole encoders: f32, bf16 or int8 (default: f32)\n"
     "  --threads=1,2,all  thread counts to measure with (default: 1,all)\n"
     "  --executor=pool|openmp  where more than one thread come from (default: pool)\n"
     "  --idle-spin=US     how long a pool's threads look for the next call before they sleep\n"
@@ -42,6 +43,9 @@ struct Flags {
   std::vector<int> threads;
   int cpu = -1;
   bool thread_clock = false;
+  Precision precision = Precision::kF32;
+  bool precision_given = false;
+  bool precision_asked = false;
 };
 
 Flags& GetFlags() {
@@ -100,6 +104,14 @@ bool ParseFlags(int* argc, char** argv) {
         std::fprintf(stderr, "--target: %s\n", status.message().c_str());
         return false;
       }
+    } else if (arg.rfind("--precision=", 0) == 0) {
+      const Result<Precision> precision = PrecisionFromName(arg.substr(12));
+      if (!precision.ok()) {
+        std::fprintf(stderr, "--precision: %s\n", precision.status().message().c_str());
+        return false;
+      }
+      flags.precision = *precision;
+      flags.precision_given = true;
     } else if (arg.rfind("--threads=", 0) == 0) {
       threads = arg.substr(10);
     } else if (arg.rfind("--cpu=", 0) == 0) {
@@ -187,6 +199,11 @@ void SetCounters(benchmark::State& state, const Samples& samples, const Work& wo
 
 const std::vector<int>& ThreadCounts() { return GetFlags().threads; }
 
+Precision ChosenPrecision() {
+  GetFlags().precision_asked = true;
+  return GetFlags().precision;
+}
+
 void Measure(benchmark::State& state, int threads, const Work& work,
              const std::function<Status(size_t)>& call) {
   const BoundCall bound(threads);
@@ -205,7 +222,7 @@ void Measure(benchmark::State& state, int threads, const Work& work,
   }
   const size_t calls = *calls_a_sample;
 
-  Samples samples(OrFail(ExecutorOf(threads)));
+  Samples samples(OrFail(ExecutorOf(threads)), work.precision);
   bool ok = true;
   while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(calls))) {
     const double start = now();
@@ -254,6 +271,11 @@ int Main(int argc, char** argv) {
     benchmark::AddCustomContext("encore_" + name, value);
   }
   RegisterBenchmarks();
+  if (GetFlags().precision_given && !GetFlags().precision_asked) {
+    std::fprintf(stderr,
+                 "--precision: found a benchmark of f32 alone; whole encoders have others\n");
+    return 2;
+  }
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return any_failed ? 1 : 0;

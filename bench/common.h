@@ -7,7 +7,8 @@
 // A benchmark's counters:
 //  - GFLOP/s: by the median of many samples, each a call or as many as fill 20 us.
 //  - best: GFLOP/s of the fastest sample.
-//  - peak: GFLOP/s of multiply-adds on as many threads, measured every 20 ms between the samples;
+//  - peak: GFLOP/s of multiply-adds of that precision on as many threads, measured every 20 ms
+//  between the samples;
 //    the median.
 //  - share: the median over the samples of GFLOP/s / the larger one of the peaks before and after.
 //    Clocks change in the course of a run, so both sides of the quotient are always neighbours.
@@ -33,6 +34,7 @@
 
 #include "bench/measure/forward.h"
 #include "bench/measure/threads.h"
+#include "encore/precision.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
 
@@ -44,12 +46,17 @@ void RegisterBenchmarks();
 // The thread counts to measure with: 1 and all usable cores, or what --threads says.
 const std::vector<int>& ThreadCounts();
 
+// What --precision says, f32 by default. Benchmarks of whole encoders ask for it when they are
+// registered; others refuse the flag.
+Precision ChosenPrecision();
+
 // What one call does; 0 where it does not apply.
 struct Work {
   double flops = 0;
   double elements = 0;
   double bytes = 0;
   double tokens = 0;
+  Precision precision = Precision::kF32;  // whose peak the share is of
 };
 
 // Times call(i), i counting calls, and sets the counters. A Status that is not ok ends the

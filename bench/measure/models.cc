@@ -109,8 +109,11 @@ EncoderConfig ConfigOf(const Model& model, size_t layers) {
       {.num_heads = model.heads, .d_ff = model.d_ff, .activation = model.activation});
 }
 
-size_t LayerBytes(const Model& model) {
-  return (4 * model.d_model * model.d_model + 2 * model.d_model * model.d_ff) * sizeof(float);
+size_t LayerBytes(const Model& model, Precision precision) {
+  size_t bytes = sizeof(float);
+  if (precision == Precision::kBF16) bytes = 2;
+  if (precision == Precision::kInt8) bytes = 1;
+  return (4 * model.d_model * model.d_model + 2 * model.d_model * model.d_ff) * bytes;
 }
 
 double LayerFlops(const Model& model, const std::vector<size_t>& lengths) {

@@ -56,7 +56,7 @@ std::string DescribeLengths(const std::vector<size_t>& lengths);
 EncoderConfig ConfigOf(const Model& model, size_t layers = 1);
 
 // Bytes of a layer's four matrices in f32; biases and norms count as nothing.
-size_t LayerBytes(const Model& model);
+size_t LayerBytes(const Model& model, Precision precision = Precision::kF32);
 
 // Floating point operations of one layer, as engine/nn/layer_sizes.h counts them.
 double LayerFlops(const Model& model, const std::vector<size_t>& lengths);

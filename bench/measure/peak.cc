@@ -21,34 +21,47 @@ constexpr int kWindows = 4;
 constexpr double kWindowSeconds =
     100e-6;  // thousands of times the clock's resolution, far below a time slice
 
-// FLOP/s of the calling thread over so many rounds.
-double Speed(size_t rounds) {
+auto KernelOf(Precision precision) {
+  const internal::PeakKernels& kernels = internal::GetPeakKernels();
+  switch (precision) {
+    case Precision::kF32:
+      break;
+    case Precision::kBF16:
+      return kernels.bf16;
+    case Precision::kInt8:
+      return kernels.int8;
+  }
+  return kernels.multiply_adds;
+}
+
+}  // namespace
+
+double PeakMeter::Speed(size_t rounds) const {
   float sink = 0;
   const Clock::time_point start = Clock::now();
-  const double flops = internal::GetPeakKernels().multiply_adds(rounds, &sink);
+  const double flops = multiply_adds_(rounds, &sink);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return flops / std::max(seconds, 1e-9);
 }
 
 // How many rounds fill a window. Its first millisecond also wakes the wide units, which some CPUs
 // clock up late.
-size_t RoundsOfAWindow() {
+size_t PeakMeter::RoundsOfAWindow() const {
   constexpr size_t kProbe = 4096;
   float sink = 0;
   double best = 0;
   double flops = 0;
   const Clock::time_point start = Clock::now();
   do {
-    flops = internal::GetPeakKernels().multiply_adds(kProbe, &sink);
+    flops = multiply_adds_(kProbe, &sink);
     best = std::max(best, Speed(kProbe));
   } while (Clock::now() - start < std::chrono::milliseconds(1));
   return std::max<size_t>(1, static_cast<size_t>(kWindowSeconds * best / (flops / kProbe)));
 }
 
-}  // namespace
-
-PeakMeter::PeakMeter(const Executor& executor)
+PeakMeter::PeakMeter(const Executor& executor, Precision precision)
     : executor_(executor),
+      multiply_adds_(KernelOf(precision)),
       rounds_(RoundsOfAWindow()),
       speed_(static_cast<size_t>(executor.threads())) {}
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machine's peak of f32 multiply-adds at this moment, to which the benchmarks relate their
-// figures. Not here: the instructions that reach it (engine/kernels/peak.h).
+// The machine's peak of multiply-adds of an element type at this moment, to which the benchmarks
+// relate their figures. Not here: the instructions that reach it (engine/kernels/peak.h).
 
 #ifndef ENCORE_BENCH_MEASURE_PEAK_H_
 #define ENCORE_BENCH_MEASURE_PEAK_H_
@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "encore/executor.h"
+#include "encore/precision.h"
 
 namespace encore::bench {
 
 class PeakMeter {
  public:
   // Finds out how long a window must be, on the active SIMD target. Takes over 1 ms.
-  explicit PeakMeter(const Executor& executor);
+  explicit PeakMeter(const Executor& executor, Precision precision = Precision::kF32);
 
   // FLOP/s of all the executor's threads together, now: each thread counts its own speed while all
   // of them run, and the best of several short windows is taken, so that other work on the machine
@@ -24,7 +25,12 @@ class PeakMeter {
   double Measure();
 
  private:
+  // Operations a second of the calling thread over so many rounds.
+  double Speed(size_t rounds) const;
+  size_t RoundsOfAWindow() const;
+
   Executor executor_;
+  double (*multiply_adds_)(size_t rounds, float* sink);
   size_t rounds_;              // of multiply-adds in a window
   std::vector<double> speed_;  // of each thread
 };

@@ -25,8 +25,8 @@ double Quantile(std::vector<double> values, double q) {
   return *place;
 }
 
-Samples::Samples(const Executor& executor)
-    : meter_(executor), peak_before_(meter_.Measure()), slot_start_(WallSeconds()) {}
+Samples::Samples(const Executor& executor, Precision precision)
+    : meter_(executor, precision), peak_before_(meter_.Measure()), slot_start_(WallSeconds()) {}
 
 void Samples::Add(double seconds) {
   all_.push_back(seconds);

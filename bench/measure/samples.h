@@ -21,8 +21,9 @@ double Quantile(std::vector<double> values, double q);
 // The samples of one measurement, in slots of 20 ms with the peak measured between them.
 class Samples {
  public:
-  // The peak is that of this executor's threads together. Takes about 2 ms.
-  explicit Samples(const Executor& executor);
+  // The peak is that of this executor's threads together, for elements of this type. Takes about 2
+  // ms.
+  explicit Samples(const Executor& executor, Precision precision = Precision::kF32);
 
   // seconds that one call took. Not to be called in timed code: it may measure the peak.
   void Add(double seconds);

@@ -5,10 +5,14 @@
 
 #include "engine/kernels/peak.h"
 
+#include <cstddef>
+#include <cstdint>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/peak.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/gemm_tile-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -72,7 +76,100 @@ HWY_NOINLINE double MultiplyAdds(size_t rounds, float* HWY_RESTRICT sink) {
          static_cast<double>(rounds);
 }
 
-constexpr PeakKernels kKernels = {.multiply_adds = &MultiplyAdds, .fused = HWY_NATIVE_FMA != 0};
+using TagI32 = hn::RebindToSigned<D>;
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_ZEN4
+// Two products a lane.
+struct DotBf16 {
+  using Tag = hn::Repartition<hwy::bfloat16_t, D>;
+  using TagBits = hn::RebindToUnsigned<D>;
+  static constexpr double kProducts = 2;
+  static V Start(int i) { return hn::Set(D(), static_cast<float>(i) / 7.0f); }
+  static hn::Vec<Tag> A(int v) { return B(v); }
+  static hn::Vec<Tag> B(int v) {
+    const float third = static_cast<float>(v) / 3.0f;
+    const uint32_t bits = hwy::BitCastScalar<uint32_t>(third) >> 16;
+    return hn::BitCast(Tag(), hn::Set(TagBits(), bits << 16 | bits));
+  }
+  static HWY_INLINE V MulAdd(hn::Vec<Tag> a, hn::Vec<Tag> b, V sum) {
+    V unused = hn::Zero(D());
+    return hn::ReorderWidenMulAccumulate(D(), a, b, sum, unused);
+  }
+  static float Total(V sum) { return hn::ReduceSum(D(), sum); }
+};
+#endif
+
+// Integers: four products of a lane, or two that take an addition of their own.
+struct DotInt8 {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+  using TagA = hn::Repartition<uint8_t, D>;
+  using TagB = hn::Repartition<int8_t, D>;
+  static constexpr double kProducts = 4;
+#else
+  using TagA = hn::Repartition<int16_t, D>;
+  using TagB = hn::Repartition<int16_t, D>;
+  static constexpr double kProducts = 2;
+#endif
+  using Sum = hn::Vec<TagI32>;
+  static Sum Start(int i) { return hn::Set(TagI32(), i * 1001); }
+  static hn::Vec<TagA> A(int v) { return hn::Set(TagA(), static_cast<hn::TFromD<TagA>>(v * 85)); }
+  static hn::Vec<TagB> B(int v) { return hn::Set(TagB(), static_cast<hn::TFromD<TagB>>(v * 77)); }
+  static HWY_INLINE Sum MulAdd(hn::Vec<TagA> a, hn::Vec<TagB> b, Sum sum) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+    return hn::SumOfMulQuadAccumulate(TagI32(), a, b, sum);
+#else
+    return hn::Add(sum, hn::WidenMulPairwiseAdd(TagI32(), a, b));
+#endif
+  }
+  static float Total(Sum sum) { return static_cast<float>(hn::ReduceSum(TagI32(), sum)); }
+};
+
+template <class Type, class A, class B, class Sum, size_t kSums>
+HWY_INLINE void DotStep(A& a, B b, Sum (&sums)[kSums]) {
+  HWY_UNROLL(24)
+  for (size_t i = 0; i < kSums; ++i) {
+    ENCORE_PIN(a);  // else a product of the same two would be made once for all
+    sums[i] = Type::MulAdd(a, b, sums[i]);
+    ENCORE_PIN(sums[i]);
+  }
+}
+
+// The same walk for these types. An addition of integers has a latency of one cycle, so that few
+// chains suffice where registers are few.
+template <class Type>
+HWY_NOINLINE double DotProducts(size_t rounds, float* HWY_RESTRICT sink) {
+  constexpr int kSums = kChains == 24 ? 24 : 8;
+  volatile int one = 1;
+  auto a = Type::A(one);
+  const auto plus = Type::B(one);
+  const auto minus = Type::B(-one);
+  decltype(Type::Start(0)) sums[kSums];
+  HWY_UNROLL(24)
+  for (int i = 0; i < kSums; ++i) sums[i] = Type::Start(one + i);
+  for (size_t round = 0; round < rounds; ++round) {
+    DotStep<Type>(a, plus, sums);
+    DotStep<Type>(a, minus, sums);
+    DotStep<Type>(a, plus, sums);
+    DotStep<Type>(a, minus, sums);
+  }
+  float total = 0;
+  HWY_UNROLL(24)
+  for (int i = 0; i < kSums; ++i) total += Type::Total(sums[i]);
+  *sink = total;
+  return 2.0 * Type::kProducts * kSums * kStepsPerRound * static_cast<double>(hn::Lanes(D())) *
+         static_cast<double>(rounds);
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_ZEN4
+constexpr PeakKernels::MultiplyAdds kBf16 = &DotProducts<DotBf16>;
+#else
+constexpr PeakKernels::MultiplyAdds kBf16 = &MultiplyAdds;
+#endif
+
+constexpr PeakKernels kKernels = {.multiply_adds = &MultiplyAdds,
+                                  .bf16 = kBf16,
+                                  .int8 = &DotProducts<DotInt8>,
+                                  .fused = HWY_NATIVE_FMA != 0};
 
 const PeakKernels* TargetPeakKernels() { return &kKernels; }
 

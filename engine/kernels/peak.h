@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The yardstick of the benchmarks: as many multiply-adds as one core can do, with no memory in the
-// way. Not here: clocks, threads, what is done with the figure (bench/peak.h).
+// The yardstick of the benchmarks: as many multiply-adds of each element type as one core can do,
+// with no memory in the way. Not here: clocks, threads, what is done with the figure
+// (bench/peak.h).
 
 #ifndef ENCORE_ENGINE_KERNELS_PEAK_H_
 #define ENCORE_ENGINE_KERNELS_PEAK_H_
@@ -11,10 +12,15 @@
 namespace encore::internal {
 
 struct PeakKernels {
-  // Runs `rounds` (> 0) rounds of independent chains of f32 multiply-adds in registers and returns
-  // how many floating point operations that was (2 a lane: one multiplication and one addition).
-  // *sink receives a number made of all results, so that none can be left out; it means nothing.
-  double (*multiply_adds)(size_t rounds, float* sink);
+  // Runs `rounds` (> 0) rounds of independent chains of multiply-adds in registers and returns how
+  // many operations that was (2 a product: one multiplication and one addition). *sink receives a
+  // number made of all results, so that none can be left out; it means nothing.
+  using MultiplyAdds = double (*)(size_t rounds, float* sink);
+  MultiplyAdds multiply_adds;  // of f32
+  // As the micro-kernels multiply these (gemm_bf16.cc, gemm_int8.cc): by the machine's dot product,
+  // or f32 multiply-adds of bf16, and int8 by products of numbers widened to 16 bits.
+  MultiplyAdds bf16;
+  MultiplyAdds int8;
   // Whether the target has fused multiply-adds. SSE2, SSE4 and EMU128 have not: there a
   // multiply-add is two instructions, and the peak is that of a multiplication and an addition in
   // turn.

@@ -24,18 +24,6 @@ constexpr size_t kMinColdLayers = 12;
 constexpr size_t kMinCalls = 3;
 constexpr double kMaxWarmUpSeconds = 0.1;
 
-size_t BytesOfWeight(Precision precision) {
-  switch (precision) {
-    case Precision::kF32:
-      break;
-    case Precision::kBF16:
-      return 2;
-    case Precision::kInt8:
-      return 1;
-  }
-  return sizeof(float);
-}
-
 bool SameModel(const bench::Model& a, const bench::Model& b) {
   return a.d_model == b.d_model && a.heads == b.heads && a.d_ff == b.d_ff &&
          a.activation == b.activation;
@@ -62,14 +50,13 @@ const Encoder& BenchMeasurer::EncoderOf(const bench::Model& model, size_t layers
 
 BenchRow BenchMeasurer::Measure(const bench::NamedWorkload& workload, int threads, bool cold) {
   BindFor(threads);
-  const size_t bytes =
-      bench::LayerBytes(workload.model) / sizeof(float) * BytesOfWeight(precision_);
+  const size_t bytes = bench::LayerBytes(workload.model, precision_);
   const size_t layers = cold ? std::max(kMinColdLayers, bench::CopiesForCold(bytes)) : 1;
   const Executor executor = Take(bench::ExecutorOf(threads), std::to_string(threads) + " threads");
   bench::ForwardCall call = Take(
       bench::ForwardCall::Create({EncoderOf(workload.model, layers)}, workload.lengths, executor),
       workload.name);
-  bench::Samples samples(executor);
+  bench::Samples samples(executor, precision_);
 
   size_t index = 0;
   const double warm_up = std::min(seconds_, kMaxWarmUpSeconds);

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <mutex>
+#include <thread>
 
 #include "encore/cpu.h"
-#include "encore/executor.h"
-#include "encore/thread_pool.h"
 #include "engine/base/bf16.h"
 
 namespace encore::tool {
@@ -93,6 +93,17 @@ void Bf16OfValues(const GemmKernel* kernel, const float* x, uint32_t* out, size_
   for (size_t i = 0; i < n; ++i) out[i] = words[i % half] >> (i < half ? 0 : 16) << 16;
 }
 
+// Threads that share a walk. Should one of them not start, the others take no more chunks.
+struct WalkingThreads {
+  ~WalkingThreads() {
+    next.store(end, std::memory_order_relaxed);
+    for (std::thread& thread : threads) thread.join();
+  }
+  std::atomic<uint64_t>& next;
+  uint64_t end;
+  std::vector<std::thread> threads{};
+};
+
 // One chunk: wrong ones are added to *count.
 void TryChunk(const Conversion& conversion, uint64_t first, uint64_t step, Count* count) {
   alignas(64) std::array<float, kConversionChunk> x;
@@ -131,22 +142,28 @@ std::vector<Conversion> AllConversions() {
 
 Count WrongOf(const Conversion& conversion, uint64_t step) {
   const uint64_t chunks = std::max<uint64_t>(1, kAllFloats / step / kConversionChunk);
-  constexpr uint64_t kChunksOfTask = 64;
-  const size_t tasks = static_cast<size_t>((chunks + kChunksOfTask - 1) / kChunksOfTask);
+  constexpr uint64_t kChunksAtOnce = 64;
+  std::atomic<uint64_t> next{0};
   Count total;
   std::mutex mutex;
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = UsableCores()});
-  RunParallel(pool.ok() ? pool->executor() : Executor::Inline(), tasks, [&](size_t task) {
+  const auto work = [&] {
     Count count;
-    const uint64_t begin = task * kChunksOfTask;
-    for (uint64_t c = begin; c < std::min(chunks, begin + kChunksOfTask); ++c) {
-      TryChunk(conversion, c * kConversionChunk, step, &count);
+    for (;;) {
+      const uint64_t begin = next.fetch_add(kChunksAtOnce, std::memory_order_relaxed);
+      if (begin >= chunks) break;
+      for (uint64_t c = begin; c < std::min(chunks, begin + kChunksAtOnce); ++c) {
+        TryChunk(conversion, c * kConversionChunk, step, &count);
+      }
     }
-    if (count.times == 0) return;
     const std::lock_guard lock(mutex);
     total.times += count.times;
     total.first_bits = std::min(total.first_bits, count.first_bits);
-  });
+  };
+  {
+    WalkingThreads walking{next, chunks};
+    for (int i = 1; i < UsableCores(); ++i) walking.threads.emplace_back(work);
+    work();
+  }
   return total;
 }
 

@@ -86,9 +86,10 @@ def print_table(markdown, rows):
     if markdown:
         print("|---|---|---:|---:|---:|---:|")
     for group, precision, measured in rows:
-        # Rounded down, so that nothing looks better than it is.
+        # Nothing looks better than it is.
         shown = [f"{np.floor(measured[name] * 1e5) / 1e5:.5f}" for name in names]
-        print_row(markdown, (group, precision, *shown, f"{measured['difference']:.4f}"))
+        print_row(markdown, (group, precision, *shown,
+                             f"{np.ceil(measured['difference'] * 1e4) / 1e4:.4f}"))
 
 
 def main():

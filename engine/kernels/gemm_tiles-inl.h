@@ -45,12 +45,18 @@ void FillWideTile(GemmKernel& kernel) {
   }
 }
 
+// Builds that are not about speed compile fewer tiles (ENCORE_FEW_TILES). No bit depends on it.
+#ifdef ENCORE_FEW_TILES
+inline constexpr size_t kMostRows = 4;
+#else
+inline constexpr size_t kMostRows = GemmKernel::kMaxMr;
+#endif
+
 template <class Type, size_t NV>
 void FillWidth(GemmKernel& kernel) {
-  kernel.max_mr[NV] = Type::kMaxMr[NV];
-  if constexpr (Type::kMaxMr[NV] != 0) {
-    FillTiles<Type, NV>(kernel, std::make_index_sequence<Type::kMaxMr[NV]>());
-  }
+  constexpr size_t kMaxMr = HWY_MIN(Type::kMaxMr[NV], kMostRows);
+  kernel.max_mr[NV] = kMaxMr;
+  if constexpr (kMaxMr != 0) FillTiles<Type, NV>(kernel, std::make_index_sequence<kMaxMr>());
   FillWideTile<Type, NV, 1>(kernel);
   FillWideTile<Type, NV, 2>(kernel);
 }

@@ -29,6 +29,9 @@ elseif(NOT ENCORE_SIMD MATCHES "^(all|every|widths)$")
   message(FATAL_ERROR "ENCORE_SIMD is '${ENCORE_SIMD}'; it must be 'all', 'every', 'widths' or "
                       "'emu128'.")
 endif()
+if(ENCORE_FEW_TILES)
+  list(APPEND encore_simd_definitions ENCORE_FEW_TILES)
+endif()
 
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   # The numeric contract: compilers must not fuse a*b+c of their own accord (GCC does so even

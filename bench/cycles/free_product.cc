@@ -30,7 +30,7 @@ template <size_t kChains, size_t MR, size_t NV, TilePrefetch kPrefetch>
 HWY_NOINLINE void RunFreeTile(const GemmTile& t) {
   const Tag d;
   constexpr size_t kLanes = hn::MaxLanes(Tag());
-  internal::HWY_NAMESPACE::RowPointers<MR> a(static_cast<const float*>(t.a), t.lda);
+  internal::HWY_NAMESPACE::RowPointers<MR, float> a(static_cast<const float*>(t.a), t.lda);
   const float* HWY_RESTRICT b = static_cast<const float*>(t.b);
   const size_t ldb = t.ldb;
   [[maybe_unused]] const char* prefetch = t.prefetch;

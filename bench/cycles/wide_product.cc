@@ -29,7 +29,7 @@ HWY_NOINLINE void RunWide(const float* x, const internal::PackedView& view, floa
   constexpr size_t kNr = NV * kLanes;
   const float* HWY_RESTRICT b = reinterpret_cast<const float*>(view.panel(panel));
   const size_t stride = view.panel_rows * kNr;  // from panel to panel
-  internal::HWY_NAMESPACE::RowPointers<MR> a(x, view.k);
+  internal::HWY_NAMESPACE::RowPointers<MR, float> a(x, view.k);
   V acc[MR][P * NV];
   ENCORE_UNROLL
   for (size_t i = 0; i < MR * P * NV; ++i) {

@@ -22,7 +22,7 @@ inline constexpr std::string_view kPrecisionKey = "encore_precision";
 inline Result<Precision> StoredPrecision(const SafetensorsMetadata& metadata) {
   const auto found = metadata.find(std::string(kPrecisionKey));
   if (found == metadata.end()) return Precision::kF32;
-  const Result<Precision> precision = PrecisionFromName(found->second);
+  Result<Precision> precision = PrecisionFromName(found->second);
   if (precision.ok()) return precision;
   return InvalidArgument("metadata " + std::string(kPrecisionKey) + ": found " +
                          Quoted(found->second) + ", wanted f32, bf16 or int8");

@@ -119,7 +119,7 @@ Status WrongBytes(const StreamedTensor& tensor, ErrorCode code, size_t found, si
 
 Status WriteTensor(const StreamedTensor& tensor, size_t bytes, internal::FileWriter* writer) {
   size_t written = 0;
-  const Status status = tensor.write([&](std::span<const std::byte> piece) {
+  Status status = tensor.write([&](std::span<const std::byte> piece) {
     written += piece.size();
     return writer->Write(piece);
   });

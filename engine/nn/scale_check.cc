@@ -31,6 +31,18 @@ Status CheckNumbers(const std::string& name, const WeightView& scales) {
                          NumberText(*bad) + "; wanted a finite, normal f32 number above 0");
 }
 
+// Of the scale of a matrix that needs one and has none, or the other way round.
+Status MissingOrNeedless(const std::string& scale, const std::string& matrix,
+                         const WeightView& view) {
+  const std::string type(DTypeName(view.dtype()));
+  if (view.dtype() == DType::kI8) {
+    return InvalidArgument(scale + " is missing; wanted shape " + Shape(view.dim(0)).ToString() +
+                           ", as " + matrix + " has dtype " + type);
+  }
+  return InvalidArgument(scale + " is given and " + matrix + " has dtype " + type +
+                         "; wanted none");
+}
+
 }  // namespace
 
 Status CheckScales(const EncoderLayerWeights& w, const std::string& prefix) {
@@ -42,13 +54,7 @@ Status CheckScales(const EncoderLayerWeights& w, const std::string& prefix) {
       const LayerTensor& scale = kLayerTensors[i + 2];
       const bool wanted = view.dtype() == DType::kI8;
       if (wanted == !(w.*scale.view).empty()) continue;
-      const std::string scale_name = prefix + std::string(scale.name);
-      if (!wanted) {
-        return InvalidArgument(scale_name + " is given and " + name + " has dtype " +
-                               std::string(DTypeName(view.dtype())) + "; wanted none");
-      }
-      return InvalidArgument(scale_name + " is missing; wanted shape " +
-                             Shape(view.dim(0)).ToString() + ", as " + name + " has dtype I8");
+      return MissingOrNeedless(prefix + std::string(scale.name), name, view);
     }
     if (tensor.is_scale() && !view.empty()) ENCORE_RETURN_IF_ERROR(CheckNumbers(name, view));
   }

@@ -52,7 +52,7 @@ void ValueLayout::PackRows(const float* v, ptrdiff_t stride_key, ptrdiff_t strid
 }
 
 void ValueLayout::PackOne(const float* v, ptrdiff_t stride_col, size_t key, void* packed) const {
-  ENCORE_DCHECK(kernel->kr == 2 && kernel->b_bytes == sizeof(uint16_t));
+  ENCORE_DCHECK(kernel->kr == 2 && kernel->b_bytes == 2);  // bf16
   for (size_t col = 0; col < value_size; col += nv * kernel->lanes) {
     auto* const group = reinterpret_cast<uint16_t*>(static_cast<std::byte*>(packed) +
                                                     PanelOffset(col, key / 2 * 2));

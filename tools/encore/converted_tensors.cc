@@ -43,7 +43,7 @@ template <typename Make>
 Status ForRows(size_t rows, const Make& make) {
   const internal::FpEnvScope modes;
   for (size_t row = 0; row < rows; row += kRowsAtOnce) {
-    const Status status = make(row, std::min(kRowsAtOnce, rows - row));
+    Status status = make(row, std::min(kRowsAtOnce, rows - row));
     if (!status.ok()) return status;
   }
   return {};
@@ -114,7 +114,7 @@ PreparedEncoder Prepare(const ConversionSource& source, const ConversionSettings
 
 internal::StreamedTensor CopiedTensor(const SafetensorsFile& file, const SafetensorsEntry& entry) {
   return {entry.name, entry.dtype, entry.shape, [file, &entry](const ByteSink& sink) {
-            const Status status = sink(entry.bytes);
+            Status status = sink(entry.bytes);
             file.ReleasePages();
             return status;
           }};
@@ -145,7 +145,7 @@ ConvertedTensors::ConvertedTensors(ConversionSource source, const ConversionSett
 
 void ConvertedTensors::AddBf16(const SafetensorsEntry& entry) {
   tensors_.push_back({entry.name, DType::kBF16, entry.shape, [this, &entry](const ByteSink& sink) {
-                        const Status status = PutBf16(entry, sink);
+                        Status status = PutBf16(entry, sink);
                         for (const SafetensorsFile& file : source_.files) file.ReleasePages();
                         return status;
                       }});

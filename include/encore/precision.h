@@ -23,7 +23,8 @@ namespace encore {
 //          f32, over pairs of elements, the odd one's product first. Half the memory.
 //   kInt8  weights as signed 8-bit integers with a scale for each output channel; rows as unsigned
 //          8-bit integers with a scale and a zero point for each token, found in the pass. Integer
-//          sums, exact. Attention as in kBF16. A quarter of the memory.
+//          sums, exact. Attention as in kBF16. A quarter of the memory where the target multiplies
+//          bytes (AVX3_ZEN4, AVX3_DL), half elsewhere.
 enum class Precision : uint8_t { kF32, kBF16, kInt8 };
 
 // "f32", "bf16", "int8".

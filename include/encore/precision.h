@@ -18,8 +18,7 @@ namespace encore {
 // and the sums of softmax are f32 in each.
 //   kF32   f32, one chain of FMAs an output.
 //   kBF16  weights, and the rows that they are multiplied with, rounded to bf16 (to nearest, ties
-//   to
-//          even; NaN stays NaN); attention's queries, keys, weights and values likewise. Sums in
+//          to even; NaN stays NaN); attention's queries, keys, weights and values likewise. Sums in
 //          f32, over pairs of elements, the odd one's product first. Half the memory.
 //   kInt8  weights as signed 8-bit integers with a scale for each output channel; rows as unsigned
 //          8-bit integers with a scale and a zero point for each token, found in the pass. Integer

@@ -64,7 +64,9 @@ struct MadeRows {
   MadeRows(const GemmKernel& of, const std::vector<float>& x, size_t rows, size_t k)
       : kernel(of), ld(of.GroupsOf(k) * of.kr + 2 * of.kr), quant(rows) {
     const size_t used = kernel.GroupsOf(k) * kernel.kr;
-    memory.assign(rows == 0 ? 0 : ((rows - 1) * ld + used) * kernel.a_bytes, std::byte{0xFF});
+    const size_t bytes = rows == 0 ? 0 : ((rows - 1) * ld + used) * kernel.a_bytes;
+    memory.reserve(bytes + 1);  // somewhere, even for none
+    memory.assign(bytes, std::byte{0xFF});
     kernel.make_rows({.in = x.data(),
                       .ld_in = k,
                       .rows = rows,

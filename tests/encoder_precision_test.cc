@@ -206,8 +206,11 @@ TEST(EncoderPrecision, DrawnSwitches) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Draw draw(seed);
     EncoderConfig config = DrawConfig(draw);
-    // Rows of few numbers have few errors to average.
-    if (config.d_model < 16) continue;
+    // Rows of few numbers have few errors to average: behind a norm, one hidden number that is near
+    // 0 may have any relative error.
+    const bool narrow = std::any_of(config.layers.begin(), config.layers.end(),
+                                    [](const LayerConfig& layer) { return layer.d_ff < 16; });
+    if (config.d_model < 16 || narrow) continue;
     const EncoderModel model(config, DrawChoices(draw, config), draw.Seed());
     CheckModel(model, {draw.Between(1, 70), draw.Between(1, 9)}, &worst);
   }

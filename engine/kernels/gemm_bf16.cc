@@ -179,10 +179,14 @@ struct TypeBf16 {
   static constexpr size_t kMaxMr[] = {0, 12, 12, 7, 5};
   static constexpr size_t kBestNv = 3;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {}, {}, {}};
-#else                                                           // 16 registers
+#elif HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86                    // 16 registers
   static constexpr size_t kMaxMr[] = {0, 8, 4, 2, 0};
   static constexpr size_t kBestNv = 2;
-  static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 4, 2}, {0, 3, 0}, {}};
+  static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 3, 2}, {0, 2, 0}, {}};
+#else  // 16 registers, and without FMA each product takes one more
+  static constexpr size_t kMaxMr[] = {0, 6, 3, 2, 0};
+  static constexpr size_t kBestNv = 2;
+  static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 2, 0}, {}, {}};
 #endif
 };
 

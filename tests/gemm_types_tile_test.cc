@@ -233,7 +233,7 @@ TEST(GemmTypesTile, EveryTileToTheBit) {
         }
       });
       std::printf("%s, %s: %zu tiles\n", kernel.target, name, tiles);
-      EXPECT_GE(tiles, 12u);
+      EXPECT_GE(tiles, 8u);  // the fewest of any target, where few are compiled
     }
   });
 }

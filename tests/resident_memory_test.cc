@@ -98,7 +98,7 @@ size_t PackedElementBytes(Precision precision) {
   if (precision == Precision::kF32) return 4;
   const std::string target = ActiveTarget();
   const bool has_byte_products =
-      target == "AVX3_DL" || target == "AVX3_ZEN4" || target == "AVX3_SPR";
+      target == "AMX" || target == "AVX3_DL" || target == "AVX3_ZEN4" || target == "AVX3_SPR";
   return precision == Precision::kInt8 && has_byte_products ? 1 : 2;
 }
 

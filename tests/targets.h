@@ -6,6 +6,7 @@
 #define ENCORE_TESTS_TARGETS_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encore/cpu.h"
@@ -13,6 +14,13 @@
 #include "tests/sanitizers.h"
 
 namespace encore {
+
+// Whether the target that a kernel or an encoder names may be in use while `active` is. "AMX" is
+// another target but for products of int8.
+inline bool IsKernelOf(std::string_view kernel, std::string_view active) {
+  if (active == "AMX" && (kernel == "AVX3_DL" || kernel == "AVX3_SPR")) return true;
+  return kernel == active;
+}
 
 // Calls body(name) with each target active (under an emulator not its twins), and makes sure that
 // it is: a request for one that some file was not compiled for would silently run another. The best

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "engine/kernels/peak.h"
+#include "engine/platform/amx.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::bench {
@@ -29,7 +30,7 @@ auto KernelOf(Precision precision) {
     case Precision::kBF16:
       return kernels.bf16;
     case Precision::kInt8:
-      return kernels.int8;
+      return internal::UseAmx() ? kernels.int8_amx : kernels.int8;
   }
   return kernels.multiply_adds;
 }

@@ -13,6 +13,7 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm_int8.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/gemm_amx-inl.h"
 #include "engine/kernels/gemm_tiles-inl.h"
 #include "engine/kernels/gemm_words-inl.h"
 #include "hwy/highway.h"
@@ -316,6 +317,23 @@ const GemmKernel* TargetGemmKernelInt8() {
   return &kernel;
 }
 
+GemmKernel MakeAmxKernel() {
+  GemmKernel kernel = MakeKernel();
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3_DL
+  kernel.target = "AMX";
+  kernel.rows[1] = &amx::RunRows<TypeInt8, 1>;
+  kernel.rows[2] = &amx::RunRows<TypeInt8, 2>;
+  kernel.rows[3] = &amx::RunRows<TypeInt8, 3>;
+  kernel.rows[4] = &amx::RunRows<TypeInt8, 4>;
+#endif
+  return kernel;
+}
+
+const GemmKernel* TargetGemmKernelInt8Amx() {
+  static const GemmKernel kernel = MakeAmxKernel();
+  return &kernel;
+}
+
 }  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -324,8 +342,12 @@ HWY_AFTER_NAMESPACE();
 namespace encore::internal {
 
 HWY_EXPORT(TargetGemmKernelInt8);
+HWY_EXPORT(TargetGemmKernelInt8Amx);
 
 const GemmKernel& GetGemmKernelInt8() { return *HWY_DYNAMIC_DISPATCH(TargetGemmKernelInt8)(); }
+const GemmKernel& GetGemmKernelInt8Amx() {
+  return *HWY_DYNAMIC_DISPATCH(TargetGemmKernelInt8Amx)();
+}
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE

@@ -112,6 +112,12 @@ struct GemmKernel {
     size_t panels;  // 0: none
     TileFn run;
   };
+  // A slice of a panel for many rows in one call: as one tile, but that prefetch_step is the bytes
+  // of a group of the panel, all of which it asks for, and that a and ld_init are those of `rows`
+  // rows. c may be init.
+  static constexpr size_t kLeastRows = 16;
+  static constexpr size_t kGroupsOfRows = 16;  // tile.kc is a multiple of it
+  using RowsFn = void (*)(const GemmTile& tile, size_t rows);
   // Packs columns [0, cols) of a K x N matrix into a panel [groups, nr, kr]; see gemm_pack-inl.h.
   // Element (k, n) of the source is b[k * stride_k + n * stride_n]; columns past cols and what
   // fills up the last group become 0.
@@ -127,7 +133,7 @@ struct GemmKernel {
   // int8 writes quant [rows], and multiplies x by factor [k], if given, before anything else.
   using MakeRowsFn = void (*)(const RowsToMake& rows);
 
-  const char* target;         // Highway's name of the SIMD target
+  const char* target;         // Highway's name of the SIMD target, or "AMX"
   bool integer = false;       // int8: sums are int32_t, and `pack` takes floats that are integers
   size_t a_bytes;             // of an element of A
   size_t b_bytes;             // and of B
@@ -137,6 +143,7 @@ struct GemmKernel {
   size_t max_mr[kMaxNv + 1];  // [nv]: the largest MR there is a tile for; 0: no tile of that width
   TileFn tile[kNumTilePrefetches][kMaxNv + 1][kMaxMr + 1];  // [][nv][mr]
   WideTile wide[kMaxNv + 1][kMaxWideMr + 1];                // [nv][mr]
+  RowsFn rows[kMaxNv + 1] = {};                             // [nv]; null: only tiles
   PackFn pack;
   TransposeFn transpose;
   MakeRowsFn make_rows;  // null: rows of floats are rows of A as they are
@@ -158,6 +165,9 @@ const GemmKernel& GetGemmKernelF32();
 // that as one instruction (VDPBF16PS), subnormal numbers count as zeros.
 const GemmKernel& GetGemmKernelBf16();
 const GemmKernel& GetGemmKernelInt8();
+// The same with AMX for 16 rows and more, if the active target is one of processors that have it;
+// otherwise as it is. Packed panels of either are those of the other.
+const GemmKernel& GetGemmKernelInt8Amx();
 
 }  // namespace encore::internal
 

@@ -190,6 +190,28 @@ HWY_NOINLINE void FinishPartialTile(const GemmTile& t,
   }
 }
 
+// All that follows the chains.
+template <class Type, size_t MR, size_t NV, class V>
+HWY_INLINE void EndTile(const GemmTile& t, V (&acc)[MR][NV]) {
+  const GemmTagF32 d;
+  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
+  if constexpr (Type::kInteger) {
+    if (t.col_scale != nullptr) Dequantize(t, acc);
+  }
+
+  if (HWY_UNLIKELY(t.cols != NV * kLanes)) {
+    HWY_ALIGN float full[MR * NV * kLanes];
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) {
+      ENCORE_UNROLL
+      for (size_t j = 0; j < NV; ++j) hn::Store(acc[i][j], d, full + (i * NV + j) * kLanes);
+    }
+    FinishPartialTile<MR, NV>(t, full);
+    return;
+  }
+  FinishTile<false>(t, acc);
+}
+
 // One group of several panels side by side. A vector of B serves all rows before the next is
 // loaded.
 template <size_t kPanels, class Type, size_t MR, size_t NV, class V, class Rows>
@@ -308,21 +330,7 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
     ENCORE_UNROLL
     for (size_t j = 0; j < NV; ++j) ENCORE_PIN(acc[i][j]);
   }
-  if constexpr (Type::kInteger) {
-    if (t.col_scale != nullptr) Dequantize(t, acc);
-  }
-
-  if (HWY_UNLIKELY(t.cols != NV * kLanes)) {
-    HWY_ALIGN float full[MR * NV * kLanes];
-    ENCORE_UNROLL
-    for (size_t i = 0; i < MR; ++i) {
-      ENCORE_UNROLL
-      for (size_t j = 0; j < NV; ++j) hn::Store(acc[i][j], d, full + (i * NV + j) * kLanes);
-    }
-    FinishPartialTile<MR, NV>(t, full);
-    return;
-  }
-  FinishTile<false>(t, acc);
+  EndTile<Type>(t, acc);
 }
 
 }  // namespace encore::internal::HWY_NAMESPACE

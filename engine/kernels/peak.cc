@@ -12,6 +12,7 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/peak.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/gemm_amx-inl.h"
 #include "engine/kernels/gemm_tile-inl.h"
 #include "hwy/highway.h"
 
@@ -166,9 +167,39 @@ constexpr PeakKernels::MultiplyAdds kBf16 = &DotProducts<DotBf16>;
 constexpr PeakKernels::MultiplyAdds kBf16 = &MultiplyAdds;
 #endif
 
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3_DL
+template <int... kSums>
+HWY_INLINE void AmxRound() {
+  (amx::MulAdd<kSums>(), ...);
+}
+
+// Six tiles of sums, of one tile of zeros and another.
+HWY_NOINLINE double AmxProducts(size_t rounds, float* HWY_RESTRICT sink) {
+  constexpr size_t kBytes = amx::kRows * amx::kLine;
+  alignas(64) uint8_t zeros[kBytes] = {};
+  const amx::Tiles tiles;
+  amx::Load<0>(zeros, amx::kLine);
+  amx::Load<1>(zeros, amx::kLine);
+  amx::Load<2>(zeros, amx::kLine);
+  amx::Load<3>(zeros, amx::kLine);
+  amx::Load<4>(zeros, amx::kLine);
+  amx::Load<5>(zeros, amx::kLine);
+  amx::Load<6>(zeros, amx::kLine);
+  amx::Load<7>(zeros, amx::kLine);
+  for (size_t round = 0; round < rounds; ++round) AmxRound<0, 1, 2, 3, 4, 5>();
+  amx::Store<0>(zeros, amx::kLine);
+  *sink = static_cast<float>(zeros[0]);
+  return 2.0 * 6 * static_cast<double>(kBytes * amx::kRows) * static_cast<double>(rounds);
+}
+constexpr PeakKernels::MultiplyAdds kInt8Amx = &AmxProducts;
+#else
+constexpr PeakKernels::MultiplyAdds kInt8Amx = nullptr;
+#endif
+
 constexpr PeakKernels kKernels = {.multiply_adds = &MultiplyAdds,
                                   .bf16 = kBf16,
                                   .int8 = &DotProducts<DotInt8>,
+                                  .int8_amx = kInt8Amx,
                                   .fused = HWY_NATIVE_FMA != 0};
 
 const PeakKernels* TargetPeakKernels() { return &kKernels; }

@@ -21,6 +21,7 @@ struct PeakKernels {
   // or f32 multiply-adds of bf16, and int8 by products of numbers widened to 16 bits.
   MultiplyAdds bf16;
   MultiplyAdds int8;
+  MultiplyAdds int8_amx;  // or null; gemm_amx-inl.h
   // Whether the target has fused multiply-adds. SSE2, SSE4 and EMU128 have not: there a
   // multiply-add is two instructions, and the peak is that of a multiplication and an addition in
   // turn.

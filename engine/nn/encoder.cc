@@ -25,6 +25,7 @@
 #include "engine/nn/product_observer.h"
 #include "engine/nn/scratch_plan.h"
 #include "engine/ops/view_check.h"
+#include "engine/platform/cpu_info.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore {
@@ -71,6 +72,7 @@ struct Encoder::Impl {
   EncoderConfig config;
   Precision precision;
   internal::BlockKernels kernels;
+  std::string_view target = internal::ActiveTargetName();
   std::vector<PackedLayer> layers;
   internal::AlignedBuffer<std::byte> packed_weights;  // of all layers
   internal::PackedNorm final_norm;
@@ -150,7 +152,7 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
 
 const EncoderConfig& Encoder::config() const { return impl_->config; }
 
-std::string_view Encoder::target() const { return impl_->kernels.gemm->target; }
+std::string_view Encoder::target() const { return impl_->target; }
 
 Precision Encoder::precision() const { return impl_->precision; }
 

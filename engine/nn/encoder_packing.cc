@@ -11,6 +11,7 @@
 
 #include "engine/base/int_math.h"
 #include "engine/nn/smoothing.h"
+#include "engine/platform/amx.h"
 
 namespace encore::internal {
 
@@ -19,7 +20,7 @@ const GemmKernel& KernelOf(Precision precision) {
     case Precision::kBF16:
       return GetGemmKernelBf16();
     case Precision::kInt8:
-      return GetGemmKernelInt8();
+      return UseAmx() ? GetGemmKernelInt8Amx() : GetGemmKernelInt8();
     case Precision::kF32:
       break;
   }

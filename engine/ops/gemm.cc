@@ -64,12 +64,14 @@ void RunSlice(const SliceRun& run, GemmTile& tile) {
   }
 }
 
-// The same for several panels side by side, whose rows are one tile.
-void RunWideSlice(const SliceRun& run, GemmKernel::TileFn wide, GemmTile& tile) {
+// The same where product(tile) computes all rows in one call: those of several panels side by side,
+// or many.
+template <typename Product>
+void RunRowsAtOnce(const SliceRun& run, GemmTile& tile, const Product& product) {
   tile.prefetch = reinterpret_cast<const char*>(run.next);
   tile.prefetch_step = run.group_bytes;
-  wide(tile);
   const size_t rows = run.rows.count;
+  product(tile);
   if (run.activation != nullptr) run.activation(tile.c[0], tile.ldc, rows, tile.cols);
   if (run.gated != nullptr) {
     run.gated(run.gate, run.ld_gate, tile.c[0], tile.ldc, rows, tile.cols);
@@ -175,11 +177,17 @@ void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_
     tile.cols = ld_strip;
   }
   if (panel.panels == 1) {
-    RunSlice(run, tile);
+    const GemmKernel::RowsFn rows_of_panel = kernel.rows[nv];
+    if (rows_of_panel != nullptr && panel.rows->count >= GemmKernel::kLeastRows &&
+        kc % GemmKernel::kGroupsOfRows == 0) {
+      RunRowsAtOnce(run, tile, [&](const GemmTile& t) { rows_of_panel(t, run.rows.count); });
+    } else {
+      RunSlice(run, tile);
+    }
     return;
   }
   tile.panel_stride = panel.panel_stride;
-  RunWideSlice(run, kernel.wide[panel.nv][panel.rows->count].run, tile);
+  RunRowsAtOnce(run, tile, kernel.wide[panel.nv][panel.rows->count].run);
 }
 
 void RunPanel(const GemmArgs& args, const PanelRun& panel) {

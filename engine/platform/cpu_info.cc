@@ -11,6 +11,7 @@
 #include "engine/platform/cpu_info.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -28,6 +29,7 @@
 #endif
 
 #include "engine/base/out_of_memory.h"
+#include "engine/platform/amx.h"
 #include "engine/platform/cgroup.h"
 #include "engine/platform/fp_env.h"
 #include "hwy/targets.h"
@@ -120,16 +122,23 @@ std::vector<int64_t> Bits(int64_t set) {
   return bits;
 }
 
-std::vector<std::string> Names(int64_t set) {
+// With AMX it is one of Highway's targets and more.
+constexpr std::string_view kAmx = "AMX";
+constexpr int64_t kTargetsWithAmx = HWY_AVX3_DL | HWY_AVX3_SPR;
+constexpr bool HasAmx(int64_t set) { return HWY_ARCH_X86_64 && (set & kTargetsWithAmx) != 0; }
+
+// Of a set of Highway's targets.
+std::vector<std::string> Names(int64_t set, bool amx) {
   std::vector<std::string> names;
+  if (amx) names.emplace_back(kAmx);
   for (const int64_t bit : Bits(set)) names.emplace_back(hwy::TargetName(bit));
   return names;
 }
 
 // "AVX3, AVX2, SSE4".
-std::string NameList(int64_t set) {
+std::string NameList(const std::vector<std::string>& names) {
   std::string list;
-  for (const std::string& name : Names(set)) list += (list.empty() ? "" : ", ") + name;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   return list;
 }
 
@@ -141,6 +150,10 @@ int64_t MachineTargets() {
   static const int64_t targets = hwy::SupportedTargets() & kCompiledTargets;
   return targets;
 }
+bool MachineTargetsHaveAmx() { return HasAmx(MachineTargets()) && internal::MachineHasAmx(); }
+
+// Not chosen: the best that there is.
+std::atomic<bool> without_amx = false;
 
 }  // namespace
 
@@ -209,36 +222,50 @@ int UsableCores() try { return Cores().usable; } catch (const std::bad_alloc&) {
   return 1;
 }
 
-std::vector<std::string> CompiledTargets() { return Names(kCompiledTargets); }
+bool internal::UseAmx() {
+  return !without_amx.load(std::memory_order_relaxed) && MachineTargetsHaveAmx() && MayUseAmx();
+}
 
-std::vector<std::string> SupportedTargets() { return Names(MachineTargets()); }
+std::vector<std::string> CompiledTargets() {
+  return Names(kCompiledTargets, HasAmx(kCompiledTargets));
+}
 
-std::string ActiveTarget() {
+std::vector<std::string> SupportedTargets() {
+  return Names(MachineTargets(), MachineTargetsHaveAmx());
+}
+
+std::string_view internal::ActiveTargetName() {
+  if (!without_amx.load(std::memory_order_relaxed) && MachineTargetsHaveAmx()) return kAmx;
   // As the dispatch does: the best that is compiled and not excluded, else the one compiled without
   // any check.
-  const std::vector<int64_t> usable = Bits(hwy::SupportedTargets() & kCompiledTargets);
-  return hwy::TargetName(usable.empty() ? HWY_STATIC_TARGET : usable.front());
+  const int64_t usable = hwy::SupportedTargets() & kCompiledTargets;
+  return hwy::TargetName(usable == 0 ? HWY_STATIC_TARGET : usable & -usable);
 }
+
+std::string ActiveTarget() { return std::string(internal::ActiveTargetName()); }
 
 Status SetTarget(std::string_view name) try {
   const int64_t machine = MachineTargets();  // before Highway's answer is narrowed
-  if (name.empty() || name == "auto") {
+  if (name.empty() || name == "auto" || (name == kAmx && MachineTargetsHaveAmx())) {
     hwy::SetSupportedTargetsForTest(0);
+    without_amx = false;
     return Status();
   }
-  for (const int64_t bit : Bits(kCompiledTargets)) {
+  const std::vector<std::string> compiled = CompiledTargets();
+  if (std::find(compiled.begin(), compiled.end(), name) == compiled.end()) {
+    return InvalidArgument("unknown SIMD target '" + std::string(name) +
+                           "'; compiled: " + NameList(compiled) +
+                           "; supported by this machine: " + NameList(SupportedTargets()));
+  }
+  for (const int64_t bit : Bits(machine)) {
     if (name != hwy::TargetName(bit)) continue;
-    if ((machine & bit) == 0) {
-      return Status(ErrorCode::kUnsupported, "this machine cannot run the SIMD target " +
-                                                 std::string(name) +
-                                                 "; it can run: " + NameList(machine));
-    }
     hwy::SetSupportedTargetsForTest(bit);
+    without_amx = true;
     return Status();
   }
-  return InvalidArgument("unknown SIMD target '" + std::string(name) +
-                         "'; compiled: " + NameList(kCompiledTargets) +
-                         "; supported by this machine: " + NameList(machine));
+  return Status(ErrorCode::kUnsupported, "this machine cannot run the SIMD target " +
+                                             std::string(name) +
+                                             "; it can run: " + NameList(SupportedTargets()));
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 }

@@ -20,6 +20,9 @@ CoreCount ChooseCores(int online, int affinity, double cgroup_quota);
 // "48K\n" is 49152; suffixes K, M and G; 0 if it cannot be understood.
 size_t ParseCacheSize(std::string_view text);
 
+// ActiveTarget() without an allocation; the name lives forever.
+std::string_view ActiveTargetName();
+
 }  // namespace encore::internal
 
 #endif  // ENCORE_ENGINE_PLATFORM_CPU_INFO_H_

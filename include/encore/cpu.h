@@ -38,7 +38,10 @@ ENCORE_API CoreCount Cores();
 ENCORE_API int UsableCores();
 
 // SIMD targets by Highway's names ("AVX3_ZEN4", "AVX3_DL", "AVX3", "AVX2", "SSE4", "SSE2", "NEON",
-// "EMU128"), best first.
+// "EMU128"), best first. And "AMX", which is AVX3_DL but for the products of int8 encoders: those
+// of 16 rows and more use Intel's matrix extensions, with the same bits. Linux is asked for its
+// permission when the first such encoder is made, for the whole process; if it refuses, AVX3_DL it
+// is.
 ENCORE_API std::vector<std::string> CompiledTargets();   // all that this library was compiled for
 ENCORE_API std::vector<std::string> SupportedTargets();  // those of them that this machine can run
 ENCORE_API std::string ActiveTarget();  // the one that new calls and new encoders use

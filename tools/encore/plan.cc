@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "encore/cpu.h"
 #include "encore/encoder.h"
 #include "engine/base/int_math.h"
 #include "engine/kernels/gemm_kernel.h"
@@ -151,7 +152,7 @@ Plan MakePlan(const bench::NamedWorkload& workload, int threads) {
   const size_t d = workload.model.d_model;
   const size_t d_ff = workload.model.d_ff;
   const PlannedMatrix in_proj = Matrix(kernel, "in_proj", 3 * d, d);
-  return {.target = kernel.target,
+  return {.target = ActiveTarget(),
           .lanes = kernel.lanes,
           .tiles = Tiles(kernel),
           .matrices = {in_proj, Matrix(kernel, "out_proj", d, d),

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of int8 by AMX: 16 rows at a time or more, 16 columns and 64 elements of k an
+// instruction. The sums are the same integers as those of any other kernel, of the same packed
+// panels: a tile of B is 16 groups of 16 columns where they lie. Included once for each SIMD
+// target. Not here: whether the machine may (engine/platform/amx.h), fewer rows (gemm_tile-inl.h).
+//
+// The tiles of a block, by number: 0 .. 5 the sums, row by row; 6 one of A; 7 one of B.
+
+#if defined(ENCORE_ENGINE_KERNELS_GEMM_AMX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ENCORE_ENGINE_KERNELS_GEMM_AMX_INL_H_
+#undef ENCORE_ENGINE_KERNELS_GEMM_AMX_INL_H_
+#else
+#define ENCORE_ENGINE_KERNELS_GEMM_AMX_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/gemm_tile-inl.h"
+#include "hwy/highway.h"
+
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3_DL
+
+HWY_BEFORE_NAMESPACE();
+namespace encore::internal::HWY_NAMESPACE {
+namespace amx {
+
+inline constexpr size_t kRows = 16;    // of a tile of A or of sums
+inline constexpr size_t kGroups = 16;  // of k, in a tile of A or B
+inline constexpr size_t kLine = 64;    // bytes of a tile's row
+
+// As the processor reads it: all eight tiles are 16 rows of 64 bytes.
+struct alignas(64) Configuration {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {kLine, kLine, kLine, kLine, kLine, kLine, kLine, kLine};
+  uint8_t rows[16] = {kRows, kRows, kRows, kRows, kRows, kRows, kRows, kRows};
+};
+static_assert(sizeof(Configuration) == 64);
+inline constexpr Configuration kConfiguration;
+
+// Makes the calling thread's tiles usable for as long as it lives; they are given back then, which
+// spares the system saving them.
+class Tiles {
+ public:
+  Tiles() { asm volatile("ldtilecfg %0" : : "m"(kConfiguration)); }
+  ~Tiles() { asm volatile("tilerelease"); }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+};
+
+template <int kTile>
+HWY_INLINE void Load(const void* from, size_t stride) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(kTile) : "memory");
+}
+template <int kTile>
+HWY_INLINE void Store(void* to, size_t stride) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(stride), "i"(kTile) : "memory");
+}
+// kSum += A times B: unsigned bytes of tile 6, signed ones of tile 7.
+template <int kSum>
+HWY_INLINE void MulAdd() {
+  asm volatile("tdpbusd %%tmm7, %%tmm6, %%tmm%c0" : : "i"(kSum));
+}
+
+// A block of rows and columns, in tiles.
+struct Block {
+  const uint8_t* a;
+  size_t lda;  // bytes; so are the others
+  const uint8_t* b;
+  size_t ldb;
+  size_t steps;  // of 16 groups
+  const Accumulator* init;
+  size_t ld_init;  // 0: one row for all
+  Accumulator* sums;
+  size_t ld_sums;
+  const char* prefetch;
+  size_t lines;  // to ask for at each step
+};
+
+// The columns of row kRow of tiles, forth in the even row and back in the odd one, which begins
+// with the tile of B that is still there.
+template <int kRow, int kCols, int kDone = 0>
+HWY_INLINE void Row(const uint8_t* b, size_t ldb) {
+  if constexpr (kDone < kCols) {
+    constexpr int kCol = kRow % 2 == 0 ? kDone : kCols - 1 - kDone;
+    if constexpr (kRow == 0 || kDone != 0) Load<7>(b + kCol * kLine, ldb);
+    MulAdd<kRow * kCols + kCol>();
+    Row<kRow, kCols, kDone + 1>(b, ldb);
+  }
+}
+
+template <int kRowTiles, int kCols, int kTile = 0>
+HWY_INLINE void Start(const Block& block) {
+  if constexpr (kTile < kRowTiles * kCols) {
+    const size_t row = kTile / kCols * kRows * block.ld_init;
+    Load<kTile>(reinterpret_cast<const char*>(block.init) + row + kTile % kCols * kLine,
+                block.ld_init);
+    Start<kRowTiles, kCols, kTile + 1>(block);
+  }
+}
+
+template <int kRowTiles, int kCols, int kTile = 0>
+HWY_INLINE void Finish(const Block& block) {
+  if constexpr (kTile < kRowTiles * kCols) {
+    const size_t row = kTile / kCols * kRows * block.ld_sums;
+    Store<kTile>(reinterpret_cast<char*>(block.sums) + row + kTile % kCols * kLine, block.ld_sums);
+    Finish<kRowTiles, kCols, kTile + 1>(block);
+  }
+}
+
+template <int kRowTiles, int kCols>
+HWY_NOINLINE void Run(const Block& block) {
+  static_assert(kRowTiles * kCols <= 6);
+  Start<kRowTiles, kCols>(block);
+  const uint8_t* a = block.a;
+  const uint8_t* b = block.b;
+  const char* prefetch = block.prefetch;
+  for (size_t step = block.steps; step != 0; --step) {
+    Load<6>(a, block.lda);
+    Row<0, kCols>(b, block.ldb);
+    for (size_t line = block.lines; line != 0; --line, prefetch += kLine) {
+      ENCORE_PREFETCH_L2(prefetch);
+    }
+    if constexpr (kRowTiles == 2) {
+      Load<6>(a + kRows * block.lda, block.lda);
+      Row<1, kCols>(b, block.ldb);
+    }
+    a += kLine;
+    b += kGroups * block.ldb;
+  }
+  Finish<kRowTiles, kCols>(block);
+}
+
+// Two rows of tiles or one, and as many columns of them as there are vectors.
+template <int kNv>
+HWY_INLINE void RunColumns(const Block& block, size_t row_tiles) {
+  if constexpr (kNv > 3) {
+    RunColumns<2>(block, row_tiles);
+    Block rest = block;
+    rest.b += 2 * kLine;
+    rest.init += 2 * kLine / sizeof(Accumulator);
+    rest.sums += 2 * kLine / sizeof(Accumulator);
+    rest.lines = 0;
+    RunColumns<kNv - 2>(rest, row_tiles);
+  } else if (row_tiles == 2) {
+    Run<2, kNv>(block);
+  } else {
+    Run<1, kNv>(block);
+  }
+}
+
+// MR rows of sums in memory become rows of c.
+template <class Type, size_t MR, size_t NV>
+HWY_NOINLINE void EndRows(const GemmTile& t, const Accumulator* HWY_RESTRICT sums) {
+  const GemmTagF32 d;
+  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
+  hn::Vec<GemmTagF32> acc[MR][NV];
+  ENCORE_UNROLL
+  for (size_t i = 0; i < MR; ++i) {
+    ENCORE_UNROLL
+    for (size_t j = 0; j < NV; ++j) acc[i][j] = hn::Load(d, sums + (i * NV + j) * kLanes);
+  }
+  EndTile<Type>(t, acc);
+}
+
+template <size_t NV>
+HWY_INLINE void NextRows(GemmTile& t, size_t rows) {
+  if (t.row_quant != nullptr) t.row_quant += rows;
+  if (t.residual != nullptr) t.residual += rows * t.ld_residual;
+  for (size_t j = 0; j < NV; ++j) t.c[j] += rows * t.ldc;
+}
+
+// GemmKernel::rows. A last block of fewer than 16 rows begins at rows that are done, whose sums are
+// made again and not used.
+template <class Type, size_t NV>
+HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
+  constexpr size_t kLd = NV * kLine;
+  alignas(64) Accumulator sums[2 * kRows * NV * (kLine / sizeof(Accumulator))];
+  GemmTile t = tile;
+  const size_t blocks = (rows + 2 * kRows - 1) / (2 * kRows);
+  Block block;
+  block.lda = t.lda;
+  block.ldb = t.ldb * sizeof(typename Type::Word);
+  block.steps = t.kc / kGroups;
+  block.ld_init = t.ld_init * sizeof(Accumulator);
+  block.sums = sums;
+  block.ld_sums = kLd;
+  block.prefetch = t.prefetch;
+  block.lines = t.prefetch_step * kGroups / kLine / blocks;
+  const Tiles tiles;
+  for (size_t done = 0; done < rows;) {
+    const size_t left = rows - done;
+    const bool two = left >= 2 * kRows || (left > kRows && rows >= 2 * kRows);
+    const size_t height = two ? 2 * kRows : kRows;
+    const size_t begin = left < height ? rows - height : done;
+    block.a = static_cast<const uint8_t*>(t.a) + begin * t.lda;
+    block.b = static_cast<const uint8_t*>(t.b);
+    block.init = t.init + begin * t.ld_init;
+    RunColumns<NV>(block, two ? 2 : 1);
+    block.prefetch += block.steps * block.lines * kLine;
+    const Accumulator* from = sums + (done - begin) * NV * (kLine / sizeof(Accumulator));
+    size_t count = begin + height - done;
+    done += count;
+    for (; count >= 4; count -= 4, from += 4 * kLd / sizeof(Accumulator)) {
+      EndRows<Type, 4, NV>(t, from);
+      NextRows<NV>(t, 4);
+    }
+    for (; count != 0; --count, from += kLd / sizeof(Accumulator)) {
+      EndRows<Type, 1, NV>(t, from);
+      NextRows<NV>(t, 1);
+    }
+  }
+}
+
+}  // namespace amx
+}  // namespace encore::internal::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // a target with AMX
+
+#endif  // per-target include guard

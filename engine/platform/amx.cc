@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The questions of amx.h, as Linux and the processor answer them. Not here: the choice of the
+// target (cpu_info.cc).
+
+#include "engine/platform/amx.h"
+
+#include <cstdint>
+
+#if defined(__linux__) && defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace encore::internal {
+
+#if defined(__linux__) && defined(__x86_64__)
+namespace {
+
+// Of asm/prctl.h, which older systems have without them.
+constexpr int kGetSupported = 0x1021;
+constexpr int kRequestPermission = 0x1023;
+constexpr unsigned kTileData = 18;                       // the state's number
+constexpr uint64_t kTileStates = uint64_t{3} << 17;      // of XCR0: configuration and data
+constexpr unsigned kSystemSavesStates = 1u << 27;        // of CPUID 1, ecx
+constexpr unsigned kTilesAndInt8 = 1u << 24 | 1u << 25;  // of CPUID 7, edx
+
+uint64_t EnabledStates() {
+  uint32_t low = 0;
+  uint32_t high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return uint64_t{high} << 32 | low;
+}
+
+bool FindAmx() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kSystemSavesStates) == 0) return false;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  if ((d & kTilesAndInt8) != kTilesAndInt8) return false;
+  if ((EnabledStates() & kTileStates) != kTileStates) return false;
+  uint64_t supported = 0;
+  return syscall(SYS_arch_prctl, kGetSupported, &supported) == 0 &&
+         (supported >> kTileData & 1) != 0;
+}
+
+}  // namespace
+
+bool MachineHasAmx() {
+  static const bool has = FindAmx();
+  return has;
+}
+
+bool MayUseAmx() {
+  static const bool may =
+      MachineHasAmx() && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return may;
+}
+
+#else
+
+bool MachineHasAmx() { return false; }
+bool MayUseAmx() { return false; }
+
+#endif
+
+}  // namespace encore::internal

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Intel's Advanced Matrix Extensions: whether this machine has them, and the system's permission,
+// which a process must ask for once. Not here: the products (engine/kernels/gemm_amx-inl.h).
+
+#ifndef ENCORE_ENGINE_PLATFORM_AMX_H_
+#define ENCORE_ENGINE_PLATFORM_AMX_H_
+
+namespace encore::internal {
+
+// Whether processor and system have AMX for int8. Asks for nothing. Linux on x86-64 only.
+bool MachineHasAmx();
+
+// Whether this process may use it. The first call asks the system, which then saves 8 KiB more of
+// each thread that uses it, and refuses where a thread has an alternate signal stack too small for
+// that. Thread-safe.
+bool MayUseAmx();
+
+// Whether new encoders' products of int8 use it: the active target is "AMX" (SetTarget), and
+// MayUseAmx().
+bool UseAmx();
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_PLATFORM_AMX_H_

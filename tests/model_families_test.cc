@@ -91,6 +91,8 @@ TEST(ModelFamilies, ValuesThatMakeNoSenseAreInvalid) {
       {"modernbert", "classifier_pooling", "max"},
       {"mpnet", "max_position_embeddings", 2},
       {"nomic_bert_old", "rotary_emb_base", -1},
+      {"nomic_bert_old", "hidden_size", 64},
+      {"nomic_bert_old", "hidden_act", "gelu"},
       {"gte", "type_vocab_size", -1},
       {"qwen3", "num_key_value_heads", 3},
       {"qwen3", "head_dim", 0},

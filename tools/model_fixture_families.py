@@ -101,6 +101,14 @@ def set_rotary(module, exact, rope):
     module.forward = forward
 
 
+def alibi_slopes(heads):
+    """Of a power of two; else those of the next lower one, and every second of the next higher."""
+    power = 2 ** int(math.log2(heads))
+    slopes = [2.0 ** (-8 * (h + 1) / power) for h in range(power)]
+    slopes += [2.0 ** (-4 * (h + 1) / power) for h in range(0, 2 * power, 2)]
+    return torch.tensor(slopes[:heads], dtype=torch.float64)
+
+
 class JinaLayer(torch.nn.Module):
     """ALiBi on both sides and a gated network whose first half is activated."""
 
@@ -127,9 +135,8 @@ class JinaLayer(torch.nn.Module):
         scores = heads(a.self.query) @ heads(a.self.key).transpose(1, 2)
         scores = scores / math.sqrt(width / self.heads)
         place = torch.arange(tokens, dtype=x.dtype)
-        slopes = 2.0 ** (-8 * torch.arange(1, self.heads + 1, dtype=torch.float64) / self.heads)
         distance = (place[None] - place[:, None]).abs()
-        scores = scores - slopes.to(x.dtype)[:, None, None] * distance
+        scores = scores - alibi_slopes(self.heads).to(x.dtype)[:, None, None] * distance
         context = (scores.softmax(-1) @ heads(a.self.value)).transpose(0, 1).reshape(tokens, width)
         x = a.output.LayerNorm(x + a.output.dense(context))
         gate, up = self.mlp.gated_layers(x).chunk(2, -1)
@@ -138,7 +145,7 @@ class JinaLayer(torch.nn.Module):
 
 
 class JinaBert(torch.nn.Module):
-    """With the names of its files. Slopes are those of a number of heads that is a power of two."""
+    """With the names of its files."""
 
     def __init__(self, c, labels):
         super().__init__()
@@ -210,7 +217,8 @@ def old_modernbert(folder, config):
     config.pop("layer_types")
     config.update(global_rope_theta=rope["full_attention"]["rope_theta"], reference_compile=True,
                   local_rope_theta=rope["sliding_attention"]["rope_theta"],
-                  global_attn_every_n_layers=3, position_embedding_type="absolute")
+                  global_attn_every_n_layers=3, position_embedding_type="absolute",
+                  layer_norm_eps=1e-5)
 
 
 def old_nomic(folder, config):
@@ -226,6 +234,7 @@ def old_nomic(folder, config):
            "pad_vocab_size_multiple": 8, "parallel_block": False,
            "parallel_block_tied_norm": False, "prenorm": False, "qkv_proj_bias": False,
            "reorder_and_upcast_attn": False, "resid_pdrop": 0.0,
+           "rope_parameters": config["rope_parameters"],
            "rotary_emb_base": config["rope_parameters"]["rope_theta"],
            "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": False,
            "rotary_emb_scale_base": None, "rotary_scaling_factor": None,
@@ -310,7 +319,9 @@ FAMILIES = [
     ("gte_new_1", "Gte", GTE,
      {"labels": 1, "published": old_gte, "rope": NTK, "changes": {"type_vocab_size": 1}}),
     ("jina_bert", "JinaBert", JINA, {"changes": {"feed_forward_type": "geglu"}}),
-    ("jina_bert_1", "JinaBert", JINA, {"labels": 1, "changes": {"feed_forward_type": "reglu"}}),
+    ("jina_bert_1", "JinaBert", JINA, {"labels": 1, "changes": {"feed_forward_type": "reglu",
+                                                              "hidden_size": 48,
+                                                              "num_attention_heads": 6}}),
     ("qwen3", "Qwen3", QWEN3, {"changes": rope(1000000.0)}),
     ("qwen3_old", "Qwen3", QWEN3,
      {"published": old_llama, "dtype": torch.bfloat16,

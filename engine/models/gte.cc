@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GTE 1.5 (Zhang et al. 2024, arXiv:2407.19669): BERT with rotary positions and gated networks. The
-// published folders are model_type "new", with code of their own; transformers calls it "gte".
+// published folders are model_type "new", with code of their own; transformers calls it "gte", and
+// so do others who publish that code.
 
 #include <iterator>
 #include <string>
@@ -31,12 +32,12 @@ constexpr LayerModule kModules[] = {
 constexpr std::string_view kHarmlessTensors[] = {"pooler.", "lm_head.", "qa_outputs."};
 
 // How the published code computes, and where it lies.
-constexpr std::string_view kIgnored[] = {"auto_map", "unpad_inputs",
+constexpr std::string_view kIgnored[] = {"auto_map", "matryoshka_dimensions", "unpad_inputs",
                                          "use_memory_efficient_attention"};
 
 Status Read(JsonMembers* config, ModelPlan* plan) {
   IgnoreKeys(config, kIgnored);
-  const bool published = config->String("model_type", "") == "new";
+  const bool published = config->String("model_type", "") == "new" || config->Has("auto_map");
   const std::string positions = config->String("position_embedding_type", "rope");
   const size_t d_model = ReadExtent(config, "hidden_size");
   const size_t max_positions = ReadExtent(config, "max_position_embeddings", 8192);

@@ -32,12 +32,14 @@ constexpr LayerModule kModules[] = {
 // Of pre-training.
 constexpr std::string_view kHarmlessTensors[] = {"head.", "decoder."};
 
-// The code of the family reads no position_embedding_type, whatever the file says.
+// The code of the family reads neither layer_norm_eps nor position_embedding_type, which the
+// published folders have.
 constexpr std::string_view kIgnored[] = {
     "decoder_bias",
     "deterministic_flash_attn",
     "embedding_dropout",
     "initializer_cutoff_factor",
+    "layer_norm_eps",
     "mlp_dropout",
     "position_embedding_type",
     "reference_compile",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "engine/base/quoted.h"
 #include "engine/models/config_keys.h"
@@ -62,6 +63,28 @@ constexpr KeyNames kPublished = {"n_embd",     "n_head", "n_layer", "n_inner", "
 constexpr KeyNames kNow = {"hidden_size",       "num_attention_heads", "num_hidden_layers",
                            "intermediate_size", "layer_norm_eps",      "max_position_embeddings"};
 
+// Folders may have both spellings: then the second one must say the same.
+void WantTheSame(JsonMembers* config, size_t d_model, size_t layers, const LayerConfig& layer) {
+  const std::pair<std::string_view, size_t> sizes[] = {{kNow.d_model, d_model},
+                                                       {kNow.heads, layer.num_heads},
+                                                       {kNow.layers, layers},
+                                                       {kNow.d_ff, layer.d_ff},
+                                                       {"head_dim", layer.head_size}};
+  for (const auto& [key, value] : sizes) {
+    if (config->Size(key, value) != value) {
+      config->Refuse(key, std::to_string(value) + ", as its other name says");
+    }
+  }
+  if (config->Number(kNow.epsilon, layer.norm.epsilon) != layer.norm.epsilon) {
+    config->Refuse(kNow.epsilon, "layer_norm_epsilon");
+  }
+  const std::string activation(ActivationName(layer.activation));
+  if (config->String("hidden_act", activation) != activation) {
+    config->Refuse("hidden_act", Quoted(activation) + ", as activation_function says");
+  }
+  config->Ignore(kNow.max_positions);
+}
+
 // Keys of the published folders alone.
 Status ReadPublished(JsonMembers* config, LayerConfig* layer, size_t* max_positions,
                      std::vector<LayerModule>* modules) {
@@ -73,8 +96,12 @@ Status ReadPublished(JsonMembers* config, LayerConfig* layer, size_t* max_positi
                                                "; encore computes swiglu and geglu only");
   }
   layer->activation = activation == "swiglu" ? Activation::kSilu : Activation::kGelu;
-  layer->rotary->theta = config->Number("rotary_emb_base", 10000);
-  if (!(layer->rotary->theta > 0)) config->Refuse("rotary_emb_base", "a number above 0");
+  const double theta = config->Number("rotary_emb_base", 10000);
+  if (!(theta > 0)) config->Refuse("rotary_emb_base", "a number above 0");
+  Status s = ReadRope(
+      config, {.head_size = layer->head_size, .max_positions = *max_positions, .theta = theta},
+      &*layer->rotary);
+  if (!s.ok()) return s;
   // A factor stretches positions by the length of a batch's longest sequence where that has more
   // tokens than the model was trained with. Fewer are computed as without.
   const size_t trained = ReadExtent(config, "max_trained_positions", 2048);
@@ -126,7 +153,9 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
     }
   }
   if (!s.ok()) return s;
-  plan->encoder = EncoderConfig::Uniform(d_model, ReadLayers(config, keys.layers), layer);
+  const size_t layers = ReadLayers(config, keys.layers);
+  if (published) WantTheSame(config, d_model, layers, layer);
+  plan->encoder = EncoderConfig::Uniform(d_model, layers, layer);
   plan->layer_modules = std::move(modules);
   plan->prefixes = kPrefixes;
   plan->harmless_tensors = kHarmlessTensors;

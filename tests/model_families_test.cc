@@ -172,6 +172,17 @@ TEST(ModelFamilies, ScalingsThatMakeNoSenseAreInvalid) {
                 ErrorCode::kInvalidArgument, {"rope_parameters", "'rope_theta'"});
 }
 
+TEST(ModelFamilies, HeadsThatPositionsCannotTurnAreInvalid) {
+  for (const int size : {15, 5000, 2147483647}) {
+    ExpectRefused({"qwen3", "head_dim", size}, ErrorCode::kInvalidArgument,
+                  {"config.json: heads have " + std::to_string(size)});
+  }
+  ModelFolder folder(kModels + "gte_new");
+  folder.SetKey("rope_theta", 1e300);
+  folder.SetKey("rope_scaling", {{"type", "ntk"}, {"factor", 1e300}});
+  EXPECT_EQ(folder.Open().status().code(), ErrorCode::kInvalidArgument);
+}
+
 TEST(ModelFamilies, BothSpellingsSayTheSame) {
   ModelFolder old_one(kModels + "modernbert_old");
   ModelFolder new_one(kModels + "modernbert_old");

@@ -89,6 +89,8 @@ void ReadNtk(JsonMembers* members, double theta, const RopeDefaults& defaults,
   if (members->Has("mixed_b")) members->Refuse("mixed_b", "null");
   if (!members->ok()) return;
   if (factor <= 1) return;  // as it is
+  if (!std::isfinite(theta * factor)) members->Refuse("factor", "a finite product with rope_theta");
+  if (!members->ok()) return;
   rotary->inverse_frequencies = Frequencies(theta * factor, defaults.head_size);
   const double divisor = Power(factor, 2 / static_cast<double>(defaults.head_size));
   for (double& frequency : rotary->inverse_frequencies) frequency /= divisor;
@@ -134,16 +136,19 @@ Status ReadScaling(const JsonValue& object, const std::string& where, std::optio
   return members.status();
 }
 
-// Odd heads are refused by their size; here they must only not be read beyond.
+// Of all spellings.
 Status Finish(JsonMembers* config, const RopeDefaults& defaults) {
   if (config->Number("partial_rotary_factor", 1) != 1) {
     return Status(
         ErrorCode::kUnsupported,
         config->where() + ": partial_rotary_factor is not 1; encore computes whole heads only");
   }
-  if (config->ok() && defaults.head_size % 2 != 0) {
+  // Each layer has the frequencies of its pairs, and there may be many layers.
+  constexpr size_t kMaxHead = 4096;
+  if (config->ok() && (defaults.head_size % 2 != 0 || defaults.head_size > kMaxHead)) {
     return InvalidArgument(config->where() + ": heads have " + std::to_string(defaults.head_size) +
-                           " elements; wanted an even number, as positions turn pairs of them");
+                           " elements; wanted an even number up to " + std::to_string(kMaxHead) +
+                           ", as positions turn pairs of them");
   }
   return config->status();
 }

@@ -104,7 +104,7 @@ std::string LayerPositionsText(const std::vector<LayerConfig>& layers) {
 
 std::string PositionsText(const ModelPlan& plan) {
   const std::string pad = std::to_string(plan.embeddings.pad_token_id);
-  const std::string in_layers = LayerPositionsText(plan.encoder.layers);
+  std::string in_layers = LayerPositionsText(plan.encoder.layers);
   std::string text;
   switch (plan.embeddings.position_rule) {
     case PositionRule::kNone:

@@ -87,8 +87,10 @@ TEST_F(ConvertFolderTest, HasTheBitsOfTheOriginalInItsPrecision) {
 
 // Shards become one file; heads and embeddings stay as they are.
 TEST_F(ConvertFolderTest, EveryFamilyAndShards) {
-  for (const std::string family : {"bert", "bert_shards", "bert_old", "distilbert", "electra_1",
-                                   "roberta_3", "xlm_roberta_1"}) {
+  for (const std::string family :
+       {"bert", "bert_shards", "bert_old", "distilbert", "electra_1", "roberta_3", "xlm_roberta_1",
+        "mpnet_1", "modernbert_3", "nomic_bert_old", "gte_new_1", "jina_bert", "qwen3", "gemma3",
+        "t5", "t5_v1_1", "eurobert"}) {
     SCOPED_TRACE(family);
     const ModelFolder folder(std::string(ENCORE_TEST_DATA_DIR "/models/") + family);
     std::filesystem::remove_all(out_);

@@ -38,7 +38,6 @@ void ExpectOpens(ModelFolder& folder) {
 TEST(ModelConfig, ValuesThatEncoreDoesNotComputeAreUnsupported) {
   const std::vector<std::pair<std::string, json>> cases = {
       {"position_embedding_type", "relative_key"},
-      {"position_embedding_type", "alibi"},
       {"position_embedding_type", 1},
       {"is_decoder", true},
       {"add_cross_attention", true},

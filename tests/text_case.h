@@ -20,7 +20,7 @@ namespace encore {
 // A copy of a folder in tests/data/text, gone afterwards.
 class TextFolder {
  public:
-  // "base", "reranker" or "classifier".
+  // "base", "reranker" or "classifier"; "../models/NAME" for one of tests/data/models.
   explicit TextFolder(const std::string& base = "base");
 
   std::string path() const { return folder_.File("model"); }

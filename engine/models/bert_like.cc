@@ -4,6 +4,8 @@
 
 #include "engine/models/bert_like.h"
 
+#include <iterator>
+
 #include "engine/models/config_keys.h"
 
 namespace encore::internal {
@@ -45,7 +47,7 @@ Status ReadBertLike(JsonMembers* config, ModelPlan* plan) {
   layer.norm = {NormType::kLayerNorm, ReadEpsilon(config, "layer_norm_eps", 1e-12)};
   if (Status s = ReadActivation(config, "hidden_act", "gelu", &layer.activation); !s.ok()) return s;
   plan->encoder = EncoderConfig::Uniform(d_model, ReadLayers(config, "num_hidden_layers"), layer);
-  plan->layer_modules = kModules;
+  plan->layer_modules.assign(std::begin(kModules), std::end(kModules));
   plan->harmless_tensors = kHarmlessTensors;
 
   EmbeddingPlan& e = plan->embeddings;

@@ -25,12 +25,19 @@ Task TaskOf(const std::vector<std::string>& architectures) {
 }
 
 Result<PackedLinear> ReadLinear(const std::string& name, size_t outputs, size_t inputs,
-                                ModelTensors* tensors) {
+                                bool has_bias, ModelTensors* tensors) {
   const Result<Tensor> weight = tensors->Read(name + ".weight", Shape(outputs, inputs));
   if (!weight.ok()) return weight.status();
-  const Result<Tensor> bias = tensors->Read(name + ".bias", Shape(outputs));
+  Result<Tensor> bias = has_bias ? tensors->Read(name + ".bias", Shape(outputs)) : Tensor();
   if (!bias.ok()) return bias.status();
-  return PackedLinear::Create(weight->View<float>(), bias->View<float>());
+  return PackedLinear::Create(weight->View<float>(), std::as_const(*bias).View<float>());
+}
+
+Status ReadVector(const std::string& name, size_t size, ModelTensors* tensors, Tensor* out) {
+  Result<Tensor> tensor = tensors->Read(name, Shape(size));
+  if (!tensor.ok()) return tensor.status();
+  *out = *std::move(tensor);
+  return {};
 }
 
 std::string_view ActivationText(HeadPlan::Activation activation) {
@@ -45,12 +52,31 @@ std::string_view ActivationText(HeadPlan::Activation activation) {
   return "";
 }
 
+// "classifier(tanh(pooler.dense(first token)))".
+std::string HeadText(const HeadPlan& plan, const std::string& dense) {
+  const bool first = plan.input == HeadPlan::Input::kFirstToken;
+  const std::string input = first ? "first token" : "mean of the tokens";
+  std::string inner =
+      std::string(ActivationText(plan.activation)) + "(" + dense + "(" + input + "))";
+  if (!plan.norm.empty()) inner = std::string(plan.norm) + "(" + inner + ")";
+  return std::string(plan.out) + "(" + inner + ")";
+}
+
 }  // namespace
 
 Result<std::optional<Classifier>> Classifier::Create(const ModelConfig& config,
                                                      ModelTensors* tensors,
                                                      std::vector<Decision>* decisions) {
   const HeadPlan& plan = config.plan.head;
+  if (plan.out.empty()) {
+    if (TaskOf(config.architectures) != Task::kSequenceClassifier) {
+      return std::optional<Classifier>();
+    }
+    return Status(ErrorCode::kUnsupported,
+                  std::string(kConfigFile) +
+                      ": architectures names a sequence classifier; encore has none of " +
+                      config.model_type);
+  }
   const std::string dense =
       plan.dense_in_base ? tensors->Base(plan.dense) : std::string(plan.dense);
   const std::string out(plan.out);
@@ -79,30 +105,39 @@ Result<std::optional<Classifier>> Classifier::Create(const ModelConfig& config,
                            std::to_string(*config.num_labels) + "; wanted " +
                            std::to_string(labels.size()) + ", as there are labels");
   }
-  Result<PackedLinear> first = ReadLinear(dense, d_model, d_model, tensors);
+  Result<PackedLinear> first = ReadLinear(dense, d_model, d_model, plan.dense_bias, tensors);
   if (!first.ok()) return first.status();
-  Result<PackedLinear> second = ReadLinear(out, labels.size(), d_model, tensors);
+  Result<PackedLinear> second = ReadLinear(out, labels.size(), d_model, true, tensors);
   if (!second.ok()) return second.status();
+  const size_t count = labels.size();
+  Classifier head(plan, *std::move(first), *std::move(second), std::move(labels));
+  const std::string norm(plan.norm);
+  if (!norm.empty()) {
+    Status s = ReadVector(norm + ".weight", d_model, tensors, &head.norm_weight_);
+    if (!s.ok()) return s;
+  }
+  if (!norm.empty() && plan.norm_bias) {
+    Status s = ReadVector(norm + ".bias", d_model, tensors, &head.norm_bias_);
+    if (!s.ok()) return s;
+  }
   decisions->push_back(
       {"head",
-       std::to_string(labels.size()) + (labels.size() == 1 ? " label: " : " labels: ") + out + "(" +
-           std::string(ActivationText(plan.activation)) + "(" + dense + "(first token)))",
+       std::to_string(count) + (count == 1 ? " label: " : " labels: ") + HeadText(plan, dense),
        tensors->files().name()});
-  return std::optional<Classifier>(
-      Classifier(*std::move(first), plan.activation, *std::move(second), std::move(labels)));
+  return std::optional<Classifier>(std::move(head));
 }
 
-Status Classifier::Apply(ConstView first, MutableView logits, const Executor& executor) const {
-  if (first.rank() != 2) {
-    return InvalidArgument("first has shape " + first.shape().ToString() +
+Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& executor) const {
+  if (pooled.rank() != 2) {
+    return InvalidArgument("pooled has shape " + pooled.shape().ToString() +
                            "; wanted [sequences, d_model]");
   }
-  Result<Tensor> memory = Tensor::Create(DType::kF32, Shape(first.dim(0), dense_.out_features()));
+  Result<Tensor> memory = Tensor::Create(DType::kF32, Shape(pooled.dim(0), dense_.out_features()));
   if (!memory.ok()) return memory.status();
   const MutableView inner = memory->View<float>();
-  if (Status s = dense_.Apply(first, inner, executor); !s.ok()) return s;
+  if (Status s = dense_.Apply(pooled, inner, executor); !s.ok()) return s;
   Status activated;
-  switch (activation_) {
+  switch (plan_.activation) {
     case HeadPlan::Activation::kTanh:
       activated = Tanh(inner, inner);
       break;
@@ -112,6 +147,10 @@ Status Classifier::Apply(ConstView first, MutableView logits, const Executor& ex
     case HeadPlan::Activation::kRelu:
       activated = Relu(inner, inner);
       break;
+  }
+  if (activated.ok() && !plan_.norm.empty()) {
+    activated = LayerNorm(inner, norm_weight_.View<float>(), norm_bias_.View<float>(),
+                          plan_.norm_epsilon, inner);
   }
   if (!activated.ok()) return activated;
   return out_.Apply(inner, logits, executor);

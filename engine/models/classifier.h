@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The head of a sequence classifier: two linear layers on the hidden state of the first token. Not
-// here: what becomes of its logits (engine/text).
+// The head of a sequence classifier: two linear layers on one vector of a sequence's hidden states.
+// Not here: that vector, and what becomes of the logits (engine/text).
 
 #ifndef ENCORE_ENGINE_MODELS_CLASSIFIER_H_
 #define ENCORE_ENGINE_MODELS_CLASSIFIER_H_
@@ -25,24 +25,24 @@ namespace encore::internal {
 class Classifier {
  public:
   // Nothing where the folder has none: `architectures` names another task, or names none and a
-  // tensor is missing. Where it names a sequence classifier all tensors must be there.
+  // tensor is missing. Where it names a sequence classifier all tensors must be there. kUnsupported
+  // where the folder has one and encore has none of its family.
   static Result<std::optional<Classifier>> Create(const ModelConfig& config, ModelTensors* tensors,
                                                   std::vector<Decision>* decisions);
 
   const std::vector<std::string>& labels() const { return labels_; }
+  HeadPlan::Input input() const { return plan_.input; }
   // As TextModel::Logits.
-  Status Apply(ConstView first, MutableView logits, const Executor& executor) const;
+  Status Apply(ConstView pooled, MutableView logits, const Executor& executor) const;
 
  private:
-  Classifier(PackedLinear dense, HeadPlan::Activation activation, PackedLinear out,
+  Classifier(const HeadPlan& plan, PackedLinear dense, PackedLinear out,
              std::vector<std::string> labels)
-      : dense_(std::move(dense)),
-        activation_(activation),
-        out_(std::move(out)),
-        labels_(std::move(labels)) {}
+      : plan_(plan), dense_(std::move(dense)), out_(std::move(out)), labels_(std::move(labels)) {}
 
+  HeadPlan plan_;
   PackedLinear dense_;
-  HeadPlan::Activation activation_;
+  Tensor norm_weight_, norm_bias_;  // F32 [d_model], or empty
   PackedLinear out_;
   std::vector<std::string> labels_;
 };

@@ -128,34 +128,60 @@ constexpr std::string_view kHarmless[] = {
 };
 
 // Keys that have one value that encore computes, or are absent or null.
-enum class Only : uint8_t { kFalse, kEmpty, kAbsolute };
+enum class Only : uint8_t { kFalse, kTrue, kOne, kEmpty, kAbsolute, kLayerNorm };
 struct OnlyValue {
   std::string_view key;
   Only value;
 };
 constexpr OnlyValue kOnlyValues[] = {
     {"add_cross_attention", Only::kFalse},
+    {"attn_logit_softcapping", Only::kEmpty},
     {"auto_map", Only::kEmpty},  // code of the folder's own
+    {"causal", Only::kFalse},
     {"compression_config", Only::kEmpty},
     {"cross_attention_hidden_size", Only::kEmpty},
     {"is_decoder", Only::kFalse},
     {"is_encoder_decoder", Only::kFalse},
+    {"layer_norm_type", Only::kLayerNorm},
+    {"logn_attention_clip1", Only::kFalse},
+    {"logn_attention_scale", Only::kFalse},
+    {"pack_qkv", Only::kTrue},
+    {"parallel_block", Only::kFalse},
+    {"parallel_block_tied_norm", Only::kFalse},
     {"position_embedding_type", Only::kAbsolute},
+    {"prenorm", Only::kFalse},
     {"pruned_heads", Only::kEmpty},
     {"quantization_config", Only::kEmpty},
+    {"rope_parameters", Only::kEmpty},
     {"rope_scaling", Only::kEmpty},
+    {"rotary_emb_fraction", Only::kOne},
+    {"rotary_emb_interleaved", Only::kFalse},
+    {"rotary_emb_scale_base", Only::kEmpty},
+    {"scale_attn_by_inverse_layer_idx", Only::kFalse},
+    {"scale_attn_weights", Only::kTrue},
+    {"use_rms_norm", Only::kFalse},
     {"use_task_id", Only::kFalse},
 };
+
+bool IsText(const JsonValue& value, std::string_view text) {
+  return value.is_string() && value.text() == text;
+}
 
 bool Holds(Only wanted, const JsonValue& value) {
   if (value.is_null()) return true;
   switch (wanted) {
     case Only::kFalse:
       return value.is_bool() && !value.boolean();
+    case Only::kTrue:
+      return value.is_bool() && value.boolean();
+    case Only::kOne:
+      return value.is_number() && value.number() == 1;
     case Only::kEmpty:
       return value.is_object() && value.members().empty();
     case Only::kAbsolute:
-      return value.is_string() && value.text() == "absolute";
+      return IsText(value, "absolute");
+    case Only::kLayerNorm:
+      return IsText(value, "layer_norm");
   }
   return false;
 }
@@ -164,10 +190,16 @@ std::string_view Wanted(Only value) {
   switch (value) {
     case Only::kFalse:
       return "false";
+    case Only::kTrue:
+      return "true";
+    case Only::kOne:
+      return "1";
     case Only::kEmpty:
       return "null or nothing";
     case Only::kAbsolute:
       return "'absolute'";
+    case Only::kLayerNorm:
+      return "'layer_norm'";
   }
   return "";
 }
@@ -215,6 +247,48 @@ size_t ReadHeads(JsonMembers* config, std::string_view key, std::string_view wid
     config->Refuse(key, "a divisor of " + std::string(width_key) + " " + std::to_string(width));
   }
   return heads;
+}
+
+size_t ReadKvHeads(JsonMembers* config, size_t heads) {
+  const size_t kv_heads = ReadExtent(config, "num_key_value_heads", heads);
+  if (heads % kv_heads != 0) {
+    config->Refuse("num_key_value_heads", "a divisor of the " + std::to_string(heads) + " heads");
+  }
+  return config->ok() ? kv_heads : 1;
+}
+
+size_t ReadTypes(JsonMembers* config, size_t absent) {
+  const size_t types = config->Size("type_vocab_size", absent);
+  if (types > kMaxExtent) config->Refuse("type_vocab_size", "a number below 2^31");
+  return config->ok() ? types : 0;
+}
+
+std::vector<bool> ReadSlidingLayers(JsonMembers* config, size_t layers,
+                                    const std::function<bool(size_t)>& absent) {
+  constexpr std::string_view kKey = "layer_types";
+  std::vector<bool> sliding(layers);
+  if (!config->Has(kKey)) {
+    for (size_t i = 0; i < layers; ++i) sliding[i] = absent(i);
+    return sliding;
+  }
+  const JsonValue& types = config->RequiredArray(kKey);
+  if (!config->ok()) return sliding;
+  const std::string wanted =
+      "'full_attention' or 'sliding_attention' for each of " + std::to_string(layers) + " layers";
+  if (types.items().size() != layers) config->Refuse(kKey, wanted);
+  for (size_t i = 0; i < layers && config->ok(); ++i) {
+    const JsonValue& type = types.items()[i];
+    const bool slides = type.is_string() && type.text() == "sliding_attention";
+    if (!slides && !(type.is_string() && type.text() == "full_attention")) {
+      config->Refuse(kKey, wanted);
+    }
+    sliding[i] = slides;
+  }
+  return sliding;
+}
+
+void IgnoreKeys(JsonMembers* config, std::span<const std::string_view> keys) {
+  for (const std::string_view key : keys) config->Ignore(key);
 }
 
 double ReadEpsilon(JsonMembers* config, std::string_view key, double absent) {

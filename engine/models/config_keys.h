@@ -7,6 +7,8 @@
 #define ENCORE_ENGINE_MODELS_CONFIG_KEYS_H_
 
 #include <cstddef>
+#include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +27,16 @@ size_t ReadLayers(JsonMembers* config, std::string_view key);
 // A divisor of the width, which has a key of its own.
 size_t ReadHeads(JsonMembers* config, std::string_view key, std::string_view width_key,
                  size_t width);
+// num_key_value_heads: a divisor of the heads; as many where it is absent.
+size_t ReadKvHeads(JsonMembers* config, size_t heads);
+// type_vocab_size: 0 means none.
+size_t ReadTypes(JsonMembers* config, size_t absent);
+// layer_types: for each layer whether it has a sliding window. Where it is absent, as `absent` says
+// for a layer's number.
+std::vector<bool> ReadSlidingLayers(JsonMembers* config, size_t layers,
+                                    const std::function<bool(size_t)>& absent);
+// Keys that mean nothing to this family, beside those that mean nothing to any.
+void IgnoreKeys(JsonMembers* config, std::span<const std::string_view> keys);
 // Finite, >= 0.
 double ReadEpsilon(JsonMembers* config, std::string_view key, double absent);
 // By the names of transformers; kUnsupported for those that the engine has not.

@@ -2,6 +2,8 @@
 //
 // DistilBERT (Sanh et al. 2019, arXiv:1910.01108): BERT with names of its own and without types.
 
+#include <iterator>
+
 #include "engine/models/config_keys.h"
 #include "engine/models/families.h"
 
@@ -43,7 +45,7 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
   layer.norm = {NormType::kLayerNorm, kEpsilon};
   if (Status s = ReadActivation(config, "activation", "gelu", &layer.activation); !s.ok()) return s;
   plan->encoder = EncoderConfig::Uniform(d_model, ReadLayers(config, "n_layers"), layer);
-  plan->layer_modules = kModules;
+  plan->layer_modules.assign(std::begin(kModules), std::end(kModules));
   plan->prefixes = kPrefixes;
   plan->harmless_tensors = kHarmlessTensors;
 

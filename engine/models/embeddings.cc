@@ -59,8 +59,9 @@ void PutRow(const WeightView& table, size_t row, bool add, float* out) {
   }
 }
 
-// The row of the position table for each token.
+// The row of the position table for each token; empty where there is no table.
 std::vector<uint32_t> PositionsOf(const EmbeddingPlan& plan, const TokenBatch& batch) {
+  if (plan.position_rule == PositionRule::kNone) return {};
   std::vector<uint32_t> positions(batch.ids.size());
   const auto pad = static_cast<uint32_t>(plan.pad_token_id);
   for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
@@ -119,13 +120,19 @@ Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
     return Status();
   };
   if (Status s = table(plan.word, plan.vocab_size, &e.words_); !s.ok()) return s;
-  if (Status s = table(plan.position, plan.max_positions, &e.positions_); !s.ok()) return s;
+  if (plan.position_rule != PositionRule::kNone) {
+    if (Status s = table(plan.position, plan.max_positions, &e.positions_); !s.ok()) return s;
+  }
   if (plan.type_vocab_size != 0) {
     if (Status s = table(plan.type, plan.type_vocab_size, &e.types_); !s.ok()) return s;
   }
   const std::string norm = tensors->Base(plan.norm);
-  if (Status s = copy(norm + ".weight", {plan.width}, &e.norm_weight_); !s.ok()) return s;
-  if (Status s = copy(norm + ".bias", {plan.width}, &e.norm_bias_); !s.ok()) return s;
+  if (!plan.norm.empty()) {
+    if (Status s = copy(norm + ".weight", {plan.width}, &e.norm_weight_); !s.ok()) return s;
+  }
+  if (!plan.norm.empty() && plan.norm_bias) {
+    if (Status s = copy(norm + ".bias", {plan.width}, &e.norm_bias_); !s.ok()) return s;
+  }
   if (plan.projection.empty()) return e;
 
   const std::string projection = tensors->Base(plan.projection);
@@ -191,14 +198,20 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
     for (size_t t = begin; t < end; ++t) {
       float* out = sums.data() + static_cast<ptrdiff_t>(t) * sums.stride(0);
       PutRow(words_, static_cast<size_t>(batch.ids[t]), false, out);
+      if (plan_.scale != 1) {
+        for (size_t c = 0; c < width; ++c) out[c] *= plan_.scale;
+      }
       if (!types_.empty()) {
         PutRow(types_, batch.type_ids.empty() ? 0 : batch.type_ids[t], true, out);
       }
-      PutRow(positions_, positions[t], true, out);
+      if (!positions.empty()) PutRow(positions_, positions[t], true, out);
     }
     const MutableView rows = rows_of(sums, begin, end);
-    Status status = LayerNorm(rows, norm_weight_.View<float>(), norm_bias_.View<float>(),
-                              plan_.norm_epsilon, rows);
+    Status status;
+    if (!plan_.norm.empty()) {
+      status = LayerNorm(rows, norm_weight_.View<float>(), norm_bias_.View<float>(),
+                         plan_.norm_epsilon, rows);
+    }
     if (status.ok() && projection_) status = projection_->Apply(rows, rows_of(x, begin, end));
     if (!status.ok()) failed = true;
   };

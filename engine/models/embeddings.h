@@ -39,9 +39,9 @@ class Embeddings {
   Embeddings() = default;
 
   EmbeddingPlan plan_;
-  // [rows, width]; types are empty where there are none.
+  // [rows, width]; empty where there are none.
   WeightView words_, types_, positions_;
-  Tensor norm_weight_, norm_bias_;          // F32 [width]
+  Tensor norm_weight_, norm_bias_;          // F32 [width], or empty
   std::optional<PackedLinear> projection_;  // width to d_model
 };
 

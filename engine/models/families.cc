@@ -5,26 +5,40 @@
 #include "engine/models/families.h"
 
 #include <algorithm>
-#include <array>
 
 namespace encore::internal {
 namespace {
 
-constexpr std::array<const Family*, 4> kFamilies = {&kBert, &kDistilBert, &kElectra, &kRoberta};
+constexpr const Family* kFamilies[] = {
+    &kBert,      &kJinaBert, &kDistilBert, &kElectra, &kRoberta, &kMpnet, &kModernBert,
+    &kNomicBert, &kGte,      &kEuroBert,   &kQwen3,   &kGemma3,  &kT5,
+};
 
 }  // namespace
 
-const Family* FindFamily(std::string_view model_type) {
+const Family* FindFamily(std::string_view model_type, std::string_view position_embedding_type) {
+  const Family* found = nullptr;
   for (const Family* family : kFamilies) {
     const auto& types = family->model_types;
-    if (std::find(types.begin(), types.end(), model_type) != types.end()) return family;
+    if (std::find(types.begin(), types.end(), model_type) == types.end()) continue;
+    if (family->position_embedding_type == position_embedding_type) return family;
+    if (family->position_embedding_type.empty()) found = family;
   }
-  return nullptr;
+  return found;
+}
+
+void DropBiases(std::initializer_list<WeightView EncoderLayerWeights::*> weights,
+                std::vector<LayerModule>* modules) {
+  for (LayerModule& module : *modules) {
+    const auto* found = std::find(weights.begin(), weights.end(), module.weight);
+    if (found != weights.end()) module.bias = nullptr;
+  }
 }
 
 std::string AllModelTypes() {
   std::string all;
   for (const Family* family : kFamilies) {
+    if (!family->position_embedding_type.empty()) continue;  // named by another
     for (const std::string_view type : family->model_types) {
       all += (all.empty() ? "" : ", ") + std::string(type);
     }

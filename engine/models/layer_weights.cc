@@ -122,6 +122,7 @@ Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) 
   for (size_t i = 0; i < plan.encoder.layers.size(); ++i) {
     W& layer = weights.layers.emplace_back();
     for (const LayerModule& module : plan.layer_modules) {
+      if (module.weight == &W::norm1_weight && !plan.encoder.layers[i].attention_norm) continue;
       const Shape shape = ShapeOf(module.weight, plan.encoder.d_model, plan.encoder.layers[i]);
       const std::string name = tensors->Base(NameInLayer(module.name, i));
       if (Status s = ViewWeight(name, module.weight, shape, tensors, &layer); !s.ok()) return s;
@@ -130,6 +131,16 @@ Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) 
       if (!bias.ok()) return bias.status();
       layer.*module.bias = *bias;
     }
+  }
+  if (plan.final_norm.empty()) return weights;
+  const std::string name = tensors->Base(plan.final_norm);
+  const size_t d_model = plan.encoder.d_model;
+  if (Status s = ViewVector(name + ".weight", d_model, tensors, &weights.norm_weight); !s.ok()) {
+    return s;
+  }
+  if (!plan.final_norm_bias) return weights;
+  if (Status s = ViewVector(name + ".bias", d_model, tensors, &weights.norm_bias); !s.ok()) {
+    return s;
   }
   return weights;
 }

@@ -4,14 +4,17 @@
 
 #include "engine/models/model_config.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/families.h"
+#include "engine/platform/fp_env.h"
 
 namespace encore::internal {
 namespace {
@@ -82,15 +85,45 @@ std::string_view ActivationText(Activation activation) {
   }
 }
 
+// Of all layers, which may differ: "rotary, theta 160000 and 10000".
+std::string LayerPositionsText(const std::vector<LayerConfig>& layers) {
+  const LayerConfig& first = layers.front();
+  if (first.alibi) return "ALiBi";
+  if (first.buckets) return "biases of " + std::to_string(first.buckets->num_buckets) + " buckets";
+  if (!first.rotary) return {};
+  std::vector<std::string> kinds;
+  for (const LayerConfig& layer : layers) {
+    const bool scaled = !layer.rotary->inverse_frequencies.empty();
+    std::string kind = scaled ? "scaled" : "theta " + NumberText(layer.rotary->theta);
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+  }
+  std::string text = "rotary";
+  for (const std::string& kind : kinds) text += (text == "rotary" ? ", " : " and ") + kind;
+  return text;
+}
+
+std::string PositionsText(const ModelPlan& plan) {
+  const std::string pad = std::to_string(plan.embeddings.pad_token_id);
+  std::string in_layers = LayerPositionsText(plan.encoder.layers);
+  std::string text;
+  switch (plan.embeddings.position_rule) {
+    case PositionRule::kNone:
+      return in_layers;
+    case PositionRule::kFromZero:
+      text = "0, 1, 2 ...";
+      break;
+    case PositionRule::kAroundPadding:
+      text = "from " + std::to_string(plan.embeddings.pad_token_id + 1) +
+             ", tokens of pad_token_id at " + pad;
+      break;
+  }
+  return in_layers.empty() ? text : text + "; " + in_layers;
+}
+
 void Tell(const ModelConfig& config, std::vector<Decision>* decisions) {
   const ModelPlan& plan = config.plan;
   decisions->push_back({"family", config.model_type, kConfigFile});
-  std::string positions = "0, 1, 2 ...";
-  if (plan.embeddings.position_rule == PositionRule::kAroundPadding) {
-    positions = "from " + std::to_string(plan.embeddings.pad_token_id + 1) +
-                ", tokens of pad_token_id at " + std::to_string(plan.embeddings.pad_token_id);
-  }
-  decisions->push_back({"positions", positions, std::string(kConfigFile) + ": model_type"});
+  decisions->push_back({"positions", PositionsText(plan), kConfigFile});
   decisions->push_back({"activation",
                         std::string(ActivationText(plan.encoder.layers.front().activation)),
                         kConfigFile});
@@ -111,13 +144,18 @@ Result<ModelConfig> ReadModelConfig(const Folder& folder, bool ignore_unknown_ke
   ModelConfig config;
   config.model_type = members.RequiredString("model_type");
   if (!members.ok()) return members.status();
-  const Family* family = FindFamily(config.model_type);
+  const JsonValue* positions = (*json)->Find("position_embedding_type");
+  const Family* family = FindFamily(
+      config.model_type, positions != nullptr && positions->is_string() ? positions->text() : "");
   if (family == nullptr) {
     return Status(ErrorCode::kUnsupported, std::string(kConfigFile) + ": model_type is " +
                                                Quoted(config.model_type) + "; wanted one of " +
                                                AllModelTypes());
   }
-  if (Status s = family->read(&members, &config.plan); !s.ok()) return s;
+  {
+    const FpEnvScope default_modes;  // some keys are computed with
+    if (Status s = family->read(&members, &config.plan); !s.ok()) return s;
+  }
   if (Status s = ReadArchitectures(&members, &config.architectures); !s.ok()) return s;
   config.labels = ReadLabels(**json);
   config.num_labels = members.OptionalSize("num_labels");

@@ -46,6 +46,22 @@ void TellUnused(const ModelPlan& plan, const ModelTensors& tensors,
       {"ignored", (unused.size() == 1 ? "tensor " : "tensors ") + names, tensors.files().name()});
 }
 
+Status CheckNoForeignTensor(const ModelPlan& plan, const WeightFiles& files,
+                            const std::string& model_type) {
+  for (const SafetensorsFile& file : files.files()) {
+    for (const SafetensorsEntry& entry : file.tensors()) {
+      for (const std::string_view part : plan.foreign_tensors) {
+        if (entry.name.find(part) == std::string::npos) continue;
+        return Status(ErrorCode::kUnsupported,
+                      file.name() + ": tensor " + Quoted(entry.name) +
+                          ": belongs to a variant of " + model_type +
+                          " that encore does not compute; wanted no name with " + Quoted(part));
+      }
+    }
+  }
+  return {};
+}
+
 struct ChosenPrecision {
   Precision precision = Precision::kF32;
   std::vector<MatrixOfLayer> keep;
@@ -95,6 +111,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   Result<ModelTensors> tensors =
       ModelTensors::Create(*files, plan.prefixes, std::string(plan.embeddings.word) + ".weight");
   if (!tensors.ok()) return tensors.status();
+  if (Status s = CheckNoForeignTensor(plan, *files, config->model_type); !s.ok()) return s;
   Result<Embeddings> embeddings =
       Embeddings::Create(plan.embeddings, plan.encoder.d_model, &*tensors);
   if (!embeddings.ok()) return embeddings.status();
@@ -168,16 +185,19 @@ Status TextModel::Forward(const TokenBatch& batch, HiddenRows rows, MutableView 
   }
 }
 
+HeadPlan::Input TextModel::head_input() const {
+  return impl_->head ? impl_->head->input() : HeadPlan::Input::kFirstToken;
+}
 bool TextModel::has_head() const { return impl_->head.has_value(); }
 const std::vector<std::string>& TextModel::labels() const {
   return impl_->head ? impl_->head->labels() : impl_->no_labels;
 }
 
-Status TextModel::Logits(ConstView first, MutableView logits, const Executor& executor) const try {
+Status TextModel::Logits(ConstView pooled, MutableView logits, const Executor& executor) const try {
   if (!impl_->head) {
     return Status(ErrorCode::kUnsupported, "the folder's model has no head of a classifier");
   }
-  return impl_->head->Apply(first, logits, executor);
+  return impl_->head->Apply(pooled, logits, executor);
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
 }

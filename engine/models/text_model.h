@@ -21,6 +21,7 @@
 #include "encore/status.h"
 #include "encore/tokenizer.h"
 #include "engine/io/folder.h"
+#include "engine/models/family.h"
 
 namespace encore::internal {
 
@@ -79,9 +80,11 @@ class TextModel {
   // ---- The head of a sequence classifier.
   bool has_head() const;
   const std::vector<std::string>& labels() const;  // id2label, by id
-  // first [sequences, d_model]: the hidden states of each first token, before any pooler; logits
-  // [sequences, labels]. Allocates.
-  Status Logits(ConstView first, MutableView logits, const Executor& executor) const;
+  // What the head reads of a sequence's hidden states. Without a head: the first token.
+  HeadPlan::Input head_input() const;
+  // pooled [sequences, d_model]: what the head reads, before any pooler; logits [sequences,
+  // labels]. Allocates.
+  Status Logits(ConstView pooled, MutableView logits, const Executor& executor) const;
 
   struct Impl;
 

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "engine/base/out_of_memory.h"
+#include "engine/text/pooling.h"
 #include "engine/text/stream.h"
 #include "engine/text/text_encoder_impl.h"
 
@@ -30,7 +31,9 @@ Result<Classifying> MakeClassifying(const TextEncoder::Impl& impl, const ScoreOp
   classifying.activation = options.activation ? *options.activation : *impl.activation;
   classifying.stream.executor = options.executor;
   classifying.stream.batch_tokens = options.batch_tokens;
-  classifying.stream.rows = internal::HiddenRows::kFirstOfEach;
+  classifying.stream.rows = impl.model.head_input() == internal::HeadPlan::Input::kFirstToken
+                                ? internal::HiddenRows::kFirstOfEach
+                                : internal::HiddenRows::kAll;
   return classifying;
 }
 
@@ -45,15 +48,36 @@ void Sigmoid(std::vector<float>* values) {
   });
 }
 
+// What the head reads: [texts, d_model] of a batch's hidden states.
+std::vector<float> PoolForHead(const internal::TextModel& model, const float* hidden, size_t texts,
+                               const std::vector<size_t>& starts) {
+  const size_t width = model.d_model();
+  if (model.head_input() == internal::HeadPlan::Input::kFirstToken) {
+    return std::vector<float>(hidden, hidden + texts * width);
+  }
+  constexpr PoolingMode kMean[] = {PoolingMode::kMean};
+  std::vector<float> pooled(texts * width);
+  std::vector<double> sums(width);
+  RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
+    for (size_t i = 0; i < texts; ++i) {
+      internal::PoolRows(kMean, hidden + starts[i] * width, starts[i + 1] - starts[i], width,
+                         sums.data(), pooled.data() + i * width);
+    }
+  });
+  return pooled;
+}
+
 internal::TakeBatch WritePredictions(const TextEncoder::Impl& impl, const Classifying& classifying,
                                      MutableView predictions) {
-  return [&impl, &classifying, predictions](const float* first, std::span<const size_t> texts,
-                                            internal::Scratch*) {
+  return [&impl, &classifying, predictions](const float* hidden, std::span<const size_t> texts,
+                                            internal::Scratch* scratch) {
     const size_t labels = impl.model.labels().size();
+    const std::vector<float> pooled =
+        PoolForHead(impl.model, hidden, texts.size(), scratch->starts);
     std::vector<float> logits(texts.size() * labels);
-    Status status = impl.model.Logits(ConstView(first, Shape(texts.size(), impl.model.d_model())),
-                                      MutableView(logits.data(), Shape(texts.size(), labels)),
-                                      classifying.stream.executor);
+    Status status = impl.model.Logits(
+        ConstView(pooled.data(), Shape(texts.size(), impl.model.d_model())),
+        MutableView(logits.data(), Shape(texts.size(), labels)), classifying.stream.executor);
     if (!status.ok()) return status;
     if (classifying.activation == ScoreActivation::kSigmoid) Sigmoid(&logits);
     for (size_t i = 0; i < texts.size(); ++i) {

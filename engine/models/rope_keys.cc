@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rotary positions from config.json. Frequencies are computed in double with functions of our own,
+// so that they have the same bits on every machine.
+
+#include "engine/models/rope_keys.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "engine/base/double_math.h"
+#include "engine/base/quoted.h"
+
+namespace encore::internal {
+namespace {
+
+double Power(double base, double exponent) { return PortableExp(exponent * PortableLog(base)); }
+
+// theta^(-2 i / head size).
+std::vector<double> Frequencies(double theta, size_t head_size) {
+  std::vector<double> frequencies(head_size / 2);
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    frequencies[i] = Power(theta, -2 * static_cast<double>(i) / static_cast<double>(head_size));
+  }
+  return frequencies;
+}
+
+// A finite number above 0.
+double Positive(JsonMembers* members, std::string_view key, double value) {
+  if (!(value > 0) || !std::isfinite(value)) members->Refuse(key, "a number above 0");
+  return members->ok() ? value : 1;
+}
+
+double ReadFactor(JsonMembers* members) {
+  if (!members->Has("factor")) members->Refuse("factor", "a number above 0");
+  return Positive(members, "factor", members->Number("factor", 1));
+}
+
+// Bowen Peng et al. 2023 (arXiv:2309.00071): fast pairs as they are, slow ones divided by the
+// factor, a ramp between; the sines and cosines grow with the factor's logarithm.
+void ReadYarn(JsonMembers* members, double theta, const RopeDefaults& defaults,
+              RotaryConfig* rotary) {
+  constexpr double kTwoPi = 6.283185307179586;
+  const double original = Positive(members, "original_max_position_embeddings",
+                                   members->Number("original_max_position_embeddings",
+                                                   static_cast<double>(defaults.max_positions)));
+  const double factor = ReadFactor(members);
+  const double fast = Positive(members, "beta_fast", members->Number("beta_fast", 32));
+  const double slow = Positive(members, "beta_slow", members->Number("beta_slow", 1));
+  const double scale = members->Number("mscale", 0);
+  const double scale_all = members->Number("mscale_all_dim", 0);
+  const std::optional<double> attention = members->OptionalNumber("attention_factor");
+  const bool truncate = members->Bool("truncate", true);
+  if (theta == 1) members->Refuse("rope_theta", "another number than 1 with yarn");
+  if (!members->ok()) return;
+
+  const auto magnitude = [&](double weight) {
+    return factor <= 1 ? 1 : 0.1 * weight * PortableLog(factor) + 1;
+  };
+  rotary->magnitude = attention.value_or(
+      scale != 0 && scale_all != 0 ? magnitude(scale) / magnitude(scale_all) : magnitude(1));
+  const double size = static_cast<double>(defaults.head_size);
+  const auto pair_of = [&](double rotations) {
+    return size * PortableLog(original / (rotations * kTwoPi)) / (2 * PortableLog(theta));
+  };
+  double low = pair_of(fast);
+  double high = pair_of(slow);
+  if (truncate) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, size - 1);
+  if (low == high) high += 0.001;
+  std::vector<double> frequencies = Frequencies(theta, defaults.head_size);
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    const double slowness = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+    frequencies[i] = frequencies[i] / factor * slowness + frequencies[i] * (1 - slowness);
+  }
+  rotary->inverse_frequencies = frequencies;
+}
+
+// The factor f makes theta f times as large, and divides each frequency by f^(2 / head size).
+void ReadNtk(JsonMembers* members, double theta, const RopeDefaults& defaults,
+             RotaryConfig* rotary) {
+  const double factor = ReadFactor(members);
+  if (members->Has("mixed_b")) members->Refuse("mixed_b", "null");
+  if (!members->ok()) return;
+  if (factor <= 1) return;  // as it is
+  if (!std::isfinite(theta * factor)) members->Refuse("factor", "a finite product with rope_theta");
+  if (!members->ok()) return;
+  rotary->inverse_frequencies = Frequencies(theta * factor, defaults.head_size);
+  const double divisor = Power(factor, 2 / static_cast<double>(defaults.head_size));
+  for (double& frequency : rotary->inverse_frequencies) frequency /= divisor;
+}
+
+void ReadLinear(JsonMembers* members, double theta, const RopeDefaults& defaults,
+                RotaryConfig* rotary) {
+  const double factor = ReadFactor(members);
+  rotary->inverse_frequencies = Frequencies(theta, defaults.head_size);
+  for (double& frequency : rotary->inverse_frequencies) frequency /= factor;
+}
+
+// One object of scaling: rope_parameters, a member of it, or rope_scaling. Its theta counts before
+// that of the older key.
+Status ReadScaling(const JsonValue& object, const std::string& where, std::optional<double> theta,
+                   const RopeDefaults& defaults, RotaryConfig* rotary) {
+  JsonMembers members(object, where);
+  const std::string type_key = members.Has("rope_type") ? "rope_type" : "type";
+  const std::string type = members.String(type_key, "default");
+  members.Ignore("type");
+  const std::optional<double> own = members.OptionalNumber("rope_theta");
+  rotary->theta = Positive(&members, "rope_theta", own.value_or(theta.value_or(defaults.theta)));
+  if (members.Number("partial_rotary_factor", 1) != 1) {
+    return Status(ErrorCode::kUnsupported,
+                  where + ": partial_rotary_factor is not 1; encore computes whole heads only");
+  }
+  if (!members.ok()) return members.status();
+  if (type == "linear") {
+    ReadLinear(&members, rotary->theta, defaults, rotary);
+  } else if (type == "yarn") {
+    ReadYarn(&members, rotary->theta, defaults, rotary);
+  } else if (type == "ntk" && defaults.ntk) {
+    ReadNtk(&members, rotary->theta, defaults, rotary);
+  } else if (type != "default") {
+    return Status(ErrorCode::kUnsupported, where + ": " + type_key + " is " + Quoted(type) +
+                                               "; encore computes default, linear" +
+                                               (defaults.ntk ? ", ntk" : "") + " and yarn only");
+  }
+  // Left behind by whoever wrote the file, for all types.
+  for (const auto* key : {"factor", "original_max_position_embeddings"}) members.Ignore(key);
+  const std::vector<std::string> unread = members.Unread();
+  if (!unread.empty()) members.Refuse(unread.front(), "no such key with type " + Quoted(type));
+  return members.status();
+}
+
+// Of all spellings.
+Status Finish(JsonMembers* config, const RopeDefaults& defaults) {
+  if (config->Number("partial_rotary_factor", 1) != 1) {
+    return Status(
+        ErrorCode::kUnsupported,
+        config->where() + ": partial_rotary_factor is not 1; encore computes whole heads only");
+  }
+  // Each layer has the frequencies of its pairs, and there may be many layers.
+  constexpr size_t kMaxHead = 4096;
+  if (config->ok() && (defaults.head_size % 2 != 0 || defaults.head_size > kMaxHead)) {
+    return InvalidArgument(config->where() + ": heads have " + std::to_string(defaults.head_size) +
+                           " elements; wanted an even number up to " + std::to_string(kMaxHead) +
+                           ", as positions turn pairs of them");
+  }
+  return config->status();
+}
+
+std::optional<double> ReadTheta(JsonMembers* config, std::string_view key) {
+  const std::optional<double> theta = config->OptionalNumber(key);
+  if (theta) Positive(config, key, *theta);
+  return theta;
+}
+
+// rope_parameters or, of older files, rope_scaling; null where there is neither.
+const JsonValue* FindScaling(JsonMembers* config, std::string* where) {
+  const bool now = config->Has("rope_parameters");
+  const bool then = config->Has("rope_scaling");
+  if (now && then) config->Refuse("rope_scaling", "null, as there is rope_parameters");
+  const char* key = now ? "rope_parameters" : "rope_scaling";
+  *where = config->where() + ": " + key;
+  if (!now && !then) return nullptr;
+  const JsonValue& object = config->RequiredObject(key);
+  return config->ok() ? &object : nullptr;
+}
+
+}  // namespace
+
+Status ReadRope(JsonMembers* config, const RopeDefaults& defaults, RotaryConfig* rotary) {
+  const std::optional<double> theta = ReadTheta(config, "rope_theta");
+  std::string where;
+  const JsonValue* object = FindScaling(config, &where);
+  if (Status s = Finish(config, defaults); !s.ok()) return s;
+  rotary->theta = theta.value_or(defaults.theta);
+  if (object == nullptr) return {};
+  return ReadScaling(*object, where, theta, defaults, rotary);
+}
+
+Status ReadRopeOfType(JsonMembers* config, const LayerTypeKeys& keys, const RopeDefaults& defaults,
+                      RotaryConfig* rotary) {
+  const std::optional<double> theta = ReadTheta(config, keys.theta);
+  std::string where;
+  const JsonValue* object = FindScaling(config, &where);
+  const bool now = config->Has("rope_parameters");
+  if (Status s = Finish(config, defaults); !s.ok()) return s;
+  rotary->theta = theta.value_or(defaults.theta);
+  if (object == nullptr || (!now && !keys.scaled)) return {};
+  if (!now) return ReadScaling(*object, where, theta, defaults, rotary);
+  for (const auto& [type, value] : object->members()) {
+    if (type == "full_attention" || type == "sliding_attention") continue;
+    return InvalidArgument(where + ": " + Quoted(type) + " is " + value.Described() +
+                           "; wanted full_attention and sliding_attention only");
+  }
+  const JsonValue* own = object->Find(keys.type);
+  if (own == nullptr || own->is_null()) return {};
+  return ReadScaling(*own, where + ": " + std::string(keys.type), theta, defaults, rotary);
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The families of make_model_fixtures.py beside BERT and those that share its layer: what their
+tiny models are, and how published folders spell what transformers 5 writes otherwise.
+
+Holds cases, spellings, rotary positions in float64, and Jina v2, which transformers has not, from
+its definition. Not here: drawing, running and writing (make_model_fixtures.py).
+"""
+import json
+import math
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from safetensors.torch import save_file
+
+VOCABULARY = 120
+SIZES = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2,
+         "num_attention_heads": 4, "intermediate_size": 37, "max_position_embeddings": 720,
+         "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+MODERNBERT = {**SIZES, "num_hidden_layers": 4, "num_attention_heads": 2, "cls_token_id": 1,
+              "sep_token_id": 2}
+MPNET = {**SIZES, "pad_token_id": 1, "layer_norm_eps": 1e-5}
+NOMIC = {**SIZES, "num_attention_heads": 2, "type_vocab_size": 2, "bos_token_id": None,
+         "eos_token_id": None}
+GTE = {**SIZES, "num_attention_heads": 2, "type_vocab_size": 2}
+JINA = {**SIZES, "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu"}
+LLAMA = {**SIZES, "num_key_value_heads": 2, "head_dim": 8}
+QWEN3 = {**LLAMA, "head_dim": 16, "max_window_layers": 2}
+GEMMA = {**LLAMA, "num_hidden_layers": 3, "head_dim": 16, "query_pre_attn_scalar": 24,
+         "sliding_window": 60, "use_bidirectional_attention": True,
+         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+T5 = {"vocab_size": VOCABULARY, "d_model": 32, "d_kv": 12, "d_ff": 37, "num_layers": 2,
+      "num_heads": 4, "pad_token_id": 0}
+
+
+def frequencies(rope, size, positions):
+    """Inverse frequencies in float64, and what multiplies sines and cosines."""
+    kind, theta, factor = rope["rope_type"], float(rope["rope_theta"]), rope.get("factor", 1.0)
+    pairs = torch.arange(size // 2, dtype=torch.float64)
+    plain = theta ** (-2 * pairs / size)
+    if kind == "default":
+        return plain, 1.0
+    if kind == "linear":
+        return plain / factor, 1.0
+    if kind == "ntk":  # of GTE's published code
+        return (theta * factor) ** (-2 * pairs / size) / factor ** (2 / size), 1.0
+    assert kind == "yarn"
+    original = rope.get("original_max_position_embeddings", positions)
+
+    def pair(rotations):
+        return size * math.log(original / (rotations * 2 * math.pi)) / (2 * math.log(theta))
+
+    low = max(math.floor(pair(rope.get("beta_fast", 32))), 0)
+    high = min(math.ceil(pair(rope.get("beta_slow", 1))), size - 1)
+    ramp = ((pairs - low) / (high - low)).clamp(0, 1)
+    return plain / factor * ramp + plain * (1 - ramp), 0.1 * math.log(factor) + 1
+
+
+def set_exact(model, exact, rope=None):
+    """Rotary angles, RMSNorm and softmax in float64 (exact), or as transformers computes them, in
+    float32. rope: a scaling that transformers has not."""
+    F.softmax = exact_softmax if exact else SOFTMAX
+    for module in model.modules():
+        name = type(module).__name__
+        if name.endswith(("RotaryEmbedding", "RMSNorm", "T5LayerNorm")):
+            module.__dict__.pop("forward", None)
+        if name.endswith("RotaryEmbedding"):
+            set_rotary(module, exact, rope)
+        elif exact and name.endswith(("RMSNorm", "T5LayerNorm")):
+            module.forward = exact_norm(module, 1 if name.startswith("Gemma") else 0)
+
+
+SOFTMAX = F.softmax
+
+
+def exact_softmax(x, dim=-1, dtype=None, **_):
+    return SOFTMAX(x, dim=dim)
+
+
+def exact_norm(module, offset):
+    epsilon = getattr(module, "variance_epsilon", None) or module.eps
+    return lambda x: (x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt() *
+                      (offset + module.weight))
+
+
+def set_rotary(module, exact, rope):
+    config = module.config
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    if not exact:
+        if rope:
+            module.inv_freq.copy_(frequencies(rope, size, 0)[0])
+        return
+
+    def forward(x, position_ids, layer_type=None):
+        own = rope or config.rope_parameters
+        inverse, magnitude = frequencies(own[layer_type] if layer_type else own, size,
+                                         config.max_position_embeddings)
+        angles = position_ids[..., None].double() * inverse
+        angles = torch.cat([angles, angles], -1)
+        return (angles.cos() * magnitude).to(x.dtype), (angles.sin() * magnitude).to(x.dtype)
+    module.forward = forward
+
+
+def alibi_slopes(heads):
+    """Of a power of two; else those of the next lower one, and every second of the next higher."""
+    power = 2 ** int(math.log2(heads))
+    slopes = [2.0 ** (-8 * (h + 1) / power) for h in range(power)]
+    slopes += [2.0 ** (-4 * (h + 1) / power) for h in range(0, 2 * power, 2)]
+    return torch.tensor(slopes[:heads], dtype=torch.float64)
+
+
+class JinaLayer(torch.nn.Module):
+    """ALiBi on both sides and a gated network whose first half is activated."""
+
+    def __init__(self, c):
+        super().__init__()
+        width, eps = c["hidden_size"], c["layer_norm_eps"]
+        linear, norm = torch.nn.Linear, torch.nn.LayerNorm
+        attention, out, mlp = torch.nn.Module(), torch.nn.Module(), torch.nn.Module()
+        attention.self, attention.output = torch.nn.Module(), out
+        for name in ("query", "key", "value"):
+            setattr(attention.self, name, linear(width, width))
+        out.dense, out.LayerNorm = linear(width, width), norm(width, eps)
+        mlp.gated_layers = linear(width, 2 * c["intermediate_size"], bias=False)
+        mlp.wo, mlp.layernorm = linear(c["intermediate_size"], width), norm(width, eps)
+        self.attention, self.mlp = attention, mlp
+        self.heads, self.act = c["num_attention_heads"], c["feed_forward_type"]
+
+    def forward(self, x):
+        tokens, width = x.shape
+        a = self.attention
+
+        def heads(linear):
+            return linear(x).view(tokens, self.heads, -1).transpose(0, 1)
+        scores = heads(a.self.query) @ heads(a.self.key).transpose(1, 2)
+        scores = scores / math.sqrt(width / self.heads)
+        place = torch.arange(tokens, dtype=x.dtype)
+        distance = (place[None] - place[:, None]).abs()
+        scores = scores - alibi_slopes(self.heads).to(x.dtype)[:, None, None] * distance
+        context = (scores.softmax(-1) @ heads(a.self.value)).transpose(0, 1).reshape(tokens, width)
+        x = a.output.LayerNorm(x + a.output.dense(context))
+        gate, up = self.mlp.gated_layers(x).chunk(2, -1)
+        gate = F.gelu(gate) if self.act == "geglu" else F.relu(gate)
+        return self.mlp.layernorm(x + self.mlp.wo(gate * up))
+
+
+class JinaBert(torch.nn.Module):
+    """With the names of its files."""
+
+    def __init__(self, c, labels):
+        super().__init__()
+        width = c["hidden_size"]
+        self.embeddings, self.encoder = torch.nn.Module(), torch.nn.Module()
+        self.embeddings.word_embeddings = torch.nn.Embedding(c["vocab_size"], width)
+        self.embeddings.token_type_embeddings = torch.nn.Embedding(c["type_vocab_size"], width)
+        self.embeddings.LayerNorm = torch.nn.LayerNorm(width, c["layer_norm_eps"])
+        self.encoder.layer = torch.nn.ModuleList(
+            JinaLayer(c) for _ in range(c["num_hidden_layers"]))
+        self.settings, self.labels = c, labels
+        if labels:
+            self.pooler = torch.nn.Module()
+            self.pooler.dense = torch.nn.Linear(width, width)
+            self.classifier = torch.nn.Linear(width, labels)
+
+    def forward(self, input_ids, token_type_ids, output_hidden_states=True):
+        e = self.embeddings
+        x = e.LayerNorm(e.word_embeddings(input_ids[0]) +
+                        e.token_type_embeddings(token_type_ids[0]))
+        states = [x]
+        for layer in self.encoder.layer:
+            states.append(layer(states[-1]))
+        out = type("Output", (), {})()
+        out.hidden_states = [s[None] for s in states]
+        if self.labels:
+            out.logits = self.classifier(self.pooler.dense(states[-1][:1]).tanh())
+        return out
+
+    def save_pretrained(self, folder):
+        folder.mkdir(parents=True)
+        prefix = "bert." if self.labels else ""
+        save_file({("" if n.startswith("classifier") else prefix) + n: t
+                   for n, t in self.state_dict().items()}, folder / "model.safetensors",
+                  {"format": "pt"})
+        here = "somebody/jina-bert-implementation--modeling_bert."
+        kind = "JinaBertForSequenceClassification" if self.labels else "JinaBertForMaskedLM"
+        config = {**self.settings, "architectures": [kind], "model_type": "bert",
+                  "position_embedding_type": "alibi", "emb_pooler": "mean",
+                  "auto_map": {"AutoModel": here + "JinaBertModel"}, "model_max_length": 8192,
+                  "_name_or_path": "somebody/jina-bert-implementation", "torch_dtype": "float16",
+                  "attention_probs_dropout_prob": 0.0, "attn_implementation": "torch",
+                  "transformers_version": "4.26.0"}
+        if self.labels:
+            config["id2label"] = {str(i): f"name {i}" for i in range(self.labels)}
+        write_config(folder, config)
+
+
+def write_config(folder, config):
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+
+# ---- Older and published spellings of what transformers 5 wrote.
+
+def rename_tensors(folder, rename):
+    path = folder / "model.safetensors"
+    save_file({rename(n): t for n, t in load_file(path).items()}, path, {"format": "pt"})
+
+
+def old_rope(config):
+    """rope_theta and rope_scaling."""
+    rope = config.pop("rope_parameters")
+    config["rope_theta"] = rope.pop("rope_theta")
+    config["rope_scaling"] = None if rope == {"rope_type": "default"} else rope
+
+
+def old_modernbert(folder, config):
+    rope = config.pop("rope_parameters")
+    config.pop("layer_types")
+    config.update(global_rope_theta=rope["full_attention"]["rope_theta"], reference_compile=True,
+                  local_rope_theta=rope["sliding_attention"]["rope_theta"],
+                  global_attn_every_n_layers=3, position_embedding_type="absolute",
+                  layer_norm_eps=1e-5)
+
+
+def old_nomic(folder, config):
+    new = {"architectures": ["NomicBertModel"], "model_type": "nomic_bert",
+           "activation_function": "swiglu", "attn_pdrop": 0.0, "bos_token_id": None,
+           "auto_map": {"AutoModel": "modeling_hf_nomic_bert.NomicBertModel"}, "causal": False,
+           "dense_seq_output": True, "embd_pdrop": 0.0, "eos_token_id": None,
+           "fused_bias_fc": True, "fused_dropout_add_ln": True, "initializer_range": 0.02,
+           "layer_norm_epsilon": config["layer_norm_eps"], "max_trained_positions": 2048,
+           "mlp_fc1_bias": False, "mlp_fc2_bias": False, "n_embd": config["hidden_size"],
+           "n_head": config["num_attention_heads"], "n_inner": config["intermediate_size"],
+           "n_layer": config["num_hidden_layers"], "n_positions": 8192,
+           "pad_vocab_size_multiple": 8, "parallel_block": False,
+           "parallel_block_tied_norm": False, "prenorm": False, "qkv_proj_bias": False,
+           "reorder_and_upcast_attn": False, "resid_pdrop": 0.0,
+           "rope_parameters": config["rope_parameters"],
+           "rotary_emb_base": config["rope_parameters"]["rope_theta"],
+           "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": False,
+           "rotary_emb_scale_base": None, "rotary_scaling_factor": None,
+           "scale_attn_by_inverse_layer_idx": False, "scale_attn_weights": True,
+           "summary_activation": None, "summary_first_dropout": 0.0,
+           "summary_proj_to_labels": True, "summary_type": "cls_index", "summary_use_proj": True,
+           "torch_dtype": "float16", "transformers_version": "4.37.2",
+           "type_vocab_size": config["type_vocab_size"], "use_cache": True,
+           "use_flash_attn": True, "use_rms_norm": False, "use_xentropy": True,
+           "vocab_size": config["vocab_size"]}
+    config.clear()
+    config.update(new)
+
+
+def old_gte(folder, config):
+    """model_type new, with code in the folder; a scaling that only this code has."""
+    rename_tensors(folder, lambda n: n.replace("gte.", "new."))
+    config.pop("rope_parameters")
+    config.update(model_type="new", rope_theta=NTK["rope_theta"], torch_dtype="float16",
+                  architectures=[a.replace("Gte", "New") for a in config["architectures"]],
+                  rope_scaling={"type": "ntk", "factor": NTK["factor"]}, pack_qkv=True,
+                  auto_map={"AutoModel": "modeling.NewModel"}, layer_norm_type="layer_norm",
+                  logn_attention_clip1=False, logn_attention_scale=False, unpad_inputs=False,
+                  position_embedding_type="rope", use_memory_efficient_attention=False)
+
+
+def old_llama(folder, config):
+    old_rope(config)
+    config.pop("layer_types", None)
+    config["torch_dtype"] = config.pop("dtype")
+
+
+def old_gemma(folder, config):
+    rope = config.pop("rope_parameters")
+    config.update(rope_theta=rope["full_attention"]["rope_theta"], rope_scaling=None,
+                  rope_local_base_freq=rope["sliding_attention"]["rope_theta"])
+
+
+def old_t5(folder, config):
+    """With the decoder's keys, as sentence-t5 has them."""
+    config.update(architectures=["T5EncoderModel"], is_encoder_decoder=True, n_positions=512,
+                  decoder_start_token_id=0, output_past=True)
+    for key in ("dense_act_fn", "is_gated_act", "scale_decoder_outputs", "is_decoder"):
+        config.pop(key, None)
+
+
+NTK = {"rope_type": "ntk", "rope_theta": 20000.0, "factor": 8.0}
+
+
+def rope(theta, **scaling):
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": theta, **scaling}}
+
+
+def by_type(full, sliding):
+    """Thetas of the two types of layers."""
+    return {"rope_parameters": {
+        "full_attention": {"rope_type": "default", "rope_theta": full},
+        "sliding_attention": {"rope_type": "default", "rope_theta": sliding}}}
+
+
+# name, family, sizes, and the other fields of a Case.
+FAMILIES = [
+    ("modernbert", "ModernBert", MODERNBERT, {"changes": by_type(5000.0, 300.0)}),
+    ("modernbert_old", "ModernBert", MODERNBERT,
+     {"labels": 1, "published": old_modernbert,
+      "changes": {"classifier_pooling": "mean", **by_type(160000.0, 10000.0)}}),
+    ("modernbert_3", "ModernBert", MODERNBERT,
+     {"labels": 3, "dtype": torch.bfloat16,
+      "changes": {"norm_bias": True, "attention_bias": True, "mlp_bias": True,
+                  "classifier_bias": True, "classifier_activation": "relu",
+                  "hidden_activation": "silu", "norm_eps": 0.01, "local_attention": 20,
+                  "layer_types": ["sliding_attention"] * 2 + ["full_attention"] * 2}}),
+    ("mpnet", "MPNet", MPNET, {"changes": {"hidden_act": "gelu_new"}}),
+    ("mpnet_1", "MPNet", MPNET, {"labels": 1, "dtype": torch.bfloat16}),
+    ("nomic_bert", "NomicBert", NOMIC, {"changes": rope(300.0)}),
+    ("nomic_bert_old", "NomicBert", NOMIC, {"published": old_nomic, "changes": rope(1000.0)}),
+    ("nomic_bert_1", "NomicBert", NOMIC, {"labels": 1, "changes": rope(1000.0)}),
+    ("gte", "Gte", GTE, {"changes": rope(160000.0)}),
+    ("gte_1", "Gte", GTE, {"labels": 1, "changes": {"type_vocab_size": 1, **rope(500.0)}}),
+    ("gte_new", "Gte", GTE,
+     {"published": old_gte, "rope": NTK, "changes": {"type_vocab_size": 0}}),
+    ("gte_new_1", "Gte", GTE,
+     {"labels": 1, "published": old_gte, "rope": NTK, "changes": {"type_vocab_size": 1}}),
+    ("jina_bert", "JinaBert", JINA, {"changes": {"feed_forward_type": "geglu"}}),
+    ("jina_bert_1", "JinaBert", JINA, {"labels": 1, "changes": {"feed_forward_type": "reglu",
+                                                              "hidden_size": 48,
+                                                              "num_attention_heads": 6}}),
+    ("qwen3", "Qwen3", QWEN3, {"changes": rope(1000000.0)}),
+    ("qwen3_old", "Qwen3", QWEN3,
+     {"published": old_llama, "dtype": torch.bfloat16,
+      "changes": rope(10000.0, rope_type="yarn", factor=4.0,
+                      original_max_position_embeddings=256)}),
+    ("qwen3_window", "Qwen3", QWEN3,
+     {"changes": {"attention_bias": True, "use_sliding_window": True, "sliding_window": 20,
+                  "max_window_layers": 1, **rope(10000.0)}}),
+    ("t5", "T5", T5, {"kind": "EncoderModel", "published": old_t5}),
+    ("t5_v1_1", "T5", T5,
+     {"kind": "EncoderModel", "changes": {"feed_forward_proj": "gated-gelu",
+                                          "relative_attention_num_buckets": 16,
+                                          "relative_attention_max_distance": 64}}),
+    ("mt5", "MT5", T5, {"kind": "EncoderModel", "changes": {"feed_forward_proj": "gated-silu"}}),
+    ("gemma3", "Gemma3Text", GEMMA, {"changes": by_type(20000.0, 500.0)}),
+    ("gemma3_old", "Gemma3Text", GEMMA,
+     {"published": old_gemma, "dtype": torch.bfloat16, "changes": by_type(1000000.0, 10000.0)}),
+    ("eurobert", "EuroBert", LLAMA,
+     {"changes": {"attention_bias": True, "mlp_bias": True,
+                  **rope(250000.0, rope_type="linear", factor=2.0)}}),
+    ("eurobert_old", "EuroBert", LLAMA, {"published": old_llama, "changes": rope(250000.0)}),
+]

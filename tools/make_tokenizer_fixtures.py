@@ -63,18 +63,23 @@ TEXTS = [
 
 # Of the shapes in tokenizer_check/shapes.py: what their own components look at.
 MORE_TEXTS = [
-    "I've I'VE he'll HE'LL it's IT'\u017f 's's 'x ''d", "1 12 123 1234567 \u0663\u0664 \u00bd\u00b2",
-    "  two  spaces   three ", "a\nb\n\nc\r\nd \n e\t\tf", "\n", "   ", "x\u00a0y \u00a0 z\u2003",
-    "\u2581a \u2581\u2581b\u2581 c\u2581", "<mask> <s>a</s> x <mask>y", "[MASK] <|endoftext|> <think>",
-    "\u00e9e\u0301\u0065\u0327\u0301 \ufb01\ufb03 \u2460\u2074 \uff21 \u3392 \ufdfa", "\u1100\u1161\u11a8\uac00\u11a8",
-    "\u0958\u0929\u093c \u0915\u094d\u0915\u093c\u0301", "!?... --- ??!a,b;c", "\u00ad\u200b\u0000\u0007\u0085\ufeffx",
-    "a\u0301\u0323b\u0345 \u0600a\u0301 \u00a9\u200d\u00a9\u200d \u00a9\u0301", "\U0001f600\U00020000\ufffd",
-    "x" * 120, "ab" * 70 + " the the",
+    "I've I'VE he'll HE'LL it's IT'\u017f 's's 'x ''d",
+    "1 12 123 1234567 \u0663\u0664 \u00bd\u00b2", "  two  spaces   three ",
+    "a\nb\n\nc\r\nd \n e\t\tf", "\n", "   ", "x\u00a0y \u00a0 z\u2003",
+    "\u2581a \u2581\u2581b\u2581 c\u2581", "<mask> <s>a</s> x <mask>y",
+    "[MASK] <|endoftext|> <think>",
+    "\u00e9e\u0301\u0065\u0327\u0301 \ufb01\ufb03 \u2460\u2074 \uff21 \u3392 \ufdfa",
+    "\u1100\u1161\u11a8\uac00\u11a8", "\u0958\u0929\u093c \u0915\u094d\u0915\u093c\u0301",
+    "!?... --- ??!a,b;c", "\u00ad\u200b\u0000\u0007\u0085\ufeffx",
+    "a\u0301\u0323b\u0345 \u0600a\u0301 \u00a9\u200d\u00a9\u200d \u00a9\u0301",
+    "\U0001f600\U00020000\ufffd", "x" * 120, "ab" * 70 + " the the",
 ]
-SMALL_MAP = {"\t": " ", "\n": " ", "\r": " ", "\u0000": "", "\u0007": "", "\u00ad": "", "\u200b": " ",
-             "\ufeff": "", "\u00a0": " ", "\u3000": " ", "\ufb01": "fi", "\ufb03": "ffi", "\uff21": "A",
-             "\u2460": "1", "\u00bd": "1\u20442", "e\u0301": "\u00e9", "a\u0301": "\u00e1", "\u00a9": "(c)",
-             "\u0915\u093c": "\u0958", "\u093c": "\u093c", "\u0600": "#", "\u1100": "G", "\u2003": " "}
+SMALL_MAP = {
+    "\t": " ", "\n": " ", "\r": " ", "\u0000": "", "\u0007": "", "\u00ad": "", "\u200b": " ",
+    "\ufeff": "", "\u00a0": " ", "\u3000": " ", "\ufb01": "fi", "\ufb03": "ffi", "\uff21": "A",
+    "\u2460": "1", "\u00bd": "1\u20442", "e\u0301": "\u00e9", "a\u0301": "\u00e1",
+    "\u00a9": "(c)", "\u0915\u093c": "\u0958", "\u093c": "\u093c", "\u0600": "#",
+    "\u1100": "G", "\u2003": " "}
 SHAPE_SIZES = {"Gemma": 640, "Llama 2": 600, "Mistral": 580, "BPE without bytes": 420, "CLIP": 640,
                "RoBERTa, space in front": 380, "CamemBERT": 300, "Unigram, bare": 350}
 

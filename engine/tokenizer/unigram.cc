@@ -17,6 +17,8 @@
 namespace encore::internal {
 namespace {
 
+// Searching takes up to this many steps a byte; pieces of published models have less than 100.
+constexpr size_t kMaxPieceBytes = 4096;
 constexpr double kUnknownPenalty = 10;  // what an unknown character has less than the worst token
 
 }  // namespace
@@ -35,6 +37,13 @@ Result<std::unique_ptr<const Model>> Unigram::Create(const Vocabulary& vocabular
     return InvalidArgument(where + ": unk_id is " + std::to_string(settings.unk_id) +
                            "; wanted an id below " + std::to_string(scores.size()) +
                            ", the vocabulary's size");
+  }
+  for (const auto& [token, id] : vocabulary) {
+    if (token.size() <= kMaxPieceBytes) continue;
+    return Status(ErrorCode::kUnsupported,
+                  where + ": vocab[" + std::to_string(id) + "] is " + Quoted(token) + ", of " +
+                      std::to_string(token.size()) + " bytes; wanted at most " +
+                      std::to_string(kMaxPieceBytes));
   }
   Result<TokenTable> tokens = TokenTable::Create(vocabulary, where);
   if (!tokens.ok()) return tokens.status();

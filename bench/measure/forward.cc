@@ -20,8 +20,8 @@ Result<Tensor> DrawTensor(const Shape& shape, float low, float high) {
   std::mt19937 generator(12345);
   std::uniform_real_distribution<float> uniform(low, high);
   float* data = static_cast<float*>(tensor->data());
-  std::generate(data, data + tensor->size_bytes() / sizeof(float),
-                [&] { return uniform(generator); });
+  const size_t count = tensor->size_bytes() / sizeof(float);
+  std::generate(data, data + count, [&] { return uniform(generator); });
   return tensor;
 }
 

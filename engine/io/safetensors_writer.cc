@@ -68,7 +68,7 @@ Status AppendMetadata(const SafetensorsMetadata& metadata, std::string* json) {
     if (!value_json.ok()) return InvalidArgument("metadata value " + value_json.status().message());
     *json += std::exchange(separator, ",") + *key_json + ":" + *value_json;
   }
-  *json += "}";
+  *json += '}';
   return Status();
 }
 
@@ -96,12 +96,12 @@ Result<std::string> HeaderJson(std::span<const StreamedTensor> tensors,
     for (size_t a = 0; a < tensors[i].shape.rank(); ++a) {
       shape += (a == 0 ? "" : ",") + std::to_string(tensors[i].shape[a]);
     }
-    if (json.size() > 1) json += ",";
+    if (json.size() > 1) json += ',';
     json += *name + ":{\"dtype\":\"" + std::string(DTypeName(tensors[i].dtype)) + "\",\"shape\":[" +
             shape + "],\"data_offsets\":[" + std::to_string(begins[i]) + "," +
             std::to_string(begins[i] + bytes[i]) + "]}";
   }
-  json += "}";
+  json += '}';
   json.resize(internal::RoundUp(json.size(), 8), ' ');
   if (json.size() > internal::kMaxHeaderBytes) {
     return Status(ErrorCode::kUnsupported,

@@ -41,23 +41,17 @@ void RunSlice(const SliceRun& run, GemmTile& tile) {
   const float* gate = run.gate;
   const EvenSplit& split = run.rows;
   const size_t a_bytes = tile.lda * run.kernel.a_bytes;
-  // What comes next in memory, the next slice or panel, is fetched while these tiles compute, as
-  // evenly as they can: a burst would hold up the loads that the tiles wait for. One or two tiles
-  // ask for all lines of a row of the panel at each k, of more the first ones for a line each.
+  // What comes next in memory, the next slice or panel, is fetched while these tiles compute, each
+  // its share: a burst would hold up the loads that the tiles wait for. One or two tiles ask for
+  // all lines of a row of the panel at each k, more of them for one line, and the same one again
+  // until the next begins.
   const size_t bytes_each_k = run.group_bytes;
-  const size_t lines_each_k = std::max<size_t>(1, bytes_each_k / 64);
-  const bool few = split.parts < lines_each_k;
+  const bool few = split.parts < std::max<size_t>(1, bytes_each_k / 64);
+  const TilePrefetch lines = few ? kAllLines : kOneLine;
   tile.prefetch = reinterpret_cast<const char*>(run.next);
-  tile.prefetch_step = std::min<size_t>(64, bytes_each_k);
-  if (few) tile.prefetch_step = split.parts == 1 ? bytes_each_k : bytes_each_k / split.parts;
+  tile.prefetch_step = DivCeil(bytes_each_k, split.parts);
   for (size_t i = 0; i < split.parts; ++i) {
     const size_t mr = split.begin(i + 1) - split.begin(i);
-    TilePrefetch lines = few ? kAllLines : kOneLine;
-    if (!few && i >= lines_each_k) {
-      lines = kNoLine;
-      tile.prefetch = static_cast<const char*>(tile.a);
-      tile.prefetch_step = 0;
-    }
     run.kernel.tile[lines][run.nv][mr](tile);
     // While the tile is in L1.
     if (run.activation != nullptr) run.activation(tile.c[0], tile.ldc, mr, tile.cols);

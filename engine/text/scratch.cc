@@ -48,7 +48,7 @@ ScratchPool::Lease::~Lease() {
     pool_->idle_.push_back(std::move(scratch_));
     pool_->idle_bytes_ += bytes;
   } catch (const std::bad_alloc&) {
-    // Then it is freed.
+    scratch_.reset();
   }
 }
 

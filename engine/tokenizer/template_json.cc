@@ -222,8 +222,8 @@ std::string Spelled(const std::vector<TemplatePiece>& pieces, const TokenizerPar
   for (const TemplatePiece& piece : pieces) {
     if (!text.empty()) text += ' ';
     if (piece.kind == Kind::kToken) text += TokenOf(parts, piece.id);
-    if (piece.kind == Kind::kFirst) text += "A";
-    if (piece.kind == Kind::kSecond) text += "B";
+    if (piece.kind == Kind::kFirst) text += 'A';
+    if (piece.kind == Kind::kSecond) text += 'B';
     text += ':' + std::to_string(piece.type_id);
   }
   return text;

@@ -108,7 +108,7 @@ int RunText(const std::string& text, const Options& options) {
   for (const std::string& token : example.tokens) {
     example.title += (example.title.empty() ? "\"" : " ") + token;
   }
-  example.title += "\"";
+  example.title += '"';
   Compute(example);
   return Show(options, example, {});
 }

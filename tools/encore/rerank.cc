@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <iostream>
 #include <memory>
 
@@ -45,8 +46,8 @@ struct Ranked {
 bool Better(const Ranked& a, const Ranked& b) {
   if (a.score > b.score) return true;
   if (b.score > a.score) return false;
-  const bool a_is_number = a.score == a.score;
-  if (a_is_number != (b.score == b.score)) return a_is_number;
+  const bool a_is_nan = std::isnan(a.score);
+  if (a_is_nan != std::isnan(b.score)) return !a_is_nan;
   return a.index < b.index;
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kTexts = 8192;
 constexpr size_t kBytes = size_t{16} << 20;
 
-const std::string& WantFile(const std::string& path) {
+std::string WantFile(const std::string& path) {
   std::error_code error;
   if (path != "-" && std::filesystem::is_directory(path, error)) {
     throw Failure("--input " + path + ": found a folder, wanted a file of texts");

@@ -133,7 +133,7 @@ void VerifyReport::PrintSection(std::ostream& out, VerifySection section, bool c
       }
       const bool mark = !(*cell)->kept;
       std::string text = CellText(**cell);
-      if (mark && IsError(section)) text += "!";
+      if (mark && IsError(section)) text += '!';
       text = PadLeft(text, cell_width);
       out << (mark && colour ? "\x1b[1;31m" + text + "\x1b[0m" : text);
     }

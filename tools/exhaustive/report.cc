@@ -106,7 +106,7 @@ void PrintHardFloats(std::ostream& out, const std::string& function,
       const Peak& peak = result->peaks[i];
       std::string number = Formatted("%.9g", static_cast<double>(peak.x));
       if (number.find_first_of(".en") == std::string::npos) number += ".0";
-      if (std::isfinite(peak.x)) number += "f";
+      if (std::isfinite(peak.x)) number += 'f';
       out << "    " << number << ",  // " << function << " " << Formatted("%.4f", peak.error)
           << (fma ? "" : " without FMA") << "\n";
     }

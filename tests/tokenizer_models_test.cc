@@ -202,8 +202,7 @@ TEST(TokenizerBpeTest, HostileFiles) {
   ExpectRefused(File(BpeModel(ab, {"a b"}, {{"more", 1}})), kUnsupported, {"'more'"});
   ExpectRefused(File(BpeModel(ab, {"a b"}, {{"byte_fallback", true}}), kByteLevel), kUnsupported,
                 {"byte_fallback", "ByteLevel"});
-  // No vocabulary: every character is unknown and left out.
-  EXPECT_EQ(Encoded(File(BpeModel({}, {})), "abc"), Ids());
+  ExpectRefused(File(BpeModel({}, {})), kInvalid, {"vocab is empty"});
   EXPECT_EQ(Encoded(File(BpeModel({std::string(1000000, 'x'), "x"}, {})), "xx"), (Ids{1, 1}));
 }
 

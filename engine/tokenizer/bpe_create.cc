@@ -30,6 +30,9 @@ uint32_t OrNone(const std::optional<int32_t>& id) {
 Result<std::unique_ptr<const Model>> Bpe::Create(const Vocabulary& vocabulary, const Merges& merges,
                                                  const BpeSettings& settings,
                                                  const std::string& where) {
+  if (vocabulary.empty()) {
+    return InvalidArgument(where + ": vocab is empty; wanted at least one token");
+  }
   std::unique_ptr<Bpe> model(new Bpe);
   model->settings_ = settings;
   Result<TokenTable> tokens = TokenTable::Create(vocabulary, where);

@@ -16,6 +16,7 @@ LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[
           r"[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 CLIP = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 MARK = "\u2581"
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 XLM_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
@@ -187,6 +188,45 @@ def bpe_without_bytes(texts, size):
     return Tokenizer.from_str(json.dumps(tree))
 
 
+def gpt2(texts, size):
+    """With its expression written out, and no template."""
+    tokenizer = bpe(size, ["<|endoftext|>"], texts, split_then_bytes(GPT2))
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True, add_prefix_space=True)
+    return tokenizer
+
+
+def splits(texts, size):
+    """Split in its other ways, and the steps that need no space."""
+    def split(pattern, behavior, invert=False):
+        return pre_tokenizers.Split(pattern, behavior, invert)
+
+    return bpe(size, ["<unk>"], texts, pre_tokenizers.Sequence([
+        split(Regex(r"[\r\n]"), "contiguous"), split(Regex(r"\p{N}{1,3}"), "isolated"),
+        split("-", "merged_with_next"), split(Regex(r"\s"), "merged_with_previous"),
+        split("the", "removed"), pre_tokenizers.Punctuation("merged_with_next"),
+        split(Regex(r"\p{N}"), "removed", True), pre_tokenizers.Digits()]),
+        normalizers.Sequence([normalizers.Strip(), normalizers.NFKC(),
+                              normalizers.Replace("ll", "l"), normalizers.StripAccents()]),
+        alphabet=False, unk_token="<unk>")
+
+
+def mpnet(texts, size):
+    """BERT's parts, and RoBERTa's template and special tokens."""
+    special = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
+    pre, normalizer = pre_tokenizers.BertPreTokenizer(), normalizers.BertNormalizer()
+    words = sorted({word for text in texts()
+                    for word, _ in pre.pre_tokenize_str(normalizer.normalize_str(text))})
+    pieces = [piece for piece, _ in drawn_pieces(size // 2, words)]
+    tokens = dict.fromkeys(special + pieces + ["##" + piece for piece in pieces])
+    tokenizer = Tokenizer(models.WordPiece({token: i for i, token in enumerate(tokens)},
+                                           unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre
+    tokenizer.add_special_tokens(special)
+    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True, special=True)])
+    tokenizer.post_processor = roberta_template(tokenizer, add_prefix_space=False)
+    return tokenizer
+
+
 def drawn_pieces(size, words):
     """A vocabulary that is the same every time, which a trained one is not: characters and starts
     of words with made-up scores."""
@@ -296,6 +336,9 @@ SHAPES = {  # name: what makes it, size of its vocabulary
     "T5": (t5, 2500),
     "CamemBERT": (camembert, 2000),
     "Unigram, bare": (unigram_bare, 1500),
+    "GPT-2": (gpt2, 2000),
+    "Splits": (splits, 2000),
+    "MPNet": (mpnet, 4000),
 }
 
 

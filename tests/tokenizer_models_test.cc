@@ -137,17 +137,22 @@ TEST(TokenizerBpeTest, ShortAndLongWordsAreAsDefined) {
   std::mt19937 random(7);
   for (int round = 0; round < 20; ++round) {
     std::vector<std::string> tokens = {"a", "b", "c"};
-    json list = {};
     std::vector<std::pair<std::pair<int, int>, int>> merges;
     while (tokens.size() < 40) {
       const size_t left = random() % tokens.size(), right = random() % tokens.size();
       const std::string both = tokens[left] + tokens[right];
       if (both.size() > 12 || std::find(tokens.begin(), tokens.end(), both) != tokens.end())
         continue;
-      list.push_back({tokens[left], tokens[right]});
       merges.push_back(
           {{static_cast<int>(left), static_cast<int>(right)}, static_cast<int>(tokens.size())});
       tokens.push_back(both);
+    }
+    // In any order: a token may be made of one that another merge, of a later rank, makes.
+    std::shuffle(merges.begin(), merges.end(), random);
+    std::vector<json> list;
+    for (const auto& [pair, both] : merges) {
+      list.push_back(
+          {tokens[static_cast<size_t>(pair.first)], tokens[static_cast<size_t>(pair.second)]});
     }
     const json file = File(BpeModel(tokens, list));
     for (const size_t size : {1, 2, 5, 20, 47, 48, 49, 50, 200, 600}) {

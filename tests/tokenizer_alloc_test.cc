@@ -5,12 +5,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <fstream>
 #include <new>
 #include <string>
 
 #include "encore/tokenizer.h"
 #include "engine/tokenizer/tokenizer_factory.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace {
 std::atomic<size_t> operator_news{0};
@@ -38,10 +40,8 @@ void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 namespace encore {
 namespace {
 
-TEST(TokenizerAllocations, NoneOnceWarm) {
-  const Result<Tokenizer> tokenizer = internal::TokenizerFactory::FromVocab(
-      "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\nword\n##s\n,\n", {},
-      R"({"added_tokens_decoder": {"12": {"content": "Ab", "normalized": true}}})");
+// Encodes the same texts twice, with each option: the second time there must be memory for all.
+void ExpectNoneOnceWarm(const Result<Tokenizer>& tokenizer) {
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   // Letters with accents, Hangul, marks that are sorted, Chinese, added tokens, unknown words.
   std::string text =
@@ -69,6 +69,23 @@ TEST(TokenizerAllocations, NoneOnceWarm) {
   const size_t warm = operator_news;
   EXPECT_TRUE(encode_all());
   EXPECT_EQ(operator_news - warm, 0u);
+}
+
+TEST(TokenizerAllocations, NoneOnceWarm) {
+  ExpectNoneOnceWarm(internal::TokenizerFactory::FromVocab(
+      "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\nword\n##s\n,\n", {},
+      R"({"added_tokens_decoder": {"12": {"content": "Ab", "normalized": true}}})"));
+}
+
+// Byte-pair encoding in both ways, and Unigram, with most normalizers and pre-tokenizers.
+TEST(TokenizerAllocations, NoneOnceWarmOfOtherShapes) {
+  for (const char* const name : {"qwen", "roberta_space_in_front", "gemma", "mistral", "clip", "t5",
+                                 "camembert", "unigram_bare"}) {
+    SCOPED_TRACE(name);
+    std::ifstream file(ENCORE_TEST_DATA_DIR "/tokenizer/shape_" + std::string(name) + ".json");
+    const nlohmann::json fixture = nlohmann::json::parse(file);
+    ExpectNoneOnceWarm(internal::TokenizerFactory::FromJson(fixture["tokenizer"].dump()));
+  }
 }
 
 }  // namespace

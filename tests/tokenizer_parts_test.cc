@@ -202,7 +202,7 @@ std::vector<std::string> Words(const std::vector<PreTokenizerStep>& steps,
   PreTokenizer::Scratch scratch;
   const std::string bytes = Bytes(text);
   std::vector<std::string> words;
-  for (const Span& span : pre_tokenizer.Split({bytes.data(), bytes.size()}, &scratch)) {
+  for (const Span& span : pre_tokenizer.Split({bytes.data(), bytes.size()}, &scratch).words) {
     words.push_back(bytes.substr(span.begin, span.end - span.begin));
   }
   return words;

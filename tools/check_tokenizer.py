@@ -5,7 +5,7 @@
     tools/check_tokenizer.py --scalars           every Unicode scalar value, in four settings
     tools/check_tokenizer.py --random 10000000   random texts and pairs, cut and whole
     tools/check_tokenizer.py --texts [--download]   Debian's texts in many scripts
-    tools/check_tokenizer.py --quick             some of each, in less than a minute
+    tools/check_tokenizer.py --quick             some of each, in a few minutes
 
 Prints how many texts, tokens and differences each folder or source had, and the shortest
 differences; exit 1 if there is one, 77 if tokenizers 0.23.3 is not installed here. Needs no network
@@ -32,6 +32,7 @@ def arguments_of_command():
     parser.add_argument("--download", action="store_true",
                         help="for --texts: apt-get download the packages, installing nothing")
     parser.add_argument("--quick", action="store_true", help="some of each part")
+    parser.add_argument("--only", metavar="NAME", help="folders that have this in their name")
     parser.add_argument("--seed", default="1", help="of the random texts")
     parser.add_argument("--encore", default=str(ROOT / "build/release/bin/encore"))
     parser.add_argument("--workers", type=int, default=2, metavar="N")
@@ -90,7 +91,7 @@ def main():
     arguments = arguments_of_command()
     if not wheel_is_here():
         return SKIPPED
-    from tokenizer_check import compare, folders, jobs, texts
+    from tokenizer_check import compare, folders, jobs, shapes, texts
 
     started, totals = time.monotonic(), {}
     with tempfile.TemporaryDirectory(prefix="encore-tokenizer-") as temporary:
@@ -101,9 +102,15 @@ def main():
             print(f"left out: the real all-MiniLM-L6-v2, whose package {folders.REAL_PACKAGE} is "
                   "not installed")
         trained = folders.trained_folders(place)
+        other_shapes = folders.shape_folders(place)
+        if shapes.charsmap() is None:
+            print("left out: sentencepiece's map of characters, whose package is not installed: "
+                  "NFKC stands in for it")
         # The real vocabulary has most to find and gets most texts.
-        some = ([real] if real else []) + trained
-        many = ([real] * 4 if real else []) + trained
+        some = ([real] if real else []) + trained + other_shapes
+        many = ([real] * 4 if real else []) + trained + other_shapes * 2
+        if arguments.only:
+            some = many = [folder for folder in some if arguments.only in folder.name]
         compare.be_quiet()
         # Fresh processes: forked ones would share the threads of this one's tokenizers.
         with multiprocessing.get_context("spawn").Pool(arguments.workers, compare.be_quiet) as pool:
@@ -111,11 +118,13 @@ def main():
                 run(pool, arguments.encore, work, totals, started)
             if arguments.quick:
                 go(jobs.scalar_jobs([some[0], trained[1]], step=101))
+                go(jobs.scalar_jobs(other_shapes, step=1009))
                 go(jobs.random_jobs(some, 2500 * len(some), arguments.seed, chunk=2500))
                 for name, found in texts.read(texts.roots_of(None), limit=2000):
                     go(jobs.text_jobs(some, name, found))
             if arguments.scalars:
-                go(jobs.scalar_jobs(([real] if real else []) + folders.rich_folders(place)))
+                go(jobs.scalar_jobs(some if arguments.only else ([real] if real else []) +
+                                    folders.rich_folders(place) + other_shapes))
             if arguments.random:
                 go(jobs.random_jobs(many, arguments.random, arguments.seed))
             if arguments.texts:

@@ -19,6 +19,7 @@ import random
 import sys
 
 import tokenizers
+from tokenizer_check import charsmap, shapes
 
 VERSION = "0.23.3"
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "tokenizer"
@@ -58,6 +59,29 @@ TEXTS = [
     "word" * 25 + "a", "\u00e9" * 100, "\u00e9" * 101, "e\u0301" * 100, "tab\tnew\nline\r\nend",
     "\uff28\uff45\uff4c\uff4c\uff4f\uff01",
 ]
+
+
+# Of the shapes in tokenizer_check/shapes.py: what their own components look at.
+MORE_TEXTS = [
+    "I've I'VE he'll HE'LL it's IT'\u017f 's's 'x ''d",
+    "1 12 123 1234567 \u0663\u0664 \u00bd\u00b2", "  two  spaces   three ",
+    "a\nb\n\nc\r\nd \n e\t\tf", "\n", "   ", "x\u00a0y \u00a0 z\u2003",
+    "\u2581a \u2581\u2581b\u2581 c\u2581", "<mask> <s>a</s> x <mask>y",
+    "[MASK] <|endoftext|> <think>",
+    "\u00e9e\u0301\u0065\u0327\u0301 \ufb01\ufb03 \u2460\u2074 \uff21 \u3392 \ufdfa",
+    "\u1100\u1161\u11a8\uac00\u11a8", "\u0958\u0929\u093c \u0915\u094d\u0915\u093c\u0301",
+    "!?... --- ??!a,b;c", "\u00ad\u200b\u0000\u0007\u0085\ufeffx",
+    "a\u0301\u0323b\u0345 \u0600a\u0301 \u00a9\u200d\u00a9\u200d \u00a9\u0301",
+    "\U0001f600\U00020000\ufffd", "x" * 120, "ab" * 70 + " the the",
+]
+SMALL_MAP = {
+    "\t": " ", "\n": " ", "\r": " ", "\u0000": "", "\u0007": "", "\u00ad": "", "\u200b": " ",
+    "\ufeff": "", "\u00a0": " ", "\u3000": " ", "\ufb01": "fi", "\ufb03": "ffi", "\uff21": "A",
+    "\u2460": "1", "\u00bd": "1\u20442", "e\u0301": "\u00e9", "a\u0301": "\u00e1",
+    "\u00a9": "(c)", "\u0915\u093c": "\u0958", "\u093c": "\u093c", "\u0600": "#",
+    "\u1100": "G", "\u2003": " "}
+SHAPE_SIZES = {"Gemma": 640, "Llama 2": 600, "Mistral": 580, "BPE without bytes": 420, "CLIP": 640,
+               "RoBERTa, space in front": 380, "CamemBERT": 300, "Unigram, bare": 350}
 
 
 def bert(clean=True, chinese=True, strip=None, lower=True):
@@ -204,15 +228,38 @@ def make_cases(name, seed):
     return cases
 
 
+def shape_texts():
+    words = "the quick brown fox jumped over the lazy dog's tail; we've been there 12 times. "
+    return [text for text in TEXTS if len(text) < 60] + [words * 3, words.upper(), "caf\u00e9 " * 9]
+
+
+def make_shape(name):
+    """One of the shapes that models are published in, with a small vocabulary."""
+    function, _ = shapes.SHAPES[name]
+    shapes.charsmap = lambda: charsmap.make(SMALL_MAP)
+    tokenizer = function(lambda: list(shape_texts()), SHAPE_SIZES.get(name, 400))
+    draw, texts = random.Random(name), [t for t in TEXTS if len(t) < 40] + MORE_TEXTS
+    cases = [{"text": text} for text in texts]
+    cases += [{"text": text, "plain": True} for text in texts if "<" in text or "[" in text]
+    for _ in range(12):
+        cases.append({"text": draw.choice(texts), "pair": draw.choice(texts),
+                      "max_length": draw.randrange(6, 24), "special": draw.random() < 0.7})
+    return fixture(json.loads(tokenizer.to_str()), tokenizer, cases)
+
+
+def fixture(content, tokenizer, cases, lowercase=False):
+    lines = [json.dumps(case, ensure_ascii=True, separators=(",", ":"))
+             for case in (encode(tokenizer, case) for case in cases) if case]
+    return (f'{{"lowercase":{json.dumps(lowercase)},\n'
+            f'"tokenizer":{json.dumps(content, separators=(",", ":"))},\n'
+            '"cases":[\n' + ",\n".join(lines) + "\n]}\n")
+
+
 def make(name):
     written, used = make_tokenizer(name, name)
     tokenizer = tokenizers.Tokenizer.from_str(json.dumps(used))
-    lines = [json.dumps(case, ensure_ascii=True, separators=(",", ":"))
-             for case in (encode(tokenizer, case) for case in make_cases(name, name)) if case]
-    lowercase = json.dumps(TOKENIZERS[name][4].get("lowercase", False))
-    content = json.dumps(written, separators=(",", ":"))
-    return (f'{{"lowercase":{lowercase},\n"tokenizer":{content},\n'
-            '"cases":[\n' + ",\n".join(lines) + "\n]}\n")
+    return fixture(written, tokenizer, make_cases(name, name),
+                   TOKENIZERS[name][4].get("lowercase", False))
 
 
 def main():
@@ -223,9 +270,13 @@ def main():
         sys.exit(f"tokenizers is {tokenizers.__version__}, wanted {VERSION}")
     different = False
     FOLDER.mkdir(exist_ok=True)
-    for name in TOKENIZERS:
+    made = {name: lambda name=name: make(name) for name in TOKENIZERS}
+    for name in shapes.SHAPES:
+        file = "shape_" + name.lower().translate(str.maketrans({",": None, " ": "_", "-": "_"}))
+        made[file] = lambda name=name: make_shape(name)
+    for name, function in made.items():
         path = FOLDER / f"{name}.json"
-        text = make(name)
+        text = function()
         if not check:
             path.write_text(text)
         elif path.read_text() != text:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes engine/tokenizer/unicode_classes.cc and unicode_mappings.cc: what the Hugging Face
-`tokenizers` library does with each code point, found by asking the library.
+"""Writes engine/tokenizer/unicode_classes.cc, unicode_mappings.cc, unicode_patterns.cc,
+unicode_compatibility.cc and unicode_compatibility_runs.cc: what the Hugging Face `tokenizers`
+library does with each code point, found by asking the library.
 
 That library mixes versions of Unicode: general categories of 8.0, decompositions of 9.0, lower case
 and white space of the Rust it was built with. No system library has that mixture, so each table is
@@ -14,11 +15,12 @@ Holds the questions and the layout of the files; engine/tokenizer/unicode.cc rea
 """
 import argparse
 import pathlib
+import struct
 import sys
 import unicodedata
 
 import tokenizers
-from tokenizers import normalizers, pre_tokenizers
+from tokenizers import Regex, normalizers, pre_tokenizers
 
 VERSION = "0.23.3"
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "engine" / "tokenizer"
@@ -29,6 +31,10 @@ NFD = normalizers.NFD()
 # Bits of a class, as CharProperty in unicode.h has them.
 CLEANED, WHITE, CHINESE, NONSPACING, MARK, PUNCTUATION, WORD = (1 << bit for bit in range(7))
 ORDER_SHIFT = 10
+
+# And those of PatternProperty.
+(LETTER, NUMBER, SPACE, ANY_MARK, NUMERIC, EXTENDS, PREPENDS, CONTROLS, PICTOGRAPH,
+ COMPOSES, CONSONANT, LINKER, CONJOINS) = (1 << bit for bit in range(13))
 
 
 def bert(**options):
@@ -120,6 +126,74 @@ def classes(decomposed):
     return found
 
 
+def replacing(key):
+    """A Precompiled normalizer that turns one string into X: a double array of the darts-clone kind
+    whose nodes lie 256 apart, as the charsmap of sentencepiece holds one."""
+    units, place = [0] * (256 * (len(key) + 2)), 0
+    units[0] = 256 << 10
+    for depth, byte in enumerate(key, start=1):
+        place = 256 * depth ^ byte
+        leaf = depth == len(key)
+        units[place] = (place ^ 256 * (depth + 1)) << 10 | leaf << 8 | byte
+    units[256 * (len(key) + 1)] = 1 << 31  # the value: where X begins
+    blob = struct.pack(f"<{len(units)}I", *units)
+    return normalizers.Precompiled(struct.pack("<I", len(blob)) + blob + b"X\0").normalize_str
+
+
+def pattern_classes():
+    """[class] by code point, as regular expressions, Digits, NFC and grapheme clusters see it."""
+    found = [0] * 0x110000
+    regexes = {LETTER: r"\p{L}", NUMBER: r"\p{N}", SPACE: r"\s", ANY_MARK: r"\p{M}"}
+    for bit, regex in regexes.items():
+        split = pre_tokenizers.Split(Regex(regex), "removed").pre_tokenize_str
+        for c in SCALARS:
+            found[c] |= 0 if split(chr(c)) else bit
+    digits = pre_tokenizers.Digits(individual_digits=True).pre_tokenize_str
+    compose = normalizers.NFC().normalize_str
+    after_a, after_joiner = replacing(b"a"), replacing("\u00a9".encode())
+    ssa = replacing("\u0937".encode())  # Devanagari: a consonant; virama is a linker
+    for c in SCALARS:
+        found[c] |= NUMERIC if len(digits("a" + chr(c) + "a")) == 3 else 0
+        if NFD.normalize_str(chr(c)) != chr(c) and c not in HANGUL and compose(chr(c)) == chr(c):
+            found[c] |= COMPOSES
+        # Clusters of 6 bytes are not looked up as a whole, so longer ones need no answer.
+        one = replacing(chr(c).encode())
+        if after_a("a" + chr(c)) == "X":
+            found[c] |= EXTENDS
+        elif after_joiner("\u00a9\u200d" + chr(c)) != "X" + chr(c):
+            found[c] |= PICTOGRAPH
+        if one(chr(c) + "a") == "X":
+            found[c] |= PREPENDS
+        if len(chr(c).encode()) < 4 and one(chr(c) + "\u0301") != "X":
+            found[c] |= CONTROLS
+        # What joins another consonant to it makes the cluster longer than the accent's.
+        if ssa(chr(c) + "\u094d\u0937\u0301").endswith("\u0301"):
+            found[c] |= CONSONANT
+        if not found[c] & PREPENDS and ssa(f"\u0915{chr(c)}\u0937\u0301").endswith("\u0301"):
+            found[c] |= LINKER
+        if found[c] & EXTENDS and ssa(f"\u0915{chr(c)}\u094d\u0937\u0301").endswith("\u0301"):
+            found[c] |= CONJOINS
+    return found
+
+
+def check_contractions():
+    """Without regard to case, 's has a third form, with the long s."""
+    regex = Regex("(?i:'s|'t|'re|'ve|'m|'ll|'d)")
+    split = pre_tokenizers.Split(regex, "removed").pre_tokenize_str
+    for before, behind, letters in (("'", "", "stmdSTMD\u017f"), ("'", "e", "rvRV"),
+                                    ("'", "l", "lL"), ("'r", "", "eE"), ("'v", "", "eE"),
+                                    ("'l", "", "lL")):
+        matches = {chr(c) for c in SCALARS if not split(before + chr(c) + behind)}
+        assert matches == set(letters), (before, behind, sorted(matches))
+
+
+def compatibility():
+    """Like decompositions(), of what has another compatibility decomposition."""
+    decompose = normalizers.NFKD().normalize_str
+    return {c: decompose(chr(c)) for c in SCALARS
+            if decompose(chr(c)) != NFD.normalize_str(chr(c))}
+
+
 def numbers(values):
     """The values in lines of at most 100 columns."""
     lines, line = [], " "
@@ -154,14 +228,19 @@ namespace encore::internal {{
 """
 
 
-def classes_source(decomposed):
-    found = classes(decomposed)
+def runs_of(found):
+    """The kinds of classes, and runs of code points of one class."""
     kinds = sorted(set(found))
     runs, start = [], 0
     for c in range(1, 0x110001):
         if c == 0x110000 or found[c] != found[start]:
             runs += [c - start, kinds.index(found[start])]
             start = c
+    return kinds, runs
+
+
+def classes_source(decomposed):
+    kinds, runs = runs_of(classes(decomposed))
     return source("Classes of code points. Not here: what they turn into (unicode_mappings.cc).",
                   array("uint16_t", "kUnicodeClasses",
                         "Bits of CharProperty and the rank of the combining class.", kinds) + "\n" +
@@ -170,22 +249,58 @@ def classes_source(decomposed):
                         runs))
 
 
-def mappings_source(decomposed):
+def patterns_source():
+    check_contractions()
+    kinds, runs = runs_of(pattern_classes())
+    return source("Classes of code points as regular expressions, NFC and grapheme clusters see "
+                  "them.",
+                  array("uint16_t", "kUnicodePatternClasses", "Bits of PatternProperty.", kinds)
+                  + "\n" +
+                  array("uint32_t", "kUnicodePatternRuns",
+                        "From U+0000 on: how many code points, and the class that they share.",
+                        runs))
+
+
+def parts_of(decomposed):
     values, previous = [], 0
     for c, parts in sorted(decomposed.items()):
         values += [c - previous, len(parts), *map(ord, parts)]
         previous = c
-    runs = []  # [first, last, step, difference]
-    for c, lower in sorted(lowercase().items()):
-        difference = lower - c
+    return values
+
+
+def differences_of(single):
+    """Runs of [first, last, step, difference] for {code point: another}."""
+    runs = []
+    for c, other in sorted(single.items()):
+        difference = other - c
         run = runs[-1] if runs else None
         if run and run[3] == difference and c - run[1] <= 2 and run[2] in (0, c - run[1]):
             run[1], run[2] = c, c - run[1]
         else:
             runs.append([c, c, 0, difference])
-    lower = []
-    for first, last, step, difference in runs:
-        lower += [first, last, step or 1, difference]
+    return [number for first, last, step, difference in runs
+            for number in (first, last, step or 1, difference)]
+
+
+def compatibility_source(found):
+    return source("What NFKD decomposes to several parts, where NFD does not.",
+                  array("uint32_t", "kUnicodeCompatibility",
+                        "Difference to the code point before, how many parts, the parts.",
+                        parts_of({c: parts for c, parts in found.items() if len(parts) > 1})))
+
+
+def compatibility_runs_source(found):
+    return source("What NFKD decomposes to one part, where NFD does not.",
+                  array("int32_t", "kUnicodeCompatibilityRuns",
+                        "First and last of a run, step, and what is to be added.",
+                        differences_of({c: ord(parts) for c, parts in found.items()
+                                        if len(parts) == 1})))
+
+
+def mappings_source(decomposed):
+    values = parts_of(decomposed)
+    lower = differences_of(lowercase())
     return source("What code points turn into. Not here: their classes (unicode_classes.cc).",
                   array("uint32_t", "kUnicodeDecompositions",
                         "Difference to the code point before, how many parts, the parts.",
@@ -200,10 +315,13 @@ def main():
     check = parser.parse_args().check
     if tokenizers.__version__ != VERSION:
         sys.exit(f"tokenizers is {tokenizers.__version__}, wanted {VERSION}")
-    decomposed = decompositions()
+    decomposed, compatible = decompositions(), compatibility()
     different = False
     for name, text in (("unicode_classes.cc", classes_source(decomposed)),
-                       ("unicode_mappings.cc", mappings_source(decomposed))):
+                       ("unicode_mappings.cc", mappings_source(decomposed)),
+                       ("unicode_patterns.cc", patterns_source()),
+                       ("unicode_compatibility.cc", compatibility_source(compatible)),
+                       ("unicode_compatibility_runs.cc", compatibility_runs_source(compatible))):
         path = FOLDER / name
         if not check:
             path.write_text(text)

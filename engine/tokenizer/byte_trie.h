@@ -49,6 +49,19 @@ class ByteTrie {
     match.value = packed_value - 1;
     return match;
   }
+  // Calls body(size, value) for every key that [at, end) starts with, the shortest first.
+  template <typename Body>
+  void ForEachPrefix(const char* at, const char* end, const Body& body) const {
+    uint32_t base = root_;
+    for (const char* p = at; p < end;) {
+      const uint32_t byte = static_cast<unsigned char>(*p++);
+      const Node node = nodes_[base ^ byte];
+      if ((node.label_and_value & kLabelMask) != byte) break;
+      base = node.base;
+      const uint32_t packed_value = node.label_and_value >> kLabelBits;
+      if (packed_value != 0) body(static_cast<size_t>(p - at), packed_value - 1);
+    }
+  }
   // The value of a key; false if it is none.
   bool Find(std::string_view key, uint32_t* value) const {
     const Match match = Longest(key.data(), key.data() + key.size());

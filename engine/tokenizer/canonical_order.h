@@ -15,9 +15,21 @@
 
 namespace encore::internal {
 
+// A mark on its way through NFC, NFKC or NFKD (unicode_forms.cc).
+struct MarkOfForm {
+  char32_t c;
+  int change;  // see Written in aligned_writer.h
+  unsigned rank;
+  size_t place;  // among the marks of its run
+};
+
 // A run of marks between two starters. Its memory is reused. Adding throws std::bad_alloc.
 class MarkRun {
  public:
+  // What unicode_forms.cc works with: marks to be sorted, and those that compose with nothing.
+  std::vector<MarkOfForm> run_of_form;
+  std::vector<MarkOfForm> blocked_of_form;
+
   bool empty() const { return marks_.empty(); }
 
   // A mark of this rank (not 0). `first`: it is the first part of the character that it came from,

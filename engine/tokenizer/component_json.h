@@ -15,6 +15,8 @@
 #include "encore/status.h"
 #include "engine/io/json_members.h"
 #include "engine/io/json_value.h"
+#include "engine/tokenizer/pattern.h"
+#include "engine/tokenizer/token_table.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
 namespace encore::internal {
@@ -31,12 +33,23 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
                       TokenizerParts* parts);
 // pre_tokenizer_json.cc; null is none.
 Status ReadPreTokenizer(const JsonValue& json, const std::string& file, TokenizerParts* parts);
-// model_json.cc
+// model_json.cc; after the pre-tokenizer.
 Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts);
+// Of the model's object, by its type: bpe_json.cc, unigram_json.cc. `where` is the model's.
+Status ReadBpe(JsonMembers* members, TokenizerParts* parts);
+Status ReadUnigram(JsonMembers* members, TokenizerParts* parts);
+// The entries of "vocab" where it is an object.
+Status ReadVocabulary(const JsonValue& json, const std::string& where, Vocabulary* vocabulary);
 // added_tokens_json.cc; after the normalizer and the model.
 Status ReadAddedTokens(const JsonValue& json, const std::string& file, TokenizerParts* parts);
 // template_json.cc; null is none. After the model and the added tokens.
 Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts);
+
+// {"String": ...} or {"Regex": ...} under `key`; nothing, and an error in the members' or
+// `status`, for what encore has not.
+std::optional<Pattern> ReadPattern(JsonMembers* members, std::string_view key, Status* status);
+// A member that must be a string of one character.
+std::string OneCharacter(JsonMembers* members, std::string_view key);
 
 // What vocab_txt.h needs too: adds a BertNormalizer, or a Lowercase before all others, with
 // the decisions.

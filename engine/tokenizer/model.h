@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/tokenizer/text_buffer.h"
@@ -19,11 +21,40 @@ namespace encore::internal {
 struct TokenList {
   std::vector<int32_t> ids;
   std::vector<ByteRange> origins;  // empty unless asked for
+  // With origins, of Unigram's unknown tokens: their place in ids, and the text that they stand
+  // for, which lives as long as the words.
+  std::vector<std::pair<size_t, std::string_view>> unknown;
 
   void Clear() {
     ids.clear();
     origins.clear();
+    unknown.clear();
   }
+};
+
+// What a call works with, whichever model it is of; reused from call to call.
+struct ModelScratch {
+  // Bpe's: the symbols that a word is made of so far, and the merges of neighbours to come.
+  struct Symbol {
+    uint32_t id;
+    uint32_t rank;  // of the merge with the next one
+    size_t size;    // in bytes
+    // Of long words only, where symbols stay in their places.
+    uint32_t previous;
+    uint32_t next;
+  };
+  std::vector<Symbol> symbols;
+  std::vector<uint64_t> merges;
+  std::string spelled;
+
+  // Unigram's: the best way to each place of a word.
+  struct Best {
+    double score;
+    uint32_t id;
+    uint32_t size;  // of the last piece, in bytes; 0: no way leads here
+  };
+  std::vector<Best> best;
+  std::vector<Span> pieces;  // from the last one to the first
 };
 
 // Immutable.
@@ -32,7 +63,8 @@ class Model {
   virtual ~Model() = default;
   // Appends the tokens of words of `text`, none of which is empty, and where they came from if the
   // text tells. Throws std::bad_alloc.
-  virtual void Tokenize(TextView text, const std::vector<Span>& words, TokenList* out) const = 0;
+  virtual void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
+                        TokenList* out) const = 0;
 
   virtual std::optional<int32_t> TokenToId(std::string_view token) const = 0;
   // Empty if there is none.

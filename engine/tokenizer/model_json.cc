@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer.json: "model".
-
-#include <limits>
+// tokenizer.json: "model". Which one it is, and WordPiece. Not here: the others (bpe_json.cc,
+// unigram_json.cc).
 
 #include "engine/base/quoted.h"
 #include "engine/tokenizer/component_json.h"
@@ -11,7 +10,42 @@
 namespace encore::internal {
 namespace {
 
+// Files of old have no type, but members of their own; empty if these fit none.
+std::string TypeByMembers(const JsonValue& json) {
+  const auto has = [&](std::string_view key) { return json.Find(key) != nullptr; };
+  if (has("merges")) return "BPE";
+  if (has("unk_id")) return "Unigram";
+  if (has("continuing_subword_prefix") && has("max_input_chars_per_word")) return "WordPiece";
+  return "";
+}
+
+Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts) {
+  const std::string& where = members->where();
+  const WordPieceSettings settings = {
+      .unk_token = members->RequiredString("unk_token"),
+      .continuing_subword_prefix = members->RequiredString("continuing_subword_prefix"),
+      .max_input_chars_per_word = members->RequiredSize("max_input_chars_per_word")};
+  const JsonValue& vocab = members->RequiredObject("vocab");
+  if (!members->ok()) return members->status();
+  Vocabulary vocabulary;
+  Status status = ReadVocabulary(vocab, where, &vocabulary);
+  if (status.ok()) status = RefuseUnread(*members);
+  if (!status.ok()) return status;
+  Result<std::unique_ptr<const Model>> model = WordPiece::Create(vocabulary, settings, where);
+  if (!model.ok()) return model.status();
+  parts->model = *std::move(model);
+  parts->unk_token = settings.unk_token;
+  parts->decisions.push_back({"unknown token", settings.unk_token, where + ": unk_token"});
+  parts->decisions.push_back({"characters of a word",
+                              "at most " + std::to_string(settings.max_input_chars_per_word),
+                              where + ": max_input_chars_per_word"});
+  return {};
+}
+
+}  // namespace
+
 Status ReadVocabulary(const JsonValue& json, const std::string& where, Vocabulary* vocabulary) {
+  vocabulary->reserve(json.members().size());
   for (const auto& [token, id] : json.members()) {
     uint64_t number = 0;
     if (!id.AsUnsigned(&number) || number > ByteTrie::kMaxValue) {
@@ -24,39 +58,34 @@ Status ReadVocabulary(const JsonValue& json, const std::string& where, Vocabular
   return {};
 }
 
-}  // namespace
-
 Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
   const std::string where = file + ": model";
   JsonMembers members(json, where);
-  // Files of old have no type; what has these members is WordPiece.
   std::string type = members.String("type", "");
-  const bool typeless = type.empty() && members.ok() && members.Has("continuing_subword_prefix") &&
-                        members.Has("max_input_chars_per_word");
-  if (typeless) type = "WordPiece";
-  if (members.ok() && type != "WordPiece") return UnknownType(where, type, "WordPiece");
-  const WordPieceSettings settings = {
-      .unk_token = members.RequiredString("unk_token"),
-      .continuing_subword_prefix = members.RequiredString("continuing_subword_prefix"),
-      .max_input_chars_per_word = members.RequiredSize("max_input_chars_per_word")};
-  const JsonValue& vocab = members.RequiredObject("vocab");
   if (!members.ok()) return members.status();
-  Vocabulary vocabulary;
-  Status read = ReadVocabulary(vocab, where, &vocabulary);
-  if (!read.ok()) return read;
-  Status unread = RefuseUnread(members);
-  if (!unread.ok()) return unread;
-  Result<std::unique_ptr<const Model>> model = WordPiece::Create(vocabulary, settings, where);
-  if (!model.ok()) return model.status();
-  parts->model = *std::move(model);
-  parts->unk_token = settings.unk_token;
-  parts->decisions.push_back(
-      {"model", "WordPiece, " + std::to_string(parts->model->token_count()) + " tokens",
+  const bool typeless = type.empty();
+  if (typeless) type = TypeByMembers(json);
+  const size_t place = parts->decisions.size();
+  Status status;
+  if (type == "WordPiece") {
+    status = ReadWordPiece(&members, parts);
+  } else if (type == "BPE") {
+    status = ReadBpe(&members, parts);
+  } else if (type == "Unigram") {
+    status = ReadUnigram(&members, parts);
+  } else {
+    return UnknownType(where, type, "WordPiece, BPE, Unigram");
+  }
+  if (!status.ok()) return status;
+  if (parts->byte_level && type != "BPE") {
+    return Status(ErrorCode::kUnsupported, where + ": type is " + Quoted(type) +
+                                               ", and the pre-tokenizer is ByteLevel; encore has "
+                                               "that with BPE");
+  }
+  parts->decisions.insert(
+      parts->decisions.begin() + static_cast<std::ptrdiff_t>(place),
+      {"model", type + ", " + std::to_string(parts->model->token_count()) + " tokens",
        where + (typeless ? " (without a type)" : "")});
-  parts->decisions.push_back({"unknown token", settings.unk_token, where + ": unk_token"});
-  parts->decisions.push_back({"characters of a word",
-                              "at most " + std::to_string(settings.max_input_chars_per_word),
-                              where + ": max_input_chars_per_word"});
   return {};
 }
 

@@ -7,9 +7,13 @@
 #define ENCORE_ENGINE_TOKENIZER_NORMALIZER_H_
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "encore/status.h"
 #include "engine/tokenizer/canonical_order.h"
+#include "engine/tokenizer/pattern.h"
 #include "engine/tokenizer/text_buffer.h"
 
 namespace encore::internal {
@@ -37,6 +41,24 @@ std::unique_ptr<const NormalizerStep> MakeBertNormalizer(const BertNormalizerSet
 std::unique_ptr<const NormalizerStep> MakeLowercase();
 std::unique_ptr<const NormalizerStep> MakeNfd();
 std::unique_ptr<const NormalizerStep> MakeStripAccents();
+
+// unicode_forms.cc
+struct UnicodeFormSettings {
+  bool compatibility = false;  // NFKC, NFKD
+  bool compose = false;        // NFC, NFKC
+};
+std::unique_ptr<const NormalizerStep> MakeUnicodeForm(const UnicodeFormSettings& settings);
+
+// text_normalizers.cc: every match becomes `content`; `content` in front of a text that is not
+// empty; white space at the ends goes.
+std::unique_ptr<const NormalizerStep> MakeReplace(Pattern pattern, std::string content);
+std::unique_ptr<const NormalizerStep> MakePrepend(std::string content);
+std::unique_ptr<const NormalizerStep> MakeStrip(bool left, bool right);
+
+// precompiled.cc: sentencepiece's map of characters, the bytes that its model has. kCorruptData for
+// bytes that are none; sentences start with `where`.
+Result<std::unique_ptr<const NormalizerStep>> MakePrecompiled(std::string_view charsmap,
+                                                              const std::string& where);
 
 // Steps one after another. Immutable.
 class Normalizer {

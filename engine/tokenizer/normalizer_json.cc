@@ -2,13 +2,16 @@
 //
 // tokenizer.json: "normalizer".
 
+#include "engine/base/quoted.h"
+#include "engine/tokenizer/base64.h"
 #include "engine/tokenizer/component_json.h"
 
 namespace encore::internal {
 namespace {
 
 constexpr std::string_view kKnown =
-    "BertNormalizer, Lowercase, StripAccents, NFD and a Sequence of these";
+    "BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Prepend, Replace, Strip, "
+    "StripAccents and a Sequence of these";
 
 const char* YesNo(bool value) { return value ? "yes" : "no"; }
 
@@ -36,6 +39,52 @@ Status ReadSequence(JsonMembers* members, TokenizerParts* parts) {
   return {};
 }
 
+Status ReadReplace(JsonMembers* members, TokenizerParts* parts) {
+  std::string content = members->RequiredString("content");
+  Status status;
+  std::optional<Pattern> pattern = ReadPattern(members, "pattern", &status);
+  if (!members->ok()) return members->status();
+  if (!pattern) return status;
+  parts->normalizer.Append(MakeReplace(*std::move(pattern), std::move(content)));
+  parts->decisions.push_back({"normalizer", "Replace", members->where()});
+  return {};
+}
+
+Status ReadPrecompiled(JsonMembers* members, TokenizerParts* parts) {
+  const std::string text = members->RequiredString("precompiled_charsmap");
+  if (!members->ok()) return members->status();
+  const std::string where = members->where() + ": precompiled_charsmap";
+  const std::optional<std::string> charsmap = FromBase64(text);
+  if (!charsmap) {
+    return Status(ErrorCode::kCorruptData, where + " is " + Quoted(text) + "; wanted base64");
+  }
+  Result<std::unique_ptr<const NormalizerStep>> step = MakePrecompiled(*charsmap, where);
+  if (!step.ok()) return step.status();
+  parts->normalizer.Append(*std::move(step));
+  parts->decisions.push_back({"normalizer", "Precompiled", members->where()});
+  return {};
+}
+
+// Normalizers that are steps with few settings; false if `type` is none of them.
+bool ReadStep(const std::string& type, JsonMembers* members, TokenizerParts* parts) {
+  Normalizer* const normalizer = &parts->normalizer;
+  if (type == "Prepend") {
+    normalizer->Append(MakePrepend(members->RequiredString("prepend")));
+    parts->decisions.push_back({"normalizer", type, members->where()});
+  } else if (type == "Strip") {
+    const bool left = RequiredBool(members, "strip_left");
+    normalizer->Append(MakeStrip(left, RequiredBool(members, "strip_right")));
+    parts->decisions.push_back({"normalizer", type, members->where()});
+  } else if (type == "NFC" || type == "NFKC" || type == "NFKD") {
+    normalizer->Append(
+        MakeUnicodeForm({.compatibility = type != "NFC", .compose = type != "NFKD"}));
+    parts->decisions.push_back({"Unicode normalization", type, members->where()});
+  } else {
+    return false;
+  }
+  return true;
+}
+
 Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* parts) {
   JsonMembers members(json, where);
   const std::string type = members.RequiredString("type");
@@ -56,6 +105,12 @@ Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* 
   } else if (type == "NFD") {
     parts->normalizer.Append(MakeNfd());
     parts->decisions.push_back({"Unicode normalization", "NFD", where});
+  } else if (type == "Replace") {
+    status = ReadReplace(&members, parts);
+  } else if (type == "Precompiled") {
+    status = ReadPrecompiled(&members, parts);
+  } else if (ReadStep(type, &members, parts)) {
+    status = members.status();
   } else {
     return UnknownType(where, type, kKnown);
   }

@@ -25,11 +25,19 @@ struct TemplatePiece {
   uint8_t type_id = 0;
 };
 
+// Whether spaces at the ends of a token are part of where it came from.
+enum class OffsetTrim : uint8_t {
+  kNone,
+  kAllSpaces,       // they are not
+  kKeepFirstSpace,  // only one in front of the text's first token, which may have been put there
+};
+
 struct PostTemplate {
   // Each text occurs exactly once. Without a template: the texts alone.
   std::vector<TemplatePiece> single = {{TemplatePiece::Kind::kFirst, 0, 0}};
   std::vector<TemplatePiece> pair = {{TemplatePiece::Kind::kFirst, 0, 0},
                                      {TemplatePiece::Kind::kSecond, 0, 1}};
+  OffsetTrim trim = OffsetTrim::kNone;
 };
 
 // Tokens that the template adds.

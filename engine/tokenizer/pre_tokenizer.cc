@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Splits text into words, one table look-up a character.
+// Splits text into words by the kinds of its characters, one table look-up a character. Not here:
+// splitting by patterns (word_split.cc), changes of the text (metaspace.cc).
 
 #include "engine/tokenizer/pre_tokenizer.h"
 
@@ -15,7 +16,12 @@ namespace {
 // except kAlone, which is a word by itself, and kRemoved.
 enum class CharKind : uint8_t { kRemoved, kAlone, kFirst, kSecond };
 
-CharKind KindOf(PreTokenizerStep step, uint16_t properties) {
+CharKind KindOf(PreTokenizerStep step, char32_t c) {
+  if (step == PreTokenizerStep::kDigits || step == PreTokenizerStep::kIndividualDigits) {
+    if ((Unicode::Get().PatternProperties(c) & kNumeric) == 0) return CharKind::kFirst;
+    return step == PreTokenizerStep::kDigits ? CharKind::kSecond : CharKind::kAlone;
+  }
+  const uint16_t properties = Unicode::Get().Properties(c);
   if ((properties & kWhite) != 0) return CharKind::kRemoved;
   switch (step) {
     case PreTokenizerStep::kWhitespaceSplit:
@@ -24,6 +30,8 @@ CharKind KindOf(PreTokenizerStep step, uint16_t properties) {
       return (properties & kPunctuation) != 0 ? CharKind::kAlone : CharKind::kFirst;
     case PreTokenizerStep::kWhitespace:
       return (properties & kWordChar) != 0 ? CharKind::kFirst : CharKind::kSecond;
+    default:
+      break;
   }
   return CharKind::kFirst;
 }
@@ -33,26 +41,26 @@ using AsciiKinds = std::array<CharKind, 128>;
 const AsciiKinds& AsciiKindsOf(PreTokenizerStep step) {
   const auto make = [](PreTokenizerStep of) {
     AsciiKinds kinds;
-    for (char32_t c = 0; c < kinds.size(); ++c) kinds[c] = KindOf(of, Unicode::Get().Properties(c));
+    for (char32_t c = 0; c < kinds.size(); ++c) kinds[c] = KindOf(of, c);
     return kinds;
   };
-  static const std::array<AsciiKinds, 3> kinds = {make(PreTokenizerStep::kWhitespaceSplit),
-                                                  make(PreTokenizerStep::kBert),
-                                                  make(PreTokenizerStep::kWhitespace)};
+  static const std::array<AsciiKinds, 5> kinds = {
+      make(PreTokenizerStep::kWhitespaceSplit), make(PreTokenizerStep::kBert),
+      make(PreTokenizerStep::kWhitespace), make(PreTokenizerStep::kDigits),
+      make(PreTokenizerStep::kIndividualDigits)};
   return kinds[static_cast<size_t>(step)];
 }
 
 // Appends the words of a part of the text.
 void SplitPart(PreTokenizerStep step, const char* text, Span part, std::vector<Span>* words) {
   const AsciiKinds& ascii = AsciiKindsOf(step);
-  const Unicode& unicode = Unicode::Get();
   const char* const end = text + part.end;
   const char* at = text + part.begin;
   const auto place = [text](const char* p) { return static_cast<size_t>(p - text); };
   // The kind of the character at `at`, which moves behind it.
   const auto next = [&] {
     if (IsAscii(*at)) return ascii[static_cast<size_t>(*at++)];
-    return KindOf(step, unicode.Properties(NextCodePoint(at)));
+    return KindOf(step, NextCodePoint(at));
   };
   while (at < end) {
     const size_t begin = place(at);
@@ -68,19 +76,39 @@ void SplitPart(PreTokenizerStep step, const char* text, Span part, std::vector<S
   }
 }
 
+class SplitByKind : public WordStep {
+ public:
+  explicit SplitByKind(PreTokenizerStep step) : step_(step) {}
+  TextView Apply(TextView text, const std::vector<Span>& words, TextBuffer*,
+                 std::vector<Span>* finer) const override {
+    for (const Span& word : words) SplitPart(step_, text.data, word, finer);
+    return text;
+  }
+
+ private:
+  const PreTokenizerStep step_;
+};
+
 }  // namespace
 
-const std::vector<Span>& PreTokenizer::Split(TextView text, Scratch* scratch) const {
+void PreTokenizer::Append(PreTokenizerStep step) {
+  steps_.push_back(std::make_unique<SplitByKind>(step));
+}
+
+PreTokenizer::Words PreTokenizer::Split(TextView text, Scratch* scratch) const {
   std::vector<Span>* words = &scratch->words[0];
   words->clear();
   if (text.size != 0) words->push_back({0, text.size});
   for (size_t i = 0; i < steps_.size(); ++i) {
     std::vector<Span>* const finer = &scratch->words[(i + 1) % 2];
     finer->clear();
-    for (const Span& word : *words) SplitPart(steps_[i], text.data, word, finer);
+    // The buffer that the text is not in.
+    TextBuffer* const changed = &scratch->buffers[text.data == scratch->buffers[0].view().data];
+    changed->Clear(text.origin != nullptr);
+    text = steps_[i]->Apply(text, *words, changed, finer);
     words = finer;
   }
-  return *words;
+  return {text, *words};
 }
 
 }  // namespace encore::internal

@@ -1,39 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The pre-tokenizers of `tokenizers`: normalized text to words. Not here: what words become
-// (model.h).
+// (model.h), patterns (pattern.h).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_PRE_TOKENIZER_H_
 #define ENCORE_ENGINE_TOKENIZER_PRE_TOKENIZER_H_
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "engine/tokenizer/pattern.h"
 #include "engine/tokenizer/text_buffer.h"
 
 namespace encore::internal {
 
-enum class PreTokenizerStep : uint8_t {
-  kWhitespaceSplit,  // words are what stands between white space
-  kBert,             // the same, and every punctuation character is a word
-  kWhitespace,       // words are runs of \w, and runs of what is neither \w nor white space
+// One pre-tokenizer. Immutable.
+class WordStep {
+ public:
+  virtual ~WordStep() = default;
+  // Appends the parts of words of `text` to `finer`. A step that changes the text writes it to
+  // `changed`, which is empty, and returns that. Throws std::bad_alloc.
+  virtual TextView Apply(TextView text, const std::vector<Span>& words, TextBuffer* changed,
+                         std::vector<Span>* finer) const = 0;
 };
+
+enum class PreTokenizerStep : uint8_t {
+  kWhitespaceSplit,   // words are what stands between white space
+  kBert,              // the same, and every punctuation character is a word
+  kWhitespace,        // words are runs of \w, and runs of what is neither \w nor white space
+  kDigits,            // runs of digits apart from the rest
+  kIndividualDigits,  // every digit apart
+};
+
+// What becomes of matches.
+enum class SplitBehavior : uint8_t {
+  kRemoved,
+  kIsolated,            // each is a word
+  kMergedWithPrevious,  // goes to the end of the word before it
+  kMergedWithNext,      // goes to the begin of the word behind it
+  kContiguous,          // neighbours are one word
+};
+
+// word_split.cc. With `invert`, what lies between matches are the matches.
+std::unique_ptr<const WordStep> MakeSplit(Pattern pattern, SplitBehavior behavior, bool invert);
+std::unique_ptr<const WordStep> MakePunctuation(SplitBehavior behavior);
+
+// Steps that change the text: metaspace.cc.
+enum class PrependScheme : uint8_t { kNever, kFirst, kAlways };
+struct MetaspaceSettings {
+  std::string replacement;  // one character
+  PrependScheme prepend_scheme = PrependScheme::kAlways;
+  bool split = true;
+};
+// Spaces become the replacement. It is also put in front of words that do not start with it:
+// all, or with kFirst those that the original text starts with.
+std::unique_ptr<const WordStep> MakeMetaspace(const MetaspaceSettings& settings);
+// Puts a space in front of words that do not start with one.
+std::unique_ptr<const WordStep> MakeSpaceBefore();
 
 // Steps one after another, each splitting the words of the one before. Immutable.
 class PreTokenizer {
  public:
   struct Scratch {
     std::vector<Span> words[2];
+    TextBuffer buffers[2];
+  };
+  struct Words {
+    TextView text;
+    const std::vector<Span>& words;  // none empty, in the order of the text
   };
 
-  void Append(PreTokenizerStep step) { steps_.push_back(step); }
+  void Append(PreTokenizerStep step);
+  void Append(std::unique_ptr<const WordStep> step) { steps_.push_back(std::move(step)); }
 
-  // The words, none empty, in the order of the text: in `scratch`. The whole text is one if there
-  // are no steps. Throws std::bad_alloc.
-  const std::vector<Span>& Split(TextView text, Scratch* scratch) const;
+  // The words of a text: in `scratch`, or the text itself. All of it is one word if there are no
+  // steps. Throws std::bad_alloc.
+  Words Split(TextView text, Scratch* scratch) const;
 
  private:
-  std::vector<PreTokenizerStep> steps_;
+  std::vector<std::unique_ptr<const WordStep>> steps_;
 };
 
 }  // namespace encore::internal

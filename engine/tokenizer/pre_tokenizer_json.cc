@@ -2,13 +2,86 @@
 //
 // tokenizer.json: "pre_tokenizer".
 
+#include "engine/base/quoted.h"
 #include "engine/tokenizer/component_json.h"
 
 namespace encore::internal {
 namespace {
 
 constexpr std::string_view kKnown =
-    "BertPreTokenizer, WhitespaceSplit, Whitespace and a Sequence of these";
+    "BertPreTokenizer, ByteLevel, Digits, Metaspace, Punctuation, Split, Whitespace, "
+    "WhitespaceSplit and a Sequence of these";
+
+struct NamedBehavior {
+  std::string_view name;
+  SplitBehavior behavior;
+};
+constexpr NamedBehavior kBehaviors[] = {{"Removed", SplitBehavior::kRemoved},
+                                        {"Isolated", SplitBehavior::kIsolated},
+                                        {"MergedWithPrevious", SplitBehavior::kMergedWithPrevious},
+                                        {"MergedWithNext", SplitBehavior::kMergedWithNext},
+                                        {"Contiguous", SplitBehavior::kContiguous}};
+
+SplitBehavior ReadBehavior(JsonMembers* members, std::string_view absent) {
+  const std::string name = members->String("behavior", absent);
+  for (const NamedBehavior& known : kBehaviors) {
+    if (known.name == name) return known.behavior;
+  }
+  members->Refuse("behavior",
+                  "Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
+  return SplitBehavior::kIsolated;
+}
+
+Status ReadSplit(JsonMembers* members, TokenizerParts* parts) {
+  const SplitBehavior behavior = ReadBehavior(members, "");
+  const bool invert = members->Bool("invert", false);
+  Status status;
+  std::optional<Pattern> pattern = ReadPattern(members, "pattern", &status);
+  if (!members->ok()) return members->status();
+  if (!pattern) return status;
+  parts->pre_tokenizer.Append(MakeSplit(*std::move(pattern), behavior, invert));
+  return {};
+}
+
+Status ReadByteLevel(JsonMembers* members, TokenizerParts* parts) {
+  const bool space_before = RequiredBool(members, "add_prefix_space");
+  const bool use_regex = members->Bool("use_regex", true);
+  RequiredBool(members, "trim_offsets");  // counts in the post-processor alone
+  if (!members->ok()) return members->status();
+  parts->byte_level = true;
+  if (space_before) parts->pre_tokenizer.Append(MakeSpaceBefore());
+  if (use_regex) {
+    parts->pre_tokenizer.Append(MakeSplit(Pattern::Gpt2(), SplitBehavior::kIsolated, false));
+  }
+  parts->decisions.push_back({"a space before the text", space_before ? "yes" : "no",
+                              members->where() + ": add_prefix_space"});
+  return {};
+}
+
+Status ReadMetaspace(JsonMembers* members, TokenizerParts* parts) {
+  MetaspaceSettings settings = {.replacement = OneCharacter(members, "replacement")};
+  settings.split = members->Bool("split", true);
+  const std::optional<bool> space_before = members->OptionalBool("add_prefix_space");
+  std::string scheme =
+      members->String("prepend_scheme", space_before == false ? "never" : "always");
+  members->Ignore("str_rep");  // the replacement once more, in files of old
+  if (scheme == "first") {
+    settings.prepend_scheme = PrependScheme::kFirst;
+    parts->needs_origins = true;
+  } else if (scheme == "never") {
+    settings.prepend_scheme = PrependScheme::kNever;
+  } else if (scheme != "always") {
+    members->Refuse("prepend_scheme", "always, first or never");
+  }
+  if (space_before == false && scheme != "never") {
+    members->Refuse("prepend_scheme", "never, as add_prefix_space is false");
+  }
+  if (!members->ok()) return members->status();
+  parts->pre_tokenizer.Append(MakeMetaspace(settings));
+  parts->decisions.push_back(
+      {"a space before the text", scheme, members->where() + ": prepend_scheme"});
+  return {};
+}
 
 Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* parts) {
   JsonMembers members(json, where);
@@ -24,15 +97,34 @@ Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* 
     }
     return RefuseUnread(members);
   }
+  if (parts->byte_level) {
+    return Status(
+        ErrorCode::kUnsupported,
+        where + ": type is " + Quoted(type) + " behind ByteLevel; encore has that as the last one");
+  }
+  Status status;
   if (type == "BertPreTokenizer") {
     parts->pre_tokenizer.Append(PreTokenizerStep::kBert);
   } else if (type == "WhitespaceSplit") {
     parts->pre_tokenizer.Append(PreTokenizerStep::kWhitespaceSplit);
   } else if (type == "Whitespace") {
     parts->pre_tokenizer.Append(PreTokenizerStep::kWhitespace);
+  } else if (type == "Digits") {
+    parts->pre_tokenizer.Append(members.Bool("individual_digits", false)
+                                    ? PreTokenizerStep::kIndividualDigits
+                                    : PreTokenizerStep::kDigits);
+  } else if (type == "Punctuation") {
+    parts->pre_tokenizer.Append(MakePunctuation(ReadBehavior(&members, "Isolated")));
+  } else if (type == "Split") {
+    status = ReadSplit(&members, parts);
+  } else if (type == "ByteLevel") {
+    status = ReadByteLevel(&members, parts);
+  } else if (type == "Metaspace") {
+    status = ReadMetaspace(&members, parts);
   } else {
     return UnknownType(where, type, kKnown);
   }
+  if (!status.ok()) return status;
   parts->decisions.push_back({"pre-tokenizer", type, where});
   return RefuseUnread(members);
 }

@@ -12,7 +12,8 @@
 namespace encore::internal {
 namespace {
 
-constexpr std::string_view kKnown = "TemplateProcessing and BertProcessing";
+constexpr std::string_view kKnown =
+    "TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel and a Sequence of these";
 constexpr size_t kMaxTypeId = std::numeric_limits<uint8_t>::max();
 
 using Kind = TemplatePiece::Kind;
@@ -153,6 +154,69 @@ Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
   return {};
 }
 
+Status ReadRoberta(JsonMembers* members, TokenizerParts* parts) {
+  int32_t sep = 0, cls = 0;
+  Status status = ReadTokenAndId(members, "sep", *parts, &sep);
+  if (status.ok()) status = ReadTokenAndId(members, "cls", *parts, &cls);
+  if (!status.ok()) return status;
+  PostTemplate& post = parts->post_template;
+  post.single = {{Kind::kToken, cls, 0}, {Kind::kFirst, 0, 0}, {Kind::kToken, sep, 0}};
+  post.pair = post.single;
+  post.pair.push_back({Kind::kToken, sep, 0});
+  post.pair.push_back({Kind::kSecond, 0, 0});
+  post.pair.push_back({Kind::kToken, sep, 0});
+  return {};
+}
+
+// Where tokens of bytes begin and end: ByteLevel's, and RobertaProcessing's.
+void ReadTrimming(JsonMembers* members, PostTemplate* post) {
+  const bool trim = RequiredBool(members, "trim_offsets");
+  const bool space_before = RequiredBool(members, "add_prefix_space");
+  if (trim) post->trim = space_before ? OffsetTrim::kKeepFirstSpace : OffsetTrim::kAllSpaces;
+}
+
+// `templates`: how many parts have placed tokens so far.
+Status ReadOne(const JsonValue& json, const std::string& where, int* templates,
+               TokenizerParts* parts) {
+  JsonMembers members(json, where);
+  const std::string type = members.RequiredString("type");
+  if (!members.ok()) return members.status();
+  Status status;
+  if (type == "Sequence") {
+    const JsonValue& list = members.RequiredArray("processors");
+    if (!members.ok()) return members.status();
+    for (size_t i = 0; i < list.items().size(); ++i) {
+      status = ReadOne(list.items()[i], where + ": processors[" + std::to_string(i) + "]",
+                       templates, parts);
+      if (!status.ok()) return status;
+    }
+    return RefuseUnread(members);
+  }
+  if (*templates > 0) {
+    return Status(ErrorCode::kUnsupported,
+                  where + ": type is " + Quoted(type) +
+                      " behind a template; encore has a template as the last one");
+  }
+  if (type == "ByteLevel") {
+    members.Ignore("use_regex");
+    ReadTrimming(&members, &parts->post_template);
+    return members.ok() ? RefuseUnread(members) : members.status();
+  }
+  ++*templates;
+  if (type == "TemplateProcessing") {
+    status = ReadTemplate(&members, parts);
+  } else if (type == "BertProcessing") {
+    status = ReadBert(&members, parts);
+  } else if (type == "RobertaProcessing") {
+    status = ReadRoberta(&members, parts);
+    ReadTrimming(&members, &parts->post_template);
+    if (status.ok()) status = members.status();
+  } else {
+    return UnknownType(where, type, kKnown);
+  }
+  return status.ok() ? RefuseUnread(members) : status;
+}
+
 std::string Spelled(const std::vector<TemplatePiece>& pieces, const TokenizerParts& parts) {
   std::string text;
   for (const TemplatePiece& piece : pieces) {
@@ -183,20 +247,9 @@ void DescribeTemplate(const std::string& source, TokenizerParts* parts) {
 Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
   const std::string where = file + ": post_processor";
   if (!json.is_null()) {
-    JsonMembers members(json, where);
-    const std::string type = members.RequiredString("type");
-    if (!members.ok()) return members.status();
-    Status status;
-    if (type == "TemplateProcessing") {
-      status = ReadTemplate(&members, parts);
-    } else if (type == "BertProcessing") {
-      status = ReadBert(&members, parts);
-    } else {
-      return UnknownType(where, type, kKnown);
-    }
+    int templates = 0;
+    Status status = ReadOne(json, where, &templates, parts);
     if (!status.ok()) return status;
-    Status unread = RefuseUnread(members);
-    if (!unread.ok()) return unread;
   }
   DescribeTemplate(where, parts);
   return {};

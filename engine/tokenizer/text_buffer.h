@@ -52,12 +52,27 @@ class TextBuffer {
     origins_.clear();
   }
   bool with_origins() const { return with_origins_; }
+  size_t size() const { return size_; }
   TextView view() const { return {bytes_.get(), size_, with_origins_ ? origins_.data() : nullptr}; }
 
   // Makes room for so many bytes more. What is written there counts once it is Extended by it.
   char* Room(size_t bytes) {
     if (capacity_ - size_ < bytes) Grow(bytes);
     return bytes_.get() + size_;
+  }
+  // Bytes that all came from one place.
+  void PutBytes(std::string_view bytes, ByteRange origin) {
+    if (bytes.empty()) return;
+    std::memcpy(Room(bytes.size()), bytes.data(), bytes.size());
+    size_ += bytes.size();
+    if (with_origins_) origins_.insert(origins_.end(), bytes.size(), origin);
+  }
+  // Another text as it is.
+  void PutPart(TextView part) {
+    if (part.size == 0) return;
+    std::memcpy(Room(part.size), part.data, part.size);
+    size_ += part.size;
+    if (with_origins_) origins_.insert(origins_.end(), part.origin, part.origin + part.size);
   }
   // Without origins only.
   void ExtendTo(const char* end) { size_ = static_cast<size_t>(end - bytes_.get()); }

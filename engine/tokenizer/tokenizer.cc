@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "engine/base/out_of_memory.h"
+#include "engine/tokenizer/offset_trim.h"
 #include "engine/tokenizer/tokenizer_factory.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 #include "engine/tokenizer/utf8.h"
@@ -28,6 +29,7 @@ struct Tokens::Scratch {
   TextBuffer text;  // where origins are asked for, or bytes were replaced
   Normalizer::Scratch normalizer;
   PreTokenizer::Scratch pre_tokenizer;
+  internal::ModelScratch model;
   std::vector<Piece> raw_pieces;
   std::vector<Piece> normalized_pieces;
   TokenList first;
@@ -51,7 +53,10 @@ struct TokenizerBody {
                 const TokenizeOptions& options) const;
   Status EncodeText(std::string_view text, const TokenizeOptions& options, Tokens::Scratch* scratch,
                     TokenList* out) const;
-  void EncodeNormalized(TextView text, bool plain, Tokens::Scratch* scratch, TokenList* out) const;
+  void EncodeNormalized(std::string_view original, TextView text, bool plain,
+                        Tokens::Scratch* scratch, TokenList* out) const;
+  void PutAddedToken(std::string_view original, TextView text, const Piece& piece,
+                     TokenList* out) const;
 };
 
 }  // namespace internal
@@ -79,17 +84,32 @@ void CopyText(std::string_view text, TextBuffer* out) {
   }
 }
 
-void PutAddedToken(TextView text, const Piece& piece, TokenList* out) {
-  out->ids.push_back(piece.id);
-  if (text.origin != nullptr) out->origins.push_back(text.Origin(piece.span));
-}
-
 }  // namespace
 
-void internal::TokenizerBody::EncodeNormalized(TextView text, bool plain, Tokens::Scratch* scratch,
-                                               TokenList* out) const {
+void internal::TokenizerBody::PutAddedToken(std::string_view original, TextView text,
+                                            const Piece& piece, TokenList* out) const {
+  out->ids.push_back(piece.id);
+  if (text.origin == nullptr) return;
+  out->origins.push_back(text.Origin(piece.span));
+  internal::TrimOrigin(parts.post_template.trim, original, text.Part(piece.span).text(),
+                       out->ids.size() == 1, &out->origins.back());
+}
+
+void internal::TokenizerBody::EncodeNormalized(std::string_view original, TextView text, bool plain,
+                                               Tokens::Scratch* scratch, TokenList* out) const {
   const auto words = [&](TextView part) {
-    parts.model->Tokenize(part, parts.pre_tokenizer.Split(part, &scratch->pre_tokenizer), out);
+    const PreTokenizer::Words split = parts.pre_tokenizer.Split(part, &scratch->pre_tokenizer);
+    const size_t before = out->ids.size();
+    out->unknown.clear();
+    parts.model->Tokenize(split.text, split.words, &scratch->model, out);
+    if (part.origin == nullptr || parts.post_template.trim == internal::OffsetTrim::kNone) return;
+    auto unknown = out->unknown.begin();
+    for (size_t i = before; i < out->ids.size(); ++i) {
+      const bool is_unknown = unknown != out->unknown.end() && unknown->first == i;
+      internal::TrimOrigin(parts.post_template.trim, original,
+                           is_unknown ? (unknown++)->second : parts.model->IdToToken(out->ids[i]),
+                           i == 0, &out->origins[i]);
+    }
   };
   if (!parts.added_tokens.any(true)) return words(text);
   scratch->normalized_pieces.clear();
@@ -98,7 +118,7 @@ void internal::TokenizerBody::EncodeNormalized(TextView text, bool plain, Tokens
     if (piece.id < 0) {
       words(text.Part(piece.span));
     } else {
-      PutAddedToken(text, piece, out);
+      PutAddedToken(original, text, piece, out);
     }
   }
 }
@@ -111,8 +131,9 @@ Status internal::TokenizerBody::EncodeText(std::string_view text, const Tokenize
   if (valid < text.size() && options.on_invalid_utf8 == OnInvalidUtf8::kError) {
     return InvalidArgument("the text is not UTF-8 at byte " + std::to_string(valid));
   }
-  if (options.offsets || valid < text.size()) {
-    scratch->text.Clear(options.offsets);
+  const bool origins = options.offsets || parts.needs_origins;
+  if (origins || valid < text.size()) {
+    scratch->text.Clear(origins);
     CopyText(text, &scratch->text);
     view = scratch->text.view();
   }
@@ -120,10 +141,10 @@ Status internal::TokenizerBody::EncodeText(std::string_view text, const Tokenize
   parts.added_tokens.Split(view.text(), false, options.plain_text, &scratch->raw_pieces);
   for (const Piece& piece : scratch->raw_pieces) {
     if (piece.id < 0) {
-      EncodeNormalized(parts.normalizer.Apply(view.Part(piece.span), &scratch->normalizer),
+      EncodeNormalized(text, parts.normalizer.Apply(view.Part(piece.span), &scratch->normalizer),
                        options.plain_text, scratch, out);
     } else {
-      PutAddedToken(view, piece, out);
+      PutAddedToken(text, view, piece, out);
     }
   }
   return {};

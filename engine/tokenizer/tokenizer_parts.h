@@ -34,6 +34,8 @@ struct TokenizerParts {
   Normalizer normalizer;
   NormalizerFacts facts;
   PreTokenizer pre_tokenizer;
+  bool byte_level = false;     // the pre-tokenizer ends with ByteLevel: words are spelled in bytes
+  bool needs_origins = false;  // the pre-tokenizer goes by places of the original text
   std::unique_ptr<const Model> model;
   std::string unk_token;
   AddedTokens added_tokens;

@@ -32,11 +32,21 @@ void Unicode::TwoStage<T>::Pack(const std::vector<T>& all) {
   }
 }
 
+namespace {
+
+// The classes of all code points from pairs of a number of them and a class.
+std::vector<uint16_t> Unrolled(const uint32_t* runs, size_t size, const uint16_t* classes) {
+  std::vector<uint16_t> all;
+  all.reserve(kCodePoints);
+  for (size_t i = 0; i < size; i += 2) all.insert(all.end(), runs[i], classes[runs[i + 1]]);
+  return all;
+}
+
+}  // namespace
+
 Unicode::Unicode() {
-  std::vector<uint16_t> properties;
-  properties.reserve(kCodePoints);
-  for (size_t i = 0; i < kUnicodeRunsSize; i += 2)
-    properties.insert(properties.end(), kUnicodeRuns[i], kUnicodeClasses[kUnicodeRuns[i + 1]]);
+  std::vector<uint16_t> properties = Unrolled(kUnicodeRuns, kUnicodeRunsSize, kUnicodeClasses);
+  patterns_.Pack(Unrolled(kUnicodePatternRuns, kUnicodePatternRunsSize, kUnicodePatternClasses));
 
   std::vector<uint16_t> decomposition(kCodePoints);
   char32_t c = 0;
@@ -60,6 +70,56 @@ Unicode::Unicode() {
   properties_.Pack(properties);
   decomposition_.Pack(decomposition);
   lower_.Pack(lower);
+
+  std::vector<uint16_t> compatibility(kCodePoints);
+  compatible_parts_.push_back(0);  // no parts
+  c = 0;
+  for (size_t i = 0; i < kUnicodeCompatibilitySize; i += 2 + kUnicodeCompatibility[i + 1]) {
+    c += kUnicodeCompatibility[i];
+    compatibility[c] = static_cast<uint16_t>(compatible_parts_.size());
+    const uint32_t* const parts = kUnicodeCompatibility + i + 1;
+    compatible_parts_.insert(compatible_parts_.end(), parts, parts + 1 + parts[0]);
+  }
+  for (size_t i = 0; i < kUnicodeCompatibilityRunsSize; i += 4) {
+    const int32_t* const run = kUnicodeCompatibilityRuns + i;
+    for (int32_t from = run[0]; from <= run[1]; from += run[2]) {
+      compatibility[static_cast<size_t>(from)] = static_cast<uint16_t>(compatible_parts_.size());
+      compatible_parts_.insert(compatible_parts_.end(), {1, static_cast<uint32_t>(from + run[3])});
+    }
+  }
+  compatibility_.Pack(compatibility);
+  MakeCompositions();
+}
+
+// A character composes of the one that its other parts compose to, and its last part. Fewer parts
+// come first, so that those are known.
+void Unicode::MakeCompositions() {
+  for (size_t size = 2; size <= Decomposition().parts.size(); ++size) {
+    char32_t c = 0;
+    for (size_t i = 0; i < kUnicodeDecompositionsSize; i += 2 + kUnicodeDecompositions[i + 1]) {
+      c += kUnicodeDecompositions[i];
+      const uint32_t* const parts = kUnicodeDecompositions + i + 2;
+      if (kUnicodeDecompositions[i + 1] != size || (PatternProperties(c) & kComposes) == 0)
+        continue;
+      char32_t first = parts[0];
+      for (size_t part = 1; part + 1 < size; ++part) first = Compose(first, parts[part]);
+      compositions_[uint64_t{first} << 32 | parts[size - 1]] = c;
+    }
+  }
+}
+
+char32_t Unicode::Compose(char32_t first, char32_t second) const {
+  const char32_t leading = first - kLeading, vowel = second - kVowels;
+  if (leading < kSyllableCount / (kVowelCount * kTrailingCount) && vowel < kVowelCount) {
+    return kSyllables + (leading * kVowelCount + vowel) * kTrailingCount;
+  }
+  const char32_t syllable = first - kSyllables, trailing = second - kTrailing;
+  if (syllable < kSyllableCount && syllable % kTrailingCount == 0 &&
+      trailing - 1 < kTrailingCount - 1) {
+    return first + trailing;
+  }
+  const auto found = compositions_.find(uint64_t{first} << 32 | second);
+  return found == compositions_.end() ? 0 : found->second;
 }
 
 const Unicode& Unicode::Get() {

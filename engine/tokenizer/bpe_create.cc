@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes a Bpe of a vocabulary and a list of merges.
+
+#include <algorithm>
+
+#include "engine/base/quoted.h"
+#include "engine/tokenizer/bpe.h"
+#include "engine/tokenizer/byte_alphabet.h"
+
+namespace encore::internal {
+namespace {
+
+constexpr uint32_t kNone = MergeTable::kNone;
+constexpr std::string_view kMark = "\xE2\x96\x81";  // U+2581
+
+// Whether a U+2581 stands behind another character.
+bool HasMarkInside(std::string_view token) {
+  size_t at = 0;
+  while (token.substr(at).starts_with(kMark)) at += kMark.size();
+  return token.find(kMark, at) != std::string_view::npos;
+}
+
+uint32_t OrNone(const std::optional<int32_t>& id) {
+  return id ? static_cast<uint32_t>(*id) : kNone;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const Model>> Bpe::Create(const Vocabulary& vocabulary, const Merges& merges,
+                                                 const BpeSettings& settings,
+                                                 const std::string& where) {
+  if (vocabulary.empty()) {
+    return InvalidArgument(where + ": vocab is empty; wanted at least one token");
+  }
+  std::unique_ptr<Bpe> model(new Bpe);
+  model->settings_ = settings;
+  Result<TokenTable> tokens = TokenTable::Create(vocabulary, where);
+  if (!tokens.ok()) return tokens.status();
+  model->tokens_ = *std::move(tokens);
+  if (settings.unk_token) {
+    model->unk_id_ = OrNone(model->tokens_.Id(*settings.unk_token));
+    if (model->unk_id_ == kNone) {
+      return InvalidArgument(where + ": the unknown token " + Quoted(*settings.unk_token) +
+                             " is not in the vocabulary");
+    }
+  }
+  Status status = model->ReadMerges(merges, where);
+  if (status.ok()) status = model->FindSymbols(where);
+  if (!status.ok()) return status;
+  model->FindWholeWords(vocabulary);
+  return std::unique_ptr<const Model>(std::move(model));
+}
+
+Status Bpe::ReadMerges(const Merges& merges, const std::string& where) {
+  if (merges.size() >= kNone) {
+    return InvalidArgument(where + ": merges is an array of " + std::to_string(merges.size()) +
+                           "; wanted fewer than " + std::to_string(kNone));
+  }
+  merges_ = MergeTable(merges.size());
+  const size_t prefix = settings_.continuing_subword_prefix.size();
+  mark_starts_words_ = !settings_.bytes && prefix == 0 && settings_.end_of_word_suffix.empty() &&
+                       !settings_.ignore_merges && tokens_.Id(kMark).has_value();
+  std::string both;
+  for (size_t i = 0; i < merges.size(); ++i) {
+    const auto& [left, right] = merges[i];
+    const auto here = [&] {
+      return where + ": merges[" + std::to_string(i) + "], of " + Quoted(left) + " and " +
+             Quoted(right) + ",";
+    };
+    if (left.empty() || right.size() <= prefix) {
+      return InvalidArgument(here() + " makes nothing longer; wanted two tokens with text");
+    }
+    both.assign(left);
+    both += right.substr(prefix);
+    uint32_t ids[3];
+    const std::string_view tokens[3] = {left, right, both};
+    for (size_t part = 0; part < 3; ++part) {
+      ids[part] = OrNone(tokens_.Id(tokens[part]));
+      if (ids[part] != kNone) continue;
+      return InvalidArgument(here() + " needs " + Quoted(tokens[part]) +
+                             ", which is not in the vocabulary");
+    }
+    if (!merges_.Add(ids[0], ids[1], ids[2])) {
+      return InvalidArgument(here() + " is there twice; wanted each pair once");
+    }
+    mark_starts_words_ = mark_starts_words_ && !HasMarkInside(both);
+  }
+  return {};
+}
+
+Status Bpe::FindSymbols(const std::string& where) {
+  for (size_t byte = 0; byte < 256; ++byte) {
+    constexpr char kDigits[] = "0123456789ABCDEF";
+    const std::string token = {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
+    fallback_[byte] = OrNone(tokens_.Id(token));
+  }
+  if (!settings_.bytes) return {};
+  const std::string& prefix = settings_.continuing_subword_prefix;
+  const std::string& suffix = settings_.end_of_word_suffix;
+  if (settings_.byte_fallback) {
+    return Status(ErrorCode::kUnsupported,
+                  where +
+                      ": byte_fallback is true, and the pre-tokenizer is ByteLevel; encore has "
+                      "either of them alone");
+  }
+  for (auto& symbols : byte_symbols_) symbols.fill(kNone);
+  const std::array<int16_t, 0x144>& alphabet = BytesOfAlphabet();
+  for (char32_t c = 0; c < alphabet.size(); ++c) {
+    if (alphabet[c] < 0) continue;
+    char bytes[4];
+    const std::string character(bytes, PutCodePoint(c, bytes));
+    for (size_t way = 0; way < byte_symbols_.size(); ++way) {
+      byte_symbols_[way][static_cast<size_t>(alphabet[c])] = OrNone(
+          tokens_.Id(((way & 1) != 0 ? "" : prefix) + character + ((way & 2) != 0 ? suffix : "")));
+    }
+  }
+  return {};
+}
+
+// Merges what tokens spell: those that become themselves need no merging later.
+void Bpe::FindWholeWords(const Vocabulary& vocabulary) {
+  const std::string& suffix = settings_.end_of_word_suffix;
+  std::vector<std::pair<std::string, uint32_t>> found;
+  ModelScratch scratch;
+  TokenList tokens;
+  for (const auto& [token, id] : vocabulary) {
+    std::string text(token);
+    if (!settings_.ignore_merges && text.ends_with(suffix)) {
+      text.resize(text.size() - suffix.size());
+    }
+    if (settings_.bytes) text = BytesSpelledBy(text).value_or("");
+    if (text.empty()) continue;
+    if (settings_.ignore_merges) {
+      found.emplace_back(std::move(text), id);
+      continue;
+    }
+    // Tokens that a text cannot be cut into are words of their own by no means.
+    if (CutSize(text) != text.size()) continue;
+    tokens.Clear();
+    TokenizeWord({text.data(), text.size()}, {0, text.size()}, &scratch, &tokens);
+    if (tokens.ids.size() == 1 && static_cast<uint32_t>(tokens.ids[0]) == id) {
+      found.emplace_back(std::move(text), id);
+    }
+  }
+  std::vector<ByteTrie::Entry> entries(found.begin(), found.end());
+  words_ = ByteTrie(std::move(entries));
+}
+
+}  // namespace encore::internal

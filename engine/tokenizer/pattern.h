@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Split and Replace look for: a literal string, or one of the regular expressions that
+// published files use, each by a function of its own. Not here: what becomes of matches
+// (pre_tokenizer.h, normalizer.h).
+
+#ifndef ENCORE_ENGINE_TOKENIZER_PATTERN_H_
+#define ENCORE_ENGINE_TOKENIZER_PATTERN_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/tokenizer/text_buffer.h"
+
+namespace encore::internal {
+
+// Immutable.
+class Pattern {
+ public:
+  // The match that starts at `at`, in valid text that ends at `end`: its end, or null.
+  using Match = const char* (*)(const char* at, const char* end);
+
+  // Of a string that is not empty, as it stands.
+  static Pattern Literal(std::string text);
+  // Of a regular expression, by its exact text; nothing for those that encore has not.
+  static std::optional<Pattern> Regex(std::string_view regex);
+  // GPT-2's, which ByteLevel has inside.
+  static Pattern Gpt2();
+
+  // The first match from `at` on, in valid text that ends at `end`; false if there is none.
+  // Matches are never empty.
+  bool Next(const char* at, const char* end, std::string_view* match) const;
+
+ private:
+  std::string literal_;
+  Match match_ = nullptr;  // null: literal_
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_PATTERN_H_

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The normalizers that look at a text, not at each character: Replace, Prepend, Strip.
+
+#include <string>
+#include <utility>
+
+#include "engine/tokenizer/normalizer.h"
+#include "engine/tokenizer/unicode.h"
+
+namespace encore::internal {
+namespace {
+
+class Replace : public NormalizerStep {
+ public:
+  Replace(Pattern pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
+
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    size_t done = 0;
+    std::string_view match;
+    while (pattern_.Next(text.data + done, text.data + text.size, &match)) {
+      const size_t begin = static_cast<size_t>(match.data() - text.data);
+      out->PutPart(text.Part({done, begin}));
+      done = begin + match.size();
+      // All of it comes from where the last character does.
+      out->PutBytes(content_, text.Origin({done - 1, done}));
+    }
+    out->PutPart(text.Part({done, text.size}));
+  }
+
+ private:
+  const Pattern pattern_;
+  const std::string content_;
+};
+
+class Prepend : public NormalizerStep {
+ public:
+  explicit Prepend(std::string content) : content_(std::move(content)) {}
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    if (text.size == 0) return;
+    out->PutBytes(content_, text.Origin({0, 1}));
+    out->PutPart(text);
+  }
+
+ private:
+  const std::string content_;
+};
+
+class Strip : public NormalizerStep {
+ public:
+  Strip(bool left, bool right) : left_(left), right_(right) {}
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    Span kept = {0, text.size};
+    const auto is_white = [](char32_t c) { return (Unicode::Get().Properties(c) & kWhite) != 0; };
+    while (left_ && kept.begin < kept.end) {
+      const char* at = text.data + kept.begin;
+      if (!is_white(NextCodePoint(at))) break;
+      kept.begin = static_cast<size_t>(at - text.data);
+    }
+    while (right_ && kept.begin < kept.end) {
+      const char32_t c = LastCodePoint(text.data + kept.begin, text.data + kept.end);
+      if (!is_white(c)) break;
+      char bytes[4];
+      kept.end -= static_cast<size_t>(PutCodePoint(c, bytes) - bytes);
+    }
+    out->PutPart(text.Part(kept));
+  }
+
+ private:
+  const bool left_;
+  const bool right_;
+};
+
+}  // namespace
+
+std::unique_ptr<const NormalizerStep> MakeReplace(Pattern pattern, std::string content) {
+  return std::make_unique<Replace>(std::move(pattern), std::move(content));
+}
+std::unique_ptr<const NormalizerStep> MakePrepend(std::string content) {
+  return std::make_unique<Prepend>(std::move(content));
+}
+std::unique_ptr<const NormalizerStep> MakeStrip(bool left, bool right) {
+  return std::make_unique<Strip>(left, right);
+}
+
+}  // namespace encore::internal

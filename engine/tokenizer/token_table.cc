@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks a vocabulary and keeps it.
+
+#include "engine/tokenizer/token_table.h"
+
+#include <algorithm>
+
+#include "engine/base/quoted.h"
+
+namespace encore::internal {
+
+Result<TokenTable> TokenTable::Create(const Vocabulary& vocabulary, const std::string& where) {
+  TokenTable table;
+  size_t bytes = 0;
+  for (const auto& [token, id] : vocabulary) bytes += token.size();
+  table.text_.reserve(bytes);
+  table.by_id_.reserve(vocabulary.size());
+  Vocabulary found;
+  found.reserve(vocabulary.size());
+  for (const auto& [token, id] : vocabulary) {
+    if (id > ByteTrie::kMaxValue) {
+      return InvalidArgument(where + ": token " + Quoted(token) + " has id " + std::to_string(id) +
+                             "; wanted at most " + std::to_string(ByteTrie::kMaxValue));
+    }
+    table.by_id_.push_back({id, table.text_.size(), token.size()});
+    table.text_ += token;
+    if (!token.empty()) found.emplace_back(token, id);
+  }
+  std::sort(table.by_id_.begin(), table.by_id_.end(),
+            [](const Place& a, const Place& b) { return a.id < b.id; });
+  const auto twice =
+      std::adjacent_find(table.by_id_.begin(), table.by_id_.end(),
+                         [](const Place& a, const Place& b) { return a.id == b.id; });
+  if (twice != table.by_id_.end()) {
+    const auto text = [&](const Place& place) {
+      return Quoted(table.text_.substr(place.begin, place.size));
+    };
+    return InvalidArgument(where + ": tokens " + text(twice[0]) + " and " + text(twice[1]) +
+                           " both have id " + std::to_string(twice->id));
+  }
+  std::sort(found.begin(), found.end());
+  const auto same = std::adjacent_find(
+      found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (same != found.end()) {
+    return InvalidArgument(where + ": token " + Quoted(same->first) + " has ids " +
+                           std::to_string(same[0].second) + " and " +
+                           std::to_string(same[1].second) + "; wanted one");
+  }
+  table.trie_ = ByteTrie(std::move(found));
+  return table;
+}
+
+std::string_view TokenTable::Token(int32_t id) const {
+  const auto at = std::lower_bound(by_id_.begin(), by_id_.end(), id, [](const Place& a, int32_t i) {
+    return static_cast<int64_t>(a.id) < i;
+  });
+  if (at == by_id_.end() || static_cast<int64_t>(at->id) != id) return {};
+  return std::string_view(text_).substr(at->begin, at->size);
+}
+
+}  // namespace encore::internal

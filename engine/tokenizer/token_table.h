@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model's vocabulary: tokens by id and ids by token. Not here: what models do with it.
+
+#ifndef ENCORE_ENGINE_TOKENIZER_TOKEN_TABLE_H_
+#define ENCORE_ENGINE_TOKENIZER_TOKEN_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "encore/status.h"
+#include "engine/tokenizer/byte_trie.h"
+
+namespace encore::internal {
+
+// Tokens with their ids; views of tokens that outlive whoever makes a table of them.
+using Vocabulary = std::vector<ByteTrie::Entry>;
+
+// Immutable.
+class TokenTable {
+ public:
+  TokenTable() = default;
+  // kInvalidArgument if a token or an id is there twice, or an id is above ByteTrie::kMaxValue;
+  // sentences start with `where`. An empty token has an id and is never found. Throws
+  // std::bad_alloc.
+  static Result<TokenTable> Create(const Vocabulary& vocabulary, const std::string& where);
+
+  std::optional<int32_t> Id(std::string_view token) const {
+    uint32_t id = 0;
+    if (!trie_.Find(token, &id)) return {};
+    return static_cast<int32_t>(id);
+  }
+  // Empty if there is none. Valid as long as the table stays where it is.
+  std::string_view Token(int32_t id) const;
+  size_t count() const { return by_id_.size(); }
+  // Every id is below this.
+  size_t id_limit() const { return by_id_.empty() ? 0 : static_cast<size_t>(by_id_.back().id) + 1; }
+  const ByteTrie& trie() const { return trie_; }
+
+ private:
+  // A token's text in text_.
+  struct Place {
+    uint32_t id;
+    size_t begin;
+    size_t size;
+  };
+
+  ByteTrie trie_;
+  std::string text_;          // tokens one after another
+  std::vector<Place> by_id_;  // sorted by id
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_TOKEN_TABLE_H_

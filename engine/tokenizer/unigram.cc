@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The best cut by dynamic programming (Viterbi) over the places of a word, in the order and with
+// the sums of `tokenizers`: places from left to right, pieces from the shortest to the longest, the
+// first of equal sums stays.
+
+#include "engine/tokenizer/unigram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "engine/base/quoted.h"
+#include "engine/platform/fp_env.h"
+
+namespace encore::internal {
+namespace {
+
+// Searching takes up to this many steps a byte; pieces of published models have less than 100.
+constexpr size_t kMaxPieceBytes = 4096;
+constexpr double kUnknownPenalty = 10;  // what an unknown character has less than the worst token
+
+}  // namespace
+
+Result<std::unique_ptr<const Model>> Unigram::Create(const Vocabulary& vocabulary,
+                                                     std::vector<double> scores,
+                                                     const UnigramSettings& settings,
+                                                     const std::string& where) {
+  std::unique_ptr<Unigram> model(new Unigram);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (std::isfinite(scores[i])) continue;
+    return InvalidArgument(where + ": vocab[" + std::to_string(i) + "] has a score that is " +
+                           "no finite number of 64 bits");
+  }
+  if (settings.unk_id >= scores.size()) {
+    return InvalidArgument(where + ": unk_id is " + std::to_string(settings.unk_id) +
+                           "; wanted an id below " + std::to_string(scores.size()) +
+                           ", the vocabulary's size");
+  }
+  for (const auto& [token, id] : vocabulary) {
+    if (token.size() <= kMaxPieceBytes) continue;
+    return Status(ErrorCode::kUnsupported,
+                  where + ": vocab[" + std::to_string(id) + "] is " + Quoted(token) + ", of " +
+                      std::to_string(token.size()) + " bytes; wanted at most " +
+                      std::to_string(kMaxPieceBytes));
+  }
+  Result<TokenTable> tokens = TokenTable::Create(vocabulary, where);
+  if (!tokens.ok()) return tokens.status();
+  model->tokens_ = *std::move(tokens);
+  model->unk_id_ = static_cast<uint32_t>(settings.unk_id);
+  model->unk_score_ = *std::min_element(scores.begin(), scores.end()) - kUnknownPenalty;
+  model->scores_ = std::move(scores);
+  if (settings.byte_fallback) {
+    model->fallback_.emplace();
+    for (size_t byte = 0; byte < 256; ++byte) {
+      constexpr char kDigits[] = "0123456789ABCDEF";
+      const std::string token = {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
+      (*model->fallback_)[byte] = model->tokens_.Id(token).value_or(-1);
+    }
+  }
+  return std::unique_ptr<const Model>(std::move(model));
+}
+
+void Unigram::FindBest(std::string_view word, ModelScratch* scratch) const {
+  if (word.size() > std::numeric_limits<uint32_t>::max()) {
+    throw std::length_error("a word of too many bytes");
+  }
+  std::vector<ModelScratch::Best>& best = scratch->best;
+  best.assign(word.size() + 1, {0, 0, 0});
+  const char* const end = word.data() + word.size();
+  for (size_t at = 0; at < word.size();) {
+    const double until_here = best[at].score;
+    const size_t character = Utf8Length(word[at]);
+    const auto offer = [&](size_t size, uint32_t id, double score) {
+      ModelScratch::Best& target = best[at + size];
+      const double sum = score + until_here;
+      if (target.size != 0 && !(sum > target.score)) return;
+      target = {sum, id, static_cast<uint32_t>(size)};
+    };
+    bool alone = false;  // the character is a token
+    tokens_.trie().ForEachPrefix(word.data() + at, end, [&](size_t size, uint32_t id) {
+      alone = alone || size == character;
+      offer(size, id, scores_[id]);
+    });
+    if (!alone) offer(character, unk_id_, unk_score_);
+    at += character;
+  }
+}
+
+void Unigram::PutPiece(TextView text, Span piece, TokenList* out) const {
+  const auto put = [&](int32_t id) {
+    out->ids.push_back(id);
+    if (text.origin != nullptr) out->origins.push_back(text.Origin(piece));
+  };
+  const std::string_view bytes = text.Part(piece).text();
+  if (const std::optional<int32_t> id = tokens_.Id(bytes)) return put(*id);
+  const auto fallback = [&](char c) { return (*fallback_)[static_cast<unsigned char>(c)]; };
+  if (!fallback_ ||
+      std::any_of(bytes.begin(), bytes.end(), [&](char c) { return fallback(c) < 0; })) {
+    if (text.origin != nullptr) out->unknown.emplace_back(out->ids.size(), bytes);
+    return put(static_cast<int32_t>(unk_id_));
+  }
+  for (const char c : bytes) put(fallback(c));
+}
+
+void Unigram::Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
+                       TokenList* out) const {
+  const FpEnvScope rounding_to_nearest;
+  for (const Span& word : words) {
+    FindBest(text.Part(word).text(), scratch);
+    // From the end: unknown characters in a row are one piece, which may be a token as a whole.
+    std::vector<Span>& pieces = scratch->pieces;
+    pieces.clear();
+    bool unknown_behind = false;
+    for (size_t end = word.end; end > word.begin;) {
+      const ModelScratch::Best& best = scratch->best[end - word.begin];
+      const bool unknown = best.id == unk_id_;
+      if (unknown && unknown_behind) {
+        pieces.back().begin = end - best.size;
+      } else {
+        pieces.push_back({end - best.size, end});
+      }
+      unknown_behind = unknown;
+      end -= best.size;
+    }
+    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+      PutPiece(text, *piece, out);
+    }
+  }
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Byte-pair encoding and Unigram by themselves, with expectations worked out by hand, and files
+// that contradict themselves. Not here: what `tokenizers` says (tokenizer_fixture_test.cc).
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "encore/tokenizer.h"
+#include "engine/tokenizer/tokenizer_factory.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace encore {
+namespace {
+
+using nlohmann::json;
+using Ids = std::vector<int32_t>;
+
+json File(const json& model, const json& pre_tokenizer = nullptr,
+          const json& normalizer = nullptr) {
+  return {{"version", "1.0"},
+          {"normalizer", normalizer},
+          {"pre_tokenizer", pre_tokenizer},
+          {"model", model}};
+}
+
+// Tokens get the ids 0, 1, 2 ...
+json BpeModel(const std::vector<std::string>& tokens, const std::vector<json>& merges,
+              const json& more = json::object()) {
+  json model = {{"type", "BPE"}, {"merges", merges}, {"vocab", json::object()}};
+  for (const std::string& token : tokens) {
+    const size_t id = model["vocab"].size();
+    model["vocab"][token] = id;
+  }
+  model.update(more);
+  return model;
+}
+
+json UnigramModel(const std::vector<json>& vocab, const json& unk_id = 0,
+                  bool byte_fallback = false) {
+  return {
+      {"type", "Unigram"}, {"vocab", vocab}, {"unk_id", unk_id}, {"byte_fallback", byte_fallback}};
+}
+
+Ids Encoded(const json& file, const std::string& text) {
+  const Result<Tokenizer> tokenizer = internal::TokenizerFactory::FromJson(file.dump());
+  if (!tokenizer.ok()) {
+    ADD_FAILURE() << tokenizer.status().message();
+    return {};
+  }
+  Tokens tokens;
+  const Status status = tokenizer->Encode(text, &tokens);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return tokens.ids;
+}
+
+void ExpectRefused(const json& file, ErrorCode code, const std::vector<std::string>& words) {
+  SCOPED_TRACE(file.dump().substr(0, 500));
+  const Result<Tokenizer> tokenizer = internal::TokenizerFactory::FromJson(file.dump());
+  ASSERT_FALSE(tokenizer.ok());
+  const std::string& message = tokenizer.status().message();
+  EXPECT_EQ(tokenizer.status().code(), code) << message;
+  for (const std::string& word : words) {
+    EXPECT_NE(message.find(word), std::string::npos)
+        << "wanted: " << word << "\nfound: " << message;
+  }
+  EXPECT_LT(message.size(), 1000u);
+}
+
+constexpr auto kInvalid = ErrorCode::kInvalidArgument;
+constexpr auto kUnsupported = ErrorCode::kUnsupported;
+constexpr auto kCorrupt = ErrorCode::kCorruptData;
+const json kByteLevel = {
+    {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
+
+// ---- Byte-pair encoding ------------------------------------------------------------------------
+
+TEST(TokenizerBpeTest, MergesGoByRankThenFromTheLeft) {
+  const json model =
+      BpeModel({"a", "b", "c", "ab", "bc", "abc", "aa"}, {"b c", "a b", "ab c", json{"a", "a"}});
+  EXPECT_EQ(Encoded(File(model), "abc"), (Ids{0, 4}));  // bc first, and a bc is no merge
+  EXPECT_EQ(Encoded(File(model), "ab"), (Ids{3}));
+  EXPECT_EQ(Encoded(File(model), "aaa"), (Ids{6, 0}));  // the leftmost of equals
+  EXPECT_EQ(Encoded(File(model), "aaab"), (Ids{6, 3}));
+  EXPECT_EQ(Encoded(File(model), "axb"), (Ids{3}));  // no token for what is unknown: left out
+}
+
+TEST(TokenizerBpeTest, AWordThatIsATokenIsThatTokenOnlyWithIgnoreMerges) {
+  const json model = BpeModel({"a", "b", "ab", "bb", "abb"}, {"b b"});
+  EXPECT_EQ(Encoded(File(model), "abb"), (Ids{0, 3}));
+  const json ignoring = BpeModel({"a", "b", "ab", "bb", "abb"}, {"b b"}, {{"ignore_merges", true}});
+  EXPECT_EQ(Encoded(File(ignoring), "abb"), (Ids{4}));
+  EXPECT_EQ(Encoded(File(ignoring), "abba"), (Ids{0, 3, 0}));
+}
+
+TEST(TokenizerBpeTest, UnknownCharacters) {
+  const std::vector<std::string> tokens = {"?", "a", "<0xC3>", "<0xA9>"};
+  EXPECT_EQ(Encoded(File(BpeModel(tokens, {}, {{"unk_token", "?"}})), "xya"), (Ids{0, 0, 1}));
+  const json fused = BpeModel(tokens, {}, {{"unk_token", "?"}, {"fuse_unk", true}});
+  EXPECT_EQ(Encoded(File(fused), "xyaz"), (Ids{0, 1, 0}));
+  const json bytes =
+      BpeModel(tokens, {}, {{"unk_token", "?"}, {"byte_fallback", true}, {"fuse_unk", true}});
+  EXPECT_EQ(Encoded(File(bytes), "a\xC3\xA9"), (Ids{1, 2, 3}));
+  EXPECT_EQ(Encoded(File(bytes), "\xC3\xAA"), (Ids{0}));  // one of its bytes has no token
+}
+
+TEST(TokenizerBpeTest, PrefixesAndSuffixes) {
+  const json model = BpeModel({"a", "##a", "##a.", "a.", "aa", "aaa."}, {"a ##a", "aa ##a."},
+                              {{"continuing_subword_prefix", "##"}, {"end_of_word_suffix", "."}});
+  EXPECT_EQ(Encoded(File(model), "a"), (Ids{3}));
+  EXPECT_EQ(Encoded(File(model), "aaa"), (Ids{5}));
+  EXPECT_EQ(Encoded(File(model), "aa"), (Ids{0, 2}));
+  EXPECT_EQ(Encoded(File(model), "aaaa"), (Ids{4, 1, 2}));
+}
+
+// A merge at a time, the definition: what the scan and the heap must give.
+Ids Defined(Ids ids, const std::vector<std::pair<std::pair<int, int>, int>>& merges) {
+  while (true) {
+    size_t best = merges.size(), place = 0;
+    for (size_t i = 0; i + 1 < ids.size(); ++i) {
+      for (size_t rank = 0; rank < best; ++rank) {
+        if (merges[rank].first != std::pair<int, int>(ids[i], ids[i + 1])) continue;
+        best = rank;
+        place = i;
+      }
+    }
+    if (best == merges.size()) return ids;
+    ids[place] = merges[best].second;
+    ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+  }
+}
+
+TEST(TokenizerBpeTest, ShortAndLongWordsAreAsDefined) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::string> tokens = {"a", "b", "c"};
+    std::vector<std::pair<std::pair<int, int>, int>> merges;
+    while (tokens.size() < 40) {
+      const size_t left = random() % tokens.size(), right = random() % tokens.size();
+      const std::string both = tokens[left] + tokens[right];
+      if (both.size() > 12 || std::find(tokens.begin(), tokens.end(), both) != tokens.end())
+        continue;
+      merges.push_back(
+          {{static_cast<int>(left), static_cast<int>(right)}, static_cast<int>(tokens.size())});
+      tokens.push_back(both);
+    }
+    // In any order: a token may be made of one that another merge, of a later rank, makes.
+    std::shuffle(merges.begin(), merges.end(), random);
+    std::vector<json> list;
+    for (const auto& [pair, both] : merges) {
+      list.push_back(
+          {tokens[static_cast<size_t>(pair.first)], tokens[static_cast<size_t>(pair.second)]});
+    }
+    const json file = File(BpeModel(tokens, list));
+    for (const size_t size : {1, 2, 5, 20, 47, 48, 49, 50, 200, 600}) {
+      std::string text;
+      Ids ids;
+      for (size_t i = 0; i < size; ++i) {
+        ids.push_back(static_cast<int32_t>(random() % 3));
+        text += static_cast<char>('a' + ids.back());
+      }
+      EXPECT_EQ(Encoded(file, text), Defined(ids, merges)) << text;
+    }
+  }
+}
+
+// Spaces as marks, and the text one word: it is cut in front of marks, where no merge goes across.
+TEST(TokenizerBpeTest, CutsAtMarksOnlyWhereNoMergeCrossesThem) {
+  const std::string mark = "\xE2\x96\x81";
+  const json whole = BpeModel({"a", "b", mark, mark + "a", "b" + mark, mark + mark},
+                              {json{mark, "a"}, json{mark, mark}, json{"b", mark}});
+  EXPECT_EQ(Encoded(File(whole), "b" + mark + "b" + mark + "a"), (Ids{4, 1, 3}));
+  const json cut =
+      BpeModel({"a", "b", mark, mark + "a", mark + mark}, {json{mark, "a"}, json{mark, mark}});
+  EXPECT_EQ(Encoded(File(cut), "b" + mark + mark + mark + "a"), (Ids{1, 4, 3}));
+}
+
+TEST(TokenizerBpeTest, AMillionCharactersOfOneWord) {
+  const json model = BpeModel({"a", "aa", "aaaa"}, {"a a", "aa aa"});
+  EXPECT_EQ(Encoded(File(model), std::string(1 << 20, 'a')), Ids(1 << 18, 2));
+}
+
+TEST(TokenizerBpeTest, HostileFiles) {
+  const std::vector<std::string> ab = {"a", "b", "ab"};
+  ExpectRefused(File(BpeModel({"a", "b"}, {"a b"})), kInvalid,
+                {"merges[0]", "'a' and 'b'", "'ab', which is not in the vocabulary"});
+  ExpectRefused(File(BpeModel(ab, {"a c"})), kInvalid, {"merges[0]", "'c'"});
+  ExpectRefused(File(BpeModel(ab, {"a b", json{"a", "b"}})), kInvalid, {"merges[1]", "twice"});
+  ExpectRefused(File(BpeModel({"a", "", "b"}, {json{"a", ""}})), kInvalid, {"nothing longer"});
+  ExpectRefused(File(BpeModel({"a", ""}, {json{"", "a"}})), kInvalid, {"nothing longer"});
+  ExpectRefused(
+      File(BpeModel({"a", "##"}, {json{"a", "##"}}, {{"continuing_subword_prefix", "##"}})),
+      kInvalid, {"nothing longer"});
+  for (const json& merge : {json("ab"), json("a b c"), json(1), json{"a"}, json{"a", 1}, json()}) {
+    ExpectRefused(File(BpeModel(ab, {merge})), kInvalid, {"merges[0] is", "two tokens"});
+  }
+  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"unk_token", "?"}})), kInvalid,
+                {"the unknown token '?'"});
+  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"dropout", 0.1}})), kUnsupported, {"dropout is 0.1"});
+  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"vocab", {{"a", 1}, {"b", 1}}}})), kInvalid,
+                {"'a' and 'b' both have id 1"});
+  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"vocab", {{"a", -1}}}})), kInvalid, {"id -1"});
+  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"vocab", json::array()}})), kInvalid, {"vocab is"});
+  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"more", 1}})), kUnsupported, {"'more'"});
+  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"byte_fallback", true}}), kByteLevel), kUnsupported,
+                {"byte_fallback", "ByteLevel"});
+  ExpectRefused(File(BpeModel({}, {})), kInvalid, {"vocab is empty"});
+  EXPECT_EQ(Encoded(File(BpeModel({std::string(1000000, 'x'), "x"}, {})), "xx"), (Ids{1, 1}));
+}
+
+// ---- Unigram -----------------------------------------------------------------------------------
+
+TEST(TokenizerUnigramTest, TheBestSumWinsAndTheFirstOfEquals) {
+  const std::vector<json> vocab = {{"<unk>", 0}, {"a", -1},     {"b", -1},
+                                   {"ab", -1.5}, {"abb", -3.0}, {"bb", -1.5}};
+  EXPECT_EQ(Encoded(File(UnigramModel(vocab)), "ab"), (Ids{3}));
+  // abb -3, ab b -2.5, a bb -2.5: the way that was found first, from the leftmost place.
+  EXPECT_EQ(Encoded(File(UnigramModel(vocab)), "abb"), (Ids{1, 5}));
+}
+
+TEST(TokenizerUnigramTest, UnknownCharactersAreFused) {
+  const std::vector<json> vocab = {{"<unk>", 0},   {"a", -1},      {"xyz", -60},
+                                   {"<0x78>", -9}, {"<0xC3>", -9}, {"<0xA9>", -9}};
+  EXPECT_EQ(Encoded(File(UnigramModel(vocab)), "vwa"), (Ids{0, 1}));
+  EXPECT_EQ(Encoded(File(UnigramModel(vocab)), "axx"), (Ids{1, 0}));
+  EXPECT_EQ(Encoded(File(UnigramModel(vocab, 0, true)), "xxa\xC3\xA9"), (Ids{3, 3, 1, 4, 5}));
+  EXPECT_EQ(Encoded(File(UnigramModel(vocab, 0, true)), "xw"), (Ids{0}));  // w has no byte
+  // Three unknown characters cost 3 * 70, the token 60.
+  EXPECT_EQ(Encoded(File(UnigramModel(vocab)), "xyz"), (Ids{2}));
+  // The unknown token written out is unknown too, and goes together with what is.
+  EXPECT_EQ(Encoded(File(UnigramModel(vocab)), "w<unk>"), (Ids{0}));
+  // Fused unknown characters may spell a token that was too dear for them.
+  const std::vector<json> dear = {{"<unk>", 0}, {"a", -1}, {"xy", -100}};
+  EXPECT_EQ(Encoded(File(UnigramModel(dear)), "xy"), (Ids{2}));
+}
+
+TEST(TokenizerUnigramTest, HostileFiles) {
+  const std::vector<json> good = {{"<unk>", 0}, {"a", -1}};
+  ExpectRefused(File(UnigramModel({}, 0)), kInvalid, {"unk_id is 0", "below 0"});
+  ExpectRefused(File(UnigramModel(good, 2)), kInvalid, {"unk_id is 2", "below 2"});
+  ExpectRefused(File(UnigramModel(good, nullptr)), kUnsupported, {"unk_id is null"});
+  ExpectRefused(File(UnigramModel({{"<unk>", 0}, {"a", -1}, {"a", -2}})), kInvalid,
+                {"'a' has ids 1 and 2"});
+  for (const json& item :
+       {json("a"), json{"a"}, json{1, "a"}, json{"a", "-1"}, json{"a", nullptr}}) {
+    ExpectRefused(File(UnigramModel({{"<unk>", 0}, item})), kInvalid,
+                  {"vocab[1] is", "a token and its score"});
+  }
+  ExpectRefused(File(UnigramModel(good), kByteLevel), kUnsupported, {"ByteLevel"});
+  // Numbers that JSON can spell and 64 bits cannot hold, and those that JSON cannot spell.
+  for (const char* const score : {"1e999", "-1e999", "NaN", "-Infinity"}) {
+    const std::string text = R"({"version":"1.0","model":{"type":"Unigram","unk_id":0,"vocab":)"
+                             R"([["<unk>",0],["a",)" +
+                             std::string(score) + "]]}}";
+    const Result<Tokenizer> tokenizer = internal::TokenizerFactory::FromJson(text);
+    EXPECT_FALSE(tokenizer.ok()) << score;
+  }
+  std::vector<json> deep = good;
+  deep.push_back({std::string(4096, 'a'), -1});
+  EXPECT_EQ(Encoded(File(UnigramModel(deep)), std::string(8192, 'a')), (Ids{2, 2}));
+  deep.push_back({std::string(1000000, 'a'), -1});
+  ExpectRefused(File(UnigramModel(deep)), kUnsupported, {"vocab[3]", "1000000 bytes", "4096"});
+}
+
+// ---- Components --------------------------------------------------------------------------------
+
+TEST(TokenizerComponentsTest, HostileFiles) {
+  const json model = BpeModel({"a"}, {});
+  const auto normalizer = [&](const json& parts) { return File(model, nullptr, parts); };
+  const auto pre = [&](const json& parts) { return File(model, parts); };
+  const auto charsmap = [&](const std::string& base64) {
+    return normalizer({{"type", "Precompiled"}, {"precompiled_charsmap", base64}});
+  };
+  ExpectRefused(charsmap("!"), kCorrupt, {"precompiled_charsmap is '!'", "base64"});
+  ExpectRefused(charsmap("AAA"), kCorrupt, {"base64"});
+  ExpectRefused(charsmap("===="), kCorrupt, {"base64"});
+  ExpectRefused(charsmap(""), kCorrupt, {"has 0 bytes"});
+  ExpectRefused(charsmap("AAAAAA=="), kCorrupt, {"trie has 0 bytes"});
+  ExpectRefused(charsmap("/////w=="), kCorrupt, {"trie has 4294967295 bytes, of 0"});
+  ExpectRefused(charsmap("BAAAAAAAAAA="), kCorrupt, {"leads out of it"});  // one unit
+  ExpectRefused(normalizer({{"type", "Precompiled"}}), kInvalid,
+                {"precompiled_charsmap is absent"});
+  ExpectRefused(normalizer({{"type", "Replace"}, {"pattern", {{"Regex", "a+"}}}, {"content", ""}}),
+                kUnsupported, {"Regex is 'a+'", "GPT-2"});
+  ExpectRefused(normalizer({{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", ""}}),
+                kInvalid, {"String is ''"});
+  ExpectRefused(normalizer({{"type", "Replace"}, {"pattern", "a"}, {"content", ""}}), kInvalid,
+                {"pattern is 'a'"});
+  ExpectRefused(normalizer({{"type", "Strip"}, {"strip_left", true}}), kInvalid, {"strip_right"});
+  ExpectRefused(normalizer({{"type", "NFC"}, {"more", 1}}), kUnsupported, {"'more'"});
+  ExpectRefused(pre({{"type", "Split"},
+                     {"pattern", {{"Regex", "(?:a|a)*b"}}},
+                     {"behavior", "Isolated"},
+                     {"invert", false}}),
+                kUnsupported, {"Regex is"});
+  ExpectRefused(pre({{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "isolated"}}),
+                kInvalid, {"behavior is 'isolated'"});
+  ExpectRefused(pre({{"type", "Metaspace"}, {"replacement", "ab"}}), kInvalid, {"one character"});
+  ExpectRefused(pre({{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "last"}}),
+                kInvalid, {"prepend_scheme is 'last'"});
+  ExpectRefused(pre({{"type", "Metaspace"},
+                     {"replacement", "_"},
+                     {"prepend_scheme", "always"},
+                     {"add_prefix_space", false}}),
+                kInvalid, {"prepend_scheme", "never"});
+  ExpectRefused(pre({{"type", "Sequence"}, {"pretokenizers", {kByteLevel, kByteLevel}}}),
+                kUnsupported, {"pretokenizers[1]", "behind ByteLevel"});
+  json post = File(model);
+  post["post_processor"] = {{"type", "RobertaProcessing"},
+                            {"sep", {"a", 0}},
+                            {"cls", {"b", 0}},
+                            {"trim_offsets", true},
+                            {"add_prefix_space", true}};
+  ExpectRefused(post, kInvalid, {"cls", "'b'"});
+  post["post_processor"]["cls"] = {"a", 0};
+  post["post_processor"] = {{"type", "Sequence"},
+                            {"processors", {post["post_processor"], kByteLevel}}};
+  ExpectRefused(post, kUnsupported, {"processors[1]", "behind a template"});
+}
+
+}  // namespace
+}  // namespace encore

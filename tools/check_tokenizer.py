@@ -119,8 +119,8 @@ def main():
             if arguments.quick:
                 go(jobs.scalar_jobs([some[0], trained[1]], step=101))
                 go(jobs.scalar_jobs(other_shapes, step=1009))
-                go(jobs.random_jobs(some, 2500 * len(some), arguments.seed, chunk=2500))
-                for name, found in texts.read(texts.roots_of(None), limit=2000):
+                go(jobs.random_jobs(some, 1000 * len(some), arguments.seed, chunk=1000))
+                for name, found in texts.read(texts.roots_of(None), limit=600):
                     go(jobs.text_jobs(some, name, found))
             if arguments.scalars:
                 go(jobs.scalar_jobs(some if arguments.only else ([real] if real else []) +

@@ -21,7 +21,15 @@
 #include "engine/kernels/gemm_tile-inl.h"
 #include "hwy/highway.h"
 
-#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3_DL
+// Whether processors of this target may have it.
+#undef ENCORE_TARGET_HAS_AMX
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3_DL && !HWY_COMPILER_MSVC
+#define ENCORE_TARGET_HAS_AMX 1
+#else
+#define ENCORE_TARGET_HAS_AMX 0
+#endif
+
+#if ENCORE_TARGET_HAS_AMX
 
 HWY_BEFORE_NAMESPACE();
 namespace encore::internal::HWY_NAMESPACE {
@@ -220,6 +228,6 @@ HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // a target with AMX
+#endif  // ENCORE_TARGET_HAS_AMX
 
 #endif  // per-target include guard

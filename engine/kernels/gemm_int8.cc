@@ -319,7 +319,7 @@ const GemmKernel* TargetGemmKernelInt8() {
 
 GemmKernel MakeAmxKernel() {
   GemmKernel kernel = MakeKernel();
-#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3_DL
+#if ENCORE_TARGET_HAS_AMX
   kernel.target = "AMX";
   kernel.rows[1] = &amx::RunRows<TypeInt8, 1>;
   kernel.rows[2] = &amx::RunRows<TypeInt8, 2>;

@@ -167,7 +167,7 @@ constexpr PeakKernels::MultiplyAdds kBf16 = &DotProducts<DotBf16>;
 constexpr PeakKernels::MultiplyAdds kBf16 = &MultiplyAdds;
 #endif
 
-#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3_DL
+#if ENCORE_TARGET_HAS_AMX
 template <int... kSums>
 HWY_INLINE void AmxRound() {
   (amx::MulAdd<kSums>(), ...);

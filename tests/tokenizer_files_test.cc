@@ -118,8 +118,8 @@ TEST(TokenizerFilesTest, Components) {
   ExpectRefused(With(n + "/strip_accents", 0), kInvalid, {"strip_accents is 0"});
   ExpectRefused(With(n, {{"type", "Sequence"}, {"normalizers", 1}}), kInvalid,
                 {"normalizers is 1"});
-  ExpectRefused(With(n, {{"type", "Sequence"}, {"normalizers", {{{"type", "Nmt"}}}}}),
-                kUnsupported, {"normalizers[0]: type is 'Nmt'"});
+  ExpectRefused(With(n, {{"type", "Sequence"}, {"normalizers", {{{"type", "Nmt"}}}}}), kUnsupported,
+                {"normalizers[0]: type is 'Nmt'"});
   ExpectRefused(With(p, {{"type", "Sequence"}, {"pretokenizers", {nullptr}}}), kCorrupt,
                 {"pretokenizers[0]"});
   for (const char* const type : {"WordLevel", "Bpe"}) {

@@ -417,9 +417,11 @@ void CheckExtremes(const GemmKernel& kernel, size_t m, size_t n, size_t k, unsig
 
 TEST(GemmTypesInt8, ExactAtTheEndsOfTheRanges) {
   ForEachTarget([](const std::string&) {
-    const GemmKernel& kernel = GetGemmKernelInt8();
+    const GemmKernel& kernel = UseAmx() ? GetGemmKernelInt8Amx() : GetGemmKernelInt8();
     for (const size_t k : {1, 2, 3, 4, 5, 64, 129, 1024, 4099}) {
       for (unsigned pattern = 0; pattern < 3; ++pattern) {
+        // Rows enough for a kernel that takes them at once, and slices that are the same length.
+        if (k == 1024) CheckExtremes(kernel, 70, 50, k, pattern, {128, 128});
         CheckExtremes(kernel, 3, 35, k, pattern, {128, 1024});
         CheckExtremes(kernel, 1, 50, k, pattern, {128, 37});
         if (testing::Test::HasFatalFailure()) return;

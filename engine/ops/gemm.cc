@@ -178,8 +178,7 @@ void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_
   }
   if (panel.panels == 1) {
     const GemmKernel::RowsFn rows_of_panel = kernel.rows[nv];
-    if (rows_of_panel != nullptr && panel.rows->count >= GemmKernel::kLeastRows &&
-        kc % GemmKernel::kGroupsOfRows == 0) {
+    if (rows_of_panel != nullptr && GemmKernel::PaysAtOnce(panel.rows->count, kc)) {
       RunRowsAtOnce(run, tile, [&](const GemmTile& t) { rows_of_panel(t, run.rows.count); });
     } else {
       RunSlice(run, tile);

@@ -15,8 +15,8 @@ lowest and the highest of a round. Each has as many cores as threads (one thread
 With more threads than one, encore is timed twice: as it is, and with its threads spinning between
 calls. Warm: the same layer again and again. Cold: the layers of a model larger than the caches.
 
-Peers use AMX where the machine has it, encore does not. --max-isa AVX512_CORE_BF16 takes AMX from
-them. The column ISA gives that limit, and AMX where the peer's process asked for it and got it; f32
+Peers use AMX where the machine has it, encore for int8 alone. --max-isa AVX512_CORE_BF16 takes AMX
+from all of them. The column ISA gives that limit, and AMX where the peer's process asked for it and got it; f32
 products do not use it all the same. --explain shows the primitives that they chose.
 Not here: the engines (<peer>_peer.py, encore_side.py), a peer's process (peer_process.py), tables
 (results.py).
@@ -232,6 +232,8 @@ def parse_args():
     args = parser.parse_args()
     for name, default in defaults.items():
         setattr(args, name, getattr(args, name) or default)
+    if isa.is_without_amx(args.max_isa) and not args.encore_target:
+        args.encore_target = encore_side.best_target_without_amx(args.encore)
     if args.rounds < 1 or min(args.threads) < 1 or not args.seconds > 0 or args.retakes < 0:
         parser.error("--rounds, --threads and --seconds must be above zero")
     return args

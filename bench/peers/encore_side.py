@@ -42,6 +42,12 @@ def version(encore):
     return call(encore, "--version").strip()
 
 
+def best_target_without_amx(encore):
+    """"" where that is the best of all."""
+    supported = json.loads(call(encore, "info", "--json"))["targets"]["supported"]
+    return supported[1] if supported[0] == "AMX" else ""
+
+
 def check_bench(encore, precision, target):
     """Fails where `encore bench` does not know one of them."""
     call(encore, "bench", "--list", *settings(precision, target))

@@ -4,7 +4,7 @@
 oneDNN, alone or inside OpenVINO and PyTorch, reads ONEDNN_MAX_CPU_ISA. MLAS, which ONNX Runtime
 multiplies with, has no switch. Every engine needs the kernel's permission before its first AMX
 instruction, so a limit without AMX also makes the kernel refuse that permission to this process.
-Not here: engines, encore (which has --target and never uses AMX).
+Not here: engines, encore (which has --target).
 """
 
 import ctypes
@@ -61,12 +61,17 @@ def deny_amx():
         raise OSError(ctypes.get_errno(), "cannot deny AMX to this process")
 
 
+def is_without_amx(name):
+    """Whether this limit, "" for none, takes AMX away."""
+    return name not in ("", "DEFAULT") and "AMX" not in name
+
+
 def limit(name):
     """Before any engine is imported: this process uses no more than that."""
     if not name:
         return
     os.environ["ONEDNN_MAX_CPU_ISA"] = name
-    if has_limits() and "AMX" not in name and name != "DEFAULT":
+    if has_limits() and is_without_amx(name):
         deny_amx()
 
 

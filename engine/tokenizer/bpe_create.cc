@@ -63,7 +63,8 @@ Status Bpe::ReadMerges(const Merges& merges, const std::string& where) {
                        !settings_.ignore_merges && tokens_.Id(kMark).has_value();
   std::string both;
   for (size_t i = 0; i < merges.size(); ++i) {
-    const auto& [left, right] = merges[i];
+    const auto& left = merges[i].first;  // clang 14 captures no structured bindings
+    const auto& right = merges[i].second;
     const auto here = [&] {
       return where + ": merges[" + std::to_string(i) + "], of " + Quoted(left) + " and " +
              Quoted(right) + ",";

@@ -16,7 +16,7 @@
 
 #include "engine/base/bf16.h"
 #include "engine/kernels/gemm_kernel.h"
-#include "engine/platform/amx.h"
+#include "engine/nn/encoder_packing.h"
 #include "tests/fma_chain.h"
 #include "tests/reference/accuracy.h"
 
@@ -28,8 +28,7 @@ struct NamedKernel {
   const GemmKernel& kernel;
 };
 inline std::vector<NamedKernel> GroupedKernels() {
-  return {{"bf16", GetGemmKernelBf16()},
-          {"int8", UseAmx() ? GetGemmKernelInt8Amx() : GetGemmKernelInt8()}};
+  return {{"bf16", GetGemmKernelBf16()}, {"int8", KernelOf(Precision::kInt8)}};
 }
 
 // Whether a bf16 kernel multiplies by the machine's own dot product, to which subnormal numbers are

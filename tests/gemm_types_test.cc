@@ -417,7 +417,7 @@ void CheckExtremes(const GemmKernel& kernel, size_t m, size_t n, size_t k, unsig
 
 TEST(GemmTypesInt8, ExactAtTheEndsOfTheRanges) {
   ForEachTarget([](const std::string&) {
-    const GemmKernel& kernel = UseAmx() ? GetGemmKernelInt8Amx() : GetGemmKernelInt8();
+    const GemmKernel& kernel = KernelOf(Precision::kInt8);
     for (const size_t k : {1, 2, 3, 4, 5, 64, 129, 1024, 4099}) {
       for (unsigned pattern = 0; pattern < 3; ++pattern) {
         // Rows enough for a kernel that takes them at once, and slices that are the same length.
@@ -437,6 +437,7 @@ TEST(GemmTypesInt8, ExactAtTheLongestK) {
     const GemmKernel& kernel = GetGemmKernelInt8();
     CheckExtremes(kernel, 2, 3, kMaxInt8K, 0, {128, 1024});
     CheckExtremes(kernel, 1, 17, kMaxInt8K, 1, {128, kMaxInt8K});
+    CheckExtremes(KernelOf(Precision::kInt8), 33, 3, kMaxInt8K, 0, {128, 1024});
   });
 }
 

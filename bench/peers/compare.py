@@ -16,8 +16,8 @@ With more threads than one, encore is timed twice: as it is, and with its thread
 calls. Warm: the same layer again and again. Cold: the layers of a model larger than the caches.
 
 Peers use AMX where the machine has it, encore for int8 alone. --max-isa AVX512_CORE_BF16 takes AMX
-from all of them. The column ISA gives that limit, and AMX where the peer's process asked for it and got it; f32
-products do not use it all the same. --explain shows the primitives that they chose.
+from all of them. The column ISA gives that limit, and AMX where the peer's process asked for it and
+got it; f32 products do not use it all the same. --explain shows the primitives that they chose.
 Not here: the engines (<peer>_peer.py, encore_side.py), a peer's process (peer_process.py), tables
 (results.py).
 """

@@ -23,7 +23,8 @@
 
 // Whether processors of this target may have it.
 #undef ENCORE_TARGET_HAS_AMX
-#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3_DL && !HWY_COMPILER_MSVC
+#if HWY_ARCH_X86_64 && (HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3_SPR) && \
+    !HWY_COMPILER_MSVC
 #define ENCORE_TARGET_HAS_AMX 1
 #else
 #define ENCORE_TARGET_HAS_AMX 0
@@ -68,10 +69,10 @@ template <int kTile>
 HWY_INLINE void Store(void* to, size_t stride) {
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(stride), "i"(kTile) : "memory");
 }
-// kSum += A times B: unsigned bytes of tile 6, signed ones of tile 7.
-template <int kSum>
+// kSum += A times B: unsigned bytes of tile 6, signed ones of tile kB.
+template <int kSum, int kB = 7>
 HWY_INLINE void MulAdd() {
-  asm volatile("tdpbusd %%tmm7, %%tmm6, %%tmm%c0" : : "i"(kSum));
+  asm volatile("tdpbusd %%tmm%c1, %%tmm6, %%tmm%c0" : : "i"(kSum), "i"(kB));
 }
 
 // A block of rows and columns, in tiles.
@@ -124,21 +125,25 @@ template <int kRowTiles, int kCols>
 HWY_NOINLINE void Run(const Block& block) {
   static_assert(kRowTiles * kCols <= 6);
   Start<kRowTiles, kCols>(block);
+  // Not read again after each tile, which the compiler takes for a change of memory.
   const uint8_t* a = block.a;
   const uint8_t* b = block.b;
+  const size_t lda = block.lda;
+  const size_t ldb = block.ldb;
+  const size_t lines = block.lines;
   const char* prefetch = block.prefetch;
   for (size_t step = block.steps; step != 0; --step) {
-    Load<6>(a, block.lda);
-    Row<0, kCols>(b, block.ldb);
-    for (size_t line = block.lines; line != 0; --line, prefetch += kLine) {
+    Load<6>(a, lda);
+    Row<0, kCols>(b, ldb);
+    for (size_t line = lines; line != 0; --line, prefetch += kLine) {
       ENCORE_PREFETCH_L2(prefetch);
     }
     if constexpr (kRowTiles == 2) {
-      Load<6>(a + kRows * block.lda, block.lda);
-      Row<1, kCols>(b, block.ldb);
+      Load<6>(a + kRows * lda, lda);
+      Row<1, kCols>(b, ldb);
     }
     a += kLine;
-    b += kGroups * block.ldb;
+    b += kGroups * ldb;
   }
   Finish<kRowTiles, kCols>(block);
 }

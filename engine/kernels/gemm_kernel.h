@@ -114,7 +114,7 @@ struct GemmKernel {
   };
   // A slice of a panel for 16 rows or more in one call: as one tile, but that prefetch_step is the
   // bytes of a group of the panel, all of which it asks for, that a and ld_init are those of `rows`
-  // rows, and that kc is a multiple of 16. c may be init.
+  // rows, that init_scale and scale are null, and that kc is a multiple of 16. c may be init.
   using RowsFn = void (*)(const GemmTile& tile, size_t rows);
   // Tiles are as fast for fewer rows and for shorter slices, and disturb memory less (Xeon,
   // Sapphire Rapids: base_1x16 454 us by tiles and 475 at once, with weights from memory 706 and
@@ -167,8 +167,9 @@ const GemmKernel& GetGemmKernelF32();
 // that as one instruction (VDPBF16PS), subnormal numbers count as zeros.
 const GemmKernel& GetGemmKernelBf16();
 const GemmKernel& GetGemmKernelInt8();
-// The same with AMX for 16 rows and more, if the active target is one of processors that have it;
-// otherwise as it is. Packed panels of either are those of the other.
+// The same with AMX for many rows, to be run only where the process may use it
+// (engine/platform/amx.h); on targets of processors that never have it, the same altogether. Packed
+// panels of either are those of the other.
 const GemmKernel& GetGemmKernelInt8Amx();
 
 }  // namespace encore::internal

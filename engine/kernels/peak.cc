@@ -168,28 +168,43 @@ constexpr PeakKernels::MultiplyAdds kBf16 = &MultiplyAdds;
 #endif
 
 #if ENCORE_TARGET_HAS_AMX
-template <int... kSums>
-HWY_INLINE void AmxRound() {
-  (amx::MulAdd<kSums>(), ...);
+template <int kB>
+HWY_INLINE void AmxStep() {
+  amx::MulAdd<0, kB>();
+  amx::MulAdd<1, kB>();
+  amx::MulAdd<2, kB>();
+  amx::MulAdd<3, kB>();
+  amx::MulAdd<4, kB>();
 }
 
-// Six tiles of sums, of one tile of zeros and another.
+// Five tiles of sums swing between two values each, as the chains above do: a tile of B is added,
+// and then its negative.
 HWY_NOINLINE double AmxProducts(size_t rounds, float* HWY_RESTRICT sink) {
   constexpr size_t kBytes = amx::kRows * amx::kLine;
-  alignas(64) uint8_t zeros[kBytes] = {};
+  alignas(64) int8_t plus[kBytes];
+  alignas(64) int8_t minus[kBytes];
+  alignas(64) uint8_t a[kBytes];
+  for (size_t i = 0; i < kBytes; ++i) {
+    plus[i] = static_cast<int8_t>(static_cast<int>(i * 37 % 255) - 127);
+    minus[i] = static_cast<int8_t>(-plus[i]);
+    a[i] = static_cast<uint8_t>(i * 91 % 256);
+  }
   const amx::Tiles tiles;
-  amx::Load<0>(zeros, amx::kLine);
-  amx::Load<1>(zeros, amx::kLine);
-  amx::Load<2>(zeros, amx::kLine);
-  amx::Load<3>(zeros, amx::kLine);
-  amx::Load<4>(zeros, amx::kLine);
-  amx::Load<5>(zeros, amx::kLine);
-  amx::Load<6>(zeros, amx::kLine);
-  amx::Load<7>(zeros, amx::kLine);
-  for (size_t round = 0; round < rounds; ++round) AmxRound<0, 1, 2, 3, 4, 5>();
-  amx::Store<0>(zeros, amx::kLine);
-  *sink = static_cast<float>(zeros[0]);
-  return 2.0 * 6 * static_cast<double>(kBytes * amx::kRows) * static_cast<double>(rounds);
+  amx::Load<0>(a, amx::kLine);
+  amx::Load<1>(plus, amx::kLine);
+  amx::Load<2>(minus, amx::kLine);
+  amx::Load<3>(a, amx::kLine);
+  amx::Load<4>(plus, amx::kLine);
+  amx::Load<5>(minus, amx::kLine);
+  amx::Load<6>(a, amx::kLine);
+  amx::Load<7>(plus, amx::kLine);
+  for (size_t round = 0; round < rounds; ++round) {
+    AmxStep<7>();
+    AmxStep<5>();
+  }
+  amx::Store<0>(a, amx::kLine);
+  *sink = static_cast<float>(a[0]);
+  return 2.0 * 10 * static_cast<double>(kBytes * amx::kRows) * static_cast<double>(rounds);
 }
 constexpr PeakKernels::MultiplyAdds kInt8Amx = &AmxProducts;
 #else

@@ -5,6 +5,7 @@
 
 #include "engine/platform/amx.h"
 
+#include <atomic>
 #include <cstdint>
 
 #if defined(__linux__) && defined(__x86_64__)
@@ -19,12 +20,14 @@ namespace encore::internal {
 namespace {
 
 // Of asm/prctl.h, which older systems have without them.
-constexpr int kGetSupported = 0x1021;
-constexpr int kRequestPermission = 0x1023;
-constexpr unsigned kTileData = 18;                       // the state's number
+constexpr long kGetSupported = 0x1021;
+constexpr long kRequestPermission = 0x1023;
+constexpr long kTileData = 18;                           // the state's number
 constexpr uint64_t kTileStates = uint64_t{3} << 17;      // of XCR0: configuration and data
 constexpr unsigned kSystemSavesStates = 1u << 27;        // of CPUID 1, ecx
 constexpr unsigned kTilesAndInt8 = 1u << 24 | 1u << 25;  // of CPUID 7, edx
+
+std::atomic<bool> refused = false;
 
 uint64_t EnabledStates() {
   uint32_t low = 0;
@@ -55,15 +58,22 @@ bool MachineHasAmx() {
 }
 
 bool MayUseAmx() {
-  static const bool may =
-      MachineHasAmx() && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  static const bool may = [] {
+    if (!MachineHasAmx()) return false;
+    const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    refused.store(!granted, std::memory_order_relaxed);
+    return granted;
+  }();
   return may;
 }
+
+bool AmxWasRefused() { return refused.load(std::memory_order_relaxed); }
 
 #else
 
 bool MachineHasAmx() { return false; }
 bool MayUseAmx() { return false; }
+bool AmxWasRefused() { return false; }
 
 #endif
 

@@ -13,11 +13,14 @@ bool MachineHasAmx();
 
 // Whether this process may use it. The first call asks the system, which then saves 8 KiB more of
 // each thread that uses it, and refuses where a thread has an alternate signal stack too small for
-// that. Thread-safe.
+// that; the first answer stays. Thread-safe.
 bool MayUseAmx();
 
+// Whether the system was asked and refused.
+bool AmxWasRefused();
+
 // Whether new encoders' products of int8 use it: the active target is "AMX" (SetTarget), and
-// MayUseAmx().
+// MayUseAmx(). Defined beside the targets (cpu_info.cc).
 bool UseAmx();
 
 }  // namespace encore::internal

@@ -125,7 +125,13 @@ std::vector<int64_t> Bits(int64_t set) {
 // With AMX it is one of Highway's targets and more.
 constexpr std::string_view kAmx = "AMX";
 constexpr int64_t kTargetsWithAmx = HWY_AVX3_DL | HWY_AVX3_SPR;
-constexpr bool HasAmx(int64_t set) { return HWY_ARCH_X86_64 && (set & kTargetsWithAmx) != 0; }
+constexpr bool HasAmx(int64_t set) {
+#if defined(__linux__) && defined(__x86_64__)
+  return (set & kTargetsWithAmx) != 0;
+#else
+  return set != set;  // no other system was taught to give permission
+#endif
+}
 
 // Of a set of Highway's targets.
 std::vector<std::string> Names(int64_t set, bool amx) {
@@ -150,7 +156,9 @@ int64_t MachineTargets() {
   static const int64_t targets = hwy::SupportedTargets() & kCompiledTargets;
   return targets;
 }
-bool MachineTargetsHaveAmx() { return HasAmx(MachineTargets()) && internal::MachineHasAmx(); }
+bool MachineTargetsHaveAmx() {
+  return HasAmx(MachineTargets()) && internal::MachineHasAmx() && !internal::AmxWasRefused();
+}
 
 // Not chosen: the best that there is.
 std::atomic<bool> without_amx = false;
@@ -246,7 +254,8 @@ std::string ActiveTarget() { return std::string(internal::ActiveTargetName()); }
 
 Status SetTarget(std::string_view name) try {
   const int64_t machine = MachineTargets();  // before Highway's answer is narrowed
-  if (name.empty() || name == "auto" || (name == kAmx && MachineTargetsHaveAmx())) {
+  if (name.empty() || name == "auto" ||
+      (name == kAmx && MachineTargetsHaveAmx() && internal::MayUseAmx())) {
     hwy::SetSupportedTargetsForTest(0);
     without_amx = false;
     return Status();

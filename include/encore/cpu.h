@@ -39,9 +39,11 @@ ENCORE_API int UsableCores();
 
 // SIMD targets by Highway's names ("AVX3_ZEN4", "AVX3_DL", "AVX3", "AVX2", "SSE4", "SSE2", "NEON",
 // "EMU128"), best first. And "AMX", which is AVX3_DL but for the products of int8 encoders: those
-// of 16 rows and more use Intel's matrix extensions, with the same bits. Linux is asked for its
-// permission when the first such encoder is made, for the whole process; if it refuses, AVX3_DL it
-// is.
+// of 32 rows and more, and of k that is a multiple of 64 from 256 on, use Intel's matrix
+// extensions, with the same bits. Linux is asked for its permission when the first such encoder is
+// made, for the whole process and for good; if it refuses, AVX3_DL it is. Where it grants it,
+// alternate signal stacks (sigaltstack) that are made later must have room for 8 KiB more, as
+// getauxval(AT_MINSIGSTKSZ) says: a process that cannot have that calls SetTarget("AVX3_DL") first.
 ENCORE_API std::vector<std::string> CompiledTargets();   // all that this library was compiled for
 ENCORE_API std::vector<std::string> SupportedTargets();  // those of them that this machine can run
 ENCORE_API std::string ActiveTarget();  // the one that new calls and new encoders use

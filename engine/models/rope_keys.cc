@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/double_math.h"
@@ -79,7 +80,7 @@ void ReadYarn(JsonMembers* members, double theta, const RopeDefaults& defaults,
     const double slowness = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
     frequencies[i] = frequencies[i] / factor * slowness + frequencies[i] * (1 - slowness);
   }
-  rotary->inverse_frequencies = frequencies;
+  rotary->inverse_frequencies = std::move(frequencies);
 }
 
 // The factor f makes theta f times as large, and divides each frequency by f^(2 / head size).

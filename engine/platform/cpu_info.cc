@@ -124,12 +124,11 @@ std::vector<int64_t> Bits(int64_t set) {
 
 // With AMX it is one of Highway's targets and more.
 constexpr std::string_view kAmx = "AMX";
-constexpr int64_t kTargetsWithAmx = HWY_AVX3_DL | HWY_AVX3_SPR;
-constexpr bool HasAmx(int64_t set) {
+constexpr bool HasAmx([[maybe_unused]] int64_t set) {
 #if defined(__linux__) && defined(__x86_64__)
-  return (set & kTargetsWithAmx) != 0;
+  return (set & (HWY_AVX3_DL | HWY_AVX3_SPR)) != 0;
 #else
-  return set != set;  // no other system was taught to give permission
+  return false;
 #endif
 }
 

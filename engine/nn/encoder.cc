@@ -85,9 +85,9 @@ struct Encoder::Impl {
   Status RunPass(const Batch& batch, const Taps& taps, const Workspace& workspace,
                  const Executor& executor, const F& run_layers,
                  internal::ProductObserver* observer = nullptr) const;
-  Status Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
-                 const Executor& executor, const Taps& taps,
-                 internal::ProductObserver* observer) const;
+  ENCORE_LOCAL Status Forward(const Batch& batch, ConstView x, MutableView y,
+                              const Workspace& workspace, const Executor& executor,
+                              const Taps& taps, internal::ProductObserver* observer) const;
 };
 
 template <typename F>

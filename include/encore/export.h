@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ENCORE_API marks the functions and classes that a shared libencore exports; everything without
-// it is built with hidden visibility. Holds only that macro.
+// it is built with hidden visibility. ENCORE_LOCAL hides a member of an exported class. Holds only
+// these two macros.
 //
 // ENCORE_SHARED comes from the build (the CMake target and the pkg-config file define it) when
 // encore is a shared library, ENCORE_BUILDING only while encore itself is compiled. Windows needs
@@ -23,6 +24,12 @@
 #define ENCORE_API __attribute__((visibility("default")))
 #else
 #define ENCORE_API
+#endif
+
+#if !defined(_WIN32) && (defined(__GNUC__) || defined(__clang__))
+#define ENCORE_LOCAL __attribute__((visibility("hidden")))
+#else
+#define ENCORE_LOCAL
 #endif
 
 #endif  // ENCORE_EXPORT_H_

@@ -91,7 +91,8 @@ if [[ "${2:-}" == --subdirectory ]]; then
   deps="$root/.deps/highway"
   cmake -S "$here" -B "$work/subdirectory" -DENCORE_SOURCE_DIR="$root" -DREADME="$readme" \
     -DCMAKE_PREFIX_PATH="$deps" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
-    -DENCORE_SIMD=widths >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
+    -DENCORE_SIMD=widths -DENCORE_FEW_TILES=ON \
+    >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
   cmake --build "$work/subdirectory" --parallel 2 >"$work/log" ||
     { cat "$work/log"; fail "building failed"; }
   run_programs "$work/subdirectory"

@@ -30,7 +30,7 @@ for name in "${names[@]}"; do targets+=(--target "fuzz_$name"); done
 CXX="${CXX:-clang++}" tools/build.sh build/fuzz -DENCORE_BUILD_FUZZERS=ON \
   -DENCORE_SANITIZE=address,undefined -DENCORE_SIMD=emu128 -DCMAKE_CXX_FLAGS_RELEASE="-O1" \
   -DENCORE_BUILD_TESTS=OFF -DENCORE_BUILD_TOOLS=OFF -DENCORE_BUILD_BENCHMARKS=OFF \
-  -DENCORE_INSTALL=OFF "${targets[@]}"
+  -DENCORE_INSTALL=OFF -DENCORE_QUICK_BUILD=ON "${targets[@]}"
 
 for name in "${names[@]}"; do
   mkdir -p "build/fuzz/corpus/$name"

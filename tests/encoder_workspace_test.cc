@@ -180,6 +180,49 @@ TEST(EncoderWorkspace, MadeForABatchOrForLimits) {
   EXPECT_FALSE(encoder.MakeWorkspace(BatchLimits{.tokens = SIZE_MAX}).ok());
 }
 
+// A host's pool in which a task makes a call of its own.
+struct NestingPool {
+  const Encoder* encoder;
+  const Workspace* workspace;
+  std::vector<Status> statuses;
+
+  template <typename F>
+  void parallel_for(size_t count, const F& body) {
+    const std::vector<float> x = RandomFloats(5 * 32, 1);
+    std::vector<float> y(x.size());
+    statuses.push_back(encoder->Forward(Batch{{0, 5}}, {x.data(), {5, 32}}, {y.data(), {5, 32}},
+                                        *workspace, Executor::Inline()));
+    for (size_t i = 0; i < count; ++i) body(i);
+  }
+};
+
+TEST(EncoderWorkspace, TwoCallsAtOnceAreRefused) {
+  const Encoder encoder = EncoderModel(RotaryAndGate()).Make();
+  const Batch batch{{0, 400, 1000}};  // enough for two threads
+  const std::vector<float> x = RandomFloats(1000 * 32, 1);
+  const std::vector<float> want = Forward(encoder, batch, x);
+  std::vector<float> y(x.size());
+  const Workspace own = *Workspace::Create(*encoder.WorkspaceBytes({1000, 2}, 2));
+  const Workspace other = *encoder.MakeWorkspace(Batch{{0, 5}}, Executor::Inline());
+  for (const Workspace* inner : {&own, &other}) {
+    NestingPool pool{&encoder, inner, {}};
+    const Status outer = encoder.Forward(batch, {x.data(), {1000, 32}}, {y.data(), {1000, 32}}, own,
+                                         Executor::HostPool(2, pool));
+    ASSERT_TRUE(outer.ok()) << outer.message();
+    EXPECT_TRUE(SameBits(y, want));
+    ASSERT_FALSE(pool.statuses.empty());
+    for (const Status& status : pool.statuses) {
+      if (inner == &other) {
+        EXPECT_TRUE(status.ok()) << status.message();
+        continue;
+      }
+      EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+      EXPECT_NE(status.message().find("in use by another call"), std::string::npos)
+          << status.message();
+    }
+  }
+}
+
 // A list of starts is a copy, and a view of numbers a view.
 TEST(EncoderWorkspace, BatchesKeepTheListsThatTheyAreMadeOf) {
   Batch batch;

@@ -26,6 +26,9 @@ MAX_COLUMNS = 100
 # Split, so that this file does not find itself.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 BAD_OPTION = re.compile(r"-mar" r"ch=|-ffast-" r"math|-Ofa" r"st|-mcp" r"u=|-mtu" r"ne=")
+# These name such options because encore refuses them or undoes them.
+KNOWS_BAD_OPTIONS = {"engine/base/strict_math.h", "tests/compile_failures/check.cmake",
+                     "tests/consumer/package_test.sh"}
 
 
 def files(root):
@@ -69,7 +72,8 @@ def check_text(path, text):
     for number, line in enumerate(lines, start=1):
         if UNFINISHED.search(line):
             yield f"{path}:{number}: a mark of unfinished work"
-        if BAD_OPTION.search(line) and not line.lstrip().startswith(mark):
+        if (BAD_OPTION.search(line) and not line.lstrip().startswith(mark)
+                and path.as_posix() not in KNOWS_BAD_OPTIONS):
             yield f"{path}:{number}: a compiler option that breaks the numeric contract"
         if line != line.rstrip():
             yield f"{path}:{number}: blanks at the end"

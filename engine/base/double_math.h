@@ -9,6 +9,8 @@
 
 #include <cmath>
 
+#include "engine/base/strict_math.h"
+
 namespace encore::internal {
 
 inline constexpr double kLn2High = 0x1.62e42fep-1;  // 24 bits: its products with integers are exact

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "engine/base/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/elementwise.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

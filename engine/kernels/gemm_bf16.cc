@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "engine/base/bf16.h"
+#include "engine/base/strict_math.h"
 #include "engine/kernels/gemm_kernel.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -2,6 +2,7 @@
 //
 // The f32 micro-kernels of every SIMD target.
 
+#include "engine/base/strict_math.h"
 #include "engine/kernels/gemm_kernel.h"
 
 #include <cstddef>

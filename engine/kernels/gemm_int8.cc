@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/base/strict_math.h"
 #include "engine/kernels/gemm_kernel.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -15,6 +15,7 @@
 
 #include "engine/base/int_math.h"
 #include "engine/base/out_of_memory.h"
+#include "engine/base/workspace_use.h"
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
 #include "engine/nn/encoder_packing.h"
@@ -104,6 +105,8 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
                            std::to_string(executor.threads()) + " threads (see WorkspaceBytes)");
   }
   if (batch.seq_starts.back() == 0) return {};
+  const internal::WorkspaceUse use(workspace);
+  ENCORE_RETURN_IF_ERROR(use.status());
 
   internal::Pass pass{};
   pass.config = &config;

@@ -21,6 +21,7 @@ extern "C" void kmp_set_blocktime(int milliseconds) __attribute__((weak));
 #endif
 
 #include "encore/cpu.h"
+#include "engine/platform/fork.h"
 #include "engine/platform/fp_env.h"
 #include "engine/platform/spin.h"
 #include "engine/platform/worker_threads.h"
@@ -176,6 +177,7 @@ const int LibgompThreads::kCpus = omp_get_num_procs();
 #endif
 
 void RunOpenMP(const Executor& executor, int wanted, RecipeFn fn, const void* recipe) {
+  NoteOpenMPThreads();
   TeamState state(executor);
   state.spin = wanted <= omp_get_num_procs();
   int threads = wanted;
@@ -269,7 +271,9 @@ void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const voi
   threads = std::clamp(threads, 1, executor.threads());
 #if defined(ENCORE_HAVE_OPENMP)
   // Inside a parallel region of the host its threads have the cores already.
-  if (executor.kind() == Executor::Kind::kOpenMP && threads > 1 && omp_get_level() == 0) {
+  // And in a process forked from one with OpenMP's threads the runtime would wait for them.
+  if (executor.kind() == Executor::Kind::kOpenMP && threads > 1 && omp_get_level() == 0 &&
+      !OpenMPThreadsAreLost()) {
     RunOpenMP(executor, threads, fn, recipe);
     return;
   }

@@ -32,6 +32,11 @@ WorkerThreads::WorkerThreads(int threads, std::chrono::microseconds idle_spin)
 WorkerThreads::~WorkerThreads() { Stop(); }
 
 void WorkerThreads::Stop() {
+  if (!AreInThisProcess()) {
+    // Nothing ends, joins or detaches threads that are not there; what speaks of them stays.
+    for (auto& worker : workers_) (void)worker.release();
+    return;
+  }
   stop_.store(true, std::memory_order_relaxed);  // ordered by the wake
   for (const auto& worker : workers_) {
     StoreAndWake(worker->calls, worker->calls.load(std::memory_order_relaxed) + 1);
@@ -42,6 +47,7 @@ void WorkerThreads::Stop() {
 }
 
 bool WorkerThreads::Run(int threads, RunFn run, void* context) {
+  if (!AreInThisProcess()) return false;
   if (busy_.exchange(true, std::memory_order_acquire)) return false;
   threads_ = threads;
   run_ = run;

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/platform/fork.h"
 #include "engine/platform/thread_affinity.h"
 
 namespace encore::internal {
@@ -35,7 +36,8 @@ class WorkerThreads {
 
   // Calls run(context, thread) for thread = 0 .. threads - 1 at the same time, 0 on the calling
   // thread, and returns true when all have returned; 1 <= threads <= threads(). False at once, with
-  // nothing run, if the threads are at work for somebody else. Allocates nothing.
+  // nothing run, if the threads are at work for somebody else, or if fork() left them behind in
+  // another process. Allocates nothing.
   using RunFn = void (*)(void* context, int thread);
   bool Run(int threads, RunFn run, void* context);
 
@@ -46,6 +48,7 @@ class WorkerThreads {
     std::thread thread;
   };
 
+  bool AreInThisProcess() const { return process_ == ProcessNumber(); }
   void Stop();
   void Loop(int thread);
   void Wake(int thread);
@@ -54,6 +57,7 @@ class WorkerThreads {
 
   std::vector<std::unique_ptr<Worker>> workers_;  // thread i + 1
   const std::chrono::microseconds idle_spin_;
+  const uint32_t process_ = ProcessNumber();
   std::atomic<bool> busy_{false};
   std::atomic<bool> stop_{false};
   // The system may wake a thread on the core of the one that wakes it, though another is idle, and

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "encore/export.h"
+#include "encore/language.h"  // IWYU pragma: keep
 
 namespace encore {
 
@@ -38,7 +39,9 @@ class ENCORE_API Executor {
   // host's own parallel region, the work runs on the calling thread. OpenMP's threads sleep between
   // calls; OpenMP alone would let them spin (libgomp with few threads on many CPUs ends them).
   // The environment overrides that (OMP_WAIT_POLICY, GOMP_SPINCOUNT, KMP_BLOCKTIME). OpenMP's
-  // runtime allocates memory when it starts threads.
+  // runtime allocates memory when it starts threads. In a child made by fork() after such a call
+  // the work runs on the calling thread, as the runtime would wait for threads that are not there;
+  // after OpenMP regions of the host's own before the fork, the runtime may hang as it always does.
   static Executor OpenMP(int threads = 0);
 
   // The host's own pool, cut into `threads` concurrent pieces of work at a time: at least 1;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "encore/export.h"
+#include "encore/language.h"  // IWYU pragma: keep
 
 namespace encore {
 

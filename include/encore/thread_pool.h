@@ -24,10 +24,11 @@ struct ThreadPoolOptions {
   std::chrono::microseconds idle_spin{0};
 };
 
-// A pool belongs to the process that made it. A child made by fork() has none of its threads and
-// must make a pool of its own. On Linux, the threads of a pool of up to eight threads, if there are
-// cores for all, stay off the core of the thread that called last: the system might wake them there
-// although another core is idle.
+// A pool belongs to the process that made it. A child made by fork() has none of its threads: calls
+// with the pool's executor run on the calling thread there (with the same bits), the pool may be
+// destroyed, and the child may make a pool of its own. On Linux, the threads of a pool of up to
+// eight threads, if there are cores for all, stay off the core of the thread that called last: the
+// system might wake them there although another core is idle.
 //
 // It has threads - 1 threads, which sleep until a call needs them; the calling thread is the last
 // one. Every call of the library with this pool's executor uses them. While they work for one

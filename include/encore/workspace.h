@@ -6,6 +6,7 @@
 #ifndef ENCORE_WORKSPACE_H_
 #define ENCORE_WORKSPACE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -15,8 +16,14 @@
 
 namespace encore {
 
+namespace internal {
+class WorkspaceUse;
+}
+
 // A block of memory that one call at a time may scribble on: give every concurrent caller its own.
-// Contents between calls mean nothing and need not be kept.
+// A call with a workspace that another call is using is refused with kInvalidArgument (two
+// workspaces around the same memory of the caller's are not told apart). Contents between calls
+// mean nothing and need not be kept.
 class ENCORE_API Workspace {
  public:
   static constexpr size_t kAlignment = 64;
@@ -52,8 +59,10 @@ class ENCORE_API Workspace {
   struct ENCORE_API Free {
     void operator()(void* memory) const;
   };
+  friend class internal::WorkspaceUse;
   void* data_ = nullptr;
   size_t bytes_ = 0;
+  mutable std::atomic<bool> in_use_{false};  // it does not move
   std::unique_ptr<void, Free> owned_;
 };
 

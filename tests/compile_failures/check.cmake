@@ -28,4 +28,29 @@ endforeach()
 if(count LESS 10)
   message(SEND_ERROR "only ${count} kinds of misuse were found in ${file}")
 endif()
+
+# An older C++ gets one sentence, and nothing about concepts.
+list(TRANSFORM command REPLACE "-std=c\\+\\+20" "-std=c++17" OUTPUT_VARIABLE older)
+execute_process(COMMAND ${older} RESULT_VARIABLE result ERROR_VARIABLE errors)
+string(REGEX MATCHALL "error:" found "${errors}")
+list(LENGTH found found)
+if(result EQUAL 0 OR found GREATER 2 OR NOT errors MATCHES "encore's C.. headers need C..20")
+  message(SEND_ERROR "as C++17 it ends with ${result} and ${found} errors, not one sentence:\n"
+                     "${errors}")
+endif()
+
+# Kernels refuse options that change what floating-point operations give, unless they are undone.
+set(strict "${ROOT}/engine/base/strict_math.h")
+foreach(options -ffast-math -Ofast -ffinite-math-only)
+  execute_process(COMMAND "${CXX}" ${options} -fsyntax-only -x c++ "${strict}"
+                  RESULT_VARIABLE result ERROR_VARIABLE errors)
+  if(result EQUAL 0 OR NOT errors MATCHES "the same bits everywhere")
+    message(SEND_ERROR "strict_math.h accepts ${options}:\n${errors}")
+  endif()
+  execute_process(COMMAND "${CXX}" ${options} -fno-fast-math -fsyntax-only -x c++ "${strict}"
+                  RESULT_VARIABLE result ERROR_VARIABLE errors)
+  if(NOT result EQUAL 0)
+    message(SEND_ERROR "strict_math.h refuses ${options} -fno-fast-math:\n${errors}")
+  endif()
+endforeach()
 message(STATUS "${count} kinds of misuse do not compile")

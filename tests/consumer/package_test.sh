@@ -3,9 +3,10 @@
 #
 # Installs encore from a build folder into a folder of its own and builds and runs the README's
 # example and a program in C against it, through find_package and through pkg-config. With
-# --subdirectory it does so with the source tree inside the user's project as well (which compiles
-# encore again, for few targets and at -O1: it is not about speed). Of shared libraries it checks
-# what they export, and calls them from Python, where that is installed.
+# --subdirectory it does so with the source tree inside the user's project as well, whose compiler
+# options are not encore's (which compiles encore again, for few targets and at -O1: it is not about
+# speed), and compares the published bits. Of shared libraries it checks what they export, and calls
+# them from Python, where that is installed.
 #
 #   package_test.sh BUILD_DIR [--subdirectory]
 #
@@ -89,12 +90,17 @@ fi
 if [[ "${2:-}" == --subdirectory ]]; then
   step "add_subdirectory"
   deps="$root/.deps/highway"
+  # A project with options of its own: none may change a bit, or stop at what is encore's.
+  options="-Ofast -Wall -Wextra -Wconversion -Wshadow -Wold-style-cast -Werror"
   cmake -S "$here" -B "$work/subdirectory" -DENCORE_SOURCE_DIR="$root" -DREADME="$readme" \
     -DCMAKE_PREFIX_PATH="$deps" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
-    -DENCORE_SIMD=widths -DENCORE_FEW_TILES=ON \
+    -DENCORE_SIMD=widths -DENCORE_FEW_TILES=ON -DCMAKE_UNITY_BUILD=ON \
+    "-DCMAKE_CXX_FLAGS=$options -fno-exceptions" \
     >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
   cmake --build "$work/subdirectory" --parallel 2 >"$work/log" ||
     { cat "$work/log"; fail "building failed"; }
   run_programs "$work/subdirectory"
+  step "the published bits under $options"
+  "$work/subdirectory/golden_bits" || fail "the host's options changed bits"
 fi
 step "all of them build and run"

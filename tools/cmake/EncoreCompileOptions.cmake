@@ -35,8 +35,10 @@ endif()
 
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   # The numeric contract: compilers must not fuse a*b+c of their own accord (GCC does so even
-  # across intrinsics), or the same source gives different bits on different targets.
-  set(encore_numeric_options -ffp-contract=off)
+  # across intrinsics), or the same source gives different bits on different targets. And whatever
+  # a project around encore has in CMAKE_CXX_FLAGS: -ffast-math changes bits, and without exceptions
+  # memory that cannot be had would end the process.
+  set(encore_numeric_options -fno-fast-math -ffp-contract=off -fexceptions)
   set(encore_warning_options -Wall -Wextra -Wpedantic -Wshadow)
   set(encore_werror_options -Werror)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -51,6 +53,11 @@ elseif(MSVC)
   set(encore_numeric_options /fp:precise)
   set(encore_warning_options /W4)
   set(encore_werror_options /WX)
+else()
+  message(FATAL_ERROR
+          "encore knows GCC, Clang and MSVC, and which of their options keep its results the same "
+          "on every machine; CMAKE_CXX_COMPILER is ${CMAKE_CXX_COMPILER} "
+          "(${CMAKE_CXX_COMPILER_ID}).")
 endif()
 
 set(encore_sanitize_options "")
@@ -70,12 +77,16 @@ endif()
 
 function(encore_compile_options target)
   target_compile_features(${target} PRIVATE cxx_std_20)
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  # Kernels are compiled once for each target by including themselves: not in one file with others.
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF UNITY_BUILD OFF)
   target_compile_definitions(${target} PRIVATE ${encore_simd_definitions})
   target_compile_options(${target} PRIVATE ${encore_numeric_options} ${encore_sanitize_options})
   target_link_options(${target} PRIVATE ${encore_sanitize_options})
   if(ENCORE_IS_TOP_LEVEL)
     target_compile_options(${target} PRIVATE ${encore_warning_options})
+  elseif(NOT MSVC)
+    # Its warnings are for those who work on encore; a host's -Werror must not stop at them.
+    target_compile_options(${target} PRIVATE -w)
   endif()
   if(ENCORE_WERROR)
     target_compile_options(${target} PRIVATE ${encore_werror_options})

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Included by every file of kernels: refuses to compile them with options that change what
+// floating-point operations give, which the published bits would show. The build turns such options
+// of a host's off (tools/cmake/EncoreCompileOptions.cmake); this is for builds of another kind.
+
+#ifndef ENCORE_ENGINE_BASE_STRICT_MATH_H_
+#define ENCORE_ENGINE_BASE_STRICT_MATH_H_
+
+#if defined(__FAST_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__ASSOCIATIVE_MATH__) || \
+    defined(__NO_SIGNED_ZEROS__) || defined(_M_FP_FAST) ||                                     \
+    (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)
+#error \
+    "encore gives the same bits everywhere only without -ffast-math, -Ofast and their parts: \
+compile its own sources with -fno-fast-math (MSVC: /fp:precise)"
+#endif
+
+#endif  // ENCORE_ENGINE_BASE_STRICT_MATH_H_

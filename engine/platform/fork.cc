@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How forks are seen: a handler that the system calls in the child.
+
+#include "engine/platform/fork.h"
+
+#include <atomic>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+namespace encore::internal {
+namespace {
+
+std::atomic<uint32_t> process_number{0};
+std::atomic<bool> openmp_has_threads{false};
+std::atomic<bool> openmp_lost_threads{false};
+
+#if defined(__unix__) || defined(__APPLE__)
+void InChild() {
+  process_number.fetch_add(1, std::memory_order_relaxed);
+  if (openmp_has_threads.load(std::memory_order_relaxed)) {
+    openmp_lost_threads.store(true, std::memory_order_relaxed);
+  }
+}
+#endif
+
+void WatchForks() {
+#if defined(__unix__) || defined(__APPLE__)
+  // Where the system has no memory left for it, forks go unseen.
+  [[maybe_unused]] static const int error = pthread_atfork(nullptr, nullptr, InChild);
+#endif
+}
+
+}  // namespace
+
+uint32_t ProcessNumber() {
+  WatchForks();
+  return process_number.load(std::memory_order_relaxed);
+}
+
+void NoteOpenMPThreads() {
+  WatchForks();
+  openmp_has_threads.store(true, std::memory_order_relaxed);
+}
+
+bool OpenMPThreadsAreLost() { return openmp_lost_threads.load(std::memory_order_relaxed); }
+
+}  // namespace encore::internal

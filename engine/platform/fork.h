@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether this process is another than the one in which something was made: a child made by fork()
+// has a copy of all memory and only the thread that called fork().
+
+#ifndef ENCORE_ENGINE_PLATFORM_FORK_H_
+#define ENCORE_ENGINE_PLATFORM_FORK_H_
+
+#include <cstdint>
+
+namespace encore::internal {
+
+// A number that another process of the same memory has not: it changes in the child at each fork()
+// after the first call. Cheap, and fit to be called from any thread.
+uint32_t ProcessNumber();
+
+// Notes that the OpenMP runtime has threads from now on; and whether a parent of this process noted
+// that, so that the runtime counts on threads which are not there.
+void NoteOpenMPThreads();
+bool OpenMPThreadsAreLost();
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_PLATFORM_FORK_H_

@@ -34,7 +34,9 @@ WorkerThreads::~WorkerThreads() { Stop(); }
 void WorkerThreads::Stop() {
   if (!AreInThisProcess()) {
     // Nothing ends, joins or detaches threads that are not there; what speaks of them stays.
-    for (auto& worker : workers_) (void)worker.release();
+    for (auto& worker : workers_) {
+      [[maybe_unused]] const Worker* const left = worker.release();
+    }
     return;
   }
   stop_.store(true, std::memory_order_relaxed);  // ordered by the wake

@@ -4,6 +4,9 @@
 
 #include "engine/platform/worker_threads.h"
 
+#include <new>
+#include <thread>
+
 #include "engine/platform/spin.h"
 
 namespace encore::internal {
@@ -33,10 +36,9 @@ WorkerThreads::~WorkerThreads() { Stop(); }
 
 void WorkerThreads::Stop() {
   if (!AreInThisProcess()) {
-    // Nothing ends, joins or detaches threads that are not there; what speaks of them stays.
-    for (auto& worker : workers_) {
-      [[maybe_unused]] const Worker* const left = worker.release();
-    }
+    // Nothing may join or detach threads that are not there, nor destroy what stands for one that
+    // is neither joined nor detached: it makes room for what stands for none.
+    for (auto& worker : workers_) ::new (static_cast<void*>(&worker->thread)) std::thread();
     return;
   }
   stop_.store(true, std::memory_order_relaxed);  // ordered by the wake

@@ -3,7 +3,7 @@
 #
 # Installs encore from a build folder into a folder of its own and builds and runs the README's
 # example and a program in C against it, through find_package and through pkg-config. With
-# --subdirectory it does so with the source tree inside the user's project as well, whose compiler
+# --subdirectory it does so with the source tree inside the user's project instead, whose compiler
 # options are not encore's (which compiles encore again, for few targets and at -O1: it is not about
 # speed), and compares the published bits. Of shared libraries it checks what they export, and calls
 # them from Python, where that is installed.
@@ -40,52 +40,55 @@ run_programs() {
   done
 }
 
-step "install"
-# DESTDIR stays out of it: the package must work from wherever --prefix says.
-env -u DESTDIR cmake --install "$build" --prefix "$work/installed" >/dev/null
-# Moved after installing, because a package may be unpacked anywhere.
-mkdir "$work/elsewhere"
-mv "$work/installed" "$work/elsewhere/prefix"
-prefix="$work/elsewhere/prefix"
-pc="$(dirname "$(find "$prefix" -name encore.pc)")"
-libdir="$(dirname "$pc")"
-export LD_LIBRARY_PATH="$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+# encore as an installed package.
+test_installed() {
+  step "install"
+  # DESTDIR stays out of it: the package must work from wherever --prefix says.
+  env -u DESTDIR cmake --install "$build" --prefix "$work/installed" >/dev/null
+  # Moved after installing, because a package may be unpacked anywhere.
+  mkdir "$work/elsewhere"
+  mv "$work/installed" "$work/elsewhere/prefix"
+  prefix="$work/elsewhere/prefix"
+  pc="$(dirname "$(find "$prefix" -name encore.pc)")"
+  libdir="$(dirname "$pc")"
+  export LD_LIBRARY_PATH="$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
-grep -r "$root" "$prefix" --include='*.h' --include='*.cmake' --include='*.pc' &&
-  fail "the installed files name the source tree"
-[[ -e "$prefix/include/encore/encore.h" ]] || fail "no include/encore/encore.h was installed"
+  grep -r "$root" "$prefix" --include='*.h' --include='*.cmake' --include='*.pc' &&
+    fail "the installed files name the source tree"
+  [[ -e "$prefix/include/encore/encore.h" ]] || fail "no include/encore/encore.h was installed"
 
-step "find_package"
-cmake -S "$here" -B "$work/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DREADME="$readme" \
-  -DCMAKE_BUILD_TYPE=Release >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
-cmake --build "$work/find_package" >"$work/log" || { cat "$work/log"; fail "building failed"; }
-run_programs "$work/find_package"
+  step "find_package"
+  cmake -S "$here" -B "$work/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DREADME="$readme" \
+    -DCMAKE_BUILD_TYPE=Release >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
+  cmake --build "$work/find_package" >"$work/log" || { cat "$work/log"; fail "building failed"; }
+  run_programs "$work/find_package"
 
-for flags in "" --static; do
-  step "pkg-config $flags"
-  out="$work/pkg-config$flags"
-  mkdir "$out"
-  PKG_CONFIG_PATH="$pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}" \
-    make -s -C "$here" OUT="$out" README="$readme" PKG_CONFIG_FLAGS="$flags" CXXFLAGS=-O2 ||
-    fail "building with pkg-config $flags failed"
-  run_programs "$out"
-done
+  for flags in "" --static; do
+    step "pkg-config $flags"
+    out="$work/pkg-config$flags"
+    mkdir "$out"
+    PKG_CONFIG_PATH="$pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}" \
+      make -s -C "$here" OUT="$out" README="$readme" PKG_CONFIG_FLAGS="$flags" CXXFLAGS=-O2 ||
+      fail "building with pkg-config $flags failed"
+    run_programs "$out"
+  done
 
-# All that a shared library exports is public and encore's. (Of templates of the standard library
-# there are weak symbols.)
-for library in "$libdir"/libencore*.so; do
-  [[ -e "$library" ]] || continue
-  step "exports of ${library##*/}"
-  nm --dynamic --defined-only --demangle "$library" >"$work/exports"
-  grep -vE ' [uVvWw] | encore_[a-z0-9_]+$| ((typeinfo|typeinfo name|vtable) for )?encore::' \
-    "$work/exports" && fail "${library##*/} exports more than encore's symbols"
-  grep -E 'encore::internal::|hwy::|nlohmann::' "$work/exports" &&
-    fail "${library##*/} exports what is internal"
-done
-if [[ -e "$libdir/libencore_text.so" ]] && command -v python3 >/dev/null; then
-  step "Python's ctypes"
-  python3 "$here/c_api_ctypes.py" "$libdir/libencore_text.so" || fail "c_api_ctypes.py failed"
-fi
+  # All that a shared library exports is public and encore's. (Of templates of the standard library
+  # there are weak symbols.)
+  for library in "$libdir"/libencore*.so; do
+    [[ -e "$library" ]] || continue
+    step "exports of ${library##*/}"
+    nm --dynamic --defined-only --demangle "$library" >"$work/exports"
+    grep -vE ' [uVvWw] | encore_[a-z0-9_]+$| ((typeinfo|typeinfo name|vtable) for )?encore::' \
+      "$work/exports" && fail "${library##*/} exports more than encore's symbols"
+    grep -E 'encore::internal::|hwy::|nlohmann::' "$work/exports" &&
+      fail "${library##*/} exports what is internal"
+  done
+  if [[ -e "$libdir/libencore_text.so" ]] && command -v python3 >/dev/null; then
+    step "Python's ctypes"
+    python3 "$here/c_api_ctypes.py" "$libdir/libencore_text.so" || fail "c_api_ctypes.py failed"
+  fi
+}
 
 if [[ "${2:-}" == --subdirectory ]]; then
   step "add_subdirectory"
@@ -102,5 +105,7 @@ if [[ "${2:-}" == --subdirectory ]]; then
   run_programs "$work/subdirectory"
   step "the published bits under $options"
   "$work/subdirectory/golden_bits" || fail "the host's options changed bits"
+else
+  test_installed
 fi
 step "all of them build and run"

@@ -20,11 +20,11 @@ namespace {
 void Forward(benchmark::State& state, const Model& model, const std::vector<size_t>& lengths,
              size_t layers, int threads) {
   const Precision precision = ChosenPrecision();
-  const auto& encoders =
-      Kept<std::vector<Encoder>>(std::string(model.name) + std::to_string(layers),
-                                 [&] { return OrFail(MakeEncoders(model, layers, 1, precision)); });
+  const auto& encoders = Kept<std::vector<Encoder>>(
+      std::string(model.name) + std::to_string(layers),
+      [&] { return OrFail(MakeEncoders(model, layers, 1, {precision})); });
   ForwardCall call = OrFail(ForwardCall::Create(encoders, lengths, OrFail(ExecutorOf(threads))));
-  Work work{.flops = static_cast<double>(layers) * LayerFlops(model, lengths),
+  Work work{.flops = StackFlops(model, lengths, layers),
             .tokens = static_cast<double>(call.tokens()),
             .precision = precision};
   if (layers > 1) work.bytes = static_cast<double>(layers * LayerBytes(model, precision));
@@ -43,8 +43,8 @@ void RegisterForward(const std::string& name, const Model& model,
 
 void RegisterBenchmarks() {
   for (const NamedWorkload& load : NamedWorkloads()) {
-    if (!load.is_default) continue;
-    RegisterForward("block/" + load.name, load.model, load.lengths, 1);
+    if (!load.warm_by_default) continue;
+    RegisterForward("block/" + load.name, load.model, load.lengths, load.layers);
   }
   std::vector<size_t> ragged;
   for (size_t i = 0; i < 32; ++i) ragged.push_back(4 + i * 4);

@@ -2,8 +2,9 @@
 //
 // How evenly calls take their time: one layer's forward pass, call after call, each of them timed,
 // in a process of its own, so that the first call is the first thing that threads and caches see
-// of it. With --busy N once more beside N processes that only burn time. Not here: throughput
-// (bench_encoder.cc, `encore bench`).
+// of it. With --busy N once more beside N processes that only burn time. With --beside-inline each
+// call follows one of the same work on the calling thread alone, so that both meet the same
+// machine. Not here: throughput (bench_encoder.cc, `encore bench`).
 //
 // Beside each row stands "arithmetic": multiply-adds in registers on one thread for as long as a
 // median call, again and again. What it loses is lost to the machine: interrupts, other guests,
@@ -25,6 +26,7 @@
 #include <cstdlib>
 #include <functional>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +56,7 @@ constexpr char kUsage[] =
     "  --idle-spin=US       how long a pool's threads look for the next call before they sleep\n"
     "                       (default: 0)\n"
     "  --busy=N             again with N busy processes beside it (default: 0)\n"
+    "  --beside-inline      alternates with calls on the calling thread alone\n"
     "  --precision=NAME     f32, bf16 or int8 (default: f32)\n"
     "  --target=NAME        SIMD target, e.g. AVX2 (default: the best one)\n"
     "  --json=FILE          writes the figures there, too\n";
@@ -63,6 +66,7 @@ struct Flags {
   size_t calls = 0;  // 0: the default
   int threads = 2;
   int busy = 0;
+  bool beside_inline = false;
   Precision precision = Precision::kF32;
   std::string json;
 };
@@ -107,6 +111,10 @@ Flags ParseFlags(int argc, char** argv) {
     if (name == "--help" || name == "-h") {
       std::fputs(kUsage, stdout);
       std::exit(0);
+    }
+    if (name == "--beside-inline") {
+      flags.beside_inline = true;
+      continue;
     }
     const size_t equals = name.find('=');
     std::string value;
@@ -215,9 +223,11 @@ struct Row {
   std::vector<double> seconds = {};  // of all others
   long switches = 0;                 // how often a thread was sent off its core
   std::vector<double> arithmetic = {};
-  double share = 0;  // seconds, with busy processes
+  double share = 0;                         // seconds, with busy processes
+  std::vector<double> inline_seconds = {};  // of the calls between them
 
   double At(double q) const { return Quantile(seconds, q); }
+  double OverInline(double q) const { return At(q) / Quantile(inline_seconds, q); }
 };
 
 Row MeasureRow(const NamedWorkload& load, const Flags& flags, int busy, size_t calls) {
@@ -227,21 +237,41 @@ Row MeasureRow(const NamedWorkload& load, const Flags& flags, int busy, size_t c
           .threads = threads,
           .busy = busy,
           .calls = calls};
-  row.seconds.resize(calls);
+  const size_t stride = flags.beside_inline ? 2 : 1;
+  row.seconds.resize(stride * calls);
   const BusyProcesses others(busy);
   row.switches = InAProcess(row.seconds, [&](std::span<double> times) {
     // As a program does when it starts: threads, weights, memory. The first call is the first
     // Forward.
     const Executor executor = OrFail(ExecutorOf(threads));
-    ForwardCall call = OrFail(ForwardCall::Create(
-        OrFail(MakeEncoders(load.model, 1, 1, flags.precision)), load.lengths, executor));
-    for (double& time : times) {
+    const std::vector<Encoder> encoders =
+        OrFail(MakeEncoders(load.model, load.layers, 1, {flags.precision}));
+    std::vector<ForwardCall> turns;
+    turns.push_back(OrFail(ForwardCall::Create(encoders, load.lengths, executor)));
+    if (flags.beside_inline) {
+      turns.push_back(OrFail(ForwardCall::Create(encoders, load.lengths, Executor::Inline())));
+    }
+    // Which of a pair comes first is drawn: a call that slept leaves the next one a longer stay on
+    // a core, which in a fixed order always the same of the two would have.
+    std::mt19937 random(1);
+    bool swapped = false;
+    for (size_t i = 0; i < times.size(); ++i) {
+      const size_t begin = i - i % stride;
+      if (i == begin) swapped = begin > 0 && stride == 2 && random() % 2 == 1;
+      const size_t turn = swapped ? 1 - i % stride : i % stride;
       Status status;
-      time = SecondsOf([&] { status = call.Run(0); });
+      times[begin + turn] = SecondsOf([&] { status = turns[turn].Run(0); });
       if (!status.ok()) Fail(status.message());
     }
   });
   row.first = row.seconds.front();
+  if (flags.beside_inline) {
+    for (size_t i = 0; i < calls; ++i) {
+      row.inline_seconds.push_back(row.seconds[2 * i + 1]);
+      row.seconds[i] = row.seconds[2 * i];
+    }
+    row.seconds.resize(calls);
+  }
   row.seconds.erase(row.seconds.begin());
 
   row.arithmetic.resize(std::min<size_t>(calls, 2000));
@@ -281,6 +311,12 @@ nlohmann::ordered_json ToJson(const Row& row) {
       {"involuntary_switches", row.switches},
       {"arithmetic_p99_over_p50", Quantile(row.arithmetic, 0.99) / arithmetic},
       {"arithmetic_us_max", Quantile(row.arithmetic, 1) * 1e6}};
+  if (!row.inline_seconds.empty()) {
+    json["inline_us_p50"] = Quantile(row.inline_seconds, 0.5) * 1e6;
+    json["inline_us_p99"] = Quantile(row.inline_seconds, 0.99) * 1e6;
+    json["p50_over_inline"] = row.OverInline(0.5);
+    json["p99_over_inline"] = row.OverInline(0.99);
+  }
   if (row.busy > 0) {
     json["us_share"] = row.share * 1e6;
     json["max_over_share"] = row.At(1) / row.share;
@@ -304,6 +340,11 @@ void Print(const nlohmann::ordered_json& row) {
               row["involuntary_switches"].get<int>());
   std::printf("  arithmetic of that length on one thread: p99/p50 %.2f  max %.1f us\n",
               number("arithmetic_p99_over_p50"), number("arithmetic_us_max"));
+  if (row.contains("inline_us_p50")) {
+    std::printf("  inline between them: p50 %.1f  p99 %.1f us; over inline's: p50 %.3f  p99 %.3f\n",
+                number("inline_us_p50"), number("inline_us_p99"), number("p50_over_inline"),
+                number("p99_over_inline"));
+  }
   if (row.contains("us_share")) {
     std::printf("  share %.1f us  max/share %.2f (wanted: 10 at most)  calls over 10 shares: %d\n",
                 number("us_share"), number("max_over_share"),

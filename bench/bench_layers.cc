@@ -81,7 +81,7 @@ void Forward(benchmark::State& state, const std::string& name, const NamedLayer&
              const std::vector<size_t>& lengths, int threads) {
   const EncoderConfig config = EncoderConfig::Uniform(kBase.d_model, 1, layer.layer);
   const auto& encoders = Kept<std::vector<Encoder>>(
-      name, [&] { return OrFail(MakeEncoders(config, 1, layer.choices, ChosenPrecision())); });
+      name, [&] { return OrFail(MakeEncoders(config, 1, layer.choices, {ChosenPrecision()})); });
   ForwardCall call = OrFail(ForwardCall::Create(encoders, lengths, OrFail(ExecutorOf(threads))));
   Work work{
       .flops = 0, .tokens = static_cast<double>(call.tokens()), .precision = ChosenPrecision()};

@@ -222,7 +222,7 @@ void Measure(benchmark::State& state, int threads, const Work& work,
   }
   const size_t calls = *calls_a_sample;
 
-  Samples samples(OrFail(ExecutorOf(threads)), work.precision);
+  Samples samples(OrFail(ExecutorOf(threads)), {work.precision});
   bool ok = true;
   while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(calls))) {
     const double start = now();

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 struct Format {

@@ -323,8 +323,10 @@ TEST_F(CApiTest, NullPointersAreErrors) {
                 ENCORE_INVALID_ARGUMENT, {"scores"});
   ExpectFailure(encore_tokenize(nullptr, text, nullptr, nullptr, 0, &count, nullptr),
                 ENCORE_INVALID_ARGUMENT, {"model"});
+  count = 7;
   ExpectFailure(encore_tokenize(open, broken[1], nullptr, nullptr, 0, &count, nullptr),
                 ENCORE_INVALID_ARGUMENT, {"text"});
+  EXPECT_EQ(count, 0u);
   ExpectFailure(encore_tokenize(open, text, nullptr, nullptr, 0, nullptr, nullptr),
                 ENCORE_INVALID_ARGUMENT, {"count"});
 
@@ -399,7 +401,7 @@ TEST_F(CApiTest, OptionsOfOtherVersions) {
   for (const auto& [field, name] : {std::pair{&encore_open_options::normalize, "normalize"},
                                     std::pair{&encore_open_options::pooling, "pooling"},
                                     std::pair{&encore_open_options::precision, "precision"},
-                                    std::pair{&encore_open_options::reserved, "reserved"},
+                                    std::pair{&encore_open_options::amx_bf16, "amx_bf16"},
                                     std::pair{&encore_open_options::threads, "threads"}}) {
     auto wrong = Sized<encore_open_options>();
     wrong.*field = -1;
@@ -465,7 +467,7 @@ TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   EXPECT_EQ(offsetof(encore_open_options, ignore_unknown_keys), 20u);
   EXPECT_EQ(offsetof(encore_open_options, max_length), 24u);
   EXPECT_EQ(offsetof(encore_open_options, precision), 32u);
-  EXPECT_EQ(offsetof(encore_open_options, reserved), 36u);
+  EXPECT_EQ(offsetof(encore_open_options, amx_bf16), 36u);
   EXPECT_EQ(sizeof(encore_encode_options), 64u);
   EXPECT_EQ(offsetof(encore_encode_options, max_length), 24u);
   EXPECT_EQ(offsetof(encore_encode_options, on_long), 32u);

@@ -200,7 +200,8 @@ class CliRerankTest : public CliTest {
   }
 
   std::vector<float> Library(const std::vector<std::string>& texts) const {
-    return TextEncoder::Open(folder_.path())->Score("the tea", texts)->values;
+    const TextEncoder model = *TextEncoder::Open(folder_.path());
+    return (*model.Score("the tea", texts)).values;
   }
 
   static std::vector<std::string> Lines(const std::string& text) {

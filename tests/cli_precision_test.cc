@@ -121,7 +121,7 @@ TEST_F(CliPrecisionTest, EmbedAndRerankComputeInIt) {
     const Result<TextEncoder> model = TextEncoder::Open(kModel, open);
     ASSERT_TRUE(model.ok()) << model.status().message();
     EXPECT_TRUE(
-        SameBits(Written("v.safetensors", "vectors"), Values(model->Encode(texts)->vectors)));
+        SameBits(Written("v.safetensors", "vectors"), Values((*model->Encode(texts)).vectors)));
 
     const CliResult rerank = Encore(With(
         {"rerank", "--model", kReranker, "--query", "the tea", "--input", Path("x"), "--scores"},
@@ -132,7 +132,7 @@ TEST_F(CliPrecisionTest, EmbedAndRerankComputeInIt) {
     std::vector<float> scores;
     std::istringstream lines(rerank.out);
     for (float score = 0; lines >> score;) scores.push_back(score);
-    EXPECT_TRUE(SameBits(scores, reranker->Score("the tea", texts)->values));
+    EXPECT_TRUE(SameBits(scores, (*reranker->Score("the tea", texts)).values));
   }
 }
 

@@ -52,10 +52,14 @@ class CliTest : public testing::Test {
   }
 
   static CliResult Encore(const std::vector<std::string>& arguments) {
+    return Run(ENCORE_CLI_PATH, arguments);
+  }
+
+  static CliResult Run(const std::string& program, const std::vector<std::string>& arguments) {
     const TemporaryFolder outputs;
     const std::string out = outputs.File("out");
     const std::string err = outputs.File("err");
-    std::string command = Quoted(ENCORE_CLI_PATH);
+    std::string command = Quoted(program);
     for (const std::string& argument : arguments) command += " " + Quoted(argument);
     command += " > " + Quoted(out) + " 2> " + Quoted(err);
     const int status = std::system(command.c_str());

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,21 @@ TEST_F(CliTest, VersionIsTheHeaders) {
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.out, std::string("encore ") + ENCORE_VERSION_STRING + "\n");
 }
+
+#if defined(__linux__)
+TEST_F(CliTest, AFullDeviceIsOneSentence) {
+  for (const std::string arguments : {"--help", "--version", "run --help", "info"}) {
+    const std::string command =
+        "'" ENCORE_CLI_PATH "' " + arguments + " > /dev/full 2> '" + Path("err") + "'";
+    const int result = std::system(command.c_str());
+    EXPECT_TRUE(WIFEXITED(result)) << arguments;
+    EXPECT_EQ(WEXITSTATUS(result), 2) << arguments;
+    const std::string err = ReadFile(Path("err"));
+    EXPECT_TRUE(Has(err, "the standard output cannot be written\n")) << arguments << err;
+    EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << arguments << err;
+  }
+}
+#endif
 
 TEST_F(CliTest, BadUsageIsOneSentence) {
   ExpectRefused({"dance"}, {"dance"});

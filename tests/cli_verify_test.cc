@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore verify`: that it passes here, its table and its JSON; and the report's own words for
-// promises that are kept and broken. That a broken library is seen is .ci/run broken's business.
+// promises that are kept and broken. Libraries that break them: cli_broken_test.cc.
 
 #include <gtest/gtest.h>
 

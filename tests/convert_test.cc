@@ -88,8 +88,8 @@ TEST_F(ConvertTest, Bf16HasTheBitsOfPackedFloats) {
   EXPECT_TRUE(SameBits(OutputOfFile(out_), OutputOfFile(in_, Precision::kBF16)));
   EXPECT_EQ(TypeOf("layers.0.linear1.weight"), DType::kBF16);
   EXPECT_EQ(TypeOf("layers.0.linear1.bias"), DType::kF32);
-  EXPECT_EQ(TorchWeights::Open(out_)->precision(), Precision::kBF16);
-  EXPECT_EQ(TorchWeights::Open(in_)->precision(), Precision::kF32);
+  EXPECT_EQ((*TorchWeights::Open(out_)).precision(), Precision::kBF16);
+  EXPECT_EQ((*TorchWeights::Open(in_)).precision(), Precision::kF32);
 }
 
 // Rows of zeros, and of numbers so small that they count as such, need a scale above 0 in a file.

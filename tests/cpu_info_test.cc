@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "encore/cpu.h"
+#include "encore/ops.h"
 #include "engine/platform/cgroup.h"
+#include "hwy/targets.h"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -60,6 +62,9 @@ TEST(CgroupTest, V1TakesTheCpuController) {
                      {false, "/sys/fs/cgroup/cpu,cpuacct"},
                      {true, "/sys/fs/cgroup/unified/z"},
                      {true, "/sys/fs/cgroup/unified"}}));
+  // What names a controller is of v1, whatever its number.
+  EXPECT_EQ(CpuQuotaFolders("0:cpu,cpuacct:/\n", kV1Mounts),
+            (Folders{{false, "/sys/fs/cgroup/cpu,cpuacct"}}));
 }
 
 TEST(CgroupTest, AContainerSeesItsOwnPartOfTheTree) {
@@ -104,6 +109,9 @@ TEST(CoresTest, TheLeastWinsAndSaysWhy) {
   EXPECT_EQ(ChooseCores(8, 2, 0).usable, 2);
   EXPECT_EQ(ChooseCores(8, 4, 1.5).reason, "2: the cgroup's CPU quota is 1.5");
   EXPECT_EQ(ChooseCores(8, 4, 1.5).usable, 2);
+  EXPECT_EQ(ChooseCores(8, 4, 1.5).online, 8);
+  EXPECT_EQ(ChooseCores(8, 4, 1.5).affinity, 4);
+  EXPECT_EQ(ChooseCores(8, 4, 1.5).cgroup_quota, 1.5);
   EXPECT_EQ(ChooseCores(8, 2, 1.5).reason, "2: the affinity mask has 2 of 8 cores");
   EXPECT_EQ(ChooseCores(8, 8, 0.25).usable, 1);
   EXPECT_EQ(ChooseCores(8, 8, 1e12).usable, 8);
@@ -179,6 +187,34 @@ TEST_F(TargetTest, EachSupportedOneCanBeSet) {
   }
   ASSERT_TRUE(SetTarget("auto").ok());
   EXPECT_EQ(ActiveTarget(), supported.front());
+}
+
+// (1 + e) (1 - e) - 1, which tells kernels with FMA from those without.
+float Product() {
+  const float a[] = {1, 1 + 0x1p-13f};
+  const float b[] = {-1, 1 - 0x1p-13f};
+  float c = 1;
+  EXPECT_TRUE(
+      MatMul(ConstView(a, Shape(1, 2)), ConstView(b, Shape(2, 1)), MutableView(&c, Shape(1, 1)))
+          .ok());
+  return c;
+}
+
+TEST_F(TargetTest, AnotherUserOfHighwayChangesNothing) {
+  const std::string best = ActiveTarget();
+  const std::vector<std::string> supported = SupportedTargets();
+  const float product = Product();
+  const int64_t all = hwy::SupportedTargets();
+  // Only the worst target is left to others, which have a choice of their own.
+  int64_t worst = all;
+  while ((worst & (worst - 1)) != 0) worst &= worst - 1;
+  hwy::SetSupportedTargetsForTest(worst);
+  EXPECT_EQ(ActiveTarget(), best);
+  EXPECT_EQ(SupportedTargets(), supported);
+  EXPECT_EQ(Product(), product);
+  hwy::SetSupportedTargetsForTest(0);
+  ASSERT_TRUE(SetTarget(supported.back()).ok());
+  EXPECT_EQ(hwy::SupportedTargets(), all);
 }
 
 TEST_F(TargetTest, UnknownAndUnsupportedOnesAreRefused) {

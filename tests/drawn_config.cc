@@ -37,11 +37,13 @@ void DrawPositions(Draw& draw, size_t head_size, LayerConfig& layer) {
   }
 }
 
-void DrawSwitches(Draw& draw, size_t head_size, LayerConfig& layer) {
+void DrawSwitches(Draw& draw, DrawnSizes sizes, size_t head_size, LayerConfig& layer) {
   while (layer.num_kv_heads == 0 || layer.num_heads % layer.num_kv_heads != 0) {
     layer.num_kv_heads = draw.Between(1, layer.num_heads);
   }
-  if (draw.Chance(3)) layer.head_size = head_size = draw.Between(1, 40);
+  if (draw.Chance(3)) {
+    layer.head_size = head_size = draw.Between(1, sizes == DrawnSizes::kSmall ? 9 : 40);
+  }
   if (draw.Chance(4)) layer.attention_scale = 0.125 * static_cast<double>(draw.Between(1, 4));
   if (draw.Chance(3)) layer.qk_norm = DrawNorm(draw);
   layer.causal = draw.Chance(4);
@@ -54,10 +56,14 @@ void DrawSwitches(Draw& draw, size_t head_size, LayerConfig& layer) {
   layer.attention_norm = layer.norm_placement != NormPlacement::kPre || !draw.Chance(4);
 }
 
-}  // namespace
+// Heads and d_ff; returns the head size.
+size_t DrawSmallSizes(Draw& draw, LayerConfig& layer) {
+  layer.num_heads = draw.Between(1, 4);
+  layer.d_ff = draw.Between(1, 40);
+  return draw.Between(1, 6);
+}
 
-EncoderConfig DrawConfig(Draw& draw) {
-  LayerConfig layer;
+size_t DrawUsualSizes(Draw& draw, LayerConfig& layer) {
   layer.num_heads = draw.Between(1, 6);
   // Odd sizes as often as round ones.
   size_t head_size = draw.Chance(3) ? 8 * draw.Between(1, 3) : draw.Between(1, 20);
@@ -66,12 +72,38 @@ EncoderConfig DrawConfig(Draw& draw) {
     head_size = 72;
   }
   layer.d_ff = draw.Chance(8) ? draw.Between(1000, 1200) : draw.Between(1, 150);
+  return head_size;
+}
+
+}  // namespace
+
+// FNV-1a.
+uint32_t Draw::HashOf(std::string_view bytes) {
+  uint32_t hash = 0x811C9DC5u;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193u;
+  return hash;
+}
+
+uint32_t Draw::Next(size_t most) {
+  if (bytes_.empty()) return static_cast<uint32_t>(engine_());
+  uint32_t number = 0;
+  for (size_t i = 0; i < (most < 256 ? 1u : 4u) && !bytes_.empty(); ++i) {
+    number = number << 8 | static_cast<unsigned char>(bytes_.front());
+    bytes_.remove_prefix(1);
+  }
+  return number;
+}
+
+EncoderConfig DrawConfig(Draw& draw, DrawnSizes sizes) {
+  LayerConfig layer;
+  const size_t head_size =
+      sizes == DrawnSizes::kSmall ? DrawSmallSizes(draw, layer) : DrawUsualSizes(draw, layer);
   layer.activation = static_cast<Activation>(draw.Between(0, 4));
   layer.norm_placement = draw.Chance(2) ? NormPlacement::kPre : NormPlacement::kPost;
   EncoderConfig config =
       EncoderConfig::Uniform(layer.num_heads * head_size, draw.Between(1, 2), layer);
   if (!draw.Chance(4)) {
-    for (LayerConfig& each : config.layers) DrawSwitches(draw, head_size, each);
+    for (LayerConfig& each : config.layers) DrawSwitches(draw, sizes, head_size, each);
   }
   if (draw.Chance(3)) config.final_norm = DrawNorm(draw);
   return config;

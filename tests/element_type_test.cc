@@ -21,7 +21,7 @@
 #include "tests/guarded.h"
 #include "tests/near_rounded.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr size_t kLanes = 4;

@@ -178,10 +178,15 @@ TEST_F(ForwardBadInput, MaskAndPositions) {
         c.batch.mask.blocked = {reinterpret_cast<const bool*>(flags_.data()), {4, 5}};
       },
       {"mask.blocked has shape [4, 5]", "wanted [S, S]"}));
+  EXPECT_TRUE(Refuses(
+      [&](Call& c) {
+        c.batch.mask.blocked = {reinterpret_cast<const bool*>(flags_.data()), {5, 5, 2}};
+      },
+      {"mask.blocked has shape [5, 5, 2]", "wanted rank 2"}));
   const std::vector<size_t> positions = {0, 1, 2, 3, 0, 1, 2, 3, 6};
   EXPECT_TRUE(Refuses(
       [&](Call& c) {
-        c.batch.positions = {positions.data(), 8};
+        c.batch.positions = std::span(positions.data(), 8);
         c.batch.mask.additive = {memory_.data(), {7, 7}};
       },
       {"positions has 8 entries", "9 tokens"}));

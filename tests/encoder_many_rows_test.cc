@@ -41,8 +41,8 @@ void Check(const LayerConfig& layer) {
     for (size_t b = 0; b + 1 < starts.size(); ++b) {
       const auto begin = static_cast<ptrdiff_t>(starts[b] * kWidth);
       const auto end = static_cast<ptrdiff_t>(starts[b + 1] * kWidth);
-      const std::vector<float> alone =
-          Forward(encoder, Batch{Starts({kLengths[b]})}, {x.begin() + begin, x.begin() + end});
+      const Batch one{.seq_starts = {0, kLengths[b]}};
+      const std::vector<float> alone = Forward(encoder, one, {x.begin() + begin, x.begin() + end});
       EXPECT_TRUE(SameBits(alone, std::vector<float>(wanted.begin() + begin, wanted.begin() + end)))
           << kLengths[b] << " tokens";
     }

@@ -85,6 +85,16 @@ void CheckModel(const EncoderModel& model, const std::vector<size_t>& lengths, W
 
 const std::vector<size_t> kLengths = {17, 1, 2, 65};
 
+TEST(EncoderPrecision, NamesComeBack) {
+  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+    const Result<Precision> found = PrecisionFromName(PrecisionName(precision));
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(*found, precision);
+  }
+  EXPECT_EQ(PrecisionFromName("f16").status().message(),
+            "precision is \"f16\"; wanted f32, bf16 or int8");
+}
+
 TEST(EncoderPrecision, TorchsLayersAndSizesOfHeads) {
   Worst worst;
   for (const size_t head : {1, 3, 5, 7, 14, 16, 64, 72}) {
@@ -172,6 +182,20 @@ TEST(EncoderPrecision, KeptMatrices) {
 
 // Rows of zeros or with one huge number give finite results; NaN reaches its own row, and no other
 // sequence.
+TEST(EncoderPrecision, BytesOfPackedWeights) {
+  // Two layers of 4 d^2 + 2 d d_ff elements. Extents are multiples of any vector and group.
+  constexpr size_t kElements = 2 * (4 * 64 * 64 + 2 * 64 * 256);
+  const EncoderModel model({.d_model = 64, .num_heads = 4, .d_ff = 256, .num_layers = 2});
+  EXPECT_EQ(model.Make().packed_bytes(), 4 * kElements);
+  const auto bytes = [&](Precision precision) {
+    return model.Make({.precision = precision}).packed_bytes();
+  };
+  EXPECT_EQ(bytes(Precision::kBF16), 2 * kElements);
+  // Where there is no product of 8 bits, they are widened to 16.
+  EXPECT_GE(bytes(Precision::kInt8), kElements);
+  EXPECT_LE(bytes(Precision::kInt8), 2 * kElements);
+}
+
 TEST(EncoderPrecision, RowsOfSpecialNumbers) {
   const EncoderModel model({.d_model = 48, .num_heads = 3, .d_ff = 100, .norm_first = true});
   const std::vector<size_t> starts = Starts({5, 4});

@@ -3,9 +3,12 @@
 // One encoder, called from many threads at once with a workspace each. ThreadSanitizer has its say
 // about this test in the builds that have it.
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "encore/encoder.h"
@@ -17,6 +20,7 @@
 #include "tests/precisions.h"
 #include "tests/reference/encoder_model.h"
 #include "tests/reference/switched.h"
+#include "tests/sanitizers.h"
 
 namespace encore {
 namespace {
@@ -86,6 +90,56 @@ TEST(EncoderThreads, EncodersMadeAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::vector<float>& y : got) EXPECT_TRUE(SameBits(y, want));
+}
+
+// Host threads that share two encoders and a pool, and meanwhile make and end pools of their own,
+// each with one workspace for all its calls.
+TEST(EncoderThreads, PoolsThatComeAndGo) {
+  const EncoderModel plain({.d_model = 32, .num_heads = 2, .d_ff = 128, .num_layers = 2});
+  const EncoderModel switched(RotaryAndGate());  // d_model 32 too
+  const Encoder encoders[] = {plain.Make(), switched.Make({.precision = Precision::kInt8})};
+  const std::vector<size_t> starts = Starts({70, 1, 90, 30});
+  const size_t tokens = starts.back();
+  const Batch batch{starts};
+  const std::vector<float> x = RandomFloats(tokens * 32, 1);
+  const std::vector<float> want[] = {Forward(encoders[0], batch, x),
+                                     Forward(encoders[1], batch, x)};
+  const Result<ThreadPool> shared = ThreadPool::Create({.threads = 3});
+  ASSERT_TRUE(shared.ok());
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 6; ++i) {
+    threads.emplace_back([&, i] {
+      Workspace workspace;
+      std::vector<float> y(x.size());
+      for (size_t round = 0; round < (kSlow ? 5 : 12); ++round) {
+        const size_t which = (i + round) % 2;
+        const Encoder encoder = encoders[which];
+        Result<ThreadPool> made =
+            ThreadPool::Create({.threads = 1 + static_cast<int>(round % 4),
+                                .idle_spin = std::chrono::microseconds(round % 3 == 0 ? 100 : 0)});
+        if (!made.ok()) {
+          ++wrong;
+          return;
+        }
+        const Executor executor = made->executor();
+        const ThreadPool own = *std::move(made);  // the executor stays that of the moved pool
+        const Executor by[] = {executor, shared->executor(), Executor::Inline()};
+        for (const Executor& e : by) {
+          const Result<size_t> bytes = encoder.WorkspaceBytes(batch, e);
+          if (!bytes.ok() || !workspace.Reserve(*bytes).ok() ||
+              !encoder
+                   .Forward(batch, {x.data(), {tokens, 32}}, {y.data(), {tokens, 32}}, workspace, e)
+                   .ok() ||
+              !SameBits(y, want[which])) {
+            ++wrong;
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

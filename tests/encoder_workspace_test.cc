@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -16,6 +17,8 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "engine/nn/model_sizes.h"
+#include "engine/nn/scratch_plan.h"
 #include "gtest/gtest.h"
 #include "tests/compare.h"
 #include "tests/executors.h"
@@ -73,6 +76,7 @@ class ExactMemory {
 
 TEST(EncoderWorkspace, ExactlyThatManyBytesSuffice) {
   const Executors executors;
+  const std::vector<float> add = RandomFloats(600 * 600, 2);
   const EncoderConfig configs[] = {
       TorchStack{.d_model = 14, .num_heads = 1, .d_ff = 100},
       TorchStack{.d_model = 64, .num_heads = 8, .d_ff = 30, .norm_first = true},
@@ -94,7 +98,6 @@ TEST(EncoderWorkspace, ExactlyThatManyBytesSuffice) {
           const std::vector<size_t> starts = Starts(lengths);
           const size_t tokens = starts.back();
           const std::vector<float> x = RandomFloats(tokens * config.d_model, 1);
-          const std::vector<float> add = RandomFloats(600 * 600, 2);
           for (const bool masked : {false, true}) {
             Batch batch{.seq_starts = starts};
             if (masked) batch.mask.additive = {add.data(), {600, 600}};
@@ -149,6 +152,75 @@ TEST(EncoderWorkspace, GrowsWithEverythingAndLinearlyWithTokens) {
   // of 32768 tokens would be 4 GiB a head.
   EXPECT_LE(each, 7 * 64 * sizeof(float) + 256);
   EXPECT_LE(bytes(32768, 1, 2), size_t{64} << 20);
+}
+
+// Most of 64 threads have nothing to do with 128 tokens but columns of the products, for which they
+// need no room. What remains beside one thread's is a quarter more rows, and scores for all heads.
+TEST(EncoderWorkspace, ThreadsWithoutWorkTakeNoRoom) {
+  const internal::ModelSizes base(TorchStack{.d_model = 768, .num_heads = 12, .d_ff = 3072});
+  const auto bytes = [&](size_t tokens, size_t sequences, size_t threads) {
+    const Result<internal::ScratchPlan> plan =
+        internal::ScratchPlan::Create(base, tokens, sequences, tokens / sequences, threads);
+    return plan.ok() ? plan->bytes : 0;
+  };
+  std::printf("1x128: 1 thread %zu bytes, 4 %zu, 64 %zu; 64x128: 64 %zu\n", bytes(128, 1, 1),
+              bytes(128, 1, 4), bytes(128, 1, 64), bytes(64 * 128, 64, 64));
+  EXPECT_LE(bytes(128, 1, 64), 2 * bytes(128, 1, 1));
+  EXPECT_LE(bytes(128, 1, 1024), bytes(128, 1, 64) + 8 * 1024);  // a word for each in the plan
+  EXPECT_LE(2 * bytes(16 * 128, 16, 64), 3 * bytes(16 * 128, 16, 16));
+}
+
+// On more threads than tasks, with as much memory as that takes: by columns, by rows and by whole
+// sequences.
+TEST(EncoderWorkspace, ExactlyThatManyBytesSufficeForManyThreads) {
+  const TorchStack stack{.d_model = 64, .num_heads = 4, .d_ff = 256, .num_layers = 2};
+  const EncoderModel model(stack);
+  BackwardLoop loop;
+  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 16});
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  for (const Precision precision : kPrecisions) {
+    const Encoder encoder = model.Make({.precision = precision});
+    for (const std::vector<size_t>& lengths :
+         std::vector<std::vector<size_t>>{{20},
+                                          {128},
+                                          {3, 1, 60, 2},
+                                          {700},
+                                          std::vector<size_t>(16, 40),
+                                          std::vector<size_t>(64, 10),
+                                          std::vector<size_t>(600, 1),
+                                          {300, 2, 150, 7, 90}}) {
+      const std::vector<size_t> starts = Starts(lengths);
+      const size_t tokens = starts.back();
+      std::vector<float> x = RandomFloats(tokens * 64, 1);
+      const std::vector<float> want = Forward(encoder, Batch{starts}, x);
+      for (const Executor& executor :
+           {Executor::HostPool(64, loop), Executor::OpenMP(16), pool->executor()}) {
+        const size_t bytes = *encoder.WorkspaceBytes(Batch{starts}, executor);
+        ExactMemory memory(bytes);
+        const Result<Workspace> workspace = Workspace::Wrap(memory.data(), bytes);
+        ASSERT_TRUE(workspace.ok());
+        Guarded y({tokens, 64});
+        ASSERT_TRUE(
+            encoder.Forward(Batch{starts}, {x.data(), {tokens, 64}}, y.view(), *workspace, executor)
+                .ok());
+        EXPECT_TRUE(SameBits({y.view().data(), want.size()}, want));
+        // The last rows alone, which overwrites its input.
+        std::vector<float> copy = x;
+        Guarded last({lengths.size(), 64});
+        ASSERT_TRUE(encoder
+                        .ForwardRows(Batch{starts}, OutputRows::kLast, {copy.data(), {tokens, 64}},
+                                     last.view(), *workspace, executor)
+                        .ok());
+        for (size_t b = 0; b < lengths.size(); ++b) {
+          EXPECT_TRUE(SameBits({last.view().data() + b * 64, 64},
+                               {want.data() + (starts[b + 1] - 1) * 64, 64}))
+              << "sequence " << b;
+        }
+        EXPECT_TRUE(memory.Intact()) << "wrote beyond the workspace";
+        EXPECT_TRUE(y.Intact() && last.Intact());
+      }
+    }
+  }
 }
 
 TEST(EncoderWorkspace, MadeForABatchOrForLimits) {

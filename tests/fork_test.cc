@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A child made by fork() has none of its parent's threads: its calls with a pool or with OpenMP run
-// on its own thread, with the same bits, and it ends as it should. Each test hung or crashed in the
-// child where this was not seen to.
+// on its own thread, with the same bits, and it ends as it should. The tests that call hang in the
+// child where this is not seen to.
 
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "encore/encoder.h"

@@ -11,7 +11,7 @@
 #include "engine/base/int_math.h"
 #include "gtest/gtest.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // A kernel like those there are, by its registers.

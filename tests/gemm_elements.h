@@ -6,6 +6,7 @@
 #ifndef ENCORE_TESTS_GEMM_ELEMENTS_H_
 #define ENCORE_TESTS_GEMM_ELEMENTS_H_
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -17,10 +18,11 @@
 #include "engine/base/bf16.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/encoder_packing.h"
+#include "engine/platform/amx.h"
 #include "tests/fma_chain.h"
 #include "tests/reference/accuracy.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The two kernels of the active target.
 struct NamedKernel {
@@ -29,6 +31,21 @@ struct NamedKernel {
 };
 inline std::vector<NamedKernel> GroupedKernels() {
   return {{"bf16", GetGemmKernelBf16()}, {"int8", KernelOf(Precision::kInt8)}};
+}
+
+// And those with rows[]: kernels of many rows, or of any.
+inline std::vector<NamedKernel> KernelsOfRows() {
+  std::vector<NamedKernel> kernels;
+  if (UseAmx()) kernels.push_back({"int8", GetGemmKernelInt8Amx()});
+  if (UseAmxBf16()) kernels.push_back({"bf16 by AMX", GetGemmKernelBf16Amx()});
+  return kernels;
+}
+
+// Each with a make_rows of its own.
+inline std::vector<NamedKernel> KernelsThatMakeRows() {
+  std::vector<NamedKernel> kernels = GroupedKernels();
+  if (UseAmxBf16()) kernels.push_back({"bf16 by AMX", GetGemmKernelBf16Amx()});
+  return kernels;
 }
 
 // Whether a bf16 kernel multiplies by the machine's own dot product, to which subnormal numbers are
@@ -96,6 +113,20 @@ inline size_t PanelIndex(const GemmKernel& kernel, size_t k, size_t n, size_t ld
 [[gnu::noinline]] inline float MulAddPair(bool fma, float a_even, float a_odd, float b_even,
                                           float b_odd, float sum) {
   return MulAdd(fma, a_even, b_even, MulAdd(fma, a_odd, b_odd, sum));
+}
+
+// bf16 by AMX.
+inline float AmxSum(const float* a, const float* b, size_t count, float sum) {
+  for (size_t begin = 0; begin < count; begin += 32) {
+    float even = 0.0f;
+    float odd = 0.0f;
+    for (size_t e = begin; e < std::min(begin + 32, count); e += 2) {
+      even = std::fma(a[e], b[e], even);
+      odd = std::fma(a[e + 1], b[e + 1], odd);
+    }
+    sum += even + odd;
+  }
+  return sum;
 }
 
 // int8: from an exact sum to a float, step by step as the kernel says it.

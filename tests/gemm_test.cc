@@ -24,7 +24,7 @@
 #include "tests/reference/accuracy.h"
 #include "tests/targets.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 enum class Epilogue { kNone, kRelu, kActivation, kResidual, kResidualInPlace };

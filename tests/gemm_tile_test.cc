@@ -23,7 +23,7 @@
 #include "tests/reference/accuracy.h"
 #include "tests/targets.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // What the tile reads and writes, and its arguments.

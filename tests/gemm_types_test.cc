@@ -26,7 +26,7 @@
 #include "tests/near_rounded.h"
 #include "tests/targets.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 enum class Epilogue { kNone, kRelu, kActivation, kResidual, kResidualInPlace };

@@ -21,7 +21,7 @@
 #include "tests/guarded.h"
 #include "tests/targets.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 struct TileCase {
@@ -173,6 +173,8 @@ void Check(const GemmKernel& kernel, const TileCase& t) {
         ASSERT_EQ(static_cast<int32_t>(sum), sum) << "the case's own sums do not fit";
         want = std::bit_cast<float>(static_cast<int32_t>(sum));
         if (t.last) want = Dequantized(fma, sum, quant[i], col_scale[j], col_sum[j], bias[j]);
+      } else if (kernel.only_rows) {
+        want = AmxSum(row, column, k, want);
       } else {
         for (size_t e = 0; e < k; e += 2) {
           want = MulAddPair(fma, row[e], row[e + 1], column[e], column[e + 1], want);
@@ -248,17 +250,19 @@ TEST(GemmTypesTile, EveryTileToTheBit) {
   });
 }
 
-// Rows that are whole tiles of AMX, and a last block that begins at rows that are done.
-TEST(GemmTypesTile, ManyRowsAtOnceToTheBit) {
+// Rows that are fewer than a tile of AMX or whole ones, and a last block that begins at rows that
+// are done.
+TEST(GemmTypesTile, RowsAtOnceToTheBit) {
   size_t cases = 0;
   ForEachTarget([&](const std::string& /*target*/) {
-    for (const auto& [name, kernel] : GroupedKernels()) {
+    for (const auto& [name, kernel] : KernelsOfRows()) {
       SCOPED_TRACE(name);
       for (size_t nv = 1; nv <= GemmKernel::kMaxNv; ++nv) {
-        if (kernel.rows[nv] == nullptr) continue;
+        ASSERT_NE(kernel.rows[nv], nullptr);
         const size_t nr = nv * kernel.lanes;
-        for (const size_t rows : {16, 17, 31, 32, 33, 47, 48, 63, 64, 100, 128}) {
-          for (const size_t kc : {0, 16, 48}) {
+        for (const size_t rows : {1, 2, 5, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 100, 128}) {
+          for (const size_t kc : {0, 16, 48, 1, 15, 17, 40}) {
+            if (!kernel.only_rows && kc % 16 != 0) continue;
             TileCase t{.nv = nv, .mr = rows, .kc = kc, .cols = cases % 5 == 0 ? nr - 3 : nr};
             t.at_once = true;
             SetSwitches(cases++, &t);
@@ -269,7 +273,7 @@ TEST(GemmTypesTile, ManyRowsAtOnceToTheBit) {
       }
     }
   });
-  if (cases == 0) GTEST_SKIP() << "no kernel of this machine takes many rows at once";
+  if (cases == 0) GTEST_SKIP() << "no kernel of this machine takes all rows at once";
 }
 
 // So long that lines of C are asked for early; and integers at the ends of their ranges.

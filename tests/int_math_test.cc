@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr size_t kMax = std::numeric_limits<size_t>::max();

@@ -15,7 +15,7 @@
 #include "engine/io/json_members.h"
 #include "engine/io/json_value.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 JsonValue Parsed(std::string_view text) {

@@ -12,7 +12,7 @@
 #include "engine/nn/model_sizes.h"
 #include "gtest/gtest.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 TEST(LayerSizes, Flops) {

@@ -125,6 +125,11 @@ TEST(ModelConfig, OtherKeysHaveTransformersDefaults) {
   const LayerConfig& layer = model->encoder().config().layers[0];
   EXPECT_EQ(layer.activation, Activation::kGelu);
   EXPECT_EQ(layer.norm.epsilon, 1e-12);
+  ModelFolder nomic(kModels + "nomic_bert");
+  nomic.RemoveKey("type_vocab_size");
+  const Result<TextModel> nomic_model = nomic.Open();
+  ASSERT_TRUE(nomic_model.ok()) << nomic_model.status().message();
+  EXPECT_EQ(nomic_model->type_vocab_size(), 2u);
   // The file has 160 rows.
   folder.RemoveKey("max_position_embeddings");
   ExpectRefused(folder, ErrorCode::kInvalidArgument,

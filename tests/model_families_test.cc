@@ -51,6 +51,10 @@ TEST(ModelFamilies, ValuesThatEncoreDoesNotComputeAreUnsupported) {
       {"modernbert_3", "classifier_activation", "silu"},
       {"modernbert", "hidden_activation", "mish"},
       {"mpnet", "relative_attention_num_buckets", 64},
+      {"albert", "num_hidden_groups", 2},
+      {"ernie", "task_id", 1},
+      {"ernie_3", "pool_act", "relu"},
+      {"albert_1", "inner_group_num", 3},
       {"nomic_bert_old", "moe_every_n_layers", 2},
       {"nomic_bert_old", "activation_function", "gelu"},
       {"nomic_bert_old", "activation_function", "glu"},
@@ -103,6 +107,9 @@ TEST(ModelFamilies, ValuesThatMakeNoSenseAreInvalid) {
       {"t5", "relative_attention_max_distance", 8},
       {"t5", "d_kv", 0},
       {"eurobert", "rope_parameters", 7},
+      {"eurobert_3", "classifier_pooling", "first"},
+      {"albert", "embedding_size", 0},
+      {"ernie", "task_type_vocab_size", 0},
   };
   for (const Change& change : changes) {
     ExpectRefused(change, ErrorCode::kInvalidArgument, {"config.json: " + change.key + " is "});
@@ -129,6 +136,19 @@ TEST(ModelFamilies, ScalingsGoByTheirType) {
   EXPECT_NEAR(LayersOf(folder)[0].rotary->magnitude, 0.1 * std::log(4.0) + 1, 1e-7);
   folder.SetKey("rope_scaling", {{"type", "yarn"}, {"factor", 4}, {"attention_factor", 1.5}});
   EXPECT_EQ(LayersOf(folder)[0].rotary->magnitude, 1.5);
+}
+
+TEST(ModelFamilies, ScalingsOfModernBertAreThoseOfItsHeads) {
+  ModelFolder folder(kModels + "modernbert");
+  const json plain = {{"rope_type", "default"}, {"rope_theta", 300.0}};
+  const json scaled = {{"rope_type", "linear"}, {"rope_theta", 300.0}, {"factor", 4}};
+  folder.SetKey("rope_parameters", {{"full_attention", scaled}, {"sliding_attention", plain}});
+  const std::vector<LayerConfig> layers = LayersOf(folder);
+  const std::vector<double> frequencies = layers[0].rotary->inverse_frequencies;
+  ASSERT_EQ(frequencies.size(), 8u);
+  EXPECT_EQ(frequencies[0], 0.25);
+  EXPECT_NEAR(frequencies[4], 0.25 / std::sqrt(300.0), 1e-12);
+  EXPECT_EQ(layers[1].rotary->inverse_frequencies[0], 1);
 }
 
 TEST(ModelFamilies, OtherScalingsAreRefusedByName) {
@@ -219,6 +239,12 @@ TEST(ModelFamilies, DefaultsAreTransformers) {
   EXPECT_EQ(layers[1].rotary->theta, 10000);
   EXPECT_EQ(layers[2].window, std::optional<size_t>(64));
   EXPECT_EQ(layers[3].window, std::nullopt);
+  modernbert.RemoveKey("classifier_bias");  // there are no biases of the head in the file
+  EXPECT_TRUE(modernbert.Open().ok()) << modernbert.Open().status().message();
+
+  ModelFolder eurobert(kModels + "eurobert");
+  eurobert.RemoveKey("max_position_embeddings");
+  EXPECT_EQ((*eurobert.Open()).max_tokens(), 8192u);
 
   ModelFolder gemma(kModels + "gemma3_old");
   for (const auto* key : {"rope_theta", "rope_local_base_freq", "layer_types", "sliding_window"}) {
@@ -236,11 +262,11 @@ TEST(ModelFamilies, DefaultsAreTransformers) {
 
 TEST(ModelFamilies, NomicsFactorWorksBeyondTheTrainedLengthOnly) {
   ModelFolder folder(kModels + "nomic_bert_old");
-  EXPECT_EQ(folder.Open()->max_tokens(), 8192u);
+  EXPECT_EQ((*folder.Open()).max_tokens(), 8192u);
   folder.SetKey("rotary_scaling_factor", 2);
-  EXPECT_EQ(folder.Open()->max_tokens(), 2048u);
+  EXPECT_EQ((*folder.Open()).max_tokens(), 2048u);
   folder.SetKey("max_trained_positions", 512);
-  EXPECT_EQ(folder.Open()->max_tokens(), 512u);
+  EXPECT_EQ((*folder.Open()).max_tokens(), 512u);
 }
 
 TEST(ModelFamilies, AVariantOfJinaIsRefusedByItsTensors) {
@@ -257,6 +283,21 @@ TEST(ModelFamilies, AVariantOfJinaIsRefusedByItsTensors) {
   EXPECT_NE(model.status().message().find("layer_norm_q"), std::string::npos);
 }
 
+TEST(ModelFamilies, TensorsOfGtesOtherTasksAreHarmless) {
+  const std::vector<float> values(6);
+  std::vector<SafetensorsEntry> more;
+  for (const std::string name :
+       {"pooler.dense.weight", "lm_head.bias", "qa_outputs.weight", "classifier.weight"}) {
+    more.push_back({name, DType::kF32, Shape(2, 3), std::as_bytes(std::span(values))});
+  }
+  ModelFolder folder(kModels + "gte");
+  folder.SetKey("architectures", {"GteForMaskedLM"});
+  folder.ChangeWeights([](SafetensorsEntry&) { return true; }, more);
+  const Result<TextModel> model = folder.Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(folder.Decided("ignored"), "tensor 'classifier.weight'");
+}
+
 TEST(ModelFamilies, OthersWithoutAHeadRefuseClassifiers) {
   for (const auto* name : {"qwen3", "gemma3", "eurobert", "t5"}) {
     ExpectRefused({name, "architectures", {"SomeForSequenceClassification"}},
@@ -269,13 +310,32 @@ TEST(ModelFamilies, OthersWithoutAHeadRefuseClassifiers) {
   }
 }
 
+TEST(ModelFamilies, AlbertsLayersAreOne) {
+  ModelFolder folder(kModels + "albert");
+  folder.SetKey("num_hidden_layers", 7);  // needs no other tensors
+  EXPECT_EQ(LayersOf(folder).size(), 7u);
+  folder.RemoveKey("hidden_act");
+  EXPECT_EQ(LayersOf(folder)[6].activation, Activation::kGeluTanh);
+  folder.RemoveKey("num_hidden_groups");
+  folder.RemoveKey("inner_group_num");
+  EXPECT_EQ(LayersOf(folder).size(), 7u);
+}
+
 TEST(ModelFamilies, HeadsSayWhatTheyRead) {
   ModelFolder mean(kModels + "modernbert_old");
-  EXPECT_EQ(mean.Open()->head_input(), internal::HeadPlan::Input::kMean);
+  EXPECT_EQ((*mean.Open()).head_input(), internal::HeadPlan::Input::kMean);
   EXPECT_EQ(mean.Decided("head"),
             "1 label: classifier(head.norm(gelu (erf)(head.dense(mean of the tokens))))");
   ModelFolder first(kModels + "modernbert_3");
-  EXPECT_EQ(first.Open()->head_input(), internal::HeadPlan::Input::kFirstToken);
+  EXPECT_EQ((*first.Open()).head_input(), internal::HeadPlan::Input::kFirstToken);
+
+  ModelFolder euro(kModels + "eurobert_3");
+  EXPECT_EQ((*euro.Open()).head_input(), internal::HeadPlan::Input::kMean);
+  EXPECT_EQ(euro.Decided("head"), "3 labels: classifier(gelu (erf)(dense(mean of the tokens)))");
+  ModelFolder published(kModels + "eurobert_old_1");
+  EXPECT_EQ((*published.Open()).head_input(), internal::HeadPlan::Input::kFirstToken);
+  published.SetKey("clf_pooling", "late");
+  EXPECT_EQ(published.Open().status().code(), ErrorCode::kUnsupported);
 }
 
 }  // namespace

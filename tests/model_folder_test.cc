@@ -253,6 +253,33 @@ TEST(ModelFolderTensors, NamesWithAndWithoutAPrefixAreAmbiguous) {
                  "one of them"});
 }
 
+// T5's table of words has two names, and files have either or both.
+TEST(ModelFolderTensors, AnAliasOfTheTableOfWordsCountsWhereItsNameIsMissing) {
+  const std::string alias = "encoder.embed_tokens.weight";
+  ModelFolder folder(kModels + "t5");
+  const Result<TextModel> plain = folder.Open();
+  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  const std::vector<float> other(120 * 32, 1.0F);
+  folder.ChangeWeights(kAsItIs,
+                       {{alias, DType::kF32, Shape(120, 32), std::as_bytes(std::span(other))}});
+  const Result<TextModel> both = folder.Open();
+  ASSERT_TRUE(both.ok()) << both.status().message();
+  EXPECT_TRUE(SameBits(EmbeddingsOf(*both), EmbeddingsOf(*plain)));
+  EXPECT_NE(folder.Decided("ignored").find(alias), std::string::npos) << "it has other numbers";
+
+  ModelFolder renamed(kModels + "t5");
+  for (const std::string prefix : {"", "model."}) {
+    renamed.ChangeWeights([&](SafetensorsEntry& e) {
+      e.name = prefix + (e.name == "shared.weight" ? alias : e.name);
+      return true;
+    });
+    const Result<TextModel> model = renamed.Open();
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    EXPECT_TRUE(SameBits(EmbeddingsOf(*model), EmbeddingsOf(*plain)));
+    EXPECT_EQ(renamed.Decided("ignored"), "");
+  }
+}
+
 TEST(ModelFolderTensors, TensorsOfOtherTasksAreHarmlessAndOthersAreTold) {
   const std::vector<float> values(6);
   const auto with = [&](const std::vector<std::string>& names) {
@@ -272,6 +299,16 @@ TEST(ModelFolderTensors, TensorsOfOtherTasksAreHarmlessAndOthersAreTold) {
   EXPECT_EQ(with({"encoder.layer.2.output.dense.weight"}),
             "tensor 'encoder.layer.2.output.dense.weight'");
   EXPECT_EQ(with({"a", "b", "c", "d", "e", "f"}), "tensors 'a', 'b', 'c', 'd' and 2 more");
+}
+
+TEST(ModelFolderTensors, MetadataMustNameAPrecision) {
+  ModelFolder folder(kModels + "bert");
+  const std::string path = folder.File("model.safetensors");
+  const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_TRUE(WriteSafetensors(path, file->tensors(), {{"encore_precision", "int3"}}).ok());
+  ExpectRefused(folder, ErrorCode::kInvalidArgument,
+                {"model.safetensors: metadata encore_precision", "'int3'", "bf16 or int8"});
 }
 
 TEST(ModelFolderTensors, DataMayStartAtAnyAddress) {
@@ -386,6 +423,50 @@ TEST(ModelTokens, ALongestSequenceOfRobertaReachesTheLastPosition) {
   const std::vector<int32_t> more(155, 9);
   const std::vector<size_t> more_starts = {0, 155};
   EXPECT_FALSE(model->CheckTokens({more, {}, more_starts}).ok());
+}
+
+// Gemma scales the rows of its table.
+TEST(ModelTokens, NothingIsWrittenBehindARow) {
+  ModelFolder folder(kModels + "gemma3");
+  const Result<TextModel> model = folder.Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::vector<float> plain = EmbeddingsOf(*model);
+  const size_t width = model->d_model();
+  const size_t ld = width + 1;
+  std::vector<float> x(kIds.size() * ld, 3.0f);
+  const MutableView rows(x.data(), {kIds.size(), width}, {static_cast<ptrdiff_t>(ld), 1});
+  ASSERT_TRUE(model->Embed({kIds, {}, kStarts}, rows, Executor()).ok());
+  for (size_t t = 0; t < kIds.size(); ++t) {
+    EXPECT_TRUE(SameBits({x.data() + t * ld, width}, {plain.data() + t * width, width})) << t;
+    EXPECT_EQ(x[t * ld + width], 3.0f) << t;
+  }
+}
+
+// A variance of 1e-12 shows both families' epsilon, which is as much.
+TEST(ModelTokens, TheNormHasItsFamilysEpsilon) {
+  for (const auto* name : {"bert", "distilbert"}) {
+    SCOPED_TRACE(name);
+    ModelFolder folder(kModels + name);
+    std::vector<float> words(size_t{120} * 32);
+    for (size_t i = 0; i < words.size(); ++i) words[i] = i % 2 == 0 ? 1e-6f : -1e-6f;
+    const std::vector<float> zeros(size_t{160} * 32);
+    const std::vector<float> ones(32, 1.0f);
+    folder.ChangeWeights([&](SafetensorsEntry& e) {
+      if (e.name.find("embeddings.") == std::string::npos) return true;
+      const bool table = e.name.ends_with("word_embeddings.weight");
+      const std::vector<float>& values = table                                  ? words
+                                         : e.name.ends_with("LayerNorm.weight") ? ones
+                                                                                : zeros;
+      e.dtype = DType::kF32;
+      e.bytes = std::as_bytes(std::span(values)).first(*e.shape.NumElements() * sizeof(float));
+      return true;
+    });
+    const Result<TextModel> model = folder.Open();
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const std::vector<float> x = EmbeddingsOf(*model);
+    const double wanted = std::sqrt(0.5);
+    for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], i % 2 == 0 ? wanted : -wanted, 1e-5);
+  }
 }
 
 TEST(ModelTokens, ViewsMustHaveTheirShapes) {

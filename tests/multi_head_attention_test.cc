@@ -153,6 +153,43 @@ TEST(MultiHeadAttention, InputsAndWeightsOfAnyStrides) {
   EXPECT_TRUE(SameBits(Elements(y.view()), want));
 }
 
+// A batch whose sequences are evenly spaced goes through the projections as one matrix, any other
+// sequence by sequence: the same bits, of every sequence.
+TEST(MultiHeadAttention, BatchesOfAnyStrides) {
+  const size_t batch = 3, s = 5, d = 8;
+  const Projections projections(d);
+  const MultiHeadAttentionWeights w = projections.Weights(2, true);
+  const Shape shape(batch, s, d);
+  const std::vector<float> x = RandomFloats(batch * s * d, 1);
+  const ConstView dense(x.data(), shape);
+  std::vector<float> want(x.size());
+  const MutableView wanted(want.data(), shape);
+  ASSERT_TRUE(MultiHeadAttention(dense, dense, dense, w, wanted).ok());
+  for (const ptrdiff_t in_row : {8, 11}) {
+    for (const ptrdiff_t in_gap : {0, 3}) {
+      for (const ptrdiff_t out_row : {8, 9}) {
+        for (const ptrdiff_t out_gap : {0, 7}) {
+          SCOPED_TRACE(testing::Message() << "x: rows of " << in_row << " and a gap of " << in_gap
+                                          << ", out: " << out_row << " and " << out_gap);
+          Guarded in(shape, {5 * in_row + in_gap, in_row, 1});
+          for (size_t b = 0; b < batch; ++b) {
+            for (size_t i = 0; i < s; ++i) {
+              for (size_t j = 0; j < d; ++j) in.view()(b, i, j) = dense(b, i, j);
+            }
+          }
+          Guarded out(shape, {5 * out_row + out_gap, out_row, 1});
+          const ConstView spaced = in.view();
+          ASSERT_TRUE(MultiHeadAttention(spaced, spaced, spaced, w, out.view()).ok());
+          EXPECT_TRUE(out.Intact());
+          for (size_t b = 0; b < batch; ++b) {
+            EXPECT_TRUE(SameBits(Elements(out.view()[b]), Elements(wanted[b])));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(MultiHeadAttention, ErrorsNameTheTensor) {
   const Projections p(8);
   const std::vector<float> x(1000, 1.0f);

@@ -15,6 +15,7 @@
 #include "encore/encore.h"
 #include "gtest/gtest.h"
 #include "tests/reference/encoder_model.h"
+#include "tests/weights_file.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 // GCC sees free meet memory of operator new once it has inlined only one of the two.
@@ -25,11 +26,13 @@ namespace {
 
 // How many more calls of operator new succeed on this thread; negative for all of them.
 thread_local ptrdiff_t allowed = -1;
+thread_local bool one_only = false;  // the one that fails; else all later ones do too
 thread_local bool failed = false;
 
 void* Allocate(size_t size) noexcept {
   if (allowed == 0) {
     failed = true;
+    if (one_only) allowed = -1;
     return nullptr;
   }
   if (allowed > 0) --allowed;
@@ -71,7 +74,7 @@ ErrorCode CodeOf(const Result<T>& result) {
 // Calls `call` until it gets all the memory it asks for. An error for want of memory says so, and
 // with all of it the call ends as `expected`. Returns how many of its allocations were refused.
 template <typename Call>
-size_t Starve(const char* name, ErrorCode expected, const Call& call) {
+size_t StarveOnce(const char* name, ErrorCode expected, const Call& call) {
   for (ptrdiff_t n = 0;; ++n) {
     failed = false;
     bool thrown = false;
@@ -94,6 +97,15 @@ size_t Starve(const char* name, ErrorCode expected, const Call& call) {
   }
 }
 
+// Without the memory from some point on, and without one piece of it.
+template <typename Call>
+size_t Starve(const char* name, ErrorCode expected, const Call& call) {
+  one_only = true;
+  StarveOnce(name, expected, call);
+  one_only = false;
+  return StarveOnce(name, expected, call);
+}
+
 TEST(OutOfMemory, TensorsAndWorkspaces) {
   const size_t extents[7] = {1, 1, 1, 1, 1, 1, 1};
   const Shape huge(size_t{1} << 62, 8);
@@ -108,6 +120,20 @@ TEST(OutOfMemory, TensorsAndWorkspaces) {
   EXPECT_GT(Starve("Workspace::Wrap", kBad, [&] { return Workspace::Wrap(memory + 1, 100); }), 0u);
   EXPECT_GT(Starve("SetTarget", kBad, [] { return SetTarget("a target that nobody has"); }), 0u);
   EXPECT_GT(Starve("ActivationFromName", kBad, [] { return ActivationFromName("?"); }), 0u);
+}
+
+// What a host asks about the machine takes no memory, or does without.
+TEST(OutOfMemory, TheMachine) {
+  static_assert(noexcept(Caches())&& noexcept(UsableCores()));
+  const CacheSizes all = Caches();
+  EXPECT_EQ(Starve("Caches", kOk,
+                   [&] {
+                     const CacheSizes found = Caches();
+                     return found.l1d == all.l1d && found.l2 == all.l2 && found.l3 == all.l3 ? kOk
+                                                                                             : kBad;
+                   }),
+            0u);
+  Starve("UsableCores", kOk, [] { return UsableCores() >= 1 ? kOk : kBad; });
 }
 
 TEST(OutOfMemory, Operations) {
@@ -183,7 +209,8 @@ TEST(OutOfMemory, Encoders) {
       Starve("MakeWorkspace", kBad, [&] { return encoder.MakeWorkspace({.tokens = SIZE_MAX}); }),
       0u);
   alignas(64) std::byte memory[64];
-  EXPECT_GT(Starve("Reserve", kBad, [&] { return Workspace::Wrap(memory, 64)->Reserve(65); }), 0u);
+  EXPECT_GT(Starve("Reserve", kBad, [&] { return (*Workspace::Wrap(memory, 64)).Reserve(65); }),
+            0u);
   EXPECT_GT(Starve("PaddedBatch", kOk, [] { return PaddedBatch::Create(2, 3); }), 0u);
   const std::vector<int64_t> mask = {1, 1, 0, 1, 2, 0};
   EXPECT_GT(Starve("FromAttentionMask", kOk,
@@ -232,6 +259,20 @@ TEST(OutOfMemory, Files) {
   EXPECT_GT(Starve("TorchWeights::Open", ErrorCode::kNotFound,
                    [&] { return TorchWeights::Open(nowhere); }),
             0u);
+  // A number of so many digits needs memory to be read, and for want of it is not malformed.
+  const std::string weights = testing::TempDir() + "out_of_memory_test_weights.safetensors";
+  WriteWeightsFile(path);
+  {
+    const Result<SafetensorsFile> drawn = SafetensorsFile::Open(path);
+    ASSERT_TRUE(drawn.ok());
+    const SafetensorsMetadata told = {{"nhead", "4"},
+                                      {"activation", "gelu"},
+                                      {"layer_norm_eps", "0.0000100000000000000000000000"}};
+    ASSERT_TRUE(WriteSafetensors(weights, drawn->tensors(), told).ok());
+  }
+  EXPECT_GT(Starve("TorchWeights::Open", kOk, [&] { return TorchWeights::Open(weights); }), 0u);
+  std::remove(weights.c_str());
+  ASSERT_TRUE(WriteSafetensors(path, entries, metadata).ok());
   const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
   ASSERT_TRUE(file.ok());
   Starve("Read", kOk, [&] { return file->Read(entries[0].name); });

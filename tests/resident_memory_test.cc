@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a mapped file of weights takes of a process's memory, before and after its pages were given
-// back. Not here: the file's contents (safetensors_test.cc).
+// back; and that tensors and workspaces give theirs back. Not here: the file's contents
+// (safetensors_test.cc).
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "encore/cpu.h"
 #include "encore/encoder.h"
 #include "encore/safetensors.h"
+#include "encore/tensor.h"
 #include "encore/thread_pool.h"
+#include "encore/workspace.h"
 #include "gtest/gtest.h"
 #include "tests/compare.h"
 #include "tests/reference/encoder_model.h"
@@ -23,37 +29,39 @@
 namespace encore {
 namespace {
 
-// Resident memory of this process: pages of files (in a memory file system too), or its own.
-enum class Resident { kFiles, kOwn };
-
-// None where the system does not tell, or the emulator tells of its own.
-std::optional<size_t> ResidentBytes(Resident kind) {
-  if (kEmulated) return std::nullopt;
-  std::ifstream status("/proc/self/status");
-  std::optional<size_t> bytes;
-  for (std::string key; status >> key;) {
+// Bytes of the file that are in this process's memory. None where the system does not tell, or the
+// emulator tells of its own. Not what all files together take: that grows with each page of the
+// program's own code that runs for the first time.
+std::optional<size_t> ResidentBytesOf(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  if (kEmulated || !maps) return std::nullopt;
+  const std::string name = std::filesystem::canonical(path).string();
+  size_t bytes = 0;
+  bool is_the_file = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    std::string key;
     size_t kilobytes = 0;
-    const bool counts =
-        kind == Resident::kFiles ? key == "RssFile:" || key == "RssShmem:" : key == "RssAnon:";
-    if (counts && status >> kilobytes) bytes = bytes.value_or(0) + kilobytes * 1024;
+    words >> key;
+    if (!key.ends_with(':')) {  // "55d0-55d4 r--p ... name" begins a mapping
+      is_the_file = line.ends_with(name);
+    } else if (is_the_file && key == "Rss:" && words >> kilobytes) {
+      bytes += kilobytes * 1024;
+    }
   }
   return bytes;
 }
 
-// How much more there is than before; 0 where nobody tells.
-class Growth {
- public:
-  explicit Growth(Resident kind = Resident::kFiles) : kind_(kind), before_(ResidentBytes(kind)) {}
-  bool known() const { return before_.has_value(); }
-  size_t bytes() const {
-    const size_t now = ResidentBytes(kind_).value_or(0);
-    return std::max(now, before_.value_or(0)) - before_.value_or(0);
+// Bytes of memory of the process's own. None as above.
+std::optional<size_t> OwnBytes() {
+  if (kEmulated) return std::nullopt;
+  std::ifstream status("/proc/self/status");
+  for (std::string key; status >> key;) {
+    size_t kilobytes = 0;
+    if (key == "RssAnon:" && status >> kilobytes) return kilobytes * 1024;
   }
-
- private:
-  Resident kind_;
-  std::optional<size_t> before_;
-};
+  return std::nullopt;
+}
 
 SafetensorsEntry Entry(const std::string& name, const Shape& shape,
                        const std::vector<float>& values) {
@@ -71,14 +79,15 @@ TEST(ResidentMemory, ReleasedPagesAreGivenBackAndReadAgain) {
   ASSERT_TRUE(file.ok());
   const ConstView view = *file->ViewF32("x");
   const SafetensorsFile copy = *file;
-  const Growth growth;
   for (int round = 0; round < 2; ++round) {
     EXPECT_TRUE(SameBits({view.data(), values.size()}, values));
-    if (growth.known()) {
-      EXPECT_GE(growth.bytes(), 28 * kMegabyte);
+    const std::string path = folder.File("x");
+    const std::optional<size_t> before = ResidentBytesOf(path);
+    if (before.has_value()) {
+      EXPECT_GE(*before, 28 * kMegabyte);
     }
     copy.ReleasePages();
-    EXPECT_LE(growth.bytes(), 4 * kMegabyte);
+    EXPECT_LE(ResidentBytesOf(path).value_or(0), kMegabyte);
   }
   EXPECT_TRUE(SameBits({view.data(), values.size()}, values));
 }
@@ -136,8 +145,8 @@ void CheckRelease(Precision precision) {
       EncoderConfig::Uniform(kModel, kLayers, {.num_heads = 4, .d_ff = kInner});
   const ThreadPool pool = *ThreadPool::Create({.threads = 2});
 
-  const Growth growth;
-  const Growth own(Resident::kOwn);
+  const std::string path = folder.File("x");
+  const std::optional<size_t> own_before = OwnBytes();
   size_t calls = 0;
   size_t most = 0;
   size_t most_own = 0;
@@ -145,22 +154,23 @@ void CheckRelease(Precision precision) {
   const Result<Encoder> encoder = Encoder::Create(
       config, weights, {.precision = precision, .executor = pool.executor(), .layer_packed = [&] {
                           ++calls;
-                          most = std::max(most, growth.bytes());
-                          most_own = std::max(most_own, own.bytes());
-                          least = std::min(least, growth.bytes());
+                          const size_t now = ResidentBytesOf(path).value_or(0);
+                          most = std::max(most, now);
+                          least = std::min(least, now);
+                          most_own = std::max(most_own, OwnBytes().value_or(0));
                           file->ReleasePages();
                         }});
   ASSERT_TRUE(encoder.ok()) << encoder.status().message();
   EXPECT_EQ(calls, kLayers);
-  if (growth.known()) {
+  if (const std::optional<size_t> after = ResidentBytesOf(path); after.has_value()) {
     EXPECT_GE(least, layer_bytes * 3 / 4);
     EXPECT_LE(most, layer_bytes * 7 / 4);
-    EXPECT_LE(growth.bytes(), layer_bytes / 2);
+    EXPECT_LE(*after, layer_bytes / 8);
   }
   const size_t packed_bytes = kLayers * layer_bytes / sizeof(float) * PackedElementBytes(precision);
-  if (own.known() && !kSanitized) {
-    EXPECT_GE(most_own, packed_bytes / 3);
-    EXPECT_LE(most_own, packed_bytes + layer_bytes / 2);
+  if (own_before.has_value() && !kSanitized) {
+    EXPECT_GE(most_own, *own_before + packed_bytes / 3);
+    EXPECT_LE(most_own, *own_before + packed_bytes + layer_bytes / 2);
   }
   const Result<Encoder> other = Encoder::Create(config, weights, {.precision = precision});
   ASSERT_TRUE(other.ok());
@@ -174,6 +184,28 @@ TEST(ResidentMemory, LayersAreReleasedWhileAnEncoderIsMade) {
   for (const Precision precision : {Precision::kInt8, Precision::kBF16, Precision::kF32}) {
     SCOPED_TRACE(std::string(PrecisionName(precision)));
     CheckRelease(precision);
+  }
+}
+
+// Tensors and workspaces that were destroyed leave nothing behind: half a gigabyte of each, every
+// page of it written.
+TEST(ResidentMemory, TensorsAndWorkspacesAreGivenBack) {
+  constexpr size_t kBytes = 32 * kMegabyte;
+  const std::optional<size_t> before = OwnBytes();
+  for (int round = 0; round < 16; ++round) {
+    const Result<Workspace> workspace = Workspace::Create(kBytes);
+    ASSERT_TRUE(workspace.ok()) << workspace.status();
+    std::memset(workspace->data(), 1, kBytes);
+  }
+  if (before.has_value() && !kSanitized) {
+    EXPECT_LE(OwnBytes().value_or(0), *before + 8 * kBytes);
+  }
+  for (int round = 0; round < 16; ++round) {
+    const Result<Tensor> tensor = Tensor::Create(DType::kU8, Shape(kBytes));
+    ASSERT_TRUE(tensor.ok()) << tensor.status();
+  }
+  if (before.has_value() && !kSanitized) {
+    EXPECT_LE(OwnBytes().value_or(0), *before + 8 * kBytes);
   }
 }
 

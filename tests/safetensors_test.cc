@@ -109,6 +109,8 @@ TEST(Safetensors, RoundTripOfEveryType) {
   ASSERT_TRUE(view.ok()) << view.status().message();
   EXPECT_EQ((*view)(0, 0), 1.5f);
   EXPECT_EQ((*view)(1, 2), 3.0f);
+  EXPECT_EQ(file->ViewF32("absent").status().code(), ErrorCode::kNotFound);
+  EXPECT_EQ(file->ReadAsF32("absent").status().code(), ErrorCode::kNotFound);
   const Result<Tensor> again = file->Read("f32");
   ASSERT_TRUE(again.ok());
   status = WriteSafetensors(folder.File("again"), std::vector{MakeSafetensorsEntry("f32", *again)});

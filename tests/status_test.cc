@@ -7,7 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <sstream>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace encore {
 namespace {
@@ -37,6 +40,17 @@ TEST(StatusTest, EveryCodeHasItsName) {
   EXPECT_EQ(ErrorCodeName(ErrorCode::kOutOfMemory), "OutOfMemory");
   EXPECT_EQ(ErrorCodeName(static_cast<ErrorCode>(99)), "Unknown");
 }
+
+TEST(StatusTest, PrintsItsCodeAndSentence) {
+  std::ostringstream out;
+  out << Status() << "; " << Status(ErrorCode::kNotFound, "no tensor 'x'");
+  EXPECT_EQ(out.str(), "Ok; NotFound: no tensor 'x'");
+}
+
+// What a temporary gives is a value of its own.
+static_assert(std::is_same_v<decltype(std::declval<Result<int>>().status()), Status>);
+static_assert(std::is_same_v<decltype(std::declval<Status>().message()), std::string>);
+static_assert(std::is_same_v<decltype(std::declval<Result<int>&>().status()), const Status&>);
 
 TEST(ResultTest, HoldsAValueOrAStatus) {
   const Result<int> value = 7;

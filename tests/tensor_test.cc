@@ -61,6 +61,18 @@ TEST(ShapeTest, OverflowIsAnError) {
   EXPECT_NE(count.status().message().find("[4611686018427387904, 2, 2]"), std::string::npos);
   EXPECT_TRUE(Shape(kHuge, 2).NumElements().ok());
   EXPECT_EQ(*Shape(kHuge, kHuge, 0).NumElements(), 0u);
+  EXPECT_EQ(Shape(kHuge, 2, 2).RequireElements(0).message(), count.status().message());
+}
+
+TEST(ShapeTest, NegativeExtentsAreRefused) {
+  for (const Shape& shape : {Shape(2, -1), Shape(-1, 0), Shape(-1, -1), Shape(int8_t{-1})}) {
+    const Result<size_t> count = shape.NumElements();
+    ASSERT_FALSE(count.ok()) << shape.ToString();
+    EXPECT_EQ(count.status().code(), ErrorCode::kInvalidArgument);
+    EXPECT_FALSE(Tensor::Create(DType::kU8, shape).ok()) << shape.ToString();
+  }
+  EXPECT_EQ(Shape(2, -1).NumElements().status().message(),
+            "the shape [2, 18446744073709551615] has the extent -1");
 }
 
 TEST(ShapeTest, CreateRefusesTooManyExtents) {
@@ -69,7 +81,7 @@ TEST(ShapeTest, CreateRefusesTooManyExtents) {
   const Result<Shape> shape = Shape::Create(extents.data(), 6);
   ASSERT_TRUE(shape.ok());
   EXPECT_EQ(shape->ToString(), "[1, 2, 3, 4, 5, 6]");
-  EXPECT_EQ(Shape::Create(nullptr, 0)->rank(), 0u);
+  EXPECT_EQ((*Shape::Create(nullptr, 0)).rank(), 0u);
 }
 
 // Misuse that must not compile.
@@ -127,13 +139,34 @@ TEST(TensorTest, IsAlignedAndZero) {
   }
 }
 
+TEST(TensorViewTest, CreateChecksTheSize) {
+  std::vector<float> six(6);
+  const Result<TensorView<float>> view = TensorView<float>::Create(six, Shape(2, 3));
+  ASSERT_TRUE(view.ok()) << view.status();
+  (*view)(1, 2) = 7;
+  EXPECT_EQ(six[5], 7);
+  EXPECT_TRUE(TensorView<const float>::Create(six, Shape(6)).ok());
+  EXPECT_EQ(TensorView<float>::Create(six, Shape(2, 4)).status().message(),
+            "found 6 elements, wanted 8 for the shape [2, 4]");
+  for (const Shape& shape : {Shape(5), Shape(7), Shape(), Shape(0), Shape(-6), Shape(kHuge, 8)})
+    EXPECT_FALSE(TensorView<float>::Create(six, shape).ok()) << shape.ToString();
+}
+
+TEST(TensorTest, RefusesATypeThatIsNone) {
+  const Result<Tensor> tensor = Tensor::Create(static_cast<DType>(99), Shape(2));
+  ASSERT_FALSE(tensor.ok());
+  EXPECT_EQ(tensor.status().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(tensor.status().message(), "DType 99 is not one of the element types");
+}
+
 TEST(TensorTest, AViewOfAnotherTypeIsEmpty) {
   Result<Tensor> tensor = Tensor::Create(DType::kI64, Shape(2));
   ASSERT_TRUE(tensor.ok());
   EXPECT_TRUE(tensor->View<float>().empty());
   EXPECT_FALSE(tensor->View<int64_t>().empty());
   EXPECT_FALSE(std::as_const(*tensor).View<int64_t>().empty());
-  EXPECT_TRUE(Tensor().View<float>().empty());
+  const Tensor none;
+  EXPECT_TRUE(none.View<float>().empty());
 }
 
 TEST(TensorTest, NoElementsIsNotEmpty) {

@@ -163,8 +163,8 @@ TEST(TextStreamTest, ManyTextsAreTakenInChunks) {
   const EncodeOptions options{.executor = pool.executor()};
   const Result<Embeddings> all = model->Encode(texts, options);
   ASSERT_TRUE(all.ok()) << all.status().message();
-  const std::vector<float> tea = Row(model->Encode({"tea"})->vectors, 0);
-  const std::vector<float> bread = Row(model->Encode({"the bread"})->vectors, 0);
+  const std::vector<float> tea = Row((*model->Encode({"tea"})).vectors, 0);
+  const std::vector<float> bread = Row((*model->Encode({"the bread"})).vectors, 0);
   for (size_t i = 0; i < texts.size(); ++i) {
     const bool other = i == 9000 || i == 19999;
     ASSERT_TRUE(SameBits(Row(all->vectors, i), other ? bread : tea)) << i;

@@ -229,6 +229,35 @@ TEST(TextEncoderTest, ScoresAreForHeads) {
   EXPECT_EQ(classifier->Classify({"a", "b"}, {"c"}).status().code(), ErrorCode::kInvalidArgument);
 }
 
+TEST(TextEncoderTest, ATextAtFaultHasNoPredictions) {
+  const TextFolder folder("classifier");
+  const Result<TextEncoder> model = OpenCase(folder);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_TRUE(model->Classify({"a", "b"}).ok());
+  for (const Status& status : {model->Classify({"a", "\xFF"}).status(),
+                               model->Classify({"a", "b"}, {"c", "\xFF"}).status()}) {
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("s[1]: "), std::string::npos) << status.message();
+  }
+}
+
+// As CrossEncoder.predict: before the first text of a pair.
+TEST(TextEncoderTest, TheDefaultPromptGoesBeforeQueries) {
+  const TextCases all = TextCases::Read();
+  const std::unique_ptr<TextFolder> folder = MakeFolder(all.Find("score_new_folder"));
+  const Result<TextEncoder> without = OpenCase(*folder);
+  folder->PatchJson("config_sentence_transformers.json",
+                    {{"prompts", {{"ask", "the tea "}}}, {"default_prompt_name", "ask"}});
+  const Result<TextEncoder> with = OpenCase(*folder);
+  ASSERT_TRUE(without.ok() && with.ok());
+  const Result<Scores> found = with->Score("bread", {"a baker"});
+  const Result<Scores> wanted = without->Score("the tea bread", {"a baker"});
+  const Result<Scores> other = without->Score("bread", {"a baker"});
+  ASSERT_TRUE(found.ok() && wanted.ok() && other.ok());
+  EXPECT_TRUE(SameBits(found->values, wanted->values));
+  EXPECT_FALSE(SameBits(found->values, other->values));
+}
+
 TEST(TextEncoderTest, PairsFromIdsWantTheirTypes) {
   const TextFolder folder("reranker");
   const Result<TextEncoder> model = OpenCase(folder);

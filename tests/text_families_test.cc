@@ -39,6 +39,8 @@ constexpr FamilyCase kCases[] = {
     {"bert", "mean_tokens", 0, 0xbee72a4db181c4e8},
     {"distilbert", "mean_tokens", 0, 0x31f81d24a1c6fdd5},
     {"electra", "mean_tokens", 0, 0x1761ce665012af7e},
+    {"albert", "mean_tokens", 0, 0xb794a8c7570d48fc},
+    {"ernie", "mean_tokens", 0, 0xefb600e1e6a59f2e},
     {"roberta", "mean_tokens", 0, 0x32d473bf620ebc70},
     {"mpnet", "mean_tokens", 0, 0xc61f9b97592871bd},
     {"modernbert", "cls_token", 0, 0xd40bf6ea95a74ea8},

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "encore/text_encoder.h"
+#include "engine/text/folder_tokenizer.h"
 #include "tests/text_case.h"
 
 namespace encore {
@@ -79,6 +80,7 @@ TEST_F(TextFolderTest, TellsWhereEachDecisionComesFrom) {
                      {"default_prompt_name", "query"}});
   const Result<TextEncoder> model = Open();
   ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(Decided(*model, "tokenizer"), "as written | tokenizer.json\n");
   EXPECT_EQ(Decided(*model, "pooling"), "mean | 1_Pooling/config.json\n");
   EXPECT_EQ(Decided(*model, "normalize"), "to length 1 | modules.json\n");
   EXPECT_EQ(Decided(*model, "maximum length"), "24 | sentence_bert_config.json\n");
@@ -192,7 +194,9 @@ TEST_F(TextFolderTest, RefusesUnfitTransformerSettings) {
             {{"text", {{"method", "encode"}, {"method_output_name", "last_hidden_state"}}}}}},
           {"modality_config"});
   refused({{"processing_kwargs", {{"text", {{"max_length", 3}}}}}}, {"processing_kwargs"});
-  refused({{"tokenizer_args", {{"use_fast", false}}}}, {"tokenizer_args"});
+  refused({{"tokenizer_args", {{"use_fast", false}}}}, {"tokenizer_args", "'use_fast'"});
+  refused({{"model_args", {{"trust_remote_code", true}, {"revision", "x"}}}}, {"'revision'"});
+  refused({{"model_args", {"trust_remote_code"}}}, {"model_args"});
   refused({{"query_length", 32}}, {"query_length", "32"});
   refused({{"query_expansion", {{"length", 32}}}}, {"query_expansion"});
   refused({{"max_length", 32}}, {"'max_length'"}, true);
@@ -200,6 +204,16 @@ TEST_F(TextFolderTest, RefusesUnfitTransformerSettings) {
       file,
       {{"processing_kwargs", json::object()}, {"query_length", nullptr}, {"unpad_inputs", true}});
   EXPECT_TRUE(Open().ok());
+  // As Jina v2 and others are published: arguments that change nothing here.
+  folder_.WriteJson(file, {{"max_seq_length", 24},
+                           {"do_lower_case", false},
+                           {"model_args", {{"trust_remote_code", true}}},
+                           {"tokenizer_args", {{"padding_side", "left"}}},
+                           {"config_args", {{"use_memory_efficient_attention", false}}},
+                           {"model_kwargs", {{"dtype", "auto"}, {"attn_implementation", "sdpa"}}}});
+  const Result<TextEncoder> published = Open();
+  ASSERT_TRUE(published.ok()) << published.status().message();
+  EXPECT_EQ(published->max_length(), 24u);
 }
 
 TEST_F(TextFolderTest, RefusesUnfitSentenceSettings) {
@@ -294,7 +308,7 @@ TEST_F(TextFolderTest, TypeIdsAreGivenWhereTheTokenizerSaysSo) {
     const Result<TextEncoder> model = TextEncoder::Open(reranker.path());
     EXPECT_TRUE(model.ok()) << model.status().message();
     if (!model.ok()) return 0.0f;
-    return model->Score("the bread", {"a baker"})->values[0];
+    return (*model->Score("the bread", {"a baker"})).values[0];
   };
   const float with = score(json::object());
   const float without = score({{"model_input_names", {"input_ids", "attention_mask"}}});
@@ -316,6 +330,36 @@ TEST_F(TextFolderTest, PromptsAreFoundByName) {
   refused({.prompt_name = "document"}, "'passage'");
   refused({.prompt_name = "query", .prompt = "a"}, "at most one");
   refused({.dimensions = 33}, "33");
+  const std::vector<std::vector<int32_t>> ids = {{2, 9, 3}};
+  for (const EncodeOptions& options :
+       {EncodeOptions{.prompt_name = "query"}, EncodeOptions{.prompt = "q: "}}) {
+    const Status status = model->EncodeIds(ids, options).status();
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("found a prompt"), std::string::npos) << status.message();
+  }
+}
+
+TEST_F(TextFolderTest, TheOptionsNormalizationIsTold) {
+  for (const bool normalize : {false, true}) {
+    const Result<TextEncoder> model = TextEncoder::Open(folder_.path(), {.normalize = normalize});
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    EXPECT_NE(Decided(*model, "normalize")
+                  .find(normalize ? "to length 1 | option normalize\n" : "no | option normalize\n"),
+              std::string::npos);
+  }
+}
+
+TEST_F(TextFolderTest, VectorsAreCutToAnyNumberOfDimensions) {
+  const Result<TextEncoder> model = Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Result<Embeddings> all = model->Encode({"a"}, {.dimensions = 0});
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  EXPECT_EQ(all->vectors.shape(), Shape(1, model->dimensions()));
+  for (const size_t dimensions : {size_t{1}, size_t{2}, model->dimensions()}) {
+    const Result<Embeddings> cut = model->Encode({"a"}, {.dimensions = dimensions});
+    ASSERT_TRUE(cut.ok()) << cut.status().message();
+    EXPECT_EQ(cut->vectors.shape(), Shape(1, dimensions));
+  }
 }
 
 TEST_F(TextFolderTest, WithoutATokenizerIdsCanBeEncoded) {
@@ -324,11 +368,37 @@ TEST_F(TextFolderTest, WithoutATokenizerIdsCanBeEncoded) {
   const Result<TextEncoder> model = Open();
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_FALSE(model->has_tokenizer());
+  EXPECT_TRUE(Decided(*model, "tokenizer").starts_with("none: ids only | "));
   EXPECT_EQ(model->max_length(), 40u);
   EXPECT_EQ(model->Encode({"a"}).status().code(), ErrorCode::kUnsupported);
   EXPECT_EQ(model->EncodeTokens("a").status().code(), ErrorCode::kUnsupported);
   const std::vector<std::vector<int32_t>> ids = {{2, 9, 3}};
   EXPECT_TRUE(model->EncodeIds(ids).ok());
+}
+
+TEST_F(TextFolderTest, ATextWithoutTokensIsRefused) {
+  folder_.PatchJson("tokenizer.json", {{"post_processor", nullptr}});
+  const Result<TextEncoder> model = Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_TRUE(model->Encode({"a"}).ok());
+  const Status status = model->Encode({"a", ""}).status();
+  EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("texts[1]: no tokens"), std::string::npos) << status.message();
+}
+
+// As `encore tokenize` opens folders.
+TEST_F(TextFolderTest, ATokenizerAloneNeedsNoModel) {
+  const auto most = [&] {
+    const Result<internal::FolderTokenizer> opened =
+        internal::OpenFolderTokenizer(folder_.path(), false);
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    return opened.ok() ? opened->max_length : size_t{99};
+  };
+  EXPECT_EQ(most(), 40u);
+  std::filesystem::remove(folder_.File("config.json"));
+  EXPECT_EQ(most(), 512u);
+  folder_.PatchJson("tokenizer_config.json", {{"model_max_length", nullptr}});
+  EXPECT_EQ(most(), 0u) << "nothing says how many";
 }
 
 TEST_F(TextFolderTest, WithoutAPoolingModuleThereAreNoVectors) {

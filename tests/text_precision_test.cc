@@ -51,7 +51,7 @@ TEST(TextPrecisionTest, IsComputedAndTold) {
   const Result<TextEncoder> f32 = TextEncoder::Open(folder.path());
   ASSERT_TRUE(f32.ok()) << f32.status().message();
   EXPECT_EQ(Told(*f32, "precision"), "f32 | default");
-  const std::vector<float> wanted = Values(f32->Encode(kTexts)->vectors);
+  const std::vector<float> wanted = Values((*f32->Encode(kTexts)).vectors);
 
   struct Case {
     Precision precision;
@@ -74,7 +74,7 @@ TEST(TextPrecisionTest, IsComputedAndTold) {
     ASSERT_TRUE(model.ok()) << model.status().message();
     EXPECT_EQ(Told(*model, "precision"), c.told + " | option precision");
     EXPECT_EQ(model->encoder().precision(), c.precision);
-    found.push_back(Values(model->Encode(kTexts)->vectors));
+    found.push_back(Values((*model->Encode(kTexts)).vectors));
     const double error = RelativeError(found.back(), wanted);
     EXPECT_GT(error, 0x1p-14) << c.told;
     EXPECT_LT(error, c.most_error) << c.told;
@@ -82,6 +82,22 @@ TEST(TextPrecisionTest, IsComputedAndTold) {
   // All matrices kept are bf16, to the bit.
   EXPECT_TRUE(SameBits(found[2], found[0]));
   EXPECT_GT(RelativeError(found[1], wanted), 2 * RelativeError(found[0], wanted));
+}
+
+TEST(TextPrecisionTest, WhatBecameOfAmxIsTold) {
+  const TextFolder folder;
+  const auto told = [&](Precision precision) {
+    const Result<TextEncoder> model =
+        TextEncoder::Open(folder.path(), {.precision = precision, .amx_bf16 = true});
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    if (!model.ok()) return std::string();
+    // Some machines have it.
+    EXPECT_EQ(Told(*model, "AMX for bf16").starts_with("used | "), model->encoder().amx_bf16());
+    return model->encoder().amx_bf16() ? "used" : Told(*model, "AMX for bf16");
+  };
+  EXPECT_EQ(told(Precision::kF32), "not used, as all is f32 | option amx_bf16");
+  const std::string of_bf16 = told(Precision::kBF16);
+  EXPECT_TRUE(of_bf16 == "used" || of_bf16 == "not to be had here | option amx_bf16") << of_bf16;
 }
 
 TEST(TextPrecisionTest, BitsDoNotDependOnOtherTextsOrThreads) {
@@ -94,9 +110,9 @@ TEST(TextPrecisionTest, BitsDoNotDependOnOtherTextsOrThreads) {
     std::vector<std::string> many;
     for (size_t i = 0; i < 40; ++i) many.push_back(kTexts[i * i % kTexts.size()]);
     const std::vector<float> together =
-        Values(model->Encode(many, {.executor = pool.executor()})->vectors);
+        Values((*model->Encode(many, {.executor = pool.executor()})).vectors);
     for (size_t i = 0; i < many.size(); ++i) {
-      const std::vector<float> alone = Values(model->Encode({many[i]})->vectors);
+      const std::vector<float> alone = Values((*model->Encode({many[i]})).vectors);
       EXPECT_TRUE(SameBits({together.data() + i * kD, kD}, alone)) << i;
     }
   }
@@ -110,7 +126,7 @@ TEST(TextPrecisionTest, HeadsAreF32) {
   for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
     const Result<TextEncoder> model = TextEncoder::Open(folder.path(), {.precision = precision});
     ASSERT_TRUE(model.ok()) << model.status().message();
-    scores.push_back(model->Score("the tea", kTexts)->values);
+    scores.push_back((*model->Score("the tea", kTexts)).values);
     if (precision == Precision::kF32) continue;
     EXPECT_NE(scores.back(), scores[0]);
     EXPECT_LT(RelativeError(scores.back(), scores[0]), precision == Precision::kBF16 ? 0.01 : 0.1);

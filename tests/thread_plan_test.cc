@@ -18,7 +18,7 @@
 #include "gtest/gtest.h"
 #include "tests/reference/encoder_model.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 const ModelSizes kBertBase(TorchStack{.d_model = 768, .num_heads = 12, .d_ff = 3072});
@@ -133,15 +133,20 @@ void CheckPlan(const Planned& p) {
   switch (p.plan.kind) {
     case ThreadPlanKind::kSequences:
       CheckGroups(p);
+      EXPECT_LE(p.plan.threads * std::min(p.plan.max_group_rows, kRowsOfTask),
+                RowsOfAllBlocks(p.starts.back(), p.threads));
       // Costs are rounded to thousands of operations before they are compared.
       EXPECT_TRUE(p.plan.threads == 1 || p.Imbalance() <= 1.0601) << p.Imbalance();
       break;
     case ThreadPlanKind::kRows:
       EXPECT_TRUE(p.plan.threads > 1 || p.plan.attention_apart);
+      EXPECT_LE(p.plan.threads * DivCeil(p.starts.back(), p.plan.row_blocks.parts),
+                RowsOfAllBlocks(p.starts.back(), p.threads));
       CheckRowBlocks(p);
       break;
     case ThreadPlanKind::kColumns:
       EXPECT_GT(p.plan.threads, 1u);
+      EXPECT_LE(p.starts.back(), RowsOfAllBlocks(p.starts.back(), p.plan.threads));
       break;
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ThreadPool: what Create takes and refuses, calls from many threads at once and inside each other,
-// thousands of short calls in which no worker may sleep through its wake-up, and that workers sleep
-// between calls. Not here: the sharing of tasks, and executors of every kind (thread_team_test.cc).
+// thousands of short calls in which no worker may sleep through its wake-up, workers that are held
+// up, and that workers sleep between calls. Not here: how tasks are taken (stage_board_test.cc),
+// and executors of every kind (thread_team_test.cc).
 
 #include "encore/thread_pool.h"
 
@@ -26,6 +27,11 @@
 #include "tests/host_pool.h"
 #include "tests/sanitizers.h"
 #include "tests/watchdog.h"
+
+#if defined(__unix__)
+#include <pthread.h>
+#include <signal.h>
+#endif
 
 namespace encore {
 namespace {
@@ -229,6 +235,74 @@ TEST_F(ThreadPoolTest, CallsInsideOfTasks) {
   }
   EXPECT_EQ(tasks, 100 * (6 + 12) * kTasksOfACall);
 }
+
+#if defined(__unix__)
+// Threads that a signal holds up until this object goes.
+class HeldUp {
+ public:
+  HeldUp() {
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      ++held;
+      const timespec millisecond{0, 1000000};
+      while (!release) nanosleep(&millisecond, nullptr);
+      --held;
+    };
+    release = false;
+    sigaction(SIGUSR1, &action, &before_);
+  }
+  HeldUp(const HeldUp&) = delete;
+  HeldUp& operator=(const HeldUp&) = delete;
+  ~HeldUp() {
+    release = true;
+    while (held != 0) std::this_thread::yield();
+    sigaction(SIGUSR1, &before_, nullptr);
+  }
+  static void HoldUp(pthread_t thread) {
+    const int before = held;
+    pthread_kill(thread, SIGUSR1);
+    while (held == before) std::this_thread::yield();
+  }
+
+ private:
+  static inline std::atomic<int> held = 0;
+  static inline std::atomic<bool> release = false;
+  struct sigaction before_ {};
+};
+
+TEST_F(ThreadPoolTest, AWorkerThatIsHeldUpIsNotWaitedFor) {
+  if (ENCORE_TEST_TSAN) GTEST_SKIP() << "it defers signals while a thread sleeps";
+  constexpr int kThreads = 3;
+  const ThreadPool pool = MakePool(kThreads);
+  std::vector<pthread_t> ids(kThreads);
+  // Until all have a task at the same time.
+  const auto all_there = [&](Team& team) {
+    std::atomic<int> there = 0;
+    team.ForEach(kThreads, [&](size_t, int thread) {
+      ids[static_cast<size_t>(thread)] = pthread_self();
+      ++there;
+      while (there < kThreads) std::this_thread::yield();
+    });
+  };
+  std::atomic<int> tasks = 0;
+  {
+    const HeldUp held_up;
+    // In the middle of a call one of them, then the other.
+    RunTeam(pool.executor(), [&](Team& team) {
+      all_there(team);
+      for (int thread = 1; thread < kThreads; ++thread) {
+        HeldUp::HoldUp(ids[static_cast<size_t>(thread)]);
+        for (int stage = 0; stage < 50; ++stage) team.ForEach(20, [&](size_t, int) { tasks++; });
+      }
+    });
+    EXPECT_EQ(tasks, 2 * 50 * 20);
+    tasks = 0;
+    for (int call = 0; call < 50; ++call) CountedCall(pool.executor(), kThreads, &tasks);
+    EXPECT_EQ(tasks, 50 * kTasksOfACall);
+  }
+  RunTeam(pool.executor(), all_there);  // they take part again
+}
+#endif
 
 #if defined(CLOCK_PROCESS_CPUTIME_ID)
 double ProcessCpuMilliseconds() {

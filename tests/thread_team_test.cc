@@ -117,6 +117,25 @@ TEST(ThreadTeamTest, RunsEachIndexOnce) {
   });
 }
 
+// So scratch for as many as there are tasks is enough. Who leaves a stage last is often the first
+// at the next one.
+TEST(ThreadTeamTest, NoThreadBeyondTheTasksIsGivenOne) {
+  ForEachExecutor([](const Executor& executor) {
+    std::atomic<int> beyond = 0;
+    RunTeam(executor, [&](Team& team) {
+      for (size_t stage = 0; stage < 300; ++stage) {
+        const size_t count = 1 + stage % 3;
+        const auto task = [&](size_t /*i*/, int thread) {
+          if (static_cast<size_t>(thread) >= count) beyond++;
+        };
+        team.ForEach(count, task);
+        team.ForEachInOrder(count, task);
+      }
+    });
+    EXPECT_EQ(beyond, 0);
+  });
+}
+
 TEST(ThreadTeamTest, TeamHasTheLanesAskedFor) {
   ForEachExecutor([](const Executor& executor) {
     std::atomic<int> threads = 0;
@@ -239,6 +258,43 @@ ModeProbe Probe() {
   volatile float small = 0x1p-120f;
   volatile float large = 0x1p10f;
   return {one + less_than_half_ulp, small / large};
+}
+
+// Each call so many times, on a thread each: those that are left out 0, those that are repeated 2.
+struct FaultyHost {
+  std::vector<size_t> times;  // of call i, again and again
+  template <typename F>
+  void parallel_for(size_t count, F body) {
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t t = 0; t < times[i % times.size()]; ++t) threads.emplace_back(body, i);
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
+TEST(ThreadTeamTest, AHostMayLeaveCallsOutOrRepeatThem) {
+  for (const std::vector<size_t>& times :
+       {std::vector<size_t>{0}, {1, 0}, {0, 1}, {2}, {0, 3}, {1, 0, 0, 2}}) {
+    FaultyHost host{times};
+    for (const size_t count : {2, 7, 100}) {
+      std::vector<std::atomic<int>> runs(count);
+      std::vector<std::atomic<int>> at_work(4);
+      std::atomic<bool> shared = false;
+      const auto task = [&](size_t i, int thread) {
+        if (at_work[static_cast<size_t>(thread)]++ != 0) shared = true;
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        ++runs[i];
+        --at_work[static_cast<size_t>(thread)];
+      };
+      RunTeam(Executor::HostPool(4, host), [&](Team& team) {
+        team.ForEach(count, task);
+        team.ForEachInOrder(count, task);
+      });
+      for (size_t i = 0; i < count; ++i) EXPECT_EQ(runs[i], 2) << i << " of " << count;
+      EXPECT_FALSE(shared) << "two tasks at a time had one thread's number";
+    }
+  }
 }
 
 TEST(ThreadTeamTest, TheCallersModesDoNotReachTheTasksAndAreLeftAsFound) {

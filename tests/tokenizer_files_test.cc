@@ -185,6 +185,9 @@ TEST(TokenizerFilesTest, Templates) {
   ExpectRefused(With(t + "/special_tokens/[CLS]/ids/0", 2), kInvalid, {"'[CLS]' has id 2"});
   ExpectRefused(With(t + "/special_tokens/[CLS]/ids/0", -2), kInvalid, {"'[CLS]' has id -2"});
   ExpectRefused(With(t + "/special_tokens/[CLS]/ids/0", 99), kInvalid, {"'[CLS]' has id 99"});
+  ExpectRefused(
+      With(t + "/special_tokens/[CLS]", {{"id", "[CLS]"}, {"ids", {99}}, {"tokens", {""}}}),
+      kInvalid, {"'' has id 99"});
   ExpectRefused(With(t + "/special_tokens/[CLS]/ids", json::array()), kInvalid, {"as many"});
   ExpectRefused(With(t + "/special_tokens/[CLS]/tokens/0", 1), kInvalid, {"tokens has 1"});
   const json bert = {{"type", "BertProcessing"}, {"sep", {"b", 3}}, {"cls", {"[CLS]", 1}}};
@@ -223,6 +226,12 @@ TEST(TokenizerFilesTest, TellsWhatContradicts) {
   EXPECT_TRUE(Tells(*tokenizer, "unknown token", "[UNK]", "says unk_token '<unk>'"));
   EXPECT_TRUE(Tells(*tokenizer, "template", "without '[SEP]'", "says sep_token '[SEP]'"));
   EXPECT_TRUE(Tells(*tokenizer, "added tokens", "'<nine>' ignored", "added_tokens_decoder"));
+  // Of the vocabulary, and yet not in the template.
+  const Result<Tokenizer> known =
+      TokenizerFactory::FromJson(Good().dump(), {}, R"({"cls_token": "[CLS]", "sep_token": "b"})");
+  ASSERT_TRUE(known.ok()) << known.status().message();
+  EXPECT_TRUE(Tells(*known, "template", "without 'b'", "says sep_token 'b'"));
+  EXPECT_FALSE(Tells(*known, "template", "without '[CLS]'", "says"));
   EXPECT_TRUE(Tells(*tokenizer, "template", "[CLS]:0 A:0", "post_processor"));
   const Result<Tokenizer> agreed =
       TokenizerFactory::FromJson(Good().dump(), {}, R"({"do_lower_case": true})");
@@ -284,6 +293,22 @@ TEST(TokenizerFilesTest, VocabTxtThatIsBad) {
   ExpectError(
       TokenizerFactory::FromVocab(good, {}, R"({"added_tokens_decoder": {"2": {"content": "a"}}})"),
       kInvalid, {"gives 'a' the id 2; wanted 3"});
+}
+
+TEST(TokenizerFilesTest, DescribeTellsTheNormalizersSteps) {
+  const json steps = {{{"type", "NFKD"}}, {{"type", "Lowercase"}}};
+  const Result<Tokenizer> tokenizer = TokenizerFactory::FromJson(
+      With("/normalizer", {{"type", "Sequence"}, {"normalizers", steps}}).dump());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  const auto decided = [&](const std::string& what) {
+    std::string values;
+    for (const Decision& decision : tokenizer->Describe()) {
+      if (decision.what == what) values += decision.value + ";";
+    }
+    return values;
+  };
+  EXPECT_EQ(decided("Unicode normalization"), "NFKD;");
+  EXPECT_EQ(decided("lower case"), "yes;");
 }
 
 TEST(TokenizerFilesTest, Folders) {

@@ -94,6 +94,16 @@ TEST(TokenizerBpeTest, AWordThatIsATokenIsThatTokenOnlyWithIgnoreMerges) {
   const json ignoring = BpeModel({"a", "b", "ab", "bb", "abb"}, {"b b"}, {{"ignore_merges", true}});
   EXPECT_EQ(Encoded(File(ignoring), "abb"), (Ids{4}));
   EXPECT_EQ(Encoded(File(ignoring), "abba"), (Ids{0, 3, 0}));
+  for (const json& file : {File(model), File(ignoring)}) {
+    const Result<Tokenizer> tokenizer = internal::TokenizerFactory::FromJson(file.dump());
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+    const std::vector<Decision>& told = tokenizer->Describe();
+    EXPECT_EQ(std::any_of(told.begin(), told.end(),
+                          [](const Decision& d) {
+                            return d.what == "words that are tokens" && d.value == "not merged";
+                          }),
+              file["model"].contains("ignore_merges"));
+  }
 }
 
 TEST(TokenizerBpeTest, UnknownCharacters) {

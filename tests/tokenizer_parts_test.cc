@@ -20,7 +20,7 @@
 #include "engine/tokenizer/word_piece.h"
 #include "gtest/gtest.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 std::string Bytes(std::u32string_view text) {

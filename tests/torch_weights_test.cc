@@ -35,7 +35,7 @@ struct Content {
 // The tensors and metadata of a file, to be bent before it is written.
 struct Contents {
   std::map<std::string, Content> tensors;
-  SafetensorsMetadata metadata = {{"nhead", "2"}};
+  SafetensorsMetadata metadata = {{"nhead", "2"}, {"activation", "relu"}};
   DType dtype = DType::kF32;
 
   void Rename(const std::string& from, const std::string& to) {
@@ -282,7 +282,7 @@ TEST(TorchWeights, OverridesWinAndTheirMetadataIsNotRead) {
   EXPECT_EQ(layer.norm.epsilon, 0.5);
 
   contents.metadata.clear();
-  EXPECT_TRUE(Load(contents, {.num_heads = 1}).ok());
+  EXPECT_TRUE(Load(contents, {.num_heads = 1, .activation = Activation::kRelu}).ok());
 }
 
 TEST(TorchWeights, BadOverrides) {
@@ -341,13 +341,16 @@ TEST(TorchWeights, BadMetadata) {
     EXPECT_NE(weights.status().message().find("/w: " + message), std::string::npos)
         << weights.status().message();
   }
-  Contents contents = OneLayer();
-  contents.metadata.clear();
-  const Result<TorchWeights> weights = Load(contents);
-  ASSERT_FALSE(weights.ok());
-  EXPECT_NE(weights.status().message().find("metadata nhead: found neither it nor an override"),
-            std::string::npos)
-      << weights.status().message();
+  for (const std::string key : {"nhead", "activation"}) {
+    Contents contents = OneLayer();
+    contents.metadata.erase(key);
+    const Result<TorchWeights> weights = Load(contents);
+    ASSERT_FALSE(weights.ok()) << key;
+    EXPECT_NE(
+        weights.status().message().find("metadata " + key + ": found neither it nor an override"),
+        std::string::npos)
+        << weights.status().message();
+  }
 }
 
 TEST(TorchWeights, BadTensors) {

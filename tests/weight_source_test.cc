@@ -24,7 +24,7 @@
 #include "tests/guarded.h"
 #include "tests/targets.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr DType kTypes[] = {DType::kF32, DType::kBF16, DType::kF16, DType::kF64};

@@ -21,6 +21,9 @@ import statistics
 import sys
 
 
+REPORT_VERSION = 1  # of tools/encore/report.schema.json
+
+
 def format_number(column, value):
     if column.endswith("share"):
         return f"{100 * value:.1f} %"
@@ -56,43 +59,50 @@ def google_table(results, pattern, wanted):
 
 
 def encore_cell(runs):
-    """GFLOP/s with the share in brackets, medians over the runs."""
+    """GFLOP/s with the share in brackets, medians over the runs; the roof where it is no peak."""
     if not runs:
         return ""
-    def median(key):
-        return statistics.median(run[key] for run in runs)
-    return f"{median('gflops'):.0f} ({100 * median('share'):.0f} %)"
+    gflops = statistics.median(run["gflops"] for run in runs)
+    roofs = [run["roof"] for run in runs if run["roof"]]
+    if not roofs:
+        return f"{gflops:.0f}"
+    share = 100 * statistics.median(roof["share"] for roof in roofs)
+    kinds = {f" of {roof['name']}" for roof in roofs if roof["kind"] == "read"}
+    return f"{gflops:.0f} ({share:.0f} %{' and'.join(sorted(kinds))})"
 
 
 def encore_table(results, pattern):
-    """Of `encore bench`'s results; whether there was anything to show."""
-    rows = {}  # (workload, target, sizes) -> (cold, threads) -> runs
+    """Of `encore bench`'s reports; whether there was anything to show."""
+    rows = {}  # (workload, target, precision, sizes) -> (weights, threads) -> runs
     for run in (run for result in results for run in result["rows"]):
         if re.search(pattern, run["workload"]):
-            sizes = f"{run['d_model']}, {run['heads']}, {run['d_ff']}; {run['lengths']}"
-            cells = rows.setdefault((run["workload"], run["target"], sizes), {})
-            cells.setdefault((run["cold"], run["threads"]), []).append(run)
+            sizes = (f"{run['d_model']}, {run['heads']}, {run['d_ff']}; {run['sequences']}, "
+                     f"{run['tokens']} tokens")
+            key = (run["workload"], run["target"], run["precision"], sizes)
+            cells = rows.setdefault(key, {})
+            cells.setdefault((run["weights"] == "cold", run["threads"]), []).append(run)
     if not rows:
         return False
     columns = sorted({column for cells in rows.values() for column in cells})
-    targets = {target for _, target, _ in rows}
-    header = ["workload", "d_model, heads, d_ff; sequences x tokens"]
+    targets = sorted({target for _, target, _, _ in rows})
+    precisions = sorted({precision for _, _, precision, _ in rows})
+    header = ["workload", "d_model, heads, d_ff; sequences"]
     for cold, threads in columns:
         header.append(f"{threads} thread{'s' if threads > 1 else ''}, {'cold' if cold else 'warm'}")
     body = []
-    for (workload, target, sizes), cells in rows.items():
-        name = workload if len(targets) == 1 else f"{workload}, {target}"
+    for (workload, target, precision, sizes), cells in rows.items():
+        name = ", ".join([workload, *([target] if len(targets) > 1 else []),
+                          *([precision] if len(precisions) > 1 else [])])
         body.append([name, sizes, *(encore_cell(cells.get(column)) for column in columns)])
     markdown(header, body, ["---", "---", *["---:"] * len(columns)])
 
-    contexts = [result["context"] for result in results]
     said = []
-    for values in ([c["cpu"] for c in contexts], [c["compiler"] for c in contexts],
-                   sorted(targets), [c["date"][:10] for c in contexts],
-                   [c["wait_policy"] for c in contexts]):
+    for values in ([r["machine"]["cpu"] for r in results],
+                   [r["machine"]["compiler"] for r in results], targets, precisions,
+                   [r["created"][:10] for r in results], [r["run"]["binding"] for r in results]):
         said.append(" and ".join(dict.fromkeys(values)))
-    print("\nGFLOP/s from the median call, in brackets the share of the multiply-add peak of the "
-          f"same run and threads. {'; '.join(said)}; "
+    print("\nGFLOP/s from the median call, in brackets the share of the multiply-add peak, or of "
+          f"the bandwidth that is named, of the same run and threads. {'; '.join(said)}; "
           f"{len(results)} run{'s' if len(results) > 1 else ''}.")
     return True
 
@@ -108,17 +118,22 @@ def main():
                              "(default: %(default)s)")
     args = parser.parse_args()
 
-    results = {"rows": [], "benchmarks": []}
+    results = {"encore_report": [], "benchmarks": []}
     for path in args.files:
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
         kind = next((key for key in results if key in result), None)
         if kind is None:
-            print(f"bench_table: {path}: has neither rows nor benchmarks", file=sys.stderr)
+            print(f"bench_table: {path}: neither a report nor benchmarks", file=sys.stderr)
+            return 1
+        if kind == "encore_report" and result[kind] != REPORT_VERSION:
+            print(f"bench_table: {path}: found a report of version {result[kind]}, wanted "
+                  f"{REPORT_VERSION}", file=sys.stderr)
             return 1
         results[kind].append(result)
 
-    shown = bool(results["rows"]) and encore_table(results["rows"], args.filter)
+    reports = results["encore_report"]
+    shown = bool(reports) and encore_table(reports, args.filter)
     if google_table(results["benchmarks"], args.filter, args.columns.split(",")):
         shown = True
     if not shown:

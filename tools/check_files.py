@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Checks what every file of the tree has in common: the licence line and an opening comment, include
-# guards, length of lines and files, no marks of unfinished work, no compiler options that break the
-# numeric contract. Looks at each file alone; includes are check_layers.py's business.
+# guards, the library's namespace, length of lines and files, no marks of unfinished work, no
+# compiler options that break the numeric contract, no SIMD targets by Highway's choice. Looks at
+# each file alone; includes are check_layers.py's business.
 #
 #   tools/check_files.py [--root DIR]   exit 1 with one line for each offence
 
@@ -11,6 +12,8 @@ import argparse
 import pathlib
 import re
 import sys
+
+import version_namespace
 
 TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "bench", "engine",
              "include", "tests", "tools"}
@@ -29,6 +32,8 @@ BAD_OPTION = re.compile(r"-mar" r"ch=|-ffast-" r"math|-Ofa" r"st|-mcp" r"u=|-mtu
 # These name such options because encore refuses them or undoes them.
 KNOWS_BAD_OPTIONS = {"engine/base/strict_math.h", "tests/compile_failures/check.cmake",
                      "tests/consumer/package_test.sh"}
+# Highway's choice of targets is the whole process's; encore has its own.
+HIGHWAYS_CHOICE = re.compile(r"HWY_DYNAMIC_|SetSupportedTargetsForTest|DisableTargets\(")
 
 
 def files(root):
@@ -75,6 +80,9 @@ def check_text(path, text):
         if (BAD_OPTION.search(line) and not line.lstrip().startswith(mark)
                 and path.as_posix() not in KNOWS_BAD_OPTIONS):
             yield f"{path}:{number}: a compiler option that breaks the numeric contract"
+        if (path.parts[0] in ("engine", "bench") and HIGHWAYS_CHOICE.search(line)
+                and not line.lstrip().startswith(mark)):
+            yield f"{path}:{number}: Highway's choice of targets; wanted engine/kernels/dispatch.h"
         if line != line.rstrip():
             yield f"{path}:{number}: blanks at the end"
 
@@ -87,6 +95,10 @@ def check(root):
         if path.suffix in COMMENT or path.name in COMMENT:
             if path.parts[:2] != ("tests", "data"):
                 yield from check_text(path, (root / path).read_text())
+    if (root / "include/encore/version.h").is_file():
+        for path, _ in version_namespace.outdated(root):
+            yield (f"{path.relative_to(root)}: a namespace without the version, or of another; "
+                   "tools/version_namespace.py mends it")
     licence = (root / "LICENSE").read_text() if (root / "LICENSE").is_file() else ""
     if "Apache License" not in licence or "Version 2.0" not in licence:
         yield "LICENSE: not the text of the Apache License, Version 2.0"

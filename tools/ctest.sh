@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the tests of one build folder, quietly: the output of tests that fail is shown, and the
-# number of those that passed. Builds nothing (build.sh does).
+# Runs the tests of one build folder, quietly: the output of tests that fail is shown, the number of
+# those that passed, and the names of those that left themselves out. Builds nothing.
 #
 #   tools/ctest.sh FOLDER [ctest arguments]
 
@@ -21,3 +21,5 @@ if ! ctest --test-dir "$folder" --output-on-failure --no-tests=error \
   exit 1
 fi
 grep -E '^[0-9]+% tests passed|^Total Test time' "$log" | sed 's/^/test: /'
+skipped=$(sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .*\*\*\*Skipped.*/\1/p' "$log")
+[[ -z $skipped ]] || echo "left out: $(wc -l <<<"$skipped") tests: ${skipped//$'\n'/ }"

@@ -1,14 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the fuzz targets with clang, AddressSanitizer and UndefinedBehaviorSanitizer, and runs each
-# for a fixed number of inputs. The targets are in tests/fuzz, their seeds in tests/data/fuzz.
+# Builds the fuzz targets and runs each for a fixed number of inputs: with clang's libFuzzer,
+# AddressSanitizer and UndefinedBehaviorSanitizer, or on the library as it is released. The targets
+# are in tests/fuzz, their seeds in tests/data/fuzz.
 #
 #   tools/fuzz.sh                       each target, 20,000 inputs
 #   tools/fuzz.sh --runs N NAME ...     those targets, N inputs each; 0: until stopped
+#   tools/fuzz.sh --release ...         the same on the release library, kernels of every SIMD
+#                                       target included: random changes of the seeds, by as many
+#                                       processes as JOBS says (default: the cores), each with N
+#                                       inputs of its own, from the random seed SEED (default 1) on
+#
+# Hours of it: `tools/fuzz.sh --runs 0 encoder`, or `SEED=100 tools/fuzz.sh --release
+# --runs 100000000 operations` with another seed each time.
 #
 # What libFuzzer learns stays in build/fuzz/corpus/NAME and is used again. An input that breaks a
-# promise ends the run and lies in build/fuzz; it belongs into tests/data/fuzz once that is mended.
+# promise ends the run and lies in build/fuzz or build/fuzz-release; it belongs into tests/data/fuzz
+# once that is mended.
 
 set -euo pipefail
 # Short stacks of allocations: recording them takes time.
@@ -16,34 +25,81 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:-malloc_context_size=5:quarantine_size_mb=32
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 runs=20000
-if [[ "${1:-}" == --runs ]]; then
-  runs="$2"
-  shift 2
-fi
-[[ $runs -eq 0 ]] && runs=-1
+release=no
+while [[ "${1:-}" == --* ]]; do
+  case "$1" in
+    --runs) runs="$2"; shift ;;
+    --release) release=yes ;;
+    *) echo "fuzz.sh: unknown argument '$1'" >&2; exit 2 ;;
+  esac
+  shift
+done
 names=("$@")
 [[ $# -eq 0 ]] && mapfile -t names < <(cd tests/data/fuzz && ls)
 
+# All that a fuzz target does not need is left out.
+build() {
+  tools/build.sh "$@" -DENCORE_BUILD_FUZZERS=ON -DENCORE_BUILD_TESTS=OFF -DENCORE_BUILD_TOOLS=OFF \
+    -DENCORE_BUILD_BENCHMARKS=OFF -DENCORE_INSTALL=OFF
+}
+
+# One target by one process.
+run_sanitized() {
+  local name="$1" log="build/fuzz/$1.log" started=$SECONDS executed covered
+  mkdir -p "build/fuzz/corpus/$name"
+  # Not entropic: choosing inputs would take longer than running them.
+  if ! "build/fuzz/tests/fuzz/fuzz_$name" -runs="$([[ $runs -eq 0 ]] && echo -1 || echo "$runs")" \
+      -max_len=6000 -timeout=10 -entropic=0 -print_final_stats=1 -dict=tests/fuzz/words.dict \
+      -artifact_prefix="build/fuzz/$name-" "build/fuzz/corpus/$name" "tests/data/fuzz/$name" \
+      >"$log" 2>&1; then
+    grep -v '^#' "$log" | tail -n 60 >&2
+    echo "fuzz: $name failed; all of it is in $log" >&2
+    return 1
+  fi
+  executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  covered=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
+  echo "fuzz: $name: $executed inputs in $((SECONDS - started)) s, $covered edges, no finding"
+}
+
+# One target by several processes.
+run_release() {
+  local name="$1" seed="${SEED:-1}" jobs="${JOBS:-$(nproc)}" failed=no logs=() i
+  pids=()
+  for ((i = 0; i < jobs; ++i)); do
+    logs+=("build/fuzz-release/$name-$((seed + i)).log")
+    # 2^63 runs: until stopped.
+    build/fuzz-release/tests/fuzz/fuzz_standalone "$name" --seed $((seed + i)) \
+      --runs "$([[ $runs -eq 0 ]] && echo 9223372036854775808 || echo "$runs")" \
+      --keep "build/fuzz-release/$name-$((seed + i)).input" "tests/data/fuzz/$name" \
+      >"${logs[i]}" 2>&1 &
+    pids+=($!)
+  done
+  for ((i = 0; i < jobs; ++i)); do
+    if wait "${pids[i]}"; then
+      echo "fuzz: $name, seed $((seed + i)): $(grep ' runs in ' "${logs[i]}" | tail -n 1)," \
+        "no finding"
+    else
+      tail -n 5 "${logs[i]}" >&2
+      echo "fuzz: $name, seed $((seed + i)) failed; its input lies beside ${logs[i]}" >&2
+      failed=yes
+    fi
+  done
+  pids=()
+  [[ $failed == no ]]
+}
+
+if [[ $release == yes ]]; then
+  # Processes in the background do not hear of Ctrl-C.
+  pids=()
+  trap 'kill "${pids[@]}" 2>/dev/null || true' EXIT
+  trap 'exit 130' INT TERM
+  build build/fuzz-release --target fuzz_standalone
+  for name in "${names[@]}"; do run_release "$name"; done
+  exit 0
+fi
 targets=()
 for name in "${names[@]}"; do targets+=(--target "fuzz_$name"); done
 # The kernels as portable code without sanitizers, which makes them compile in seconds.
-CXX="${CXX:-clang++}" tools/build.sh build/fuzz -DENCORE_BUILD_FUZZERS=ON \
-  -DENCORE_SANITIZE=address,undefined -DENCORE_SIMD=emu128 -DCMAKE_CXX_FLAGS_RELEASE="-O1" \
-  -DENCORE_BUILD_TESTS=OFF -DENCORE_BUILD_TOOLS=OFF -DENCORE_BUILD_BENCHMARKS=OFF \
-  -DENCORE_INSTALL=OFF -DENCORE_QUICK_BUILD=ON "${targets[@]}"
-
-for name in "${names[@]}"; do
-  mkdir -p "build/fuzz/corpus/$name"
-  log="build/fuzz/$name.log"
-  started=$SECONDS
-  # Not entropic: choosing inputs would take longer than running them.
-  if ! "build/fuzz/tests/fuzz/fuzz_$name" -runs="$runs" -max_len=6000 -timeout=10 -entropic=0 \
-      -print_final_stats=1 -dict=tests/fuzz/words.dict -artifact_prefix="build/fuzz/$name-" \
-      "build/fuzz/corpus/$name" "tests/data/fuzz/$name" >"$log" 2>&1; then
-    grep -v '^#' "$log" | tail -n 60 >&2
-    echo "fuzz: $name failed; all of it is in $log" >&2
-    exit 1
-  fi
-  executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-  echo "fuzz: $name: $executed inputs in $((SECONDS - started)) s, no finding"
-done
+CXX="${CXX:-clang++}" build build/fuzz -DENCORE_SANITIZE=address,undefined -DENCORE_SIMD=emu128 \
+  -DCMAKE_CXX_FLAGS_RELEASE="-O1" -DENCORE_QUICK_BUILD=ON "${targets[@]}"
+for name in "${names[@]}"; do run_sanitized "$name"; done

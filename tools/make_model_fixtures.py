@@ -29,7 +29,8 @@ from safetensors.numpy import save_file
 from safetensors.torch import load_file
 from safetensors.torch import save_file as save_torch_file
 
-from model_fixture_families import FAMILIES, JinaBert, set_exact, write_config
+from model_fixture_families import (FAMILIES, JinaBert, old_albert, old_ernie, set_exact,
+                                    write_config)
 
 PACKAGES = {"torch": "2.15.0", "transformers": "5.23.0"}  # these made the files
 LENGTHS = [1, 2, 7, 60, 130]
@@ -71,6 +72,14 @@ CASES = [
                   "layer_norm_eps": 0.03, "pad_token_id": 5}),
     Case("bert_shards", "Bert", BERT, labels=1, dtype=torch.bfloat16, shards="20KB",
          changes={"hidden_act": "relu"}),
+    Case("albert", "Albert", BERT, changes={"embedding_size": 24, "num_hidden_layers": 3}),
+    Case("albert_1", "Albert", BERT, labels=1, dtype=torch.bfloat16, published=old_albert,
+         changes={"embedding_size": 32}),
+    Case("ernie", "Ernie", BERT, changes={"use_task_id": True, "type_vocab_size": 4,
+                                          "layer_norm_eps": 1e-5}),
+    Case("ernie_3", "Ernie", BERT, labels=3, dtype=torch.bfloat16, published=old_ernie,
+         changes={"use_task_id": True, "task_type_vocab_size": 16, "hidden_act": "relu"}),
+    Case("ernie_1", "Ernie", BERT, labels=1),
     Case("electra", "Electra", BERT, changes={"embedding_size": 24, "hidden_act": "silu"}),
     Case("electra_1", "Electra", BERT, labels=1, changes={"embedding_size": 40}),
     Case("electra_3", "Electra", BERT, labels=3, dtype=torch.bfloat16,

@@ -212,6 +212,21 @@ def old_rope(config):
     config["rope_scaling"] = None if rope == {"rope_type": "default"} else rope
 
 
+def old_albert(folder, config):
+    """With the keys of the first code's other networks."""
+    for key in ("is_decoder", "add_cross_attention", "tie_word_embeddings"):
+        config.pop(key, None)
+    config.update(down_scale_factor=1, gap_size=0, net_structure_type=0, num_memory_blocks=0,
+                  layers_to_keep=[], position_embedding_type="absolute",
+                  gradient_checkpointing=False, torch_dtype=config.pop("dtype"))
+
+
+def old_ernie(folder, config):
+    """With keys of the framework that it was trained in."""
+    config.update(enable_recompute=False, fuse=False, paddlenlp_version=None, pool_act="tanh",
+                  task_id=0, position_embedding_type="absolute", torch_dtype=config.pop("dtype"))
+
+
 def old_modernbert(folder, config):
     rope = config.pop("rope_parameters")
     config.pop("layer_types")
@@ -265,6 +280,13 @@ def old_llama(folder, config):
     old_rope(config)
     config.pop("layer_types", None)
     config["torch_dtype"] = config.pop("dtype")
+
+
+def old_eurobert(folder, config):
+    """With the published code's name of a key."""
+    old_llama(folder, config)
+    config.update(clf_pooling=config.pop("classifier_pooling"),
+                  auto_map={"AutoModel": "modeling_eurobert.EuroBertModel"})
 
 
 def old_gemma(folder, config):
@@ -343,4 +365,9 @@ FAMILIES = [
      {"changes": {"attention_bias": True, "mlp_bias": True,
                   **rope(250000.0, rope_type="linear", factor=2.0)}}),
     ("eurobert_old", "EuroBert", LLAMA, {"published": old_llama, "changes": rope(250000.0)}),
+    ("eurobert_3", "EuroBert", LLAMA,
+     {"labels": 3, "changes": {"classifier_pooling": "mean", **rope(250000.0)}}),
+    ("eurobert_old_1", "EuroBert", LLAMA,
+     {"labels": 1, "published": old_eurobert, "dtype": torch.bfloat16,
+      "changes": {"classifier_pooling": "bos", **rope(250000.0)}}),
 ]

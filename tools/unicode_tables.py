@@ -221,7 +221,7 @@ def source(purpose, body):
 #include "engine/tokenizer/unicode_data.h"
 
 // clang-format off
-namespace encore::internal {{
+namespace encore::inline v0_1::internal {{
 
 {body}
 }}  // namespace encore::internal

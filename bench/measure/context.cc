@@ -14,6 +14,10 @@
 #include "encore/cpu.h"
 #include "encore/version.h"
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/utsname.h>
+#endif
+
 namespace encore::bench {
 namespace {
 
@@ -28,15 +32,6 @@ std::string CachesInWords() {
 }
 
 std::string IdleSpin() { return std::to_string(ChosenThreads().idle_spin.count()) + " us"; }
-
-std::string Now() {
-  const std::time_t now = std::time(nullptr);
-  char text[32] = "unknown";
-  if (const std::tm* utc = std::gmtime(&now)) {
-    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", utc);
-  }
-  return text;
-}
 
 // "A=x B=y" of those variables of the environment that are set.
 std::string Ordered(std::initializer_list<const char*> names) {
@@ -72,6 +67,31 @@ std::string Compiler() {
 #else
   return "unknown";
 #endif
+}
+
+std::string Now() {
+  const std::time_t now = std::time(nullptr);
+  char text[32] = "unknown";
+  if (const std::tm* utc = std::gmtime(&now)) {
+    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", utc);
+  }
+  return text;
+}
+
+std::string Architecture() {
+#if defined(__unix__) || defined(__APPLE__)
+  utsname names{};
+  if (uname(&names) == 0) return names.machine;
+#endif
+  return "unknown";
+}
+
+std::string OperatingSystem() {
+#if defined(__unix__) || defined(__APPLE__)
+  utsname names{};
+  if (uname(&names) == 0) return std::string(names.sysname) + " " + names.release;
+#endif
+  return "unknown";
 }
 
 std::string WaitPolicy() {

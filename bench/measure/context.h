@@ -18,6 +18,13 @@ std::string CpuModel();
 // "g++ 12.2.0".
 std::string Compiler();
 
+// "2026-11-23T05:10:52Z".
+std::string Now();
+
+// "x86_64"; "Linux 6.1.0-18-amd64"; "unknown" where the system does not tell.
+std::string Architecture();
+std::string OperatingSystem();
+
 // How threads wait between calls; of OpenMP's, which variables of the environment order it, or that
 // they sleep.
 std::string WaitPolicy();

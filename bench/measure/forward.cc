@@ -28,35 +28,47 @@ Result<Tensor> DrawTensor(const Shape& shape, float low, float high) {
 size_t CopiesForCold(size_t bytes) {
   // 32 MiB where the system does not tell.
   const size_t l3 = Caches().l3 > 0 ? Caches().l3 : size_t{32} << 20;
-  return 2 * l3 / std::max<size_t>(bytes, 1) + 2;
+  return 4 * l3 / std::max<size_t>(bytes, 1) + 2;
+}
+
+Result<DrawnWeights> DrawWeights(const EncoderConfig& config, const WeightChoices& choices) {
+  const std::vector<WeightChoices> all(config.num_layers(), choices);
+  size_t of_matrix = 0;
+  size_t of_row = 0;
+  MakeWeights(config, all, [&](const NewWeight& weight) {
+    size_t& most = weight.kind == WeightKind::kMatrix ? of_matrix : of_row;
+    most = std::max(most, *weight.shape.NumElements());
+    return WeightView();
+  });
+  DrawnWeights drawn;
+  const auto draw = [&](size_t elements, float low, float high, Tensor* tensor) {
+    Result<Tensor> numbers = DrawTensor(Shape(elements), low, high);
+    if (!numbers.ok()) return numbers.status();
+    *tensor = *std::move(numbers);
+    return Status();
+  };
+  if (Status s = draw(of_matrix, -0.05f, 0.05f, &drawn.matrix); !s.ok()) return s;
+  if (Status s = draw(of_row, -0.1f, 0.1f, &drawn.bias); !s.ok()) return s;
+  if (Status s = draw(of_row, 0.9f, 1.1f, &drawn.norm); !s.ok()) return s;
+  drawn.views = MakeWeights(config, all, [&](const NewWeight& weight) {
+    const Tensor& tensor = weight.kind == WeightKind::kMatrix       ? drawn.matrix
+                           : weight.kind == WeightKind::kNormWeight ? drawn.norm
+                                                                    : drawn.bias;
+    return WeightView(DType::kF32, tensor.data(), weight.shape);
+  });
+  return drawn;
 }
 
 Result<std::vector<Encoder>> MakeEncoders(const EncoderConfig& config, size_t count,
-                                          const WeightChoices& choices, Precision precision) {
-  const std::vector<WeightChoices> all(config.num_layers(), choices);
-  // Drawn once: the largest matrix serves as all of them, and one row as all biases.
-  size_t elements = 0;
-  MakeWeights(config, all, [&](const NewWeight& weight) {
-    elements = std::max(elements, *weight.shape.NumElements());
-    return WeightView();
-  });
-  const Result<Tensor> matrix = DrawTensor(Shape(elements), -0.05f, 0.05f);
-  if (!matrix.ok()) return matrix.status();
-  const Result<Tensor> bias = DrawTensor(Shape(elements), -0.1f, 0.1f);
-  if (!bias.ok()) return bias.status();
-  const Result<Tensor> norm = DrawTensor(Shape(elements), 0.9f, 1.1f);
-  if (!norm.ok()) return norm.status();
-  const EncoderWeights weights = MakeWeights(config, all, [&](const NewWeight& weight) {
-    const Tensor& drawn = weight.kind == WeightKind::kMatrix       ? *matrix
-                          : weight.kind == WeightKind::kNormWeight ? *norm
-                                                                   : *bias;
-    return WeightView(DType::kF32, drawn.data(), weight.shape);
-  });
-
+                                          const WeightChoices& choices, Products products) {
+  const Result<DrawnWeights> weights = DrawWeights(config, choices);
+  if (!weights.ok()) return weights.status();
   std::vector<Encoder> encoders;
   while (encoders.size() < count) {
-    Result<Encoder> encoder =
-        Encoder::Create(config, weights, {.precision = precision, .executor = Executor::OpenMP()});
+    Result<Encoder> encoder = Encoder::Create(config, weights->views,
+                                              {.precision = products.precision,
+                                               .executor = Executor::OpenMP(),
+                                               .amx_bf16 = products.amx_bf16});
     if (!encoder.ok()) return encoder.status();
     encoders.push_back(*std::move(encoder));
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/measure/models.h"
+#include "bench/measure/peak.h"
 #include "encore/encoder.h"
 #include "encore/executor.h"
 #include "encore/status.h"
@@ -23,17 +24,30 @@ namespace encore::bench {
 Result<Tensor> DrawTensor(const Shape& shape, float low, float high);
 
 // Memory that keeps a copy out of the last-level cache takes this many copies of `bytes` each, used
-// in turn: together they are over twice that cache.
+// in turn: together they are over four times that cache, as are the buffers that memory's bandwidth
+// is measured with (read.h). A cache keeps some of a walk that is longer than itself: Zen 5's
+// raised the bandwidth by 8 % of such a walk of four times its size, by 15 % of one of twice its
+// size.
 size_t CopiesForCold(size_t bytes);
+
+// Weights of a configuration, as MakeEncoders draws them: the largest matrix serves as all of them,
+// and one row as all biases.
+struct DrawnWeights {
+  Tensor matrix;
+  Tensor bias;
+  Tensor norm;
+  EncoderWeights views;
+};
+Result<DrawnWeights> DrawWeights(const EncoderConfig& config, const WeightChoices& choices);
 
 // `count` encoders. The numbers are the same in all layers; each is packed
 // into a place of its own.
 Result<std::vector<Encoder>> MakeEncoders(const EncoderConfig& config, size_t count,
                                           const WeightChoices& choices = {},
-                                          Precision precision = Precision::kF32);
+                                          Products products = {});
 inline Result<std::vector<Encoder>> MakeEncoders(const Model& model, size_t layers, size_t count,
-                                                 Precision precision = Precision::kF32) {
-  return MakeEncoders(ConfigOf(model, layers), count, {}, precision);
+                                                 Products products = {}) {
+  return MakeEncoders(ConfigOf(model, layers), count, ChoicesOf(model), products);
 }
 
 // One batch, its input and output, and the workspace of one caller.
@@ -50,6 +64,7 @@ class ForwardCall {
 
   const Executor& executor() const { return executor_; }
   size_t tokens() const { return starts_.back(); }
+  ConstView y() const { return y_.View<float>(); }  // of the last run
 
  private:
   ForwardCall() = default;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <numbers>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "engine/nn/layer_sizes.h"
@@ -53,26 +54,40 @@ std::vector<size_t> UniformLike(const Model& model, const std::vector<size_t>& l
   return best;
 }
 
-NamedWorkload Rectangle(const Model& model, size_t batch, size_t seq, bool is_default) {
-  return {std::string(model.name) + "_" + std::to_string(batch) + "x" + std::to_string(seq), model,
-          std::vector<size_t>(batch, seq), is_default};
+NamedWorkload Rectangle(const Model& model, size_t batch, size_t seq, bool warm, bool cold,
+                        size_t layers = 1) {
+  const std::string depth = layers > 1 ? "_" + std::to_string(layers) + "_layers_" : "_";
+  return {.name = model.name + depth + std::to_string(batch) + "x" + std::to_string(seq),
+          .model = model,
+          .lengths = std::vector<size_t>(batch, seq),
+          .warm_by_default = warm,
+          .cold_by_default = cold,
+          .layers = layers};
 }
 
 std::vector<NamedWorkload> MakeWorkloads() {
   std::vector<NamedWorkload> all = {
-      Rectangle(kExample, 32, 10, true), Rectangle(kExample, 10, 32, true),
-      Rectangle(kMiniLm, 1, 16, true),   Rectangle(kMiniLm, 1, 128, true),
-      Rectangle(kMiniLm, 8, 128, true),  Rectangle(kBase, 1, 16, true),
-      Rectangle(kBase, 1, 128, true),    Rectangle(kBase, 8, 128, true),
-      Rectangle(kBase, 1, 512, true),    Rectangle(kLarge, 1, 128, true),
+      Rectangle(kExample, 32, 10, true, true),   Rectangle(kExample, 10, 32, true, true),
+      Rectangle(kMiniLm, 1, 16, true, true),     Rectangle(kMiniLm, 1, 128, true, true),
+      Rectangle(kMiniLm, 8, 128, true, true),    Rectangle(kBase, 1, 16, true, true),
+      Rectangle(kBase, 1, 128, true, true),      Rectangle(kBase, 8, 128, true, true),
+      Rectangle(kBase, 1, 512, true, true),      Rectangle(kLarge, 1, 128, true, true),
+      Rectangle(kVitB, 1, 197, true, false),     Rectangle(kMiniLm, 1, 128, true, false, 6),
+      Rectangle(kBase, 1, 128, true, false, 12), Rectangle(kModernBert, 1, 512, true, false, 22),
   };
   const std::vector<size_t> ragged = LognormalLengths(64, 2026);
+  all.push_back({.name = "ragged_64", .model = kBase, .lengths = ragged, .warm_by_default = true});
+  const size_t useful = Tokens(all.back());
   const size_t longest = *std::max_element(ragged.begin(), ragged.end());
-  all.push_back({"ragged_64", kBase, ragged, true});
-  all.push_back({"ragged_64_uniform", kBase, UniformLike(kBase, ragged), false});
-  all.push_back({"ragged_64_padded", kBase, std::vector<size_t>(ragged.size(), longest), false});
+  all.push_back({.name = "ragged_64_padded",
+                 .model = kBase,
+                 .lengths = std::vector<size_t>(ragged.size(), longest),
+                 .warm_by_default = true,
+                 .padding = ragged.size() * longest - useful});
+  all.push_back(
+      {.name = "ragged_64_uniform", .model = kBase, .lengths = UniformLike(kBase, ragged)});
   for (const size_t seq : {size_t{2048}, size_t{8192}, size_t{16384}}) {
-    all.push_back(Rectangle(kBase, 1, seq, false));
+    all.push_back(Rectangle(kBase, 1, seq, false, false));
   }
   return all;
 }
@@ -104,22 +119,41 @@ std::string DescribeLengths(const std::vector<size_t>& lengths) {
 }
 
 EncoderConfig ConfigOf(const Model& model, size_t layers) {
-  return EncoderConfig::Uniform(
-      model.d_model, layers,
-      {.num_heads = model.heads, .d_ff = model.d_ff, .activation = model.activation});
+  LayerConfig layer = {
+      .num_heads = model.heads, .d_ff = model.d_ff, .activation = model.activation};
+  if (model.block != Block::kPostNorm) layer.norm_placement = NormPlacement::kPre;
+  if (model.block != Block::kModernBert) {
+    return EncoderConfig::Uniform(model.d_model, layers, layer);
+  }
+  layer.gate = Gate::kFirstHalf;
+  EncoderConfig config{.d_model = model.d_model};
+  for (size_t i = 0; i < layers; ++i) {
+    const bool global = i % 3 == 0;
+    layer.window = global ? std::nullopt : std::optional<size_t>(64);
+    layer.rotary = RotaryConfig{.theta = global ? 160000.0 : 10000.0};
+    layer.attention_norm = i != 0;
+    config.layers.push_back(layer);
+  }
+  return config;
+}
+
+WeightChoices ChoicesOf(const Model& model) {
+  return {.biases = model.block != Block::kModernBert};
 }
 
 size_t LayerBytes(const Model& model, Precision precision) {
   size_t bytes = sizeof(float);
   if (precision == Precision::kBF16) bytes = 2;
   if (precision == Precision::kInt8) bytes = 1;
-  return (4 * model.d_model * model.d_model + 2 * model.d_model * model.d_ff) * bytes;
+  const size_t first = model.block == Block::kModernBert ? 2 : 1;
+  return (4 * model.d_model * model.d_model + (first + 1) * model.d_model * model.d_ff) * bytes;
 }
 
-double LayerFlops(const Model& model, const std::vector<size_t>& lengths) {
-  const LayerConfig layer = ConfigOf(model).layers[0];
+double StackFlops(const Model& model, const std::vector<size_t>& lengths, size_t layers) {
   double flops = 0;
-  for (const size_t length : lengths) flops += internal::LayerFlops(model.d_model, layer, length);
+  for (const LayerConfig& layer : ConfigOf(model, layers).layers) {
+    for (const size_t length : lengths) flops += internal::LayerFlops(model.d_model, layer, length);
+  }
   return flops;
 }
 

@@ -22,13 +22,13 @@ constexpr int kWindows = 4;
 constexpr double kWindowSeconds =
     100e-6;  // thousands of times the clock's resolution, far below a time slice
 
-auto KernelOf(Precision precision) {
+auto KernelOf(Products products) {
   const internal::PeakKernels& kernels = internal::GetPeakKernels();
-  switch (precision) {
+  switch (products.precision) {
     case Precision::kF32:
       break;
     case Precision::kBF16:
-      return kernels.bf16;
+      return products.amx_bf16 && internal::UseAmxBf16() ? kernels.bf16_amx : kernels.bf16;
     case Precision::kInt8:
       return internal::UseAmx() ? kernels.int8_amx : kernels.int8;
   }
@@ -60,9 +60,9 @@ size_t PeakMeter::RoundsOfAWindow() const {
   return std::max<size_t>(1, static_cast<size_t>(kWindowSeconds * best / (flops / kProbe)));
 }
 
-PeakMeter::PeakMeter(const Executor& executor, Precision precision)
+PeakMeter::PeakMeter(const Executor& executor, Products products)
     : executor_(executor),
-      multiply_adds_(KernelOf(precision)),
+      multiply_adds_(KernelOf(products)),
       rounds_(RoundsOfAWindow()),
       speed_(static_cast<size_t>(executor.threads())) {}
 
@@ -71,10 +71,12 @@ double PeakMeter::Measure() {
   for (int window = 0; window < kWindows; ++window) {
     std::fill(speed_.begin(), speed_.end(), 0.0);
     internal::RunTeam(executor_, [this](internal::Team& team) {
-      // One task a lane; the barrier behind each stage makes all lanes start the next together.
-      const size_t lanes = static_cast<size_t>(team.threads());
-      team.ForEach(lanes, [this](size_t i, int) { speed_[i] = Speed(rounds_ / 16 + 1); });
-      team.ForEach(lanes, [this](size_t i, int) { speed_[i] = Speed(rounds_); });
+      // One task a thread. The first stage wakes all of them, so that they start the next together.
+      // A thread that is late all the same leaves its speed at 0.
+      const size_t tasks = static_cast<size_t>(team.threads());
+      team.ForEach(tasks, [&](size_t, int) { Speed(rounds_ / 16 + 1); });
+      team.ForEach(
+          tasks, [&](size_t, int thread) { speed_[static_cast<size_t>(thread)] = Speed(rounds_); });
     });
     best = std::max(best, std::accumulate(speed_.begin(), speed_.end(), 0.0));
   }

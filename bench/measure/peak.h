@@ -14,10 +14,16 @@
 
 namespace encore::bench {
 
+// What an encoder's products are in, as EncoderOptions has it.
+struct Products {
+  Precision precision = Precision::kF32;
+  bool amx_bf16 = false;
+};
+
 class PeakMeter {
  public:
   // Finds out how long a window must be, on the active SIMD target. Takes over 1 ms.
-  explicit PeakMeter(const Executor& executor, Precision precision = Precision::kF32);
+  explicit PeakMeter(const Executor& executor, Products products = {});
 
   // FLOP/s of all the executor's threads together, now: each thread counts its own speed while all
   // of them run, and the best of several short windows is taken, so that other work on the machine

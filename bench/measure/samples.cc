@@ -25,8 +25,12 @@ double Quantile(std::vector<double> values, double q) {
   return *place;
 }
 
-Samples::Samples(const Executor& executor, Precision precision)
-    : meter_(executor, precision), peak_before_(meter_.Measure()), slot_start_(WallSeconds()) {}
+double Spread(const std::vector<double>& values) {
+  return (Quantile(values, 0.9) - Quantile(values, 0.1)) / Quantile(values, 0.5);
+}
+
+Samples::Samples(const Executor& executor, Products products)
+    : meter_(executor, products), peak_before_(meter_.Measure()), slot_start_(WallSeconds()) {}
 
 void Samples::Add(double seconds) {
   all_.push_back(seconds);
@@ -37,12 +41,38 @@ void Samples::Finish() {
   if (calls_per_flop_.size() < all_.size()) CloseSlot();
 }
 
+std::vector<double> Samples::Percentiles() const {
+  std::vector<double> sorted = all_;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<double> values;
+  for (size_t percent = 0; percent <= 100; ++percent) {
+    const size_t rank = (percent * sorted.size() + 99) / 100;  // rounded up, as Quantile has it
+    values.push_back(sorted[std::max<size_t>(rank, 1) - 1]);
+  }
+  return values;
+}
+
+std::vector<double> Samples::SlotMedians(size_t most) const {
+  const size_t group = (slot_ends_.size() + most - 1) / most;
+  std::vector<double> medians;
+  size_t begin = 0;
+  for (size_t slot = 0; slot < slot_ends_.size(); slot += group) {
+    const size_t end = slot_ends_[std::min(slot + group, slot_ends_.size()) - 1];
+    medians.push_back(Quantile(
+        {all_.begin() + static_cast<ptrdiff_t>(begin), all_.begin() + static_cast<ptrdiff_t>(end)},
+        0.5));
+    begin = end;
+  }
+  return medians;
+}
+
 void Samples::CloseSlot() {
   const double peak_after = meter_.Measure();
   peaks_.push_back(std::max(peak_before_, peak_after));
   while (calls_per_flop_.size() < all_.size()) {
     calls_per_flop_.push_back(1 / (all_[calls_per_flop_.size()] * peaks_.back()));
   }
+  slot_ends_.push_back(all_.size());
   peak_before_ = peak_after;
   slot_start_ = WallSeconds();
 }

@@ -18,12 +18,15 @@ namespace encore::bench {
 // (lower) median, 1 the largest. values must not be empty.
 double Quantile(std::vector<double> values, double q);
 
+// How far the values lie apart whatever their number: (90 % - 10 % quantile) / median.
+double Spread(const std::vector<double>& values);
+
 // The samples of one measurement, in slots of 20 ms with the peak measured between them.
 class Samples {
  public:
   // The peak is that of this executor's threads together, for elements of this type. Takes about 2
   // ms.
-  explicit Samples(const Executor& executor, Precision precision = Precision::kF32);
+  explicit Samples(const Executor& executor, Products products = {});
 
   // seconds that one call took. Not to be called in timed code: it may measure the peak.
   void Add(double seconds);
@@ -33,6 +36,10 @@ class Samples {
 
   size_t count() const { return all_.size(); }
   double SecondsAt(double q) const { return Quantile(all_, q); }
+  // At 0, 1, ... 100 %.
+  std::vector<double> Percentiles() const;
+  // Medians of consecutive slots, or of groups of them where there are more than `most`.
+  std::vector<double> SlotMedians(size_t most) const;
   double PeakFlops() const { return Quantile(peaks_, 0.5); }  // FLOP/s; the median
   double LargestPeakFlops() const { return Quantile(peaks_, 1); }
   // What a call of `flops` operations reached of the peak: the median over the samples of its
@@ -48,6 +55,7 @@ class Samples {
   std::vector<double> all_;  // seconds
   double slot_start_;
   std::vector<double> peaks_;           // one a slot: FLOP/s
+  std::vector<size_t> slot_ends_;       // samples up to the end of each slot
   std::vector<double> calls_per_flop_;  // one a sample: how much of a call is done in the time of a
                                         // FLOP at the peak
 };

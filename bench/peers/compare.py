@@ -8,26 +8,32 @@
 Every engine in every precision computes the same weights and input and is held against the block
 in float64: the largest and the rms error of its output, by the output's rms. One that is too far
 off is left out, aloud, as is one that cannot be had. Then all take turns for some rounds, one at a
-time, peers in processes of their own; a turn that other processes disturbed is taken again. p50 is
-the median over the rounds of the median call, min the fastest call, GFLOP/s are of p50. "to encore"
+time, peers in processes of their own; a turn that other processes disturbed is taken again. With
+--busy N they take them beside N processes that only burn time, and none again. p50 is the median
+over the rounds of the median call, p99 of the call that 1 in 100 is slower than, min the fastest
+call, GFLOP/s are of p50. "to encore"
 is the peer's p50 by encore's in the same precision (above 1: encore is faster), in brackets the
 lowest and the highest of a round. Each has as many cores as threads (one thread: the last core).
 With more threads than one, encore is timed twice: as it is, and with its threads spinning between
-calls. Warm: the same layer again and again. Cold: the layers of a model larger than the caches.
+calls; and twice in bf16 where there is AMX: as it is, and with --amx-bf16. Warm: the same layer
+again and again. Cold: the layers of a model larger than the caches.
 
-Peers use AMX where the machine has it, encore for int8 alone. --max-isa AVX512_CORE_BF16 takes AMX
-from all of them. The column ISA gives that limit, and AMX where the peer's process asked for it and
-got it; f32 products do not use it all the same. --explain shows the primitives that they chose.
+Peers use AMX where the machine has it, encore for int8, and for bf16 where told to. --max-isa
+AVX512_CORE_BF16 takes AMX from all of them. The column ISA gives that limit, and AMX where the
+peer's process asked for it and got it; f32 products do not use it all the same. --explain shows the
+primitives that they chose.
 Not here: the engines (<peer>_peer.py, encore_side.py), a peer's process (peer_process.py), tables
 (results.py).
 """
 
 import argparse
+import contextlib
 import datetime
 import functools
 import json
 import pathlib
 import shlex
+import subprocess
 import sys
 import tempfile
 import time
@@ -82,29 +88,31 @@ class Peer:
 
 
 class Encore:
-    """encore's command line, with its threads waiting in one way."""
+    """encore's command line, computing and its threads waiting in one way."""
 
-    def __init__(self, args, name, flags, precision, workload, threads, folder, wanted):
-        self.args, self.flags, self.precision = args, flags, precision
+    def __init__(self, args, compute, wait, precision, workload, threads, folder, wanted):
+        self.args, self.flags, self.precision = args, (*compute, *wait), precision
         self.workload, self.threads = workload, threads
         largest, rms = None, None
         if precision in args.encore_checked:
             found = encore_side.output(args.encore, folder / "weights.safetensors",
                                        blocks.random_input(workload), threads, precision,
-                                       args.encore_target)
+                                       args.encore_target, compute)
             largest, rms = reference.errors(found, wanted)
+        name = " ".join(["encore", *map(str, self.flags)])
         self.about = {"engine": name, "version": args.encore_version, "precision": precision,
                       "is_encore": True, "graph": "", "isa": args.encore_target,
                       "max_error": largest, "rms_error": rms}
 
     def times(self, weights):
         time.sleep(remote.REST_SECONDS)
-        row, load = turn(lambda: encore_side.bench(
+        (row, peak), load = turn(lambda: encore_side.bench(
             self.args.encore, self.workload, self.threads, self.args.seconds, self.precision,
             weights, self.args.encore_target, self.flags), self.args.retakes)
         self.about["isa"] = row["target"]
-        return {"median": row["us_median"] * 1e-6, "min": row["us_min"] * 1e-6, "others": load,
-                "peak_gflops": row["peak_gflops"]}
+        seconds = row["seconds"]
+        return {"median": seconds["p50"], "min": seconds["min"], "p99": seconds["p99"],
+                "others": load, **({} if peak is None else {"peak_gflops": peak * 1e-9})}
 
     def explain(self):
         return []
@@ -117,9 +125,10 @@ def engines(args, workload, threads, folder, wanted):
     """Those that there are, and are right; in the order of the table."""
     def makers():
         for precision in args.precision:
-            for name, flags in encore_side.WAIT_POLICIES.items():
-                if precision in args.encore_precision and (threads > 1 or not flags):
-                    yield functools.partial(Encore, args, name, flags, precision, workload,
+            if precision in args.encore_precision:
+                for compute, wait in encore_side.variants(args.encore, precision, threads,
+                                                          args.encore_target):
+                    yield functools.partial(Encore, args, compute, wait, precision, workload,
                                             threads, folder, wanted)
             for name in args.peer:
                 if precision in PEERS[name]:
@@ -155,7 +164,8 @@ def run_cell(args, name, threads):
         try:
             if args.explain:
                 explain(workload, threads, alive)
-            turns = take_turns(args, workload, threads, alive)
+            with busy_processes(args.busy):
+                turns = take_turns(args, workload, threads, alive)
         finally:
             for engine in alive:
                 engine.close()
@@ -163,6 +173,18 @@ def run_cell(args, name, threads):
             for (engine, weights), found in turns.items() if len(found) == args.rounds]
     results.add_ratios(rows)
     return rows
+
+
+@contextlib.contextmanager
+def busy_processes(count):
+    """So many processes that only burn time, on any core."""
+    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
 
 
 def explain(workload, threads, alive):
@@ -223,6 +245,8 @@ def parse_args():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each turn in a round")
     parser.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
+    parser.add_argument("--busy", type=int, default=0, metavar="N",
+                        help="beside N processes that only burn time")
     parser.add_argument("--markdown", action="store_true", help="the table for a README")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="every round's figures")
     parser.add_argument("--explain", action="store_true",
@@ -234,8 +258,12 @@ def parse_args():
         setattr(args, name, getattr(args, name) or default)
     if isa.is_without_amx(args.max_isa) and not args.encore_target:
         args.encore_target = encore_side.best_target_without_amx(args.encore)
-    if args.rounds < 1 or min(args.threads) < 1 or not args.seconds > 0 or args.retakes < 0:
+    if args.rounds < 1 or min(args.threads) < 1 or not args.seconds > 0:
         parser.error("--rounds, --threads and --seconds must be above zero")
+    if args.retakes < 0 or args.busy < 0:
+        parser.error("--retakes and --busy must not be below zero")
+    if args.busy:
+        args.retakes = 0
     return args
 
 
@@ -270,6 +298,7 @@ def main():
     head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),
             "cpu": tables.cpu_name(), "encore": args.encore_version,
             "rounds": args.rounds, "seconds of a turn": args.seconds,
+            "busy processes": args.busy,
             "limit of the peers' instruction sets": args.max_isa or "none",
             "other processes": f"{max(max(row['others']) for row in rows):.2f} of a core in the "
                                "worst turn"}

@@ -15,7 +15,8 @@ import remote
 
 # How the threads of encore's pool wait between calls: flags of `encore bench`; a process of its own
 # for each.
-WAIT_POLICIES = {"encore": (), "encore --idle-spin 10000": ("--idle-spin", 10000)}
+SPIN = ("--idle-spin", 10000)
+AMX_BF16 = ("--amx-bf16",)
 
 
 class Failed(RuntimeError):
@@ -42,10 +43,23 @@ def version(encore):
     return call(encore, "--version").strip()
 
 
+def supported_targets(encore):
+    return json.loads(call(encore, "info", "--json"))["targets"]["supported"]
+
+
 def best_target_without_amx(encore):
     """"" where that is the best of all."""
-    supported = json.loads(call(encore, "info", "--json"))["targets"]["supported"]
+    supported = supported_targets(encore)
     return supported[1] if supported[0] == "AMX" else ""
+
+
+def variants(encore, precision, threads, target):
+    """Pairs of options to compute with and further ones to time with: what encore is timed as."""
+    amx = precision == "bf16" and (target or supported_targets(encore)[0]) == "AMX"
+    for compute in ((), AMX_BF16) if amx else ((),):
+        yield compute, ()
+        if threads > 1:
+            yield compute, SPIN
 
 
 def check_bench(encore, precision, target):
@@ -66,32 +80,42 @@ def settings(precision, target):
             (["--target", target] if target else []))
 
 
-def output(encore, weights_path, x, threads, precision, target):
+def output(encore, weights_path, x, threads, precision, target, flags=()):
     """y [B, S, D] as `encore run` computes it."""
     with tempfile.TemporaryDirectory() as folder:
         x_path, y_path = (pathlib.Path(folder, f"{name}.safetensors") for name in "xy")
         blocks.write_safetensors(x_path, {"x": x})
         call(encore, "run", "--weights", weights_path, "--input", x_path, "--output", y_path,
-             "--threads", threads, *settings(precision, target),
+             "--threads", threads, *settings(precision, target), *flags,
              cores=remote.last_cores(threads))
         return blocks.read_safetensors(y_path)[0]["y"]
 
 
 def bench(encore, workload, threads, seconds, precision, weights, target, flags=()):
-    """The row of `encore bench` for a workload, weights warm or cold: us_median, gflops ..."""
+    """The row of `encore bench` for a workload, weights warm or cold, as
+    tools/encore/report.schema.json has it, and the peak in the same run in FLOP/s."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "bench.json")
         call(encore, "bench", "--workload", workload.name, "--threads", threads, f"--{weights}",
              "--seconds", seconds, "--json", path, *settings(precision, target), *flags,
              cores=remote.last_cores(threads))
-        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    if len(rows) != 1:
-        raise Failed(f"`encore bench` gave {len(rows)} rows for {workload.name}")
-    row = rows[0]
-    if row.get("precision", "f32") != precision:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    version = report.get("encore_report")
+    if version != 1:
+        raise Failed(f"`encore bench` wrote a report of version {version}, wanted 1")
+    if len(report["rows"]) != 1:
+        raise Failed(f"`encore bench` gave {len(report['rows'])} rows for {workload.name}")
+    row = report["rows"][0]
+    if row["precision"] != precision:
         raise Failed(f"`encore bench` timed {row['precision']}, wanted {precision}")
-    flops = row["gflops"] * row["us_median"] * 1e3
-    if not abs(flops / workload.flops - 1) < 0.02:
-        raise Failed(f"{workload.name} is {flops:.4g} FLOPs a call to `encore bench` and "
+    if not abs(row["flops"] / workload.flops - 1) < 0.02:
+        raise Failed(f"{workload.name} is {row['flops']:.4g} FLOPs a call to `encore bench` and "
                      f"{workload.flops:.4g} here: not the same sizes")
-    return row
+    # The row's own roof is that of its products, with AMX or without; a roof of reading tells no
+    # peak, and those of the machine are without AMX for bf16.
+    if row["roof"] and row["roof"]["kind"] == "compute":
+        return row, row["roof"]["value"]
+    if row["amx_bf16"]:
+        return row, None
+    return row, next(roof["flops_per_s"] for roof in report["roofs"]
+                     if roof["kind"] == "compute" and roof["precision"] == precision)

@@ -2,8 +2,8 @@
 """One peer in one precision, in a process of its own that compare.py starts and asks.
 
 The first answer says what it is and how far its output is from the reference. Then it answers
-["times", "warm" or "cold"] with the median and the fastest call in seconds a layer, and
-["explain"] with lines.
+["times", "warm" or "cold"] with the median, the 99th percentile and the fastest call in seconds a
+layer, and ["explain"] with lines.
 Not here: the engines (<peer>_peer.py), ratios and tables (compare.py).
 """
 
@@ -103,8 +103,9 @@ class OnePeer:
             call, before = self.deep[0].call, self.deep[1]
         samples, load = self.quiet.turn(lambda: call_times(call, self.args.seconds, before),
                                         self.args.retakes)
-        return {"median": statistics.median(samples) / layers, "min": min(samples) / layers,
-                "layers": layers, "others": load}
+        samples.sort()
+        return {"median": statistics.median(samples) / layers, "min": samples[0] / layers,
+                "p99": samples[int(len(samples) * 0.99)] / layers, "layers": layers, "others": load}
 
     def answer(self, what, *rest):
         return self.times(*rest) if what == "times" else self.warm.explain()

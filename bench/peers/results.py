@@ -9,23 +9,25 @@ import statistics
 import tables
 
 TITLES = ("workload", "threads", "weights", "precision", "engine", "graph", "ISA", "p50 us",
-          "min us", "GFLOP/s")
+          "p99 us", "min us", "GFLOP/s")
 ERRORS = ("max error", "rms error")
 LEFT = {0, 2, 3, 4, 5, 6}
 
 
 def row(workload, threads, weights, about, turns):
-    """turns: of each round {"median", "min": seconds of a layer, "others": of a core}."""
+    """turns: of each round {"median", "p99", "min": seconds of a layer, "others": of a core}."""
     medians = [turn["median"] * 1e6 for turn in turns]
     p50 = statistics.median(medians)
     found = {"workload": workload.name, "threads": threads, "weights": weights, **about,
-             "us_p50": p50, "us_min": min(turn["min"] for turn in turns) * 1e6,
+             "us_p50": p50, "us_p99": statistics.median(turn["p99"] for turn in turns) * 1e6,
+             "us_min": min(turn["min"] for turn in turns) * 1e6,
              "gflops": workload.flops / p50 * 1e-3, "rounds_us": medians,
              "others": [turn["others"] for turn in turns], "ratios": {}}
     if "layers" in turns[0]:
         found["layers"] = turns[0]["layers"]
-    if "peak_gflops" in turns[0]:
-        found["peak_gflops"] = statistics.median(turn["peak_gflops"] for turn in turns)
+    peaks = [turn["peak_gflops"] for turn in turns if "peak_gflops" in turn]
+    if peaks:
+        found["peak_gflops"] = statistics.median(peaks)
     return found
 
 
@@ -49,8 +51,8 @@ def table(rows, markdown):
     lines = [[*TITLES, *(f"to {name}" for name in names), *ERRORS]]
     for r in rows:
         line = [r["workload"], str(r["threads"]), r["weights"], r["precision"], r["engine"],
-                r["graph"], r["isa"], f"{r['us_p50']:.1f}", f"{r['us_min']:.1f}",
-                f"{r['gflops']:.0f}"]
+                r["graph"], r["isa"], f"{r['us_p50']:.1f}", f"{r['us_p99']:.1f}",
+                f"{r['us_min']:.1f}", f"{r['gflops']:.0f}"]
         for name in names:
             found = r["ratios"].get(name)
             line.append(f"{found['p50']:.2f} ({found['lowest']:.2f} - {found['highest']:.2f})"

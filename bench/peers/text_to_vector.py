@@ -9,8 +9,9 @@
 Each engine lives in a process of its own with as many cores as threads (one thread: the last core).
 They take turns for some rounds, and one of them works at a time; a turn that other processes
 disturbed is taken again. Measured: one query of 15 tokens, again and again (p50 and p99), and
-sentences of mixed lengths, all in one call (sentences/s). A figure is the median over the rounds; a
-ratio is encore's advantage (above 1: encore is faster), in brackets the lowest and the highest of a
+sentences of mixed lengths, all in one call (sentences/s); with --shape BxS instead of these B texts
+of S tokens each, in one call (p50). A figure is the median over the rounds; a ratio is encore's
+advantage (above 1: encore is faster), in brackets the lowest and the highest of a
 round. All compute in f32 and must agree to 2e-6 in every number of the unit vectors. With --encore
 the command line is timed too, `encore embed` as a whole: start, reading, opening, writing.
 Not here: the engines (text_*.py), the texts (texts.py), tokenizers alone (text_to_ids.py).
@@ -20,6 +21,7 @@ import argparse
 import datetime
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -61,6 +63,16 @@ def throughput(engine, sentences):
     return len(sentences) / (time.perf_counter() - start)
 
 
+def time_of_shape(engine, batch):
+    """Median seconds of a call, in ms: of 2 s of calls, 3 at least."""
+    times = []
+    while len(times) < 3 or sum(times) < 2:
+        start = time.perf_counter()
+        engine.encode(batch)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e3
+
+
 def serve(args):
     """Answers requests for vectors and measurements of one engine."""
     def make():
@@ -68,14 +80,21 @@ def serve(args):
         numpy = remote.import_or_leave("numpy")
         module = remote.import_or_leave(f"text_{args.as_engine}")
         engine = module.Engine(args.model, args.threads[0], args.library)
-        sentences = texts.mixed_sentences(args.model, max(args.sentences))
+        sentences = texts.mixed_sentences(args.model, max(args.sentences, default=COMPARED))
+        batches = {shape: texts.of_shape(args.model, *map(int, shape.split("x")))
+                   for shape in args.shape}
 
         def answer(what, *rest):
             if what == "vectors":
-                numpy.save(rest[0], engine.encode([texts.QUERY, *sentences[:COMPARED]]))
+                # One of each shape, by itself: with padding some models become NaN in OpenVINO.
+                calls = ([[batch[0]] for batch in batches.values()] or
+                         [[texts.QUERY, *sentences[:COMPARED]]])
+                numpy.save(rest[0], numpy.concatenate([engine.encode(call) for call in calls]))
                 return [module.NAME, engine.version]
             if what == "latency":
                 return turn(lambda: latency(engine, texts, args.calls), args.retakes)
+            if what == "shape":
+                return turn(lambda: time_of_shape(engine, batches[rest[0]]), args.retakes)
             return turn(lambda: throughput(engine, sentences[:rest[0]]), args.retakes)
 
         engine.encode(sentences[:COMPARED])
@@ -96,6 +115,8 @@ def start(name, args, threads):
                "--retakes", str(args.retakes), "--threads", str(threads)]
     for count in args.sentences:
         command += ["--sentences", str(count)]
+    for shape in args.shape:
+        command += ["--shape", shape]
     return remote.Remote(name, command, remote.last_cores(threads), environment)
 
 
@@ -151,7 +172,8 @@ def run_threads(args, threads):
             remotes[name] = start(name, args, threads)
             print(f"{threads} threads: {name} is ready", file=sys.stderr)
         about, differences = compare_vectors(remotes)
-        rounds = {name: {"p50": [], "p99": [], **{str(n): [] for n in args.sentences}}
+        keys = ["p50", "p99", *args.shape, *map(str, args.sentences)]
+        rounds = {name: {key: [] for key in keys}
                   for name in (*remotes, *(["command line"] if args.encore else []))}
         others = []
         for turn in range(args.rounds):
@@ -161,6 +183,10 @@ def run_threads(args, threads):
                 rounds[name]["p50"].append(p50)
                 rounds[name]["p99"].append(p99)
                 others.append(load)
+                for shape in args.shape:
+                    milliseconds, load = remotes[name].ask("shape", shape)
+                    rounds[name][shape].append(milliseconds)
+                    others.append(load)
                 for count in args.sentences:
                     rate, load = remotes[name].ask("throughput", count)
                     rounds[name][str(count)].append(rate)
@@ -185,7 +211,7 @@ def ratios(cell, key):
     if "encore" not in cell["rounds"] or not peers:
         return None
     ours = cell["rounds"]["encore"][key]
-    if key.startswith("p"):
+    if not key.isdigit():
         best = min(peers, key=lambda name: statistics.median(cell["rounds"][name][key]))
         pairs = [t / o for o, t in zip(ours, cell["rounds"][best][key])]
         return (statistics.median(cell["rounds"][best][key]) / statistics.median(ours),
@@ -203,11 +229,12 @@ def table(cells, markdown):
     rows = [["threads", "measured", *titles, "encore to the best peer"]]
     for cell in cells:
         for key in next(iter(cell["rounds"].values())):
-            what = f"one query, {key}, ms" if key.startswith("p") else f"{key} texts, sentences/s"
+            what = f"{key} texts, sentences/s" if key.isdigit() else (
+                f"{key} tokens, ms" if "x" in key else f"one query, {key}, ms")
             row = [str(cell["threads"]), what]
             for name in names:
                 values = cell["rounds"][name][key]
-                digits = 2 if key.startswith("p") else 0
+                digits = 0 if key.isdigit() else 2
                 row.append(f"{statistics.median(values):.{digits}f}" if values else "")
             found = ratios(cell, key)
             row.append("%.2f (%.2f - %.2f)" % found if found else "")
@@ -232,6 +259,8 @@ def parse_args():
                         help="only these numbers of threads (default: 1 and 2)")
     parser.add_argument("--sentences", action="append", type=int, metavar="N",
                         help="only so many at once (default: 2000 and 20000)")
+    parser.add_argument("--shape", action="append", metavar="BxS", default=[],
+                        help="B texts of S tokens each, in place of sentences, e.g. 8x128")
     parser.add_argument("--calls", type=int, default=200, help="of a query in each round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
@@ -241,7 +270,9 @@ def parse_args():
     args = parser.parse_args()
     args.engine = args.engine or list(ENGINES)
     args.threads = args.threads or [1, 2]
-    args.sentences = args.sentences or [2000, 20000]
+    args.sentences = args.sentences or ([] if args.shape else [2000, 20000])
+    if not all(re.fullmatch(r"[1-9]\d*x[1-9]\d*", shape) for shape in args.shape):
+        parser.error(f"--shape must be like 8x128, found {' '.join(args.shape)}")
     if min(args.rounds, args.calls, *args.threads, *args.sentences) < 1 or args.retakes < 0:
         parser.error("--rounds, --calls, --threads and --sentences must be above zero")
     return args

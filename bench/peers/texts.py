@@ -15,13 +15,35 @@ QUERY = "How do I renew a passport that expired three years ago?"
 BATCH = 32
 
 
+def pieces(folder):
+    """The vocabulary's words: of vocab.txt, or of tokenizer.json without the mark of a space."""
+    path = pathlib.Path(folder, "vocab.txt")
+    if path.is_file():
+        return path.read_text(encoding="utf-8").split("\n")
+    tree = json.loads(pathlib.Path(folder, "tokenizer.json").read_text(encoding="utf-8"))
+    return [piece[1:] for piece in tree["model"]["vocab"] if piece.startswith("\u0120")]
+
+
 def mixed_sentences(folder, count, seed=1):
     """Words of the model's vocabulary; lengths are log-normal: 5 to 100 words, 20 in the middle."""
-    lines = pathlib.Path(folder, "vocab.txt").read_text(encoding="utf-8").split("\n")
-    words = [w for w in lines if w.isalpha() and w.isascii() and len(w) > 2][:8000]
+    words = [w for w in pieces(folder) if w.isalpha() and w.isascii() and len(w) > 2][:8000]
     rng = numpy.random.default_rng(seed)
     return [" ".join(rng.choice(words, max(3, int(rng.lognormal(3.0, 0.7)))))
             for _ in range(count)]
+
+
+def of_shape(folder, batch, tokens):
+    """So many texts of so many tokens each, with those at its ends."""
+    from tokenizers import Tokenizer  # pylint: disable=import-outside-toplevel
+    tokenizer = Tokenizer.from_file(str(pathlib.Path(folder, "tokenizer.json")))
+    tokenizer.no_truncation()
+    rng = numpy.random.default_rng(1)
+    whole = [w for w in pieces(folder) if w.isalpha() and w.isascii()
+             and len(tokenizer.encode(f"a {w}", add_special_tokens=False)) == 2][:1000]
+    found = ["a " + " ".join(rng.choice(whole, tokens - 3)) for _ in range(batch)]
+    if any(len(tokenizer.encode(text)) != tokens for text in found):
+        raise SystemExit(f"{folder}: its tokenizer does not give texts of {tokens} tokens")
+    return found
 
 
 def settings(folder):

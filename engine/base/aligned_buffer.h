@@ -14,7 +14,7 @@
 #include "engine/base/aligned_memory.h"
 #include "engine/base/int_math.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Movable, not copyable; empty until Allocate. A moved-from buffer is empty.
 template <typename T>

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A cache line, and a whole AVX-512 vector.
 inline constexpr size_t kMemoryAlignment = 64;

@@ -10,7 +10,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // bf16: 1 sign, 8 exponent, 7 mantissa bits: the upper half of a float. Exact; NaN payloads are
 // kept.

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 [[noreturn]] inline void CheckFailed(const char* condition, const char* file, int line) {
   std::fprintf(stderr, "%s:%d: encore has a bug: (%s) does not hold\n", file, line, condition);

@@ -11,7 +11,7 @@
 
 #include "engine/base/strict_math.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 inline constexpr double kLn2High = 0x1.62e42fep-1;  // 24 bits: its products with integers are exact
 inline constexpr double kLn2Low = 0x1.efa39ef35793cp-25;

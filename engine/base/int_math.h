@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // *out = a + b, or false (and *out untouched) if that exceeds size_t.
 [[nodiscard]] constexpr bool CheckedAdd(size_t a, size_t b, size_t* out) {

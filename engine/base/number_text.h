@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <string>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Nine digits at most: short, however large or small the number is, and apart from any other f32.
 inline std::string NumberText(double number) {

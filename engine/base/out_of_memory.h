@@ -8,7 +8,7 @@
 
 #include "encore/status.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Needs no memory itself: every standard library keeps up to 15 characters within the string.
 inline Status OutOfMemory() { return Status(ErrorCode::kOutOfMemory, "out of memory"); }

@@ -10,7 +10,7 @@
 
 #include "engine/base/out_of_memory.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 std::string_view PrecisionName(Precision precision) {
   switch (precision) {

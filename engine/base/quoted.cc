@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 std::string Quoted(std::string_view text) {
   constexpr size_t kMaxLength = 80;  // of the text; enough for any tensor name of a real model

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // 'text' in single quotes, all but printable ASCII escaped, cut to a length that a person reads.
 std::string Quoted(std::string_view text);

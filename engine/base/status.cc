@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of the error codes.
+// The names of the error codes, and how a Status is printed.
 
 #include "encore/status.h"
 
-namespace encore {
+#include <ostream>
+
+namespace encore::inline v0_1 {
 
 std::string_view ErrorCodeName(ErrorCode code) {
   switch (code) {
@@ -24,6 +26,11 @@ std::string_view ErrorCodeName(ErrorCode code) {
       return "OutOfMemory";
   }
   return "Unknown";
+}
+
+std::ostream& operator<<(std::ostream& out, const Status& status) {
+  out << ErrorCodeName(status.code());
+  return status.ok() ? out : out << ": " << status.message();
 }
 
 }  // namespace encore

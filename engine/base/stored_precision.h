@@ -13,7 +13,7 @@
 #include "encore/status.h"
 #include "engine/base/quoted.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The metadata's key: bf16 or int8.
 inline constexpr std::string_view kPrecisionKey = "encore_precision";

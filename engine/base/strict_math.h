@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Included by every file of kernels: refuses to compile them with options that change what
-// floating-point operations give, which the published bits would show. The build turns such options
-// of a host's off (tools/cmake/EncoreCompileOptions.cmake); this is for builds of another kind.
+// Included by what computes the published bits: refuses to be compiled with options that change
+// what floating-point operations give. GCC tells of each such option by a macro, Clang of
+// -ffast-math and -ffinite-math-only alone. The build turns a host's options off
+// (tools/cmake/EncoreCompileOptions.cmake); this is for builds of another kind.
 
 #ifndef ENCORE_ENGINE_BASE_STRICT_MATH_H_
 #define ENCORE_ENGINE_BASE_STRICT_MATH_H_

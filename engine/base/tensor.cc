@@ -13,7 +13,13 @@
 #include "engine/base/int_math.h"
 #include "engine/base/out_of_memory.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
+namespace {
+
+// No memory has an extent with this bit; a negative number that became one has.
+bool IsNegative(size_t extent) { return static_cast<ptrdiff_t>(extent) < 0; }
+
+}  // namespace
 
 size_t DTypeSize(DType type) {
   switch (type) {
@@ -73,6 +79,10 @@ Result<Shape> Shape::Create(const size_t* extents, size_t rank) try {
 
 Result<size_t> Shape::NumElements() const try {
   const auto end = extents_.begin() + rank_;
+  if (const auto found = std::find_if(extents_.begin(), end, IsNegative); found != end) {
+    return InvalidArgument("the shape " + ToString() + " has the extent " +
+                           std::to_string(static_cast<ptrdiff_t>(*found)));
+  }
   if (std::find(extents_.begin(), end, size_t{0}) != end) return size_t{0};
   size_t count = 1;
   for (auto extent = extents_.begin(); extent != end; ++extent) {
@@ -95,7 +105,21 @@ std::string Shape::ToString() const {
   return text + "]";
 }
 
+Status Shape::RequireElements(size_t count) const try {
+  const Result<size_t> wanted = NumElements();
+  if (!wanted.ok()) return wanted.status();
+  if (*wanted == count) return Status();
+  return InvalidArgument("found " + std::to_string(count) + " elements, wanted " +
+                         std::to_string(*wanted) + " for the shape " + ToString());
+} catch (const std::bad_alloc&) {
+  return internal::OutOfMemory();
+}
+
 Result<Tensor> Tensor::Create(DType type, const Shape& shape) try {
+  if (DTypeSize(type) == 0) {
+    return InvalidArgument("DType " + std::to_string(static_cast<int>(type)) +
+                           " is not one of the element types");
+  }
   const Result<size_t> count = shape.NumElements();
   if (!count.ok()) return count.status();
   size_t bytes = 0;

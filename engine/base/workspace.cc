@@ -13,7 +13,7 @@
 #include "engine/base/aligned_memory.h"
 #include "engine/base/out_of_memory.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 static_assert(Workspace::kAlignment == internal::kMemoryAlignment);
 

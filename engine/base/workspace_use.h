@@ -10,7 +10,7 @@
 #include "encore/status.h"
 #include "encore/workspace.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 class WorkspaceUse {
  public:

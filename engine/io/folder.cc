@@ -11,10 +11,12 @@
 
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/platform/path_check.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Result<Folder> Folder::Open(const std::string& path) try {
+  if (Status status = CheckPath(path); !status.ok()) return status;
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) {

@@ -13,13 +13,14 @@
 #include "engine/io/json_value.h"
 #include "engine/platform/mapped_file.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A folder that was opened by the caller; files are read when they are asked for. A copy is another
 // name of the same folder.
 class Folder {
  public:
-  // kNotFound if there is no such folder; kInvalidArgument if it is no folder.
+  // kNotFound if there is no such folder; kInvalidArgument if it is no folder, or the path has a
+  // zero byte.
   static Result<Folder> Open(const std::string& path);
 
   const std::string& path() const { return path_; }

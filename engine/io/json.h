@@ -12,7 +12,7 @@
 
 #include "encore/status.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Receives a text's pieces in order. A method that returns false stops the parse.
 class JsonVisitor {

@@ -9,7 +9,7 @@
 
 #include "engine/base/quoted.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 const JsonValue& Null() {

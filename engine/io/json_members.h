@@ -17,7 +17,7 @@
 #include "encore/status.h"
 #include "engine/io/json_value.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Reads one object. The first error is kept and later reads return their defaults, so that a reader
 // can be written straight down and asks status() once. Not thread-safe; the value must outlive it.

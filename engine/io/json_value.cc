@@ -14,7 +14,7 @@
 #include "engine/base/quoted.h"
 #include "engine/io/json.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 class JsonTreeBuilder : public JsonVisitor {
  public:

@@ -16,7 +16,7 @@
 
 #include "encore/status.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // One value; immutable once parsed.
 class JsonValue {

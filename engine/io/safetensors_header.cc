@@ -18,7 +18,7 @@
 #include "engine/base/quoted.h"
 #include "engine/io/json.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr std::array kDTypes = {DType::kBool, DType::kU8,   DType::kI8,  DType::kI32, DType::kI64,

@@ -15,7 +15,7 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 inline constexpr size_t kLengthBytes = 8;             // the header's length comes first
 inline constexpr size_t kMaxHeaderBytes = 100000000;  // the limit of the reference reader

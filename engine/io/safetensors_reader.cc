@@ -21,7 +21,7 @@
 #include "engine/platform/fp_env.h"
 #include "engine/platform/mapped_file.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 static_assert(std::endian::native == std::endian::little,
               "the bytes of a file are used as they are");
@@ -143,11 +143,11 @@ Status SafetensorsFile::CheckUnchanged() const {
                                     "as it is: write a new one beside it and rename that");
 }
 
-const std::string& SafetensorsFile::name() const { return impl_->name; }
-const std::vector<SafetensorsEntry>& SafetensorsFile::tensors() const { return impl_->tensors; }
-const SafetensorsMetadata& SafetensorsFile::metadata() const { return impl_->metadata; }
+const std::string& SafetensorsFile::name() const& { return impl_->name; }
+const std::vector<SafetensorsEntry>& SafetensorsFile::tensors() const& { return impl_->tensors; }
+const SafetensorsMetadata& SafetensorsFile::metadata() const& { return impl_->metadata; }
 
-const SafetensorsEntry* SafetensorsFile::Find(std::string_view tensor) const {
+const SafetensorsEntry* SafetensorsFile::Find(std::string_view tensor) const& {
   const auto found = impl_->index.find(tensor);
   return found == impl_->index.end() ? nullptr : &impl_->tensors[found->second];
 }
@@ -207,7 +207,7 @@ Result<Tensor> SafetensorsFile::ReadAsF32(std::string_view tensor) const try {
   return OutOfMemory();
 }
 
-Result<TensorView<const float>> SafetensorsFile::ViewF32(std::string_view tensor) const try {
+Result<TensorView<const float>> SafetensorsFile::ViewF32(std::string_view tensor) const& try {
   const Result<const SafetensorsEntry*> entry = Require(tensor);
   if (!entry.ok()) return entry.status();
   const std::span<const std::byte> bytes = (*entry)->bytes;

@@ -15,7 +15,7 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Takes the next bytes of a tensor.
 using ByteSink = std::function<Status(std::span<const std::byte> bytes)>;

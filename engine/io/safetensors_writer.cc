@@ -21,7 +21,7 @@
 #include "engine/io/safetensors_stream.h"
 #include "engine/platform/file_writer.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 namespace {
 
 using internal::JsonString;
@@ -58,14 +58,18 @@ std::vector<size_t> DataOrder(std::span<const StreamedTensor> tensors) {
   return order;
 }
 
+Status Prefixed(const char* what, const Status& status) {
+  return Status(status.code(), what + status.message());
+}
+
 Status AppendMetadata(const SafetensorsMetadata& metadata, std::string* json) {
   std::string separator;
   *json += "\"" + std::string(internal::kMetadataKey) + "\":{";
   for (const auto& [key, value] : metadata) {
     const Result<std::string> key_json = JsonString(key);
     const Result<std::string> value_json = JsonString(value);
-    if (!key_json.ok()) return InvalidArgument("metadata key " + key_json.status().message());
-    if (!value_json.ok()) return InvalidArgument("metadata value " + value_json.status().message());
+    if (!key_json.ok()) return Prefixed("metadata key ", key_json.status());
+    if (!value_json.ok()) return Prefixed("metadata value ", value_json.status());
     *json += std::exchange(separator, ",") + *key_json + ":" + *value_json;
   }
   *json += '}';
@@ -91,7 +95,7 @@ Result<std::string> HeaderJson(std::span<const StreamedTensor> tensors,
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Result<std::string> name = JsonString(tensors[i].name);
-    if (!name.ok()) return InvalidArgument("tensor name " + name.status().message());
+    if (!name.ok()) return Prefixed("tensor name ", name.status());
     std::string shape;
     for (size_t a = 0; a < tensors[i].shape.rank(); ++a) {
       shape += (a == 0 ? "" : ",") + std::to_string(tensors[i].shape[a]);

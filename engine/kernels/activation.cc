@@ -13,10 +13,11 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
 #include "engine/kernels/activation_math-inl.h"
+#include "engine/kernels/dispatch.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
 
 using TagF32 = hn::CappedTag<float, 16>;
@@ -99,12 +100,12 @@ const ActivationKernels* TargetActivationKernels() { return &kKernels; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 HWY_EXPORT(TargetActivationKernels);
 
 const ActivationKernels& GetActivationKernels() {
-  return *HWY_DYNAMIC_DISPATCH(TargetActivationKernels)();
+  return *ENCORE_DISPATCH(TargetActivationKernels)();
 }
 
 }  // namespace encore::internal

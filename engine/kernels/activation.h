@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Largest absolute errors in f32 ulps of x (not of the result), last rounding included, over all
 // floats: relu 0, gelu 0.891, gelu_tanh 0.855, silu 0.783, quick_gelu 0.801; without FMA 1.17,

@@ -13,7 +13,7 @@
 #ifndef ENCORE_ENGINE_KERNELS_ACTIVATION_TABLES_H_
 #define ENCORE_ENGINE_KERNELS_ACTIVATION_TABLES_H_
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 inline constexpr int kTailIntervals = 16;
 inline constexpr int kTailDegree = 5;

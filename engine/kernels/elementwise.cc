@@ -12,12 +12,13 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/elementwise.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/dispatch.h"
 #include "engine/kernels/lockstep-inl.h"
 #include "engine/kernels/vec_math-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
 
 // At most 16 lanes: as wide as AVX-512, on which Lookup16 relies.
@@ -95,12 +96,12 @@ const ElementwiseKernels* TargetElementwiseKernels() { return &kKernels; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 HWY_EXPORT(TargetElementwiseKernels);
 
 const ElementwiseKernels& GetElementwiseKernels() {
-  return *HWY_DYNAMIC_DISPATCH(TargetElementwiseKernels)();
+  return *ENCORE_DISPATCH(TargetElementwiseKernels)();
 }
 
 }  // namespace encore::internal

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // x and y: [n], unaligned is fine; y may be x. An element's bits do not depend on n or on its
 // place.

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of int8 by AMX: 16 rows at a time or more, 16 columns and 64 elements of k an
-// instruction. The sums are the same integers as those of any other kernel, of the same packed
-// panels: a tile of B is 16 groups of 16 columns where they lie. Included once for each SIMD
-// target. Not here: whether the machine may (engine/platform/amx.h), fewer rows (gemm_tile-inl.h).
+// Products of int8 and bf16 by AMX: 16 rows at a time, 16 columns and 16 groups of k (64 elements
+// of int8, 32 of bf16) an instruction, of the same packed panels as other kernels take: a tile of B
+// is 16 groups of 16 columns where they lie. Included once for each SIMD target. Not here: whether
+// the machine may (engine/platform/amx.h).
+//
+// int8: the same integers as those of any other kernel.
+// bf16: the instruction sums the products of 16 even elements in one chain of FMAs from zero, those
+// of the odd ones in another, adds the two, and adds that to the sum so far, each step rounded to
+// f32; subnormal numbers count as zeros throughout. Any number of rows and groups goes that way.
 //
 // The tiles of a block, by number: 0 .. 5 the sums, row by row; 6 one of A; 7 one of B.
 
@@ -14,6 +19,7 @@
 #define ENCORE_ENGINE_KERNELS_GEMM_AMX_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,12 +39,14 @@
 #if ENCORE_TARGET_HAS_AMX
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace amx {
 
 inline constexpr size_t kRows = 16;    // of a tile of A or of sums
 inline constexpr size_t kGroups = 16;  // of k, in a tile of A or B
 inline constexpr size_t kLine = 64;    // bytes of a tile's row
+inline constexpr int kTileOfA = 6;
+inline constexpr int kTileOfB = 7;
 
 // As the processor reads it: all eight tiles are 16 rows of 64 bytes.
 struct alignas(64) Configuration {
@@ -56,6 +64,20 @@ inline constexpr Configuration kConfiguration;
 class Tiles {
  public:
   Tiles() { asm volatile("ldtilecfg %0" : : "m"(kConfiguration)); }
+  Tiles(size_t rows, size_t groups) { Configure(rows, groups); }
+  // For blocks of so many rows, if they are fewer than 16, and so many groups of k; clears all
+  // tiles.
+  static void Configure(size_t rows, size_t groups) {
+    if (rows >= kRows && groups == kGroups) {
+      asm volatile("ldtilecfg %0" : : "m"(kConfiguration));
+      return;
+    }
+    Configuration low;
+    std::fill_n(low.rows, kTileOfB, static_cast<uint8_t>(std::min(rows, kRows)));
+    low.rows[kTileOfB] = static_cast<uint8_t>(groups);
+    low.row_bytes[kTileOfA] = static_cast<uint16_t>(groups * (kLine / kGroups));
+    asm volatile("ldtilecfg %0" : : "m"(low));
+  }
   ~Tiles() { asm volatile("tilerelease"); }
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
@@ -69,10 +91,14 @@ template <int kTile>
 HWY_INLINE void Store(void* to, size_t stride) {
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(stride), "i"(kTile) : "memory");
 }
-// kSum += A times B: unsigned bytes of tile 6, signed ones of tile kB.
-template <int kSum, int kB = 7>
+// kSum += A times B: unsigned bytes of tile 6 and signed ones of tile kB, or bf16.
+template <int kSum, bool kInteger = true, int kB = kTileOfB>
 HWY_INLINE void MulAdd() {
-  asm volatile("tdpbusd %%tmm%c1, %%tmm6, %%tmm%c0" : : "i"(kSum), "i"(kB));
+  if constexpr (kInteger) {
+    asm volatile("tdpbusd %%tmm%c1, %%tmm6, %%tmm%c0" : : "i"(kSum), "i"(kB));
+  } else {
+    asm volatile("tdpbf16ps %%tmm%c1, %%tmm6, %%tmm%c0" : : "i"(kSum), "i"(kB));
+  }
 }
 
 // A block of rows and columns, in tiles.
@@ -92,13 +118,13 @@ struct Block {
 
 // The columns of row kRow of tiles, forth in the even row and back in the odd one, which begins
 // with the tile of B that is still there.
-template <int kRow, int kCols, int kDone = 0>
+template <int kRow, int kCols, bool kInteger, int kDone = 0>
 HWY_INLINE void Row(const uint8_t* b, size_t ldb) {
   if constexpr (kDone < kCols) {
     constexpr int kCol = kRow % 2 == 0 ? kDone : kCols - 1 - kDone;
-    if constexpr (kRow == 0 || kDone != 0) Load<7>(b + kCol * kLine, ldb);
-    MulAdd<kRow * kCols + kCol>();
-    Row<kRow, kCols, kDone + 1>(b, ldb);
+    if constexpr (kRow == 0 || kDone != 0) Load<kTileOfB>(b + kCol * kLine, ldb);
+    MulAdd<kRow * kCols + kCol, kInteger>();
+    Row<kRow, kCols, kInteger, kDone + 1>(b, ldb);
   }
 }
 
@@ -121,7 +147,7 @@ HWY_INLINE void Finish(const Block& block) {
   }
 }
 
-template <int kRowTiles, int kCols>
+template <int kRowTiles, int kCols, bool kInteger>
 HWY_NOINLINE void Run(const Block& block) {
   static_assert(kRowTiles * kCols <= 6);
   Start<kRowTiles, kCols>(block);
@@ -134,13 +160,13 @@ HWY_NOINLINE void Run(const Block& block) {
   const char* prefetch = block.prefetch;
   for (size_t step = block.steps; step != 0; --step) {
     Load<6>(a, lda);
-    Row<0, kCols>(b, ldb);
+    Row<0, kCols, kInteger>(b, ldb);
     for (size_t line = lines; line != 0; --line, prefetch += kLine) {
       ENCORE_PREFETCH_L2(prefetch);
     }
     if constexpr (kRowTiles == 2) {
       Load<6>(a + kRows * lda, lda);
-      Row<1, kCols>(b, ldb);
+      Row<1, kCols, kInteger>(b, ldb);
     }
     a += kLine;
     b += kGroups * ldb;
@@ -149,20 +175,20 @@ HWY_NOINLINE void Run(const Block& block) {
 }
 
 // Two rows of tiles or one, and as many columns of them as there are vectors.
-template <int kNv>
+template <int kNv, bool kInteger>
 HWY_INLINE void RunColumns(const Block& block, size_t row_tiles) {
   if constexpr (kNv > 3) {
-    RunColumns<2>(block, row_tiles);
+    RunColumns<2, kInteger>(block, row_tiles);
     Block rest = block;
     rest.b += 2 * kLine;
     rest.init += 2 * kLine / sizeof(Accumulator);
     rest.sums += 2 * kLine / sizeof(Accumulator);
     rest.lines = 0;
-    RunColumns<kNv - 2>(rest, row_tiles);
+    RunColumns<kNv - 2, kInteger>(rest, row_tiles);
   } else if (row_tiles == 2) {
-    Run<2, kNv>(block);
+    Run<2, kNv, kInteger>(block);
   } else {
-    Run<1, kNv>(block);
+    Run<1, kNv, kInteger>(block);
   }
 }
 
@@ -184,19 +210,51 @@ template <size_t NV>
 HWY_INLINE void NextRows(GemmTile& t, size_t rows) {
   if (t.row_quant != nullptr) t.row_quant += rows;
   if (t.residual != nullptr) t.residual += rows * t.ld_residual;
+  if (t.scale != nullptr) t.scale += rows;
   for (size_t j = 0; j < NV; ++j) t.c[j] += rows * t.ldc;
 }
 
+// Rows of what sums start from, times a factor each, in place of the sums.
+template <size_t NV>
+HWY_NOINLINE void ScaleInit(const GemmTile& t, size_t begin, size_t rows,
+                            Accumulator* HWY_RESTRICT sums) {
+  const GemmTagF32 d;
+  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
+  for (size_t i = 0; i < rows; ++i) {
+    const auto scale = hn::Set(d, t.init_scale[begin + i]);
+    const Accumulator* init = t.init + (begin + i) * t.ld_init;
+    for (size_t j = 0; j < NV; ++j, init += kLanes) {
+      hn::Store(hn::Mul(hn::LoadU(d, init), scale), d, sums + (i * NV + j) * kLanes);
+    }
+  }
+}
+
+// The last groups of k, fewer than a tile has.
+template <class Type, size_t NV>
+HWY_NOINLINE void RunTail(Block block, size_t groups, size_t rows, size_t row_tiles) {
+  Tiles::Configure(rows, groups);
+  block.a += block.steps * kLine;
+  block.b += block.steps * kGroups * block.ldb;
+  block.steps = 1;
+  block.init = block.sums;
+  block.ld_init = block.ld_sums;
+  block.lines = 0;
+  RunColumns<NV, Type::kInteger>(block, row_tiles);
+  Tiles::Configure(rows, kGroups);
+}
+
 // GemmKernel::rows. A last block of fewer than 16 rows begins at rows that are done, whose sums are
-// made again and not used.
+// made again and not used; if there are no more rows, they are a block of tiles that are as low.
 template <class Type, size_t NV>
 HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
   constexpr size_t kLd = NV * kLine;
   alignas(64) Accumulator sums[2 * kRows * NV * (kLine / sizeof(Accumulator))];
+  constexpr size_t kElement = sizeof(typename Type::AWord) / Type::kGroup;
   GemmTile t = tile;
-  const size_t blocks = (rows + 2 * kRows - 1) / (2 * kRows);
+  const size_t blocks =
+      rows < 2 * kRows ? (rows + kRows - 1) / kRows : (rows + 2 * kRows - 1) / (2 * kRows);
   Block block;
-  block.lda = t.lda;
+  block.lda = t.lda * kElement;
   block.ldb = t.ldb * sizeof(typename Type::Word);
   block.steps = t.kc / kGroups;
   block.ld_init = t.ld_init * sizeof(Accumulator);
@@ -204,16 +262,24 @@ HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
   block.ld_sums = kLd;
   block.prefetch = t.prefetch;
   block.lines = t.prefetch_step * kGroups / kLine / blocks;
-  const Tiles tiles;
+  const Tiles tiles(rows, kGroups);
   for (size_t done = 0; done < rows;) {
     const size_t left = rows - done;
     const bool two = left >= 2 * kRows || (left > kRows && rows >= 2 * kRows);
-    const size_t height = two ? 2 * kRows : kRows;
+    const size_t height = two ? 2 * kRows : std::min(kRows, rows);
     const size_t begin = left < height ? rows - height : done;
-    block.a = static_cast<const uint8_t*>(t.a) + begin * t.lda;
+    block.a = static_cast<const uint8_t*>(t.a) + begin * block.lda;
     block.b = static_cast<const uint8_t*>(t.b);
     block.init = t.init + begin * t.ld_init;
-    RunColumns<NV>(block, two ? 2 : 1);
+    if (!Type::kInteger && t.init_scale != nullptr) {
+      ScaleInit<NV>(t, begin, height, sums);
+      block.init = sums;
+      block.ld_init = kLd;
+    }
+    RunColumns<NV, Type::kInteger>(block, two ? 2 : 1);
+    if (!Type::kInteger && t.kc % kGroups != 0) {
+      RunTail<Type, NV>(block, t.kc % kGroups, rows, two ? 2 : 1);
+    }
     block.prefetch += block.steps * block.lines * kLine;
     const Accumulator* from = sums + (done - begin) * NV * (kLine / sizeof(Accumulator));
     size_t count = begin + height - done;
@@ -227,6 +293,16 @@ HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
       NextRows<NV>(t, 1);
     }
   }
+}
+
+// Makes a kernel of tiles one that takes rows at once.
+template <class Type>
+void FillRows(GemmKernel& kernel) {
+  kernel.target = "AMX";
+  kernel.rows[1] = &RunRows<Type, 1>;
+  kernel.rows[2] = &RunRows<Type, 2>;
+  kernel.rows[3] = &RunRows<Type, 3>;
+  kernel.rows[4] = &RunRows<Type, 4>;
 }
 
 }  // namespace amx

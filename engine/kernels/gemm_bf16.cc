@@ -3,10 +3,12 @@
 // The bf16 micro-kernels of every SIMD target. A group is a pair of elements, and its products are
 // two FMAs, the odd element's first: as VDPBF16PS has it on targets that have that instruction, and
 // by f32 FMAs on others. There, rows of A are floats that are bf16 numbers, so that each is
-// broadcast by a load. NEON's BFDOT rounds otherwise and is not used.
+// broadcast by a load. NEON's BFDOT rounds otherwise and is not used. AMX sums in another order:
+// a kernel of its own, for those who ask for it.
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "engine/base/bf16.h"
 #include "engine/base/strict_math.h"
@@ -16,12 +18,14 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm_bf16.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/dispatch.h"
+#include "engine/kernels/gemm_amx-inl.h"
 #include "engine/kernels/gemm_tiles-inl.h"
 #include "engine/kernels/gemm_words-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
 
 using TagU32 = hn::RebindToUnsigned<GemmTagF32>;
@@ -225,16 +229,61 @@ const GemmKernel* TargetGemmKernelBf16() {
   return &kernel;
 }
 
+#if ENCORE_TARGET_HAS_AMX
+
+struct TypeBf16Amx {
+  using AWord = uint32_t;
+  using Word = uint32_t;
+  static constexpr size_t kGroup = 2;
+  static constexpr bool kInteger = false;
+};
+
+void MakeRowsOfPairs(const RowsToMake& rows) {
+  for (size_t r = 0; r < rows.rows; ++r) {
+    const float* in = rows.in + r * rows.ld_in;  // may be where out is: stores stay behind loads
+    uint16_t* out = static_cast<uint16_t*>(rows.out) + r * rows.ld_out;
+    float last = 0;
+    if (rows.k % 2 != 0) std::memcpy(&last, in + rows.k - 1, sizeof last);
+    PackBf16::ToWords(in, rows.k / 2, reinterpret_cast<uint32_t*>(out));
+    if (rows.k % 2 != 0) {
+      out[rows.k - 1] = F32ToBf16(last);
+      out[rows.k] = 0;
+    }
+  }
+}
+
+#endif
+
+GemmKernel MakeAmxKernel() {
+  GemmKernel kernel = MakeKernel();
+#if ENCORE_TARGET_HAS_AMX
+  // No tiles: their sums are others.
+  std::memset(kernel.tile, 0, sizeof kernel.tile);
+  kernel.only_rows = true;
+  kernel.a_bytes = sizeof(uint16_t);
+  kernel.make_rows = &MakeRowsOfPairs;
+  amx::FillRows<TypeBf16Amx>(kernel);
+#endif
+  return kernel;
+}
+
+const GemmKernel* TargetGemmKernelBf16Amx() {
+  static const GemmKernel kernel = MakeAmxKernel();
+  return &kernel;
+}
+
 }  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 HWY_EXPORT(TargetGemmKernelBf16);
+HWY_EXPORT(TargetGemmKernelBf16Amx);
 
-const GemmKernel& GetGemmKernelBf16() { return *HWY_DYNAMIC_DISPATCH(TargetGemmKernelBf16)(); }
+const GemmKernel& GetGemmKernelBf16() { return *ENCORE_DISPATCH(TargetGemmKernelBf16)(); }
+const GemmKernel& GetGemmKernelBf16Amx() { return *ENCORE_DISPATCH(TargetGemmKernelBf16Amx)(); }
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE

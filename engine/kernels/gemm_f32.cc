@@ -2,21 +2,23 @@
 //
 // The f32 micro-kernels of every SIMD target.
 
-#include "engine/base/strict_math.h"
 #include "engine/kernels/gemm_kernel.h"
 
 #include <cstddef>
+
+#include "engine/base/strict_math.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm_f32.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/dispatch.h"
 #include "engine/kernels/gemm_pack-inl.h"
 #include "engine/kernels/gemm_tiles-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
 
 // What gemm_tile-inl.h and gemm_tiles-inl.h want to know.
@@ -70,11 +72,11 @@ const GemmKernel* TargetGemmKernelF32() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 HWY_EXPORT(TargetGemmKernelF32);
 
-const GemmKernel& GetGemmKernelF32() { return *HWY_DYNAMIC_DISPATCH(TargetGemmKernelF32)(); }
+const GemmKernel& GetGemmKernelF32() { return *ENCORE_DISPATCH(TargetGemmKernelF32)(); }
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE

@@ -14,13 +14,14 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm_int8.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/dispatch.h"
 #include "engine/kernels/gemm_amx-inl.h"
 #include "engine/kernels/gemm_tiles-inl.h"
 #include "engine/kernels/gemm_words-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
 
 using TagI32 = hn::RebindToSigned<GemmTagF32>;
@@ -321,11 +322,7 @@ const GemmKernel* TargetGemmKernelInt8() {
 GemmKernel MakeAmxKernel() {
   GemmKernel kernel = MakeKernel();
 #if ENCORE_TARGET_HAS_AMX
-  kernel.target = "AMX";
-  kernel.rows[1] = &amx::RunRows<TypeInt8, 1>;
-  kernel.rows[2] = &amx::RunRows<TypeInt8, 2>;
-  kernel.rows[3] = &amx::RunRows<TypeInt8, 3>;
-  kernel.rows[4] = &amx::RunRows<TypeInt8, 4>;
+  amx::FillRows<TypeInt8>(kernel);
 #endif
   return kernel;
 }
@@ -340,15 +337,13 @@ const GemmKernel* TargetGemmKernelInt8Amx() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 HWY_EXPORT(TargetGemmKernelInt8);
 HWY_EXPORT(TargetGemmKernelInt8Amx);
 
-const GemmKernel& GetGemmKernelInt8() { return *HWY_DYNAMIC_DISPATCH(TargetGemmKernelInt8)(); }
-const GemmKernel& GetGemmKernelInt8Amx() {
-  return *HWY_DYNAMIC_DISPATCH(TargetGemmKernelInt8Amx)();
-}
+const GemmKernel& GetGemmKernelInt8() { return *ENCORE_DISPATCH(TargetGemmKernelInt8)(); }
+const GemmKernel& GetGemmKernelInt8Amx() { return *ENCORE_DISPATCH(TargetGemmKernelInt8Amx)(); }
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE

@@ -19,7 +19,7 @@
 
 #include <cstddef>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // What sums are kept in, by tiles and from one slice of K to the next; of an integer kernel the
 // bits of an int32_t.
@@ -112,14 +112,17 @@ struct GemmKernel {
     size_t panels;  // 0: none
     TileFn run;
   };
-  // A slice of a panel for 16 rows or more in one call: as one tile, but that prefetch_step is the
-  // bytes of a group of the panel, all of which it asks for, that a and ld_init are those of `rows`
-  // rows, that init_scale and scale are null, and that kc is a multiple of 16. c may be init.
+  // A slice of a panel for any number of rows in one call: as one tile, but that prefetch_step is
+  // the bytes of a group of the panel, all of which it asks for, and that a, ld_init and the
+  // factors are those of `rows` rows. Cuts between slices are at multiples of 16. Of int8,
+  // init_scale and scale are null, and kc is a multiple of 16. c may be init.
   using RowsFn = void (*)(const GemmTile& tile, size_t rows);
-  // Tiles are as fast for fewer rows and for shorter slices, and disturb memory less (Xeon,
-  // Sapphire Rapids: base_1x16 454 us by tiles and 475 at once, with weights from memory 706 and
-  // 768).
-  static bool PaysAtOnce(size_t rows, size_t kc) { return rows >= 32 && kc >= 64 && kc % 16 == 0; }
+  // Whether to take rows[] where there are tiles, too. These are as fast for fewer rows and for
+  // shorter slices, and disturb memory less (Xeon, Sapphire Rapids: base_1x16 454 us by tiles and
+  // 475 at once, with weights from memory 706 and 768).
+  bool TakesAtOnce(size_t count, size_t kc) const {
+    return only_rows || (count >= 32 && kc >= 64 && kc % 16 == 0);
+  }
   // Packs columns [0, cols) of a K x N matrix into a panel [groups, nr, kr]; see gemm_pack-inl.h.
   // Element (k, n) of the source is b[k * stride_k + n * stride_n]; columns past cols and what
   // fills up the last group become 0.
@@ -146,6 +149,7 @@ struct GemmKernel {
   TileFn tile[kNumTilePrefetches][kMaxNv + 1][kMaxMr + 1];  // [][nv][mr]
   WideTile wide[kMaxNv + 1][kMaxWideMr + 1];                // [nv][mr]
   RowsFn rows[kMaxNv + 1] = {};                             // [nv]; null: only tiles
+  bool only_rows = false;                                   // no tiles: their bits would be others
   PackFn pack;
   TransposeFn transpose;
   MakeRowsFn make_rows;  // null: rows of floats are rows of A as they are
@@ -166,6 +170,10 @@ const GemmKernel& GetGemmKernelF32();
 // Each group is two FMAs, the odd element's first and then the even one's. Where the machine has
 // that as one instruction (VDPBF16PS), subnormal numbers count as zeros.
 const GemmKernel& GetGemmKernelBf16();
+// By AMX, to be run only where the process may use its bf16 (engine/platform/amx.h): sums in
+// another order (gemm_amx-inl.h), rows[] alone. On targets of processors that never have it, the
+// kernel above. Packed panels of either are those of the other.
+const GemmKernel& GetGemmKernelBf16Amx();
 const GemmKernel& GetGemmKernelInt8();
 // The same with AMX for many rows, to be run only where the process may use it
 // (engine/platform/amx.h); on targets of processors that never have it, the same altogether. Packed

@@ -13,11 +13,12 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/norm.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/dispatch.h"
 #include "engine/kernels/reduce-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
 
 constexpr size_t kLanes = hn::MaxLanes(TagLanes());
@@ -296,11 +297,11 @@ const NormKernels* TargetNormKernels() { return &kKernels; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 HWY_EXPORT(TargetNormKernels);
 
-const NormKernels& GetNormKernels() { return *HWY_DYNAMIC_DISPATCH(TargetNormKernels)(); }
+const NormKernels& GetNormKernels() { return *ENCORE_DISPATCH(TargetNormKernels)(); }
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE

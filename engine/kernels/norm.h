@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // y = norm(x) * weight + bias, and then + residual.
 struct NormArgs {

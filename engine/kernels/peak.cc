@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains of multiply-adds for peak.h, one set a SIMD target. Not here: clocks and threads
-// (bench/peak.cc).
+// Chains of multiply-adds and of loads for peak.h, one set a SIMD target. Not here: clocks and
+// threads (bench/measure/peak.cc and read.cc).
 
 #include "engine/kernels/peak.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
+#include "engine/base/bf16.h"
 #include "engine/base/strict_math.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/peak.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/dispatch.h"
 #include "engine/kernels/gemm_amx-inl.h"
 #include "engine/kernels/gemm_tile-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -84,6 +87,7 @@ using TagI32 = hn::RebindToSigned<D>;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_ZEN4
 // Two products a lane.
 struct DotBf16 {
+  static constexpr int kSums = kChains;
   using Tag = hn::Repartition<hwy::bfloat16_t, D>;
   using TagBits = hn::RebindToUnsigned<D>;
   static constexpr double kProducts = 2;
@@ -108,7 +112,11 @@ struct DotInt8 {
   using TagA = hn::Repartition<uint8_t, D>;
   using TagB = hn::Repartition<int8_t, D>;
   static constexpr double kProducts = 4;
+  static constexpr int kSums = kChains;
 #else
+  // Only the addition waits for the one before, for a cycle or two: few chains suffice, and more
+  // would leave no registers for the products.
+  static constexpr int kSums = kChains == 24 ? 12 : 8;
   using TagA = hn::Repartition<int16_t, D>;
   using TagB = hn::Repartition<int16_t, D>;
   static constexpr double kProducts = 2;
@@ -137,11 +145,10 @@ HWY_INLINE void DotStep(A& a, B b, Sum (&sums)[kSums]) {
   }
 }
 
-// The same walk for these types. An addition of integers has a latency of one cycle, so that few
-// chains suffice where registers are few.
+// The same walk for these types.
 template <class Type>
 HWY_NOINLINE double DotProducts(size_t rounds, float* HWY_RESTRICT sink) {
-  constexpr int kSums = kChains == 24 ? 24 : 8;
+  constexpr int kSums = Type::kSums;
   volatile int one = 1;
   auto a = Type::A(one);
   const auto plus = Type::B(one);
@@ -170,26 +177,38 @@ constexpr PeakKernels::MultiplyAdds kBf16 = &MultiplyAdds;
 #endif
 
 #if ENCORE_TARGET_HAS_AMX
-template <int kB>
+template <bool kInteger, int kB>
 HWY_INLINE void AmxStep() {
-  amx::MulAdd<0, kB>();
-  amx::MulAdd<1, kB>();
-  amx::MulAdd<2, kB>();
-  amx::MulAdd<3, kB>();
-  amx::MulAdd<4, kB>();
+  amx::MulAdd<0, kInteger, kB>();
+  amx::MulAdd<1, kInteger, kB>();
+  amx::MulAdd<2, kInteger, kB>();
+  amx::MulAdd<3, kInteger, kB>();
+  amx::MulAdd<4, kInteger, kB>();
 }
 
 // Five tiles of sums swing between two values each, as the chains above do: a tile of B is added,
 // and then its negative.
+template <bool kInteger>
 HWY_NOINLINE double AmxProducts(size_t rounds, float* HWY_RESTRICT sink) {
   constexpr size_t kBytes = amx::kRows * amx::kLine;
-  alignas(64) int8_t plus[kBytes];
-  alignas(64) int8_t minus[kBytes];
-  alignas(64) uint8_t a[kBytes];
-  for (size_t i = 0; i < kBytes; ++i) {
-    plus[i] = static_cast<int8_t>(static_cast<int>(i * 37 % 255) - 127);
-    minus[i] = static_cast<int8_t>(-plus[i]);
-    a[i] = static_cast<uint8_t>(i * 91 % 256);
+  using OfA = std::conditional_t<kInteger, uint8_t, uint16_t>;
+  using OfB = std::conditional_t<kInteger, int8_t, uint16_t>;
+  constexpr size_t kElements = kBytes / sizeof(OfA);
+  alignas(64) OfB plus[kElements];
+  alignas(64) OfB minus[kElements];
+  alignas(64) OfA a[kElements];
+  for (size_t i = 0; i < kElements; ++i) {
+    const int b = static_cast<int>(i * 37 % 255) - 127;
+    const int of_a = static_cast<int>(i * 91 % 256);
+    if constexpr (kInteger) {
+      plus[i] = static_cast<OfB>(b);
+      minus[i] = static_cast<OfB>(-b);
+      a[i] = static_cast<OfA>(of_a);
+    } else {
+      plus[i] = F32ToBf16(static_cast<float>(b));
+      minus[i] = F32ToBf16(static_cast<float>(-b));
+      a[i] = F32ToBf16(static_cast<float>(of_a));
+    }
   }
   const amx::Tiles tiles;
   amx::Load<0>(a, amx::kLine);
@@ -201,22 +220,59 @@ HWY_NOINLINE double AmxProducts(size_t rounds, float* HWY_RESTRICT sink) {
   amx::Load<6>(a, amx::kLine);
   amx::Load<7>(plus, amx::kLine);
   for (size_t round = 0; round < rounds; ++round) {
-    AmxStep<7>();
-    AmxStep<5>();
+    AmxStep<kInteger, 7>();
+    AmxStep<kInteger, 5>();
   }
   amx::Store<0>(a, amx::kLine);
   *sink = static_cast<float>(a[0]);
-  return 2.0 * 10 * static_cast<double>(kBytes * amx::kRows) * static_cast<double>(rounds);
+  return 2.0 * 10 * static_cast<double>(kElements * amx::kRows) * static_cast<double>(rounds);
 }
-constexpr PeakKernels::MultiplyAdds kInt8Amx = &AmxProducts;
+constexpr PeakKernels::MultiplyAdds kBf16Amx = &AmxProducts<false>;
+constexpr PeakKernels::MultiplyAdds kInt8Amx = &AmxProducts<true>;
 #else
+constexpr PeakKernels::MultiplyAdds kBf16Amx = nullptr;
 constexpr PeakKernels::MultiplyAdds kInt8Amx = nullptr;
 #endif
 
+// Exclusive or has a latency of one cycle and needs no rounding: at up to four loads a cycle, four
+// chains keep up, and eight leave the loads as the only bound. What is read changes the result, so
+// that no load can be left out; tools/check_spills.py counts them in the loop. Two places at once
+// keep two prefetchers busy: from L3 that is a fifth faster on Zen 5, elsewhere all the same, and
+// four places are slower from L2.
+constexpr size_t kReadChains = 4;  // of each half
+
+HWY_NOINLINE double ReadLoop(const uint32_t* HWY_RESTRICT data, size_t count, size_t rounds,
+                             uint32_t* HWY_RESTRICT sink) {
+  const hn::ScalableTag<uint32_t> d;
+  const size_t lanes = hn::Lanes(d);
+  const size_t half = count / 2;
+  hn::Vec<decltype(d)> low[kReadChains];
+  hn::Vec<decltype(d)> high[kReadChains];
+  HWY_UNROLL(4)
+  for (size_t i = 0; i < kReadChains; ++i) low[i] = high[i] = hn::Zero(d);
+  for (size_t round = 0; round < rounds; ++round) {
+    for (size_t at = 0; at < half; at += kReadChains * lanes) {
+      HWY_UNROLL(4)
+      for (size_t i = 0; i < kReadChains; ++i) {
+        low[i] = hn::Xor(low[i], hn::Load(d, data + at + i * lanes));
+        high[i] = hn::Xor(high[i], hn::Load(d, data + half + at + i * lanes));
+      }
+    }
+    ENCORE_PIN(low[0]);  // else two rounds might be known to cancel each other
+  }
+  HWY_UNROLL(4)
+  for (size_t i = 0; i < kReadChains; ++i)
+    low[0] = i == 0 ? hn::Xor(low[0], high[0]) : hn::Xor3(low[0], low[i], high[i]);
+  *sink = static_cast<uint32_t>(hn::ReduceSum(d, low[0]));
+  return static_cast<double>(sizeof(uint32_t) * count) * static_cast<double>(rounds);
+}
+
 constexpr PeakKernels kKernels = {.multiply_adds = &MultiplyAdds,
                                   .bf16 = kBf16,
+                                  .bf16_amx = kBf16Amx,
                                   .int8 = &DotProducts<DotInt8>,
                                   .int8_amx = kInt8Amx,
+                                  .read = &ReadLoop,
                                   .fused = HWY_NATIVE_FMA != 0};
 
 const PeakKernels* TargetPeakKernels() { return &kKernels; }
@@ -226,11 +282,11 @@ const PeakKernels* TargetPeakKernels() { return &kKernels; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 HWY_EXPORT(TargetPeakKernels);
 
-const PeakKernels& GetPeakKernels() { return *HWY_DYNAMIC_DISPATCH(TargetPeakKernels)(); }
+const PeakKernels& GetPeakKernels() { return *ENCORE_DISPATCH(TargetPeakKernels)(); }
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The yardstick of the benchmarks: as many multiply-adds of each element type as one core can do,
-// with no memory in the way. Not here: clocks, threads, what is done with the figure
-// (bench/peak.h).
+// The yardsticks of the benchmarks: as many multiply-adds of each element type as one core can do,
+// with no memory in the way, and as many bytes as it can read, with no arithmetic in the way. Not
+// here: clocks, threads, what is done with the figures (bench/measure/peak.h and read.h).
 
 #ifndef ENCORE_ENGINE_KERNELS_PEAK_H_
 #define ENCORE_ENGINE_KERNELS_PEAK_H_
 
 #include <cstddef>
+#include <cstdint>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct PeakKernels {
   // Runs `rounds` (> 0) rounds of independent chains of multiply-adds in registers and returns how
@@ -20,8 +21,13 @@ struct PeakKernels {
   // As the micro-kernels multiply these (gemm_bf16.cc, gemm_int8.cc): by the machine's dot product,
   // or f32 multiply-adds of bf16, and int8 by products of numbers widened to 16 bits.
   MultiplyAdds bf16;
+  MultiplyAdds bf16_amx;  // or null, as int8_amx; gemm_amx-inl.h
   MultiplyAdds int8;
-  MultiplyAdds int8_amx;  // or null; gemm_amx-inl.h
+  MultiplyAdds int8_amx;
+  // Reads data[0 .. count) `rounds` times, the whole of it each time, and returns how many bytes
+  // that was. count is a multiple of kReadStep. *sink as above.
+  double (*read)(const uint32_t* data, size_t count, size_t rounds, uint32_t* sink);
+  static constexpr size_t kReadStep = 1024;
   // Whether the target has fused multiply-adds. SSE2, SSE4 and EMU128 have not: there a
   // multiply-add is two instructions, and the peak is that of a multiplication and an addition in
   // turn.

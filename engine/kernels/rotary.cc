@@ -14,10 +14,11 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/rotary.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/dispatch.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -101,11 +102,11 @@ const RotaryKernels* TargetRotaryKernels() { return &kKernels; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 HWY_EXPORT(TargetRotaryKernels);
 
-const RotaryKernels& GetRotaryKernels() { return *HWY_DYNAMIC_DISPATCH(TargetRotaryKernels)(); }
+const RotaryKernels& GetRotaryKernels() { return *ENCORE_DISPATCH(TargetRotaryKernels)(); }
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE

@@ -14,13 +14,14 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/softmax.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/dispatch.h"
 #include "engine/kernels/reduce-inl.h"
 #include "engine/kernels/softmax_exp-inl.h"
 #include "engine/kernels/softmax_rows-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
 
 // Rows that are walked at a time: enough chains of additions to hide their latency, few enough for
@@ -335,11 +336,11 @@ const SoftmaxKernels* TargetSoftmaxKernels() { return &kKernels; }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 HWY_EXPORT(TargetSoftmaxKernels);
 
-const SoftmaxKernels& GetSoftmaxKernels() { return *HWY_DYNAMIC_DISPATCH(TargetSoftmaxKernels)(); }
+const SoftmaxKernels& GetSoftmaxKernels() { return *ENCORE_DISPATCH(TargetSoftmaxKernels)(); }
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A tile of attention scores: `rows` queries by `cols` keys.
 struct ScoreTile {

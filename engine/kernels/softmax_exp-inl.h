@@ -17,7 +17,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace encore::internal::HWY_NAMESPACE {
+namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // The bits of f32 2^(i / 8) minus i << 20, for i mod 8 = 0 .. 7: adding N << 20, N = 8 n + i, makes

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 inline constexpr int kIntervals = 16;
 

@@ -5,7 +5,7 @@
 #include "engine/models/bert_like.h"
 #include "engine/models/families.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr std::string_view kTypes[] = {"bert"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What BERT, ELECTRA and RoBERTa have in common.
+// What BERT, ALBERT, ELECTRA, ERNIE and RoBERTa have in common.
 
 #include "engine/models/bert_like.h"
 
@@ -8,7 +8,7 @@
 
 #include "engine/models/config_keys.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 using W = EncoderLayerWeights;
@@ -38,14 +38,15 @@ constexpr std::string_view kHarmlessTensors[] = {
 
 }  // namespace
 
-Status ReadBertLike(JsonMembers* config, ModelPlan* plan) {
+Status ReadBertLike(JsonMembers* config, ModelPlan* plan, std::string_view activation) {
   const size_t d_model = ReadExtent(config, "hidden_size");
   LayerConfig layer;
   layer.num_heads = ReadHeads(config, "num_attention_heads", "hidden_size", d_model);
   layer.d_ff = ReadExtent(config, "intermediate_size");
   layer.norm_placement = NormPlacement::kPost;
   layer.norm = {NormType::kLayerNorm, ReadEpsilon(config, "layer_norm_eps", 1e-12)};
-  if (Status s = ReadActivation(config, "hidden_act", "gelu", &layer.activation); !s.ok()) return s;
+  if (Status s = ReadActivation(config, "hidden_act", activation, &layer.activation); !s.ok())
+    return s;
   plan->encoder = EncoderConfig::Uniform(d_model, ReadLayers(config, "num_hidden_layers"), layer);
   plan->layer_modules.assign(std::begin(kModules), std::end(kModules));
   plan->harmless_tensors = kHarmlessTensors;

@@ -9,7 +9,7 @@
 
 #include "engine/base/quoted.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 enum class Task : uint8_t { kUnnamed, kSequenceClassifier, kAnother };

@@ -19,7 +19,7 @@
 #include "engine/models/model_config.h"
 #include "engine/models/model_tensors.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Immutable.
 class Classifier {

@@ -12,7 +12,7 @@
 
 #include "engine/base/quoted.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr size_t kMaxExtent = (size_t{1} << 31) - 1;

@@ -17,7 +17,7 @@
 #include "encore/tokenizer.h"
 #include "engine/io/json_members.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A size of 1 .. 2^31 - 1, so that products of two fit. Errors stay in config->status().
 size_t ReadExtent(JsonMembers* config, std::string_view key);                 // required

@@ -7,7 +7,7 @@
 #include "engine/models/config_keys.h"
 #include "engine/models/families.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 using W = EncoderLayerWeights;

@@ -15,7 +15,7 @@
 #include "engine/base/bf16.h"
 #include "engine/base/int_math.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // A task's rows: enough that sharing them costs little, few enough for the caches of one core.
@@ -126,6 +126,9 @@ Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
   if (plan.type_vocab_size != 0) {
     if (Status s = table(plan.type, plan.type_vocab_size, &e.types_); !s.ok()) return s;
   }
+  if (!plan.task.empty()) {
+    if (Status s = table(plan.task, plan.task_vocab_size, &e.tasks_); !s.ok()) return s;
+  }
   const std::string norm = tensors->Base(plan.norm);
   if (!plan.norm.empty()) {
     if (Status s = copy(norm + ".weight", {plan.width}, &e.norm_weight_); !s.ok()) return s;
@@ -205,6 +208,7 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
         PutRow(types_, batch.type_ids.empty() ? 0 : batch.type_ids[t], true, out);
       }
       if (!positions.empty()) PutRow(positions_, positions[t], true, out);
+      if (!tasks_.empty()) PutRow(tasks_, 0, true, out);
     }
     const MutableView rows = rows_of(sums, begin, end);
     Status status;

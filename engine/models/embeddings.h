@@ -18,7 +18,7 @@
 #include "engine/models/model_tensors.h"
 #include "engine/models/text_model.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Immutable. The files of the tensors it was made from must outlive it.
 class Embeddings {
@@ -40,7 +40,7 @@ class Embeddings {
 
   EmbeddingPlan plan_;
   // [rows, width]; empty where there are none.
-  WeightView words_, types_, positions_;
+  WeightView words_, types_, positions_, tasks_;
   Tensor norm_weight_, norm_bias_;          // F32 [width], or empty
   std::optional<PackedLinear> projection_;  // width to d_model
 };

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr const Family* kFamilies[] = {
-    &kBert,      &kJinaBert, &kDistilBert, &kElectra, &kRoberta, &kMpnet, &kModernBert,
-    &kNomicBert, &kGte,      &kEuroBert,   &kQwen3,   &kGemma3,  &kT5,
+    &kBert, &kJinaBert, &kDistilBert, &kElectra, &kRoberta, &kMpnet,  &kModernBert, &kNomicBert,
+    &kGte,  &kEuroBert, &kQwen3,      &kGemma3,  &kT5,      &kAlbert, &kErnie,
 };
 
 }  // namespace

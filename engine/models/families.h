@@ -10,11 +10,13 @@
 
 #include "engine/models/family.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
+extern const Family kAlbert;
 extern const Family kBert;
 extern const Family kDistilBert;
 extern const Family kElectra;
+extern const Family kErnie;
 extern const Family kEuroBert;
 extern const Family kGemma3;
 extern const Family kGte;

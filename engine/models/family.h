@@ -18,7 +18,7 @@
 #include "encore/status.h"
 #include "engine/io/json_members.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A module of the file in an encoder layer: `name` + ".weight" goes to `weight`, `name` + ".bias"
 // to `bias` unless that is null. "{N}" in a name stands for the layer's number; layers share a
@@ -36,13 +36,14 @@ enum class PositionRule : uint8_t {
                    // that is pad_token_id itself has the position pad_token_id
 };
 
-// x = LayerNorm(scale word[id] + type[type id] + position[place]), all `width` wide, then a linear
-// layer to d_model where there is a projection. Names are of modules with a ".weight" (and
+// x = LayerNorm(scale word[id] + type[type id] + position[place] + task[0]), all `width` wide, then
+// a linear layer to d_model where there is a projection. Names are of modules with a ".weight" (and
 // ".bias"); an empty one means that the family has no such thing.
 struct EmbeddingPlan {
   size_t width = 0;
   size_t vocab_size = 0;
   std::string_view word = {};
+  std::string_view word_alias = {};  // the table's name where the file has none of `word`
   float scale = 1;
   size_t type_vocab_size = 0;  // 0: the family has no types
   std::string_view type = {};
@@ -50,6 +51,9 @@ struct EmbeddingPlan {
   std::string_view position = {};
   PositionRule position_rule = PositionRule::kFromZero;
   size_t pad_token_id = 0;  // with kAroundPadding
+  // A table whose first row is added to every token's sum, after its position.
+  std::string_view task = {};
+  size_t task_vocab_size = 0;
   double norm_epsilon = 0;
   std::string_view norm = {};
   bool norm_bias = true;

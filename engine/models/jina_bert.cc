@@ -10,7 +10,7 @@
 #include "engine/models/bert_like.h"
 #include "engine/models/families.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 using W = EncoderLayerWeights;

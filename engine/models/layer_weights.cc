@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 using W = EncoderLayerWeights;

@@ -13,7 +13,7 @@
 #include "engine/models/family.h"
 #include "engine/models/model_tensors.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Valid as long as a copy of the tensors' files is.
 Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors);

@@ -8,7 +8,7 @@
 
 #include "engine/models/config_keys.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 using W = EncoderLayerWeights;

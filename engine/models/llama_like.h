@@ -13,7 +13,7 @@
 #include "engine/io/json_members.h"
 #include "engine/models/family.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct LlamaDefaults {
   double epsilon = 1e-6;

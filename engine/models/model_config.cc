@@ -16,7 +16,7 @@
 #include "engine/models/families.h"
 #include "engine/platform/fp_env.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 Status ReadArchitectures(JsonMembers* config, std::vector<std::string>* out) {
@@ -85,7 +85,7 @@ std::string_view ActivationText(Activation activation) {
   }
 }
 
-// Of all layers, which may differ: "rotary, theta 160000 and 10000".
+// Of all layers, which may differ: "rotary, theta 160000 and theta 10000".
 std::string LayerPositionsText(const std::vector<LayerConfig>& layers) {
   const LayerConfig& first = layers.front();
   if (first.alibi) return "ALiBi";

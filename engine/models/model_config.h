@@ -15,7 +15,7 @@
 #include "engine/io/folder.h"
 #include "engine/models/family.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 inline constexpr const char kConfigFile[] = "config.json";
 

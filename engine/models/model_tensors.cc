@@ -5,10 +5,11 @@
 #include "engine/models/model_tensors.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/quoted.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // The name that files converted from TensorFlow have for a LayerNorm's tensors, or "".
@@ -28,35 +29,41 @@ bool IsFloatingPoint(DType type) {
 
 }  // namespace
 
-Result<ModelTensors> ModelTensors::Create(const WeightFiles& files,
-                                          std::span<const std::string_view> prefixes,
-                                          std::string_view probe) {
+Result<ModelTensors> ModelTensors::Create(const WeightFiles& files, const ModelPlan& plan) {
+  const std::string word = std::string(plan.embeddings.word) + ".weight";
+  const std::string_view alias = plan.embeddings.word_alias;
   ModelTensors tensors(files);
-  bool found = false;
-  for (const std::string_view prefix : prefixes) {
-    const std::string name = std::string(prefix) + std::string(probe);
-    if (files.Find(name).tensor == nullptr) continue;
-    if (found) {
-      return InvalidArgument(files.name() + ": tensor " + Quoted(name) + ": found also " +
-                             Quoted(tensors.Base(probe)) + "; wanted one of them");
+  std::string found;
+  for (const std::string_view prefix : plan.prefixes) {
+    std::string name = std::string(prefix) + word;
+    const std::string other =
+        alias.empty() ? name : std::string(prefix) + std::string(alias) + ".weight";
+    const bool has_name = files.Find(name).tensor != nullptr;
+    if (!has_name && files.Find(other).tensor == nullptr) continue;
+    const std::string& there = has_name ? name : other;
+    if (!found.empty()) {
+      return InvalidArgument(files.name() + ": tensor " + Quoted(there) + ": found also " +
+                             Quoted(found) + "; wanted one of them");
     }
-    found = true;
+    found = there;
     tensors.prefix_ = prefix;
+    tensors.word_ = std::move(name);
+    tensors.word_alias_ = other;
   }
-  if (found) return tensors;
+  if (!found.empty()) return tensors;
   std::string with;
-  for (const std::string_view prefix : prefixes) {
+  for (const std::string_view prefix : plan.prefixes) {
     if (!prefix.empty()) with += (with.empty() ? "" : " or ") + Quoted(prefix);
   }
-  return InvalidArgument(files.name() + ": tensor " + Quoted(probe) +
+  return InvalidArgument(files.name() + ": tensor " + Quoted(word) +
                          ": found none; wanted it as such, or after " + with);
 }
 
 WeightFiles::Found ModelTensors::Lookup(std::string_view name) const {
   const WeightFiles::Found found = files_.Find(name);
   if (found.tensor != nullptr) return found;
-  const std::string old_name = OldName(name);
-  return old_name.empty() ? found : files_.Find(old_name);
+  const std::string other_name = name == word_ ? word_alias_ : OldName(name);
+  return other_name.empty() ? found : files_.Find(other_name);
 }
 
 Result<WeightFiles::Found> ModelTensors::Require(std::string_view name, const Shape& wanted,

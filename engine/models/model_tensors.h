@@ -7,6 +7,7 @@
 #ifndef ENCORE_ENGINE_MODELS_MODEL_TENSORS_H_
 #define ENCORE_ENGINE_MODELS_MODEL_TENSORS_H_
 
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -16,23 +17,23 @@
 #include "encore/safetensors.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
+#include "engine/models/family.h"
 #include "engine/models/weight_files.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Views and entries are valid as long as a copy of the files is.
 class ModelTensors {
  public:
-  // The base model's prefix is that one of `prefixes` under which the file has `probe`.
-  // kInvalidArgument if it has it under none or under several.
-  static Result<ModelTensors> Create(const WeightFiles& files,
-                                     std::span<const std::string_view> prefixes,
-                                     std::string_view probe);
+  // The base model's prefix is that one of the plan's under which the file has the table of words,
+  // by its name or its alias. kInvalidArgument if it has it under none or under several.
+  static Result<ModelTensors> Create(const WeightFiles& files, const ModelPlan& plan);
 
   // The name of the base model's tensor in the file: with the prefix before it.
   std::string Base(std::string_view name) const { return prefix_ + std::string(name); }
 
-  // By the name in the file, or the name that older files have for it; null if there is none.
+  // By the name in the file, the name that older files have for it, or the alias of the table of
+  // words; null if there is none.
   const SafetensorsEntry* Find(std::string_view name) const { return Lookup(name).tensor; }
   // Where it lies. kInvalidArgument names the file, the tensor, what was found and what was wanted:
   // it is missing, has another shape, or no floats.
@@ -57,6 +58,7 @@ class ModelTensors {
 
   WeightFiles files_;
   std::string prefix_;
+  std::string word_, word_alias_;  // names in the file
   std::set<std::string, std::less<>> used_;
   std::set<DType> types_;
 };

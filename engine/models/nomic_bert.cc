@@ -13,7 +13,7 @@
 #include "engine/models/families.h"
 #include "engine/models/rope_keys.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 using W = EncoderLayerWeights;

@@ -11,7 +11,7 @@
 #include "engine/models/llama_like.h"
 #include "engine/models/rope_keys.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 using W = EncoderLayerWeights;

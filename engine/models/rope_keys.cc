@@ -14,7 +14,7 @@
 #include "engine/base/double_math.h"
 #include "engine/base/quoted.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 double Power(double base, double exponent) { return PortableExp(exponent * PortableLog(base)); }

@@ -14,7 +14,7 @@
 #include "encore/status.h"
 #include "engine/io/json_members.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct RopeDefaults {
   size_t head_size = 0;

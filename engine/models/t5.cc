@@ -10,7 +10,7 @@
 #include "engine/models/config_keys.h"
 #include "engine/models/families.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 using W = EncoderLayerWeights;
@@ -36,8 +36,8 @@ constexpr LayerModule kGated[] = {
     {"encoder.block.{N}.layer.1.DenseReluDense.wi_1", &W::up_proj_weight, nullptr},
 };
 
-// The decoder, what it writes with, and the table of words under its second name.
-constexpr std::string_view kHarmlessTensors[] = {"decoder.", "lm_head.", "encoder.embed_tokens."};
+// The decoder, and what it writes with.
+constexpr std::string_view kHarmlessTensors[] = {"decoder.", "lm_head."};
 
 // The encoder is the same with a decoder beside it. dense_act_fn and is_gated_act are written from
 // feed_forward_proj; n_positions is a memory of training.
@@ -108,6 +108,7 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
   e.width = d_model;
   e.vocab_size = ReadExtent(config, "vocab_size");
   e.word = "shared";
+  e.word_alias = "encoder.embed_tokens";
   e.position_rule = PositionRule::kNone;
   e.max_positions = kAnyLength;
   return config->status();

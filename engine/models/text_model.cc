@@ -19,7 +19,7 @@
 #include "engine/models/model_tensors.h"
 #include "engine/models/weight_files.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct TextModel::Impl {
   std::string family;
@@ -108,8 +108,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   const ModelPlan& plan = config->plan;
   const Result<WeightFiles> files = WeightFiles::Open(folder);
   if (!files.ok()) return files.status();
-  Result<ModelTensors> tensors =
-      ModelTensors::Create(*files, plan.prefixes, std::string(plan.embeddings.word) + ".weight");
+  Result<ModelTensors> tensors = ModelTensors::Create(*files, plan);
   if (!tensors.ok()) return tensors.status();
   if (Status s = CheckNoForeignTensor(plan, *files, config->model_type); !s.ok()) return s;
   Result<Embeddings> embeddings =
@@ -126,8 +125,16 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
                       {.precision = chosen->precision,
                        .executor = options.executor,
                        .layer_packed = [&files] { files->ReleasePages(); },
-                       .keep = chosen->keep});
+                       .keep = chosen->keep,
+                       .amx_bf16 = options.amx_bf16});
   if (!encoder.ok()) return encoder.status();
+  if (options.amx_bf16) {
+    decisions->push_back({"AMX for bf16",
+                          encoder->amx_bf16()                    ? "used"
+                          : chosen->precision == Precision::kF32 ? "not used, as all is f32"
+                                                                 : "not to be had here",
+                          "option amx_bf16"});
+  }
   Result<std::optional<Classifier>> head = Classifier::Create(*config, &*tensors, decisions);
   if (!head.ok()) return head.status();
   TellUnused(plan, *tensors, decisions);

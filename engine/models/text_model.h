@@ -23,7 +23,7 @@
 #include "engine/io/folder.h"
 #include "engine/models/family.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Packed sequences of token ids; the caller's memory.
 struct TokenBatch {
@@ -42,6 +42,7 @@ struct ModelOptions {
   // As OpenOptions. Of the encoder; embeddings and the head are f32.
   std::optional<Precision> precision = {};
   std::vector<MatrixOfLayer> keep = {};
+  bool amx_bf16 = false;
 };
 
 // Immutable, thread-safe; copies share it.

@@ -12,7 +12,7 @@
 #include "engine/base/quoted.h"
 #include "engine/io/json_members.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr std::string_view kOneFile = "model.safetensors";

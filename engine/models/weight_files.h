@@ -15,7 +15,7 @@
 #include "encore/status.h"
 #include "engine/io/folder.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Immutable; copies share the mapped files, which live as long as the last copy.
 class WeightFiles {

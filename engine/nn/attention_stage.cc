@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Of sequences of so many tokens.

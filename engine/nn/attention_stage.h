@@ -14,7 +14,7 @@
 #include "engine/ops/attention.h"
 #include "engine/ops/gemm.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The projections of rows [first_row, first_row + rows) of the batch, whole sequences. If head size
 // is a multiple of the vector's lanes they lie by heads, [heads + 2 kv_heads, rows, head size], so

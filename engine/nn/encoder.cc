@@ -29,7 +29,7 @@
 #include "engine/platform/cpu_info.h"
 #include "engine/platform/fp_env.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 namespace {
 
 using internal::PackedLayer;
@@ -59,11 +59,11 @@ Result<internal::ScratchPlan> PlanScratch(const internal::ModelSizes& sizes, con
 
 struct Encoder::Impl {
   Impl(internal::PreparedEncoder&& prepared, internal::AlignedBuffer<std::byte>&& panels,
-       Precision products)
+       const EncoderOptions& options)
       : config(std::move(prepared.config)),
-        precision(products),
-        kernels{&internal::KernelOf(products == Precision::kF32 ? products : Precision::kBF16),
-                &internal::GetSoftmaxKernels(), &internal::GetRotaryKernels()},
+        precision(options.precision),
+        kernels{&internal::KernelOfAttention(options), &internal::GetSoftmaxKernels(),
+                &internal::GetRotaryKernels()},
         layers(std::move(prepared.layers)),
         packed_weights(std::move(panels)),
         final_norm(std::move(prepared.final_norm)),
@@ -147,17 +147,25 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
   internal::AlignedBuffer<std::byte> panels;
   ENCORE_RETURN_IF_ERROR(
       internal::PackMatrices(prepared->matrices, options.executor, options.layer_packed, &panels));
-  return Encoder(
-      std::make_shared<Impl>(*std::move(prepared), std::move(panels), options.precision));
+  return Encoder(std::make_shared<Impl>(*std::move(prepared), std::move(panels), options));
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 }
 
-const EncoderConfig& Encoder::config() const { return impl_->config; }
+const EncoderConfig& Encoder::config() const& {
+  static const EncoderConfig none;
+  return impl_ == nullptr ? none : impl_->config;
+}
 
-std::string_view Encoder::target() const { return impl_->target; }
+std::string_view Encoder::target() const { return impl_ == nullptr ? "" : impl_->target; }
 
-Precision Encoder::precision() const { return impl_->precision; }
+Precision Encoder::precision() const {
+  return impl_ == nullptr ? Precision::kF32 : impl_->precision;
+}
+
+size_t Encoder::packed_bytes() const { return impl_ == nullptr ? 0 : impl_->packed_weights.size(); }
+
+bool Encoder::amx_bf16() const { return impl_ != nullptr && impl_->kernels.gemm->only_rows; }
 
 Result<size_t> Encoder::WorkspaceBytes(const BatchLimits& limits, int threads) const try {
   if (impl_ == nullptr) return NoWeights();

@@ -10,7 +10,7 @@
 #include "engine/nn/attention_stage.h"
 #include "engine/nn/recipe.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // An encoder block at work on a batch.
@@ -208,7 +208,7 @@ class BlockOnBatch {
   }
 
   size_t ThreadRow(int thread) const {
-    return static_cast<size_t>(thread) * std::min(pass_.tokens(), kRowsOfTask);
+    return pass_.scratch_plan.FirstRowOf(thread, pass_.thread_plan.threads);
   }
 
   const Pass& pass_;

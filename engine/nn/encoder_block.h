@@ -14,7 +14,7 @@
 #include "engine/nn/row_steps.h"
 #include "engine/platform/thread_team.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // starts[i] = the number of query blocks before the i-th sequence in the thread plan's order; an
 // entry a sequence, plus the end.

@@ -11,7 +11,7 @@
 #include "encore/encoder.h"
 #include "encore/status.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Every switch of every layer (layer_check.cc).
 Status CheckConfig(const EncoderConfig& config);

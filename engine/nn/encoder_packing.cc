@@ -13,8 +13,7 @@
 #include "engine/nn/smoothing.h"
 #include "engine/platform/amx.h"
 
-namespace encore::internal {
-
+namespace encore::inline v0_1::internal {
 const GemmKernel& KernelOf(Precision precision) {
   switch (precision) {
     case Precision::kBF16:
@@ -27,12 +26,25 @@ const GemmKernel& KernelOf(Precision precision) {
   return GetGemmKernelF32();
 }
 
+namespace {
+
+const GemmKernel& KernelOfBf16(const EncoderOptions& options) {
+  return options.amx_bf16 && UseAmxBf16() ? GetGemmKernelBf16Amx() : GetGemmKernelBf16();
+}
+
+}  // namespace
+
+const GemmKernel& KernelOfAttention(const EncoderOptions& options) {
+  return options.precision == Precision::kF32 ? GetGemmKernelF32() : KernelOfBf16(options);
+}
+
 LayerKernels KernelsOfLayer(const EncoderOptions& options, size_t layer) {
   const auto kernel = [&](LayerMatrix matrix) {
     const bool kept =
         std::any_of(options.keep.begin(), options.keep.end(),
                     [&](const MatrixOfLayer& k) { return k.layer == layer && k.matrix == matrix; });
-    return &KernelOf(kept ? Precision::kBF16 : options.precision);
+    return kept || options.precision == Precision::kBF16 ? &KernelOfBf16(options)
+                                                         : &KernelOf(options.precision);
   };
   return {kernel(LayerMatrix::kQkv), kernel(LayerMatrix::kOutProj), kernel(LayerMatrix::kLinear1),
           kernel(LayerMatrix::kLinear2)};

@@ -16,11 +16,12 @@
 #include "engine/nn/packed_layer.h"
 #include "engine/platform/thread_team.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Those of the active SIMD target.
 const GemmKernel& KernelOf(Precision precision);
 LayerKernels KernelsOfLayer(const EncoderOptions& options, size_t layer);
+const GemmKernel& KernelOfAttention(const EncoderOptions& options);
 
 // The most bytes that a row takes which is made for one of these matrices; 0 if none is.
 size_t LongestInputRow(const std::vector<MatrixToPack>& matrices);

@@ -14,7 +14,7 @@
 #include "engine/nn/layer_tensors.h"
 #include "engine/ops/view_check.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 std::string Number(size_t n) { return std::to_string(n); }

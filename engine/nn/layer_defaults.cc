@@ -10,7 +10,7 @@
 #include "engine/base/double_math.h"
 #include "engine/nn/layer_sizes.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 std::vector<double> InverseFrequencies(const RotaryConfig& rotary) {

@@ -7,7 +7,7 @@
 
 #include "encore/encoder.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The checked configuration with every default filled in. Under the default rounding mode.
 EncoderConfig WithDefaults(const EncoderConfig& config);

@@ -12,7 +12,7 @@
 
 #include "encore/encoder.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // With defaults filled in. Widths count columns of one token's row.
 struct LayerSizes {

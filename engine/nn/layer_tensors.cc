@@ -4,7 +4,7 @@
 
 #include "engine/nn/layer_tensors.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 bool IsFusedQkv(const EncoderLayerWeights& w) {

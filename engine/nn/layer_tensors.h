@@ -14,7 +14,7 @@
 #include "encore/encoder.h"
 #include "engine/nn/layer_sizes.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // An extent in terms of the layer's sizes; kOne columns make a vector.
 enum class Extent {

@@ -8,13 +8,14 @@
 
 #include "engine/base/int_math.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
     : d_model(config.d_model),
       makes_rows(reduced),
       num_layers_(static_cast<double>(config.layers.size())) {
   for (const LayerConfig& layer : config.layers) {
     const LayerSizes sizes(d_model, layer);
+    heads = std::max(heads, sizes.heads);
     q_width = std::max(q_width, sizes.q_width());
     kv_width = std::max(kv_width, sizes.kv_width());
     qkv_width = std::max(qkv_width, sizes.qkv_width());

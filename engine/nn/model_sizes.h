@@ -12,7 +12,7 @@
 #include "encore/encoder.h"
 #include "engine/nn/layer_sizes.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct ModelSizes {
   // Of a checked configuration. Allocates. reduced: products take no floats (Precision).
@@ -23,6 +23,7 @@ struct ModelSizes {
 
   size_t d_model;
   // The largest of any layer.
+  size_t heads = 0;
   size_t q_width = 0;
   size_t kv_width = 0;
   // Of the layers whose head size is no multiple of 16, their values' heads padded to one; 0 if

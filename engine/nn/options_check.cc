@@ -9,7 +9,7 @@
 #include "engine/nn/encoder_check.h"
 #include "engine/nn/layer_sizes.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options) {
   if (!options.keep.empty() && options.precision != Precision::kInt8) {

@@ -12,7 +12,7 @@
 #include "engine/nn/attention_stage.h"
 #include "engine/nn/recipe.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // With fewer gathered rows for each thread, threads share columns: each weight is then read once.
@@ -190,7 +190,7 @@ class LastBlock {
   }
 
   size_t ThreadRow(int thread) const {
-    return static_cast<size_t>(thread) * std::min(pass_.tokens(), kRowsOfTask);
+    return pass_.scratch_plan.FirstRowOf(thread, pass_.thread_plan.threads);
   }
 
   const Pass& pass_;

@@ -15,7 +15,7 @@
 #include "engine/nn/row_steps.h"
 #include "engine/platform/thread_team.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Row b of y = block(x) at the wanted row of sequence b. No sequence is empty; y is apart from x.
 void BlockOfOutputRows(Team& team, const Pass& pass, const PackedLayer& layer, size_t index,

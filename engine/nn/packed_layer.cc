@@ -11,7 +11,7 @@
 #include "engine/nn/layer_tensors.h"
 #include "engine/ops/view_check.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 Status PackVector(const WeightView& vector, double offset, AlignedBuffer<float>* packed) {

@@ -17,7 +17,7 @@
 #include "engine/nn/layer_sizes.h"
 #include "engine/ops/packed_matrix.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct PackedNorm {
   // y = norm(x) (+ residual) over rows of `cols`; y may be x or the residual.

@@ -11,7 +11,7 @@
 #include "engine/base/out_of_memory.h"
 #include "engine/ops/view_check.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 Result<PaddedBatch> PaddedBatch::Create(size_t batch, size_t seq,
                                         TensorView<const bool> key_padding_mask) try {

@@ -18,7 +18,7 @@
 #include "engine/nn/scratch_plan.h"
 #include "engine/nn/thread_plan.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The kernels of the target that the weights were packed for. Those of norms and activations are in
 // the layers.

@@ -11,7 +11,7 @@
 #include "engine/base/int_math.h"
 #include "engine/ops/weight_source.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Positions of a task that fills a table.

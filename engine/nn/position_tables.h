@@ -16,7 +16,7 @@
 #include "engine/ops/rotary_table.h"
 #include "engine/platform/thread_team.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The bias of query i and key j in each head, a function of j - i.
 class DistanceBias {

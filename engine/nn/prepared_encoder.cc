@@ -15,7 +15,7 @@
 #include "engine/ops/view_check.h"
 #include "engine/platform/fp_env.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
                                                 const EncoderWeights& weights,

@@ -17,7 +17,7 @@
 #include "engine/nn/packed_layer.h"
 #include "engine/nn/position_tables.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Movable. Views the weights until they are packed.
 struct PreparedEncoder {

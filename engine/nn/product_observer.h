@@ -12,7 +12,7 @@
 #include "encore/encoder.h"
 #include "engine/nn/packed_layer.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 class ProductObserver {
  public:

@@ -4,7 +4,7 @@
 
 #include "engine/nn/recipe.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 RowStep Linear(const PackedMatrix& matrix, RowBuffer in, RowBuffer out, RowBuffer residual = {}) {

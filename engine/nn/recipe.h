@@ -10,7 +10,7 @@
 #include "engine/nn/packed_layer.h"
 #include "engine/nn/row_steps.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct Recipe {
   RowSteps before;

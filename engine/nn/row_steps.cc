@@ -9,7 +9,7 @@
 #include "engine/nn/product_observer.h"
 #include "engine/ops/gemm.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "engine/ops/packed_matrix.h"
 #include "engine/platform/thread_team.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Rows of tokens: [tokens, ld], in memory of the caller's.
 struct ConstRows {

@@ -16,7 +16,7 @@
 #include "engine/ops/weight_source.h"
 #include "engine/platform/fp_env.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Numbers that can be multiplied by and divided by.

@@ -12,7 +12,7 @@
 #include "engine/nn/thread_plan.h"
 #include "engine/ops/attention.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr size_t kLine = 64;  // bytes of a cache line
@@ -71,7 +71,8 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.ld_input = PaddedRow(model.input_row_bytes, 1);
 
   Layout layout;
-  plan.block_rows = layout.Product(threads, std::min(tokens, kRowsOfTask));
+  layout.Product(threads, kRowsOfTask);  // of which RowsOfAllBlocks takes no more
+  plan.block_rows = RowsOfAllBlocks(tokens, threads);
   plan.qkv = layout.Take(tokens, plan.ld_qkv);
   const size_t packed_rows = layout.Sum(tokens, layout.Product(sequences, 16));
   plan.keys = layout.Take(packed_rows, model.kv_width);
@@ -85,7 +86,13 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.quants = layout.Take(model.input_row_bytes != 0 ? plan.block_rows : 0, 1, sizeof(RowQuant));
   plan.attention_floats = AttentionScratchFloats(longest, model.head_size, /*masked=*/true,
                                                  model.makes_rows ? model.head_size : 0);
-  plan.attention = layout.Take(threads, plan.attention_floats);
+  // A task of attention has a sequence, a block of at least kMinRowsOfBlock rows, or some heads of
+  // a block of queries.
+  const size_t query_blocks =
+      layout.Sum(tokens, layout.Product(sequences, kQueryBlock - 1)) / kQueryBlock;
+  const size_t tasks = std::max(
+      {size_t{1}, sequences, tokens / kMinRowsOfBlock, layout.Product(model.heads, query_blocks)});
+  plan.attention = layout.Take(std::min(threads, tasks), plan.attention_floats);
   plan.positions = layout.Take(
       layout.Sum(layout.Product(longest, model.floats_per_position), model.floats_beside), 1);
   plan.words = layout.Take(layout.Sum(layout.Sum(layout.Product(sequences, 2), 1), threads), 1,

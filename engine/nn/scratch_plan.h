@@ -11,11 +11,12 @@
 #include "encore/status.h"
 #include "engine/nn/model_sizes.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Offsets are in bytes from the start of the workspace and multiples of 64. There is room for any
-// thread plan and for any lengths that the sequences may have. Elements are f32 where nothing else
-// is said.
+// thread plan and for any lengths that the sequences may have, and for as many threads as the
+// largest stage has tasks: by Team::ForEach no thread beyond them is given one. Elements are f32
+// where nothing else is said.
 struct ScratchPlan {
   size_t ld_model;  // strides of rows, in elements
   size_t ld_context;
@@ -33,14 +34,19 @@ struct ScratchPlan {
   size_t hidden;     // [block_rows, ld_ff]: the activations of the feed-forward network
   size_t input;      // [block_rows, ld_input]: rows of A of products that take no floats
   size_t quants;     // [block_rows] RowQuant, those of int8 rows
-  size_t attention;  // [threads, attention_floats]: see AttentionScratchFloats
+  size_t attention;  // [threads with attention to do, attention_floats]: AttentionScratchFloats
   size_t attention_floats;
   size_t positions;     // the tables of position_tables.h, for the longest sequence
   size_t words;         // size_t [ThreadPlanWords]
   size_t block_starts;  // size_t [sequences + 1]: blocks of queries before each sequence
 
-  size_t block_rows;  // of all threads' blocks together, or of all tokens if they are few
+  size_t block_rows;  // of all threads' blocks together (RowsOfAllBlocks), or of all tokens
   size_t bytes;       // of everything
+
+  // Where the share of a thread in [block_rows, ...] begins, in a plan for so many threads.
+  size_t FirstRowOf(int thread, size_t threads) const {
+    return static_cast<size_t>(thread) * (block_rows / threads);
+  }
 
   // `longest`: tokens of the longest sequence, or a bound of it. Monotone in tokens, sequences,
   // longest and threads. kInvalidArgument if a size overflows.

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 void SumSquares(const WeightSource& source, size_t begin, size_t end, size_t first, size_t last,
                 float* sums) {

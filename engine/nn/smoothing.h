@@ -12,7 +12,7 @@
 #include "engine/nn/packed_layer.h"
 #include "engine/ops/weight_source.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // sums[k] = the sum of squares of column k over rows [begin, end) of the source, for columns
 // [first, last), added up row by row.

@@ -9,7 +9,7 @@
 
 #include "engine/base/int_math.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // A thread that has less to do than this, some 8 us of one core with AVX-512, is not worth waking.
@@ -18,9 +18,6 @@ constexpr double kFlopsWorthAThread = 2e6;
 // A plan by sequences may leave threads idle for this share of the time; one by rows costs about as
 // much in waiting and in panels read by several threads.
 constexpr double kTolerableImbalance = 1.06;
-
-// Below this many rows a task, tiles lose more to short blocks than stages lose to waiting.
-constexpr size_t kMinRows = 32;
 
 struct Lengths {
   size_t tokens = 0;
@@ -132,13 +129,15 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
     return static_cast<size_t>(model.FlopsOfLayer(seq_starts[b + 1] - seq_starts[b]) * 1e-3);
   };
   const double busiest = static_cast<double>(Makespan(plan, cost, order + plan.groups)) * 1e3;
-  if (!long_ones &&
+  const bool has_room = plan.threads * std::min(plan.max_group_rows, kRowsOfTask) <=
+                        RowsOfAllBlocks(all.tokens, plan.threads);
+  if (!long_ones && has_room &&
       busiest <= kTolerableImbalance * all.flops / static_cast<double>(plan.threads)) {
     return plan;
   }
 
   const size_t parts = RoundUp(std::max<size_t>(1, DivCeil(all.tokens, kRowsOfTask)), plan.threads);
-  if (all.tokens / parts >= kMinRows) {
+  if (all.tokens / parts >= kMinRowsOfBlock) {
     plan.kind = ThreadPlanKind::kRows;
     plan.row_blocks = {all.tokens, parts};
     plan.attention_apart = all.shortest != all.longest || long_ones;

@@ -7,6 +7,7 @@
 #ifndef ENCORE_ENGINE_NN_THREAD_PLAN_H_
 #define ENCORE_ENGINE_NN_THREAD_PLAN_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -14,7 +15,7 @@
 #include "engine/nn/model_sizes.h"
 #include "engine/ops/gemm_blocking.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 enum class ThreadPlanKind {
   // A task takes some whole sequences through the whole block; nobody waits for anybody before its
@@ -49,6 +50,17 @@ struct ThreadPlan {
 // Rows of a task of kSequences, and the most of one of kRows: enough for a panel of weights to be
 // used often while it is in L2.
 inline constexpr size_t kRowsOfTask = kMaxMc;
+
+// The fewest of one of kRows: with less, tiles lose more to short blocks than stages lose to
+// waiting.
+inline constexpr size_t kMinRowsOfBlock = 32;
+
+// The rows that the blocks of all threads have together in any plan for so many tokens and threads
+// or fewer: where there are less than kRowsOfTask for each, little more than the tokens. A plan by
+// sequences that would need more, because the shares are uneven, is not chosen.
+constexpr size_t RowsOfAllBlocks(size_t tokens, size_t threads) {
+  return std::min(threads * std::min(tokens, kRowsOfTask), tokens + tokens / 4);
+}
 
 // Room that ChooseThreadPlan needs for so many sequences and threads.
 constexpr size_t ThreadPlanWords(size_t sequences, size_t threads) {

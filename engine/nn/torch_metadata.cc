@@ -6,9 +6,7 @@
 
 #include <charconv>
 #include <cmath>
-#include <locale>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,7 +15,7 @@
 #include "engine/base/quoted.h"
 #include "engine/base/stored_precision.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr std::string_view kKnownKeys =
@@ -46,11 +44,10 @@ std::optional<bool> ParseBool(std::string_view text) {
 
 // A finite decimal number of at least 0, whatever the process's locale.
 std::optional<double> ParseNumber(const std::string& text) {
-  std::istringstream stream(text);
-  stream.imbue(std::locale::classic());
   double value = 0;
-  stream >> std::noskipws >> value;
-  if (stream.fail() || stream.peek() != std::istringstream::traits_type::eof()) return std::nullopt;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
   if (!std::isfinite(value) || value < 0) return std::nullopt;
   return value;
 }
@@ -147,6 +144,13 @@ Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
   if (!std::isfinite(layer.norm.epsilon) || layer.norm.epsilon < 0) {
     return InvalidArgument("layer_norm_eps: found " + NumberText(layer.norm.epsilon) +
                            ", wanted a finite number of at least 0");
+  }
+  // A model with another activation gives wrong vectors without an error.
+  if (!overrides.activation && !metadata.contains("activation")) {
+    return InvalidArgument(
+        "metadata activation: found neither it nor an override, wanted the feed-forward network's "
+        "activation, which no tensor tells: "
+        "save the file with metadata={\"activation\": \"...\"}, or give it along with the file");
   }
   const NormConfig none = {.type = NormType::kNone};
   return EncoderConfig::Uniform(facts.d_model, facts.num_layers, layer,

@@ -11,7 +11,7 @@
 #include "encore/status.h"
 #include "encore/torch_weights.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // What the tensors tell.
 struct TorchFacts {
@@ -23,8 +23,8 @@ struct TorchFacts {
 };
 
 // The whole configuration; overrides win over metadata. kInvalidArgument for keys that are unknown,
-// malformed or at odds with the facts, for an nhead that is nowhere or does not divide d_model, and
-// for bad overrides.
+// malformed or at odds with the facts, for an nhead or activation that is nowhere, an nhead that
+// does not divide d_model, and for bad overrides.
 Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
                                       const TorchOverrides& overrides, const TorchFacts& facts);
 

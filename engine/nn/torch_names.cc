@@ -9,7 +9,7 @@
 
 #include "engine/nn/layer_tensors.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr std::string_view kLayers = "layers.";

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Where a tensor of this name belongs.
 struct TorchPlace {

@@ -21,7 +21,7 @@
 #include "engine/nn/torch_metadata.h"
 #include "engine/nn/torch_names.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 struct TorchWeights::Impl {
   explicit Impl(const SafetensorsFile& f) : file(f) {}
@@ -265,9 +265,9 @@ Result<TorchWeights> TorchWeights::FromFile(const SafetensorsFile& file,
   return internal::OutOfMemory();
 }
 
-const EncoderConfig& TorchWeights::config() const { return impl_->config; }
-const EncoderWeights& TorchWeights::weights() const { return impl_->weights; }
+const EncoderConfig& TorchWeights::config() const& { return impl_->config; }
+const EncoderWeights& TorchWeights::weights() const& { return impl_->weights; }
 Precision TorchWeights::precision() const { return impl_->precision; }
-const std::vector<MatrixOfLayer>& TorchWeights::keep() const { return impl_->keep; }
+const std::vector<MatrixOfLayer>& TorchWeights::keep() const& { return impl_->keep; }
 
 }  // namespace encore

@@ -14,7 +14,7 @@
 #include "engine/kernels/softmax.h"
 #include "engine/ops/gemm.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr float kMinusInf = -std::numeric_limits<float>::infinity();

@@ -19,7 +19,7 @@
 #include "engine/kernels/softmax.h"
 #include "engine/ops/packed_matrix.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A block of queries walks the keys that its rows may see, under a causal mask up to its last row's
 // and in a window from its first row's, rounded down to a multiple of kQueryBlock. First and last

@@ -10,7 +10,7 @@
 #include "encore/ops.h"
 #include "engine/ops/view_check.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Matrices of the mask, where given, are exactly [queries, keys].
 inline Status CheckMask(const AttentionMask& mask, size_t queries, size_t keys) {

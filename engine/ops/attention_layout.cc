@@ -11,7 +11,7 @@
 #include "engine/base/check.h"
 #include "engine/ops/attention.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 void KeyLayout::Pack(const float* k, size_t ld_k, size_t begin, size_t end, void* packed) const {
   const size_t nr = nv * kernel->lanes;

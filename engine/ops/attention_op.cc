@@ -24,7 +24,7 @@
 #include "engine/ops/view_check.h"
 #include "engine/platform/thread_team.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 namespace {
 
 using internal::AlignedBuffer;
@@ -201,14 +201,15 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
   const internal::KeyLayout layout(internal::GetGemmKernelF32(), k.dim(k.rank() - 2), head_size);
   const size_t value_size = v.dim(v.rank() - 1);
   const internal::ValueLayout value_layout(*layout.kernel, layout.keys, value_size);
-  const size_t threads = static_cast<size_t>(options.executor.threads());
+  const size_t blocks = internal::DivCeil(queries, kQueryBlock);
+  // No thread beyond the tasks is given one.
+  const size_t threads = std::min(static_cast<size_t>(options.executor.threads()), heads * blocks);
   Buffers buffers;
   if (!buffers.Allocate(layout, value_layout, q, HasPlainRows(out), heads, threads,
                         internal::HasMatrix(options.mask))) {
     return NoMemoryFor(k, v);
   }
   const internal::SoftmaxKernels& softmax = internal::GetSoftmaxKernels();
-  const size_t blocks = internal::DivCeil(queries, kQueryBlock);
   internal::RunTeam(options.executor, [&](internal::Team& team) {
     // In here, under the default rounding mode.
     const float scale = static_cast<float>(
@@ -232,7 +233,8 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
       head.values = value_layout;
       head.packed_values = buffers.Values(i);
       head.out = out_i.data();
-      head.ld_out = RowStride(out_i);
+      // Without columns there may be no memory to take steps in.
+      head.ld_out = value_size == 0 ? 0 : RowStride(out_i);
       if (buffers.out != 0) {
         head.ld_out = buffers.ld_out;
         head.out = buffers.Out(i);

@@ -11,7 +11,7 @@
 
 #include "encore/tensor.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 template <size_t N>
 class AxisLoop {

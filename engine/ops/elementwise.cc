@@ -18,7 +18,7 @@
 #include "engine/ops/view_check.h"
 #include "engine/platform/fp_env.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 namespace {
 
 using internal::AxisLoop;

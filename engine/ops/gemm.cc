@@ -8,7 +8,7 @@
 
 #include "engine/base/int_math.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // From one tile to the one mr rows below it; a_bytes: from row to row of A.
@@ -178,7 +178,7 @@ void RunPanelSlice(const GemmArgs& args, const PanelRun& panel, size_t k0, size_
   }
   if (panel.panels == 1) {
     const GemmKernel::RowsFn rows_of_panel = kernel.rows[nv];
-    if (rows_of_panel != nullptr && GemmKernel::PaysAtOnce(panel.rows->count, kc)) {
+    if (rows_of_panel != nullptr && kernel.TakesAtOnce(panel.rows->count, kc)) {
       RunRowsAtOnce(run, tile, [&](const GemmTile& t) { rows_of_panel(t, run.rows.count); });
     } else {
       RunSlice(run, tile);
@@ -317,6 +317,10 @@ void RunPairs(const GemmArgs& args, const PanelRange& range) {
 }  // namespace
 
 void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile) {
+  if (kernel.only_rows) {
+    kernel.rows[nv](tile, rows);
+    return;
+  }
   const EvenSplit split{rows, DivCeil(rows, kernel.max_mr[nv])};
   const size_t a_bytes = tile.lda * kernel.a_bytes;
   for (size_t i = 0; i < split.parts; ++i) {

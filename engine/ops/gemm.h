@@ -14,7 +14,7 @@
 #include "engine/ops/packed_matrix.h"
 #include "engine/platform/thread_team.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Where the columns of the product go, if not side by side: in groups of `cols` columns (a multiple
 // of the kernel's lanes), the first column of group g at c + g * stride. A projection's output then

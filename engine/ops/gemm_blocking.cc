@@ -8,7 +8,7 @@
 
 #include "engine/base/int_math.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 const CacheSizes& MachineCaches() {
   static const CacheSizes caches = Caches();

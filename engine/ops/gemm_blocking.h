@@ -11,7 +11,7 @@
 #include "encore/cpu.h"
 #include "engine/kernels/gemm_kernel.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Rows of A that pass over a panel of B while it is in cache (MC), and the length of a slice of K
 // (KC), in groups of the kernel's kr.

@@ -19,7 +19,7 @@
 #include "engine/ops/view_check.h"
 #include "engine/platform/thread_team.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 namespace {
 
 using internal::AlignedBuffer;

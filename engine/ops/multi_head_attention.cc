@@ -15,7 +15,7 @@
 #include "engine/base/out_of_memory.h"
 #include "engine/ops/view_check.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 namespace {
 
 using internal::CheckOutput;

@@ -17,7 +17,7 @@
 #include "engine/ops/row_blocks.h"
 #include "engine/ops/view_check.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 namespace {
 
 Status CheckParameter(const char* name, const ConstView& parameter, size_t cols,

@@ -14,7 +14,7 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // How far a step of this stride goes, to either side.
 inline size_t Distance(ptrdiff_t stride) {

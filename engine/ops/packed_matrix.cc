@@ -10,7 +10,7 @@
 
 #include "engine/platform/fp_env.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 Status NoMemoryFor(const WeightSource& source) {

@@ -17,7 +17,7 @@
 #include "engine/ops/gemm_blocking.h"
 #include "engine/ops/weight_source.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // B [k, n] in panels of nv vectors. Remembers the kernel that packed it, whatever target is active
 // later. Where gated, two such matrices: each panel is a pair, the gate's and behind it in memory

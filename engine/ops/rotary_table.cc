@@ -12,7 +12,7 @@
 
 #include "engine/platform/fp_env.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr size_t kSteps = 64;  // positions in the table

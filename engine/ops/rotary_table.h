@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // cos and sin of position * inverse_frequencies[i], times magnitude, in f32. Each is within half an
 // f32 ulp + 2^-50 |magnitude| of the exact value for positions below 2^32 and |frequencies| up to

@@ -18,7 +18,7 @@
 #include "engine/ops/view_check.h"
 #include "engine/platform/fp_env.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Rows whose elements are not contiguous pass through a buffer, this many at a time: as many floats
 // as a cache line holds, since neighbouring rows of a transposed view share lines.

@@ -11,7 +11,7 @@
 #include "engine/base/out_of_memory.h"
 #include "engine/ops/row_blocks.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 Status Softmax(ConstView x, MutableView y) try {
   ENCORE_RETURN_IF_ERROR(internal::CheckRowViews(x, y));

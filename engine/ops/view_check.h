@@ -19,7 +19,7 @@
     if (!encore_status.ok()) return encore_status; \
   } while (false)
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The stride between rows of a matrix whose rows are contiguous and in rising order.
 template <typename T>

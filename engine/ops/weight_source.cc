@@ -12,7 +12,7 @@
 #include "engine/base/bf16.h"
 #include "engine/base/int_math.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 template <typename Element, class ToFloat>

@@ -13,7 +13,7 @@
 
 #include "encore/tensor.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct WeightPart {
   WeightView weight;   // [rows, k], as PyTorch stores it; a row makes one output

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #endif
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 void* AllocateAligned(size_t bytes) {
   const size_t size = std::max(bytes, kMemoryAlignment);

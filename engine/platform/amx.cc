@@ -14,7 +14,7 @@
 #include <unistd.h>
 #endif
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 #if defined(__linux__) && defined(__x86_64__)
 namespace {
@@ -26,6 +26,7 @@ constexpr long kTileData = 18;                           // the state's number
 constexpr uint64_t kTileStates = uint64_t{3} << 17;      // of XCR0: configuration and data
 constexpr unsigned kSystemSavesStates = 1u << 27;        // of CPUID 1, ecx
 constexpr unsigned kTilesAndInt8 = 1u << 24 | 1u << 25;  // of CPUID 7, edx
+constexpr unsigned kBf16 = 1u << 22;
 
 std::atomic<bool> refused = false;
 
@@ -50,10 +51,23 @@ bool FindAmx() {
          (supported >> kTileData & 1) != 0;
 }
 
+bool FindBf16() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kBf16) != 0;
+}
+
 }  // namespace
 
 bool MachineHasAmx() {
   static const bool has = FindAmx();
+  return has;
+}
+
+bool MachineHasAmxBf16() {
+  static const bool has = MachineHasAmx() && FindBf16();
   return has;
 }
 
@@ -72,6 +86,7 @@ bool AmxWasRefused() { return refused.load(std::memory_order_relaxed); }
 #else
 
 bool MachineHasAmx() { return false; }
+bool MachineHasAmxBf16() { return false; }
 bool MayUseAmx() { return false; }
 bool AmxWasRefused() { return false; }
 

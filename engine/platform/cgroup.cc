@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Takes what stands before the next separator off the front of *text; without one, all of it.

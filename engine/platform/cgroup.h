@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A folder that may hold a CPU quota: in v2 in cpu.max, in v1 in cpu.cfs_quota_us and
 // cpu.cfs_period_us.

@@ -17,35 +17,44 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <thread>
 
 #if defined(__linux__)
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "engine/platform/descriptor.h"
 #endif
 
 #include "engine/base/out_of_memory.h"
+#include "engine/base/simd_targets.h"
 #include "engine/platform/amx.h"
 #include "engine/platform/cgroup.h"
 #include "engine/platform/fp_env.h"
 #include "hwy/targets.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 namespace {
 
 #if defined(__linux__)
 // Of a file of /proc or /sys, which tell no size; empty if it cannot be read.
 std::string ReadSmallFile(const std::string& path) {
   std::string text;
-  std::FILE* file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return text;
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "re"));
+  if (!file) return text;
   char buffer[4096];
-  while (const size_t got = std::fread(buffer, 1, sizeof(buffer), file)) text.append(buffer, got);
-  std::fclose(file);
+  while (const size_t got = std::fread(buffer, 1, sizeof(buffer), file.get()))
+    text.append(buffer, got);
   return text;
 }
 
@@ -54,25 +63,29 @@ struct Affinity {
   int count = 0;
   size_t first = 0;
 };
+// By a mask of so many bytes; none, with errno, if the kernel refuses it.
+std::optional<Affinity> AffinityIn(cpu_set_t* set, size_t bytes) {
+  CPU_ZERO_S(bytes, set);
+  if (sched_getaffinity(0, bytes, set) != 0) return std::nullopt;
+  Affinity affinity;
+  affinity.count = CPU_COUNT_S(bytes, set);
+  while (affinity.first < 8 * bytes && !CPU_ISSET_S(affinity.first, bytes, set)) ++affinity.first;
+  return affinity;
+}
+
 Affinity ReadAffinity() {
-  // The kernel refuses masks shorter than its own, whose length is not told: 1024 cores, then twice
-  // as many and so on.
-  for (size_t cores = 1024; cores <= (size_t{1} << 20); cores *= 2) {
+  // The kernel refuses masks shorter than its own, whose length is not told: 1024 cores, which need
+  // no memory, then twice as many and so on.
+  cpu_set_t least;
+  std::optional<Affinity> affinity = AffinityIn(&least, sizeof(least));
+  for (size_t cores = 2048; !affinity && errno == EINVAL && cores <= (size_t{1} << 20);
+       cores *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(cores),
                                                                [](cpu_set_t* s) { CPU_FREE(s); });
     if (!set) break;
-    const size_t bytes = CPU_ALLOC_SIZE(cores);
-    CPU_ZERO_S(bytes, set.get());
-    if (sched_getaffinity(0, bytes, set.get()) == 0) {
-      Affinity affinity;
-      affinity.count = CPU_COUNT_S(bytes, set.get());
-      while (affinity.first < cores && !CPU_ISSET_S(affinity.first, bytes, set.get()))
-        ++affinity.first;
-      return affinity;
-    }
-    if (errno != EINVAL) break;
+    affinity = AffinityIn(set.get(), CPU_ALLOC_SIZE(cores));
   }
-  return {};
+  return affinity.value_or(Affinity());
 }
 
 // The least quota of the groups this process is in, in CPUs; 0 if there is none.
@@ -89,20 +102,38 @@ double ReadCgroupQuota() {
   return least;
 }
 
+// What a file of sysfs says of a core's cache, in its first 63 bytes; empty if it cannot be read.
+// Allocates nothing.
+class CacheText {
+ public:
+  CacheText(size_t core, int index, const char* name) noexcept {
+    char path[128];
+    std::snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/cache/index%d/%s", core,
+                  index, name);
+    const internal::Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return;
+    const ssize_t got = read(file.get(), text_, sizeof(text_));
+    if (got > 0) size_ = static_cast<size_t>(got);
+  }
+  std::string_view get() const noexcept { return {text_, size_}; }
+
+ private:
+  char text_[63];
+  size_t size_ = 0;
+};
+
 // The caches of one core by sysfs, which virtual machines describe better than CPUID does.
-CacheSizes SysfsCaches(size_t core) {
+CacheSizes SysfsCaches(size_t core) noexcept {
   CacheSizes caches;
   for (int index = 0; index < 16; ++index) {
-    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(core) +
-                               "/cache/index" + std::to_string(index) + "/";
-    const std::string type = ReadSmallFile(folder + "type");
-    if (type.empty()) break;
-    if (type.starts_with("Instruction")) continue;
-    const std::string level = ReadSmallFile(folder + "level");
-    const size_t size = internal::ParseCacheSize(ReadSmallFile(folder + "size"));
-    if (level.starts_with('1')) caches.l1d = size;
-    if (level.starts_with('2')) caches.l2 = size;
-    if (level.starts_with('3')) caches.l3 = size;
+    const CacheText type(core, index, "type");
+    if (type.get().empty()) break;
+    if (type.get().starts_with("Instruction")) continue;
+    const CacheText level(core, index, "level");
+    const size_t size = internal::ParseCacheSize(CacheText(core, index, "size").get());
+    if (level.get().starts_with('1')) caches.l1d = size;
+    if (level.get().starts_with('2')) caches.l2 = size;
+    if (level.get().starts_with('3')) caches.l3 = size;
   }
   return caches;
 }
@@ -149,12 +180,9 @@ std::string NameList(const std::vector<std::string>& names) {
 
 constexpr int64_t kCompiledTargets = HWY_TARGETS;
 
-// What the machine can run, kept from the first call because SetTarget narrows what Highway
-// reports.
-int64_t MachineTargets() {
-  static const int64_t targets = hwy::SupportedTargets() & kCompiledTargets;
-  return targets;
-}
+// Those that the machine can run, and of them those that SetTarget left.
+int64_t MachineTargets() { return internal::MachineTargets() & kCompiledTargets; }
+int64_t UsableTargets() { return internal::ChosenTargets() & kCompiledTargets; }
 bool MachineTargetsHaveAmx() {
   return HasAmx(MachineTargets()) && internal::MachineHasAmx() && !internal::AmxWasRefused();
 }
@@ -201,7 +229,7 @@ size_t ParseCacheSize(std::string_view text) {
 
 }  // namespace internal
 
-CacheSizes Caches() {
+CacheSizes Caches() noexcept {
   CacheSizes caches;
 #if defined(__linux__)
   caches = SysfsCaches(ReadAffinity().first);
@@ -225,8 +253,20 @@ CoreCount Cores() {
 #endif
 }
 
-int UsableCores() try { return Cores().usable; } catch (const std::bad_alloc&) {
+int UsableCores() noexcept try { return Cores().usable; } catch (const std::bad_alloc&) {
   return 1;
+}
+
+int internal::CoresOfQuota() noexcept try {
+  double quota = 0;
+#if defined(__linux__)
+  const FpEnvScope modes;
+  quota = ReadCgroupQuota();
+#endif
+  return quota > 0 && quota < 1e9 ? static_cast<int>(std::ceil(quota))
+                                  : std::numeric_limits<int>::max();
+} catch (const std::bad_alloc&) {
+  return std::numeric_limits<int>::max();
 }
 
 bool internal::UseAmx() {
@@ -245,17 +285,16 @@ std::string_view internal::ActiveTargetName() {
   if (!without_amx.load(std::memory_order_relaxed) && MachineTargetsHaveAmx()) return kAmx;
   // As the dispatch does: the best that is compiled and not excluded, else the one compiled without
   // any check.
-  const int64_t usable = hwy::SupportedTargets() & kCompiledTargets;
+  const int64_t usable = UsableTargets();
   return hwy::TargetName(usable == 0 ? HWY_STATIC_TARGET : usable & -usable);
 }
 
 std::string ActiveTarget() { return std::string(internal::ActiveTargetName()); }
 
 Status SetTarget(std::string_view name) try {
-  const int64_t machine = MachineTargets();  // before Highway's answer is narrowed
   if (name.empty() || name == "auto" ||
       (name == kAmx && MachineTargetsHaveAmx() && internal::MayUseAmx())) {
-    hwy::SetSupportedTargetsForTest(0);
+    internal::ChooseTargets(0);
     without_amx = false;
     return Status();
   }
@@ -265,9 +304,9 @@ Status SetTarget(std::string_view name) try {
                            "'; compiled: " + NameList(compiled) +
                            "; supported by this machine: " + NameList(SupportedTargets()));
   }
-  for (const int64_t bit : Bits(machine)) {
+  for (const int64_t bit : Bits(MachineTargets())) {
     if (name != hwy::TargetName(bit)) continue;
-    hwy::SetSupportedTargetsForTest(bit);
+    internal::ChooseTargets(bit);
     without_amx = true;
     return Status();
   }

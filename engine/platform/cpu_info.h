@@ -11,11 +11,15 @@
 
 #include "encore/cpu.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The least of the three, with a reason; 0 stands for "unknown" (online, affinity) and "not
 // limited" (quota, in CPUs).
 CoreCount ChooseCores(int online, int affinity, double cgroup_quota);
+
+// The cgroup's CPU quota, rounded up; the largest int if there is none or it cannot be read. Reads
+// some files.
+int CoresOfQuota() noexcept;
 
 // "48K\n" is 49152; suffixes K, M and G; 0 if it cannot be understood.
 size_t ParseCacheSize(std::string_view text);

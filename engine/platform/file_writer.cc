@@ -7,43 +7,114 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <exception>
 #include <limits>
 #include <new>
+#include <random>
 #include <system_error>
 #include <utility>
 
 #include "engine/base/out_of_memory.h"
+#include "engine/platform/path_check.h"
 #include "engine/platform/system_error.h"
 
 #if defined(__unix__) || defined(__APPLE__)
 #define ENCORE_HAVE_FSYNC 1
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "engine/platform/descriptor.h"
 #else
 #define ENCORE_HAVE_FSYNC 0
 #endif
+#if defined(__linux__) && defined(O_TMPFILE)
+#define ENCORE_HAVE_NAMELESS 1
+#else
+#define ENCORE_HAVE_NAMELESS 0
+#endif
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 namespace fs = std::filesystem;
 
-// How many names for the temporary are tried; another process's leftovers may hold some.
+// How many names for a temporary are tried; that one is taken is all but impossible.
 constexpr int kMaxAttempts = 100;
 
-// A number that differs between the writers of this process, and nearly always between processes.
-unsigned long long NextNumber() {
-  static std::atomic<unsigned long long> counter{0};
-  unsigned long long number = counter.fetch_add(1);
-#if ENCORE_HAVE_FSYNC
-  number += static_cast<unsigned long long>(::getpid()) << 24;
-#endif
-  return number;
+// A name beside the destination that nobody has or can guess: 64 random bits.
+fs::path RandomName(const fs::path& destination) {
+  std::random_device random;
+  const uint64_t number = (uint64_t{random()} << 32) | random();
+  return destination.parent_path() / (".encore-" + std::to_string(number) + ".tmp");
 }
+
+#if ENCORE_HAVE_NAMELESS
+int OpenWithoutName(const fs::path& folder) {
+  return ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+}
+
+// Gives a file that has no name this one, which must be new. 0, or the error number.
+int Link(int descriptor, const fs::path& name) {
+  const std::string file = "/proc/self/fd/" + std::to_string(descriptor);
+  const int result = ::linkat(AT_FDCWD, file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
+  return result == 0 ? 0 : errno;
+}
+
+// Whether this process may do that in the destination's folder: systems without /proc, some file
+// systems and some sandboxes do not let it. Tries with an empty file, until it has worked once on
+// the device.
+bool MayLink(const fs::path& destination) {
+  static std::atomic<uint64_t> worked{0};  // on that device, plus 1
+  const Descriptor file(OpenWithoutName(destination.parent_path()));
+  struct stat status = {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return false;
+  const uint64_t device = static_cast<uint64_t>(status.st_dev) + 1;
+  if (worked.load(std::memory_order_relaxed) == device) return true;
+  const fs::path name = RandomName(destination);
+  if (Link(file.get(), name) != 0) return false;
+  (void)::unlink(name.c_str());
+  worked.store(device, std::memory_order_relaxed);
+  return true;
+}
+#endif
 
 }  // namespace
 
-Result<FileWriter> FileWriter::Create(const std::string& path) try {
+int FileWriter::OpenNameless() {
+#if ENCORE_HAVE_NAMELESS
+  if (!MayLink(destination_)) return ENOTSUP;
+  const int descriptor = OpenWithoutName(destination_.parent_path());
+  if (descriptor < 0) return errno;
+  file_.reset(::fdopen(descriptor, "wb"));
+  if (file_) return 0;
+  const int reason = errno;
+  (void)::close(descriptor);
+  return reason;
+#else
+  return ENOTSUP;
+#endif
+}
+
+int FileWriter::OpenNamed() {
+  int reason = EEXIST;
+  for (int i = 0; i < kMaxAttempts && reason == EEXIST; ++i) {
+    fs::path name = RandomName(destination_);
+    // "x": only if the name is new, so that nobody's file is overwritten and no planted link is
+    // followed.
+    file_.reset(std::fopen(name.string().c_str(), "wbx"));
+    if (file_) {
+      temporary_ = std::move(name);
+      return 0;
+    }
+    reason = errno;
+  }
+  return reason;
+}
+
+Result<FileWriter> FileWriter::Create(const std::string& path, Temporary temporary) try {
+  if (Status status = CheckPath(path); !status.ok()) return status;
   FileWriter writer;
   writer.path_ = path;
   std::error_code error;
@@ -63,22 +134,23 @@ Result<FileWriter> FileWriter::Create(const std::string& path) try {
     return Status(ErrorCode::kIo,
                   "'" + path + "': found no file name at its end, wanted one to write to");
   }
-  writer.destination_ = destination;
+  // Where the program may go meanwhile does not matter.
+  writer.destination_ = fs::absolute(destination, error);
+  if (error) return SystemError(path, "has no folder", error.value());
 
-  int reason = EEXIST;
-  for (int i = 0; i < kMaxAttempts && reason == EEXIST; ++i) {
-    writer.temporary_ =
-        destination.parent_path() / (".encore-" + std::to_string(NextNumber()) + ".tmp");
-    // "x": only if the name is new, so that nobody's file is overwritten and no planted link is
-    // followed.
-    writer.file_.reset(std::fopen(writer.temporary_.string().c_str(), "wbx"));
-    if (writer.file_) break;
-    reason = errno;
+  if (temporary == Temporary::kNamed || writer.OpenNameless() != 0) {
+    const int reason = writer.OpenNamed();
+    if (reason != 0) return SystemError(path, "no temporary file can be made beside it", reason);
   }
-  if (!writer.file_) return SystemError(path, "no temporary file can be made beside it", reason);
   if (fs::exists(old)) {
+#if ENCORE_HAVE_FSYNC
+    const auto mode = static_cast<mode_t>(old.permissions() & fs::perms::mask);
+    const int reason = ::fchmod(::fileno(writer.file_.get()), mode) == 0 ? 0 : errno;
+#else
     fs::permissions(writer.temporary_, old.permissions(), error);
-    if (error) return SystemError(path, "its permissions cannot be kept", error.value());
+    const int reason = error.value();
+#endif
+    if (reason != 0) return SystemError(path, "its permissions cannot be kept", reason);
   }
   return writer;
 } catch (const std::bad_alloc&) {
@@ -107,29 +179,58 @@ Status FileWriter::Replace(size_t offset, std::span<const std::byte> bytes) {
   return SystemError(path_, "cannot be written", errno);
 }
 
-Status FileWriter::Commit() {
+Status FileWriter::Commit() try {
   if (std::fflush(file_.get()) != 0) return SystemError(path_, "cannot be written", errno);
 #if ENCORE_HAVE_FSYNC
   // Before the rename: after a power cut, the name must not lead to a file whose bytes never
   // arrived. EINVAL means a file system without fsync.
   if (::fsync(::fileno(file_.get())) != 0 && errno != EINVAL)
     return SystemError(path_, "cannot be written", errno);
+  // What has no name ends with its last descriptor.
+  const bool nameless = temporary_.empty();
+  const Descriptor kept(nameless ? ::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0) : -1);
+  if (nameless && kept.get() < 0) return SystemError(path_, "cannot be written", errno);
+  const int descriptor = kept.get();
+#else
+  const int descriptor = -1;
 #endif
-  const int closed = std::fclose(file_.release());
-  const int close_error = errno;
-  std::error_code error;
-  if (closed == 0) fs::rename(temporary_, destination_, error);
-  if (closed == 0 && !error) return Status();
+  int reason = std::fclose(file_.release()) == 0 ? 0 : errno;
+  if (reason == 0) reason = Publish(descriptor);
+  if (reason == 0) return Status();
   std::error_code ignored;
-  fs::remove(temporary_, ignored);
-  return SystemError(path_, "cannot be written", closed != 0 ? close_error : error.value());
+  if (!temporary_.empty()) fs::remove(temporary_, ignored);
+  return SystemError(path_, "cannot be written", reason);
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+} catch (const std::exception& e) {  // no random numbers
+  return Status(ErrorCode::kIo, path_ + ": " + e.what());
+}
+
+int FileWriter::Publish([[maybe_unused]] int descriptor) {
+#if ENCORE_HAVE_NAMELESS
+  if (temporary_.empty()) {
+    // Where there was no file, its name is all that is missing. An old one is never unlinked: only
+    // a rename replaces it at once, and that needs a name to begin with.
+    int reason = Link(descriptor, destination_);
+    if (reason != EEXIST) return reason;
+    for (int i = 0; i < kMaxAttempts && reason == EEXIST; ++i) {
+      fs::path name = RandomName(destination_);
+      reason = Link(descriptor, name);
+      if (reason == 0) temporary_ = std::move(name);
+    }
+    if (reason != 0) return reason;
+  }
+#endif
+  std::error_code error;
+  fs::rename(temporary_, destination_, error);
+  return error.value();
 }
 
 void FileWriter::Discard() {
   if (!file_) return;
   file_.reset();
   std::error_code ignored;
-  fs::remove(temporary_, ignored);
+  if (!temporary_.empty()) fs::remove(temporary_, ignored);
 }
 
 }  // namespace encore::internal

@@ -14,18 +14,28 @@
 
 #include "encore/status.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
-// Writes into a temporary file beside `path`, which Commit() renames to it. Whatever fails before,
-// and a writer that is destroyed without Commit(), removes the temporary and leaves what was at
-// `path` untouched. A killed process may leave the temporary (".encore-..."), never half a file at
-// `path`. One thread at a time.
+// Where the bytes are until Commit().
+enum class Temporary {
+  kNameless,  // on Linux, where the file system can: a file without a name; else as kNamed
+  kNamed,     // ".encore-" and a random number
+};
+
+// Writes into a temporary file in the folder of `path`, which Commit() puts there. Whatever fails
+// before, and a writer that is destroyed without Commit(), removes the temporary and leaves what
+// was at `path` untouched. There is never half a file at `path`. A killed process leaves nothing of
+// a nameless temporary, but for two moments: that in which Commit() replaces an old file, and that
+// in which a process's first writer on a device tries with an empty file whether names can be given
+// later. A named one stays. A sandbox that is entered between Create() and Commit() may refuse the
+// name: an error then. One thread at a time.
 class FileWriter {
  public:
   // kIo or kNotFound if the folder does not exist or is not writable, or if `path` is something
-  // other than a regular file (a folder, a device). A symbolic link at `path` stays; the file it
-  // points to is replaced, with its permissions.
-  static Result<FileWriter> Create(const std::string& path);
+  // other than a regular file (a folder, a device); kInvalidArgument if it has a zero byte. A
+  // symbolic link at `path` stays; the file it points to is replaced, with its permissions.
+  static Result<FileWriter> Create(const std::string& path,
+                                   Temporary temporary = Temporary::kNameless);
 
   FileWriter(FileWriter&&) = default;
   FileWriter& operator=(FileWriter&&) = delete;
@@ -35,7 +45,7 @@ class FileWriter {
   // Replaces bytes that were written before, from `offset` on; later ones go on at the end. For a
   // header that says how much came after it.
   Status Replace(size_t offset, std::span<const std::byte> bytes);
-  // Brings the bytes to the disk, closes and renames. Nothing may be called after it.
+  // Brings the bytes to the disk, closes, and names or renames. Nothing may be called after it.
   Status Commit();
 
  private:
@@ -43,11 +53,14 @@ class FileWriter {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   FileWriter() = default;
+  int OpenNameless();           // 0, or the system's error number
+  int OpenNamed();              // likewise
+  int Publish(int descriptor);  // likewise; the descriptor is that of a nameless temporary
   void Discard();
 
   std::string path_;                   // as the caller named it, for messages
   std::filesystem::path destination_;  // with symbolic links resolved
-  std::filesystem::path temporary_;    // exists exactly while file_ is open
+  std::filesystem::path temporary_;    // exists while file_ is open; empty for a nameless one
   std::unique_ptr<std::FILE, Close> file_;
 };
 

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #endif
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 std::atomic<uint32_t> process_number{0};

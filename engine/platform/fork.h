@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A number that another process of the same memory has not: it changes in the child at each fork()
 // after the first call. Cheap, and fit to be called from any thread.

@@ -16,7 +16,7 @@
 #include <cfenv>
 #endif
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Sets round to nearest even, denormals kept, no traps; the destructor puts back what it found,
 // sticky exception flags included, which x86 keeps beside the modes and AArch64 in a register of

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "engine/base/out_of_memory.h"
+#include "engine/platform/path_check.h"
 #include "engine/platform/system_error.h"
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -25,11 +26,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "engine/platform/descriptor.h"
 #else
 #define ENCORE_HAVE_MMAP 0
 #endif
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 Status NotRegular(const std::string& path, bool is_folder) {
@@ -44,22 +47,6 @@ Status OutOfMemory(const std::string& path, size_t size) {
 }
 
 #if ENCORE_HAVE_MMAP
-// Closes a file descriptor when it goes out of scope.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
 int64_t ModifiedNanoseconds(const struct stat& info) {
 #if defined(__APPLE__)
   const timespec& time = info.st_mtimespec;
@@ -138,6 +125,7 @@ Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path) {
 }
 
 Result<MappedFile> MappedFile::Open(const std::string& path) try {
+  if (Status status = CheckPath(path); !status.ok()) return status;
 #if ENCORE_HAVE_MMAP
   // O_NONBLOCK: a pipe without a writer must not hang us before we can say that it is no regular
   // file.
@@ -166,6 +154,7 @@ Result<MappedFile> MappedFile::Open(const std::string& path) try {
 }
 
 Result<MappedFile> MappedFile::OpenCopy(const std::string& path) try {
+  if (Status status = CheckPath(path); !status.ok()) return status;
   Result<Memory> memory = ReadAll(path);
   if (!memory.ok()) return memory.status();
   return MappedFile(*std::move(memory));

@@ -15,7 +15,7 @@
 
 #include "encore/status.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Unmaps and closes, or frees, whichever the memory needs.
 struct ReleaseFileMemory {
@@ -31,7 +31,7 @@ struct ReleaseFileMemory {
 class MappedFile {
  public:
   // kNotFound if there is no such file; kIo if it is no regular file or cannot be read;
-  // kOutOfMemory.
+  // kInvalidArgument if the path has a zero byte; kOutOfMemory.
   static Result<MappedFile> Open(const std::string& path);
   // The same with the bytes copied: nobody can change them any more. For small files.
   static Result<MappedFile> OpenCopy(const std::string& path);

@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #endif
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 inline void CpuRelax() {
 #if defined(_M_X64)

@@ -12,7 +12,7 @@
 
 #include "encore/status.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // "<path>: <what>: <the system's words for error_number>"; kNotFound, kOutOfMemory or kIo by the
 // number.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeping threads off a core (Linux; elsewhere nothing happens). Not here: how many cores there are
-// (encore/cpu.h).
+// Which cores threads run on, and what they are called (Linux; elsewhere nothing happens). Not
+// here: how many cores there are (encore/cpu.h).
 
 #ifndef ENCORE_ENGINE_PLATFORM_THREAD_AFFINITY_H_
 #define ENCORE_ENGINE_PLATFORM_THREAD_AFFINITY_H_
@@ -13,7 +13,7 @@
 #include <sched.h>
 #endif
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The core that the calling thread is on, or -1 if the system does not tell. Takes some 20 ns.
 int CurrentCore();
@@ -23,15 +23,36 @@ class AllowedCores {
  public:
   AllowedCores();
   size_t count() const;  // 0 if the system does not tell
-  // Lets the thread run on all of them but `core`; on all if that leaves none. A wish: whether it
-  // was granted does not matter.
-  void KeepOff(std::thread& thread, int core) const;
+  bool Has(int core) const;
 
  private:
 #if defined(__linux__) && !defined(__ANDROID__)
   cpu_set_t set_;
 #endif
 };
+
+// Lets the calling thread run on that core alone. A wish: whether it was granted does not matter.
+void PinThisThread(int core);
+
+// Where one thread may run, changed on its owner's behalf.
+class ThreadCores {
+ public:
+  // Lets the thread run wherever it might, but not on `core`, unless that leaves none. It is not
+  // given cores that somebody else took from it, or from the process, as far as the thread's mask
+  // and that of the process's main thread tell. A wish as well.
+  void KeepOff(std::thread& thread, int core);
+
+ private:
+#if defined(__linux__) && !defined(__ANDROID__)
+  bool MayGiveBack(const cpu_set_t& now) const;
+
+  cpu_set_t ours_{};  // the mask that we gave it last
+  int taken_ = -1;    // the core that we took out of it for that
+#endif
+};
+
+// What debuggers and `top -H` call the calling thread; on Linux 15 bytes of it.
+void NameThisThread(const char* name);
 
 }  // namespace encore::internal
 

@@ -9,17 +9,43 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "encore/cpu.h"
 #include "engine/base/out_of_memory.h"
+#include "engine/platform/thread_affinity.h"
 #include "engine/platform/worker_threads.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 struct ThreadPool::Impl {
-  Impl(int threads, std::chrono::microseconds idle_spin) : workers(threads, idle_spin) {}
+  explicit Impl(ThreadPoolOptions options) : workers(std::move(options)) {}
   internal::WorkerThreads workers;
 };
+
+namespace {
+
+Status CheckCores(const std::vector<int>& cores, int threads) {
+  if (cores.empty()) return Status();
+  if (cores.size() != static_cast<size_t>(threads) - 1) {
+    return InvalidArgument("cores has " + std::to_string(cores.size()) + " entries; wanted " +
+                           std::to_string(threads - 1) + ", one for each thread of " +
+                           std::to_string(threads) + " but the caller's");
+  }
+  const internal::AllowedCores allowed;
+  if (allowed.count() == 0) {
+    return Status(ErrorCode::kUnsupported, "cores: this system does not pin threads");
+  }
+  for (size_t i = 0; i < cores.size(); ++i) {
+    if (!allowed.Has(cores[i])) {
+      return InvalidArgument("cores[" + std::to_string(i) + "] is " + std::to_string(cores[i]) +
+                             "; the calling thread may not use that core");
+    }
+  }
+  return Status();
+}
+
+}  // namespace
 
 ThreadPool::ThreadPool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ThreadPool::ThreadPool(ThreadPool&&) noexcept = default;
@@ -35,8 +61,10 @@ Result<ThreadPool> ThreadPool::Create(const ThreadPoolOptions& options) try {
     return InvalidArgument("idle_spin is " + std::to_string(options.idle_spin.count()) +
                            " us; wanted 0 to 1000000");
   }
-  const int threads = options.threads > 0 ? options.threads : std::min(UsableCores(), kMaxThreads);
-  return ThreadPool(std::make_unique<Impl>(threads, options.idle_spin));
+  ThreadPoolOptions known = options;
+  if (known.threads == 0) known.threads = std::min(UsableCores(), kMaxThreads);
+  if (Status s = CheckCores(known.cores, known.threads); !s.ok()) return s;
+  return ThreadPool(std::make_unique<Impl>(std::move(known)));
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 } catch (const std::system_error& error) {
@@ -44,7 +72,7 @@ Result<ThreadPool> ThreadPool::Create(const ThreadPoolOptions& options) try {
                 std::string("the system makes no more threads: ") + error.what());
 }
 
-Executor ThreadPool::executor() const {
+Executor ThreadPool::executor() const& {
   return impl_ == nullptr ? Executor() : Executor::Workers(&impl_->workers, threads());
 }
 

@@ -21,12 +21,13 @@ extern "C" void kmp_set_blocktime(int milliseconds) __attribute__((weak));
 #endif
 
 #include "encore/cpu.h"
+#include "engine/platform/cpu_info.h"
 #include "engine/platform/fork.h"
 #include "engine/platform/fp_env.h"
 #include "engine/platform/spin.h"
 #include "engine/platform/worker_threads.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 namespace internal {
 namespace {
 
@@ -176,10 +177,19 @@ class LibgompThreads {
 const int LibgompThreads::kCpus = omp_get_num_procs();
 #endif
 
+// The cgroup's quota when the first of these executors was made: reading it in each call would take
+// longer than the call. 0: not read yet.
+std::atomic<int> quota{0};
+void NoteQuota() {
+  if (quota.load(std::memory_order_relaxed) == 0) {
+    quota.store(CoresOfQuota(), std::memory_order_relaxed);
+  }
+}
+
 void RunOpenMP(const Executor& executor, int wanted, RecipeFn fn, const void* recipe) {
   NoteOpenMPThreads();
   TeamState state(executor);
-  state.spin = wanted <= omp_get_num_procs();
+  state.spin = wanted <= std::min(omp_get_num_procs(), quota.load(std::memory_order_relaxed));
   int threads = wanted;
 #if !defined(__clang__) && defined(__GNUC__)
   const LibgompThreads libgomp(wanted);
@@ -202,30 +212,19 @@ void RunOpenMP(const Executor& executor, int wanted, RecipeFn fn, const void* re
 }
 #endif
 
-// What the workers of a pool run.
-struct PoolCall {
-  TeamState* state;
-  RecipeFn fn;
-  const void* recipe;
-  int threads;
-};
-
+// Only the caller runs the recipe; workers take tasks of its stages.
 bool RunOnPool(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
-  TeamState state(executor);
   WorkerThreads& workers = *static_cast<WorkerThreads*>(executor.pool());
-  state.spin = workers.HaveACoreEach(threads);
-  PoolCall call{&state, fn, recipe, threads};
-  return workers.Run(
-      threads,
-      [](void* context, int thread) {
-        const PoolCall& c = *static_cast<const PoolCall*>(context);
-        c.state->RunThread(c.fn, c.recipe, thread, c.threads);
-      },
-      &call);
+  if (!workers.Lend(threads)) return false;
+  TeamState state(executor);
+  state.RunThread(fn, recipe, 0, threads);
+  workers.Return();
+  return true;
 }
 
 // A stage on the host's threads. A thread waits for no other, so a host may run them one after
-// another.
+// another. Calls of the host are numbered as they come: one too many finds no number left, and what
+// the one that it left out should have done is still there for the caller.
 struct HostStage {
   size_t count;
   size_t threads;
@@ -233,14 +232,23 @@ struct HostStage {
   void (*fn)(const void*, size_t, size_t, int);
   const void* task;
   TaskShare share;
+  std::atomic<size_t> calls{0};
 
-  static void RunThread(void* context, size_t thread) {
+  static void RunThread(void* context, size_t /*i*/) {
     HostStage* stage = static_cast<HostStage*>(context);
+    const size_t thread = stage->calls.fetch_add(1, std::memory_order_relaxed);
+    if (thread < stage->threads) stage->RunShare(thread);
+  }
+  // By the caller, when all calls have returned.
+  void RunRest() {
+    for (size_t t = calls.load(std::memory_order_relaxed); t < threads; ++t) RunShare(t);
+  }
+
+ private:
+  void RunShare(size_t thread) {
     FpEnvScope fp_env;
-    stage->share.Work(stage->count, thread, stage->threads, stage->sharing,
-                      [&](size_t begin, size_t end) {
-                        stage->fn(stage->task, begin, end, static_cast<int>(thread));
-                      });
+    share.Work(count, thread, threads, sharing,
+               [&](size_t begin, size_t end) { fn(task, begin, end, static_cast<int>(thread)); });
   }
 };
 
@@ -260,10 +268,22 @@ void Team::ForEachRange(size_t count, Sharing sharing, RangeFn fn, const void* t
     HostStage stage{count, threads, sharing, fn, task, {}};
     state_->executor->parallel_for()(state_->executor->pool(), threads, HostStage::RunThread,
                                      &stage);
+    stage.RunRest();
     return;
   }
-  state_->share.Work(count, static_cast<size_t>(thread_), static_cast<size_t>(threads_), sharing,
-                     [&](size_t begin, size_t end) { fn(task, begin, end, thread_); });
+  if (state_->executor->kind() == Executor::Kind::kPool) {
+    const auto order =
+        sharing == Sharing::kInOrder ? StageBoard::Order::kRising : StageBoard::Order::kOwnRanges;
+    static_cast<WorkerThreads*>(state_->executor->pool())
+        ->RunStage(count, order, threads_, fn, task);
+    return;
+  }
+  const size_t threads = std::min(count, static_cast<size_t>(threads_));
+  const size_t thread = static_cast<size_t>(thread_);
+  if (thread < threads) {
+    state_->share.Work(count, thread, threads, sharing,
+                       [&](size_t begin, size_t end) { fn(task, begin, end, thread_); });
+  }
   state_->barrier.Wait(threads_, state_->spin, [this] { state_->share.Reset(); });
 }
 
@@ -301,6 +321,7 @@ Executor Executor::OpenMP(int threads) {
   Executor executor;
   executor.kind_ = Kind::kOpenMP;
 #if defined(ENCORE_HAVE_OPENMP)
+  internal::NoteQuota();
   // The OpenMP runtimes end the process if a thread cannot be made, so absurd numbers must not
   // reach them.
   constexpr int kMaxThreads = 1024;

@@ -11,7 +11,7 @@
 
 #include "encore/executor.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct TeamState;  // what the threads of a team share; thread_team.cc
 
@@ -25,10 +25,10 @@ class Team {
   int threads() const { return threads_; }
 
   // A stage of tasks of about equal cost. Calls task(size_t i, int thread) once for each i in [0,
-  // count), 0 <= thread < threads(). At most one task at a time has a given thread, so scratch
-  // indexed by thread is safe. Which thread gets which task is not defined, and not the same from
-  // run to run: no result may depend on it. Tasks of a thread come with rising i. Returns when all
-  // are done; what they wrote is then visible to all threads.
+  // count), 0 <= thread < min(threads(), count), whichever executor it is. At most one task at a
+  // time has a given thread, so scratch indexed by thread is safe. Which thread gets which task is
+  // not defined, and not the same from run to run: no result may depend on it. Returns when all are
+  // done; what they wrote is then visible to all threads.
   template <typename F>
   void ForEach(size_t count, const F& task) {
     ForEachRange(count, Sharing::kBlocks, &RunRange<F>, &task);
@@ -64,16 +64,16 @@ using RecipeFn = void (*)(const void* recipe, Team& team);
 void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe);
 
 // Runs recipe(Team&) with `threads` of the executor's threads, or fewer, and returns when all is
-// done and no thread of this call works or spins any more. A recipe is ordinary code around calls
-// of ForEach, and the stages come one after another:
+// done and no thread of this call runs a task of it any more. A recipe is ordinary code around
+// calls of ForEach, and the stages come one after another:
 //   RunTeam(executor, [&](Team& team) {
 //     team.ForEach(rows, [&](size_t row, int thread) { ... });
 //     team.ForEach(columns, [&](size_t column, int thread) { ... });
 //   });
-// With OpenMP and a pool EVERY thread runs the recipe (its ForEach calls are where the threads
-// meet), so the recipe must take the same path on each and must write only to its own locals
-// outside of ForEach. Tasks must not throw. All arithmetic runs under the default floating-point
-// modes (fp_env.h); the caller's are left as found.
+// With OpenMP EVERY thread runs the recipe (its ForEach calls are where the threads meet), so the
+// recipe must take the same path on each and must write only to its own locals outside of ForEach;
+// with the others only the caller does. Tasks must not throw. All arithmetic runs under the default
+// floating-point modes (fp_env.h); the caller's are left as found.
 template <typename F>
 void RunTeam(const Executor& executor, int threads, const F& recipe) {
   RunTeamErased(

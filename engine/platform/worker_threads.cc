@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the workers of worker_threads.h sleep, wake and come back.
+// How the workers of worker_threads.h sleep and wake.
 
 #include "engine/platform/worker_threads.h"
 
+#include <algorithm>
 #include <new>
 #include <thread>
+#include <utility>
 
+#include "encore/cpu.h"
+#include "engine/platform/fp_env.h"
 #include "engine/platform/spin.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
-// How long the caller looks for the last worker to come back before it sleeps: they all leave a
-// barrier together. Waking up through the kernel costs 5-50 us.
-constexpr std::chrono::microseconds kReturnSpin{50};
+// How long a thread in a call looks for what it waits for before it sleeps: longer than a short
+// stage is uneven, shorter than what anyone would notice as burnt time. Waking up through the
+// kernel costs 5-50 us.
+constexpr std::chrono::microseconds kStageSpin{50};
 
 }  // namespace
 
-WorkerThreads::WorkerThreads(int threads, std::chrono::microseconds idle_spin)
-    : idle_spin_(idle_spin) {
+WorkerThreads::WorkerThreads(ThreadPoolOptions options)
+    : board_(options.threads), options_(std::move(options)), cores_for_them_(UsableCores()) {
+  const int threads = options_.threads;
   try {
     for (int thread = 1; thread < threads; ++thread) workers_.push_back(std::make_unique<Worker>());
     for (int thread = 1; thread < threads; ++thread) {
@@ -41,69 +47,102 @@ void WorkerThreads::Stop() {
     for (auto& worker : workers_) ::new (static_cast<void*>(&worker->thread)) std::thread();
     return;
   }
-  stop_.store(true, std::memory_order_relaxed);  // ordered by the wake
-  for (const auto& worker : workers_) {
-    StoreAndWake(worker->calls, worker->calls.load(std::memory_order_relaxed) + 1);
-  }
+  stop_.store(true, std::memory_order_relaxed);  // ordered by the number's change
+  board_.Renumber();
+  for (const auto& worker : workers_) StoreAndWake(worker->asleep, uint32_t{0});
   for (const auto& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
   }
 }
 
-bool WorkerThreads::Run(int threads, RunFn run, void* context) {
+bool WorkerThreads::Lend(int threads) {
   if (!AreInThisProcess()) return false;
   if (busy_.exchange(true, std::memory_order_acquire)) return false;
-  threads_ = threads;
-  run_ = run;
-  context_ = context;
-  running_.store(threads - 1, std::memory_order_relaxed);
   KeepOffTheCaller(threads);
-  WakeChildren(0);
-  run(context, 0);
-  const auto all_back = [this] { return running_.load(std::memory_order_acquire) == 0; };
-  if (!HaveACoreEach(threads) || !SpinUntil(all_back, kReturnSpin)) {
-    for (int left; (left = running_.load(std::memory_order_acquire)) != 0;) {
-      running_.wait(left, std::memory_order_acquire);
-    }
-  }
-  busy_.store(false, std::memory_order_release);
+  woken_ = 1;
   return true;
 }
 
+void WorkerThreads::Return() {
+  board_.Close();
+  busy_.store(false, std::memory_order_release);
+}
+
+void WorkerThreads::RunStage(size_t count, StageBoard::Order order, int threads, StageFn run,
+                             const void* task) {
+  threads = static_cast<int>(std::min(count, static_cast<size_t>(threads)));
+  if (threads <= 1) {
+    if (count > 0) run(task, 0, count, 0);
+    return;
+  }
+  const bool spin = HaveACoreEach(threads);
+  // Threads that would take the cores from each other are woken once a call: that they sleep then
+  // says that there was nothing for them to do.
+  const int to_wake = spin || threads > woken_ ? threads : std::min(threads, cores_for_them_);
+  if (to_wake_.load(std::memory_order_relaxed) != to_wake) {
+    to_wake_.store(to_wake, std::memory_order_relaxed);
+  }
+  woken_ = std::max(woken_, threads);
+  board_.Open(count, order, threads, run, task);
+  WakeChildren(0);
+  board_.Work(0);
+  const auto all_done = [this] { return board_.AllDone(); };
+  if (!spin || !SpinUntil(all_done, kStageSpin)) board_.SleepUntilAllDone();
+}
+
+std::chrono::microseconds WorkerThreads::SpinOf(int thread, bool in_a_call) const {
+  if (!HaveACoreEach(thread + 1)) return std::chrono::microseconds(0);
+  return in_a_call ? kStageSpin : options_.idle_spin;
+}
+
 void WorkerThreads::Loop(int thread) {
-  Worker& self = *workers_[static_cast<size_t>(thread - 1)];
-  for (uint32_t seen = 0;; ++seen) {
-    const auto called = [&] { return self.calls.load(std::memory_order_acquire) != seen; };
-    if (idle_spin_.count() == 0 || !SpinUntil(called, idle_spin_)) {
-      self.calls.wait(seen, std::memory_order_acquire);
-    }
+  const auto index = static_cast<size_t>(thread - 1);
+  Worker& self = *workers_[index];
+  if (!options_.cores.empty()) PinThisThread(options_.cores[index]);
+  if (!options_.name.empty()) NameThisThread(options_.name.c_str());
+  if (options_.on_start) options_.on_start(thread);
+  for (;;) {
+    const uint64_t number = board_.number();
     if (stop_.load(std::memory_order_relaxed)) return;
-    WakeChildren(thread);
-    run_(context_, thread);
-    running_.fetch_sub(1, std::memory_order_seq_cst);  // see StoreAndWake
-    running_.notify_all();
+    const bool in_a_call = StageBoard::IsOpen(number);
+    if (in_a_call) {
+      WakeChildren(thread);
+      const FpEnvScope fp_env;
+      board_.Work(thread);
+    }
+    const std::chrono::microseconds spin = SpinOf(thread, in_a_call);
+    const auto news = [&] { return board_.number() != number; };
+    if (spin.count() > 0 && SpinUntil(news, spin)) continue;
+    // Sequentially consistent with who opens a stage and then looks at `asleep`: one of the two
+    // sees the other.
+    self.asleep.store(1, std::memory_order_seq_cst);
+    if (news()) {
+      self.asleep.store(0, std::memory_order_relaxed);
+      continue;
+    }
+    self.asleep.wait(1, std::memory_order_acquire);
   }
 }
 
 void WorkerThreads::KeepOffTheCaller(int threads) {
+  if (!options_.keep_off_caller || !options_.cores.empty()) return;
   if (workers_.size() > kFewWorkers || workers_.size() >= cores_.count()) return;
   const int core = CurrentCore();
   if (core == avoided_core_ && threads <= avoiding_threads_) return;
   avoided_core_ = core;
   avoiding_threads_ = threads;
   for (int thread = 1; thread < threads; ++thread) {
-    cores_.KeepOff(workers_[static_cast<size_t>(thread - 1)]->thread, core);
+    Worker& worker = *workers_[static_cast<size_t>(thread - 1)];
+    worker.cores.KeepOff(worker.thread, core);
   }
 }
 
-void WorkerThreads::Wake(int thread) {
-  std::atomic<uint32_t>& calls = workers_[static_cast<size_t>(thread - 1)]->calls;
-  StoreAndWake(calls, calls.load(std::memory_order_relaxed) + 1);
-}
-
 void WorkerThreads::WakeChildren(int thread) {
-  for (int child = 2 * thread + 1; child <= 2 * thread + 2 && child < threads_; ++child)
-    Wake(child);
+  const int end = to_wake_.load(std::memory_order_relaxed);
+  for (int child = 2 * thread + 1; child <= 2 * thread + 2 && child < end; ++child) {
+    std::atomic<uint32_t>& asleep = workers_[static_cast<size_t>(child - 1)]->asleep;
+    if (asleep.load(std::memory_order_seq_cst) != 0) StoreAndWake(asleep, uint32_t{0});
+  }
 }
 
 }  // namespace encore::internal

@@ -1,65 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WorkerThreads: threads that sleep until they are given one function to run together. Not here:
-// how work is shared among them (thread_team.h), the public ThreadPool (thread_pool.cc).
+// WorkerThreads: threads that sleep until a caller has stages of tasks to share with them. None of
+// them is ever waited for but for tasks that it has taken. Not here: how tasks are taken
+// (stage_board.h), what a stage is (thread_team.h), the public ThreadPool (thread_pool.cc).
 
 #ifndef ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_
 #define ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "encore/thread_pool.h"
 #include "engine/platform/fork.h"
+#include "engine/platform/stage_board.h"
 #include "engine/platform/thread_affinity.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 class WorkerThreads {
  public:
-  // Makes threads - 1 threads. Throws std::bad_alloc or std::system_error, and leaves none behind.
-  WorkerThreads(int threads, std::chrono::microseconds idle_spin);
+  // Makes options.threads - 1 threads, at least none, as the options say, which ThreadPool has
+  // checked. Throws std::bad_alloc or std::system_error, and leaves none behind.
+  explicit WorkerThreads(ThreadPoolOptions options);
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
   ~WorkerThreads();
 
-  // Whether so many threads have a core each, as far as was known when the threads were made: else
-  // one that waits should leave its core to the others at once.
-  bool HaveACoreEach(int threads) const {
-    return cores_.count() == 0 || static_cast<size_t>(threads) <= cores_.count();
-  }
-
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls run(context, thread) for thread = 0 .. threads - 1 at the same time, 0 on the calling
-  // thread, and returns true when all have returned; 1 <= threads <= threads(). False at once, with
-  // nothing run, if the threads are at work for somebody else, or if fork() left them behind in
-  // another process. Allocates nothing.
-  using RunFn = void (*)(void* context, int thread);
-  bool Run(int threads, RunFn run, void* context);
+  // Lends the threads to the calling thread, for stages of up to `threads` threads with itself;
+  // 1 <= threads <= threads(). False, and nothing is lent, if another caller has them, or if fork()
+  // left them behind in another process. Each true wants a Return().
+  bool Lend(int threads);
+  void Return();
+
+  // By the caller they are lent to, as thread 0: calls run(task, begin, end, thread) so that each
+  // of [0, count) is in one call's [begin, end), on any of the first `threads` threads; returns
+  // when all is done. Allocates nothing.
+  void RunStage(size_t count, StageBoard::Order order, int threads, StageFn run, const void* task);
+
+  // How long a thread that finds nothing to do looks for it before it sleeps, within a call and
+  // between calls. 0 if the threads up to this one have no core each by UsableCores(), which counts
+  // the affinity mask and the cgroup's quota, when the threads were made: spinning would take the
+  // core, or the quota's time, from the others.
+  std::chrono::microseconds SpinOf(int thread, bool in_a_call) const;
 
  private:
   // Two cache lines apart: x86 prefetches pairs.
   struct alignas(128) Worker {
-    std::atomic<uint32_t> calls{0};  // how many it has been woken for
+    std::atomic<uint32_t> asleep{0};  // 1 if it is, or is about to be; who wakes it sets 0
     std::thread thread;
+    ThreadCores cores;
   };
 
   bool AreInThisProcess() const { return process_ == ProcessNumber(); }
+  bool HaveACoreEach(int threads) const { return threads <= cores_for_them_; }
   void Stop();
   void Loop(int thread);
-  void Wake(int thread);
-  // Threads wake each other in a tree: thread i those of 2 i + 1 and 2 i + 2.
+  // Threads wake each other in a tree: thread i those of 2 i + 1 and 2 i + 2, where they sleep.
   void WakeChildren(int thread);
 
+  StageBoard board_;
   std::vector<std::unique_ptr<Worker>> workers_;  // thread i + 1
-  const std::chrono::microseconds idle_spin_;
+  const ThreadPoolOptions options_;
   const uint32_t process_ = ProcessNumber();
   std::atomic<bool> busy_{false};
   std::atomic<bool> stop_{false};
+  // Up to which thread the stage at hand wakes them. Written only where it changes, as what
+  // lies beside it is read by all.
+  std::atomic<int> to_wake_{0};
+
   // The system may wake a thread on the core of the one that wakes it, though another is idle, and
   // the two then wait for each other. So workers keep off the core that the caller was on last.
   // Not where there are many: then the chance is small, and moving all would take long. Nor where
@@ -67,14 +82,12 @@ class WorkerThreads {
   static constexpr size_t kFewWorkers = 7;
   void KeepOffTheCaller(int threads);
   const AllowedCores cores_;
-  int avoided_core_ = -1;
-  int avoiding_threads_ = 0;  // how many of them do
+  const int cores_for_them_;  // what affinity and quota leave
 
-  // Of the call at hand; written before the workers wake.
-  int threads_ = 0;
-  RunFn run_ = nullptr;
-  void* context_ = nullptr;
-  alignas(128) std::atomic<int> running_{0};  // workers that have not returned
+  // The caller's own.
+  alignas(128) int avoided_core_ = -1;
+  int avoiding_threads_ = 0;  // how many of them do
+  int woken_ = 1;             // up to which thread, in the call at hand
 };
 
 }  // namespace encore::internal

@@ -11,7 +11,7 @@
 
 #include "engine/base/int_math.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Values below which waking a thread takes longer than the work: 0.5 ns each against 50 us.

@@ -22,7 +22,7 @@
 #include "engine/text/pooling.h"
 #include "engine/text/scratch.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A module behind the pooling: a dense layer, or without one a normalization.
 struct AfterPooling {

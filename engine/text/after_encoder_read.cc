@@ -8,7 +8,7 @@
 #include "engine/text/after_encoder.h"
 #include "engine/text/pooling_config.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // A Normalize module has no settings but these, and mostly no folder at all.

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // A chunk: enough texts that each length fills batches, little memory (4 bytes a token).

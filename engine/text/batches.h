@@ -12,7 +12,7 @@
 #include "encore/encoder.h"
 #include "engine/text/token_store.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Fills `order` with 0 .. store.size() - 1, longer texts first, equals as they were.
 void SortByLength(const TokenStore& store, std::vector<size_t>* order);

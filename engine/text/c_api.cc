@@ -29,7 +29,7 @@ struct encore_model {
   encore::Executor executor() const { return pool ? pool->executor() : encore::Executor::Inline(); }
 };
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 static_assert(ENCORE_OK == static_cast<int>(ErrorCode::kOk));
@@ -87,9 +87,8 @@ Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
   if (Status s = CheckChoice("precision", given.precision, ENCORE_PRECISION_INT8); !s.ok()) {
     return s;
   }
-  if (given.reserved != 0) {
-    return InvalidArgument("options.reserved is " + std::to_string(given.reserved) + ", wanted 0");
-  }
+  if (Status s = CheckChoice("amx_bf16", given.amx_bf16, 1); !s.ok()) return s;
+  options->amx_bf16 = given.amx_bf16 != 0;
   if (Status s = CheckChoice("pooling", given.pooling, 2 * ENCORE_POOLING_LAST_TOKEN - 1);
       !s.ok()) {
     return s;
@@ -229,7 +228,7 @@ extern "C" {
 
 const char* encore_last_error(void) { return encore::internal::last_error; }
 
-const char* encore_version(void) { return ENCORE_VERSION_STRING; }
+const char* encore_version(void) { return encore::Version(); }
 
 int32_t encore_c_api_version(void) { return ENCORE_C_API_VERSION; }
 

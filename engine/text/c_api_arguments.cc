@@ -4,7 +4,7 @@
 
 #include "engine/text/c_api_arguments.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Status NullArgument(const char* name) {
   return InvalidArgument(std::string(name) + " is NULL, wanted a pointer");

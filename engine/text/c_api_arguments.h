@@ -18,7 +18,7 @@
 #include "encore/c_api.h"
 #include "encore/text_encoder.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Status NullArgument(const char* name);
 

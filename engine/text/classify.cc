@@ -10,7 +10,7 @@
 #include "engine/text/stream.h"
 #include "engine/text/text_encoder_impl.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 using internal::OutOfMemory;
 

@@ -10,7 +10,7 @@
 #include "encore/safetensors.h"
 #include "engine/base/quoted.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 struct DenseConfig {

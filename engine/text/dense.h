@@ -13,7 +13,7 @@
 #include "encore/status.h"
 #include "engine/text/folder_files.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct Dense {
   PackedLinear linear;

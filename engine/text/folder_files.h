@@ -16,7 +16,7 @@
 #include "engine/io/folder.h"
 #include "engine/io/json_members.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // What the readers of these files are given, and where they tell what they took.
 struct FolderReading {

@@ -12,7 +12,7 @@
 #include "engine/models/model_config.h"
 #include "engine/text/max_length.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Files that sentence-transformers does not look at without modules.json.

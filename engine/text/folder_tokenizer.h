@@ -17,7 +17,7 @@
 #include "engine/text/module_list.h"
 #include "engine/text/transformer_settings.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct TransformerFolder {
   std::optional<std::vector<ModuleEntry>> modules;  // of modules.json

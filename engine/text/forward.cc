@@ -9,7 +9,7 @@
 
 #include "engine/base/int_math.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 Status TooManyTokens() {

@@ -14,7 +14,7 @@
 #include "engine/models/text_model.h"
 #include "engine/text/scratch.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Makes the encoder's workspace large enough for batches within these limits.
 Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Result<size_t> ResolveMaxLength(const LengthSources& sources, const FolderReading& reading) {
   const std::string what = "maximum length";

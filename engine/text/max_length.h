@@ -13,7 +13,7 @@
 #include "engine/text/folder_files.h"
 #include "engine/text/transformer_settings.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct LengthSources {
   std::optional<size_t> option;             // OpenOptions::max_length

@@ -12,7 +12,7 @@
 #include "encore/status.h"
 #include "engine/text/folder_files.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 enum class ModuleKind : uint8_t { kTransformer, kPooling, kDense, kNormalize };
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 std::string_view PoolingModeName(PoolingMode mode) {
   switch (mode) {

@@ -12,7 +12,7 @@
 
 #include "encore/text_encoder.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Which rows of the last layer the modes read.
 enum class PooledRows : uint8_t { kAll, kFirst, kLast };

@@ -8,7 +8,7 @@
 #include <array>
 #include <optional>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 struct ModeName {

@@ -13,7 +13,7 @@
 #include "encore/text_encoder.h"
 #include "engine/text/folder_files.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The modes in the order in which their vectors are concatenated: booleans in PoolingMode's order,
 // a list in its own. `path` is the Pooling module's folder. kInvalidArgument if the file's width is

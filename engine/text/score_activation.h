@@ -14,7 +14,7 @@
 #include "engine/text/folder_files.h"
 #include "engine/text/sentence_config.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // As sentence-transformers' CrossEncoder: activation_fn of config_sentence_transformers.json, else
 // of config.json's sentence_transformers, else its sbert_ce_default_activation_function, else the

@@ -9,7 +9,7 @@
 #include "engine/base/int_math.h"
 #include "engine/base/out_of_memory.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Status FloatBuffer::Reserve(size_t count, size_t element) {
   size_t bytes = 0;

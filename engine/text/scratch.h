@@ -17,7 +17,7 @@
 #include "encore/workspace.h"
 #include "engine/text/token_store.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Floats that grow and never shrink; uninitialized. One thread at a time.
 class FloatBuffer {

@@ -16,7 +16,7 @@
 #include "encore/status.h"
 #include "engine/text/folder_files.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 inline constexpr std::string_view kSentenceConfigFile = "config_sentence_transformers.json";
 

@@ -7,7 +7,7 @@
 #include "engine/text/batches.h"
 #include "engine/text/forward.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Everything that scratch->tokens holds; they are the call's texts from `first` on.

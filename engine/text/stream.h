@@ -16,7 +16,7 @@
 #include "engine/text/text_encoder_impl.h"
 #include "engine/text/token_store.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct StreamOptions {
   Executor executor;

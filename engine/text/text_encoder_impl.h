@@ -18,7 +18,7 @@
 #include "engine/text/scratch.h"
 #include "engine/text/sentence_config.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 struct TextEncoder::Impl {
   internal::TextModel model;

@@ -15,7 +15,7 @@
 #include "engine/text/text_encoder_impl.h"
 #include "engine/text/type_ids.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 using internal::Folder;
 using internal::FolderReading;
@@ -57,7 +57,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
                                 {.ignore_unknown_keys = options.ignore_unknown_keys,
                                  .executor = options.executor,
                                  .precision = options.precision,
-                                 .keep = options.keep},
+                                 .keep = options.keep,
+                                 .amx_bf16 = options.amx_bf16},
                                 &decisions);
   if (!model.ok()) return model.status();
   Result<Tokenizer> tokenizer = OpenTokenizer(*found, reading);
@@ -137,12 +138,12 @@ size_t TextEncoder::dimensions() const { return impl_->after ? impl_->dimensions
 size_t TextEncoder::d_model() const { return impl_->model.d_model(); }
 size_t TextEncoder::max_length() const { return impl_->max_length; }
 bool TextEncoder::has_tokenizer() const { return impl_->tokenizer.ok(); }
-const Tokenizer& TextEncoder::tokenizer() const { return *impl_->tokenizer; }
-const Encoder& TextEncoder::encoder() const { return impl_->model.encoder(); }
-const std::vector<std::string>& TextEncoder::labels() const { return impl_->model.labels(); }
-const std::vector<std::pair<std::string, std::string>>& TextEncoder::prompts() const {
+const Tokenizer& TextEncoder::tokenizer() const& { return *impl_->tokenizer; }
+const Encoder& TextEncoder::encoder() const& { return impl_->model.encoder(); }
+const std::vector<std::string>& TextEncoder::labels() const& { return impl_->model.labels(); }
+const std::vector<std::pair<std::string, std::string>>& TextEncoder::prompts() const& {
   return impl_->config.prompts;
 }
-const std::vector<Decision>& TextEncoder::Describe() const { return impl_->decisions; }
+const std::vector<Decision>& TextEncoder::Describe() const& { return impl_->decisions; }
 
 }  // namespace encore

@@ -13,7 +13,7 @@
 
 #include "engine/base/out_of_memory.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Texts that a thread takes at once.

@@ -19,7 +19,7 @@
 #include "encore/tokenizer.h"
 #include "engine/models/text_model.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // What a call was given: texts, pairs, or one text with each of many.
 struct TextInputs {

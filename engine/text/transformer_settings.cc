@@ -5,9 +5,12 @@
 
 #include "engine/text/transformer_settings.h"
 
+#include <algorithm>
 #include <array>
 
-namespace encore::internal {
+#include "engine/base/quoted.h"
+
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr std::array<std::string_view, 7> kFiles = {
@@ -16,6 +19,24 @@ constexpr std::array<std::string_view, 7> kFiles = {
     "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
     "sentence_xlnet_config.json",
 };
+
+// Arguments that sentence-transformers hands to transformers when it loads the folder. These say
+// how something is computed there, and where its code lies; the rest may change the result. The
+// type of the weights in memory is one of them: encore computes in f32 unless it is told otherwise.
+void ReadArguments(JsonMembers& members, std::string_view key) {
+  constexpr std::array<std::string_view, 9> kHarmless = {
+      "add_pooling_layer", "attn_implementation", "dtype",
+      "low_cpu_mem_usage", "padding_side",        "torch_dtype",
+      "trust_remote_code", "unpad_inputs",        "use_memory_efficient_attention",
+  };
+  if (!members.Has(key)) return;
+  const JsonValue& arguments = *members.Find(key);
+  if (!arguments.is_object()) return WantEmpty(members, key);
+  for (const JsonValue::Member& argument : arguments.members()) {
+    if (std::find(kHarmless.begin(), kHarmless.end(), argument.first) != kHarmless.end()) continue;
+    members.Refuse(key, "no " + Quoted(argument.first) + " in it, which may change the result");
+  }
+}
 
 // What the model is called with and which of its outputs is taken: texts and the usual one only.
 void ReadModalities(JsonMembers& members, bool classifies, const FolderReading& reading) {
@@ -66,10 +87,10 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
       members.Refuse("transformer_task", "'feature-extraction' or 'sequence-classification'");
     }
     ReadModalities(members, settings.classifies, reading);
-    for (const std::string_view key :
-         {"processing_kwargs", "model_args", "tokenizer_args", "config_args", "model_kwargs",
-          "processor_kwargs", "config_kwargs"}) {
-      WantEmpty(members, key);
+    WantEmpty(members, "processing_kwargs");
+    for (const std::string_view key : {"model_args", "tokenizer_args", "config_args",
+                                       "model_kwargs", "processor_kwargs", "config_kwargs"}) {
+      ReadArguments(members, key);
     }
     for (const std::string_view key :
          {"query_length", "document_length", "query_expansion", "tokenizer_name_or_path"}) {

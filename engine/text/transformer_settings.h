@@ -16,7 +16,7 @@
 #include "encore/status.h"
 #include "engine/text/folder_files.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct TransformerSettings {
   std::string file;  // "" if the folder has none

@@ -8,7 +8,7 @@
 #include <array>
 #include <optional>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Classes in transformers whose model_input_names are input_ids and attention_mask; each may end in

@@ -11,7 +11,7 @@
 #include "encore/status.h"
 #include "engine/text/folder_files.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // False where the model has no table for them, where model_input_names of tokenizer_config.json
 // leaves token_type_ids out, and without that key where its tokenizer_class does. All are 0 then,

@@ -11,7 +11,7 @@
 #include "engine/base/quoted.h"
 #include "engine/tokenizer/unicode.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 bool Is(char32_t c, CharProperty property) {

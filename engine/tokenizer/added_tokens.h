@@ -18,7 +18,7 @@
 #include "engine/tokenizer/normalizer.h"
 #include "engine/tokenizer/text_buffer.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct AddedToken {
   std::string content;

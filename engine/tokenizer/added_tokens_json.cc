@@ -8,7 +8,7 @@
 #include "engine/tokenizer/byte_trie.h"
 #include "engine/tokenizer/component_json.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 Result<AddedToken> ReadOne(const JsonValue& json, const std::string& where) {

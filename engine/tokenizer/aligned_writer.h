@@ -10,7 +10,7 @@
 
 #include "engine/tokenizer/text_buffer.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A character that is written. Its change is 1 if it stands for no character of its own, 0 if it
 // stands for the next one that was not read yet, -n if it stands for that and n more.

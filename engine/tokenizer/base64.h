@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Nothing for text that is not base64 with its padding. Throws std::bad_alloc.
 inline std::optional<std::string> FromBase64(std::string_view text) {

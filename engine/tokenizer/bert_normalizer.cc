@@ -9,7 +9,7 @@
 #include "engine/tokenizer/put_lower.h"
 #include "engine/tokenizer/unicode.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 class BertNormalizer : public NormalizerStep {

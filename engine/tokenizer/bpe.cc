@@ -10,7 +10,7 @@
 #include <functional>
 #include <stdexcept>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr uint32_t kNone = MergeTable::kNone;

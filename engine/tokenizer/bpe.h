@@ -22,7 +22,7 @@
 #include "engine/tokenizer/model.h"
 #include "engine/tokenizer/token_table.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct BpeSettings {
   std::optional<std::string> unk_token;   // nothing: unknown characters are left out

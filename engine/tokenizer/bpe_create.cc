@@ -8,7 +8,7 @@
 #include "engine/tokenizer/bpe.h"
 #include "engine/tokenizer/byte_alphabet.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr uint32_t kNone = MergeTable::kNone;

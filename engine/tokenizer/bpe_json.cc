@@ -6,7 +6,7 @@
 #include "engine/tokenizer/bpe.h"
 #include "engine/tokenizer/component_json.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 Status ReadMerges(const JsonValue& json, const std::string& where, Merges* merges) {

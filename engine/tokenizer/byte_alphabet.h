@@ -14,7 +14,7 @@
 
 #include "engine/tokenizer/utf8.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The byte of each character below U+0144; -1: none. Printable bytes of Latin-1 stand for
 // themselves, the others in their order for U+0100 and on.

@@ -10,7 +10,7 @@
 #include <bitset>
 #include <iterator>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Bases are unique, so that a node's label alone tells whose child it is. Places of one base lie in
 // one block of 256.

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Immutable once built. Eight bytes a node, so that a vocabulary of 30,000 tokens stays in a second
 // level cache.

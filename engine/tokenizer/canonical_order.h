@@ -13,7 +13,7 @@
 
 #include "encore/tokenizer.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // A mark on its way through NFC, NFKC or NFKD (unicode_forms.cc).
 struct MarkOfForm {

@@ -6,7 +6,7 @@
 
 #include "engine/base/quoted.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Status RefuseUnread(const JsonMembers& members) {
   if (!members.ok()) return members.status();

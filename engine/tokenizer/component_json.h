@@ -19,7 +19,7 @@
 #include "engine/tokenizer/token_table.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // An error if a member of the object was read by nobody.
 Status RefuseUnread(const JsonMembers& members);

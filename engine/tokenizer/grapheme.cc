@@ -10,7 +10,7 @@
 #include "engine/tokenizer/unicode.h"
 #include "engine/tokenizer/utf8.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr char32_t kJoiner = 0x200D;  // zero width joiner

@@ -6,7 +6,7 @@
 #ifndef ENCORE_ENGINE_TOKENIZER_GRAPHEME_H_
 #define ENCORE_ENGINE_TOKENIZER_GRAPHEME_H_
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The end of the cluster that starts at `at`, in valid text that goes on to `end`. Clusters of up
 // to 5 bytes are exact; longer ones may be cut where both parts have 6 bytes or one character.

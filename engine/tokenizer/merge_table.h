@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Immutable once filled.
 class MergeTable {

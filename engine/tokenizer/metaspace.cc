@@ -7,7 +7,7 @@
 
 #include "engine/tokenizer/pre_tokenizer.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 std::string_view Of(TextView text, Span word) {

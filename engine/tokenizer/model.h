@@ -15,7 +15,7 @@
 
 #include "engine/tokenizer/text_buffer.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Tokens of one text, without the template's.
 struct TokenList {

@@ -7,7 +7,7 @@
 #include "engine/tokenizer/component_json.h"
 #include "engine/tokenizer/word_piece.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Files of old have no type, but members of their own; empty if these fit none.

@@ -4,7 +4,7 @@
 
 #include "engine/tokenizer/normalizer.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 TextView Normalizer::Apply(TextView text, Scratch* scratch) const {
   for (size_t i = 0; i < steps_.size(); ++i) {

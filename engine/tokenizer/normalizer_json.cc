@@ -6,7 +6,7 @@
 #include "engine/tokenizer/base64.h"
 #include "engine/tokenizer/component_json.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr std::string_view kKnown =

@@ -9,7 +9,7 @@
 #include "engine/tokenizer/unicode.h"
 #include "engine/tokenizer/utf8.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr char32_t kSpaceOfBytes = 0x120;  // a space in GPT-2's alphabet

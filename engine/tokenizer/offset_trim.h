@@ -11,7 +11,7 @@
 #include "encore/tokenizer.h"
 #include "engine/tokenizer/post_template.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // `original`: the text that the origin is a part of. `token`: as the vocabulary spells it, or the
 // text of an added token. `first`: it is the text's first token.

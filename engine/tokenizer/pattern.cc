@@ -11,7 +11,7 @@
 #include "engine/tokenizer/unicode.h"
 #include "engine/tokenizer/utf8.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr uint16_t kWordLike = kLetter | kNumber | kSpace;  // what [^\s\p{L}\p{N}] is not

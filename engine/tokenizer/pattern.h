@@ -14,7 +14,7 @@
 
 #include "engine/tokenizer/text_buffer.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Immutable.
 class Pattern {

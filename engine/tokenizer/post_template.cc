@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 size_t CountSpecial(const std::vector<TemplatePiece>& pieces) {
   return static_cast<size_t>(std::count_if(

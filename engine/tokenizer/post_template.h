@@ -15,7 +15,7 @@
 #include "encore/tokenizer.h"
 #include "engine/tokenizer/model.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // One piece of a template.
 struct TemplatePiece {

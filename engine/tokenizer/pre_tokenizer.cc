@@ -9,7 +9,7 @@
 
 #include "engine/tokenizer/unicode.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // What a step does with a character: it goes on the word before it if that is of the same kind,

@@ -5,7 +5,7 @@
 #include "engine/base/quoted.h"
 #include "engine/tokenizer/component_json.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr std::string_view kKnown =

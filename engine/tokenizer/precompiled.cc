@@ -17,7 +17,7 @@
 #include "engine/tokenizer/grapheme.h"
 #include "engine/tokenizer/normalizer.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr size_t kMaxClusterBytes = 5;

@@ -8,7 +8,7 @@
 #include "engine/tokenizer/text_buffer.h"
 #include "engine/tokenizer/unicode.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Of a character with these properties.
 inline void PutLower(const Unicode& unicode, char32_t c, uint16_t properties, ByteRange origin,

@@ -15,7 +15,7 @@
 #include "encore/tokenizer.h"
 #include "engine/tokenizer/utf8.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Bytes [begin, end) of some text.
 struct Span {

@@ -8,7 +8,7 @@
 #include "engine/tokenizer/normalizer.h"
 #include "engine/tokenizer/unicode.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 class Replace : public NormalizerStep {

@@ -8,7 +8,7 @@
 
 #include "engine/base/quoted.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Result<TokenTable> TokenTable::Create(const Vocabulary& vocabulary, const std::string& where) {
   TokenTable table;

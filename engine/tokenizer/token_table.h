@@ -15,7 +15,7 @@
 #include "encore/status.h"
 #include "engine/tokenizer/byte_trie.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Tokens with their ids; views of tokens that outlive whoever makes a table of them.
 using Vocabulary = std::vector<ByteTrie::Entry>;

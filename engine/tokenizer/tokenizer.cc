@@ -14,7 +14,7 @@
 #include "engine/tokenizer/tokenizer_parts.h"
 #include "engine/tokenizer/utf8.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 using internal::AddedToken;
 using internal::Normalizer;
@@ -211,7 +211,7 @@ std::optional<int32_t> Tokenizer::TokenToId(std::string_view token) const {
   return impl_->parts.model->TokenToId(token);
 }
 
-std::string_view Tokenizer::IdToToken(int32_t id) const {
+std::string_view Tokenizer::IdToToken(int32_t id) const& {
   for (const AddedToken& token : impl_->parts.added_tokens.tokens()) {
     if (token.id == id) return token.content;
   }
@@ -227,7 +227,7 @@ size_t Tokenizer::special_tokens_of_pair() const {
 
 std::optional<size_t> Tokenizer::model_max_length() const { return impl_->parts.model_max_length; }
 
-const std::vector<Decision>& Tokenizer::Describe() const { return impl_->parts.decisions; }
+const std::vector<Decision>& Tokenizer::Describe() const& { return impl_->parts.decisions; }
 
 Tokenizer internal::TokenizerFactory::Make(TokenizerParts parts) {
   size_t vocab_size = parts.model->id_limit();

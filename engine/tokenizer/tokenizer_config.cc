@@ -12,7 +12,7 @@
 #include "engine/io/json_members.h"
 #include "engine/tokenizer/byte_trie.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Lengths from here on mean that there is no limit: transformers writes int(1e30).

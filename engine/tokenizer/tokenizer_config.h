@@ -15,7 +15,7 @@
 #include "engine/io/json_value.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // What the file says of the tokenizer; nothing where it says nothing.
 struct TokenizerConfig {

@@ -13,7 +13,7 @@
 #include "engine/tokenizer/tokenizer_json.h"
 #include "engine/tokenizer/vocab_txt.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 namespace internal {
 namespace {
 

@@ -11,7 +11,7 @@
 #include "encore/tokenizer.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 class TokenizerFactory {
  public:

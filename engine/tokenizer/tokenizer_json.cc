@@ -6,7 +6,7 @@
 
 #include "engine/tokenizer/component_json.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Result<TokenizerParts> ReadTokenizerJson(const JsonValue& json, const std::string& file,
                                          const TokenizerOptions& options) {

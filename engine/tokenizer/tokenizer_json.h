@@ -13,7 +13,7 @@
 #include "engine/io/json_value.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Sentences start with `file`. Errors as component_json.h has them. Throws std::bad_alloc.
 Result<TokenizerParts> ReadTokenizerJson(const JsonValue& json, const std::string& file,

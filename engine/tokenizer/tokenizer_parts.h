@@ -18,7 +18,7 @@
 #include "engine/tokenizer/post_template.h"
 #include "engine/tokenizer/pre_tokenizer.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // The normalizer's settings that tokenizer_config.json has names for.
 struct NormalizerFacts {

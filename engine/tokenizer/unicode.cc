@@ -8,7 +8,7 @@
 
 #include "engine/tokenizer/unicode_data.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr size_t kCodePoints = 0x110000;

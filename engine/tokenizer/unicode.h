@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Properties are bits; those from kOrderShift on are the rank of the canonical combining class
 // among the classes in use, 0 for starters.

@@ -6,7 +6,7 @@
 #include "engine/tokenizer/unicode_data.h"
 
 // clang-format off
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Bits of CharProperty and the rank of the combining class.
 const uint16_t kUnicodeClasses[] = {

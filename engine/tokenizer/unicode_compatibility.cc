@@ -6,7 +6,7 @@
 #include "engine/tokenizer/unicode_data.h"
 
 // clang-format off
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Difference to the code point before, how many parts, the parts.
 const uint32_t kUnicodeCompatibility[] = {

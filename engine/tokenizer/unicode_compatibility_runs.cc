@@ -6,7 +6,7 @@
 #include "engine/tokenizer/unicode_data.h"
 
 // clang-format off
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // First and last of a run, step, and what is to be added.
 const int32_t kUnicodeCompatibilityRuns[] = {

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 extern const uint16_t kUnicodeClasses[];
 extern const size_t kUnicodeClassesSize;

@@ -10,7 +10,7 @@
 #include "engine/tokenizer/normalizer.h"
 #include "engine/tokenizer/unicode.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Composes characters that come in canonical order.

@@ -6,7 +6,7 @@
 #include "engine/tokenizer/put_lower.h"
 #include "engine/tokenizer/unicode.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Calls body(c, properties, origin) for each character.

@@ -6,7 +6,7 @@
 #include "engine/tokenizer/unicode_data.h"
 
 // clang-format off
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // Bits of PatternProperty.
 const uint16_t kUnicodePatternClasses[] = {

@@ -14,7 +14,7 @@
 #include "engine/base/quoted.h"
 #include "engine/platform/fp_env.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // Searching takes up to this many steps a byte; pieces of published models have less than 100.

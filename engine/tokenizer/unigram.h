@@ -18,7 +18,7 @@
 #include "engine/tokenizer/model.h"
 #include "engine/tokenizer/token_table.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct UnigramSettings {
   size_t unk_id = 0;

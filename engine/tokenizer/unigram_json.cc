@@ -7,7 +7,7 @@
 #include "engine/tokenizer/component_json.h"
 #include "engine/tokenizer/unigram.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 Status ReadUnigram(JsonMembers* members, TokenizerParts* parts) {
   const std::string& where = members->where();

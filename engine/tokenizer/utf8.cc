@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // The bytes of text's first sequence that are as they should be, and how many there should be; 0

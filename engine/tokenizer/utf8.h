@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 

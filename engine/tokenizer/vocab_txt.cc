@@ -13,7 +13,7 @@
 #include "engine/tokenizer/utf8.h"
 #include "engine/tokenizer/word_piece.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr const char* kFile = "vocab.txt";

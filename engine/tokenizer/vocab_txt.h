@@ -14,7 +14,7 @@
 #include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 // `vocab`: a token a line, its number from 0 being the id; white space at its end is left out, and
 // the last of equal lines counts. kCorruptData for bytes that are not UTF-8; kUnsupported for the

@@ -16,7 +16,7 @@
 #include "engine/tokenizer/model.h"
 #include "engine/tokenizer/token_table.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 
 struct WordPieceSettings {
   std::string unk_token = "[UNK]";

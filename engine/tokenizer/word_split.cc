@@ -7,7 +7,7 @@
 #include "engine/tokenizer/pre_tokenizer.h"
 #include "engine/tokenizer/unicode.h"
 
-namespace encore::internal {
+namespace encore::inline v0_1::internal {
 namespace {
 
 // The parts of one word, from left to right.

@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-#define ENCORE_C_API_VERSION 2
+#define ENCORE_C_API_VERSION 3
 
 // What functions return. Codes above the last one here may be added.
 typedef int32_t encore_status;
@@ -102,8 +102,10 @@ typedef struct encore_open_options {
   int32_t pooling;              // a sum of ENCORE_POOLING_...; 0: the folder's
   int32_t ignore_unknown_keys;  // not 0: keys that encore does not know are described and ignored
   size_t max_length;            // tokens of a text; 0: the folder's
-  int32_t precision;            // ENCORE_PRECISION_...; since version 2, as the next
-  int32_t reserved;             // must be 0
+  int32_t precision;            // ENCORE_PRECISION_...; since version 2
+  // 1: bf16 is multiplied by AMX where the machine has it, with bits of its own (encoder.h); since
+  // version 3, older libraries refuse it.
+  int32_t amx_bf16;
 } encore_open_options;
 
 // Opens a folder with config.json, *.safetensors, the tokenizer and sentence-transformers' files.

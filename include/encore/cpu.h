@@ -14,7 +14,7 @@
 #include "encore/export.h"
 #include "encore/status.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 // Sizes in bytes; 0 where the system does not tell. l1d and l2 are of one core; l3 is the whole
 // cache that a core shares.
@@ -23,7 +23,7 @@ struct CacheSizes {
   size_t l2 = 0;
   size_t l3 = 0;
 };
-ENCORE_API CacheSizes Caches();
+ENCORE_API CacheSizes Caches() noexcept;  // allocates nothing
 
 // How many threads are useful here, and why: the smaller of the number of cores in the calling
 // thread's affinity mask and the cgroup's CPU quota (rounded up), at least 1. Read at each call.
@@ -35,7 +35,7 @@ struct CoreCount {
   std::string reason;       // "2: the affinity mask has 2 of 8 cores"
 };
 ENCORE_API CoreCount Cores();
-ENCORE_API int UsableCores();
+ENCORE_API int UsableCores() noexcept;
 
 // SIMD targets by Highway's names ("AVX3_ZEN4", "AVX3_DL", "AVX3", "AVX2", "SSE4", "SSE2", "NEON",
 // "EMU128"), best first. And "AMX", which is AVX3_DL but for the products of int8 encoders: those

@@ -13,7 +13,7 @@
 #include "encore/export.h"
 #include "encore/language.h"  // IWYU pragma: keep
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 namespace internal {
 class WorkerThreads;
@@ -21,7 +21,8 @@ class WorkerThreads;
 
 // A host's parallel loop: calls body(context, i) exactly once for every i in [0, count), on any
 // threads and in any order (one after another is fine), and returns when all calls have returned.
-// `pool` is the host's own.
+// `pool` is the host's own. A call that it leaves out is made up for on the calling thread, and one
+// too many does nothing; but none may run on after it has returned.
 using ParallelFor = void (*)(void* pool, size_t count, void (*body)(void* context, size_t i),
                              void* context);
 
@@ -37,15 +38,21 @@ class ENCORE_API Executor {
   // OpenMP with this many threads; 0 means UsableCores() of cpu.h (the affinity mask and the
   // cgroup's CPU quota). One parallel region a call. In a library built without OpenMP, or inside a
   // host's own parallel region, the work runs on the calling thread. OpenMP's threads sleep between
-  // calls; OpenMP alone would let them spin (libgomp with few threads on many CPUs ends them).
-  // The environment overrides that (OMP_WAIT_POLICY, GOMP_SPINCOUNT, KMP_BLOCKTIME). OpenMP's
-  // runtime allocates memory when it starts threads. In a child made by fork() after such a call
-  // the work runs on the calling thread, as the runtime would wait for threads that are not there;
-  // after OpenMP regions of the host's own before the fork, the runtime may hang as it always does.
+  // calls; OpenMP alone would let them spin. (With few threads on many CPUs libgomp knows no other
+  // way than to end those of the calling thread's regions, the host's included, and with them what
+  // their threadprivate variables hold.) The environment overrides that: with
+  // OMP_WAIT_POLICY=passive they sleep and nobody's threads are ended; GOMP_SPINCOUNT,
+  // KMP_BLOCKTIME. OpenMP's runtime allocates memory when it starts threads, and ends the process
+  // where the system makes no more of them, which ThreadPool::Create reports instead. All its
+  // threads take part in a call and wait for each other: one that has lost its core to another
+  // program holds up the call, which a ThreadPool's does not. In a child made by fork() after such
+  // a call the work runs on the calling thread, as the runtime would wait for threads that are not
+  // there; after OpenMP regions of the host's own before the fork, the runtime may hang as it
+  // always does.
   static Executor OpenMP(int threads = 0);
 
   // The host's own pool, cut into `threads` concurrent pieces of work at a time: at least 1;
-  // usually the pool's threads.
+  // usually the pool's threads. A piece that the pool begins late finds less to do.
   static Executor Host(int threads, ParallelFor parallel_for, void* pool);
 
   // The same from any object with `parallel_for(size_t count, F body)`, F callable as body(size_t).
@@ -60,7 +67,9 @@ class ENCORE_API Executor {
         &pool);
   }
 
-  // The threads of a ThreadPool (thread_pool.h); ThreadPool::executor() calls this.
+  // The threads of a ThreadPool (thread_pool.h); ThreadPool::executor() calls this. A call waits
+  // for the tasks that its threads have taken, a quarter of what is left to them at most, never for
+  // a thread: one that comes late finds less to do.
   static Executor Workers(internal::WorkerThreads* workers, int threads) {
     Executor executor;
     executor.kind_ = Kind::kPool;

@@ -16,7 +16,7 @@
 #include "encore/export.h"
 #include "encore/status.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 // kGelu is the erf form, kGeluTanh the tanh form, kSilu x sigmoid(x), kQuickGelu x sigmoid(1.702
 // x).

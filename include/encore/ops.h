@@ -22,7 +22,7 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 // ---- Matrix products -------------------------------------------------------------------------
 

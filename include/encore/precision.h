@@ -12,14 +12,16 @@
 #include "encore/export.h"
 #include "encore/status.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 // What the matrix products of an encoder multiply. Inputs, outputs, residuals, norms, activations
 // and the sums of softmax are f32 in each.
 //   kF32   f32, one chain of FMAs an output.
 //   kBF16  weights, and the rows that they are multiplied with, rounded to bf16 (to nearest, ties
 //          to even; NaN stays NaN); attention's queries, keys, weights and values likewise. Sums in
-//          f32, over pairs of elements, the odd one's product first. Half the memory.
+//          f32, over pairs of elements, the odd one's product first. Half the memory. By AMX
+//          (EncoderOptions::amx_bf16), for 32 elements at a time: a chain of FMAs from 0 over the
+//          even ones, one over the odd ones, and the sum of both is added; subnormals are 0.
 //   kInt8  weights as signed 8-bit integers with a scale for each output channel; rows as unsigned
 //          8-bit integers with a scale and a zero point for each token, found in the pass. Integer
 //          sums, exact. Attention as in kBF16. A quarter of the memory where the target multiplies

@@ -23,7 +23,7 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 // A tensor in a file, or to be written to one. Owns no data.
 struct SafetensorsEntry {
@@ -45,6 +45,10 @@ using SafetensorsMetadata = std::map<std::string, std::string>;
 // come from the file.
 class ENCORE_API SafetensorsFile {
  public:
+  // To move is to copy: what was moved from stays as it is.
+  SafetensorsFile(const SafetensorsFile&) = default;
+  SafetensorsFile& operator=(const SafetensorsFile&) = default;
+
   // Maps the file; it may be renamed over or removed while open, but must not be shortened or
   // rewritten in place. kNotFound or kIo if it cannot be read; kCorruptData if it breaks the
   // format, or has duplicate or unknown keys; kUnsupported for a dtype that DType lacks or a rank
@@ -57,7 +61,8 @@ class ENCORE_API SafetensorsFile {
                                            const std::string& name = "(memory)");
 
   // The path or name it was opened with.
-  const std::string& name() const;
+  const std::string& name() const&;
+  const std::string& name() const&& = delete;
   // kIo if the file was shortened, lengthened or written to since it was opened, as far as its size
   // and time of modification tell. Takes a microsecond; a long-lived program may ask before it
   // reads. What came from bytes is as it was.
@@ -69,12 +74,15 @@ class ENCORE_API SafetensorsFile {
   void ReleasePages() const;
 
   // In the order of the header.
-  const std::vector<SafetensorsEntry>& tensors() const;
+  const std::vector<SafetensorsEntry>& tensors() const&;
+  const std::vector<SafetensorsEntry>& tensors() const&& = delete;
   // The strings under "__metadata__"; empty if there are none.
-  const SafetensorsMetadata& metadata() const;
+  const SafetensorsMetadata& metadata() const&;
+  const SafetensorsMetadata& metadata() const&& = delete;
 
   // The tensor of this name, or null.
-  const SafetensorsEntry* Find(std::string_view tensor) const;
+  const SafetensorsEntry* Find(std::string_view tensor) const&;
+  const SafetensorsEntry* Find(std::string_view tensor) const&& = delete;
 
   // An aligned copy as it is stored. kNotFound; kOutOfMemory; kCorruptData for a BOOL that is
   // neither 0 nor 1.
@@ -88,7 +96,8 @@ class ENCORE_API SafetensorsFile {
   // The file's own memory, nothing copied; valid as long as this object or a copy of it. kNotFound;
   // kUnsupported if the tensor is not F32 or not aligned to 4 bytes: ReadAsF32 serves those. A
   // tensor without elements has a null view.
-  Result<TensorView<const float>> ViewF32(std::string_view tensor) const;
+  Result<TensorView<const float>> ViewF32(std::string_view tensor) const&;
+  Result<TensorView<const float>> ViewF32(std::string_view tensor) const&& = delete;
 
  private:
   struct Impl;

@@ -7,6 +7,7 @@
 #ifndef ENCORE_STATUS_H_
 #define ENCORE_STATUS_H_
 
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@
 #include "encore/export.h"
 #include "encore/language.h"  // IWYU pragma: keep
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 enum class ErrorCode {
   kOk = 0,
@@ -38,12 +39,16 @@ class [[nodiscard]] Status {
 
   bool ok() const { return code_ == ErrorCode::kOk; }
   ErrorCode code() const { return code_; }
-  const std::string& message() const { return message_; }
+  const std::string& message() const& { return message_; }
+  std::string message() && { return std::move(message_); }  // of a temporary: no reference into it
 
  private:
   ErrorCode code_ = ErrorCode::kOk;
   std::string message_;
 };
+
+// "Ok", or "InvalidArgument: " and the sentence.
+ENCORE_API std::ostream& operator<<(std::ostream& out, const Status& status);
 
 inline Status InvalidArgument(std::string message) {
   return Status(ErrorCode::kInvalidArgument, std::move(message));
@@ -60,13 +65,16 @@ class [[nodiscard]] Result {
   }
 
   bool ok() const { return value_.has_value(); }
-  const Status& status() const { return status_; }
+  const Status& status() const& { return status_; }
+  Status status() && { return std::move(status_); }
 
   T& operator*() & { return *value_; }
   const T& operator*() const& { return *value_; }
   T&& operator*() && { return *std::move(value_); }
-  T* operator->() { return &*value_; }
-  const T* operator->() const { return &*value_; }
+  T* operator->() & { return &*value_; }
+  const T* operator->() const& { return &*value_; }
+  // What a temporary holds ends with it: give it a name, and ask ok() on the way.
+  const T* operator->() const&& = delete;
 
  private:
   std::optional<T> value_;

@@ -12,15 +12,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "encore/export.h"
 #include "encore/status.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 enum class DType : uint8_t { kBool, kU8, kI8, kI32, kI64, kF16, kBF16, kF32, kF64 };
 
@@ -62,14 +64,19 @@ struct DTypeOf<double> {
   static constexpr DType value = DType::kF64;
 };
 
+// Integers, which excludes bool: `true` is no size.
+template <typename T>
+concept SizeLike = std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool>;
+
 // Up to kMaxRank extents, outermost first. A rank of zero is a scalar (one element).
 class ENCORE_API Shape {
  public:
   static constexpr size_t kMaxRank = 6;
 
   Shape() = default;
-  // Shape(2, 3) or Shape{2, 3}; more than kMaxRank extents do not compile.
-  template <std::convertible_to<size_t>... Ints>
+  // Shape(2, 3) or Shape{2, 3}; more than kMaxRank extents do not compile, nor floats. A negative
+  // extent is kept, and refused by NumElements(), and so by all that counts elements.
+  template <SizeLike... Ints>
   requires(sizeof...(Ints) >= 1 && sizeof...(Ints) <= kMaxRank)
       Shape(Ints... extents)  // NOLINT(google-explicit-constructor): a view of {rows, cols} should
                               // read so
@@ -79,8 +86,11 @@ class ENCORE_API Shape {
 
   size_t rank() const { return rank_; }
   size_t operator[](size_t i) const { return extents_[i]; }  // i < rank()
-  // The product of all extents; kInvalidArgument if it overflows size_t.
+  // The product of all extents; kInvalidArgument if it overflows size_t, or an extent is negative
+  // or beyond PTRDIFF_MAX.
   Result<size_t> NumElements() const;
+  // kInvalidArgument unless `count` is NumElements().
+  Status RequireElements(size_t count) const;
   // "[2, 3]".
   std::string ToString() const;
   friend bool operator==(const Shape& a, const Shape& b) {
@@ -112,6 +122,17 @@ class TensorView {
   }
   TensorView(T* data, const Shape& shape, const Strides& strides)
       : data_(data), shape_(shape), strides_(strides) {}
+  // Dense, row-major, of all of the span's elements: kInvalidArgument if the shape has more or
+  // fewer. A view of a temporary vector does not compile.
+  static Result<TensorView> Create(std::span<T> data, const Shape& shape) {
+    Status status = shape.RequireElements(data.size());
+    if (!status.ok()) return status;
+    return TensorView(data.data(), shape);
+  }
+  static Result<TensorView> Create(std::vector<std::remove_const_t<T>>&& data,
+                                   const Shape& shape) = delete;
+  static Result<TensorView> Create(const std::vector<std::remove_const_t<T>>&& data,
+                                   const Shape& shape) = delete;
   // A view of T is a view of const T.
   operator TensorView<const T>() const  // NOLINT(google-explicit-constructor)
       requires(!std::is_const_v<T>) {
@@ -127,7 +148,7 @@ class TensorView {
   const Strides& strides() const { return strides_; }
 
   // Element access; as many indices as the rank, each below its extent (not checked).
-  template <std::convertible_to<size_t>... Ints>
+  template <SizeLike... Ints>
   T& operator()(Ints... index) const {
     const std::array<size_t, sizeof...(Ints)> indices{static_cast<size_t>(index)...};
     ptrdiff_t offset = 0;
@@ -145,6 +166,7 @@ class TensorView {
       strides[a - 1] = stride(a);
     }
     Result<Shape> inner = Shape::Create(extents.data(), rank() - 1);
+    if (data_ == nullptr) return TensorView(data_, *inner, strides);  // without elements
     return TensorView(data_ + static_cast<ptrdiff_t>(i) * strides_[0], *inner, strides);
   }
 
@@ -210,26 +232,29 @@ class ENCORE_API Tensor {
     memory_ = std::move(other.memory_);
     return *this;
   }
-  // kInvalidArgument if the size overflows, kOutOfMemory if it cannot be had.
+  // kInvalidArgument if `type` is no DType or the size overflows, kOutOfMemory if it cannot be had.
   static Result<Tensor> Create(DType type, const Shape& shape);
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   size_t size_bytes() const { return size_bytes_; }
-  void* data() { return memory_.get(); }
-  const void* data() const { return memory_.get(); }
+  void* data() & { return memory_.get(); }
+  const void* data() const& { return memory_.get(); }
+  const void* data() const&& = delete;  // it ends with the temporary
 
   // A view of all elements; empty if T is not the tensor's type.
   template <typename T>
-  TensorView<T> View() {
+  TensorView<T> View() & {
     if (DTypeOf<T>::value != dtype_ || !memory_) return {};
     return TensorView<T>(static_cast<T*>(data()), shape_);
   }
   template <typename T>
-  TensorView<const T> View() const {
+  TensorView<const T> View() const& {
     if (DTypeOf<T>::value != dtype_ || !memory_) return {};
     return TensorView<const T>(static_cast<const T*>(data()), shape_);
   }
+  template <typename T>
+  TensorView<const T> View() const&& = delete;
 
  private:
   struct ENCORE_API Free {

@@ -31,7 +31,7 @@
 #include "encore/tensor.h"
 #include "encore/tokenizer.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 // From the vectors h_t of a text's T tokens to one vector:
 //   kCls               h_0
@@ -91,6 +91,7 @@ struct OpenOptions {
   // As EncoderOptions::keep. Of weights that were made for int8, those that are not int8 are kept
   // too.
   std::vector<MatrixOfLayer> keep = {};
+  bool amx_bf16 = false;  // as EncoderOptions::amx_bf16
 };
 
 struct EncodeOptions {
@@ -164,6 +165,10 @@ struct ScoreOptions {
 // tokenizer); kOutOfMemory. Results are complete or absent.
 class ENCORE_API TextEncoder {
  public:
+  // To move is to copy: what was moved from stays as it is.
+  TextEncoder(const TextEncoder&) = default;
+  TextEncoder& operator=(const TextEncoder&) = default;
+
   // Reads config.json, *.safetensors, the tokenizer and sentence-transformers' files. Weights are
   // packed; embedding tables stay mapped from the file, which must not be changed in place.
   // kNotFound, kUnsupported, kCorruptData, kInvalidArgument name the file, the key or tensor, what
@@ -203,16 +208,21 @@ class ENCORE_API TextEncoder {
   size_t d_model() const;     // of token vectors
   size_t max_length() const;  // tokens of a text, special ones included
   bool has_tokenizer() const;
-  const Tokenizer& tokenizer() const;  // only where has_tokenizer()
-  const Encoder& encoder() const;
+  const Tokenizer& tokenizer() const&;  // only where has_tokenizer()
+  const Tokenizer& tokenizer() const&& = delete;
+  const Encoder& encoder() const&;
+  const Encoder& encoder() const&& = delete;
   // Names of the head's outputs; empty without a head.
-  const std::vector<std::string>& labels() const;
+  const std::vector<std::string>& labels() const&;
+  const std::vector<std::string>& labels() const&& = delete;
   // Names and texts of the folder's prompts.
-  const std::vector<std::pair<std::string, std::string>>& prompts() const;
+  const std::vector<std::pair<std::string, std::string>>& prompts() const&;
+  const std::vector<std::pair<std::string, std::string>>& prompts() const&& = delete;
   // Every decision taken, those of a file together: the model's (family, positions, activation,
   // type of the weights, precision), the tokenizer's (casing and all else), maximum length,
   // prompts, pooling, further modules, columns, scores, and what was ignored.
-  const std::vector<Decision>& Describe() const;
+  const std::vector<Decision>& Describe() const&;
+  const std::vector<Decision>& Describe() const&& = delete;
 
   struct Impl;
 

@@ -18,7 +18,7 @@
 #include "encore/export.h"
 #include "encore/status.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 namespace internal {
 class TokenizerFactory;
@@ -97,6 +97,10 @@ struct ENCORE_API Tokens {
 // shares it.
 class ENCORE_API Tokenizer {
  public:
+  // To move is to copy: what was moved from stays as it is.
+  Tokenizer(const Tokenizer&) = default;
+  Tokenizer& operator=(const Tokenizer&) = default;
+
   // From a model's folder: tokenizer.json or, without it, vocab.txt; tokenizer_config.json beside
   // it. What tokenizer.json says counts; where tokenizer_config.json says otherwise, Describe()
   // tells. Truncation and padding in tokenizer.json are ignored. kNotFound if there is neither;
@@ -116,7 +120,8 @@ class ENCORE_API Tokenizer {
   // Of a token as the vocabulary spells it ("[SEP]", "##ing"); nothing if it has none.
   std::optional<int32_t> TokenToId(std::string_view token) const;
   // The reverse; empty for an id that no token has. Valid as long as this object or a copy of it.
-  std::string_view IdToToken(int32_t id) const;
+  std::string_view IdToToken(int32_t id) const&;
+  std::string_view IdToToken(int32_t id) const&& = delete;
   // The template's tokens around one text, and around a pair.
   size_t special_tokens_of_text() const;
   size_t special_tokens_of_pair() const;
@@ -125,7 +130,8 @@ class ENCORE_API Tokenizer {
 
   // Every decision taken: model, normalizer (lower case, accents, Chinese characters),
   // pre-tokenizer, template, unknown token, added tokens, and what was ignored.
-  const std::vector<Decision>& Describe() const;
+  const std::vector<Decision>& Describe() const&;
+  const std::vector<Decision>& Describe() const&& = delete;
 
  private:
   friend class internal::TokenizerFactory;

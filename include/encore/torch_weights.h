@@ -18,8 +18,7 @@
 // Configuration, as strings under the file's "__metadata__" with the names of PyTorch's arguments:
 //   nhead           the number of heads; required, because no shape shows it
 //   activation      relu, gelu, gelu_tanh, silu, quick_gelu; also gelu_pytorch_tanh, gelu_new (both
-//   are
-//                   gelu_tanh) and swish (silu); relu if absent
+//                   are gelu_tanh) and swish (silu); required likewise
 //   norm_first      True, true, 1, False, false or 0; False if absent
 //   layer_norm_eps  a decimal number of at least 0, such as 1e-05; 1e-5 if absent
 //   encore_precision  bf16 or int8: what the file was made for (`encore convert`); f32 if absent
@@ -42,7 +41,7 @@
 #include "encore/safetensors.h"
 #include "encore/status.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 // What the caller knows better than the file; each takes the place of the metadata key beside it,
 // which then is not read.
@@ -57,6 +56,10 @@ struct TorchOverrides {
 // or I8 for matrices. Immutable; copies share the file.
 class ENCORE_API TorchWeights {
  public:
+  // To move is to copy: what was moved from stays as it is.
+  TorchWeights(const TorchWeights&) = default;
+  TorchWeights& operator=(const TorchWeights&) = default;
+
   // The errors of SafetensorsFile::Open and of FromFile.
   static Result<TorchWeights> Open(const std::string& path, const TorchOverrides& overrides = {});
 
@@ -67,13 +70,16 @@ class ENCORE_API TorchWeights {
   static Result<TorchWeights> FromFile(const SafetensorsFile& file,
                                        const TorchOverrides& overrides = {});
 
-  const EncoderConfig& config() const;
+  const EncoderConfig& config() const&;
+  const EncoderConfig& config() const&& = delete;
   // Views that are valid as long as this object or a copy of it.
-  const EncoderWeights& weights() const;
+  const EncoderWeights& weights() const&;
+  const EncoderWeights& weights() const&& = delete;
   // For EncoderOptions: what the file was made for, and with kInt8 those of its matrices that are
   // not int8.
   Precision precision() const;
-  const std::vector<MatrixOfLayer>& keep() const;
+  const std::vector<MatrixOfLayer>& keep() const&;
+  const std::vector<MatrixOfLayer>& keep() const&& = delete;
 
  private:
   struct Impl;

@@ -14,7 +14,7 @@
 #include "encore/export.h"
 #include "encore/status.h"
 
-namespace encore {
+namespace encore::inline v0_1 {
 
 namespace internal {
 class WorkspaceUse;

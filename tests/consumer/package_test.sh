@@ -4,9 +4,9 @@
 # Installs encore from a build folder into a folder of its own and builds and runs the README's
 # example and a program in C against it, through find_package and through pkg-config. With
 # --subdirectory it does so with the source tree inside the user's project instead, whose compiler
-# options are not encore's (which compiles encore again, for few targets and at -O1: it is not about
-# speed), and compares the published bits. Of shared libraries it checks what they export, and calls
-# them from Python, where that is installed.
+# options are not encore's (which compiles encore again, for every target and at -O1: it is not
+# about speed), compares the published bits, and loads two libraries with an encore in each. Of
+# shared libraries it checks what they export, and calls them from Python, where that is installed.
 #
 #   package_test.sh BUILD_DIR [--subdirectory]
 #
@@ -73,15 +73,29 @@ test_installed() {
     run_programs "$out"
   done
 
+  # The names of all symbols carry the version, so that another one in the same program is another
+  # namespace.
+  local namespace
+  namespace="encore::v$(sed -nE 's/^#define ENCORE_VERSION_(MAJOR|MINOR) ([0-9]+)$/\2/p' \
+    "$prefix/include/encore/version.h" | paste -sd _)"
+  step "symbols of $namespace"
+  nm --extern-only --defined-only --demangle "$libdir"/libencore*.{a,so} 2>/dev/null |
+    grep 'encore::' >"$work/symbols" || true
+  grep -q "$namespace::Encoder::Create" "$work/symbols" || [[ ! -e "$libdir/libencore.a" ]] ||
+    fail "no $namespace::Encoder::Create in libencore.a"
+  # What is called encore:: elsewhere than at the beginning of the namespace.
+  sed "s/$namespace:://g" "$work/symbols" | grep 'encore::' | head -n 5 | grep . &&
+    fail "symbols without the version in their names"
+
   # All that a shared library exports is public and encore's. (Of templates of the standard library
   # there are weak symbols.)
   for library in "$libdir"/libencore*.so; do
     [[ -e "$library" ]] || continue
     step "exports of ${library##*/}"
     nm --dynamic --defined-only --demangle "$library" >"$work/exports"
-    grep -vE ' [uVvWw] | encore_[a-z0-9_]+$| ((typeinfo|typeinfo name|vtable) for )?encore::' \
+    grep -vE " [uVvWw] | encore_[a-z0-9_]+$| ((typeinfo|typeinfo name|vtable) for )?$namespace::" \
       "$work/exports" && fail "${library##*/} exports more than encore's symbols"
-    grep -E 'encore::internal::|hwy::|nlohmann::' "$work/exports" &&
+    grep -E "$namespace::internal::|hwy::|nlohmann::" "$work/exports" &&
       fail "${library##*/} exports what is internal"
   done
   if [[ -e "$libdir/libencore_text.so" ]] && command -v python3 >/dev/null; then
@@ -93,18 +107,27 @@ test_installed() {
 if [[ "${2:-}" == --subdirectory ]]; then
   step "add_subdirectory"
   deps="$root/.deps/highway"
-  # A project with options of its own: none may change a bit, or stop at what is encore's.
-  options="-Ofast -Wall -Wextra -Wconversion -Wshadow -Wold-style-cast -Werror"
+  # A project with options of its own: none may change a bit, or stop at what is encore's. The last
+  # -O is the one that counts, and without it -Ofast says nothing of arithmetic.
+  options="-Ofast -ffast-math -flto=auto -Wall -Wextra -Wconversion -Wshadow -Wold-style-cast"
+  options+=" -Werror"
   cmake -S "$here" -B "$work/subdirectory" -DENCORE_SOURCE_DIR="$root" -DREADME="$readme" \
     -DCMAKE_PREFIX_PATH="$deps" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
-    -DENCORE_SIMD=widths -DENCORE_FEW_TILES=ON -DCMAKE_UNITY_BUILD=ON \
+    -DENCORE_SIMD=every -DENCORE_FEW_TILES=ON -DCMAKE_UNITY_BUILD=ON \
     "-DCMAKE_CXX_FLAGS=$options -fno-exceptions" \
     >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
   cmake --build "$work/subdirectory" --parallel 2 >"$work/log" ||
     { cat "$work/log"; fail "building failed"; }
+  # Neither in the compiler's commands nor in what they made.
+  readelf --sections --wide "$work"/subdirectory/encore/engine/libencore*.a >"$work/sections"
+  grep -q '\.text' "$work/sections" || fail "readelf says nothing of encore's libraries"
+  grep '\.gnu\.lto_' "$work/sections" | head -n 3 | grep . &&
+    fail "encore's libraries are a part of the host's link-time optimisation"
   run_programs "$work/subdirectory"
   step "the published bits under $options"
   "$work/subdirectory/golden_bits" || fail "the host's options changed bits"
+  step "two copies in one program"
+  "$work/subdirectory/two_copies" || fail "two copies of encore are not independent"
 else
   test_installed
 fi

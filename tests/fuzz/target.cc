@@ -17,6 +17,9 @@ std::span<const Target> Targets() {
       {"vocab", RunVocab},
       {"texts", RunTexts},
       {"folder", RunFolder},
+      {"weights", RunWeights},
+      {"encoder", RunEncoder},
+      {"operations", RunOperations},
   };
   return kTargets;
 }

@@ -33,6 +33,9 @@ void RunTokenizerJson(std::string_view input);
 void RunVocab(std::string_view input);
 void RunTexts(std::string_view input);
 void RunFolder(std::string_view input);
+void RunWeights(std::string_view input);
+void RunEncoder(std::string_view input);
+void RunOperations(std::string_view input);
 
 // Ends the process with the place and what should have held.
 #define ENCORE_FUZZ_CHECK(condition, ...)                                             \

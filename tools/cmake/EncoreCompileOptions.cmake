@@ -37,8 +37,10 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   # The numeric contract: compilers must not fuse a*b+c of their own accord (GCC does so even
   # across intrinsics), or the same source gives different bits on different targets. And whatever
   # a project around encore has in CMAKE_CXX_FLAGS: -ffast-math changes bits, and without exceptions
-  # memory that cannot be had would end the process.
-  set(encore_numeric_options -fno-fast-math -ffp-contract=off -fexceptions)
+  # memory that cannot be had would end the process. Nor is encore a part of a host's link-time
+  # optimisation: kernels are reached through pointers, so there is nothing to gain, and each of the
+  # host's programs would compile all of them anew, for every target and by the linker's options.
+  set(encore_numeric_options -fno-fast-math -ffp-contract=off -fexceptions -fno-lto)
   set(encore_warning_options -Wall -Wextra -Wpedantic -Wshadow)
   set(encore_werror_options -Werror)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -67,9 +69,8 @@ if(ENCORE_SANITIZE)
       -fno-omit-frame-pointer -g1)
 endif()
 # Of kernels on top of that. With both of these sanitizers their functions, which are thousands of
-# inlined operations, compile for minutes; two thirds of it are lines and one check. That check sees
-# the kernels of every target in .ci/run debug, where it costs little, and what a wrong pointer
-# touches is seen here.
+# inlined operations, compile for minutes; two thirds of it are lines and one check, which is left
+# out: what a wrong pointer touches is seen all the same.
 set(encore_sanitize_kernel_options "")
 if(ENCORE_SANITIZE MATCHES "address" AND ENCORE_SANITIZE MATCHES "undefined")
   set(encore_sanitize_kernel_options -fno-sanitize=pointer-overflow -g0)
@@ -78,7 +79,8 @@ endif()
 function(encore_compile_options target)
   target_compile_features(${target} PRIVATE cxx_std_20)
   # Kernels are compiled once for each target by including themselves: not in one file with others.
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF UNITY_BUILD OFF)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF UNITY_BUILD OFF
+                        INTERPROCEDURAL_OPTIMIZATION OFF)
   target_compile_definitions(${target} PRIVATE ${encore_simd_definitions})
   target_compile_options(${target} PRIVATE ${encore_numeric_options} ${encore_sanitize_options})
   target_link_options(${target} PRIVATE ${encore_sanitize_options})

@@ -2,59 +2,10 @@
 #
 # Everything encore needs from elsewhere: an installed package first, else a pinned release with its
 # hash, where downloads are allowed (ENCORE_FETCH_DEPENDENCIES; off when encore is a part of another
-# project). Knows nothing of how encore uses them.
+# project). How one is found or fetched is in EncoreDependency.cmake. Knows nothing of how encore
+# uses them.
 
-include(FetchContent)
-
-# encore_dependency(<package> <version> TARGET <target> URL <url> SHA256 <hash> APT <package>
-#                   [OPTIONS <name>=<value>...])
-#
-# Makes <target> available. A target of that name that the surrounding project has already is taken
-# as it is, so that a project may bring its own. OPTIONS are cache variables set before a fetched
-# project is configured.
-function(encore_dependency package version)
-  cmake_parse_arguments(arg "" "TARGET;URL;SHA256;APT" "OPTIONS" ${ARGN})
-  if(TARGET ${arg_TARGET})
-    return()
-  endif()
-  find_package(${package} ${version} CONFIG QUIET)
-  if(TARGET ${arg_TARGET})
-    message(STATUS "encore: ${package} ${${package}_VERSION} in ${${package}_DIR}")
-    # Whoever links a static encore, in whatever folder, links this too.
-    set_target_properties(${arg_TARGET} PROPERTIES IMPORTED_GLOBAL TRUE)
-    return()
-  endif()
-  if(NOT ENCORE_FETCH_DEPENDENCIES)
-    message(FATAL_ERROR
-      "encore needs ${package} ${version} or newer, and no such CMake package was found. Install "
-      "it (Debian and Ubuntu: ${arg_APT}), or add its folder to CMAKE_PREFIX_PATH, or define the "
-      "target ${arg_TARGET} before adding encore, or set ENCORE_FETCH_DEPENDENCIES=ON to let "
-      "encore download it.")
-  endif()
-  message(STATUS "encore: ${package} from ${arg_URL}")
-  foreach(option IN LISTS arg_OPTIONS)
-    string(REGEX MATCH "^([^=]+)=(.*)$" matched "${option}")
-    set(${CMAKE_MATCH_1} "${CMAKE_MATCH_2}" CACHE INTERNAL "set by encore")
-  endforeach()
-  # Static and relocatable, so that both kinds of libencore can take them in; options as given above
-  # even in projects with old policies.
-  set(BUILD_SHARED_LIBS OFF)
-  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-  set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
-  if(POLICY CMP0135)
-    cmake_policy(SET CMP0135 NEW)
-  endif()
-  FetchContent_Declare(${package} URL "${arg_URL}" URL_HASH "SHA256=${arg_SHA256}")
-  FetchContent_MakeAvailable(${package})
-  string(REGEX REPLACE "^.*::" "" plain_target "${arg_TARGET}")
-  if(NOT TARGET ${arg_TARGET})
-    add_library(${arg_TARGET} ALIAS ${plain_target})
-  endif()
-  # Other people's headers are system headers: their warnings are not ours.
-  get_target_property(includes ${plain_target} INTERFACE_INCLUDE_DIRECTORIES)
-  set_target_properties(${plain_target} PROPERTIES
-    INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${includes}")
-endfunction()
+include(EncoreDependency)
 
 encore_dependency(hwy 1.2.0 TARGET hwy::hwy APT libhwy-dev
   URL https://github.com/google/highway/archive/refs/tags/1.2.0.tar.gz

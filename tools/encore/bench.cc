@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore bench`: how fast blocks are on this machine. This file has the options and the order of
-// things; measuring is in bench_measure, tables and JSON in bench_report.
+// things; measuring is in bench_measure, tables in bench_report, JSON in report_data.
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <iostream>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -23,25 +21,33 @@
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/model_options.h"
+#include "tools/encore/precision_options.h"
+#include "tools/encore/report_data.h"
+#include "tools/encore/svg.h"
+#include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
+#include "tools/encore/verify_progress.h"
 
 namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(One call is the forward pass of one layer, with weights packed beforehand. One thread is the
-calling one, bound to a core meanwhile; more are a ThreadPool's, made once, which run on any core
-and sleep between calls unless --idle-spin says otherwise. With --executor openmp they are OpenMP's,
-which sleep between calls unless OMP_WAIT_POLICY=active is set, and run on any core unless
-OMP_PROC_BIND=true is. A sequence of S tokens takes 8 S d^2 + 4 S d d_ff + 4 S^2 d operations,
-whatever softmax, norms and activation take. Figures of different runs compare by share, better
-still by runs that alternate. Two threads whose peak is that of one share a core, as virtual
-machines may let them.
+    R"(One call is the forward pass of one layer, or of a whole model where the name says so, with
+weights packed beforehand. One thread is the calling one, bound to a core meanwhile; more are a
+ThreadPool's, made once, which run on any core and sleep between calls unless --idle-spin says
+otherwise. With --executor openmp they are OpenMP's, which sleep between calls unless
+OMP_WAIT_POLICY=active is set, and run on any core unless OMP_PROC_BIND=true is. A sequence of S
+tokens takes 8 S d^2 + 4 S d d_ff + 4 S^2 d operations a layer, whatever softmax, norms and
+activation take. The roof that applies is the one under which the work takes longer: its operations
+at the peak of multiply-adds, or its weights at the bandwidth of the cache that holds them, or of
+memory. Figures of different runs compare by share, better still by runs that alternate. Two
+threads whose peak is that of one share a core, as virtual machines may let them: the row says so.
 
-The JSON file has a "context" and "rows", one for each workload, thread count, warm or cold:
-workload, precision, threads, cold, us_min, us_median, us_p99, gflops, peak_gflops, share,
-gbytes_per_s, target, tokens_per_s, calls, and the workload's sizes. It is written at the end, whole
-or not at all.
+Before a row is timed, the model's layers are checked on four tokens against a reference in double
+precision, and the row's output against the one of the calling thread alone, bit for bit.
+
+The JSON file is what tools/encore/report.schema.json describes: machine, roofs, noise, and a row
+for each line. It is written at the end, whole or not at all.
 
 Examples:
   encore bench
@@ -59,6 +65,7 @@ struct Options {
   std::vector<int> threads;
   std::string executor = "pool";
   int idle_spin = 0;  // us
+  bool amx_bf16 = false;
   bool cold = false;
   bool warm = false;
   std::string target;
@@ -69,15 +76,26 @@ struct Options {
   std::vector<CLI::Option*> model_options;
 };
 
-std::vector<bench::NamedWorkload> ChosenWorkloads(const Options& options) {
-  std::vector<bench::NamedWorkload> chosen;
+struct ChosenRow {
+  bench::NamedWorkload workload;
+  bool cold;
+};
+
+std::vector<ChosenRow> ChosenRows(const Options& options) {
+  std::vector<ChosenRow> chosen;
+  const auto choose = [&](const bench::NamedWorkload& workload, bool warm, bool cold) {
+    if (warm) chosen.push_back({workload, false});
+    if (cold) chosen.push_back({workload, true});
+  };
+  const bool both = options.cold == options.warm;
   for (const std::string& name : options.workloads) {
     const bench::NamedWorkload* named = bench::FindWorkload(name);
     if (named == nullptr && name != "custom") {
       throw Failure("--workload: found '" + Printable(name) +
                     "', wanted custom or a name that `encore bench --list` shows");
     }
-    chosen.push_back(named != nullptr ? *named : options.model.Workload());
+    choose(named != nullptr ? *named : options.model.Workload(), both || options.warm,
+           both || options.cold);
   }
   const bool custom = std::count(options.workloads.begin(), options.workloads.end(), "custom") > 0;
   for (const CLI::Option* option : options.model_options) {
@@ -86,7 +104,8 @@ std::vector<bench::NamedWorkload> ChosenWorkloads(const Options& options) {
     }
   }
   for (const bench::NamedWorkload& workload : bench::NamedWorkloads()) {
-    if (options.workloads.empty() && workload.is_default) chosen.push_back(workload);
+    if (!options.workloads.empty() || !workload.warm_by_default) continue;
+    choose(workload, both || options.warm, both ? workload.cold_by_default : options.cold);
   }
   return chosen;
 }
@@ -113,13 +132,11 @@ std::vector<int> ChosenCounts(const Options& options, bench::ThreadSource source
                     ", wanted as many as OpenMP gives here at most, " + std::to_string(given));
     }
   }
-  return options.threads;
-}
-
-void WriteWhole(const std::string& path, const std::string& text) {
-  internal::FileWriter writer = Take(internal::FileWriter::Create(path), "--json");
-  Check(writer.Write(std::as_bytes(std::span(text))), "--json");
-  Check(writer.Commit(), "--json");
+  std::vector<int> counts;  // each once
+  for (const int threads : options.threads) {
+    if (std::count(counts.begin(), counts.end(), threads) == 0) counts.push_back(threads);
+  }
+  return counts;
 }
 
 int Run(const Options& options) {
@@ -131,7 +148,7 @@ int Run(const Options& options) {
     throw Failure("--seconds is " + Number(options.seconds, 2) + ", wanted 0 to " +
                   Number(kMaxSeconds, 0));
   }
-  const std::vector<bench::NamedWorkload> workloads = ChosenWorkloads(options);
+  const std::vector<ChosenRow> chosen = ChosenRows(options);
   const bench::ThreadChoice choice = ChosenSource(options);
   const std::vector<int> threads = ChosenCounts(options, choice.source);
   bench::ChooseThreads(choice);
@@ -139,21 +156,30 @@ int Run(const Options& options) {
   // Before the work rather than after it; what is there stays as it is until the end.
   if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
 
-  const BenchContext context = bench::Context();
-  PrintBenchHead(std::cout, context);
-  const Precision precision = Take(PrecisionFromName(options.precision), "--precision");
-  BenchMeasurer measurer(options.seconds, precision);
-  std::vector<BenchRow> rows;
-  for (const bench::NamedWorkload& workload : workloads) {
-    for (const bool cold : {false, true}) {
-      if (options.cold != options.warm && options.cold != cold) continue;
-      for (const int count : threads) {
-        rows.push_back(measurer.Measure(workload, count, cold));
-        PrintBenchRow(std::cout, rows.back());
-      }
+  PrintBenchHead(std::cout, bench::Context());
+  std::cout.flush();
+  const bench::Products products = {Take(PrecisionFromName(options.precision), "--precision"),
+                                    options.amx_bf16};
+  BenchMeasurer measurer(options.seconds);
+  Progress progress(StderrIsTerminal(), static_cast<double>((1 + chosen.size()) * threads.size()));
+  for (const int count : threads) {
+    progress.Begin("roofs", 1);
+    measurer.roofs().Measure(count);
+  }
+  progress.Clear();
+  PrintRoofs(std::cout, measurer.roofs().roofs());
+  PrintBenchColumns(std::cout);
+  for (const auto& [workload, cold] : chosen) {
+    for (const int count : threads) {
+      progress.Begin(workload.name, 1);
+      const ReportRow& row = measurer.Measure(workload, products, count, cold);
+      progress.Clear();
+      PrintBenchRow(std::cout, row, measurer.shared_peak());
     }
   }
-  if (!options.json.empty()) WriteWhole(options.json, BenchJson(context, rows));
+  const Report report = measurer.Finish();
+  PrintNoise(std::cout, report.noise);
+  if (!options.json.empty()) WriteTextFile(options.json, ReportJson(report));
   return kExitOk;
 }
 
@@ -170,6 +196,7 @@ void AddBench(CLI::App& app, Action& action) {
   sub->add_option("--precision", options->precision, "What weights and products are in")
       ->check(CLI::IsMember({"f32", "bf16", "int8"}))
       ->capture_default_str();
+  sub->add_flag("--amx-bf16", options->amx_bf16, kAmxBf16Help);
   sub->add_option("--threads", options->threads, "Thread counts; else 1 and all usable cores")
       ->delimiter(',')
       ->check(ThreadCount())

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The timing loop of `encore bench`.
+// The timing loop of `encore bench` and `encore report`, the checks before it and the roofs beside
+// it.
 
 #include "tools/encore/bench_measure.h"
 
 #include <algorithm>
-#include <string>
+#include <cstring>
 #include <utility>
 
+#include "bench/measure/check.h"
+#include "bench/measure/context.h"
 #include "bench/measure/forward.h"
 #include "bench/measure/os.h"
-#include "bench/measure/samples.h"
 #include "bench/measure/threads.h"
 #include "encore/cpu.h"
 #include "encore/executor.h"
+#include "encore/version.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/text.h"
 
 namespace encore::tool {
 namespace {
@@ -23,73 +27,177 @@ namespace {
 constexpr size_t kMinColdLayers = 12;
 constexpr size_t kMinCalls = 3;
 constexpr double kMaxWarmUpSeconds = 0.1;
+constexpr size_t kMostSlots = 64;
 
-bool SameModel(const bench::Model& a, const bench::Model& b) {
-  return a.d_model == b.d_model && a.heads == b.heads && a.d_ff == b.d_ff &&
-         a.activation == b.activation;
-}
-
-// Binds the calling thread, so that it keeps its caches on a machine with other work. With several
-// threads it must be free: those that it starts inherit its mask.
-void BindFor(int threads) {
-  static const bench::CoreMask cores;
-  cores.Bind(threads == 1 ? cores.Last() : -1);
+std::string ProductsName(bench::Products products) {
+  return std::string(PrecisionName(products.precision)) + (products.amx_bf16 ? " (AMX)" : "");
 }
 
 }  // namespace
 
-const Encoder& BenchMeasurer::EncoderOf(const bench::Model& model, size_t layers) {
-  if (encoder_.empty() || !SameModel(model, model_) ||
-      encoder_.front().config().num_layers() != layers) {
-    encoder_.clear();  // before there is another: they are large
-    encoder_ = Take(bench::MakeEncoders(model, layers, 1, precision_), model.name);
-    model_ = model;
-  }
-  return encoder_.front();
+Report NewReport() {
+  Report report;
+  report.encore = ENCORE_VERSION_STRING;
+  report.created = bench::Now();
+  const CacheSizes caches = Caches();
+  const CoreCount cores = Cores();
+  report.machine = {.cpu = bench::CpuModel(),
+                    .architecture = bench::Architecture(),
+                    .cores = cores.usable,
+                    .cores_text = cores.reason,
+                    .l1d_bytes = caches.l1d,
+                    .l2_bytes = caches.l2,
+                    .l3_bytes = caches.l3,
+                    .system = bench::OperatingSystem(),
+                    .compiler = bench::Compiler(),
+                    .targets = SupportedTargets()};
+  const bench::ThreadChoice& threads = bench::ChosenThreads();
+  report.run = {.threads_from = std::string(bench::ThreadSourceName(threads.source)),
+                .idle_spin_us = static_cast<int>(threads.idle_spin.count()),
+                .binding = bench::Binding() + "; " + bench::WaitPolicy()};
+  return report;
 }
 
-BenchRow BenchMeasurer::Measure(const bench::NamedWorkload& workload, int threads, bool cold) {
-  BindFor(threads);
-  const size_t bytes = bench::LayerBytes(workload.model, precision_);
-  const size_t layers = cold ? std::max(kMinColdLayers, bench::CopiesForCold(bytes)) : 1;
-  const Executor executor = Take(bench::ExecutorOf(threads), std::to_string(threads) + " threads");
-  bench::ForwardCall call = Take(
-      bench::ForwardCall::Create({EncoderOf(workload.model, layers)}, workload.lengths, executor),
-      workload.name);
-  bench::Samples samples(executor, precision_);
+BenchMeasurer::BenchMeasurer(double seconds)
+    : seconds_(seconds),
+      start_(bench::WallSeconds()),
+      report_(NewReport()),
+      times_(bench::ReadCpuTimes()) {
+  report_.run.seconds_per_row = seconds;
+}
 
+void BenchMeasurer::MakeEncoders(const bench::NamedWorkload& workload, bench::Products products,
+                                 size_t layers, size_t copies) {
+  const bench::Model& model = workload.model;
+  std::string name = model.name;
+  for (const size_t size : {model.d_model, model.heads, model.d_ff, layers, copies}) {
+    name += "," + std::to_string(size);
+  }
+  name += "," + ProductsName(products) + "," + ActiveTarget();
+  if (name == made_) return;
+  encoders_.clear();  // before there are others: they are large
+  encoders_ = Take(bench::MakeEncoders(model, layers, copies, products), model.name);
+  made_ = name;
+}
+
+bool BenchMeasurer::LayersAreRight(const bench::Model& model, bench::Products products) {
+  const std::string name = std::string(model.name) + std::to_string(model.d_model) + "," +
+                           std::to_string(model.d_ff) + ProductsName(products) + ActiveTarget();
+  const auto known = right_.find(name);
+  if (known != right_.end()) return known->second;
+  const std::optional<double> error = Take(bench::ErrorOfLayers(model, products), model.name);
+  if (error && !(*error <= bench::MostError(products.precision))) {
+    throw Failure(std::string(model.name) + " in " + ProductsName(products) + " on " +
+                      ActiveTarget() + ": found an error of " + Number(1e6 * *error, 1) +
+                      "e-6 of the largest element of the reference, wanted " +
+                      Number(1e6 * bench::MostError(products.precision), 1) + "e-6 at most",
+                  kExitCheckFailed);
+  }
+  return right_[name] = error.has_value();
+}
+
+bool BenchMeasurer::Verify(const bench::NamedWorkload& workload, bench::Products products,
+                           ConstView y) {
+  const size_t count = y.dim(0) * y.dim(1);
+  if (!bench::AllFinite(y) || std::memcmp(y.data(), expected_.data(), count * sizeof(float)) != 0) {
+    throw Failure(workload.name + " in " + ProductsName(products) + " on " + ActiveTarget() +
+                      ": found other bits than the calling thread alone computes, or no numbers",
+                  kExitCheckFailed);
+  }
+  return LayersAreRight(workload.model, products);
+}
+
+const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
+                                        bench::Products products, int threads, bool cold) {
+  const size_t bytes = bench::LayerBytes(workload.model, products.precision) * workload.layers;
+  const size_t copies = cold ? bench::CopiesForCold(bytes) : 1;
+  const bool stacked = cold && workload.layers == 1;
+  const size_t layers = stacked ? std::max(kMinColdLayers, copies) : workload.layers;
+  MakeEncoders(workload, products, layers, stacked ? 1 : copies);
+
+  const auto call_of = [&](const Executor& executor) {
+    return Take(bench::ForwardCall::Create(encoders_, workload.lengths, executor), workload.name);
+  };
+  const std::string expected_of =
+      workload.name + "," + made_ + "," + bench::DescribeLengths(workload.lengths);
+  if (expected_of != expected_of_) {
+    BindFor(1);
+    bench::ForwardCall alone = call_of(Executor::Inline());
+    Check(alone.Run(0), workload.name);
+    expected_.assign(alone.y().data(), alone.y().data() + alone.y().dim(0) * alone.y().dim(1));
+    expected_of_ = expected_of;
+  }
+  BindFor(threads);
+  const Executor executor = ExecutorFor(threads);
+  bench::ForwardCall call = call_of(executor);
+  Check(call.Run(0), workload.name);
+  const bool verified = Verify(workload, products, call.y());
+
+  const bool from_memory =
+      cold ||
+      bench::LevelFor(static_cast<double>(bytes), bench::ReadLevels(threads)).name == "memory";
+  double memory = from_memory ? roofs_.MemoryNow(threads) : 0;
   size_t index = 0;
   const double warm_up = std::min(seconds_, kMaxWarmUpSeconds);
   const double start = bench::WallSeconds();
-  for (double now = start; index == 0 || now - start < warm_up; now = bench::WallSeconds()) {
+  for (double now = start; now - start < warm_up; now = bench::WallSeconds()) {
     Check(call.Run(index++), workload.name);
   }
+  bench::Samples samples(executor, products);  // now, for its first slot begins here
   // The peak is measured outside of the calls' time, and counts as none of the seconds.
   double spent = 0;
   while (samples.count() < kMinCalls || spent < seconds_) {
     const double seconds = bench::SecondsOf([&] { Check(call.Run(index++), workload.name); });
     spent += seconds;
-    samples.Add(seconds / static_cast<double>(layers));
+    samples.Add(seconds / static_cast<double>(stacked ? layers : 1));
   }
   samples.Finish();
-  BindFor(0);
+  if (from_memory) memory = std::max(memory, roofs_.MemoryNow(threads));
 
   const double median = samples.SecondsAt(0.5);
-  const double flops = bench::LayerFlops(workload.model, workload.lengths);
-  return {.workload = &workload,
-          .precision = precision_,
-          .threads = threads,
-          .cold = cold,
-          .target = ActiveTarget(),
-          .calls = samples.count(),
-          .us_min = samples.SecondsAt(0) * 1e6,
-          .us_median = median * 1e6,
-          .us_p99 = samples.SecondsAt(0.99) * 1e6,
-          .gflops = flops / median * 1e-9,
-          .peak_gflops = samples.PeakFlops() * 1e-9,
-          .share = samples.Share(flops),
-          .gbytes_per_s = static_cast<double>(bytes) / median * 1e-9,
-          .tokens_per_s = static_cast<double>(call.tokens()) / median};
+  const double tokens = static_cast<double>(call.tokens());
+  ReportRow row;
+  row.engine_version = ENCORE_VERSION_STRING;
+  row.workload = workload.name;
+  row.d_model = workload.model.d_model;
+  row.heads = workload.model.heads;
+  row.d_ff = workload.model.d_ff;
+  row.activation = ActivationName(workload.model.activation);
+  row.layers = workload.layers;
+  row.sequences = workload.lengths.size();
+  row.tokens = call.tokens();
+  row.useful_tokens = call.tokens() - workload.padding;
+  row.precision = PrecisionName(products.precision);
+  row.amx_bf16 = encoders_.front().amx_bf16();
+  row.target = ActiveTarget();
+  row.threads = threads;
+  row.weights = cold ? "cold" : "warm";
+  row.calls = samples.count();
+  row.flops = bench::StackFlops(workload.model, workload.lengths, workload.layers);
+  row.weight_bytes = static_cast<double>(bytes);
+  row.seconds = {.min = samples.SecondsAt(0),
+                 .p50 = median,
+                 .p90 = samples.SecondsAt(0.9),
+                 .p99 = samples.SecondsAt(0.99),
+                 .max = samples.SecondsAt(1)};
+  row.quantiles = samples.Percentiles();
+  row.slots = samples.SlotMedians(kMostSlots);
+  row.gflops = row.flops / median * 1e-9;
+  row.tokens_per_s = tokens / median;
+  row.useful_tokens_per_s = static_cast<double>(row.useful_tokens) / median;
+  row.roof = roofs_.Applying(row, samples, memory);
+  row.verified = verified;
+  shared_peak_ = roofs_.Watch(row, products, samples.PeakFlops());
+  return report_.rows.emplace_back(std::move(row));
+}
+
+Report BenchMeasurer::Finish() {
+  const bench::OtherLoad load = bench::LoadBetween(times_, bench::ReadCpuTimes());
+  report_.noise.steal_percent = load.steal_percent;
+  report_.noise.busy_percent = load.busy_percent;
+  roofs_.Finish(&report_);
+  report_.run.seconds = bench::WallSeconds() - start_;
+  return std::move(report_);
 }
 
 }  // namespace encore::tool

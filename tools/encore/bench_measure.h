@@ -1,58 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One row of `encore bench`: a workload on so many threads, warm or cold, measured. Not here: flags
-// (bench.cc) and how rows are shown (bench_report.h).
+// Fills a report: the machine's roofs, rows of workloads beside them, and what disturbed them. Not
+// here: flags (bench.cc, report.cc) and how rows are shown (bench_report.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_BENCH_MEASURE_H_
 #define ENCORE_TOOLS_ENCORE_BENCH_MEASURE_H_
 
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/measure/models.h"
+#include "bench/measure/noise.h"
+#include "bench/measure/peak.h"
 #include "encore/encoder.h"
+#include "tools/encore/bench_roofs.h"
+#include "tools/encore/report_data.h"
 
 namespace encore::tool {
 
-struct BenchRow {
-  const bench::NamedWorkload* workload = nullptr;
-  Precision precision = Precision::kF32;
-  int threads = 1;
-  bool cold = false;
-  std::string target;
-  size_t calls = 0;  // timed
-  // Of one layer.
-  double us_min = 0;
-  double us_median = 0;
-  double us_p99 = 0;
-  double gflops = 0;        // from the median
-  double peak_gflops = 0;   // of multiply-adds on as many threads, measured between the calls
-  double share = 0;         // median of each call's GFLOP/s over the peak next to it
-  double gbytes_per_s = 0;  // a layer's weights / the median
-  double tokens_per_s = 0;  // from the median
-};
-
-// Keeps the encoders of the model measured last, since making them takes longer than a measurement.
 class BenchMeasurer {
  public:
-  // About this long a row; at least 3 calls.
-  BenchMeasurer(double seconds, Precision precision) : seconds_(seconds), precision_(precision) {}
+  // About `seconds` a row; at least 3 calls. Threads are those of bench/measure/threads.h. Make it
+  // while the best of the targets to measure is active, as BenchRoofs wants.
+  explicit BenchMeasurer(double seconds);
 
-  // Warm: a call is one layer, the same again and again. Cold: a call is a model of at least 12
-  // layers, and of as many as exceed twice the last-level cache; its time is divided by them. One
-  // thread is the calling one,
-  // bound to a core meanwhile; more are those of bench/measure/threads.h. Throws Failure.
-  BenchRow Measure(const bench::NamedWorkload& workload, int threads, bool cold);
+  // Adds a row of the active target and returns it, after roofs().Measure(threads). Warm: a call is
+  // the workload's layers, the same again and again. Cold: of one layer, a call is a model of at
+  // least 12 layers, and of as many as exceed the last-level cache four times; its time is divided
+  // by them. Of several layers, calls take turns among so many copies. One thread is the calling
+  // one, bound to a core meanwhile.
+  //
+  // Before the clock starts, the model's first layers are checked on four tokens against the
+  // double-precision reference (bench/measure/check.h), and this workload's output must be finite
+  // and, to the bit, what the calling thread alone computes. Throws Failure.
+  const ReportRow& Measure(const bench::NamedWorkload& workload, bench::Products products,
+                           int threads, bool cold);
+
+  BenchRoofs& roofs() { return roofs_; }
+  // What threads had of the peak of as many single ones at the last row, 1 of one thread.
+  double shared_peak() const { return shared_peak_; }
+
+  // The whole report, with what disturbed it.
+  Report Finish();
 
  private:
-  const Encoder& EncoderOf(const bench::Model& model, size_t layers);
+  void MakeEncoders(const bench::NamedWorkload& workload, bench::Products products, size_t layers,
+                    size_t copies);
+  bool Verify(const bench::NamedWorkload& workload, bench::Products products, ConstView y);
+  bool LayersAreRight(const bench::Model& model, bench::Products products);
 
   double seconds_;
-  Precision precision_;
-  bench::Model model_{};
-  std::vector<Encoder> encoder_;  // of model_, or none yet
+  double start_;
+  Report report_;
+  std::optional<bench::CpuTimes> times_;
+  BenchRoofs roofs_;
+  double shared_peak_ = 1;
+
+  std::string made_;               // what encoders_ are
+  std::vector<Encoder> encoders_;  // of the model measured last: making takes longer than measuring
+  std::string expected_of_;
+  std::vector<float> expected_;        // the output of the calling thread alone
+  std::map<std::string, bool> right_;  // by model, products and target
 };
+
+// Program, machine and time.
+Report NewReport();
 
 }  // namespace encore::tool
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How `encore bench` shows its rows: a table as they come, and a JSON file at the end. Not here:
-// measuring (bench_measure.h).
+// How `encore bench` shows its rows: a table as they come. Not here: measuring (bench_measure.h),
+// JSON (report_data.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_BENCH_REPORT_H_
 #define ENCORE_TOOLS_ENCORE_BENCH_REPORT_H_
@@ -11,22 +11,22 @@
 #include <utility>
 #include <vector>
 
-#include "tools/encore/bench_measure.h"
+#include "tools/encore/report_data.h"
 
 namespace encore::tool {
 
 // Names and values, as bench/measure/context.h has them.
-using BenchContext = std::vector<std::pair<std::string, std::string>>;
-
-void PrintBenchHead(std::ostream& out, const BenchContext& context);
-void PrintBenchRow(std::ostream& out, const BenchRow& row);
+void PrintBenchHead(std::ostream& out,
+                    const std::vector<std::pair<std::string, std::string>>& context);
+// A line for each number of threads.
+void PrintRoofs(std::ostream& out, const std::vector<ReportRoof>& roofs);
+void PrintBenchColumns(std::ostream& out);
+// shared_peak: what the threads had of the peak of as many single ones.
+void PrintBenchRow(std::ostream& out, const ReportRow& row, double shared_peak);
+void PrintNoise(std::ostream& out, const ReportNoise& noise);
 
 // The workloads there are: names, sizes, operations.
 void PrintWorkloads(std::ostream& out);
-
-// {"context": {...}, "rows": [{...}, ...]}, a member for each field of a row and its workload's
-// sizes.
-std::string BenchJson(const BenchContext& context, const std::vector<BenchRow>& rows);
 
 }  // namespace encore::tool
 

@@ -24,6 +24,7 @@
 #include "tools/encore/failure.h"
 #include "tools/encore/matrix_tensors.h"
 #include "tools/encore/text.h"
+#include "tools/encore/torch_options.h"
 #include "tools/encore/weights_folder.h"
 
 namespace encore::tool {
@@ -48,6 +49,7 @@ struct Options {
   std::string out;
   std::string input;
   bool suggest_keep = false;
+  TorchOptions torch;  // of a file
 };
 
 // All tensors of the files, scales behind the matrices that they are of.
@@ -116,7 +118,7 @@ void PrintWorst(std::vector<CalibratedMatrix> found) {
 std::vector<CalibratedMatrix> CalibrateFile(const Options& options, const Executor& executor,
                                             size_t* tokens) {
   const SafetensorsFile file = Take(SafetensorsFile::Open(options.in), "IN");
-  const TorchWeights weights = Take(TorchWeights::FromFile(file), "IN");
+  const TorchWeights weights = Take(TorchWeights::FromFile(file, options.torch.overrides()), "IN");
   Calibration calibration(weights.config(), weights.weights(), executor);
   AddSampleTensors(options.input, &calibration);
   std::vector<CalibratedMatrix> found = calibration.Finish(executor);
@@ -170,6 +172,7 @@ void AddCalibrate(CLI::App& app, Action& action) {
       ->type_name("FILE");
   sub->add_flag("--suggest-keep", options->suggest_keep,
                 "Also print the products that int8 hurts most");
+  options->torch.AddTo(*sub);
   sub->footer(kFooter);
   sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }

@@ -52,8 +52,9 @@ size_t ConvertFile(const std::string& in, const std::string& out,
   const SafetensorsFile file = Take(SafetensorsFile::Open(in), "IN");
   SafetensorsMetadata metadata = file.metadata();
   TorchOverrides overrides;
-  // The number of heads changes no weight. Where the file does not tell, OUT will not either.
+  // These change no weight. What the file does not tell, OUT will not either.
   if (!metadata.contains("nhead")) overrides.num_heads = 1;
+  if (!metadata.contains("activation")) overrides.activation = Activation::kRelu;
   const TorchWeights weights = Take(TorchWeights::FromFile(file, overrides), "IN");
   if (weights.precision() != Precision::kF32) {
     throw Failure("IN: " + file.name() + " has been converted to " +

@@ -25,6 +25,8 @@ constexpr const char* kFooter =
   encore convert w.safetensors w8.safetensors --precision int8
                                                 weights in bf16 or int8
   encore bench                                  how fast blocks are on this machine
+  encore report --out FILE.html                 all that this machine can do, as a page
+  encore compare A.json B.json                  reports of two runs side by side
   encore embed --model DIR --input FILE --output V.npy
                                                 vectors of texts
   encore rerank --model DIR --query Q --input FILE
@@ -65,6 +67,13 @@ int Fail(const std::string& name, const std::string& sentence, int exit_status) 
   return exit_status;
 }
 
+// `exit_status`, unless what was printed cannot be written (a full disk).
+int Finish(const std::string& name, int exit_status) {
+  std::cout.flush();
+  if (!std::cout) return Fail(name, "the standard output cannot be written", kExitBadInput);
+  return exit_status;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("encore computes transformer encoder blocks on CPUs.", "encore");
   app.set_version_flag("--version", std::string("encore ") + ENCORE_VERSION_STRING,
@@ -79,6 +88,8 @@ int Main(int argc, char** argv) {
   AddConvert(app, action);
   AddCalibrate(app, action);
   AddBench(app, action);
+  AddReport(app, action);
+  AddCompare(app, action);
   AddInfo(app, action);
   AddVerify(app, action);
   AddTokenize(app, action);
@@ -90,7 +101,7 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-      return app.exit(error);  // prints the help or the version that was asked for
+      return Finish(Name(app), app.exit(error));  // the help or the version that was asked for
     }
     const std::string name = Name(app);
     return Fail(name, error.what() + std::string("; `") + name + " --help` shows the usage",
@@ -99,10 +110,7 @@ int Main(int argc, char** argv) {
 
   const std::string name = Name(app);
   try {
-    const int exit_status = action();
-    std::cout.flush();
-    if (!std::cout) return Fail(name, "the standard output cannot be written", kExitBadInput);
-    return exit_status;
+    return Finish(name, action());
   } catch (const Failure& failure) {
     return Fail(name, failure.what(), failure.exit_status());
   } catch (const std::bad_alloc&) {

@@ -44,10 +44,9 @@ bench::NamedWorkload ModelOptions::Workload() const {
     throw Failure("--heads is " + std::to_string(heads) + ", wanted a divisor of --d-model, " +
                   std::to_string(d_model));
   }
-  return {"custom",
-          {"custom", d_model, heads, d_ff, Activation::kGelu},
-          lengths.empty() ? std::vector<size_t>(batch, seq) : lengths,
-          false};
+  return {.name = "custom",
+          .model = {"custom", d_model, heads, d_ff, Activation::kGelu},
+          .lengths = lengths.empty() ? std::vector<size_t>(batch, seq) : lengths};
 }
 
 CLI::Validator ThreadCount() { return CLI::Range(1, 1024); }

@@ -48,6 +48,10 @@ CLI::Option* PrecisionOptions::AddTo(CLI::App& app) {
   return option;
 }
 
+void PrecisionOptions::AddAmxTo(CLI::App& app) {
+  app.add_flag("--amx-bf16", amx_bf16, kAmxBf16Help);
+}
+
 std::optional<Precision> PrecisionOptions::precision() const {
   if (name.empty()) return std::nullopt;
   return Take(PrecisionFromName(name));

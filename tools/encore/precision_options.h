@@ -15,13 +15,19 @@
 
 namespace encore::tool {
 
+inline constexpr char kAmxBf16Help[] =
+    "Of bf16: multiply by AMX where the machine has it; faster, other bits than elsewhere";
+
 struct PrecisionOptions {
   std::string name;               // empty: not given
   std::vector<std::string> keep;  // "0.linear1": layer, counted from 0, and matrix
+  bool amx_bf16 = false;
 
   // Adds both, and returns --precision. This object must stay where it is until the command line
   // has been read.
   CLI::Option* AddTo(CLI::App& app);
+  // And --amx-bf16, for commands that run a model.
+  void AddAmxTo(CLI::App& app);
 
   // Nothing where the option was not given.
   std::optional<Precision> precision() const;

@@ -3,10 +3,8 @@
 // `encore run`: weights and inputs from safetensors files, outputs into one. This file has the
 // options and the order of things; the parts are in run_input, run_forward and the library.
 
-#include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +22,7 @@
 #include "tools/encore/run_forward.h"
 #include "tools/encore/run_input.h"
 #include "tools/encore/text.h"
+#include "tools/encore/torch_options.h"
 
 namespace encore::tool {
 namespace {
@@ -67,28 +66,8 @@ struct Options {
   bool causal = false;
   bool attention_weights = false;
   bool hidden_states = false;
-  std::optional<int> nhead;  // signed, or -2 would pass for 2^64 - 2
-  std::string activation;
-  std::optional<double> eps;
-  bool norm_first = false;
-  bool norm_first_given = false;
+  TorchOptions torch;
 };
-
-TorchOverrides MakeOverrides(const Options& options) {
-  TorchOverrides overrides;
-  if (options.nhead) overrides.num_heads = static_cast<size_t>(*options.nhead);
-  if (options.norm_first_given) {
-    overrides.norm_placement = options.norm_first ? NormPlacement::kPre : NormPlacement::kPost;
-  }
-  overrides.epsilon = options.eps;
-  if (options.eps && !(std::isfinite(*options.eps) && *options.eps >= 0)) {
-    throw Failure("--eps is " + Number(*options.eps, 6) + ", wanted a finite number of at least 0");
-  }
-  if (!options.activation.empty()) {
-    overrides.activation = Take(ActivationFromName(options.activation), "--activation");
-  }
-  return overrides;
-}
 
 // `pool` must outlive the executor.
 Executor MakeExecutor(const Options& options, std::optional<ThreadPool>& pool) {
@@ -121,7 +100,7 @@ void WantOtherFile(const std::string& output, const std::string& weights) {
 }
 
 int Run(const Options& options) {
-  const TorchOverrides overrides = MakeOverrides(options);
+  const TorchOverrides overrides = options.torch.overrides();
   std::vector<MatrixOfLayer> kept = options.precision.kept();
   std::optional<ThreadPool> pool;
   const Executor executor = MakeExecutor(options, pool);
@@ -134,10 +113,12 @@ int Run(const Options& options) {
   if (precision == Precision::kInt8) {
     kept.insert(kept.end(), weights.keep().begin(), weights.keep().end());
   }
-  const Encoder encoder =
-      Take(Encoder::Create(weights.config(), weights.weights(),
-                           {.precision = precision, .executor = executor, .keep = kept}),
-           "--weights " + options.weights);
+  const Encoder encoder = Take(Encoder::Create(weights.config(), weights.weights(),
+                                               {.precision = precision,
+                                                .executor = executor,
+                                                .keep = kept,
+                                                .amx_bf16 = options.precision.amx_bf16}),
+                               "--weights " + options.weights);
   const SafetensorsFile file = Take(SafetensorsFile::Open(options.input), "--input");
   const RunInput input = ReadRunInput(file, encoder.config().d_model);
   const RunOutput output = RunForward(encoder, input,
@@ -187,18 +168,10 @@ void AddRun(CLI::App& app, Action& action) {
   sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")
       ->type_name("NAME");
   options->precision.AddTo(*sub);
-  sub->add_option("--nhead", options->nhead, "Attention heads")
-      ->check(CLI::Range(1, std::numeric_limits<int>::max()));
-  sub->add_option("--activation", options->activation, "relu, gelu, gelu_tanh, silu or quick_gelu")
-      ->type_name("NAME");
-  sub->add_option("--eps", options->eps, "Epsilon of the layer norms");
-  CLI::Option* norm_first =
-      sub->add_flag("--norm-first,!--no-norm-first", options->norm_first, "Pre-norm, or post-norm");
+  options->precision.AddAmxTo(*sub);
+  options->torch.AddTo(*sub);
   sub->footer(kFooter);
-  sub->callback([options, norm_first, &action] {
-    options->norm_first_given = norm_first->count() > 0;
-    action = [options] { return Run(*options); };
-  });
+  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -24,6 +24,7 @@ void TextOptions::AddTo(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--target", target, "SIMD target, e.g. AVX2; else the best")->type_name("NAME");
   precision.AddTo(app);
+  precision.AddAmxTo(app);
   app.add_option("--max-length", max_length, "Tokens of a text; 0: as many as the folder says")
       ->check(CLI::Range(0, kMost))
       ->capture_default_str();
@@ -49,7 +50,8 @@ TextSession::TextSession(const TextOptions& options) {
       Take(TextEncoder::Open(options.model, {.ignore_unknown_keys = options.ignore_unknown_keys,
                                              .executor = pool_->executor(),
                                              .precision = options.precision.precision(),
-                                             .keep = kept}),
+                                             .keep = kept,
+                                             .amx_bf16 = options.precision.amx_bf16}),
            "--model " + options.model);
 }
 

@@ -155,6 +155,7 @@ struct Trial {
   size_t most_sequences = 21;  // of a random one; three times as many in one
   Precision precision = Precision::kF32;
   std::vector<MatrixOfLayer> keep = {};
+  bool amx_bf16 = false;  // where the target has it, else there is no trial
   Wanted with_fma = {};
   std::string first_target = {};
 };
@@ -226,6 +227,15 @@ std::vector<Trial> TrialsOf(Precision precision, bool full) {
                  .final_norm = true},
       {5, 33, 9}, true);
   add(RotaryAndGate(), {520, 64, 1, 3}, false);
+  if (precision == Precision::kBF16) {
+    add(TorchStack{.d_model = 96,
+                   .num_heads = 3,
+                   .d_ff = 1056,
+                   .num_layers = 2,
+                   .activation = Activation::kGelu},
+        {1, 15, 16, 17, 90}, false);
+    trials.back().amx_bf16 = true;
+  }
   return trials;
 }
 
@@ -326,8 +336,10 @@ std::vector<size_t> DrawOrder(std::mt19937& random, size_t batch, size_t sequenc
 
 void Try(Trial& trial, const std::string& target, Tallies& tallies) {
   const EncoderModel model(trial.config);
-  const Encoder encoder = Take(Encoder::Create(model.config(), model.weights(),
-                                               {.precision = trial.precision, .keep = trial.keep}));
+  const Encoder encoder = Take(Encoder::Create(
+      model.config(), model.weights(),
+      {.precision = trial.precision, .keep = trial.keep, .amx_bf16 = trial.amx_bf16}));
+  if (encoder.amx_bf16() != trial.amx_bf16) return;
   std::vector<Rows> sequences;
   for (const size_t length : trial.lengths) {
     sequences.push_back(

@@ -92,10 +92,7 @@ WeightsFolder OpenWeightsFolder(const std::string& path) {
     }
     metadata.insert(file.metadata().begin(), file.metadata().end());
   }
-  internal::ModelTensors tensors =
-      Take(internal::ModelTensors::Create(files, config.plan.prefixes,
-                                          std::string(config.plan.embeddings.word) + ".weight"),
-           "IN");
+  internal::ModelTensors tensors = Take(internal::ModelTensors::Create(files, config.plan), "IN");
   EncoderWeights weights = Take(internal::ViewLayers(config.plan, &tensors), "IN");
   return {std::move(config), std::move(files), std::move(tensors), std::move(weights),
           std::move(metadata)};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "encore/safetensors.h"
 #include "encore/torch_weights.h"
 #include "engine/nn/prepared_encoder.h"
 #include "nlohmann/json.hpp"
@@ -110,7 +111,10 @@ nlohmann::ordered_json Json(const TorchWeights& weights,
 }  // namespace
 
 void PrintWeightsInfo(std::ostream& out, const WeightsInfoRequest& request) {
-  const TorchWeights weights = Take(TorchWeights::Open(request.path), "--weights");
+  const SafetensorsFile file = Take(SafetensorsFile::Open(request.path), "--weights");
+  TorchOverrides overrides;  // which takes no memory
+  if (!file.metadata().contains("activation")) overrides.activation = Activation::kRelu;
+  const TorchWeights weights = Take(TorchWeights::FromFile(file, overrides), "--weights");
   std::vector<PrecisionMemory> memories;
   for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
     memories.push_back(MemoryOf(weights, precision, request.threads));

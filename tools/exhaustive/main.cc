@@ -135,6 +135,13 @@ int Fail(const std::string& sentence, int exit_status) {
   return exit_status;
 }
 
+// `exit_status`, unless what was printed cannot be written (a full disk).
+int Finish(int exit_status) {
+  std::cout.flush();
+  if (!std::cout) return Fail("the standard output cannot be written", kExitBadInput);
+  return exit_status;
+}
+
 int Main(int argc, char** argv) {
   std::vector<std::string> names;
   for (const auto& subject : AllSubjects()) names.push_back(subject->name());
@@ -168,7 +175,9 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      return Finish(app.exit(error));
+    }
     return Fail(error.what() + std::string("; `encore-exhaustive --help` shows the usage"),
                 kExitBadInput);
   }
@@ -178,10 +187,7 @@ int Main(int argc, char** argv) {
                 kExitBadInput);
   }
   try {
-    const int exit_status = Run(options);
-    std::cout.flush();
-    if (!std::cout) return Fail("the standard output cannot be written", kExitBadInput);
-    return exit_status;
+    return Finish(Run(options));
   } catch (const Failure& failure) {
     return Fail(failure.what(), failure.exit_status());
   } catch (const std::exception& error) {

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers for each level, and the clock around the loop that reads them.
+
+#include "bench/measure/read.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "bench/measure/flags.h"
+#include "bench/measure/os.h"
+#include "encore/cpu.h"
+#include "engine/kernels/peak.h"
+#include "engine/platform/thread_team.h"
+
+namespace encore::bench {
+namespace {
+
+constexpr int kWindows = 5;
+constexpr double kWindowSeconds = 1e-3;  // beside which threads that start apart by us do not count
+constexpr size_t kLeastMemory = size_t{64} << 20;
+constexpr size_t kMostMemory = size_t{1} << 30;  // of all threads together
+
+// How many cores share core 0's L3, "0-7,16" being 9; all of them where the system does not tell.
+int CoresOfAnL3() {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list");
+  std::string list;
+  std::getline(file, list);
+  int cores = 0;
+  for (const std::string& range : SplitAtCommas(list)) {
+    const size_t dash = range.find('-');
+    const auto first = ParseInt(range.substr(0, dash), 0, 1 << 20);
+    const auto last =
+        dash == std::string::npos ? first : ParseInt(range.substr(dash + 1), 0, 1 << 20);
+    if (!first || !last || *last < *first) return std::numeric_limits<int>::max();
+    cores += static_cast<int>(*last - *first) + 1;
+  }
+  return cores;
+}
+
+}  // namespace
+
+std::vector<ReadLevel> ReadLevels(int threads) {
+  const CacheSizes caches = Caches();
+  const auto all = static_cast<size_t>(threads);
+  const size_t sharers = std::min(all, static_cast<size_t>(CoresOfAnL3()));
+  std::vector<ReadLevel> levels;
+  if (caches.l1d > 0) levels.push_back({"L1", caches.l1d / 2, caches.l1d * all});
+  if (caches.l2 > 0) levels.push_back({"L2", caches.l2 / 2, caches.l2 * all});
+  const size_t part = caches.l3 / 2 / sharers;
+  const size_t memory =
+      std::min(std::max(kLeastMemory, 4 * caches.l3 / sharers), kMostMemory / all);
+  // Not where nothing could be read from memory alone.
+  if (part > 2 * caches.l2 && part < memory / 2) {
+    levels.push_back({"L3", part, caches.l3 * all / sharers});
+  }
+  levels.push_back({"memory", memory, std::numeric_limits<size_t>::max()});
+  return levels;
+}
+
+const ReadLevel& LevelFor(double bytes, const std::vector<ReadLevel>& levels) {
+  for (size_t i = 0; i + 1 < levels.size(); ++i) {
+    const double room = static_cast<double>(levels[i].capacity);
+    if (bytes <= (i + 2 < levels.size() ? room : 2 * room)) return levels[i];
+  }
+  return levels.back();
+}
+
+Result<ReadMeter> ReadMeter::Create(const Executor& executor, size_t bytes) {
+  constexpr size_t kStep = internal::PeakKernels::kReadStep;
+  ReadMeter meter;
+  meter.executor_ = executor;
+  meter.read_ = internal::GetPeakKernels().read;
+  meter.buffers_.resize(static_cast<size_t>(executor.threads()));
+  const size_t steps = std::max<size_t>(1, bytes / (kStep * sizeof(uint32_t)));
+  for (auto& buffer : meter.buffers_) {
+    if (!buffer.Allocate(steps * kStep)) {
+      return Status(ErrorCode::kOutOfMemory, "no memory for buffers of " + std::to_string(bytes) +
+                                                 " bytes a thread to measure reading with");
+    }
+  }
+  // By the threads that read them later, since a page lies near the core that writes to it first.
+  internal::RunTeam(executor, [&](internal::Team& team) {
+    team.ForEach(meter.buffers_.size(), [&](size_t i, int) {
+      internal::AlignedBuffer<uint32_t>& buffer = meter.buffers_[i];
+      for (size_t j = 0; j < buffer.size(); ++j) {
+        buffer.data()[j] = static_cast<uint32_t>(j) * 2654435761u;
+      }
+    });
+  });
+  return meter;
+}
+
+double ReadMeter::Window(size_t rounds) {
+  struct Span {
+    double start = 0;
+    double end = 0;
+    double bytes = 0;
+  };
+  std::vector<Span> spans(buffers_.size());
+  const auto read = [&](size_t i, size_t times) {
+    uint32_t sink = 0;
+    return read_(buffers_[i].data(), buffers_[i].size(), times, &sink);
+  };
+  internal::RunTeam(executor_, [&](internal::Team& team) {
+    // The first stage wakes the threads and fills caches, so that they start the next together.
+    team.ForEach(spans.size(), [&](size_t i, int) { read(i, rounds > 1 ? rounds / 8 + 1 : 0); });
+    team.ForEach(spans.size(), [&](size_t i, int) {
+      spans[i].start = WallSeconds();
+      spans[i].bytes = read(i, rounds);
+      spans[i].end = WallSeconds();
+    });
+  });
+  Span all{.start = spans[0].start, .end = spans[0].end};
+  for (const Span& span : spans) {
+    all.start = std::min(all.start, span.start);
+    all.end = std::max(all.end, span.end);
+    all.bytes += span.bytes;
+  }
+  return all.bytes / std::max(all.end - all.start, 1e-9);
+}
+
+double ReadMeter::Measure() {
+  if (rounds_ == 0) {
+    const double bytes =
+        static_cast<double>(buffers_[0].size() * buffers_.size() * sizeof(uint32_t));
+    Window(1);
+    // Twice: of a small buffer, one round is over too soon to be measured.
+    for (size_t pass = 0, rounds = 1; pass < 2; rounds = rounds_, ++pass) {
+      rounds_ = std::max<size_t>(1, static_cast<size_t>(kWindowSeconds * Window(rounds) / bytes));
+    }
+  }
+  double best = 0;
+  for (int window = 0; window < kWindows; ++window) best = std::max(best, Window(rounds_));
+  return best;
+}
+
+}  // namespace encore::bench

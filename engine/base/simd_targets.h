@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which SIMD targets this copy of encore may use, as a set of Highway's bits (HWY_AVX2 ...). It is
+// encore's own: Highway's choice belongs to the whole process, where another user of Highway, or
+// another copy of encore in a shared library, may change it. Declared here and defined in
+// engine/platform/simd_targets.cc, which asks Highway once, when encore first needs to know: what
+// others have disabled by then is not there, what they do later changes nothing. Not here: what the
+// bits mean (engine/platform/cpu_info.cc), how a kernel is found (engine/kernels/dispatch.h).
+
+#ifndef ENCORE_ENGINE_BASE_SIMD_TARGETS_H_
+#define ENCORE_ENGINE_BASE_SIMD_TARGETS_H_
+
+#include <cstdint>
+
+namespace encore::inline v0_1::internal {
+
+// What the machine can run, the same ever after the first call.
+int64_t MachineTargets();
+
+// What the dispatch may choose from: what was last chosen, at first all of the machine's.
+int64_t ChosenTargets();
+void ChooseTargets(int64_t targets);  // 0: all of the machine's
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_BASE_SIMD_TARGETS_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ENCORE_DISPATCH: the function of the active SIMD target, out of the table that HWY_EXPORT makes.
+// As HWY_DYNAMIC_DISPATCH, but by encore's own choice of targets (engine/base/simd_targets.h),
+// which no other user of Highway in the process can change once encore has asked. Not here: what
+// the choice is (engine/platform/cpu_info.cc).
+//
+// Include it after hwy/foreach_target.h and use it under HWY_ONCE.
+
+#ifndef ENCORE_ENGINE_KERNELS_DISPATCH_H_
+#define ENCORE_ENGINE_KERNELS_DISPATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/base/simd_targets.h"
+#include "hwy/highway.h"
+
+namespace encore::inline v0_1::internal {
+
+// Which entry of a table: 0 is Highway's own initialisation and never chosen; the targets follow,
+// best first, and last the one for machines that have none of them.
+template <int64_t kCompiledTargets>
+size_t DispatchIndex() {
+  const int64_t usable = ChosenTargets() & kCompiledTargets;
+  return hwy::Num0BitsBelowLS1Bit_Nonzero64(
+      static_cast<uint64_t>(HWY_CHOSEN_TARGET_SHIFT(usable) | HWY_CHOSEN_TARGET_MASK_SCALAR));
+}
+
+}  // namespace encore::internal
+
+#if HWY_IDE || (HWY_TARGETS & (HWY_TARGETS - 1)) == 0  // a single target: Highway makes no table
+#define ENCORE_DISPATCH(FUNCTION) HWY_STATIC_DISPATCH(FUNCTION)
+#else
+#define ENCORE_DISPATCH(FUNCTION) \
+  (*HWY_DISPATCH_TABLE(FUNCTION)[::encore::internal::DispatchIndex<HWY_TARGETS>()])
+#endif
+
+#endif  // ENCORE_ENGINE_KERNELS_DISPATCH_H_

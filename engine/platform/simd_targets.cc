@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The set of SIMD targets in use, in two words of memory, and the question to Highway.
+
+#include "engine/base/simd_targets.h"
+
+#include <atomic>
+
+#include "hwy/targets.h"
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+std::atomic<int64_t> machine{0};  // 0: not asked yet
+std::atomic<int64_t> chosen{0};   // 0: all of the machine's
+
+int64_t Detect() {
+  const int64_t targets = hwy::SupportedTargets();
+  // Highway leaves its own choice at all that the machine has and expects who asked to take out
+  // what another user of it has disabled.
+  hwy::GetChosenTarget().Update(targets);
+  return targets;
+}
+
+}  // namespace
+
+int64_t MachineTargets() {
+  if (const int64_t known = machine.load(std::memory_order_relaxed); known != 0) return known;
+  int64_t first = 0;
+  const int64_t found = Detect();
+  // All threads go by what the first of them found.
+  return machine.compare_exchange_strong(first, found) ? found : first;
+}
+
+int64_t ChosenTargets() {
+  const int64_t targets = chosen.load(std::memory_order_relaxed);
+  return targets != 0 ? targets : MachineTargets();
+}
+
+void ChooseTargets(int64_t targets) { chosen.store(targets, std::memory_order_relaxed); }
+
+}  // namespace encore::internal

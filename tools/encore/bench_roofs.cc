@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Roofs, and what the peak did between rows.
+
+#include "tools/encore/bench_roofs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "bench/measure/os.h"
+#include "bench/measure/threads.h"
+#include "encore/cpu.h"
+#include "encore/precision.h"
+#include "tools/encore/failure.h"
+#include "tools/encore/text.h"
+
+namespace encore::tool {
+namespace {
+
+constexpr int kSamples = 8;
+// Of the drift before the first row and after the last: even one row has some to compare.
+constexpr int kDriftSamples = 5;
+
+double Largest(const std::vector<double>& values) {
+  return *std::max_element(values.begin(), values.end());
+}
+
+}  // namespace
+
+void BindFor(int threads) {
+  static const bench::CoreMask cores;
+  cores.Bind(threads == 1 ? cores.Last() : -1);
+}
+
+Executor ExecutorFor(int threads) {
+  return Take(bench::ExecutorOf(threads), std::to_string(threads) + " threads");
+}
+
+BenchRoofs::BenchRoofs() : drift_meter_(Executor::Inline()) { MeasureDrift(kDriftSamples); }
+
+void BenchRoofs::MeasureDrift(int times) {
+  BindFor(1);
+  for (int i = 0; i < times; ++i) drift_.push_back(drift_meter_.Measure());
+  BindFor(0);
+}
+
+void BenchRoofs::Measure(int threads) {
+  BindFor(threads);
+  const Executor executor = ExecutorFor(threads);
+  const auto measure = [](auto& meter, std::vector<double>& samples) {
+    for (int i = 0; i < kSamples; ++i) samples.push_back(meter.Measure());
+    return Largest(samples);
+  };
+  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+    bench::PeakMeter meter(executor, {precision});
+    ReportRoof& roof = roofs_.emplace_back();
+    roof = {.kind = "compute",
+            .target = ActiveTarget(),
+            .precision = std::string(PrecisionName(precision)),
+            .threads = threads};
+    roof.flops_per_s = measure(meter, roof.samples);
+  }
+  if (memory_.count(threads) == 0) {
+    for (const bench::ReadLevel& level : bench::ReadLevels(threads)) {
+      bench::ReadMeter meter =
+          Take(bench::ReadMeter::Create(executor, level.bytes), level.name + "'s bandwidth");
+      ReportRoof& roof = roofs_.emplace_back();
+      roof = {.kind = "read", .level = level.name, .bytes = level.bytes, .threads = threads};
+      roof.bytes_per_s = measure(meter, roof.samples);
+      if (level.name == "memory") {
+        memory_.emplace(threads, MemoryMeter{std::move(meter), roofs_.size() - 1});
+      }
+    }
+  }
+  BindFor(0);
+}
+
+double BenchRoofs::MemoryNow(int threads) {
+  MemoryMeter& memory = memory_.at(threads);
+  std::vector<double>& samples = roofs_[memory.roof].samples;
+  samples.push_back(memory.meter.Measure());
+  return Largest(samples);
+}
+
+ReportRowRoof BenchRoofs::Applying(const ReportRow& row, const bench::Samples& samples,
+                                   double memory) const {
+  ReportRowRoof compute{.kind = "compute",
+                        .level = "",
+                        .name = row.precision + " peak",
+                        .value = samples.PeakFlops(),
+                        .share = samples.Share(row.flops)};
+  if (compute.share > 1) {  // other work took the cores while the peak was measured
+    compute.value = samples.LargestPeakFlops();
+    for (const ReportRoof& roof : roofs_) {
+      if (roof.kind == "compute" && roof.target == row.target && roof.precision == row.precision &&
+          roof.threads == row.threads) {
+        compute.value = std::max(compute.value, roof.flops_per_s);
+      }
+    }
+    compute.share = row.flops / row.seconds.p50 / compute.value;
+  }
+  const std::vector<bench::ReadLevel> levels = bench::ReadLevels(row.threads);
+  const bench::ReadLevel& level =
+      memory > 0 ? levels.back() : bench::LevelFor(row.weight_bytes, levels);
+  double bandwidth = memory;
+  for (const ReportRoof& roof : roofs_) {
+    if (memory == 0 && roof.level == level.name && roof.threads == row.threads) {
+      bandwidth = roof.bytes_per_s;
+    }
+  }
+  if (row.weight_bytes / bandwidth <= row.flops / compute.value) return compute;
+  return {.kind = "read",
+          .level = level.name,
+          .name = level.name + " bandwidth",
+          .value = bandwidth,
+          .share = row.weight_bytes / row.seconds.p50 / bandwidth};
+}
+
+double BenchRoofs::Watch(const ReportRow& row, bench::Products products, double peak) {
+  MeasureDrift(1);
+  BindFor(1);
+  double share = 1;
+  if (row.threads > 1) {
+    bench::PeakMeter single(Executor::Inline(), products);
+    share = peak / (single.Measure() * row.threads);
+    if (share < kLeastOfPeaks) {
+      Shared& shared = shared_[row.threads];
+      shared.least = std::min(shared.least, share);
+      shared.names += (shared.names.empty() ? "" : ", ") + row.workload + " " + row.weights + " " +
+                      row.precision + " on " + row.target;
+    }
+  }
+  BindFor(0);
+  return share;
+}
+
+void BenchRoofs::Finish(Report* report) {
+  MeasureDrift(kDriftSamples);
+  report->noise.peak_drift_percent = 100 * bench::Spread(drift_);
+  for (const auto& [threads, shared] : shared_) {
+    report->noise.notes.push_back(
+        std::to_string(threads) + " threads had the peak of " + Number(shared.least * threads, 1) +
+        " or little more, so that they shared a core or it was busy: " + shared.names);
+  }
+  for (const auto& [threads, memory] : memory_) {
+    ReportRoof& roof = roofs_[memory.roof];
+    roof.bytes_per_s = Largest(roof.samples);
+    if (roof.bytes * static_cast<size_t>(threads) < 2 * report->machine.l3_bytes) {
+      report->noise.notes.push_back("L3 holds a part of what " + std::to_string(threads) +
+                                    " threads read to measure memory's bandwidth");
+    }
+  }
+  report->roofs = std::move(roofs_);
+}
+
+}  // namespace encore::tool

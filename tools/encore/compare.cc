@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore compare`: reports of `encore bench --json` or `encore report` side by side, as text and
+// as a page. Not here: what a difference is (comparison.h).
+
+#include <cstddef>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "encore/status.h"
+#include "engine/platform/file_writer.h"
+#include "tools/encore/commands.h"
+#include "tools/encore/compare_page.h"
+#include "tools/encore/compare_text.h"
+#include "tools/encore/comparison.h"
+#include "tools/encore/failure.h"
+#include "tools/encore/report_read.h"
+#include "tools/encore/svg.h"
+#include "tools/encore/text.h"
+
+namespace encore::tool {
+namespace {
+
+// More than a person compares.
+constexpr size_t kMaxReports = 8;
+
+constexpr const char* kFooter =
+    R"(The first report is the base: every further one is compared with it, row by row. Rows belong
+together that agree in engine, workload and its sizes, layers, sequences, tokens, precision, AMX for
+bf16, threads, weights and target. Where the best targets of two reports differ, their rows are
+compared as well.)";
+
+constexpr const char* kExamples =
+    R"(Examples:
+  encore compare before.json after.json
+  encore compare laptop.json server.json phone.json --out machines.html)";
+
+// Lines of words, none longer than 100 characters.
+std::string Wrapped(const std::string& text) {
+  constexpr size_t kColumns = 100;
+  std::string out;
+  size_t column = 0;
+  for (const std::string& word : SplitWords(text)) {
+    const bool breaks = column > 0 && column + 1 + word.size() > kColumns;
+    out += (column == 0 ? "" : breaks ? "\n" : " ") + word;
+    column = (breaks || column == 0 ? 0 : column + 1) + word.size();
+  }
+  return out;
+}
+
+struct Options {
+  std::vector<std::string> files;
+  std::string out;
+};
+
+int Run(const Options& options) {
+  const size_t count = options.files.size();
+  if (count < 2 || count > kMaxReports) {
+    throw Failure("REPORT: found " + Counted(count, "file") + ", wanted 2 to " +
+                  std::to_string(kMaxReports) + ": the base and what is compared with it");
+  }
+  for (const std::string& file : options.files) {
+    std::error_code error;
+    if (std::filesystem::equivalent(options.out, file, error)) {
+      throw Failure("--out " + options.out + ": found a report to compare, wanted another file");
+    }
+  }
+  std::vector<NamedReport> reports;
+  for (const std::string& file : options.files) reports.push_back({file, ReadReport(file)});
+  const std::vector<Pairing> pairings = CompareReports(reports);
+  if (!options.out.empty()) {
+    Take(internal::FileWriter::Create(options.out), "--out");
+    WriteTextFile(options.out, ComparePage(reports, pairings));
+  }
+  PrintComparison(std::cout, reports, pairings);
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddCompare(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("compare", "Reports of bench or report side by side");
+  sub->add_option("REPORT", options->files, "Two reports or more (JSON); the first is the base")
+      ->required()
+      ->expected(-1)
+      ->type_name("FILE");
+  sub->add_option("--out", options->out, "Write the comparison there as an HTML page, too")
+      ->type_name("FILE");
+  sub->footer(std::string(kFooter) + "\n\n" + Wrapped(kCompareRule) + "\n\n" + kExamples);
+  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
+}
+
+}  // namespace encore::tool

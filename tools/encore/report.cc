@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `encore report`: all that this machine can do, as JSON or a page: every SIMD target, precision,
+// one thread and all. This file has the options and what is measured; measuring is in
+// bench_measure, the page in report_page.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "bench/measure/models.h"
+#include "encore/cpu.h"
+#include "encore/precision.h"
+#include "engine/platform/file_writer.h"
+#include "tools/encore/bench_measure.h"
+#include "tools/encore/commands.h"
+#include "tools/encore/failure.h"
+#include "tools/encore/report_data.h"
+#include "tools/encore/report_page.h"
+#include "tools/encore/svg.h"
+#include "tools/encore/terminal.h"
+#include "tools/encore/text.h"
+#include "tools/encore/verify_progress.h"
+
+namespace encore::tool {
+namespace {
+
+constexpr const char* kFooter =
+    R"(The best target runs every workload that `encore bench` runs by default, in f32, bf16 and
+int8, on one thread and on all; every other target that this machine has runs a few of them with
+warm weights. Outputs are checked before they are timed, as `encore bench --help` says, and the JSON
+is of the same form. The page needs no other file and no network.
+
+Examples:
+  encore report --out report.html
+  encore report --quick --json report.json --out report.html)";
+
+// Of targets that are not the best, and of --quick.
+constexpr const char* kFewWorkloads[] = {"minilm_1x16", "minilm_1x128", "base_1x128"};
+constexpr double kSeconds = 0.3;
+constexpr double kQuickSeconds = 0.05;
+
+struct Options {
+  std::string json;
+  std::string out;
+  bool quick = false;
+};
+
+struct PlannedRow {
+  std::string target;
+  bench::NamedWorkload workload;
+  Precision precision;
+  bool cold;
+};
+
+// Target after target, so that each is made active once.
+std::vector<PlannedRow> PlannedRows(bool quick) {
+  std::vector<PlannedRow> rows;
+  const std::vector<std::string> targets = SupportedTargets();
+  for (const std::string& target : targets) {
+    const bool best = target == targets.front();
+    const bool everything = best && !quick;
+    for (const bench::NamedWorkload& workload : bench::NamedWorkloads()) {
+      bool few = false;
+      for (const char* name : kFewWorkloads) few = few || workload.name == name;
+      if (!workload.warm_by_default || !(everything || few)) continue;
+      for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+        rows.push_back({target, workload, precision, false});
+        if (best && workload.cold_by_default) rows.push_back({target, workload, precision, true});
+      }
+    }
+  }
+  return rows;
+}
+
+Report MeasureAll(bool quick) {
+  const int all = UsableCores();
+  const std::vector<int> threads = all > 1 ? std::vector<int>{1, all} : std::vector<int>{1};
+  const std::vector<PlannedRow> rows = PlannedRows(quick);
+  BenchMeasurer measurer(quick ? kQuickSeconds : kSeconds);
+  Progress progress(StderrIsTerminal(), static_cast<double>(rows.size() * threads.size()));
+  std::string target;
+  for (const PlannedRow& row : rows) {
+    if (row.target != target) {
+      target = row.target;
+      Check(SetTarget(target));
+      for (const int count : threads) measurer.roofs().Measure(count);
+    }
+    for (const int count : threads) {
+      progress.Begin(
+          target + ", " + std::string(PrecisionName(row.precision)) + ": " + row.workload.name, 1);
+      measurer.Measure(row.workload, {row.precision}, count, row.cold);
+    }
+  }
+  return measurer.Finish();
+}
+
+// The page would take the JSON's place.
+void WantTwoFiles(const Options& options) {
+  if (options.json.empty() || options.out.empty()) return;
+  std::error_code error;
+  const auto place = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(path, error);
+  };
+  if (std::filesystem::equivalent(options.json, options.out, error) ||
+      place(options.json) == place(options.out)) {
+    throw Failure("--out " + options.out + ": found the file of --json, wanted another");
+  }
+}
+
+int Run(const Options& options) {
+  if (options.json.empty() && options.out.empty()) {
+    throw Failure("found neither --json nor --out, wanted one of them or both");
+  }
+  WantTwoFiles(options);
+  // Before the work rather than after it; what is there stays as it is until the end.
+  if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
+  if (!options.out.empty()) Take(internal::FileWriter::Create(options.out), "--out");
+  const Report report = MeasureAll(options.quick);
+  if (!options.json.empty()) WriteTextFile(options.json, ReportJson(report));
+  if (!options.out.empty()) WriteTextFile(options.out, ReportPage(report));
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddReport(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("report", "All that this machine can do, as JSON or a page");
+  sub->add_option("--json", options->json, "Write it there as JSON")->type_name("FILE");
+  sub->add_option("--out", options->out, "Write it there as a page")->type_name("FILE.html");
+  sub->add_flag("--quick", options->quick, "Fewer workloads and shorter rows");
+  sub->footer(kFooter);
+  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
+}
+
+}  // namespace encore::tool

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `encore bench --json` and `encore report` write down of a machine: plain data, member by
+// member as in report.schema.json, which tells what each means. Not here: measuring
+// (bench_measure.h) and the page (report_page.h).
+
+#ifndef ENCORE_TOOLS_ENCORE_REPORT_DATA_H_
+#define ENCORE_TOOLS_ENCORE_REPORT_DATA_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace encore::tool {
+
+inline constexpr int kReportVersion = 1;
+
+struct ReportMachine {
+  std::string cpu;           // "AMD EPYC"
+  std::string architecture;  // "x86_64"
+  int cores = 0;             // usable ones
+  std::string cores_text;    // why so many
+  size_t l1d_bytes = 0;      // 0 where the system does not tell
+  size_t l2_bytes = 0;
+  size_t l3_bytes = 0;
+  std::string system;                // "Linux 6.1"
+  std::string compiler;              // "g++ 12.2.0"
+  std::vector<std::string> targets;  // that the machine runs, best first
+};
+
+struct ReportRun {
+  std::string threads_from;  // "pool" or "openmp"
+  int idle_spin_us = 0;
+  std::string binding;
+  double seconds_per_row = 0;
+  double seconds = 0;  // of the whole run
+};
+
+struct ReportNoise {
+  double steal_percent = -1;       // of all cores' time during the run; -1 if unknown, as below
+  double busy_percent = -1;        // of all cores' time, what other processes took
+  double peak_drift_percent = 0;   // (p90 - p10) / median of one thread's f32 peak, best target
+  std::vector<std::string> notes;  // sentences
+};
+
+struct ReportRoof {
+  std::string kind;  // "compute" or "read"
+  // Of "compute" alone.
+  std::string target = {};
+  std::string precision = {};  // "f32", "bf16", "int8"
+  double flops_per_s = 0;
+  // Of "read" alone.
+  std::string level = {};  // "L1", "L2", "L3", "memory"
+  size_t bytes = 0;        // a thread's buffer
+  double bytes_per_s = 0;  // of all threads together
+  // Of both.
+  int threads = 1;
+  std::vector<double> samples = {};
+};
+
+// Of one call.
+struct ReportSeconds {
+  double min = 0;
+  double p50 = 0;
+  double p90 = 0;
+  double p99 = 0;
+  double max = 0;
+};
+
+// The roof that applies to a row: the one under which the work takes longer.
+struct ReportRowRoof {
+  std::string kind;   // "compute" or "read"
+  std::string level;  // of "read"; "" is null in the file
+  std::string name;   // "f32 peak", "memory bandwidth"
+  double value = 0;   // operations or bytes a second
+  double share = 0;   // of it, that the row reached
+};
+
+struct ReportRow {
+  std::string engine = "encore";
+  std::string engine_version;
+  std::string workload;
+  size_t d_model = 0;
+  size_t heads = 0;
+  size_t d_ff = 0;
+  std::string activation;
+  size_t layers = 1;  // in the call whose time is given
+  size_t sequences = 1;
+  size_t tokens = 0;         // computed
+  size_t useful_tokens = 0;  // those that are no padding
+  std::string precision;
+  bool amx_bf16 = false;
+  std::string target;
+  int threads = 1;
+  std::string weights;  // "warm" or "cold"
+  size_t calls = 0;
+  double flops = 0;         // of a call
+  double weight_bytes = 0;  // that a call reads
+  ReportSeconds seconds;
+  std::vector<double> quantiles;  // 101 of them, or none
+  std::vector<double> slots;      // medians of consecutive slots of the run
+  double gflops = 0;
+  double tokens_per_s = 0;
+  double useful_tokens_per_s = 0;
+  std::optional<ReportRowRoof> roof;
+  // Before timing, the model's first layers on four tokens agreed with a reference in double
+  // precision, and the output was finite and, bit for bit, what one thread alone computes.
+  bool verified = false;
+};
+
+struct Report {
+  int version = kReportVersion;
+  std::string encore;   // version of the program
+  std::string created;  // "2026-11-23T05:10:52Z"
+  ReportMachine machine;
+  ReportRun run;
+  ReportNoise noise;
+  std::vector<ReportRoof> roofs;
+  std::vector<ReportRow> rows;
+};
+
+// The JSON text, with a line break at its end.
+std::string ReportJson(const Report& report);
+
+}  // namespace encore::tool
+
+#endif  // ENCORE_TOOLS_ENCORE_REPORT_DATA_H_

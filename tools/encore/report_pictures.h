@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pictures of a report besides the roofline: speeds as bars, scaling by threads, latencies. Each is
+// markup of Canvas::Svg, or "" where the report has nothing for it. Not here: the words around them
+// (report_page.h).
+
+#ifndef ENCORE_TOOLS_ENCORE_REPORT_PICTURES_H_
+#define ENCORE_TOOLS_ENCORE_REPORT_PICTURES_H_
+
+#include <cstddef>
+#include <string>
+
+#include "tools/encore/report_data.h"
+
+namespace encore::tool {
+
+// Workloads in a picture; the table has the others.
+inline constexpr size_t kMostPanels = 12;
+
+// One panel a workload: tokens a second of each precision and target, and of peers, warm.
+std::string SpeedPicture(const Report& report, int threads);
+
+// Speed over that of one thread (or the fewest), best target, warm; one line a workload, at most
+// kColours, in f32, or in the precision of the most such rows if none is in f32.
+std::string ScalingPicture(const Report& report);
+
+// One panel a workload: seconds at each percentile of the calls, best target, warm, with p50 and
+// p99 marked. The axis ends a little above p99; what is beyond is told in words.
+std::string LatencyPicture(const Report& report, int threads);
+
+}  // namespace encore::tool
+
+#endif  // ENCORE_TOOLS_ENCORE_REPORT_PICTURES_H_

@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes tests/data/sentences: tiny models of four families in whole folders as they are published,
+and what sentence-transformers computes from texts with them in float64.
+
+Holds the folders' files: configuration, modules, prompts and tokenizer in the published spelling,
+random weights. Not here: hidden states of every family (make_model_fixtures.py), every spelling of
+modules (make_text_fixtures.py). Needs torch 2.15.0, transformers 5.23.0 and sentence-transformers
+6.2.0.
+
+    tools/make_sentence_fixtures.py [NAME ...]     writes the folders and their expected.json
+    tools/make_sentence_fixtures.py --check        makes them again and compares
+
+Two results are compared on the way: sentence-transformers as it is, with rotary angles, softmax and
+RMSNorm in float32, and with these in float64, which is what is written. transformers builds some
+tokenizers anew from their vocabulary: where its ids differ from those of tokenizer.json, the file's
+count, and the difference is told.
+"""
+import argparse
+import copy
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np  # noqa: E402
+
+from make_text_fixtures import CORPUS, TEXTS, check_versions, modules  # noqa: E402
+from tokenizer_check import shapes  # noqa: E402
+
+DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data"
+LEGACY = "sentence_transformers.models."
+IDENTITY = "torch.nn.modules.linear.Identity"
+BOUND = 2e-6  # of sentence-transformers as it is, from float64
+LONG = "Trains stop here twice a day; water boils early on high mountains. " * 9
+
+
+def pooling(mode, **more):
+    """1_Pooling/config.json with all the booleans that its writers knew."""
+    names = ["cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens",
+             "weightedmean_tokens", "lasttoken"]
+    return {"word_embedding_dimension": 32,
+            **{f"pooling_mode_{name}": name == mode for name in names}, **more}
+
+
+def chain(*kinds):
+    """modules.json of a transformer and these, whose folders are numbered."""
+    return modules((LEGACY + "Transformer", ""),
+                   *((LEGACY + kind, f"{i}_{kind}") for i, kind in enumerate(kinds, 1)))
+
+
+def dense(rows, columns):
+    return {"in_features": columns, "out_features": rows, "bias": False,
+            "activation_function": IDENTITY}
+
+
+def corpus():
+    yield from CORPUS.strip().splitlines() * 3
+
+
+def gte():
+    """Alibaba-NLP/gte-base-en-v1.5: no module after pooling, and the first token."""
+    from model_fixture_families import GTE, old_gte
+    return {
+        "family": "Gte", "kind": "Model", "spelling": old_gte,
+        "config": {**GTE, "type_vocab_size": 0, "hidden_size": 32, "vocab_size": None,
+                   "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}},
+        "rope": {"rope_type": "ntk", "rope_theta": 20000.0, "factor": 8.0},
+        "tokenizer": None,
+        "files": {"modules.json": chain("Pooling"),
+                  "1_Pooling/config.json": pooling("cls_token", include_prompt=True),
+                  "sentence_bert_config.json": {"max_seq_length": 48, "do_lower_case": False},
+                  "tokenizer_config.json": {
+                      "clean_up_tokenization_spaces": True, "cls_token": "[CLS]",
+                      "do_lower_case": True, "mask_token": "[MASK]", "max_length": 8000,
+                      "model_max_length": 32768, "pad_to_multiple_of": None,
+                      "pad_token": "[PAD]", "pad_token_type_id": 0, "padding_side": "right",
+                      "sep_token": "[SEP]", "stride": 0, "strip_accents": None,
+                      "tokenize_chinese_chars": True, "tokenizer_class": "BertTokenizer",
+                      "truncation_side": "right", "truncation_strategy": "longest_first",
+                      "unk_token": "[UNK]"}},
+        "prompts": [None]}
+
+
+def qwen3_embedding():
+    """Qwen/Qwen3-Embedding-0.6B: the last token, which the template adds."""
+    from model_fixture_families import QWEN3, old_llama
+    query = ("Instruct: Given a web search query, retrieve relevant passages that answer the query"
+             "\nQuery:")
+    return {
+        "family": "Qwen3", "kind": "Model", "spelling": old_llama,
+        "config": {**QWEN3, "vocab_size": None, "pad_token_id": None,
+                   "max_position_embeddings": 96, "tie_word_embeddings": True,
+                   "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0}},
+        "tokenizer": shapes.qwen,
+        "files": {"modules.json": chain("Pooling", "Normalize"),
+                  "1_Pooling/config.json": pooling("lasttoken", include_prompt=True),
+                  "config_sentence_transformers.json": {
+                      "prompts": {"query": query, "document": ""}, "default_prompt_name": None,
+                      "similarity_fn_name": "cosine"},
+                  "tokenizer_config.json": {
+                      "add_bos_token": False, "add_prefix_space": False,
+                      "additional_special_tokens": ["<|im_start|>", "<|im_end|>"],
+                      "bos_token": None, "clean_up_tokenization_spaces": False,
+                      "eos_token": "<|im_end|>", "errors": "replace", "model_max_length": 131072,
+                      "pad_token": "<|endoftext|>", "split_special_tokens": False,
+                      "tokenizer_class": "Qwen2Tokenizer", "unk_token": None}},
+        "prompts": [None, "query", "document"]}
+
+
+def embedding_gemma():
+    """google/embeddinggemma-300m: two plain dense layers, and prompts for everything."""
+    from model_fixture_families import GEMMA, old_gemma
+    return {
+        "family": "Gemma3Text", "kind": "Model", "spelling": old_gemma,
+        "config": {**GEMMA, "vocab_size": None, "max_position_embeddings": 2048,
+                   "rope_parameters": {
+                       "full_attention": {"rope_type": "default", "rope_theta": 1000000.0},
+                       "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}},
+        "tokenizer": shapes.gemma,
+        "files": {"modules.json": chain("Pooling", "Dense", "Dense", "Normalize"),
+                  "1_Pooling/config.json": pooling("mean_tokens", include_prompt=True),
+                  "2_Dense/config.json": dense(48, 32), "3_Dense/config.json": dense(32, 48),
+                  "sentence_bert_config.json": {"max_seq_length": 128, "do_lower_case": False},
+                  "config_sentence_transformers.json": {
+                      "model_type": "SentenceTransformer",
+                      "__version__": {"sentence_transformers": "5.1.2", "pytorch": "2.9.0+cpu",
+                                      "transformers": "4.57.1"},
+                      "prompts": {"query": "task: search result | query: ",
+                                  "document": "title: none | text: ",
+                                  "STS": "task: sentence similarity | query: ",
+                                  "Retrieval-query": "task: search result | query: "},
+                      "default_prompt_name": None, "similarity_fn_name": "cosine"},
+                  "tokenizer_config.json": {
+                      "add_bos_token": True, "add_eos_token": True, "bos_token": "<bos>",
+                      "clean_up_tokenization_spaces": False, "eos_token": "<eos>",
+                      "mask_token": "<mask>", "model_max_length": 2048, "pad_token": "<pad>",
+                      "padding_side": "right", "sp_model_kwargs": None,
+                      "spaces_between_special_tokens": False, "tokenizer_class": "GemmaTokenizer",
+                      "unk_token": "<unk>", "use_default_system_prompt": False}},
+        "prompts": [None, "query", "document", "STS"]}
+
+
+def sentence_t5():
+    """sentence-transformers/sentence-t5-base: a dense layer without a bias; the table of words
+    under the name that it has in the encoder."""
+    from model_fixture_families import T5, old_t5
+
+    def spelling(folder, config):
+        from model_fixture_families import rename_tensors
+        old_t5(folder, config)
+        rename_tensors(folder, lambda n: n.replace("shared.", "encoder.embed_tokens."))
+        config["task_specific_params"] = {"summarization": {"early_stopping": True,
+                                                            "prefix": "summarize: "}}
+        config["torch_dtype"] = config.pop("dtype")
+    return {
+        "family": "T5", "kind": "EncoderModel", "spelling": spelling,
+        "config": {**T5, "vocab_size": None},
+        "tokenizer": shapes.t5,
+        "files": {"modules.json": chain("Pooling", "Dense", "Normalize"),
+                  "1_Pooling/config.json": pooling("mean_tokens"),
+                  "2_Dense/config.json": dense(24, 32),
+                  "sentence_bert_config.json": {"max_seq_length": 64, "do_lower_case": False},
+                  "config_sentence_transformers.json": {
+                      "__version__": {"sentence_transformers": "2.2.0", "transformers": "4.7.0",
+                                      "pytorch": "1.9.0+cu102"}},
+                  "tokenizer_config.json": {
+                      "additional_special_tokens": [f"<extra_id_{n}>" for n in range(10)],
+                      "eos_token": "</s>", "extra_ids": 10, "model_max_length": 512,
+                      "name_or_path": "models/sentence-t5-base", "pad_token": "<pad>",
+                      "special_tokens_map_file": None, "tokenizer_class": "T5Tokenizer",
+                      "unk_token": "<unk>"}},
+        "prompts": [None]}
+
+
+CASES = {case.__name__: case for case in (gte, qwen3_embedding, embedding_gemma, sentence_t5)}
+
+
+def write_json(path, value):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(value, indent=2) + "\n")
+
+
+def make_folder(case, folder, rng):
+    """Writes everything but expected.json. In today's spelling, which transformers can read; what
+    the published one renames is renamed after the vectors are computed."""
+    import torch
+    import transformers
+    from make_model_fixtures import randomise
+    from safetensors.numpy import save_file
+    folder.mkdir(parents=True)
+    if case["tokenizer"]:
+        tokenizer = case["tokenizer"](corpus, 420)
+        tokenizer.save(str(folder / "tokenizer.json"))
+    else:
+        shutil.copy(DATA / "text/base/tokenizer.json", folder / "tokenizer.json")
+    vocabulary = json.loads((folder / "tokenizer.json").read_text())
+    size = 1 + max([t["id"] for t in vocabulary["added_tokens"]] + [
+        len(vocabulary["model"]["vocab"]) - 1])
+    settings = {**copy.deepcopy(case["config"]), "vocab_size": size}
+    config = getattr(transformers, case["family"] + "Config")(**settings)
+    model = getattr(transformers, case["family"] + case["kind"])(config).eval()
+    randomise(model, rng, torch.float16)
+    model.to(torch.float16).save_pretrained(folder)
+    for path, value in case["files"].items():
+        write_json(folder / path, value)
+        if "in_features" in value:
+            shape = value["out_features"], value["in_features"]
+            weight = rng.standard_normal(shape) / np.sqrt(shape[1])
+            save_file({"linear.weight": weight.astype(np.float32)},
+                      (folder / path).parent / "model.safetensors")
+
+
+def ids_of_file(folder, text, limit):
+    from tokenizers import Tokenizer
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(limit)
+    return tokenizer.encode(text).ids
+
+
+def compute(case, folder):
+    """For each prompt the vectors of all texts, their counts of tokens, and the largest distance of
+    sentence-transformers as it is."""
+    import torch
+    from model_fixture_families import set_exact
+    from sentence_transformers import SentenceTransformer
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True,
+                                model_kwargs={"dtype": torch.float32,
+                                              "attn_implementation": "eager"}).double()
+    texts = [*TEXTS, LONG]
+    found, worst, drift = [], 0.0, 0
+    for name in case["prompts"]:
+        prompt = model.prompts[name] if name else ""
+        wanted = [ids_of_file(folder, prompt + text, model.max_seq_length) for text in texts]
+        own = [model.preprocess([text], prompt=prompt)["input_ids"][0].tolist() for text in texts]
+        drift += sum(a != b for a, b in zip(wanted, own))
+        rows = {}
+        for exact in (False, True):
+            set_exact(model[0].auto_model, exact, case.get("rope"))
+            rows[exact] = np.stack([vector(model, ids) for ids in wanted])
+        set_exact(model[0].auto_model, False)
+        if not drift:  # what a caller of encode() gets is the same
+            # One by one: in padded batches eager attention under a window gives NaN in float64.
+            same = model.encode(texts, prompt=prompt, batch_size=1)
+            assert case.get("rope") or np.abs(same - rows[False]).max() < 1e-7, name
+        assert rows[True].dtype == np.float64
+        worst = max(worst, np.abs(rows[True] - rows[False]).max() / np.abs(rows[True]).max())
+        found.append({"prompt_name": name, "tokens": [len(ids) for ids in wanted],
+                      "ids": wanted, "vectors": rows[True]})
+    return texts, found, worst, drift
+
+
+def vector(model, ids):
+    """All modules on one sequence."""
+    import torch
+    features = {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids)).long()}
+    with torch.no_grad():
+        return model(features)["sentence_embedding"][0].numpy()
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Makes tests/data/sentences.")
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CASES))
+    arguments = parser.parse_args()
+    check_versions()
+    import transformers
+    transformers.logging.set_verbosity_error()
+    right = True
+    for name in arguments.names or CASES:
+        case = CASES[name]()
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary) / name
+            make_folder(case, folder, np.random.RandomState(len(name)))
+            texts, found, worst, drift = compute(case, folder)
+            print(f"{name:18} sentence-transformers differs by {worst:.1e}; "
+                  f"{drift} texts have other ids in transformers")
+            assert worst < BOUND, name
+            if arguments.check:
+                right &= agrees(name, found)
+                continue
+            config = json.loads((folder / "config.json").read_text())
+            case["spelling"](folder, config)
+            write_json(folder / "config.json", dict(sorted(config.items())))
+            target = DATA / "sentences" / name
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(folder, target)
+        for result in found:
+            result["vectors"] = [[float(f"{v:.9g}") for v in row] for row in result["vectors"]]
+        text = json.dumps({"texts": texts, "results": found})
+        (target / "expected.json").write_text(text.replace("], [", "],\n[") + "\n")
+        for file in target.rglob("*.*"):
+            file.chmod(0o644)
+    return 0 if right else 1
+
+
+def agrees(name, found):
+    """Whether the folder that is there has these results."""
+    stored = json.loads((DATA / "sentences" / name / "expected.json").read_text())["results"]
+    worst = 0.0
+    for now, then in zip(found, stored, strict=True):
+        assert now["ids"] == then["ids"], f"{name}: other ids"
+        difference = np.abs(now["vectors"] - np.array(then["vectors"])).max()
+        worst = max(worst, difference / np.abs(now["vectors"]).max())
+    print(f"{name:18} differs from what is stored by {worst:.1e}")
+    return worst < 1e-8
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The C++ header that tools/mutate.py writes into its copy of the sources. Not here: which
-# expressions become mutants (sites.py).
+# The C++ header that mutate.py writes into its copy of the sources. Not here: which expressions
+# become mutants (sites.py).
 
-NAME = "tools/mutants/mutants.h"
+NAME = "tests/mutation/mutants.h"
 TEXT = r"""// SPDX-License-Identifier: Apache-2.0
 //
-// What tools/mutate.py writes into its copy of the sources: expressions that are those of the
-// original, unless the mutant with their number is active. Constant expressions are never mutated.
-// Not here: which expressions there are.
+// What mutate.py writes into its copy of the sources: expressions that are those of the original,
+// unless the mutant with their number is active. Constant expressions are never mutated. Not here:
+// which expressions there are.
 //
 //   ENCORE_MUTANT          the number of the active mutant; none, and the code is the original
 //   ENCORE_MUTANT_REACHED  a file in which byte N becomes 1 where mutant N is evaluated
 
-#ifndef ENCORE_TOOLS_MUTANTS_MUTANTS_H_
-#define ENCORE_TOOLS_MUTANTS_MUTANTS_H_
+#ifndef ENCORE_TESTS_MUTATION_MUTANTS_H_
+#define ENCORE_TESTS_MUTATION_MUTANTS_H_
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -115,5 +115,5 @@ ENCORE_MUTANT_OPERATOR(Modulo, %, /)
 
 }  // namespace mutants
 
-#endif  // ENCORE_TOOLS_MUTANTS_MUTANTS_H_
+#endif  // ENCORE_TESTS_MUTATION_MUTANTS_H_
 """

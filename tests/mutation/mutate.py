@@ -3,16 +3,15 @@
 #
 # Mutation test of engine/ apart from its kernels: small wrong changes, each of which some test
 # should notice. All are compiled into one build of a copy of the sources, and a variable of the
-# environment makes one of them active (tools/mutants/header.py). Where the changes are is in
-# tools/mutants/sites.py. A tool for developers; needs Clang and ninja; nothing runs it by itself.
+# environment makes one of them active (header.py). Where the changes are is in sites.py. A tool for
+# developers; needs Clang and ninja; nothing runs it by itself.
 #
-#   tools/mutate.py make [--count N] [--seed N] [--headers] [--without REGEX]
-#                                                draw, build in build/mutants, drop what does not
-#                                                compile, learn which tests reach which mutant;
-#                                                in headers as well; without some files of the tree
-#   tools/mutate.py run [--seconds S] [--slowest S] [--only ID ...]
-#                                                run tests on those that have no result, or survived
-#   tools/mutate.py show                         the results by folder, and the survivors
+#   mutate.py make [--count N] [--seed N] [--headers] [--without REGEX]
+#                          draw, build in build/mutants, drop what does not compile, learn which
+#                          tests reach which mutant; in headers as well; without some files
+#   mutate.py run [--seconds S] [--slowest S] [--only ID ...]
+#                          run tests on those that have no result, or survived
+#   mutate.py show         the results by folder, and the survivors
 #
 # A mutant is killed when a test fails that reaches it, crashes, or takes ten times as long. Tests
 # that take more than --slowest seconds are left out, and so are all after --seconds of one mutant's
@@ -30,10 +29,11 @@ import subprocess
 import sys
 import threading
 
-from mutants import header, sites
-from mutants.units import Tests, in_parallel
+import header
+import sites
+from units import Tests, in_parallel
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "build/mutants"
 SOURCES, BUILD = HERE / "src", HERE / "bin"
 TABLE, UNITS, RESULTS = HERE / "mutants.json", HERE / "units.json", HERE / "results.json"

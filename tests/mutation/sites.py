@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Where a C++ file can be mutated, and the file with mutants in it: find() and apply(). Goes by
-# tokens, not by grammar: what does not compile is for tools/mutate.py to drop. Left out: comments,
+# tokens, not by grammar: what does not compile is for mutate.py to drop. Left out: comments,
 # strings, preprocessor lines, checks for own bugs, and what has to be a constant expression.
 
 import re
 
-from mutants import header
+import header
 
 OPERATORS = {"<": "Less", "<=": "LessEqual", ">": "Greater", ">=": "GreaterEqual", "==": "Equal",
              "!=": "NotEqual", "+": "Plus", "-": "Minus", "*": "Times", "/": "Divided",

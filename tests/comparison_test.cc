@@ -207,6 +207,7 @@ TEST_F(ComparisonTest, WorkOfOtherSizesIsNoPair) {
   EXPECT_EQ(pairs([](ReportRow& row) { row.layers *= 2; }), 0u);
   EXPECT_EQ(pairs([](ReportRow& row) { row.sequences *= 2; }), 0u);
   EXPECT_EQ(pairs([](ReportRow& row) { row.tokens *= 2; }), 0u);
+  EXPECT_EQ(pairs([](ReportRow& row) { row.flops *= 1.25; }), 0u) << "lengths 1, 7 and 4, 4";
 }
 
 TEST_F(ComparisonTest, ThePeakThatIsToldIsOfF32OnOneThreadAlone) {

@@ -14,9 +14,10 @@ namespace encore::tool {
 namespace {
 
 // Engine (or nothing, across engines) and workload; d_model, heads and d_ff; activation; layers,
-// sequences and tokens; precision, amx_bf16, threads, weights.
+// sequences, tokens and operations, in which lengths differ that have one sum; precision, amx_bf16,
+// threads, weights.
 using Key = std::tuple<std::string, std::string, size_t, size_t, size_t, std::string, size_t,
-                       size_t, size_t, std::string, bool, int, std::string>;
+                       size_t, size_t, double, std::string, bool, int, std::string>;
 using Rows = std::vector<const ReportRow*>;
 
 Key KeyOf(const ReportRow& row, bool across_engines) {
@@ -29,6 +30,7 @@ Key KeyOf(const ReportRow& row, bool across_engines) {
           row.layers,
           row.sequences,
           row.tokens,
+          row.flops,
           row.precision,
           row.amx_bf16,
           row.threads,

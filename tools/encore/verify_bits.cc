@@ -104,41 +104,16 @@ bool SameRows(const Rows& a, const Rows& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// What was compared under each name, and the first difference.
-class Tallies {
- public:
-  // Names begin with this.
-  explicit Tallies(std::string prefix) : prefix_(std::move(prefix)) {}
-  void Compare(const std::string& check, bool same, const std::string& where) {
-    Finding& finding = Find(prefix_ + check);
-    ++finding.observed;
-    if (same || !finding.kept) return;
-    finding.kept = false;
-    finding.detail = where;
-  }
-  void Report(const VerifyContext& context, const std::string& target) {
-    for (Finding& finding : findings_) {
-      finding.target = target;
-      context.report.Add(finding);
-    }
-  }
+// The findings of one target; their names begin with the prefix.
+struct Tallies {
+  VerifyReport& report;
+  std::string prefix;
+  std::string target;
 
- private:
-  Finding& Find(const std::string& check) {
-    for (Finding& finding : findings_) {
-      if (finding.check == check) return finding;
-    }
-    return findings_.emplace_back(Finding{.check = check, .target = {}, .detail = {}});
+  void Compare(const std::string& check, bool same, const std::string& where) const {
+    report.Bits(prefix + check, target).Compare(same, where);
   }
-  std::string prefix_;
-  std::vector<Finding> findings_;
 };
-
-std::string Where(const std::string& model, const std::string& how, size_t sequence,
-                  const Rows& rows, size_t width) {
-  return "sequence " + std::to_string(sequence) + " of " + std::to_string(rows.size() / width) +
-         " tokens, " + how + ", in a model of " + model;
-}
 
 // What each sequence gives alone: its output, and that with taps behind it (Subject::Run).
 struct Wanted {
@@ -239,10 +214,11 @@ std::vector<Trial> TrialsOf(Precision precision, bool full) {
   return trials;
 }
 
-std::string Name(const EncoderConfig& config) {
-  const LayerConfig& layer = config.layers[0];
-  return std::to_string(config.d_model) + " x " + std::to_string(layer.num_heads) + " x " +
-         std::to_string(layer.d_ff) +
+std::string Where(const Trial& trial, const std::string& how, size_t sequence) {
+  const LayerConfig& layer = trial.config.layers[0];
+  return "sequence " + std::to_string(sequence) + " of " + std::to_string(trial.lengths[sequence]) +
+         " tokens, " + how + ", in a model of " + std::to_string(trial.config.d_model) + " x " +
+         std::to_string(layer.num_heads) + " x " + std::to_string(layer.d_ff) +
          (layer.rotary    ? ", rotary"
           : layer.buckets ? ", buckets"
                           : "");
@@ -250,15 +226,15 @@ std::string Name(const EncoderConfig& config) {
 
 // One batch in all ways; `wanted` is what each sequence gives alone.
 void CompareBatch(const Subject& subject, const std::vector<size_t>& order, const Wanted& wanted,
-                  const EncoderConfig& config, int round, Tallies& tallies) {
+                  const Trial& trial, int round, const Tallies& tallies) {
   const auto compare_with = [&](const std::vector<Rows>& want, const std::string& check,
                                 const std::string& how, const std::vector<Rows>& found) {
     for (size_t b = 0; b < order.size(); ++b) {
       tallies.Compare(
           check, SameRows(found[b], want[order[b]]),
-          Where(Name(config),
+          Where(trial,
                 how + " at place " + std::to_string(b) + " of " + std::to_string(order.size()),
-                order[b], wanted.y[order[b]], config.d_model));
+                order[b]));
     }
   };
   const auto compare = [&](const std::string& check, const std::string& how,
@@ -296,7 +272,7 @@ void CompareBatch(const Subject& subject, const std::vector<size_t>& order, cons
 
 // Poisons each sequence in turn, in a batch of all.
 void CompareIsolation(const Encoder& encoder, const std::vector<Rows>& sequences,
-                      const std::vector<Rows>& wanted, const Trial& trial, Tallies& tallies) {
+                      const std::vector<Rows>& wanted, const Trial& trial, const Tallies& tallies) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const float poisons[] = {std::numeric_limits<float>::quiet_NaN(), kInf, -kInf,
                            std::numeric_limits<float>::max()};
@@ -310,21 +286,18 @@ void CompareIsolation(const Encoder& encoder, const std::vector<Rows>& sequences
                                         .Run(all, Executor::OpenMP(1 + static_cast<int>(bad % 3)));
     for (size_t i = 0; i < all.size(); ++i) {
       if (i == bad) continue;
-      tallies.Compare(
-          kNanCheck, SameRows(found[i], wanted[i]),
-          Where(Name(trial.config), "beside a poisoned one", i, wanted[i], trial.config.d_model));
+      tallies.Compare(kNanCheck, SameRows(found[i], wanted[i]),
+                      Where(trial, "beside a poisoned one", i));
     }
   }
 }
 
 // What sequences give alone on this target and on the first one with FMA.
 void CompareTargets(const std::string& check, const std::vector<Rows>& found,
-                    const std::vector<Rows>& wanted, const Trial& trial, Tallies& tallies) {
+                    const std::vector<Rows>& wanted, const Trial& trial, const Tallies& tallies) {
   for (size_t i = 0; i < found.size(); ++i) {
     tallies.Compare(check, SameRows(found[i], wanted[i]),
-                    "sequence " + std::to_string(i) + " of " + std::to_string(trial.lengths[i]) +
-                        " tokens, other bits than on " + trial.first_target + ", in a model of " +
-                        Name(trial.config));
+                    Where(trial, "other bits than on " + trial.first_target, i));
   }
 }
 
@@ -334,7 +307,7 @@ std::vector<size_t> DrawOrder(std::mt19937& random, size_t batch, size_t sequenc
   return order;
 }
 
-void Try(Trial& trial, const std::string& target, Tallies& tallies) {
+void Try(Trial& trial, const std::string& target, const Tallies& tallies) {
   const EncoderModel model(trial.config);
   const Encoder encoder = Take(Encoder::Create(
       model.config(), model.weights(),
@@ -362,14 +335,13 @@ void Try(Trial& trial, const std::string& target, Tallies& tallies) {
   for (size_t round = 0; round < trial.batches; ++round) {
     const size_t most = trial.most_sequences;
     const size_t size = round == 1 ? 3 * most : round == 2 ? 1 : 2 + random() % (most - 1);
-    CompareBatch(subject, DrawOrder(random, size, subject.count()), alone, trial.config,
+    CompareBatch(subject, DrawOrder(random, size, subject.count()), alone, trial,
                  static_cast<int>(round), tallies);
   }
   for (size_t i = 0; i < subject.count(); ++i) {
-    const Rows& y = alone.y[i];
-    const auto begin = alone.y_and_taps[i].begin();
-    tallies.Compare(kTapsCheck, SameRows({begin, begin + static_cast<ptrdiff_t>(y.size())}, y),
-                    Where(Name(trial.config), "alone with taps", i, y, trial.config.d_model));
+    Rows y = alone.y_and_taps[i];
+    y.resize(alone.y[i].size());
+    tallies.Compare(kTapsCheck, SameRows(y, alone.y[i]), Where(trial, "alone with taps", i));
   }
   if (reference::TargetHasFma(target)) {
     CompareTargets(kTapsCheck, alone.y_and_taps, trial.with_fma.y_and_taps, trial, tallies);
@@ -378,8 +350,6 @@ void Try(Trial& trial, const std::string& target, Tallies& tallies) {
 }
 
 }  // namespace
-
-double BitsWork(bool full) { return full ? 260 : 10; }
 
 void VerifyBits(const VerifyContext& context) {
   std::vector<std::vector<Trial>> trials;  // [precision]
@@ -391,19 +361,17 @@ void VerifyBits(const VerifyContext& context) {
     }
     steps += static_cast<double>(trials.back().size() * context.targets.size());
   }
-  context.progress.Begin("the same bits", BitsWork(context.full));
   double step = 0;
   for (std::vector<Trial>& of_precision : trials) {
     const Precision precision = of_precision.front().precision;
     const std::string prefix =
         precision == Precision::kF32 ? "" : std::string(PrecisionName(precision)) + ": ";
     ForEachVerifyTarget(context, [&](const std::string& target) {
-      Tallies tallies(prefix);
+      const Tallies tallies{context.report, prefix, target};
       for (Trial& trial : of_precision) {
         Try(trial, target, tallies);
         context.progress.Advance(++step / steps);
       }
-      tallies.Report(context, target);
     });
   }
 }

@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,10 +71,10 @@ struct Options {
   bool all_targets = false;
   bool markdown = false;
   bool print_hashes = false;
-  uint64_t step = 0;                   // 0: by the mode
-  size_t batches = 0;                  // 0: by the mode
-  std::vector<std::string> only;       // empty: everything
-  std::vector<std::string> functions;  // empty: all
+  uint64_t step = 0;                // 0: by the mode
+  size_t batches = 0;               // 0: by the mode
+  std::set<std::string> only;       // empty: everything
+  std::set<std::string> functions;  // empty: all
   std::vector<std::string> precisions = {"f32", "bf16", "int8"};
   std::string json;
 };
@@ -104,23 +104,12 @@ int PrintHashes() {
   return kExitOk;
 }
 
-// The names without repetitions.
-std::vector<std::string> Distinct(const std::vector<std::string>& names) {
-  std::vector<std::string> distinct;
-  for (const std::string& name : names) {
-    if (std::find(distinct.begin(), distinct.end(), name) == distinct.end()) {
-      distinct.push_back(name);
-    }
-  }
-  return distinct;
-}
-
 int Verify(const Options& options) {
   if (options.print_hashes) return PrintHashes();
-  std::vector<std::string> only = Distinct(options.only);
+  std::set<std::string> only = options.only;
   if (only.empty() && !options.functions.empty()) only = {"functions"};
   const auto wanted = [&](VerifySection section) {
-    return only.empty() || std::find(only.begin(), only.end(), SectionName(section)) != only.end();
+    return only.empty() || only.contains(SectionName(section));
   };
   if (!wanted(VerifySection::kFunctions) && (!options.functions.empty() || options.markdown)) {
     throw Failure(std::string(options.markdown ? "--markdown" : "--function") +
@@ -132,9 +121,9 @@ int Verify(const Options& options) {
   const bool full = options.full;
   const uint64_t step = options.step != 0 ? options.step : full ? 1 : kQuickStep;
   const std::vector<std::string> targets = SupportedTargets();
-  std::vector<Precision> precisions;
-  for (const std::string& name : Distinct(options.precisions)) {
-    precisions.push_back(Take(PrecisionFromName(name), "--precision"));
+  std::set<Precision> precisions;
+  for (const std::string& name : options.precisions) {
+    precisions.insert(Take(PrecisionFromName(name), "--precision"));
   }
   std::string only_text;
   for (const std::string& name : only)
@@ -147,14 +136,12 @@ int Verify(const Options& options) {
   VerifyReport report(full, targets, only);
   std::string markdown;
   {
-    std::vector<Part> parts;
-    std::copy_if(std::begin(kParts), std::end(kParts), std::back_inserter(parts),
-                 [&](const Part& part) { return wanted(part.section); });
     const auto seconds = [&](const Part& part) {
+      if (!wanted(part.section)) return 0.0;
       return full ? part.seconds_full : part.seconds_quick;
     };
     double work = 0;
-    for (const Part& part : parts) work += seconds(part);
+    for (const Part& part : kParts) work += seconds(part);
     Progress progress(StderrIsTerminal(), work);
     const VerifyContext context{
         .full = full,
@@ -167,7 +154,8 @@ int Verify(const Options& options) {
         .report = report,
         .progress = progress,
         .markdown = markdown};
-    for (const Part& part : parts) {
+    for (const Part& part : kParts) {
+      if (!wanted(part.section)) continue;
       progress.Begin(part.name, seconds(part));
       part.run(context);
     }

@@ -6,7 +6,6 @@
 // bf16 without subnormals, which the instructions of some targets take for 0.
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +14,6 @@
 #include <random>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,6 +25,7 @@
 #include "tests/reference/caller_modes.h"
 #include "tests/reference/drawn.h"
 #include "tests/reference/encoder_model.h"
+#include "tests/reference/host_pool.h"
 #include "tests/reference/switched.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/verify_checks.h"
@@ -46,23 +45,6 @@ constexpr const char* kTapsCheck = "taps, in place, used scratch";
 constexpr const char* kModesCheck = "the caller's flush and rounding";
 constexpr const char* kNanCheck = "NaN and inf stay where they are";
 constexpr const char* kTargetsCheck = "every target with FMA";
-
-// A host that starts its threads for each loop.
-struct ThreadsPerLoop {
-  int threads;
-  template <typename F>
-  void parallel_for(size_t count, F body) {
-    std::atomic<size_t> next{0};
-    const auto work = [&] {
-      for (size_t i = next++; i < count; i = next++) body(i);
-    };
-    std::vector<std::thread> team;
-    const size_t helpers = std::min(static_cast<size_t>(threads), count);
-    for (size_t i = 1; i < helpers; ++i) team.emplace_back(work);
-    work();
-    for (std::thread& thread : team) thread.join();
-  }
-};
 
 enum class Extras { kNone, kTapsAndInPlace };
 
@@ -135,56 +117,21 @@ struct Trial {
   std::string first_target = {};
 };
 
-std::vector<Trial> TrialsOfF32(bool full) {
-  const std::vector<size_t> lengths = {1, 5, 17, 33, 64, 65, 130, 0, 9, 300};
-  std::vector<Trial> trials;
-  const auto add = [&](const EncoderConfig& config, const std::vector<size_t>& of_lengths,
-                       bool causal, size_t batches) {
-    trials.push_back(
-        {.config = config, .lengths = of_lengths, .causal = causal, .batches = batches});
-  };
-  const size_t batches = full ? 60 : 6;
-  add(TorchStack{.d_model = 48,
-                 .num_heads = 3,
-                 .d_ff = 100,
-                 .num_layers = 2,
-                 .activation = Activation::kGelu},
-      lengths, false, batches);
-  add(TorchStack{.d_model = 28,
-                 .num_heads = 2,
-                 .d_ff = 1101,
-                 .activation = Activation::kSilu,
-                 .norm_first = true,
-                 .final_norm = true},
-      lengths, true, batches);
-  add(TorchStack{.d_model = 64, .num_heads = 1, .d_ff = 65}, {520, 1, 3, 64}, false, batches / 2);
-  add(RotaryAndGate(), lengths, false, batches / 2);
-  add(BucketsAndBothNorms(), lengths, false, batches / 2);
-  if (!full) return trials;
-  add(TorchStack{.d_model = 390,
-                 .num_heads = 6,
-                 .d_ff = 1000,
-                 .num_layers = 2,
-                 .activation = Activation::kGeluTanh},
-      lengths, false, 20);
-  add(TorchStack{.d_model = 768, .num_heads = 12, .d_ff = 3072, .activation = Activation::kGelu},
-      {1, 16, 127, 128, 40}, false, 10);
-  return trials;
-}
-
-// Fewer and smaller: what shares work among threads and takes sequences apart is the same code as
-// in f32. Inputs of matrices that are no multiple of 2 or 4, a walk over two tiles of keys, and in
-// int8 a matrix that is kept.
+// In bf16 and int8 fewer and smaller ones: what shares work among threads and takes sequences apart
+// is the same code as in f32. Inputs of matrices that are no multiple of 2 or 4, a walk over two
+// tiles of keys, and in int8 a matrix that is kept.
 std::vector<Trial> TrialsOf(Precision precision, bool full) {
-  if (precision == Precision::kF32) return TrialsOfF32(full);
+  const bool f32 = precision == Precision::kF32;
+  const size_t batches = f32 ? (full ? 60 : 6) : (full ? 20 : 2);
+  const std::vector<size_t> many = {1, 5, 17, 33, 64, 65, 130, 0, 9, 300};
   std::vector<Trial> trials;
-  const auto add = [&](const EncoderConfig& config, const std::vector<size_t>& lengths,
-                       bool causal) {
+  const auto add = [&](const EncoderConfig& config, const std::vector<size_t>& lengths, bool causal,
+                       size_t random_batches) {
     trials.push_back({.config = config,
                       .lengths = lengths,
                       .causal = causal,
-                      .batches = full ? size_t{20} : size_t{2},
-                      .most_sequences = full ? size_t{21} : size_t{5},
+                      .batches = random_batches,
+                      .most_sequences = f32 || full ? size_t{21} : size_t{5},
                       .precision = precision});
   };
   add(TorchStack{.d_model = 48,
@@ -192,25 +139,38 @@ std::vector<Trial> TrialsOf(Precision precision, bool full) {
                  .d_ff = 100,
                  .num_layers = 2,
                  .activation = Activation::kGelu},
-      {1, 17, 65, 0}, false);
+      f32 ? many : std::vector<size_t>{1, 17, 65, 0}, false, batches);
   if (precision == Precision::kInt8) trials.back().keep = {{1, LayerMatrix::kLinear2}};
-  add(TorchStack{.d_model = 30,
+  add(TorchStack{.d_model = f32 ? size_t{28} : size_t{30},
                  .num_heads = 2,
                  .d_ff = 1101,
                  .activation = Activation::kSilu,
                  .norm_first = true,
                  .final_norm = true},
-      {5, 33, 9}, true);
-  add(RotaryAndGate(), {520, 64, 1, 3}, false);
+      f32 ? many : std::vector<size_t>{5, 33, 9}, true, batches);
+  if (!f32) add(RotaryAndGate(), {520, 64, 1, 3}, false, batches);
   if (precision == Precision::kBF16) {
     add(TorchStack{.d_model = 96,
                    .num_heads = 3,
                    .d_ff = 1056,
                    .num_layers = 2,
                    .activation = Activation::kGelu},
-        {1, 15, 16, 17, 90}, false);
+        {1, 15, 16, 17, 90}, false, batches);
     trials.back().amx_bf16 = true;
   }
+  if (!f32) return trials;
+  add(TorchStack{.d_model = 64, .num_heads = 1, .d_ff = 65}, {520, 1, 3, 64}, false, batches / 2);
+  add(RotaryAndGate(), many, false, batches / 2);
+  add(BucketsAndBothNorms(), many, false, batches / 2);
+  if (!full) return trials;
+  add(TorchStack{.d_model = 390,
+                 .num_heads = 6,
+                 .d_ff = 1000,
+                 .num_layers = 2,
+                 .activation = Activation::kGeluTanh},
+      many, false, 20);
+  add(TorchStack{.d_model = 768, .num_heads = 12, .d_ff = 3072, .activation = Activation::kGelu},
+      {1, 16, 127, 128, 40}, false, 10);
   return trials;
 }
 
@@ -247,7 +207,7 @@ void CompareBatch(const Subject& subject, const std::vector<size_t>& order, cons
     compare(kOpenMpCheck, "OpenMP" + count, subject.Run(order, Executor::OpenMP(threads)));
     const ThreadPool pool = Take(ThreadPool::Create({.threads = threads}));
     compare(kPoolCheck, "pool" + count, subject.Run(order, pool.executor()));
-    ThreadsPerLoop host{threads};
+    HostPool host(threads);
     compare(kHostCheck, "host threads" + count,
             subject.Run(order, Executor::HostPool(threads, host)));
   }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,12 @@ namespace encore::tool {
 
 struct VerifyContext {
   bool full = false;
-  uint64_t step = 1;                   // every step-th float is tried on the best target and AVX2
-  uint64_t others_step = 1;            // and on the others
-  std::vector<std::string> functions;  // that are tried; empty: all
-  size_t batches = 0;                  // random ones of each model; 0: by the mode
-  std::vector<Precision> precisions;   // of the blocks whose bits are compared
-  std::vector<std::string> targets;    // those that this machine can run, best first
+  uint64_t step = 1;                 // every step-th float is tried on the best target and AVX2
+  uint64_t others_step = 1;          // and on the others
+  std::set<std::string> functions;   // that are tried; empty: all
+  size_t batches = 0;                // random ones of each model; 0: by the mode
+  std::set<Precision> precisions;    // of the blocks whose bits are compared
+  std::vector<std::string> targets;  // those that this machine can run, best first
   VerifyReport& report;
   Progress& progress;
   std::string& markdown;  // tables of what was found go to its end

@@ -187,9 +187,8 @@ std::vector<std::string> FunctionNames() {
 void VerifyFunctions(const VerifyContext& context) {
   const std::vector<TargetKernels> targets = AllTargetKernels();
   std::vector<std::unique_ptr<Subject>> subjects = AllSubjects();
-  const std::vector<std::string>& names = context.functions;
   std::erase_if(subjects, [&](const auto& subject) {
-    return !names.empty() && std::find(names.begin(), names.end(), subject->name()) == names.end();
+    return !context.functions.empty() && !context.functions.contains(subject->name());
   });
   const SearchPlan plan{.step = context.step,
                         .others_step = context.others_step,

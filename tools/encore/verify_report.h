@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <ostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,7 +50,7 @@ struct Finding {
 class VerifyReport {
  public:
   // `only` names the sections that are tried; all of them where it is empty.
-  VerifyReport(bool full, std::vector<std::string> targets, std::vector<std::string> only = {})
+  VerifyReport(bool full, std::vector<std::string> targets, std::set<std::string> only = {})
       : full_(full), targets_(std::move(targets)), only_(std::move(only)) {}
 
   void Add(Finding finding) { findings_.push_back(std::move(finding)); }
@@ -68,7 +69,7 @@ class VerifyReport {
 
   bool full_;
   std::vector<std::string> targets_;
-  std::vector<std::string> only_;
+  std::set<std::string> only_;
   std::deque<Finding> findings_;
 };
 

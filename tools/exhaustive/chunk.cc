@@ -59,10 +59,6 @@ ChunkTrier::ChunkTrier(const Subject& subject, std::span<const TargetKernels* co
       records_(targets.size()),
       outcomes_(3) {}
 
-bool ChunkTrier::Same(const Outcome& outcome) const {
-  return std::memcmp(y_.data(), outcome.y.data(), count_ * sizeof(float)) == 0;
-}
-
 Count ChunkTrier::CountFalls(const float* x, const Outcome& outcome) const {
   const float from = subject_.rises_from();
   const float* y = outcome.y.data();
@@ -136,7 +132,7 @@ void ChunkTrier::Try(const float* x, size_t count, bool ordered) {
     if (!judged[kind]) {
       Judge(x, ordered, *outcome);
       judged[kind] = true;
-    } else if (!Same(*outcome)) {
+    } else if (std::memcmp(y_.data(), outcome->y.data(), count * sizeof(float)) != 0) {
       if (targets_[t]->fma) records_[t].differs.Add(CountDifferences(x, y_, outcome->y));
       outcome = &outcomes_[2];
       Judge(x, ordered, *outcome);

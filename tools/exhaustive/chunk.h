@@ -57,7 +57,6 @@ class ChunkTrier {
     Count falls;
   };
 
-  bool Same(const Outcome& outcome) const;
   void Judge(const float* x, bool ordered, Outcome& outcome) const;
   Count CountFalls(const float* x, const Outcome& outcome) const;
   Count CountDifferences(const float* x, const Floats& y, const Floats& want) const;

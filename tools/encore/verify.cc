@@ -113,7 +113,7 @@ int Verify(const Options& options) {
   };
   if (!wanted(VerifySection::kFunctions) && (!options.functions.empty() || options.markdown)) {
     throw Failure(std::string(options.markdown ? "--markdown" : "--function") +
-                  ": --only leaves functions out");
+                  ": found --only without functions, wanted functions among its parts");
   }
   // Before the work: a file that cannot be written is known now. It appears when it is complete.
   if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
@@ -182,8 +182,9 @@ void AddVerify(CLI::App& app, Action& action) {
                   "Draw N batches of each model (quick: 6 or fewer, full: 60 or fewer)")
       ->check(CLI::Range(1u, 1u << 20))
       ->type_name("N");
-  sub->add_flag("--all-targets", options->all_targets,
-                "With --full: all floats on every target, not one in 251 but on the best and AVX2");
+  sub->add_flag(
+      "--all-targets", options->all_targets,
+      "With --full: all floats on every target; else one in 251, but on the best and AVX2");
   sub->add_option("--only", options->only,
                   "Try these parts alone, with commas between: functions, operations, conversions, "
                   "bits, published")
@@ -191,7 +192,7 @@ void AddVerify(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"functions", "operations", "conversions", "bits", "published"}))
       ->type_name("PART");
   sub->add_option("--function", options->functions,
-                  "Try these functions alone, with commas between; implies --only functions")
+                  "Try these functions alone, with commas between; without --only no other part")
       ->delimiter(',')
       ->check(CLI::IsMember(FunctionNames()))
       ->type_name("NAME");

@@ -21,7 +21,7 @@ void VerifyConversions(const VerifyContext& context) {
       context.progress.Advance((static_cast<double>(i) + share) /
                                static_cast<double>(conversions.size()));
     };
-    const uint64_t step = conversion.Step(context.step);
+    const uint64_t floats = conversion.Floats(context.step);
     const Count wrong = WrongOf(conversion, context.step, advance);
     char detail[64] = "";
     if (wrong.times != 0) {
@@ -32,8 +32,8 @@ void VerifyConversions(const VerifyContext& context) {
                         .check = conversion.what,
                         .target = conversion.target,
                         .kept = wrong.times == 0,
-                        .observed = static_cast<double>((kAllFloats + step - 1) / step),
-                        .step = step,
+                        .observed = static_cast<double>(floats),
+                        .step = conversion.Step(context.step),
                         .detail = detail});
   }
 }

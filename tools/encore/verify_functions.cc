@@ -84,8 +84,8 @@ void AddFindings(VerifyReport& report, const Subject& subject, const TargetResul
   }
   if (result.same_as.empty()) return;
   Finding& bits = report.Bits("functions on targets with FMA", result.target);
-  bits.observed +=
-      static_cast<double>(kAllFloats / result.step / (subject.non_positive_only() ? 2 : 1));
+  const uint64_t tried = kAllFloats / result.step / (subject.non_positive_only() ? 2 : 1);
+  bits.observed += static_cast<double>(tried);
   if (result.differs.times == 0) return;
   bits.kept = false;
   bits.detail +=

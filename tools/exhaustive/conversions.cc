@@ -146,8 +146,8 @@ std::vector<Conversion> AllConversions() {
 }
 
 Count WrongOf(const Conversion& conversion, uint64_t step, const OnProgress& progress) {
+  const uint64_t floats = conversion.Floats(step);
   step = conversion.Step(step);
-  const uint64_t floats = (kAllFloats + step - 1) / step;
   const auto try_chunk = [&](Count& count, uint64_t chunk) {
     TryChunk(conversion, chunk * kConversionChunk, step, count);
   };

@@ -34,6 +34,8 @@ struct Conversion {
 
   // Where every step-th float is wanted: all numbers of 16 bits, once each.
   uint64_t Step(uint64_t step) const { return of_16_bits ? 65537 : step; }
+  // How many those are.
+  uint64_t Floats(uint64_t step) const { return (kAllFloats - 1) / Step(step) + 1; }
 };
 
 // Floats that are tried at a time; `n` of Convert, even.

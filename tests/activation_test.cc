@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The activations of a block against double precision on every SIMD target: a sample of the floats
-// that `encore-exhaustive` tries one by one, special values, all tile sizes, and equal bits between
+// that `encore verify` tries one by one, special values, all tile sizes, and equal bits between
 // targets. Not here: the accurate functions (vec_math_test.cc).
 
 #include <algorithm>

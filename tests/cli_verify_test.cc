@@ -37,8 +37,9 @@ TEST_F(CliTest, VerifyPassesHereAndWritesJson) {
   const CliResult result = Encore({"verify", "--quick", "--json", path});
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   EXPECT_EQ(result.err, "") << "a progress bar in a file";
-  for (const char* words : {"exp", "gelu_tanh", "matmul", "any batch, place and other sequences",
-                            "bf16: any batch", "int8: any batch", "Every promise was kept"}) {
+  for (const char* words :
+       {"exp", "gelu_tanh", "matmul", "any batch, place and other sequences", "bf16 weights",
+        "bf16: any batch", "int8: any batch", "Every promise was kept"}) {
     EXPECT_TRUE(Has(result.out, words)) << words;
   }
   // Only targets with FMA promise them.
@@ -71,12 +72,12 @@ TEST_F(CliTest, VerifyTriesPartsAlone) {
   const std::string path = Path("report.json");
   const CliResult result = Encore({"verify", "--only", "published,operations", "--json", path});
   EXPECT_EQ(result.status, 0) << result.out << result.err;
-  EXPECT_TRUE(Has(result.out, "verify, quick, only published and operations; ")) << result.out;
+  EXPECT_TRUE(Has(result.out, "verify, quick, only operations and published; ")) << result.out;
   EXPECT_TRUE(Has(result.out, "matmul")) << result.out;
   EXPECT_TRUE(Has(result.out, "What was tried was kept (")) << result.out;
   EXPECT_FALSE(Has(result.out, "Every promise")) << result.out;
   const nlohmann::json json = nlohmann::json::parse(ReadFile(path));
-  EXPECT_EQ(json["only"], (std::vector<std::string>{"published", "operations"}));
+  EXPECT_EQ(json["only"], (std::vector<std::string>{"operations", "published"}));
   EXPECT_GT(json["findings"].size(), 5u);
   for (const nlohmann::json& finding : json["findings"]) {
     const std::string section = finding["section"];
@@ -101,6 +102,39 @@ TEST_F(CliTest, VerifyTriesPrecisionsAlone) {
   EXPECT_FALSE(Has(result.out, "\n  any batch")) << "blocks in f32 were not asked for";
 }
 
+TEST_F(CliTest, VerifyTriesFunctionsAloneAndPrintsTheirTable) {
+  const std::string path = Path("report.json");
+  const CliResult result = Encore(
+      {"verify", "--function", "tile_gelu,exp", "--step", "100003", "--markdown", "--json", path});
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  EXPECT_TRUE(Has(result.out, "verify, quick, only functions; ")) << result.out;
+  EXPECT_TRUE(Has(result.out, " (1 float in 100003); without FMA ")) << result.out;
+  for (const char* words :
+       {"\n| function | ulp | promised | without FMA | promised | monotone |\n", "\n| exp | ",
+        "| yes, promised |\n", "\n| in a block | ulp of x | ", "\n| tile_gelu | "}) {
+    EXPECT_TRUE(Has(result.out, words)) << words << " is not in\n" << result.out;
+  }
+  EXPECT_FALSE(Has(result.out, "silu"));
+  const nlohmann::json json = nlohmann::json::parse(ReadFile(path));
+  EXPECT_EQ(json["only"], std::vector<std::string>{"functions"});
+  for (const nlohmann::json& finding : json["findings"]) {
+    EXPECT_TRUE(finding["section"] != "functions" || finding["step"] == 100003) << finding;
+  }
+}
+
+TEST_F(CliTest, VerifyTriesConversionsAlone) {
+  const std::string path = Path("report.json");
+  const CliResult result =
+      Encore({"verify", "--only", "conversions", "--step", "65537", "--json", path});
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  const nlohmann::json json = nlohmann::json::parse(ReadFile(path));
+  EXPECT_EQ(json["findings"].size(), 4 + 3 * SupportedTargets().size());
+  for (const nlohmann::json& finding : json["findings"]) {
+    EXPECT_EQ(finding["section"], "conversions");
+    EXPECT_EQ(finding["comparisons"], 65536) << finding;
+  }
+}
+
 TEST_F(CliTest, VerifyHelpHasExamples) {
   const CliResult result = Encore({"verify", "--help"});
   EXPECT_EQ(result.status, 0);
@@ -115,6 +149,9 @@ TEST_F(CliTest, VerifyRefusesBeforeTheWork) {
   ExpectRefused({"verify", "--batches", "0"}, {"--batches"});
   ExpectRefused({"verify", "--only", "bytes"}, {"--only", "bytes", "published"});
   ExpectRefused({"verify", "--only", ""}, {"--only"});
+  ExpectRefused({"verify", "--function", "cosh"}, {"--function", "cosh", "tile_gelu"});
+  ExpectRefused({"verify", "--only", "bits", "--function", "exp"}, {"--function", "--only"});
+  ExpectRefused({"verify", "--only", "bits", "--markdown"}, {"--markdown", "--only"});
   ExpectRefused({"verify", "--precision", "f64"}, {"--precision", "f64", "int8"});
   ExpectRefused({"verify", "everything"}, {"everything"});
   EXPECT_TRUE(Files().empty());

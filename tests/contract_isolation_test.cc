@@ -24,11 +24,11 @@
 #include "tests/compare.h"
 #include "tests/executors.h"
 #include "tests/guarded.h"
-#include "tests/host_pool.h"
 #include "tests/precisions.h"
 #include "tests/reference/all_taps.h"
 #include "tests/reference/caller_modes.h"
 #include "tests/reference/encoder_model.h"
+#include "tests/reference/host_pool.h"
 #include "tests/sanitizers.h"
 #include "tests/targets.h"
 

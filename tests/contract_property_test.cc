@@ -30,12 +30,12 @@
 #include "tests/drawn_config.h"
 #include "tests/executors.h"
 #include "tests/guarded.h"
-#include "tests/host_pool.h"
 #include "tests/output_rows.h"
 #include "tests/precisions.h"
 #include "tests/reference/accuracy.h"
 #include "tests/reference/all_taps.h"
 #include "tests/reference/encoder_model.h"
+#include "tests/reference/host_pool.h"
 #include "tests/sanitizers.h"
 
 namespace encore {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Conversions to bf16 and f16, in plain C++ and of every SIMD target, over some millions of floats
-// and those around every tie. All floats: `encore-exhaustive conversions`. Not here: bf16 and f16
-// to f32 and back (bf16_test.cc).
+// and those around every tie. All floats: `encore verify --only conversions --full`. Not here: bf16
+// and f16 to f32 and back (bf16_test.cc).
 
 #include <algorithm>
 #include <bit>
@@ -62,9 +62,10 @@ TEST(Conversions, SubnormalsOfRowsAreFlushedWhereTheMachineRounds) {
     conversion.convert(conversion.kernel, x, got, 64);
     const bool native = conversion.target == "AVX3_ZEN4" || conversion.target == "AVX3_SPR";
     EXPECT_EQ(conversion.kernel->a_bytes == 2, native) << conversion.target;
-    const bool flushes = native && conversion.what == "  bf16 rows";
-    EXPECT_EQ(got[0], flushes ? 0u : 0x00400000u) << conversion.target << conversion.what;
-    EXPECT_EQ(got[1], flushes ? 0x80000000u : 0x80010000u) << conversion.target << conversion.what;
+    const bool flushes = native && conversion.what == "bf16 rows";
+    EXPECT_EQ(got[0], flushes ? 0u : 0x00400000u) << conversion.what << ", " << conversion.target;
+    EXPECT_EQ(got[1], flushes ? 0x80000000u : 0x80010000u)
+        << conversion.what << ", " << conversion.target;
   }
 }
 
@@ -81,9 +82,6 @@ TEST(Conversions, FindsWhatIsWrong) {
   const Count wrong = WrongOf(spoiled, 65537);
   EXPECT_EQ(wrong.times, 1u);
   EXPECT_EQ(wrong.first_bits, 65537u * 12345u);
-  const std::vector<Row> rows = TryConversions({spoiled}, 65537);
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_FALSE(rows[0].kept());
 }
 
 }  // namespace

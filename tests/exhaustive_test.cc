@@ -9,13 +9,10 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/reference/hard_floats.h"
 #include "tools/exhaustive/fast_reference.h"
-#include "tools/exhaustive/rows.h"
 #include "tools/exhaustive/search.h"
 #include "tools/exhaustive/subject.h"
 
@@ -119,45 +116,41 @@ class Spoiled : public Subject {
   Fault fault_;
 };
 
-std::vector<Row> BrokenRows(Spoiled::Fault fault) {
-  const Spoiled subject(fault);
-  const std::vector<float> hard = reference::HardFloats(1000);
-  const SearchPlan plan{.step = 1000003,
-                        .others_step = 2000003,
-                        .hard = hard,
-                        .stretches = std::size(reference::kHardFloats)};
-  std::vector<Row> broken;
-  for (const Row& row : RowsOf(subject, Search(subject, AllTargetKernels(), plan))) {
-    if (!row.kept()) broken.push_back(row);
-  }
-  return broken;
+std::vector<TargetResult> ResultsOf(Spoiled::Fault fault) {
+  return Search(Spoiled(fault), AllTargetKernels(),
+                {.step = 1000003, .others_step = 2000003, .hard = 1000});
 }
 
-bool HasKind(const std::vector<Row>& rows, RowKind kind, float x) {
-  for (const Row& row : rows) {
-    if (row.kind == kind && row.x == x) return true;
+bool At(const Count& count, float x) {
+  return count.times != 0 && std::bit_cast<float>(count.first_bits) == x;
+}
+
+TEST(Exhaustive, FindsNothingWhereNothingIsWrong) {
+  const Measure measure = Spoiled(Spoiled::Fault::kNone).measures()[0];
+  for (const TargetResult& result : ResultsOf(Spoiled::Fault::kNone)) {
+    SCOPED_TRACE(result.target);
+    EXPECT_LE(result.worst[0].error, result.fma ? measure.promise : measure.promise_no_fma);
+    EXPECT_EQ(result.falls.times + result.differs.times + result.wrong_special.times, 0u);
   }
-  return false;
 }
 
 TEST(Exhaustive, FindsWhatIsWrong) {
   using Fault = Spoiled::Fault;
-  EXPECT_TRUE(BrokenRows(Fault::kNone).empty());
-
-  const std::vector<Row> error = BrokenRows(Fault::kError);
-  EXPECT_TRUE(HasKind(error, RowKind::kError, Spoiled::kAt));
-  EXPECT_TRUE(HasKind(BrokenRows(Fault::kNan), RowKind::kError, Spoiled::kAt));
-  EXPECT_TRUE(HasKind(BrokenRows(Fault::kZero), RowKind::kSpecial, 0.0f));
-
-  bool fell = false;
-  for (const Row& row : BrokenRows(Fault::kFall)) fell |= row.kind == RowKind::kFalls;
-  EXPECT_TRUE(fell);
-
-  const std::vector<TargetKernels> targets = AllTargetKernels();
-  if (targets.size() > 1 && targets[0].fma && targets[0].name != "AVX2") {
-    bool has_avx2 = false;
-    for (const TargetKernels& target : targets) has_avx2 |= target.name == "AVX2";
-    EXPECT_EQ(HasKind(BrokenRows(Fault::kBitsOfOneTarget), RowKind::kBits, Spoiled::kAt), has_avx2);
+  for (const Fault fault : {Fault::kError, Fault::kNan}) {
+    for (const TargetResult& result : ResultsOf(fault)) {
+      EXPECT_GT(result.worst[0].error, 1.25) << result.target;
+      EXPECT_EQ(result.worst[0].x, Spoiled::kAt) << result.target;
+    }
+  }
+  for (const TargetResult& result : ResultsOf(Fault::kZero)) {
+    EXPECT_TRUE(At(result.wrong_special, 0)) << result.target;
+  }
+  for (const TargetResult& result : ResultsOf(Fault::kFall)) {
+    EXPECT_NE(result.falls.times, 0u) << result.target;
+  }
+  for (const TargetResult& result : ResultsOf(Fault::kBitsOfOneTarget)) {
+    const bool spoiled = result.target == "AVX2" && !result.same_as.empty();
+    EXPECT_EQ(At(result.differs, Spoiled::kAt), spoiled) << result.target;
   }
 }
 

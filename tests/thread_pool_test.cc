@@ -24,7 +24,7 @@
 #include "encore/executor.h"
 #include "engine/platform/thread_team.h"
 #include "gtest/gtest.h"
-#include "tests/host_pool.h"
+#include "tests/reference/host_pool.h"
 #include "tests/sanitizers.h"
 #include "tests/watchdog.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The elementwise kernels against double precision on every SIMD target: a sample of the floats
-// that `encore-exhaustive` tries one by one, held to the same largest errors and the same order
+// that `encore verify` tries one by one, held to the same largest errors and the same order
 // (reference/accuracy.h), special values, and equal bits between targets and places. Not here:
 // strides (elementwise_test.cc), and the search itself (exhaustive_test.cc).
 

@@ -8,7 +8,7 @@
 // that all of it is below one. Exact at 0 and +-inf, 0 (of either sign) far below zero, x far
 // above; NaN stays NaN. Only FMA, add, multiply, minima, compare, select, integer steps and
 // look-ups, so every target with FMA gives the same bits. The largest errors below, in ulps of x
-// (not of the result), are over all floats as printed by `encore-exhaustive`; targets without FMA
+// (not of the result), are over all floats as printed by `encore verify`; targets without FMA
 // round the polynomial twice as often, and are listed apart.
 
 #include "engine/kernels/activation_tables.h"

@@ -5,7 +5,7 @@
 // (softmax_exp-inl.h).
 //
 // Only add, multiply, FMA, divide, min/max, compare, select and integer steps are used, so every
-// target with FMA gives the same bits. Errors are over all floats, measured by tools/exhaustive,
+// target with FMA gives the same bits. Errors are over all floats, measured by `encore verify`,
 // which tries every one of them; targets without FMA (SSE4, SSE2, EMU128) are listed apart. Unless
 // said otherwise results may be subnormal and then hold the same bound, in ulps of the subnormal.
 // The rounding mode must be to nearest, denormals must not be flushed. Coefficients come from

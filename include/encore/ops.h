@@ -67,7 +67,7 @@ class ENCORE_API PackedLinear {
 
 // x and y have the same shape, of any rank; y may be x itself. They run on the calling thread. The
 // largest errors are over all floats, subnormal results included (in ulps of the subnormal), on
-// targets with FMA, and in brackets on those without; `encore-exhaustive` tries every float. At 0,
+// targets with FMA, and in brackets on those without; `encore verify` tries every float. At 0,
 // +-inf (as a limit) and NaN they are exact, up to which NaN.
 
 ENCORE_API Status Exp(ConstView x, MutableView y);   // e^x                     <= 1 ulp   [1.25]

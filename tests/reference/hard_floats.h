@@ -2,8 +2,8 @@
 //
 // Floats that the elementwise functions find hard: where trying all of them has found the largest
 // errors, now and with earlier formulas, the ends of the ranges, special values. One list for the
-// tests that sample, for `encore verify` and for `encore-exhaustive`, whose option --hard-floats
-// prints new lines for it. Not here: what errors may be (accuracy.h, tile_accuracy.h).
+// tests that sample and for `encore verify`, whose JSON names the worst floats that it found. Not
+// here: what errors may be (accuracy.h, tile_accuracy.h).
 
 #ifndef ENCORE_TESTS_REFERENCE_HARD_FLOATS_H_
 #define ENCORE_TESTS_REFERENCE_HARD_FLOATS_H_

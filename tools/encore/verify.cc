@@ -10,8 +10,7 @@
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <optional>
-#include <span>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "tests/reference/golden_hashes.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/verify_checks.h"
 #include "tools/encore/verify_progress.h"
@@ -51,6 +51,9 @@ constexpr const char* kFooter =
   encore verify --full              every float there is: minutes, by the machine
   encore verify --only published    a second: are these the bits of every other machine?
   encore verify --only bits --precision int8
+  encore verify --function exp,tile_gelu --full    every float of these alone
+  encore verify --only conversions --full          every float to bf16 and f16
+  encore verify --only functions --full --all-targets --markdown    the README's tables
   encore verify --json report.json
 
 What is promised is in the README, in encore/encore.h and in encore/ops.h. Exit status: 0 every
@@ -59,29 +62,39 @@ promise was kept, 1 one was broken, 2 bad usage or a file that cannot be written
 // Of floats that are tried in quick mode: a prime, so that all low bits occur; 8.4 million floats.
 constexpr uint64_t kQuickStep = 509;
 
+// Where all floats are tried on the best target and AVX2, every so many-th is on the others.
+constexpr uint64_t kOthersStep = 251;
+
 struct Options {
   bool quick = false;
   bool full = false;
+  bool all_targets = false;
+  bool markdown = false;
   bool print_hashes = false;
-  uint64_t step = 0;              // 0: by the mode
-  size_t batches = 0;             // 0: by the mode
-  std::vector<std::string> only;  // empty: everything
+  uint64_t step = 0;                // 0: by the mode
+  size_t batches = 0;               // 0: by the mode
+  std::set<std::string> only;       // empty: everything
+  std::set<std::string> functions;  // empty: all
   std::vector<std::string> precisions = {"f32", "bf16", "int8"};
   std::string json;
 };
 
 struct Part {
   VerifySection section;
-  double (*work)(bool full);
+  const char* name;  // of the progress bar; and seconds of an ordinary machine
+  double seconds_quick;
+  double seconds_full;
   void (*run)(const VerifyContext& context);
 };
 
 // What takes long comes last.
-constexpr Part kParts[] = {{VerifySection::kPublished, PublishedWork, VerifyPublished},
-                           {VerifySection::kBits, OrderWork, VerifyOrder},
-                           {VerifySection::kBits, BitsWork, VerifyBits},
-                           {VerifySection::kOperations, OperationsWork, VerifyOperations},
-                           {VerifySection::kFunctions, FunctionsWork, VerifyFunctions}};
+constexpr Part kParts[] = {
+    {VerifySection::kPublished, "published hashes", 0.5, 0.5, VerifyPublished},
+    {VerifySection::kBits, "orders of operations", 1, 1, VerifyOrder},
+    {VerifySection::kBits, "the same bits", 10, 260, VerifyBits},
+    {VerifySection::kOperations, "operations", 4, 40, VerifyOperations},
+    {VerifySection::kConversions, "conversions", 0.5, 100, VerifyConversions},
+    {VerifySection::kFunctions, "functions", 8, 340, VerifyFunctions}};
 
 int PrintHashes() {
   for (const reference::GoldenHash& golden : reference::kGoldenHashes) {
@@ -93,53 +106,63 @@ int PrintHashes() {
 
 int Verify(const Options& options) {
   if (options.print_hashes) return PrintHashes();
-  // Before the work: a file that cannot be written is known now. It appears when it is complete.
-  std::optional<internal::FileWriter> json;
-  if (!options.json.empty()) {
-    json.emplace(Take(internal::FileWriter::Create(options.json), "--json"));
+  std::set<std::string> only = options.only;
+  if (only.empty() && !options.functions.empty()) only = {"functions"};
+  const auto wanted = [&](VerifySection section) {
+    return only.empty() || only.contains(SectionName(section));
+  };
+  if (!wanted(VerifySection::kFunctions) && (!options.functions.empty() || options.markdown)) {
+    throw Failure(std::string(options.markdown ? "--markdown" : "--function") +
+                  ": found --only without functions, wanted functions among its parts");
   }
+  // Before the work: a file that cannot be written is known now. It appears when it is complete.
+  if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
 
   const bool full = options.full;
+  const uint64_t step = options.step != 0 ? options.step : full ? 1 : kQuickStep;
   const std::vector<std::string> targets = SupportedTargets();
-  std::vector<VerifySection> only;
-  std::string only_text;
-  for (const std::string& name : options.only) {
-    const VerifySection section = *SectionNamed(name);
-    if (std::find(only.begin(), only.end(), section) != only.end()) continue;
-    only.push_back(section);
-    only_text += (only_text.empty() ? ", only " : " and ") + name;
-  }
-  std::vector<Precision> precisions;
+  std::set<Precision> precisions;
   for (const std::string& name : options.precisions) {
-    const Precision precision = Take(PrecisionFromName(name), "--precision");
-    if (std::find(precisions.begin(), precisions.end(), precision) == precisions.end()) {
-      precisions.push_back(precision);
-    }
+    precisions.insert(Take(PrecisionFromName(name), "--precision"));
   }
-  std::vector<Part> parts;
-  double work = 0;
-  for (const Part& part : kParts) {
-    if (!only.empty() && std::find(only.begin(), only.end(), part.section) == only.end()) continue;
-    parts.push_back(part);
-    work += part.work(full);
-  }
+  std::string only_text;
+  for (const std::string& name : only)
+    only_text += (only_text.empty() ? ", only " : " and ") + name;
   std::cout << "encore " << ENCORE_VERSION_STRING << " verify, " << (full ? "full" : "quick")
             << only_text << "; SIMD target " << targets.front() << " and " << targets.size() - 1
             << " more; numbers in [] are of targets without FMA\n\n";
   std::cout.flush();
+
   VerifyReport report(full, targets, only);
+  std::string markdown;
   {
+    const auto seconds = [&](const Part& part) {
+      if (!wanted(part.section)) return 0.0;
+      return full ? part.seconds_full : part.seconds_quick;
+    };
+    double work = 0;
+    for (const Part& part : kParts) work += seconds(part);
     Progress progress(StderrIsTerminal(), work);
-    const uint64_t step = options.step != 0 ? options.step : full ? 1 : kQuickStep;
-    const VerifyContext context{full, step, options.batches, precisions, targets, report, progress};
-    for (const Part& part : parts) part.run(context);
+    const VerifyContext context{
+        .full = full,
+        .step = step,
+        .others_step = full && !options.all_targets ? std::max(step, kOthersStep) : step,
+        .functions = options.functions,
+        .batches = options.batches,
+        .precisions = precisions,
+        .targets = targets,
+        .report = report,
+        .progress = progress,
+        .markdown = markdown};
+    for (const Part& part : kParts) {
+      if (!wanted(part.section)) continue;
+      progress.Begin(part.name, seconds(part));
+      part.run(context);
+    }
   }
   report.Print(std::cout, StdoutHasColour());
-  if (json) {
-    const std::string text = report.Json();
-    Check(json->Write(std::as_bytes(std::span(text))), "--json");
-    Check(json->Commit(), "--json");
-  }
+  if (options.markdown) std::cout << markdown;
+  if (!options.json.empty()) WriteTextFile(options.json, report.Json());
   return report.Broken() == 0 ? kExitOk : kExitCheckFailed;
 }
 
@@ -159,12 +182,22 @@ void AddVerify(CLI::App& app, Action& action) {
                   "Draw N batches of each model (quick: 6 or fewer, full: 60 or fewer)")
       ->check(CLI::Range(1u, 1u << 20))
       ->type_name("N");
-  sub->add_option(
-         "--only", options->only,
-         "Try these parts alone, with commas between: functions, operations, bits, published")
+  sub->add_flag(
+      "--all-targets", options->all_targets,
+      "With --full: all floats on every target; else one in 251, but on the best and AVX2");
+  sub->add_option("--only", options->only,
+                  "Try these parts alone, with commas between: functions, operations, conversions, "
+                  "bits, published")
       ->delimiter(',')
-      ->check(CLI::IsMember({"functions", "operations", "bits", "published"}))
+      ->check(CLI::IsMember({"functions", "operations", "conversions", "bits", "published"}))
       ->type_name("PART");
+  sub->add_option("--function", options->functions,
+                  "Try these functions alone, with commas between; without --only no other part")
+      ->delimiter(',')
+      ->check(CLI::IsMember(FunctionNames()))
+      ->type_name("NAME");
+  sub->add_flag("--markdown", options->markdown,
+                "Print the largest errors of functions as the README's tables, too");
   sub->add_option("--precision", options->precisions,
                   "Compare the bits of blocks in these precisions, with commas between")
       ->delimiter(',')

@@ -6,7 +6,6 @@
 // bf16 without subnormals, which the instructions of some targets take for 0.
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +14,6 @@
 #include <random>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,6 +25,7 @@
 #include "tests/reference/caller_modes.h"
 #include "tests/reference/drawn.h"
 #include "tests/reference/encoder_model.h"
+#include "tests/reference/host_pool.h"
 #include "tests/reference/switched.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/verify_checks.h"
@@ -46,23 +45,6 @@ constexpr const char* kTapsCheck = "taps, in place, used scratch";
 constexpr const char* kModesCheck = "the caller's flush and rounding";
 constexpr const char* kNanCheck = "NaN and inf stay where they are";
 constexpr const char* kTargetsCheck = "every target with FMA";
-
-// A host that starts its threads for each loop.
-struct ThreadsPerLoop {
-  int threads;
-  template <typename F>
-  void parallel_for(size_t count, F body) {
-    std::atomic<size_t> next{0};
-    const auto work = [&] {
-      for (size_t i = next++; i < count; i = next++) body(i);
-    };
-    std::vector<std::thread> team;
-    const size_t helpers = std::min(static_cast<size_t>(threads), count);
-    for (size_t i = 1; i < helpers; ++i) team.emplace_back(work);
-    work();
-    for (std::thread& thread : team) thread.join();
-  }
-};
 
 enum class Extras { kNone, kTapsAndInPlace };
 
@@ -104,41 +86,16 @@ bool SameRows(const Rows& a, const Rows& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// What was compared under each name, and the first difference.
-class Tallies {
- public:
-  // Names begin with this.
-  explicit Tallies(std::string prefix) : prefix_(std::move(prefix)) {}
-  void Compare(const std::string& check, bool same, const std::string& where) {
-    Finding& finding = Find(prefix_ + check);
-    ++finding.observed;
-    if (same || !finding.kept) return;
-    finding.kept = false;
-    finding.detail = where;
-  }
-  void Report(const VerifyContext& context, const std::string& target) {
-    for (Finding& finding : findings_) {
-      finding.target = target;
-      context.report.Add(finding);
-    }
-  }
+// The findings of one target; their names begin with the prefix.
+struct Tallies {
+  VerifyReport& report;
+  std::string prefix;
+  std::string target;
 
- private:
-  Finding& Find(const std::string& check) {
-    for (Finding& finding : findings_) {
-      if (finding.check == check) return finding;
-    }
-    return findings_.emplace_back(Finding{.check = check, .target = {}, .detail = {}});
+  void Compare(const std::string& check, bool same, const std::string& where) const {
+    report.Bits(prefix + check, target).Compare(same, where);
   }
-  std::string prefix_;
-  std::vector<Finding> findings_;
 };
-
-std::string Where(const std::string& model, const std::string& how, size_t sequence,
-                  const Rows& rows, size_t width) {
-  return "sequence " + std::to_string(sequence) + " of " + std::to_string(rows.size() / width) +
-         " tokens, " + how + ", in a model of " + model;
-}
 
 // What each sequence gives alone: its output, and that with taps behind it (Subject::Run).
 struct Wanted {
@@ -160,56 +117,21 @@ struct Trial {
   std::string first_target = {};
 };
 
-std::vector<Trial> TrialsOfF32(bool full) {
-  const std::vector<size_t> lengths = {1, 5, 17, 33, 64, 65, 130, 0, 9, 300};
-  std::vector<Trial> trials;
-  const auto add = [&](const EncoderConfig& config, const std::vector<size_t>& of_lengths,
-                       bool causal, size_t batches) {
-    trials.push_back(
-        {.config = config, .lengths = of_lengths, .causal = causal, .batches = batches});
-  };
-  const size_t batches = full ? 60 : 6;
-  add(TorchStack{.d_model = 48,
-                 .num_heads = 3,
-                 .d_ff = 100,
-                 .num_layers = 2,
-                 .activation = Activation::kGelu},
-      lengths, false, batches);
-  add(TorchStack{.d_model = 28,
-                 .num_heads = 2,
-                 .d_ff = 1101,
-                 .activation = Activation::kSilu,
-                 .norm_first = true,
-                 .final_norm = true},
-      lengths, true, batches);
-  add(TorchStack{.d_model = 64, .num_heads = 1, .d_ff = 65}, {520, 1, 3, 64}, false, batches / 2);
-  add(RotaryAndGate(), lengths, false, batches / 2);
-  add(BucketsAndBothNorms(), lengths, false, batches / 2);
-  if (!full) return trials;
-  add(TorchStack{.d_model = 390,
-                 .num_heads = 6,
-                 .d_ff = 1000,
-                 .num_layers = 2,
-                 .activation = Activation::kGeluTanh},
-      lengths, false, 20);
-  add(TorchStack{.d_model = 768, .num_heads = 12, .d_ff = 3072, .activation = Activation::kGelu},
-      {1, 16, 127, 128, 40}, false, 10);
-  return trials;
-}
-
-// Fewer and smaller: what shares work among threads and takes sequences apart is the same code as
-// in f32. Inputs of matrices that are no multiple of 2 or 4, a walk over two tiles of keys, and in
-// int8 a matrix that is kept.
+// In bf16 and int8 fewer and smaller ones: what shares work among threads and takes sequences apart
+// is the same code as in f32. Inputs of matrices that are no multiple of 2 or 4, a walk over two
+// tiles of keys, and in int8 a matrix that is kept.
 std::vector<Trial> TrialsOf(Precision precision, bool full) {
-  if (precision == Precision::kF32) return TrialsOfF32(full);
+  const bool f32 = precision == Precision::kF32;
+  const size_t batches = f32 ? (full ? 60 : 6) : (full ? 20 : 2);
+  const std::vector<size_t> many = {1, 5, 17, 33, 64, 65, 130, 0, 9, 300};
   std::vector<Trial> trials;
-  const auto add = [&](const EncoderConfig& config, const std::vector<size_t>& lengths,
-                       bool causal) {
+  const auto add = [&](const EncoderConfig& config, const std::vector<size_t>& lengths, bool causal,
+                       size_t random_batches) {
     trials.push_back({.config = config,
                       .lengths = lengths,
                       .causal = causal,
-                      .batches = full ? size_t{20} : size_t{2},
-                      .most_sequences = full ? size_t{21} : size_t{5},
+                      .batches = random_batches,
+                      .most_sequences = f32 || full ? size_t{21} : size_t{5},
                       .precision = precision});
   };
   add(TorchStack{.d_model = 48,
@@ -217,32 +139,46 @@ std::vector<Trial> TrialsOf(Precision precision, bool full) {
                  .d_ff = 100,
                  .num_layers = 2,
                  .activation = Activation::kGelu},
-      {1, 17, 65, 0}, false);
+      f32 ? many : std::vector<size_t>{1, 17, 65, 0}, false, batches);
   if (precision == Precision::kInt8) trials.back().keep = {{1, LayerMatrix::kLinear2}};
-  add(TorchStack{.d_model = 30,
+  add(TorchStack{.d_model = f32 ? size_t{28} : size_t{30},
                  .num_heads = 2,
                  .d_ff = 1101,
                  .activation = Activation::kSilu,
                  .norm_first = true,
                  .final_norm = true},
-      {5, 33, 9}, true);
-  add(RotaryAndGate(), {520, 64, 1, 3}, false);
+      f32 ? many : std::vector<size_t>{5, 33, 9}, true, batches);
+  if (!f32) add(RotaryAndGate(), {520, 64, 1, 3}, false, batches);
   if (precision == Precision::kBF16) {
     add(TorchStack{.d_model = 96,
                    .num_heads = 3,
                    .d_ff = 1056,
                    .num_layers = 2,
                    .activation = Activation::kGelu},
-        {1, 15, 16, 17, 90}, false);
+        {1, 15, 16, 17, 90}, false, batches);
     trials.back().amx_bf16 = true;
   }
+  if (!f32) return trials;
+  add(TorchStack{.d_model = 64, .num_heads = 1, .d_ff = 65}, {520, 1, 3, 64}, false, batches / 2);
+  add(RotaryAndGate(), many, false, batches / 2);
+  add(BucketsAndBothNorms(), many, false, batches / 2);
+  if (!full) return trials;
+  add(TorchStack{.d_model = 390,
+                 .num_heads = 6,
+                 .d_ff = 1000,
+                 .num_layers = 2,
+                 .activation = Activation::kGeluTanh},
+      many, false, 20);
+  add(TorchStack{.d_model = 768, .num_heads = 12, .d_ff = 3072, .activation = Activation::kGelu},
+      {1, 16, 127, 128, 40}, false, 10);
   return trials;
 }
 
-std::string Name(const EncoderConfig& config) {
-  const LayerConfig& layer = config.layers[0];
-  return std::to_string(config.d_model) + " x " + std::to_string(layer.num_heads) + " x " +
-         std::to_string(layer.d_ff) +
+std::string Where(const Trial& trial, const std::string& how, size_t sequence) {
+  const LayerConfig& layer = trial.config.layers[0];
+  return "sequence " + std::to_string(sequence) + " of " + std::to_string(trial.lengths[sequence]) +
+         " tokens, " + how + ", in a model of " + std::to_string(trial.config.d_model) + " x " +
+         std::to_string(layer.num_heads) + " x " + std::to_string(layer.d_ff) +
          (layer.rotary    ? ", rotary"
           : layer.buckets ? ", buckets"
                           : "");
@@ -250,15 +186,15 @@ std::string Name(const EncoderConfig& config) {
 
 // One batch in all ways; `wanted` is what each sequence gives alone.
 void CompareBatch(const Subject& subject, const std::vector<size_t>& order, const Wanted& wanted,
-                  const EncoderConfig& config, int round, Tallies& tallies) {
+                  const Trial& trial, int round, const Tallies& tallies) {
   const auto compare_with = [&](const std::vector<Rows>& want, const std::string& check,
                                 const std::string& how, const std::vector<Rows>& found) {
     for (size_t b = 0; b < order.size(); ++b) {
       tallies.Compare(
           check, SameRows(found[b], want[order[b]]),
-          Where(Name(config),
+          Where(trial,
                 how + " at place " + std::to_string(b) + " of " + std::to_string(order.size()),
-                order[b], wanted.y[order[b]], config.d_model));
+                order[b]));
     }
   };
   const auto compare = [&](const std::string& check, const std::string& how,
@@ -271,7 +207,7 @@ void CompareBatch(const Subject& subject, const std::vector<size_t>& order, cons
     compare(kOpenMpCheck, "OpenMP" + count, subject.Run(order, Executor::OpenMP(threads)));
     const ThreadPool pool = Take(ThreadPool::Create({.threads = threads}));
     compare(kPoolCheck, "pool" + count, subject.Run(order, pool.executor()));
-    ThreadsPerLoop host{threads};
+    HostPool host(threads);
     compare(kHostCheck, "host threads" + count,
             subject.Run(order, Executor::HostPool(threads, host)));
   }
@@ -296,7 +232,7 @@ void CompareBatch(const Subject& subject, const std::vector<size_t>& order, cons
 
 // Poisons each sequence in turn, in a batch of all.
 void CompareIsolation(const Encoder& encoder, const std::vector<Rows>& sequences,
-                      const std::vector<Rows>& wanted, const Trial& trial, Tallies& tallies) {
+                      const std::vector<Rows>& wanted, const Trial& trial, const Tallies& tallies) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const float poisons[] = {std::numeric_limits<float>::quiet_NaN(), kInf, -kInf,
                            std::numeric_limits<float>::max()};
@@ -310,21 +246,18 @@ void CompareIsolation(const Encoder& encoder, const std::vector<Rows>& sequences
                                         .Run(all, Executor::OpenMP(1 + static_cast<int>(bad % 3)));
     for (size_t i = 0; i < all.size(); ++i) {
       if (i == bad) continue;
-      tallies.Compare(
-          kNanCheck, SameRows(found[i], wanted[i]),
-          Where(Name(trial.config), "beside a poisoned one", i, wanted[i], trial.config.d_model));
+      tallies.Compare(kNanCheck, SameRows(found[i], wanted[i]),
+                      Where(trial, "beside a poisoned one", i));
     }
   }
 }
 
 // What sequences give alone on this target and on the first one with FMA.
 void CompareTargets(const std::string& check, const std::vector<Rows>& found,
-                    const std::vector<Rows>& wanted, const Trial& trial, Tallies& tallies) {
+                    const std::vector<Rows>& wanted, const Trial& trial, const Tallies& tallies) {
   for (size_t i = 0; i < found.size(); ++i) {
     tallies.Compare(check, SameRows(found[i], wanted[i]),
-                    "sequence " + std::to_string(i) + " of " + std::to_string(trial.lengths[i]) +
-                        " tokens, other bits than on " + trial.first_target + ", in a model of " +
-                        Name(trial.config));
+                    Where(trial, "other bits than on " + trial.first_target, i));
   }
 }
 
@@ -334,7 +267,7 @@ std::vector<size_t> DrawOrder(std::mt19937& random, size_t batch, size_t sequenc
   return order;
 }
 
-void Try(Trial& trial, const std::string& target, Tallies& tallies) {
+void Try(Trial& trial, const std::string& target, const Tallies& tallies) {
   const EncoderModel model(trial.config);
   const Encoder encoder = Take(Encoder::Create(
       model.config(), model.weights(),
@@ -362,14 +295,13 @@ void Try(Trial& trial, const std::string& target, Tallies& tallies) {
   for (size_t round = 0; round < trial.batches; ++round) {
     const size_t most = trial.most_sequences;
     const size_t size = round == 1 ? 3 * most : round == 2 ? 1 : 2 + random() % (most - 1);
-    CompareBatch(subject, DrawOrder(random, size, subject.count()), alone, trial.config,
+    CompareBatch(subject, DrawOrder(random, size, subject.count()), alone, trial,
                  static_cast<int>(round), tallies);
   }
   for (size_t i = 0; i < subject.count(); ++i) {
-    const Rows& y = alone.y[i];
-    const auto begin = alone.y_and_taps[i].begin();
-    tallies.Compare(kTapsCheck, SameRows({begin, begin + static_cast<ptrdiff_t>(y.size())}, y),
-                    Where(Name(trial.config), "alone with taps", i, y, trial.config.d_model));
+    Rows y = alone.y_and_taps[i];
+    y.resize(alone.y[i].size());
+    tallies.Compare(kTapsCheck, SameRows(y, alone.y[i]), Where(trial, "alone with taps", i));
   }
   if (reference::TargetHasFma(target)) {
     CompareTargets(kTapsCheck, alone.y_and_taps, trial.with_fma.y_and_taps, trial, tallies);
@@ -378,8 +310,6 @@ void Try(Trial& trial, const std::string& target, Tallies& tallies) {
 }
 
 }  // namespace
-
-double BitsWork(bool full) { return full ? 260 : 10; }
 
 void VerifyBits(const VerifyContext& context) {
   std::vector<std::vector<Trial>> trials;  // [precision]
@@ -391,19 +321,17 @@ void VerifyBits(const VerifyContext& context) {
     }
     steps += static_cast<double>(trials.back().size() * context.targets.size());
   }
-  context.progress.Begin("the same bits", BitsWork(context.full));
   double step = 0;
   for (std::vector<Trial>& of_precision : trials) {
     const Precision precision = of_precision.front().precision;
     const std::string prefix =
         precision == Precision::kF32 ? "" : std::string(PrecisionName(precision)) + ": ";
     ForEachVerifyTarget(context, [&](const std::string& target) {
-      Tallies tallies(prefix);
+      const Tallies tallies{context.report, prefix, target};
       for (Trial& trial : of_precision) {
         Try(trial, target, tallies);
         context.progress.Advance(++step / steps);
       }
-      tallies.Report(context, target);
     });
   }
 }

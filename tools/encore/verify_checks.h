@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,30 +21,30 @@ namespace encore::tool {
 
 struct VerifyContext {
   bool full = false;
-  uint64_t step = 1;                  // every step-th float is tried
-  size_t batches = 0;                 // random ones of each model; 0: by the mode
-  std::vector<Precision> precisions;  // of the blocks whose bits are compared
-  std::vector<std::string> targets;   // those that this machine can run, best first
+  uint64_t step = 1;                 // every step-th float is tried on the best target and AVX2
+  uint64_t others_step = 1;          // and on the others
+  std::set<std::string> functions;   // that are tried; empty: all
+  size_t batches = 0;                // random ones of each model; 0: by the mode
+  std::set<Precision> precisions;    // of the blocks whose bits are compared
+  std::vector<std::string> targets;  // those that this machine can run, best first
   VerifyReport& report;
   Progress& progress;
+  std::string& markdown;  // tables of what was found go to its end
 };
 
 // Calls body(target) with each target active; then the best is active again.
 void ForEachVerifyTarget(const VerifyContext& context,
                          const std::function<void(const std::string&)>& body);
 
-// Work of each for the progress bar, in seconds of an ordinary machine.
-double FunctionsWork(bool full);
-double OperationsWork(bool full);
-double OrderWork(bool full);
-double BitsWork(bool full);
-double PublishedWork(bool full);
+// Names that VerifyContext::functions may have.
+std::vector<std::string> FunctionNames();
 
-void VerifyFunctions(const VerifyContext& context);   // verify_functions.cc
-void VerifyOperations(const VerifyContext& context);  // verify_operations.cc
-void VerifyOrder(const VerifyContext& context);       // verify_order.cc
-void VerifyBits(const VerifyContext& context);        // verify_bits.cc
-void VerifyPublished(const VerifyContext& context);   // verify_published.cc
+void VerifyFunctions(const VerifyContext& context);    // verify_functions.cc
+void VerifyConversions(const VerifyContext& context);  // verify_conversions.cc
+void VerifyOperations(const VerifyContext& context);   // verify_operations.cc
+void VerifyOrder(const VerifyContext& context);        // verify_order.cc
+void VerifyBits(const VerifyContext& context);         // verify_bits.cc
+void VerifyPublished(const VerifyContext& context);    // verify_published.cc
 
 }  // namespace encore::tool
 

@@ -2,141 +2,208 @@
 //
 // `encore verify`: the errors of the functions, of the activations inside a block and of softmax's
 // exponential, their order, special values and equal bits, over some millions of floats or all of
-// them: the search of tools/exhaustive.
+// them: the search of tools/exhaustive. And the README's tables of the largest errors.
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <iterator>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "tests/reference/hard_floats.h"
 #include "tools/encore/verify_checks.h"
-#include "tools/exhaustive/rows.h"
+#include "tools/exhaustive/fast_reference.h"
 #include "tools/exhaustive/search.h"
 
 namespace encore::tool {
 namespace {
 
-constexpr double kSecondsQuick = 0.5;
-constexpr double kSecondsFull = 20;
-
-// Where all floats are tried on the best target and AVX2, every so many-th is on the others.
-constexpr uint64_t kOthersStep = 251;
-
 // The list of the worst floats in a finding's detail.
 constexpr size_t kWorstShown = 3;
 
-std::string WorstText(const std::vector<Peak>& peaks) {
-  std::string text;
-  for (size_t i = 1; i < std::min(kWorstShown, peaks.size()); ++i) {
-    char number[64];
-    std::snprintf(number, sizeof(number), "%s%.4f at %.9g", text.empty() ? "" : ", ",
-                  peaks[i].error, static_cast<double>(peaks[i].x));
-    text += number;
-  }
-  return text.empty() ? "" : "; elsewhere " + text;
+std::string Formatted(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
 }
 
-std::string DetailOf(const Row& row, const std::vector<Peak>& peaks) {
-  std::string text = PlaceText(row);
-  if (row.kind == RowKind::kError && row.what[0] != ' ') {
-    char number[64];
-    std::snprintf(number, sizeof(number), "%.4f %s at ", row.observed, row.what.c_str());
-    text = number + text + WorstText(peaks);
+std::string FloatText(float x) { return Formatted("%.9g", static_cast<double>(x)); }
+
+std::string PlaceText(const Peak& peak) {
+  return peak.error == 0 ? "" : "f(" + FloatText(peak.x) + ") = " + FloatText(peak.y);
+}
+
+std::string FirstText(const Count& count) {
+  return count.times == 0 ? "" : "first at " + FloatText(std::bit_cast<float>(count.first_bits));
+}
+
+// "1.84 ulp at f(15.6) = 15.7; elsewhere 1.83 at 4.5"
+std::string WorstText(const Measure& measure, const std::vector<Peak>& peaks) {
+  if (peaks.empty()) return "";
+  std::string text = Formatted("%.4f ", peaks[0].error) + measure.name +
+                     (measure.allowance.empty() ? "" : ", ") + measure.allowance + " at " +
+                     PlaceText(peaks[0]);
+  for (size_t i = 1; i < std::min(kWorstShown, peaks.size()); ++i) {
+    text += (i == 1 ? "; elsewhere " : ", ") + Formatted("%.4f at ", peaks[i].error) +
+            FloatText(peaks[i].x);
   }
   return text;
 }
 
-// "tile_gelu, before the last rounding"
-std::string CheckName(const Row& row) {
-  switch (row.kind) {
-    case RowKind::kError:
-      return row.what[0] == ' ' ? row.function + "," + row.what.substr(1) : row.function;
-    case RowKind::kFalls:
-      return row.function + ", falls";
-    case RowKind::kSpecial:
-      return row.function + ", special values";
-    default:
-      return row.function;
+void AddFindings(VerifyReport& report, const Subject& subject, const TargetResult& result) {
+  Finding finding{.section = VerifySection::kFunctions,
+                  .check = subject.name(),
+                  .target = result.target,
+                  .step = result.step};
+  const auto add = [&](const std::string& what, double observed, double promise,
+                       const std::string& detail) {
+    finding.check = subject.name() + what;
+    finding.kept = observed <= promise;
+    finding.observed = observed;
+    finding.promise = promise;
+    finding.detail = detail;
+    report.Add(finding);
+  };
+  for (size_t m = 0; m < subject.measures().size(); ++m) {
+    const Measure& measure = subject.measures()[m];
+    const double promise = result.fma ? measure.promise : measure.promise_no_fma;
+    if (std::isinf(promise)) continue;
+    add(m == 0 ? "" : ", " + measure.name, result.worst[m].error, promise,
+        m == 0 ? WorstText(measure, result.peaks) : PlaceText(result.worst[m]));
   }
+  if (subject.monotone()) {
+    add(", falls", static_cast<double>(result.falls.times), 0, FirstText(result.falls));
+  }
+  // Special values that are right are not worth a line.
+  if (result.wrong_special.times != 0) {
+    add(", special values", static_cast<double>(result.wrong_special.times), 0,
+        FirstText(result.wrong_special));
+  }
+  if (result.same_as.empty()) return;
+  Finding& bits = report.Bits("functions on targets with FMA", result.target);
+  const uint64_t tried = kAllFloats / result.step / (subject.non_positive_only() ? 2 : 1);
+  bits.observed += static_cast<double>(tried);
+  if (result.differs.times == 0) return;
+  bits.kept = false;
+  bits.detail +=
+      (bits.detail.empty() ? "" : ", ") + subject.name() + " " + FirstText(result.differs);
 }
 
-// Equal bits of all functions, a finding a target.
-class BitsFindings {
- public:
-  void Add(const Row& row, uint64_t compared) {
-    auto found = std::find_if(findings_.begin(), findings_.end(),
-                              [&](const Finding& finding) { return finding.target == row.target; });
-    if (found == findings_.end()) {
-      findings_.push_back({.section = VerifySection::kBits,
-                           .check = "functions on targets with FMA",
-                           .target = row.target,
-                           .detail = ""});
-      found = findings_.end() - 1;
-    }
-    found->observed += static_cast<double>(compared);
-    if (row.kept()) return;
-    found->kept = false;
-    found->detail += (found->detail.empty() ? "" : ", ") + row.function + " " + PlaceText(row);
-  }
-  void AddTo(VerifyReport& report) const {
-    for (const Finding& finding : findings_) report.Add(finding);
-  }
+// That the search's own reference is what it should be is a line only where it is not.
+void CheckReference(VerifyReport& report, const Subject& subject, const std::string& target) {
+  constexpr uint64_t kStep = 65537 * 2 - 1;
+  const double error = LargestFastError(subject, kStep);
+  if (error <= kFastError) return;
+  report.Add({.section = VerifySection::kFunctions,
+              .check = subject.name() + ", the search's own reference",
+              .target = target,
+              .kept = false,
+              .observed = error,
+              .promise = kFastError,
+              .step = kStep});
+}
 
- private:
-  std::vector<Finding> findings_;
-};
+// ---- Markdown --------------------------------------------------------------------------------
 
-void AddFindings(const VerifyContext& context, const Subject& subject,
-                 const std::vector<TargetResult>& results, BitsFindings& bits) {
-  for (const Row& row : RowsOf(subject, results)) {
-    if (!row.promised()) continue;
-    if (row.kind == RowKind::kBits) {
-      bits.Add(row, kAllFloats / row.step / (subject.non_positive_only() ? 2 : 1));
-      continue;
-    }
-    // Special values that are right are not worth a line.
-    if (row.kind == RowKind::kSpecial && row.kept()) continue;
-    const auto result =
-        std::find_if(results.begin(), results.end(),
-                     [&](const TargetResult& candidate) { return candidate.target == row.target; });
-    const std::vector<Peak> peaks = result == results.end() ? std::vector<Peak>{} : result->peaks;
-    context.report.Add({.section = VerifySection::kFunctions,
-                        .check = CheckName(row),
-                        .target = row.target,
-                        .kept = row.kept(),
-                        .observed = row.observed,
-                        .promise = row.promise,
-                        .detail = DetailOf(row, peaks)});
+using Results = std::vector<TargetResult>;
+
+// Of the targets with FMA those that were tried most densely, or those without.
+Results TableTargets(const Results& results, bool fma) {
+  uint64_t least = UINT64_MAX;
+  for (const TargetResult& result : results) least = std::min(least, result.step);
+  Results chosen;
+  std::copy_if(results.begin(), results.end(), std::back_inserter(chosen), [&](const auto& result) {
+    return result.fma == fma && (!fma || result.step == least);
+  });
+  return chosen;
+}
+
+std::string TargetsText(const Results& targets) {
+  std::string text;
+  for (const TargetResult& result : targets) text += (text.empty() ? "" : ", ") + result.target;
+  if (targets.empty()) return "none";
+  const uint64_t step = targets.front().step;
+  return text + " (" + (step == 1 ? "all floats" : "1 float in " + std::to_string(step)) + ")";
+}
+
+// The largest error of a measure. In ulps it is rounded up: what the table says is not exceeded.
+std::string LargestText(const Results& targets, size_t measure) {
+  if (targets.empty()) return "-";
+  double largest = 0;
+  for (const TargetResult& result : targets) {
+    largest = std::max(largest, result.worst[measure].error);
   }
+  const bool tiny = largest != 0 && largest < 1e-3;
+  return tiny ? Formatted("%.1e", largest) : Formatted("%.2f", std::ceil(largest * 100) / 100);
+}
+
+std::string MonotoneText(const Subject& subject, const Results& results) {
+  const bool falls = std::any_of(results.begin(), results.end(), [](const TargetResult& result) {
+    return result.falls.times != 0;
+  });
+  if (subject.monotone()) return falls ? "BROKEN" : "yes, promised";
+  return falls ? "no" : "yes";
+}
+
+// A subject's line of its family's table, after the head of the table if it is the first one.
+std::string MarkdownRow(const Subject& subject, const Results& results, bool first) {
+  const Results fma = TableTargets(results, true);
+  const Results other = TableTargets(results, false);
+  const Measure& main = subject.measures()[0];
+  std::string text;
+  if (first) {
+    constexpr const char* kTitles[] = {"function", "in a block", "in softmax"};
+    text = "\n" + TargetsText(fma) + "; without FMA " + TargetsText(other) + ":\n\n| " +
+           kTitles[static_cast<size_t>(subject.family())] + " | " + main.name + " | promised |";
+    std::string rule = "\n|---|---|---|";
+    for (size_t m = 1; m < subject.measures().size(); ++m) {
+      text += " " + subject.measures()[m].name + " |";
+      rule += "---|";
+    }
+    text += " without FMA | promised | monotone |" + rule + "---|---|---|\n";
+  }
+  std::string allowance;
+  for (const char c : main.allowance)
+    allowance += c == '|' ? std::string("\\|") : std::string(1, c);
+  if (!allowance.empty()) allowance = " " + allowance;
+  text += "| " + subject.name() + " | " + LargestText(fma, 0) + " | " +
+          Formatted("%g", main.promise) + allowance + " |";
+  for (size_t m = 1; m < subject.measures().size(); ++m) text += " " + LargestText(fma, m) + " |";
+  return text + " " + LargestText(other, 0) + " | " + Formatted("%g", main.promise_no_fma) +
+         allowance + " | " + MonotoneText(subject, results) + " |\n";
 }
 
 }  // namespace
 
-double FunctionsWork(bool full) {
-  return static_cast<double>(AllSubjects().size()) * (full ? kSecondsFull : kSecondsQuick);
+std::vector<std::string> FunctionNames() {
+  std::vector<std::string> names;
+  for (const auto& subject : AllSubjects()) names.push_back(subject->name());
+  return names;
 }
 
 void VerifyFunctions(const VerifyContext& context) {
   const std::vector<TargetKernels> targets = AllTargetKernels();
-  const std::vector<std::unique_ptr<Subject>> subjects = AllSubjects();
-  const std::vector<float> hard = reference::HardFloats(context.full ? 400000 : 100000);
+  std::vector<std::unique_ptr<Subject>> subjects = AllSubjects();
+  std::erase_if(subjects, [&](const auto& subject) {
+    return !context.functions.empty() && !context.functions.contains(subject->name());
+  });
   const SearchPlan plan{.step = context.step,
-                        .others_step = context.full ? kOthersStep : context.step,
-                        .hard = hard,
-                        .stretches = std::size(reference::kHardFloats)};
-  BitsFindings bits;
-  for (const std::unique_ptr<Subject>& subject : subjects) {
-    context.progress.Begin(subject->name(),
-                           FunctionsWork(context.full) / static_cast<double>(subjects.size()));
-    const auto advance = [&](double share) { context.progress.Advance(share); };
-    AddFindings(context, *subject, Search(*subject, targets, plan, advance), bits);
+                        .others_step = context.others_step,
+                        .hard = context.full ? 400000 : 100000};
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Subject& subject = *subjects[i];
+    const Results results = Search(subject, targets, plan, [&](double share) {
+      context.progress.Advance(
+          (static_cast<double>(i) + share) / static_cast<double>(subjects.size()), subject.name());
+    });
+    for (const TargetResult& result : results) AddFindings(context.report, subject, result);
+    CheckReference(context.report, subject, targets.front().name);
+    const bool first = i == 0 || subjects[i - 1]->family() != subject.family();
+    context.markdown += MarkdownRow(subject, results, first);
   }
-  bits.AddTo(context.report);
 }
 
 }  // namespace encore::tool

@@ -70,8 +70,7 @@ void Try(const VerifyContext& context, const std::string& check,
                         .target = target,
                         .kept = share.largest() <= 1,
                         .observed = share.largest(),
-                        .promise = 1,
-                        .detail = {}});
+                        .promise = 1});
   });
 }
 
@@ -202,10 +201,7 @@ void TryBlocks(const VerifyContext& context) {
 
 }  // namespace
 
-double OperationsWork(bool full) { return full ? 40 : 4; }
-
 void VerifyOperations(const VerifyContext& context) {
-  context.progress.Begin("operations", OperationsWork(context.full));
   double tried = 0;
   const auto advance = [&] { context.progress.Advance(++tried / 10); };
   std::vector<size_t> depths = {1, 64, 1000};

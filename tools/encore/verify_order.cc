@@ -21,29 +21,15 @@
 namespace encore::tool {
 namespace {
 
-// How often something was as wanted, and the first time that it was not.
-struct Tally {
-  size_t comparisons = 0;
-  std::string broken;
-
-  void Compare(float found, float wanted, const std::string& where) {
-    ++comparisons;
-    if (std::bit_cast<uint32_t>(found) == std::bit_cast<uint32_t>(wanted) || !broken.empty())
-      return;
-    char text[96];
+void CompareFloats(Finding& finding, float found, float wanted, const std::string& where) {
+  const bool same = std::bit_cast<uint32_t>(found) == std::bit_cast<uint32_t>(wanted);
+  char text[96] = "";
+  if (!same) {
     std::snprintf(text, sizeof(text), ": found %.9g, wanted %.9g", static_cast<double>(found),
                   static_cast<double>(wanted));
-    broken = where + text;
   }
-  void Report(const VerifyContext& context, const std::string& check, const std::string& target) {
-    context.report.Add({.section = VerifySection::kBits,
-                        .check = check,
-                        .target = target,
-                        .kept = broken.empty(),
-                        .observed = static_cast<double>(comparisons),
-                        .detail = broken});
-  }
-};
+  finding.Compare(same, where + text);
+}
 
 // The sum in 16 virtual lanes: element i in virtual lane i mod 16, then the tree l + 8, l + 4, l +
 // 2, l + 1.
@@ -58,7 +44,7 @@ float SumIn16Lanes(const std::vector<float>& x) {
 
 // c[m, n] = fma(a[m, K - 1], b[K - 1, n], ... fma(a[m, 0], b[0, n], bias[n])).
 void CheckProducts(const VerifyContext& context, const std::string& target) {
-  Tally tally;
+  Finding& finding = context.report.Bits("products are one chain of FMAs", target);
   for (const size_t k_size : {1, 2, 7, 64, 333, 2501}) {
     const size_t m_size = 19;
     const size_t n_size = k_size > 1000 ? 33 : 117;
@@ -74,13 +60,12 @@ void CheckProducts(const VerifyContext& context, const std::string& target) {
         for (size_t k = 0; k < k_size; ++k) {
           sum = std::fma(a[m * k_size + k], b[k * n_size + n], sum);
         }
-        tally.Compare(c[m * n_size + n], sum,
+        CompareFloats(finding, c[m * n_size + n], sum,
                       "element " + std::to_string(m) + ", " + std::to_string(n) +
                           " of a product with K = " + std::to_string(k_size));
       }
     }
   }
-  tally.Report(context, "products are one chain of FMAs", target);
 }
 
 // Kernels may take rows singly or several at a time: so many in a call have both.
@@ -90,7 +75,7 @@ constexpr size_t kRowsInCall = 7;
 // so such rows give them as they are. In a longer row the score 0 gives 1 / sum, with a sum to
 // which each order gives other bits.
 void CheckSoftmaxSums(const VerifyContext& context, const std::string& target) {
-  Tally tally;
+  Finding& finding = context.report.Bits("softmax sums in 16 virtual lanes", target);
   for (size_t call = 0; call < 12; ++call) {
     const size_t n = 100 + 411 * call;
     const size_t count = kRowsInCall * n;
@@ -105,11 +90,10 @@ void CheckSoftmaxSums(const VerifyContext& context, const std::string& target) {
       std::vector<float> exponentials(n);
       for (size_t i = 0; i < n; ++i) exponentials[i] = pairs[2 * (row * n + i) + 1];
       exponentials[top(row)] = 1;
-      tally.Compare(scores[row * n + top(row)], 1.0f / SumIn16Lanes(exponentials),
+      CompareFloats(finding, scores[row * n + top(row)], 1.0f / SumIn16Lanes(exponentials),
                     "1 / sum of a softmax over " + std::to_string(n));
     }
   }
-  tally.Report(context, "softmax sums in 16 virtual lanes", target);
 }
 
 // The squares of x in the same 16 virtual lanes, each one chain of FMAs.
@@ -138,7 +122,7 @@ std::vector<float> NormInOrder(std::vector<float> x, float epsilon) {
 }
 
 void CheckLayerNormSums(const VerifyContext& context, const std::string& target) {
-  Tally tally;
+  Finding& finding = context.report.Bits("layer_norm sums in 16 virtual lanes", target);
   for (const size_t n : {16, 33, 64, 256, 771, 4096}) {
     for (uint32_t seed = 0; seed < 4; ++seed) {
       const std::vector<float> x = RandomFloats(kRowsInCall * n, 40 + seed, 10, 1);
@@ -150,21 +134,17 @@ void CheckLayerNormSums(const VerifyContext& context, const std::string& target)
         const std::vector<float> wanted =
             NormInOrder({begin, begin + static_cast<ptrdiff_t>(n)}, 0.5f);
         for (size_t i = 0; i < n; ++i) {
-          tally.Compare(y[row * n + i], wanted[i],
+          CompareFloats(finding, y[row * n + i], wanted[i],
                         "element " + std::to_string(i) + " of a row of " + std::to_string(n));
         }
       }
     }
   }
-  tally.Report(context, "layer_norm sums in 16 virtual lanes", target);
 }
 
 }  // namespace
 
-double OrderWork(bool /*full*/) { return 1; }
-
 void VerifyOrder(const VerifyContext& context) {
-  context.progress.Begin("orders of operations", OrderWork(context.full));
   ForEachVerifyTarget(context, [&](const std::string& target) {
     if (!reference::TargetHasFma(target)) return;
     CheckProducts(context, target);

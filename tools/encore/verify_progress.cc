@@ -16,7 +16,8 @@ void Progress::Begin(const std::string& name, double work) {
   Draw(0);
 }
 
-void Progress::Advance(double share) {
+void Progress::Advance(double share, const std::string& name) {
+  if (!name.empty()) name_ = name;
   if (std::chrono::steady_clock::now() - drawn_ < std::chrono::milliseconds(100)) return;
   Draw(share);
 }

@@ -21,8 +21,9 @@ class Progress {
 
   // A step of this much work begins, and the one before is done.
   void Begin(const std::string& name, double work);
-  // This share of the step is done, in [0, 1]. Draws ten times a second at most.
-  void Advance(double share);
+  // This share of the step is done, in [0, 1]; `name`, if given, is what it does now. Draws ten
+  // times a second at most.
+  void Advance(double share, const std::string& name = "");
   // Takes the bar away, so that other text may follow.
   void Clear();
 

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <string_view>
-#include <utility>
 
 #include "encore/version.h"
 #include "nlohmann/json.hpp"
@@ -30,6 +28,8 @@ constexpr SectionText kSections[] = {
     {VerifySection::kOperations, "operations",
      "Operations: largest error as a share of its bound, against double precision",
      "an error is beyond its bound"},
+    {VerifySection::kConversions, "conversions", "Conversions: numbers that came out right",
+     "a number is not the nearest one"},
     {VerifySection::kBits, "bits", "The same bits: comparisons that held",
      "bits differ that were promised to be equal"},
     {VerifySection::kPublished, "published", "Published hashes",
@@ -41,54 +41,54 @@ const SectionText& TextOf(VerifySection section) {
                        [&](const SectionText& text) { return text.section == section; });
 }
 
-std::string Hex(uint64_t hash) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}
-
 bool IsError(VerifySection section) {
   return section == VerifySection::kFunctions || section == VerifySection::kOperations;
 }
 
 std::string CellText(const Finding& finding) {
-  switch (finding.section) {
-    case VerifySection::kFunctions:
-    case VerifySection::kOperations:
-      return std::isfinite(finding.observed) ? Number(finding.observed, 3) : "inf";
-    case VerifySection::kBits:
-      return finding.kept ? Grouped(finding.observed) : "BROKEN";
-    case VerifySection::kPublished:
-      return finding.kept ? "ok" : "BROKEN";
+  if (IsError(finding.section)) {
+    return (std::isfinite(finding.observed) ? Number(finding.observed, 3) : "inf") +
+           (finding.kept ? "" : "!");
   }
-  return "";
+  if (!finding.kept) return "BROKEN";
+  return finding.section == VerifySection::kPublished ? "ok" : Grouped(finding.observed);
 }
 
-// "1", "1 [1.25]" where targets differ, "" where there is no such number.
-std::string PromiseText(const std::vector<const Finding*>& row) {
-  if (!IsError(row.front()->section)) return "";
-  std::vector<double> promises;
-  for (const Finding* finding : row) {
-    if (std::find(promises.begin(), promises.end(), finding->promise) == promises.end()) {
-      promises.push_back(finding->promise);
-    }
-  }
-  std::string text;
-  for (const double promise : promises) {
+void AddName(std::vector<std::string>& names, const std::string& name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+template <class Findings>
+auto* Find(Findings& findings, VerifySection section, const std::string& check,
+           const std::string& target) {
+  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return finding.section == section && finding.check == check && finding.target == target;
+  });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+// "1", "1 [1.25]" where targets differ.
+std::string PromiseText(const std::deque<Finding>& findings, VerifySection section,
+                        const std::string& check) {
+  std::vector<std::string> promises;
+  for (const Finding& finding : findings) {
+    if (finding.section != section || finding.check != check) continue;
     char number[32];
-    std::snprintf(number, sizeof(number), "%g", promise);
-    text += text.empty() ? std::string(number) : " [" + std::string(number) + "]";
+    std::snprintf(number, sizeof(number), "%g", finding.promise);
+    AddName(promises, number);
   }
+  std::string text = promises[0];
+  for (size_t i = 1; i < promises.size(); ++i) text += " [" + promises[i] + "]";
   return text;
 }
 
 }  // namespace
 
-std::optional<VerifySection> SectionNamed(std::string_view name) {
-  for (const SectionText& text : kSections) {
-    if (name == text.name) return text.section;
-  }
-  return std::nullopt;
+std::string SectionName(VerifySection section) { return TextOf(section).name; }
+
+Finding& VerifyReport::Bits(const std::string& check, const std::string& target) {
+  if (Finding* found = Find(findings_, VerifySection::kBits, check, target)) return *found;
+  return findings_.emplace_back(Finding{.check = check, .target = target});
 }
 
 size_t VerifyReport::Broken() const {
@@ -97,45 +97,34 @@ size_t VerifyReport::Broken() const {
 }
 
 void VerifyReport::PrintSection(std::ostream& out, VerifySection section, bool colour) const {
-  // Rows in the order in which checks came.
-  std::vector<std::pair<std::string, std::vector<const Finding*>>> rows;
+  std::vector<std::string> checks;  // rows, in the order in which they came
+  std::vector<std::string> columns = targets_;
   size_t check_width = 0;
+  size_t cell_width = 11;
   for (const Finding& finding : findings_) {
     if (finding.section != section) continue;
-    auto row = std::find_if(rows.begin(), rows.end(),
-                            [&](const auto& r) { return r.first == finding.check; });
-    if (row == rows.end()) row = rows.insert(rows.end(), {finding.check, {}});
-    row->second.push_back(&finding);
+    AddName(checks, finding.check);
+    AddName(columns, finding.target);
     check_width = std::max(check_width, DisplayWidth(finding.check));
+    cell_width = std::max(cell_width, CellText(finding).size() + 2);
   }
-  if (rows.empty()) return;
+  if (checks.empty()) return;
+  for (const std::string& column : columns) cell_width = std::max(cell_width, column.size() + 2);
 
-  constexpr size_t kPromiseWidth = 10;
-  size_t cell_width = 11;
-  for (const std::string& target : targets_) cell_width = std::max(cell_width, target.size() + 2);
-  for (const auto& [check, cells] : rows) {
-    for (const Finding* cell : cells) cell_width = std::max(cell_width, CellText(*cell).size() + 2);
-  }
+  constexpr size_t kPromiseWidth = 12;
   const bool promises = IsError(section);
   out << TextOf(section).title << "\n  " << PadRight("", check_width);
-  if (promises) out << PadLeft("promise", kPromiseWidth + 2);
-  for (const std::string& target : targets_) out << PadLeft(target, cell_width);
+  if (promises) out << PadLeft("promise", kPromiseWidth);
+  for (const std::string& column : columns) out << PadLeft(column, cell_width);
   out << "\n";
-  for (const auto& [check, cells] : rows) {
+  for (const std::string& check : checks) {
     out << "  " << PadRight(check, check_width);
-    if (promises) out << PadLeft(PromiseText(cells), kPromiseWidth + 2);
-    for (const std::string& target : targets_) {
-      const auto cell = std::find_if(cells.begin(), cells.end(),
-                                     [&](const Finding* f) { return f->target == target; });
-      if (cell == cells.end()) {
-        out << PadLeft("-", cell_width);
-        continue;
-      }
-      const bool mark = !(*cell)->kept;
-      std::string text = CellText(**cell);
-      if (mark && IsError(section)) text += '!';
-      text = PadLeft(text, cell_width);
-      out << (mark && colour ? "\x1b[1;31m" + text + "\x1b[0m" : text);
+    if (promises) out << PadLeft(PromiseText(findings_, section, check), kPromiseWidth);
+    for (const std::string& column : columns) {
+      const Finding* cell = Find(findings_, section, check, column);
+      const std::string text = PadLeft(cell == nullptr ? "-" : CellText(*cell), cell_width);
+      const bool mark = cell != nullptr && !cell->kept && colour;
+      out << (mark ? "\x1b[1;31m" + text + "\x1b[0m" : text);
     }
     out << "\n";
   }
@@ -174,9 +163,7 @@ std::string VerifyReport::Json() const {
   json["version"] = ENCORE_VERSION_STRING;
   json["mode"] = full_ ? "full" : "quick";
   json["targets"] = targets_;
-  if (!only_.empty()) {
-    for (const VerifySection section : only_) json["only"].push_back(TextOf(section).name);
-  }
+  if (!only_.empty()) json["only"] = only_;
   json["kept"] = Broken() == 0;
   json["broken"] = Broken();
   json["findings"] = nlohmann::ordered_json::array();
@@ -186,20 +173,18 @@ std::string VerifyReport::Json() const {
     entry["check"] = finding.check;
     entry["target"] = finding.target;
     entry["kept"] = finding.kept;
-    switch (finding.section) {
-      case VerifySection::kFunctions:
-      case VerifySection::kOperations:
-        // JSON has no infinity; nlohmann writes null for it.
-        entry["error"] = finding.observed;
-        entry["promise"] = finding.promise;
-        break;
-      case VerifySection::kBits:
-        entry["comparisons"] = finding.observed;
-        break;
-      case VerifySection::kPublished:
-        entry["hash"] = Hex(finding.hash);
-        break;
+    if (IsError(finding.section)) {
+      // JSON has no infinity; nlohmann writes null for it.
+      entry["error"] = finding.observed;
+      entry["promise"] = finding.promise;
+    } else if (finding.section == VerifySection::kPublished) {
+      char hash[24];
+      std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(finding.hash));
+      entry["hash"] = hash;
+    } else {
+      entry["comparisons"] = finding.observed;
     }
+    if (finding.step != 0) entry["step"] = finding.step;
     if (!finding.detail.empty()) entry["detail"] = finding.detail;
     json["findings"].push_back(std::move(entry));
   }

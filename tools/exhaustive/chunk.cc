@@ -49,9 +49,8 @@ void TargetRecord::Merge(const TargetRecord& other) {
   for (size_t m = 0; m < kMostMeasures; ++m) {
     for (size_t b = 0; b < kBinades; ++b) KeepLarger(binades[m][b], other.binades[m][b]);
   }
-  KeepLarger(jump, other.jump);
-  Add(falls, other.falls);
-  Add(differs, other.differs);
+  falls.Add(other.falls);
+  differs.Add(other.differs);
 }
 
 ChunkTrier::ChunkTrier(const Subject& subject, std::span<const TargetKernels* const> targets)
@@ -59,24 +58,6 @@ ChunkTrier::ChunkTrier(const Subject& subject, std::span<const TargetKernels* co
       targets_(targets.begin(), targets.end()),
       records_(targets.size()),
       outcomes_(3) {}
-
-bool ChunkTrier::Same(const Outcome& outcome) const {
-  return std::memcmp(y_.data(), outcome.y.data(), count_ * sizeof(float)) == 0;
-}
-
-Record ChunkTrier::LargestJump(const float* x, const Outcome& outcome) const {
-  const Floats& errors = outcome.errors[0];
-  int32_t largest = 0;
-  for (size_t i = 0; i + 1 < count_; ++i) {
-    largest = std::max(largest, MagnitudeBits(errors[i + 1] - errors[i]));
-  }
-  for (size_t i = 0; i + 1 < count_; ++i) {
-    if (MagnitudeBits(errors[i + 1] - errors[i]) == largest) {
-      return {largest, std::bit_cast<uint32_t>(x[i]), outcome.y[i]};
-    }
-  }
-  return {};
-}
 
 Count ChunkTrier::CountFalls(const float* x, const Outcome& outcome) const {
   const float from = subject_.rises_from();
@@ -90,13 +71,10 @@ Count ChunkTrier::CountFalls(const float* x, const Outcome& outcome) const {
   };
   uint32_t times = 0;
   for (size_t i = 0; i + 1 < count_; ++i) times += falls(i);
-  Count count{times, UINT32_MAX};
-  for (size_t i = 0; count.times > 0 && i + 1 < count_; ++i) {
-    if (falls(i) == 0) continue;
-    count.first_bits = std::bit_cast<uint32_t>(x[i]);
-    break;
-  }
-  return count;
+  if (times == 0) return {};
+  size_t first = 0;
+  while (falls(first) == 0) ++first;
+  return {times, std::bit_cast<uint32_t>(x[first])};
 }
 
 void ChunkTrier::Judge(const float* x, bool ordered, Outcome& outcome) const {
@@ -111,11 +89,7 @@ void ChunkTrier::Judge(const float* x, bool ordered, Outcome& outcome) const {
     }
     outcome.largest[m] = LargestMagnitude(errors, count_);
   }
-  outcome.jump = {};
-  outcome.falls = {};
-  if (!ordered) return;
-  if (subject_.measures()[0].has_sign) outcome.jump = LargestJump(x, outcome);
-  outcome.falls = CountFalls(x, outcome);
+  outcome.falls = ordered ? CountFalls(x, outcome) : Count{};
 }
 
 Count ChunkTrier::CountDifferences(const float* x, const Floats& y, const Floats& want) const {
@@ -124,7 +98,7 @@ Count ChunkTrier::CountDifferences(const float* x, const Floats& y, const Floats
     // Which NaN is not promised.
     if (std::isnan(y[i]) && std::isnan(want[i])) continue;
     if (std::bit_cast<uint32_t>(y[i]) == std::bit_cast<uint32_t>(want[i])) continue;
-    Add(count, {1, std::bit_cast<uint32_t>(x[i])});
+    count.Add({1, std::bit_cast<uint32_t>(x[i])});
   }
   return count;
 }
@@ -144,8 +118,7 @@ void ChunkTrier::Keep(const float* x, const Outcome& outcome, TargetRecord& reco
       if (error > best.error_bits) best = {error, std::bit_cast<uint32_t>(x[i]), outcome.y[i]};
     }
   }
-  if (outcome.jump.error_bits > record.jump.error_bits) record.jump = outcome.jump;
-  Add(record.falls, outcome.falls);
+  record.falls.Add(outcome.falls);
 }
 
 void ChunkTrier::Try(const float* x, size_t count, bool ordered) {
@@ -159,8 +132,8 @@ void ChunkTrier::Try(const float* x, size_t count, bool ordered) {
     if (!judged[kind]) {
       Judge(x, ordered, *outcome);
       judged[kind] = true;
-    } else if (!Same(*outcome)) {
-      if (targets_[t]->fma) Add(records_[t].differs, CountDifferences(x, y_, outcome->y));
+    } else if (std::memcmp(y_.data(), outcome->y.data(), count * sizeof(float)) != 0) {
+      if (targets_[t]->fma) records_[t].differs.Add(CountDifferences(x, y_, outcome->y));
       outcome = &outcomes_[2];
       Judge(x, ordered, *outcome);
     }

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "tools/exhaustive/search.h"
 #include "tools/exhaustive/subject.h"
+#include "tools/exhaustive/walk.h"
 
 namespace encore::tool {
 
@@ -20,11 +20,6 @@ namespace encore::tool {
 inline constexpr size_t kChunkFloats = 2048;
 inline constexpr size_t kMostMeasures = 4;
 inline constexpr size_t kBinades = 512;  // of a sign and an exponent
-
-inline void Add(Count& count, const Count& other) {
-  count.times += other.times;
-  count.first_bits = std::min(count.first_bits, other.first_bits);
-}
 
 // An error as the bits of its magnitude: ordered as integers, NaN above all.
 struct Record {
@@ -36,7 +31,6 @@ void KeepLarger(Record& record, const Record& other);
 
 struct TargetRecord {
   std::array<std::array<Record, kBinades>, kMostMeasures> binades;
-  Record jump;
   Count falls;
   Count differs;
 
@@ -60,13 +54,10 @@ class ChunkTrier {
     alignas(64) Floats y;
     std::array<Floats, kMostMeasures> errors;
     std::array<int32_t, kMostMeasures> largest;  // as bits
-    Record jump;
     Count falls;
   };
 
-  bool Same(const Outcome& outcome) const;
   void Judge(const float* x, bool ordered, Outcome& outcome) const;
-  Record LargestJump(const float* x, const Outcome& outcome) const;
   Count CountFalls(const float* x, const Outcome& outcome) const;
   Count CountDifferences(const float* x, const Floats& y, const Floats& want) const;
   void Keep(const float* x, const Outcome& outcome, TargetRecord& record) const;

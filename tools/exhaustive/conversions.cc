@@ -6,12 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
-#include <mutex>
-#include <thread>
+#include <cmath>
 
-#include "encore/cpu.h"
 #include "engine/base/bf16.h"
 
 namespace encore::tool {
@@ -46,23 +43,39 @@ uint32_t NarrowByDouble(float x) {
   return sign | std::min(above + static_cast<uint32_t>(rounded), kInfinity);
 }
 
-void Bf16ByDouble(const GemmKernel* /*kernel*/, const float* x, uint32_t* out, size_t n) {
-  for (size_t i = 0; i < n; ++i) out[i] = NarrowByDouble<7, -126>(x[i]) << 16;
+// What 16 bits of such a format stand for, as a float's bits. NaN keeps its payload.
+template <int kMantissaBits, int kSmallestExponent>
+uint32_t WidenByDouble(float x) {
+  constexpr int kTop = 2 - 2 * kSmallestExponent + 1;  // the exponent of inf and NaN
+  const uint32_t bits = std::bit_cast<uint32_t>(x) >> 16;
+  const uint32_t sign = bits >> 15 << 31;
+  const uint32_t mantissa = bits & ((1u << kMantissaBits) - 1);
+  const int exponent = static_cast<int>(bits >> kMantissaBits) & kTop;
+  if (exponent == kTop) return sign | 0x7F800000u | mantissa << (23 - kMantissaBits);
+  const uint32_t significand = mantissa | (exponent == 0 ? 0u : 1u << kMantissaBits);
+  const int unit = kSmallestExponent - kMantissaBits + std::max(exponent - 1, 0);
+  return sign | std::bit_cast<uint32_t>(static_cast<float>(std::ldexp(significand, unit)));
 }
-void F16ByDouble(const GemmKernel* /*kernel*/, const float* x, uint32_t* out, size_t n) {
-  for (size_t i = 0; i < n; ++i) out[i] = NarrowByDouble<10, -14>(x[i]);
+
+// One float, by definition and by encore.
+uint32_t Bf16ByDouble(float x) { return NarrowByDouble<7, -126>(x) << 16; }
+uint32_t F16ByDouble(float x) { return NarrowByDouble<10, -14>(x); }
+uint32_t PlainBf16(float x) { return static_cast<uint32_t>(internal::F32ToBf16(x)) << 16; }
+uint32_t PlainF16(float x) { return internal::F32ToF16(x); }
+template <float (*kWiden)(uint16_t)>
+uint32_t PlainWide(float x) {
+  return std::bit_cast<uint32_t>(kWiden(static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16)));
 }
-void PlainBf16(const GemmKernel* /*kernel*/, const float* x, uint32_t* out, size_t n) {
-  for (size_t i = 0; i < n; ++i) out[i] = static_cast<uint32_t>(internal::F32ToBf16(x[i])) << 16;
-}
-void PlainF16(const GemmKernel* /*kernel*/, const float* x, uint32_t* out, size_t n) {
-  for (size_t i = 0; i < n; ++i) out[i] = internal::F32ToF16(x[i]);
+
+template <uint32_t (*kConvert)(float)>
+void Each(const GemmKernel* /*kernel*/, const float* x, uint32_t* out, size_t n) {
+  for (size_t i = 0; i < n; ++i) out[i] = kConvert(x[i]);
 }
 
 // A target whose rows of A are bf16 numbers has an instruction that rounds, and to which subnormal
 // floats are zeros of their sign. Others round by integer steps.
 void Bf16OfRowsWanted(const GemmKernel* kernel, const float* x, uint32_t* out, size_t n) {
-  PlainBf16(kernel, x, out, n);
+  Each<PlainBf16>(kernel, x, out, n);
   if (kernel->a_bytes == sizeof(float)) return;
   for (size_t i = 0; i < n; ++i) {
     const uint32_t bits = std::bit_cast<uint32_t>(x[i]);
@@ -93,19 +106,8 @@ void Bf16OfValues(const GemmKernel* kernel, const float* x, uint32_t* out, size_
   for (size_t i = 0; i < n; ++i) out[i] = words[i % half] >> (i < half ? 0 : 16) << 16;
 }
 
-// Threads that share a walk. Should one of them not start, the others take no more chunks.
-struct WalkingThreads {
-  ~WalkingThreads() {
-    next.store(end, std::memory_order_relaxed);
-    for (std::thread& thread : threads) thread.join();
-  }
-  std::atomic<uint64_t>& next;
-  uint64_t end;
-  std::vector<std::thread> threads{};
-};
-
-// One chunk: wrong ones are added to *count.
-void TryChunk(const Conversion& conversion, uint64_t first, uint64_t step, Count* count) {
+// One chunk: wrong ones are added to `count`.
+void TryChunk(const Conversion& conversion, uint64_t first, uint64_t step, Count& count) {
   alignas(64) std::array<float, kConversionChunk> x;
   alignas(64) std::array<uint32_t, kConversionChunk> got;
   alignas(64) std::array<uint32_t, kConversionChunk> want;
@@ -117,79 +119,45 @@ void TryChunk(const Conversion& conversion, uint64_t first, uint64_t step, Count
   conversion.wanted(conversion.kernel, x.data(), want.data(), kConversionChunk);
   if (got == want) return;
   for (size_t i = 0; i < kConversionChunk; ++i) {
-    if (got[i] == want[i]) continue;
-    ++count->times;
-    count->first_bits = std::min(count->first_bits, std::bit_cast<uint32_t>(x[i]));
+    if (got[i] != want[i]) count.Add({1, std::bit_cast<uint32_t>(x[i])});
   }
 }
 
 }  // namespace
 
 std::vector<Conversion> AllConversions() {
+  const auto plain = [](const char* what, Conversion::Convert convert, Conversion::Convert wanted,
+                        bool of_16_bits) {
+    return Conversion{what, kPlainTarget, nullptr, convert, wanted, of_16_bits};
+  };
   std::vector<Conversion> all = {
-      {.what = "  f32 to bf16", .target = "plain", .convert = PlainBf16, .wanted = Bf16ByDouble},
-      {.what = "  f32 to f16", .target = "plain", .convert = PlainF16, .wanted = F16ByDouble}};
-  for (const std::string& name : SupportedTargets()) {
-    if (!SetTarget(name).ok() || ActiveTarget() != name) continue;
-    const GemmKernel* kernel = &internal::GetGemmKernelBf16();
-    all.push_back({"  bf16 rows", name, kernel, Bf16OfRows, Bf16OfRowsWanted});
-    all.push_back({"  bf16 weights", name, kernel, Bf16OfWeights, PlainBf16});
-    all.push_back({"  bf16 values", name, kernel, Bf16OfValues, PlainBf16});
+      plain("f32 to bf16", Each<PlainBf16>, Each<Bf16ByDouble>, false),
+      plain("f32 to f16", Each<PlainF16>, Each<F16ByDouble>, false),
+      plain("bf16 to f32", Each<PlainWide<internal::Bf16ToF32>>, Each<WidenByDouble<7, -126>>,
+            true),
+      plain("f16 to f32", Each<PlainWide<internal::F16ToF32>>, Each<WidenByDouble<10, -14>>, true)};
+  for (const TargetKernels& target : AllTargetKernels()) {
+    const auto* kernel = target.gemm_bf16;
+    all.push_back({"bf16 rows", target.name, kernel, Bf16OfRows, Bf16OfRowsWanted});
+    all.push_back({"bf16 weights", target.name, kernel, Bf16OfWeights, Each<PlainBf16>});
+    all.push_back({"bf16 values", target.name, kernel, Bf16OfValues, Each<PlainBf16>});
   }
-  (void)SetTarget("");
   return all;
 }
 
-Count WrongOf(const Conversion& conversion, uint64_t step) {
-  const uint64_t chunks = std::max<uint64_t>(1, kAllFloats / step / kConversionChunk);
-  constexpr uint64_t kChunksAtOnce = 64;
-  std::atomic<uint64_t> next{0};
-  Count total;
-  std::mutex mutex;
-  const auto work = [&] {
-    Count count;
-    for (;;) {
-      const uint64_t begin = next.fetch_add(kChunksAtOnce, std::memory_order_relaxed);
-      if (begin >= chunks) break;
-      for (uint64_t c = begin; c < std::min(chunks, begin + kChunksAtOnce); ++c) {
-        TryChunk(conversion, c * kConversionChunk, step, &count);
-      }
-    }
-    const std::lock_guard lock(mutex);
-    total.times += count.times;
-    total.first_bits = std::min(total.first_bits, count.first_bits);
+Count WrongOf(const Conversion& conversion, uint64_t step, const OnProgress& progress) {
+  const uint64_t floats = conversion.Floats(step);
+  step = conversion.Step(step);
+  const auto try_chunk = [&](Count& count, uint64_t chunk) {
+    TryChunk(conversion, chunk * kConversionChunk, step, count);
   };
-  {
-    WalkingThreads walking{next, chunks};
-    for (int i = 1; i < UsableCores(); ++i) walking.threads.emplace_back(work);
-    work();
+  const uint64_t chunks = (floats + kConversionChunk - 1) / kConversionChunk;
+  Count total;
+  for (const Count& count : WalkChunks(
+           chunks, [] { return Count{}; }, try_chunk, progress)) {
+    total.Add(count);
   }
   return total;
-}
-
-std::vector<Row> TryConversions(const std::vector<Conversion>& conversions, uint64_t step,
-                                const std::function<void(double)>& progress) {
-  std::vector<Row> rows;
-  for (const Conversion& conversion : conversions) {
-    const Count wrong = WrongOf(conversion, step);
-    Row row{.function = kConversionsName,
-            .family = Family::kConversion,
-            .kind = RowKind::kBits,
-            .what = conversion.what,
-            .target = conversion.target,
-            .step = step};
-    row.observed = static_cast<double>(wrong.times);
-    row.promise = 0;
-    if (wrong.times != 0) {
-      row.at_float = true;
-      row.x = std::bit_cast<float>(wrong.first_bits);
-    }
-    rows.push_back(row);
-    if (progress) {
-      progress(static_cast<double>(rows.size()) / static_cast<double>(conversions.size()));
-    }
-  }
-  return rows;
 }
 
 }  // namespace encore::tool

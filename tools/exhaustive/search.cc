@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The walks over floats, and what threads found put together.
+// Which floats are tried, and what threads found put together.
 
 #include "tools/exhaustive/search.h"
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <memory>
-#include <mutex>
-#include <thread>
+#include <utility>
 
-#include "encore/cpu.h"
 #include "tests/reference/hard_floats.h"
 #include "tools/exhaustive/chunk.h"
 
@@ -22,37 +19,30 @@ namespace {
 
 using Targets = std::vector<const TargetKernels*>;
 
-// Chunks that a thread takes at a time.
-constexpr uint64_t kChunksAtOnce = 16;
-
 // Consecutive floats on either side of a hard one.
 constexpr uint32_t kStretch = kChunkFloats / 2;
 
-// Threads that share a walk. Should one of them not start, the others take no more chunks.
-struct WalkingThreads {
-  ~WalkingThreads() {
-    next.store(end, std::memory_order_relaxed);
-    for (std::thread& thread : threads) thread.join();
-  }
-  std::atomic<uint64_t>& next;
-  uint64_t end;
-  std::vector<std::thread> threads{};
+struct HardChunk {
+  std::vector<float> x;
+  bool ordered;
 };
 
-void TryHard(const Subject& subject, const SearchPlan& plan, ChunkTrier& trier) {
-  std::vector<float> x;
-  for (const float hard : plan.hard) {
-    if (!subject.non_positive_only() || std::signbit(hard)) x.push_back(hard);
-  }
+std::vector<HardChunk> HardChunks(const Subject& subject, int count) {
+  const auto no_argument = [&](float x) { return subject.non_positive_only() && !std::signbit(x); };
+  std::vector<HardChunk> chunks;
+  std::vector<float> x = reference::HardFloats(count);
+  std::erase_if(x, no_argument);
   // Sorted by bits, so that a chunk lies within few binades.
   std::sort(x.begin(), x.end(), [](float a, float b) {
     return std::bit_cast<uint32_t>(a) < std::bit_cast<uint32_t>(b);
   });
-  for (size_t i = 0; i < x.size(); i += kChunkFloats) {
-    trier.Try(x.data() + i, std::min(kChunkFloats, x.size() - i), false);
+  for (auto begin = x.begin(); begin != x.end();) {
+    const auto end = begin + std::min<ptrdiff_t>(kChunkFloats, x.end() - begin);
+    chunks.push_back({{begin, end}, false});
+    begin = end;
   }
-  for (const float hard : plan.hard.first(std::min(plan.stretches, plan.hard.size()))) {
-    if (subject.non_positive_only() && !std::signbit(hard)) continue;
+  for (const float hard : reference::kHardFloats) {
+    if (no_argument(hard)) continue;
     const uint32_t sign = std::bit_cast<uint32_t>(hard) & 0x80000000u;
     const uint32_t magnitude = std::bit_cast<uint32_t>(hard) & 0x7FFFFFFFu;
     const uint32_t first = magnitude < kStretch ? 0 : magnitude - kStretch;
@@ -60,44 +50,35 @@ void TryHard(const Subject& subject, const SearchPlan& plan, ChunkTrier& trier) 
     x.clear();
     for (uint32_t bits = first; bits <= last; ++bits)
       x.push_back(std::bit_cast<float>(bits | sign));
-    trier.Try(x.data(), x.size(), true);
+    chunks.push_back({x, true});
   }
+  return chunks;
 }
 
 std::vector<TargetRecord> Walk(const Subject& subject, const Targets& targets, uint64_t step,
-                               const SearchPlan& plan,
-                               const std::function<void(double)>& progress) {
+                               int hard_floats, const OnProgress& progress) {
+  const std::vector<HardChunk> hard = HardChunks(subject, hard_floats);
   const uint64_t first = subject.non_positive_only() ? kAllFloats / 2 : 0;
   const uint64_t total = (kAllFloats - first + step - 1) / step;
   const uint64_t chunks = (total + kChunkFloats - 1) / kChunkFloats;
-  std::atomic<uint64_t> next{0};
-  std::vector<TargetRecord> records(targets.size());
-  std::mutex mutex;
-  const auto work = [&](bool reports) {
-    const auto trier = std::make_unique<ChunkTrier>(subject, targets);
-    if (reports) TryHard(subject, plan, *trier);
-    std::vector<float> x(kChunkFloats + 1);
-    for (;;) {
-      const uint64_t begin = next.fetch_add(kChunksAtOnce, std::memory_order_relaxed);
-      if (begin >= chunks) break;
-      for (uint64_t c = begin; c < std::min(chunks, begin + kChunksAtOnce); ++c) {
-        // With the first float of the next chunk, so that all neighbours meet.
-        const uint64_t at = c * kChunkFloats;
-        const size_t count = static_cast<size_t>(std::min<uint64_t>(kChunkFloats + 1, total - at));
-        for (size_t i = 0; i < count; ++i) {
-          x[i] = std::bit_cast<float>(static_cast<uint32_t>(first + (at + i) * step));
-        }
-        trier->Try(x.data(), count, true);
-      }
-      if (reports && progress) progress(static_cast<double>(begin) / static_cast<double>(chunks));
+  const auto make = [&] { return std::make_unique<ChunkTrier>(subject, targets); };
+  const auto try_chunk = [&](const std::unique_ptr<ChunkTrier>& trier, uint64_t chunk) {
+    if (chunk < hard.size()) {
+      trier->Try(hard[chunk].x.data(), hard[chunk].x.size(), hard[chunk].ordered);
+      return;
     }
-    const std::lock_guard lock(mutex);
-    for (size_t t = 0; t < targets.size(); ++t) records[t].Merge(trier->records()[t]);
+    // With the first float of the next chunk, so that all neighbours meet.
+    const uint64_t at = (chunk - hard.size()) * kChunkFloats;
+    const size_t count = static_cast<size_t>(std::min<uint64_t>(kChunkFloats + 1, total - at));
+    std::array<float, kChunkFloats + 1> x;
+    for (size_t i = 0; i < count; ++i) {
+      x[i] = std::bit_cast<float>(static_cast<uint32_t>(first + (at + i) * step));
+    }
+    trier->Try(x.data(), count, true);
   };
-  {
-    WalkingThreads walking{next, chunks};
-    for (int i = 1; i < UsableCores(); ++i) walking.threads.emplace_back(work, false);
-    work(true);
+  std::vector<TargetRecord> records(targets.size());
+  for (const auto& trier : WalkChunks(hard.size() + chunks, make, try_chunk, progress)) {
+    for (size_t t = 0; t < targets.size(); ++t) records[t].Merge(trier->records()[t]);
   }
   return records;
 }
@@ -119,10 +100,10 @@ Count WrongSpecials(const Subject& subject, const TargetKernels& kernels) {
     const float y = run(value.x);
     const bool right = std::bit_cast<uint32_t>(y) == std::bit_cast<uint32_t>(value.y) ||
                        (value.either_zero && y == 0);
-    if (!right) Add(wrong, {1, std::bit_cast<uint32_t>(value.x)});
+    if (!right) wrong.Add({1, std::bit_cast<uint32_t>(value.x)});
   }
   for (const uint32_t bits : reference::kNanBits) {
-    if (!std::isnan(run(std::bit_cast<float>(bits)))) Add(wrong, {1, bits});
+    if (!std::isnan(run(std::bit_cast<float>(bits)))) wrong.Add({1, bits});
   }
   return wrong;
 }
@@ -143,9 +124,6 @@ TargetResult ResultOf(const Subject& subject, const TargetKernels& target, uint6
     result.worst.push_back(peaks.empty() ? Peak{} : peaks.front());
     if (m == 0) result.peaks = std::move(peaks);
   }
-  const float jump = std::bit_cast<float>(record.jump.error_bits);
-  result.jump = {static_cast<double>(jump), std::bit_cast<float>(record.jump.x_bits),
-                 record.jump.y};
   result.falls = record.falls;
   result.differs = record.differs;
   result.wrong_special = WrongSpecials(subject, target);
@@ -155,36 +133,34 @@ TargetResult ResultOf(const Subject& subject, const TargetKernels& target, uint6
 }  // namespace
 
 std::vector<TargetResult> Search(const Subject& subject, const std::vector<TargetKernels>& targets,
-                                 const SearchPlan& plan,
-                                 const std::function<void(double)>& progress) {
-  // The best and AVX2 stand for both widths of vectors that the promise is about.
-  const bool two_walks = plan.others_step > plan.step;
-  const auto dense = [&](size_t t) { return !two_walks || t == 0 || targets[t].name == "AVX2"; };
+                                 const SearchPlan& plan, const OnProgress& progress) {
   std::vector<TargetResult> results(targets.size());
-  const auto walk = [&](const std::vector<size_t>& chosen, uint64_t step, bool keep_first,
-                        const std::function<void(double)>& report) {
+  const auto walk = [&](const std::vector<size_t>& chosen, uint64_t step, double from, double to) {
     Targets kernels;
     for (const size_t t : chosen) kernels.push_back(&targets[t]);
-    const std::vector<TargetRecord> records = Walk(subject, kernels, step, plan, report);
+    const std::vector<TargetRecord> records =
+        Walk(subject, kernels, step, plan.hard, [&](double done) {
+          if (progress) progress(from + (to - from) * done);
+        });
     const auto base = std::find_if(kernels.begin(), kernels.end(),
                                    [](const TargetKernels* target) { return target->fma; });
-    for (size_t i = keep_first ? 0 : 1; i < chosen.size(); ++i) {
+    for (size_t i = 0; i < chosen.size(); ++i) {
       TargetResult& result = results[chosen[i]];
       result = ResultOf(subject, *kernels[i], step, records[i]);
       if (kernels[i]->fma && kernels[i] != *base) result.same_as = (*base)->name;
     }
   };
-  std::vector<size_t> first;
-  std::vector<size_t> second = {0};  // again, for others to be compared with
-  for (size_t t = 0; t < targets.size(); ++t) (dense(t) ? first : second).push_back(t);
-  const double share = second.size() > 1 ? 0.95 : 1.0;
-  const auto part = [&](double from, double to) {
-    return [&progress, from, to](double done) {
-      if (progress) progress(from + (to - from) * done);
-    };
-  };
-  walk(first, plan.step, true, part(0, share));
-  if (second.size() > 1) walk(second, plan.others_step, false, part(share, 1));
+  // The best and AVX2 stand for both widths of vectors that the promise is about. Others are
+  // compared with the best, whose own result is that of the dense walk.
+  std::vector<size_t> dense;
+  std::vector<size_t> others = {0};
+  for (size_t t = 0; t < targets.size(); ++t) {
+    const bool all = plan.others_step <= plan.step || t == 0 || targets[t].name == "AVX2";
+    (all ? dense : others).push_back(t);
+  }
+  const double share = others.size() > 1 ? 0.05 : 0;
+  if (others.size() > 1) walk(others, plan.others_step, 0, share);
+  walk(dense, plan.step, share, 1);
   return results;
 }
 

@@ -49,60 +49,88 @@ inline double SignedUlps(float y, double exact) {
   return value * sign == 0x1p128 ? right : error;
 }
 
-class Function : public Subject {
- public:
-  using Fast = void (*)(const float*, double*, size_t);
+using Fast = void (*)(const float*, double*, size_t);
+struct FastOf {
+  double (*exact)(double);
+  Fast fast;
+};
+constexpr FastOf kFast[] = {
+    {&reference::Exp, &FastExp},
+    {&reference::Tanh, &FastTanh},
+    {&reference::Relu, &FastRelu},
+    {&reference::Gelu, &FastGelu},
+    {&reference::GeluTanh, &FastGeluTanh},
+    {&reference::Silu, &FastSilu},
+    {&reference::QuickGelu, &FastQuickGelu},
+};
 
-  Function(const Accuracy& accuracy, Fast fast)
-      : Subject(std::string(accuracy.name), Family::kFunction), accuracy_(accuracy), fast_(fast) {
-    measures_ = {{"ulp", accuracy.ulps, accuracy.ulps_no_fma, true}};
+Fast FindFast(double (*exact)(double)) {
+  for (const FastOf& entry : kFast) {
+    if (entry.exact == exact) return entry.fast;
+  }
+  return kFast[0].fast;  // its errors would be found beyond every promise
+}
+
+// Subjects that are defined by a function of the C library.
+template <class Promises>
+class Elementwise : public Subject {
+ public:
+  void FastExact(const float* x, double* exact, size_t n) const override { fast_(x, exact, n); }
+  double Exact(float x) const override { return accuracy_.exact(static_cast<double>(x)); }
+
+ protected:
+  Elementwise(const Promises& accuracy, Family family)
+      : Subject(std::string(accuracy.name), family),
+        accuracy_(accuracy),
+        fast_(FindFast(accuracy.exact)) {
+    rises_from_ = accuracy.rises_from;
+  }
+  Promises accuracy_;
+
+ private:
+  Fast fast_;
+};
+
+class Function : public Elementwise<Accuracy> {
+ public:
+  explicit Function(const Accuracy& accuracy) : Elementwise(accuracy, Family::kFunction) {
+    measures_ = {{"ulp", accuracy.ulps, accuracy.ulps_no_fma}};
     const float* x = reference::kSpecialArguments;
     const reference::SpecialValues& y = accuracy.special;
     special_values_ = {
         {x[0], y.at_zero}, {x[1], y.at_minus_zero}, {x[2], y.at_inf}, {x[3], y.at_minus_inf}};
-    rises_from_ = accuracy.rises_from;
     monotone_ = accuracy.monotone;
   }
 
   void Run(const TargetKernels& kernels, const float* x, float* y, size_t n) const override {
     (kernels.elementwise->*accuracy_.kernel)(x, y, n);
   }
-  void FastExact(const float* x, double* exact, size_t n) const override { fast_(x, exact, n); }
   void FastErrors(size_t /*measure*/, const float* /*x*/, const float* y, const double* exact,
                   size_t n, float* errors) const override {
     for (size_t i = 0; i < n; ++i) errors[i] = static_cast<float>(SignedUlps(y[i], exact[i]));
   }
-  double Exact(float x) const override { return accuracy_.exact(static_cast<double>(x)); }
   double Error(size_t /*measure*/, float x, float y) const override {
     return reference::UlpError(y, Exact(x));
   }
-
- private:
-  Accuracy accuracy_;
-  Fast fast_;
 };
 
-class Tile : public Subject {
+class Tile : public Elementwise<TileAccuracy> {
  public:
-  using Fast = void (*)(const float*, double*, size_t);
   enum { kWhole, kEarly, kBelowZero, kAboveZero };
 
-  Tile(const TileAccuracy& accuracy, Fast fast)
-      : Subject(std::string(accuracy.name), Family::kTile), accuracy_(accuracy), fast_(fast) {
-    measures_ = {{"ulp of x", accuracy.ulps, accuracy.ulps_no_fma, true},
-                 {"  before the last rounding", accuracy.early_ulps, kNoPromise},
-                 {"  absolute, x < 0", kNoPromise, kNoPromise},
-                 {"  absolute, x > 0", kNoPromise, kNoPromise}};
+  explicit Tile(const TileAccuracy& accuracy) : Elementwise(accuracy, Family::kTile) {
+    measures_ = {{"ulp of x", accuracy.ulps, accuracy.ulps_no_fma},
+                 {"before the last rounding", accuracy.early_ulps, kNoPromise},
+                 {"absolute, x < 0", kNoPromise, kNoPromise},
+                 {"absolute, x > 0", kNoPromise, kNoPromise}};
     special_values_ = {
         {0.0f, 0.0f}, {-0.0f, -0.0f}, {kInfinity, kInfinity}, {-kInfinity, 0.0f, true}};
-    rises_from_ = accuracy.rises_from;
   }
 
   void Run(const TargetKernels& kernels, const float* x, float* y, size_t n) const override {
     std::memcpy(y, x, n * sizeof(float));
     (kernels.activation->*accuracy_.kernel).tile(y, n, 1, n);
   }
-  void FastExact(const float* x, double* exact, size_t n) const override { fast_(x, exact, n); }
   void FastErrors(size_t measure, const float* x, const float* y, const double* exact, size_t n,
                   float* errors) const override {
     switch (measure) {
@@ -129,7 +157,6 @@ class Tile : public Subject {
       }
     }
   }
-  double Exact(float x) const override { return accuracy_.exact(static_cast<double>(x)); }
   double Error(size_t measure, float x, float y) const override {
     const reference::TileError error = reference::TileErrorOf(x, y, Exact(x));
     if (measure == kWhole) return error.ulps;
@@ -138,10 +165,6 @@ class Tile : public Subject {
     const double absolute = counts ? std::fabs(static_cast<double>(y) - Exact(x)) : 0.0;
     return std::isnan(absolute) ? HUGE_VAL : absolute;
   }
-
- private:
-  TileAccuracy accuracy_;
-  Fast fast_;
 };
 
 class SoftmaxExp : public Subject {
@@ -152,10 +175,9 @@ class SoftmaxExp : public Subject {
       : Subject(std::move(name), Family::kSoftmaxExp),
         scale_(scale),
         slope_(reference::SoftmaxExpSlope(scale)) {
-    const std::string allowance = slope_ == 3e-9 ? "3.0e-9" : "6.3e-8";
-    measures_ = {{"ulp, less " + allowance + " |s x|", reference::kSoftmaxExpUlps,
-                  reference::kSoftmaxExpUlps},
-                 {"  ulp", kNoPromise, kNoPromise, true}};
+    const std::string allowance = slope_ == 3e-9 ? "less 3.0e-9 |s x|" : "less 6.3e-8 |s x|";
+    measures_ = {{"ulp", reference::kSoftmaxExpUlps, reference::kSoftmaxExpUlps, allowance},
+                 {"without the allowance", kNoPromise, kNoPromise}};
     special_values_ = {{0.0f, 1.0f}, {-0.0f, 1.0f}, {-kInfinity, 0.0f}};
     rises_from_ = -kInfinity;
   }
@@ -225,27 +247,6 @@ class SoftmaxExp : public Subject {
   double slope_;
 };
 
-struct FastOf {
-  double (*exact)(double);
-  void (*fast)(const float*, double*, size_t);
-};
-constexpr FastOf kFast[] = {
-    {&reference::Exp, &FastExp},
-    {&reference::Tanh, &FastTanh},
-    {&reference::Relu, &FastRelu},
-    {&reference::Gelu, &FastGelu},
-    {&reference::GeluTanh, &FastGeluTanh},
-    {&reference::Silu, &FastSilu},
-    {&reference::QuickGelu, &FastQuickGelu},
-};
-
-auto FindFast(double (*exact)(double)) {
-  for (const FastOf& entry : kFast) {
-    if (entry.exact == exact) return entry.fast;
-  }
-  return kFast[0].fast;  // its errors would be found beyond every promise
-}
-
 }  // namespace
 
 std::vector<TargetKernels> AllTargetKernels() {
@@ -253,7 +254,8 @@ std::vector<TargetKernels> AllTargetKernels() {
   for (const std::string& name : SupportedTargets()) {
     if (!SetTarget(name).ok() || ActiveTarget() != name) continue;
     targets.push_back({name, reference::TargetHasFma(name), &internal::GetElementwiseKernels(),
-                       &internal::GetActivationKernels(), &internal::GetSoftmaxKernels()});
+                       &internal::GetActivationKernels(), &internal::GetSoftmaxKernels(),
+                       &internal::GetGemmKernelBf16()});
   }
   (void)SetTarget("");
   return targets;
@@ -262,10 +264,10 @@ std::vector<TargetKernels> AllTargetKernels() {
 std::vector<std::unique_ptr<Subject>> AllSubjects() {
   std::vector<std::unique_ptr<Subject>> subjects;
   for (const Accuracy& accuracy : reference::kAccuracies) {
-    subjects.push_back(std::make_unique<Function>(accuracy, FindFast(accuracy.exact)));
+    subjects.push_back(std::make_unique<Function>(accuracy));
   }
   for (const TileAccuracy& accuracy : reference::kTileAccuracies) {
-    subjects.push_back(std::make_unique<Tile>(accuracy, FindFast(accuracy.exact)));
+    subjects.push_back(std::make_unique<Tile>(accuracy));
   }
   subjects.push_back(std::make_unique<SoftmaxExp>("softmax_exp", 1.0f));
   for (const int head : {32, 64, 80, 96, 128}) {

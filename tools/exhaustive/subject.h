@@ -14,6 +14,7 @@
 
 #include "engine/kernels/activation.h"
 #include "engine/kernels/elementwise.h"
+#include "engine/kernels/gemm_kernel.h"
 #include "engine/kernels/softmax.h"
 
 namespace encore::tool {
@@ -25,6 +26,7 @@ struct TargetKernels {
   const internal::ElementwiseKernels* elementwise;
   const internal::ActivationKernels* activation;
   const internal::SoftmaxKernels* softmax;
+  const internal::GemmKernel* gemm_bf16;
 };
 
 // Of every target that this machine can run, best first. The best is active afterwards.
@@ -35,7 +37,7 @@ struct Measure {
   std::string name;
   double promise;  // on targets with FMA
   double promise_no_fma;
-  bool has_sign = false;  // Errors tells on which side a result lies
+  std::string allowance{};  // what results may be off beside that: "less 3.0e-9 |s x|"
 };
 
 struct SpecialValue {
@@ -45,7 +47,7 @@ struct SpecialValue {
 };
 
 // Conversions are no subjects: conversions.h.
-enum class Family { kFunction, kTile, kSoftmaxExp, kConversion };
+enum class Family { kFunction, kTile, kSoftmaxExp };
 
 class Subject {
  public:
@@ -68,7 +70,7 @@ class Subject {
 
   // For finite x, within kFastError (fast_reference.h).
   virtual void FastExact(const float* x, double* exact, size_t n) const = 0;
-  // Errors of finite x in f32, NaN for those that are none; negative where Measure::has_sign.
+  // Errors of finite x in f32, of either sign, NaN for those that are none.
   virtual void FastErrors(size_t measure, const float* x, const float* y, const double* exact,
                           size_t n, float* errors) const = 0;
 

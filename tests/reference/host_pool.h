@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HostPool: a small thread pool such as a program that embeds encore may have, for tests of
-// Executor::HostPool. Its threads sleep between loops. Not here: anything clever (no stealing, no
-// nesting).
+// HostPool: a small thread pool such as a program that embeds encore may have, to try
+// Executor::HostPool with. Its threads sleep between loops. Not here: anything clever (no stealing,
+// no nesting).
 
-#ifndef ENCORE_TESTS_HOST_POOL_H_
-#define ENCORE_TESTS_HOST_POOL_H_
+#ifndef ENCORE_TESTS_REFERENCE_HOST_POOL_H_
+#define ENCORE_TESTS_REFERENCE_HOST_POOL_H_
 
 #include <condition_variable>
 #include <cstddef>
@@ -90,4 +90,4 @@ class HostPool {
 
 }  // namespace encore
 
-#endif  // ENCORE_TESTS_HOST_POOL_H_
+#endif  // ENCORE_TESTS_REFERENCE_HOST_POOL_H_

@@ -13,8 +13,8 @@
 
 #include "engine/base/bf16.h"
 #include "gtest/gtest.h"
+#include "tests/exhaustive/conversions.h"
 #include "tests/sanitizers.h"
-#include "tools/exhaustive/conversions.h"
 
 namespace encore::tool {
 namespace {

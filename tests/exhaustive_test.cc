@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tools/exhaustive/fast_reference.h"
-#include "tools/exhaustive/search.h"
-#include "tools/exhaustive/subject.h"
+#include "tests/exhaustive/fast_reference.h"
+#include "tests/exhaustive/search.h"
+#include "tests/exhaustive/subject.h"
 
 namespace encore::tool {
 namespace {

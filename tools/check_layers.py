@@ -21,14 +21,14 @@ TEXT = ["engine/text", "engine/models", "engine/tokenizer"]
 ROOMS = {
     "bench": ["bench/measure", "tests/reference", *TEXT, "engine/nn", "engine/io", "engine/ops",
               "engine/kernels", "engine/platform", "engine/base", "include/encore"],
-    "tests": ["tools/encore", "tools/exhaustive", "bench/measure", "tests/reference", *TEXT,
+    "tests": ["tools/encore", "tests/exhaustive", "bench/measure", "tests/reference", *TEXT,
               "engine/nn", "engine/io", "engine/ops", "engine/kernels", "engine/platform",
               "engine/base", "include/encore"],
-    "tools/encore": ["tools/exhaustive", "bench/measure", "tests/reference", *TEXT, "engine/nn",
+    "tools/encore": ["tests/exhaustive", "bench/measure", "tests/reference", *TEXT, "engine/nn",
                      "engine/io", "engine/ops", "engine/kernels", "engine/platform", "engine/base",
                      "include/encore"],
     # The search over all floats, of `encore verify` and of the tests.
-    "tools/exhaustive": ["tests/reference", "engine/kernels", "engine/base", "include/encore"],
+    "tests/exhaustive": ["tests/reference", "engine/kernels", "engine/base", "include/encore"],
     # What the benchmarks share with `encore bench`: sizes, data, timing, the peak.
     "bench/measure": ["tests/reference", "engine/nn", "engine/kernels", "engine/platform",
                       "engine/base", "include/encore"],

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore verify`: conversions to bf16 and f16 and back, over some millions of floats or all of
-// them (tools/exhaustive/conversions.h).
+// them (tests/exhaustive/conversions.h).
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
 
+#include "tests/exhaustive/conversions.h"
 #include "tools/encore/verify_checks.h"
-#include "tools/exhaustive/conversions.h"
 
 namespace encore::tool {
 

@@ -2,7 +2,7 @@
 //
 // `encore verify`: the errors of the functions, of the activations inside a block and of softmax's
 // exponential, their order, special values and equal bits, over some millions of floats or all of
-// them: the search of tools/exhaustive. And the README's tables of the largest errors.
+// them: the search of tests/exhaustive. And the README's tables of the largest errors.
 
 #include <algorithm>
 #include <bit>
@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/exhaustive/fast_reference.h"
+#include "tests/exhaustive/search.h"
 #include "tools/encore/verify_checks.h"
-#include "tools/exhaustive/fast_reference.h"
-#include "tools/exhaustive/search.h"
 
 namespace encore::tool {
 namespace {

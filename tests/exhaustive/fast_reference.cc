@@ -4,7 +4,7 @@
 // normal distribution's tail is a Chebyshev interpolation of the C library's erfc, made when it is
 // first used.
 
-#include "tools/exhaustive/fast_reference.h"
+#include "tests/exhaustive/fast_reference.h"
 
 #include <array>
 #include <bit>

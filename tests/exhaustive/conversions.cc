@@ -2,7 +2,7 @@
 //
 // The conversions, their definitions, and the walk over floats.
 
-#include "tools/exhaustive/conversions.h"
+#include "tests/exhaustive/conversions.h"
 
 #include <algorithm>
 #include <array>

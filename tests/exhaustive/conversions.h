@@ -4,16 +4,16 @@
 // against double precision, and what each SIMD target rounds to bf16, rows of A and packed weights,
 // against plain C++. Not here: functions (search.h).
 
-#ifndef ENCORE_TOOLS_EXHAUSTIVE_CONVERSIONS_H_
-#define ENCORE_TOOLS_EXHAUSTIVE_CONVERSIONS_H_
+#ifndef ENCORE_TESTS_EXHAUSTIVE_CONVERSIONS_H_
+#define ENCORE_TESTS_EXHAUSTIVE_CONVERSIONS_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "tools/exhaustive/subject.h"
-#include "tools/exhaustive/walk.h"
+#include "tests/exhaustive/subject.h"
+#include "tests/exhaustive/walk.h"
 
 namespace encore::tool {
 
@@ -49,4 +49,4 @@ Count WrongOf(const Conversion& conversion, uint64_t step, const OnProgress& pro
 
 }  // namespace encore::tool
 
-#endif  // ENCORE_TOOLS_EXHAUSTIVE_CONVERSIONS_H_
+#endif  // ENCORE_TESTS_EXHAUSTIVE_CONVERSIONS_H_

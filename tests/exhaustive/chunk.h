@@ -3,16 +3,16 @@
 // One step of the exhaustive search: a chunk of floats on every target, and what one thread knows
 // of each target so far. Not here: which floats come (search.cc).
 
-#ifndef ENCORE_TOOLS_EXHAUSTIVE_CHUNK_H_
-#define ENCORE_TOOLS_EXHAUSTIVE_CHUNK_H_
+#ifndef ENCORE_TESTS_EXHAUSTIVE_CHUNK_H_
+#define ENCORE_TESTS_EXHAUSTIVE_CHUNK_H_
 
 #include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "tools/exhaustive/subject.h"
-#include "tools/exhaustive/walk.h"
+#include "tests/exhaustive/subject.h"
+#include "tests/exhaustive/walk.h"
 
 namespace encore::tool {
 
@@ -73,4 +73,4 @@ class ChunkTrier {
 
 }  // namespace encore::tool
 
-#endif  // ENCORE_TOOLS_EXHAUSTIVE_CHUNK_H_
+#endif  // ENCORE_TESTS_EXHAUSTIVE_CHUNK_H_

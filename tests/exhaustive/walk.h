@@ -2,8 +2,8 @@
 //
 // Chunks of floats that all usable cores share. Not here: what is done with a chunk.
 
-#ifndef ENCORE_TOOLS_EXHAUSTIVE_WALK_H_
-#define ENCORE_TOOLS_EXHAUSTIVE_WALK_H_
+#ifndef ENCORE_TESTS_EXHAUSTIVE_WALK_H_
+#define ENCORE_TESTS_EXHAUSTIVE_WALK_H_
 
 #include <algorithm>
 #include <atomic>
@@ -71,4 +71,4 @@ auto WalkChunks(uint64_t chunks, const Make& make, const TryChunk& try_chunk,
 
 }  // namespace encore::tool
 
-#endif  // ENCORE_TOOLS_EXHAUSTIVE_WALK_H_
+#endif  // ENCORE_TESTS_EXHAUSTIVE_WALK_H_

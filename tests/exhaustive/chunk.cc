@@ -3,7 +3,7 @@
 // Tries a chunk. Nearly all targets agree to the bit and nearly no chunk holds a new largest error,
 // so those two are what is fast.
 
-#include "tools/exhaustive/chunk.h"
+#include "tests/exhaustive/chunk.h"
 
 #include <algorithm>
 #include <bit>

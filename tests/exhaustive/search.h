@@ -4,15 +4,15 @@
 // targets: the largest errors, equal bits between targets, order, special values. Not here: what is
 // promised (subject.h) and how it is shown (`encore verify`).
 
-#ifndef ENCORE_TOOLS_EXHAUSTIVE_SEARCH_H_
-#define ENCORE_TOOLS_EXHAUSTIVE_SEARCH_H_
+#ifndef ENCORE_TESTS_EXHAUSTIVE_SEARCH_H_
+#define ENCORE_TESTS_EXHAUSTIVE_SEARCH_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "tools/exhaustive/subject.h"
-#include "tools/exhaustive/walk.h"
+#include "tests/exhaustive/subject.h"
+#include "tests/exhaustive/walk.h"
 
 namespace encore::tool {
 
@@ -52,4 +52,4 @@ double LargestFastError(const Subject& subject, uint64_t step);
 
 }  // namespace encore::tool
 
-#endif  // ENCORE_TOOLS_EXHAUSTIVE_SEARCH_H_
+#endif  // ENCORE_TESTS_EXHAUSTIVE_SEARCH_H_

@@ -5,8 +5,8 @@
 // is within kFastError of the C library's result, relative to it; exhaustive_test.cc and the tool
 // itself (search.cc) compare. For finite x; what NaN and inf give means nothing.
 
-#ifndef ENCORE_TOOLS_EXHAUSTIVE_FAST_REFERENCE_H_
-#define ENCORE_TOOLS_EXHAUSTIVE_FAST_REFERENCE_H_
+#ifndef ENCORE_TESTS_EXHAUSTIVE_FAST_REFERENCE_H_
+#define ENCORE_TESTS_EXHAUSTIVE_FAST_REFERENCE_H_
 
 #include <cstddef>
 
@@ -28,4 +28,4 @@ void FastScaledExp(float scale, const float* x, double* exact, size_t n);
 
 }  // namespace encore::tool
 
-#endif  // ENCORE_TOOLS_EXHAUSTIVE_FAST_REFERENCE_H_
+#endif  // ENCORE_TESTS_EXHAUSTIVE_FAST_REFERENCE_H_

@@ -2,7 +2,7 @@
 //
 // The subjects, and their errors as loops that compilers make vectors of.
 
-#include "tools/exhaustive/subject.h"
+#include "tests/exhaustive/subject.h"
 
 #include <bit>
 #include <cmath>
@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "encore/cpu.h"
+#include "tests/exhaustive/fast_reference.h"
 #include "tests/reference/accuracy.h"
 #include "tests/reference/tile_accuracy.h"
-#include "tools/exhaustive/fast_reference.h"
 
 namespace encore::tool {
 namespace {

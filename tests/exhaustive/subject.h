@@ -4,8 +4,8 @@
 // of a block, softmax's exponential, each with its errors and its promises, which come from
 // tests/reference. Not here: which floats are tried (search.h).
 
-#ifndef ENCORE_TOOLS_EXHAUSTIVE_SUBJECT_H_
-#define ENCORE_TOOLS_EXHAUSTIVE_SUBJECT_H_
+#ifndef ENCORE_TESTS_EXHAUSTIVE_SUBJECT_H_
+#define ENCORE_TESTS_EXHAUSTIVE_SUBJECT_H_
 
 #include <cstddef>
 #include <memory>
@@ -94,4 +94,4 @@ std::vector<std::unique_ptr<Subject>> AllSubjects();
 
 }  // namespace encore::tool
 
-#endif  // ENCORE_TOOLS_EXHAUSTIVE_SUBJECT_H_
+#endif  // ENCORE_TESTS_EXHAUSTIVE_SUBJECT_H_

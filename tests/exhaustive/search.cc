@@ -2,7 +2,7 @@
 //
 // Which floats are tried, and what threads found put together.
 
-#include "tools/exhaustive/search.h"
+#include "tests/exhaustive/search.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@
 #include <memory>
 #include <utility>
 
+#include "tests/exhaustive/chunk.h"
 #include "tests/reference/hard_floats.h"
-#include "tools/exhaustive/chunk.h"
 
 namespace encore::tool {
 namespace {

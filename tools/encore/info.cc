@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/measure/threads.h"
 #include "encore/cpu.h"
 #include "encore/version.h"
 #include "nlohmann/json.hpp"
@@ -157,7 +158,7 @@ void AddInfo(CLI::App& app, Action& action) {
   options->plan_options = options->model.AddTo(*sub);
   options->plan_options.push_back(
       sub->add_option("--threads", options->threads, "Threads to plan for; else all usable cores")
-          ->check(ThreadCount()));
+          ->check(CLI::Range(1, bench::kMaxThreads)));
   options->plan_options.push_back(
       sub->add_option("--target", options->target, "SIMD target to plan for, e.g. AVX2")
           ->type_name("NAME"));

@@ -3,7 +3,7 @@
 // What the numeric contract costs on one thread: encore's exp, GELU, softmax, LayerNorm and matrix
 // product ("contract/...") beside those that are free to round and to sum in any order
 // ("free/...", free_functions.h and free_product.h), in L1 or with warm caches. Not here: what the
-// library reaches of the peak on real sizes (bench_exp.cc, bench_matmul.cc and their like).
+// library reaches of the peak on real sizes (bench_elementwise.cc, bench_matmul.cc).
 
 #include <string>
 
@@ -22,63 +22,38 @@ namespace {
 
 constexpr size_t kElements = 4096;  // 16 KiB in, 16 KiB out
 constexpr size_t kN = 768;
-constexpr double kEpsilon = 1e-5;
 
 Status NoMathematics() {
   return Status(ErrorCode::kUnsupported, "hwy/contrib/math was not found when this was built");
 }
 
-void RegisterUnary(const std::string& name, ElementwiseFn contract,
-                   FreeFunctions::Unary FreeFunctions::*free, double flops) {
-  RegisterElementwise("contract/" + name, contract, flops, kElements);
-  Register("free/" + name + "/n:" + std::to_string(kElements), [=](benchmark::State& state) {
-    const FreeFunctions::Unary call = GetFreeFunctions().*free;
-    const Tensor x = RandomTensor(Shape(kElements), -8, 8);
-    Tensor y = ZeroTensor(Shape(kElements));
-    Measure(state, 1, ElementwiseWork(kElements, flops), [&](size_t) {
-      if (call == nullptr) return NoMathematics();
-      call(x.View<float>().data(), y.View<float>().data(), kElements);
-      return Status();
-    });
-  });
+template <FreeFunctions::Unary FreeFunctions::*kUnary>
+Status FreeUnary(ConstView x, MutableView y) {
+  const FreeFunctions::Unary call = GetFreeFunctions().*kUnary;
+  if (call == nullptr) return NoMathematics();
+  call(x.data(), y.data(), kElements);
+  return Status();
 }
 
-void RegisterSoftmax(size_t cols, bool is_free) {
-  Register((is_free ? "free" : "contract") + std::string("/softmax/cols:") + std::to_string(cols),
-           [=](benchmark::State& state) {
-             const size_t rows = kElements / cols;
-             const Tensor x = RandomTensor(Shape(rows, cols), -8, 8);
-             Tensor y = ZeroTensor(Shape(rows, cols));
-             const FreeFunctions::Softmax call = GetFreeFunctions().softmax;
-             Measure(state, 1, ElementwiseWork(kElements, kSoftmaxFlops), [&](size_t) {
-               if (!is_free) return Softmax(x.View<float>(), y.View<float>());
-               if (call == nullptr) return NoMathematics();
-               call(x.View<float>().data(), y.View<float>().data(), rows, cols);
-               return Status();
-             });
-           });
+Status FreeSoftmax(ConstView x, MutableView y) {
+  const FreeFunctions::Softmax call = GetFreeFunctions().softmax;
+  if (call == nullptr) return NoMathematics();
+  call(x.data(), y.data(), x.dim(0), x.dim(1));
+  return Status();
 }
 
-void RegisterLayerNorm(size_t cols, bool is_free) {
-  Register(
-      (is_free ? "free" : "contract") + std::string("/layer_norm/cols:") + std::to_string(cols),
-      [=](benchmark::State& state) {
-        const size_t rows = kElements / cols;
-        const Tensor x = RandomTensor(Shape(rows, cols));
-        const Tensor weight = RandomTensor(Shape(cols), 0.5f, 2);
-        const Tensor bias = RandomTensor(Shape(cols));
-        Tensor y = ZeroTensor(Shape(rows, cols));
-        const FreeFunctions::LayerNorm call = GetFreeFunctions().layer_norm;
-        Measure(state, 1, ElementwiseWork(rows * cols, kLayerNormFlops), [&](size_t) {
-          if (!is_free) {
-            return LayerNorm(x.View<float>(), weight.View<float>(), bias.View<float>(), kEpsilon,
-                             y.View<float>());
-          }
-          call(x.View<float>().data(), weight.View<float>().data(), bias.View<float>().data(),
-               static_cast<float>(kEpsilon), y.View<float>().data(), rows, cols);
-          return Status();
-        });
-      });
+Status FreeLayerNorm(ConstView x, MutableView y) {
+  const NormWeights& norm = GetNormWeights();
+  GetFreeFunctions().layer_norm(x.data(), norm.weight.View<float>().data(),
+                                norm.bias.View<float>().data(), static_cast<float>(kNormEpsilon),
+                                y.data(), x.dim(0), x.dim(1));
+  return Status();
+}
+
+void RegisterBoth(const std::string& name, ElementwiseFn contract, ElementwiseFn free, double flops,
+                  const Shape& shape) {
+  RegisterElementwise("contract/" + name, contract, flops, shape);
+  RegisterElementwise("free/" + name, free, flops, shape);
 }
 
 // A [K, kN] matrix in panels for a kernel.
@@ -128,11 +103,14 @@ void RegisterProduct(size_t m, size_t k, size_t chains, size_t nv) {
 }  // namespace
 
 void RegisterBenchmarks() {
-  RegisterUnary("exp", Exp, &FreeFunctions::exp, kExpFlops);
-  RegisterUnary("gelu", Gelu, &FreeFunctions::gelu, kGeluFlops);
-  for (const bool is_free : {false, true}) {
-    for (const size_t cols : {size_t{128}, size_t{512}}) RegisterSoftmax(cols, is_free);
-    for (const size_t cols : {size_t{384}, size_t{768}}) RegisterLayerNorm(cols, is_free);
+  RegisterBoth("exp", Exp, FreeUnary<&FreeFunctions::exp>, kExpFlops, Shape(kElements));
+  RegisterBoth("gelu", Gelu, FreeUnary<&FreeFunctions::gelu>, kGeluFlops, Shape(kElements));
+  for (const size_t cols : {size_t{128}, size_t{512}}) {
+    RegisterBoth("softmax", Softmax, FreeSoftmax, kSoftmaxFlops, Shape(kElements / cols, cols));
+  }
+  for (const size_t cols : {size_t{384}, size_t{768}}) {
+    RegisterBoth("layer_norm", LayerNormRows, FreeLayerNorm, kLayerNormFlops,
+                 Shape(kElements / cols, cols));
   }
   for (const size_t m : {size_t{1}, size_t{4}, size_t{128}}) {
     for (const size_t k : {size_t{384}, size_t{768}}) {

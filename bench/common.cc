@@ -5,15 +5,14 @@
 #include "bench/common.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <iostream>
 
 #include "bench/measure/context.h"
-#include "bench/measure/flags.h"
 #include "bench/measure/os.h"
+#include "bench/measure/run_options.h"
 #include "bench/measure/samples.h"
 #include "bench/measure/threads.h"
 #include "encore/cpu.h"
@@ -21,30 +20,16 @@
 namespace encore::bench {
 namespace {
 
-constexpr char kUsage[] =
-    "Flags of encore's benchmarks:\n"
-    "  --target=NAME      SIMD target, e.g. AVX2 (default: the best one)\n"
-    "  --precision=NAME   of whole encoders: f32, bf16 or int8 (default: f32)\n"
-    "  --threads=1,2,all  thread counts to measure with (default: 1,all)\n"
-    "  --executor=pool|openmp  where more than one thread come from (default: pool)\n"
-    "  --idle-spin=US     how long a pool's threads look for the next call before they sleep\n"
-    "                     (default: 0)\n"
-    "  --cpu=N            core for the runs with one thread, -1 for any (default: the last one)\n"
-    "  --clock=wall|cpu   cpu: runs with one thread count only the time that it had the core, for\n"
-    "                     machines with other work (default: wall)\n"
-    "and those of Google Benchmark:\n";
-
 // The median of samples much shorter than a time slice hardly notices other work. The clock's own
 // cost stays under a part in 400: about 25 ns for wall time, 250 ns for a thread's.
 constexpr double kWallSampleSeconds = 20e-6;
 constexpr double kThreadSampleSeconds = 100e-6;
 
 struct Flags {
+  RunOptions run;
   std::vector<int> threads;
   int cpu = -1;
-  bool thread_clock = false;
-  Precision precision = Precision::kF32;
-  bool precision_given = false;
+  std::string clock = "wall";
   bool precision_asked = false;
 };
 
@@ -69,91 +54,6 @@ class BoundCall {
   BoundCall& operator=(const BoundCall&) = delete;
   ~BoundCall() { GetCores().Bind(-1); }
 };
-
-bool ReadInt(const std::string& text, int low, int high, int* value) {
-  const std::optional<long> parsed = ParseInt(text, low, high);
-  if (parsed) *value = static_cast<int>(*parsed);
-  return parsed.has_value();
-}
-
-// "1,2,all"; "all" is the number of usable cores. Each count once.
-bool ParseThreads(const std::string& text, std::vector<int>* threads) {
-  threads->clear();
-  for (const std::string& item : SplitAtCommas(text)) {
-    int count = UsableCores();
-    if (item != "all" && !ReadInt(item, 1, 1024, &count)) return false;
-    if (std::find(threads->begin(), threads->end(), count) == threads->end())
-      threads->push_back(count);
-  }
-  return true;
-}
-
-// Reads and removes encore's own flags; false with a message if one is wrong.
-bool ParseFlags(int* argc, char** argv) {
-  Flags& flags = GetFlags();
-  std::string threads = "1,all";
-  ThreadChoice choice;
-  int idle_spin = 0;  // us
-  flags.cpu = GetCores().Last();
-  int kept = 1;
-  for (int i = 1; i < *argc; ++i) {
-    const std::string arg = argv[i];
-    if (arg.rfind("--target=", 0) == 0) {
-      const Status status = SetTarget(arg.substr(9));
-      if (!status.ok()) {
-        std::fprintf(stderr, "--target: %s\n", status.message().c_str());
-        return false;
-      }
-    } else if (arg.rfind("--precision=", 0) == 0) {
-      const Result<Precision> precision = PrecisionFromName(arg.substr(12));
-      if (!precision.ok()) {
-        std::fprintf(stderr, "--precision: %s\n", precision.status().message().c_str());
-        return false;
-      }
-      flags.precision = *precision;
-      flags.precision_given = true;
-    } else if (arg.rfind("--threads=", 0) == 0) {
-      threads = arg.substr(10);
-    } else if (arg.rfind("--cpu=", 0) == 0) {
-      if (!ReadInt(arg.substr(6), -1, 1024, &flags.cpu) || !GetCores().Bind(flags.cpu)) {
-        std::fprintf(stderr, "--cpu: '%s' is not a core that this process may use, nor -1\n",
-                     arg.c_str() + 6);
-        return false;
-      }
-      GetCores().Bind(-1);
-    } else if (arg.rfind("--executor=", 0) == 0) {
-      const Result<ThreadSource> source = ThreadSourceFromName(arg.substr(11));
-      if (!source.ok()) {
-        std::fprintf(stderr, "--executor: %s\n", source.status().message().c_str());
-        return false;
-      }
-      choice.source = *source;
-    } else if (arg.rfind("--idle-spin=", 0) == 0) {
-      if (!ReadInt(arg.substr(12), 0, kMaxIdleSpin, &idle_spin)) {
-        std::fprintf(stderr, "--idle-spin: '%s' is not a number from 0 to %d\n", arg.c_str() + 12,
-                     kMaxIdleSpin);
-        return false;
-      }
-    } else if (arg == "--clock=wall" || arg == "--clock=cpu") {
-      flags.thread_clock = arg == "--clock=cpu";
-    } else {
-      argv[kept++] = argv[i];
-    }
-  }
-  *argc = kept;
-  if (!ParseThreads(threads, &flags.threads)) {
-    std::fprintf(stderr, "--threads: '%s' is not a list of numbers from 1 to 1024 or 'all'\n",
-                 threads.c_str());
-    return false;
-  }
-  if (idle_spin > 0 && choice.source != ThreadSource::kPool) {
-    std::fprintf(stderr, "--idle-spin is for --executor=pool\n");
-    return false;
-  }
-  choice.idle_spin = std::chrono::microseconds(idle_spin);
-  ChooseThreads(choice);
-  return true;
-}
 
 using ClockFn = double (*)();
 
@@ -201,7 +101,7 @@ const std::vector<int>& ThreadCounts() { return GetFlags().threads; }
 
 Precision ChosenPrecision() {
   GetFlags().precision_asked = true;
-  return GetFlags().precision;
+  return GetFlags().run.precision();
 }
 
 void Measure(benchmark::State& state, int threads, const Work& work,
@@ -212,7 +112,7 @@ void Measure(benchmark::State& state, int threads, const Work& work,
     Skip(state, first.message());
     return;
   }
-  const bool thread_clock = threads == 1 && GetFlags().thread_clock;
+  const bool thread_clock = threads == 1 && GetFlags().clock == "cpu";
   const ClockFn now = thread_clock ? ThreadSeconds : WallSeconds;
   size_t index = 1;
   const double wanted = thread_clock ? kThreadSampleSeconds : kWallSampleSeconds;
@@ -252,29 +152,49 @@ void Register(const std::string& name, std::function<void(benchmark::State&)> bo
 }
 
 void Fail(const Status& status) {
-  std::fprintf(stderr, "%s\n", status.message().c_str());
+  std::cerr << status.message() << "\n";
   std::exit(1);
 }
 
 // Returns the exit status: 0, 1 if a benchmark failed, 2 for wrong flags.
 int Main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--help") == 0) {
-      std::fputs(kUsage, stdout);
-      std::fflush(stdout);
-    }
+  Flags& flags = GetFlags();
+  CLI::App app("A benchmark of encore. Precisions other than f32 are for whole encoders.", argv[0]);
+  const CLI::Option* precision = flags.run.AddTo(app);
+  flags.cpu = GetCores().Last();
+  const CLI::Option* cpu =
+      app.add_option("--cpu", flags.cpu, "Core for the runs with one thread, -1 for any")
+          ->check(CLI::Range(-1, 1024))
+          ->capture_default_str();
+  app.add_option("--clock", flags.clock,
+                 "cpu: runs with one thread count only the time that it had the core, for machines "
+                 "with other work")
+      ->check(CLI::IsMember({"wall", "cpu"}))
+      ->capture_default_str();
+  if (std::find(argv, argv + argc, std::string("--help")) != argv + argc) {
+    std::cout << app.help() << "\nand the flags of Google Benchmark:\n" << std::flush;
   }
   benchmark::Initialize(&argc, argv);
-  if (!ParseFlags(&argc, argv)) return 2;
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  try {
+    app.parse(argc, argv);
+    if (cpu->count() > 0 && !GetCores().Bind(flags.cpu)) {
+      throw CLI::ValidationError("--cpu", "found " + std::to_string(flags.cpu) +
+                                              ", wanted a core that this process may use, or -1");
+    }
+    GetCores().Bind(-1);
+    const Result<std::vector<int>> threads = flags.run.Apply();
+    if (!threads.ok()) throw CLI::ParseError(threads.status().message(), 2);
+    flags.threads = *threads;
+    RegisterBenchmarks();
+    if (precision->count() > 0 && !flags.precision_asked) {
+      throw CLI::ValidationError("--precision", "found a benchmark of f32 alone");
+    }
+  } catch (const CLI::ParseError& error) {
+    std::cerr << error.what() << "\n";
+    return 2;
+  }
   for (const auto& [name, value] : Context()) {
     benchmark::AddCustomContext("encore_" + name, value);
-  }
-  RegisterBenchmarks();
-  if (GetFlags().precision_given && !GetFlags().precision_asked) {
-    std::fprintf(stderr,
-                 "--precision: found a benchmark of f32 alone; whole encoders have others\n");
-    return 2;
   }
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
@@ -283,4 +203,7 @@ int Main(int argc, char** argv) {
 
 }  // namespace encore::bench
 
-int main(int argc, char** argv) { return encore::bench::Main(argc, argv); }
+int main(int argc, char** argv) try { return encore::bench::Main(argc, argv); } catch (...) {
+  std::fputs("out of memory\n", stderr);
+  return 1;
+}

@@ -31,25 +31,42 @@ inline constexpr double kSoftmaxFlops = 15;
 // centring, scaling, weight and bias.
 inline constexpr double kLayerNormFlops = 11;
 
-// Of one pass over n elements in and out.
-inline Work ElementwiseWork(size_t n, double flops) {
-  const double elements = static_cast<double>(n);
-  return Work{.flops = flops * elements,
-              .elements = elements,
-              .bytes = elements * 2 * sizeof(float),
-              .tokens = 0};
-}
-
 using ElementwiseFn = Status (*)(ConstView x, MutableView y);
 
-// name/n:N, on inputs in [-8, 8), where none of the functions has become a constant.
-inline void RegisterElementwise(const std::string& name, ElementwiseFn fn, double flops, size_t n) {
-  Register(name + "/n:" + std::to_string(n), [=](benchmark::State& state) {
-    const Tensor x = RandomTensor(Shape(n), -8.0f, 8.0f);
-    Tensor y = ZeroTensor(Shape(n));
-    Measure(state, 1, ElementwiseWork(n, flops),
-            [&](size_t) { return fn(x.View<float>(), y.View<float>()); });
+// name/n:N or name/rows:R/cols:C, on inputs in [-8, 8), where none of the functions has become a
+// constant.
+inline void RegisterElementwise(std::string name, ElementwiseFn fn, double flops,
+                                const Shape& shape) {
+  const bool rows = shape.rank() == 2;
+  name += (rows ? "/rows:" : "/n:") + std::to_string(shape[0]);
+  if (rows) name += "/cols:" + std::to_string(shape[1]);
+  Register(name, [=](benchmark::State& state) {
+    const Tensor x = RandomTensor(shape, -8.0f, 8.0f);
+    Tensor y = ZeroTensor(shape);
+    const double elements = static_cast<double>(shape[0] * (rows ? shape[1] : 1));
+    const Work work{
+        .flops = flops * elements, .elements = elements, .bytes = elements * 2 * sizeof(float)};
+    Measure(state, 1, work, [&](size_t) { return fn(x.View<float>(), y.View<float>()); });
   });
+}
+
+// weight and bias [cols], for at most so many columns; the same in all calls.
+inline constexpr size_t kMostNormColumns = 1024;
+struct NormWeights {
+  Tensor weight = RandomTensor(Shape(kMostNormColumns), 0.9f, 1.1f);
+  Tensor bias = RandomTensor(Shape(kMostNormColumns));
+};
+inline const NormWeights& GetNormWeights() {
+  static const NormWeights weights;
+  return weights;
+}
+inline constexpr double kNormEpsilon = 1e-5;
+
+inline Status LayerNormRows(ConstView x, MutableView y) {
+  const NormWeights& norm = GetNormWeights();
+  const Shape cols(x.dim(1));
+  return LayerNorm(x, ConstView(norm.weight.View<float>().data(), cols),
+                   ConstView(norm.bias.View<float>().data(), cols), kNormEpsilon, y);
 }
 
 }  // namespace encore::bench

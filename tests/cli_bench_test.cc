@@ -18,7 +18,7 @@
 #include "tests/cli_runner.h"
 #include "tests/sanitizers.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/report_read.h"
+#include "tools/encore/report_data.h"
 
 namespace encore {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tools/encore/comparison.h"
+#include "tools/encore/report_data.h"
 #include "tools/encore/report_page.h"
-#include "tools/encore/report_read.h"
 
 namespace encore::tool {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading reports (tools/encore/report_read.h): what was written comes back, and every kind of
+// Reading reports (tools/encore/report_data.h): what was written comes back, and every kind of
 // damage is one sentence that names file, member, what was found and what was wanted.
 
-#include "tools/encore/report_read.h"
+#include "tools/encore/report_data.h"
 
 #include <gtest/gtest.h>
 

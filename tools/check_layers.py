@@ -71,7 +71,7 @@ FOREIGN = {
              "engine/platform/simd_targets.cc", "tests/", "bench/"],
     "omp.h": ["engine/platform/thread_team.", "bench/"],
     "nlohmann/": ["engine/io/", "tests/", "tools/", "bench/"],
-    "CLI/": ["tests/", "tools/"],
+    "CLI/": ["tests/", "tools/", "bench/"],
     "gtest/": ["tests/"],
     "gmock/": ["tests/"],
     "benchmark/": ["bench/"],

@@ -5,11 +5,11 @@
 #include "bench/measure/read.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <limits>
 #include <utility>
 
-#include "bench/measure/flags.h"
 #include "bench/measure/os.h"
 #include "encore/cpu.h"
 #include "engine/kernels/peak.h"
@@ -26,16 +26,14 @@ constexpr size_t kMostMemory = size_t{1} << 30;  // of all threads together
 // How many cores share core 0's L3, "0-7,16" being 9; all of them where the system does not tell.
 int CoresOfAnL3() {
   std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list");
-  std::string list;
-  std::getline(file, list);
   int cores = 0;
-  for (const std::string& range : SplitAtCommas(list)) {
-    const size_t dash = range.find('-');
-    const auto first = ParseInt(range.substr(0, dash), 0, 1 << 20);
-    const auto last =
-        dash == std::string::npos ? first : ParseInt(range.substr(dash + 1), 0, 1 << 20);
-    if (!first || !last || *last < *first) return std::numeric_limits<int>::max();
-    cores += static_cast<int>(*last - *first) + 1;
+  for (std::string range; std::getline(file, range, ',');) {
+    int first = 0;
+    int last = 0;
+    const int found = std::sscanf(range.c_str(), "%d-%d", &first, &last);
+    if (found == 1) last = first;
+    if (found < 1 || last < first) return std::numeric_limits<int>::max();
+    cores += last - first + 1;
   }
   return cores;
 }

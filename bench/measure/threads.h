@@ -24,6 +24,7 @@ struct ThreadChoice {
   std::chrono::microseconds idle_spin{0};  // as ThreadPoolOptions has it; of a pool only
 };
 inline constexpr int kMaxIdleSpin = 1000000;  // us, what a ThreadPool takes at most
+inline constexpr int kMaxThreads = 1024;      // that are ever asked for
 
 // What ExecutorOf and context.h go by from then on; not thread-safe.
 void ChooseThreads(const ThreadChoice& choice);

@@ -18,7 +18,7 @@ encore_dependency(nlohmann_json 3.7.3 TARGET nlohmann_json::nlohmann_json APT nl
   SHA256 0d8ef5af7f9794e3263480193c491549b2ba6cc74bb018906202ada498a79406
   OPTIONS JSON_BuildTests=OFF JSON_Install=OFF)
 
-if(ENCORE_BUILD_TOOLS OR ENCORE_BUILD_TESTS)
+if(ENCORE_BUILD_TOOLS OR ENCORE_BUILD_TESTS OR ENCORE_BUILD_BENCHMARKS)
   encore_dependency(CLI11 2.1.2 TARGET CLI11::CLI11 APT libcli11-dev
     URL https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.4.2.tar.gz
     SHA256 f2d893a65c3b1324c50d4e682c0cdc021dd0477ae2c048544f39eed6654b699a

@@ -4,9 +4,9 @@
 
 #include "tools/encore/attend_report.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 #include "tools/encore/svg.h"
 #include "tools/encore/text.h"
@@ -47,13 +47,7 @@ void PrintHead(std::ostream& out, const AttentionExample& example, size_t head,
             weights.shape());
   PrintHeatMap(out, example.tokens, example.keys, weights, style);
   out << "\nWho attends most to whom" << suffix << "\n";
-  size_t widest = 0;
-  for (const std::string& token : example.tokens) widest = std::max(widest, DisplayWidth(token));
-  for (size_t t = 0; t < example.tokens.size(); ++t) {
-    const Strongest most = AttendsMost(example, head, t);
-    out << "  " << PadRight(example.tokens[t], widest) << " -> " << example.keys[most.key] << " "
-        << Number(most.weight, style.precision) << "\n";
-  }
+  PrintWhoAttendsMost(out, example.tokens, example.keys, weights, style);
 }
 
 // How a person gets the same numbers from NumPy.
@@ -95,12 +89,6 @@ double ShortestDouble(float value) {
   char text[64] = {};
   std::to_chars(text, text + sizeof(text) - 1, value);
   return std::strtod(text, nullptr);
-}
-
-void AddTensor(Json& json, const char* name, const Tensor& tensor) {
-  if (tensor.data() == nullptr) return;
-  const ConstView view = tensor.View<float>();
-  json[name] = ViewToJson(view.rank() == 3 && view.dim(0) == 1 ? view[0] : view);
 }
 
 }  // namespace
@@ -151,8 +139,9 @@ void PrintExample(std::ostream& out, const AttentionExample& example, const Matr
 
 void PrintChecks(std::ostream& out, const std::vector<CaseCheck>& checks) {
   out << "\nChecks against the case\n";
-  size_t widest = 0;
-  for (const CaseCheck& check : checks) widest = std::max(widest, check.what.size());
+  std::vector<std::string> names;
+  for (const CaseCheck& check : checks) names.push_back(check.what);
+  const size_t widest = WidestOf(names);
   for (const CaseCheck& check : checks) {
     out << "  " << PadRight(check.what, widest) << "  " << (check.ok ? "ok     " : "WRONG  ")
         << check.detail << "\n";
@@ -165,24 +154,29 @@ Json ExampleToJson(const AttentionExample& example) {
   json["tokens"] = example.tokens;
   json["heads"] = example.heads;
   if (example.seed) json["seed"] = *example.seed;
-  AddTensor(json, "X", example.x);
-  AddTensor(json, "W_q", example.w_q);
-  AddTensor(json, "W_k", example.w_k);
-  AddTensor(json, "W_v", example.w_v);
-  AddTensor(json, "Q", example.q);
-  AddTensor(json, "K", example.k);
-  AddTensor(json, "V", example.v);
-  AddTensor(json, "scores", example.scores);
-  AddTensor(json, "weights", example.weights);
-  AddTensor(json, "output", example.output);
+  for (const auto& [name, tensor] : {std::pair("X", &example.x),
+                                     {"W_q", &example.w_q},
+                                     {"W_k", &example.w_k},
+                                     {"W_v", &example.w_v},
+                                     {"Q", &example.q},
+                                     {"K", &example.k},
+                                     {"V", &example.v},
+                                     {"scores", &example.scores},
+                                     {"weights", &example.weights},
+                                     {"output", &example.output}}) {
+    if (tensor->data() == nullptr) continue;
+    const ConstView view = tensor->View<float>();
+    json[name] = ViewToJson(view.rank() == 3 && view.dim(0) == 1 ? view[0] : view);
+  }
   Json& most = json["attends_most"] = Json::array();
   for (size_t head = 0; head < example.heads; ++head) {
     for (size_t t = 0; t < example.tokens.size(); ++t) {
-      const Strongest strongest = AttendsMost(example, head, t);
+      const ConstView weights = example.weights.View<float>()[head];
+      const size_t key = LargestColumn(weights, t);
       most.push_back({{"head", head},
                       {"token", example.tokens[t]},
-                      {"to", example.keys[strongest.key]},
-                      {"weight", ShortestDouble(strongest.weight)}});
+                      {"to", example.keys[key]},
+                      {"weight", ShortestDouble(weights(t, key))}});
     }
   }
   return json;

@@ -9,7 +9,6 @@
 
 #include "encore/ops.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/terminal.h"
 
 namespace encore::tool {
 namespace {
@@ -86,12 +85,6 @@ void Compute(AttentionExample& example) {
   example.output = NewTensor({queries, example.v.shape()[1]});
   Check(Attention(q, k, v, ByHeads(example.output.View<float>(), example.heads),
                   {.weights = example.weights.View<float>()}));
-}
-
-Strongest AttendsMost(const AttentionExample& example, size_t head, size_t token) {
-  const ConstView weights = example.weights.View<float>()[head];
-  const size_t key = LargestColumn(weights, token);
-  return {key, weights(token, key)};
 }
 
 }  // namespace encore::tool

@@ -51,13 +51,6 @@ AttentionExample SeededExample(std::vector<std::string> tokens, size_t dim, size
 // From what is given to the output. Shapes are right already.
 void Compute(AttentionExample& example);
 
-// The key that a query attends to most, in one head.
-struct Strongest {
-  size_t key = 0;
-  float weight = 0;
-};
-Strongest AttendsMost(const AttentionExample& example, size_t head, size_t token);
-
 }  // namespace encore::tool
 
 #endif  // ENCORE_TOOLS_ENCORE_ATTENTION_EXAMPLE_H_

@@ -4,7 +4,6 @@
 // things; measuring is in bench_measure, tables in bench_report, JSON in report_data.
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -12,9 +11,7 @@
 
 #include "bench/measure/context.h"
 #include "bench/measure/models.h"
-#include "bench/measure/threads.h"
-#include "encore/cpu.h"
-#include "encore/executor.h"
+#include "bench/measure/run_options.h"
 #include "engine/platform/file_writer.h"
 #include "tools/encore/bench_measure.h"
 #include "tools/encore/bench_report.h"
@@ -61,14 +58,10 @@ constexpr double kMaxSeconds = 600;
 
 struct Options {
   std::vector<std::string> workloads;
-  std::string precision = "f32";
-  std::vector<int> threads;
-  std::string executor = "pool";
-  int idle_spin = 0;  // us
+  bench::RunOptions run;
   bool amx_bf16 = false;
   bool cold = false;
   bool warm = false;
-  std::string target;
   double seconds = 0.5;
   std::string json;
   bool list = false;
@@ -110,35 +103,6 @@ std::vector<ChosenRow> ChosenRows(const Options& options) {
   return chosen;
 }
 
-bench::ThreadChoice ChosenSource(const Options& options) {
-  const bench::ThreadSource source =
-      Take(bench::ThreadSourceFromName(options.executor), "--executor");
-  if (options.idle_spin > 0 && source != bench::ThreadSource::kPool) {
-    throw Failure("--idle-spin is for --executor pool, found " + options.executor);
-  }
-  return {.source = source, .idle_spin = std::chrono::microseconds(options.idle_spin)};
-}
-
-std::vector<int> ChosenCounts(const Options& options, bench::ThreadSource source) {
-  const bool openmp = source == bench::ThreadSource::kOpenMp;
-  if (options.threads.empty()) {
-    const int all = openmp ? Executor::OpenMP().threads() : UsableCores();
-    return all > 1 ? std::vector<int>{1, all} : std::vector<int>{1};
-  }
-  for (const int threads : options.threads) {
-    const int given = openmp ? Executor::OpenMP(threads).threads() : threads;
-    if (given < threads) {
-      throw Failure("--threads: found " + std::to_string(threads) +
-                    ", wanted as many as OpenMP gives here at most, " + std::to_string(given));
-    }
-  }
-  std::vector<int> counts;  // each once
-  for (const int threads : options.threads) {
-    if (std::count(counts.begin(), counts.end(), threads) == 0) counts.push_back(threads);
-  }
-  return counts;
-}
-
 int Run(const Options& options) {
   if (options.list) {
     PrintWorkloads(std::cout);
@@ -149,17 +113,13 @@ int Run(const Options& options) {
                   Number(kMaxSeconds, 0));
   }
   const std::vector<ChosenRow> chosen = ChosenRows(options);
-  const bench::ThreadChoice choice = ChosenSource(options);
-  const std::vector<int> threads = ChosenCounts(options, choice.source);
-  bench::ChooseThreads(choice);
-  if (!options.target.empty()) Check(SetTarget(options.target), "--target");
+  const std::vector<int> threads = Take(options.run.Apply());
   // Before the work rather than after it; what is there stays as it is until the end.
   if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
 
   PrintBenchHead(std::cout, bench::Context());
   std::cout.flush();
-  const bench::Products products = {Take(PrecisionFromName(options.precision), "--precision"),
-                                    options.amx_bf16};
+  const bench::Products products = {options.run.precision(), options.amx_bf16};
   BenchMeasurer measurer(options.seconds);
   Progress progress(StderrIsTerminal(), static_cast<double>((1 + chosen.size()) * threads.size()));
   for (const int count : threads) {
@@ -193,26 +153,10 @@ void AddBench(CLI::App& app, Action& action) {
                   "What to measure (--list shows what there is), or custom; else a standard set")
       ->delimiter(',')
       ->type_name("NAME,...");
-  sub->add_option("--precision", options->precision, "What weights and products are in")
-      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
-      ->capture_default_str();
+  options->run.AddTo(*sub);
   sub->add_flag("--amx-bf16", options->amx_bf16, kAmxBf16Help);
-  sub->add_option("--threads", options->threads, "Thread counts; else 1 and all usable cores")
-      ->delimiter(',')
-      ->check(ThreadCount())
-      ->type_name("N,...");
-  sub->add_option("--executor", options->executor, "Where threads come from: pool or openmp")
-      ->check(CLI::IsMember({"pool", "openmp"}))
-      ->capture_default_str();
-  sub->add_option("--idle-spin", options->idle_spin,
-                  "How long a pool's threads look for the next call before they sleep")
-      ->check(CLI::Range(0, bench::kMaxIdleSpin))
-      ->capture_default_str()
-      ->type_name("US");
   sub->add_flag("--warm", options->warm, "Only with weights in cache, as far as they fit");
   sub->add_flag("--cold", options->cold, "Only with weights from memory");
-  sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")
-      ->type_name("NAME");
   sub->add_option("--seconds", options->seconds, "How long each row is measured; 3 calls at least")
       ->capture_default_str();
   sub->add_option("--json", options->json, "Write the rows there, too")->type_name("FILE");

@@ -23,6 +23,7 @@
 #include "tools/encore/converted_tensors.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/matrix_tensors.h"
+#include "tools/encore/precision_options.h"
 #include "tools/encore/text.h"
 #include "tools/encore/torch_options.h"
 #include "tools/encore/weights_folder.h"
@@ -73,24 +74,6 @@ std::vector<internal::StreamedTensor> WithScales(const std::vector<SafetensorsFi
   return tensors;
 }
 
-const char* NameOf(LayerMatrix matrix) {
-  switch (matrix) {
-    case LayerMatrix::kQkv:
-      return "qkv";
-    case LayerMatrix::kOutProj:
-      return "out_proj";
-    case LayerMatrix::kLinear1:
-      return "linear1";
-    case LayerMatrix::kLinear2:
-      break;
-  }
-  return "linear2";
-}
-
-std::string NameOf(const MatrixOfLayer& m) {
-  return std::to_string(m.layer) + "." + NameOf(m.matrix);
-}
-
 // The worst products, and those among them that stand out: 4 times the median and more.
 void PrintWorst(std::vector<CalibratedMatrix> found) {
   constexpr size_t kShown = 8;
@@ -103,7 +86,7 @@ void PrintWorst(std::vector<CalibratedMatrix> found) {
             << Number(median * 1e6, 1) << "e-6\n";
   std::string keep;
   for (size_t i = 0; i < std::min(kShown, found.size()); ++i) {
-    const std::string name = NameOf(found[i].matrix);
+    const std::string name = MatrixName(found[i].matrix);
     std::cout << "  " << PadRight(name, 12) << PadLeft(Number(found[i].error * 1e6, 1), 10)
               << "e-6\n";
     if (found[i].error > kStandsOut * median) keep += (keep.empty() ? "" : ",") + name;

@@ -18,7 +18,7 @@
 #include "tools/encore/compare_text.h"
 #include "tools/encore/comparison.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/report_read.h"
+#include "tools/encore/report_data.h"
 #include "tools/encore/svg.h"
 #include "tools/encore/text.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reports side by side: each further one against the first. Not here: reading them
-// (report_read.h), showing the result (compare_text.h, compare_page.h).
+// (report_data.h), showing the result (compare_text.h, compare_page.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_COMPARISON_H_
 #define ENCORE_TOOLS_ENCORE_COMPARISON_H_

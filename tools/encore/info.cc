@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore info`: what encore sees of the machine, and what it makes of it (plan.h); of a model's
-// folder, what encore makes of that (model_info.h); of a file of weights, memory (weights_info.h).
+// `encore info`: what encore sees of the machine. What it makes of that, of a model's folder or of
+// a file of weights is in plan.cc, model_info.cc and weights_info.cc.
 
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/measure/threads.h"
 #include "encore/cpu.h"
 #include "encore/version.h"
-#include "nlohmann/json.hpp"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/model_info.h"
+#include "tools/encore/info_parts.h"
 #include "tools/encore/model_options.h"
-#include "tools/encore/plan.h"
 #include "tools/encore/precision_options.h"
 #include "tools/encore/text.h"
-#include "tools/encore/weights_info.h"
 
 namespace encore::tool {
 namespace {
@@ -47,54 +44,39 @@ struct Options {
   std::vector<CLI::Option*> plan_options;
 };
 
-std::string Bytes(size_t bytes) {
-  if (bytes == 0) return "unknown";
-  if (bytes < (1u << 20)) return std::to_string(bytes >> 10) + " KiB";
-  const double mebibytes = static_cast<double>(bytes) / (1 << 20);
-  return Number(mebibytes, bytes % (1u << 20) == 0 ? 0 : 1) + " MiB";
-}
-
-std::string Joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "none" : text;
-}
-
-int PrintText(const std::optional<Plan>& plan) {
+nlohmann::ordered_json MachineJson() {
   const CacheSizes caches = Caches();
   const CoreCount cores = Cores();
-  std::cout << "encore " << ENCORE_VERSION_STRING << "\n"
-            << "SIMD targets, best first\n"
-            << "  compiled   " << Joined(CompiledTargets()) << "\n"
-            << "  supported  " << Joined(SupportedTargets()) << "  (by this machine)\n"
-            << "  active     " << ActiveTarget() << "\n"
-            << "Caches\n"
-            << "  L1 data    " << Bytes(caches.l1d) << " a core\n"
-            << "  L2         " << Bytes(caches.l2) << " a core\n"
-            << "  L3         " << Bytes(caches.l3) << " as a core sees it\n"
-            << "Cores\n"
-            << "  usable     " << cores.reason << "\n";
-  if (plan) PrintPlan(std::cout, *plan);
-  return kExitOk;
+  return {{"version", ENCORE_VERSION_STRING},
+          {"targets",
+           {{"compiled", CompiledTargets()},
+            {"supported", SupportedTargets()},
+            {"active", ActiveTarget()}}},
+          {"caches", {{"l1d", caches.l1d}, {"l2", caches.l2}, {"l3", caches.l3}}},
+          {"cores",
+           {{"usable", cores.usable},
+            {"online", cores.online},
+            {"affinity", cores.affinity},
+            {"cgroup_quota", cores.cgroup_quota},
+            {"reason", cores.reason}}}};
 }
 
-int PrintJson(const std::optional<Plan>& plan) {
+void PrintMachine(std::ostream& out) {
   const CacheSizes caches = Caches();
-  const CoreCount cores = Cores();
-  nlohmann::ordered_json json;
-  json["version"] = ENCORE_VERSION_STRING;
-  json["targets"] = {{"compiled", CompiledTargets()},
-                     {"supported", SupportedTargets()},
-                     {"active", ActiveTarget()}};
-  json["caches"] = {{"l1d", caches.l1d}, {"l2", caches.l2}, {"l3", caches.l3}};
-  json["cores"] = {{"usable", cores.usable},
-                   {"online", cores.online},
-                   {"affinity", cores.affinity},
-                   {"cgroup_quota", cores.cgroup_quota},
-                   {"reason", cores.reason}};
-  if (plan) json["plan"] = PlanJson(*plan);
-  std::cout << json.dump(1) << "\n";
-  return kExitOk;
+  const auto list = [](const std::vector<std::string>& names) {
+    return names.empty() ? "none" : Joined(names);
+  };
+  out << "encore " << ENCORE_VERSION_STRING << "\n"
+      << "SIMD targets, best first\n"
+      << "  compiled   " << list(CompiledTargets()) << "\n"
+      << "  supported  " << list(SupportedTargets()) << "  (by this machine)\n"
+      << "  active     " << ActiveTarget() << "\n"
+      << "Caches\n"
+      << "  L1 data    " << BytesText(caches.l1d) << " a core\n"
+      << "  L2         " << BytesText(caches.l2) << " a core\n"
+      << "  L3         " << BytesText(caches.l3) << " as a core sees it\n"
+      << "Cores\n"
+      << "  usable     " << Cores().reason << "\n";
 }
 
 int Run(const Options& options) {
@@ -129,12 +111,20 @@ int Run(const Options& options) {
   if (options.precision_option->count() > 0) {
     throw Failure("--precision is for a folder, which was not given");
   }
-  std::optional<Plan> plan;
+  nlohmann::ordered_json plan;
   if (options.plan) {
     plan =
-        MakePlan(options.model.Workload(), options.threads > 0 ? options.threads : UsableCores());
+        PlanJson(options.model.Workload(), options.threads > 0 ? options.threads : UsableCores());
   }
-  return options.json ? PrintJson(plan) : PrintText(plan);
+  if (options.json) {
+    nlohmann::ordered_json json = MachineJson();
+    if (options.plan) json["plan"] = plan;
+    std::cout << json.dump(1) << "\n";
+    return kExitOk;
+  }
+  PrintMachine(std::cout);
+  if (options.plan) PrintPlan(std::cout, plan);
+  return kExitOk;
 }
 
 }  // namespace
@@ -157,7 +147,7 @@ void AddInfo(CLI::App& app, Action& action) {
   options->plan_options = options->model.AddTo(*sub);
   options->plan_options.push_back(
       sub->add_option("--threads", options->threads, "Threads to plan for; else all usable cores")
-          ->check(ThreadCount()));
+          ->check(CLI::Range(1, bench::kMaxThreads)));
   options->plan_options.push_back(
       sub->add_option("--target", options->target, "SIMD target to plan for, e.g. AVX2")
           ->type_name("NAME"));

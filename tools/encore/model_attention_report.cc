@@ -65,8 +65,7 @@ void PrintLinks(std::ostream& out, const ModelAttention& attention) {
 void PrintHabits(std::ostream& out, const AttentionHabits& habits) {
   out << "\nHeads with a habit (their words look at this with " << Number(100 * kHabit, 0)
       << " % or more)\n";
-  size_t widest = 0;
-  for (const std::string& kind : habits.kinds) widest = std::max(widest, DisplayWidth(kind));
+  const size_t widest = WidestOf(habits.kinds);
   for (size_t k = 0; k < habits.kinds.size(); ++k) {
     const std::vector<HeadPlace> heads =
         HeadsWithHabit(habits, k, kHabit, habits.heads.size() * habits.heads[0].size());
@@ -101,13 +100,7 @@ void PrintMap(std::ostream& out, const ModelAttention& attention, ConstView weig
   const std::vector<std::string> labels = attention.Labels();
   PrintHeatMap(out, labels, labels, weights, style);
   out << "\nWho attends most to whom\n";
-  size_t widest = 0;
-  for (const std::string& label : labels) widest = std::max(widest, DisplayWidth(label));
-  for (size_t i = 0; i < labels.size(); ++i) {
-    const size_t key = LargestColumn(weights, i);
-    out << "  " << PadRight(labels[i], widest) << " -> " << labels[key] << " "
-        << Number(weights(i, key), style.precision) << "\n";
-  }
+  PrintWhoAttendsMost(out, labels, labels, weights, style);
 }
 
 }  // namespace

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes and decisions of a model's folder, as a table or as JSON.
-
-#include "tools/encore/model_info.h"
+// `encore info FOLDER`: sizes and decisions of a model's folder, as a table or as JSON.
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <system_error>
-#include <vector>
 
 #include "encore/safetensors.h"
 #include "encore/text_encoder.h"
-#include "nlohmann/json.hpp"
 #include "tools/encore/failure.h"
+#include "tools/encore/info_parts.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -48,21 +45,19 @@ Weights ReadWeights(const std::string& folder) {
 }
 
 std::string Described(const Weights& weights) {
-  std::string types;
-  for (const auto& [type, values] : weights.values_of) types += (types.empty() ? "" : ", ") + type;
-  return Grouped(static_cast<double>(weights.values)) + " values of " + types + ", " +
+  std::vector<std::string> types;
+  for (const auto& [type, values] : weights.values_of) types.push_back(type);
+  return Grouped(static_cast<double>(weights.values)) + " values of " + Joined(types) + ", " +
          Number(static_cast<double>(weights.bytes) / 1e6, 1) + " MB in " +
          Counted(weights.files, "file");
 }
 
-std::string Joined(const std::vector<std::string>& names) {
+std::string Listed(std::vector<std::string> names) {
   constexpr size_t kMost = 8;
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kMost; ++i) {
-    text += (i == 0 ? "" : ", ") + Printable(names[i]);
-  }
-  if (names.size() > kMost) text += ", ... " + std::to_string(names.size()) + " in all";
-  return text;
+  const size_t count = names.size();
+  if (count > kMost) names.resize(kMost);
+  for (std::string& name : names) name = Printable(name);
+  return Joined(names) + (count > kMost ? ", ... " + std::to_string(count) + " in all" : "");
 }
 
 nlohmann::ordered_json ModelJson(const TextEncoder& model, const Weights& weights) {
@@ -118,11 +113,11 @@ void PrintText(std::ostream& out, const std::string& folder, const TextEncoder& 
   if (model.dimensions() > 0) {
     out << "  vectors     of " << Counted(model.dimensions(), "column") << "\n";
   }
-  if (!model.labels().empty()) out << "  labels      " << Joined(model.labels()) << "\n";
+  if (!model.labels().empty()) out << "  labels      " << Listed(model.labels()) << "\n";
   if (!model.prompts().empty()) {
     std::vector<std::string> names;
     for (const auto& prompt : model.prompts()) names.push_back(prompt.first);
-    out << "  prompts     " << Joined(names) << "\n";
+    out << "  prompts     " << Listed(names) << "\n";
   }
   out << "Decisions, and where each comes from\n";
   PrintDecisions(out, model.Describe());

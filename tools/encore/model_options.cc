@@ -49,6 +49,4 @@ bench::NamedWorkload ModelOptions::Workload() const {
           .lengths = lengths.empty() ? std::vector<size_t>(batch, seq) : lengths};
 }
 
-CLI::Validator ThreadCount() { return CLI::Range(1, 1024); }
-
 }  // namespace encore::tool

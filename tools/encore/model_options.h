@@ -31,9 +31,6 @@ struct ModelOptions {
   bench::NamedWorkload Workload() const;
 };
 
-// Thread counts as an option's value: numbers from 1 to 1024.
-CLI::Validator ThreadCount();
-
 }  // namespace encore::tool
 
 #endif  // ENCORE_TOOLS_ENCORE_MODEL_OPTIONS_H_

@@ -4,6 +4,7 @@
 
 #include "tools/encore/precision_options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <system_error>
@@ -34,6 +35,12 @@ bool ParseMatrix(std::string_view text, MatrixOfLayer* matrix) {
 }
 
 }  // namespace
+
+std::string MatrixName(const MatrixOfLayer& matrix) {
+  const auto named = [&](const auto& entry) { return entry.second == matrix.matrix; };
+  const auto* const found = std::find_if(std::begin(kMatrices), std::end(kMatrices), named);
+  return std::to_string(matrix.layer) + "." + std::string(found->first);
+}
 
 CLI::Option* PrecisionOptions::AddTo(CLI::App& app) {
   CLI::Option* const option =

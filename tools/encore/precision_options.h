@@ -18,6 +18,9 @@ namespace encore::tool {
 inline constexpr char kAmxBf16Help[] =
     "Of bf16: multiply by AMX where the machine has it; faster, other bits than elsewhere";
 
+// As --keep has it: "0.linear1".
+std::string MatrixName(const MatrixOfLayer& matrix);
+
 struct PrecisionOptions {
   std::string name;               // empty: not given
   std::vector<std::string> keep;  // "0.linear1": layer, counted from 0, and matrix

@@ -12,7 +12,6 @@
 #include "tools/encore/page.h"
 #include "tools/encore/report_pictures.h"
 #include "tools/encore/report_series.h"
-#include "tools/encore/roofline_picture.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -20,29 +19,16 @@ namespace {
 
 using Lines = std::vector<std::vector<std::string>>;
 
-std::string SizeText(size_t bytes) {
-  if (bytes == 0) return "unknown";
-  const auto size = static_cast<double>(bytes);
-  if (bytes < (size_t{1} << 20)) return Number(size / 1024, 0) + " KiB";
-  return Number(size / (1024.0 * 1024), bytes % (size_t{1} << 20) == 0 ? 0 : 1) + " MiB";
-}
-
 std::string PercentText(double percent) {
   return percent < 0 ? "unknown" : Number(percent, 1) + " %";
-}
-
-std::string Joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 std::string Head(const Report& report) {
   const ReportMachine& machine = report.machine;
   std::string out = Paragraph(MachineText(report));
   out += Paragraph(
-      "L1d " + SizeText(machine.l1d_bytes) + ", L2 " + SizeText(machine.l2_bytes) + ", L3 " +
-          SizeText(machine.l3_bytes) + "; " + machine.architecture +
+      "L1d " + BytesText(machine.l1d_bytes) + ", L2 " + BytesText(machine.l2_bytes) + ", L3 " +
+          BytesText(machine.l3_bytes) + "; " + machine.architecture +
           "; SIMD targets, best first: " + Joined(machine.targets) + "; cores: " +
           (machine.cores_text.empty() ? std::to_string(machine.cores) : machine.cores_text),
       "muted");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of a report besides the roofline: speeds as bars, scaling by threads, latencies. Each is
-// markup of Canvas::Svg, or "" where the report has nothing for it. Not here: the words around them
+// Pictures of a report: the roofline, speeds as bars, scaling by threads, latencies. Each is markup
+// of Canvas::Svg, or "" where the report has nothing for it. Not here: the words around them
 // (report_page.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_REPORT_PICTURES_H_
@@ -16,6 +16,11 @@ namespace encore::tool {
 
 // Workloads in a picture; the table has the others.
 inline constexpr size_t kMostPanels = 12;
+
+// The roofline of the machine (Williams, Waterman & Patterson 2009) with the rows of so many
+// threads on the best target: operations a second over operations for each byte of weights, both
+// axes logarithmic. Workloads are numbers, in the order of WorkloadNames.
+std::string RooflinePicture(const Report& report, int threads);
 
 // One panel a workload: tokens a second of each precision and target, and of peers, warm.
 std::string SpeedPicture(const Report& report, int threads);

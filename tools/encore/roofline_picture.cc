@@ -2,8 +2,6 @@
 //
 // Roofs are drawn first, then marks, then numbers where there is room.
 
-#include "tools/encore/roofline_picture.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -11,6 +9,7 @@
 
 #include "tools/encore/page.h"
 #include "tools/encore/picture.h"
+#include "tools/encore/report_pictures.h"
 #include "tools/encore/report_series.h"
 #include "tools/encore/text.h"
 

@@ -59,12 +59,6 @@ std::vector<size_t> Shown(size_t count, size_t most) {
   return shown;
 }
 
-size_t WidestOf(const std::vector<std::string>& labels) {
-  size_t widest = 0;
-  for (const std::string& label : labels) widest = std::max(widest, DisplayWidth(label));
-  return widest;
-}
-
 // Which of `levels` equal parts of [0, 1] holds this weight.
 size_t Level(float weight, size_t levels) {
   if (!(weight > 0)) return 0;
@@ -165,6 +159,17 @@ void PrintHeatMap(std::ostream& out, const std::vector<std::string>& rows,
     PrintNumberedMap(out, rows, columns, weights, style);
   } else {
     PrintShadedMap(out, rows, weights, style);
+  }
+}
+
+void PrintWhoAttendsMost(std::ostream& out, const std::vector<std::string>& rows,
+                         const std::vector<std::string>& columns, ConstView weights,
+                         const MatrixStyle& style) {
+  const size_t widest = WidestOf(rows);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const size_t key = LargestColumn(weights, r);
+    out << "  " << PadRight(rows[r], widest) << " -> " << columns[key] << " "
+        << Number(weights(r, key), style.precision) << "\n";
   }
 }
 

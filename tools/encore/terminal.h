@@ -35,6 +35,11 @@ void PrintHeatMap(std::ostream& out, const std::vector<std::string>& rows,
                   const std::vector<std::string>& columns, ConstView weights,
                   const MatrixStyle& style);
 
+// A line for each row of weights [R, C]: the column that it attends to most.
+void PrintWhoAttendsMost(std::ostream& out, const std::vector<std::string>& rows,
+                         const std::vector<std::string>& columns, ConstView weights,
+                         const MatrixStyle& style);
+
 // The column of the largest element of a row of weights [R, C]; the first of equals; NaN counts as
 // nothing.
 size_t LargestColumn(ConstView weights, size_t row);

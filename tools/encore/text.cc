@@ -140,6 +140,25 @@ std::string Grouped(double value) {
   return text;
 }
 
+std::string BytesText(size_t bytes) {
+  if (bytes == 0) return "unknown";
+  const double kibibytes = static_cast<double>(bytes) / 1024;
+  if (kibibytes < 1024) return Number(kibibytes, 0) + " KiB";
+  return Number(kibibytes / 1024, bytes % (size_t{1} << 20) == 0 ? 0 : 1) + " MiB";
+}
+
+std::string Joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (&text == texts.data() ? "" : ", ") + text;
+  return all;
+}
+
+size_t WidestOf(const std::vector<std::string>& texts) {
+  size_t widest = 0;
+  for (const std::string& text : texts) widest = std::max(widest, DisplayWidth(text));
+  return widest;
+}
+
 std::string Counted(size_t count, const std::string& noun) {
   return Grouped(static_cast<double>(count)) + " " + noun + (count == 1 ? "" : "s");
 }

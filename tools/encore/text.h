@@ -36,6 +36,15 @@ std::string Number(double value, int precision);
 // 12345678 as "12 345 678"; what is behind the point is rounded away.
 std::string Grouped(double value);
 
+// "48 KiB", "1.5 MiB"; "unknown" of 0.
+std::string BytesText(size_t bytes);
+
+// "a, b, c".
+std::string Joined(const std::vector<std::string>& texts);
+
+// Columns of the widest; 0 of none.
+size_t WidestOf(const std::vector<std::string>& texts);
+
 // "1 token", "2 000 tokens".
 std::string Counted(size_t count, const std::string& noun);
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions of rows on one thread, in the sizes of models in use: exp and tanh, the activations of
+// a feed-forward network on [tokens, d_ff], softmax of scores, LayerNorm of [tokens, d_model]. Not
+// here: accuracy (tests/), exp and softmax in the tiles of attention (bench_attention.cc).
+
+#include <utility>
+
+#include "bench/elementwise.h"
+#include "bench/models.h"
+
+namespace encore::bench {
+
+void RegisterBenchmarks() {
+  // 16 KiB, in L1; the scores of BERT base at 128 tokens; 16 MiB.
+  for (const size_t n : {size_t{4096}, size_t{12} * 128 * 128, size_t{4} << 20}) {
+    RegisterElementwise("exp", Exp, kExpFlops, Shape(n));
+    RegisterElementwise("tanh", Tanh, kTanhFlops, Shape(n));
+  }
+  for (const Workload& load :
+       {Workload{kExample, 32, 10}, Workload{kMiniLm, 1, 128}, Workload{kBase, 8, 128}}) {
+    const size_t n = load.batch * load.seq * load.model.d_ff;
+    RegisterElementwise("gelu", Gelu, kGeluFlops, Shape(n));
+    RegisterElementwise("gelu_tanh", GeluTanh, kGeluTanhFlops, Shape(n));
+    RegisterElementwise("silu", Silu, kSiluFlops, Shape(n));
+    RegisterElementwise("relu", Relu, kReluFlops, Shape(n));
+  }
+  // The worked example; BERT base with 16, 128 and 512 tokens; rows of a long text.
+  for (const auto& [rows, cols] : {std::pair<size_t, size_t>{32 * 4 * 10, 10},
+                                   {12 * 16, 16},
+                                   {12 * 128, 128},
+                                   {12 * 512, 512},
+                                   {16, 16384}}) {
+    RegisterElementwise("softmax", Softmax, kSoftmaxFlops, Shape(rows, cols));
+  }
+  for (const Workload& load :
+       {Workload{kExample, 32, 10}, Workload{kMiniLm, 1, 128}, Workload{kBase, 1, 16},
+        Workload{kBase, 1, 128}, Workload{kBase, 8, 128}, Workload{kLarge, 1, 128}}) {
+    RegisterElementwise("layer_norm", LayerNormRows, kLayerNormFlops,
+                        Shape(load.batch * load.seq, load.model.d_model));
+  }
+}
+
+}  // namespace encore::bench

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options' words and bounds.
+
+#include "bench/measure/run_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "bench/measure/threads.h"
+#include "encore/cpu.h"
+#include "encore/executor.h"
+
+namespace encore::bench {
+namespace {
+
+Status Wrong(const std::string& sentence) { return Status(ErrorCode::kInvalidArgument, sentence); }
+
+}  // namespace
+
+CLI::Option* RunOptions::AddTo(CLI::App& app) {
+  app.add_option("--threads", threads, "Thread counts; all: as many as usable cores")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->type_name("N,...");
+  app.add_option("--executor", executor, "Where threads come from: pool or openmp")
+      ->check(CLI::IsMember({"pool", "openmp"}))
+      ->capture_default_str();
+  app.add_option("--idle-spin", idle_spin,
+                 "How long a pool's threads look for the next call before they sleep")
+      ->check(CLI::Range(0, kMaxIdleSpin))
+      ->capture_default_str()
+      ->type_name("US");
+  app.add_option("--target", target, "SIMD target, e.g. AVX2; else the best")->type_name("NAME");
+  return app.add_option("--precision", precision_name, "What weights and products are in")
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
+      ->capture_default_str();
+}
+
+Precision RunOptions::precision() const { return *PrecisionFromName(precision_name); }
+
+Result<std::vector<int>> RunOptions::Apply() const {
+  const ThreadSource source = *ThreadSourceFromName(executor);
+  if (idle_spin > 0 && source != ThreadSource::kPool) {
+    return Wrong("--idle-spin is for --executor pool, found " + executor);
+  }
+  const bool openmp = source == ThreadSource::kOpenMp;
+  std::vector<int> counts;
+  for (const std::string& text : threads) {
+    const int all = openmp ? Executor::OpenMP().threads() : UsableCores();
+    int count = all;
+    const char* const end = text.data() + text.size();
+    if (text != "all" &&
+        (std::from_chars(text.data(), end, count).ptr != end || count < 1 || count > kMaxThreads)) {
+      return Wrong("--threads: found '" + text + "', wanted numbers from 1 to " +
+                   std::to_string(kMaxThreads) + " or all");
+    }
+    const int given = openmp ? Executor::OpenMP(count).threads() : count;
+    if (given < count) {
+      return Wrong("--threads: found " + text + ", wanted as many as OpenMP gives here at most, " +
+                   std::to_string(given));
+    }
+    if (std::count(counts.begin(), counts.end(), count) == 0) counts.push_back(count);
+  }
+  ChooseThreads({.source = source, .idle_spin = std::chrono::microseconds(idle_spin)});
+  if (!target.empty()) {
+    const Status status = SetTarget(target);
+    if (!status.ok()) return Wrong("--target: " + status.message());
+  }
+  return counts;
+}
+
+}  // namespace encore::bench

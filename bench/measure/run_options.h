@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options that `encore bench`, the benchmarks and bench_latency have in common: precision,
+// threads and SIMD target. Not here: what is measured.
+
+#ifndef ENCORE_BENCH_MEASURE_RUN_OPTIONS_H_
+#define ENCORE_BENCH_MEASURE_RUN_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "encore/precision.h"
+#include "encore/status.h"
+
+namespace encore::bench {
+
+struct RunOptions {
+  std::string precision_name = "f32";
+  std::vector<std::string> threads = {"1", "all"};
+  std::string executor = "pool";
+  int idle_spin = 0;  // us
+  std::string target;
+
+  // Adds --precision, --threads, --executor, --idle-spin and --target, and returns --precision.
+  // This object must stay where it is until the command line has been read.
+  CLI::Option* AddTo(CLI::App& app);
+
+  Precision precision() const;
+
+  // Makes target and executor those of the process, and returns the thread counts, each once: "all"
+  // are all usable cores, or all threads that OpenMP gives. Errors name the option.
+  Result<std::vector<int>> Apply() const;
+};
+
+}  // namespace encore::bench
+
+#endif  // ENCORE_BENCH_MEASURE_RUN_OPTIONS_H_

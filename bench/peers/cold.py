@@ -32,8 +32,7 @@ def l3_bytes():
 
 
 def layer_bytes(workload, precision):
-    d, d_ff = workload.d_model, workload.d_ff
-    return (4 * d * d + 2 * d * d_ff) * BYTES[precision]
+    return workload.weight_elements * BYTES[precision]
 
 
 def layers(workload, precision):

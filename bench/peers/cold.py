@@ -31,13 +31,13 @@ def l3_bytes():
     return DEFAULT_L3
 
 
-def layer_bytes(workload, precision):
+def weight_bytes(workload, precision):
     return workload.weight_elements * BYTES[precision]
 
 
 def layers(workload, precision):
     """How many layers a model has for its weights to come from memory."""
-    wanted = TIMES_L3 * l3_bytes() // layer_bytes(workload, precision) + 2
+    wanted = TIMES_L3 * l3_bytes() // weight_bytes(workload, precision) + 2
     return min(max(wanted, MIN_LAYERS), MAX_LAYERS)
 
 
@@ -48,7 +48,7 @@ class Sweep:
     """
 
     def __init__(self, workload, precision):
-        cold_bytes = layers(workload, precision) * layer_bytes(workload, precision)
+        cold_bytes = layers(workload, precision) * weight_bytes(workload, precision)
         self.other = None
         if cold_bytes < TIMES_L3 * l3_bytes():
             self.other = numpy.ones(TIMES_L3 * l3_bytes() // 8)

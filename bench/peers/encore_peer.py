@@ -97,9 +97,6 @@ class Model:
         """[B, D]: the mean over the tokens of the last call."""
         return self.y
 
-    def explain(self):
-        return []
-
 
 def Peer(workload, weights, x, threads, precision, _graph, layers):  # as the adapters' classes
     if workload.kind == "products":

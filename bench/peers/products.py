@@ -34,6 +34,3 @@ class Products:
     def output(self):
         """[M, all columns] of the last block."""
         return cases.joined([y for _, _, y in self.arrays[-len(cases.PRODUCTS):]])
-
-    def explain(self):
-        return []

@@ -14,8 +14,6 @@ TITLES = ("workload", "threads", "weights", "precision", "engine", "graph", "ISA
           "p99 us", "min us", "GFLOP/s")
 ERRORS = ("max error", "rms error")
 LEFT = {0, 2, 3, 4, 5, 6}
-KINDS = {"block": "Encoder blocks", "products": "The four products of a block alone",
-         "model": "Whole models, from token ids to mean vectors"}
 # So many medians of consecutive calls tell a reader how a turn swung.
 SLOTS_OF_TURN = 10
 MAX_SLOTS = 64  # of a row, by the schema
@@ -87,26 +85,20 @@ def table(rows):
 
 
 def markdown(rows, head):
-    """The tables of a README: for each kind, precision and weights a row a workload and number of
-    threads, a column an engine: microseconds, and for peers how many times as fast encore is."""
-    parts = ["; ".join(f"{key}: {value}" for key, value in head.items())]
-    groups = {}
+    """README's table: a row a workload, precision and number of threads, a column an engine:
+    microseconds, and for peers how many times as fast encore is."""
+    engines = sorted(dict.fromkeys(r["engine"] for r in rows),
+                     key=lambda name: not name.startswith("encore"))
+    lines = {}
     for r in rows:
-        groups.setdefault((r["workload"].kind, r["precision"], r["weights"]), []).append(r)
-    for (kind, precision, weights), group in groups.items():
-        engines = sorted(dict.fromkeys(r["engine"] for r in group),
-                         key=lambda name: not name.startswith("encore"))
-        lines = {}
-        for r in group:
-            found = next(iter(r["ratios"].values()), None)
-            lines.setdefault((r["workload"].name, r["threads"]), {})[r["engine"]] = (
-                f"{r['seconds']['p50'] * 1e6:,.0f}" + (f" ({found['p50']:.2f})" if found else ""))
-        title = f"{KINDS[kind]}, {precision}, {weights}"
-        parts.append(tables.write(
-            [[title, "threads", *engines],
-             *([name, str(threads), *(cells.get(engine, "") for engine in engines)]
-               for (name, threads), cells in lines.items())], {0}, True))
-    return "\n\n".join(parts)
+        found = next(iter(r["ratios"].values()), None)
+        key = f"{r['workload'].name}, {r['weights']}", r["precision"], str(r["threads"])
+        lines.setdefault(key, {})[r["engine"]] = (
+            f"{r['seconds']['p50'] * 1e6:,.0f}" + (f" ({found['p50']:.2f})" if found else ""))
+    return "; ".join(f"{key}: {value}" for key, value in head.items()) + "\n\n" + tables.write(
+        [["us (times as fast encore is)", "precision", "threads", *engines],
+         *([*key, *(cells.get(engine, "") for engine in engines)]
+           for key, cells in lines.items())], {0, 1}, True)
 
 
 def report_row(r):
@@ -121,7 +113,7 @@ def report_row(r):
             "precision": r["precision"], "amx_bf16": amx_bf16,
             "target": r["isa"] + (f"; {r['graph']}" if r["graph"] else ""),
             "threads": r["threads"], "weights": r["weights"], "calls": r["calls"],
-            "flops": workload.flops, "weight_bytes": cold.layer_bytes(workload, r["precision"]),
+            "flops": workload.flops, "weight_bytes": cold.weight_bytes(workload, r["precision"]),
             "seconds": {key: seconds[key] for key in ("min", "p50", "p90", "p99", "max")},
             "slots": r["slots"][::-(-len(r["slots"]) // MAX_SLOTS)], "gflops": gflops(r),
             "tokens_per_s": tokens / seconds["p50"], "useful_tokens_per_s": tokens / seconds["p50"],

@@ -53,7 +53,7 @@ def report_of(encore, *args, cores=None):
 
 
 def version(encore):
-    return call(encore, "--version").strip()
+    return call(encore, "--version").split()[-1]
 
 
 def supported_targets(encore):

@@ -269,6 +269,8 @@ def parse_args():
         parser.error("--rounds, --threads and --seconds must be above zero")
     if args.retakes < 0 or args.busy < 0:
         parser.error("--retakes and --busy must not be below zero")
+    if args.json and not args.json.parent.is_dir():  # before the work rather than after it
+        parser.error(f"--json {args.json}: there is no folder {args.json.parent}")
     if args.busy:
         args.retakes = 0
     return args

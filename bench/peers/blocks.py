@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks that encore and its peers compute: sizes, random weights and inputs, their files.
+"""What encore and its peers compute: sizes of blocks, of their products alone and of whole models;
+random weights and inputs of a block, their files.
 
-The sizes are those of `encore bench`. Not here: any engine, any timing.
+The sizes are those of `encore bench`. Not here: other inputs (cases.py), any engine, any timing.
 """
 
 import dataclasses
-import json
 import math
-import pathlib
 
 import numpy
+import safetensors.numpy
 
 EPSILON = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """One post-norm encoder block and a batch for it."""
+    """A batch, and what is computed of it: one post-norm encoder block; the four products of one
+    (QKV as one) without attention, norms and all else; or a BERT of so many layers from token ids.
+    """
     model: str
     d_model: int
     heads: int
@@ -24,16 +26,25 @@ class Workload:
     activation: str  # "relu" or "gelu" (by erf)
     batch: int
     seq: int
+    kind: str = "block"  # or "products" or "model"
+    layers: int = 1
 
     @property
     def name(self):
-        return f"{self.model}_{self.batch}x{self.seq}"
+        middle = {"block": "", "products": "_products", "model": f"_{self.layers}_layers_of_ids"}
+        return f"{self.model}{middle[self.kind]}_{self.batch}x{self.seq}"
 
     @property
     def flops(self):
         """Of one call: the matrix products; softmax, LayerNorm and activation count as none."""
         d, s = self.d_model, self.seq
-        return self.batch * (8 * s * d * d + 4 * s * d * self.d_ff + 4 * s * s * d)
+        attention = 0 if self.kind == "products" else 4 * s * s * d
+        return self.layers * self.batch * (8 * s * d * d + 4 * s * d * self.d_ff + attention)
+
+    @property
+    def weight_elements(self):
+        """Of all layers' matrices."""
+        return self.layers * (4 * self.d_model ** 2 + 2 * self.d_model * self.d_ff)
 
 
 MODELS = {  # d_model, heads, d_ff, activation
@@ -44,11 +55,11 @@ MODELS = {  # d_model, heads, d_ff, activation
 }
 
 
-def workload(model, batch, seq):
-    return Workload(model, *MODELS[model], batch, seq)
+def workload(model, batch, seq, kind="block", layers=1):
+    return Workload(model, *MODELS[model], batch, seq, kind, layers)
 
 
-# Workloads of `encore bench`, by its names.
+# By name; blocks are workloads of `encore bench`.
 WORKLOADS = {w.name: w for w in (
     workload("example", 32, 10),
     workload("example", 10, 32),
@@ -60,6 +71,12 @@ WORKLOADS = {w.name: w for w in (
     workload("base", 8, 128),
     workload("base", 1, 512),
     workload("large", 1, 128),
+    *(workload(*sizes, "products") for sizes in (
+        ("minilm", 1, 16), ("minilm", 1, 128), ("minilm", 8, 128), ("base", 1, 128))),
+    workload("minilm", 1, 16, "model", 6),
+    workload("minilm", 1, 128, "model", 6),
+    workload("minilm", 8, 128, "model", 6),
+    workload("base", 1, 128, "model", 12),
 )}
 # Without the one that is the same sizes the other way round.
 DEFAULT_WORKLOADS = tuple(name for name in WORKLOADS if name != "example_10x32")
@@ -97,40 +114,8 @@ def random_input(workload, seed=2):
     return numpy.random.default_rng(seed).standard_normal(shape).astype(numpy.float32)
 
 
-def write_safetensors(path, tensors, metadata=None):
-    """Writes float32 arrays by name; metadata is a dict of strings."""
-    header, offset = {}, 0
-    if metadata:
-        header["__metadata__"] = metadata
-    for name, array in tensors.items():
-        header[name] = {"dtype": "F32", "shape": list(array.shape),
-                        "data_offsets": [offset, offset + array.nbytes]}
-        offset += array.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for array in tensors.values():
-            file.write(numpy.ascontiguousarray(array, dtype="<f4").tobytes())
-
-
 def write_weights(path, workload, tensors):
     """The tensors of a block with the metadata that `encore run` reads."""
-    write_safetensors(path, tensors, {
+    safetensors.numpy.save_file(tensors, path, {
         "nhead": str(workload.heads), "activation": workload.activation, "norm_first": "False",
         "layer_norm_eps": repr(EPSILON)})
-
-
-def read_safetensors(path):
-    """(float32 arrays by name, metadata) of a file that has only such tensors."""
-    data = pathlib.Path(path).read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:start])
-    metadata = header.pop("__metadata__", {})
-    tensors = {}
-    for name, entry in header.items():
-        if entry["dtype"] != "F32":
-            raise ValueError(f"{path}: {name} is {entry['dtype']}, wanted F32")
-        begin, end = (start + offset for offset in entry["data_offsets"])
-        tensors[name] = numpy.frombuffer(data[begin:end], "<f4").reshape(entry["shape"])
-    return tensors, metadata

@@ -8,6 +8,8 @@ import pathlib
 
 import numpy
 
+# Weights that no cache keeps are so many times the L3, as CopiesForCold (bench/measure) has it.
+TIMES_L3 = 4
 # A model has at least that many layers to go through before it meets the first one again ...
 MIN_LAYERS = 12
 # ... and at most so many, for engines take minutes to compile more. Where these fit into the cache,
@@ -29,14 +31,13 @@ def l3_bytes():
     return DEFAULT_L3
 
 
-def layer_bytes(workload, precision):
-    d, d_ff = workload.d_model, workload.d_ff
-    return (4 * d * d + 2 * d * d_ff) * BYTES[precision]
+def weight_bytes(workload, precision):
+    return workload.weight_elements * BYTES[precision]
 
 
 def layers(workload, precision):
     """How many layers a model has for its weights to come from memory."""
-    wanted = 2 * l3_bytes() // layer_bytes(workload, precision) + 2
+    wanted = TIMES_L3 * l3_bytes() // weight_bytes(workload, precision) + 2
     return min(max(wanted, MIN_LAYERS), MAX_LAYERS)
 
 
@@ -47,10 +48,10 @@ class Sweep:
     """
 
     def __init__(self, workload, precision):
-        cold_bytes = layers(workload, precision) * layer_bytes(workload, precision)
+        cold_bytes = layers(workload, precision) * weight_bytes(workload, precision)
         self.other = None
-        if cold_bytes < 2 * l3_bytes():
-            self.other = numpy.ones(2 * l3_bytes() // 8)
+        if cold_bytes < TIMES_L3 * l3_bytes():
+            self.other = numpy.ones(TIMES_L3 * l3_bytes() // 8)
 
     def __call__(self):
         if self.other is not None:

@@ -1,22 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times encore and its peers side by side on the workloads of `encore bench`, in every precision.
+"""Times encore and its peers side by side, in every precision: blocks, the workloads of `encore
+bench`; the products of a block alone; and whole models from token ids, for engines that compute no
+block by itself. Never one of these beside another.
 
     tools/python_env.sh peers
+    tools/build.sh build/shared -DBUILD_SHARED_LIBS=ON --target encore_text  # products, models
     .deps/venv/bin/python bench/peers/compare.py --markdown --json peers.json [--encore BIN]
 
-Every engine in every precision computes the same weights and input and is held against the block
-in float64: the largest and the rms error of its output, by the output's rms. One that is too far
-off is left out, aloud, as is one that cannot be had. Then all take turns for some rounds, one at a
-time, peers in processes of their own; a turn that other processes disturbed is taken again. With
---busy N they take them beside N processes that only burn time, and none again. p50 is the median
-over the rounds of the median call, p99 of the call that 1 in 100 is slower than, min the fastest
-call, GFLOP/s are of p50. "to encore"
-is the peer's p50 by encore's in the same precision (above 1: encore is faster), in brackets the
-lowest and the highest of a round. Each has as many cores as threads (one thread: the last core).
+Every engine in every precision computes the same weights and input and is held against float64:
+the largest and the rms error of its output, by the output's rms. One that is too far off is left
+out, aloud, as is one that cannot be had. Then all take turns for some rounds, one at a time, peers
+in processes of their own; a turn that other processes disturbed is taken again. With --busy N they
+take them beside N processes that only burn time, and none again. p50 is the median over the rounds
+of the median call, p99 of the call that 1 in 100 is slower than, min the fastest call, GFLOP/s are
+of p50. "to encore" is the peer's p50 by encore's in the same precision (above 1: encore is
+faster), in brackets the lowest and the highest of a round. Each has as many cores as threads (one
+thread: the last core).
 With more threads than one, encore is timed twice: as it is, and with its threads spinning between
 calls; and twice in bf16 where there is AMX: as it is, and with --amx-bf16. Warm: the same layer
-again and again. Cold: the layers of a model larger than the caches.
+again and again. Cold: the layers of a model larger than the caches. Whole models are warm alone.
+--markdown writes README's tables; --json a report as `encore report` does, with rows of every
+engine, which `encore compare` reads.
 
 Peers use AMX where the machine has it, encore for int8, and for bf16 where told to. --max-isa
 AVX512_CORE_BF16 takes AMX from all of them. The column ISA gives that limit, and AMX where the
@@ -30,7 +35,7 @@ import argparse
 import contextlib
 import datetime
 import functools
-import json
+import importlib.util
 import pathlib
 import shlex
 import subprocess
@@ -41,14 +46,18 @@ import time
 import remote
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-# In the order of the table, with the precisions that each can compute in.
-PEERS = {"onnxruntime": ("f32", "int8"), "openvino": ("f32", "bf16", "int8"),
-         "torch": ("f32", "bf16")}
+# In the order of the table: what each is held to, and the precisions that it can compute in.
+# "encore" is encore where `encore bench` does not time it.
+PEERS = {"onnxruntime": ("block", ("f32", "int8")), "openvino": ("block", ("f32", "bf16", "int8")),
+         "torch": ("block", ("f32", "bf16")), "onednn": ("products", ("f32", "bf16", "int8")),
+         "openblas": ("products", ("f32",)), "ctranslate2": ("model", ("f32", "int8"))}
+OURS = {"products": ("f32",), "model": ("f32", "int8")}
+PACKAGES = {"onednn": "torch", "openblas": "scipy_openblas32"}
 PRECISIONS = ("f32", "bf16", "int8")
 WEIGHTS = ("warm", "cold")
 
-numpy = remote.import_or_leave("numpy")
 blocks = remote.import_or_leave("blocks")
+cases = remote.import_or_leave("cases")
 encore_side = remote.import_or_leave("encore_side")
 isa = remote.import_or_leave("isa")
 reference = remote.import_or_leave("reference")
@@ -75,7 +84,7 @@ class Peer:
             remote.last_cores(threads),
             # Large pages, as encore takes them: 1 to 5 % for a peer whose weights are many.
             {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "OMP_NUM_THREADS": str(threads)})
-        self.about = {**self.remote.ready, "precision": precision, "is_encore": False}
+        self.about = {**self.remote.ready, "precision": precision, "is_encore": name == "encore"}
 
     def times(self, weights):
         return self.remote.ask("times", weights)
@@ -93,12 +102,10 @@ class Encore:
     def __init__(self, args, compute, wait, precision, workload, threads, folder, wanted):
         self.args, self.flags, self.precision = args, (*compute, *wait), precision
         self.workload, self.threads = workload, threads
-        largest, rms = None, None
-        if precision in args.encore_checked:
-            found = encore_side.output(args.encore, folder / "weights.safetensors",
-                                       blocks.random_input(workload), threads, precision,
-                                       args.encore_target, compute)
-            largest, rms = reference.errors(found, wanted)
+        found = encore_side.output(args.encore, folder / "weights.safetensors",
+                                   blocks.random_input(workload), threads, precision,
+                                   args.encore_target, compute)
+        largest, rms = reference.errors(found, wanted)
         name = " ".join(["encore", *map(str, self.flags)])
         self.about = {"engine": name, "version": args.encore_version, "precision": precision,
                       "is_encore": True, "graph": "", "isa": args.encore_target,
@@ -106,13 +113,12 @@ class Encore:
 
     def times(self, weights):
         time.sleep(remote.REST_SECONDS)
-        (row, peak), load = turn(lambda: encore_side.bench(
+        row, load = turn(lambda: encore_side.bench(
             self.args.encore, self.workload, self.threads, self.args.seconds, self.precision,
             weights, self.args.encore_target, self.flags), self.args.retakes)
-        self.about["isa"] = row["target"]
-        seconds = row["seconds"]
-        return {"median": seconds["p50"], "min": seconds["min"], "p99": seconds["p99"],
-                "others": load, **({} if peak is None else {"peak_gflops": peak * 1e-9})}
+        self.about["isa"], self.about["roof"] = row["target"], row["roof"]
+        return {"seconds": row["seconds"], "calls": row["calls"],
+                "slots": results.summary(row["slots"])["slots"], "others": load}
 
     def explain(self):
         return []
@@ -125,13 +131,15 @@ def engines(args, workload, threads, folder, wanted):
     """Those that there are, and are right; in the order of the table."""
     def makers():
         for precision in args.precision:
-            if precision in args.encore_precision:
+            if precision in OURS.get(workload.kind, ()):
+                yield functools.partial(Peer, args, "encore", precision, workload, threads, folder)
+            if workload.kind == "block":
                 for compute, wait in encore_side.variants(args.encore, precision, threads,
                                                           args.encore_target):
                     yield functools.partial(Encore, args, compute, wait, precision, workload,
                                             threads, folder, wanted)
             for name in args.peer:
-                if precision in PEERS[name]:
+                if PEERS[name][0] == workload.kind and precision in PEERS[name][1]:
                     yield functools.partial(Peer, args, name, precision, workload, threads, folder)
 
     made, cell = [], f"{workload.name}, {threads} threads"
@@ -142,7 +150,7 @@ def engines(args, workload, threads, folder, wanted):
             say(f"{cell}: left out: {error}")
             continue
         precision, rms_error = engine.about["precision"], engine.about["rms_error"]
-        if rms_error is None or reference.is_right(rms_error, precision):
+        if reference.is_right(rms_error, precision):
             made.append(engine)
             continue
         say(f"{cell}: left out: {engine.about['engine']} {precision} has an rms error of "
@@ -154,12 +162,9 @@ def engines(args, workload, threads, folder, wanted):
 def run_cell(args, name, threads):
     """Every engine on a workload with so many threads: dicts, one for each row of the table."""
     workload = blocks.WORKLOADS[name]
-    tensors = blocks.random_weights(workload)
-    wanted = reference.output(workload, tensors, blocks.random_input(workload))
     with tempfile.TemporaryDirectory() as text:
         folder = pathlib.Path(text)
-        blocks.write_weights(folder / "weights.safetensors", workload, tensors)
-        numpy.save(folder / "reference.npy", wanted)
+        wanted = cases.write(folder, workload)
         alive = engines(args, workload, threads, folder, wanted)
         try:
             if args.explain:
@@ -199,7 +204,8 @@ def explain(workload, threads, alive):
 
 def take_turns(args, workload, threads, alive):
     """What each found in each round: lists by (engine, warm or cold)."""
-    turns = {(engine, weights): [] for weights in args.weights for engine in alive}
+    turns = {(engine, weights): [] for weights in args.weights for engine in alive
+             if weights == "warm" or workload.kind != "model"}
     failed = set()
     for index in range(args.rounds):
         order = list(turns)
@@ -247,8 +253,9 @@ def parse_args():
     parser.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
     parser.add_argument("--busy", type=int, default=0, metavar="N",
                         help="beside N processes that only burn time")
-    parser.add_argument("--markdown", action="store_true", help="the table for a README")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="every round's figures")
+    parser.add_argument("--markdown", action="store_true", help="the tables for a README")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
+                        help="a report with every engine's rows")
     parser.add_argument("--explain", action="store_true",
                         help="the operators and primitives of each peer")
     parser.add_argument("--through", default="", metavar="COMMAND",
@@ -262,56 +269,65 @@ def parse_args():
         parser.error("--rounds, --threads and --seconds must be above zero")
     if args.retakes < 0 or args.busy < 0:
         parser.error("--retakes and --busy must not be below zero")
+    if args.json and not args.json.parent.is_dir():  # before the work rather than after it
+        parser.error(f"--json {args.json}: there is no folder {args.json.parent}")
     if args.busy:
         args.retakes = 0
     return args
 
 
-def probe_encore(args):
-    """Which precisions the command line can time, and which of these it can compute to a file."""
-    args.encore_precision, args.encore_checked = [], []
-    for precision in args.precision:
-        try:
-            encore_side.check_bench(args.encore, precision, args.encore_target)
-            args.encore_precision.append(precision)
-            encore_side.check_run(args.encore, precision)
-            args.encore_checked.append(precision)
-        except encore_side.Failed as error:
-            lost = "left out" if precision not in args.encore_precision else "timed, but unchecked"
-            say(f"encore {precision} is {lost}: {error}")
+def leave_out_missing(args):
+    """Says which peers' packages are not installed."""
+    for name in [name for name in args.peer
+                 if importlib.util.find_spec(PACKAGES.get(name, name)) is None]:
+        say(f"{name} is left out: found no Python package {PACKAGES.get(name, name)}; "
+            "`tools/python_env.sh peers` installs it")
+        args.peer.remove(name)
 
 
 def main():
     args = parse_args()
+    begin = time.monotonic()
     try:
         args.encore_version = encore_side.version(args.encore)
+        frame = args.json and encore_side.report_of(
+            args.encore, "bench", "--workload", "example_32x10", "--seconds", 0, "--threads",
+            ",".join(map(str, sorted(set(args.threads)))))
     except encore_side.Failed as error:
         raise SystemExit(f"compare: {error}") from error
-    probe_encore(args)
-    rows = []
+    leave_out_missing(args)
+    rows, kinds = [], {PEERS[name][0] for name in args.peer}
     for name in args.workload:
-        for threads in args.threads:
+        for threads in args.threads if blocks.WORKLOADS[name].kind in kinds else ():
             rows += run_cell(args, name, threads)
             say(f"{name}, {threads} threads: done")
     if not rows:
         raise SystemExit("compare: nothing was measured")
+    how = {"rounds": args.rounds, "seconds of a turn": args.seconds,
+           "busy processes": args.busy,
+           "limit of the peers' instruction sets": args.max_isa or "none",
+           "other processes": f"{max(max(row['others']) for row in rows):.2f} of a core in the "
+                              "worst turn"}
     head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),
-            "cpu": tables.cpu_name(), "encore": args.encore_version,
-            "rounds": args.rounds, "seconds of a turn": args.seconds,
-            "busy processes": args.busy,
-            "limit of the peers' instruction sets": args.max_isa or "none",
-            "other processes": f"{max(max(row['others']) for row in rows):.2f} of a core in the "
-                               "worst turn"}
+            "cpu": tables.cpu_name(), "encore": args.encore_version, **how}
     for row in rows:
         if not row["is_encore"]:
             head[row["engine"]] = f"{row['version']}; between calls {row['wait_policy']}"
-    print("\n".join(f"{key}: {value}" for key, value in head.items()) + "\n")
-    print(results.table(rows, args.markdown))
+    if args.markdown:
+        print(results.markdown(rows, head))
+    else:
+        print("\n".join(f"{key}: {value}" for key, value in head.items()) + "\n")
+        print(results.table(rows))
     if args.json:
-        args.json.write_text(json.dumps({**head, "rows": rows}, indent=1) + "\n",
-                             encoding="utf-8")
+        frame["run"].update(seconds=time.monotonic() - begin,
+                            seconds_per_row=args.rounds * args.seconds)
+        tables.write_whole(args.json, results.report(
+            frame, rows, [f"{key}: {value}" for key, value in how.items()]))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("compare: interrupted; nothing was written")

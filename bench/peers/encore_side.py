@@ -10,7 +10,8 @@ import pathlib
 import subprocess
 import tempfile
 
-import blocks
+import safetensors.numpy
+
 import remote
 
 # How the threads of encore's pool wait between calls: flags of `encore bench`; a process of its own
@@ -39,8 +40,20 @@ def call(encore, *args, cores=None):
     return done.stdout
 
 
+def report_of(encore, *args, cores=None):
+    """What `encore args` writes with --json."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "report.json")
+        call(encore, *args, "--json", path, cores=cores)
+        report = json.loads(path.read_text(encoding="utf-8"))
+    found = report.get("encore_report")
+    if found != 1:
+        raise Failed(f"`encore {args[0]}` wrote a report of version {found}, wanted 1")
+    return report
+
+
 def version(encore):
-    return call(encore, "--version").strip()
+    return call(encore, "--version").split()[-1]
 
 
 def supported_targets(encore):
@@ -62,47 +75,28 @@ def variants(encore, precision, threads, target):
             yield compute, SPIN
 
 
-def check_bench(encore, precision, target):
-    """Fails where `encore bench` does not know one of them."""
-    call(encore, "bench", "--list", *settings(precision, target))
-
-
-def check_run(encore, precision):
-    """Fails where `encore run` knows f32 alone."""
-    if precision != "f32" and "--precision" not in call(encore, "run", "--help"):
-        raise Failed("`encore run` has no --precision")
-
-
 def settings(precision, target):
     """Options of `encore run` and `encore bench`."""
-    # Without the option where it says the default: older command lines compare in f32 all the same.
-    return ((["--precision", precision] if precision != "f32" else []) +
-            (["--target", target] if target else []))
+    return ["--precision", precision, *(["--target", target] if target else [])]
 
 
 def output(encore, weights_path, x, threads, precision, target, flags=()):
     """y [B, S, D] as `encore run` computes it."""
     with tempfile.TemporaryDirectory() as folder:
         x_path, y_path = (pathlib.Path(folder, f"{name}.safetensors") for name in "xy")
-        blocks.write_safetensors(x_path, {"x": x})
+        safetensors.numpy.save_file({"x": x}, x_path)
         call(encore, "run", "--weights", weights_path, "--input", x_path, "--output", y_path,
              "--threads", threads, *settings(precision, target), *flags,
              cores=remote.last_cores(threads))
-        return blocks.read_safetensors(y_path)[0]["y"]
+        return safetensors.numpy.load_file(y_path)["y"]
 
 
 def bench(encore, workload, threads, seconds, precision, weights, target, flags=()):
     """The row of `encore bench` for a workload, weights warm or cold, as
-    tools/encore/report.schema.json has it, and the peak in the same run in FLOP/s."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "bench.json")
-        call(encore, "bench", "--workload", workload.name, "--threads", threads, f"--{weights}",
-             "--seconds", seconds, "--json", path, *settings(precision, target), *flags,
-             cores=remote.last_cores(threads))
-        report = json.loads(path.read_text(encoding="utf-8"))
-    version = report.get("encore_report")
-    if version != 1:
-        raise Failed(f"`encore bench` wrote a report of version {version}, wanted 1")
+    tools/encore/report.schema.json has it."""
+    report = report_of(encore, "bench", "--workload", workload.name, "--threads", threads,
+                       f"--{weights}", "--seconds", seconds, *settings(precision, target), *flags,
+                       cores=remote.last_cores(threads))
     if len(report["rows"]) != 1:
         raise Failed(f"`encore bench` gave {len(report['rows'])} rows for {workload.name}")
     row = report["rows"][0]
@@ -111,11 +105,4 @@ def bench(encore, workload, threads, seconds, precision, weights, target, flags=
     if not abs(row["flops"] / workload.flops - 1) < 0.02:
         raise Failed(f"{workload.name} is {row['flops']:.4g} FLOPs a call to `encore bench` and "
                      f"{workload.flops:.4g} here: not the same sizes")
-    # The row's own roof is that of its products, with AMX or without; a roof of reading tells no
-    # peak, and those of the machine are without AMX for bf16.
-    if row["roof"] and row["roof"]["kind"] == "compute":
-        return row, row["roof"]["value"]
-    if row["amx_bf16"]:
-        return row, None
-    return row, next(roof["flops_per_s"] for roof in report["roofs"]
-                     if roof["kind"] == "compute" and roof["precision"] == precision)
+    return row

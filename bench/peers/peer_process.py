@@ -2,8 +2,8 @@
 """One peer in one precision, in a process of its own that compare.py starts and asks.
 
 The first answer says what it is and how far its output is from the reference. Then it answers
-["times", "warm" or "cold"] with the median, the 99th percentile and the fastest call in seconds a
-layer, and ["explain"] with lines.
+["times", "warm" or "cold"] with what results.summary() says of the calls, in seconds a layer (a
+call of a whole model), and ["explain"] with lines.
 Not here: the engines (<peer>_peer.py), ratios and tables (compare.py).
 """
 
@@ -46,10 +46,9 @@ class OnePeer:
 
     def __init__(self, args, engine, modules):
         self.args, self.engine = args, engine
-        self.blocks, self.cold, self.quiet = modules
-        self.workload = self.blocks.WORKLOADS[args.workload]
-        self.weights, _ = self.blocks.read_safetensors(args.folder / "weights.safetensors")
-        self.x = self.blocks.random_input(self.workload)
+        blocks, cases, self.cold, self.quiet, self.results = modules
+        self.workload = blocks.WORKLOADS[args.workload]
+        self.weights, self.x = cases.inputs(args.folder, self.workload)
         graphs = engine.GRAPHS[args.precision]
         if args.graph != "best":
             graphs = [graph for graph in graphs if graph == args.graph] or graphs
@@ -60,8 +59,7 @@ class OnePeer:
                 found = call_times(peer.call, args.seconds * TRY_PART)
                 times[graph].append(statistics.median(found) * 1e6)
         # Of the tries the best, for another process may disturb some of them.
-        self.graphs_us = {graph: min(found) for graph, found in times.items()}
-        self.graph = min(self.graphs_us, key=self.graphs_us.get)
+        self.graph = min(times, key=lambda graph: min(times[graph]))
         self.warm = peers[self.graph]
         self.deep = None  # made when it is first asked for
 
@@ -90,7 +88,7 @@ class OnePeer:
                                         numpy.load(self.args.folder / "reference.npy"))
         return {"engine": self.engine.NAME, "version": self.engine.VERSION,
                 "wait_policy": self.engine.WAIT_POLICY, "graph": self.graph,
-                "graphs_us": self.graphs_us, "isa": isa.in_force(self.args.max_isa),
+                "isa": getattr(self.engine, "isa", isa.in_force)(self.args.max_isa),
                 "max_error": largest, "rms_error": rms}
 
     def times(self, weights):
@@ -103,12 +101,10 @@ class OnePeer:
             call, before = self.deep[0].call, self.deep[1]
         samples, load = self.quiet.turn(lambda: call_times(call, self.args.seconds, before),
                                         self.args.retakes)
-        samples.sort()
-        return {"median": statistics.median(samples) / layers, "min": samples[0] / layers,
-                "p99": samples[int(len(samples) * 0.99)] / layers, "layers": layers, "others": load}
+        return {**self.results.summary([sample / layers for sample in samples]), "others": load}
 
     def answer(self, what, *rest):
-        return self.times(*rest) if what == "times" else self.warm.explain()
+        return self.times(*rest) if what == "times" else getattr(self.warm, "explain", list)()
 
 
 def parse_args():
@@ -122,7 +118,7 @@ def parse_args():
     parser.add_argument("--retakes", type=int, required=True)
     parser.add_argument("--max-isa", default="")
     parser.add_argument("--folder", type=pathlib.Path, required=True,
-                        help="has weights.safetensors and reference.npy")
+                        help="with what cases.py writes")
     return parser.parse_args()
 
 
@@ -133,7 +129,8 @@ def main():
 
     def make():
         engine = remote.import_or_leave(f"{args.peer}_peer")
-        modules = [importlib.import_module(name) for name in ("blocks", "cold", "quiet")]
+        modules = [importlib.import_module(name) for name in ("blocks", "cases", "cold",
+                                                              "quiet", "results")]
         one = OnePeer(args, engine, modules)
         return one.about(), one.answer
 

@@ -1,10 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of results as text or Markdown, and the name of the CPU that stands above them.
+"""Tables of results as text or Markdown, the name of the CPU that stands above them, JSON files.
 
 Not here: what is in them.
 """
 
+import json
+import os
 import pathlib
+
+
+def write_whole(path, tree):
+    """JSON to a file, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(json.dumps(tree, indent=1) + "\n", encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def cpu_name():

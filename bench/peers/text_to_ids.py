@@ -22,21 +22,18 @@ import sys
 import tempfile
 import time
 
+import remote
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-try:
-    import numpy
-    import tokenizers
-    from iree.tokenizer import Tokenizer as IreeTokenizer
-
-    import quiet
-    import text_encore
-    import texts
-except ImportError as missing:
-    raise SystemExit(f"text_to_ids: {missing}; run `tools/python_env.sh peers`, then this script "
-                     "with .deps/venv/bin/python") from missing
+numpy = remote.import_or_leave("numpy")
+tokenizers = remote.import_or_leave("tokenizers")
+IreeTokenizer = remote.import_or_leave("iree.tokenizer").Tokenizer
+quiet = remote.import_or_leave("quiet")
+text_encore = remote.import_or_leave("text_encore")
+texts = remote.import_or_leave("texts")
 
 
 class Encore:

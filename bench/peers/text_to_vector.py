@@ -19,7 +19,6 @@ Not here: the engines (text_*.py), the texts (texts.py), tokenizers alone (text_
 
 import argparse
 import datetime
-import json
 import pathlib
 import re
 import statistics
@@ -210,16 +209,13 @@ def ratios(cell, key):
     peers = [name for name in cell["rounds"] if name not in ("encore", "command line")]
     if "encore" not in cell["rounds"] or not peers:
         return None
-    ours = cell["rounds"]["encore"][key]
-    if not key.isdigit():
-        best = min(peers, key=lambda name: statistics.median(cell["rounds"][name][key]))
-        pairs = [t / o for o, t in zip(ours, cell["rounds"][best][key])]
-        return (statistics.median(cell["rounds"][best][key]) / statistics.median(ours),
-                min(pairs), max(pairs))
-    best = max(peers, key=lambda name: statistics.median(cell["rounds"][name][key]))
-    pairs = [o / t for o, t in zip(ours, cell["rounds"][best][key])]
-    return (statistics.median(ours) / statistics.median(cell["rounds"][best][key]),
-            min(pairs), max(pairs))
+    best = (max if key.isdigit() else min)(
+        peers, key=lambda name: statistics.median(cell["rounds"][name][key]))
+    slow, fast = cell["rounds"][best][key], cell["rounds"]["encore"][key]
+    if key.isdigit():  # sentences/s
+        slow, fast = fast, slow
+    pairs = [s / f for s, f in zip(slow, fast)]
+    return statistics.median(slow) / statistics.median(fast), min(pairs), max(pairs)
 
 
 def table(cells, markdown):
@@ -300,8 +296,7 @@ def main():
     print("\n".join(f"{key}: {value}" for key, value in head.items()) + "\n")
     print(table(cells, args.markdown))
     if args.json:
-        args.json.write_text(json.dumps({**head, "cells": cells}, indent=1) + "\n",
-                             encoding="utf-8")
+        tables.write_whole(args.json, {**head, "cells": cells})
     return 0
 
 

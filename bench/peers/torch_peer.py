@@ -38,6 +38,26 @@ def make_module(workload, weights, dtype):
     return module.eval().to(dtype)
 
 
+def primitives(call):
+    """Those of oneDNN that a call runs, with their number."""
+    with tempfile.TemporaryFile("w+") as log:
+        stdout = os.dup(1)
+        os.dup2(log.fileno(), 1)
+        try:
+            with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
+                call()
+        finally:
+            os.dup2(stdout, 1)
+            os.close(stdout)
+        log.seek(0)
+        fields = [line.split(",") for line in log]
+    # onednn_verbose,v1,primitive,exec,cpu,<operation>,<kernel>,...
+    counts = collections.Counter(
+        f"{found[i + 2]} {found[i + 3]}" for found in fields if "exec" in found
+        for i in [found.index("exec")])
+    return [f"{count} {name}" for name, count in counts.items()]
+
+
 class Block:
     """A layer as functions of the module's tensors; x [B, S, D] -> [B, S, D]."""
 
@@ -87,21 +107,5 @@ class Peer:
 
     def explain(self):
         """The capability of its own kernels, and the oneDNN primitives of one call."""
-        with tempfile.TemporaryFile("w+") as log:
-            stdout = os.dup(1)
-            os.dup2(log.fileno(), 1)
-            try:
-                with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
-                    self.call()
-            finally:
-                os.dup2(stdout, 1)
-                os.close(stdout)
-            log.seek(0)
-            fields = [line.split(",") for line in log]
-        # onednn_verbose,v1,primitive,exec,cpu,<operation>,<kernel>,...
-        counts = collections.Counter(
-            f"{found[i + 2]} {found[i + 3]}" for found in fields if "exec" in found
-            for i in [found.index("exec")])
-        kernels = [f"{count} {name}" for name, count in counts.items()]
         return [f"own kernels: {torch.backends.cpu.get_cpu_capability()}",
-                *(kernels or ["no oneDNN: products by MKL"])]
+                *(primitives(self.call) or ["no oneDNN: products by MKL"])]

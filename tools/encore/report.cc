@@ -19,6 +19,7 @@
 #include "tools/encore/failure.h"
 #include "tools/encore/report_data.h"
 #include "tools/encore/report_page.h"
+#include "tools/encore/report_read.h"
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
@@ -31,11 +32,13 @@ constexpr const char* kFooter =
     R"(The best target runs every workload that `encore bench` runs by default, in f32, bf16 and
 int8, on one thread and on all; every other target that this machine has runs a few of them with
 warm weights. Outputs are checked before they are timed, as `encore bench --help` says, and the JSON
-is of the same form. The page needs no other file and no network.
+is of the same form. The page needs no other file and no network. --from makes the page of a JSON
+file that is there, such as one with rows of other engines that bench/peers/compare.py wrote.
 
 Examples:
   encore report --out report.html
-  encore report --quick --json report.json --out report.html)";
+  encore report --quick --json report.json --out report.html
+  encore report --from peers.json --out peers.html)";
 
 // Of targets that are not the best, and of --quick.
 constexpr const char* kFewWorkloads[] = {"minilm_1x16", "minilm_1x128", "base_1x128"};
@@ -43,6 +46,7 @@ constexpr double kSeconds = 0.3;
 constexpr double kQuickSeconds = 0.05;
 
 struct Options {
+  std::string from;
   std::string json;
   std::string out;
   bool quick = false;
@@ -98,15 +102,14 @@ Report MeasureAll(bool quick) {
 }
 
 // The page would take the JSON's place.
-void WantTwoFiles(const Options& options) {
-  if (options.json.empty() || options.out.empty()) return;
+void WantTwoFiles(const std::string& json, const char* option, const std::string& out) {
+  if (json.empty() || out.empty()) return;
   std::error_code error;
   const auto place = [&](const std::string& path) {
     return std::filesystem::weakly_canonical(path, error);
   };
-  if (std::filesystem::equivalent(options.json, options.out, error) ||
-      place(options.json) == place(options.out)) {
-    throw Failure("--out " + options.out + ": found the file of --json, wanted another");
+  if (std::filesystem::equivalent(json, out, error) || place(json) == place(out)) {
+    throw Failure("--out " + out + ": found the file of " + option + ", wanted another");
   }
 }
 
@@ -114,11 +117,12 @@ int Run(const Options& options) {
   if (options.json.empty() && options.out.empty()) {
     throw Failure("found neither --json nor --out, wanted one of them or both");
   }
-  WantTwoFiles(options);
+  WantTwoFiles(options.json, "--json", options.out);
+  WantTwoFiles(options.from, "--from", options.out);
   // Before the work rather than after it; what is there stays as it is until the end.
   if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
   if (!options.out.empty()) Take(internal::FileWriter::Create(options.out), "--out");
-  const Report report = MeasureAll(options.quick);
+  const Report report = options.from.empty() ? MeasureAll(options.quick) : ReadReport(options.from);
   if (!options.json.empty()) WriteTextFile(options.json, ReportJson(report));
   if (!options.out.empty()) WriteTextFile(options.out, ReportPage(report));
   return kExitOk;
@@ -129,9 +133,13 @@ int Run(const Options& options) {
 void AddReport(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("report", "All that this machine can do, as JSON or a page");
-  sub->add_option("--json", options->json, "Write it there as JSON")->type_name("FILE");
+  CLI::Option* json =
+      sub->add_option("--json", options->json, "Write it there as JSON")->type_name("FILE");
   sub->add_option("--out", options->out, "Write it there as a page")->type_name("FILE.html");
-  sub->add_flag("--quick", options->quick, "Fewer workloads and shorter rows");
+  CLI::Option* quick = sub->add_flag("--quick", options->quick, "Fewer workloads and shorter rows");
+  sub->add_option("--from", options->from, "Measure nothing; the page of this JSON")
+      ->type_name("FILE")
+      ->excludes(json, quick);
   sub->footer(kFooter);
   sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }

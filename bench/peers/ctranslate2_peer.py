@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CTranslate2 as a peer, for whole models: a folder as its converter makes it, token ids in, hidden
+states out, in f32 and int8 (weights beforehand, activations row by row at run time).
+
+Its products are MKL's or oneDNN's, as a process is told before its first: both are tried in
+processes of their own, and the faster one is taken.
+Not here: other engines, the comparison (compare.py), clocks (peer_process.py).
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+
+import ctranslate2
+import numpy
+
+NAME = "CTranslate2"
+VERSION = ctranslate2.__version__
+WAIT_POLICY = "spins for a while (libgomp's default)"
+TYPES = {"f32": "float32", "int8": "int8"}
+GRAPHS = {precision: ("converted",) for precision in TYPES}
+TRIES = 7
+
+
+class Peer:
+    """A model, ready to run again and again."""
+
+    def __init__(self, workload, folder, ids, threads, precision, _graph, _layers):
+        converted = folder / "ctranslate2"
+        if not converted.is_dir():
+            with contextlib.redirect_stdout(sys.stderr):
+                ctranslate2.converters.TransformersConverter(str(folder)).convert(str(converted))
+        if "CT2_USE_MKL" not in os.environ:
+            seconds = {mkl: seconds_with(mkl, folder, workload, threads, precision)
+                       for mkl in ("1", "0")}
+            os.environ["CT2_USE_MKL"] = min(seconds, key=seconds.get)
+        self.encoder = ctranslate2.Encoder(str(converted), compute_type=TYPES[precision],
+                                           inter_threads=1, intra_threads=threads)
+        self.ids = ids.tolist()
+        self.returned = None
+
+    def call(self):
+        self.returned = self.encoder.forward_batch(self.ids)
+
+    def output(self):
+        """[B, D]: the mean over the tokens of the last call."""
+        return numpy.array(self.returned.last_hidden_state).mean(axis=1)
+
+    def explain(self):
+        return [f"computes in {self.encoder.compute_type}, products by "
+                f"{'MKL' if os.environ['CT2_USE_MKL'] == '1' else 'oneDNN'}"]
+
+
+def seconds_with(mkl, folder, workload, threads, precision):
+    """Of the fastest of some calls, in a process that is told so."""
+    command = [sys.executable, __file__, folder, workload.name, str(threads), precision]
+    done = subprocess.run(command, env={**os.environ, "CT2_USE_MKL": mkl}, check=True, text=True,
+                          stdout=subprocess.PIPE)
+    return float(done.stdout)
+
+
+def try_calls(folder, name, threads, precision):
+    import pathlib
+    import blocks
+    import cases
+    folder, ids = cases.inputs(pathlib.Path(folder), blocks.WORKLOADS[name])
+    peer = Peer(None, folder, ids, int(threads), precision, "", 1)
+    seconds = []
+    for _ in range(TRIES):
+        start = time.perf_counter()
+        peer.call()
+        seconds.append(time.perf_counter() - start)
+    print(min(seconds))
+
+
+if __name__ == "__main__":
+    try_calls(*sys.argv[1:])

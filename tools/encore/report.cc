@@ -19,7 +19,6 @@
 #include "tools/encore/failure.h"
 #include "tools/encore/report_data.h"
 #include "tools/encore/report_page.h"
-#include "tools/encore/report_read.h"
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"

@@ -130,8 +130,9 @@ TEST(ReportPageTest, OddReportsHavePagesToo) {
   for (size_t i = 0; i < odd.size(); ++i) {
     SCOPED_TRACE(i);
     ExpectSound(ReportPage(odd[i]));
-    if (!odd[i].rows.empty())
-      ExpectSound(Compared(full, odd[i].rows.size() > 1 && i != 4 ? odd[i] : full));
+    // Of some, no row does the same work as one of the full report.
+    const bool has_pairs = odd[i].rows.size() > 1 && i != 4 && i != 5;
+    if (!odd[i].rows.empty()) ExpectSound(Compared(full, has_pairs ? odd[i] : full));
   }
 }
 

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <string_view>
 
 #include "bench/measure/context.h"
 #include "bench/measure/os.h"
@@ -171,6 +173,10 @@ int Main(int argc, char** argv) {
                  "with other work")
       ->check(CLI::IsMember({"wall", "cpu"}))
       ->capture_default_str();
+  static char help[] = "--help";  // what Google Benchmark knows
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "-h") argv[i] = help;
+  }
   if (std::find(argv, argv + argc, std::string("--help")) != argv + argc) {
     std::cout << app.help() << "\nand the flags of Google Benchmark:\n" << std::flush;
   }
@@ -187,7 +193,8 @@ int Main(int argc, char** argv) {
     flags.threads = *threads;
     RegisterBenchmarks();
     if (precision->count() > 0 && !flags.precision_asked) {
-      throw CLI::ValidationError("--precision", "found a benchmark of f32 alone");
+      throw CLI::ValidationError("--precision", "found " + flags.run.precision_name +
+                                                    ", wanted nothing: this benchmark is of f32");
     }
   } catch (const CLI::ParseError& error) {
     std::cerr << error.what() << "\n";
@@ -203,7 +210,9 @@ int Main(int argc, char** argv) {
 
 }  // namespace encore::bench
 
-int main(int argc, char** argv) try { return encore::bench::Main(argc, argv); } catch (...) {
-  std::fputs("out of memory\n", stderr);
+int main(int argc, char** argv) try {
+  return encore::bench::Main(argc, argv);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
   return 1;
 }

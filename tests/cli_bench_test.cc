@@ -288,6 +288,8 @@ TEST_F(CliBenchTest, RefusesUnfitFlags) {
   refuse({"--precision", "f64"}, {"--precision", "f64", "f32"});
   refuse({"--threads", "0"}, {"--threads", "0"});
   refuse({"--threads", "1,two"}, {"--threads", "two"});
+  refuse({"--threads", "2x"}, {"--threads", "2x", "wanted numbers from 1 to"});
+  refuse({"--threads", "99999999999"}, {"--threads", "99999999999", "wanted numbers from 1 to"});
   refuse({"--executor", "tbb"}, {"--executor", "tbb"});
   refuse({"--idle-spin", "-1"}, {"--idle-spin", "-1"});
   refuse({"--idle-spin", "1000001"}, {"--idle-spin", "1000001"});

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <system_error>
 
 #include "bench/measure/threads.h"
 #include "encore/cpu.h"
@@ -51,8 +52,9 @@ Result<std::vector<int>> RunOptions::Apply() const {
     const int all = openmp ? Executor::OpenMP().threads() : UsableCores();
     int count = all;
     const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, count);
     if (text != "all" &&
-        (std::from_chars(text.data(), end, count).ptr != end || count < 1 || count > kMaxThreads)) {
+        (error != std::errc() || stop != end || count < 1 || count > kMaxThreads)) {
       return Wrong("--threads: found '" + text + "', wanted numbers from 1 to " +
                    std::to_string(kMaxThreads) + " or all");
     }

@@ -20,8 +20,9 @@ thread: the last core).
 With more threads than one, encore is timed twice: as it is, and with its threads spinning between
 calls; and twice in bf16 where there is AMX: as it is, and with --amx-bf16. Warm: the same layer
 again and again. Cold: the layers of a model larger than the caches. Whole models are warm alone.
---markdown writes README's tables; --json a report as `encore report` does, with rows of every
-engine, which `encore compare` reads.
+--markdown writes a table with a column for each engine; --json a report as `encore report` does,
+with rows of every engine, which `encore compare` reads. The errors are in the table that is printed
+without --markdown.
 
 Peers use AMX where the machine has it, encore for int8, and for bf16 where told to. --max-isa
 AVX512_CORE_BF16 takes AMX from all of them. The column ISA gives that limit, and AMX where the
@@ -52,7 +53,8 @@ PEERS = {"onnxruntime": ("block", ("f32", "int8")), "openvino": ("block", ("f32"
          "torch": ("block", ("f32", "bf16")), "onednn": ("products", ("f32", "bf16", "int8")),
          "openblas": ("products", ("f32",)), "ctranslate2": ("model", ("f32", "int8"))}
 OURS = {"products": ("f32",), "model": ("f32", "int8")}
-PACKAGES = {"onednn": "torch", "openblas": "scipy_openblas32"}
+PACKAGES = {"onednn": ("torch",), "openblas": ("scipy_openblas32",),
+            "ctranslate2": ("ctranslate2", "torch", "transformers")}
 PRECISIONS = ("f32", "bf16", "int8")
 WEIGHTS = ("warm", "cold")
 
@@ -80,7 +82,8 @@ class Peer:
              pathlib.Path(__file__).with_name("peer_process.py"), "--peer", name, "--precision",
              precision, "--workload", workload.name, "--graph", args.graph, "--threads",
              str(threads), "--seconds", str(args.seconds), "--retakes", str(args.retakes),
-             "--max-isa", args.max_isa, "--folder", folder],
+             "--max-isa", args.max_isa, "--folder", folder,
+             *(("--encore-target", args.encore_target) if name == "encore" else ())],
             remote.last_cores(threads),
             # Large pages, as encore takes them: 1 to 5 % for a peer whose weights are many.
             {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "OMP_NUM_THREADS": str(threads)})
@@ -233,7 +236,8 @@ def parse_args():
 
     defaults = {"threads": [1, 2]}
     parser.add_argument("--encore", type=pathlib.Path, default=ROOT / "build/release/bin/encore",
-                        help="the command line to time (default: %(default)s)")
+                        help="the command line that times blocks (default: %(default)s); products "
+                             "and models are the library's in build/shared")
     parser.add_argument("--encore-target", default="", metavar="NAME",
                         help="encore's SIMD target, e.g. AVX2; else its best")
     parser.add_argument("--max-isa", default="", metavar="NAME",
@@ -253,7 +257,7 @@ def parse_args():
     parser.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
     parser.add_argument("--busy", type=int, default=0, metavar="N",
                         help="beside N processes that only burn time")
-    parser.add_argument("--markdown", action="store_true", help="the tables for a README")
+    parser.add_argument("--markdown", action="store_true", help="a table in Markdown, a column for each engine")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="a report with every engine's rows")
     parser.add_argument("--explain", action="store_true",
@@ -278,11 +282,13 @@ def parse_args():
 
 def leave_out_missing(args):
     """Says which peers' packages are not installed."""
-    for name in [name for name in args.peer
-                 if importlib.util.find_spec(PACKAGES.get(name, name)) is None]:
-        say(f"{name} is left out: found no Python package {PACKAGES.get(name, name)}; "
-            "`tools/python_env.sh peers` installs it")
-        args.peer.remove(name)
+    for name in list(args.peer):
+        missing = [package for package in PACKAGES.get(name, (name,))
+                   if importlib.util.find_spec(package) is None]
+        if missing:
+            say(f"{name} is left out: found no Python package {', '.join(missing)}; "
+                "`tools/python_env.sh peers` installs it")
+            args.peer.remove(name)
 
 
 def main():
@@ -292,7 +298,8 @@ def main():
         args.encore_version = encore_side.version(args.encore)
         frame = args.json and encore_side.report_of(
             args.encore, "bench", "--workload", "example_32x10", "--seconds", 0, "--threads",
-            ",".join(map(str, sorted(set(args.threads)))))
+            ",".join(map(str, sorted(set(args.threads)))),
+            *(("--target", args.encore_target) if args.encore_target else ()))
     except encore_side.Failed as error:
         raise SystemExit(f"compare: {error}") from error
     leave_out_missing(args)

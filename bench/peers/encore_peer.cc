@@ -4,6 +4,8 @@
 // TextEncoder::EncodeIds behind C functions. Those that make something give null and the others
 // false for a failure; encore_peer_error() says which.
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -18,6 +20,11 @@
 namespace {
 
 std::string error;
+
+bool Done(const encore::Status& status) {
+  if (!status.ok()) error = status.message();
+  return status.ok();
+}
 
 // The value as the caller's own, or null.
 template <typename T>
@@ -39,6 +46,11 @@ const char* encore_peer_target() {
   return error.c_str();
 }
 
+// target: as encore::SetTarget; "" for the best.
+bool encore_peer_set_target(const char* target) {
+  return *target == '\0' || Done(encore::SetTarget(target));
+}
+
 void* encore_peer_pool(int threads) {
   return Given(encore::ThreadPool::Create({.threads = threads}));
 }
@@ -51,11 +63,9 @@ void* encore_peer_linear(const float* weight, size_t n, size_t k) {
 // x [m, k], y [m, n].
 bool encore_peer_apply(const void* pool, const void* linear, const float* x, size_t m, float* y) {
   const auto& product = *static_cast<const encore::PackedLinear*>(linear);
-  return product
-      .Apply(encore::ConstView(x, encore::Shape(m, product.in_features())),
-             encore::MutableView(y, encore::Shape(m, product.out_features())),
-             static_cast<const encore::ThreadPool*>(pool)->executor())
-      .ok();
+  return Done(product.Apply(encore::ConstView(x, encore::Shape(m, product.in_features())),
+                            encore::MutableView(y, encore::Shape(m, product.out_features())),
+                            static_cast<const encore::ThreadPool*>(pool)->executor()));
 }
 
 // precision: "f32", "bf16" or "int8"; vectors are means, of any length.
@@ -73,10 +83,7 @@ bool encore_peer_encode(const void* pool, const void* model, const int32_t* ids,
   const encore::Result<encore::Embeddings> found =
       static_cast<const encore::TextEncoder*>(model)->EncodeIds(
           lists, {.executor = static_cast<const encore::ThreadPool*>(pool)->executor()});
-  if (!found.ok()) {
-    error = found.status().message();
-    return false;
-  }
+  if (!Done(found.status())) return false;
   std::memcpy(vectors, found->vectors.data(), found->vectors.size_bytes());
   return true;
 }

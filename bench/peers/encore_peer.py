@@ -39,7 +39,7 @@ def _load():
         found = ctypes.CDLL(str(path))
     for name in ("pool", "linear", "model"):
         getattr(found, f"encore_peer_{name}").restype = ctypes.c_void_p
-    for name in ("apply", "encode"):
+    for name in ("set_target", "apply", "encode"):
         getattr(found, f"encore_peer_{name}").restype = ctypes.c_bool
     for name in ("error", "target"):
         getattr(found, f"encore_peer_{name}").restype = ctypes.c_char_p
@@ -52,6 +52,11 @@ _FUNCTIONS = _load()
 def isa(_limit):
     """The SIMD target."""
     return _FUNCTIONS.encore_peer_target().decode()
+
+
+def set_target(name):
+    """"" for the best."""
+    checked(_FUNCTIONS.encore_peer_set_target(name.encode()))
 
 
 def checked(value):
@@ -75,8 +80,9 @@ class Linears(products.Products):
     def product(self, x, weight, y):
         n, k = map(ctypes.c_size_t, weight.shape)
         linear = made("linear", products.pointer(weight), n, k)
-        return functools.partial(_FUNCTIONS.encore_peer_apply, self.pool, linear,
-                                 products.pointer(x), ctypes.c_size_t(len(x)), products.pointer(y))
+        run = functools.partial(_FUNCTIONS.encore_peer_apply, self.pool, linear,
+                                products.pointer(x), ctypes.c_size_t(len(x)), products.pointer(y))
+        return lambda: checked(run())
 
 
 class Model:

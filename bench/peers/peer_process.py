@@ -117,6 +117,7 @@ def parse_args():
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--retakes", type=int, required=True)
     parser.add_argument("--max-isa", default="")
+    parser.add_argument("--encore-target", default="")
     parser.add_argument("--folder", type=pathlib.Path, required=True,
                         help="with what cases.py writes")
     return parser.parse_args()
@@ -129,6 +130,8 @@ def main():
 
     def make():
         engine = remote.import_or_leave(f"{args.peer}_peer")
+        if args.encore_target:
+            engine.set_target(args.encore_target)
         modules = [importlib.import_module(name) for name in ("blocks", "cases", "cold",
                                                               "quiet", "results")]
         one = OnePeer(args, engine, modules)

@@ -7,6 +7,9 @@
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -173,8 +173,9 @@ void AddVerify(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("verify", "Prove the promises about numbers on this machine");
   CLI::Option* quick =
       sub->add_flag("--quick", options->quick, "Some millions of inputs (default)");
-  sub->add_flag("--full", options->full, "All floats, larger models, more batches")
-      ->excludes(quick);
+  CLI::Option* full =
+      sub->add_flag("--full", options->full, "All floats, larger models, more batches")
+          ->excludes(quick);
   sub->add_option("--step", options->step, "Try every N-th float (quick: 509, full: 1)")
       ->check(CLI::Range(1u, 1u << 31))
       ->type_name("N");
@@ -182,9 +183,9 @@ void AddVerify(CLI::App& app, Action& action) {
                   "Draw N batches of each model (quick: 6 or fewer, full: 60 or fewer)")
       ->check(CLI::Range(1u, 1u << 20))
       ->type_name("N");
-  sub->add_flag(
-      "--all-targets", options->all_targets,
-      "With --full: all floats on every target; else one in 251, but on the best and AVX2");
+  sub->add_flag("--all-targets", options->all_targets,
+                "All floats on every target, where --full tries one in 251 on some")
+      ->needs(full);
   sub->add_option("--only", options->only,
                   "Try these parts alone, with commas between: functions, operations, conversions, "
                   "bits, published")

@@ -20,6 +20,9 @@ namespace {
 
 constexpr int kWindows = 5;
 constexpr double kWindowSeconds = 1e-3;  // beside which threads that start apart by us do not count
+// Of a larger buffer, a window reads one part of this size, for all of it takes a tenth of a
+// second.
+constexpr size_t kMostOfAWindow = size_t{64} << 20;
 constexpr size_t kLeastMemory = size_t{64} << 20;
 constexpr size_t kMostMemory = size_t{1} << 30;  // of all threads together
 
@@ -79,6 +82,7 @@ Result<ReadMeter> ReadMeter::Create(const Executor& executor, size_t bytes) {
                                                  " bytes a thread to measure reading with");
     }
   }
+  meter.part_ = std::min(steps * kStep, kMostOfAWindow / sizeof(uint32_t));
   // By the threads that read them later, since a page lies near the core that writes to it first.
   internal::RunTeam(executor, [&](internal::Team& team) {
     team.ForEach(meter.buffers_.size(), [&](size_t i, int) {
@@ -98,9 +102,11 @@ double ReadMeter::Window(size_t rounds) {
     double bytes = 0;
   };
   std::vector<Span> spans(buffers_.size());
+  const size_t begin = next_ + part_ <= buffers_[0].size() ? next_ : 0;
+  next_ = begin + part_;
   const auto read = [&](size_t i, size_t times) {
     uint32_t sink = 0;
-    return read_(buffers_[i].data(), buffers_[i].size(), times, &sink);
+    return read_(buffers_[i].data() + begin, part_, times, &sink);
   };
   internal::RunTeam(executor_, [&](internal::Team& team) {
     // The first stage wakes the threads and fills caches, so that they start the next together.
@@ -121,7 +127,9 @@ double ReadMeter::Window(size_t rounds) {
 }
 
 double ReadMeter::Measure() {
-  if (rounds_ == 0) {
+  if (part_ < buffers_[0].size()) {
+    rounds_ = 1;
+  } else if (rounds_ == 0) {
     const double bytes =
         static_cast<double>(buffers_[0].size() * buffers_.size() * sizeof(uint32_t));
     Window(1);

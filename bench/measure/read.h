@@ -40,7 +40,8 @@ class ReadMeter {
   static Result<ReadMeter> Create(const Executor& executor, size_t bytes);
 
   // Bytes a second of all threads together, now: from the first one's start to the last one's end,
-  // the best of some windows of a millisecond, or as long as one round takes.
+  // the best of some windows of a millisecond, or as long as one round takes. Of a buffer over
+  // 64 MiB a window reads that much, and the next window the part after it.
   double Measure();
 
  private:
@@ -51,6 +52,8 @@ class ReadMeter {
   double (*read_)(const uint32_t* data, size_t count, size_t rounds, uint32_t* sink) = nullptr;
   std::vector<internal::AlignedBuffer<uint32_t>> buffers_;
   size_t rounds_ = 0;  // that fill a window; 0 if not known yet
+  size_t part_ = 0;    // of a buffer, that a window reads
+  size_t next_ = 0;    // where the next window begins
 };
 
 }  // namespace encore::bench

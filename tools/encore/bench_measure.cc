@@ -23,11 +23,20 @@
 namespace encore::tool {
 namespace {
 
-// A model has at least that many layers to go through before it meets the first one again.
-constexpr size_t kMinColdLayers = 12;
+// A cold call of single layers is of so many, fewer where they are large: the waking of threads and
+// the clock weigh on none.
+constexpr size_t kMostColdLayers = 12;
+constexpr double kColdCallFlops = 2e9;
 constexpr size_t kMinCalls = 3;
 constexpr double kMaxWarmUpSeconds = 0.1;
 constexpr size_t kMostSlots = 64;
+
+// Layers of one call when cold.
+size_t ColdLayers(const bench::NamedWorkload& workload) {
+  if (workload.layers > 1) return workload.layers;
+  const double flops = bench::LayerFlops(workload.model, workload.lengths);
+  return static_cast<size_t>(std::clamp(kColdCallFlops / flops, 1.0, double{kMostColdLayers}));
+}
 
 std::string ProductsName(bench::Products products) {
   return std::string(PrecisionName(products.precision)) + (products.amx_bf16 ? " (AMX)" : "");
@@ -109,39 +118,42 @@ bool BenchMeasurer::Verify(const bench::NamedWorkload& workload, bench::Products
 
 const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
                                         bench::Products products, int threads, bool cold) {
-  const size_t bytes = bench::LayerBytes(workload.model, products.precision) * workload.layers;
-  const size_t copies = cold ? bench::CopiesForCold(bytes) : 1;
-  const bool stacked = cold && workload.layers == 1;
-  const size_t layers = stacked ? std::max(kMinColdLayers, copies) : workload.layers;
-  MakeEncoders(workload, products, layers, stacked ? 1 : copies);
+  const size_t layers = cold ? ColdLayers(workload) : workload.layers;
+  const size_t layer_bytes = bench::LayerBytes(workload.model, products.precision);
+  const size_t bytes = layer_bytes * workload.layers;
+  MakeEncoders(workload, products, layers, cold ? bench::CopiesForCold(layer_bytes * layers) : 1);
 
   const auto call_of = [&](const Executor& executor) {
     return Take(bench::ForwardCall::Create(encoders_, workload.lengths, executor), workload.name);
   };
   const std::string expected_of =
       workload.name + "," + made_ + "," + bench::DescribeLengths(workload.lengths);
-  if (expected_of != expected_of_) {
+  const auto expect = [&](ConstView y) {
+    expected_.assign(y.data(), y.data() + y.dim(0) * y.dim(1));
+    expected_of_ = expected_of;
+  };
+  if (expected_of != expected_of_ && threads > 1) {
     BindFor(1);
     bench::ForwardCall alone = call_of(Executor::Inline());
     Check(alone.Run(0), workload.name);
-    expected_.assign(alone.y().data(), alone.y().data() + alone.y().dim(0) * alone.y().dim(1));
-    expected_of_ = expected_of;
+    expect(alone.y());
   }
   BindFor(threads);
   const Executor executor = ExecutorFor(threads);
   bench::ForwardCall call = call_of(executor);
-  Check(call.Run(0), workload.name);
+  const double first = bench::SecondsOf([&] { Check(call.Run(0), workload.name); });
+  if (expected_of != expected_of_) expect(call.y());  // it was alone
   const bool verified = Verify(workload, products, call.y());
 
   const bool from_memory =
       cold ||
       bench::LevelFor(static_cast<double>(bytes), bench::ReadLevels(threads)).name == "memory";
   double memory = from_memory ? roofs_.MemoryNow(threads) : 0;
-  size_t index = 0;
+  size_t index = 1;
   const double warm_up = std::min(seconds_, kMaxWarmUpSeconds);
-  const double start = bench::WallSeconds();
-  for (double now = start; now - start < warm_up; now = bench::WallSeconds()) {
-    Check(call.Run(index++), workload.name);
+  if (first < warm_up) {  // a longer one keeps what was warmed, whatever came after it
+    const double start = bench::WallSeconds();
+    while (bench::WallSeconds() - start < warm_up) Check(call.Run(index++), workload.name);
   }
   bench::Samples samples(executor, products);  // now, for its first slot begins here
   // The peak is measured outside of the calls' time, and counts as none of the seconds.
@@ -149,7 +161,7 @@ const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
   while (samples.count() < kMinCalls || spent < seconds_) {
     const double seconds = bench::SecondsOf([&] { Check(call.Run(index++), workload.name); });
     spent += seconds;
-    samples.Add(seconds / static_cast<double>(stacked ? layers : 1));
+    samples.Add(seconds / static_cast<double>(layers / workload.layers));
   }
   samples.Finish();
   if (from_memory) memory = std::max(memory, roofs_.MemoryNow(threads));

@@ -28,10 +28,10 @@ class BenchMeasurer {
   explicit BenchMeasurer(double seconds);
 
   // Adds a row of the active target and returns it, after roofs().Measure(threads). Warm: a call is
-  // the workload's layers, the same again and again. Cold: of one layer, a call is a model of at
-  // least 12 layers, and of as many as exceed the last-level cache four times; its time is divided
-  // by them. Of several layers, calls take turns among so many copies. One thread is the calling
-  // one, bound to a core meanwhile.
+  // the workload's layers, the same again and again. Cold: calls take turns among so many
+  // copies of them that these exceed the last-level cache four times; of one layer, a call is a
+  // model of up to 12, fewer where they are large, and its time is divided by them. One thread is
+  // the calling one, bound to a core meanwhile.
   //
   // Before the clock starts, the model's first layers are checked on four tokens against the
   // double-precision reference (bench/measure/check.h), and this workload's output must be finite

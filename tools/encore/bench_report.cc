@@ -65,8 +65,9 @@ void PrintRoofs(std::ostream& out, const std::vector<ReportRoof>& roofs) {
 }
 
 void PrintBenchColumns(std::ostream& out) {
-  out << "\nWarm: the same layers again and again. Cold: the layers of a model larger than the "
-         "caches.\nShare: of the roof that applies, as measured between the calls. Tokens that "
+  out << "\nWarm: the same layers again and again. Cold: the layers of models that together are "
+         "larger than the caches.\nShare: of the roof that applies, as measured between the calls. "
+         "Tokens that "
          "only pad count as none.\n\n";
   PrintCells(out, "workload", "threads", "weights",
              {"p50 us", "p99 us", "tokens/s", "GFLOP/s", "share"});

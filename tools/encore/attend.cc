@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <iostream>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +22,7 @@
 #include "tools/encore/model_attention.h"
 #include "tools/encore/model_attention_report.h"
 #include "tools/encore/model_attention_svg.h"
-#include "tools/encore/precision_options.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
@@ -189,9 +188,9 @@ void AddModelOptions(CLI::App& sub, CLI::Option* model, Options& options) {
 }  // namespace
 
 void AddAttend(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub =
-      app.add_subcommand("attend", "Self-attention of a sentence, step by step or in a model");
+  const auto [sub, options] =
+      AddCommand(app, action, "attend", "Self-attention of a sentence, step by step or in a model",
+                 kFooter, Run);
   sub->add_option("text", options->text, "The sentence; without --model its words are the tokens")
       ->type_name("TEXT");
   CLI::Option* dim = sub->add_option("--dim", options->dim, "Width of embeddings, Q, K and V")
@@ -222,8 +221,6 @@ void AddAttend(CLI::App& app, Action& action) {
           ->excludes(file);
   AddModelOptions(*sub, model, *options);
   sub->add_flag("--json", options->json, "All numbers as JSON");
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,13 +16,12 @@
 #include "tools/encore/bench_report.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/model_options.h"
-#include "tools/encore/precision_options.h"
 #include "tools/encore/report_data.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
-#include "tools/encore/verify_progress.h"
+#include "tools/encore/progress.h"
 
 namespace encore::tool {
 namespace {
@@ -53,8 +51,6 @@ Examples:
   encore bench --target AVX2 --workload base_8x128 --seconds 2
   encore bench --workload minilm_1x16 --threads 2 --idle-spin 200
   encore bench --workload custom --d-model 390 --heads 6 --d-ff 1000 --seq 129 --warm)";
-
-constexpr double kMaxSeconds = 600;
 
 struct Options {
   std::vector<std::string> workloads;
@@ -108,10 +104,7 @@ int Run(const Options& options) {
     PrintWorkloads(std::cout);
     return kExitOk;
   }
-  if (!(options.seconds >= 0 && options.seconds <= kMaxSeconds)) {
-    throw Failure("--seconds is " + Number(options.seconds, 2) + ", wanted 0 to " +
-                  Number(kMaxSeconds, 0));
-  }
+  CheckSeconds(options.seconds);
   const std::vector<ChosenRow> chosen = ChosenRows(options);
   const std::vector<int> threads = Take(options.run.Apply());
   // Before the work rather than after it; what is there stays as it is until the end.
@@ -146,9 +139,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddBench(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub =
-      app.add_subcommand("bench", "How fast blocks are here, beside the machine's peak");
+  const auto [sub, options] = AddCommand(
+      app, action, "bench", "How fast blocks are here, beside the machine's peak", kFooter, Run);
   sub->add_option("--workload", options->workloads,
                   "What to measure (--list shows what there is), or custom; else a standard set")
       ->delimiter(',')
@@ -162,8 +154,6 @@ void AddBench(CLI::App& app, Action& action) {
   sub->add_option("--json", options->json, "Write the rows there, too")->type_name("FILE");
   sub->add_flag("--list", options->list, "Show the workloads and exit");
   options->model_options = options->model.AddTo(*sub);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,9 +22,8 @@
 #include "tools/encore/converted_tensors.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/matrix_tensors.h"
-#include "tools/encore/precision_options.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
-#include "tools/encore/torch_options.h"
 #include "tools/encore/weights_folder.h"
 
 namespace encore::tool {
@@ -142,8 +140,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddCalibrate(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("calibrate", "Fit int8 to sample inputs");
+  const auto [sub, options] =
+      AddCommand(app, action, "calibrate", "Fit int8 to sample inputs", kFooter, Run);
   sub->add_option("IN", options->in, "Weights (safetensors), or a model's folder")
       ->required()
       ->type_name("FILE|FOLDER");
@@ -156,8 +154,6 @@ void AddCalibrate(CLI::App& app, Action& action) {
   sub->add_flag("--suggest-keep", options->suggest_keep,
                 "Also print the products that int8 hurts most");
   options->torch.AddTo(*sub);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

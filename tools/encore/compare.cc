@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -83,16 +82,15 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddCompare(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("compare", "Reports of bench or report side by side");
+  const auto [sub, options] =
+      AddCommand(app, action, "compare", "Reports of bench or report side by side",
+                 std::string(kFooter) + "\n\n" + Wrapped(kCompareRule) + "\n\n" + kExamples, Run);
   sub->add_option("REPORT", options->files, "Two reports or more (JSON); the first is the base")
       ->required()
       ->expected(-1)
       ->type_name("FILE");
   sub->add_option("--out", options->out, "Write the comparison there as an HTML page, too")
       ->type_name("FILE");
-  sub->footer(std::string(kFooter) + "\n\n" + Wrapped(kCompareRule) + "\n\n" + kExamples);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <system_error>
 
@@ -17,7 +16,7 @@
 #include "tools/encore/commands.h"
 #include "tools/encore/converted_tensors.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/precision_options.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
 #include "tools/encore/weights_folder.h"
 
@@ -99,8 +98,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddConvert(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("convert", "Write weights in bf16 or int8");
+  const auto [sub, options] =
+      AddCommand(app, action, "convert", "Write weights in bf16 or int8", kFooter, Run);
   sub->add_option("IN", options->in, "Weights (safetensors), or a model's folder")
       ->required()
       ->type_name("FILE|FOLDER");
@@ -108,8 +107,6 @@ void AddConvert(CLI::App& app, Action& action) {
       ->required()
       ->type_name("FILE|FOLDER");
   options->precision.AddTo(*sub)->required();
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore embed`: a vector for each text of a file or a pipe, some thousand texts at a time. Not
-// here: reading texts (text_chunks), writing vectors (vector_writer).
+// here: reading texts (text_input), writing vectors (vector_writer).
 
-#include <filesystem>
+#include <cstdint>
 #include <iostream>
-#include <memory>
-#include <system_error>
+#include <optional>
+#include <string>
 
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/text_chunks.h"
-#include "tools/encore/text_options.h"
-#include "tools/encore/text_progress.h"
+#include "tools/encore/shared_options.h"
+#include "tools/encore/text_input.h"
+#include "tools/encore/progress.h"
 #include "tools/encore/vector_writer.h"
 
 namespace encore::tool {
@@ -37,8 +37,7 @@ struct Options {
   std::string prompt_name;
   std::string prompt;
   bool no_prompt = false;
-  bool normalize = false;
-  bool normalize_given = false;
+  std::optional<bool> normalize;
   size_t dimensions = 0;
 };
 
@@ -48,26 +47,18 @@ EncodeOptions MakeEncodeOptions(const Options& options, const Executor& executor
                        .on_long = options.text.OnLongTexts(),
                        .on_invalid_utf8 = options.text.OnInvalidBytes(),
                        .plain_text = options.text.plain_text,
+                       .normalize = options.normalize,
                        .dimensions = options.dimensions,
                        .batch_tokens = options.text.batch_tokens};
-  if (options.normalize_given) encode.normalize = options.normalize;
   if (!options.prompt_name.empty()) encode.prompt_name = options.prompt_name;
   if (!options.prompt.empty()) encode.prompt = options.prompt;
   if (options.no_prompt) encode.prompt = "";
   return encode;
 }
 
-// Before the model is opened rather than after it.
-void WantFolder(const std::string& output) {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
-  throw Failure("--output " + output + ": there is no folder " + folder.string());
-}
-
 int Run(const Options& options) {
   (void)FormatOf(options.output);
-  WantFolder(options.output);
+  WantFolderOf(options.output);
   TextChunks input(options.text.input, options.text.jsonl);
   const TextSession session(options.text);
   const TextEncoder& model = session.model();
@@ -94,8 +85,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddEmbed(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("embed", "A vector for each text, from a model's folder");
+  const auto [sub, options] = AddCommand(
+      app, action, "embed", "A vector for each text, from a model's folder", kFooter, Run);
   options->text.AddTo(*sub);
   sub->add_option("--output", options->output, "Where the vectors go: .npy, .safetensors or .jsonl")
       ->required()
@@ -109,19 +100,15 @@ void AddEmbed(CLI::App& app, Action& action) {
   sub->add_flag("--no-prompt", options->no_prompt, "Not even the folder's default prompt")
       ->excludes(name)
       ->excludes(prompt);
-  CLI::Option* normalize =
-      sub->add_flag("--normalize,!--no-normalize", options->normalize,
-                    "Vectors of length 1, or as long as they are; else as the folder says");
+  sub->add_flag_function(
+      "--normalize,!--no-normalize",
+      [options = options](int64_t given) { options->normalize = given > 0; },
+      "Vectors of length 1, or as long as they are; else as the folder says");
   sub->add_option("--dimensions", options->dimensions,
                   "The first columns only (for models that were trained for it); 0: as the folder "
                   "says")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
-  sub->footer(kFooter);
-  sub->callback([options, normalize, &action] {
-    options->normalize_given = normalize->count() > 0;
-    action = [options] { return Run(*options); };
-  });
 }
 
 }  // namespace encore::tool

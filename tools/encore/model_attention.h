@@ -14,7 +14,7 @@
 
 #include "encore/precision.h"
 #include "encore/tensor.h"
-#include "tools/encore/precision_options.h"
+#include "tools/encore/shared_options.h"
 
 namespace encore::tool {
 

@@ -5,7 +5,6 @@
 // bench_measure, the page in report_page.
 
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -22,7 +21,7 @@
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
-#include "tools/encore/verify_progress.h"
+#include "tools/encore/progress.h"
 
 namespace encore::tool {
 namespace {
@@ -130,8 +129,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddReport(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("report", "All that this machine can do, as JSON or a page");
+  const auto [sub, options] = AddCommand(
+      app, action, "report", "All that this machine can do, as JSON or a page", kFooter, Run);
   CLI::Option* json =
       sub->add_option("--json", options->json, "Write it there as JSON")->type_name("FILE");
   sub->add_option("--out", options->out, "Write it there as a page")->type_name("FILE.html");
@@ -139,8 +138,6 @@ void AddReport(CLI::App& app, Action& action) {
   sub->add_option("--from", options->from, "Measure nothing; the page of this JSON")
       ->type_name("FILE")
       ->excludes(json, quick);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

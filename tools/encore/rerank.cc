@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore rerank`: texts of a file, the one that fits a query best first, by a cross-encoder. Not
-// here: reading texts (text_chunks).
+// here: reading texts (text_input).
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <iostream>
-#include <memory>
 
 #include "nlohmann/json.hpp"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/text_chunks.h"
-#include "tools/encore/text_options.h"
-#include "tools/encore/text_progress.h"
+#include "tools/encore/shared_options.h"
+#include "tools/encore/text_input.h"
+#include "tools/encore/progress.h"
 
 namespace encore::tool {
 namespace {
@@ -112,8 +111,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddRerank(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("rerank", "Texts by how well they fit a query, best first");
+  const auto [sub, options] = AddCommand(
+      app, action, "rerank", "Texts by how well they fit a query, best first", kFooter, Run);
   options->text.AddTo(*sub);
   sub->add_option("--query", options->query, "What the texts are compared with")
       ->required()
@@ -124,8 +123,6 @@ void AddRerank(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str()
       ->excludes(scores);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

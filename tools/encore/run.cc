@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -18,11 +17,10 @@
 #include "encore/torch_weights.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/precision_options.h"
 #include "tools/encore/run_forward.h"
 #include "tools/encore/run_input.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
-#include "tools/encore/torch_options.h"
 
 namespace encore::tool {
 namespace {
@@ -83,15 +81,6 @@ Executor MakeExecutor(const Options& options, std::optional<ThreadPool>& pool) {
   return Executor::Inline();
 }
 
-// Before a long computation rather than after it. Whatever else keeps the file from being written
-// is found then.
-void WantFolder(const std::string& output) {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
-  throw Failure("--output " + output + ": there is no folder " + folder.string());
-}
-
 // A slip would cost the weights. The input may be replaced.
 void WantOtherFile(const std::string& output, const std::string& weights) {
   std::error_code error;
@@ -104,7 +93,7 @@ int Run(const Options& options) {
   std::vector<MatrixOfLayer> kept = options.precision.kept();
   std::optional<ThreadPool> pool;
   const Executor executor = MakeExecutor(options, pool);
-  WantFolder(options.output);
+  WantFolderOf(options.output);
   WantOtherFile(options.output, options.weights);
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
 
@@ -144,8 +133,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddRun(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("run", "Run an encoder on tensors from files");
+  const auto [sub, options] =
+      AddCommand(app, action, "run", "Run an encoder on tensors from files", kFooter, Run);
   sub->add_option("--weights", options->weights, "Weights and configuration (safetensors)")
       ->required()
       ->type_name("FILE");
@@ -170,8 +159,6 @@ void AddRun(CLI::App& app, Action& action) {
   options->precision.AddTo(*sub);
   options->precision.AddAmxTo(*sub);
   options->torch.AddTo(*sub);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

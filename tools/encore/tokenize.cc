@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstdint>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -83,8 +82,8 @@ int Tokenize(const Options& options) {
 }  // namespace
 
 void AddTokenize(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("tokenize", "Print the token ids of texts");
+  const auto [sub, options] =
+      AddCommand(app, action, "tokenize", "Print the token ids of texts", kFooter, Tokenize);
   sub->add_option("--model", options->model, "A model's folder, with tokenizer.json or vocab.txt")
       ->required()
       ->type_name("DIR");
@@ -101,8 +100,6 @@ void AddTokenize(CLI::App& app, Action& action) {
                 "Special tokens such as [SEP] in a text are ordinary text");
   sub->add_flag("--replace-invalid", options->replace_invalid,
                 "Bytes that are not UTF-8 become U+FFFD; else they are an error");
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Tokenize(*options); }; });
 }
 
 }  // namespace encore::tool

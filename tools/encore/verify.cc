@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +22,7 @@
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/verify_checks.h"
-#include "tools/encore/verify_progress.h"
+#include "tools/encore/progress.h"
 #include "tools/encore/verify_report.h"
 
 namespace encore::tool {
@@ -169,8 +168,8 @@ int Verify(const Options& options) {
 }  // namespace
 
 void AddVerify(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("verify", "Prove the promises about numbers on this machine");
+  const auto [sub, options] = AddCommand(
+      app, action, "verify", "Prove the promises about numbers on this machine", kFooter, Verify);
   CLI::Option* quick =
       sub->add_flag("--quick", options->quick, "Some millions of inputs (default)");
   sub->add_flag("--full", options->full, "All floats, larger models, more batches")
@@ -208,8 +207,6 @@ void AddVerify(CLI::App& app, Action& action) {
       ->type_name("FILE");
   sub->add_flag("--print-hashes", options->print_hashes,
                 "Only print the hashes that are published, as this machine computes them");
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Verify(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "encore/precision.h"
-#include "tools/encore/verify_progress.h"
+#include "tools/encore/progress.h"
 #include "tools/encore/verify_report.h"
 
 namespace encore::tool {

@@ -2,7 +2,7 @@
 //
 // Sums of weights by kind of token.
 
-#include "tools/encore/attention_habits.h"
+#include "tools/encore/model_attention.h"
 
 #include <algorithm>
 

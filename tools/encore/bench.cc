@@ -16,12 +16,12 @@
 #include "tools/encore/bench_report.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/progress.h"
 #include "tools/encore/report_data.h"
 #include "tools/encore/shared_options.h"
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
-#include "tools/encore/progress.h"
 
 namespace encore::tool {
 namespace {

@@ -2,7 +2,7 @@
 //
 // Runs a case that is an encoder block.
 
-#include "tools/encore/block_case.h"
+#include "tools/encore/attend_case.h"
 
 #include "encore/encoder.h"
 #include "engine/nn/layer_sizes.h"

@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "engine/base/bf16.h"
 #include "engine/base/quoted.h"
 #include "engine/nn/encoder_packing.h"
+#include "engine/nn/layer_tensors.h"
 #include "engine/ops/weight_source.h"
 #include "engine/platform/fp_env.h"
 #include "engine/platform/thread_team.h"
@@ -172,6 +175,34 @@ void ConvertedTensors::AddInt8(const SafetensorsEntry& entry, const MatrixTensor
                       [&m, k = entry.shape[1]](const ByteSink& sink) {
                         return sink(std::as_bytes(std::span(m.packed->input_scale(), k)));
                       }});
+}
+
+MatrixTensors::MatrixTensors(const EncoderWeights& weights) {
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    std::optional<size_t> last;
+    for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
+      const WeightView& view = weights.layers[i].*tensor.view;
+      if (!tensor.is_matrix() || view.empty()) continue;
+      const size_t index = 4 * i + static_cast<size_t>(internal::MatrixOf(tensor.part));
+      if (!by_address_.emplace(view.data(), MatrixTensor{index, last != index}).second) {
+        throw Failure("layer " + std::to_string(i) + " has its " + std::string(tensor.name) +
+                      " from another place of the encoder, wanted a tensor of its own");
+      }
+      last = index;
+    }
+  }
+}
+
+const MatrixTensor* MatrixTensors::Find(const SafetensorsEntry& entry) const {
+  const auto found = by_address_.find(entry.bytes.data());
+  return entry.bytes.empty() || found == by_address_.end() ? nullptr : &found->second;
+}
+
+std::string RowScaleName(const std::string& weight) { return weight + "_scale"; }
+
+std::string InputScaleName(const std::string& weight) {
+  constexpr std::string_view kWeight = "weight";
+  return weight.substr(0, weight.size() - kWeight.size()) + "input_scale";
 }
 
 }  // namespace encore::tool

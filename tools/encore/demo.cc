@@ -19,7 +19,6 @@
 #include "encore/workspace.h"
 #include "tests/reference/encoder_model.h"
 #include "tools/encore/commands.h"
-#include "tools/encore/demo_text.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/seeded_block.h"
 #include "tools/encore/shared_options.h"

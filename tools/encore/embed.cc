@@ -10,9 +10,9 @@
 
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/progress.h"
 #include "tools/encore/shared_options.h"
 #include "tools/encore/text_input.h"
-#include "tools/encore/progress.h"
 #include "tools/encore/vector_writer.h"
 
 namespace encore::tool {

@@ -16,12 +16,12 @@
 #include "tools/encore/bench_measure.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/progress.h"
 #include "tools/encore/report_data.h"
-#include "tools/encore/report_page.h"
+#include "tools/encore/report_pages.h"
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
-#include "tools/encore/progress.h"
 
 namespace encore::tool {
 namespace {

@@ -12,9 +12,9 @@
 #include "nlohmann/json.hpp"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/progress.h"
 #include "tools/encore/shared_options.h"
 #include "tools/encore/text_input.h"
-#include "tools/encore/progress.h"
 
 namespace encore::tool {
 namespace {

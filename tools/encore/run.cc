@@ -17,8 +17,7 @@
 #include "encore/torch_weights.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/run_forward.h"
-#include "tools/encore/run_input.h"
+#include "tools/encore/run_batch.h"
 #include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
 

@@ -19,10 +19,10 @@
 #include "tests/reference/golden_hashes.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/progress.h"
 #include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/verify_checks.h"
-#include "tools/encore/progress.h"
 #include "tools/encore/verify_report.h"
 
 namespace encore::tool {

@@ -40,11 +40,11 @@ void ForEachVerifyTarget(const VerifyContext& context,
 std::vector<std::string> FunctionNames();
 
 void VerifyFunctions(const VerifyContext& context);    // verify_functions.cc
-void VerifyConversions(const VerifyContext& context);  // verify_conversions.cc
+void VerifyConversions(const VerifyContext& context);  // verify_functions.cc
 void VerifyOperations(const VerifyContext& context);   // verify_operations.cc
 void VerifyOrder(const VerifyContext& context);        // verify_order.cc
 void VerifyBits(const VerifyContext& context);         // verify_bits.cc
-void VerifyPublished(const VerifyContext& context);    // verify_published.cc
+void VerifyPublished(const VerifyContext& context);    // verify_order.cc
 
 }  // namespace encore::tool
 

@@ -101,10 +101,7 @@ int Show(const Options& options, AttentionExample& example, const std::vector<Ca
 int RunText(const std::string& text, const Options& options) {
   AttentionExample example =
       SeededExample(SplitWords(text), options.dim, options.heads, options.seed);
-  for (const std::string& token : example.tokens) {
-    example.title += (example.title.empty() ? "\"" : " ") + token;
-  }
-  example.title += '"';
+  example.title = '"' + Joined(example.tokens, " ") + '"';
   Compute(example);
   return Show(options, example, {});
 }
@@ -152,8 +149,7 @@ int RunModel(const std::string& text, const Options& options) {
 }
 
 int Run(const Options& options) {
-  std::string text;
-  for (const std::string& part : options.text) text += (text.empty() ? "" : " ") + part;
+  const std::string text = Joined(options.text, " ");
   if (text.empty() == options.file.empty()) {
     throw Failure("found " + std::string(text.empty() ? "neither" : "both") +
                   " a text and --file, wanted one: encore attend \"The cat sat on the mat\"");

@@ -4,21 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "tools/encore/attend_case.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/text.h"
 
 namespace encore::tool {
 namespace {
 
 using Json = nlohmann::json;
 
-std::string Short(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1e", value);
-  return text;
-}
+std::string Short(double value) { return Formatted("%.1e", value); }
 
 // The tensor a case calls by this name; null if the example has none.
 const Tensor* Find(const AttentionExample& example, const std::string& name) {

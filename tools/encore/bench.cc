@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore bench`: how fast blocks are on this machine. This file has the options and the order of
-// things; measuring is in bench_measure, tables in bench_report, JSON in report_data.
+// `encore bench`: how fast blocks are on this machine. This file has the options, the tables and
+// the order of things; measuring is in bench_measure and bench_roofs, JSON in report_data.
 
 #include <algorithm>
 #include <iostream>
@@ -11,15 +11,14 @@
 #include "bench/measure/context.h"
 #include "bench/measure/models.h"
 #include "bench/measure/run_options.h"
-#include "engine/platform/file_writer.h"
+#include "encore/encoder.h"
 #include "tools/encore/bench_measure.h"
-#include "tools/encore/bench_report.h"
+#include "tools/encore/bench_roofs.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
 #include "tools/encore/report_data.h"
 #include "tools/encore/shared_options.h"
-#include "tools/encore/svg.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
 
@@ -99,6 +98,37 @@ std::vector<ChosenRow> ChosenRows(const Options& options) {
   return chosen;
 }
 
+void PrintNoise(std::ostream& out, const ReportNoise& noise) {
+  const auto percent = [](double value) {
+    return value < 0 ? std::string("an unknown part") : Number(value, 1) + " %";
+  };
+  out << "\nNoise: other processes took " << percent(noise.busy_percent)
+      << " of all cores' time, the hypervisor " << percent(noise.steal_percent)
+      << "; one thread's peak varied by " << percent(noise.peak_drift_percent) << ".\n";
+  for (const std::string& note : noise.notes) out << note << ".\n";
+}
+
+// The workloads there are: names, sizes, operations.
+void PrintWorkloads(std::ostream& out) {
+  constexpr size_t kWidth = 27;  // "modernbert_22_layers_1x512"
+  out << PadRight("workload", kWidth) << PadRight("d_model, heads, d_ff", 24)
+      << PadRight("sequences x tokens", 20) << PadLeft("GFLOP", 9) << "\n";
+  for (const bench::NamedWorkload& load : bench::NamedWorkloads()) {
+    const bench::Model& model = load.model;
+    out << PadRight(load.name, kWidth)
+        << PadRight(std::to_string(model.d_model) + ", " + std::to_string(model.heads) + ", " +
+                        std::to_string(model.d_ff) + ", " +
+                        std::string(ActivationName(model.activation)),
+                    24)
+        << PadRight(bench::DescribeLengths(load.lengths), 20)
+        << PadLeft(Number(bench::StackFlops(model, load.lengths, load.layers) * 1e-9, 3), 9)
+        << (load.warm_by_default ? "" : "  by name only") << "\n";
+  }
+  out << PadRight("custom", kWidth)
+      << "sizes from --d-model, --heads, --d-ff, --batch and --seq or "
+         "--lengths\n";
+}
+
 int Run(const Options& options) {
   if (options.list) {
     PrintWorkloads(std::cout);
@@ -107,10 +137,12 @@ int Run(const Options& options) {
   CheckSeconds(options.seconds);
   const std::vector<ChosenRow> chosen = ChosenRows(options);
   const std::vector<int> threads = Take(options.run.Apply());
-  // Before the work rather than after it; what is there stays as it is until the end.
-  if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
+  WantWritable(options.json, "--json");
 
-  PrintBenchHead(std::cout, bench::Context());
+  std::cout << "encore bench\n";
+  for (const auto& [name, value] : bench::Context()) {
+    std::cout << "  " << PadRight(name, 13) << value << "\n";
+  }
   std::cout.flush();
   const bench::Products products = {options.run.precision(), options.amx_bf16};
   BenchMeasurer measurer(options.seconds);

@@ -134,7 +134,7 @@ void AddSampleTexts(const std::string& texts, const std::string& path, WeightsFo
                                                         : std::span<const uint8_t>(),
                                         .seq_starts = starts};
     Check(embeddings.Check(batch), "--input");
-    Tensor x = Take(Tensor::Create(DType::kF32, {ids.size(), d_model}), "x");
+    Tensor x = NewTensor({ids.size(), d_model}, "x");
     Check(embeddings.Apply(batch, x.View<float>(), Executor::Inline()), "--input");
     calibration->Add(Batch{.seq_starts = starts}, x.View<float>());
     ids.clear();

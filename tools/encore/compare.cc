@@ -5,21 +5,18 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <iostream>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "encore/status.h"
-#include "engine/platform/file_writer.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/comparison.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/report_data.h"
 #include "tools/encore/report_pages.h"
 #include "tools/encore/report_series.h"
-#include "tools/encore/svg.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -118,16 +115,13 @@ int Run(const Options& options) {
                   std::to_string(kMaxReports) + ": the base and what is compared with it");
   }
   for (const std::string& file : options.files) {
-    std::error_code error;
-    if (std::filesystem::equivalent(options.out, file, error)) {
-      throw Failure("--out " + options.out + ": found a report to compare, wanted another file");
-    }
+    WantOtherFile("--out", options.out, file, "a report to compare");
   }
   std::vector<NamedReport> reports;
   for (const std::string& file : options.files) reports.push_back({file, ReadReport(file)});
   const std::vector<Pairing> pairings = CompareReports(reports);
   if (!options.out.empty()) {
-    Take(internal::FileWriter::Create(options.out), "--out");
+    WantWritable(options.out, "--out");
     WriteTextFile(options.out, ComparePage(reports, pairings));
   }
   PrintComparison(std::cout, reports, pairings);

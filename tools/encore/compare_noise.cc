@@ -2,7 +2,7 @@
 //
 // Noise between runs, from what the reports tell of their roofs and of other work.
 
-#include "tools/encore/compare_noise.h"
+#include "tools/encore/compare_rows.h"
 
 #include <algorithm>
 
@@ -20,27 +20,24 @@ double TakenShare(const ReportNoise& noise) {
   return (std::max(noise.steal_percent, 0.0) + std::max(noise.busy_percent, 0.0)) / 100;
 }
 
-// Bandwidth of memory, with so many threads in both.
-std::optional<double> MemoryRatio(const Report& base, const Report& other, int threads) {
-  const auto find = [&](const Report& report) {
-    return std::find_if(report.roofs.begin(), report.roofs.end(), [&](const ReportRoof& roof) {
-      return roof.kind == "read" && roof.level == "memory" && roof.threads == threads;
-    });
-  };
-  const auto ours = find(base);
-  const auto theirs = find(other);
-  if (ours == base.roofs.end() || theirs == other.roofs.end()) return {};
-  return theirs->bytes_per_s / ours->bytes_per_s;
-}
-
-// The report's peak that is of one kind with this one; nullptr if there is none.
-const ReportRoof* SamePeak(const Report& report, const ReportRoof& roof) {
+// The report's roof that is of one kind with this one; nullptr if there is none.
+const ReportRoof* SameRoof(const Report& report, const ReportRoof& roof) {
   const auto found =
       std::find_if(report.roofs.begin(), report.roofs.end(), [&](const ReportRoof& other) {
-        return other.kind == "compute" && other.target == roof.target &&
-               other.precision == roof.precision && other.threads == roof.threads;
+        return other.kind == roof.kind && other.target == roof.target &&
+               other.precision == roof.precision && other.level == roof.level &&
+               other.threads == roof.threads;
       });
   return found == report.roofs.end() ? nullptr : &*found;
+}
+
+// Bandwidth of memory, with so many threads in both.
+std::optional<double> MemoryRatio(const Report& base, const Report& other, int threads) {
+  const ReportRoof memory = {.kind = "read", .level = "memory", .threads = threads};
+  const ReportRoof* ours = SameRoof(base, memory);
+  const ReportRoof* theirs = SameRoof(other, memory);
+  if (ours == nullptr || theirs == nullptr) return {};
+  return theirs->bytes_per_s / ours->bytes_per_s;
 }
 
 bool ReadsMemory(const ReportRow& row) {
@@ -77,7 +74,7 @@ std::optional<double> PeakRatio(const Report& base, const Report& other, const R
                     (ours.precision == rows.base->precision ? 2 : 0) +
                     (ours.target == rows.base->target ? 1 : 0);
     if (fit <= best) continue;
-    const ReportRoof* theirs = SamePeak(other, ours);
+    const ReportRoof* theirs = SameRoof(other, ours);
     if (theirs == nullptr) continue;
     best = fit;
     ratio = theirs->flops_per_s / ours.flops_per_s;
@@ -90,7 +87,7 @@ std::optional<double> F32PeakRatio(const Report& base, const Report& other) {
   for (const ReportRoof& ours : base.roofs) {
     if (ours.kind != "compute" || ours.precision != "f32" || ours.threads != 1) continue;
     const bool best = !base.machine.targets.empty() && ours.target == base.machine.targets[0];
-    const ReportRoof* theirs = best || !ratio ? SamePeak(other, ours) : nullptr;
+    const ReportRoof* theirs = best || !ratio ? SameRoof(other, ours) : nullptr;
     if (theirs != nullptr) ratio = theirs->flops_per_s / ours.flops_per_s;
   }
   return ratio;

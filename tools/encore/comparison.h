@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/encore/compare_noise.h"
 #include "tools/encore/compare_rows.h"
 #include "tools/encore/compare_statistics.h"
 #include "tools/encore/report_data.h"

@@ -140,15 +140,17 @@ ConvertedTensors::ConvertedTensors(ConversionSource source, const ConversionSett
       if (prepared_.matrices[matrix->index].packed->view().kernel->integer) {
         AddInt8(entry, *matrix);
       } else {
-        AddBf16(entry);
+        Add(entry.name, DType::kBF16, entry.shape,
+            [&entry](const ByteSink& sink) { return PutBf16(entry, sink); });
       }
     }
   }
 }
 
-void ConvertedTensors::AddBf16(const SafetensorsEntry& entry) {
-  tensors_.push_back({entry.name, DType::kBF16, entry.shape, [this, &entry](const ByteSink& sink) {
-                        Status status = PutBf16(entry, sink);
+void ConvertedTensors::Add(const std::string& name, DType type, const Shape& shape,
+                           std::function<Status(const ByteSink& sink)> put) {
+  tensors_.push_back({name, type, shape, [this, put = std::move(put)](const ByteSink& sink) {
+                        Status status = put(sink);
                         for (const SafetensorsFile& file : source_.files) file.ReleasePages();
                         return status;
                       }});
@@ -158,18 +160,10 @@ void ConvertedTensors::AddInt8(const SafetensorsEntry& entry, const MatrixTensor
   const MatrixToPack& m = prepared_.matrices[matrix.index];
   WeightSource rows = WeightSource::One(entry.View());
   if (m.smoothed) rows.input_scale = m.packed->input_scale();
-  const auto then_release = [this](const Status& status) {
-    for (const SafetensorsFile& file : source_.files) file.ReleasePages();
-    return status;
-  };
-  tensors_.push_back(
-      {entry.name, DType::kI8, entry.shape, [&entry, rows, then_release](const ByteSink& sink) {
-         return then_release(PutIntegers(entry, rows, sink));
-       }});
-  tensors_.push_back({RowScaleName(entry.name), DType::kF32, Shape(entry.shape[0]),
-                      [&entry, rows, then_release](const ByteSink& sink) {
-                        return then_release(PutRowScales(entry, rows, sink));
-                      }});
+  Add(entry.name, DType::kI8, entry.shape,
+      [&entry, rows](const ByteSink& sink) { return PutIntegers(entry, rows, sink); });
+  Add(RowScaleName(entry.name), DType::kF32, Shape(entry.shape[0]),
+      [&entry, rows](const ByteSink& sink) { return PutRowScales(entry, rows, sink); });
   if (!matrix.first || !m.smoothed || !m.given_scale.empty()) return;
   tensors_.push_back({InputScaleName(entry.name), DType::kF32, Shape(entry.shape[1]),
                       [&m, k = entry.shape[1]](const ByteSink& sink) {

@@ -8,6 +8,7 @@
 #define ENCORE_TOOLS_ENCORE_CONVERTED_TENSORS_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -72,7 +73,9 @@ class ConvertedTensors {
   size_t matrices() const { return matrices_; }  // how many were converted
 
  private:
-  void AddBf16(const SafetensorsEntry& entry);
+  // `put` gives the tensor's bytes to the sink; then the files' pages are given back.
+  void Add(const std::string& name, DType type, const Shape& shape,
+           std::function<Status(const internal::ByteSink& sink)> put);
   void AddInt8(const SafetensorsEntry& entry, const MatrixTensor& matrix);
 
   ConversionSource source_;

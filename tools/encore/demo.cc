@@ -124,7 +124,7 @@ std::vector<double> TimeForward(const Encoder& encoder, const Tensor& x, const E
   const std::vector<size_t> starts = Starts(std::vector<size_t>(kBatch, kSeq));
   const Batch batch{.seq_starts = starts};
   const Workspace workspace = Take(encoder.MakeWorkspace(batch, executor));
-  Tensor y = Take(Tensor::Create(DType::kF32, {kTokens, kStack.d_model}));
+  Tensor y = NewTensor({kTokens, kStack.d_model});
   const ConstView rows(static_cast<const float*>(x.data()), {kTokens, kStack.d_model});
   std::vector<double> times;
   double spent = 0;

@@ -92,7 +92,7 @@ void PrintSimilarities(ConstView vectors) {
 
 // From the text to its vector, one sentence at a time.
 void PrintSpeed(const TextEncoder& model, const Executor& executor, double seconds) {
-  Tensor vector = Take(Tensor::Create(DType::kF32, {1, model.dimensions()}));
+  Tensor vector = NewTensor({1, model.dimensions()});
   std::vector<double> times;
   double spent = 0;
   while (times.size() < kSentences.size() || spent < seconds) {

@@ -66,10 +66,10 @@ void Run(const internal::TextModel& model, const Tokens& tokens, const Executor&
   attention->heads = encoder.config().layers[0].num_heads;
   std::vector<MutableView> taps;
   for (size_t i = 0; i < layers; ++i) {
-    attention->weights.push_back(Take(Tensor::Create(DType::kF32, {attention->heads, n, n})));
+    attention->weights.push_back(NewTensor({attention->heads, n, n}));
   }
   for (Tensor& weights : attention->weights) taps.push_back(weights.View<float>());
-  Tensor x = Take(Tensor::Create(DType::kF32, {n, model.d_model()}));
+  Tensor x = NewTensor({n, model.d_model()});
   const Workspace workspace =
       Take(encoder.MakeWorkspace(Batch{.seq_starts = batch.seq_starts}, executor));
   Check(model.Embed(batch, x.View<float>(), executor));
@@ -118,7 +118,7 @@ ModelAttention AttendWithModel(const std::string& folder, const PrecisionOptions
 Tensor MeanOfHeads(ConstView layer) {
   const size_t heads = layer.dim(0);
   const size_t n = layer.dim(1);
-  Tensor mean = Take(Tensor::Create(DType::kF32, {n, n}));
+  Tensor mean = NewTensor({n, n});
   const MutableView out = mean.View<float>();
   for (size_t i = 0; i < n; ++i) {
     for (size_t j = 0; j < n; ++j) {

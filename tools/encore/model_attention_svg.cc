@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tools/encore/failure.h"
-#include "tools/encore/svg.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {

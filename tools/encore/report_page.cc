@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tools/encore/compare_noise.h"
+#include "tools/encore/compare_rows.h"
 #include "tools/encore/page.h"
 #include "tools/encore/report_series.h"
 #include "tools/encore/text.h"

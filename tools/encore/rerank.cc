@@ -4,8 +4,6 @@
 // here: reading texts (text_input).
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <iostream>
 
@@ -14,6 +12,7 @@
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
 #include "tools/encore/shared_options.h"
+#include "tools/encore/text.h"
 #include "tools/encore/text_input.h"
 
 namespace encore::tool {
@@ -50,13 +49,6 @@ bool Better(const Ranked& a, const Ranked& b) {
   return a.index < b.index;
 }
 
-// The shortest number that reads back as the same f32.
-std::string ScoreText(float score) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), score);
-  return std::string(text.data(), end.ptr);
-}
-
 // Keeps the best `top` of them (0: all), so that memory does not grow with the input.
 void Keep(size_t top, std::vector<Ranked>* ranked) {
   if (top == 0 || ranked->size() <= top) return;
@@ -87,7 +79,7 @@ int Run(const Options& options) {
     progress.Add(scores->counts);
     for (size_t i = 0; i < texts.size(); ++i) {
       if (options.scores) {
-        std::cout << ScoreText(scores->values[i]) << "\n";
+        std::cout << ShortestText(scores->values[i]) << "\n";
       } else {
         ranked.push_back({scores->values[i], before + i, texts[i]});
       }
@@ -101,7 +93,7 @@ int Run(const Options& options) {
                                  ? nlohmann::json(one.text).dump(
                                        -1, ' ', false, nlohmann::json::error_handler_t::replace)
                                  : one.text;
-    std::cout << ScoreText(one.score) << "\t" << text << "\n";
+    std::cout << ShortestText(one.score) << "\t" << text << "\n";
   }
   const size_t max_length = score.max_length > 0 ? score.max_length : model.max_length();
   std::cerr << progress.Summary(max_length) << "\n";

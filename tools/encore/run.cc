@@ -3,11 +3,9 @@
 // `encore run`: weights and inputs from safetensors files, outputs into one. This file has the
 // options and the order of things; the parts are in run_input, run_forward and the library.
 
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "encore/cpu.h"
@@ -80,20 +78,13 @@ Executor MakeExecutor(const Options& options, std::optional<ThreadPool>& pool) {
   return Executor::Inline();
 }
 
-// A slip would cost the weights. The input may be replaced.
-void WantOtherFile(const std::string& output, const std::string& weights) {
-  std::error_code error;
-  if (!std::filesystem::equivalent(output, weights, error)) return;
-  throw Failure("--output " + output + ": found the file of --weights, wanted another");
-}
-
 int Run(const Options& options) {
   const TorchOverrides overrides = options.torch.overrides();
   std::vector<MatrixOfLayer> kept = options.precision.kept();
   std::optional<ThreadPool> pool;
   const Executor executor = MakeExecutor(options, pool);
   WantFolderOf(options.output);
-  WantOtherFile(options.output, options.weights);
+  WantOtherFile("--output", options.output, options.weights, "the file of --weights");
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
 
   const TorchWeights weights = Take(TorchWeights::Open(options.weights, overrides), "--weights");

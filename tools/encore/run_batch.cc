@@ -126,10 +126,6 @@ void ReadMask(const SafetensorsFile& file, RunInput& input) {
   }
 }
 
-Tensor NewTensor(const Shape& shape, const std::string& name) {
-  return Take(Tensor::Create(DType::kF32, shape), name);
-}
-
 struct TapTensors {
   std::vector<Tensor> attention;  // [layer]: [B, H, S, S]
   std::vector<Tensor> hidden;     // [layer]: [tokens, D]

@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "encore/cpu.h"
+#include "engine/platform/file_writer.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
 
@@ -46,11 +48,33 @@ constexpr int kMaxSize = 1 << 20;
 
 }  // namespace
 
+void WriteTextFile(const std::string& path, const std::string& text) {
+  internal::FileWriter writer = Take(internal::FileWriter::Create(path));
+  Check(writer.Write(std::as_bytes(std::span(text))));
+  Check(writer.Commit());
+}
+
+void WantWritable(const std::string& path, const std::string& option) {
+  if (!path.empty()) Take(internal::FileWriter::Create(path), option);
+}
+
 void WantFolderOf(const std::string& output) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(output).parent_path();
   if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
   throw Failure("--output " + output + ": there is no folder " + folder.string());
+}
+
+void WantOtherFile(const std::string& option, const std::string& output, const std::string& taken,
+                   const std::string& what) {
+  if (output.empty() || taken.empty()) return;
+  std::error_code error;
+  const auto place = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(path, error);
+  };
+  if (std::filesystem::equivalent(output, taken, error) || place(output) == place(taken)) {
+    throw Failure(option + " " + output + ": found " + what + ", wanted another file");
+  }
 }
 
 void CheckSeconds(double seconds) {

@@ -21,6 +21,18 @@
 
 namespace encore::tool {
 
+// Writes the file whole or not at all; throws Failure.
+void WriteTextFile(const std::string& path, const std::string& text);
+
+// Before long work rather than after it: throws Failure if a file cannot be written there, unless
+// the path is empty. What is there stays as it is.
+void WantWritable(const std::string& path, const std::string& option);
+
+// Throws Failure where the output of this option would take the place of `taken`, which is "the
+// file of --weights", unless one of them is empty.
+void WantOtherFile(const std::string& option, const std::string& output, const std::string& taken,
+                   const std::string& what);
+
 // Where an output goes, before a long computation rather than after it: throws Failure if there is
 // no such folder. Whatever else keeps the file from being written is found when it is.
 void WantFolderOf(const std::string& output);

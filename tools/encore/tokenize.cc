@@ -3,7 +3,6 @@
 // `encore tokenize`: the token ids of texts, a JSON array a line. Not here: reading lines
 // (text_input.h), the tokenizer (the library).
 
-#include <charconv>
 #include <cstdint>
 #include <iostream>
 #include <optional>
@@ -39,10 +38,8 @@ struct Options {
 void AppendIds(const Tokens& tokens, std::string* out) {
   *out += '[';
   for (size_t i = 0; i < tokens.ids.size(); ++i) {
-    char digits[16];
-    const auto end = std::to_chars(digits, digits + sizeof(digits), tokens.ids[i]).ptr;
     if (i != 0) *out += ',';
-    out->append(digits, end);
+    *out += std::to_string(tokens.ids[i]);
   }
   *out += "]\n";
 }

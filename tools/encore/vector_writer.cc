@@ -5,12 +5,11 @@
 
 #include "tools/encore/vector_writer.h"
 
-#include <array>
 #include <bit>
-#include <charconv>
 #include <span>
 
 #include "tools/encore/failure.h"
+#include "tools/encore/text.h"
 
 namespace encore::tool {
 namespace {
@@ -95,10 +94,7 @@ void VectorWriter::Write(ConstView rows) {
   }
   std::string text;
   for (size_t i = 0; i < values; ++i) {
-    std::array<char, 32> number{};
-    const auto end = std::to_chars(number.data(), number.data() + number.size(), rows.data()[i]);
-    text += i % columns_ == 0 ? '[' : ',';
-    text.append(number.data(), end.ptr);
+    text += (i % columns_ == 0 ? '[' : ',') + ShortestText(rows.data()[i]);
     if ((i + 1) % columns_ == 0) text += "]\n";
   }
   Append(text.data(), text.size());

@@ -15,12 +15,11 @@
 
 #include "encore/cpu.h"
 #include "encore/version.h"
-#include "engine/platform/file_writer.h"
 #include "tests/reference/golden_hashes.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
-#include "tools/encore/svg.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/verify_checks.h"
 #include "tools/encore/verify_report.h"
@@ -114,8 +113,7 @@ int Verify(const Options& options) {
     throw Failure(std::string(options.markdown ? "--markdown" : "--function") +
                   ": found --only without functions, wanted functions among its parts");
   }
-  // Before the work: a file that cannot be written is known now. It appears when it is complete.
-  if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
+  WantWritable(options.json, "--json");
 
   const bool full = options.full;
   const uint64_t step = options.step != 0 ? options.step : full ? 1 : kQuickStep;

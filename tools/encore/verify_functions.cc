@@ -19,6 +19,7 @@
 #include "tests/exhaustive/conversions.h"
 #include "tests/exhaustive/fast_reference.h"
 #include "tests/exhaustive/search.h"
+#include "tools/encore/text.h"
 #include "tools/encore/verify_checks.h"
 
 namespace encore::tool {
@@ -26,12 +27,6 @@ namespace {
 
 // The list of the worst floats in a finding's detail.
 constexpr size_t kWorstShown = 3;
-
-std::string Formatted(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof(text), format, value);
-  return text;
-}
 
 std::string FloatText(float x) { return Formatted("%.9g", static_cast<double>(x)); }
 
@@ -125,11 +120,12 @@ Results TableTargets(const Results& results, bool fma) {
 }
 
 std::string TargetsText(const Results& targets) {
-  std::string text;
-  for (const TargetResult& result : targets) text += (text.empty() ? "" : ", ") + result.target;
   if (targets.empty()) return "none";
+  std::vector<std::string> names;
+  for (const TargetResult& result : targets) names.push_back(result.target);
   const uint64_t step = targets.front().step;
-  return text + " (" + (step == 1 ? "all floats" : "1 float in " + std::to_string(step)) + ")";
+  return Joined(names) + " (" + (step == 1 ? "all floats" : "1 float in " + std::to_string(step)) +
+         ")";
 }
 
 // The largest error of a measure. In ulps it is rounded up: what the table says is not exceeded.

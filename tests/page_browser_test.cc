@@ -12,8 +12,8 @@
 #include "tests/cli_runner.h"
 #include "tests/sanitizers.h"
 #include "tests/synthetic_report.h"
-#include "tools/encore/report_pages.h"
 #include "tools/encore/comparison.h"
+#include "tools/encore/report_pages.h"
 
 namespace encore {
 namespace {

@@ -56,7 +56,7 @@ struct BlockCaseResult {
 };
 
 // Throws Failure if the case is incomplete or its sizes make no block.
-BlockCaseResult RunBlockCase(const nlohmann::json& spec, uint32_t seed);  // block_case.cc
+BlockCaseResult RunBlockCase(const nlohmann::json& spec, uint32_t seed);  // attend_case_check.cc
 
 // The extents under `key`: {"shape": [32, 10, 64]}. Throws Failure.
 std::vector<size_t> ExtentsFromCase(const nlohmann::json& spec, const std::string& key);

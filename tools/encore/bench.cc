@@ -11,7 +11,6 @@
 #include "bench/measure/context.h"
 #include "bench/measure/models.h"
 #include "bench/measure/run_options.h"
-#include "encore/encoder.h"
 #include "tools/encore/bench_measure.h"
 #include "tools/encore/bench_roofs.h"
 #include "tools/encore/commands.h"

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
-#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -201,15 +200,10 @@ int Run(const Options& options) {
 void AddCalibrate(CLI::App& app, Action& action) {
   const auto [sub, options] =
       AddCommand(app, action, "calibrate", "Fit int8 to sample inputs", kFooter, Run);
-  sub->add_option("IN", options->in, "Weights (safetensors), or a model's folder")
-      ->required()
-      ->type_name("FILE|FOLDER");
-  sub->add_option("OUT", options->out, "A copy with scales; must not exist")
-      ->required()
-      ->type_name("FILE|FOLDER");
-  sub->add_option("--input", options->input, "Inputs (safetensors), or texts for a folder")
-      ->required()
-      ->type_name("FILE");
+  AddRequired(*sub, "IN", "FILE|FOLDER", options->in, "Weights (safetensors), or a model's folder");
+  AddRequired(*sub, "OUT", "FILE|FOLDER", options->out, "A copy with scales; must not exist");
+  AddRequired(*sub, "--input", "FILE", options->input,
+              "Inputs (safetensors), or texts for a folder");
   sub->add_flag("--suggest-keep", options->suggest_keep,
                 "Also print the products that int8 hurts most");
   options->torch.AddTo(*sub);

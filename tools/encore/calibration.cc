@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "encore/workspace.h"
 #include "engine/nn/layer_tensors.h"

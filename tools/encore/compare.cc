@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "encore/status.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/comparison.h"
 #include "tools/encore/failure.h"

@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "encore/safetensors.h"
-#include "encore/thread_pool.h"
 #include "encore/torch_weights.h"
 #include "engine/base/stored_precision.h"
 #include "engine/io/safetensors_stream.h"
@@ -100,12 +99,8 @@ int Run(const Options& options) {
 void AddConvert(CLI::App& app, Action& action) {
   const auto [sub, options] =
       AddCommand(app, action, "convert", "Write weights in bf16 or int8", kFooter, Run);
-  sub->add_option("IN", options->in, "Weights (safetensors), or a model's folder")
-      ->required()
-      ->type_name("FILE|FOLDER");
-  sub->add_option("OUT", options->out, "Where they go; must not exist")
-      ->required()
-      ->type_name("FILE|FOLDER");
+  AddRequired(*sub, "IN", "FILE|FOLDER", options->in, "Weights (safetensors), or a model's folder");
+  AddRequired(*sub, "OUT", "FILE|FOLDER", options->out, "Where they go; must not exist");
   options->precision.AddTo(*sub)->required();
 }
 

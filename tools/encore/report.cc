@@ -18,7 +18,6 @@
 #include "tools/encore/report_pages.h"
 #include "tools/encore/shared_options.h"
 #include "tools/encore/terminal.h"
-#include "tools/encore/text.h"
 
 namespace encore::tool {
 namespace {

@@ -106,9 +106,7 @@ void AddRerank(CLI::App& app, Action& action) {
   const auto [sub, options] = AddCommand(
       app, action, "rerank", "Texts by how well they fit a query, best first", kFooter, Run);
   options->text.AddTo(*sub);
-  sub->add_option("--query", options->query, "What the texts are compared with")
-      ->required()
-      ->type_name("TEXT");
+  AddRequired(*sub, "--query", "TEXT", options->query, "What the texts are compared with");
   CLI::Option* scores =
       sub->add_flag("--scores", options->scores, "One score a line, in the order of the input");
   sub->add_option("--top", options->top, "So many of the best; 0: all")

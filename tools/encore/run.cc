@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore run`: weights and inputs from safetensors files, outputs into one. This file has the
-// options and the order of things; the parts are in run_input, run_forward and the library.
+// options and the order of things; the parts are in run_batch and the library.
 
 #include <iostream>
 #include <optional>
@@ -125,15 +125,10 @@ int Run(const Options& options) {
 void AddRun(CLI::App& app, Action& action) {
   const auto [sub, options] =
       AddCommand(app, action, "run", "Run an encoder on tensors from files", kFooter, Run);
-  sub->add_option("--weights", options->weights, "Weights and configuration (safetensors)")
-      ->required()
-      ->type_name("FILE");
-  sub->add_option("--input", options->input, "Input tensors (safetensors)")
-      ->required()
-      ->type_name("FILE");
-  sub->add_option("--output", options->output, "Where the results go (safetensors)")
-      ->required()
-      ->type_name("FILE");
+  AddRequired(*sub, "--weights", "FILE", options->weights,
+              "Weights and configuration (safetensors)");
+  AddRequired(*sub, "--input", "FILE", options->input, "Input tensors (safetensors)");
+  AddRequired(*sub, "--output", "FILE", options->output, "Where the results go (safetensors)");
   sub->add_flag("--attention-weights", options->attention_weights, "Write attention.N too");
   sub->add_flag("--hidden-states", options->hidden_states, "Write hidden.N too");
   sub->add_flag("--causal", options->causal, "A token attends to itself and those before it only");

@@ -48,6 +48,11 @@ constexpr int kMaxSize = 1 << 20;
 
 }  // namespace
 
+void AddRequired(CLI::App& app, const std::string& name, const std::string& type,
+                 std::string& value, const std::string& words) {
+  app.add_option(name, value, words)->required()->type_name(type);
+}
+
 void WriteTextFile(const std::string& path, const std::string& text) {
   internal::FileWriter writer = Take(internal::FileWriter::Create(path));
   Check(writer.Write(std::as_bytes(std::span(text))));
@@ -182,12 +187,8 @@ TorchOverrides TorchOptions::overrides() const {
 void TextOptions::AddTo(CLI::App& app) {
   // Far above any model and any memory, far below what could overflow.
   constexpr int kMost = 1 << 24;
-  app.add_option("--model", model, "A model's folder, as it was downloaded")
-      ->required()
-      ->type_name("FOLDER");
-  app.add_option("--input", input, "Texts, one a line; - is standard input")
-      ->required()
-      ->type_name("FILE");
+  AddRequired(app, "--model", "FOLDER", model, "A model's folder, as it was downloaded");
+  AddRequired(app, "--input", "FILE", input, "Texts, one a line; - is standard input");
   app.add_flag("--jsonl", jsonl, "Each line is a JSON string, or an object with a member \"text\"");
   app.add_option("--threads", threads, "Threads; 0: all usable cores (`encore info`)")
       ->check(CLI::Range(0, 1024))

@@ -21,6 +21,13 @@
 
 namespace encore::tool {
 
+// The values of options are written where they were when the option was added: what holds them must
+// stay there until the command line has been read.
+
+// An option that must be given.
+void AddRequired(CLI::App& app, const std::string& name, const std::string& type,
+                 std::string& value, const std::string& words);
+
 // Writes the file whole or not at all; throws Failure.
 void WriteTextFile(const std::string& path, const std::string& text);
 
@@ -52,8 +59,7 @@ struct PrecisionOptions {
   std::vector<std::string> keep;  // "0.linear1": layer, counted from 0, and matrix
   bool amx_bf16 = false;
 
-  // Adds both, and returns --precision. This object must stay where it is until the command line
-  // has been read.
+  // Adds both, and returns --precision.
   CLI::Option* AddTo(CLI::App& app);
   // And --amx-bf16, for commands that run a model.
   void AddAmxTo(CLI::App& app);
@@ -75,8 +81,7 @@ struct ModelOptions {
   size_t seq = 128;
   std::vector<size_t> lengths;  // in place of batch and seq
 
-  // Adds --d-model, --heads, --d-ff, --batch, --seq and --lengths. This object must stay where it
-  // is until the command line has been read. Returns the options.
+  // Adds --d-model, --heads, --d-ff, --batch, --seq and --lengths, and returns them.
   std::vector<CLI::Option*> AddTo(CLI::App& app);
 
   // The name "custom", activation GELU. Throws Failure if the heads do not divide the width.
@@ -90,7 +95,7 @@ struct TorchOptions {
   std::optional<double> eps;
   std::optional<bool> norm_first;
 
-  // Adds --nhead, --activation, --eps and --norm-first, likewise.
+  // Adds --nhead, --activation, --eps and --norm-first.
   void AddTo(CLI::App& app);
 
   // Throws Failure where one has a value that it cannot have.
@@ -112,7 +117,6 @@ struct TextOptions {
   bool replace_invalid = false;
   bool ignore_unknown_keys = false;
 
-  // Adds them all. This object must stay where it is until the command line has been read.
   void AddTo(CLI::App& app);
 
   OnLong OnLongTexts() const { return on_long == "error" ? OnLong::kError : OnLong::kCut; }

@@ -51,12 +51,6 @@ char32_t Decode(std::string_view text, size_t& at) {
   return internal::NextCodePoint(next);
 }
 
-std::string Format(const char* format, int precision, double value) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), format, precision, value);
-  return buffer;
-}
-
 }  // namespace
 
 std::string Printable(std::string_view text) {
@@ -130,7 +124,9 @@ std::vector<std::string> SplitWords(std::string_view text) {
 
 std::string Number(double value, int precision) {
   if (std::isnan(value)) return "nan";  // whatever its sign
-  std::string text = Format(std::fabs(value) < 1e6 ? "%.*f" : "%.*e", precision, value);
+  char number[64];
+  std::snprintf(number, sizeof(number), std::fabs(value) < 1e6 ? "%.*f" : "%.*e", precision, value);
+  std::string text = number;
   const bool is_zero = text.find_first_not_of("-0.") == std::string::npos;
   if (is_zero && text[0] == '-') text.erase(0, 1);
   return text;
@@ -148,7 +144,7 @@ std::string ShortestText(float value) {
 }
 
 std::string Grouped(double value) {
-  std::string text = Format("%.*f", 0, value);
+  std::string text = Formatted("%.0f", value);
   for (size_t at = text.size(); at > 3 + (text[0] == '-' ? 1u : 0u);) {
     at -= 3;
     text.insert(at, " ");

@@ -12,6 +12,7 @@
 #include "engine/text/folder_tokenizer.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text_input.h"
 
 namespace encore::tool {
@@ -81,12 +82,10 @@ int Tokenize(const Options& options) {
 void AddTokenize(CLI::App& app, Action& action) {
   const auto [sub, options] =
       AddCommand(app, action, "tokenize", "Print the token ids of texts", kFooter, Tokenize);
-  sub->add_option("--model", options->model, "A model's folder, with tokenizer.json or vocab.txt")
-      ->required()
-      ->type_name("DIR");
-  sub->add_option("--input", options->input, "Texts, one a line; - is the standard input")
-      ->required()
-      ->type_name("FILE");
+  AddRequired(*sub, "--model", "DIR", options->model,
+              "A model's folder, with tokenizer.json or vocab.txt");
+  AddRequired(*sub, "--input", "FILE", options->input,
+              "Texts, one a line; - is the standard input");
   sub->add_flag("--jsonl", options->jsonl, "Lines are JSON");
   sub->add_option("--max-length", options->max_length,
                   "Tokens of a text or pair, special ones included; 0: no limit. Default: as "

@@ -22,7 +22,6 @@
 #include "tools/encore/shared_options.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/verify_checks.h"
-#include "tools/encore/verify_report.h"
 
 namespace encore::tool {
 

@@ -2,7 +2,7 @@
 //
 // The tables and the JSON of `encore verify`.
 
-#include "tools/encore/verify_report.h"
+#include "tools/encore/verify_checks.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,16 +3,14 @@
 // What is read out of attention weights, on weights made by hand. Not here: the command that shows
 // it (cli_attend_model_test.cc).
 
-#include "tools/encore/attention_habits.h"
+#include "tools/encore/model_attention.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "tools/encore/model_attention.h"
 #include "tools/encore/model_attention_report.h"
-#include "tools/encore/model_attention_svg.h"
 
 namespace encore::tool {
 namespace {

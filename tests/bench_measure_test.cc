@@ -30,7 +30,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/sanitizers.h"
 #include "tests/targets.h"
-#include "tools/encore/bench_report.h"
+#include "tools/encore/bench_roofs.h"
 #include "tools/encore/report_data.h"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))

@@ -15,7 +15,7 @@
 #include "encore/safetensors.h"
 #include "encore/tensor.h"
 #include "tests/cli_runner.h"
-#include "tools/encore/run_forward.h"
+#include "tools/encore/run_batch.h"
 
 namespace encore {
 namespace {

@@ -18,7 +18,7 @@
 #include "tests/reference/accuracy.h"
 #include "tests/reference/golden_hashes.h"
 #include "tests/sanitizers.h"
-#include "tools/encore/verify_report.h"
+#include "tools/encore/verify_checks.h"
 
 namespace encore {
 namespace {

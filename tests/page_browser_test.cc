@@ -12,9 +12,8 @@
 #include "tests/cli_runner.h"
 #include "tests/sanitizers.h"
 #include "tests/synthetic_report.h"
-#include "tools/encore/compare_page.h"
 #include "tools/encore/comparison.h"
-#include "tools/encore/report_page.h"
+#include "tools/encore/report_pages.h"
 
 namespace encore {
 namespace {

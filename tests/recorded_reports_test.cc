@@ -11,7 +11,7 @@
 
 #include "tools/encore/comparison.h"
 #include "tools/encore/report_data.h"
-#include "tools/encore/report_page.h"
+#include "tools/encore/report_pages.h"
 
 namespace encore::tool {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pages of reports and comparisons (tools/encore/report_page.h, compare_page.h): whole, safe and
-// self-contained whatever the report has in it. Not here: a browser (page_browser_test.cc).
+// Pages of reports and comparisons (tools/encore/report_pages.h): whole, safe and self-contained
+// whatever the report has in it. Not here: a browser (page_browser_test.cc).
 
-#include "tools/encore/report_page.h"
+#include "tools/encore/report_pages.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "tests/synthetic_report.h"
-#include "tools/encore/compare_page.h"
 #include "tools/encore/comparison.h"
 #include "tools/encore/picture.h"
 

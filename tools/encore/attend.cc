@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <iostream>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,15 +15,11 @@
 #include "tools/encore/attend_case.h"
 #include "tools/encore/attend_report.h"
 #include "tools/encore/attention_example.h"
-#include "tools/encore/attention_habits.h"
-#include "tools/encore/block_case.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/model_attention.h"
 #include "tools/encore/model_attention_report.h"
-#include "tools/encore/model_attention_svg.h"
-#include "tools/encore/precision_options.h"
-#include "tools/encore/svg.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
 
@@ -105,10 +100,7 @@ int Show(const Options& options, AttentionExample& example, const std::vector<Ca
 int RunText(const std::string& text, const Options& options) {
   AttentionExample example =
       SeededExample(SplitWords(text), options.dim, options.heads, options.seed);
-  for (const std::string& token : example.tokens) {
-    example.title += (example.title.empty() ? "\"" : " ") + token;
-  }
-  example.title += '"';
+  example.title = '"' + Joined(example.tokens, " ") + '"';
   Compute(example);
   return Show(options, example, {});
 }
@@ -156,8 +148,7 @@ int RunModel(const std::string& text, const Options& options) {
 }
 
 int Run(const Options& options) {
-  std::string text;
-  for (const std::string& part : options.text) text += (text.empty() ? "" : " ") + part;
+  const std::string text = Joined(options.text, " ");
   if (text.empty() == options.file.empty()) {
     throw Failure("found " + std::string(text.empty() ? "neither" : "both") +
                   " a text and --file, wanted one: encore attend \"The cat sat on the mat\"");
@@ -189,9 +180,9 @@ void AddModelOptions(CLI::App& sub, CLI::Option* model, Options& options) {
 }  // namespace
 
 void AddAttend(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub =
-      app.add_subcommand("attend", "Self-attention of a sentence, step by step or in a model");
+  const auto [sub, options] =
+      AddCommand(app, action, "attend", "Self-attention of a sentence, step by step or in a model",
+                 kFooter, Run);
   sub->add_option("text", options->text, "The sentence; without --model its words are the tokens")
       ->type_name("TEXT");
   CLI::Option* dim = sub->add_option("--dim", options->dim, "Width of embeddings, Q, K and V")
@@ -222,8 +213,6 @@ void AddAttend(CLI::App& app, Action& action) {
           ->excludes(file);
   AddModelOptions(*sub, model, *options);
   sub->add_flag("--json", options->json, "All numbers as JSON");
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

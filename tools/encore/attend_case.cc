@@ -33,7 +33,7 @@ Tensor Matrix(const Json& spec, const char* key) {
     throw Failure(where + " is not a matrix, wanted a list of rows of numbers");
   }
   const size_t width = rows[0].size();
-  Tensor matrix = Take(Tensor::Create(DType::kF32, {rows.size(), width}));
+  Tensor matrix = NewTensor({rows.size(), width});
   const TensorView<float> view = matrix.View<float>();
   for (size_t r = 0; r < rows.size(); ++r) {
     const std::string row = where + " row " + std::to_string(r);

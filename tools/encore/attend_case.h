@@ -48,6 +48,16 @@ AttentionExample ExampleFromCase(const nlohmann::json& spec, uint32_t seed);
 // with 1.
 std::vector<CaseCheck> CheckCase(const nlohmann::json& spec, const AttentionExample& example);
 
+// The encoder block among the cases: sizes from the case, weights drawn; shapes, names and results
+// checked.
+struct BlockCaseResult {
+  std::string title;
+  std::vector<CaseCheck> checks;
+};
+
+// Throws Failure if the case is incomplete or its sizes make no block.
+BlockCaseResult RunBlockCase(const nlohmann::json& spec, uint32_t seed);  // attend_case_check.cc
+
 // The extents under `key`: {"shape": [32, 10, 64]}. Throws Failure.
 std::vector<size_t> ExtentsFromCase(const nlohmann::json& spec, const std::string& key);
 

@@ -4,7 +4,6 @@
 
 #include "tools/encore/attend_report.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <utility>
 
@@ -85,11 +84,7 @@ void PrintNumpy(std::ostream& out, const AttentionExample& example) {
 }
 
 // The double whose shortest decimal form is that of the float: 0.1f gives 0.1.
-double ShortestDouble(float value) {
-  char text[64] = {};
-  std::to_chars(text, text + sizeof(text) - 1, value);
-  return std::strtod(text, nullptr);
-}
+double ShortestDouble(float value) { return std::strtod(ShortestText(value).c_str(), nullptr); }
 
 }  // namespace
 
@@ -110,30 +105,27 @@ void PrintExample(std::ostream& out, const AttentionExample& example, const Matr
   out << "\nTokens\n ";
   for (const std::string& token : example.tokens) out << " " << token;
   out << "\n";
-  if (example.has_x()) {
-    PrintStep(
-        out,
-        example.seed ? "X: an embedding for each token (random)" : "X: an embedding for each token",
-        example.x.shape());
-    PrintMatrix(out, example.tokens, example.x.View<float>(), style);
+  const bool has_x = example.has_x();
+  const bool random = example.seed.has_value();
+  const auto step = [&](const std::string& heading, const std::vector<std::string>& labels,
+                        const Tensor& matrix) {
+    PrintStep(out, heading, matrix.shape());
+    PrintMatrix(out, labels, matrix.View<float>(), style);
+  };
+  if (has_x) {
+    step(std::string("X: an embedding for each token") + (random ? " (random)" : ""),
+         example.tokens, example.x);
   }
-  const std::string random = example.seed ? " (W_q, W_k, W_v are random too)" : "";
-  PrintStep(out,
-            example.has_x() ? "Q = X W_q: what each token asks for" + random : "Q: the queries",
-            example.q.shape());
-  PrintMatrix(out, example.tokens, example.q.View<float>(), style);
-  PrintStep(out, example.has_x() ? "K = X W_k: what each token offers" : "K: the keys",
-            example.k.shape());
-  PrintMatrix(out, example.keys, example.k.View<float>(), style);
-  PrintStep(out, example.has_x() ? "V = X W_v: what each token passes on" : "V: the values",
-            example.v.shape());
-  PrintMatrix(out, example.keys, example.v.View<float>(), style);
+  step(has_x ? std::string("Q = X W_q: what each token asks for") +
+                   (random ? " (W_q, W_k, W_v are random too)" : "")
+             : "Q: the queries",
+       example.tokens, example.q);
+  step(has_x ? "K = X W_k: what each token offers" : "K: the keys", example.keys, example.k);
+  step(has_x ? "V = X W_v: what each token passes on" : "V: the values", example.keys, example.v);
   for (size_t head = 0; head < example.heads; ++head) PrintHead(out, example, head, style);
-  PrintStep(out,
-            example.heads == 1 ? "Context = Weights V: each token's mixture of the values"
-                               : "Context = Weights V of each head, side by side",
-            example.output.shape());
-  PrintMatrix(out, example.tokens, example.output.View<float>(), style);
+  step(example.heads == 1 ? "Context = Weights V: each token's mixture of the values"
+                          : "Context = Weights V of each head, side by side",
+       example.tokens, example.output);
   PrintNumpy(out, example);
 }
 

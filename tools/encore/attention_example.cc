@@ -13,8 +13,6 @@
 namespace encore::tool {
 namespace {
 
-Tensor NewTensor(const Shape& shape) { return Take(Tensor::Create(DType::kF32, shape)); }
-
 Tensor Product(const Tensor& a, const Tensor& b) {
   Tensor c = NewTensor({a.shape()[0], b.shape()[1]});
   Check(MatMul(a.View<float>(), b.View<float>(), c.View<float>()));

@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore bench`: how fast blocks are on this machine. This file has the options and the order of
-// things; measuring is in bench_measure, tables in bench_report, JSON in report_data.
+// `encore bench`: how fast blocks are on this machine. This file has the options, the tables and
+// the order of things; measuring is in bench_measure and bench_roofs, JSON in report_data.
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "bench/measure/context.h"
 #include "bench/measure/models.h"
 #include "bench/measure/run_options.h"
-#include "engine/platform/file_writer.h"
 #include "tools/encore/bench_measure.h"
-#include "tools/encore/bench_report.h"
+#include "tools/encore/bench_roofs.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/model_options.h"
-#include "tools/encore/precision_options.h"
+#include "tools/encore/progress.h"
 #include "tools/encore/report_data.h"
-#include "tools/encore/svg.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
-#include "tools/encore/verify_progress.h"
 
 namespace encore::tool {
 namespace {
@@ -53,8 +49,6 @@ Examples:
   encore bench --target AVX2 --workload base_8x128 --seconds 2
   encore bench --workload minilm_1x16 --threads 2 --idle-spin 200
   encore bench --workload custom --d-model 390 --heads 6 --d-ff 1000 --seq 129 --warm)";
-
-constexpr double kMaxSeconds = 600;
 
 struct Options {
   std::vector<std::string> workloads;
@@ -103,21 +97,51 @@ std::vector<ChosenRow> ChosenRows(const Options& options) {
   return chosen;
 }
 
+void PrintNoise(std::ostream& out, const ReportNoise& noise) {
+  const auto percent = [](double value) {
+    return value < 0 ? std::string("an unknown part") : Number(value, 1) + " %";
+  };
+  out << "\nNoise: other processes took " << percent(noise.busy_percent)
+      << " of all cores' time, the hypervisor " << percent(noise.steal_percent)
+      << "; one thread's peak varied by " << percent(noise.peak_drift_percent) << ".\n";
+  for (const std::string& note : noise.notes) out << note << ".\n";
+}
+
+// The workloads there are: names, sizes, operations.
+void PrintWorkloads(std::ostream& out) {
+  constexpr size_t kWidth = 27;  // "modernbert_22_layers_1x512"
+  out << PadRight("workload", kWidth) << PadRight("d_model, heads, d_ff", 24)
+      << PadRight("sequences x tokens", 20) << PadLeft("GFLOP", 9) << "\n";
+  for (const bench::NamedWorkload& load : bench::NamedWorkloads()) {
+    const bench::Model& model = load.model;
+    out << PadRight(load.name, kWidth)
+        << PadRight(std::to_string(model.d_model) + ", " + std::to_string(model.heads) + ", " +
+                        std::to_string(model.d_ff) + ", " +
+                        std::string(ActivationName(model.activation)),
+                    24)
+        << PadRight(bench::DescribeLengths(load.lengths), 20)
+        << PadLeft(Number(bench::StackFlops(model, load.lengths, load.layers) * 1e-9, 3), 9)
+        << (load.warm_by_default ? "" : "  by name only") << "\n";
+  }
+  out << PadRight("custom", kWidth)
+      << "sizes from --d-model, --heads, --d-ff, --batch and --seq or "
+         "--lengths\n";
+}
+
 int Run(const Options& options) {
   if (options.list) {
     PrintWorkloads(std::cout);
     return kExitOk;
   }
-  if (!(options.seconds >= 0 && options.seconds <= kMaxSeconds)) {
-    throw Failure("--seconds is " + Number(options.seconds, 2) + ", wanted 0 to " +
-                  Number(kMaxSeconds, 0));
-  }
+  CheckSeconds(options.seconds);
   const std::vector<ChosenRow> chosen = ChosenRows(options);
   const std::vector<int> threads = Take(options.run.Apply());
-  // Before the work rather than after it; what is there stays as it is until the end.
-  if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
+  WantWritable(options.json, "--json");
 
-  PrintBenchHead(std::cout, bench::Context());
+  std::cout << "encore bench\n";
+  for (const auto& [name, value] : bench::Context()) {
+    std::cout << "  " << PadRight(name, 13) << value << "\n";
+  }
   std::cout.flush();
   const bench::Products products = {options.run.precision(), options.amx_bf16};
   BenchMeasurer measurer(options.seconds);
@@ -146,9 +170,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddBench(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub =
-      app.add_subcommand("bench", "How fast blocks are here, beside the machine's peak");
+  const auto [sub, options] = AddCommand(
+      app, action, "bench", "How fast blocks are here, beside the machine's peak", kFooter, Run);
   sub->add_option("--workload", options->workloads,
                   "What to measure (--list shows what there is), or custom; else a standard set")
       ->delimiter(',')
@@ -162,8 +185,6 @@ void AddBench(CLI::App& app, Action& action) {
   sub->add_option("--json", options->json, "Write the rows there, too")->type_name("FILE");
   sub->add_flag("--list", options->list, "Show the workloads and exit");
   options->model_options = options->model.AddTo(*sub);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -42,8 +42,7 @@ std::string ProductsName(bench::Products products) {
   return std::string(PrecisionName(products.precision)) + (products.amx_bf16 ? " (AMX)" : "");
 }
 
-}  // namespace
-
+// Program, machine and time.
 Report NewReport() {
   Report report;
   report.encore = ENCORE_VERSION_STRING;
@@ -66,6 +65,8 @@ Report NewReport() {
                 .binding = bench::Binding() + "; " + bench::WaitPolicy()};
   return report;
 }
+
+}  // namespace
 
 BenchMeasurer::BenchMeasurer(double seconds)
     : seconds_(seconds),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fills a report: the machine's roofs, rows of workloads beside them, and what disturbed them. Not
-// here: flags (bench.cc, report.cc) and how rows are shown (bench_report.h).
+// here: flags (bench.cc, report.cc).
 
 #ifndef ENCORE_TOOLS_ENCORE_BENCH_MEASURE_H_
 #define ENCORE_TOOLS_ENCORE_BENCH_MEASURE_H_
@@ -65,9 +65,6 @@ class BenchMeasurer {
   std::vector<float> expected_;        // the output of the calling thread alone
   std::map<std::string, bool> right_;  // by model, products and target
 };
-
-// Program, machine and time.
-Report NewReport();
 
 }  // namespace encore::tool
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machine's roofs as a report has them, which of them applies to a row, and what says that the
-// machine changed meanwhile. Not here: the meters (bench/measure/peak.h, read.h) and rows
-// (bench_measure.h).
+// The machine's roofs as a report has them, which of them applies to a row, what says that the
+// machine changed meanwhile, and the tables of `encore bench`. Not here: the meters
+// (bench/measure/peak.h, read.h), measuring rows (bench_measure.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_BENCH_ROOFS_H_
 #define ENCORE_TOOLS_ENCORE_BENCH_ROOFS_H_
 
 #include <cstddef>
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,12 @@ class BenchRoofs {
   bench::PeakMeter drift_meter_;
   std::vector<double> drift_;  // peaks of one thread
 };
+
+// Tables for people: a line for each number of threads; the head and a line of the rows beside
+// these roofs. shared_peak: what the threads had of the peak of as many single ones.
+void PrintRoofs(std::ostream& out, const std::vector<ReportRoof>& roofs);
+void PrintBenchColumns(std::ostream& out);
+void PrintBenchRow(std::ostream& out, const ReportRow& row, double shared_peak);
 
 // Threads that have less than this of as many single ones' peak share a core, or do not all run.
 inline constexpr double kLeastOfPeaks = 0.75;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore calibrate`: scales of inputs from samples, written beside the weights. This file has the
-// options and the order of things; samples are in calibration_samples.cc, scales in calibration.cc.
+// options, the samples and the order of things; scales are in calibration.cc.
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -17,15 +16,16 @@
 #include "encore/thread_pool.h"
 #include "encore/torch_weights.h"
 #include "engine/io/safetensors_stream.h"
+#include "engine/models/embeddings.h"
+#include "engine/text/folder_tokenizer.h"
 #include "tools/encore/calibration.h"
-#include "tools/encore/calibration_samples.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/converted_tensors.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/matrix_tensors.h"
-#include "tools/encore/precision_options.h"
+#include "tools/encore/run_batch.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
-#include "tools/encore/torch_options.h"
+#include "tools/encore/text_input.h"
 #include "tools/encore/weights_folder.h"
 
 namespace encore::tool {
@@ -98,6 +98,62 @@ void PrintWorst(std::vector<CalibratedMatrix> found) {
   }
 }
 
+// A file as of `encore run --input`.
+void AddSampleTensors(const std::string& path, Calibration* calibration) {
+  const SafetensorsFile file = Take(SafetensorsFile::Open(path), "--input");
+  const RunInput input = ReadRunInput(file, calibration->encoder().config().d_model);
+  if (input.tokens() == 0) return;
+  Tensor packed;
+  calibration->Add(input.MakeBatch(/*causal=*/false), input.Packed(&packed));
+}
+
+// Texts, one a line, through the tokenizer and the embeddings of the folder at `path`, cut at the
+// length that the model is given.
+void AddSampleTexts(const std::string& texts, const std::string& path, WeightsFolder* folder,
+                    Calibration* calibration) {
+  constexpr size_t kBatchTokens = 2048;
+  const internal::FolderTokenizer opened =
+      Take(internal::OpenFolderTokenizer(path, /*ignore_unknown_keys=*/true), "IN");
+  const size_t d_model = calibration->encoder().config().d_model;
+  const internal::Embeddings embeddings =
+      Take(internal::Embeddings::Create(folder->config.plan.embeddings, d_model, &folder->tensors),
+           "IN");
+  TokenizeOptions tokenize;
+  tokenize.max_length = opened.max_length == 0
+                            ? embeddings.max_tokens()
+                            : std::min(opened.max_length, embeddings.max_tokens());
+  std::vector<int32_t> ids;
+  std::vector<uint8_t> type_ids;
+  std::vector<size_t> starts = {0};
+  const auto add = [&] {
+    if (ids.empty()) return;
+    const internal::TokenBatch batch = {.ids = ids,
+                                        .type_ids = embeddings.type_vocab_size() > 0
+                                                        ? std::span<const uint8_t>(type_ids)
+                                                        : std::span<const uint8_t>(),
+                                        .seq_starts = starts};
+    Check(embeddings.Check(batch), "--input");
+    Tensor x = NewTensor({ids.size(), d_model}, "x");
+    Check(embeddings.Apply(batch, x.View<float>(), Executor::Inline()), "--input");
+    calibration->Add(Batch{.seq_starts = starts}, x.View<float>());
+    ids.clear();
+    type_ids.clear();
+    starts.assign(1, 0);
+  };
+  TextReader reader(texts, /*jsonl=*/false);
+  TextInput input;
+  Tokens tokens;
+  while (reader.Next(&input)) {
+    Check(opened.tokenizer.Encode(input.text, &tokens, tokenize), reader.Where());
+    if (tokens.ids.empty()) continue;
+    if (ids.size() + tokens.ids.size() > kBatchTokens) add();
+    ids.insert(ids.end(), tokens.ids.begin(), tokens.ids.end());
+    type_ids.insert(type_ids.end(), tokens.type_ids.begin(), tokens.type_ids.end());
+    starts.push_back(ids.size());
+  }
+  add();
+}
+
 std::vector<CalibratedMatrix> CalibrateFile(const Options& options, const Executor& executor,
                                             size_t* tokens) {
   const SafetensorsFile file = Take(SafetensorsFile::Open(options.in), "IN");
@@ -142,22 +198,15 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddCalibrate(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("calibrate", "Fit int8 to sample inputs");
-  sub->add_option("IN", options->in, "Weights (safetensors), or a model's folder")
-      ->required()
-      ->type_name("FILE|FOLDER");
-  sub->add_option("OUT", options->out, "A copy with scales; must not exist")
-      ->required()
-      ->type_name("FILE|FOLDER");
-  sub->add_option("--input", options->input, "Inputs (safetensors), or texts for a folder")
-      ->required()
-      ->type_name("FILE");
+  const auto [sub, options] =
+      AddCommand(app, action, "calibrate", "Fit int8 to sample inputs", kFooter, Run);
+  AddRequired(*sub, "IN", "FILE|FOLDER", options->in, "Weights (safetensors), or a model's folder");
+  AddRequired(*sub, "OUT", "FILE|FOLDER", options->out, "A copy with scales; must not exist");
+  AddRequired(*sub, "--input", "FILE", options->input,
+              "Inputs (safetensors), or texts for a folder");
   sub->add_flag("--suggest-keep", options->suggest_keep,
                 "Also print the products that int8 hurts most");
   options->torch.AddTo(*sub);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "encore/workspace.h"
 #include "engine/nn/layer_tensors.h"
@@ -137,7 +136,7 @@ Calibration::Calibration(const EncoderConfig& config, const EncoderWeights& weig
 void Calibration::Add(const Batch& batch, ConstView x) {
   const size_t tokens = batch.seq_starts.back();
   if (tokens == 0) return;
-  Tensor y = Take(Tensor::Create(DType::kF32, {tokens, config_.d_model}));
+  Tensor y = NewTensor({tokens, config_.d_model});
   const Workspace workspace = Take(encoder_.MakeWorkspace(batch));
   Check(internal::EncoderAccess::Forward(encoder_, batch, x, y.View<float>(), workspace, this));
   tokens_ += tokens;

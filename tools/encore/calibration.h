@@ -7,7 +7,6 @@
 #define ENCORE_TOOLS_ENCORE_CALIBRATION_H_
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "encore/encoder.h"

@@ -7,13 +7,29 @@
 #define ENCORE_TOOLS_ENCORE_COMMANDS_H_
 
 #include <functional>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "CLI/CLI.hpp"
+#include "encore/text_encoder.h"
 
 namespace encore::tool {
 
 // Does the work and returns the exit status; throws Failure.
 using Action = std::function<int()>;
+
+// How each of them begins: adds the subcommand, which runs run(options) with options of its own,
+// and returns both. The options stay where they are until `action` is gone.
+template <typename Options>
+std::pair<CLI::App*, Options*> AddCommand(CLI::App& app, Action& action, const std::string& name,
+                                          const std::string& words, const std::string& footer,
+                                          int (*run)(const Options&)) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand(name, words)->footer(footer);
+  sub->callback([options, run, &action] { action = [options, run] { return run(*options); }; });
+  return {sub, options.get()};
+}
 
 void AddDemo(CLI::App& app, Action& action);       // demo.cc
 void AddAttend(CLI::App& app, Action& action);     // attend.cc
@@ -31,6 +47,11 @@ void AddRerank(CLI::App& app, Action& action);     // rerank.cc
 
 // What `encore` alone does: the demo with its defaults.
 int RunDefaultDemo();
+
+// `encore demo --model`: three sentences, their vectors, which two are closest. Opens the folder
+// with the precision of `open`. Prints for about `seconds` longer than the vectors take; 0: no
+// speed. Returns the exit status.
+int RunTextDemo(const std::string& folder, OpenOptions open, double seconds);  // demo_text.cc
 
 }  // namespace encore::tool
 

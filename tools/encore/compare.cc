@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore compare`: reports of `encore bench --json` or `encore report` side by side, as text and
-// as a page. Not here: what a difference is (comparison.h).
+// as a page. Not here: what a difference is (comparison.h), the page (report_pages.h).
 
+#include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
-#include "encore/status.h"
-#include "engine/platform/file_writer.h"
 #include "tools/encore/commands.h"
-#include "tools/encore/compare_page.h"
-#include "tools/encore/compare_text.h"
 #include "tools/encore/comparison.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/report_data.h"
-#include "tools/encore/svg.h"
+#include "tools/encore/report_pages.h"
+#include "tools/encore/report_series.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -57,6 +53,60 @@ struct Options {
   std::string out;
 };
 
+using Lines = std::vector<std::vector<std::string>>;
+
+// Columns as wide as their widest cell; words to the left, and numbers (from `first_number` to
+// before `last_number`) to the right.
+void PrintTable(std::ostream& out, const Lines& lines, size_t first_number, size_t last_number) {
+  std::vector<size_t> widths(lines[0].size(), 0);
+  for (const auto& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      widths[i] = std::max(widths[i], DisplayWidth(line[i]));
+    }
+  }
+  for (const auto& line : lines) {
+    std::string text;
+    for (size_t i = 0; i < line.size(); ++i) {
+      const bool number = first_number <= i && i < last_number;
+      text += (i == 0 ? "" : "  ") +
+              (number ? PadLeft(line[i], widths[i]) : PadRight(line[i], widths[i]));
+    }
+    out << text.substr(0, text.find_last_not_of(' ') + 1) << "\n";
+  }
+}
+
+void PrintPairing(std::ostream& out, const Pairing& pairing) {
+  const std::string letter = LetterOf(pairing.other);
+  out << "\n" << letter << " against A\n";
+  for (const std::string& note : PairingNotes(pairing)) out << "  " << note << "\n";
+  out << "\n";
+  Lines lines = {{"workload", "precision", "target", "weights", "threads", "A", letter,
+                  "speed of " + letter + " over A", "verdict"}};
+  for (const ComparedRow& row : pairing.rows) {
+    const ReportRow& base = *row.rows.base;
+    lines.push_back({WorkloadText(base), Printable(PrecisionOf(base)), TargetsText(row.rows),
+                     Printable(base.weights), std::to_string(base.threads),
+                     TimeText(Median(base.slots)), TimeText(Median(row.rows.other->slots)),
+                     RatioText(row.ratio), VerdictText(row)});
+  }
+  PrintTable(out, lines, 4, 8);
+  out << "\n" << PairingSummary(pairing) << ".\n";
+}
+
+// The reports with what disturbed them, then a table for each but the first.
+void PrintComparison(std::ostream& out, const std::vector<NamedReport>& reports,
+                     const std::vector<Pairing>& pairings) {
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const Report& report = reports[i].report;
+    out << LetterOf(i) << "  " << Printable(reports[i].name) << ": " << MachineText(report) << ", "
+        << Printable(report.created) << "\n";
+    for (const std::string& sentence : NoiseSentences(report.noise)) {
+      out << "   " << Printable(sentence) << "\n";
+    }
+  }
+  for (const Pairing& pairing : pairings) PrintPairing(out, pairing);
+}
+
 int Run(const Options& options) {
   const size_t count = options.files.size();
   if (count < 2 || count > kMaxReports) {
@@ -64,16 +114,13 @@ int Run(const Options& options) {
                   std::to_string(kMaxReports) + ": the base and what is compared with it");
   }
   for (const std::string& file : options.files) {
-    std::error_code error;
-    if (std::filesystem::equivalent(options.out, file, error)) {
-      throw Failure("--out " + options.out + ": found a report to compare, wanted another file");
-    }
+    WantOtherFile("--out", options.out, file, "a report to compare");
   }
   std::vector<NamedReport> reports;
   for (const std::string& file : options.files) reports.push_back({file, ReadReport(file)});
   const std::vector<Pairing> pairings = CompareReports(reports);
   if (!options.out.empty()) {
-    Take(internal::FileWriter::Create(options.out), "--out");
+    WantWritable(options.out, "--out");
     WriteTextFile(options.out, ComparePage(reports, pairings));
   }
   PrintComparison(std::cout, reports, pairings);
@@ -83,16 +130,15 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddCompare(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("compare", "Reports of bench or report side by side");
+  const auto [sub, options] =
+      AddCommand(app, action, "compare", "Reports of bench or report side by side",
+                 std::string(kFooter) + "\n\n" + Wrapped(kCompareRule) + "\n\n" + kExamples, Run);
   sub->add_option("REPORT", options->files, "Two reports or more (JSON); the first is the base")
       ->required()
       ->expected(-1)
       ->type_name("FILE");
   sub->add_option("--out", options->out, "Write the comparison there as an HTML page, too")
       ->type_name("FILE");
-  sub->footer(std::string(kFooter) + "\n\n" + Wrapped(kCompareRule) + "\n\n" + kExamples);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

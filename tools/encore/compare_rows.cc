@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pairs of rows, by a key without the target and then by targets.
+// Pairs of rows, by a key without the target and then by targets; and noise between runs, from what
+// the reports tell of their roofs and of other work.
 
 #include "tools/encore/compare_rows.h"
 
@@ -9,6 +10,8 @@
 #include <set>
 #include <string>
 #include <tuple>
+
+#include "tools/encore/text.h"
 
 namespace encore::tool {
 namespace {
@@ -66,6 +69,46 @@ const ReportRow* OfTarget(const Rows& rows, const std::string& target) {
   return found == rows.end() ? nullptr : *found;
 }
 
+// From here on a run counts as disturbed, in percent.
+constexpr double kMuchBusy = 5;
+constexpr double kMuchSteal = 1;
+constexpr double kMuchDrift = 10;
+
+double TakenShare(const ReportNoise& noise) {
+  return (std::max(noise.steal_percent, 0.0) + std::max(noise.busy_percent, 0.0)) / 100;
+}
+
+// The report's roof that is of one kind with this one; nullptr if there is none.
+const ReportRoof* SameRoof(const Report& report, const ReportRoof& roof) {
+  const auto found =
+      std::find_if(report.roofs.begin(), report.roofs.end(), [&](const ReportRoof& other) {
+        return other.kind == roof.kind && other.target == roof.target &&
+               other.precision == roof.precision && other.level == roof.level &&
+               other.threads == roof.threads;
+      });
+  return found == report.roofs.end() ? nullptr : &*found;
+}
+
+// Bandwidth of memory, with so many threads in both.
+std::optional<double> MemoryRatio(const Report& base, const Report& other, int threads) {
+  const ReportRoof memory = {.kind = "read", .level = "memory", .threads = threads};
+  const ReportRoof* ours = SameRoof(base, memory);
+  const ReportRoof* theirs = SameRoof(other, memory);
+  if (ours == nullptr || theirs == nullptr) return {};
+  return theirs->bytes_per_s / ours->bytes_per_s;
+}
+
+bool ReadsMemory(const ReportRow& row) {
+  return row.weights == "cold" || (row.roof.has_value() && row.roof->kind == "read");
+}
+
+// Of the roofs that stand in the rows themselves.
+std::optional<double> RowRoofRatio(const RowPair& rows) {
+  if (!rows.base->roof || !rows.other->roof || rows.base->target != rows.other->target) return {};
+  if (rows.base->roof->name != rows.other->roof->name) return {};
+  return rows.other->roof->value / rows.base->roof->value;
+}
+
 }  // namespace
 
 RowPairs PairRows(const Report& base, const Report& other) {
@@ -96,6 +139,82 @@ RowPairs PairRows(const Report& base, const Report& other) {
   result.base_alone = alone(base);
   result.other_alone = alone(other);
   return result;
+}
+
+bool SameMachine(const Report& base, const Report& other) {
+  const ReportMachine& a = base.machine;
+  const ReportMachine& b = other.machine;
+  return a.cpu == b.cpu && a.architecture == b.architecture && a.cores == b.cores &&
+         a.l1d_bytes == b.l1d_bytes && a.l2_bytes == b.l2_bytes && a.l3_bytes == b.l3_bytes;
+}
+
+double NoiseShare(const Report& base, const Report& other) {
+  const double drift = (base.noise.peak_drift_percent + other.noise.peak_drift_percent) / 2 / 100;
+  return std::max({kLeastNoise, drift, TakenShare(base.noise), TakenShare(other.noise)});
+}
+
+std::optional<double> PeakRatio(const Report& base, const Report& other, const RowPair& rows) {
+  std::optional<double> ratio;
+  int best = -1;
+  for (const ReportRoof& ours : base.roofs) {
+    if (ours.kind != "compute") continue;
+    const int fit = (ours.threads == rows.base->threads ? 4 : 0) +
+                    (ours.precision == rows.base->precision ? 2 : 0) +
+                    (ours.target == rows.base->target ? 1 : 0);
+    if (fit <= best) continue;
+    const ReportRoof* theirs = SameRoof(other, ours);
+    if (theirs == nullptr) continue;
+    best = fit;
+    ratio = theirs->flops_per_s / ours.flops_per_s;
+  }
+  return ratio;
+}
+
+std::optional<double> F32PeakRatio(const Report& base, const Report& other) {
+  std::optional<double> ratio;
+  for (const ReportRoof& ours : base.roofs) {
+    if (ours.kind != "compute" || ours.precision != "f32" || ours.threads != 1) continue;
+    const bool best = !base.machine.targets.empty() && ours.target == base.machine.targets[0];
+    const ReportRoof* theirs = best || !ratio ? SameRoof(other, ours) : nullptr;
+    if (theirs != nullptr) ratio = theirs->flops_per_s / ours.flops_per_s;
+  }
+  return ratio;
+}
+
+NoiseBand BandOf(const Report& base, const Report& other, const RowPair& rows) {
+  double share = NoiseShare(base, other);
+  NoiseBand band;
+  const auto reach = [&](std::optional<double> ratio) {
+    band.low = std::min(band.low, ratio.value_or(1));
+    band.high = std::max(band.high, ratio.value_or(1));
+  };
+  if (SameMachine(base, other)) {
+    const std::optional<double> peak = PeakRatio(base, other, rows);
+    if (!peak) share = std::max(share, kUnknownNoise);
+    reach(peak);
+    reach(RowRoofRatio(rows));
+    if (ReadsMemory(*rows.base) || ReadsMemory(*rows.other)) {
+      reach(MemoryRatio(base, other, rows.base->threads));
+    }
+  }
+  return {band.low / (1 + share), band.high * (1 + share)};
+}
+
+std::vector<std::string> NoiseSentences(const ReportNoise& noise) {
+  std::vector<std::string> sentences = noise.notes;
+  if (noise.busy_percent > kMuchBusy) {
+    sentences.push_back("Other processes took " + Number(noise.busy_percent, 0) +
+                        " % of all cores' time: speeds are lower than on a quiet machine.");
+  }
+  if (noise.steal_percent > kMuchSteal) {
+    sentences.push_back("Other virtual machines took " + Number(noise.steal_percent, 1) +
+                        " % of all cores' time: speeds are lower than on a quiet host.");
+  }
+  if (noise.peak_drift_percent > kMuchDrift) {
+    sentences.push_back("The peak of one core moved by " + Number(noise.peak_drift_percent, 0) +
+                        " % in the course of the run: clocks changed, or the core was shared.");
+  }
+  return sentences;
 }
 
 }  // namespace encore::tool

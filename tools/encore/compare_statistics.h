@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ratios of speeds with their uncertainty, and what of many differences is more than chance. Not
-// here: what differs between two runs (compare_noise.h) and which rows belong together
-// (compare_rows.h).
+// here: which rows belong together and what differs between two runs (compare_rows.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_COMPARE_STATISTICS_H_
 #define ENCORE_TOOLS_ENCORE_COMPARE_STATISTICS_H_

@@ -120,10 +120,6 @@ std::string WorkloadText(const ReportRow& row) {
   return Printable(text);
 }
 
-std::string PrecisionText(const ReportRow& row) {
-  return Printable(row.precision + (row.amx_bf16 ? " (AMX)" : ""));
-}
-
 std::vector<std::string> PairingNotes(const Pairing& pairing) {
   std::vector<std::string> notes;
   const std::string letter = LetterOf(pairing.other);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reports side by side: each further one against the first. Not here: reading them
-// (report_data.h), showing the result (compare_text.h, compare_page.h).
+// (report_data.h), showing the result (compare.cc, report_pages.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_COMPARISON_H_
 #define ENCORE_TOOLS_ENCORE_COMPARISON_H_
@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/encore/compare_noise.h"
 #include "tools/encore/compare_rows.h"
 #include "tools/encore/compare_statistics.h"
 #include "tools/encore/report_data.h"
@@ -74,8 +73,6 @@ std::string RatioText(const Ratio& ratio);
 std::string TargetsText(const RowPair& rows);
 // "base_1x128", "base_1x128, 12 layers".
 std::string WorkloadText(const ReportRow& row);
-// "f32", "bf16 (AMX)".
-std::string PrecisionText(const ReportRow& row);
 // Sentences: the machine, its roofs, rows without a partner, targets and engines that differ.
 std::vector<std::string> PairingNotes(const Pairing& pairing);
 // "12 rows: 3 faster, 1 slower, 8 without a real difference".

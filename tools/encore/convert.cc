@@ -5,19 +5,17 @@
 
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <system_error>
 
 #include "encore/safetensors.h"
-#include "encore/thread_pool.h"
 #include "encore/torch_weights.h"
 #include "engine/base/stored_precision.h"
 #include "engine/io/safetensors_stream.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/converted_tensors.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/precision_options.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
 #include "tools/encore/weights_folder.h"
 
@@ -99,17 +97,11 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddConvert(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("convert", "Write weights in bf16 or int8");
-  sub->add_option("IN", options->in, "Weights (safetensors), or a model's folder")
-      ->required()
-      ->type_name("FILE|FOLDER");
-  sub->add_option("OUT", options->out, "Where they go; must not exist")
-      ->required()
-      ->type_name("FILE|FOLDER");
+  const auto [sub, options] =
+      AddCommand(app, action, "convert", "Write weights in bf16 or int8", kFooter, Run);
+  AddRequired(*sub, "IN", "FILE|FOLDER", options->in, "Weights (safetensors), or a model's folder");
+  AddRequired(*sub, "OUT", "FILE|FOLDER", options->out, "Where they go; must not exist");
   options->precision.AddTo(*sub)->required();
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

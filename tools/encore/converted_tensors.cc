@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "engine/base/bf16.h"
 #include "engine/base/quoted.h"
 #include "engine/nn/encoder_packing.h"
+#include "engine/nn/layer_tensors.h"
 #include "engine/ops/weight_source.h"
 #include "engine/platform/fp_env.h"
 #include "engine/platform/thread_team.h"
@@ -137,15 +140,17 @@ ConvertedTensors::ConvertedTensors(ConversionSource source, const ConversionSett
       if (prepared_.matrices[matrix->index].packed->view().kernel->integer) {
         AddInt8(entry, *matrix);
       } else {
-        AddBf16(entry);
+        Add(entry.name, DType::kBF16, entry.shape,
+            [&entry](const ByteSink& sink) { return PutBf16(entry, sink); });
       }
     }
   }
 }
 
-void ConvertedTensors::AddBf16(const SafetensorsEntry& entry) {
-  tensors_.push_back({entry.name, DType::kBF16, entry.shape, [this, &entry](const ByteSink& sink) {
-                        Status status = PutBf16(entry, sink);
+void ConvertedTensors::Add(const std::string& name, DType type, const Shape& shape,
+                           std::function<Status(const ByteSink& sink)> put) {
+  tensors_.push_back({name, type, shape, [this, put = std::move(put)](const ByteSink& sink) {
+                        Status status = put(sink);
                         for (const SafetensorsFile& file : source_.files) file.ReleasePages();
                         return status;
                       }});
@@ -155,23 +160,43 @@ void ConvertedTensors::AddInt8(const SafetensorsEntry& entry, const MatrixTensor
   const MatrixToPack& m = prepared_.matrices[matrix.index];
   WeightSource rows = WeightSource::One(entry.View());
   if (m.smoothed) rows.input_scale = m.packed->input_scale();
-  const auto then_release = [this](const Status& status) {
-    for (const SafetensorsFile& file : source_.files) file.ReleasePages();
-    return status;
-  };
-  tensors_.push_back(
-      {entry.name, DType::kI8, entry.shape, [&entry, rows, then_release](const ByteSink& sink) {
-         return then_release(PutIntegers(entry, rows, sink));
-       }});
-  tensors_.push_back({RowScaleName(entry.name), DType::kF32, Shape(entry.shape[0]),
-                      [&entry, rows, then_release](const ByteSink& sink) {
-                        return then_release(PutRowScales(entry, rows, sink));
-                      }});
+  Add(entry.name, DType::kI8, entry.shape,
+      [&entry, rows](const ByteSink& sink) { return PutIntegers(entry, rows, sink); });
+  Add(RowScaleName(entry.name), DType::kF32, Shape(entry.shape[0]),
+      [&entry, rows](const ByteSink& sink) { return PutRowScales(entry, rows, sink); });
   if (!matrix.first || !m.smoothed || !m.given_scale.empty()) return;
   tensors_.push_back({InputScaleName(entry.name), DType::kF32, Shape(entry.shape[1]),
                       [&m, k = entry.shape[1]](const ByteSink& sink) {
                         return sink(std::as_bytes(std::span(m.packed->input_scale(), k)));
                       }});
+}
+
+MatrixTensors::MatrixTensors(const EncoderWeights& weights) {
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    std::optional<size_t> last;
+    for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
+      const WeightView& view = weights.layers[i].*tensor.view;
+      if (!tensor.is_matrix() || view.empty()) continue;
+      const size_t index = 4 * i + static_cast<size_t>(internal::MatrixOf(tensor.part));
+      if (!by_address_.emplace(view.data(), MatrixTensor{index, last != index}).second) {
+        throw Failure("layer " + std::to_string(i) + " has its " + std::string(tensor.name) +
+                      " from another place of the encoder, wanted a tensor of its own");
+      }
+      last = index;
+    }
+  }
+}
+
+const MatrixTensor* MatrixTensors::Find(const SafetensorsEntry& entry) const {
+  const auto found = by_address_.find(entry.bytes.data());
+  return entry.bytes.empty() || found == by_address_.end() ? nullptr : &found->second;
+}
+
+std::string RowScaleName(const std::string& weight) { return weight + "_scale"; }
+
+std::string InputScaleName(const std::string& weight) {
+  constexpr std::string_view kWeight = "weight";
+  return weight.substr(0, weight.size() - kWeight.size()) + "input_scale";
 }
 
 }  // namespace encore::tool

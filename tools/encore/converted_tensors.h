@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tensors of a file of weights in another precision: the numbers that packing would make of
-// them, one tensor at a time. Not here: whose files they are (convert.cc).
+// them, one tensor at a time; and which tensors are matrices of an encoder's layers. Not here:
+// whose files they are (convert.cc).
 
 #ifndef ENCORE_TOOLS_ENCORE_CONVERTED_TENSORS_H_
 #define ENCORE_TOOLS_ENCORE_CONVERTED_TENSORS_H_
 
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,9 +18,28 @@
 #include "encore/safetensors.h"
 #include "engine/io/safetensors_stream.h"
 #include "engine/nn/prepared_encoder.h"
-#include "tools/encore/matrix_tensors.h"
 
 namespace encore::tool {
+
+struct MatrixTensor {
+  size_t index;  // 4 * layer + LayerMatrix
+  bool first;    // of the tensors that are packed into this matrix
+};
+
+class MatrixTensors {
+ public:
+  // Throws Failure where two places of the encoder have one tensor.
+  explicit MatrixTensors(const EncoderWeights& weights);
+  // Null for what is no matrix.
+  const MatrixTensor* Find(const SafetensorsEntry& entry) const;
+
+ private:
+  std::map<const void*, MatrixTensor> by_address_;
+};
+
+// Names of scales beside a matrix: linear1.weight has linear1.weight_scale and linear1.input_scale.
+std::string RowScaleName(const std::string& weight);
+std::string InputScaleName(const std::string& weight);
 
 // A tensor of the file as it is. Gives the file's pages back when it has been written.
 internal::StreamedTensor CopiedTensor(const SafetensorsFile& file, const SafetensorsEntry& entry);
@@ -50,7 +73,9 @@ class ConvertedTensors {
   size_t matrices() const { return matrices_; }  // how many were converted
 
  private:
-  void AddBf16(const SafetensorsEntry& entry);
+  // `put` gives the tensor's bytes to the sink; then the files' pages are given back.
+  void Add(const std::string& name, DType type, const Shape& shape,
+           std::function<Status(const internal::ByteSink& sink)> put);
   void AddInt8(const SafetensorsEntry& entry, const MatrixTensor& matrix);
 
   ConversionSource source_;

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <iostream>
 #include <limits>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,10 +19,9 @@
 #include "encore/workspace.h"
 #include "tests/reference/encoder_model.h"
 #include "tools/encore/commands.h"
-#include "tools/encore/demo_text.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/precision_options.h"
 #include "tools/encore/seeded_block.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
 
@@ -47,8 +45,6 @@ constexpr size_t kBatch = 32;
 constexpr size_t kSeq = 10;
 const TorchStack kStack = {.d_model = 64, .num_heads = 4, .d_ff = 256};
 constexpr const char* kSentence = "The cat sat on the mat";
-
-constexpr double kMostSeconds = 600;
 
 struct Options {
   uint32_t seed = 42;
@@ -128,7 +124,7 @@ std::vector<double> TimeForward(const Encoder& encoder, const Tensor& x, const E
   const std::vector<size_t> starts = Starts(std::vector<size_t>(kBatch, kSeq));
   const Batch batch{.seq_starts = starts};
   const Workspace workspace = Take(encoder.MakeWorkspace(batch, executor));
-  Tensor y = Take(Tensor::Create(DType::kF32, {kTokens, kStack.d_model}));
+  Tensor y = NewTensor({kTokens, kStack.d_model});
   const ConstView rows(static_cast<const float*>(x.data()), {kTokens, kStack.d_model});
   std::vector<double> times;
   double spent = 0;
@@ -156,10 +152,7 @@ void PrintSpeed(const Encoder& encoder, const Tensor& x, const Executor& threads
 }
 
 int Run(const Options& options) {
-  if (!(options.seconds >= 0 && options.seconds <= kMostSeconds)) {
-    throw Failure("--seconds is " + Number(options.seconds, 1) + ", wanted 0 to " +
-                  Number(kMostSeconds, 0));
-  }
+  CheckSeconds(options.seconds);
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
   if (!options.model.empty()) {
     const OpenOptions open{.precision = options.precision.precision(),
@@ -193,8 +186,8 @@ int Run(const Options& options) {
 int RunDefaultDemo() { return Run(Options()); }
 
 void AddDemo(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("demo", "One encoder block, checked and timed (the default)");
+  const auto [sub, options] = AddCommand(
+      app, action, "demo", "One encoder block, checked and timed (the default)", kFooter, Run);
   CLI::Option* seed =
       sub->add_option("--seed", options->seed, "Seed of the drawn weights and inputs")
           ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
@@ -208,8 +201,6 @@ void AddDemo(CLI::App& app, Action& action) {
       ->capture_default_str();
   sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")
       ->type_name("NAME");
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sentences, the table of their similarities, the speed.
-
-#include "tools/encore/demo_text.h"
+// `encore demo --model`: the sentences, the table of their similarities, the speed. Not here: the
+// demo without a model (demo.cc).
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <iostream>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/measure/os.h"
-#include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
 #include "encore/version.h"
+#include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
 
@@ -92,7 +92,7 @@ void PrintSimilarities(ConstView vectors) {
 
 // From the text to its vector, one sentence at a time.
 void PrintSpeed(const TextEncoder& model, const Executor& executor, double seconds) {
-  Tensor vector = Take(Tensor::Create(DType::kF32, {1, model.dimensions()}));
+  Tensor vector = NewTensor({1, model.dimensions()});
   std::vector<double> times;
   double spent = 0;
   while (times.size() < kSentences.size() || spent < seconds) {

@@ -1,22 +1,134 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore embed`: a vector for each text of a file or a pipe, some thousand texts at a time. Not
-// here: reading texts (text_chunks), writing vectors (vector_writer).
+// `encore embed`: a vector for each text of a file or a pipe, some thousand texts at a time, to a
+// file in one of three formats. Not here: reading texts (text_input).
 
-#include <filesystem>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <iostream>
-#include <memory>
-#include <system_error>
+#include <optional>
+#include <span>
+#include <string>
 
+#include "engine/platform/file_writer.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/text_chunks.h"
-#include "tools/encore/text_options.h"
-#include "tools/encore/text_progress.h"
-#include "tools/encore/vector_writer.h"
+#include "tools/encore/progress.h"
+#include "tools/encore/shared_options.h"
+#include "tools/encore/text.h"
+#include "tools/encore/text_input.h"
 
 namespace encore::tool {
 namespace {
+
+// ---- Vectors to a file whose number of rows is known at the end --------------------------------
+// npy is that of NumPy's NEP 1, version 1.0. The headers of npy and safetensors are written with
+// room for any number of rows, and again at the end. The file appears whole or not at all.
+
+enum class VectorFormat : uint8_t {
+  kNpy,          // numpy.load: f32 [rows, columns]
+  kSafetensors,  // one tensor "vectors", F32 [rows, columns]
+  kJsonLines,    // an array of numbers a line, each the shortest that reads back as the same f32
+};
+
+static_assert(std::endian::native == std::endian::little, "both formats are little-endian");
+
+// Both headers with everything before the numbers: a multiple of 64, so that these are aligned.
+constexpr size_t kHeaderBytes = 256;
+
+std::string Padded(std::string text, size_t size) {
+  text.resize(size, ' ');
+  return text;
+}
+
+// Bytes of a number that precedes a header, lowest first.
+std::string LittleEndian(size_t value, size_t bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes; ++i) text += static_cast<char>((value >> (8 * i)) & 0xFF);
+  return text;
+}
+
+std::string NpyHeader(size_t rows, size_t columns) {
+  const std::string magic = "\x93NUMPY\x01";
+  const size_t length = kHeaderBytes - magic.size() - 3;
+  std::string header = Padded("{'descr': '<f4', 'fortran_order': False, 'shape': (" +
+                                  std::to_string(rows) + ", " + std::to_string(columns) + "), }",
+                              length - 1);
+  return magic + '\0' + LittleEndian(length, 2) + header + '\n';
+}
+
+std::string SafetensorsHeader(size_t rows, size_t columns) {
+  const size_t length = kHeaderBytes - 8;
+  return LittleEndian(length, 8) +
+         Padded(R"({"vectors":{"dtype":"F32","shape":[)" + std::to_string(rows) + "," +
+                    std::to_string(columns) + R"(],"data_offsets":[0,)" +
+                    std::to_string(rows * columns * sizeof(float)) + "]}}",
+                length);
+}
+
+// From the name's ending. Throws Failure for another than .npy, .safetensors and .jsonl.
+VectorFormat FormatOf(const std::string& path) {
+  const auto ends = [&](const std::string& ending) {
+    return path.size() > ending.size() && path.ends_with(ending);
+  };
+  if (ends(".npy")) return VectorFormat::kNpy;
+  if (ends(".safetensors")) return VectorFormat::kSafetensors;
+  if (ends(".jsonl")) return VectorFormat::kJsonLines;
+  throw Failure("--output " + path + ": wanted a name that ends in .npy, .safetensors or .jsonl");
+}
+
+class VectorWriter {
+ public:
+  // Throws Failure if the file cannot be made.
+  VectorWriter(const std::string& path, size_t columns)
+      : format_(FormatOf(path)),
+        columns_(columns),
+        file_(Take(internal::FileWriter::Create(path), "--output")) {
+    Append(Header());
+  }
+
+  // rows [any, columns], dense.
+  void Write(ConstView rows) {
+    const std::span<const float> values(rows.data(), rows.dim(0) * columns_);
+    rows_ += rows.dim(0);
+    if (format_ != VectorFormat::kJsonLines) {
+      Check(file_.Write(std::as_bytes(values)), "--output");
+      return;
+    }
+    std::string text;
+    for (size_t i = 0; i < values.size(); ++i) {
+      text += (i % columns_ == 0 ? '[' : ',') + ShortestText(values[i]);
+      if ((i + 1) % columns_ == 0) text += "]\n";
+    }
+    Append(text);
+  }
+
+  // Makes the file appear.
+  void Commit() {
+    const std::string header = Header();
+    Check(file_.Replace(0, std::as_bytes(std::span(header))), "--output");
+    Check(file_.Commit(), "--output");
+  }
+
+ private:
+  std::string Header() const {
+    return format_ == VectorFormat::kNpy           ? NpyHeader(rows_, columns_)
+           : format_ == VectorFormat::kSafetensors ? SafetensorsHeader(rows_, columns_)
+                                                   : "";
+  }
+
+  void Append(const std::string& text) {
+    Check(file_.Write(std::as_bytes(std::span(text))), "--output");
+  }
+
+  VectorFormat format_;
+  size_t columns_;
+  size_t rows_ = 0;
+  internal::FileWriter file_;
+};
+
+// ---- The command ------------------------------------------------------------------------------
 
 constexpr const char* kFooter =
     R"(The folder's files say how texts are cut, pooled and normalized; `encore info FOLDER` tells.
@@ -37,8 +149,7 @@ struct Options {
   std::string prompt_name;
   std::string prompt;
   bool no_prompt = false;
-  bool normalize = false;
-  bool normalize_given = false;
+  std::optional<bool> normalize;
   size_t dimensions = 0;
 };
 
@@ -48,26 +159,18 @@ EncodeOptions MakeEncodeOptions(const Options& options, const Executor& executor
                        .on_long = options.text.OnLongTexts(),
                        .on_invalid_utf8 = options.text.OnInvalidBytes(),
                        .plain_text = options.text.plain_text,
+                       .normalize = options.normalize,
                        .dimensions = options.dimensions,
                        .batch_tokens = options.text.batch_tokens};
-  if (options.normalize_given) encode.normalize = options.normalize;
   if (!options.prompt_name.empty()) encode.prompt_name = options.prompt_name;
   if (!options.prompt.empty()) encode.prompt = options.prompt;
   if (options.no_prompt) encode.prompt = "";
   return encode;
 }
 
-// Before the model is opened rather than after it.
-void WantFolder(const std::string& output) {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
-  throw Failure("--output " + output + ": there is no folder " + folder.string());
-}
-
 int Run(const Options& options) {
   (void)FormatOf(options.output);
-  WantFolder(options.output);
+  WantFolderOf(options.output);
   TextChunks input(options.text.input, options.text.jsonl);
   const TextSession session(options.text);
   const TextEncoder& model = session.model();
@@ -94,12 +197,11 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddEmbed(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("embed", "A vector for each text, from a model's folder");
+  const auto [sub, options] = AddCommand(
+      app, action, "embed", "A vector for each text, from a model's folder", kFooter, Run);
   options->text.AddTo(*sub);
-  sub->add_option("--output", options->output, "Where the vectors go: .npy, .safetensors or .jsonl")
-      ->required()
-      ->type_name("FILE");
+  AddRequired(*sub, "--output", "FILE", options->output,
+              "Where the vectors go: .npy, .safetensors or .jsonl");
   CLI::Option* name = sub->add_option("--prompt-name", options->prompt_name,
                                       "The folder's prompt of this name before each text")
                           ->type_name("NAME");
@@ -109,19 +211,15 @@ void AddEmbed(CLI::App& app, Action& action) {
   sub->add_flag("--no-prompt", options->no_prompt, "Not even the folder's default prompt")
       ->excludes(name)
       ->excludes(prompt);
-  CLI::Option* normalize =
-      sub->add_flag("--normalize,!--no-normalize", options->normalize,
-                    "Vectors of length 1, or as long as they are; else as the folder says");
+  sub->add_flag_function(
+      "--normalize,!--no-normalize",
+      [options = options](int64_t given) { options->normalize = given > 0; },
+      "Vectors of length 1, or as long as they are; else as the folder says");
   sub->add_option("--dimensions", options->dimensions,
                   "The first columns only (for models that were trained for it); 0: as the folder "
                   "says")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
-  sub->footer(kFooter);
-  sub->callback([options, normalize, &action] {
-    options->normalize_given = normalize->count() > 0;
-    action = [options] { return Run(*options); };
-  });
 }
 
 }  // namespace encore::tool

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "encore/status.h"
+#include "encore/tensor.h"
 
 namespace encore::tool {
 
@@ -40,6 +41,11 @@ template <typename T>
 T Take(Result<T> result, const std::string& context = "") {
   Check(result.status(), context);
   return *std::move(result);
+}
+
+// A tensor of f32 with zeros; throws Failure if the memory cannot be had.
+inline Tensor NewTensor(const Shape& shape, const std::string& context = "") {
+  return Take(Tensor::Create(DType::kF32, shape), context);
 }
 
 }  // namespace encore::tool

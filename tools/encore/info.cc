@@ -4,7 +4,6 @@
 // a file of weights is in plan.cc, model_info.cc and weights_info.cc.
 
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,8 +13,7 @@
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/info_parts.h"
-#include "tools/encore/model_options.h"
-#include "tools/encore/precision_options.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -130,9 +128,9 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddInfo(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand(
-      "info", "SIMD targets, caches and cores that encore sees, or a model's folder");
+  const auto [sub, options] = AddCommand(
+      app, action, "info", "SIMD targets, caches and cores that encore sees, or a model's folder",
+      kFooter, Run);
   sub->add_option("folder", options->folder,
                   "A model's folder: its sizes, and every decision with the file behind it")
       ->type_name("FOLDER");
@@ -152,8 +150,6 @@ void AddInfo(CLI::App& app, Action& action) {
       sub->add_option("--target", options->target, "SIMD target to plan for, e.g. AVX2")
           ->type_name("NAME"));
   options->precision_option = options->precision.AddTo(*sub);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The attention weights of a real model, from its folder and a text. Not here: what they say
-// (attention_habits.h), how they are shown (model_attention_report.h, model_attention_svg.h).
+// The attention weights of a real model, from its folder and a text, and what they say in a few
+// numbers: which kinds of tokens the words look at, in each layer and head, and the strongest
+// links. Not here: how they are shown (model_attention_report.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_MODEL_ATTENTION_H_
 #define ENCORE_TOOLS_ENCORE_MODEL_ATTENTION_H_
@@ -14,7 +15,7 @@
 
 #include "encore/precision.h"
 #include "encore/tensor.h"
-#include "tools/encore/precision_options.h"
+#include "tools/encore/shared_options.h"
 
 namespace encore::tool {
 
@@ -50,6 +51,46 @@ ModelAttention AttendWithModel(const std::string& folder, const PrecisionOptions
 
 // [T, T]: the mean over the heads of a layer.
 Tensor MeanOfHeads(ConstView layer);
+
+// Everything that a word (a token that is not special) can look at, each token being of one kind:
+// every special token of the template by its name, then "itself", "previous" and "next" (words
+// only), "same word" elsewhere, "other text" (of a pair), "other words". Kinds that no word of this
+// text has are left out.
+struct AttentionHabits {
+  std::vector<std::string> kinds;
+  // [layer][kind]: the share of the words' attention, mean over words and heads; sums to 1.
+  std::vector<std::vector<double>> layers;
+  // [layer][head][kind]: the mean over those words that have a token of that kind.
+  std::vector<std::vector<std::vector<double>>> heads;
+  // [layer][head]: the largest weight that a word gives to one of the other words (in a pair: of
+  // the other text), mean over words. Large where a head picks out words.
+  std::vector<std::vector<double>> focus;
+};
+
+// A text without words has no kinds.
+AttentionHabits FindHabits(const ModelAttention& attention);
+
+struct HeadPlace {
+  size_t layer = 0;
+  size_t head = 0;
+  double share = 0;
+};
+
+// Heads by their share of one kind, the largest first; at most `most`, all of `least` or more.
+std::vector<HeadPlace> HeadsWithHabit(const AttentionHabits& habits, size_t kind, double least,
+                                      size_t most);
+
+// The head that tells most about the text, by its focus; the first one where there are no words.
+HeadPlace MostTellingHead(const AttentionHabits& habits);
+
+struct Link {
+  size_t from = 0;
+  size_t to = 0;
+  double weight = 0;
+};
+
+// The strongest weights [T, T] between two different words.
+std::vector<Link> StrongestLinks(const ModelAttention& attention, ConstView weights, size_t most);
 
 }  // namespace encore::tool
 

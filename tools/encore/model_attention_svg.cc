@@ -2,7 +2,7 @@
 //
 // Layout of the picture, its curves and its small heat maps. All lengths are in pixels.
 
-#include "tools/encore/model_attention_svg.h"
+#include "tools/encore/model_attention_report.h"
 
 #include <algorithm>
 #include <functional>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tools/encore/failure.h"
-#include "tools/encore/svg.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {

@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <random>
+#include <span>
 
 #include "encore/tensor.h"
+#include "tools/encore/failure.h"
 
 namespace encore::tool {
 
@@ -28,7 +30,12 @@ class NumpyRandom {
 
   // RandomState.rand(...) of this shape, drawn in row-major order, each number rounded to f32.
   // Throws Failure if the memory cannot be had.
-  Tensor Rand(const Shape& shape);
+  Tensor Rand(const Shape& shape) {
+    Tensor tensor = NewTensor(shape);
+    const auto numbers = std::span(static_cast<float*>(tensor.data()), tensor.size_bytes() / 4);
+    for (float& number : numbers) number = static_cast<float>(Next());
+    return tensor;
+  }
 
  private:
   std::mt19937 engine_;

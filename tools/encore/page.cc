@@ -6,7 +6,6 @@
 #include "tools/encore/page.h"
 
 #include "tools/encore/picture.h"
-#include "tools/encore/svg.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -67,31 +66,29 @@ std::string ClassOf(const std::string& style) {
 
 }  // namespace
 
-std::string Html(const std::string& text) { return EscapeXml(Printable(text)); }
-
 std::string Paragraph(const std::string& text, const std::string& style) {
-  return "<p" + ClassOf(style) + ">" + Html(text) + "</p>\n";
+  return "<p" + ClassOf(style) + ">" + EscapeXml(text) + "</p>\n";
 }
 
 std::string List(const std::vector<std::string>& items, const std::string& style) {
   if (items.empty()) return "";
   std::string out = "<ul" + ClassOf(style) + ">\n";
-  for (const std::string& item : items) out += "<li>" + Html(item) + "</li>\n";
+  for (const std::string& item : items) out += "<li>" + EscapeXml(item) + "</li>\n";
   return out + "</ul>\n";
 }
 
-std::string Heading(const std::string& text) { return "<h2>" + Html(text) + "</h2>\n"; }
+std::string Heading(const std::string& text) { return "<h2>" + EscapeXml(text) + "</h2>\n"; }
 
 std::string Figure(const std::string& svg, const std::string& caption) {
-  return "<figure>\n" + svg + "<figcaption>" + Html(caption) + "</figcaption>\n</figure>\n";
+  return "<figure>\n" + svg + "<figcaption>" + EscapeXml(caption) + "</figcaption>\n</figure>\n";
 }
 
 std::string LegendLine(const std::vector<Legend>& entries) {
   std::string out = "<p class=\"legend\">";
   for (const Legend& entry : entries) {
     out += "<span><svg width=\"11\" height=\"11\" aria-hidden=\"true\"><rect class=\"area " +
-           entry.style + "\" width=\"11\" height=\"11\" rx=\"2\"></rect></svg>" + Html(entry.text) +
-           "</span>\n";
+           entry.style + "\" width=\"11\" height=\"11\" rx=\"2\"></rect></svg>" +
+           EscapeXml(entry.text) + "</span>\n";
   }
   return out + "</p>\n";
 }
@@ -105,7 +102,7 @@ std::string HtmlTable(const std::vector<std::vector<std::string>>& lines, size_t
     for (size_t i = 0; i < lines[row].size(); ++i) {
       const bool number = first_number <= i && i < last_number;
       out.append("<").append(tag).append(ClassOf(number ? "number" : "")).append(">");
-      out.append(Html(lines[row][i])).append("</").append(tag).append(">");
+      out.append(EscapeXml(lines[row][i])).append("</").append(tag).append(">");
     }
     out += row == 0 ? "</tr></thead>\n<tbody>\n" : "</tr>\n";
   }
@@ -116,10 +113,10 @@ std::string Page(const std::string& title, const std::string& body) {
   const std::string head =
       std::string("<meta charset=\"utf-8\">\n") + kPolicy +
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
-      Html(title) + "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>" + kStyle +
+      EscapeXml(title) + "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>" + kStyle +
       "</style>\n";
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n" + head + "</head>\n<body>\n<h1>" +
-         Html(title) + "</h1>\n" + body + "</body>\n</html>\n";
+         EscapeXml(title) + "</h1>\n" + body + "</body>\n</html>\n";
 }
 
 std::string ColourOf(size_t series) { return "c" + std::to_string(series % kColours + 1); }

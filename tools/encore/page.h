@@ -13,7 +13,6 @@
 namespace encore::tool {
 
 // Texts may be foreign; all of these escape them.
-std::string Html(const std::string& text);
 std::string Paragraph(const std::string& text, const std::string& style = "");
 std::string List(const std::vector<std::string>& items, const std::string& style = "");
 std::string Heading(const std::string& text);

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "tools/encore/svg.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -24,10 +23,8 @@ std::string At(const char* x_name, double x, const char* y_name, double y) {
   return std::string(" ") + x_name + "=\"" + Length(x) + "\" " + y_name + "=\"" + Length(y) + "\"";
 }
 
-std::string Safe(const std::string& text) { return EscapeXml(Printable(text)); }
-
 std::string Tip(const std::string& tip) {
-  return tip.empty() ? "" : "<title>" + Safe(tip) + "</title>";
+  return tip.empty() ? "" : "<title>" + EscapeXml(tip) + "</title>";
 }
 
 }  // namespace
@@ -43,13 +40,14 @@ void Canvas::Text(Point at, const std::string& text, const std::string& style, A
   if (anchor != Anchor::kStart) {
     out_ << " text-anchor=\"" << (anchor == Anchor::kEnd ? "end" : "middle") << "\"";
   }
-  out_ << ">" << Safe(text) << "</text>\n";
+  out_ << ">" << EscapeXml(text) << "</text>\n";
 }
 
 void Canvas::TurnedText(Point at, double degrees, const std::string& text,
                         const std::string& style) {
   out_ << "<text class=\"" << style << "\" transform=\"translate(" << Length(at.x) << " "
-       << Length(at.y) << ") rotate(" << Length(degrees) << ")\">" << Safe(text) << "</text>\n";
+       << Length(at.y) << ") rotate(" << Length(degrees) << ")\">" << EscapeXml(text)
+       << "</text>\n";
 }
 
 void Canvas::Line(Point from, Point to, const std::string& style, bool dashed) {
@@ -88,7 +86,8 @@ void Canvas::Mark(Point at, const std::string& style, bool filled, bool round,
 std::string Canvas::Svg(const std::string& label) const {
   const std::string size = Length(width_) + "\" height=\"" + Length(height_);
   return "<svg role=\"img\" width=\"" + size + "\" viewBox=\"0 0 " + Length(width_) + " " +
-         Length(height_) + "\" aria-label=\"" + Safe(label) + "\">\n" + out_.str() + "</svg>\n";
+         Length(height_) + "\" aria-label=\"" + EscapeXml(label) + "\">\n" + out_.str() +
+         "</svg>\n";
 }
 
 double Axis::At(double value) const {

@@ -4,25 +4,20 @@
 // one thread and all. This file has the options and what is measured; measuring is in
 // bench_measure, the page in report_page.
 
-#include <filesystem>
-#include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "bench/measure/models.h"
 #include "encore/cpu.h"
 #include "encore/precision.h"
-#include "engine/platform/file_writer.h"
 #include "tools/encore/bench_measure.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/progress.h"
 #include "tools/encore/report_data.h"
-#include "tools/encore/report_page.h"
-#include "tools/encore/svg.h"
+#include "tools/encore/report_pages.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/terminal.h"
-#include "tools/encore/text.h"
-#include "tools/encore/verify_progress.h"
 
 namespace encore::tool {
 namespace {
@@ -100,27 +95,14 @@ Report MeasureAll(bool quick) {
   return measurer.Finish();
 }
 
-// The page would take the JSON's place.
-void WantTwoFiles(const std::string& json, const char* option, const std::string& out) {
-  if (json.empty() || out.empty()) return;
-  std::error_code error;
-  const auto place = [&](const std::string& path) {
-    return std::filesystem::weakly_canonical(path, error);
-  };
-  if (std::filesystem::equivalent(json, out, error) || place(json) == place(out)) {
-    throw Failure("--out " + out + ": found the file of " + option + ", wanted another");
-  }
-}
-
 int Run(const Options& options) {
   if (options.json.empty() && options.out.empty()) {
     throw Failure("found neither --json nor --out, wanted one of them or both");
   }
-  WantTwoFiles(options.json, "--json", options.out);
-  WantTwoFiles(options.from, "--from", options.out);
-  // Before the work rather than after it; what is there stays as it is until the end.
-  if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
-  if (!options.out.empty()) Take(internal::FileWriter::Create(options.out), "--out");
+  WantOtherFile("--out", options.out, options.json, "the file of --json");
+  WantOtherFile("--out", options.out, options.from, "the file of --from");
+  WantWritable(options.json, "--json");
+  WantWritable(options.out, "--out");
   const Report report = options.from.empty() ? MeasureAll(options.quick) : ReadReport(options.from);
   if (!options.json.empty()) WriteTextFile(options.json, ReportJson(report));
   if (!options.out.empty()) WriteTextFile(options.out, ReportPage(report));
@@ -130,8 +112,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddReport(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("report", "All that this machine can do, as JSON or a page");
+  const auto [sub, options] = AddCommand(
+      app, action, "report", "All that this machine can do, as JSON or a page", kFooter, Run);
   CLI::Option* json =
       sub->add_option("--json", options->json, "Write it there as JSON")->type_name("FILE");
   sub->add_option("--out", options->out, "Write it there as a page")->type_name("FILE.html");
@@ -139,8 +121,6 @@ void AddReport(CLI::App& app, Action& action) {
   sub->add_option("--from", options->from, "Measure nothing; the page of this JSON")
       ->type_name("FILE")
       ->excludes(json, quick);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -2,7 +2,7 @@
 //
 // What `encore bench --json` and `encore report` write down of a machine: plain data, member by
 // member as in report.schema.json, which tells what each means, and its way to JSON and back. Not
-// here: measuring (bench_measure.h) and the page (report_page.h).
+// here: measuring (bench_measure.h) and the page (report_pages.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_REPORT_DATA_H_
 #define ENCORE_TOOLS_ENCORE_REPORT_DATA_H_

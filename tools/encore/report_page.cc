@@ -2,15 +2,13 @@
 //
 // The page's sections and their words.
 
-#include "tools/encore/report_page.h"
+#include "tools/encore/report_pages.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "tools/encore/compare_noise.h"
-#include "tools/encore/compare_text.h"
+#include "tools/encore/compare_rows.h"
 #include "tools/encore/page.h"
-#include "tools/encore/report_pictures.h"
 #include "tools/encore/report_series.h"
 #include "tools/encore/text.h"
 

@@ -80,6 +80,25 @@ Rows RowsWithThreads(const Rows& rows, int threads) {
   return Select(rows, [&](const ReportRow& row) { return row.threads == threads; });
 }
 
+std::string MachineText(const Report& report) {
+  const ReportMachine& machine = report.machine;
+  std::string text = machine.cpu + ", " + Counted(static_cast<size_t>(machine.cores), "core");
+  for (const std::string& part : {machine.system, machine.compiler}) {
+    if (!part.empty()) text += ", " + part;
+  }
+  if (!report.encore.empty()) text += ", encore " + report.encore;
+  return Printable(text);
+}
+
+std::string TimeText(double seconds) {
+  const auto three_digits = [](double value) {
+    return Number(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+  };
+  if (seconds < 0.9995e-3) return three_digits(seconds * 1e6) + " us";
+  if (seconds < 0.9995) return three_digits(seconds * 1e3) + " ms";
+  return three_digits(seconds) + " s";
+}
+
 std::string ThreadsText(int threads) { return Counted(static_cast<size_t>(threads), "thread"); }
 
 }  // namespace encore::tool

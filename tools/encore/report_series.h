@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a page picks from a report: the best target, thread counts, workloads in their order, rows
-// that suit a picture. Not here: pictures.
+// What pages and comparisons pick from a report, and its words: the best target, thread counts,
+// workloads in their order, rows that suit a picture. Not here: pictures.
 
 #ifndef ENCORE_TOOLS_ENCORE_REPORT_SERIES_H_
 #define ENCORE_TOOLS_ENCORE_REPORT_SERIES_H_
@@ -39,6 +39,12 @@ Rows RowsOfBestTarget(const Report& report);
 // Those with weights in cache, or all if none are.
 Rows WarmRows(const Rows& rows);
 Rows RowsWithThreads(const Rows& rows, int threads);
+
+// "AMD EPYC, 2 cores, Linux 6.1, g++ 12.2.0, encore 0.1.0".
+std::string MachineText(const Report& report);
+
+// A time with its unit: "812 us", "3.41 ms", "1.20 s".
+std::string TimeText(double seconds);
 
 // "1 thread", "8 threads".
 std::string ThreadsText(int threads);

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore rerank`: texts of a file, the one that fits a query best first, by a cross-encoder. Not
-// here: reading texts (text_chunks).
+// here: reading texts (text_input).
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <iostream>
-#include <memory>
 
 #include "nlohmann/json.hpp"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/text_chunks.h"
-#include "tools/encore/text_options.h"
-#include "tools/encore/text_progress.h"
+#include "tools/encore/progress.h"
+#include "tools/encore/shared_options.h"
+#include "tools/encore/text.h"
+#include "tools/encore/text_input.h"
 
 namespace encore::tool {
 namespace {
@@ -51,13 +49,6 @@ bool Better(const Ranked& a, const Ranked& b) {
   return a.index < b.index;
 }
 
-// The shortest number that reads back as the same f32.
-std::string ScoreText(float score) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), score);
-  return std::string(text.data(), end.ptr);
-}
-
 // Keeps the best `top` of them (0: all), so that memory does not grow with the input.
 void Keep(size_t top, std::vector<Ranked>* ranked) {
   if (top == 0 || ranked->size() <= top) return;
@@ -88,7 +79,7 @@ int Run(const Options& options) {
     progress.Add(scores->counts);
     for (size_t i = 0; i < texts.size(); ++i) {
       if (options.scores) {
-        std::cout << ScoreText(scores->values[i]) << "\n";
+        std::cout << ShortestText(scores->values[i]) << "\n";
       } else {
         ranked.push_back({scores->values[i], before + i, texts[i]});
       }
@@ -102,7 +93,7 @@ int Run(const Options& options) {
                                  ? nlohmann::json(one.text).dump(
                                        -1, ' ', false, nlohmann::json::error_handler_t::replace)
                                  : one.text;
-    std::cout << ScoreText(one.score) << "\t" << text << "\n";
+    std::cout << ShortestText(one.score) << "\t" << text << "\n";
   }
   const size_t max_length = score.max_length > 0 ? score.max_length : model.max_length();
   std::cerr << progress.Summary(max_length) << "\n";
@@ -112,20 +103,16 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddRerank(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("rerank", "Texts by how well they fit a query, best first");
+  const auto [sub, options] = AddCommand(
+      app, action, "rerank", "Texts by how well they fit a query, best first", kFooter, Run);
   options->text.AddTo(*sub);
-  sub->add_option("--query", options->query, "What the texts are compared with")
-      ->required()
-      ->type_name("TEXT");
+  AddRequired(*sub, "--query", "TEXT", options->query, "What the texts are compared with");
   CLI::Option* scores =
       sub->add_flag("--scores", options->scores, "One score a line, in the order of the input");
   sub->add_option("--top", options->top, "So many of the best; 0: all")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str()
       ->excludes(scores);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

@@ -9,7 +9,7 @@
 
 #include "tools/encore/page.h"
 #include "tools/encore/picture.h"
-#include "tools/encore/report_pictures.h"
+#include "tools/encore/report_pages.h"
 #include "tools/encore/report_series.h"
 #include "tools/encore/text.h"
 

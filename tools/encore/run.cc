@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore run`: weights and inputs from safetensors files, outputs into one. This file has the
-// options and the order of things; the parts are in run_input, run_forward and the library.
+// options and the order of things; the parts are in run_batch and the library.
 
-#include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "encore/cpu.h"
@@ -18,11 +15,9 @@
 #include "encore/torch_weights.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/precision_options.h"
-#include "tools/encore/run_forward.h"
-#include "tools/encore/run_input.h"
+#include "tools/encore/run_batch.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
-#include "tools/encore/torch_options.h"
 
 namespace encore::tool {
 namespace {
@@ -83,29 +78,13 @@ Executor MakeExecutor(const Options& options, std::optional<ThreadPool>& pool) {
   return Executor::Inline();
 }
 
-// Before a long computation rather than after it. Whatever else keeps the file from being written
-// is found then.
-void WantFolder(const std::string& output) {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
-  throw Failure("--output " + output + ": there is no folder " + folder.string());
-}
-
-// A slip would cost the weights. The input may be replaced.
-void WantOtherFile(const std::string& output, const std::string& weights) {
-  std::error_code error;
-  if (!std::filesystem::equivalent(output, weights, error)) return;
-  throw Failure("--output " + output + ": found the file of --weights, wanted another");
-}
-
 int Run(const Options& options) {
   const TorchOverrides overrides = options.torch.overrides();
   std::vector<MatrixOfLayer> kept = options.precision.kept();
   std::optional<ThreadPool> pool;
   const Executor executor = MakeExecutor(options, pool);
-  WantFolder(options.output);
-  WantOtherFile(options.output, options.weights);
+  WantFolderOf(options.output);
+  WantOtherFile("--output", options.output, options.weights, "the file of --weights");
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
 
   const TorchWeights weights = Take(TorchWeights::Open(options.weights, overrides), "--weights");
@@ -144,17 +123,12 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddRun(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("run", "Run an encoder on tensors from files");
-  sub->add_option("--weights", options->weights, "Weights and configuration (safetensors)")
-      ->required()
-      ->type_name("FILE");
-  sub->add_option("--input", options->input, "Input tensors (safetensors)")
-      ->required()
-      ->type_name("FILE");
-  sub->add_option("--output", options->output, "Where the results go (safetensors)")
-      ->required()
-      ->type_name("FILE");
+  const auto [sub, options] =
+      AddCommand(app, action, "run", "Run an encoder on tensors from files", kFooter, Run);
+  AddRequired(*sub, "--weights", "FILE", options->weights,
+              "Weights and configuration (safetensors)");
+  AddRequired(*sub, "--input", "FILE", options->input, "Input tensors (safetensors)");
+  AddRequired(*sub, "--output", "FILE", options->output, "Where the results go (safetensors)");
   sub->add_flag("--attention-weights", options->attention_weights, "Write attention.N too");
   sub->add_flag("--hidden-states", options->hidden_states, "Write hidden.N too");
   sub->add_flag("--causal", options->causal, "A token attends to itself and those before it only");
@@ -170,8 +144,6 @@ void AddRun(CLI::App& app, Action& action) {
   options->precision.AddTo(*sub);
   options->precision.AddAmxTo(*sub);
   options->torch.AddTo(*sub);
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace encore::tool

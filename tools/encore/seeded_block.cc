@@ -18,7 +18,7 @@ namespace {
 
 // offset + amplitude * (2 r - 1), r drawn from [0, 1).
 Tensor Uniform(const Shape& shape, double offset, double amplitude, NumpyRandom& random) {
-  Tensor tensor = Take(Tensor::Create(DType::kF32, shape));
+  Tensor tensor = NewTensor(shape);
   float* data = static_cast<float*>(tensor.data());
   for (size_t i = 0; i < tensor.size_bytes() / sizeof(float); ++i) {
     data[i] = static_cast<float>(offset + amplitude * (2 * random.Next() - 1));
@@ -66,9 +66,8 @@ BlockRun RunBlock(const Encoder& encoder, const Tensor& x, const Executor& execu
   const size_t seq = x.shape()[1];
   const size_t d = x.shape()[2];
   BlockRun run;
-  run.y = Take(Tensor::Create(DType::kF32, x.shape()));
-  run.attention =
-      Take(Tensor::Create(DType::kF32, {batch, encoder.config().layers[0].num_heads, seq, seq}));
+  run.y = NewTensor(x.shape());
+  run.attention = NewTensor({batch, encoder.config().layers[0].num_heads, seq, seq});
   std::vector<MutableView> taps;
   for (size_t b = 0; b < batch; ++b) taps.push_back(run.attention.View<float>()[b]);
 

@@ -6,7 +6,6 @@
 #ifndef ENCORE_TOOLS_ENCORE_SEEDED_BLOCK_H_
 #define ENCORE_TOOLS_ENCORE_SEEDED_BLOCK_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

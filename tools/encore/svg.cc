@@ -8,11 +8,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <span>
 #include <sstream>
 
-#include "engine/platform/file_writer.h"
-#include "tools/encore/failure.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -204,29 +201,6 @@ class Svg {
 
 }  // namespace
 
-std::string EscapeXml(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 std::string HeatMapSvg(const HeatMapPicture& picture) {
   float largest = 0;
   for (size_t h = 0; h < picture.weights.dim(0); ++h) {
@@ -237,12 +211,6 @@ std::string HeatMapSvg(const HeatMapPicture& picture) {
     }
   }
   return Svg(picture, largest).Draw();
-}
-
-void WriteTextFile(const std::string& path, const std::string& text) {
-  internal::FileWriter writer = Take(internal::FileWriter::Create(path));
-  Check(writer.Write(std::as_bytes(std::span(text))));
-  Check(writer.Commit());
 }
 
 }  // namespace encore::tool

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Heat maps of attention weights as SVG pictures, and what other pictures need. Not here: heat maps
-// in characters (terminal.h), a model's attention (model_attention_svg.h).
+// Heat maps of attention weights as SVG pictures. Not here: heat maps in characters (terminal.h), a
+// model's attention (model_attention_report.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_SVG_H_
 #define ENCORE_TOOLS_ENCORE_SVG_H_
@@ -24,12 +24,6 @@ struct HeatMapPicture {
 // A whole SVG 1.1 document: a light page, labelled cells with their numbers where they fit, the
 // scale of colours. Any label is escaped.
 std::string HeatMapSvg(const HeatMapPicture& picture);
-
-// Printable text, fit for XML and its attributes.
-std::string EscapeXml(const std::string& text);
-
-// Writes the file whole or not at all; throws Failure.
-void WriteTextFile(const std::string& path, const std::string& text);
 
 }  // namespace encore::tool
 

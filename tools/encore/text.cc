@@ -5,14 +5,14 @@
 #include "tools/encore/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
+
+#include "engine/tokenizer/utf8.h"
 
 namespace encore::tool {
 namespace {
-
-constexpr char32_t kReplacement = 0xFFFD;
 
 struct Range {
   char32_t first;
@@ -38,31 +38,17 @@ constexpr Range kWide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3
 // Combining marks, joiners and variation selectors.
 constexpr Range kZeroWidth[] = {{0x0300, 0x036F}, {0x200B, 0x200D}, {0xFE00, 0xFE0F}};
 
-// The character at text[at], which moves behind it; kReplacement, and one byte, where the bytes are
+// The character at text[at], which moves behind it; U+FFFD, and one byte, where the bytes are
 // no shortest-form UTF-8.
 char32_t Decode(std::string_view text, size_t& at) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(at);
-  const size_t start = at++;
-  if (first < 0x80) return first;
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || start + length > text.size()) return kReplacement;
-  char32_t c = first & (0xFFu >> (length + 1));
-  for (size_t i = start + 1; i < start + length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return kReplacement;
-    c = (c << 6) | (byte(i) & 0x3Fu);
+  const size_t length = internal::Utf8Length(text[at]);
+  if (internal::ValidUtf8Length(text.substr(at, length)) != length) {
+    ++at;
+    return internal::kReplacementCharacter;
   }
-  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = 0xD800 <= c && c <= 0xDFFF;
-  if (c < kSmallest[length] || c > 0x10FFFF || surrogate) return kReplacement;
-  at = start + length;
-  return c;
-}
-
-std::string Format(const char* format, int precision, double value) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), format, precision, value);
-  return buffer;
+  const char* next = text.data() + at;
+  at += length;
+  return internal::NextCodePoint(next);
 }
 
 }  // namespace
@@ -72,11 +58,24 @@ std::string Printable(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const size_t start = at;
     const char32_t c = Decode(text, at);
-    if (c == kReplacement || IsIn(kUnprintable, c)) {
+    if (c == internal::kReplacementCharacter || IsIn(kUnprintable, c)) {
       out += "\xEF\xBF\xBD";
     } else {
       out += text.substr(start, at - start);
     }
+  }
+  return out;
+}
+
+std::string EscapeXml(std::string_view text) {
+  std::string out;
+  for (const char c : Printable(text)) {
+    const char* const entity = c == '&'   ? "&amp;"
+                               : c == '<' ? "&lt;"
+                               : c == '>' ? "&gt;"
+                               : c == '"' ? "&quot;"
+                                          : nullptr;
+    out += entity != nullptr ? entity : std::string(1, c);
   }
   return out;
 }
@@ -125,14 +124,27 @@ std::vector<std::string> SplitWords(std::string_view text) {
 
 std::string Number(double value, int precision) {
   if (std::isnan(value)) return "nan";  // whatever its sign
-  std::string text = Format(std::fabs(value) < 1e6 ? "%.*f" : "%.*e", precision, value);
+  char number[64];
+  std::snprintf(number, sizeof(number), std::fabs(value) < 1e6 ? "%.*f" : "%.*e", precision, value);
+  std::string text = number;
   const bool is_zero = text.find_first_not_of("-0.") == std::string::npos;
   if (is_zero && text[0] == '-') text.erase(0, 1);
   return text;
 }
 
+std::string Formatted(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
+std::string ShortestText(float value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
 std::string Grouped(double value) {
-  std::string text = Format("%.*f", 0, value);
+  std::string text = Formatted("%.0f", value);
   for (size_t at = text.size(); at > 3 + (text[0] == '-' ? 1u : 0u);) {
     at -= 3;
     text.insert(at, " ");
@@ -147,9 +159,9 @@ std::string BytesText(size_t bytes) {
   return Number(kibibytes / 1024, bytes % (size_t{1} << 20) == 0 ? 0 : 1) + " MiB";
 }
 
-std::string Joined(const std::vector<std::string>& texts) {
+std::string Joined(const std::vector<std::string>& texts, const std::string& separator) {
   std::string all;
-  for (const std::string& text : texts) all += (&text == texts.data() ? "" : ", ") + text;
+  for (const std::string& text : texts) all += (&text == texts.data() ? "" : separator) + text;
   return all;
 }
 

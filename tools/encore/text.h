@@ -17,6 +17,9 @@ namespace encore::tool {
 // becomes U+FFFD. Such text is harmless in a terminal, in JSON and, with & < > " escaped, in XML.
 std::string Printable(std::string_view text);
 
+// Printable text, fit for XML and its attributes.
+std::string EscapeXml(std::string_view text);
+
 // Columns that printable text takes; East Asian wide characters and emoji take two.
 size_t DisplayWidth(std::string_view printable);
 
@@ -33,6 +36,12 @@ std::vector<std::string> SplitWords(std::string_view text);
 // value with this many digits after the point: "0.5274"; exponents from 10^6 on; never "-0.0000".
 std::string Number(double value, int precision);
 
+// value as printf's format has it: "%.1e".
+std::string Formatted(const char* format, double value);
+
+// The shortest number that reads back as the same f32.
+std::string ShortestText(float value);
+
 // 12345678 as "12 345 678"; what is behind the point is rounded away.
 std::string Grouped(double value);
 
@@ -40,7 +49,7 @@ std::string Grouped(double value);
 std::string BytesText(size_t bytes);
 
 // "a, b, c".
-std::string Joined(const std::vector<std::string>& texts);
+std::string Joined(const std::vector<std::string>& texts, const std::string& separator = ", ");
 
 // Columns of the widest; 0 of none.
 size_t WidestOf(const std::vector<std::string>& texts);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Texts and pairs of texts from a file or the standard input, one a line, in bounded memory. Not
-// here: what is done with them.
+// here: what is done with them (embed.cc, rerank.cc, tokenize.cc).
 
 #ifndef ENCORE_TOOLS_ENCORE_TEXT_INPUT_H_
 #define ENCORE_TOOLS_ENCORE_TEXT_INPUT_H_
@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "encore/status.h"
 
 namespace encore::tool {
 
@@ -53,6 +55,32 @@ class TextReader {
   bool at_end_ = false;
   size_t lines_ = 0;
   size_t bytes_ = 0;
+};
+
+// The texts of a file or of standard input, some thousand at a time.
+class TextChunks {
+ public:
+  // As TextReader. Throws Failure, for a folder too.
+  TextChunks(const std::string& path, bool jsonl);
+
+  // The next texts, in bounded memory; false at the end. Throws Failure for lines that are wrong,
+  // and for pairs.
+  bool Next();
+  const std::vector<std::string>& texts() const { return texts_; }
+
+  // Throws Failure with the library's sentence about these texts: "texts[4]: ..." becomes
+  // "FILE: line 12: ...".
+  void Check(const Status& status) const;
+
+  size_t bytes() const { return reader_.bytes(); }                  // read so far
+  std::optional<size_t> size_bytes() const { return size_bytes_; }  // of a file
+
+ private:
+  std::string path_;
+  TextReader reader_;
+  std::optional<size_t> size_bytes_;
+  std::vector<std::string> texts_;
+  size_t lines_before_ = 0;  // those before texts_
 };
 
 }  // namespace encore::tool

@@ -3,10 +3,8 @@
 // `encore tokenize`: the token ids of texts, a JSON array a line. Not here: reading lines
 // (text_input.h), the tokenizer (the library).
 
-#include <charconv>
 #include <cstdint>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -14,6 +12,7 @@
 #include "engine/text/folder_tokenizer.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text_input.h"
 
 namespace encore::tool {
@@ -40,10 +39,8 @@ struct Options {
 void AppendIds(const Tokens& tokens, std::string* out) {
   *out += '[';
   for (size_t i = 0; i < tokens.ids.size(); ++i) {
-    char digits[16];
-    const auto end = std::to_chars(digits, digits + sizeof(digits), tokens.ids[i]).ptr;
     if (i != 0) *out += ',';
-    out->append(digits, end);
+    *out += std::to_string(tokens.ids[i]);
   }
   *out += "]\n";
 }
@@ -83,14 +80,12 @@ int Tokenize(const Options& options) {
 }  // namespace
 
 void AddTokenize(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("tokenize", "Print the token ids of texts");
-  sub->add_option("--model", options->model, "A model's folder, with tokenizer.json or vocab.txt")
-      ->required()
-      ->type_name("DIR");
-  sub->add_option("--input", options->input, "Texts, one a line; - is the standard input")
-      ->required()
-      ->type_name("FILE");
+  const auto [sub, options] =
+      AddCommand(app, action, "tokenize", "Print the token ids of texts", kFooter, Tokenize);
+  AddRequired(*sub, "--model", "DIR", options->model,
+              "A model's folder, with tokenizer.json or vocab.txt");
+  AddRequired(*sub, "--input", "FILE", options->input,
+              "Texts, one a line; - is the standard input");
   sub->add_flag("--jsonl", options->jsonl, "Lines are JSON");
   sub->add_option("--max-length", options->max_length,
                   "Tokens of a text or pair, special ones included; 0: no limit. Default: as "
@@ -101,8 +96,6 @@ void AddTokenize(CLI::App& app, Action& action) {
                 "Special tokens such as [SEP] in a text are ordinary text");
   sub->add_flag("--replace-invalid", options->replace_invalid,
                 "Bytes that are not UTF-8 become U+FFFD; else they are an error");
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Tokenize(*options); }; });
 }
 
 }  // namespace encore::tool

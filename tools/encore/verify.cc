@@ -9,22 +9,19 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "encore/cpu.h"
 #include "encore/version.h"
-#include "engine/platform/file_writer.h"
 #include "tests/reference/golden_hashes.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
-#include "tools/encore/svg.h"
+#include "tools/encore/progress.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/verify_checks.h"
-#include "tools/encore/verify_progress.h"
-#include "tools/encore/verify_report.h"
 
 namespace encore::tool {
 
@@ -115,8 +112,7 @@ int Verify(const Options& options) {
     throw Failure(std::string(options.markdown ? "--markdown" : "--function") +
                   ": found --only without functions, wanted functions among its parts");
   }
-  // Before the work: a file that cannot be written is known now. It appears when it is complete.
-  if (!options.json.empty()) Take(internal::FileWriter::Create(options.json), "--json");
+  WantWritable(options.json, "--json");
 
   const bool full = options.full;
   const uint64_t step = options.step != 0 ? options.step : full ? 1 : kQuickStep;
@@ -169,8 +165,8 @@ int Verify(const Options& options) {
 }  // namespace
 
 void AddVerify(CLI::App& app, Action& action) {
-  auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("verify", "Prove the promises about numbers on this machine");
+  const auto [sub, options] = AddCommand(
+      app, action, "verify", "Prove the promises about numbers on this machine", kFooter, Verify);
   CLI::Option* quick =
       sub->add_flag("--quick", options->quick, "Some millions of inputs (default)");
   CLI::Option* full =
@@ -209,8 +205,6 @@ void AddVerify(CLI::App& app, Action& action) {
       ->type_name("FILE");
   sub->add_flag("--print-hashes", options->print_hashes,
                 "Only print the hashes that are published, as this machine computes them");
-  sub->footer(kFooter);
-  sub->callback([options, &action] { action = [options] { return Verify(*options); }; });
 }
 
 }  // namespace encore::tool

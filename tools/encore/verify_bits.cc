@@ -5,7 +5,6 @@
 // floating-point modes; and what is wrong with one sequence reaches no other. In every precision:
 // bf16 without subnormals, which the instructions of some targets take for 0.
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +13,6 @@
 #include <random>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "encore/encoder.h"

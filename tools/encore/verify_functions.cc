@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore verify`: the errors of the functions, of the activations inside a block and of softmax's
-// exponential, their order, special values and equal bits, over some millions of floats or all of
-// them: the search of tests/exhaustive. And the README's tables of the largest errors.
+// `encore verify`: floats through the search of tests/exhaustive, some millions of them or all. The
+// errors of the functions, of the activations inside a block and of softmax's exponential, their
+// order, special values and equal bits; conversions to bf16 and f16 and back; and the README's
+// tables of the largest errors.
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <iterator>
@@ -14,8 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/exhaustive/conversions.h"
 #include "tests/exhaustive/fast_reference.h"
 #include "tests/exhaustive/search.h"
+#include "tools/encore/text.h"
 #include "tools/encore/verify_checks.h"
 
 namespace encore::tool {
@@ -23,12 +27,6 @@ namespace {
 
 // The list of the worst floats in a finding's detail.
 constexpr size_t kWorstShown = 3;
-
-std::string Formatted(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof(text), format, value);
-  return text;
-}
 
 std::string FloatText(float x) { return Formatted("%.9g", static_cast<double>(x)); }
 
@@ -122,11 +120,12 @@ Results TableTargets(const Results& results, bool fma) {
 }
 
 std::string TargetsText(const Results& targets) {
-  std::string text;
-  for (const TargetResult& result : targets) text += (text.empty() ? "" : ", ") + result.target;
   if (targets.empty()) return "none";
+  std::vector<std::string> names;
+  for (const TargetResult& result : targets) names.push_back(result.target);
   const uint64_t step = targets.front().step;
-  return text + " (" + (step == 1 ? "all floats" : "1 float in " + std::to_string(step)) + ")";
+  return Joined(names) + " (" + (step == 1 ? "all floats" : "1 float in " + std::to_string(step)) +
+         ")";
 }
 
 // The largest error of a measure. In ulps it is rounded up: what the table says is not exceeded.
@@ -203,6 +202,31 @@ void VerifyFunctions(const VerifyContext& context) {
     CheckReference(context.report, subject, targets.front().name);
     const bool first = i == 0 || subjects[i - 1]->family() != subject.family();
     context.markdown += MarkdownRow(subject, results, first);
+  }
+}
+
+void VerifyConversions(const VerifyContext& context) {
+  const std::vector<Conversion> conversions = AllConversions();
+  for (size_t i = 0; i < conversions.size(); ++i) {
+    const Conversion& conversion = conversions[i];
+    const auto advance = [&](double share) {
+      context.progress.Advance((static_cast<double>(i) + share) /
+                               static_cast<double>(conversions.size()));
+    };
+    const uint64_t floats = conversion.Floats(context.step);
+    const Count wrong = WrongOf(conversion, context.step, advance);
+    char detail[64] = "";
+    if (wrong.times != 0) {
+      std::snprintf(detail, sizeof(detail), "%llu wrong, first at 0x%08x",
+                    static_cast<unsigned long long>(wrong.times), wrong.first_bits);
+    }
+    context.report.Add({.section = VerifySection::kConversions,
+                        .check = conversion.what,
+                        .target = conversion.target,
+                        .kept = wrong.times == 0,
+                        .observed = static_cast<double>(floats),
+                        .step = conversion.Step(context.step),
+                        .detail = detail});
   }
 }
 

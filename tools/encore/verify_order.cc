@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore verify`: the orders of operations that the contract fixes, each against the same order in
-// plain scalar code, to the bit. Targets without FMA have no part in it. Not here: that results do
-// not depend on the batch (verify_bits.cc).
+// plain scalar code, to the bit; and the published hashes. Targets without FMA have no part in it.
+// Not here: that results do not depend on the batch (verify_bits.cc).
 
 #include <bit>
 #include <cmath>
@@ -15,6 +15,7 @@
 #include "encore/ops.h"
 #include "tests/reference/accuracy.h"
 #include "tests/reference/drawn.h"
+#include "tests/reference/golden_hashes.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/verify_checks.h"
 
@@ -150,6 +151,25 @@ void VerifyOrder(const VerifyContext& context) {
     CheckProducts(context, target);
     CheckSoftmaxSums(context, target);
     CheckLayerNormSums(context, target);
+  });
+}
+
+void VerifyPublished(const VerifyContext& context) {
+  ForEachVerifyTarget(context, [&](const std::string& target) {
+    if (!reference::TargetHasFma(target)) return;
+    for (const reference::GoldenHash& golden : reference::kGoldenHashes) {
+      const uint64_t hash = reference::ComputeGoldenHash(golden.name);
+      char detail[80];
+      std::snprintf(detail, sizeof(detail), "found %016llx, wanted %016llx",
+                    static_cast<unsigned long long>(hash),
+                    static_cast<unsigned long long>(golden.hash));
+      context.report.Add({.section = VerifySection::kPublished,
+                          .check = std::string(golden.name),
+                          .target = target,
+                          .kept = hash == golden.hash,
+                          .hash = hash,
+                          .detail = hash == golden.hash ? "" : detail});
+    }
   });
 }
 

@@ -2,7 +2,7 @@
 //
 // The tables and the JSON of `encore verify`.
 
-#include "tools/encore/verify_report.h"
+#include "tools/encore/verify_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -73,9 +73,7 @@ std::string PromiseText(const std::deque<Finding>& findings, VerifySection secti
   std::vector<std::string> promises;
   for (const Finding& finding : findings) {
     if (finding.section != section || finding.check != check) continue;
-    char number[32];
-    std::snprintf(number, sizeof(number), "%g", finding.promise);
-    AddName(promises, number);
+    AddName(promises, Formatted("%g", finding.promise));
   }
   std::string text = promises[0];
   for (size_t i = 1; i < promises.size(); ++i) text += " [" + promises[i] + "]";

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of a report: the roofline, speeds as bars, scaling by threads, latencies. Each is markup
-// of Canvas::Svg, or "" where the report has nothing for it. Not here: the words around them
-// (report_page.h).
+// A report as a page, several side by side as a page, and the pictures in them. Each page is one
+// HTML document that needs no other file, no script and no network; each picture is markup of
+// Canvas::Svg, or "" where the report has nothing for it. Not here: what pages have in common
+// (page.h), the comparison (comparison.h).
 
-#ifndef ENCORE_TOOLS_ENCORE_REPORT_PICTURES_H_
-#define ENCORE_TOOLS_ENCORE_REPORT_PICTURES_H_
+#ifndef ENCORE_TOOLS_ENCORE_REPORT_PAGES_H_
+#define ENCORE_TOOLS_ENCORE_REPORT_PAGES_H_
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "tools/encore/comparison.h"
 #include "tools/encore/report_data.h"
 
 namespace encore::tool {
+
+std::string ReportPage(const Report& report);
+std::string ComparePage(const std::vector<NamedReport>& reports,
+                        const std::vector<Pairing>& pairings);
 
 // Workloads in a picture; the table has the others.
 inline constexpr size_t kMostPanels = 12;
@@ -35,4 +42,4 @@ std::string LatencyPicture(const Report& report, int threads);
 
 }  // namespace encore::tool
 
-#endif  // ENCORE_TOOLS_ENCORE_REPORT_PICTURES_H_
+#endif  // ENCORE_TOOLS_ENCORE_REPORT_PAGES_H_

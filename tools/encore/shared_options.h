@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options that several commands have, with what follows from them: precision, a layer and a batch
+// by hand, what no tensor of a file of weights tells, texts and their model. Not here: options of
+// one command (its .cc), and those of benchmarks (bench/measure/run_options.h).
+
+#ifndef ENCORE_TOOLS_ENCORE_SHARED_OPTIONS_H_
+#define ENCORE_TOOLS_ENCORE_SHARED_OPTIONS_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "bench/measure/models.h"
+#include "encore/precision.h"
+#include "encore/text_encoder.h"
+#include "encore/thread_pool.h"
+#include "encore/torch_weights.h"
+
+namespace encore::tool {
+
+// The values of options are written where they were when the option was added: what holds them must
+// stay there until the command line has been read.
+
+// An option that must be given.
+void AddRequired(CLI::App& app, const std::string& name, const std::string& type,
+                 std::string& value, const std::string& words);
+
+// Writes the file whole or not at all; throws Failure.
+void WriteTextFile(const std::string& path, const std::string& text);
+
+// Before long work rather than after it: throws Failure if a file cannot be written there, unless
+// the path is empty. What is there stays as it is.
+void WantWritable(const std::string& path, const std::string& option);
+
+// Throws Failure where the output of this option would take the place of `taken`, which is "the
+// file of --weights", unless one of them is empty.
+void WantOtherFile(const std::string& option, const std::string& output, const std::string& taken,
+                   const std::string& what);
+
+// Where an output goes, before a long computation rather than after it: throws Failure if there is
+// no such folder. Whatever else keeps the file from being written is found when it is.
+void WantFolderOf(const std::string& output);
+
+// Throws Failure, naming --seconds, unless it is 0 to 600.
+void CheckSeconds(double seconds);
+
+inline constexpr char kAmxBf16Help[] =
+    "Of bf16: multiply by AMX where the machine has it; faster, other bits than elsewhere";
+
+// As --keep has it: "0.linear1".
+std::string MatrixName(const MatrixOfLayer& matrix);
+
+// --precision and --keep. What each precision computes is in encore/precision.h.
+struct PrecisionOptions {
+  std::string name;               // empty: not given
+  std::vector<std::string> keep;  // "0.linear1": layer, counted from 0, and matrix
+  bool amx_bf16 = false;
+
+  // Adds both, and returns --precision.
+  CLI::Option* AddTo(CLI::App& app);
+  // And --amx-bf16, for commands that run a model.
+  void AddAmxTo(CLI::App& app);
+
+  // Nothing where the option was not given.
+  std::optional<Precision> precision() const;
+  // Throws Failure where an entry of --keep is no matrix. That the model has the layer is the
+  // encoder's to check.
+  std::vector<MatrixOfLayer> kept() const;
+};
+
+// A layer and a batch by hand. Sizes that have a name are in bench/measure/models.h.
+struct ModelOptions {
+  // BERT base, one sequence of 128 tokens.
+  size_t d_model = 768;
+  size_t heads = 12;
+  size_t d_ff = 3072;
+  size_t batch = 1;
+  size_t seq = 128;
+  std::vector<size_t> lengths;  // in place of batch and seq
+
+  // Adds --d-model, --heads, --d-ff, --batch, --seq and --lengths, and returns them.
+  std::vector<CLI::Option*> AddTo(CLI::App& app);
+
+  // The name "custom", activation GELU. Throws Failure if the heads do not divide the width.
+  bench::NamedWorkload Workload() const;
+};
+
+// What no tensor of a file of weights tells; its own metadata is in encore/torch_weights.h.
+struct TorchOptions {
+  std::optional<int> nhead;  // signed, or -2 would pass for 2^64 - 2
+  std::string activation;    // empty: not given
+  std::optional<double> eps;
+  std::optional<bool> norm_first;
+
+  // Adds --nhead, --activation, --eps and --norm-first.
+  void AddTo(CLI::App& app);
+
+  // Throws Failure where one has a value that it cannot have.
+  TorchOverrides overrides() const;
+};
+
+// Of commands on texts.
+struct TextOptions {
+  std::string model;
+  std::string input;
+  bool jsonl = false;
+  int threads = 0;
+  std::string target;
+  PrecisionOptions precision;
+  size_t max_length = 0;
+  std::string on_long = "cut";
+  size_t batch_tokens = 0;
+  bool plain_text = false;
+  bool replace_invalid = false;
+  bool ignore_unknown_keys = false;
+
+  void AddTo(CLI::App& app);
+
+  OnLong OnLongTexts() const { return on_long == "error" ? OnLong::kError : OnLong::kCut; }
+  OnInvalidUtf8 OnInvalidBytes() const {
+    return replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError;
+  }
+};
+
+// The threads and the model, opened. Throws Failure.
+class TextSession {
+ public:
+  explicit TextSession(const TextOptions& options);
+  const TextEncoder& model() const { return *model_; }
+  Executor executor() const { return pool_->executor(); }
+
+ private:
+  std::optional<ThreadPool> pool_;
+  std::optional<TextEncoder> model_;
+};
+
+}  // namespace encore::tool
+
+#endif  // ENCORE_TOOLS_ENCORE_SHARED_OPTIONS_H_

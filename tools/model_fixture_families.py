@@ -157,9 +157,10 @@ def write_config(folder, config):
 
 # ---- Older and published spellings of what transformers 5 wrote.
 
-def rename_tensors(folder, rename):
+def rename_tensors(folder, rename, **more):
     path = folder / "model.safetensors"
-    save_file({rename(n): t for n, t in load_file(path).items()}, path, {"format": "pt"})
+    save_file({**{rename(n): t for n, t in load_file(path).items()}, **more}, path,
+              {"format": "pt"})
 
 
 def old_rope(config):
@@ -167,6 +168,21 @@ def old_rope(config):
     rope = config.pop("rope_parameters")
     config["rope_theta"] = rope.pop("rope_theta")
     config["rope_scaling"] = None if rope == {"rope_type": "default"} else rope
+
+
+def old_bert(folder, config):
+    """As files that were converted from TensorFlow, and configurations of transformers 4."""
+    def rename(name):
+        return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias",
+                                                                           "LayerNorm.beta")
+    positions = torch.arange(config["max_position_embeddings"])[None]
+    rename_tensors(folder, rename, **{"bert.embeddings.position_ids": positions})
+    for key in ("is_decoder", "add_cross_attention", "tie_word_embeddings", "bos_token_id",
+                "eos_token_id"):
+        config.pop(key, None)
+    config.update({"_name_or_path": "somebody/some-model", "gradient_checkpointing": False,
+                   "position_embedding_type": "absolute", "transformers_version": "4.8.2",
+                   "torch_dtype": config.pop("dtype")})
 
 
 def old_albert(folder, config):

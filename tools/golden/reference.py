@@ -67,8 +67,8 @@ def family(covers, source=None):
 
 # --- Building ---
 def make(model_class, add_pooling_layer=None, **settings):
-    """A model of transformers, two layers deep, with attention in plain torch operations and no
-    embeddings. add_pooling_layer: where a model has that switch."""
+    """A model of transformers with attention in plain torch operations and no embeddings.
+    add_pooling_layer: where a model has that switch."""
     config = model_class.config_class(**settings)
     config._attn_implementation = "eager"
     pooling = {} if add_pooling_layer is None else {"add_pooling_layer": add_pooling_layer}

@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scaled dot-product attention on [B, H, S, D], and multi-head attention with its projections
-// (which packs their weights in each call; bench_encoder.cc has them packed once). 4 D floating
-// point operations for each pair of a query and a key that it may see; the softmax between the two
+// (which packs their weights in each call; an encoder packs them once). 4 D floating point
+// operations for each pair of a query and a key that it may see; the softmax between the two
 // products counts as none. Not here: accuracy (tests/).
 
 #include <string>
 
 #include "bench/common.h"
-#include "bench/models.h"
+#include "bench/measure/models.h"
 #include "encore/ops.h"
 
 namespace encore::bench {
 namespace {
+
+// `batch` sequences of `seq` tokens each.
+struct Workload {
+  Model model;
+  size_t batch;
+  size_t seq;
+};
+
+constexpr Workload kWorkloads[] = {
+    {kExample, 32, 10}, {kMiniLm, 1, 16}, {kMiniLm, 1, 128}, {kMiniLm, 8, 128}, {kBase, 1, 16},
+    {kBase, 1, 128},    {kBase, 8, 128},  {kBase, 1, 512},   {kLarge, 1, 128},
+};
 
 std::string Name(const char* what, const Workload& load, int threads) {
   return std::string(what) + "/" + load.model.name + "/" + std::to_string(load.batch) + "x" +

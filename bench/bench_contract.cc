@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the numeric contract costs on one thread: encore's exp, GELU, softmax, LayerNorm and matrix
-// product ("contract/...") beside those that are free to round and to sum in any order
-// ("free/...", free_functions.h and free_product.h), in L1 or with warm caches. Not here: what the
-// library reaches of the peak on real sizes (bench_elementwise.cc, bench_matmul.cc).
+// product ("contract/...") beside those that are free to round and to sum in any order ("free/...",
+// free.h), in L1 or with warm caches. Not here: what the library reaches of the peak on real sizes
+// (bench_elementwise.cc, bench_matmul.cc).
 
 #include <string>
 
 #include "bench/elementwise.h"
-#include "bench/free_functions.h"
-#include "bench/free_product.h"
+#include "bench/free.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/out_of_memory.h"
 #include "engine/kernels/gemm_kernel.h"
@@ -22,33 +21,6 @@ namespace {
 
 constexpr size_t kElements = 4096;  // 16 KiB in, 16 KiB out
 constexpr size_t kN = 768;
-
-Status NoMathematics() {
-  return Status(ErrorCode::kUnsupported, "hwy/contrib/math was not found when this was built");
-}
-
-template <FreeFunctions::Unary FreeFunctions::*kUnary>
-Status FreeUnary(ConstView x, MutableView y) {
-  const FreeFunctions::Unary call = GetFreeFunctions().*kUnary;
-  if (call == nullptr) return NoMathematics();
-  call(x.data(), y.data(), kElements);
-  return Status();
-}
-
-Status FreeSoftmax(ConstView x, MutableView y) {
-  const FreeFunctions::Softmax call = GetFreeFunctions().softmax;
-  if (call == nullptr) return NoMathematics();
-  call(x.data(), y.data(), x.dim(0), x.dim(1));
-  return Status();
-}
-
-Status FreeLayerNorm(ConstView x, MutableView y) {
-  const NormWeights& norm = GetNormWeights();
-  GetFreeFunctions().layer_norm(x.data(), norm.weight.View<float>().data(),
-                                norm.bias.View<float>().data(), static_cast<float>(kNormEpsilon),
-                                y.data(), x.dim(0), x.dim(1));
-  return Status();
-}
 
 void RegisterBoth(const std::string& name, ElementwiseFn contract, ElementwiseFn free, double flops,
                   const Shape& shape) {
@@ -103,8 +75,8 @@ void RegisterProduct(size_t m, size_t k, size_t chains, size_t nv) {
 }  // namespace
 
 void RegisterBenchmarks() {
-  RegisterBoth("exp", Exp, FreeUnary<&FreeFunctions::exp>, kExpFlops, Shape(kElements));
-  RegisterBoth("gelu", Gelu, FreeUnary<&FreeFunctions::gelu>, kGeluFlops, Shape(kElements));
+  RegisterBoth("exp", Exp, FreeExp, kExpFlops, Shape(kElements));
+  RegisterBoth("gelu", Gelu, FreeGelu, kGeluFlops, Shape(kElements));
   for (const size_t cols : {size_t{128}, size_t{512}}) {
     RegisterBoth("softmax", Softmax, FreeSoftmax, kSoftmaxFlops, Shape(kElements / cols, cols));
   }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "bench/elementwise.h"
-#include "bench/models.h"
+#include "bench/measure/models.h"
 
 namespace encore::bench {
 
@@ -17,9 +17,9 @@ void RegisterBenchmarks() {
     RegisterElementwise("exp", Exp, kExpFlops, Shape(n));
     RegisterElementwise("tanh", Tanh, kTanhFlops, Shape(n));
   }
-  for (const Workload& load :
-       {Workload{kExample, 32, 10}, Workload{kMiniLm, 1, 128}, Workload{kBase, 8, 128}}) {
-    const size_t n = load.batch * load.seq * load.model.d_ff;
+  for (const auto& [model, tokens] :
+       {std::pair<Model, size_t>{kExample, 320}, {kMiniLm, 128}, {kBase, 1024}}) {
+    const size_t n = tokens * model.d_ff;
     RegisterElementwise("gelu", Gelu, kGeluFlops, Shape(n));
     RegisterElementwise("gelu_tanh", GeluTanh, kGeluTanhFlops, Shape(n));
     RegisterElementwise("silu", Silu, kSiluFlops, Shape(n));
@@ -33,11 +33,13 @@ void RegisterBenchmarks() {
                                    {16, 16384}}) {
     RegisterElementwise("softmax", Softmax, kSoftmaxFlops, Shape(rows, cols));
   }
-  for (const Workload& load :
-       {Workload{kExample, 32, 10}, Workload{kMiniLm, 1, 128}, Workload{kBase, 1, 16},
-        Workload{kBase, 1, 128}, Workload{kBase, 8, 128}, Workload{kLarge, 1, 128}}) {
-    RegisterElementwise("layer_norm", LayerNormRows, kLayerNormFlops,
-                        Shape(load.batch * load.seq, load.model.d_model));
+  for (const auto& [model, tokens] : {std::pair<Model, size_t>{kExample, 320},
+                                      {kMiniLm, 128},
+                                      {kBase, 16},
+                                      {kBase, 128},
+                                      {kBase, 1024},
+                                      {kLarge, 128}}) {
+    RegisterElementwise("layer_norm", LayerNormRows, kLayerNormFlops, Shape(tokens, model.d_model));
   }
 }
 

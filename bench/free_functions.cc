@@ -2,9 +2,11 @@
 //
 // The functions on Highway's own mathematics, for each SIMD target.
 
-#include "bench/free_functions.h"
+#include "bench/free.h"
 
 #include <cstddef>
+
+#include "bench/elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/free_functions.cc"
@@ -91,8 +93,8 @@ void SoftmaxRows(const float* x, float* y, size_t rows, size_t cols) {
 #endif  // ENCORE_BENCH_HIGHWAY_MATH
 
 // The same of LayerNorm.
-void LayerNormRows(const float* x, const float* weight, const float* bias, float epsilon, float* y,
-                   size_t rows, size_t cols) {
+void FreeNormRows(const float* x, const float* weight, const float* bias, float epsilon, float* y,
+                  size_t rows, size_t cols) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   const V count = hn::Set(d, static_cast<float>(cols));
@@ -114,17 +116,6 @@ void LayerNormRows(const float* x, const float* weight, const float* bias, float
   }
 }
 
-constexpr FreeFunctions kFunctions = {
-#if ENCORE_BENCH_HIGHWAY_MATH
-    .exp = &ExpArray,
-    .gelu = &GeluArray,
-    .softmax = &SoftmaxRows,
-#endif
-    .layer_norm = &LayerNormRows,
-};
-
-const FreeFunctions* TargetFreeFunctions() { return &kFunctions; }
-
 }  // namespace
 }  // namespace encore::bench::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -132,9 +123,52 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace encore::bench {
 
-HWY_EXPORT(TargetFreeFunctions);
+#if ENCORE_BENCH_HIGHWAY_MATH
 
-const FreeFunctions& GetFreeFunctions() { return *ENCORE_DISPATCH(TargetFreeFunctions)(); }
+HWY_EXPORT(ExpArray);
+HWY_EXPORT(GeluArray);
+HWY_EXPORT(SoftmaxRows);
+
+Status FreeExp(ConstView x, MutableView y) {
+  ENCORE_DISPATCH(ExpArray)(x.data(), y.data(), x.dim(0));
+  return Status();
+}
+
+Status FreeGelu(ConstView x, MutableView y) {
+  ENCORE_DISPATCH(GeluArray)(x.data(), y.data(), x.dim(0));
+  return Status();
+}
+
+Status FreeSoftmax(ConstView x, MutableView y) {
+  ENCORE_DISPATCH(SoftmaxRows)(x.data(), y.data(), x.dim(0), x.dim(1));
+  return Status();
+}
+
+#else
+
+namespace {
+
+Status NoMathematics() {
+  return Status(ErrorCode::kUnsupported, "hwy/contrib/math was not found when this was built");
+}
+
+}  // namespace
+
+Status FreeExp(ConstView, MutableView) { return NoMathematics(); }
+Status FreeGelu(ConstView, MutableView) { return NoMathematics(); }
+Status FreeSoftmax(ConstView, MutableView) { return NoMathematics(); }
+
+#endif  // ENCORE_BENCH_HIGHWAY_MATH
+
+HWY_EXPORT(FreeNormRows);
+
+Status FreeLayerNorm(ConstView x, MutableView y) {
+  const NormWeights& norm = GetNormWeights();
+  ENCORE_DISPATCH(FreeNormRows)
+  (x.data(), norm.weight.View<float>().data(), norm.bias.View<float>().data(),
+   static_cast<float>(kNormEpsilon), y.data(), x.dim(0), x.dim(1));
+  return Status();
+}
 
 }  // namespace encore::bench
 #endif  // HWY_ONCE

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The register tiles of free_product.h, which differ from the library's in nothing but their
-// chains.
+// The register tiles of free.h, which differ from the library's in nothing but their chains.
 
-#include "bench/free_product.h"
+#include "bench/free.h"
 
 #include <cstddef>
 #include <utility>
@@ -130,8 +129,6 @@ GemmKernel MakeKernel() {
   for (size_t& mr : kernel.max_mr) mr = 0;
   FillTiles<kChains, 1>(&kernel, std::make_index_sequence<MaxMr<kChains, 1>()>());
   FillTiles<kChains, 2>(&kernel, std::make_index_sequence<MaxMr<kChains, 2>()>());
-  FillTiles<kChains, 3>(&kernel, std::make_index_sequence<MaxMr<kChains, 3>()>());
-  FillTiles<kChains, 4>(&kernel, std::make_index_sequence<MaxMr<kChains, 4>()>());
   return kernel;
 }
 

@@ -10,6 +10,8 @@
 #   tools/check_layers.py --root DIR look at another tree
 
 import argparse
+import collections
+import graphlib
 import pathlib
 import re
 import sys
@@ -65,7 +67,6 @@ EXCEPTIONS = {
 C_HEADERS = {"include/encore/c_api.h": ["stddef.h", "stdint.h"]}
 
 # Headers from elsewhere, and the places that may include them.
-ANYWHERE_OUTSIDE = ["bench/", "tests/", "tools/"]
 FOREIGN = {
     "hwy/": ["engine/kernels/", "engine/platform/cpu_info.cc",
              "engine/platform/simd_targets.cc", "tests/", "bench/"],
@@ -76,15 +77,9 @@ FOREIGN = {
     "gmock/": ["tests/"],
     "benchmark/": ["bench/"],
     # The operating system.
-    "sys/": ["engine/platform/", *ANYWHERE_OUTSIDE],
-    "linux/": ["engine/platform/", *ANYWHERE_OUTSIDE],
-    "mach/": ["engine/platform/", *ANYWHERE_OUTSIDE],
-    "unistd.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
-    "fcntl.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
-    "sched.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
-    "pthread.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
-    "windows.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
-    "io.h": ["engine/platform/", *ANYWHERE_OUTSIDE],
+    **dict.fromkeys(("sys/", "linux/", "mach/", "unistd.h", "fcntl.h", "sched.h", "pthread.h",
+                     "windows.h", "io.h"),
+                    ["engine/platform/", "bench/", "tests/", "tools/"]),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -153,45 +148,23 @@ def check_file(root, path, offences):
 
 def find_circle(graph):
     """A list of files that include each other in a circle, or None."""
-    state = {}  # absent: not seen; 1: on the current path; 2: done
-
-    def visit(node, trail):
-        state[node] = 1
-        for target in graph.get(node, []):
-            if target == node:
-                continue  # a file under foreach_target includes itself
-            if state.get(target) == 1:
-                return trail[trail.index(target):] + [target]
-            if target not in state:
-                circle = visit(target, trail + [target])
-                if circle:
-                    return circle
-        state[node] = 2
-        return None
-
-    for node in graph:
-        if node not in state:
-            circle = visit(node, [node])
-            if circle:
-                return circle
+    # A file under foreach_target includes itself.
+    others = {path: [t for t in targets if t != path] for path, targets in graph.items()}
+    try:
+        graphlib.TopologicalSorter(others).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1][::-1]
     return None
 
 
 def draw(graph):
     """Prints each room, top to bottom, with the number of includes into each room below."""
-    counts = {room: {} for room in ROOMS}
-    files = dict.fromkeys(ROOMS, 0)
-    for path, targets in graph.items():
-        room = room_of(path)
-        if room is None:
-            continue
-        files[room] += 1
-        for target in targets:
-            if room_of(target) != room:
-                below = counts[room]
-                below[room_of(target)] = below.get(room_of(target), 0) + 1
-    for room, below in counts.items():
-        arrows = ", ".join(f"{target} ({below[target]})" for target in ROOMS if target in below)
+    files = collections.Counter(map(room_of, graph))
+    includes = collections.Counter((room_of(path), room_of(target))
+                                   for path, targets in graph.items() for target in targets)
+    for room in ROOMS:
+        arrows = ", ".join(f"{below} ({includes[room, below]})" for below in ROOMS
+                           if below != room and includes[room, below])
         print(f"{room:16} {files[room]:3} files  ->  {arrows or 'nothing'}")
 
 

@@ -4,8 +4,8 @@
 tests/data/families with the modules of transformers.
 
 Holds generation, --check (made again, the files must agree) and --self-check (each case computed
-from its files in plain numpy) of golden/. tools/golden/ has the families, with the same commands.
-The list of cases is tests/data/golden_cases.json, the format of the files is in
+from its files by golden/plain.py) of golden/. tools/golden/ has the families, with the same
+commands. The list of cases is tests/data/golden_cases.json, the format of the files is in
 tests/data/README.md, and running encore on them is the tests' business. Needs numpy and PyTorch
 1.13 or newer (apt-get install python3-torch); the families need transformers as well, from PyPI.
 
@@ -25,8 +25,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from golden import families
-from golden.tensor_files import largest_error, read_safetensors, write_safetensors
+from golden import families, plain
+from golden.tensor_files import differences, largest_error, read_safetensors, write_safetensors
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data"
 TOLERANCE = 1e-12  # of the largest magnitude; float64 itself leaves about 1e-15
@@ -167,52 +167,13 @@ def run_model(torch, case, model, inputs, dtype):
 
 
 # --- The same in plain numpy, from the files alone ---
-ACTIVATIONS = {
-    "relu": lambda t: np.maximum(t, 0),
-    "silu": lambda t: t / (1 + np.exp(-t)),
-    "gelu": lambda t: 0.5 * t * (1 + np.vectorize(math.erf)(t / math.sqrt(2))),
-    "gelu_tanh": lambda t: t / (1 + np.exp(-math.sqrt(8 / math.pi) * (t + 0.044715 * t**3))),
-}
-
-
-def numpy_norm(w, name, meta, x):
-    x = x - x.mean(-1, keepdims=True)
-    x /= np.sqrt((x**2).mean(-1, keepdims=True) + float(meta["layer_norm_eps"]))
-    return x * w[name + ".weight"] + w.get(name + ".bias", 0)
-
-
-def numpy_block(w, meta, x, added):
-    """One block over one sequence x [S, D]; added [S, S] is -inf where a token may not attend."""
-    up, down = ("ff.0.", "ff.2.") if "ff.0.weight" in w else ("linear1.", "linear2.")
-    weights = []
-
-    def linear(name, t):
-        return t @ w[name + "weight"].T + w.get(name + "bias", 0)
-
-    def attend(t):
-        contexts = []
-        qkv = np.split(linear("self_attn.in_proj_", t), 3, axis=-1)
-        for q, k, v in zip(*(np.split(part, int(meta["nhead"]), axis=-1) for part in qkv)):
-            scores = q @ k.T / math.sqrt(q.shape[-1]) + added
-            p = np.exp(scores - scores.max(-1, keepdims=True))
-            weights.append(p / p.sum(-1, keepdims=True))
-            contexts.append(weights[-1] @ v)
-        return linear("self_attn.out_proj.", np.concatenate(contexts, axis=-1))
-
-    def feed_forward(t):
-        return linear(down, ACTIVATIONS[meta["activation"]](linear(up, t)))
-
-    if meta["norm_first"] == "True":
-        x = x + attend(numpy_norm(w, "norm1", meta, x))
-        return x + feed_forward(numpy_norm(w, "norm2", meta, x)), weights
-    x = numpy_norm(w, "norm1", meta, x + attend(x))
-    return numpy_norm(w, "norm2", meta, x + feed_forward(x)), weights
-
-
 def self_check(case, folder):
     """Runs sequence by sequence, the rows of padding taken out. Returns the largest error."""
     w, meta = read_safetensors(case.file(folder, "weights"))
     inputs, expected = (read_safetensors(case.file(folder, f))[0] for f in ("input", "expected"))
+    norm = {"type": "kLayerNorm", "epsilon": float(meta["layer_norm_eps"])}
+    config = {"num_heads": int(meta["nhead"]), "activation": meta["activation"], "norm": norm,
+              "norm_placement": "kPre" if meta["norm_first"] == "True" else "kPost"}
     got = {name: np.zeros_like(t) for name, t in expected.items()}
     x, mask = inputs["x"].astype(float), attention_mask(case, inputs)
     if "seq_lengths" in inputs:
@@ -221,19 +182,20 @@ def self_check(case, folder):
         padding = inputs.get("key_padding_mask", np.zeros(x.shape[:2], bool))
         places = [(b, np.flatnonzero(~pad)) for b, pad in enumerate(padding) if not pad.all()]
     for at in places:
-        hidden, added = x[at], 0.0
+        hidden, added, weights = x[at], 0.0, []
         if mask is not None:
             added = mask[np.ix_(at[1], at[1])]
             added = np.where(added, -np.inf, 0.0) if added.dtype == bool else added.astype(float)
         for n in range(max(case.layers, 1)):
             prefix = f"layers.{n}." if case.layers else ""
-            layer = {k[len(prefix):]: t for k, t in w.items() if k.startswith(prefix)}
-            hidden, weights = numpy_block(layer, meta, hidden, added)
+            layer = {k[len(prefix):].replace("ff.0", "linear1").replace("ff.2", "linear2"): t
+                     for k, t in w.items() if k.startswith(prefix)}
+            hidden = plain.layer(layer, config, hidden, added, weights)
             if "hidden" in case.taps:
                 got[f"hidden.{n}"][at] = hidden
-            for h, p in enumerate(weights if "attention" in case.taps else ()):
+            for h, p in enumerate(weights[n] if "attention" in case.taps else ()):
                 got[f"attention.{n}"][at[0], h][np.ix_(at[1], at[1])] = p
-        got["y"][at] = numpy_norm(w, "norm", meta, hidden) if case.final_norm else hidden
+        got["y"][at] = plain.apply_norm(w, "norm", norm, hidden) if case.final_norm else hidden
     return largest_error(got, expected)
 
 
@@ -265,23 +227,7 @@ def check(stored):
     with tempfile.TemporaryDirectory() as temporary:
         made = pathlib.Path(temporary)
         generate(made)
-        manifests = [json.loads((f / "manifest.json").read_text()) for f in (stored, made)]
-        for manifest in manifests:
-            print(f"made by torch {manifest['torch']}, numpy {manifest['numpy']}")
-            for entry in manifest["cases"].values():
-                del entry["torch_f32_error"]  # differs between PyTorch's builds
-        same = manifests[0]["cases"] == manifests[1]["cases"]
-        wrong = [] if same else ["manifest.json: other cases"]
-        old, new = ({p.name: p for p in folder.glob("*.safetensors")} for folder in (stored, made))
-        wrong += [f"{name}: only on one side" for name in sorted(old.keys() ^ new.keys())]
-        for name in sorted(old.keys() & new.keys()):
-            same = old[name].read_bytes() == new[name].read_bytes()
-            if ".expected." in name and not same:
-                (a, _), (b, _) = read_safetensors(old[name]), read_safetensors(new[name])
-                same = [(n, t.shape) for n, t in a.items()] == [(n, t.shape) for n, t in b.items()]
-                same = same and largest_error(b, a) <= TOLERANCE
-            wrong += [] if same else [f"{name}: differs"]
-    return wrong
+        return differences(stored, made, "cases", TOLERANCE)
 
 
 def main():

@@ -26,11 +26,9 @@ import numpy as np
 import torch
 import transformers
 from safetensors.numpy import save_file
-from safetensors.torch import load_file
-from safetensors.torch import save_file as save_torch_file
 
-from model_fixture_families import (FAMILIES, JinaBert, old_albert, old_ernie, set_exact,
-                                    write_config)
+from model_fixture_families import (FAMILIES, JinaBert, old_albert, old_bert, old_ernie,
+                                    set_exact, write_config)
 
 PACKAGES = {"torch": "2.15.0", "transformers": "5.23.0"}  # these made the files
 LENGTHS = [1, 2, 7, 60, 130]
@@ -57,7 +55,6 @@ class Case:
     changes: dict = field(default_factory=dict)
     labels: int = 0  # of a sequence classifier; 0: the bare model
     dtype: torch.dtype = torch.float16
-    old: bool = False  # LayerNorm.gamma and beta, and config.json as transformers 4 wrote it
     shards: str = ""  # the size of a shard
     kind: str = ""  # the end of the class name, where it is neither of the usual two
     lengths: list = field(default_factory=lambda: LENGTHS)
@@ -67,7 +64,7 @@ class Case:
 
 CASES = [
     Case("bert", "Bert", BERT, dtype=torch.float32),
-    Case("bert_old", "Bert", BERT, labels=3, old=True,
+    Case("bert_old", "Bert", BERT, labels=3, published=old_bert,
          changes={"hidden_size": 48, "intermediate_size": 64, "hidden_act": "gelu_new",
                   "layer_norm_eps": 0.03, "pad_token_id": 5}),
     Case("bert_shards", "Bert", BERT, labels=1, dtype=torch.bfloat16, shards="20KB",
@@ -188,24 +185,6 @@ def run(model, case, ids, types):
     return result
 
 
-def make_old(folder):
-    """As files that were converted from TensorFlow, and configurations of transformers 4."""
-    weights = folder / "model.safetensors"
-    tensors = {n.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-        "LayerNorm.bias", "LayerNorm.beta"): t for n, t in load_file(weights).items()}
-    positions = torch.arange(BERT["max_position_embeddings"])[None]
-    save_torch_file({**tensors, "bert.embeddings.position_ids": positions}, weights,
-                    {"format": "pt"})
-    config = json.loads((folder / "config.json").read_text())
-    config["torch_dtype"] = config.pop("dtype")
-    for key in ("is_decoder", "add_cross_attention", "tie_word_embeddings", "bos_token_id",
-                "eos_token_id"):
-        config.pop(key, None)
-    config.update({"_name_or_path": "somebody/some-model", "gradient_checkpointing": False,
-                   "position_embedding_type": "absolute", "transformers_version": "4.8.2"})
-    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
-
-
 def run_exact(model, case, ids, types):
     """As run(), with all arithmetic in float64. transformers has some of it in float32 whatever
     the model: angles, RMSNorm, softmax. Of models that have angles, `vectors` are from
@@ -263,8 +242,6 @@ def generate(root, names):
         model, ids, types, expected, worst = best
         assert worst <= condition, f"{case.name}: torch in f32 differs by {worst:.1e}"
         model.save_pretrained(folder, **({"max_shard_size": case.shards} if case.shards else {}))
-        if case.old:
-            make_old(folder)
         if case.published:
             config = json.loads((folder / "config.json").read_text())
             case.published(folder, config)

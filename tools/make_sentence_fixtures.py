@@ -29,28 +29,22 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import numpy as np  # noqa: E402
 
-from make_text_fixtures import CORPUS, TEXTS, check_versions, modules  # noqa: E402
+from make_text_fixtures import (CORPUS, TEXTS, booleans, check_versions, legacy,  # noqa: E402
+                                modules, rounded, write_json)
+from model_fixture_families import (GEMMA, GTE, NTK, QWEN3, T5, by_type, old_gemma,  # noqa: E402
+                                    old_gte, old_llama, old_t5, rename_tensors, rope, set_exact)
 from tokenizer_check import shapes  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data"
-LEGACY = "sentence_transformers.models."
 IDENTITY = "torch.nn.modules.linear.Identity"
 BOUND = 2e-6  # of sentence-transformers as it is, from float64
 LONG = "Trains stop here twice a day; water boils early on high mountains. " * 9
 
 
-def pooling(mode, **more):
-    """1_Pooling/config.json with all the booleans that its writers knew."""
-    names = ["cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens",
-             "weightedmean_tokens", "lasttoken"]
-    return {"word_embedding_dimension": 32,
-            **{f"pooling_mode_{name}": name == mode for name in names}, **more}
-
-
 def chain(*kinds):
     """modules.json of a transformer and these, whose folders are numbered."""
-    return modules((LEGACY + "Transformer", ""),
-                   *((LEGACY + kind, f"{i}_{kind}") for i, kind in enumerate(kinds, 1)))
+    return modules((legacy("Transformer"), ""),
+                   *((legacy(kind), f"{i}_{kind}") for i, kind in enumerate(kinds, 1)))
 
 
 def dense(rows, columns):
@@ -64,15 +58,14 @@ def corpus():
 
 def gte():
     """Alibaba-NLP/gte-base-en-v1.5: no module after pooling, and the first token."""
-    from model_fixture_families import GTE, old_gte
     return {
         "family": "Gte", "kind": "Model", "spelling": old_gte,
         "config": {**GTE, "type_vocab_size": 0, "hidden_size": 32, "vocab_size": None,
-                   "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}},
-        "rope": {"rope_type": "ntk", "rope_theta": 20000.0, "factor": 8.0},
+                   **rope(500000.0)},
+        "rope": NTK,
         "tokenizer": None,
         "files": {"modules.json": chain("Pooling"),
-                  "1_Pooling/config.json": pooling("cls_token", include_prompt=True),
+                  "1_Pooling/config.json": booleans("cls_token", include_prompt=True),
                   "sentence_bert_config.json": {"max_seq_length": 48, "do_lower_case": False},
                   "tokenizer_config.json": {
                       "clean_up_tokenization_spaces": True, "cls_token": "[CLS]",
@@ -88,17 +81,16 @@ def gte():
 
 def qwen3_embedding():
     """Qwen/Qwen3-Embedding-0.6B: the last token, which the template adds."""
-    from model_fixture_families import QWEN3, old_llama
     query = ("Instruct: Given a web search query, retrieve relevant passages that answer the query"
              "\nQuery:")
     return {
         "family": "Qwen3", "kind": "Model", "spelling": old_llama,
         "config": {**QWEN3, "vocab_size": None, "pad_token_id": None,
                    "max_position_embeddings": 96, "tie_word_embeddings": True,
-                   "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0}},
+                   **rope(1000000.0)},
         "tokenizer": shapes.qwen,
         "files": {"modules.json": chain("Pooling", "Normalize"),
-                  "1_Pooling/config.json": pooling("lasttoken", include_prompt=True),
+                  "1_Pooling/config.json": booleans("lasttoken", include_prompt=True),
                   "config_sentence_transformers.json": {
                       "prompts": {"query": query, "document": ""}, "default_prompt_name": None,
                       "similarity_fn_name": "cosine"},
@@ -114,16 +106,13 @@ def qwen3_embedding():
 
 def embedding_gemma():
     """google/embeddinggemma-300m: two plain dense layers, and prompts for everything."""
-    from model_fixture_families import GEMMA, old_gemma
     return {
         "family": "Gemma3Text", "kind": "Model", "spelling": old_gemma,
         "config": {**GEMMA, "vocab_size": None, "max_position_embeddings": 2048,
-                   "rope_parameters": {
-                       "full_attention": {"rope_type": "default", "rope_theta": 1000000.0},
-                       "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}},
+                   **by_type(1000000.0, 10000.0)},
         "tokenizer": shapes.gemma,
         "files": {"modules.json": chain("Pooling", "Dense", "Dense", "Normalize"),
-                  "1_Pooling/config.json": pooling("mean_tokens", include_prompt=True),
+                  "1_Pooling/config.json": booleans("mean_tokens", include_prompt=True),
                   "2_Dense/config.json": dense(48, 32), "3_Dense/config.json": dense(32, 48),
                   "sentence_bert_config.json": {"max_seq_length": 128, "do_lower_case": False},
                   "config_sentence_transformers.json": {
@@ -148,10 +137,8 @@ def embedding_gemma():
 def sentence_t5():
     """sentence-transformers/sentence-t5-base: a dense layer without a bias; the table of words
     under the name that it has in the encoder."""
-    from model_fixture_families import T5, old_t5
 
     def spelling(folder, config):
-        from model_fixture_families import rename_tensors
         old_t5(folder, config)
         rename_tensors(folder, lambda n: n.replace("shared.", "encoder.embed_tokens."))
         config["task_specific_params"] = {"summarization": {"early_stopping": True,
@@ -162,7 +149,7 @@ def sentence_t5():
         "config": {**T5, "vocab_size": None},
         "tokenizer": shapes.t5,
         "files": {"modules.json": chain("Pooling", "Dense", "Normalize"),
-                  "1_Pooling/config.json": pooling("mean_tokens"),
+                  "1_Pooling/config.json": booleans("mean_tokens"),
                   "2_Dense/config.json": dense(24, 32),
                   "sentence_bert_config.json": {"max_seq_length": 64, "do_lower_case": False},
                   "config_sentence_transformers.json": {
@@ -178,11 +165,6 @@ def sentence_t5():
 
 
 CASES = {case.__name__: case for case in (gte, qwen3_embedding, embedding_gemma, sentence_t5)}
-
-
-def write_json(path, value):
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(value, indent=2) + "\n")
 
 
 def make_folder(case, folder, rng):
@@ -227,7 +209,6 @@ def compute(case, folder):
     """For each prompt the vectors of all texts, their counts of tokens, and the largest distance of
     sentence-transformers as it is."""
     import torch
-    from model_fixture_families import set_exact
     from sentence_transformers import SentenceTransformer
     model = SentenceTransformer(str(folder), device="cpu", local_files_only=True,
                                 model_kwargs={"dtype": torch.float32,
@@ -291,7 +272,7 @@ def main():
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(folder, target)
         for result in found:
-            result["vectors"] = [[float(f"{v:.9g}") for v in row] for row in result["vectors"]]
+            result["vectors"] = rounded(result["vectors"])
         text = json.dumps({"texts": texts, "results": found})
         (target / "expected.json").write_text(text.replace("], [", "],\n[") + "\n")
         for file in target.rglob("*.*"):

@@ -100,7 +100,12 @@ PROMPTS = {"__version__": {"sentence_transformers": "3.0.0"}, "similarity_fn_nam
 
 def cases():
     """name -> what it is: base folder, files, options of Encode, kind of result."""
-    out = {}
+    out, mean = {}, booleans("mean_tokens")
+    mean_files = sentence_folder(mean, [NORMALIZE])
+    prompt_files = mean_files | {"config_sentence_transformers.json": PROMPTS}
+    default_files = mean_files | {"config_sentence_transformers.json":
+                                  PROMPTS | {"default_prompt_name": "odd"}}
+    truncated_files = mean_files | {"config_sentence_transformers.json": {"truncate_dim": 10}}
 
     def add(name, covers, base="base", files=None, remove=(), dense=(), **options):
         out[name] = {"covers": covers, "base": base, "files": files or {}, "remove": list(remove),
@@ -136,50 +141,46 @@ def cases():
         files={"sentence_bert_config.json": {"max_seq_length": 8},
                "config_sentence_transformers.json": PROMPTS | {"default_prompt_name": "odd"}})
     add("long", "no maximum length in sentence_bert_config.json: the model's positions",
-        files=sentence_folder(booleans("mean_tokens"), [NORMALIZE])
-        | {"sentence_bert_config.json": {}})
+        files=mean_files | {"sentence_bert_config.json": {}})
     add("roberta_name", "the settings under another of their names",
-        files={key: value for key, value in sentence_folder(booleans("mean_tokens")).items()
+        files={key: value for key, value in sentence_folder(mean).items()
                if key != "sentence_bert_config.json"}
         | {"sentence_roberta_config.json": {"max_seq_length": 10}})
     add("dense", "a dense layer with tanh", dense=["2_Dense"],
-        files=sentence_folder(booleans("mean_tokens"), [("Dense", "2_Dense")])
+        files=sentence_folder(mean, [("Dense", "2_Dense")])
         | {"2_Dense/config.json": DENSE_TANH})
     add("dense_dense_normalize", "two dense layers, the second plain, then length 1",
         dense=["2_Dense", "3_Dense"],
-        files=sentence_folder(booleans("mean_tokens"),
+        files=sentence_folder(mean,
                               [("Dense", "2_Dense"), ("Dense", "3_Dense"), NORMALIZE])
         | {"2_Dense/config.json": DENSE_TANH, "3_Dense/config.json": DENSE_PLAIN})
     add("normalize_dense", "length 1 before a dense layer", dense=["3_Dense"],
         files=sentence_folder(booleans("cls_token"), [NORMALIZE, ("Dense", "3_Dense")])
         | {"3_Dense/config.json": DENSE_TANH})
-    prompt_files = sentence_folder(booleans("mean_tokens"), [NORMALIZE])
     add("prompt_name", "a prompt by its name", prompt_name="query",
-        files=prompt_files | {"config_sentence_transformers.json": PROMPTS})
+        files=prompt_files)
     add("prompt_text", "a prompt as it is", prompt="the bread: ",
-        files=prompt_files | {"config_sentence_transformers.json": PROMPTS})
+        files=prompt_files)
     add("prompt_default", "default_prompt_name is applied",
-        files=prompt_files | {"config_sentence_transformers.json":
-                              PROMPTS | {"default_prompt_name": "odd"}})
+        files=default_files)
     add("prompt_empty", "an empty prompt in place of the default", prompt="",
-        files=prompt_files | {"config_sentence_transformers.json":
-                              PROMPTS | {"default_prompt_name": "odd"}})
+        files=default_files)
     add("truncate_folder", "truncate_dim of the folder: after the normalization",
-        files=prompt_files | {"config_sentence_transformers.json": {"truncate_dim": 10}})
+        files=truncated_files)
     add("truncate_call", "dimensions of the call, normalized again", dimensions=7, normalize=True,
-        files=prompt_files | {"config_sentence_transformers.json": {"truncate_dim": 10}})
+        files=truncated_files)
     add("normalize_call", "normalized by the call alone", normalize=True,
-        files=sentence_folder(booleans("mean_tokens")))
+        files=sentence_folder(mean))
     add("subfolder", "the transformer in a folder of its own",
-        files=sentence_folder(booleans("mean_tokens"), [NORMALIZE])
+        files=mean_files
         | {"modules.json": modules((legacy("Transformer"), "0_Transformer"),
                                    (legacy("Pooling"), "1_Pooling"))})
     add("lower_case", "do_lower_case before a normalizer that keeps cases",
-        files=sentence_folder(booleans("mean_tokens"))
+        files=sentence_folder(mean)
         | {"sentence_bert_config.json": {"max_seq_length": 24, "do_lower_case": True}},
         cased=True)
     add("cased", "do_lower_case false switches nothing off or on",
-        files=sentence_folder(booleans("mean_tokens")), cased=True)
+        files=sentence_folder(mean), cased=True)
 
     add("score", "one label: the sigmoid by default", base="reranker", kind="score")
     add("score_identity", "sentence_transformers.activation_fn of config.json", base="reranker",
@@ -256,7 +257,12 @@ def make_folders():
 
 def write_json(path, value):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, indent=1))
+    path.write_text(json.dumps(value, indent=2) + "\n")
+
+
+def rounded(rows):
+    """To nine digits, which tell f32 apart."""
+    return [[float(f"{v:.9g}") for v in row] for row in rows]
 
 
 def build(case, folder):
@@ -367,8 +373,7 @@ def main():
     for name, case in cases().items():
         rows, tokens = compute(case)
         print(f"{name:24} {rows.shape} {tokens}", flush=True)
-        made[name] = case | {"tokens": tokens,
-                             "expected": [[float(f"{v:.9g}") for v in row] for row in rows]}
+        made[name] = case | {"tokens": tokens, "expected": rounded(rows)}
     path.write_text(json.dumps({"texts": TEXTS, "query": QUERY, "cases": made}, indent=None)
                     .replace('}, "', '},\n"') + "\n")
     return 0

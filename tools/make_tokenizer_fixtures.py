@@ -12,16 +12,17 @@ it; and "cases", each with "text", perhaps "pair", the options that differ from 
 that a token came from, "cut". Where "tokenizers" itself panics there is no case. Comparing more
 texts than a repository should hold is tools/check_tokenizer.py's business.
 """
-import argparse
+import functools
 import json
 import pathlib
 import random
 import sys
 
 import tokenizers
+
+from made_files import write_or_check
 from tokenizer_check import charsmap, shapes
 
-VERSION = "0.23.3"
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "tokenizer"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -263,26 +264,11 @@ def make(name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare with the files instead")
-    check = parser.parse_args().check
-    if tokenizers.__version__ != VERSION:
-        sys.exit(f"tokenizers is {tokenizers.__version__}, wanted {VERSION}")
-    different = False
-    FOLDER.mkdir(exist_ok=True)
-    made = {name: lambda name=name: make(name) for name in TOKENIZERS}
+    made = {f"{name}.json": functools.partial(make, name) for name in TOKENIZERS}
     for name in shapes.SHAPES:
-        file = "shape_" + name.lower().translate(str.maketrans({",": None, " ": "_", "-": "_"}))
-        made[file] = lambda name=name: make_shape(name)
-    for name, function in made.items():
-        path = FOLDER / f"{name}.json"
-        text = function()
-        if not check:
-            path.write_text(text)
-        elif path.read_text() != text:
-            print(f"{path} is not what tokenizers {VERSION} makes", file=sys.stderr)
-            different = True
-    return 1 if different else 0
+        file = name.lower().translate(str.maketrans({",": None, " ": "_", "-": "_"}))
+        made[f"shape_{file}.json"] = functools.partial(make_shape, name)
+    return write_or_check(__doc__.splitlines()[0], FOLDER, made)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 """The families of make_model_fixtures.py beside BERT and those that share its layer: what their
 tiny models are, and how published folders spell what transformers 5 writes otherwise.
 
-Holds cases, spellings, rotary positions in float64, and Jina v2, which transformers has not, from
-its definition. Not here: drawing, running and writing (make_model_fixtures.py).
+Holds cases, spellings, rotary positions in float64, and Jina v2, which transformers has not, around
+the layers of golden/jina.py. Not here: drawing, running and writing (make_model_fixtures.py).
 """
 import json
 import math
@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
 from safetensors.torch import save_file
+
+from golden.jina import JinaEncoder
 
 VOCABULARY = 120
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2,
@@ -101,61 +103,16 @@ def set_rotary(module, exact, rope):
     module.forward = forward
 
 
-def alibi_slopes(heads):
-    """Of a power of two; else those of the next lower one, and every second of the next higher."""
-    power = 2 ** int(math.log2(heads))
-    slopes = [2.0 ** (-8 * (h + 1) / power) for h in range(power)]
-    slopes += [2.0 ** (-4 * (h + 1) / power) for h in range(0, 2 * power, 2)]
-    return torch.tensor(slopes[:heads], dtype=torch.float64)
-
-
-class JinaLayer(torch.nn.Module):
-    """ALiBi on both sides and a gated network whose first half is activated."""
-
-    def __init__(self, c):
-        super().__init__()
-        width, eps = c["hidden_size"], c["layer_norm_eps"]
-        linear, norm = torch.nn.Linear, torch.nn.LayerNorm
-        attention, out, mlp = torch.nn.Module(), torch.nn.Module(), torch.nn.Module()
-        attention.self, attention.output = torch.nn.Module(), out
-        for name in ("query", "key", "value"):
-            setattr(attention.self, name, linear(width, width))
-        out.dense, out.LayerNorm = linear(width, width), norm(width, eps)
-        mlp.gated_layers = linear(width, 2 * c["intermediate_size"], bias=False)
-        mlp.wo, mlp.layernorm = linear(c["intermediate_size"], width), norm(width, eps)
-        self.attention, self.mlp = attention, mlp
-        self.heads, self.act = c["num_attention_heads"], c["feed_forward_type"]
-
-    def forward(self, x):
-        tokens, width = x.shape
-        a = self.attention
-
-        def heads(linear):
-            return linear(x).view(tokens, self.heads, -1).transpose(0, 1)
-        scores = heads(a.self.query) @ heads(a.self.key).transpose(1, 2)
-        scores = scores / math.sqrt(width / self.heads)
-        place = torch.arange(tokens, dtype=x.dtype)
-        distance = (place[None] - place[:, None]).abs()
-        scores = scores - alibi_slopes(self.heads).to(x.dtype)[:, None, None] * distance
-        context = (scores.softmax(-1) @ heads(a.self.value)).transpose(0, 1).reshape(tokens, width)
-        x = a.output.LayerNorm(x + a.output.dense(context))
-        gate, up = self.mlp.gated_layers(x).chunk(2, -1)
-        gate = F.gelu(gate) if self.act == "geglu" else F.relu(gate)
-        return self.mlp.layernorm(x + self.mlp.wo(gate * up))
-
-
 class JinaBert(torch.nn.Module):
     """With the names of its files."""
 
     def __init__(self, c, labels):
         super().__init__()
         width = c["hidden_size"]
-        self.embeddings, self.encoder = torch.nn.Module(), torch.nn.Module()
+        self.embeddings, self.encoder = torch.nn.Module(), JinaEncoder(c)
         self.embeddings.word_embeddings = torch.nn.Embedding(c["vocab_size"], width)
         self.embeddings.token_type_embeddings = torch.nn.Embedding(c["type_vocab_size"], width)
         self.embeddings.LayerNorm = torch.nn.LayerNorm(width, c["layer_norm_eps"])
-        self.encoder.layer = torch.nn.ModuleList(
-            JinaLayer(c) for _ in range(c["num_hidden_layers"]))
         self.settings, self.labels = c, labels
         if labels:
             self.pooler = torch.nn.Module()
@@ -200,9 +157,10 @@ def write_config(folder, config):
 
 # ---- Older and published spellings of what transformers 5 wrote.
 
-def rename_tensors(folder, rename):
+def rename_tensors(folder, rename, **more):
     path = folder / "model.safetensors"
-    save_file({rename(n): t for n, t in load_file(path).items()}, path, {"format": "pt"})
+    save_file({**{rename(n): t for n, t in load_file(path).items()}, **more}, path,
+              {"format": "pt"})
 
 
 def old_rope(config):
@@ -210,6 +168,21 @@ def old_rope(config):
     rope = config.pop("rope_parameters")
     config["rope_theta"] = rope.pop("rope_theta")
     config["rope_scaling"] = None if rope == {"rope_type": "default"} else rope
+
+
+def old_bert(folder, config):
+    """As files that were converted from TensorFlow, and configurations of transformers 4."""
+    def rename(name):
+        return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias",
+                                                                           "LayerNorm.beta")
+    positions = torch.arange(config["max_position_embeddings"])[None]
+    rename_tensors(folder, rename, **{"bert.embeddings.position_ids": positions})
+    for key in ("is_decoder", "add_cross_attention", "tie_word_embeddings", "bos_token_id",
+                "eos_token_id"):
+        config.pop(key, None)
+    config.update({"_name_or_path": "somebody/some-model", "gradient_checkpointing": False,
+                   "position_embedding_type": "absolute", "transformers_version": "4.8.2",
+                   "torch_dtype": config.pop("dtype")})
 
 
 def old_albert(folder, config):

@@ -13,16 +13,16 @@ an answer of the installed wheel, about every scalar value. Needs tokenizers 0.2
 
 Holds the questions and the layout of the files; engine/tokenizer/unicode.cc reads them.
 """
-import argparse
+import functools
 import pathlib
 import struct
 import sys
 import unicodedata
 
-import tokenizers
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-VERSION = "0.23.3"
+from made_files import VERSION, write_or_check
+
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "engine" / "tokenizer"
 SCALARS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 HANGUL = range(0xAC00, 0xD7A4)  # decomposed by arithmetic
@@ -310,25 +310,14 @@ def mappings_source(decomposed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare with the files instead")
-    check = parser.parse_args().check
-    if tokenizers.__version__ != VERSION:
-        sys.exit(f"tokenizers is {tokenizers.__version__}, wanted {VERSION}")
-    decomposed, compatible = decompositions(), compatibility()
-    different = False
-    for name, text in (("unicode_classes.cc", classes_source(decomposed)),
-                       ("unicode_mappings.cc", mappings_source(decomposed)),
-                       ("unicode_patterns.cc", patterns_source()),
-                       ("unicode_compatibility.cc", compatibility_source(compatible)),
-                       ("unicode_compatibility_runs.cc", compatibility_runs_source(compatible))):
-        path = FOLDER / name
-        if not check:
-            path.write_text(text)
-        elif path.read_text() != text:
-            print(f"{path} is not what tokenizers {VERSION} says", file=sys.stderr)
-            different = True
-    return 1 if different else 0
+    decomposed = functools.cache(decompositions)
+    compatible = functools.cache(compatibility)
+    return write_or_check(__doc__.splitlines()[0], FOLDER, {
+        "unicode_classes.cc": lambda: classes_source(decomposed()),
+        "unicode_mappings.cc": lambda: mappings_source(decomposed()),
+        "unicode_patterns.cc": patterns_source,
+        "unicode_compatibility.cc": lambda: compatibility_source(compatible()),
+        "unicode_compatibility_runs.cc": lambda: compatibility_runs_source(compatible())})
 
 
 if __name__ == "__main__":

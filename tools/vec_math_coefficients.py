@@ -95,6 +95,10 @@ def show_octaves(name, f, rows, edges):
             start = a if low == 0 else 0
             error = abs((start + polyval(row[:0:-1], a - row[0])) / f(a) - 1)
             largest = max(largest, (error, a))
+    print_table(name, largest, rows)
+
+
+def print_table(name, largest, rows):
     print(f"{name}: largest error {nstr(largest[0], 3)} at {nstr(largest[1], 5)}; "
           f"centres, then powers 0 to {len(rows[0]) - 2}")
     for k in range(len(rows[0])):
@@ -154,10 +158,6 @@ def sigmoid_tail(a):
     return 1 / (1 + exp(a))
 
 
-def quick_sigmoid_tail(a):
-    return 1 / (1 + exp(mpf("1.702") * a))
-
-
 def gelu_tanh_tail(a):
     return 1 / (1 + exp(2 * sqrt(2 / pi) * a * (1 + mpf("0.044715") * a * a)))
 
@@ -191,10 +191,7 @@ def show_tail(name, f, edges, centres):
             half_ulp = mpf(2) ** (frexp(a)[1] - 25)
             error = abs(polyval(poly[::-1], a - centre) - f(a))
             largest = max(largest, (error * a / half_ulp, a))
-    print(f"{name}: largest error {nstr(largest[0], 3)} at {nstr(largest[1], 5)}; "
-          "centres, then powers 0 to 5")
-    for k in range(7):
-        print("  {" + ", ".join(nstr(row[k], 10) + "f" for row in rows) + "},")
+    print_table(name, largest, rows)
 
 
 def show_even_tail(name, f, step):
@@ -210,7 +207,7 @@ def show_octave_tail(name, f, limit):
     """Four intervals an octave of 1 + a * scale, where the last is complete at the limit."""
     scale = to_float(15 / (limit * mpf("1.00001")))
     print(f"{name}: 2 scale {nstr(2 * scale, 10)}")
-    edges = [(mpf(2) ** (i // 4) * (1 + mpf(i % 4) / 4) - 1) / scale for i in range(16)] + [limit]
+    edges = octave_edges(1 / (4 * scale))[:16] + [limit]
     centres = [lucky_centre(low, high, f) for low, high in zip(edges, edges[1:])]
     show_tail(name, f, edges, centres[:15] + [limit])
 
@@ -256,7 +253,7 @@ def main():
     show_even_tail("gelu tail", phi_tail, mpf("0.37"))
     show_even_tail("gelu_tanh tail", gelu_tanh_tail, mpf("0.35"))
     show_octave_tail("silu tail", sigmoid_tail, mpf(18))
-    show_octave_tail("quick_gelu tail", quick_sigmoid_tail, mpf("10.6"))
+    show_octave_tail("quick_gelu tail", lambda a: sigmoid_tail(mpf("1.702") * a), mpf("10.6"))
 
     k1 = 2 * sqrt(2 / pi) / log(mpf(2))
     split = [("ln 2", log(mpf(2)), 12), ("2 sqrt(2 / pi) / ln 2", k1, 22),

@@ -42,38 +42,29 @@ WARM_UP = 10
 
 # ---- In the process of one engine ---------------------------------------------------------------
 
-def latency(engine, texts, calls):
-    """(p50, p99) in ms."""
-    for _ in range(WARM_UP):
-        engine.encode([texts.QUERY])
+def call_times(encode, batch, calls, seconds=0.0):
+    """Sorted, in s: of so many calls, and of so many seconds of them."""
     times = []
-    for _ in range(calls):
+    while len(times) < calls or sum(times) < seconds:
         start = time.perf_counter()
-        engine.encode([texts.QUERY])
-        times.append((time.perf_counter() - start) * 1e3)
-    times.sort()
-    return times[len(times) // 2], times[int(len(times) * 0.99)]
-
-
-def throughput(engine, sentences):
-    """Sentences/s."""
-    start = time.perf_counter()
-    engine.encode(sentences)
-    return len(sentences) / (time.perf_counter() - start)
-
-
-def time_of_shape(engine, batch):
-    """Median seconds of a call, in ms: of 2 s of calls, 3 at least."""
-    times = []
-    while len(times) < 3 or sum(times) < 2:
-        start = time.perf_counter()
-        engine.encode(batch)
+        encode(batch)
         times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
+    return sorted(times)
+
+
+def latency(engine, query, calls):
+    call_times(engine.encode, query, WARM_UP)
+    times = call_times(engine.encode, query, calls)
+    return {"p50": times[len(times) // 2] * 1e3, "p99": times[int(len(times) * 0.99)] * 1e3}
+
+
+def throughput(encode, sentences):
+    return {str(len(sentences)): len(sentences) / call_times(encode, sentences, 1)[0]}
 
 
 def serve(args):
-    """Answers requests for vectors and measurements of one engine."""
+    """Answers requests for vectors and measurements of one engine: figures by name, in ms or
+    sentences/s, and the part of a core that others took."""
     def make():
         texts, turn = remote.import_or_leave("texts"), remote.import_or_leave("quiet").turn
         numpy = remote.import_or_leave("numpy")
@@ -90,11 +81,11 @@ def serve(args):
                          [[texts.QUERY, *sentences[:COMPARED]]])
                 numpy.save(rest[0], numpy.concatenate([engine.encode(call) for call in calls]))
                 return [module.NAME, engine.version]
-            if what == "latency":
-                return turn(lambda: latency(engine, texts, args.calls), args.retakes)
-            if what == "shape":
-                return turn(lambda: time_of_shape(engine, batches[rest[0]]), args.retakes)
-            return turn(lambda: throughput(engine, sentences[:rest[0]]), args.retakes)
+            run = {"latency": lambda: latency(engine, [texts.QUERY], args.calls),
+                   "shape": lambda shape: {shape: statistics.median(
+                       call_times(engine.encode, batches[shape], 3, 2.0)) * 1e3},
+                   "throughput": lambda count: throughput(engine.encode, sentences[:count])}[what]
+            return turn(lambda: run(*rest), args.retakes)
 
         engine.encode(sentences[:COMPARED])
         return "ready", answer
@@ -126,9 +117,8 @@ class CommandLine:
         self.args, self.threads = args, threads
         texts = remote.import_or_leave("texts")
         self.sentences = texts.mixed_sentences(args.model, max(args.sentences))
-        done = subprocess.run([args.encore, "--version"], capture_output=True, text=True,
-                              check=True)
-        self.version = done.stdout.strip()
+        self.version = subprocess.run([args.encore, "--version"], capture_output=True, text=True,
+                                      check=True).stdout.strip()
 
     def ask(self, _, count):
         with tempfile.TemporaryDirectory() as folder:
@@ -137,10 +127,9 @@ class CommandLine:
             command = [self.args.encore, "embed", "--model", self.args.model, "--input", path,
                        "--output", pathlib.Path(folder, "out.npy"), "--threads",
                        str(self.threads)]
-            start = time.perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL)
-            return count / (time.perf_counter() - start), 0.0
+            return throughput(lambda _: subprocess.run(
+                command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
+                self.sentences[:count]), 0.0
 
 
 def compare_vectors(remotes):
@@ -171,35 +160,30 @@ def run_threads(args, threads):
             remotes[name] = start(name, args, threads)
             print(f"{threads} threads: {name} is ready", file=sys.stderr)
         about, differences = compare_vectors(remotes)
+        batches = [("throughput", count) for count in args.sentences]
+        requests = dict.fromkeys(remotes, [("latency",), *(("shape", s) for s in args.shape),
+                                           *batches])
+        askable = dict(remotes)
+        if args.encore and batches:
+            askable["command line"] = CommandLine(args, threads)
+            about["command line"] = ["encore embed", askable["command line"].version]
+            requests["command line"] = batches
         keys = ["p50", "p99", *args.shape, *map(str, args.sentences)]
-        rounds = {name: {key: [] for key in keys}
-                  for name in (*remotes, *(["command line"] if args.encore else []))}
+        rounds = {name: {key: [] for key in keys} for name in askable}
         others = []
         for turn in range(args.rounds):
             names = list(remotes)
-            for name in names[turn % len(names):] + names[:turn % len(names)]:
-                (p50, p99), load = remotes[name].ask("latency")
-                rounds[name]["p50"].append(p50)
-                rounds[name]["p99"].append(p99)
-                others.append(load)
-                for shape in args.shape:
-                    milliseconds, load = remotes[name].ask("shape", shape)
-                    rounds[name][shape].append(milliseconds)
+            shift = turn % len(names)
+            for name in names[shift:] + names[:shift] + list(askable)[len(names):]:
+                for request in requests[name]:
+                    found, load = askable[name].ask(*request)
                     others.append(load)
-                for count in args.sentences:
-                    rate, load = remotes[name].ask("throughput", count)
-                    rounds[name][str(count)].append(rate)
-                    others.append(load)
-            if args.encore:
-                command_line = CommandLine(args, threads)
-                for count in args.sentences:
-                    rounds["command line"][str(count)].append(command_line.ask("", count)[0])
+                    for key, value in found.items():
+                        rounds[name][key].append(value)
             print(f"{threads} threads: round {turn + 1} of {args.rounds}", file=sys.stderr)
     finally:
         for engine in remotes.values():
             engine.close()
-    if args.encore:
-        about["command line"] = ["encore embed", command_line.version]
     return {"threads": threads, "engines": about, "differences": differences, "rounds": rounds,
             "largest_load_of_others": max(others)}
 

@@ -1,59 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layers of Jina embeddings v2 (arXiv:2310.19923) in plain torch: BERT's with symmetric ALiBi
-and a gated feed-forward network. The published models are remote code, which is not used here.
+"""The layers of Jina embeddings v2 (arXiv:2310.19923) in plain torch, with the names of its files:
+BERT's with symmetric ALiBi and a gated feed-forward network. The published models are remote code,
+which is not used here.
 
 Not here: the variant for code (v2-base-code), which normalises q and k over all heads at once.
 """
 import math
 
 import torch
-from torch import nn
+import torch.nn.functional as F
 
 
 def alibi_slopes(heads):
-    """Press et al. 2021 (arXiv:2108.12409) and their code for other counts than powers of two."""
-    power = 2**int(math.log2(heads))
-    slopes = [2**(-8 * (h + 1) / power) for h in range(power)]
-    return slopes + [2**(-8 * (h + 1) / (2 * power)) for h in range(0, 2 * (heads - power), 2)]
+    """Press et al. 2021 (arXiv:2108.12409) and their code for other counts than powers of two:
+    those of the next lower power, and every second of the next higher."""
+    power = 2 ** int(math.log2(heads))
+    slopes = [2.0 ** (-8 * (h + 1) / power) for h in range(power)]
+    return slopes + [2.0 ** (-4 * (h + 1) / power) for h in range(0, 2 * (heads - power), 2)]
 
 
-class JinaBertLayer(nn.Module):
-    def __init__(self, d_model, heads, d_ff, epsilon):
+class JinaLayer(torch.nn.Module):
+    """ALiBi on both sides and a gated network whose first half is activated. c: the settings, as
+    config.json names them."""
+
+    def __init__(self, c):
         super().__init__()
-        self.heads = heads
-        self.query = nn.Linear(d_model, d_model)
-        self.key = nn.Linear(d_model, d_model)
-        self.value = nn.Linear(d_model, d_model)
-        self.dense = nn.Linear(d_model, d_model)
-        self.attention_norm = nn.LayerNorm(d_model, eps=epsilon)
-        self.gated_layers = nn.Linear(d_model, 2 * d_ff, bias=False)
-        self.wo = nn.Linear(d_ff, d_model)
-        self.mlp_norm = nn.LayerNorm(d_model, eps=epsilon)
-
-    def attention(self, x):
-        batch, tokens, d_model = x.shape
-
-        def split(t):
-            return t.view(batch, tokens, self.heads, -1).transpose(1, 2)
-
-        q, k, v = split(self.query(x)), split(self.key(x)), split(self.value(x))
-        at = torch.arange(tokens)
-        slopes = torch.tensor(alibi_slopes(self.heads), dtype=x.dtype)[:, None, None]
-        scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
-        scores = scores - slopes * (at[:, None] - at[None, :]).abs()
-        context = (torch.softmax(scores, -1) @ v).transpose(1, 2)
-        return self.dense(context.reshape(batch, tokens, d_model))
+        width, eps = c["hidden_size"], c["layer_norm_eps"]
+        linear, norm = torch.nn.Linear, torch.nn.LayerNorm
+        attention, out, mlp = torch.nn.Module(), torch.nn.Module(), torch.nn.Module()
+        attention.self, attention.output = torch.nn.Module(), out
+        for name in ("query", "key", "value"):
+            setattr(attention.self, name, linear(width, width))
+        out.dense, out.LayerNorm = linear(width, width), norm(width, eps)
+        mlp.gated_layers = linear(width, 2 * c["intermediate_size"], bias=False)
+        mlp.wo, mlp.layernorm = linear(c["intermediate_size"], width), norm(width, eps)
+        self.attention, self.mlp = attention, mlp
+        self.heads, self.act = c["num_attention_heads"], c["feed_forward_type"]
 
     def forward(self, x):
-        x = self.attention_norm(x + self.attention(x))
-        gated, other = self.gated_layers(x).chunk(2, dim=-1)
-        return self.mlp_norm(x + self.wo(nn.functional.gelu(gated) * other))
+        tokens, width = x.shape[-2:]
+        a = self.attention
+
+        def heads(linear):
+            return linear(x).unflatten(-1, (self.heads, -1)).transpose(-3, -2)
+        scores = heads(a.self.query) @ heads(a.self.key).transpose(-2, -1)
+        scores = scores / math.sqrt(width / self.heads)
+        place = torch.arange(tokens, dtype=x.dtype)
+        distance = (place[None] - place[:, None]).abs()
+        slopes = torch.tensor(alibi_slopes(self.heads), dtype=x.dtype)
+        scores = scores - slopes[:, None, None] * distance
+        context = (scores.softmax(-1) @ heads(a.self.value)).transpose(-3, -2).reshape(x.shape)
+        x = a.output.LayerNorm(x + a.output.dense(context))
+        gate, up = self.mlp.gated_layers(x).chunk(2, -1)
+        gate = F.gelu(gate) if self.act == "geglu" else F.relu(gate)
+        return self.mlp.layernorm(x + self.mlp.wo(gate * up))
 
 
-class JinaBertEncoder(nn.Module):
-    def __init__(self, num_layers, **kwargs):
+class JinaEncoder(torch.nn.Module):
+    """Layers alone."""
+
+    def __init__(self, c):
         super().__init__()
-        self.layer = nn.ModuleList([JinaBertLayer(**kwargs) for _ in range(num_layers)])
+        self.layer = torch.nn.ModuleList(JinaLayer(c) for _ in range(c["num_hidden_layers"]))
 
     def forward(self, x):
         for layer in self.layer:

@@ -75,7 +75,7 @@ def score_bias(w, config, tokens):
     return np.where(hidden, -np.inf, bias)
 
 
-def attend(w, config, x):
+def attend(w, config, x, added, weights):
     heads = config["num_heads"]
     kv_heads = config.get("num_kv_heads", heads)
     size = config.get("head_size", x.shape[1] // heads)
@@ -92,9 +92,10 @@ def attend(w, config, x):
         q, k = rotate(config["rotary"], q), rotate(config["rotary"], k)
     k, v = (np.repeat(t, heads // kv_heads, axis=0) for t in (k, v))
     scale = config.get("attention_scale", size**-0.5)
-    scores = scale * (q @ k.transpose(0, 2, 1)) + score_bias(w, config, len(x))
+    scores = scale * (q @ k.transpose(0, 2, 1)) + score_bias(w, config, len(x)) + added
     p = np.exp(scores - scores.max(-1, keepdims=True))
-    context = (p / p.sum(-1, keepdims=True)) @ v
+    weights.append(p / p.sum(-1, keepdims=True))
+    context = weights[-1] @ v
     return linear(w, "self_attn.out_proj.", context.transpose(1, 0, 2).reshape(len(x), -1))
 
 
@@ -110,18 +111,21 @@ def feed_forward(w, config, x):
     return linear(w, "linear2.", inner)
 
 
-def layer(w, config, x):
-    for n, f in (1, attend), (2, feed_forward):
+def layer(w, config, x, added=0.0, weights=None):
+    """One layer over one sequence. added: to all scores; weights: a list that gets attention's."""
+    weights = [] if weights is None else weights
+    attention = lambda t: attend(w, config, t, added, weights)
+    for n, f in (1, attention), (2, lambda t: feed_forward(w, config, t)):
         placement, norm = config["norm_placement"], config["norm"]
         if placement == "kPost":
-            added = f(w, config, x)
-            x = apply_norm(w, f"norm{n}", norm, x + w.get(f"layer_scale{n}", 1) * added)
+            update = w.get(f"layer_scale{n}", 1) * f(x)
+            x = apply_norm(w, f"norm{n}", norm, x + update)
             continue
         skip = n == 1 and not config.get("attention_norm", True)
-        added = f(w, config, x if skip else apply_norm(w, f"norm{n}", norm, x))
+        update = f(x if skip else apply_norm(w, f"norm{n}", norm, x))
         if placement == "kBoth":
-            added = apply_norm(w, f"post_norm{n}", norm, added)
-        x = x + w.get(f"layer_scale{n}", 1) * added
+            update = apply_norm(w, f"post_norm{n}", norm, update)
+        x = x + w.get(f"layer_scale{n}", 1) * update
     return x
 
 

@@ -66,15 +66,48 @@ def family(covers, source=None):
 
 
 # --- Building ---
-def make(model_class, config, *args, **kwargs):
-    """A model of transformers with attention in plain torch operations."""
+def make(model_class, add_pooling_layer=None, **settings):
+    """A model of transformers with attention in plain torch operations and no embeddings.
+    add_pooling_layer: where a model has that switch."""
+    config = model_class.config_class(**settings)
     config._attn_implementation = "eager"
-    return model_class(config, *args, **kwargs)
+    pooling = {} if add_pooling_layer is None else {"add_pooling_layer": add_pooling_layer}
+    model = model_class(config, **pooling)
+    if hasattr(model, "embeddings"):
+        skip(model.embeddings)
+    return model
 
 
 def skip(module):
     """Makes a module hand on its input: embeddings, and what stands between them and layer 0."""
     module.forward = lambda *args, inputs_embeds=None, **_: args[0] if args else inputs_embeds
+
+
+def refer(model, layers, tensors, config, d_model, final=None, forward=None):
+    """A Reference. tensors: those of a layer; config: one layer's that all have, or a list; final:
+    the norm after all layers; forward: where it is not that of encoders of text."""
+    layers = list(layers)
+    configs = config if isinstance(config, list) else [config] * len(layers)
+    forward = forward or (lambda x: model(inputs_embeds=x).last_hidden_state)
+    return Reference(model, layers, forward,
+                     {"d_model": d_model, "final_norm": configs[0]["norm"] if final else None,
+                      "layers": configs},
+                     [*map(tensors, layers), *([norm("norm", final)] if final else [])],
+                     [model.rotary_emb] if hasattr(model, "rotary_emb") else [])
+
+
+def layer_config(heads, d_ff, activation, placement, norm_of_layer, gate=None, **attention):
+    """One of encore's LayerConfigs; attention: its switches of attention."""
+    return {"num_heads": heads, **attention, "d_ff": d_ff, "activation": activation,
+            **({"gate": gate} if gate else {}), "norm_placement": placement, "norm": norm_of_layer}
+
+
+def projections(q, k, v, out, table=None):
+    """The tensors of attention: four Linears, and a table of relative positions."""
+    return {**linear("self_attn.q_proj", q), **linear("self_attn.k_proj", k),
+            **linear("self_attn.v_proj", v), **({"self_attn.position_bias": [table]}
+                                                if table is not None else {}),
+            **linear("self_attn.out_proj", out)}
 
 
 def linear(name, *modules):

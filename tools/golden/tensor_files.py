@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes safetensors files with numpy alone, as old distributions lack that package.
+"""Reads, writes and compares safetensors files with numpy alone, as old distributions lack that
+package.
 
 The format: u64 length of the header, the header in JSON padded to 8 bytes, the data.
 """
@@ -40,3 +41,35 @@ def read_safetensors(path):
 def largest_error(got, expected):
     """Over all tensors, relative to each one's largest magnitude; NaN if any element is NaN."""
     return float(np.max([np.abs(got[n] - t).max() / np.abs(t).max() for n, t in expected.items()]))
+
+
+def header(path):
+    raw = path.read_bytes()
+    return raw[:8 + int.from_bytes(raw[:8], "little")]
+
+
+def agree(a, b, tolerance):
+    """Whether two files have the same header and tensors. Results may differ by the tolerance: all
+    of a file NAME.expected.safetensors, or the tensors expected.NAME."""
+    if header(a) != header(b):
+        return False
+    (old, _), (new, _) = read_safetensors(a), read_safetensors(b)
+    return all(old[n].tobytes() == new[n].tobytes()
+               or (".expected." in a.name or n.startswith("expected."))
+               and largest_error({n: new[n]}, {n: old[n]}) <= tolerance for n in old)
+
+
+def differences(stored, made, key, tolerance):
+    """Between two folders: a line for each file, and for what their manifests have under key but
+    for PyTorch's own errors, which differ between its builds."""
+    entries = []
+    for folder in (stored, made):
+        manifest = json.loads((folder / "manifest.json").read_text())
+        print(f"made by torch {manifest['torch']}, numpy {manifest['numpy']}")
+        entries.append({name: {k: v for k, v in entry.items() if not k.startswith("torch_f32")}
+                        for name, entry in manifest[key].items()})
+    wrong = [] if entries[0] == entries[1] else [f"manifest.json: other {key}"]
+    old, new = ({p.name: p for p in folder.glob("*.safetensors")} for folder in (stored, made))
+    wrong += [f"{name}: only on one side" for name in sorted(old.keys() ^ new.keys())]
+    return wrong + [f"{name}: differs" for name in sorted(old.keys() & new.keys())
+                    if not agree(old[name], new[name], tolerance)]

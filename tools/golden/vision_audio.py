@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encoders of images and sound, and CLIP's of text: pre-norm with LayerNorm and biases."""
 import torch
-from transformers import (CLIPTextConfig, CLIPTextModel, CLIPVisionConfig, CLIPVisionModel,
-                          Dinov2Config, Dinov2Model, SiglipVisionConfig, SiglipVisionModel,
-                          ViTConfig, ViTModel, WhisperConfig)
+from transformers import CLIPTextModel, CLIPVisionModel, Dinov2Model, SiglipVisionModel, ViTModel
 from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
-from golden.reference import Reference, family, linear, make, norm, norm_config, skip
+from golden.reference import (family, layer_config, linear, make, norm, norm_config, projections,
+                              refer, skip)
 
 
-def pre_norm(d_model, heads, d_ff, activation, epsilon, **more):
-    layer = {"num_heads": heads, "d_ff": d_ff, "activation": activation, "norm_placement": "kPre",
-             "norm": norm_config("kLayerNorm", epsilon), **more}
-    return {"d_model": d_model, "final_norm": layer["norm"], "layers": [layer] * 2}
+def pre_norm(heads, d_ff, activation, epsilon):
+    return layer_config(heads, d_ff, activation, "kPre", norm_config("kLayerNorm", epsilon))
 
 
 def attention(module, out):
-    return {**linear("self_attn.q_proj", module.q_proj),
-            **linear("self_attn.k_proj", module.k_proj),
-            **linear("self_attn.v_proj", module.v_proj), **linear("self_attn.out_proj", out)}
+    return projections(module.q_proj, module.k_proj, module.v_proj, out)
+
+
+def of_image(model):
+    return lambda x: model(x).last_hidden_state
 
 
 @family("pre-norm with LayerNorm and biases, erf-GELU")
 def vit():
-    model = make(ViTModel, ViTConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48,
-        image_size=8, patch_size=4, layer_norm_eps=1e-12), add_pooling_layer=False)
-    skip(model.embeddings)
-    tensors = [{**attention(b.attention, b.attention.o_proj), **norm("norm1", b.layernorm_before),
+    model = make(ViTModel, hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
+                 intermediate_size=48, image_size=8, patch_size=4, layer_norm_eps=1e-12,
+                 add_pooling_layer=False)
+
+    def tensors(b):
+        return {**attention(b.attention, b.attention.o_proj), **norm("norm1", b.layernorm_before),
                 **linear("linear1", b.mlp.fc1), **linear("linear2", b.mlp.fc2),
-                **norm("norm2", b.layernorm_after)} for b in model.layers]
-    tensors.append(norm("norm", model.layernorm))
-    return Reference(model, list(model.layers), lambda x: model(x).last_hidden_state,
-                     pre_norm(32, 2, 48, "gelu", 1e-12), tensors)
+                **norm("norm2", b.layernorm_after)}
+
+    return refer(model, model.layers, tensors, pre_norm(2, 48, "gelu", 1e-12), 32, model.layernorm,
+                 of_image(model))
 
 
 def clip_layer(b):
@@ -45,10 +45,9 @@ def clip_layer(b):
 @family("pre-norm, quick-GELU. transformers applies post_layernorm to row 0 alone, the reference "
         "to all rows")
 def clip_vision():
-    model = make(CLIPVisionModel, CLIPVisionConfig(
-        hidden_size=40, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        image_size=8, patch_size=4, layer_norm_eps=1e-5, hidden_act="quick_gelu"))
-    skip(model.embeddings)
+    model = make(CLIPVisionModel, hidden_size=40, num_hidden_layers=2, num_attention_heads=2,
+                 intermediate_size=64, image_size=8, patch_size=4, layer_norm_eps=1e-5,
+                 hidden_act="quick_gelu")
     skip(model.pre_layrnorm)
 
     def forward(x):
@@ -57,84 +56,78 @@ def clip_vision():
         assert torch.allclose(y[:, 0], found.pooler_output)
         return y
 
-    layers = list(model.encoder.layers)
-    tensors = [clip_layer(b) for b in layers] + [norm("norm", model.post_layernorm)]
-    return Reference(model, layers, forward, pre_norm(40, 2, 64, "quick_gelu", 1e-5), tensors)
+    return refer(model, model.encoder.layers, clip_layer, pre_norm(2, 64, "quick_gelu", 1e-5), 40,
+                 model.post_layernorm, forward)
 
 
 @family("causal; pre-norm, quick-GELU")
 def clip_text():
-    model = make(CLIPTextModel, CLIPTextConfig(
-        vocab_size=8, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=37, layer_norm_eps=1e-5, hidden_act="quick_gelu", eos_token_id=7))
+    model = make(CLIPTextModel, vocab_size=8, hidden_size=32, num_hidden_layers=2,
+                 num_attention_heads=4, intermediate_size=37, layer_norm_eps=1e-5,
+                 hidden_act="quick_gelu", eos_token_id=7)
 
     def forward(x):
         model.embeddings.forward = lambda **_: x
         return model(input_ids=torch.zeros(x.shape[:2], dtype=torch.long)).last_hidden_state
 
-    layers = list(model.encoder.layers)
-    tensors = [clip_layer(b) for b in layers] + [norm("norm", model.final_layer_norm)]
-    return Reference(model, layers, forward,
-                     pre_norm(32, 4, 37, "quick_gelu", 1e-5, causal=True), tensors)
+    layer = {**pre_norm(4, 37, "quick_gelu", 1e-5), "causal": True}
+    return refer(model, model.encoder.layers, clip_layer, layer, 32, model.final_layer_norm,
+                 forward)
 
 
 @family("pre-norm, tanh-GELU, heads of 72")
 def siglip():
-    model = make(SiglipVisionModel, SiglipVisionConfig(
-        hidden_size=144, num_hidden_layers=2, num_attention_heads=2, intermediate_size=37,
-        image_size=8, patch_size=4, layer_norm_eps=1e-6, vision_use_head=False))
-    skip(model.embeddings)
-    layers = list(model.encoder.layers)
-    tensors = [clip_layer(b) for b in layers] + [norm("norm", model.post_layernorm)]
-    return Reference(model, layers, lambda x: model(x).last_hidden_state,
-                     pre_norm(144, 2, 37, "gelu_tanh", 1e-6), tensors)
+    model = make(SiglipVisionModel, hidden_size=144, num_hidden_layers=2, num_attention_heads=2,
+                 intermediate_size=37, image_size=8, patch_size=4, layer_norm_eps=1e-6,
+                 vision_use_head=False)
+    return refer(model, model.encoder.layers, clip_layer, pre_norm(2, 37, "gelu_tanh", 1e-6), 144,
+                 model.post_layernorm, of_image(model))
 
 
-def dinov2_case(d_model, heads, d_ff, swiglu, config):
-    model = make(Dinov2Model, Dinov2Config(
-        hidden_size=d_model, num_hidden_layers=2, num_attention_heads=heads, mlp_ratio=2,
-        image_size=8, patch_size=4, layer_norm_eps=1e-6, use_swiglu_ffn=swiglu))
-    skip(model.embeddings)
-    layers = list(model.encoder.layer)
-    tensors = []
-    for b in layers:
+def dinov2_case(d_model, heads, swiglu, layer):
+    model = make(Dinov2Model, hidden_size=d_model, num_hidden_layers=2, num_attention_heads=heads,
+                 mlp_ratio=2, image_size=8, patch_size=4, layer_norm_eps=1e-6,
+                 use_swiglu_ffn=swiglu)
+
+    def tensors(b):
         first = (linear("linear1", b.mlp.gate_proj, b.mlp.up_proj) if swiglu
                  else linear("linear1", b.mlp.fc1))
         assert b.layer_scale1.lambda1.shape == (d_model,)
-        tensors.append({
-            **attention(b.attention, b.attention.o_proj), **norm("norm1", b.norm1),
-            "layer_scale1": [b.layer_scale1.lambda1], **first,
-            **linear("linear2", b.mlp.down_proj if swiglu else b.mlp.fc2),
-            "layer_scale2": [b.layer_scale2.lambda1], **norm("norm2", b.norm2)})
-    tensors.append(norm("norm", model.layernorm))
-    return Reference(model, layers, lambda x: model(x).last_hidden_state, config, tensors)
+        return {**attention(b.attention, b.attention.o_proj), **norm("norm1", b.norm1),
+                "layer_scale1": [b.layer_scale1.lambda1], **first,
+                **linear("linear2", b.mlp.down_proj if swiglu else b.mlp.fc2),
+                "layer_scale2": [b.layer_scale2.lambda1], **norm("norm2", b.norm2)}
+
+    return refer(model, model.encoder.layer, tensors, layer, d_model, model.layernorm,
+                 of_image(model))
 
 
 @family("pre-norm, erf-GELU, LayerScale")
 def dinov2():
-    return dinov2_case(32, 4, 64, False, pre_norm(32, 4, 64, "gelu", 1e-6))
+    return dinov2_case(32, 4, False, pre_norm(4, 64, "gelu", 1e-6))
 
 
 @family("pre-norm, SiLU on the first half of one matrix with a bias, LayerScale")
 def dinov2_swiglu():
     # The width: 2 d_model, of that two thirds, up to a multiple of 8.
-    return dinov2_case(40, 2, 56, True, pre_norm(40, 2, 56, "silu", 1e-6, gate="kFirstHalf"))
+    return dinov2_case(40, 2, True, {**pre_norm(2, 56, "silu", 1e-6), "gate": "kFirstHalf"})
 
 
 @family("pre-norm, erf-GELU, no bias of k")
 def whisper():
-    model = make(WhisperEncoder, WhisperConfig(
-        d_model=40, encoder_layers=2, encoder_attention_heads=2, encoder_ffn_dim=48,
-        num_mel_bins=4, max_source_positions=4, vocab_size=8, pad_token_id=0))
+    model = make(WhisperEncoder, d_model=40, encoder_layers=2, encoder_attention_heads=2,
+                 encoder_ffn_dim=48, num_mel_bins=4, max_source_positions=4, vocab_size=8,
+                 pad_token_id=0)
 
     def forward(x):  # the encoder's own takes the spectrogram of 30 seconds
         for layer in model.layers:
             x = layer(x, None)
         return model.layer_norm(x)
 
-    tensors = [{**attention(b.self_attn, b.self_attn.out_proj),
+    def tensors(b):
+        return {**attention(b.self_attn, b.self_attn.out_proj),
                 **norm("norm1", b.self_attn_layer_norm), **linear("linear1", b.fc1),
                 **linear("linear2", b.fc2), **norm("norm2", b.final_layer_norm)}
-               for b in model.layers]
-    tensors.append(norm("norm", model.layer_norm))
-    return Reference(model, list(model.layers), forward, pre_norm(40, 2, 48, "gelu", 1e-5), tensors)
+
+    return refer(model, model.layers, tensors, pre_norm(2, 48, "gelu", 1e-5), 40, model.layer_norm,
+                 forward)

@@ -4,7 +4,7 @@
 // of some families in its size. The column to look at is "share", of each one's own operations;
 // compare it with that of "plain". "window" is attention alone as far as it can be: a layer of
 // 8,192 tokens with a narrow feed-forward network, global and in a window. Not here: workloads of
-// plain layers (`encore bench`).
+// plain layers (bench_encoder.cc).
 
 #include <string>
 #include <utility>

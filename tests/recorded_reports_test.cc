@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reports that `encore bench` wrote on a busy machine (tests/data/reports, whose README says how):
-// they are read, compared and shown as what they are. Not here: verdicts under known noise
+// Reports that `encore bench` wrote, one of them beside busy processes (tests/data/README.md says
+// how): they are read, compared and shown as what they are. Not here: verdicts under known noise
 // (comparison_test.cc).
 
 #include <gtest/gtest.h>
@@ -21,11 +21,11 @@ NamedReport Recorded(const std::string& name) {
 }
 
 TEST(RecordedReportsTest, AreRead) {
-  for (const char* name : {"best.json", "best_again.json", "avx2.json"}) {
+  for (const char* name : {"best.json", "best_again.json", "avx2.json", "busy.json"}) {
     SCOPED_TRACE(name);
     const Report report = Recorded(name).report;
     EXPECT_EQ(report.version, 1);
-    EXPECT_EQ(report.machine.cpu, "AMD EPYC");
+    EXPECT_EQ(report.machine.cpu, "Intel(R) Xeon(R) Processor");
     ASSERT_EQ(report.rows.size(), 2u);
     EXPECT_EQ(report.rows[0].workload, "minilm_1x16");
     EXPECT_EQ(report.rows[1].workload, "base_1x16");
@@ -41,17 +41,23 @@ TEST(RecordedReportsTest, AreRead) {
 }
 
 TEST(RecordedReportsTest, SayThatTheMachineWasBusy) {
-  const std::vector<std::string> sentences = NoiseSentences(Recorded("best.json").report.noise);
+  const std::vector<std::string> sentences = NoiseSentences(Recorded("busy.json").report.noise);
   ASSERT_EQ(sentences.size(), 1u);
-  EXPECT_EQ(sentences[0].rfind("Other processes took 93 %", 0), 0u) << sentences[0];
+  EXPECT_EQ(sentences[0].rfind("Other processes took 78 %", 0), 0u) << sentences[0];
+  EXPECT_TRUE(NoiseSentences(Recorded("best.json").report.noise).empty());
 }
 
+// A neighbour on the host slowed all of one of them by a quarter and more, which no counter of this
+// system shows. Rows of either moved by as much in the course of their runs.
 TEST(RecordedReportsTest, TwoRunsOfOneBinaryDoNotDiffer) {
   const std::vector<NamedReport> reports = {Recorded("best.json"), Recorded("best_again.json")};
   const Pairing pairing = CompareReports(reports)[0];
   EXPECT_TRUE(pairing.same_machine);
   ASSERT_EQ(pairing.rows.size(), 2u);
-  for (const ComparedRow& row : pairing.rows) EXPECT_EQ(row.verdict, Verdict::kNoDifference);
+  for (const ComparedRow& row : pairing.rows) {
+    EXPECT_EQ(row.verdict, Verdict::kNoDifference) << VerdictText(row);
+  }
+  EXPECT_LT(pairing.rows[0].ratio.high, 0.8);
 }
 
 TEST(RecordedReportsTest, Avx512IsTwiceAsFastAsAvx2) {
@@ -59,11 +65,11 @@ TEST(RecordedReportsTest, Avx512IsTwiceAsFastAsAvx2) {
   const Pairing pairing = CompareReports(reports)[0];
   ASSERT_EQ(pairing.rows.size(), 2u);
   for (const ComparedRow& row : pairing.rows) {
-    EXPECT_EQ(TargetsText(row.rows), "AVX2 / AVX3_ZEN4");
-    EXPECT_GT(row.ratio.low, 1.8);
-    EXPECT_LT(row.ratio.high, 2.3);
+    EXPECT_EQ(TargetsText(row.rows), "AVX2 / AVX3_DL");
+    EXPECT_GT(row.ratio.value, 1.75);
+    EXPECT_LT(row.ratio.value, 2.25);
+    EXPECT_EQ(row.verdict, Verdict::kFaster);
   }
-  EXPECT_EQ(pairing.rows[0].verdict, Verdict::kFaster);
 }
 
 }  // namespace

@@ -41,6 +41,11 @@ void Samples::Finish() {
   if (calls_per_flop_.size() < all_.size()) CloseSlot();
 }
 
+void Samples::Resume() {
+  peak_before_ = meter_.Measure();
+  slot_start_ = WallSeconds();
+}
+
 std::vector<double> Samples::Percentiles() const {
   std::vector<double> sorted = all_;
   std::sort(sorted.begin(), sorted.end());

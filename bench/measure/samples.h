@@ -31,8 +31,10 @@ class Samples {
   // seconds that one call took. Not to be called in timed code: it may measure the peak.
   void Add(double seconds);
 
-  // Call once after the last Add; those below want at least one sample and Finish().
+  // Call after the last Add; those below want at least one sample and Finish().
   void Finish();
+  // Further samples after Finish(), some time later: as the constructor, with those that are there.
+  void Resume();
 
   size_t count() const { return all_.size(); }
   double SecondsAt(double q) const { return Quantile(all_, q); }

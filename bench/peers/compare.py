@@ -236,8 +236,8 @@ def parse_args():
 
     defaults = {"threads": [1, 2]}
     parser.add_argument("--encore", type=pathlib.Path, default=ROOT / "build/release/bin/encore",
-                        help="the command line that times blocks (default: %(default)s); products "
-                             "and models are the library's in build/shared")
+                        help="the command line that times blocks (default: %(default)s); "
+                             "products and models are the library's in build/shared")
     parser.add_argument("--encore-target", default="", metavar="NAME",
                         help="encore's SIMD target, e.g. AVX2; else its best")
     parser.add_argument("--max-isa", default="", metavar="NAME",
@@ -257,7 +257,8 @@ def parse_args():
     parser.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
     parser.add_argument("--busy", type=int, default=0, metavar="N",
                         help="beside N processes that only burn time")
-    parser.add_argument("--markdown", action="store_true", help="a table in Markdown, a column for each engine")
+    parser.add_argument("--markdown", action="store_true",
+                        help="a table in Markdown, a column for each engine")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="a report with every engine's rows")
     parser.add_argument("--explain", action="store_true",

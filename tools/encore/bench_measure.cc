@@ -23,20 +23,9 @@
 namespace encore::tool {
 namespace {
 
-// A cold call of single layers is of so many, fewer where they are large: the waking of threads and
-// the clock weigh on none.
-constexpr size_t kMostColdLayers = 12;
-constexpr double kColdCallFlops = 2e9;
-constexpr size_t kMinCalls = 3;
+constexpr size_t kMinCalls = 2;  // of a visit
 constexpr double kMaxWarmUpSeconds = 0.1;
 constexpr size_t kMostSlots = 64;
-
-// Layers of one call when cold.
-size_t ColdLayers(const bench::NamedWorkload& workload) {
-  if (workload.layers > 1) return workload.layers;
-  const double flops = bench::LayerFlops(workload.model, workload.lengths);
-  return static_cast<size_t>(std::clamp(kColdCallFlops / flops, 1.0, double{kMostColdLayers}));
-}
 
 std::string ProductsName(bench::Products products) {
   return std::string(PrecisionName(products.precision)) + (products.amx_bf16 ? " (AMX)" : "");
@@ -77,17 +66,18 @@ BenchMeasurer::BenchMeasurer(double seconds)
 }
 
 void BenchMeasurer::MakeEncoders(const bench::NamedWorkload& workload, bench::Products products,
-                                 size_t layers, size_t copies) {
+                                 size_t copies) {
   const bench::Model& model = workload.model;
   std::string name = model.name;
-  for (const size_t size : {model.d_model, model.heads, model.d_ff, layers, copies}) {
+  for (const size_t size : {model.d_model, model.heads, model.d_ff, workload.layers}) {
     name += "," + std::to_string(size);
   }
   name += "," + ProductsName(products) + "," + ActiveTarget();
-  if (name == made_) return;
+  if (name == made_ && copies <= encoders_.size()) return;
   encoders_.clear();  // before there are others: they are large
-  encoders_ = Take(bench::MakeEncoders(model, layers, copies, products), model.name);
+  encoders_ = Take(bench::MakeEncoders(model, workload.layers, copies, products), model.name);
   made_ = name;
+  next_copy_ = 1;
 }
 
 bool BenchMeasurer::LayersAreRight(const bench::Model& model, bench::Products products) {
@@ -119,21 +109,26 @@ bool BenchMeasurer::Verify(const bench::NamedWorkload& workload, bench::Products
 
 const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
                                         bench::Products products, int threads, bool cold) {
-  const size_t layers = cold ? ColdLayers(workload) : workload.layers;
-  const size_t layer_bytes = bench::LayerBytes(workload.model, products.precision);
-  const size_t bytes = layer_bytes * workload.layers;
-  MakeEncoders(workload, products, layers, cold ? bench::CopiesForCold(layer_bytes * layers) : 1);
+  const size_t bytes = bench::LayerBytes(workload.model, products.precision) * workload.layers;
+  const size_t copies = cold ? bench::CopiesForCold(bytes) : 1;
+  MakeEncoders(workload, products, copies);
 
   const auto call_of = [&](const Executor& executor) {
-    return Take(bench::ForwardCall::Create(encoders_, workload.lengths, executor), workload.name);
+    return Take(bench::ForwardCall::Create(
+                    {encoders_.begin(), encoders_.begin() + static_cast<std::ptrdiff_t>(copies)},
+                    workload.lengths, executor),
+                workload.name);
   };
   const std::string expected_of =
       workload.name + "," + made_ + "," + bench::DescribeLengths(workload.lengths);
+  const std::string row_name = expected_of + (cold ? ",cold," : ",warm,") + std::to_string(threads);
+  const auto before = visited_.find(row_name);
+  const bool is_new = before == visited_.end();
   const auto expect = [&](ConstView y) {
     expected_.assign(y.data(), y.data() + y.dim(0) * y.dim(1));
     expected_of_ = expected_of;
   };
-  if (expected_of != expected_of_ && threads > 1) {
+  if (is_new && expected_of != expected_of_ && threads > 1) {
     BindFor(1);
     bench::ForwardCall alone = call_of(Executor::Inline());
     Check(alone.Run(0), workload.name);
@@ -143,26 +138,35 @@ const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
   const Executor executor = ExecutorFor(threads);
   bench::ForwardCall call = call_of(executor);
   const double first = bench::SecondsOf([&] { Check(call.Run(0), workload.name); });
-  if (expected_of != expected_of_) expect(call.y());  // it was alone
-  const bool verified = Verify(workload, products, call.y());
+  if (is_new && expected_of != expected_of_) expect(call.y());  // it was alone
+  const bool verified =
+      is_new ? Verify(workload, products, call.y()) : report_.rows[before->second.row].verified;
 
   const bool from_memory =
       cold ||
       bench::LevelFor(static_cast<double>(bytes), bench::ReadLevels(threads)).name == "memory";
   double memory = from_memory ? roofs_.MemoryNow(threads) : 0;
-  size_t index = 1;
-  const double warm_up = std::min(seconds_, kMaxWarmUpSeconds);
+  const double seconds_of_visit = seconds_ / kVisits;
+  const double warm_up = std::min(seconds_of_visit, kMaxWarmUpSeconds);
   if (first < warm_up) {  // a longer one keeps what was warmed, whatever came after it
     const double start = bench::WallSeconds();
-    while (bench::WallSeconds() - start < warm_up) Check(call.Run(index++), workload.name);
+    while (bench::WallSeconds() - start < warm_up) Check(call.Run(next_copy_++), workload.name);
   }
-  bench::Samples samples(executor, products);  // now, for its first slot begins here
+  // Now, for a slot begins here.
+  if (!is_new) before->second.samples.Resume();
+  Visited& visited =
+      is_new
+          ? visited_
+                .emplace(row_name, Visited{report_.rows.size(), bench::Samples(executor, products)})
+                .first->second
+          : before->second;
+  bench::Samples& samples = visited.samples;
   // The peak is measured outside of the calls' time, and counts as none of the seconds.
   double spent = 0;
-  while (samples.count() < kMinCalls || spent < seconds_) {
-    const double seconds = bench::SecondsOf([&] { Check(call.Run(index++), workload.name); });
+  for (size_t calls = 0; calls < kMinCalls || spent < seconds_of_visit; ++calls) {
+    const double seconds = bench::SecondsOf([&] { Check(call.Run(next_copy_++), workload.name); });
     spent += seconds;
-    samples.Add(seconds / static_cast<double>(layers / workload.layers));
+    samples.Add(seconds);
   }
   samples.Finish();
   if (from_memory) memory = std::max(memory, roofs_.MemoryNow(threads));
@@ -201,7 +205,8 @@ const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
   row.roof = roofs_.Applying(row, samples, memory);
   row.verified = verified;
   shared_peak_ = roofs_.Watch(row, products, samples.PeakFlops());
-  return report_.rows.emplace_back(std::move(row));
+  if (is_new) report_.rows.emplace_back();
+  return report_.rows[visited.row] = std::move(row);
 }
 
 Report BenchMeasurer::Finish() {

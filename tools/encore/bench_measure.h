@@ -15,6 +15,7 @@
 #include "bench/measure/models.h"
 #include "bench/measure/noise.h"
 #include "bench/measure/peak.h"
+#include "bench/measure/samples.h"
 #include "encore/encoder.h"
 #include "tools/encore/bench_roofs.h"
 #include "tools/encore/report_data.h"
@@ -23,15 +24,20 @@ namespace encore::tool {
 
 class BenchMeasurer {
  public:
-  // About `seconds` a row; at least 3 calls. Threads are those of bench/measure/threads.h. Make it
-  // while the best of the targets to measure is active, as BenchRoofs wants.
+  // Rows are measured in visits, between which others are: what slows a machine for some seconds
+  // slows a part of a row, which then tells how far it may be trusted.
+  static constexpr int kVisits = 2;
+
+  // About `seconds` a row, in kVisits; 2 calls of a visit at least. Threads are those of
+  // bench/measure/threads.h. Make it while the best of the targets to measure is active, as
+  // BenchRoofs wants.
   explicit BenchMeasurer(double seconds);
 
-  // Adds a row of the active target and returns it, after roofs().Measure(threads). Warm: a call is
+  // Adds a row of the active target and returns it, after roofs().Measure(threads); or, called for
+  // the same once more, a further visit to that row. Warm: a call is
   // the workload's layers, the same again and again. Cold: calls take turns among so many
-  // copies of them that these exceed the last-level cache four times; of one layer, a call is a
-  // model of up to 12, fewer where they are large, and its time is divided by them. One thread is
-  // the calling one, bound to a core meanwhile.
+  // copies of them that these exceed the last-level cache four times. One thread is the calling
+  // one, bound to a core meanwhile.
   //
   // Before the clock starts, the model's first layers are checked on four tokens against the
   // double-precision reference (bench/measure/check.h), and this workload's output must be finite
@@ -47,8 +53,7 @@ class BenchMeasurer {
   Report Finish();
 
  private:
-  void MakeEncoders(const bench::NamedWorkload& workload, bench::Products products, size_t layers,
-                    size_t copies);
+  void MakeEncoders(const bench::NamedWorkload& workload, bench::Products products, size_t copies);
   bool Verify(const bench::NamedWorkload& workload, bench::Products products, ConstView y);
   bool LayersAreRight(const bench::Model& model, bench::Products products);
 
@@ -59,8 +64,16 @@ class BenchMeasurer {
   BenchRoofs roofs_;
   double shared_peak_ = 1;
 
-  std::string made_;               // what encoders_ are
-  std::vector<Encoder> encoders_;  // of the model measured last: making takes longer than measuring
+  struct Visited {
+    size_t row;
+    bench::Samples samples;
+  };
+  std::map<std::string, Visited> visited_;
+  std::string made_;  // what encoders_ are
+  // Copies of the model measured last: making them takes longer than measuring.
+  std::vector<Encoder> encoders_;
+  size_t next_copy_ =
+      1;  // whose turn it is when cold: row after row, or caches would hold the first
   std::string expected_of_;
   std::vector<float> expected_;        // the output of the calling thread alone
   std::map<std::string, bool> right_;  // by model, products and target

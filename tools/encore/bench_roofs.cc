@@ -139,8 +139,11 @@ double BenchRoofs::Watch(const ReportRow& row, bench::Products products, double 
     if (share < kLeastOfPeaks) {
       Shared& shared = shared_[row.threads];
       shared.least = std::min(shared.least, share);
-      shared.names += (shared.names.empty() ? "" : ", ") + row.workload + " " + row.weights + " " +
-                      row.precision + " on " + row.target;
+      const std::string name =
+          row.workload + " " + row.weights + " " + row.precision + " on " + row.target;
+      if (std::count(shared.names.begin(), shared.names.end(), name) == 0) {
+        shared.names.push_back(name);
+      }
     }
   }
   BindFor(0);
@@ -153,7 +156,7 @@ void BenchRoofs::Finish(Report* report) {
   for (const auto& [threads, shared] : shared_) {
     report->noise.notes.push_back(
         std::to_string(threads) + " threads had the peak of " + Number(shared.least * threads, 1) +
-        " or little more, so that they shared a core or it was busy: " + shared.names);
+        " or little more, so that they shared a core or it was busy: " + Joined(shared.names));
   }
   for (const auto& [threads, memory] : memory_) {
     ReportRoof& roof = roofs_[memory.roof];
@@ -196,7 +199,8 @@ void PrintRoofs(std::ostream& out, const std::vector<ReportRoof>& roofs) {
 
 void PrintBenchColumns(std::ostream& out) {
   out << "\nWarm: the same layers again and again. Cold: the layers of models that together are "
-         "larger than the caches.\nShare: of the roof that applies, as measured between the calls. Tokens that "
+         "larger than the caches.\nShare: of the roof that applies, as measured between the calls. "
+         "Tokens that "
          "only pad count as none.\n\n";
   PrintCells(out, "workload", "threads", "weights",
              {"p50 us", "p99 us", "tokens/s", "GFLOP/s", "share"});

@@ -65,7 +65,7 @@ class BenchRoofs {
   };
   struct Shared {  // rows whose threads had less than their peak
     double least = 1;
-    std::string names;
+    std::vector<std::string> names;
   };
 
   std::vector<ReportRoof> roofs_;

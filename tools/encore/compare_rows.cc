@@ -6,11 +6,15 @@
 #include "tools/encore/compare_rows.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
+#include "tools/encore/compare_statistics.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -74,6 +78,9 @@ constexpr double kMuchBusy = 5;
 constexpr double kMuchSteal = 1;
 constexpr double kMuchDrift = 10;
 
+// Two in a quarter.
+constexpr size_t kLeastSlotsThatMove = 8;
+
 double TakenShare(const ReportNoise& noise) {
   return (std::max(noise.steal_percent, 0.0) + std::max(noise.busy_percent, 0.0)) / 100;
 }
@@ -87,6 +94,37 @@ const ReportRoof* SameRoof(const Report& report, const ReportRoof& roof) {
                other.threads == roof.threads;
       });
   return found == report.roofs.end() ? nullptr : &*found;
+}
+
+// By how much a row moved while it was measured, beyond what its slots differ by one after the
+// other: the medians of its quarters, the highest by the lowest. Unlike those differences, which
+// even out, what lasts for a part of one row (a neighbour on a core's other thread, say) may last
+// for all of another, and shows in no roof and no system's counters.
+double MovedShare(const std::vector<double>& slots) {
+  if (slots.size() < kLeastSlotsThatMove) return 0;
+  std::vector<double> steps;
+  for (size_t i = 1; i < slots.size(); ++i) steps.push_back(std::fabs(slots[i] - slots[i - 1]));
+  std::vector<double> quarters;
+  for (size_t begin = 0, quarter = 1; quarter <= 4; ++quarter) {
+    const size_t end = slots.size() * quarter / 4;
+    quarters.push_back(Median({slots.begin() + static_cast<std::ptrdiff_t>(begin),
+                               slots.begin() + static_cast<std::ptrdiff_t>(end)}));
+    begin = end;
+  }
+  const auto [low, high] = std::minmax_element(quarters.begin(), quarters.end());
+  // Of normal noise, the median step is 0.95 standard deviations of a slot, and a median of n slots
+  // has 1.25 / sqrt(n) of one. The highest and the lowest of four lie two of these apart, or more.
+  const double error =
+      1.25 * Median(steps) / 0.95 / std::sqrt(static_cast<double>(slots.size()) / 4);
+  return std::max(0.0, (*high - *low - 3 * error) / *low);
+}
+
+double MovedShare(const Report& report, int threads) {
+  double most = 0;
+  for (const ReportRow& row : report.rows) {
+    if (row.threads == threads) most = std::max(most, MovedShare(row.slots));
+  }
+  return most;
 }
 
 // Bandwidth of memory, with so many threads in both.
@@ -182,7 +220,8 @@ std::optional<double> F32PeakRatio(const Report& base, const Report& other) {
 }
 
 NoiseBand BandOf(const Report& base, const Report& other, const RowPair& rows) {
-  double share = NoiseShare(base, other);
+  double share = std::max({NoiseShare(base, other), MovedShare(base, rows.base->threads),
+                           MovedShare(other, rows.other->threads)});
   NoiseBand band;
   const auto reach = [&](std::optional<double> ratio) {
     band.low = std::min(band.low, ratio.value_or(1));

@@ -64,8 +64,9 @@ std::optional<double> PeakRatio(const Report& base, const Report& other, const R
 // measured; nothing if there is none.
 std::optional<double> F32PeakRatio(const Report& base, const Report& other);
 
-// From 1 over to the ratio of the roofs that apply, if the machine is the same, and NoiseShare on
-// either side.
+// From 1 over to the ratio of the roofs that apply, if the machine is the same; and on either side
+// NoiseShare, or what any row of as many threads moved by in the course of its run, whichever is
+// more.
 NoiseBand BandOf(const Report& base, const Report& other, const RowPair& rows);
 
 // Sentences about a run that was disturbed: "other processes took 48 % of ..."; none of a quiet

@@ -132,7 +132,7 @@ std::vector<std::string> PairingNotes(const Pairing& pairing) {
                             "too. Its f32 peak on one thread " +
                             peak);
   notes.push_back("Noise between the runs: " + Number(100 * pairing.noise_share, 1) +
-                  " %, and what the roofs moved.");
+                  " %, and what the roofs and single rows moved by.");
   const auto other_target = [](const ComparedRow& row) {
     return row.rows.base->target != row.rows.other->target;
   };

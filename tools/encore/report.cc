@@ -78,18 +78,21 @@ Report MeasureAll(bool quick) {
   const std::vector<int> threads = all > 1 ? std::vector<int>{1, all} : std::vector<int>{1};
   const std::vector<PlannedRow> rows = PlannedRows(quick);
   BenchMeasurer measurer(quick ? kQuickSeconds : kSeconds);
-  Progress progress(StderrIsTerminal(), static_cast<double>(rows.size() * threads.size()));
-  std::string target;
-  for (const PlannedRow& row : rows) {
-    if (row.target != target) {
-      target = row.target;
-      Check(SetTarget(target));
-      for (const int count : threads) measurer.roofs().Measure(count);
-    }
-    for (const int count : threads) {
-      progress.Begin(
-          target + ", " + std::string(PrecisionName(row.precision)) + ": " + row.workload.name, 1);
-      measurer.Measure(row.workload, {row.precision}, count, row.cold);
+  Progress progress(StderrIsTerminal(),
+                    static_cast<double>(rows.size() * threads.size() * BenchMeasurer::kVisits));
+  for (const std::string& target : SupportedTargets()) {
+    Check(SetTarget(target));
+    for (const int count : threads) measurer.roofs().Measure(count);
+    for (int visit = 1; visit <= BenchMeasurer::kVisits; ++visit) {
+      for (const PlannedRow& row : rows) {
+        if (row.target != target) continue;
+        for (const int count : threads) {
+          progress.Begin(
+              target + ", " + std::string(PrecisionName(row.precision)) + ": " + row.workload.name,
+              1);
+          measurer.Measure(row.workload, {row.precision}, count, row.cold);
+        }
+      }
     }
   }
   return measurer.Finish();

@@ -136,6 +136,31 @@ TEST_F(ComparisonTest, ABusyNeighbourIsNamedAndCounts) {
   EXPECT_EQ(Count(pairing, Verdict::kNoDifference), pairing.rows.size());
 }
 
+TEST_F(ComparisonTest, WhatSlowsOneRowForAWhileMaySlowAllOfAnother) {
+  const Report base = SyntheticReport({.seed = 20, .slot_noise = 0.01});
+  Report other = SyntheticReport({.seed = 21, .slot_noise = 0.01});
+  const auto slow_down = [](ReportRow& row, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) row.slots[i] *= 1.3;
+  };
+  ReportRow& all_slow = other.rows[0];
+  slow_down(all_slow, 0, all_slow.slots.size());
+  const auto verdict = [&] { return Compare({{"a", base}, {"b", other}})[0].rows[0].verdict; };
+  EXPECT_EQ(verdict(), Verdict::kSlower);
+  const auto partly_slow = [&](bool same_threads) {
+    for (size_t r = 1; r < other.rows.size(); ++r) {
+      ReportRow& row = other.rows[r];
+      if ((row.threads == all_slow.threads) != same_threads) continue;
+      slow_down(row, row.slots.size() / 2, row.slots.size());
+      return;
+    }
+    FAIL() << "no such row";
+  };
+  partly_slow(false);
+  EXPECT_EQ(verdict(), Verdict::kSlower) << "a row of other threads moved";
+  partly_slow(true);
+  EXPECT_EQ(verdict(), Verdict::kNoDifference);
+}
+
 TEST_F(ComparisonTest, PairsTargetsAndSaysSo) {
   const Report both = SyntheticReport({.seed = 7, .slot_noise = 0.01});
   const Report narrow = SyntheticReport({.seed = 8, .slot_noise = 0.01, .targets = {"AVX2"}});

@@ -127,6 +127,15 @@ double MovedShare(const Report& report, int threads) {
   return most;
 }
 
+// By how much other work may have slowed calls of so many threads: what it took beyond the cores
+// that these left free, if all of that was time in which the other threads waited.
+double CrowdedShare(const Report& report, int threads) {
+  constexpr double kMost = 0.8;
+  const double cores = report.machine.cores;
+  const double lost = TakenShare(report.noise) * cores - std::max(0.0, cores - threads);
+  return std::max(0.0, lost) / (1 - std::min(std::max(0.0, lost), kMost));
+}
+
 // Bandwidth of memory, with so many threads in both.
 std::optional<double> MemoryRatio(const Report& base, const Report& other, int threads) {
   const ReportRoof memory = {.kind = "read", .level = "memory", .threads = threads};
@@ -220,8 +229,11 @@ std::optional<double> F32PeakRatio(const Report& base, const Report& other) {
 }
 
 NoiseBand BandOf(const Report& base, const Report& other, const RowPair& rows) {
-  double share = std::max({NoiseShare(base, other), MovedShare(base, rows.base->threads),
-                           MovedShare(other, rows.other->threads)});
+  double share = NoiseShare(base, other);
+  for (const Report* report : {&base, &other}) {
+    const int threads = rows.base->threads;
+    share = std::max({share, MovedShare(*report, threads), CrowdedShare(*report, threads)});
+  }
   NoiseBand band;
   const auto reach = [&](std::optional<double> ratio) {
     band.low = std::min(band.low, ratio.value_or(1));

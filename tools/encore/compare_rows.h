@@ -65,8 +65,8 @@ std::optional<double> PeakRatio(const Report& base, const Report& other, const R
 std::optional<double> F32PeakRatio(const Report& base, const Report& other);
 
 // From 1 over to the ratio of the roofs that apply, if the machine is the same; and on either side
-// NoiseShare, or what any row of as many threads moved by in the course of its run, whichever is
-// more.
+// the most of NoiseShare, what any row of as many threads moved by in the course of its run, and
+// what other processes took of the cores that the row's threads wanted.
 NoiseBand BandOf(const Report& base, const Report& other, const RowPair& rows);
 
 // Sentences about a run that was disturbed: "other processes took 48 % of ..."; none of a quiet

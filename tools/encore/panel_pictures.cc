@@ -84,7 +84,8 @@ void DrawBars(Canvas& canvas, const Panel& panel, Point corner) {
     canvas.Text({left - 8, y + 13}, LabelOf(*row), "ink", Anchor::kEnd);
     canvas.Bar({left, y + 2, end, y + kBar - 2}, ColourOf(PrecisionRank(*row)),
                Number(row->gflops, 1) + " GFLOP/s");
-    canvas.Text({end + 6, y + 13}, TickText(row->tokens_per_s));
+    const double speed = row->tokens_per_s;
+    canvas.Text({end + 6, y + 13}, speed < 1000 ? TickText(speed) : Grouped(speed));
     y += kBar;
   }
 }

@@ -16,19 +16,17 @@ import pathlib
 import re
 import sys
 
-# The rooms of the library encore::text.
+# The rooms of the library encore::text, and those of encore::encore with the public headers.
 TEXT = ["engine/text", "engine/models", "engine/tokenizer"]
+ENGINE = ["engine/nn", "engine/io", "engine/ops", "engine/kernels", "engine/platform",
+          "engine/base", "include/encore"]
 
 # Top to bottom: each room with the rooms it may include besides itself.
 ROOMS = {
-    "bench": ["bench/measure", "tests/reference", *TEXT, "engine/nn", "engine/io", "engine/ops",
-              "engine/kernels", "engine/platform", "engine/base", "include/encore"],
+    "bench": ["bench/measure", "tests/reference", *TEXT, *ENGINE],
     "tests": ["tools/encore", "tests/exhaustive", "bench/measure", "tests/reference", *TEXT,
-              "engine/nn", "engine/io", "engine/ops", "engine/kernels", "engine/platform",
-              "engine/base", "include/encore"],
-    "tools/encore": ["tests/exhaustive", "bench/measure", "tests/reference", *TEXT, "engine/nn",
-                     "engine/io", "engine/ops", "engine/kernels", "engine/platform", "engine/base",
-                     "include/encore"],
+              *ENGINE],
+    "tools/encore": ["tests/exhaustive", "bench/measure", "tests/reference", *TEXT, *ENGINE],
     # The search over all floats, of `encore verify` and of the tests.
     "tests/exhaustive": ["tests/reference", "engine/kernels", "engine/base", "include/encore"],
     # What the benchmarks share with `encore bench`: sizes, data, timing, the peak.

@@ -37,14 +37,14 @@ TARGETS = {"bf16": {"worst": 0.9999, "rank": 0.9999},
            "int8": {"mean": 0.9990, "worst": 0.997, "rank": 0.9985}}
 
 
-def vectors(arguments, texts, precision):
-    """Unit vectors [texts, dimensions] in float64."""
+def vectors(arguments, texts, *options):
+    """Unit vectors [texts, dimensions] of a file's texts, in float32."""
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder, "vectors.npy")
         subprocess.run([arguments.encore, "embed", "--model", arguments.model, "--input", texts,
-                        "--jsonl", "--output", output, "--normalize", "--precision", precision,
+                        "--jsonl", "--output", output, "--normalize", *options,
                         *arguments.options], check=True, stdout=subprocess.DEVNULL)
-        return np.load(output).astype(np.float64)
+        return np.load(output)
 
 
 def ranks(values):
@@ -58,10 +58,16 @@ def similarities(unit):
     return (unit @ unit.T)[np.triu_indices(len(unit), 1)]
 
 
+def cosines_of(found, wanted):
+    """Of each row with the same row."""
+    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(wanted, axis=1)
+    return (found * wanted).sum(axis=1) / lengths
+
+
 def compare(found, wanted):
     """What the table tells of one precision."""
-    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(wanted, axis=1)
-    cosines = (found * wanted).sum(axis=1) / lengths
+    found, wanted = found.astype(np.float64), wanted.astype(np.float64)
+    cosines = cosines_of(found, wanted)
     rank = np.corrcoef(ranks(similarities(found)), ranks(similarities(wanted)))[0, 1]
     return {"mean": cosines.mean(), "worst": cosines.min(), "rank": rank,
             "difference": np.abs(found - wanted).max(), "worst_text": int(cosines.argmin())}
@@ -108,9 +114,9 @@ def main():
     for name in ("sentences", "greetings"):
         path = TEXTS / f"{name}.jsonl"
         texts = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        wanted = vectors(arguments, path, "f32")
+        wanted = vectors(arguments, path, "--precision", "f32")
         for precision in TARGETS:
-            measured = compare(vectors(arguments, path, precision), wanted)
+            measured = compare(vectors(arguments, path, "--precision", precision), wanted)
             rows.append((f"{len(texts)} {name}", precision, measured))
             if name == "sentences":
                 misses += missed(precision, measured)

@@ -103,8 +103,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="encore-tokenizer-") as temporary:
         place = arguments.keep or pathlib.Path(temporary)
         place.mkdir(parents=True, exist_ok=True)
-        real = folders.real_folder(place)
-        if real is None:
+        real = folders.minilm(place)
+        if not real:
             print(f"left out: the real all-MiniLM-L6-v2, whose package {folders.REAL_PACKAGE} is "
                   "not installed")
         trained = folders.trained_folders(place)
@@ -113,8 +113,8 @@ def main():
             print("left out: sentencepiece's map of characters, whose package is not installed: "
                   "NFKC stands in for it")
         # The real vocabulary has most to find and gets most texts.
-        some = ([real] if real else []) + trained + other_shapes
-        many = ([real] * 4 if real else []) + trained + other_shapes * 2
+        some = real + trained + other_shapes
+        many = real * 4 + trained + other_shapes * 2
         if arguments.only:
             some = many = [folder for folder in some if arguments.only in folder.name]
         compare.be_quiet()
@@ -129,16 +129,14 @@ def main():
                 for name, found in texts.read(texts.roots_of(None), limit=300):
                     go(jobs.text_jobs(some, name, found))
             if arguments.scalars:
-                go(jobs.scalar_jobs(some if arguments.only else ([real] if real else []) +
-                                    folders.rich_folders(place) + other_shapes))
+                go(jobs.scalar_jobs(some if arguments.only else
+                                    real + folders.rich_folders(place) + other_shapes))
             if arguments.random:
                 go(jobs.random_jobs(many, arguments.random, arguments.seed))
-            wrong = checked = 0
+            files, wrong = [], 0
             if arguments.real:
-                real_files, wrong = packages.real_folders(place, arguments.encore,
-                                                          arguments.download)
-                checked += len(real_files)
-                go(jobs.random_jobs(real_files, arguments.real * len(real_files), arguments.seed,
+                files, wrong = packages.real_folders(place, arguments.encore, arguments.download)
+                go(jobs.random_jobs(files, arguments.real * len(files), arguments.seed,
                                     chunk=min(arguments.real, jobs.RANDOM_CHUNK)))
             if arguments.texts:
                 if arguments.download:
@@ -148,7 +146,7 @@ def main():
                     if not found:
                         print(f"left out: {name}: no such files here")
                     go(jobs.text_jobs(some, name, found))
-        if arguments.real and not checked:
+        if arguments.real and not files:
             print("left out: all of --real; nothing was checked")
             return 77
         return 1 if report(totals, time.monotonic() - started) or wrong else 0

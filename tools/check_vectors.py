@@ -21,13 +21,14 @@ import os
 import pathlib
 import random
 import re
-import subprocess
 import sys
 import tempfile
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import numpy as np  # noqa: E402
+
+from check_precision import cosines_of, vectors  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BOUND = 1e-6
@@ -81,28 +82,22 @@ def use_file_of_tokenizer(model, folder, texts):
 
 def expected(model, texts):
     """Unit vectors in float64."""
-    vectors = []
-    for begin in range(0, len(texts), 64):
-        vectors.append(model.encode(texts[begin:begin + 64], normalize_embeddings=True))
-    return np.concatenate(vectors)
+    return np.concatenate([model.encode(texts[begin:begin + 64], normalize_embeddings=True)
+                           for begin in range(0, len(texts), 64)])
 
 
-def found(encore, folder, texts, arguments):
+def found(arguments, texts):
     with tempfile.TemporaryDirectory() as temporary:
         lines = pathlib.Path(temporary) / "texts.jsonl"
         lines.write_text("".join(json.dumps(text) + "\n" for text in texts))
-        output = pathlib.Path(temporary) / "vectors.npy"
-        subprocess.run([encore, "embed", "--model", folder, "--input", lines, "--jsonl",
-                        "--output", output, "--normalize", *arguments], check=True)
-        return np.load(output)
+        return vectors(arguments, lines)
 
 
 def compare(name, want, got, texts):
     assert want.dtype == np.float64 and got.dtype == np.float32 and want.shape == got.shape
     got = got.astype(np.float64)
     difference = np.abs(got - want).max(axis=1)
-    norms = np.linalg.norm(got, axis=1) * np.linalg.norm(want, axis=1)
-    cosine = 1 - (got * want).sum(axis=1) / norms
+    cosine = 1 - cosines_of(got, want)
     worst = int(difference.argmax())
     print(f"{name}: {len(texts)} texts, largest difference {difference[worst]:.3g} "
           f"(bound {BOUND:g}), mean of each text's largest {difference.mean():.3g}, "
@@ -116,7 +111,7 @@ def main():
     parser.add_argument("--encore", default=str(ROOT / "build/release/bin/encore"))
     parser.add_argument("--texts", help="a file with one text a line")
     parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("arguments", nargs="*", help="for `encore embed`, after --")
+    parser.add_argument("options", nargs="*", help="for `encore embed`, after --")
     arguments = parser.parse_args()
 
     import torch
@@ -132,9 +127,7 @@ def main():
     use_file_of_tokenizer(model, arguments.model, texts + edges)
     right = True
     for name, some in [("sentences", texts), ("edges", edges)]:
-        want = expected(model, some)
-        got = found(arguments.encore, arguments.model, some, arguments.arguments)
-        right &= compare(name, want, got, some)
+        right &= compare(name, expected(model, some), found(arguments, some), some)
     return 0 if right else 1
 
 

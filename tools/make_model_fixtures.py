@@ -164,24 +164,19 @@ def expected_rows(lengths):
 
 def run(model, case, ids, types):
     """Each sequence by itself: the hidden states, embeddings first, and logits."""
-    states, logits = None, []
+    outputs = []
     with_types = {**case.base, **case.changes}.get("type_vocab_size", 0) > 1
     for sequence, kinds in zip(ids, types):
         inputs = {"input_ids": torch.tensor(sequence[None])}
         if with_types:
             inputs["token_type_ids"] = torch.tensor(kinds[None].astype(np.int64))
         with torch.no_grad():
-            out = model(**inputs, output_hidden_states=True)
-        hidden = [h[0].double().numpy() for h in out.hidden_states]
-        states = [[] for _ in hidden] if states is None else states
-        for all_of_layer, h in zip(states, hidden):
-            all_of_layer.append(h)
-        if case.labels:
-            logits.append(out.logits[0].double().numpy())
-    result = {"embeddings": np.concatenate(states[0])}
-    result.update({f"hidden.{i}": np.concatenate(s) for i, s in enumerate(states[1:])})
+            outputs.append(model(**inputs, output_hidden_states=True))
+    layers = zip(*(output.hidden_states for output in outputs))
+    embeddings, *hidden = (torch.cat(states, dim=1)[0].double().numpy() for states in layers)
+    result = {"embeddings": embeddings, **{f"hidden.{i}": h for i, h in enumerate(hidden)}}
     if case.labels:
-        result["logits"] = np.stack(logits)
+        result["logits"] = torch.cat([output.logits for output in outputs]).double().numpy()
     return result
 
 
@@ -230,14 +225,14 @@ def generate(root, names):
         # A few logits may all be small by chance, and softmax sharper in some models than in
         # others: the best of some seeds.
         seed = zlib.crc32(case.name.encode())
-        attempts = range(20) if case.lengths is LENGTHS else range(8)
-        condition = CONDITION if case.lengths is LENGTHS else LONG_CONDITION
+        short = case.lengths is LENGTHS
+        attempts, condition = (20, CONDITION) if short else (8, LONG_CONDITION)
         best = None
-        for attempt in attempts:
+        for attempt in range(attempts):
             drawn = draw(case, seed + attempt)
             if best is None or drawn[-1] < best[-1]:
                 best = drawn
-            if case.lengths is LENGTHS and drawn[-1] <= condition:
+            if short and drawn[-1] <= condition:
                 break
         model, ids, types, expected, worst = best
         assert worst <= condition, f"{case.name}: torch in f32 differs by {worst:.1e}"

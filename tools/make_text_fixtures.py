@@ -28,6 +28,8 @@ import numpy as np  # noqa: E402
 DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "text"
 PACKAGES = {"torch": "2.15.0", "transformers": "5.23.0", "sentence_transformers": "6.2.0"}
 MAX_POSITIONS = 40
+POOLINGS = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens",
+            "lasttoken")
 LABELS = {0: "no", 1: "maybe", 2: "yes"}
 
 # What the vocabulary is learned from.
@@ -70,11 +72,8 @@ def modules(*entries):
 
 
 def booleans(*names, width=32, **more):
-    known = ["cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens",
-             "weightedmean_tokens", "lasttoken"]
-    config = {"word_embedding_dimension": width}
-    config.update({f"pooling_mode_{name}": name in names for name in known})
-    return config | more
+    return ({"word_embedding_dimension": width} |
+            {f"pooling_mode_{name}": name in names for name in POOLINGS} | more)
 
 
 def sentence_folder(pooling, after=(), **files):
@@ -101,7 +100,7 @@ PROMPTS = {"__version__": {"sentence_transformers": "3.0.0"}, "similarity_fn_nam
 def cases():
     """name -> what it is: base folder, files, options of Encode, kind of result."""
     out, mean = {}, booleans("mean_tokens")
-    mean_files = sentence_folder(mean, [NORMALIZE])
+    plain_files, mean_files = sentence_folder(mean), sentence_folder(mean, [NORMALIZE])
     prompt_files = mean_files | {"config_sentence_transformers.json": PROMPTS}
     default_files = mean_files | {"config_sentence_transformers.json":
                                   PROMPTS | {"default_prompt_name": "odd"}}
@@ -111,14 +110,12 @@ def cases():
         out[name] = {"covers": covers, "base": base, "files": files or {}, "remove": list(remove),
                      "dense": list(dense), "options": options}
 
-    for mode in ["cls_token", "max_tokens", "mean_tokens", "mean_sqrt_len_tokens",
-                 "weightedmean_tokens", "lasttoken"]:
+    for mode in ["cls_token", "max_tokens", "mean_tokens", *POOLINGS[3:]]:
         add(f"pool_{mode}", f"pooling_mode_{mode} alone",
             files=sentence_folder(booleans(mode), [NORMALIZE]))
     add("pool_none", "no boolean is true: the mean", files=sentence_folder(booleans()))
     add("pool_all", "all six booleans, concatenated in the fixed order",
-        files=sentence_folder(booleans("cls_token", "mean_tokens", "max_tokens", "lasttoken",
-                                       "mean_sqrt_len_tokens", "weightedmean_tokens")))
+        files=sentence_folder(booleans(*POOLINGS)))
     add("pool_cls_mean", "two booleans, normalized",
         files=sentence_folder(booleans("cls_token", "mean_tokens"), [NORMALIZE]))
     add("pool_new_name", "new spelling: one name; new class paths; 0_Transformer is not used",
@@ -143,44 +140,36 @@ def cases():
     add("long", "no maximum length in sentence_bert_config.json: the model's positions",
         files=mean_files | {"sentence_bert_config.json": {}})
     add("roberta_name", "the settings under another of their names",
-        files={key: value for key, value in sentence_folder(mean).items()
+        files={key: value for key, value in plain_files.items()
                if key != "sentence_bert_config.json"}
         | {"sentence_roberta_config.json": {"max_seq_length": 10}})
     add("dense", "a dense layer with tanh", dense=["2_Dense"],
-        files=sentence_folder(mean, [("Dense", "2_Dense")])
-        | {"2_Dense/config.json": DENSE_TANH})
+        files=sentence_folder(mean, [("Dense", "2_Dense")]) | {"2_Dense/config.json": DENSE_TANH})
     add("dense_dense_normalize", "two dense layers, the second plain, then length 1",
         dense=["2_Dense", "3_Dense"],
-        files=sentence_folder(mean,
-                              [("Dense", "2_Dense"), ("Dense", "3_Dense"), NORMALIZE])
+        files=sentence_folder(mean, [("Dense", "2_Dense"), ("Dense", "3_Dense"), NORMALIZE])
         | {"2_Dense/config.json": DENSE_TANH, "3_Dense/config.json": DENSE_PLAIN})
     add("normalize_dense", "length 1 before a dense layer", dense=["3_Dense"],
         files=sentence_folder(booleans("cls_token"), [NORMALIZE, ("Dense", "3_Dense")])
         | {"3_Dense/config.json": DENSE_TANH})
-    add("prompt_name", "a prompt by its name", prompt_name="query",
-        files=prompt_files)
-    add("prompt_text", "a prompt as it is", prompt="the bread: ",
-        files=prompt_files)
-    add("prompt_default", "default_prompt_name is applied",
-        files=default_files)
-    add("prompt_empty", "an empty prompt in place of the default", prompt="",
-        files=default_files)
+    add("prompt_name", "a prompt by its name", prompt_name="query", files=prompt_files)
+    add("prompt_text", "a prompt as it is", prompt="the bread: ", files=prompt_files)
+    add("prompt_default", "default_prompt_name is applied", files=default_files)
+    add("prompt_empty", "an empty prompt in place of the default", prompt="", files=default_files)
     add("truncate_folder", "truncate_dim of the folder: after the normalization",
         files=truncated_files)
     add("truncate_call", "dimensions of the call, normalized again", dimensions=7, normalize=True,
         files=truncated_files)
-    add("normalize_call", "normalized by the call alone", normalize=True,
-        files=sentence_folder(mean))
+    add("normalize_call", "normalized by the call alone", normalize=True, files=plain_files)
     add("subfolder", "the transformer in a folder of its own",
         files=mean_files
         | {"modules.json": modules((legacy("Transformer"), "0_Transformer"),
                                    (legacy("Pooling"), "1_Pooling"))})
     add("lower_case", "do_lower_case before a normalizer that keeps cases",
-        files=sentence_folder(mean)
+        files=plain_files
         | {"sentence_bert_config.json": {"max_seq_length": 24, "do_lower_case": True}},
         cased=True)
-    add("cased", "do_lower_case false switches nothing off or on",
-        files=sentence_folder(mean), cased=True)
+    add("cased", "do_lower_case false switches nothing off or on", files=plain_files, cased=True)
 
     add("score", "one label: the sigmoid by default", base="reranker", kind="score")
     add("score_identity", "sentence_transformers.activation_fn of config.json", base="reranker",

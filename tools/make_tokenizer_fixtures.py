@@ -13,6 +13,7 @@ that a token came from, "cut". Where "tokenizers" itself panics there is no case
 texts than a repository should hold is tools/check_tokenizer.py's business.
 """
 import functools
+import itertools
 import json
 import pathlib
 import random
@@ -183,10 +184,7 @@ def make_tokenizer(name, seed):
 
 def byte_places(text):
     """The place in bytes of each character, and of the end."""
-    places = [0]
-    for c in text:
-        places.append(places[-1] + len(c.encode()))
-    return places
+    return list(itertools.accumulate((len(c.encode()) for c in text), initial=0))
 
 
 def encode(tokenizer, case):

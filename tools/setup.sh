@@ -74,30 +74,10 @@ missing_packages() {
   fi
 }
 
-# Highway's own exp and tanh, which benchmarks compare with, from the source in $1 into the include
-# folder $2: headers, which Highway installs only along with a library that takes minutes.
-copy_highway_math() {
-  local folder="$2/hwy/contrib/math"
-  # Complete or absent, also where `set -e` is off.
-  rm -rf "$folder.new" &&
-    mkdir -p "$folder.new" &&
-    cp "$1"/hwy/contrib/math/*.h "$folder.new/" &&
-    rm -rf "$folder" &&
-    mv "$folder.new" "$folder"
-}
-
 # Whether a Highway that is new enough is installed, by us or by somebody else.
 have_highway() {
-  if [[ -e "$deps/highway/include/hwy/highway.h" ]]; then
-    # One that an older setup.sh has built may lack them.
-    if [[ ! -e "$deps/highway/include/hwy/contrib/math/math-inl.h" &&
-          -d "$deps/highway-source" ]]; then
-      copy_highway_math "$deps/highway-source" "$deps/highway/include" ||
-        fail "cannot copy hwy/contrib/math from $deps/highway-source"
-    fi
-    return 0
-  fi
-  have_command pkg-config && pkg-config --atleast-version="$highway_wanted" libhwy
+  [[ -e "$deps/highway/include/hwy/highway.h" ]] ||
+    { have_command pkg-config && pkg-config --atleast-version="$highway_wanted" libhwy; }
 }
 
 can_be_root() { [[ $EUID -eq 0 ]] || have_command sudo; }
@@ -198,7 +178,10 @@ build_highway() {
   logged cmake --build build
   # Complete or absent: a run that is cut short leaves no half of it.
   logged env DESTDIR="$PWD/stage" cmake --install build
-  copy_highway_math "$source" "$PWD/stage$deps/highway/include"
+  # Its own exp and tanh, which benchmarks compare with: headers, which Highway installs only along
+  # with a library that takes minutes.
+  logged install -D -m 644 -t "$PWD/stage$deps/highway/include/hwy/contrib/math" \
+    "$source"/hwy/contrib/math/*.h
   rm -rf "$deps/highway" "$deps/highway-source"
   mv source "$deps/highway-source"  # for builds for other machines
   mv "$PWD/stage$deps/highway" "$deps/highway"

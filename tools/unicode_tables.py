@@ -142,6 +142,7 @@ def replacing(key):
 
 def pattern_classes():
     """[class] by code point, as regular expressions, Digits, NFC and grapheme clusters see it."""
+    check_contractions()
     found = [0] * 0x110000
     regexes = {LETTER: r"\p{L}", NUMBER: r"\p{N}", SPACE: r"\s", ANY_MARK: r"\p{M}"}
     for bit, regex in regexes.items():
@@ -228,7 +229,7 @@ namespace encore::inline v0_1::internal {{
 """
 
 
-def runs_of(found):
+def class_arrays(name, comment, found):
     """The kinds of classes, and runs of code points of one class."""
     kinds = sorted(set(found))
     runs, start = [], 0
@@ -236,40 +237,21 @@ def runs_of(found):
         if c == 0x110000 or found[c] != found[start]:
             runs += [c - start, kinds.index(found[start])]
             start = c
-    return kinds, runs
+    return array("uint16_t", f"{name}Classes", comment, kinds) + "\n" + array(
+        "uint32_t", f"{name}Runs",
+        "From U+0000 on: how many code points, and the class that they share.", runs)
 
 
-def classes_source(decomposed):
-    kinds, runs = runs_of(classes(decomposed))
-    return source("Classes of code points. Not here: what they turn into (unicode_mappings.cc).",
-                  array("uint16_t", "kUnicodeClasses",
-                        "Bits of CharProperty and the rank of the combining class.", kinds) + "\n" +
-                  array("uint32_t", "kUnicodeRuns",
-                        "From U+0000 on: how many code points, and the class that they share.",
-                        runs))
-
-
-def patterns_source():
-    check_contractions()
-    kinds, runs = runs_of(pattern_classes())
-    return source("Classes of code points as regular expressions, NFC and grapheme clusters see "
-                  "them.",
-                  array("uint16_t", "kUnicodePatternClasses", "Bits of PatternProperty.", kinds)
-                  + "\n" +
-                  array("uint32_t", "kUnicodePatternRuns",
-                        "From U+0000 on: how many code points, and the class that they share.",
-                        runs))
-
-
-def parts_of(decomposed):
+def parts_array(name, decomposed):
     values, previous = [], 0
     for c, parts in sorted(decomposed.items()):
         values += [c - previous, len(parts), *map(ord, parts)]
         previous = c
-    return values
+    return array("uint32_t", name,
+                 "Difference to the code point before, how many parts, the parts.", values)
 
 
-def differences_of(single):
+def differences_array(name, single):
     """Runs of [first, last, step, difference] for {code point: another}."""
     runs = []
     for c, other in sorted(single.items()):
@@ -279,45 +261,35 @@ def differences_of(single):
             run[1], run[2] = c, c - run[1]
         else:
             runs.append([c, c, 0, difference])
-    return [number for first, last, step, difference in runs
-            for number in (first, last, step or 1, difference)]
-
-
-def compatibility_source(found):
-    return source("What NFKD decomposes to several parts, where NFD does not.",
-                  array("uint32_t", "kUnicodeCompatibility",
-                        "Difference to the code point before, how many parts, the parts.",
-                        parts_of({c: parts for c, parts in found.items() if len(parts) > 1})))
-
-
-def compatibility_runs_source(found):
-    return source("What NFKD decomposes to one part, where NFD does not.",
-                  array("int32_t", "kUnicodeCompatibilityRuns",
-                        "First and last of a run, step, and what is to be added.",
-                        differences_of({c: ord(parts) for c, parts in found.items()
-                                        if len(parts) == 1})))
-
-
-def mappings_source(decomposed):
-    values = parts_of(decomposed)
-    lower = differences_of(lowercase())
-    return source("What code points turn into. Not here: their classes (unicode_classes.cc).",
-                  array("uint32_t", "kUnicodeDecompositions",
-                        "Difference to the code point before, how many parts, the parts.",
-                        values) + "\n" +
-                  array("int32_t", "kUnicodeLowercase",
-                        "First and last of a run, step, and what is to be added.", lower))
+    return array("int32_t", name, "First and last of a run, step, and what is to be added.",
+                 [number for first, last, step, difference in runs
+                  for number in (first, last, step or 1, difference)])
 
 
 def main():
     decomposed = functools.cache(decompositions)
     compatible = functools.cache(compatibility)
     return write_or_check(__doc__.splitlines()[0], FOLDER, {
-        "unicode_classes.cc": lambda: classes_source(decomposed()),
-        "unicode_mappings.cc": lambda: mappings_source(decomposed()),
-        "unicode_patterns.cc": patterns_source,
-        "unicode_compatibility.cc": lambda: compatibility_source(compatible()),
-        "unicode_compatibility_runs.cc": lambda: compatibility_runs_source(compatible())})
+        "unicode_classes.cc": lambda: source(
+            "Classes of code points. Not here: what they turn into (unicode_mappings.cc).",
+            class_arrays("kUnicode", "Bits of CharProperty and the rank of the combining class.",
+                         classes(decomposed()))),
+        "unicode_mappings.cc": lambda: source(
+            "What code points turn into. Not here: their classes (unicode_classes.cc).",
+            parts_array("kUnicodeDecompositions", decomposed()) + "\n" +
+            differences_array("kUnicodeLowercase", lowercase())),
+        "unicode_patterns.cc": lambda: source(
+            "Classes of code points as regular expressions, NFC and grapheme clusters see them.",
+            class_arrays("kUnicodePattern", "Bits of PatternProperty.", pattern_classes())),
+        "unicode_compatibility.cc": lambda: source(
+            "What NFKD decomposes to several parts, where NFD does not.",
+            parts_array("kUnicodeCompatibility",
+                        {c: parts for c, parts in compatible().items() if len(parts) > 1})),
+        "unicode_compatibility_runs.cc": lambda: source(
+            "What NFKD decomposes to one part, where NFD does not.",
+            differences_array("kUnicodeCompatibilityRuns",
+                              {c: ord(parts) for c, parts in compatible().items()
+                               if len(parts) == 1}))})
 
 
 if __name__ == "__main__":

@@ -45,21 +45,19 @@ class GraphWriter:
         self.weights = weights  # by PyTorch's names
 
     def linear(self, value, prefix, rows=slice(None), weight="weight", bias="bias"):
-        product = op.matmul(value, op.constant(self.weights[prefix + weight][rows]), False, True)
-        return op.add(product, op.constant(self.weights[prefix + bias][rows]))
+        product = op.matmul(value, self.weights[prefix + weight][rows], False, True)
+        return op.add(product, self.weights[prefix + bias][rows])
 
     def norm(self, value, name):
-        centred = op.mvn(value, op.constant(numpy.array([-1])), True, blocks.EPSILON,
-                         "inside_sqrt")
-        return op.add(op.multiply(centred, op.constant(self.weights[f"{name}.weight"])),
-                      op.constant(self.weights[f"{name}.bias"]))
+        centred = op.mvn(value, [-1], True, blocks.EPSILON, "inside_sqrt")
+        return op.add(op.multiply(centred, self.weights[f"{name}.weight"]),
+                      self.weights[f"{name}.bias"])
 
     def heads(self, value, parts, axes):
         """[B, S, parts D] -> [B, H, S, D / H], or with the parts before it."""
         w = self.workload
         shape = [w.batch, w.seq, *([parts] if parts > 1 else []), w.heads, w.d_model // w.heads]
-        return op.transpose(op.reshape(value, op.constant(numpy.array(shape)), False),
-                            op.constant(numpy.array(axes)))
+        return op.transpose(op.reshape(value, shape, False), axes)
 
     def projections(self, x, kind):
         """q, k, v [B, H, S, D / H]."""
@@ -67,8 +65,7 @@ class GraphWriter:
         names = {"weight": "in_proj_weight", "bias": "in_proj_bias"}
         if kind == "packed":
             packed = self.heads(self.linear(x, "self_attn.", **names), 3, [2, 0, 3, 1, 4])
-            parts = op.split(packed, op.constant(numpy.array(0)), 3).outputs()
-            return [op.squeeze(part, op.constant(numpy.array([0]))) for part in parts]
+            return [op.squeeze(part, [0]) for part in op.split(packed, 0, 3).outputs()]
         return [self.heads(self.linear(x, "self_attn.", slice(i * d, (i + 1) * d), **names), 1,
                            [0, 2, 1, 3]) for i in range(3)]
 
@@ -79,10 +76,10 @@ class GraphWriter:
             context = op.scaled_dot_product_attention(q, k, v)
         else:
             scale = numpy.float32(1 / math.sqrt(w.d_model // w.heads))
-            scores = op.multiply(op.matmul(q, k, False, True), op.constant(scale))
+            scores = op.multiply(op.matmul(q, k, False, True), scale)
             context = op.matmul(op.softmax(scores, -1), v, False, False)
-        rows = op.transpose(context, op.constant(numpy.array([0, 2, 1, 3])))
-        return op.reshape(rows, op.constant(numpy.array([w.batch, w.seq, w.d_model])), False)
+        rows = op.transpose(context, [0, 2, 1, 3])
+        return op.reshape(rows, [w.batch, w.seq, w.d_model], False)
 
     def block(self, x, arrangement):
         """[B, S, D] -> [B, S, D]."""

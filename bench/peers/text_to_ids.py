@@ -21,8 +21,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 
 import remote
+import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -36,72 +38,61 @@ text_encore = remote.import_or_leave("text_encore")
 texts = remote.import_or_leave("texts")
 
 
-class Encore:
+def parts(ids, counts):
+    """A list of each text's ids from those of all texts."""
+    ends = numpy.cumsum(counts).astype(int)
+    return [part.tolist() for part in numpy.split(numpy.asarray(ids), ends)[:-1]]
+
+
+class Engine(typing.NamedTuple):
+    """run() tokenizes all texts, lists(what it returned) has the ids of each."""
+    name: str
+    run: typing.Callable
+    lists: typing.Callable
+
+
+def encore(args, batch, work):
     """encore's tokenizer behind its C interface."""
+    library = text_encore.Library(args.library)
+    loop, folder = work / "libtext_to_ids.so", args.library.resolve().parent
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c99", "-O2", "-shared", "-fPIC",
+                    f"-I{ROOT / 'include'}", pathlib.Path(__file__).with_suffix(".c"),
+                    "-o", loop, f"-L{folder}", f"-Wl,-rpath,{folder}", "-lencore_text"],
+                   check=True)
+    run_loop, size = ctypes.CDLL(str(loop)).tokenize_all, ctypes.c_size_t
+    run_loop.restype = size
+    handle = library.open(args.model, 1)
+    views, data = text_encore.views(batch)
+    # A token is a byte at least; [CLS] and [SEP] come to them.
+    sizes = [len(text) + 2 for text in data]
+    longest = max(sizes)
+    ids = numpy.empty(sum(sizes) + longest, numpy.int32)
+    counts = numpy.empty(len(data), numpy.uintp)
 
-    def __init__(self, args, batch, work):
-        library = text_encore.Library(args.library)
-        loop = work / "libtext_to_ids.so"
-        folder = args.library.resolve().parent
-        subprocess.run([os.environ.get("CC", "cc"), "-std=c99", "-O2", "-shared", "-fPIC",
-                        f"-I{ROOT / 'include'}", pathlib.Path(__file__).with_suffix(".c"),
-                        "-o", loop, f"-L{folder}", f"-Wl,-rpath,{folder}", "-lencore_text"],
-                       check=True)
-        self.run_loop = ctypes.CDLL(str(loop)).tokenize_all
-        self.run_loop.restype = ctypes.c_size_t
-        self.name = f"encore {library.version()}"
-        self.handle = library.open(args.model, 1)
-        self.views, self.data = text_encore.views(batch)
-        # A token is a byte at least; [CLS] and [SEP] come to them.
-        longest = max(map(len, self.data)) + 2
-        self.ids = numpy.empty(sum(map(len, self.data)) + 2 * len(self.data) + longest,
-                               numpy.int32)
-        self.longest = longest
-        self.counts = numpy.empty(len(self.data), numpy.uintp)
+    def run():
+        return run_loop(handle, views, size(len(data)), ctypes.c_void_p(ids.ctypes.data),
+                        size(longest), ctypes.c_void_p(counts.ctypes.data))
 
-    def run(self):
-        size = ctypes.c_size_t
-        return self.run_loop(self.handle, self.views, size(len(self.data)),
-                             ctypes.c_void_p(self.ids.ctypes.data), size(self.longest),
-                             ctypes.c_void_p(self.counts.ctypes.data))
-
-    def lists(self):
-        ends = numpy.cumsum(self.counts[:])[:-1].astype(int) if self.run() else []
-        return [part.tolist() for part in numpy.split(self.ids[:int(self.counts.sum())], ends)]
+    return Engine(f"encore {library.version()}", run,
+                  lambda total: parts(ids[:total], counts) if total else [])
 
 
-class HuggingFace:
+def hugging_face(args, batch, _work):
     """`tokenizers`, by the call that leaves offsets out."""
-
-    def __init__(self, args, batch, _work):
-        self.name = f"tokenizers {tokenizers.__version__}"
-        self.tokenizer = tokenizers.Tokenizer.from_file(str(args.model / "tokenizer.json"))
-        self.tokenizer.no_padding()
-        self.tokenizer.no_truncation()
-        self.batch = batch
-
-    def run(self):
-        return self.tokenizer.encode_batch_fast(self.batch)
-
-    def lists(self):
-        return [encoding.ids for encoding in self.run()]
+    tokenizer = tokenizers.Tokenizer.from_file(str(args.model / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return Engine(f"tokenizers {tokenizers.__version__}",
+                  lambda: tokenizer.encode_batch_fast(batch),
+                  lambda encodings: [encoding.ids for encoding in encodings])
 
 
-class Iree:
+def iree(args, batch, _work):
     """iree-tokenizer, by the call that gives arrays."""
-
-    def __init__(self, args, batch, _work):
-        self.name = "iree-tokenizer"
-        self.tokenizer = IreeTokenizer.from_file(str(args.model / "tokenizer.json"))
-        self.batch = batch
-
-    def run(self):
-        return self.tokenizer.encode_batch_to_array(self.batch, add_special_tokens=True)
-
-    def lists(self):
-        ids, lengths = self.run()
-        ends = numpy.cumsum(lengths)[:-1].astype(int)
-        return [part.tolist() for part in numpy.split(numpy.asarray(ids), ends)]
+    tokenizer = IreeTokenizer.from_file(str(args.model / "tokenizer.json"))
+    return Engine("iree-tokenizer",
+                  lambda: tokenizer.encode_batch_to_array(batch, add_special_tokens=True),
+                  lambda arrays: parts(*arrays))
 
 
 def seconds_of(run):
@@ -137,8 +128,8 @@ def main():
     else:
         batch = texts.mixed_sentences(args.model, args.count)
     with tempfile.TemporaryDirectory() as work:
-        engines = [kind(args, batch, pathlib.Path(work)) for kind in (HuggingFace, Encore, Iree)]
-        lists = [engine.lists() for engine in engines]
+        engines = [make(args, batch, pathlib.Path(work)) for make in (hugging_face, encore, iree)]
+        lists = [engine.lists(engine.run()) for engine in engines]
     tokens = sum(map(len, lists[0]))
     rates = {engine.name: [] for engine in engines}
     for _ in range(args.rounds):
@@ -153,11 +144,7 @@ def main():
         rows.append([engine.name, f"{median / 1e6:.2f}", f"{median / first:.2f}",
                      str(sum(a != b for a, b in zip(found, lists[0])))])
     print(f"{len(batch)} texts, {tokens} tokens, {args.rounds} rounds\n")
-    if args.markdown:
-        rows.insert(1, ["---"] + ["---:"] * (len(rows[0]) - 1))
-        print("\n".join("| " + " | ".join(row) + " |" for row in rows))
-    else:
-        print("\n".join("  ".join(text.rjust(22) for text in row) for row in rows))
+    print(tables.write(rows, {0}, args.markdown))
     # Another tokenizer may differ; encore's must not.
     return int(lists[1] != lists[0])
 

@@ -69,7 +69,7 @@ def serve(args):
         texts, turn = remote.import_or_leave("texts"), remote.import_or_leave("quiet").turn
         numpy = remote.import_or_leave("numpy")
         module = remote.import_or_leave(f"text_{args.as_engine}")
-        engine = module.Engine(args.model, args.threads[0], args.library)
+        engine = module.Engine(args.model, args.threads[-1], args.library)
         sentences = texts.mixed_sentences(args.model, max(args.sentences, default=COMPARED))
         batches = {shape: texts.of_shape(args.model, *map(int, shape.split("x")))
                    for shape in args.shape}
@@ -95,18 +95,12 @@ def serve(args):
 
 # ---- In the process that compares ---------------------------------------------------------------
 
-def start(name, args, threads):
-    """An engine in its process."""
+def start(name, threads):
+    """An engine in its process, which reads the same command line."""
     environment = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads),
                    "RAYON_NUM_THREADS": str(threads),
                    "TOKENIZERS_PARALLELISM": "true" if threads > 1 else "false"}
-    command = [sys.executable, __file__, "--as-engine", name, "--model", str(args.model),
-               "--library", str(args.library), "--calls", str(args.calls),
-               "--retakes", str(args.retakes), "--threads", str(threads)]
-    for count in args.sentences:
-        command += ["--sentences", str(count)]
-    for shape in args.shape:
-        command += ["--shape", shape]
+    command = [sys.executable, *sys.argv, "--as-engine", name, "--threads", str(threads)]
     return remote.Remote(name, command, remote.last_cores(threads), environment)
 
 
@@ -157,7 +151,7 @@ def run_threads(args, threads):
     remotes = {}
     try:
         for name in args.engine:
-            remotes[name] = start(name, args, threads)
+            remotes[name] = start(name, threads)
             print(f"{threads} threads: {name} is ready", file=sys.stderr)
         about, differences = compare_vectors(remotes)
         batches = [("throughput", count) for count in args.sentences]

@@ -4,11 +4,11 @@ installed, and small ones that are trained here.
 
 Holds what is in the folders. The texts are in random_strings.py and texts.py.
 """
-import copy
 import importlib.util
 import json
 import pathlib
 import random
+import re
 from dataclasses import dataclass
 
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -38,6 +38,14 @@ class Folder:
         return tokenizer
 
 
+def put(into, name, text, file="tokenizer.json"):
+    """A folder with one file."""
+    path = into / re.sub(r"[^\w.]+", "-", name)
+    path.mkdir(parents=True, exist_ok=True)
+    (path / file).write_text(text, encoding="utf-8")
+    return Folder(name, str(path))
+
+
 def reference_of_vocab_txt(path):
     """transformers' tokenizer where it is installed, else what `tokenizers` itself makes of it."""
     if importlib.util.find_spec("transformers"):
@@ -50,16 +58,14 @@ def reference_of_vocab_txt(path):
         handle_chinese_chars=config["tokenize_chinese_chars"])._tokenizer
 
 
-def real_folder(into):
-    """all-MiniLM-L6-v2's tokenizer, without the files that say how much a model takes; or None."""
+def minilm(into):
+    """A list: all-MiniLM-L6-v2's tokenizer, without the files that say how much a model takes,
+    where its package is installed."""
     spec = importlib.util.find_spec(REAL_PACKAGE)
     if spec is None:
-        return None
+        return []
     source = pathlib.Path(spec.origin).parent / "model" / "tokenizer.json"
-    path = into / "all-MiniLM-L6-v2"
-    path.mkdir(exist_ok=True)
-    (path / "tokenizer.json").write_bytes(source.read_bytes())
-    return Folder("all-MiniLM-L6-v2", str(path))
+    return [put(into, "all-MiniLM-L6-v2", source.read_text(encoding="utf-8"))]
 
 
 def sentences(seed, count):
@@ -86,13 +92,12 @@ def bert(model, **normalizer):
 
 
 def set_template(tokenizer, plain=False):
-    cls, sep = ((token, tokenizer.token_to_id(token)) for token in ("[CLS]", "[SEP]"))
     if plain:
-        tokenizer.post_processor = processors.BertProcessing(sep, cls)
+        tokenizer.post_processor = processors.BertProcessing(
+            *((token, tokenizer.token_to_id(token)) for token in ("[SEP]", "[CLS]")))
     else:
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single="[CLS]:0 $A:0 [SEP]:0", pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
-            special_tokens=[cls, sep])
+        shapes.with_template(tokenizer, "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+                             "[CLS]", "[SEP]")
 
 
 ON = dict(clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True)
@@ -134,72 +139,50 @@ OTHER_PARTS = {
             {"type": "BertNormalizer", **ON, "strip_accents": False}]},
         pre_tokenizer={"type": "WhitespaceSplit"}),
     "lower case alone, short words": dict(
-        normalizer=LOWER, max_input_chars_per_word=10,
+        normalizer=LOWER, model={"max_input_chars_per_word": 10},
         pre_tokenizer={"type": "Sequence", "pretokenizers": [
             {"type": "WhitespaceSplit"}, {"type": "BertPreTokenizer"}]}),
     "bare": dict(normalizer=None, pre_tokenizer=None, post_processor=None),
     "other prefix, other template": dict(
         prefix="@@", normalizer={"type": "BertNormalizer", **ON, "lowercase": False},
-        single="[SEP]:1 $A:0 [MASK]:2 [CLS]:0", pair="$B:1 [SEP]:1 [CLS]:0 $A:0"),
+        template=("[SEP]:1 $A:0 [MASK]:2 [CLS]:0", "$B:1 [SEP]:1 [CLS]:0 $A:0")),
 }
 
 
-def with_other_parts(tree, changes):
+def with_other_parts(tree, prefix="##", template=None, model=None, **parts):
     """A tokenizer.json's tree with other parts."""
-    tree = copy.deepcopy(tree)
-    model = tree["model"]
-    for key, value in changes.items():
-        if key == "prefix":
-            model["continuing_subword_prefix"] = value
-            model["vocab"] = {value + token[2:] if token.startswith("##") else token: id
-                              for token, id in model["vocab"].items()}
-        elif key in model:
-            model[key] = value
-        elif key in ("single", "pair"):
-            tree["post_processor"] = json.loads(processors.TemplateProcessing(
-                single=changes["single"], pair=changes["pair"], special_tokens=[
-                    (token, model["vocab"][token]) for token in SPECIAL]).__getstate__())
-        else:
-            tree[key] = value
-    return tree
+    vocabulary = {re.sub("^##", prefix, token): id for token, id in tree["model"]["vocab"].items()}
+    if template:
+        parts["post_processor"] = json.loads(processors.TemplateProcessing(
+            *template, [(token, vocabulary[token]) for token in SPECIAL]).__getstate__())
+    return {**tree, **parts, "model": {**tree["model"], "continuing_subword_prefix": prefix,
+                                       "vocab": vocabulary, **(model or {})}}
 
 
-def train(path, size, settings):
+def train(size, settings):
     tokenizer = bert(models.WordPiece(unk_token="[UNK]"), **{**ON, **settings})
     trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=list(SPECIAL),
                                         show_progress=False, limit_alphabet=1500)
     tokenizer.train_from_iterator(sentences(size, 4000), trainer)
     set_template(tokenizer, plain=len(settings) == 1)
-    path.mkdir(exist_ok=True)
-    tokenizer.save(str(path / "tokenizer.json"))
-    return tokenizer
+    return tokenizer.to_str()
 
 
 def trained_folders(into):
     """Small WordPiece vocabularies with each switch of the normalizer on and off, with other parts,
     with added tokens, and as vocab.txt."""
-    found = []
-    for name, (size, settings) in TRAINED.items():
-        path = into / name.replace(", ", "-").replace(" ", "-")
-        train(path, size, settings)
-        found.append(Folder(name, str(path)))
-    tree = json.loads((into / "uncased" / "tokenizer.json").read_text())
-    for number, (name, changes) in enumerate(OTHER_PARTS.items()):
-        path = into / f"other-parts-{number}"
-        path.mkdir(exist_ok=True)
-        (path / "tokenizer.json").write_text(json.dumps(with_other_parts(tree, changes)))
-        found.append(Folder(name, str(path)))
+    trained = {name: train(*how) for name, how in TRAINED.items()}
+    tree = json.loads(trained["uncased"])
+    others = {name: json.dumps(with_other_parts(tree, **changes))
+              for name, changes in OTHER_PARTS.items()}
+    found = [put(into, name, text) for name, text in {**trained, **others}.items()]
     for base in ("uncased", "cased"):
-        source = str(into / base / "tokenizer.json")
-        tokenizer = Tokenizer.from_file(source)
+        tokenizer = Tokenizer.from_str(trained[base])
+        found.append(vocab_txt(into, base, tokenizer))
         for text, flags in ADDED:
             add = tokenizer.add_special_tokens if flags.get("special") else tokenizer.add_tokens
             add([AddedToken(text, **flags)])
-        path = into / f"{base}-added"
-        path.mkdir(exist_ok=True)
-        tokenizer.save(str(path / "tokenizer.json"))
-        found.append(Folder(f"{base}, added tokens", str(path)))
-        found.append(vocab_txt(into, base, Tokenizer.from_file(source)))
+        found.append(put(into, f"{base}, added tokens", tokenizer.to_str()))
     return found
 
 
@@ -214,51 +197,37 @@ def shape_folders(into):
         yield from sentences(5, 3000)
         yield from ENGLISH * 30
 
-    return [Folder(name, str(shapes.save(into, name, texts))) for name in shapes.SHAPES]
+    return [put(into, name, make(texts, size).to_str())
+            for name, (make, size) in shapes.SHAPES.items()]
 
 
 def vocab_txt(into, base, tokenizer):
-    path = into / f"{base}-vocab"
-    path.mkdir(exist_ok=True)
-    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-    (path / "vocab.txt").write_text("".join(token + "\n" for token, _ in vocabulary))
-    (path / "tokenizer_config.json").write_text(json.dumps(dict(
+    vocabulary = tokenizer.get_vocab()
+    lines = "".join(token + "\n" for token in sorted(vocabulary, key=vocabulary.get))
+    put(into, f"{base}, vocab.txt", lines, "vocab.txt")
+    return put(into, f"{base}, vocab.txt", json.dumps(dict(
         tokenizer_class="BertTokenizer", do_lower_case=base == "uncased", strip_accents=None,
         tokenize_chinese_chars=True, model_max_length=10**30, unk_token="[UNK]", sep_token="[SEP]",
-        pad_token="[PAD]", cls_token="[CLS]", mask_token="[MASK]")))
-    return Folder(f"{base}, vocab.txt", str(path))
+        pad_token="[PAD]", cls_token="[CLS]", mask_token="[MASK]")), "tokenizer_config.json")
 
 
 def rich_folders(into):
     """Every scalar value has an id of its own, at a word's begin and inside, so whatever survives
     the normalizer is seen in the ids. One folder a way through the normalizer."""
-    ways = {
-        "uncased": dict(type="BertNormalizer", **ON),
-        "cased": dict(type="BertNormalizer", **{**ON, "lowercase": False}),
-        "accents kept, not cleaned": dict(
-            type="BertNormalizer", **{**ON, "strip_accents": False, "clean_text": False}),
-        "accents stripped, Chinese whole": dict(type="BertNormalizer", **{
-            **ON, "lowercase": False, "strip_accents": True, "handle_chinese_chars": False}),
-        "in a sequence": OTHER_PARTS["lower case and accents in a sequence"]["normalizer"],
-    }
-    found = []
-    vocabulary = {token: id for id, token in enumerate(SPECIAL)}
-    for c in range(0x110000):
-        if not 0xD800 <= c < 0xE000:
-            vocabulary[chr(c)] = len(vocabulary)
-            vocabulary["##" + chr(c)] = len(vocabulary)
-    for number, (name, normalizer) in enumerate(ways.items()):
-        path = into / f"every-scalar-{number}"
-        path.mkdir(exist_ok=True)
-        if not found:
-            tokenizer = bert(models.WordPiece(vocabulary, unk_token="[UNK]"), **ON)
-            tokenizer.add_special_tokens(list(SPECIAL))
-            set_template(tokenizer)
-            text = tokenizer.to_str()
-        tree = json.loads(text) if not found else tree
-        tree["normalizer"] = normalizer
-        if name == "in a sequence":
-            tree["pre_tokenizer"] = {"type": "Whitespace"}
-        (path / "tokenizer.json").write_text(json.dumps(tree, ensure_ascii=False))
-        found.append(Folder(f"every scalar, {name}", str(path)))
-    return found
+    ways = {  # name: what differs from ON
+        "uncased": {}, "cased": dict(lowercase=False),
+        "accents kept, not cleaned": dict(strip_accents=False, clean_text=False),
+        "accents stripped, Chinese whole": dict(lowercase=False, strip_accents=True,
+                                                handle_chinese_chars=False)}
+    parts = {name: {"normalizer": {"type": "BertNormalizer", **ON, **settings}}
+             for name, settings in ways.items()}
+    parts["in a sequence"] = OTHER_PARTS["lower case and accents in a sequence"]
+    scalars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    tokens = [*SPECIAL, *(token for c in scalars for token in (c, "##" + c))]
+    tokenizer = bert(models.WordPiece({token: id for id, token in enumerate(tokens)},
+                                      unk_token="[UNK]"), **ON)
+    tokenizer.add_special_tokens(list(SPECIAL))
+    set_template(tokenizer)
+    tree = json.loads(tokenizer.to_str())
+    return [put(into, f"every scalar, {name}", json.dumps({**tree, **changes}, ensure_ascii=False))
+            for name, changes in parts.items()]

@@ -5,6 +5,7 @@ A job is small to send and makes its texts in the process that runs it. How a jo
 compare.py.
 """
 import dataclasses
+import functools
 import random
 from dataclasses import dataclass
 
@@ -72,9 +73,8 @@ class Given:
         return f"texts: {self.name}"
 
     def make(self, _):
-        if self.pairs:
-            return list(zip(self.texts, self.texts[1:])), Settings(self.max_length)
-        return self.texts, Settings(self.max_length)
+        texts = list(zip(self.texts, self.texts[1:])) if self.pairs else self.texts
+        return texts, Settings(self.max_length)
 
 
 def scalar_jobs(folders, step=1):
@@ -99,21 +99,18 @@ def text_jobs(folders, name, texts):
         yield Given(folders[0], name, chunk[:4000], pairs=True, max_length=12 + number % 9)
 
 
-_cache = {}
-
-
-def pools():
-    if "pools" not in _cache:
-        _cache["pools"] = Pools()
-    return _cache["pools"]
+# Once in a process.
+pools = functools.cache(Pools)
+_last = {}  # the tokenizer of the last folder
 
 
 def run(encore_and_job):
-    """Runs one job in a worker, which keeps the tokenizer of the last folder."""
+    """Runs one job in a worker."""
     encore, number, job = encore_and_job
-    if _cache.get("folder") != job.folder:
-        _cache["folder"], _cache["tokenizer"] = job.folder, None
-        _cache["tokenizer"] = job.folder.reference()
-    texts, settings = job.make(_cache["tokenizer"])
+    if job.folder not in _last:
+        _last.clear()  # before the next one is there: some are large
+        _last[job.folder] = job.folder.reference()
+    tokenizer = _last[job.folder]
+    texts, settings = job.make(tokenizer)
     settings = dataclasses.replace(settings, escaped=number % 2 == 0)
-    return compare.compare(encore, job.folder, _cache["tokenizer"], texts, settings, job.group())
+    return compare.compare(encore, job.folder, tokenizer, texts, settings, job.group())

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import zipfile
 
-from .folders import Folder
+from .folders import put
 
 # What is in them, of what encore reads: Claude's, Llama 3's, Qwen 2's, 2.5's and 3's and GLM 4's
 # byte-level BPE, a Unigram of 69,000 tokens, Moonshine's BPE with bytes for what is unknown, and
@@ -76,10 +76,7 @@ def real_folders(into, encore, download):
             if kind in seen:
                 continue
             seen.add(kind)
-            path = into / "real" / name
-            path.mkdir(parents=True, exist_ok=True)
-            (path / "tokenizer.json").write_bytes(data)
-            folder = Folder(f"real: {name}", str(path))
+            folder = put(into, f"real: {name}", data.decode())
             refusal = refusal_of([encore], folder)
             if not refusal:
                 found.append(folder)

@@ -20,12 +20,10 @@ JOINERS = ["\u200d", "\ufe0f", "\ufe0e", "\u20e3", *map(chr, range(0x1F3FB, 0x1F
 FLAGS = [chr(c) for c in range(0x1F1E6, 0x1F200)]
 # One stretch of each script that has its own way through the normalizer.
 SCRIPTS = ["abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-           "".join(map(chr, range(0xC0, 0x180))), "".join(map(chr, range(0x386, 0x3D0))),
-           "".join(map(chr, range(0x400, 0x460))), "".join(map(chr, range(0x5D0, 0x5EB))),
-           "".join(map(chr, range(0x620, 0x656))), "".join(map(chr, range(0x904, 0x94E))),
-           "".join(map(chr, range(0xE01, 0xE4F))), "".join(map(chr, range(0x3041, 0x30FF))),
-           "".join(map(chr, range(0x4E00, 0x5200))), "".join(map(chr, range(0xAC00, 0xB000))),
-           "".join(map(chr, range(0x1E00, 0x2000))), "".join(map(chr, range(0x10A0, 0x1100))),
+           *("".join(map(chr, range(*ends))) for ends in (
+               (0xC0, 0x180), (0x386, 0x3D0), (0x400, 0x460), (0x5D0, 0x5EB), (0x620, 0x656),
+               (0x904, 0x94E), (0xE01, 0xE4F), (0x3041, 0x30FF), (0x4E00, 0x5200),
+               (0xAC00, 0xB000), (0x1E00, 0x2000), (0x10A0, 0x1100))),
            "0123456789", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\u00b4\u20ac\u2014\u201c\u3001\uff01"]
 SPECIAL = ["[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]"]
 NEAR_SPECIAL = ["[sep]", "[ SEP ]", "[SEP", "SEP]", "[[SEP]]", "[CLS][SEP]",
@@ -152,19 +150,13 @@ class RandomStrings:
         r, words = self.random, []
         for _ in range(r.randrange(1, 3)):
             length = r.randrange(90, 111)
-            kind = r.randrange(5)
-            if kind == 0:
-                word = r.choice("aexz\u00e9\u0439\u05d0\u1100") * length
-            elif kind == 1:
-                word = "".join(r.choices(r.choice(SCRIPTS[:10]), k=length))
-            elif kind == 2:
-                word = "".join(r.choices(self.words, k=length))[:length]
-            elif kind == 3:  # whether it is too long depends on the normalizer
-                pieces = ["a", "b", "e\u0301", "\u00e9", "\u200d", "\uac01"]
-                word = "".join(r.choices(pieces, k=length))
-            else:
-                word = "".join(r.choices(self.pools.composed, k=length // 2))
-            words.append(word)
+            words.append(r.choice([
+                r.choice("aexz\u00e9\u0439\u05d0\u1100") * length,
+                "".join(r.choices(r.choice(SCRIPTS[:10]), k=length)),
+                "".join(r.choices(self.words, k=length))[:length],
+                # Whether it is too long depends on the normalizer.
+                "".join(r.choices(["a", "b", "e\u0301", "\u00e9", "\u200d", "\uac01"], k=length)),
+                "".join(r.choices(self.pools.composed, k=length // 2))]))
         return r.choice([" ", "", ".", "\u4e2d"]).join(words)
 
     def control(self):
@@ -180,16 +172,12 @@ class RandomStrings:
         r, parts = self.random, []
         for word in r.choices(self.words, k=r.randrange(1, 20)):
             change = r.randrange(12)
-            if change == 0:
-                word = word.upper()
-            elif change == 1:
-                word = word.capitalize()
-            elif change == 2:
+            if change < 2:
+                word = word.upper() if change == 0 else word.capitalize()
+            elif change < 4:
                 at = r.randrange(len(word) + 1)
-                word = word[:at] + r.choice(self.pools.marks) + word[at:]
-            elif change == 3:
-                at = r.randrange(len(word) + 1)
-                word = word[:at] + r.choice(self.pools.punctuation) + word[at:]
+                inside = self.pools.marks if change == 2 else self.pools.punctuation
+                word = word[:at] + r.choice(inside) + word[at:]
             parts.append(word)
             parts.append("" if change in (4, 5) else r.choice(SPACES) if change == 6 else " ")
         return "".join(parts)

@@ -31,18 +31,18 @@ def charsmap():
     return path.read_bytes() if path.is_file() else None
 
 
-def roberta_template(tokenizer, cls="<s>", sep="</s>", **flags):
-    return processors.RobertaProcessing((sep, tokenizer.token_to_id(sep)),
-                                        (cls, tokenizer.token_to_id(cls)), **flags)
+def with_roberta_template(tokenizer, cls="<s>", sep="</s>", **flags):
+    tokenizer.post_processor = processors.RobertaProcessing(
+        (sep, tokenizer.token_to_id(sep)), (cls, tokenizer.token_to_id(cls)), **flags)
+    return tokenizer
 
 
-def template(tokenizer, single, pair, *special):
-    return processors.TemplateProcessing(
+def with_template(tokenizer, single, pair, *special, before=None):
+    """before: a processor that runs first."""
+    template = processors.TemplateProcessing(
         single=single, pair=pair, special_tokens=[(t, tokenizer.token_to_id(t)) for t in special])
-
-
-def xlm_template(tokenizer):
-    return template(tokenizer, "<s> $A </s>", "<s> $A </s> </s> $B </s>", "<s>", "</s>")
+    tokenizer.post_processor = processors.Sequence([before, template]) if before else template
+    return tokenizer
 
 
 def bpe(size, special, texts, pre, normalizer=None, alphabet=True, **model):
@@ -70,14 +70,11 @@ def split_then_bytes(regex, behavior="isolated", invert=False):
 def roberta(texts, size):
     tokenizer = bpe(size, XLM_SPECIAL, texts, byte_level())
     tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True, special=True)])
-    tokenizer.post_processor = roberta_template(tokenizer, add_prefix_space=False)
-    return tokenizer
+    return with_roberta_template(tokenizer, add_prefix_space=False)
 
 
 def roberta_prefix(texts, size):
-    tokenizer = bpe(size, XLM_SPECIAL, texts, byte_level(add_prefix_space=True))
-    tokenizer.post_processor = roberta_template(tokenizer)
-    return tokenizer
+    return with_roberta_template(bpe(size, XLM_SPECIAL, texts, byte_level(add_prefix_space=True)))
 
 
 def modernbert(texts, size):
@@ -86,29 +83,25 @@ def modernbert(texts, size):
     tokenizer.add_tokens([AddedToken(" " * n, normalized=True) for n in range(24, 1, -1)])
     tokenizer.add_tokens([AddedToken("|||IP_ADDRESS|||", normalized=True)])
     tokenizer.add_special_tokens([AddedToken("[MASK]", lstrip=True, special=True)])
-    tokenizer.post_processor = template(tokenizer, "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1",
-                                        "[CLS]", "[SEP]")
-    return tokenizer
+    return with_template(tokenizer, "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1",
+                         "[CLS]", "[SEP]")
 
 
 def llama3(texts, size):
     tokenizer = bpe(size, [], texts, split_then_bytes(LLAMA3), ignore_merges=True)
     tokenizer.add_special_tokens(["<|begin_of_text|>", "<|end_of_text|>", "<|mask|>"])
-    tokenizer.post_processor = processors.Sequence([
-        processors.ByteLevel(trim_offsets=True, add_prefix_space=False),
-        template(tokenizer, "<|begin_of_text|> $A", "<|begin_of_text|> $A <|begin_of_text|>:1 $B:1",
-                 "<|begin_of_text|>")])
-    return tokenizer
+    return with_template(
+        tokenizer, "<|begin_of_text|> $A", "<|begin_of_text|> $A <|begin_of_text|>:1 $B:1",
+        "<|begin_of_text|>", before=processors.ByteLevel(trim_offsets=True, add_prefix_space=False))
 
 
 def qwen(texts, size):
     tokenizer = bpe(size, [], texts, split_then_bytes(QWEN2), normalizers.NFC())
     tokenizer.add_special_tokens(["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
     tokenizer.add_tokens([AddedToken("<think>", normalized=False)])
-    tokenizer.post_processor = processors.Sequence([
-        processors.ByteLevel(trim_offsets=False, add_prefix_space=False),
-        template(tokenizer, "$A <|endoftext|>", "$A $B:1 <|endoftext|>:1", "<|endoftext|>")])
-    return tokenizer
+    return with_template(
+        tokenizer, "$A <|endoftext|>", "$A $B:1 <|endoftext|>:1", "<|endoftext|>",
+        before=processors.ByteLevel(trim_offsets=False, add_prefix_space=False))
 
 
 def clip(texts, size):
@@ -127,54 +120,47 @@ def clip(texts, size):
                        for merge in ([left, right], [left, right + "</w>"])]
     model["end_of_word_suffix"], model["continuing_subword_prefix"] = "</w>", ""
     tokenizer = Tokenizer.from_str(json.dumps(tree))
-    tokenizer.post_processor = roberta_template(tokenizer, *special, add_prefix_space=False)
-    return tokenizer
+    return with_roberta_template(tokenizer, *special, add_prefix_space=False)
+
+
+def marked_bpe(size, special, texts, scheme):
+    """Spaces are marks, and bytes stand for what is unknown. Trained by words, so that no merge
+    crosses a mark, and used without them."""
+    tokenizer = bpe(size, [*special, *BYTES], texts,
+                    pre_tokenizers.Metaspace(prepend_scheme=scheme), alphabet=False,
+                    unk_token="<unk>", byte_fallback=True, fuse_unk=True)
+    tokenizer.pre_tokenizer = None
+    tree = json.loads(tokenizer.to_str())
+    tree["added_tokens"] = tree["added_tokens"][:len(special)]
+    return Tokenizer.from_str(json.dumps(tree))
 
 
 def gemma(texts, size):
-    """Gemma 2's and 3's: spaces are marks, a text is one word, bytes for what is unknown."""
-    special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", *BYTES]
-    # It is trained by words and used without them: the merges do not cross marks.
-    tokenizer = bpe(size, special, texts, pre_tokenizers.Metaspace(prepend_scheme="never"),
-                    alphabet=False, unk_token="<unk>", byte_fallback=True, fuse_unk=True)
-    tree = json.loads(tokenizer.to_str())
-    tree["added_tokens"] = tree["added_tokens"][:5]
-    tree["normalizer"] = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
-    tree["pre_tokenizer"] = {"type": "Split", "pattern": {"String": " "},
-                             "behavior": "MergedWithPrevious", "invert": False}
-    tokenizer = Tokenizer.from_str(json.dumps(tree))
+    """Gemma 2's and 3's: a text is one word."""
+    tokenizer = marked_bpe(size, ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"], texts, "never")
+    tokenizer.normalizer = normalizers.Replace(" ", MARK)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
     tokenizer.add_tokens([AddedToken("\n" * n, normalized=False) for n in range(1, 6)])
     tokenizer.add_tokens([AddedToken(MARK * n, normalized=False) for n in range(2, 6)])
-    tokenizer.post_processor = template(
-        tokenizer, "<bos> $A <eos>", "<bos> $A <eos> <bos>:1 $B:1 <eos>:1", "<bos>", "<eos>")
-    return tokenizer
+    return with_template(tokenizer, "<bos> $A <eos>", "<bos> $A <eos> <bos>:1 $B:1 <eos>:1",
+                         "<bos>", "<eos>")
 
 
 def llama2(texts, size):
     """Llama 2's and Mistral's of old, with a mark put in front by the normalizer."""
-    special = ["<unk>", "<s>", "</s>", *BYTES]
-    tokenizer = bpe(size, special, texts, pre_tokenizers.Metaspace(prepend_scheme="first"),
-                    alphabet=False, unk_token="<unk>", byte_fallback=True, fuse_unk=True)
-    tree = json.loads(tokenizer.to_str())
-    tree["added_tokens"] = tree["added_tokens"][:3]
-    for token in tree["added_tokens"]:
-        token["normalized"] = token["content"] == "<s>"
-    tree["normalizer"] = {"type": "Sequence", "normalizers": [
-        {"type": "Prepend", "prepend": MARK},
-        {"type": "Replace", "pattern": {"String": " "}, "content": MARK}]}
-    tree["pre_tokenizer"] = None
-    tokenizer = Tokenizer.from_str(json.dumps(tree))
-    tokenizer.post_processor = template(tokenizer, "<s> $A", "<s> $A <s>:1 $B:1", "<s>")
-    return tokenizer
+    special = ["<unk>", AddedToken("<s>", normalized=True), "</s>"]
+    tokenizer = marked_bpe(size, special, texts, "first")
+    tokenizer.normalizer = normalizers.Sequence([
+        normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)])
+    return with_template(tokenizer, "<s> $A", "<s> $A <s>:1 $B:1", "<s>")
 
 
 def mistral(texts, size):
     """The same as today's files spell it: Metaspace in front of the text alone."""
-    tree = json.loads(llama2(texts, size).to_str())
-    tree["normalizer"] = None
-    tree["pre_tokenizer"] = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first",
-                             "split": False}
-    return Tokenizer.from_str(json.dumps(tree))
+    tokenizer = llama2(texts, size)
+    tokenizer.normalizer = None
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    return tokenizer
 
 
 def bpe_without_bytes(texts, size):
@@ -214,23 +200,21 @@ def mpnet(texts, size):
     """BERT's parts, and RoBERTa's template and special tokens."""
     special = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
     pre, normalizer = pre_tokenizers.BertPreTokenizer(), normalizers.BertNormalizer()
-    words = sorted({word for text in texts()
-                    for word, _ in pre.pre_tokenize_str(normalizer.normalize_str(text))})
-    pieces = [piece for piece, _ in drawn_pieces(size // 2, words)]
+    pieces = [piece for piece, _ in drawn_pieces(size // 2, texts, pre, normalizer)]
     tokens = dict.fromkeys(special + pieces + ["##" + piece for piece in pieces])
     tokenizer = Tokenizer(models.WordPiece({token: i for i, token in enumerate(tokens)},
                                            unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre
     tokenizer.add_special_tokens(special)
     tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True, special=True)])
-    tokenizer.post_processor = roberta_template(tokenizer, add_prefix_space=False)
-    return tokenizer
+    return with_roberta_template(tokenizer, add_prefix_space=False)
 
 
-def drawn_pieces(size, words):
+def drawn_pieces(size, texts, pre, normalizer):
     """A vocabulary that is the same every time, which a trained one is not: characters and starts
     of words with made-up scores."""
-    draw = random.Random(size)
+    draw, normalize = random.Random(size), normalizer.normalize_str if normalizer else str
+    words = sorted({word for text in texts() for word, _ in pre.pre_tokenize_str(normalize(text))})
     pieces = dict.fromkeys(c for word in words for c in word if draw.random() < 0.9)
     while len(pieces) < size:
         word = draw.choice(words)
@@ -239,22 +223,21 @@ def drawn_pieces(size, words):
     return [(piece, -draw.randrange(4 << 20, 16 << 20) / (1 << 20)) for piece in pieces]
 
 
-def unigram(size, texts, pre, normalizer, special, unk="<unk>"):
+def unigram(size, texts, pre, normalizer, special):
+    """Trained, or drawn where it is small."""
     tokenizer = Tokenizer(models.Unigram())
-    if size < 1000:
-        normalize = normalizer.normalize_str if normalizer else str
-        words = [word for text in texts() for word, _ in pre.pre_tokenize_str(normalize(text))]
-        tokenizer = Tokenizer(models.Unigram(
-            [(token, 0.0) for token in special] + drawn_pieces(size, sorted(set(words))),
-            unk_id=special.index(unk)))
-        tokenizer.add_special_tokens(special)
     tokenizer.pre_tokenizer = pre
     if normalizer:
         tokenizer.normalizer = normalizer
     if size >= 1000:
         tokenizer.train_from_iterator(texts(), trainers.UnigramTrainer(
-            vocab_size=size, special_tokens=special, unk_token=unk, show_progress=False,
+            vocab_size=size, special_tokens=special, unk_token="<unk>", show_progress=False,
             max_piece_length=12))
+    else:
+        tokenizer.model = models.Unigram(
+            [(token, 0.0) for token in special] + drawn_pieces(size, texts, pre, normalizer),
+            unk_id=special.index("<unk>"))
+        tokenizer.add_special_tokens(special)
     return tokenizer
 
 
@@ -272,15 +255,13 @@ def xlm_roberta(texts, size):
                                    pre_tokenizers.Metaspace(prepend_scheme="always")])
     tokenizer = unigram(size, texts, pre, nmt(), XLM_SPECIAL)
     tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True, special=True)])
-    tokenizer.post_processor = xlm_template(tokenizer)
-    return tokenizer
+    return with_template(tokenizer, "<s> $A </s>", "<s> $A </s> </s> $B </s>", "<s>", "</s>")
 
 
 def bge_m3(texts, size):
     tokenizer = unigram(size, texts, pre_tokenizers.Metaspace(prepend_scheme="always"),
                         nmt(TWO_SPACES), XLM_SPECIAL)
-    tokenizer.post_processor = roberta_template(tokenizer, trim_offsets=True)
-    return tokenizer
+    return with_roberta_template(tokenizer, trim_offsets=True)
 
 
 def t5(texts, size):
@@ -289,8 +270,7 @@ def t5(texts, size):
     strip = normalizers.Strip(left=False, right=True)
     tokenizer = unigram(size, texts, pre_tokenizers.Metaspace(prepend_scheme="always"),
                         nmt(strip, normalizers.Replace(Regex(" {2,}"), MARK)), special + extra)
-    tokenizer.post_processor = template(tokenizer, "$A </s>", "$A </s> $B </s>", "</s>")
-    return tokenizer
+    return with_template(tokenizer, "$A </s>", "$A </s> $B </s>", "</s>")
 
 
 def camembert(texts, size):
@@ -304,20 +284,16 @@ def camembert(texts, size):
         {"type": "Metaspace", "replacement": MARK, "add_prefix_space": True}]}
     tree["model"]["vocab"] += [[token, -20.5 - i] for i, token in enumerate(BYTES)]
     tree["model"]["byte_fallback"] = True
-    tokenizer = Tokenizer.from_str(json.dumps(tree))
-    tokenizer.post_processor = roberta_template(tokenizer)
-    return tokenizer
+    return with_roberta_template(Tokenizer.from_str(json.dumps(tree)))
 
 
 def unigram_bare(texts, size):
     """No words: a text is one, and what is unknown is fused."""
     tokenizer = unigram(size, texts, pre_tokenizers.Metaspace(prepend_scheme="first"), None,
                         ["<unk>"])
-    tree = json.loads(tokenizer.to_str())
-    tree["pre_tokenizer"] = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first",
-                             "split": False}
-    tree["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFKD"}, {"type": "NFC"}]}
-    return Tokenizer.from_str(json.dumps(tree))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.NFC()])
+    return Tokenizer.from_str(tokenizer.to_str())  # reading rounds the scores
 
 
 SHAPES = {  # name: what makes it, size of its vocabulary
@@ -340,12 +316,3 @@ SHAPES = {  # name: what makes it, size of its vocabulary
     "Splits": (splits, 2000),
     "MPNet": (mpnet, 4000),
 }
-
-
-def save(into, name, texts):
-    """Trains a shape and writes its tokenizer.json; returns the folder."""
-    path = into / name.replace(", ", "-").replace(" ", "-")
-    path.mkdir(exist_ok=True)
-    make, size = SHAPES[name]
-    make(texts, size).save(str(path / "tokenizer.json"))
-    return path

@@ -16,12 +16,9 @@ PACKAGES = ["manpages-ja", "manpages-zh", "manpages-ru", "manpages-de", "manpage
             "hunspell-vi", "hunspell-he", "hunspell-ar", "hunspell-th", "hunspell-hi",
             "hunspell-el"]
 SOURCES = {  # name: files below a root
-    "manual pages, Japanese": ["usr/share/man/ja/man*/*"],
-    "manual pages, Chinese": ["usr/share/man/zh_*/man*/*"],
-    "manual pages, Russian": ["usr/share/man/ru/man*/*"],
-    "manual pages, German": ["usr/share/man/de/man*/*"],
-    "manual pages, French": ["usr/share/man/fr/man*/*"],
-    "manual pages, others": ["usr/share/man/[a-z][a-z]/man*/*"],
+    **{f"manual pages, {name}": [f"usr/share/man/{folder}/man*/*"] for name, folder in (
+        ("Japanese", "ja"), ("Chinese", "zh_*"), ("Russian", "ru"), ("German", "de"),
+        ("French", "fr"), ("others", "[a-z][a-z]"))},
     "iso-codes": ["usr/share/iso-codes/json/iso_*.json"],
     "iso-codes, translations": ["usr/share/locale/*/LC_MESSAGES/iso_*.mo"],
     "fortunes": ["usr/share/games/fortunes/*", "usr/share/games/fortunes/*/*"],

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/encore/model_attention_report.h"
+#include "tools/encore/attend_report.h"
 
 namespace encore::tool {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "tests/synthetic_report.h"
 #include "tools/encore/comparison.h"
-#include "tools/encore/picture.h"
+#include "tools/encore/page.h"
 
 namespace encore::tool {
 namespace {

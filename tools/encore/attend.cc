@@ -18,7 +18,6 @@
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/model_attention.h"
-#include "tools/encore/model_attention_report.h"
 #include "tools/encore/shared_options.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"

@@ -3,8 +3,6 @@
 // Compares a computed example with what its case expects, and runs and checks a case that is an
 // encoder block. Reading cases is in attend_case.cc.
 
-#include <cmath>
-
 #include "encore/encoder.h"
 #include "engine/nn/layer_sizes.h"
 #include "tests/reference/torch_stack.h"
@@ -17,8 +15,6 @@ namespace encore::tool {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string Short(double value) { return Formatted("%.1e", value); }
 
 // The tensor a case calls by this name; null if the example has none.
 const Tensor* Find(const AttentionExample& example, const std::string& name) {
@@ -33,37 +29,31 @@ const Tensor* Find(const AttentionExample& example, const std::string& name) {
   return found == nullptr || found->data() == nullptr ? nullptr : found;
 }
 
-// The largest error so far; once NaN, always NaN.
-void Grow(double& largest, double error) {
-  if (!(error <= largest) && !std::isnan(largest)) largest = error;
+std::string ErrorText(const Deviation& found, double allowed) {
+  return "largest error " + Formatted("%.1e", found.largest) + ", allowed " +
+         Formatted("%.1e", allowed);
 }
 
 // found has the expected rows, perhaps behind axes of extent 1 (the head).
 CaseCheck CompareValues(const std::string& name, const Json& expected, const Tensor& found) {
-  CaseCheck check{name, "", false};
   const size_t rank = found.shape().rank();
   const size_t rows = found.shape()[rank - 2];
   const size_t columns = found.shape()[rank - 1];
   const auto* values = static_cast<const float*>(found.data());
-  double largest_error = 0;
+  Deviation deviation;
   bool comparable = expected.is_array() && expected.size() == rows;
   for (size_t r = 0; comparable && r < rows; ++r) {
     comparable = expected[r].is_array() && expected[r].size() == columns;
     for (size_t c = 0; comparable && c < columns; ++c) {
       comparable = expected[r][c].is_number();
       if (!comparable) break;
-      const double error =
-          std::fabs(static_cast<double>(values[r * columns + c]) - expected[r][c].get<double>());
-      Grow(largest_error, error);
+      deviation.Compare(values[r * columns + c], expected[r][c].get<double>(), kCaseTolerance);
     }
   }
   if (!comparable) {
-    check.detail = "expected is no matrix of shape " + Shape(rows, columns).ToString();
-    return check;
+    return {name, "expected is no matrix of shape " + Shape(rows, columns).ToString(), false};
   }
-  check.ok = largest_error <= kCaseTolerance;
-  check.detail = "largest error " + Short(largest_error) + ", allowed " + Short(kCaseTolerance);
-  return check;
+  return {name, ErrorText(deviation, kCaseTolerance), deviation.ok()};
 }
 
 // Shapes agree if they do without leading axes of extent 1: a batch of one, a single head.
@@ -88,16 +78,14 @@ CaseCheck CheckRowSums(const Tensor& weights) {
   const size_t columns = weights.shape()[weights.shape().rank() - 1];
   const size_t rows = weights.size_bytes() / sizeof(float) / columns;
   const auto* values = static_cast<const float*>(weights.data());
-  double largest_error = 0;
+  const double allowed = static_cast<double>(columns + 4) / (1 << 24);
+  Deviation deviation;
   for (size_t r = 0; r < rows; ++r) {
     double sum = 0;
     for (size_t c = 0; c < columns; ++c) sum += static_cast<double>(values[r * columns + c]);
-    Grow(largest_error, std::fabs(sum - 1));
+    deviation.Compare(sum, 1, allowed);
   }
-  const double allowed = static_cast<double>(columns + 4) / (1 << 24);
-  return {"rows of weights sum to 1",
-          "largest error " + Short(largest_error) + ", allowed " + Short(allowed),
-          largest_error <= allowed};
+  return {"rows of weights sum to 1", ErrorText(deviation, allowed), deviation.ok()};
 }
 
 // The reference in double precision takes its time: about 10^8 multiplications a second.

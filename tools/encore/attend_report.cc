@@ -7,21 +7,12 @@
 #include <cstdlib>
 #include <utility>
 
-#include "tools/encore/svg.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// "6 tokens, width 8, 1 head, seed 42".
-std::string Sizes(const AttentionExample& example) {
-  std::string text = Counted(example.tokens.size(), "token") + ", width " +
-                     std::to_string(example.q.shape()[1]) + ", " + Counted(example.heads, "head");
-  if (example.seed) text += ", seed " + std::to_string(*example.seed);
-  return text;
-}
 
 void PrintStep(std::ostream& out, const std::string& heading, const Shape& shape) {
   out << "\n" << heading << "  " << shape.ToString() << "\n";
@@ -87,6 +78,13 @@ void PrintNumpy(std::ostream& out, const AttentionExample& example) {
 double ShortestDouble(float value) { return std::strtod(ShortestText(value).c_str(), nullptr); }
 
 }  // namespace
+
+std::string Sizes(const AttentionExample& example) {
+  std::string text = Counted(example.tokens.size(), "token") + ", width " +
+                     std::to_string(example.q.shape()[1]) + ", " + Counted(example.heads, "head");
+  if (example.seed) text += ", seed " + std::to_string(*example.seed);
+  return text;
+}
 
 Json ViewToJson(ConstView view) {
   Json list = Json::array();
@@ -180,14 +178,6 @@ Json ChecksToJson(const std::vector<CaseCheck>& checks) {
     list.push_back({{"what", check.what}, {"ok", check.ok}, {"detail", check.detail}});
   }
   return list;
-}
-
-std::string ExampleToSvg(const AttentionExample& example) {
-  return HeatMapSvg({.title = "Attention weights: who (row) attends to whom (column)",
-                     .subtitle = Shortened(example.title, 60) + "; " + Sizes(example),
-                     .rows = example.tokens,
-                     .columns = example.keys,
-                     .weights = example.weights.View<float>()});
 }
 
 }  // namespace encore::tool

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A computed attention example as text for people, as JSON for programs, as a picture. Not here:
-// the computation (attention_example.h).
+// What `encore attend` computed as text for people, as JSON for programs, as a picture: an
+// attention example, step by step; or a model's attention, every head of every layer. Layers and
+// heads of a model are counted from 1 there, as in the command's options. Not here: the
+// computations (attention_example.h, model_attention.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_ATTEND_REPORT_H_
 #define ENCORE_TOOLS_ENCORE_ATTEND_REPORT_H_
 
+#include <cstddef>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -13,6 +17,7 @@
 #include "nlohmann/json.hpp"
 #include "tools/encore/attend_case.h"
 #include "tools/encore/attention_example.h"
+#include "tools/encore/model_attention.h"
 #include "tools/encore/terminal.h"
 
 namespace encore::tool {
@@ -31,8 +36,39 @@ nlohmann::ordered_json ChecksToJson(const std::vector<CaseCheck>& checks);
 // Nested lists, numbers as a person would write them (0.1, not 0.10000000149).
 nlohmann::ordered_json ViewToJson(ConstView view);
 
-// The heat map of the weights as an SVG document.
-std::string ExampleToSvg(const AttentionExample& example);
+// "6 tokens, width 8, 1 head, seed 42".
+std::string Sizes(const AttentionExample& example);
+
+// The weights as a whole SVG 1.1 document, a heat map a head: a light page, labelled cells with
+// their numbers where they fit, the scale of colours. Any label is escaped.
+std::string ExampleToSvg(const AttentionExample& example);  // attend_svg.cc
+
+// What is looked at in a model, counted from 0. Neither: the whole model; a layer alone: the mean
+// of its heads.
+struct AttentionChoice {
+  std::optional<size_t> layer;
+  std::optional<size_t> head;  // with a layer only
+};
+
+void PrintModelAttention(std::ostream& out, const ModelAttention& attention,
+                         const AttentionHabits& habits, const AttentionChoice& choice,
+                         const MatrixStyle& style);
+
+// tokens, habits, and weights: [T, T] of one head, [heads, T, T] of one layer, else [layers, heads,
+// T, T].
+nlohmann::ordered_json ModelAttentionToJson(const ModelAttention& attention,
+                                            const AttentionHabits& habits,
+                                            const AttentionChoice& choice);
+
+// More would be unreadable.
+inline constexpr size_t kMostPicturedTokens = 64;
+
+// Every head as a small heat map, and one of them large, as curves between the tokens: the chosen
+// one, or the mean of the chosen layer, or the most telling head. A whole SVG document of less than
+// 300 KB that needs nothing else; its colours follow the reader's light or dark page. Throws
+// Failure for more tokens than kMostPicturedTokens.
+std::string ModelAttentionSvg(const ModelAttention& attention, const AttentionHabits& habits,
+                              const AttentionChoice& choice);  // model_attention_svg.cc
 
 }  // namespace encore::tool
 

@@ -26,7 +26,6 @@
 #include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
 #include "tools/encore/text_input.h"
-#include "tools/encore/weights_folder.h"
 
 namespace encore::tool {
 namespace {

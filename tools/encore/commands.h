@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
-#include "encore/text_encoder.h"
 
 namespace encore::tool {
 
@@ -47,11 +46,6 @@ void AddRerank(CLI::App& app, Action& action);     // rerank.cc
 
 // What `encore` alone does: the demo with its defaults.
 int RunDefaultDemo();
-
-// `encore demo --model`: three sentences, their vectors, which two are closest. Opens the folder
-// with the precision of `open`. Prints for about `seconds` longer than the vectors take; 0: no
-// speed. Returns the exit status.
-int RunTextDemo(const std::string& folder, OpenOptions open, double seconds);  // demo_text.cc
 
 }  // namespace encore::tool
 

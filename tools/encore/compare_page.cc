@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tools/encore/page.h"
-#include "tools/encore/picture.h"
 #include "tools/encore/report_pages.h"
 #include "tools/encore/report_series.h"
 #include "tools/encore/text.h"

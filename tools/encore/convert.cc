@@ -17,7 +17,6 @@
 #include "tools/encore/failure.h"
 #include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
-#include "tools/encore/weights_folder.h"
 
 namespace encore::tool {
 namespace {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of a file of weights in another precision: the numbers that packing would make of
-// them, one tensor at a time; and which tensors are matrices of an encoder's layers. Not here:
-// whose files they are (convert.cc).
+// Weights for commands that write them again. The tensors of a file in another precision: the
+// numbers that packing would make of them, one tensor at a time; which tensors are matrices of an
+// encoder's layers; and the folder of a model, written again with other tensors. Not here: the
+// commands (convert.cc, calibrate.cc), computing with a model (engine/models/text_model.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_CONVERTED_TENSORS_H_
 #define ENCORE_TOOLS_ENCORE_CONVERTED_TENSORS_H_
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,9 @@
 #include "encore/executor.h"
 #include "encore/safetensors.h"
 #include "engine/io/safetensors_stream.h"
+#include "engine/models/model_config.h"
+#include "engine/models/model_tensors.h"
+#include "engine/models/weight_files.h"
 #include "engine/nn/prepared_encoder.h"
 
 namespace encore::tool {
@@ -83,6 +88,28 @@ class ConvertedTensors {
   std::vector<internal::StreamedTensor> tensors_;
   size_t matrices_ = 0;
 };
+
+// ---- Folders (weights_folder.cc) ----------------------------------------------------------------
+
+struct WeightsFolder {
+  internal::ModelConfig config;
+  internal::WeightFiles files;
+  internal::ModelTensors tensors;
+  EncoderWeights weights;        // views of the files
+  SafetensorsMetadata metadata;  // of all files
+};
+
+// Throws Failure: what TextEncoder would refuse of the model, and weights that have been converted.
+WeightsFolder OpenWeightsFolder(const std::string& path);
+
+// Throws Failure where something is at `out`.
+void WantNothingAt(const std::string& out);
+
+// Makes the folder `out`: these tensors in one model.safetensors, and copies of all other files of
+// `in`. Throws Failure, and then there is no `out`.
+void WriteWeightsFolder(const std::string& in, const std::string& out, const WeightsFolder& folder,
+                        std::span<const internal::StreamedTensor> tensors,
+                        const SafetensorsMetadata& metadata);
 
 }  // namespace encore::tool
 

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore demo`, and `encore` alone: the worked example's block on drawn data, checked and timed.
-// The block itself is in seeded_block, the demo with a model in demo_text.
+// `encore demo`, and `encore` alone: the worked example's block on drawn data, checked and timed;
+// or three sentences, their vectors and which two are closest. The block itself is in seeded_block.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/measure/os.h"
 #include "encore/cpu.h"
 #include "encore/encoder.h"
+#include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
 #include "encore/version.h"
 #include "encore/workspace.h"
@@ -54,6 +60,23 @@ struct Options {
   PrecisionOptions precision;
 };
 
+std::string Threads(const Executor& executor) {
+  return Counted(static_cast<size_t>(executor.threads()), "thread");
+}
+
+// Seconds of each call, ascending: as many calls as take about this long, at least three.
+template <typename Call>
+std::vector<double> TimesOf(double seconds, const Call& call) {
+  std::vector<double> times;
+  for (double spent = 0; times.size() < 3 || spent < seconds; spent += times.back()) {
+    times.push_back(bench::SecondsOf([&] { call(times.size()); }));
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+// ---- The block ----------------------------------------------------------------------------------
+
 void PrintShapes() {
   const auto line = [](const std::string& name, const Shape& shape, const std::string& note) {
     std::cout << "  " << PadRight(name, 20) << shape.ToString();
@@ -74,10 +97,6 @@ void PrintShapes() {
 
 bool SameBits(const Tensor& a, const Tensor& b) {
   return a.size_bytes() == b.size_bytes() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-}
-
-std::string Threads(const Executor& executor) {
-  return Counted(static_cast<size_t>(executor.threads()), "thread");
 }
 
 // Returns whether all is right.
@@ -117,48 +136,134 @@ void PrintSentence(const Encoder& encoder, NumpyRandom& random) {
   std::cout << "\n";
 }
 
-// Seconds of a forward pass, one entry a pass, over about this long; at least 3 passes.
-std::vector<double> TimeForward(const Encoder& encoder, const Tensor& x, const Executor& executor,
-                                double seconds) {
+void PrintSpeed(const Encoder& encoder, const Tensor& x, const Executor& threads, double seconds) {
   constexpr size_t kTokens = kBatch * kSeq;
   const std::vector<size_t> starts = Starts(std::vector<size_t>(kBatch, kSeq));
   const Batch batch{.seq_starts = starts};
-  const Workspace workspace = Take(encoder.MakeWorkspace(batch, executor));
   Tensor y = NewTensor({kTokens, kStack.d_model});
   const ConstView rows(static_cast<const float*>(x.data()), {kTokens, kStack.d_model});
-  std::vector<double> times;
-  double spent = 0;
-  while (times.size() < 3 || spent < seconds) {
-    times.push_back(bench::SecondsOf(
-        [&] { Check(encoder.Forward(batch, rows, y.View<float>(), workspace, executor)); }));
-    spent += times.back();
-  }
-  std::sort(times.begin(), times.end());
-  return times;
-}
-
-void PrintSpeed(const Encoder& encoder, const Tensor& x, const Executor& threads, double seconds) {
   std::cout << "\nSpeed on x [32, 10, 64], f32, " << encoder.target() << "\n";
   const auto line = [&](const Executor& executor) {
-    const std::vector<double> times = TimeForward(encoder, x, executor, seconds);
-    const double tokens = kBatch * kSeq;
+    const Workspace workspace = Take(encoder.MakeWorkspace(batch, executor));
+    const std::vector<double> times = TimesOf(seconds, [&](size_t /*call*/) {
+      Check(encoder.Forward(batch, rows, y.View<float>(), workspace, executor));
+    });
     std::cout << "  " << PadRight(Threads(executor), 14) << "median "
-              << PadLeft(Grouped(tokens / times[times.size() / 2]), 11) << " tokens/s, best "
-              << PadLeft(Grouped(tokens / times.front()), 11) << " tokens/s ("
+              << PadLeft(Grouped(kTokens / times[times.size() / 2]), 11) << " tokens/s, best "
+              << PadLeft(Grouped(kTokens / times.front()), 11) << " tokens/s ("
               << Counted(times.size(), "run") << ")\n";
   };
   line(Executor::Inline());
   if (threads.threads() > 1) line(threads);
 }
 
+// ---- With a model -------------------------------------------------------------------------------
+
+// The two that mean something alike have no word of their own in common.
+const std::vector<std::string> kSentences = {
+    "The cat sat on the mat",
+    "A kitten is resting on the rug",
+    "How do I renew my passport?",
+};
+// So many numbers of a vector are shown.
+constexpr size_t kShown = 8;
+
+double Product(ConstView a, ConstView b) {
+  return std::inner_product(a.data(), a.data() + a.dim(0), b.data(), 0.0, std::plus<>(),
+                            [](double x, double y) { return x * y; });
+}
+
+double Cosine(ConstView a, ConstView b) {
+  const double lengths = std::sqrt(Product(a, a) * Product(b, b));
+  return lengths > 0 ? Product(a, b) / lengths : 0;
+}
+
+void PrintModel(const std::string& folder, const TextEncoder& model, const Executor& executor,
+                double seconds) {
+  std::cout << "encore " << ENCORE_VERSION_STRING << ": texts to vectors with the model in "
+            << Printable(folder) << "\n(" << Counted(model.encoder().config().num_layers(), "layer")
+            << " of width " << model.d_model() << ", computed in "
+            << PrecisionName(model.encoder().precision()) << " with " << model.encoder().target()
+            << " on " << Threads(executor) << "; opened in " << Number(seconds * 1e3, 0)
+            << " ms)\n";
+}
+
+void PrintVector(ConstView vector, size_t tokens) {
+  std::cout << "\nSentence 1: " << Counted(tokens, "token") << ", and a vector of "
+            << Counted(vector.dim(0), "number") << "\n ";
+  const size_t shown = std::min(kShown, vector.dim(0));
+  for (size_t i = 0; i < shown; ++i) std::cout << " " << PadLeft(Number(vector(i), 4), 7);
+  std::cout << (shown < vector.dim(0) ? "  ...\n" : "\n");
+}
+
+// All similarities, and the largest of two different sentences.
+void PrintSimilarities(ConstView vectors) {
+  const size_t n = vectors.dim(0);
+  std::cout << "\nHow alike two sentences are: the cosine of their vectors' angle (1: the same "
+               "direction)\n    ";
+  for (size_t j = 0; j < n; ++j) std::cout << PadLeft(std::to_string(j + 1), 8);
+  std::cout << "\n";
+  size_t first = 0;
+  size_t second = 1;
+  double largest = -2;
+  for (size_t i = 0; i < n; ++i) {
+    std::cout << "  " << i + 1 << " ";
+    for (size_t j = 0; j < n; ++j) {
+      const double cosine = Cosine(vectors[i], vectors[j]);
+      std::cout << PadLeft(Number(cosine, 4), 8);
+      if (i >= j || cosine <= largest) continue;
+      largest = cosine;
+      first = i;
+      second = j;
+    }
+    std::cout << "\n";
+  }
+  std::cout << "\nClosest: " << first + 1 << " and " << second + 1 << ", " << Number(largest, 4)
+            << "\n  " << kSentences[first] << "\n  " << kSentences[second] << "\n";
+}
+
+// From the text to its vector, one sentence at a time.
+void PrintSpeed(const TextEncoder& model, const Executor& executor, double seconds) {
+  Tensor vector = NewTensor({1, model.dimensions()});
+  const std::vector<double> times = TimesOf(seconds, [&](size_t call) {
+    const std::string_view text = kSentences[call % kSentences.size()];
+    Check(model.Encode({text}, vector.View<float>(), nullptr, {.executor = executor}));
+  });
+  std::cout << "\nSpeed, from a sentence to its vector, one at a time: "
+            << Number(times[times.size() / 2] * 1e3, 2) << " ms (median of "
+            << Counted(times.size(), "call") << ")\n";
+}
+
+int RunWithModel(const Options& options) {
+  const ThreadPool pool = Take(ThreadPool::Create());
+  const Executor executor = pool.executor();
+  const OpenOptions open{.executor = executor,
+                         .precision = options.precision.precision(),
+                         .keep = options.precision.kept()};
+  std::optional<TextEncoder> model;
+  const double open_seconds =
+      bench::SecondsOf([&] { model = Take(TextEncoder::Open(options.model, open), "--model"); });
+  const Embeddings found = Take(model->Encode(kSentences, {.executor = executor}));
+
+  PrintModel(options.model, *model, executor, open_seconds);
+  std::cout << "\n";
+  for (size_t i = 0; i < kSentences.size(); ++i) {
+    std::cout << "  " << i + 1 << "  " << kSentences[i] << "\n";
+  }
+  const ConstView vectors = found.vectors.View<float>();
+  PrintVector(vectors[0], found.counts.tokens[0]);
+  PrintSimilarities(vectors);
+  if (options.seconds > 0) PrintSpeed(*model, executor, options.seconds);
+  std::cout << "\nNext:\n  encore attend --model " << Printable(options.model)
+            << " \"The cat sat on the mat\"\n  encore info " << Printable(options.model)
+            << "\n  encore embed --help\n";
+  return kExitOk;
+}
+
 int Run(const Options& options) {
   CheckSeconds(options.seconds);
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
-  if (!options.model.empty()) {
-    const OpenOptions open{.precision = options.precision.precision(),
-                           .keep = options.precision.kept()};
-    return RunTextDemo(options.model, open, options.seconds);
-  }
+  if (!options.model.empty()) return RunWithModel(options);
   NumpyRandom random(options.seed);
   const SeededBlock block = DrawBlock(kStack, random);
   const Tensor x = DrawInput({kBatch, kSeq, kStack.d_model}, random);

@@ -154,14 +154,9 @@ struct Options {
 };
 
 EncodeOptions MakeEncodeOptions(const Options& options, const Executor& executor) {
-  EncodeOptions encode{.executor = executor,
-                       .max_length = options.text.max_length,
-                       .on_long = options.text.OnLongTexts(),
-                       .on_invalid_utf8 = options.text.OnInvalidBytes(),
-                       .plain_text = options.text.plain_text,
-                       .normalize = options.normalize,
-                       .dimensions = options.dimensions,
-                       .batch_tokens = options.text.batch_tokens};
+  auto encode = options.text.SettingsOf<EncodeOptions>(executor);
+  encode.normalize = options.normalize;
+  encode.dimensions = options.dimensions;
   if (!options.prompt_name.empty()) encode.prompt_name = options.prompt_name;
   if (!options.prompt.empty()) encode.prompt = options.prompt;
   if (options.no_prompt) encode.prompt = "";

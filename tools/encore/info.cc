@@ -85,13 +85,13 @@ int Run(const Options& options) {
     }
   }
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
+  const int threads = options.threads > 0 ? options.threads : UsableCores();
   if (!options.weights.empty()) {
     if (options.plan || !options.folder.empty()) {
       throw Failure("--weights is for a file alone, found --plan or a folder beside it");
     }
-    PrintWeightsInfo(std::cout, {.path = options.weights,
-                                 .threads = options.threads > 0 ? options.threads : UsableCores(),
-                                 .json = options.json});
+    PrintWeightsInfo(std::cout,
+                     {.path = options.weights, .threads = threads, .json = options.json});
     return kExitOk;
   }
   if (!options.folder.empty()) {
@@ -110,10 +110,7 @@ int Run(const Options& options) {
     throw Failure("--precision is for a folder, which was not given");
   }
   nlohmann::ordered_json plan;
-  if (options.plan) {
-    plan =
-        PlanJson(options.model.Workload(), options.threads > 0 ? options.threads : UsableCores());
-  }
+  if (options.plan) plan = PlanJson(options.model.Workload(), threads);
   if (options.json) {
     nlohmann::ordered_json json = MachineJson();
     if (options.plan) json["plan"] = plan;

@@ -2,13 +2,12 @@
 //
 // Wording and layout of what `encore attend --model` shows.
 
-#include "tools/encore/model_attention_report.h"
+#include "tools/encore/attend_report.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "tools/encore/attend_report.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {

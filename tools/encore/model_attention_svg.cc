@@ -2,7 +2,7 @@
 //
 // Layout of the picture, its curves and its small heat maps. All lengths are in pixels.
 
-#include "tools/encore/model_attention_report.h"
+#include "tools/encore/attend_report.h"
 
 #include <algorithm>
 #include <functional>

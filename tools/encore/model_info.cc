@@ -17,39 +17,35 @@
 namespace encore::tool {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // What the folder's weight files hold, those of its modules too.
-struct Weights {
+Json WeightsJson(const std::string& folder) {
   size_t files = 0;
   uintmax_t bytes = 0;
   size_t values = 0;
   std::map<std::string, size_t> values_of;  // by type
-};
-
-Weights ReadWeights(const std::string& folder) {
-  Weights weights;
   std::error_code error;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(
            folder, std::filesystem::directory_options::skip_permission_denied, error)) {
     if (entry.path().extension() != ".safetensors" || !entry.is_regular_file(error)) continue;
     const Result<SafetensorsFile> file = SafetensorsFile::Open(entry.path().string());
     if (!file.ok()) continue;  // another model's, in a format that encore has not
-    ++weights.files;
-    weights.bytes += std::filesystem::file_size(entry.path(), error);
+    ++files;
+    bytes += std::filesystem::file_size(entry.path(), error);
     for (const SafetensorsEntry& tensor : file->tensors()) {
-      const size_t values = tensor.bytes.size() / DTypeSize(tensor.dtype);
-      weights.values += values;
-      weights.values_of[std::string(DTypeName(tensor.dtype))] += values;
+      const size_t count = tensor.bytes.size() / DTypeSize(tensor.dtype);
+      values += count;
+      values_of[std::string(DTypeName(tensor.dtype))] += count;
     }
   }
-  return weights;
+  return {{"files", files}, {"bytes", bytes}, {"values", values}, {"types", values_of}};
 }
 
-std::string Described(const Weights& weights) {
-  std::vector<std::string> types;
-  for (const auto& [type, values] : weights.values_of) types.push_back(type);
-  return Grouped(static_cast<double>(weights.values)) + " values of " + Joined(types) + ", " +
-         Number(static_cast<double>(weights.bytes) / 1e6, 1) + " MB in " +
-         Counted(weights.files, "file");
+std::vector<std::string> KeysOf(const Json& object) {
+  std::vector<std::string> keys;
+  for (const auto& member : object.items()) keys.push_back(member.key());
+  return keys;
 }
 
 std::string Listed(std::vector<std::string> names) {
@@ -60,12 +56,9 @@ std::string Listed(std::vector<std::string> names) {
   return Joined(names) + (count > kMost ? ", ... " + std::to_string(count) + " in all" : "");
 }
 
-nlohmann::ordered_json ModelJson(const TextEncoder& model, const Weights& weights) {
-  nlohmann::ordered_json json;
-  json["weights"] = {{"files", weights.files},
-                     {"bytes", weights.bytes},
-                     {"values", weights.values},
-                     {"types", weights.values_of}};
+Json ModelJson(const TextEncoder& model, const std::string& folder) {
+  Json json;
+  json["weights"] = WeightsJson(folder);
   json["precision"] = PrecisionName(model.encoder().precision());
   json["layers"] = model.encoder().config().num_layers();
   json["d_model"] = model.d_model();
@@ -73,9 +66,9 @@ nlohmann::ordered_json ModelJson(const TextEncoder& model, const Weights& weight
   json["max_length"] = model.max_length();
   json["vocabulary"] = model.has_tokenizer() ? model.tokenizer().vocab_size() : 0;
   json["labels"] = model.labels();
-  json["prompts"] = nlohmann::ordered_json::object();
+  json["prompts"] = Json::object();
   for (const auto& [name, text] : model.prompts()) json["prompts"][name] = text;
-  json["decisions"] = nlohmann::ordered_json::array();
+  json["decisions"] = Json::array();
   for (const Decision& d : model.Describe()) {
     json["decisions"].push_back({{"what", d.what}, {"value", d.value}, {"source", d.source}});
   }
@@ -85,42 +78,39 @@ nlohmann::ordered_json ModelJson(const TextEncoder& model, const Weights& weight
 // Values that are wider than this have their source on a line of its own.
 constexpr size_t kValueColumns = 44;
 
-void PrintDecisions(std::ostream& out, const std::vector<Decision>& decisions) {
+void PrintDecisions(std::ostream& out, const Json& decisions) {
+  const auto text = [](const Json& member) { return Printable(member.get<std::string>()); };
   size_t what = 0;
-  for (const Decision& d : decisions) what = std::max(what, DisplayWidth(Printable(d.what)));
-  for (const Decision& d : decisions) {
-    const std::string value = Printable(d.value);
-    out << "  " << PadRight(Printable(d.what), what) << "  ";
+  for (const Json& d : decisions) what = std::max(what, DisplayWidth(text(d["what"])));
+  for (const Json& d : decisions) {
+    const std::string value = text(d["value"]);
+    out << "  " << PadRight(text(d["what"]), what) << "  ";
     if (DisplayWidth(value) > kValueColumns) {
       out << value << "\n" << std::string(what + 4 + kValueColumns, ' ');
     } else {
       out << PadRight(value, kValueColumns);
     }
-    out << "  " << Printable(d.source) << "\n";
+    out << "  " << text(d["source"]) << "\n";
   }
 }
 
-void PrintText(std::ostream& out, const std::string& folder, const TextEncoder& model,
-               const Weights& weights) {
-  out << "Model " << Printable(folder) << "\n"
-      << "  weights     " << Described(weights) << "\n"
-      << "  layers      " << model.encoder().config().num_layers() << " of width "
-      << model.d_model() << "\n";
-  if (model.has_tokenizer()) {
-    out << "  vocabulary  " << Counted(model.tokenizer().vocab_size(), "token") << "\n";
-  }
-  out << "  texts       up to " << Counted(model.max_length(), "token") << "\n";
-  if (model.dimensions() > 0) {
-    out << "  vectors     of " << Counted(model.dimensions(), "column") << "\n";
-  }
-  if (!model.labels().empty()) out << "  labels      " << Listed(model.labels()) << "\n";
-  if (!model.prompts().empty()) {
-    std::vector<std::string> names;
-    for (const auto& prompt : model.prompts()) names.push_back(prompt.first);
-    out << "  prompts     " << Listed(names) << "\n";
-  }
+void PrintText(std::ostream& out, const std::string& folder, const Json& model) {
+  const Json& weights = model["weights"];
+  const auto line = [&](const std::string& name, const std::string& text) {
+    out << "  " << PadRight(name, 12) << text << "\n";
+  };
+  out << "Model " << Printable(folder) << "\n";
+  line("weights", Grouped(weights["values"]) + " values of " + Joined(KeysOf(weights["types"])) +
+                      ", " + Number(weights["bytes"].get<double>() / 1e6, 1) + " MB in " +
+                      Counted(weights["files"], "file"));
+  line("layers", model["layers"].dump() + " of width " + model["d_model"].dump());
+  if (model["vocabulary"] != 0) line("vocabulary", Counted(model["vocabulary"], "token"));
+  line("texts", "up to " + Counted(model["max_length"], "token"));
+  if (model["dimensions"] != 0) line("vectors", "of " + Counted(model["dimensions"], "column"));
+  if (!model["labels"].empty()) line("labels", Listed(model["labels"]));
+  if (!model["prompts"].empty()) line("prompts", Listed(KeysOf(model["prompts"])));
   out << "Decisions, and where each comes from\n";
-  PrintDecisions(out, model.Describe());
+  PrintDecisions(out, model["decisions"]);
 }
 
 }  // namespace
@@ -130,13 +120,11 @@ void PrintModelInfo(std::ostream& out, const ModelInfoOptions& options) {
       Take(TextEncoder::Open(options.folder, {.ignore_unknown_keys = options.ignore_unknown_keys,
                                               .precision = options.precision,
                                               .keep = options.keep}));
-  const Weights weights = ReadWeights(options.folder);
+  const Json json = ModelJson(model, options.folder);
   if (options.json) {
-    out << ModelJson(model, weights)
-               .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-        << "\n";
+    out << json.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
   } else {
-    PrintText(out, options.folder, model, weights);
+    PrintText(out, options.folder, json);
   }
 }
 

@@ -5,7 +5,6 @@
 
 #include "tools/encore/page.h"
 
-#include "tools/encore/picture.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {

@@ -2,7 +2,7 @@
 //
 // The canvas, axes and places; the declarations say what each does.
 
-#include "tools/encore/picture.h"
+#include "tools/encore/page.h"
 
 #include <algorithm>
 #include <cmath>

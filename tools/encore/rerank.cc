@@ -61,12 +61,7 @@ int Run(const Options& options) {
   TextChunks input(options.text.input, options.text.jsonl);
   const TextSession session(options.text);
   const TextEncoder& model = session.model();
-  const ScoreOptions score{.executor = session.executor(),
-                           .max_length = options.text.max_length,
-                           .on_long = options.text.OnLongTexts(),
-                           .on_invalid_utf8 = options.text.OnInvalidBytes(),
-                           .plain_text = options.text.plain_text,
-                           .batch_tokens = options.text.batch_tokens};
+  const auto score = options.text.SettingsOf<ScoreOptions>(session.executor());
   Check(model.Score(options.query, Texts(), score).status(), "--model " + options.text.model);
 
   std::vector<Ranked> ranked;

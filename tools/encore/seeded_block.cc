@@ -26,20 +26,37 @@ Tensor Uniform(const Shape& shape, double offset, double amplitude, NumpyRandom&
   return tensor;
 }
 
-void Compare(float found, const reference::Rounded& exact, Deviation& deviation) {
-  const double error = std::fabs(static_cast<double>(found) - exact.value);
-  const double share = error / exact.Bound();
-  // Once NaN, always NaN.
-  if (!(error <= deviation.largest) && !std::isnan(deviation.largest)) {
-    deviation.largest = error;
-    deviation.bound = exact.Bound();
-  }
-  if (!(share <= deviation.share_of_bound) && !std::isnan(deviation.share_of_bound)) {
-    deviation.share_of_bound = share;
-  }
+// Once NaN, always NaN.
+bool IsLarger(double value, double largest) { return !(value <= largest) && !std::isnan(largest); }
+
+std::span<const float> Elements(ConstView matrix) {
+  return {matrix.data(), matrix.dim(0) * matrix.dim(1)};
 }
 
 }  // namespace
+
+void Deviation::Compare(double found, double exact, double allowed) {
+  const double error = std::fabs(found - exact);
+  if (error == 0) return;  // where 0 is allowed, too
+  if (IsLarger(error, largest)) {
+    largest = error;
+    bound = allowed;
+  }
+  if (IsLarger(error / allowed, share_of_bound)) share_of_bound = error / allowed;
+}
+
+void Deviation::Compare(std::span<const float> found,
+                        const reference::Matrix<reference::Rounded>& exact) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    Compare(found[i], exact.data[i].value, exact.data[i].Bound());
+  }
+}
+
+void Deviation::Compare(std::span<const float> found, const reference::Bounded& exact) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    Compare(found[i], exact.value.data[i], exact.error.data[i]);
+  }
+}
 
 SeededBlock DrawBlock(const EncoderConfig& config, NumpyRandom& random) {
   SeededBlock block{config, {}, {}};
@@ -83,21 +100,12 @@ BlockRun RunBlock(const Encoder& encoder, const Tensor& x, const Executor& execu
 
 BlockCheck CheckBlock(const SeededBlock& block, const Tensor& x, const BlockRun& run) {
   BlockCheck check;
-  const ConstView found_y = run.y.View<float>();
-  const ConstView found_attention = run.attention.View<float>();
-  const size_t seq = x.shape()[1];
   for (size_t b = 0; b < x.shape()[0]; ++b) {
     const auto exact =
         reference::Encode<reference::Rounded>(block.config, block.views, x.View<float>()[b]);
-    for (size_t i = 0; i < seq; ++i) {
-      for (size_t c = 0; c < block.config.d_model; ++c) {
-        Compare(found_y(b, i, c), exact.y(i, c), check.y);
-      }
-      for (size_t h = 0; h < block.config.layers[0].num_heads; ++h) {
-        for (size_t j = 0; j < seq; ++j) {
-          Compare(found_attention(b, h, i, j), exact.attention[0][h](i, j), check.attention);
-        }
-      }
+    check.y.Compare(Elements(run.y.View<float>()[b]), exact.y);
+    for (size_t h = 0; h < block.config.layers[0].num_heads; ++h) {
+      check.attention.Compare(Elements(run.attention.View<float>()[b][h]), exact.attention[0][h]);
     }
   }
   return check;

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One encoder block with drawn weights, run and checked against the double-precision reference:
-// what `encore demo` and the block case of `encore attend` share. Not here: output.
+// what `encore demo` and the block case of `encore attend` share; and how far results are from what
+// is exact. Not here: output.
 
 #ifndef ENCORE_TOOLS_ENCORE_SEEDED_BLOCK_H_
 #define ENCORE_TOOLS_ENCORE_SEEDED_BLOCK_H_
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "encore/encoder.h"
 #include "encore/executor.h"
 #include "encore/tensor.h"
+#include "tests/reference/bounded.h"
 #include "tools/encore/numpy_random.h"
 
 namespace encore::tool {
@@ -42,15 +45,20 @@ struct BlockRun {
 // x is [B, S, D]. Throws Failure.
 BlockRun RunBlock(const Encoder& encoder, const Tensor& x, const Executor& executor);
 
-// How far results in f32 are from the reference in double precision, which gets the same weights
-// and x. Each element has a bound of its own, derived from the rounding of every step that leads to
-// it.
+// How far results are from the exact ones, each of which has a bound of its own.
 struct Deviation {
   double largest = 0;         // |found - exact|
   double bound = 0;           // of the element where that is
   double share_of_bound = 0;  // the largest |found - exact| / bound of all elements
   bool ok() const { return share_of_bound <= 1; }  // false for NaN anywhere
+
+  void Compare(double found, double exact, double allowed);
+  void Compare(std::span<const float> found, const reference::Matrix<reference::Rounded>& exact);
+  void Compare(std::span<const float> found, const reference::Bounded& exact);
 };
+
+// Of results in f32 from the reference in double precision, which gets the same weights and x. The
+// bounds are derived from the rounding of every step that leads to an element.
 struct BlockCheck {
   Deviation y;
   Deviation attention;

@@ -119,9 +119,15 @@ struct TextOptions {
 
   void AddTo(CLI::App& app);
 
-  OnLong OnLongTexts() const { return on_long == "error" ? OnLong::kError : OnLong::kCut; }
-  OnInvalidUtf8 OnInvalidBytes() const {
-    return replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError;
+  // What EncodeOptions and ScoreOptions have in common.
+  template <typename Settings>
+  Settings SettingsOf(const Executor& executor) const {
+    return {.executor = executor,
+            .max_length = max_length,
+            .on_long = on_long == "error" ? OnLong::kError : OnLong::kCut,
+            .on_invalid_utf8 = replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError,
+            .plain_text = plain_text,
+            .batch_tokens = batch_tokens};
   }
 };
 

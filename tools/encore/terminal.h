@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrices and heat maps for terminals and pipes; colours appear only where a person looks. Not
-// here: pictures (svg.h), and which matrices are shown (attend_report.cc, demo.cc).
+// here: pictures (attend_svg.cc), and which matrices are shown (attend_report.cc, demo.cc).
 
 #ifndef ENCORE_TOOLS_ENCORE_TERMINAL_H_
 #define ENCORE_TOOLS_ENCORE_TERMINAL_H_

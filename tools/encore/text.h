@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Words and numbers as text that is safe to show anywhere. Not here: layout on the terminal
-// (terminal.h) and in pictures (svg.h).
+// (terminal.h) and in pictures (attend_svg.cc, page.h).
 
 #ifndef ENCORE_TOOLS_ENCORE_TEXT_H_
 #define ENCORE_TOOLS_ENCORE_TEXT_H_

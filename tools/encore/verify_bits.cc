@@ -185,8 +185,8 @@ std::string Where(const Trial& trial, const std::string& how, size_t sequence) {
 // One batch in all ways; `wanted` is what each sequence gives alone.
 void CompareBatch(const Subject& subject, const std::vector<size_t>& order, const Wanted& wanted,
                   const Trial& trial, int round, const Tallies& tallies) {
-  const auto compare_with = [&](const std::vector<Rows>& want, const std::string& check,
-                                const std::string& how, const std::vector<Rows>& found) {
+  const auto compare = [&](const std::string& check, const std::string& how,
+                           const std::vector<Rows>& found, const std::vector<Rows>& want) {
     for (size_t b = 0; b < order.size(); ++b) {
       tallies.Compare(
           check, SameRows(found[b], want[order[b]]),
@@ -195,22 +195,19 @@ void CompareBatch(const Subject& subject, const std::vector<size_t>& order, cons
                 order[b]));
     }
   };
-  const auto compare = [&](const std::string& check, const std::string& how,
-                           const std::vector<Rows>& found) {
-    compare_with(wanted.y, check, how, found);
-  };
-  compare(kBatchCheck, "inline", subject.Run(order));
+  compare(kBatchCheck, "inline", subject.Run(order), wanted.y);
   for (int threads = 1 + round % 2; threads <= kMostThreads; threads += 2) {
     const std::string count = " " + std::to_string(threads);
-    compare(kOpenMpCheck, "OpenMP" + count, subject.Run(order, Executor::OpenMP(threads)));
+    compare(kOpenMpCheck, "OpenMP" + count, subject.Run(order, Executor::OpenMP(threads)),
+            wanted.y);
     const ThreadPool pool = Take(ThreadPool::Create({.threads = threads}));
-    compare(kPoolCheck, "pool" + count, subject.Run(order, pool.executor()));
+    compare(kPoolCheck, "pool" + count, subject.Run(order, pool.executor()), wanted.y);
     HostPool host(threads);
     compare(kHostCheck, "host threads" + count,
-            subject.Run(order, Executor::HostPool(threads, host)));
+            subject.Run(order, Executor::HostPool(threads, host)), wanted.y);
   }
-  compare_with(wanted.y_and_taps, kTapsCheck, "with taps",
-               subject.Run(order, {}, Extras::kTapsAndInPlace));
+  compare(kTapsCheck, "with taps", subject.Run(order, {}, Extras::kTapsAndInPlace),
+          wanted.y_and_taps);
   if (!reference::kHaveCallerModes) return;
   const ThreadPool pool = Take(ThreadPool::Create({.threads = 2}));
   for (const Executor& executor : {Executor::OpenMP(2), pool.executor(), Executor::Inline()}) {
@@ -221,7 +218,7 @@ void CompareBatch(const Subject& subject, const std::vector<size_t>& order, cons
       const std::vector<Rows> found = subject.Run(order, executor);
       const uint64_t after = reference::CallerState();
       reference::SetCallerState(before);
-      compare(kModesCheck, "under other modes", found);
+      compare(kModesCheck, "under other modes", found, wanted.y);
       tallies.Compare(kModesCheck, ((after ^ state) & reference::KeptState(executor)) == 0,
                       "the caller's modes or sticky flags were left changed");
     }

@@ -3,7 +3,6 @@
 // `encore verify`: the operations and the block against double precision, within the bounds that
 // their references come with (tests/reference).
 
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -13,7 +12,6 @@
 #include "encore/encoder.h"
 #include "encore/ops.h"
 #include "tests/reference/attention.h"
-#include "tests/reference/bounded.h"
 #include "tests/reference/drawn.h"
 #include "tests/reference/encoder.h"
 #include "tests/reference/encoder_model.h"
@@ -21,6 +19,7 @@
 #include "tests/reference/multi_head_attention.h"
 #include "tests/reference/softmax.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/seeded_block.h"
 #include "tools/encore/verify_checks.h"
 
 namespace encore::tool {
@@ -31,44 +30,18 @@ using reference::Rounded;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// The largest error as a share of its bound: infinity for a NaN or an infinity that is not wanted,
-// and for any error where the bound is 0.
-class Share {
- public:
-  void Compare(float found, double wanted, double bound) {
-    const double error = std::fabs(static_cast<double>(found) - wanted);
-    double share = error == 0 ? 0 : error / bound;
-    if (!(share >= 0)) share = std::numeric_limits<double>::infinity();
-    if (share > largest_) largest_ = share;
-  }
-  void Compare(const std::vector<float>& found, const Matrix<Rounded>& wanted) {
-    for (size_t i = 0; i < found.size(); ++i) {
-      Compare(found[i], wanted.data[i].value, wanted.data[i].Bound());
-    }
-  }
-  void Compare(const std::vector<float>& found, const reference::Bounded& wanted) {
-    for (size_t i = 0; i < found.size(); ++i) {
-      Compare(found[i], wanted.value.data[i], wanted.error.data[i]);
-    }
-  }
-  double largest() const { return largest_; }
-
- private:
-  double largest_ = 0;
-};
-
-// One row of the table: run() computes with the active target what `compare` holds against a
-// reference that was computed once.
+// One row of the table: run(found) computes with the active target, and compares with a reference
+// that was computed once.
 void Try(const VerifyContext& context, const std::string& check,
-         const std::function<void(Share& share)>& run) {
+         const std::function<void(Deviation& found)>& run) {
   ForEachVerifyTarget(context, [&](const std::string& target) {
-    Share share;
-    run(share);
+    Deviation found;
+    run(found);
     context.report.Add({.section = VerifySection::kOperations,
                         .check = check,
                         .target = target,
-                        .kept = share.largest() <= 1,
-                        .observed = share.largest(),
+                        .kept = found.ok(),
+                        .observed = found.share_of_bound,
                         .promise = 1});
   });
 }
@@ -80,10 +53,10 @@ void TryMatMul(const VerifyContext& context, size_t m, size_t k, size_t n) {
   const std::vector<float> bias = RandomFloats(n, 53);
   const ConstView av(a.data(), {m, k}), bv(b.data(), {k, n}), biasv(bias.data(), {n});
   const reference::Bounded wanted = reference::BoundedMatMul(av, bv, biasv);
-  Try(context, "matmul, K = " + std::to_string(k), [&](Share& share) {
+  Try(context, "matmul, K = " + std::to_string(k), [&](Deviation& found) {
     std::vector<float> c(m * n, kInf);
     Check(MatMul(av, bv, {c.data(), {m, n}}, {.bias = biasv}));
-    share.Compare(c, wanted);
+    found.Compare(c, wanted);
   });
 }
 
@@ -91,10 +64,10 @@ void TrySoftmax(const VerifyContext& context, const std::string& name, size_t ro
                 std::vector<float> x) {
   const Shape shape(rows, cols);
   const Matrix<Rounded> wanted = reference::Softmax(Matrix<Rounded>(ConstView(x.data(), shape)));
-  Try(context, "softmax, " + name, [&](Share& share) {
+  Try(context, "softmax, " + name, [&](Deviation& found) {
     std::vector<float> y(x.size(), kInf);
     Check(Softmax({x.data(), shape}, {y.data(), shape}));
-    share.Compare(y, wanted);
+    found.Compare(y, wanted);
   });
 }
 
@@ -119,10 +92,10 @@ void TryLayerNorm(const VerifyContext& context, const std::string& name, std::ve
   const std::vector<float> bias = RandomFloats(kCols, 57);
   const ConstView w(weight.data(), {kCols}), b(bias.data(), {kCols});
   const reference::Bounded wanted = reference::BoundedLayerNorm({x.data(), shape}, w, b, 1e-5);
-  Try(context, "layer_norm, " + name, [&](Share& share) {
+  Try(context, "layer_norm, " + name, [&](Deviation& found) {
     std::vector<float> y(x.size(), kInf);
     Check(LayerNorm({x.data(), shape}, w, b, 1e-5, {y.data(), shape}));
-    share.Compare(y, wanted);
+    found.Compare(y, wanted);
   });
 }
 
@@ -144,13 +117,13 @@ void TryAttention(const VerifyContext& context, const std::string& name, size_t 
   const Matrix<Rounded> wanted =
       reference::Attention<Rounded>(Matrix<Rounded>(qv), Matrix<Rounded>(kv), Matrix<Rounded>(vv),
                                     reference::DefaultScale(size), mask, {}, &weights);
-  Try(context, "attention, " + name, [&](Share& share) {
+  Try(context, "attention, " + name, [&](Deviation& found) {
     std::vector<float> y(q.size(), kInf);
     std::vector<float> tapped(queries * keys, kInf);
     Check(Attention(qv, kv, vv, {y.data(), {queries, size}},
                     {.mask = mask, .weights = MutableView(tapped.data(), {queries, keys})}));
-    share.Compare(y, wanted);
-    share.Compare(tapped, weights);
+    found.Compare(y, wanted);
+    found.Compare(tapped, weights);
   });
 }
 
@@ -173,9 +146,9 @@ void TryBlock(const VerifyContext& context, const TorchStack& config, size_t tok
   const std::string name = "block, " + std::string(ActivationName(config.activation)) +
                            (config.norm_first ? ", pre-norm" : ", post-norm") + ", d " +
                            std::to_string(config.d_model);
-  Try(context, name, [&](Share& share) {
+  Try(context, name, [&](Deviation& found) {
     const std::vector<size_t> starts = {0, tokens};
-    share.Compare(Forward(model.Make(), Batch{.seq_starts = starts}, x), wanted.y);
+    found.Compare(Forward(model.Make(), Batch{.seq_starts = starts}, x), wanted.y);
   });
 }
 

@@ -2,7 +2,7 @@
 //
 // Opens a folder as the models do, and copies it but for its weights.
 
-#include "tools/encore/weights_folder.h"
+#include "tools/encore/converted_tensors.h"
 
 #include <filesystem>
 #include <set>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The picture's layout and its SVG. All lengths are in pixels.
+// The heat maps of an attention example: their layout and the SVG. All lengths are in pixels.
 
-#include "tools/encore/svg.h"
+#include "tools/encore/attend_report.h"
 
 #include <algorithm>
 #include <array>
@@ -14,6 +14,8 @@
 
 namespace encore::tool {
 namespace {
+
+constexpr const char* kTitle = "Attention weights: who (row) attends to whom (column)";
 
 constexpr double kMargin = 24;
 constexpr double kHeadingHeight = 58;  // title and subtitle
@@ -48,30 +50,34 @@ double WidestLabel(const std::vector<std::string>& labels) {
   return widest;
 }
 
-Layout MakeLayout(const HeatMapPicture& picture) {
+std::string Subtitle(const AttentionExample& example) {
+  return Shortened(example.title, 60) + "; " + Sizes(example);
+}
+
+Layout MakeLayout(const AttentionExample& example) {
   Layout layout;
-  const size_t most = std::max(picture.rows.size(), picture.columns.size());
+  const size_t most = std::max(example.tokens.size(), example.keys.size());
   layout.cell = most <= 12 ? 54 : most <= 24 ? 36 : most <= 64 ? 18 : 8;
-  layout.left = WidestLabel(picture.rows) + kGap;
-  const double widest = WidestLabel(picture.columns);
+  layout.left = WidestLabel(example.tokens) + kGap;
+  const double widest = WidestLabel(example.keys);
   layout.slanted = widest > layout.cell - 6;
   layout.top = layout.slanted ? 0.71 * widest + 18 : 22;  // 0.71: sin 45 degrees
-  const size_t heads = picture.weights.dim(0);
-  const double columns = static_cast<double>(picture.columns.size());
-  const double rows = static_cast<double>(picture.rows.size());
+  const double columns = static_cast<double>(example.keys.size());
+  const double rows = static_cast<double>(example.tokens.size());
   // A slanted label may lean out of the panel to the right.
   double lean = kMargin;
-  for (size_t c = 0; layout.slanted && c < picture.columns.size(); ++c) {
-    const double reach = 0.71 * LabelWidth(picture.columns[c]) + 8;
+  for (size_t c = 0; layout.slanted && c < example.keys.size(); ++c) {
+    const double reach = 0.71 * LabelWidth(example.keys[c]) + 8;
     lean = std::max(lean, reach - (columns - static_cast<double>(c) - 0.5) * layout.cell);
   }
   layout.panel_width = layout.left + columns * layout.cell + lean;
-  layout.panel_height = (heads > 1 ? kPanelTitle : 0) + layout.top + rows * layout.cell + kMargin;
-  const size_t across = std::min(heads, kPanelsAcross);
-  const size_t down = (heads + kPanelsAcross - 1) / kPanelsAcross;
+  layout.panel_height =
+      (example.heads > 1 ? kPanelTitle : 0) + layout.top + rows * layout.cell + kMargin;
+  const size_t across = std::min(example.heads, kPanelsAcross);
+  const size_t down = (example.heads + kPanelsAcross - 1) / kPanelsAcross;
   const double text =
-      kCharacterWidth * static_cast<double>(std::max(DisplayWidth(picture.subtitle),
-                                                     DisplayWidth(picture.title) * 9 / 7));
+      kCharacterWidth *
+      static_cast<double>(std::max(DisplayWidth(Subtitle(example)), DisplayWidth(kTitle) * 9 / 7));
   layout.width = 2 * kMargin +
                  std::max(static_cast<double>(across) * layout.panel_width, std::max(text, 260.0));
   layout.height =
@@ -99,9 +105,12 @@ bool IsDark(double share) { return share > 0.55; }
 
 class Svg {
  public:
-  Svg(const HeatMapPicture& picture, float largest)
-      : picture_(picture), layout_(MakeLayout(picture)), largest_(largest) {
+  explicit Svg(const AttentionExample& example)
+      : example_(example), weights_(example.weights.View<float>()), layout_(MakeLayout(example)) {
     out_.precision(6);
+    for (size_t i = 0; i < example.weights.size_bytes() / sizeof(float); ++i) {
+      largest_ = std::max(largest_, weights_.data()[i]);
+    }
   }
 
   std::string Draw() {
@@ -109,11 +118,11 @@ class Svg {
          << " version=\"1.1\" width=\"" << layout_.width << "\" height=\"" << layout_.height
          << "\" viewBox=\"0 0 " << layout_.width << " " << layout_.height << "\" role=\"img\""
          << " font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"13\""
-         << " fill=\"#24292f\">\n<title>" << EscapeXml(picture_.title) << "</title>\n"
+         << " fill=\"#24292f\">\n<title>" << EscapeXml(kTitle) << "</title>\n"
          << "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-    Text(kMargin, kMargin + 16, picture_.title, "font-size=\"17\" font-weight=\"bold\"");
-    Text(kMargin, kMargin + 37, picture_.subtitle, "fill=\"#57606a\"");
-    for (size_t head = 0; head < picture_.weights.dim(0); ++head) DrawPanel(head);
+    Text(kMargin, kMargin + 16, kTitle, "font-size=\"17\" font-weight=\"bold\"");
+    Text(kMargin, kMargin + 37, Subtitle(example_), "fill=\"#57606a\"");
+    for (size_t head = 0; head < example_.heads; ++head) DrawPanel(head);
     DrawLegend();
     out_ << "</svg>\n";
     return out_.str();
@@ -133,32 +142,32 @@ class Svg {
     const double left = kMargin + static_cast<double>(head % kPanelsAcross) * layout_.panel_width;
     double y = kMargin + kHeadingHeight + static_cast<double>(row) * layout_.panel_height;
     const double x = left + layout_.left;
-    if (picture_.weights.dim(0) > 1) {
+    if (example_.heads > 1) {
       Text(x, y + 8, "head " + std::to_string(head + 1), "font-weight=\"bold\"");
       y += kPanelTitle;
     }
     y += layout_.top;
-    const ConstView weights = picture_.weights[head];
+    const ConstView weights = weights_[head];
     if (layout_.cell >= 14) DrawLabels(x, y);
-    for (size_t r = 0; r < picture_.rows.size(); ++r) {
-      for (size_t c = 0; c < picture_.columns.size(); ++c) DrawCell(x, y, r, c, weights(r, c));
+    for (size_t r = 0; r < example_.tokens.size(); ++r) {
+      for (size_t c = 0; c < example_.keys.size(); ++c) DrawCell(x, y, r, c, weights(r, c));
     }
   }
 
   void DrawLabels(double x, double y) {
-    for (size_t c = 0; c < picture_.columns.size(); ++c) {
+    for (size_t c = 0; c < example_.keys.size(); ++c) {
       const double centre = x + (static_cast<double>(c) + 0.5) * layout_.cell;
       if (layout_.slanted) {
         std::ostringstream turn;
         turn << "transform=\"rotate(-45 " << centre << " " << y - 6 << ")\"";
-        Text(centre, y - 6, Label(picture_.columns[c]), turn.str());
+        Text(centre, y - 6, Label(example_.keys[c]), turn.str());
       } else {
-        Text(centre, y - 8, Label(picture_.columns[c]), "text-anchor=\"middle\"");
+        Text(centre, y - 8, Label(example_.keys[c]), "text-anchor=\"middle\"");
       }
     }
-    for (size_t r = 0; r < picture_.rows.size(); ++r) {
+    for (size_t r = 0; r < example_.tokens.size(); ++r) {
       const double middle = y + (static_cast<double>(r) + 0.5) * layout_.cell;
-      Text(x - kGap + 4, middle + 4.5, Label(picture_.rows[r]), "text-anchor=\"end\"");
+      Text(x - kGap + 4, middle + 4.5, Label(example_.tokens[r]), "text-anchor=\"end\"");
     }
   }
 
@@ -168,8 +177,8 @@ class Svg {
     const double share = Share(weight);
     out_ << "<rect x=\"" << left << "\" y=\"" << top << "\" width=\"" << layout_.cell
          << "\" height=\"" << layout_.cell << "\" fill=\"" << Colour(share)
-         << "\" stroke=\"#d0d7de\" stroke-width=\"0.5\"><title>" << EscapeXml(picture_.rows[row])
-         << " &#8594; " << EscapeXml(picture_.columns[column]) << ": " << Number(weight, 4)
+         << "\" stroke=\"#d0d7de\" stroke-width=\"0.5\"><title>" << EscapeXml(example_.tokens[row])
+         << " &#8594; " << EscapeXml(example_.keys[column]) << ": " << Number(weight, 4)
          << "</title></rect>\n";
     if (layout_.cell < 30) return;
     const bool wide = layout_.cell >= 50;
@@ -193,24 +202,15 @@ class Svg {
     Text(kMargin + 16 + kWidth + 8, y + 11, Number(largest_, 3), "fill=\"#57606a\"");
   }
 
-  const HeatMapPicture& picture_;
+  const AttentionExample& example_;
+  const ConstView weights_;
   const Layout layout_;
-  const float largest_;
+  float largest_ = 0;
   std::ostringstream out_;
 };
 
 }  // namespace
 
-std::string HeatMapSvg(const HeatMapPicture& picture) {
-  float largest = 0;
-  for (size_t h = 0; h < picture.weights.dim(0); ++h) {
-    for (size_t r = 0; r < picture.rows.size(); ++r) {
-      for (size_t c = 0; c < picture.columns.size(); ++c) {
-        largest = std::max(largest, picture.weights(h, r, c));
-      }
-    }
-  }
-  return Svg(picture, largest).Draw();
-}
+std::string ExampleToSvg(const AttentionExample& example) { return Svg(example).Draw(); }
 
 }  // namespace encore::tool

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string_view>
 
 #include "bench/measure/context.h"
@@ -212,6 +213,9 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   return encore::bench::Main(argc, argv);
+} catch (const std::bad_alloc&) {
+  std::fputs("out of memory\n", stderr);
+  return 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
   return 1;

@@ -101,6 +101,11 @@ TEST(Samples, SlotsAndPercentilesAreOfTheSamples) {
   for (const int percent : {0, 1, 50, 90, 99, 100}) {
     EXPECT_EQ(percentiles[static_cast<size_t>(percent)], samples.SecondsAt(percent / 100.0));
   }
+  samples.Resume();
+  samples.Add(20);
+  samples.Finish();
+  EXPECT_EQ(samples.count(), 13u);
+  EXPECT_EQ(samples.SlotMedians(64), (std::vector<double>{2, 7, 20})) << "a slot of its own";
 }
 
 TEST(Spread, DoesNotGrowWithTheNumberOfValues) {

@@ -29,11 +29,20 @@ bool Has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+size_t Occurrences(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 class CliBenchTest : public CliTest {
  protected:
   // The file that it writes.
   json Bench(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"bench", "--seconds", "0.01", "--json", Path("b.json")});
+    arguments.insert(arguments.begin(), {"bench", "--json", Path("b.json")});
+    if (std::count(arguments.begin(), arguments.end(), "--seconds") == 0) {
+      arguments.insert(arguments.end(), {"--seconds", "0.01"});
+    }
     const CliResult result = Encore(arguments);
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_EQ(result.err, "");
@@ -59,7 +68,7 @@ TEST_F(CliBenchTest, RowsMakeSense) {
   // row unequally; where there is much of that, in these 10 ms a row, there is no telling.
   const bool disturbed =
       report["noise"]["busy_percent"] > 5.0 || report["noise"]["steal_percent"] > 1.0;
-  const double most_share = kSlow || disturbed ? 2.0 : 1.1;
+  const double most_share = kSlow || disturbed ? 10 : 1.1;
   std::set<std::string> cells;
   for (const json& row : report["rows"]) {
     SCOPED_TRACE(row.dump(1));
@@ -87,7 +96,7 @@ TEST_F(CliBenchTest, RowsMakeSense) {
     EXPECT_EQ(row["weight_bytes"], 4 * 12 * 384 * 384);
     EXPECT_NEAR(row["tokens_per_s"], 16 / median, 1e-6 / median);
     EXPECT_EQ(row["useful_tokens_per_s"], row["tokens_per_s"]);
-    EXPECT_GE(row["calls"], 3);
+    EXPECT_GE(row["calls"], 4);
     EXPECT_EQ(row["tokens"], 16);
     EXPECT_EQ(row["layers"], 1);
     EXPECT_EQ(row["verified"], true);
@@ -184,6 +193,16 @@ TEST_F(CliBenchTest, WarmColdAndTargetChoose) {
       EXPECT_EQ(row["precision"], precision);
       EXPECT_EQ(row["verified"], true);
     }
+  }
+}
+
+TEST_F(CliBenchTest, EachRowIsVisitedTwiceAndEachNameCountsOnce) {
+  const json rows = Bench({"--workload", "example_32x10,minilm_1x16,example_32x10", "--warm",
+                           "--threads", "1", "--seconds", "0"})["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  for (const json& row : rows) {
+    EXPECT_EQ(row["calls"], 4) << "two a visit";
+    EXPECT_EQ(Occurrences(out_, row["workload"].get<std::string>() + " "), 1u) << out_;
   }
 }
 

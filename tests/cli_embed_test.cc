@@ -131,6 +131,7 @@ TEST_F(CliEmbedTest, OptionsAreTheLibrarys) {
   expect({"--prompt", "a baker "}, {.prompt = "a baker "});
   expect({"--no-prompt"}, {.prompt = ""});
   expect({"--no-normalize"}, {.normalize = false});
+  expect({"--normalize", "--no-normalize"}, {.normalize = false});
   expect({"--dimensions", "5"}, {.dimensions = 5}, 5);
   expect({"--dimensions", "5", "--normalize"}, {.normalize = true, .dimensions = 5}, 5);
   expect({"--max-length", "4"}, {.max_length = 4});

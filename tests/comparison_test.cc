@@ -136,6 +136,34 @@ TEST_F(ComparisonTest, ABusyNeighbourIsNamedAndCounts) {
   EXPECT_EQ(Count(pairing, Verdict::kNoDifference), pairing.rows.size());
 }
 
+// A core that is shared runs at half its speed; where most cores are free, nothing shares one.
+TEST_F(ComparisonTest, OtherWorkCountsWhereThreadsWantAllCores) {
+  Report base = SyntheticReport({.seed = 22, .slot_noise = 0.01});
+  Report other = SyntheticReport({.seed = 23, .speed = 1 / 1.8, .slot_noise = 0.01});
+  int most = 0;
+  for (const ReportRow& row : base.rows) most = std::max(most, row.threads);
+  base.machine.cores = other.machine.cores = most;
+  const auto slower = [&](bool of_all_cores) {
+    size_t count = 0;
+    const Pairing pairing = Compare({{"a", base}, {"b", other}})[0];
+    for (const ComparedRow& row : pairing.rows) {
+      const bool all = row.rows.base->threads == most;
+      if (all == of_all_cores && row.verdict == Verdict::kSlower) ++count;
+    }
+    return count;
+  };
+  const size_t of_all = slower(true);
+  EXPECT_GT(of_all, 0u);
+  other.noise.busy_percent = 4;
+  EXPECT_EQ(slower(true), of_all);
+  other.noise.busy_percent = 8;
+  EXPECT_EQ(slower(true), 0u);
+  EXPECT_GT(slower(false), 0u) << "a single thread has a core of its own";
+  EXPECT_TRUE(Has(PairingNotes(Compare({{"a", base}, {"b", other}})[0]), "a factor of 2"));
+  base.machine.cores = other.machine.cores = 64;
+  EXPECT_EQ(slower(true), of_all);
+}
+
 TEST_F(ComparisonTest, WhatSlowsOneRowForAWhileMaySlowAllOfAnother) {
   const Report base = SyntheticReport({.seed = 20, .slot_noise = 0.01});
   Report other = SyntheticReport({.seed = 21, .slot_noise = 0.01});

@@ -47,8 +47,8 @@ TEST(RecordedReportsTest, SayThatTheMachineWasBusy) {
   EXPECT_TRUE(NoiseSentences(Recorded("best.json").report.noise).empty());
 }
 
-// A neighbour on the host slowed all of one of them by a quarter and more, which no counter of this
-// system shows. Rows of either moved by as much in the course of their runs.
+// A neighbour on the host slowed all of the second by a quarter and more, which no counter of this
+// system shows. Rows of the first moved by as much in the course of their run.
 TEST(RecordedReportsTest, TwoRunsOfOneBinaryDoNotDiffer) {
   const std::vector<NamedReport> reports = {Recorded("best.json"), Recorded("best_again.json")};
   const Pairing pairing = CompareReports(reports)[0];

@@ -20,9 +20,10 @@ namespace {
 
 constexpr int kWindows = 5;
 constexpr double kWindowSeconds = 1e-3;  // beside which threads that start apart by us do not count
-// Of a larger buffer, a window reads one part of this size, for all of it takes a tenth of a
-// second.
-constexpr size_t kMostOfAWindow = size_t{64} << 20;
+// Of a buffer so large, a window reads one of equal parts, for all of it takes a tenth of a second.
+// Not of those that are to stay in L3, which takes some rounds through all of them.
+constexpr size_t kInParts = size_t{256} << 20;
+constexpr size_t kPart = size_t{64} << 20;
 constexpr size_t kLeastMemory = size_t{64} << 20;
 constexpr size_t kMostMemory = size_t{1} << 30;  // of all threads together
 
@@ -82,7 +83,8 @@ Result<ReadMeter> ReadMeter::Create(const Executor& executor, size_t bytes) {
                                                  " bytes a thread to measure reading with");
     }
   }
-  meter.part_ = std::min(steps * kStep, kMostOfAWindow / sizeof(uint32_t));
+  const size_t parts = bytes < kInParts ? 1 : (bytes + kPart - 1) / kPart;
+  meter.part_ = steps / parts * kStep;
   // By the threads that read them later, since a page lies near the core that writes to it first.
   internal::RunTeam(executor, [&](internal::Team& team) {
     team.ForEach(meter.buffers_.size(), [&](size_t i, int) {

@@ -40,8 +40,8 @@ class ReadMeter {
   static Result<ReadMeter> Create(const Executor& executor, size_t bytes);
 
   // Bytes a second of all threads together, now: from the first one's start to the last one's end,
-  // the best of some windows of a millisecond, or as long as one round takes. Of a buffer over
-  // 64 MiB a window reads that much, and the next window the part after it.
+  // the best of some windows of a millisecond, or as long as one round takes. Of a buffer of
+  // 256 MiB or more a window reads one of equal parts of 64 MiB or less, the next window the next.
   double Measure();
 
  private:

@@ -19,7 +19,8 @@ faster), in brackets the lowest and the highest of a round. Each has as many cor
 thread: the last core).
 With more threads than one, encore is timed twice: as it is, and with its threads spinning between
 calls; and twice in bf16 where there is AMX: as it is, and with --amx-bf16. Warm: the same layer
-again and again. Cold: the layers of a model larger than the caches. Whole models are warm alone.
+again and again. Cold: the layers of a model larger than the caches; a peer computes all
+in one call, encore one a call. Whole models are warm alone.
 --markdown writes a table with a column for each engine; --json a report as `encore report` does,
 with rows of every engine, which `encore compare` reads. The errors are in the table that is printed
 without --markdown.

@@ -247,6 +247,8 @@ def parse_args():
     args.sentences = args.sentences or ([] if args.shape else [2000, 20000])
     if not all(re.fullmatch(r"[1-9]\d*x[1-9]\d*", shape) for shape in args.shape):
         parser.error(f"--shape must be like 8x128, found {' '.join(args.shape)}")
+    if args.encore and not args.sentences:
+        parser.error("--encore is timed on --sentences, found none beside --shape")
     if min(args.rounds, args.calls, *args.threads, *args.sentences) < 1 or args.retakes < 0:
         parser.error("--rounds, --calls, --threads and --sentences must be above zero")
     return args

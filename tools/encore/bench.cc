@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ memory. Figures of different runs compare by share, better still by runs that al
 threads whose peak is that of one share a core, as virtual machines may let them: the row says so.
 
 Each row is measured twice for half of its time, with all others in between: what slows a machine
-for some seconds then shows within the row, and `encore compare` allows for it.
+for some seconds then shows within the row, and `encore compare` allows for it. Rows are printed as
+they are done, in the second half.
 
 Before a row is timed, the model's layers are checked on four tokens against a reference in double
 precision, and the row's output against the one of the calling thread alone, bit for bit.
@@ -78,7 +80,9 @@ std::vector<ChosenRow> ChosenRows(const Options& options) {
     if (cold) chosen.push_back({workload, true});
   };
   const bool both = options.cold == options.warm;
+  std::set<std::string> seen;
   for (const std::string& name : options.workloads) {
+    if (!seen.insert(name).second) continue;
     const bench::NamedWorkload* named = bench::FindWorkload(name);
     if (named == nullptr && name != "custom") {
       throw Failure("--workload: found '" + Printable(name) +

@@ -66,6 +66,7 @@ class BenchMeasurer {
 
   struct Visited {
     size_t row;
+    size_t bits;  // a hash of the output, which every visit must have
     bench::Samples samples;
   };
   std::map<std::string, Visited> visited_;

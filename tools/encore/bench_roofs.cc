@@ -121,6 +121,8 @@ ReportRowRoof BenchRoofs::Applying(const ReportRow& row, const bench::Samples& s
       bandwidth = roof.bytes_per_s;
     }
   }
+  // Other work may have held it down while it was measured: the row shows that there is more.
+  bandwidth = std::max(bandwidth, row.weight_bytes / row.seconds.p50);
   if (row.weight_bytes / bandwidth <= row.flops / compute.value) return compute;
   return {.kind = "read",
           .level = level.name,

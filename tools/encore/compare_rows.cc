@@ -119,21 +119,22 @@ double MovedShare(const std::vector<double>& slots) {
   return std::max(0.0, (*high - *low - 3 * error) / *low);
 }
 
-double MovedShare(const Report& report, int threads) {
+// The most of any row of that engine on as many threads.
+double MovedShare(const Report& report, const ReportRow& like) {
   double most = 0;
   for (const ReportRow& row : report.rows) {
-    if (row.threads == threads) most = std::max(most, MovedShare(row.slots));
+    if (row.threads == like.threads && row.engine == like.engine) {
+      most = std::max(most, MovedShare(row.slots));
+    }
   }
   return most;
 }
 
-// By how much other work may have slowed calls of so many threads: what it took beyond the cores
-// that these left free, if all of that was time in which the other threads waited.
-double CrowdedShare(const Report& report, int threads) {
-  constexpr double kMost = 0.8;
-  const double cores = report.machine.cores;
-  const double lost = TakenShare(report.noise) * cores - std::max(0.0, cores - threads);
-  return std::max(0.0, lost) / (1 - std::min(std::max(0.0, lost), kMost));
+// Whether other work shared cores with so many threads for some part of the run: one of these ran
+// at half its speed then, and calls whose work is in even parts took twice as long.
+bool IsCrowded(const Report& report, int threads) {
+  const double taken = TakenShare(report.noise);
+  return 100 * taken > kMuchBusy && threads > (1 - taken) * report.machine.cores;
 }
 
 // Bandwidth of memory, with so many threads in both.
@@ -229,12 +230,10 @@ std::optional<double> F32PeakRatio(const Report& base, const Report& other) {
 }
 
 NoiseBand BandOf(const Report& base, const Report& other, const RowPair& rows) {
-  double share = NoiseShare(base, other);
-  for (const Report* report : {&base, &other}) {
-    const int threads = rows.base->threads;
-    share = std::max({share, MovedShare(*report, threads), CrowdedShare(*report, threads)});
-  }
-  NoiseBand band;
+  NoiseBand band{
+      .moved = std::max(MovedShare(base, *rows.base), MovedShare(other, *rows.other)),
+      .crowded = IsCrowded(base, rows.base->threads) || IsCrowded(other, rows.other->threads)};
+  double share = std::max({NoiseShare(base, other), band.moved, band.crowded ? 1.0 : 0.0});
   const auto reach = [&](std::optional<double> ratio) {
     band.low = std::min(band.low, ratio.value_or(1));
     band.high = std::max(band.high, ratio.value_or(1));
@@ -248,7 +247,9 @@ NoiseBand BandOf(const Report& base, const Report& other, const RowPair& rows) {
       reach(MemoryRatio(base, other, rows.base->threads));
     }
   }
-  return {band.low / (1 + share), band.high * (1 + share)};
+  band.low /= 1 + share;
+  band.high *= 1 + share;
+  return band;
 }
 
 std::vector<std::string> NoiseSentences(const ReportNoise& noise) {

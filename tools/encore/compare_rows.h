@@ -47,6 +47,8 @@ inline constexpr double kUnknownNoise = 0.05;
 struct NoiseBand {
   double low = 1;
   double high = 1;
+  double moved = 0;      // by how much rows like these moved in the course of a run: 0.3 for 30 %
+  bool crowded = false;  // other work had a core that their threads wanted
 };
 
 // Processor, cores and caches are alike; virtual machines on different hosts may be.
@@ -65,8 +67,9 @@ std::optional<double> PeakRatio(const Report& base, const Report& other, const R
 std::optional<double> F32PeakRatio(const Report& base, const Report& other);
 
 // From 1 over to the ratio of the roofs that apply, if the machine is the same; and on either side
-// the most of NoiseShare, what any row of as many threads moved by in the course of its run, and
-// what other processes took of the cores that the row's threads wanted.
+// the most of NoiseShare, what any row of the engine on as many threads moved by in the course of
+// its run, and a factor of 2 if other work had more than 5 % of all cores' time and the row's
+// threads wanted these cores.
 NoiseBand BandOf(const Report& base, const Report& other, const RowPair& rows);
 
 // Sentences about a run that was disturbed: "other processes took 48 % of ..."; none of a quiet

@@ -132,7 +132,22 @@ std::vector<std::string> PairingNotes(const Pairing& pairing) {
                             "too. Its f32 peak on one thread " +
                             peak);
   notes.push_back("Noise between the runs: " + Number(100 * pairing.noise_share, 1) +
-                  " %, and what the roofs and single rows moved by.");
+                  " %, and what the roofs moved.");
+  const auto moved = [](const ComparedRow& row) { return row.band.moved; };
+  const auto most = std::max_element(
+      pairing.rows.begin(), pairing.rows.end(),
+      [&](const ComparedRow& a, const ComparedRow& b) { return moved(a) < moved(b); });
+  if (most != pairing.rows.end() && moved(*most) > pairing.noise_share) {
+    notes.push_back("Rows of " + Counted(static_cast<size_t>(most->rows.base->threads), "thread") +
+                    " moved by up to " + Number(100 * moved(*most), 0) +
+                    " % while they were measured: what differs by less may be that.");
+  }
+  if (std::any_of(pairing.rows.begin(), pairing.rows.end(),
+                  [](const ComparedRow& row) { return row.band.crowded; })) {
+    notes.push_back(
+        "Other work had a part of the cores: rows whose threads want all of them may "
+        "differ by a factor of 2 for that alone.");
+  }
   const auto other_target = [](const ComparedRow& row) {
     return row.rows.base->target != row.rows.other->target;
   };

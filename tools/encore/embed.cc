@@ -207,9 +207,10 @@ void AddEmbed(CLI::App& app, Action& action) {
       ->excludes(name)
       ->excludes(prompt);
   sub->add_flag_function(
-      "--normalize,!--no-normalize",
-      [options = options](int64_t given) { options->normalize = given > 0; },
-      "Vectors of length 1, or as long as they are; else as the folder says");
+         "--normalize,!--no-normalize",
+         [options = options](int64_t given) { options->normalize = given > 0; },
+         "Vectors of length 1, or as long as they are; else as the folder says")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   sub->add_option("--dimensions", options->dimensions,
                   "The first columns only (for models that were trained for it); 0: as the folder "
                   "says")

@@ -168,8 +168,9 @@ void TorchOptions::AddTo(CLI::App& app) {
       ->type_name("NAME");
   app.add_option("--eps", eps, "Epsilon of the layer norms");
   app.add_flag_function(
-      "--norm-first,!--no-norm-first", [this](int64_t given) { norm_first = given > 0; },
-      "Pre-norm, or post-norm");
+         "--norm-first,!--no-norm-first", [this](int64_t given) { norm_first = given > 0; },
+         "Pre-norm, or post-norm")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 TorchOverrides TorchOptions::overrides() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The normalizers of `tokenizers`: text to text, remembering where each character came from. Not
-// here: their settings in tokenizer.json (normalizer_json.h).
+// here: their settings in tokenizer.json (normalizer_json.cc).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_NORMALIZER_H_
 #define ENCORE_ENGINE_TOKENIZER_NORMALIZER_H_

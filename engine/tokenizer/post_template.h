@@ -2,7 +2,7 @@
 //
 // What stands around a text or a pair of texts: special tokens, and type ids of everything. Also
 // how much of the texts is left where the result must not be too long. Not here: its settings in
-// tokenizer.json (template_json.h).
+// tokenizer.json (template_json.cc).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_POST_TEMPLATE_H_
 #define ENCORE_ENGINE_TOKENIZER_POST_TEMPLATE_H_

@@ -34,10 +34,9 @@ class BenchMeasurer {
   explicit BenchMeasurer(double seconds);
 
   // Adds a row of the active target and returns it, after roofs().Measure(threads); or, called for
-  // the same once more, a further visit to that row. Warm: a call is
-  // the workload's layers, the same again and again. Cold: calls take turns among so many
-  // copies of them that these exceed the last-level cache four times. One thread is the calling
-  // one, bound to a core meanwhile.
+  // the same once more, a further visit to that row. Warm: a call is the workload's layers, the
+  // same again and again. Cold: calls take turns among so many copies of them that these exceed the
+  // last-level cache four times. One thread is the calling one, bound to a core meanwhile.
   //
   // Before the clock starts, the model's first layers are checked on four tokens against the
   // double-precision reference (bench/measure/check.h), and this workload's output must be finite
@@ -73,8 +72,8 @@ class BenchMeasurer {
   std::string made_;  // what encoders_ are
   // Copies of the model measured last: making them takes longer than measuring.
   std::vector<Encoder> encoders_;
-  size_t next_copy_ =
-      1;  // whose turn it is when cold: row after row, or caches would hold the first
+  // Whose turn it is when cold: row after row, or caches would hold the first ones.
+  size_t next_copy_ = 1;
   std::string expected_of_;
   std::vector<float> expected_;        // the output of the calling thread alone
   std::map<std::string, bool> right_;  // by model, products and target

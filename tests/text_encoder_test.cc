@@ -131,6 +131,40 @@ TEST(TextEncoderTest, NoTextsGiveNoVectors) {
   EXPECT_EQ(no_ids->vectors.shape(), Shape(0, 32));
 }
 
+TEST(TextEncoderTest, VectorsGoToRowsOfTheCallersThatAreApart) {
+  const TextFolder folder;
+  const Result<TextEncoder> model = OpenCase(folder);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::vector<std::string_view> texts = {"tea", "the bread", "snow"};
+  const Result<Embeddings> wanted = model->Encode(texts);
+  ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+  const std::vector<float> want = Values(wanted->vectors);
+  std::vector<float> memory(3 * 40, 7.0f);
+  const auto encode = [&](ptrdiff_t row, ptrdiff_t column) {
+    return model->Encode(texts, MutableView(memory.data(), {3, 32}, {row, column}));
+  };
+  ASSERT_TRUE(encode(40, 1).ok());
+  for (size_t i = 0; i < memory.size(); ++i) {
+    EXPECT_EQ(memory[i], i % 40 < 32 ? want[i / 40 * 32 + i % 40] : 7.0f) << i;
+  }
+  memory.assign(memory.size(), 7.0f);
+  for (const auto& [row, column] : {std::pair<ptrdiff_t, ptrdiff_t>{0, 1},
+                                    {31, 1},
+                                    {-1, 1},
+                                    {-40, 1},
+                                    {40, 2},
+                                    {40, 0},
+                                    {1, 3}}) {
+    const Status status = encode(row, column);
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument) << row << ", " << column;
+    const std::string strides = std::to_string(row) + ", " + std::to_string(column);
+    EXPECT_NE(status.message().find("strides " + strides), std::string::npos) << status.message();
+  }
+  EXPECT_EQ(memory, std::vector<float>(memory.size(), 7.0f));
+  // The stride of a single row leads nowhere.
+  EXPECT_TRUE(model->Encode({"tea"}, MutableView(memory.data(), {1, 32}, {0, 1})).ok());
+}
+
 TEST(TextEncoderTest, IdsGiveTheVectorsOfTheirText) {
   const TextCases all = TextCases::Read();
   const std::unique_ptr<TextFolder> folder = MakeFolder(all.Find("pool_all"));

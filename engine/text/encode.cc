@@ -101,11 +101,21 @@ internal::TakeBatch WriteVectors(const TextEncoder::Impl& impl, const Encoding& 
 }
 
 Status CheckVectors(MutableView vectors, size_t texts, size_t dimensions) {
-  const bool fits = vectors.rank() == 2 && vectors.dim(0) == texts &&
-                    vectors.dim(1) == dimensions && (dimensions < 2 || vectors.stride(1) == 1);
-  if (fits && (vectors.data() != nullptr || texts == 0)) return {};
-  return InvalidArgument("vectors is " + vectors.shape().ToString() + "; wanted " +
-                         Shape(texts, dimensions).ToString() + " with contiguous rows");
+  const std::string found = "vectors is " + vectors.shape().ToString();
+  const std::string wanted = "; wanted " + Shape(texts, dimensions).ToString();
+  if (vectors.rank() != 2 || vectors.dim(0) != texts || vectors.dim(1) != dimensions) {
+    return InvalidArgument(found + wanted);
+  }
+  if (texts == 0) return {};
+  if (vectors.data() == nullptr) return InvalidArgument(found + " at a null pointer" + wanted);
+  // Rows that overlap would be written by several threads at once.
+  if ((dimensions > 1 && vectors.stride(1) != 1) ||
+      (texts > 1 && vectors.stride(0) < static_cast<ptrdiff_t>(dimensions))) {
+    return InvalidArgument(found + " with strides " + std::to_string(vectors.stride(0)) + ", " +
+                           std::to_string(vectors.stride(1)) +
+                           "; wanted contiguous rows that do not overlap");
+  }
+  return {};
 }
 
 Status EncodeTexts(const TextEncoder::Impl& impl, const Texts& texts, const Encoding& encoding,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "encore/thread_pool.h"
 #include "gtest/gtest.h"
 #include "tests/compare.h"
 #include "tests/drawn_config.h"
@@ -222,6 +223,31 @@ TEST(EncoderPrecision, RowsOfSpecialNumbers) {
       EXPECT_TRUE(SameBits({y.data() + 5 * 48, 4 * 48}, {want.data() + 5 * 48, 4 * 48}));
     }
   });
+}
+
+TEST(EncoderPrecision, TheFirstMatrixThatInt8CannotHaveIsNamed) {
+  const EncoderModel model(EncoderConfig::Uniform(48, 3, {.num_heads = 3, .d_ff = 100}));
+  std::vector<float> up(100 * 48, 0.25f);
+  std::vector<float> down(48 * 100, 0.25f);
+  up[77] = std::numeric_limits<float>::quiet_NaN();
+  down[48 * 100 - 1] = std::numeric_limits<float>::infinity();
+  EncoderWeights weights = model.weights();
+  const ThreadPool pool = *ThreadPool::Create({.threads = 3});
+  const auto refused = [&](const std::string& matrix) {
+    for (const Executor& executor : {Executor::Inline(), pool.executor(), Executor::OpenMP(3)}) {
+      const Result<Encoder> encoder = Encoder::Create(
+          model.config(), weights, {.precision = Precision::kInt8, .executor = executor});
+      ASSERT_FALSE(encoder.ok());
+      EXPECT_NE(encoder.status().message().find(matrix), std::string::npos)
+          << encoder.status().message();
+    }
+  };
+  weights.layers[2].linear1_weight = ConstView(up.data(), {100, 48});
+  refused("layers.2: the weights of linear1");
+  weights.layers[1].linear2_weight = ConstView(down.data(), {48, 100});
+  refused("layers.1: the weights of linear2");
+  weights.layers[1].linear1_weight = ConstView(up.data(), {100, 48});
+  refused("layers.1: the weights of linear1");
 }
 
 TEST(EncoderPrecision, DrawnSwitches) {

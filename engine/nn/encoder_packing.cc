@@ -107,7 +107,8 @@ Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& e
     m.packed->SetData(next);
     next += m.packed->data_bytes();
   }
-  std::atomic<size_t> bad{matrices.size()};  // one that cannot be packed
+  const size_t none = matrices.size();
+  std::atomic<size_t> bad{none};  // the first that cannot be packed
   RunTeam(executor, [&](Team& team) {
     for (size_t i = 0; i < matrices.size(); ++i) {
       const MatrixToPack& m = matrices[i];
@@ -117,14 +118,17 @@ Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& e
         source.input_scale = m.packed->input_scale();
       }
       team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {
-        if (!m.packed->Pack(source, p, p + 1, places[i])) bad.store(i);
+        if (m.packed->Pack(source, p, p + 1, places[i])) return;
+        // One matrix is packed after another, so the first to say so is the first of all.
+        size_t unknown = none;
+        bad.compare_exchange_strong(unknown, i);
       });
       if (m.ends_layer && layer_packed) {
         team.ForEach(1, [&](size_t /*i*/, int /*thread*/) { layer_packed(); });
       }
     }
   });
-  if (bad == matrices.size()) return {};
+  if (bad == none) return {};
   const auto layer = std::count_if(matrices.begin(), matrices.begin() + static_cast<ptrdiff_t>(bad),
                                    [](const MatrixToPack& m) { return m.ends_layer; });
   return InvalidArgument("layers." + std::to_string(layer) + ": the weights of " +

@@ -110,6 +110,28 @@ TEST_F(TextFolderTest, WithoutModulesTheirFilesDoNotCount) {
   EXPECT_NE(ignored.find("| config_sentence_transformers.json"), std::string::npos) << ignored;
 }
 
+// [CLS] and [SEP] need two.
+TEST_F(TextFolderTest, AMaximumLengthWithoutRoomForSpecialTokensIsRefused) {
+  const auto refused = [&](const OpenOptions& options, const std::string& words) {
+    const Status status = Open(options).status();
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(status.message().find(words), std::string::npos) << status.message();
+  };
+  refused(
+      {.max_length = 1},
+      "max_length is 1; wanted 2 to 40, the tokenizer's special tokens and the model's positions");
+  refused({.max_length = 0}, "max_length is 0; wanted 2");
+  refused({.max_length = 41}, "max_length is 41; wanted 2");
+  const Result<TextEncoder> model = Open({.max_length = 2});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_TRUE(model->Encode({"tea"}).ok());
+  folder_.WriteJson("sentence_bert_config.json", {{"max_seq_length", 1}});
+  refused({},
+          "sentence_bert_config.json: the maximum length is 1; wanted at least 2, the tokenizer's "
+          "special tokens");
+  EXPECT_TRUE(Open({.max_length = 3}).ok());
+}
+
 TEST_F(TextFolderTest, TheMaximumLengthIsTheLeastSurprising) {
   const auto length = [&](const std::string& source) {
     const Result<TextEncoder> model = Open();

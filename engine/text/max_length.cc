@@ -4,6 +4,7 @@
 
 #include "engine/text/max_length.h"
 
+#include <algorithm>
 #include <string>
 
 namespace encore::inline v0_1::internal {
@@ -11,10 +12,13 @@ namespace encore::inline v0_1::internal {
 Result<size_t> ResolveMaxLength(const LengthSources& sources, const FolderReading& reading) {
   const std::string what = "maximum length";
   const size_t most = sources.model_maximum;
+  const size_t least = std::max<size_t>(sources.special_tokens, 1);
+  const std::string why_least = least > 1 ? "the tokenizer's special tokens" : "";
   if (sources.option) {
-    if (*sources.option == 0 || *sources.option > most) {
-      return InvalidArgument("max_length is " + std::to_string(*sources.option) + "; wanted 1 to " +
-                             std::to_string(most) + ", the model's positions");
+    if (*sources.option < least || *sources.option > most) {
+      return InvalidArgument("max_length is " + std::to_string(*sources.option) + "; wanted " +
+                             std::to_string(least) + " to " + std::to_string(most) + ", " +
+                             (least > 1 ? why_least + " and " : "") + "the model's positions");
     }
     reading.Tell(what, std::to_string(*sources.option), "option max_length");
     return *sources.option;
@@ -28,7 +32,11 @@ Result<size_t> ResolveMaxLength(const LengthSources& sources, const FolderReadin
     length = *sources.tokenizer_maximum;
     source = "tokenizer_config.json";
   }
-  if (length == 0) return InvalidArgument(source + ": the maximum length is 0; wanted at least 1");
+  if (length < least) {
+    return InvalidArgument(source + ": the maximum length is " + std::to_string(length) +
+                           "; wanted at least " + std::to_string(least) +
+                           (least > 1 ? ", " + why_least : ""));
+  }
   if (length <= most) {
     reading.Tell(what, std::to_string(length), source);
     return length;

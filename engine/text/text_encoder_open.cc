@@ -68,7 +68,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
        .settings = found->settings,
        .tokenizer_maximum =
            tokenizer.ok() ? tokenizer->model_max_length() : std::optional<size_t>(),
-       .model_maximum = model->max_tokens()},
+       .model_maximum = model->max_tokens(),
+       .special_tokens = tokenizer.ok() ? tokenizer->special_tokens_of_text() : 0},
       reading);
   if (!max_length.ok()) return max_length.status();
   const Result<bool> use_type_ids =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C interface: equal to the C++ one, and safe to call with anything. Not here: that the header
-// is C (consumer/text.c), what vectors should be.
+// The C interface is equal to the C++ one. Not here: that the header is C (consumer/text.c), wrong
+// arguments (c_api_arguments_test.cc), what vectors should be.
 
 #include "encore/c_api.h"
 
@@ -18,68 +18,11 @@
 
 #include "encore/text_encoder.h"
 #include "encore/version.h"
+#include "tests/c_api_case.h"
 #include "tests/text_case.h"
 
 namespace encore {
 namespace {
-
-constexpr size_t kD = 32;
-constexpr size_t kMaxLength = 24;
-
-encore_text Text(const std::string& text) { return {text.data(), text.size()}; }
-
-std::vector<encore_text> Views(const std::vector<std::string>& texts) {
-  std::vector<encore_text> views;
-  for (const std::string& text : texts) views.push_back(Text(text));
-  return views;
-}
-
-void Views(std::vector<std::string>&& texts) = delete;  // they must outlive the views
-
-// Options with their size set.
-template <typename T>
-T Sized() {
-  T options = {};
-  options.size = sizeof options;
-  return options;
-}
-
-// Frees the model.
-class Model {
- public:
-  explicit Model(const std::string& folder, const encore_open_options* options = nullptr) {
-    EXPECT_EQ(encore_open(folder.c_str(), options, &model_), ENCORE_OK) << encore_last_error();
-  }
-  Model(const Model&) = delete;
-  Model& operator=(const Model&) = delete;
-  ~Model() { encore_free(model_); }
-  operator const encore_model*() const { return model_; }  // NOLINT(google-explicit-constructor)
-
- private:
-  encore_model* model_ = nullptr;
-};
-
-class CApiTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    folder_.WriteModules();
-    folder_.WriteJson("sentence_bert_config.json", {{"max_seq_length", kMaxLength}});
-  }
-  std::string folder() const { return folder_.path(); }
-
-  // Fails with this code and a sentence that has these words.
-  static void ExpectFailure(encore_status found, encore_status wanted,
-                            const std::vector<std::string>& words) {
-    EXPECT_EQ(found, wanted);
-    const std::string sentence = encore_last_error();
-    for (const std::string& word : words) {
-      EXPECT_NE(sentence.find(word), std::string::npos) << "'" << word << "' in: " << sentence;
-    }
-  }
-
-  // Mean pooling, normalized.
-  TextFolder folder_;
-};
 
 const std::vector<std::string> kTexts = {"The cat sat on the mat.", "",
                                          "How do I renew a passport?", std::string(3000, 'x'),
@@ -289,126 +232,18 @@ TEST_F(CApiTest, TokenizeTellsHowManyIdsThereAre) {
   EXPECT_EQ(count, 102u);
 }
 
-TEST_F(CApiTest, NullPointersAreErrors) {
-  encore_model* model = reinterpret_cast<encore_model*>(8);
-  ExpectFailure(encore_open(nullptr, nullptr, &model), ENCORE_INVALID_ARGUMENT, {"folder", "NULL"});
-  EXPECT_EQ(model, nullptr);
-  ExpectFailure(encore_open("x", nullptr, nullptr), ENCORE_INVALID_ARGUMENT, {"model", "NULL"});
-  encore_free(nullptr);
-  EXPECT_EQ(encore_dimensions(nullptr), 0u);
-  EXPECT_EQ(encore_max_length(nullptr), 0u);
-  EXPECT_STREQ(encore_describe(nullptr), "");
-
-  const Model open(folder());
-  const encore_text text = Text("cat");
-  const encore_text broken[] = {text, {nullptr, 4}};
-  const encore_text empty = {nullptr, 0};
-  float vectors[2 * kD];
-  size_t count = 0;
-  ExpectFailure(encore_encode(nullptr, &text, 1, nullptr, vectors, kD, nullptr, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"model"});
-  ExpectFailure(encore_encode(open, nullptr, 1, nullptr, vectors, kD, nullptr, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"texts"});
-  ExpectFailure(encore_encode(open, broken, 2, nullptr, vectors, 2 * kD, nullptr, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"texts[1]", "4 bytes"});
-  ExpectFailure(encore_encode(open, &text, 1, nullptr, nullptr, kD, nullptr, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"vectors"});
-  ExpectFailure(encore_score(nullptr, text, &text, 1, nullptr, vectors, 1, nullptr, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"model"});
-  ExpectFailure(encore_score(open, broken[1], &text, 1, nullptr, vectors, 1, nullptr, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"query"});
-  ExpectFailure(encore_score(open, text, nullptr, 1, nullptr, vectors, 1, nullptr, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"documents"});
-  ExpectFailure(encore_score(open, text, &text, 1, nullptr, nullptr, 1, nullptr, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"scores"});
-  ExpectFailure(encore_tokenize(nullptr, text, nullptr, nullptr, 0, &count, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"model"});
-  count = 7;
-  ExpectFailure(encore_tokenize(open, broken[1], nullptr, nullptr, 0, &count, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"text"});
-  EXPECT_EQ(count, 0u);
-  ExpectFailure(encore_tokenize(open, text, nullptr, nullptr, 0, nullptr, nullptr),
-                ENCORE_INVALID_ARGUMENT, {"count"});
-
-  // Nothing to do, and an empty text, are no errors.
-  EXPECT_EQ(encore_encode(open, nullptr, 0, nullptr, nullptr, 0, nullptr, nullptr), ENCORE_OK);
-  EXPECT_EQ(encore_encode(open, &empty, 1, nullptr, vectors, kD, nullptr, nullptr), ENCORE_OK);
-}
-
-TEST_F(CApiTest, SmallArraysAreRefused) {
+TEST_F(CApiTest, LongSentencesAreCut) {
+  nlohmann::json prompts = nlohmann::json::object();
+  for (int i = 0; i < 100; ++i) prompts["a name of a prompt, number " + std::to_string(i)] = "x";
+  folder_.WriteJson("config_sentence_transformers.json", {{"prompts", prompts}});
   const Model model(folder());
-  const std::vector<std::string> texts_strings = {"a", "cat"};
-  const std::vector<encore_text> texts = Views(texts_strings);
-  std::vector<float> vectors(2 * kD, 7);
-  ExpectFailure(
-      encore_encode(model, texts.data(), 2, nullptr, vectors.data(), 2 * kD - 1, nullptr, nullptr),
-      ENCORE_INVALID_ARGUMENT, {"63", "2 x 32"});
-  // count * dimensions would overflow.
-  ExpectFailure(
-      encore_encode(model, nullptr, SIZE_MAX, nullptr, vectors.data(), 2 * kD, nullptr, nullptr),
-      ENCORE_INVALID_ARGUMENT, {});
   auto options = Sized<encore_encode_options>();
-  options.dimensions = SIZE_MAX;
-  ExpectFailure(
-      encore_encode(model, texts.data(), 2, &options, vectors.data(), 2 * kD, nullptr, nullptr),
-      ENCORE_INVALID_ARGUMENT, {});
-  EXPECT_EQ(vectors, std::vector<float>(2 * kD, 7));
-}
-
-TEST_F(CApiTest, OptionsOfOtherVersions) {
-  encore_model* model = nullptr;
-  encore_open_options options = {};  // no size
-  ExpectFailure(encore_open(folder().c_str(), &options, &model), ENCORE_INVALID_ARGUMENT,
-                {"options.size is 0", "sizeof(encore_open_options)"});
-  options.size = static_cast<size_t>(1) << 40;
-  ExpectFailure(encore_open(folder().c_str(), &options, &model), ENCORE_INVALID_ARGUMENT,
-                {"options.size"});
-
-  // An older header's struct, with nothing behind it: what it has counts, the rest is the default.
-  struct First {
-    size_t size;
-    int32_t threads, normalize, pooling, ignore_unknown_keys;
-    size_t max_length;
-  };
-  const auto first = std::make_unique<First>();
-  first->size = sizeof(First);
-  first->max_length = 7;
-  ASSERT_EQ(encore_open(folder().c_str(), reinterpret_cast<const encore_open_options*>(first.get()),
-                        &model),
-            ENCORE_OK)
-      << encore_last_error();
-  EXPECT_EQ(encore_max_length(model), 7u);
-  EXPECT_NE(std::string(encore_describe(model)).find("precision: f32"), std::string::npos);
-  encore_free(model);
-  first->size = sizeof(First) - 1;
-  ExpectFailure(encore_open(folder().c_str(),
-                            reinterpret_cast<const encore_open_options*>(first.get()), &model),
-                ENCORE_INVALID_ARGUMENT, {"options.size is 31"});
-
-  // A newer header's struct: fine as long as its additions are 0.
-  struct {
-    encore_open_options known;
-    int64_t added;
-  } newer = {};
-  newer.known.size = sizeof newer;
-  ASSERT_EQ(encore_open(folder().c_str(), &newer.known, &model), ENCORE_OK) << encore_last_error();
-  encore_free(model);
-  newer.added = 1;
-  ExpectFailure(encore_open(folder().c_str(), &newer.known, &model), ENCORE_UNSUPPORTED,
-                {"encore_open_options", std::to_string(sizeof(encore_open_options))});
-  EXPECT_EQ(model, nullptr);
-
-  for (const auto& [field, name] : {std::pair{&encore_open_options::normalize, "normalize"},
-                                    std::pair{&encore_open_options::pooling, "pooling"},
-                                    std::pair{&encore_open_options::precision, "precision"},
-                                    std::pair{&encore_open_options::amx_bf16, "amx_bf16"},
-                                    std::pair{&encore_open_options::threads, "threads"}}) {
-    auto wrong = Sized<encore_open_options>();
-    wrong.*field = -1;
-    ExpectFailure(encore_open(folder().c_str(), &wrong, &model), ENCORE_INVALID_ARGUMENT,
-                  {name, "-1"});
-    EXPECT_EQ(model, nullptr);
-  }
+  options.prompt_name = "none";
+  ExpectFailure(encore_encode(model, nullptr, 0, &options, nullptr, 0, nullptr, nullptr),
+                ENCORE_INVALID_ARGUMENT, {"'none'", "number 0"});
+  const std::string sentence = encore_last_error();
+  EXPECT_EQ(sentence.size(), 2047u);
+  EXPECT_TRUE(sentence.ends_with("...")) << sentence;
 }
 
 TEST_F(CApiTest, ErrorsStayOnTheirThread) {

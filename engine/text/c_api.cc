@@ -43,17 +43,24 @@ static_assert(ENCORE_PRECISION_F32 == 1 + static_cast<int>(Precision::kF32));
 static_assert(ENCORE_PRECISION_BF16 == 1 + static_cast<int>(Precision::kBF16));
 static_assert(ENCORE_PRECISION_INT8 == 1 + static_cast<int>(Precision::kInt8));
 
-// The last failure on this thread: the string, or a literal where there was no memory for one.
-thread_local std::string last_sentence;
-thread_local const char* last_error = "";
+// The last failure on this thread. An array, because a destructor of a thread's variable keeps a
+// shared library loaded until the thread ends.
+thread_local char last_error[2048] = "";
+
+void SetLastError(std::string_view sentence) noexcept {
+  constexpr std::string_view kCut = "...";
+  constexpr size_t kMost = sizeof(last_error) - 1;
+  size_t size = std::min(sentence.size(), kMost);
+  if (size < sentence.size()) {
+    size = kMost - kCut.size();
+    while (size > 0 && (sentence[size] & 0xC0) == 0x80) --size;  // whole characters
+  }
+  char* const end = std::copy_n(sentence.begin(), size, last_error);
+  *(size < sentence.size() ? std::copy(kCut.begin(), kCut.end(), end) : end) = '\0';
+}
 
 encore_status Fail(const Status& status) noexcept {
-  try {
-    last_sentence = status.message();
-    last_error = last_sentence.c_str();
-  } catch (...) {
-    last_error = "out of memory, also for the words of another error";
-  }
+  SetLastError(status.message());
   return static_cast<encore_status>(status.code());
 }
 
@@ -64,13 +71,13 @@ encore_status Guarded(F&& body) noexcept {
     Status status = body();
     return status.ok() ? ENCORE_OK : Fail(status);
   } catch (const std::bad_alloc&) {
-    last_error = "out of memory";
+    SetLastError("out of memory");
     return ENCORE_OUT_OF_MEMORY;
   } catch (const std::exception& error) {
-    Fail(InvalidArgument(error.what()));
+    SetLastError(error.what());
     return ENCORE_INTERNAL;
   } catch (...) {
-    last_error = "an unknown exception";
+    SetLastError("an unknown exception");
     return ENCORE_INTERNAL;
   }
 }
@@ -146,11 +153,10 @@ Status Encode(const encore_model* model, const encore_text* texts, size_t count,
   options.dimensions = known.dimensions;
   options.batch_tokens = known.batch_tokens;
 
-  std::vector<std::string_view> views;
-  if (Status s = ReadTexts(texts, "texts", count, &views); !s.ok()) return s;
   const size_t columns = known.dimensions > 0 ? known.dimensions : model->encoder.dimensions();
   if (Status s = CheckOutput("vectors", vectors, capacity, count, columns); !s.ok()) return s;
-  if (count == 0) return {};
+  std::vector<std::string_view> views;
+  if (Status s = ReadTexts(texts, "texts", count, &views); !s.ok()) return s;
   TextCounts counts;
   Status status =
       model->encoder.Encode(views, MutableView(vectors, {count, columns}), &counts, options);
@@ -177,12 +183,11 @@ Status Score(const encore_model* model, const encore_text& query, const encore_t
   }
   options.batch_tokens = known.batch_tokens;
 
+  if (Status s = CheckOutput("scores", scores, capacity, count, 1); !s.ok()) return s;
   std::string_view query_view;
   std::vector<std::string_view> views;
   if (Status s = ReadText(query, "query", &query_view); !s.ok()) return s;
   if (Status s = ReadTexts(documents, "documents", count, &views); !s.ok()) return s;
-  if (Status s = CheckOutput("scores", scores, capacity, count, 1); !s.ok()) return s;
-  if (count == 0) return {};
   const Result<Scores> found = model->encoder.Score(query_view, views, options);
   if (!found.ok()) return found.status();
   std::copy(found->values.begin(), found->values.end(), scores);

@@ -27,6 +27,10 @@ Status ReadText(const encore_text& text, const std::string& name, std::string_vi
 Status ReadTexts(const encore_text* texts, const char* name, size_t count,
                  std::vector<std::string_view>* views) {
   if (texts == nullptr && count > 0) return NullArgument(name);
+  if (count > views->max_size()) {
+    return InvalidArgument("count is " + std::to_string(count) + ", wanted at most " +
+                           std::to_string(views->max_size()));
+  }
   views->resize(count);
   for (size_t i = 0; i < count; ++i) {
     Status status =

@@ -23,7 +23,14 @@
 // because it is older than the header, must be 0, or the call is refused.
 //
 // Nothing throws, prints or aborts. A null pointer where one is needed is ENCORE_INVALID_ARGUMENT.
-// What output arrays hold after a failure is undefined.
+// What output arrays hold after a failure is undefined. A count of 0 is allowed: the options and
+// the kind of model are checked all the same.
+//
+// A thread with 128 KiB of stack may call all but encore_open, in every precision. After fork() a
+// child may use its parent's models, whatever other threads of the parent were doing: its calls run
+// on the calling thread, with the same bits. It may open models of its own, which have threads.
+// exit() may be called while other threads are in a call. A shared library may be unloaded when no
+// model is left.
 
 #ifndef ENCORE_C_API_H_
 #define ENCORE_C_API_H_
@@ -50,10 +57,10 @@ typedef int32_t encore_status;
 #define ENCORE_OUT_OF_MEMORY 6
 #define ENCORE_INTERNAL 7  // a defect of encore
 
-// A sentence that says what was found and what was wanted, in UTF-8: of the last call on this
-// thread that failed; "" if none has. Valid until the next call on this thread that fails, and to
-// the thread's end. Where a language moves work between threads (Go's goroutines, say), keep the
-// two calls on one thread.
+// A sentence that says what was found and what was wanted, in UTF-8, cut to 2047 bytes: of the last
+// call on this thread that failed; "" if none has. Valid until the next call on this thread that
+// fails, and to the thread's end. Where a language moves work between threads (Go's goroutines,
+// say), keep the two calls on one thread.
 ENCORE_API const char* encore_last_error(void);
 
 // "0.1.0", and ENCORE_C_API_VERSION of the library in use.
@@ -95,8 +102,7 @@ typedef struct encore_open_options {
   // Threads of a call, the calling one included. 0: as many as there are usable cores (affinity
   // and cgroup count). 1: the calling thread alone, for programs with a pool of their own. They
   // belong to the model, sleep between calls, and are lent to one call at a time: a call that finds
-  // them at work runs on its own thread. No number of threads changes a bit of any result. After
-  // fork() a child must open its own.
+  // them at work runs on its own thread. No number of threads changes a bit of any result.
   int32_t threads;
   int32_t normalize;            // vectors of length 1: ENCORE_AS_FOLDER, ENCORE_YES or ENCORE_NO
   int32_t pooling;              // a sum of ENCORE_POOLING_...; 0: the folder's

@@ -4,7 +4,7 @@
 
 #include "engine/text/scratch.h"
 
-#include <new>
+#include <utility>
 
 #include "engine/base/int_math.h"
 #include "engine/base/out_of_memory.h"
@@ -28,28 +28,39 @@ size_t Scratch::size_bytes() const {
          hidden.size_bytes() + pooled.size_bytes() + projected.size_bytes() + sums.size_bytes();
 }
 
-ScratchPool::Lease::Lease(ScratchPool* pool) : pool_(pool) {
-  {
-    const std::lock_guard lock(pool_->mutex_);
-    if (!pool_->idle_.empty()) {
-      scratch_ = std::move(pool_->idle_.back());
-      pool_->idle_.pop_back();
-      pool_->idle_bytes_ -= scratch_->size_bytes();
-    }
-  }
-  if (!scratch_) scratch_ = std::make_unique<Scratch>();
+ScratchPool::~ScratchPool() {
+  for (const std::atomic<Scratch*>& place : idle_) delete place.load(std::memory_order_relaxed);
 }
 
-ScratchPool::Lease::~Lease() {
-  const size_t bytes = scratch_->size_bytes();
-  const std::lock_guard lock(pool_->mutex_);
-  if (bytes > kMaxIdleBytes - pool_->idle_bytes_) return;
-  try {
-    pool_->idle_.push_back(std::move(scratch_));
-    pool_->idle_bytes_ += bytes;
-  } catch (const std::bad_alloc&) {
-    scratch_.reset();
+std::unique_ptr<Scratch> ScratchPool::Take() {
+  for (std::atomic<Scratch*>& place : idle_) {
+    if (place.load(std::memory_order_relaxed) == nullptr) continue;
+    std::unique_ptr<Scratch> scratch(place.exchange(nullptr, std::memory_order_acquire));
+    if (!scratch) continue;
+    idle_bytes_.fetch_sub(scratch->idle_bytes, std::memory_order_relaxed);
+    return scratch;
   }
+  return std::make_unique<Scratch>();
 }
+
+void ScratchPool::GiveBack(std::unique_ptr<Scratch> scratch) {
+  scratch->idle_bytes = scratch->size_bytes();
+  const size_t others = idle_bytes_.fetch_add(scratch->idle_bytes, std::memory_order_relaxed);
+  for (std::atomic<Scratch*>& place : idle_) {
+    if (scratch->idle_bytes > kMaxIdleBytes || others > kMaxIdleBytes - scratch->idle_bytes) break;
+    Scratch* none = nullptr;
+    if (place.load(std::memory_order_relaxed) == nullptr &&
+        place.compare_exchange_strong(none, scratch.get(), std::memory_order_release,
+                                      std::memory_order_relaxed)) {
+      (void)scratch.release();  // it belongs to the place, and maybe to another thread already
+      return;
+    }
+  }
+  idle_bytes_.fetch_sub(scratch->idle_bytes, std::memory_order_relaxed);
+}
+
+ScratchPool::Lease::Lease(ScratchPool* pool) : pool_(pool), scratch_(pool->Take()) {}
+
+ScratchPool::Lease::~Lease() { pool_->GiveBack(std::move(scratch_)); }
 
 }  // namespace encore::internal

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a call, kept for the next one: a short text must not wait for fresh pages. Not
-// here: what lies in it.
+// The memory of a call, kept for the next one: a short text must not wait for fresh pages.
 
 #ifndef ENCORE_ENGINE_TEXT_SCRATCH_H_
 #define ENCORE_ENGINE_TEXT_SCRATCH_H_
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "encore/encoder.h"
@@ -54,11 +54,18 @@ struct Scratch {
   FloatBuffer sums;         // doubles of pooling
 
   size_t size_bytes() const;
+  size_t idle_bytes = 0;  // what the pool has counted for it
 };
 
-// Idle scratch, for any number of threads.
+// Idle scratch, for any number of threads. There is no lock, which a child of fork() would inherit
+// from a thread that it has not.
 class ScratchPool {
  public:
+  ScratchPool() = default;
+  ScratchPool(const ScratchPool&) = delete;
+  ScratchPool& operator=(const ScratchPool&) = delete;
+  ~ScratchPool();
+
   // Takes one, or makes one; gives it back when destroyed, unless a lot is idle already.
   class Lease {
    public:
@@ -74,13 +81,19 @@ class ScratchPool {
     std::unique_ptr<Scratch> scratch_;
   };
 
- private:
   // Bytes that may lie idle: two threads' batches of a base model.
   static constexpr size_t kMaxIdleBytes = size_t{128} << 20;
+  size_t idle_bytes() const { return idle_bytes_.load(std::memory_order_relaxed); }
 
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Scratch>> idle_;
-  size_t idle_bytes_ = 0;
+ private:
+  std::unique_ptr<Scratch> Take();
+  void GiveBack(std::unique_ptr<Scratch> scratch);
+
+  // One for each of as many threads as call at once; more of them make their own each time. The
+  // first ones are taken first, as their memory is likely to be in caches.
+  std::array<std::atomic<Scratch*>, 256> idle_ = {};
+  // Of all of them; above it for a moment, while one is put there or taken.
+  std::atomic<size_t> idle_bytes_{0};
 };
 
 }  // namespace encore::internal

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "engine/base/out_of_memory.h"
+#include "engine/tokenizer/tokenizer_parts.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -179,8 +180,8 @@ Status TokenStore::Refer(const TextModel& model, std::span<const std::vector<int
 size_t TokenStore::size_bytes() const {
   size_t bytes = entries_.capacity() * sizeof(Entry);
   for (const Worker& worker : workers_) {
-    bytes += worker.ids.capacity() * sizeof(int32_t) + worker.type_ids.capacity() +
-             worker.joined.capacity() + worker.tokens.ids.capacity() * sizeof(int32_t);
+    bytes += sizeof(Worker) + worker.ids.capacity() * sizeof(int32_t) + worker.type_ids.capacity() +
+             worker.joined.capacity() + MemoryOf(worker.tokens);
   }
   return bytes;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "encore/tokenizer.h"
+#include "engine/tokenizer/text_buffer.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -31,6 +32,9 @@ class MarkRun {
   std::vector<MarkOfForm> blocked_of_form;
 
   bool empty() const { return marks_.empty(); }
+  size_t memory_bytes() const {
+    return MemoryBytes(run_of_form, blocked_of_form, marks_, origins_);
+  }
 
   // A mark of this rank (not 0). `first`: it is the first part of the character that it came from,
   // which lies at `origin`.

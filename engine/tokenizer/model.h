@@ -25,6 +25,7 @@ struct TokenList {
   // for, which lives as long as the words.
   std::vector<std::pair<size_t, std::string_view>> unknown;
 
+  size_t memory_bytes() const { return MemoryBytes(ids, origins, unknown); }
   void Clear() {
     ids.clear();
     origins.clear();
@@ -55,6 +56,8 @@ struct ModelScratch {
   };
   std::vector<Best> best;
   std::vector<Span> pieces;  // from the last one to the first
+
+  size_t memory_bytes() const { return MemoryBytes(symbols, merges, spelled, best, pieces); }
 };
 
 // Immutable.

@@ -67,6 +67,9 @@ class Normalizer {
   struct Scratch {
     TextBuffer buffers[2];
     MarkRun marks;
+    size_t memory_bytes() const {
+      return buffers[0].memory_bytes() + buffers[1].memory_bytes() + marks.memory_bytes();
+    }
   };
 
   void Append(std::unique_ptr<const NormalizerStep> step) { steps_.push_back(std::move(step)); }

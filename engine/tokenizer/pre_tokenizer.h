@@ -66,6 +66,10 @@ class PreTokenizer {
   struct Scratch {
     std::vector<Span> words[2];
     TextBuffer buffers[2];
+    size_t memory_bytes() const {
+      return MemoryBytes(words[0], words[1]) + buffers[0].memory_bytes() +
+             buffers[1].memory_bytes();
+    }
   };
   struct Words {
     TextView text;

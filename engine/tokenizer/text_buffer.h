@@ -17,6 +17,12 @@
 
 namespace encore::inline v0_1::internal {
 
+// What these vectors and strings hold, used or not.
+template <typename... Containers>
+size_t MemoryBytes(const Containers&... containers) {
+  return (size_t{0} + ... + (containers.capacity() * sizeof(*containers.data())));
+}
+
 // Bytes [begin, end) of some text.
 struct Span {
   size_t begin = 0;
@@ -51,6 +57,7 @@ class TextBuffer {
     with_origins_ = with_origins;
     origins_.clear();
   }
+  size_t memory_bytes() const { return capacity_ + MemoryBytes(origins_); }
   bool with_origins() const { return with_origins_; }
   size_t size() const { return size_; }
   TextView view() const { return {bytes_.get(), size_, with_origins_ ? origins_.data() : nullptr}; }

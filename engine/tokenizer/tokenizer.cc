@@ -43,6 +43,15 @@ Tokens::~Tokens() = default;
 
 namespace internal {
 
+size_t MemoryOf(const Tokens& tokens) {
+  const size_t bytes = MemoryBytes(tokens.ids, tokens.type_ids, tokens.offsets);
+  if (tokens.scratch == nullptr) return bytes;
+  const Tokens::Scratch& s = *tokens.scratch;
+  return bytes + sizeof(s) + s.text.memory_bytes() + s.normalizer.memory_bytes() +
+         s.pre_tokenizer.memory_bytes() + s.model.memory_bytes() + s.first.memory_bytes() +
+         s.second.memory_bytes() + MemoryBytes(s.raw_pieces, s.normalized_pieces);
+}
+
 // What a tokenizer does. Not in Tokenizer::Impl itself: members of a struct in an exported class
 // would be exported from a shared library.
 struct TokenizerBody {

@@ -44,6 +44,9 @@ struct TokenizerParts {
   std::vector<Decision> decisions;
 };
 
+// All memory that it holds, its scratch included.
+size_t MemoryOf(const Tokens& tokens);
+
 }  // namespace encore::internal
 
 #endif  // ENCORE_ENGINE_TOKENIZER_TOKENIZER_PARTS_H_

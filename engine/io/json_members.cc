@@ -7,14 +7,15 @@
 #include <cstdint>
 #include <limits>
 
+#include "engine/base/once.h"
 #include "engine/base/quoted.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
 
 const JsonValue& Null() {
-  static const JsonValue null;
-  return null;
+  static constinit Once<JsonValue> null;
+  return null.Get([] { return JsonValue(); });
 }
 
 bool AsSize(const JsonValue& value, size_t* size) {

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "engine/base/bf16.h"
+#include "engine/base/once.h"
 #include "engine/base/strict_math.h"
 #include "engine/kernels/gemm_kernel.h"
 
@@ -229,8 +230,8 @@ GemmKernel MakeKernel() {
 }
 
 const GemmKernel* TargetGemmKernelBf16() {
-  static const GemmKernel kernel = MakeKernel();
-  return &kernel;
+  static constinit Once<GemmKernel> kernel;
+  return &kernel.Get(MakeKernel);
 }
 
 #if ENCORE_TARGET_HAS_AMX
@@ -272,8 +273,8 @@ GemmKernel MakeAmxKernel() {
 }
 
 const GemmKernel* TargetGemmKernelBf16Amx() {
-  static const GemmKernel kernel = MakeAmxKernel();
-  return &kernel;
+  static constinit Once<GemmKernel> kernel;
+  return &kernel.Get(MakeAmxKernel);
 }
 
 }  // namespace

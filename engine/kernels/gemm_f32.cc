@@ -6,6 +6,7 @@
 
 #include <cstddef>
 
+#include "engine/base/once.h"
 #include "engine/base/strict_math.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -63,8 +64,8 @@ GemmKernel MakeKernel() {
 }
 
 const GemmKernel* TargetGemmKernelF32() {
-  static const GemmKernel kernel = MakeKernel();
-  return &kernel;
+  static constinit Once<GemmKernel> kernel;
+  return &kernel.Get(MakeKernel);
 }
 
 }  // namespace

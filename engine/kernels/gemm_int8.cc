@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/base/once.h"
 #include "engine/base/strict_math.h"
 #include "engine/kernels/gemm_kernel.h"
 
@@ -315,8 +316,8 @@ GemmKernel MakeKernel() {
 }
 
 const GemmKernel* TargetGemmKernelInt8() {
-  static const GemmKernel kernel = MakeKernel();
-  return &kernel;
+  static constinit Once<GemmKernel> kernel;
+  return &kernel.Get(MakeKernel);
 }
 
 GemmKernel MakeAmxKernel() {
@@ -328,8 +329,8 @@ GemmKernel MakeAmxKernel() {
 }
 
 const GemmKernel* TargetGemmKernelInt8Amx() {
-  static const GemmKernel kernel = MakeAmxKernel();
-  return &kernel;
+  static constinit Once<GemmKernel> kernel;
+  return &kernel.Get(MakeAmxKernel);
 }
 
 }  // namespace

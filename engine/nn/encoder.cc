@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/base/int_math.h"
+#include "engine/base/once.h"
 #include "engine/base/out_of_memory.h"
 #include "engine/base/workspace_use.h"
 #include "engine/nn/encoder_block.h"
@@ -153,8 +154,8 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
 }
 
 const EncoderConfig& Encoder::config() const& {
-  static const EncoderConfig none;
-  return impl_ == nullptr ? none : impl_->config;
+  static constinit internal::Once<EncoderConfig> none;
+  return impl_ == nullptr ? none.Get([] { return EncoderConfig(); }) : impl_->config;
 }
 
 std::string_view Encoder::target() const { return impl_ == nullptr ? "" : impl_->target; }

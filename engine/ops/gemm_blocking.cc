@@ -7,12 +7,13 @@
 #include <algorithm>
 
 #include "engine/base/int_math.h"
+#include "engine/base/once.h"
 
 namespace encore::inline v0_1::internal {
 
 const CacheSizes& MachineCaches() {
-  static const CacheSizes caches = Caches();
-  return caches;
+  static constinit Once<CacheSizes> caches;
+  return caches.Get(Caches);
 }
 
 GemmBlocking ChooseGemmBlocking(const CacheSizes& caches, size_t k, size_t nr, size_t group_bytes) {

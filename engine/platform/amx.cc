@@ -12,6 +12,8 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "engine/base/once.h"
 #endif
 
 namespace encore::inline v0_1::internal {
@@ -62,23 +64,23 @@ bool FindBf16() {
 }  // namespace
 
 bool MachineHasAmx() {
-  static const bool has = FindAmx();
-  return has;
+  static constinit Once<bool> has;
+  return has.Get(FindAmx);
 }
 
 bool MachineHasAmxBf16() {
-  static const bool has = MachineHasAmx() && FindBf16();
-  return has;
+  static constinit Once<bool> has;
+  return has.Get([] { return MachineHasAmx() && FindBf16(); });
 }
 
 bool MayUseAmx() {
-  static const bool may = [] {
+  static constinit Once<bool> may;
+  return may.Get([] {
     if (!MachineHasAmx()) return false;
     const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
     refused.store(!granted, std::memory_order_relaxed);
     return granted;
-  }();
-  return may;
+  });
 }
 
 bool AmxWasRefused() { return refused.load(std::memory_order_relaxed); }

@@ -26,24 +26,17 @@ void InChild() {
 }
 #endif
 
-void WatchForks() {
 #if defined(__unix__) || defined(__APPLE__)
-  // Where the system has no memory left for it, forks go unseen.
-  [[maybe_unused]] static const int error = pthread_atfork(nullptr, nullptr, InChild);
+// When the library is loaded, not at a first call, in the middle of which another thread may fork.
+// Where the system has no memory left for it, forks go unseen.
+[[maybe_unused]] const int watching = pthread_atfork(nullptr, nullptr, InChild);
 #endif
-}
 
 }  // namespace
 
-uint32_t ProcessNumber() {
-  WatchForks();
-  return process_number.load(std::memory_order_relaxed);
-}
+uint32_t ProcessNumber() { return process_number.load(std::memory_order_relaxed); }
 
-void NoteOpenMPThreads() {
-  WatchForks();
-  openmp_has_threads.store(true, std::memory_order_relaxed);
-}
+void NoteOpenMPThreads() { openmp_has_threads.store(true, std::memory_order_relaxed); }
 
 bool OpenMPThreadsAreLost() { return openmp_lost_threads.load(std::memory_order_relaxed); }
 

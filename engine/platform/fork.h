@@ -6,13 +6,9 @@
 #ifndef ENCORE_ENGINE_PLATFORM_FORK_H_
 #define ENCORE_ENGINE_PLATFORM_FORK_H_
 
-#include <cstdint>
+#include "engine/base/once.h"  // ProcessNumber
 
 namespace encore::inline v0_1::internal {
-
-// A number that another process of the same memory has not: it changes in the child at each fork()
-// after the first call. Cheap, and fit to be called from any thread.
-uint32_t ProcessNumber();
 
 // Notes that the OpenMP runtime has threads from now on; and whether a parent of this process noted
 // that, so that the runtime counts on threads which are not there.

@@ -21,6 +21,7 @@ extern "C" void kmp_set_blocktime(int milliseconds) __attribute__((weak));
 #endif
 
 #include "encore/cpu.h"
+#include "engine/base/once.h"
 #include "engine/platform/cpu_info.h"
 #include "engine/platform/fork.h"
 #include "engine/platform/fp_env.h"
@@ -131,8 +132,8 @@ bool IsSet(const char* name) { return std::getenv(name) != nullptr; }
 // LLVM: by a worker, inside the region. The setting is a thread's own, and the next region sets it
 // anew from its caller's, so the host's regions do not feel it.
 void SleepAfterRegion() {
-  static const bool ordered = IsSet("OMP_WAIT_POLICY") || IsSet("KMP_BLOCKTIME");
-  if (ordered) return;
+  static constinit Once<bool> ordered;
+  if (ordered.Get([] { return IsSet("OMP_WAIT_POLICY") || IsSet("KMP_BLOCKTIME"); })) return;
 #if defined(__clang__)
   kmp_set_blocktime(0);
 #elif defined(__ELF__)
@@ -152,8 +153,8 @@ void SleepAfterRegion() {
 class LibgompThreads {
  public:
   explicit LibgompThreads(int threads) : threads_(threads) {
-    static const bool ordered = IsSet("OMP_WAIT_POLICY") || IsSet("GOMP_SPINCOUNT");
-    ordered_ = ordered;
+    static constinit Once<bool> ordered;
+    ordered_ = ordered.Get([] { return IsSet("OMP_WAIT_POLICY") || IsSet("GOMP_SPINCOUNT"); });
     if (ordered_) return;
 #if defined(__ELF__)
     if (kmp_set_blocktime != nullptr) return;

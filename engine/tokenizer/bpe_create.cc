@@ -106,7 +106,7 @@ Status Bpe::FindSymbols(const std::string& where) {
                       "either of them alone");
   }
   for (auto& symbols : byte_symbols_) symbols.fill(kNone);
-  const std::array<int16_t, 0x144>& alphabet = BytesOfAlphabet();
+  const std::array<int16_t, 0x144>& alphabet = kBytesOfAlphabet;
   for (char32_t c = 0; c < alphabet.size(); ++c) {
     if (alphabet[c] < 0) continue;
     char bytes[4];

@@ -18,29 +18,25 @@ namespace encore::inline v0_1::internal {
 
 // The byte of each character below U+0144; -1: none. Printable bytes of Latin-1 stand for
 // themselves, the others in their order for U+0100 and on.
-inline const std::array<int16_t, 0x144>& BytesOfAlphabet() {
-  static const std::array<int16_t, 0x144> bytes = [] {
-    std::array<int16_t, 0x144> made;
-    made.fill(-1);
-    size_t next = 0x100;
-    for (int16_t byte = 0; byte < 256; ++byte) {
-      const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
-      made[printable ? static_cast<size_t>(byte) : next++] = byte;
-    }
-    return made;
-  }();
-  return bytes;
-}
+inline constexpr std::array<int16_t, 0x144> kBytesOfAlphabet = [] {
+  std::array<int16_t, 0x144> made{};
+  made.fill(-1);
+  size_t next = 0x100;
+  for (int16_t byte = 0; byte < 256; ++byte) {
+    const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
+    made[printable ? static_cast<size_t>(byte) : next++] = byte;
+  }
+  return made;
+}();
 
 // The bytes that valid text in the alphabet stands for; nothing for other text.
 inline std::optional<std::string> BytesSpelledBy(std::string_view text) {
-  const std::array<int16_t, 0x144>& alphabet = BytesOfAlphabet();
   std::string bytes;
   const char* const end = text.data() + text.size();
   for (const char* at = text.data(); at < end;) {
     const char32_t c = NextCodePoint(at);
-    if (c >= alphabet.size() || alphabet[c] < 0) return {};
-    bytes += static_cast<char>(alphabet[c]);
+    if (c >= kBytesOfAlphabet.size() || kBytesOfAlphabet[c] < 0) return {};
+    bytes += static_cast<char>(kBytesOfAlphabet[c]);
   }
   return bytes;
 }

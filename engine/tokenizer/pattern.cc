@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 
+#include "engine/base/once.h"
 #include "engine/tokenizer/unicode.h"
 #include "engine/tokenizer/utf8.h"
 
@@ -16,17 +17,17 @@ namespace {
 
 constexpr uint16_t kWordLike = kLetter | kNumber | kSpace;  // what [^\s\p{L}\p{N}] is not
 
-struct Ascii {
-  std::array<uint16_t, 128> properties;
-  Ascii() {
-    for (char32_t c = 0; c < 128; ++c) properties[c] = Unicode::Get().PatternProperties(c);
-  }
-};
+using Ascii = std::array<uint16_t, 128>;  // properties
+constinit Once<Ascii> ascii;
+Ascii MakeAscii() {
+  Ascii made;
+  for (char32_t c = 0; c < made.size(); ++c) made[c] = Unicode::Get().PatternProperties(c);
+  return made;
+}
 
 // The properties of the character at `at`, which moves behind it.
 uint16_t Take(const char*& at) {
-  static const Ascii ascii;
-  if (IsAscii(*at)) return ascii.properties[static_cast<unsigned char>(*at++)];
+  if (IsAscii(*at)) return ascii.Get(MakeAscii)[static_cast<unsigned char>(*at++)];
   return Unicode::Get().PatternProperties(NextCodePoint(at));
 }
 

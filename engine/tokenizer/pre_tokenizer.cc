@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "engine/base/once.h"
 #include "engine/tokenizer/unicode.h"
 
 namespace encore::inline v0_1::internal {
@@ -39,16 +40,19 @@ CharKind KindOf(PreTokenizerStep step, char32_t c) {
 using AsciiKinds = std::array<CharKind, 128>;
 
 const AsciiKinds& AsciiKindsOf(PreTokenizerStep step) {
-  const auto make = [](PreTokenizerStep of) {
-    AsciiKinds kinds;
-    for (char32_t c = 0; c < kinds.size(); ++c) kinds[c] = KindOf(of, c);
-    return kinds;
+  static constinit Once<std::array<AsciiKinds, 5>> kinds;
+  const auto make = [] {
+    const auto of = [](PreTokenizerStep s) {
+      AsciiKinds made;
+      for (char32_t c = 0; c < made.size(); ++c) made[c] = KindOf(s, c);
+      return made;
+    };
+    return std::array<AsciiKinds, 5>{of(PreTokenizerStep::kWhitespaceSplit),
+                                     of(PreTokenizerStep::kBert), of(PreTokenizerStep::kWhitespace),
+                                     of(PreTokenizerStep::kDigits),
+                                     of(PreTokenizerStep::kIndividualDigits)};
   };
-  static const std::array<AsciiKinds, 5> kinds = {
-      make(PreTokenizerStep::kWhitespaceSplit), make(PreTokenizerStep::kBert),
-      make(PreTokenizerStep::kWhitespace), make(PreTokenizerStep::kDigits),
-      make(PreTokenizerStep::kIndividualDigits)};
-  return kinds[static_cast<size_t>(step)];
+  return kinds.Get(make)[static_cast<size_t>(step)];
 }
 
 // Appends the words of a part of the text.

@@ -10,7 +10,7 @@ namespace encore::inline v0_1::internal {
 
 Result<TokenizerParts> ReadTokenizerJson(const JsonValue& json, const std::string& file,
                                          const TokenizerOptions& options) {
-  static const JsonValue null;
+  const JsonValue null;
   JsonMembers members(json, file);
   TokenizerParts parts;
   parts.decisions.push_back({"tokenizer", "as written", file});

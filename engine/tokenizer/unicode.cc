@@ -6,12 +6,12 @@
 
 #include <algorithm>
 
+#include "engine/base/check.h"
+#include "engine/base/once.h"
 #include "engine/tokenizer/unicode_data.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
-
-constexpr size_t kCodePoints = 0x110000;
 
 // Hangul syllables are decomposed by arithmetic (The Unicode Standard, section 3.12).
 constexpr char32_t kSyllables = 0xAC00, kLeading = 0x1100, kVowels = 0x1161, kTrailing = 0x11A7;
@@ -19,17 +19,30 @@ constexpr char32_t kVowelCount = 21, kTrailingCount = 28, kSyllableCount = 11172
 
 }  // namespace
 
-template <typename T>
-void Unicode::TwoStage<T>::Pack(const std::vector<T>& all) {
+// The sizes of arrays are those of the data: ENCORE_CHECK finds data that was made anew.
+template <typename T, size_t kBlocks>
+void Unicode::TwoStage<T, kBlocks>::Pack(const std::vector<T>& all) {
+  size_t used = 0;
   for (size_t start = 0; start < all.size(); start += kSize) {
-    const auto block = all.begin() + static_cast<std::ptrdiff_t>(start);
+    const T* const block = all.data() + start;
     size_t place = 0;
-    while (place < values_.size() &&
-           !std::equal(block, block + kSize, values_.begin() + static_cast<std::ptrdiff_t>(place)))
+    while (place < used && !std::equal(block, block + kSize, values_.data() + place)) {
       place += kSize;
-    if (place == values_.size()) values_.insert(values_.end(), block, block + kSize);
-    blocks_.push_back(static_cast<uint32_t>(place));
+    }
+    if (place == used) {
+      ENCORE_CHECK(used < values_.size());
+      std::copy_n(block, kSize, values_.data() + used);
+      used += kSize;
+    }
+    blocks_[start / kSize] = static_cast<uint32_t>(place);
   }
+}
+
+template <size_t kRoom>
+void Unicode::PartList<kRoom>::Append(const uint32_t* parts) {
+  ENCORE_CHECK(parts[0] < kRoom - size);
+  std::copy_n(parts, 1 + parts[0], values.data() + size);
+  size += 1 + parts[0];
 }
 
 namespace {
@@ -37,7 +50,6 @@ namespace {
 // The classes of all code points from pairs of a number of them and a class.
 std::vector<uint16_t> Unrolled(const uint32_t* runs, size_t size, const uint16_t* classes) {
   std::vector<uint16_t> all;
-  all.reserve(kCodePoints);
   for (size_t i = 0; i < size; i += 2) all.insert(all.end(), runs[i], classes[runs[i + 1]]);
   return all;
 }
@@ -53,9 +65,8 @@ Unicode::Unicode() {
   for (size_t i = 0; i < kUnicodeDecompositionsSize; i += 2 + kUnicodeDecompositions[i + 1]) {
     c += kUnicodeDecompositions[i];
     properties[c] |= kDecomposes;
-    decomposition[c] = static_cast<uint16_t>(parts_.size());
-    const uint32_t* const parts = kUnicodeDecompositions + i + 1;
-    parts_.insert(parts_.end(), parts, parts + 1 + parts[0]);
+    decomposition[c] = static_cast<uint16_t>(parts_.size);
+    parts_.Append(kUnicodeDecompositions + i + 1);
   }
   for (c = kSyllables; c < kSyllables + kSyllableCount; ++c) properties[c] |= kDecomposes;
 
@@ -72,19 +83,20 @@ Unicode::Unicode() {
   lower_.Pack(lower);
 
   std::vector<uint16_t> compatibility(kCodePoints);
-  compatible_parts_.push_back(0);  // no parts
+  const uint32_t no_parts = 0;
+  compatible_parts_.Append(&no_parts);
   c = 0;
   for (size_t i = 0; i < kUnicodeCompatibilitySize; i += 2 + kUnicodeCompatibility[i + 1]) {
     c += kUnicodeCompatibility[i];
-    compatibility[c] = static_cast<uint16_t>(compatible_parts_.size());
-    const uint32_t* const parts = kUnicodeCompatibility + i + 1;
-    compatible_parts_.insert(compatible_parts_.end(), parts, parts + 1 + parts[0]);
+    compatibility[c] = static_cast<uint16_t>(compatible_parts_.size);
+    compatible_parts_.Append(kUnicodeCompatibility + i + 1);
   }
   for (size_t i = 0; i < kUnicodeCompatibilityRunsSize; i += 4) {
     const int32_t* const run = kUnicodeCompatibilityRuns + i;
     for (int32_t from = run[0]; from <= run[1]; from += run[2]) {
-      compatibility[static_cast<size_t>(from)] = static_cast<uint16_t>(compatible_parts_.size());
-      compatible_parts_.insert(compatible_parts_.end(), {1, static_cast<uint32_t>(from + run[3])});
+      compatibility[static_cast<size_t>(from)] = static_cast<uint16_t>(compatible_parts_.size);
+      const uint32_t parts[] = {1, static_cast<uint32_t>(from + run[3])};
+      compatible_parts_.Append(parts);
     }
   }
   compatibility_.Pack(compatibility);
@@ -103,7 +115,8 @@ void Unicode::MakeCompositions() {
         continue;
       char32_t first = parts[0];
       for (size_t part = 1; part + 1 < size; ++part) first = Compose(first, parts[part]);
-      compositions_[uint64_t{first} << 32 | parts[size - 1]] = c;
+      const uint64_t pair = uint64_t{first} << 32 | parts[size - 1];
+      compositions_[PlaceOf(pair)] = {pair, c};
     }
   }
 }
@@ -118,13 +131,12 @@ char32_t Unicode::Compose(char32_t first, char32_t second) const {
       trailing - 1 < kTrailingCount - 1) {
     return first + trailing;
   }
-  const auto found = compositions_.find(uint64_t{first} << 32 | second);
-  return found == compositions_.end() ? 0 : found->second;
+  return compositions_[PlaceOf(uint64_t{first} << 32 | second)].composed;
 }
 
 const Unicode& Unicode::Get() {
-  static const Unicode unicode;
-  return unicode;
+  static constinit Once<Unicode> unicode;
+  return unicode.Get([] { return Unicode(); });
 }
 
 Decomposition Unicode::Decompose(char32_t c) const {
@@ -135,7 +147,7 @@ Decomposition Unicode::Decompose(char32_t c) const {
              kVowels + syllable / kTrailingCount % kVowelCount, kTrailing + trailing},
             trailing == 0 ? size_t{2} : size_t{3}};
   }
-  const uint32_t* const parts = parts_.data() + decomposition_.At(c);
+  const uint32_t* const parts = parts_.values.data() + decomposition_.At(c);
   Decomposition result = {{}, parts[0]};
   std::copy_n(parts + 1, result.size, result.parts.begin());
   return result;

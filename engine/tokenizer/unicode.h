@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 namespace encore::inline v0_1::internal {
@@ -58,11 +57,11 @@ struct Decomposition {
 inline constexpr char32_t kCapitalIWithDot = 0x130;
 inline constexpr char32_t kDotAbove = 0x307;
 
-// Two-stage tables, unpacked from the generated data once a process. Code points must be below
-// 0x110000.
+// Two-stage tables, unpacked from the generated data once a process, into arrays of the data's
+// size: they stay until the library goes. Code points must be below 0x110000.
 class Unicode {
  public:
-  // Throws std::bad_alloc at its first call if there is no memory.
+  // Throws std::bad_alloc at its first call if there is no memory to unpack it.
   static const Unicode& Get();
 
   uint16_t Properties(char32_t c) const { return properties_.At(c); }
@@ -70,7 +69,7 @@ class Unicode {
   Decomposition Decompose(char32_t c) const;
   // The parts of its compatibility decomposition; none where that is the canonical one.
   std::span<const uint32_t> Compatibility(char32_t c) const {
-    const uint32_t* const parts = compatible_parts_.data() + compatibility_.At(c);
+    const uint32_t* const parts = compatible_parts_.values.data() + compatibility_.At(c);
     return {parts + 1, parts[0]};
   }
   // The character that NFC makes of two, or 0.
@@ -82,8 +81,10 @@ class Unicode {
   }
 
  private:
-  // Values of blocks of 128 code points; equal blocks are stored once.
-  template <typename T>
+  static constexpr size_t kCodePoints = 0x110000;
+
+  // Values of blocks of 128 code points; equal blocks are stored once, up to kBlocks.
+  template <typename T, size_t kBlocks>
   class TwoStage {
    public:
     T At(char32_t c) const { return values_[blocks_[c >> kBits] + (c & (kSize - 1))]; }
@@ -93,21 +94,41 @@ class Unicode {
    private:
     static constexpr unsigned kBits = 7;
     static constexpr size_t kSize = size_t{1} << kBits;
-    std::vector<uint32_t> blocks_;  // where a block's values begin
-    std::vector<T> values_;
+    std::array<uint32_t, kCodePoints / kSize> blocks_ = {};  // where a block's values begin
+    std::array<T, kBlocks* kSize> values_ = {};
+  };
+  // Numbers of parts, and they.
+  template <size_t kRoom>
+  struct PartList {
+    std::array<uint32_t, kRoom> values = {};
+    size_t size = 0;
+    void Append(const uint32_t* parts);  // their number, and they
+  };
+  struct Composition {
+    uint64_t pair = 0;  // first << 32 | second; 0: none
+    char32_t composed = 0;
   };
 
   Unicode();
   void MakeCompositions();
+  // Where in compositions_ the pair is, or should be.
+  size_t PlaceOf(uint64_t pair) const {
+    size_t place = pair * 0x9E3779B97F4A7C15 >> (64 - kCompositionBits);
+    while (compositions_[place].pair != pair && compositions_[place].pair != 0) {
+      place = (place + 1) % compositions_.size();
+    }
+    return place;
+  }
 
-  TwoStage<uint16_t> properties_;
-  TwoStage<uint16_t> decomposition_;  // index into parts_
-  TwoStage<uint16_t> compatibility_;  // index into compatible_parts_; 0: none
-  TwoStage<int32_t> lower_;           // difference
-  TwoStage<uint16_t> patterns_;
-  std::vector<uint32_t> parts_;                          // a number of parts, and they
-  std::vector<uint32_t> compatible_parts_;               // the same
-  std::unordered_map<uint64_t, char32_t> compositions_;  // by first << 32 | second
+  TwoStage<uint16_t, 231> properties_;
+  TwoStage<uint16_t, 54> decomposition_;  // index into parts_
+  TwoStage<uint16_t, 65> compatibility_;  // index into compatible_parts_; 0: none
+  TwoStage<int32_t, 38> lower_;           // difference
+  TwoStage<uint16_t, 255> patterns_;
+  PartList<5464> parts_;
+  PartList<9278> compatible_parts_;
+  static constexpr unsigned kCompositionBits = 11;  // 940 of them
+  std::array<Composition, size_t{1} << kCompositionBits> compositions_ = {};
 };
 
 }  // namespace encore::internal

@@ -82,8 +82,9 @@ struct OpenOptions {
   bool ignore_unknown_keys = false;
   std::vector<PoolingMode> pooling = {};  // empty: the folder's
   std::optional<bool> normalize = {};     // the folder's modules
-  std::optional<size_t> max_length = {};  // tokens; the folder's
-  Executor executor = {};                 // packs the weights
+  // Tokens; the folder's. At least the tokenizer's special tokens, at most the model's positions.
+  std::optional<size_t> max_length = {};
+  Executor executor = {};  // packs the weights
   // Of the products in the encoder's layers. Embeddings, pooling, dense modules, heads of
   // classifiers and the vectors are f32 in each.
   // If empty: what the folder's weights were made for (`encore convert`), else f32.
@@ -163,6 +164,15 @@ struct ScoreOptions {
 // it. Methods return kInvalidArgument with the text's index where a text is at fault; kUnsupported
 // for what the folder's model cannot do (a head that it has not, texts where encore has not its
 // tokenizer); kOutOfMemory. Results are complete or absent.
+//
+// A thread with 128 KiB of stack may call all but Open, in every precision. Between calls a model
+// keeps up to 128 MiB of memory for the next ones.
+//
+// fork(): a child may use its parent's models, whatever other threads of the parent were doing, and
+// open its own; results have the same bits. Its calls with a ThreadPool of the parent's, or with
+// OpenMP once the parent has used that, run on the calling thread; a pool that the child makes has
+// threads. exit() may be called while other threads are in a call: encore has no static with a
+// destructor. What the caller destroys, model or pool, no call may be using.
 class ENCORE_API TextEncoder {
  public:
   // To move is to copy: what was moved from stays as it is.
@@ -177,8 +187,9 @@ class ENCORE_API TextEncoder {
 
   // ---- Vectors -------------------------------------------------------------------------------
   Result<Embeddings> Encode(Texts texts, const EncodeOptions& options = {}) const;
-  // The same into the caller's memory [texts, dimensions], rows contiguous; counts may be null. On
-  // an error, what is in them means nothing.
+  // The same into the caller's memory [texts, dimensions]: contiguous rows that do not overlap
+  // (stride 1 along dimensions, at least dimensions from row to row); counts may be null. On an
+  // error, what is in them means nothing.
   Status Encode(Texts texts, MutableView vectors, TextCounts* counts = nullptr,
                 const EncodeOptions& options = {}) const;
   // From token ids as they are: no prompt, template or cut. For models whose tokenizer encore has

@@ -87,6 +87,23 @@ test_installed() {
   sed "s/$namespace:://g" "$work/symbols" | grep 'encore::' | head -n 5 | grep . &&
     fail "symbols without the version in their names"
 
+  # What the libraries keep from call to call has no destructor, which would run at exit() under
+  # threads that are in a call (or keep a shared library loaded), and no guard, for which a forked
+  # child may wait forever: it is constant, atomic, or a Once (engine/base/once.h).
+  step "statics"
+  for library in "$libdir"/libencore*.{a,so}; do
+    [[ -e "$library" ]] || continue
+    nm --undefined-only "$library" >"$work/undefined" 2>/dev/null
+    nm --dynamic --undefined-only "$library" >>"$work/undefined" 2>/dev/null || true
+    grep -q '_Znwm' "$work/undefined" || fail "nm says nothing of ${library##*/}"
+    nm --print-file-name --undefined-only --demangle "$library" 2>/dev/null |
+      grep -E '__cxa_(thread_)?atexit|__cxa_guard_acquire' &&
+      fail "${library##*/} has statics with destructors or guards"
+    # Such a symbol is one for the whole process, and keeps its library loaded.
+    nm --dynamic --defined-only "$library" 2>/dev/null | grep ' u ' &&
+      fail "${library##*/} has symbols that keep it from being unloaded"
+  done
+
   # All that a shared library exports is public and encore's. (Of templates of the standard library
   # there are weak symbols.)
   for library in "$libdir"/libencore*.so; do
@@ -101,6 +118,13 @@ test_installed() {
   if [[ -e "$libdir/libencore_text.so" ]] && command -v python3 >/dev/null; then
     step "Python's ctypes"
     python3 "$here/c_api_ctypes.py" "$libdir/libencore_text.so" || fail "c_api_ctypes.py failed"
+  fi
+  if [[ -e "$libdir/libencore_text.so" && "$(uname)" == Linux ]]; then
+    step "loaded and unloaded 1000 times"
+    "$CC" -std=c99 -Wall -Wextra -Werror -I"$prefix/include" "$here/load_unload.c" \
+      -o "$work/load_unload" -ldl
+    "$work/load_unload" "$libdir/libencore_text.so" "$root/tests/data/text/base" 1000 ||
+      fail "a shared encore cannot be unloaded"
   fi
 }
 

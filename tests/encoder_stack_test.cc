@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How much stack Forward takes, which encoder.h states: threads of a host may have little. Not
-// here: memory (encoder_alloc_test.cc).
+// here: memory (encoder_alloc_test.cc), calls with texts (text_stack_test.cc).
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,44 +15,15 @@
 #include "tests/reference/encoder_model.h"
 #include "tests/reference/golden_families.h"
 #include "tests/sanitizers.h"
+#include "tests/stack_use.h"
 #include "tests/targets.h"
 
 #if defined(__linux__)
-#include <pthread.h>
 
 namespace encore {
 namespace {
 
 constexpr size_t kStated = size_t{96} << 10;  // encoder.h
-constexpr unsigned char kUntouched = 0xA5;
-
-// Calls it on a thread of its own, and returns how many bytes of that thread's stack were touched.
-size_t StackOf(const std::function<void()>& call) {
-  constexpr size_t kBytes = size_t{1} << 20;
-  constexpr size_t kPage = 4096;
-  std::vector<unsigned char> memory(kBytes + kPage, kUntouched);
-  void* begin = memory.data();
-  size_t room = memory.size();
-  EXPECT_NE(std::align(kPage, kBytes, begin, room), nullptr);
-  pthread_attr_t attributes;
-  EXPECT_EQ(pthread_attr_init(&attributes), 0);
-  EXPECT_EQ(pthread_attr_setstack(&attributes, begin, kBytes), 0);
-  pthread_t thread;
-  const auto run = [](void* context) -> void* {
-    (*static_cast<const std::function<void()>*>(context))();
-    return nullptr;
-  };
-  EXPECT_EQ(
-      pthread_create(&thread, &attributes, run, const_cast<void*>(static_cast<const void*>(&call))),
-      0);
-  EXPECT_EQ(pthread_join(thread, nullptr), 0);
-  pthread_attr_destroy(&attributes);
-  const auto* bytes = static_cast<const unsigned char*>(begin);
-  // It grows downwards.
-  const auto* touched =
-      std::find_if(bytes, bytes + kBytes, [](unsigned char b) { return b != kUntouched; });
-  return static_cast<size_t>(bytes + kBytes - touched);
-}
 
 using reference::GoldenFamily;
 

@@ -15,10 +15,11 @@ import sys
 
 import version_namespace
 
-TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "bench", "engine",
-             "include", "tests", "tools"}
+TOP_LEVEL = {"CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE",
+             "README.md", "SECURITY.md", "bench", "docs", "engine", "examples", "include",
+             "packaging", "pyproject.toml", "python", "tests", "tools"}
 NOT_OURS = {"build"}  # and whatever starts with a dot, except what HIDDEN names
-HIDDEN = {".ci", ".clang-format", ".clang-tidy", ".gitignore"}
+HIDDEN = {".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".github", ".gitignore"}
 
 COMMENT = {".h": "//", ".cc": "//", ".c": "//", ".py": "#", ".sh": "#", ".cmake": "#", ".in": "#",
            ".txt": "#", "Makefile": "#", "run": "#", ".clang-format": "#", ".clang-tidy": "#",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Configures the project of a user (tests/consumer) with encore's source tree inside, builds nothing,
-# and reads from the compiler's commands how the library would be optimised:
+# Configures the project of a user (tests/consumer) with encore's source tree inside, builds
+# nothing, and reads from the compiler's commands how the library would be optimised:
 #   cmake -DROOT=<the source tree> -DWORK=<folder of its own> -P check.cmake
 
 cmake_policy(VERSION 3.20)
@@ -27,7 +27,8 @@ function(expect_level name wanted generator config)
       message(FATAL_ERROR "${name}: configuring failed: ${output}")
     endif()
   endif()
-  file(STRINGS "${folder}/compile_commands.json" commands REGEX "\"command\".*/encore_objects\\.dir/")
+  file(STRINGS "${folder}/compile_commands.json" commands
+       REGEX "\"command\".*/encore_objects\\.dir/")
   if(NOT config STREQUAL "")
     list(FILTER commands INCLUDE REGEX "/encore_objects\\.dir/${config}/")
   endif()

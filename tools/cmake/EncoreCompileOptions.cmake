@@ -98,8 +98,8 @@ endfunction()
 # encore_optimize(<target>): the library's objects are optimised whatever the project around it
 # chose, because kernels at -O0 take 40 times as long and nobody is told. The last -O of the flags
 # decides: none at all, and those for debugging or size (-O0, -Og, -Os, -Oz), become -O3. -O1 and
-# more stay as they are, and so does everything with ENCORE_UNOPTIMIZED. MSVC's flags are left alone,
-# as /RTC1 of its Debug builds excludes /O2.
+# more stay as they are, and so does everything with ENCORE_UNOPTIMIZED. MSVC's flags are left
+# alone, as /RTC1 of its Debug builds excludes /O2.
 function(encore_optimize target)
   if(ENCORE_UNOPTIMIZED OR NOT CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     return()

@@ -23,7 +23,7 @@ HIDDEN = {".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".github", ".g
 
 COMMENT = {".h": "//", ".cc": "//", ".c": "//", ".py": "#", ".sh": "#", ".cmake": "#", ".in": "#",
            ".txt": "#", "Makefile": "#", "run": "#", ".clang-format": "#", ".clang-tidy": "#",
-           ".gitignore": "#"}
+           ".editorconfig": "#", ".gitignore": "#", ".yml": "#"}
 MAX_LINES = 500
 MAX_COLUMNS = 100
 

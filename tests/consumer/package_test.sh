@@ -8,7 +8,7 @@
 # not about speed), compares the published bits, and loads two libraries with an encore in each. Of
 # shared libraries it checks what they export, and calls them from Python, where that is installed.
 #
-#   package_test.sh BUILD_DIR [--subdirectory]
+#   package_test.sh BUILD_DIR [--subdirectory]      (which takes nothing from BUILD_DIR)
 #
 # CXX and CC are the compilers.
 
@@ -16,7 +16,7 @@ set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
-build="$(cd "$1" && pwd)"
+[[ "${2:-}" == --subdirectory ]] || build="$(cd "$1" && pwd)"
 export CXX="${CXX:-c++}" CC="${CC:-cc}"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
@@ -57,10 +57,15 @@ test_installed() {
   [[ -e "$prefix/include/encore/encore.h" ]] || fail "no include/encore/encore.h was installed"
 
   step "find_package"
-  cmake -S "$here" -B "$work/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release \
-    >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
+  cmake -S "$here" -B "$work/find_package" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_BUILD_TYPE=Release >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
   cmake --build "$work/find_package" >"$work/log" || { cat "$work/log"; fail "building failed"; }
   run_programs "$work/find_package"
+
+  step "examples"
+  cmake -S "$root/examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_BUILD_TYPE=Release >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
+  cmake --build "$work/examples" >"$work/log" || { cat "$work/log"; fail "building failed"; }
 
   for flags in "" --static; do
     step "pkg-config $flags"

@@ -21,7 +21,8 @@ printf '%s\n' 'cmake_minimum_required(VERSION 3.20)' 'project(one LANGUAGES CXX)
 echo 'int main() {}' >"$work/tree/one.cc"
 
 # Everything that a build needs, but ccache.
-for tool in bash cat cmake c++ cc as ld ar ranlib nm make ninja mkdir nproc dirname grep tail uname; do
+for tool in bash cat cmake c++ cc as ld ar ranlib nm make ninja mkdir nproc dirname grep tail \
+            uname; do
   path="$(command -v "$tool")" || continue
   ln -s "$(realpath "$path")" "$work/bin/$tool"
 done

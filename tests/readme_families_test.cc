@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The README's table of families: it names every model_type that encore opens and no other, each
-// row has a folder that opens, and what a row says is refused is refused by name.
+// The table of docs/families.md: it names every model_type that encore opens and no other, each row
+// has a folder that opens, and what a row says is refused is refused by name. And the short table
+// of README.md, which names the same.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -45,7 +47,7 @@ std::vector<json> MembersOf(const std::string& cell) {
 
 // The rows that begin with "| " and have a model_type.
 std::vector<Row> ReadTable() {
-  std::ifstream file(ENCORE_SOURCE_DIR "/README.md");
+  std::ifstream file(ENCORE_SOURCE_DIR "/docs/families.md");
   std::vector<Row> rows;
   std::string line;
   while (std::getline(file, line)) {
@@ -93,13 +95,36 @@ std::vector<std::string> FoldersOf(const Row& row) {
 }
 
 TEST(ReadmeFamilies, TheTableNamesEveryModelType) {
-  std::string named;
   std::set<std::string> types;
   for (const Row& row : ReadTable()) types.insert(row.config.at("model_type").get<std::string>());
   std::set<std::string> known;
   std::istringstream all(internal::AllModelTypes());
   for (std::string type; std::getline(all >> std::ws, type, ',');) known.insert(type);
   EXPECT_EQ(types, known);
+}
+
+// README.md's rows are `| family | `type`, `type` | yes or no |`.
+TEST(ReadmeFamilies, TheShortTableSaysTheSame) {
+  std::map<std::string, bool> heads;
+  for (const Row& row : ReadTable())
+    heads[row.config.at("model_type").get<std::string>()] = row.head;
+  std::ifstream file(ENCORE_SOURCE_DIR "/README.md");
+  std::string line;
+  while (std::getline(file, line) &&
+         line != "| Family | `model_type` | Rerankers and classifiers |") {
+  }
+  std::getline(file, line);  // |---|---|---|
+  std::map<std::string, bool> named;
+  while (std::getline(file, line) && line.starts_with("| ")) {
+    const bool head = line.ends_with("| yes |");
+    EXPECT_TRUE(head || line.ends_with("| no |")) << line;
+    std::istringstream parts(line);
+    std::getline(parts, line, '`');
+    for (std::string type; std::getline(parts, type, '`'); std::getline(parts, line, '`')) {
+      named[type] = head;
+    }
+  }
+  EXPECT_EQ(named, heads);
 }
 
 TEST(ReadmeFamilies, EachRowHasAFolderThatOpens) {

@@ -76,5 +76,31 @@ TEST(ResultTest, MovesOutWhatCannotBeCopied) {
   EXPECT_EQ(*text, "text");
 }
 
+TEST(ResultTest, GivesItsValueOrAnother) {
+  const Result<std::string> value = std::string("text");
+  EXPECT_EQ(value.value(), "text");
+  EXPECT_EQ(value.value_or("other"), "text");
+  const Result<std::string> error = InvalidArgument("seven expected");
+  EXPECT_EQ(error.value_or("other"), "other");
+  EXPECT_EQ(Result<std::string>(error).value_or("other"), "other");
+  EXPECT_EQ(*Result<std::unique_ptr<int>>(std::make_unique<int>(7)).value_or(nullptr), 7);
+  EXPECT_EQ(Result<std::unique_ptr<int>>(Status()).value_or(nullptr), nullptr);
+  static_assert(std::is_same_v<decltype(std::declval<Result<int>>().value()), int&&>);
+  static_assert(std::is_same_v<decltype(std::declval<const Result<int>&>().value()), const int&>);
+}
+
+// A program that forgets ok() ends with the sentence, whatever it was compiled with.
+TEST(ResultDeathTest, AFailedOneEndsTheProgramWithItsSentence) {
+  const std::string said = "a failed Result was used: NotFound: no tensor 'x'";
+  Result<std::string> error = Status(ErrorCode::kNotFound, "no tensor 'x'");
+  const Result<std::string>& constant = error;
+  EXPECT_DEATH((void)error->size(), said);
+  EXPECT_DEATH((void)constant->size(), said);
+  EXPECT_DEATH((void)(*error).size(), said);
+  EXPECT_DEATH((void)(*constant).size(), said);
+  EXPECT_DEATH((void)constant.value(), said);
+  EXPECT_DEATH((void)*std::move(error), said);
+}
+
 }  // namespace
 }  // namespace encore

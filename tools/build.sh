@@ -9,7 +9,8 @@
 # FOLDER is below the root of the tree. CXX is the compiler, as CMake has it; JOBS the number of
 # compilers at once (default: the cores that this process may use). ENCORE_WERROR=ON in the
 # environment turns warnings into errors, as .ci/run does; elsewhere a compiler that is newer than
-# this code must not stop the build.
+# this code must not stop the build. Where ccache is installed it is used, so that another clone on
+# the same machine is built fast; CMAKE_CXX_COMPILER_LAUNCHER names another launcher.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -31,6 +32,14 @@ mkdir -p "$folder"
 log="$folder/build.log"
 generator=()
 [[ ! -e "$folder/CMakeCache.txt" ]] && command -v ninja >/dev/null && generator=(-G Ninja)
+
+# Paths below the root do not count, nor does the folder of the build: the same sources in another
+# clone are found. The sloppiness is what Clang's precompiled headers need (EncoreQuickBuild.cmake).
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"
+  export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$PWD}" CCACHE_NOHASHDIR=1
+  export CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros}"
+fi
 
 started=$SECONDS
 echo "build: $folder ${options[*]} (the log is $log)"

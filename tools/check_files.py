@@ -3,8 +3,8 @@
 #
 # Checks what every file of the tree has in common: the licence line and an opening comment, include
 # guards, the library's namespace, length of lines and files, no marks of unfinished work, no
-# compiler options that break the numeric contract, no SIMD targets by Highway's choice. Looks at
-# each file alone; includes are check_layers.py's business.
+# compiler options that break the numeric contract, no SIMD targets by Highway's choice. And that
+# the source files that comments and pages name are there. Includes are check_layers.py's business.
 #
 #   tools/check_files.py [--root DIR]   exit 1 with one line for each offence
 
@@ -15,14 +15,15 @@ import sys
 
 import version_namespace
 
-TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "bench", "engine",
-             "include", "tests", "tools"}
+TOP_LEVEL = {"CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE",
+             "README.md", "SECURITY.md", "bench", "docs", "engine", "examples", "include",
+             "packaging", "pyproject.toml", "python", "tests", "tools"}
 NOT_OURS = {"build"}  # and whatever starts with a dot, except what HIDDEN names
-HIDDEN = {".ci", ".clang-format", ".clang-tidy", ".gitignore"}
+HIDDEN = {".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".github", ".gitignore"}
 
 COMMENT = {".h": "//", ".cc": "//", ".c": "//", ".py": "#", ".sh": "#", ".cmake": "#", ".in": "#",
            ".txt": "#", "Makefile": "#", "run": "#", ".clang-format": "#", ".clang-tidy": "#",
-           ".gitignore": "#"}
+           ".editorconfig": "#", ".gitignore": "#", ".yml": "#"}
 MAX_LINES = 500
 MAX_COLUMNS = 100
 
@@ -34,6 +35,14 @@ KNOWS_BAD_OPTIONS = {"engine/base/strict_math.h", "tests/compile_failures/check.
                      "tests/consumer/package_test.sh"}
 # Highway's choice of targets is the whole process's; encore has its own.
 HIGHWAYS_CHOICE = re.compile(r"HWY_DYNAMIC_|SetSupportedTargetsForTest|DisableTargets\(")
+
+# A source file in a comment, with as many of its folders as the comment gives; in a page between
+# backticks.
+NAMED = re.compile(r"(?<![\w./*<>$}{-])(\w[\w./-]*\.(?:h|cc|c|py|sh|cmake|md))(?![\w*/]|\.\w)")
+NAMED_IN_PAGE = re.compile(r"`(\w[\w./-]*\.(?:h|cc|c|py|sh|cmake|md))`")
+# Those of the system, of Highway and of transformers.
+ELSEWHERE = re.compile(r"(asm|hwy|linux)/.*|(cblas|foreach_target|highway|omp|unistd)\.h|"
+                       r"(activations|conversion_mapping)\.py")
 
 
 def files(root):
@@ -87,6 +96,35 @@ def check_text(path, text):
             yield f"{path}:{number}: blanks at the end"
 
 
+def names_in(path, text):
+    """Yields the source files that a file's comments name, with their lines."""
+    mark = COMMENT.get(path.suffix) or COMMENT.get(path.name)
+    for number, line in enumerate(text.splitlines(), start=1):
+        if path.suffix == ".md":
+            found = NAMED_IN_PAGE.findall(line)
+        elif mark == "//":
+            found = NAMED.findall(line.partition(mark)[2])
+        else:
+            found = NAMED.findall(line) if line.lstrip().startswith(mark) else []
+        yield from ((number, name) for name in found)
+
+
+def check_names(root):
+    """Comments and pages name files that are there."""
+    there = {}
+    for path in files(root):
+        there.setdefault(path.name, []).append(f"/{path.as_posix()}")
+    for path in files(root):
+        if path.parts[:2] == ("tests", "data") or not (
+                path.suffix in COMMENT or path.name in COMMENT or path.suffix == ".md"):
+            continue
+        for number, name in names_in(path, (root / path).read_text()):
+            places = there.get(name.rpartition("/")[2], [])
+            if not any(place.endswith(f"/{name}") for place in places) \
+                    and not ELSEWHERE.fullmatch(name):
+                yield f"{path}:{number}: names {name}, which is not in the tree"
+
+
 def check(root):
     for entry in sorted(root.iterdir()):
         if entry.name not in TOP_LEVEL | NOT_OURS and not entry.name.startswith("."):
@@ -95,6 +133,7 @@ def check(root):
         if path.suffix in COMMENT or path.name in COMMENT:
             if path.parts[:2] != ("tests", "data"):
                 yield from check_text(path, (root / path).read_text())
+    yield from check_names(root)
     if (root / "include/encore/version.h").is_file():
         for path, _ in version_namespace.outdated(root):
             yield (f"{path.relative_to(root)}: a namespace without the version, or of another; "

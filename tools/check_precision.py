@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of a vector bf16 and int8 lose: `encore embed` in each, beside the same in f32.
 
-Makes the README's table of accuracy, on the real all-MiniLM-L6-v2 and two files of texts:
-tests/data/text/sentences.jsonl, to which the targets below apply, and greetings.jsonl, which are a
-few words each and lose most. Not here: how exact f32 itself is (check_vectors.py).
+Makes the table of accuracy in docs/precision.md, on the real all-MiniLM-L6-v2 and two files of
+texts: tests/data/text/sentences.jsonl, to which the targets below apply, and greetings.jsonl, which
+are a few words each and lose most. Not here: how exact f32 itself is (check_vectors.py).
 
     tools/python_env.sh                          numpy, into .deps/venv
     .deps/venv/bin/python tools/check_precision.py [--markdown] [-- OPTION ...]
@@ -102,7 +102,8 @@ def main():
     parser = argparse.ArgumentParser(description="How much bf16 and int8 lose.")
     parser.add_argument("--encore", default=str(ROOT / "build/release/bin/encore"))
     parser.add_argument("--model", default=str(MODEL), help="a model's folder [all-MiniLM-L6-v2]")
-    parser.add_argument("--markdown", action="store_true", help="the table as the README has it")
+    parser.add_argument("--markdown", action="store_true",
+                        help="the table as docs/precision.md has it")
     parser.add_argument("options", nargs="*", help="for `encore embed`, after --")
     arguments = parser.parse_args()
     if arguments.model == str(MODEL):

@@ -35,7 +35,7 @@ struct Model {
   bool operator==(const Model&) const = default;  // the name by its address
 };
 
-// The worked example of the README; all-MiniLM-L6; BERT base; BERT large; ViT-B/16, which makes 197
+// The worked example (encore demo); all-MiniLM-L6; BERT base; BERT large; ViT-B/16, which makes 197
 // tokens of a picture; ModernBERT-base.
 inline constexpr Model kExample = {"example", 64, 4, 256, Activation::kRelu};
 inline constexpr Model kMiniLm = {"minilm", 384, 12, 1536, Activation::kGelu};

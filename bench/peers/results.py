@@ -85,8 +85,8 @@ def table(rows):
 
 
 def markdown(rows, head):
-    """README's table: a row a workload, precision and number of threads, a column an engine:
-    microseconds, and for peers how many times as fast encore is."""
+    """The table of docs/performance.md: a row a workload, precision and number of threads, a
+    column an engine: microseconds, and for peers how many times as fast encore is."""
     engines = sorted(dict.fromkeys(r["engine"] for r in rows),
                      key=lambda name: not name.startswith("encore"))
     lines = {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How encore reports errors: a code for programs and a sentence for people. The library never
-// throws, prints or aborts on bad input. Not here: checks for encore's own bugs
-// (engine/base/check.h).
+// throws, prints or aborts on bad input. A program that uses a failed Result without asking ok() is
+// ended.
 
 #ifndef ENCORE_STATUS_H_
 #define ENCORE_STATUS_H_
@@ -54,7 +54,12 @@ inline Status InvalidArgument(std::string message) {
   return Status(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-// A value, or the Status that says why there is none. Dereference only after ok().
+// What a failed Result does when it is used: prints "encore: a failed Result was used: " with the
+// code and the sentence to stderr, and aborts.
+[[noreturn]] ENCORE_API void FailedResultUsed(const Status& status);
+
+// A value, or the Status that says why there is none. Ask ok() before *, -> and value(): on a
+// failed Result these three end the program with the Status's sentence on stderr, in every build.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -68,15 +73,41 @@ class [[nodiscard]] Result {
   const Status& status() const& { return status_; }
   Status status() && { return std::move(status_); }
 
-  T& operator*() & { return *value_; }
-  const T& operator*() const& { return *value_; }
-  T&& operator*() && { return *std::move(value_); }
-  T* operator->() & { return &*value_; }
-  const T* operator->() const& { return &*value_; }
+  T& value() & {
+    CheckOk();
+    return *value_;
+  }
+  const T& value() const& {
+    CheckOk();
+    return *value_;
+  }
+  T&& value() && {
+    CheckOk();
+    return *std::move(value_);
+  }
+  // The value, or `other` where there is none.
+  template <typename U>
+  T value_or(U&& other) const& {
+    return ok() ? *value_ : static_cast<T>(std::forward<U>(other));
+  }
+  template <typename U>
+  T value_or(U&& other) && {
+    return ok() ? *std::move(value_) : static_cast<T>(std::forward<U>(other));
+  }
+
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() & { return &value(); }
+  const T* operator->() const& { return &value(); }
   // What a temporary holds ends with it: give it a name, and ask ok() on the way.
   const T* operator->() const&& = delete;
 
  private:
+  void CheckOk() const {
+    if (!ok()) FailedResultUsed(status_);
+  }
+
   std::optional<T> value_;
   Status status_;
 };

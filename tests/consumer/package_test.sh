@@ -1,24 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs encore from a build folder into a folder of its own and builds and runs the README's
-# example and a program in C against it, through find_package and through pkg-config. With
-# --subdirectory it does so with the source tree inside the user's project instead, whose compiler
-# options are not encore's (which compiles encore again, for every target and at -O1: it is not
-# about speed), compares the published bits, and loads two libraries with an encore in each. Of
+# Installs encore from a build folder into a folder of its own and builds and runs the programs of
+# README.md and docs/engine.md and one in C against it, through find_package and through pkg-config.
+# With --subdirectory it does so with the source tree inside the user's project instead, whose
+# compiler options are not encore's (which compiles encore again, for every target and at -O1: it is
+# not about speed), compares the published bits, and loads two libraries with an encore in each. Of
 # shared libraries it checks what they export, and calls them from Python, where that is installed.
 #
-#   package_test.sh BUILD_DIR [--subdirectory]
+#   package_test.sh BUILD_DIR [--subdirectory]      (which takes nothing from BUILD_DIR)
 #
-# CXX and CC are the compilers, README the file with the example (default: encore's own README.md).
+# CXX and CC are the compilers.
 
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
-build="$(cd "$1" && pwd)"
+[[ "${2:-}" == --subdirectory ]] || build="$(cd "$1" && pwd)"
 export CXX="${CXX:-c++}" CC="${CC:-cc}"
-readme="${README:-$root/README.md}"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
@@ -28,7 +27,7 @@ fail() { printf 'package_test: %s\n' "$*" >&2; exit 1; }
 # Runs the programs that were built into a folder.
 run_programs() {
   local program
-  for program in readme_example text; do
+  for program in engine_page text; do
     "$1/$program" >"$work/$program.out" || fail "$program failed"
   done
   # The README's programs with texts, where their model is.
@@ -58,17 +57,22 @@ test_installed() {
   [[ -e "$prefix/include/encore/encore.h" ]] || fail "no include/encore/encore.h was installed"
 
   step "find_package"
-  cmake -S "$here" -B "$work/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DREADME="$readme" \
+  cmake -S "$here" -B "$work/find_package" -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_BUILD_TYPE=Release >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
   cmake --build "$work/find_package" >"$work/log" || { cat "$work/log"; fail "building failed"; }
   run_programs "$work/find_package"
+
+  step "examples"
+  cmake -S "$root/examples" -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_BUILD_TYPE=Release >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
+  cmake --build "$work/examples" >"$work/log" || { cat "$work/log"; fail "building failed"; }
 
   for flags in "" --static; do
     step "pkg-config $flags"
     out="$work/pkg-config$flags"
     mkdir "$out"
     PKG_CONFIG_PATH="$pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}" \
-      make -s -C "$here" OUT="$out" README="$readme" PKG_CONFIG_FLAGS="$flags" CXXFLAGS=-O2 ||
+      make -s -C "$here" OUT="$out" PKG_CONFIG_FLAGS="$flags" CXXFLAGS=-O2 ||
       fail "building with pkg-config $flags failed"
     run_programs "$out"
   done
@@ -135,7 +139,7 @@ if [[ "${2:-}" == --subdirectory ]]; then
   # -O is the one that counts, and without it -Ofast says nothing of arithmetic.
   options="-Ofast -ffast-math -flto=auto -Wall -Wextra -Wconversion -Wshadow -Wold-style-cast"
   options+=" -Werror"
-  cmake -S "$here" -B "$work/subdirectory" -DENCORE_SOURCE_DIR="$root" -DREADME="$readme" \
+  cmake -S "$here" -B "$work/subdirectory" -DENCORE_SOURCE_DIR="$root" \
     -DCMAKE_PREFIX_PATH="$deps" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
     -DENCORE_SIMD=every -DENCORE_FEW_TILES=ON -DCMAKE_UNITY_BUILD=ON \
     "-DCMAKE_CXX_FLAGS=$options -fno-exceptions" \

@@ -69,3 +69,20 @@ expect_sentence(old "encore needs thing 1.2 or newer, found 0.9, and cannot down
 # Another file than the pinned one is not used.
 configure(other -DPACKAGE=thing -DHASH=00 "-DURL=file://${WORK}/other.tar.gz")
 expect_sentence(other "its SHA256 is ${hash}, wanted 00")
+
+# Where nothing may be fetched, as in a part of another project.
+configure(old_alone ${thing} -DENCORE_FETCH_DEPENDENCIES=OFF "-DCMAKE_PREFIX_PATH=${WORK}/old")
+expect_sentence(old_alone "encore needs thing 1.2 or newer, found 0.9" "libthing-dev"
+                "ENCORE_FETCH_DEPENDENCIES=ON")
+configure(none_alone ${thing} -DENCORE_FETCH_DEPENDENCIES=OFF)
+expect_sentence(none_alone "encore needs thing 1.2 or newer, found none" "libthing-dev")
+
+# Highway's package is too old in some releases, so the advice names those that suffice.
+set(user "${here}/../consumer")
+get_filename_component(root "${here}/../.." ABSOLUTE)
+execute_process(COMMAND "${CMAKE_COMMAND}" -S "${user}" -B "${WORK}/user"
+                        "-DENCORE_SOURCE_DIR=${root}" -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON
+                RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+string(REGEX REPLACE "[ \n]+" " " output "${output}")
+set(seconds 0)
+expect_sentence(user "libhwy-dev of Debian 13, Ubuntu 25.04 or newer")

@@ -94,3 +94,37 @@ function(encore_compile_options target)
     target_compile_options(${target} PRIVATE ${encore_werror_options})
   endif()
 endfunction()
+
+# encore_optimize(<target>): the library's objects are optimised whatever the project around it
+# chose, because kernels at -O0 take 40 times as long and nobody is told. The last -O of the flags
+# decides: none at all, and those for debugging or size (-O0, -Og, -Os, -Oz), become -O3. -O1 and
+# more stay as they are, and so does everything with ENCORE_UNOPTIMIZED. MSVC's flags are left
+# alone, as /RTC1 of its Debug builds excludes /O2.
+function(encore_optimize target)
+  if(ENCORE_UNOPTIMIZED OR NOT CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+    return()
+  endif()
+  set(configs "${CMAKE_CONFIGURATION_TYPES}")
+  if(NOT configs)
+    set(configs "${CMAKE_BUILD_TYPE}")
+  endif()
+  if(NOT configs)
+    set(configs "None")  # has no flags of its own
+  endif()
+  get_directory_property(directory_options COMPILE_OPTIONS)
+  foreach(config IN LISTS configs)
+    string(TOUPPER "CMAKE_CXX_FLAGS_${config}" flags_of_config)
+    set(flags "${CMAKE_CXX_FLAGS} ${${flags_of_config}} ${directory_options}")
+    string(REGEX MATCHALL "(^|[ ;:>])-O[a-z0-9]*" levels "${flags}")
+    list(POP_BACK levels level)
+    if(level MATCHES "-O([1-9]|fast)?$")
+      continue()
+    endif()
+    message(VERBOSE "encore: ${target} is compiled with -O3 in the configuration ${config}")
+    if(CMAKE_CONFIGURATION_TYPES)
+      target_compile_options(${target} PRIVATE "$<$<CONFIG:${config}>:-O3>")
+    else()
+      target_compile_options(${target} PRIVATE -O3)
+    endif()
+  endforeach()
+endfunction()

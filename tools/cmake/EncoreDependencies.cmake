@@ -7,7 +7,8 @@
 
 include(EncoreDependency)
 
-encore_dependency(hwy 1.2.0 TARGET hwy::hwy APT libhwy-dev
+encore_dependency(hwy 1.2.0 TARGET hwy::hwy
+  APT "libhwy-dev of Debian 13, Ubuntu 25.04 or newer"
   URL https://github.com/google/highway/archive/refs/tags/1.2.0.tar.gz
   SHA256 7e0be78b8318e8bdbf6fa545d2ecb4c90f947df03f7aadc42c1967f019e63343
   OPTIONS HWY_ENABLE_TESTS=OFF HWY_ENABLE_EXAMPLES=OFF HWY_ENABLE_CONTRIB=OFF

@@ -54,7 +54,8 @@ endfunction()
 # encore_dependency(<package> <version> TARGET <target> URL <url> SHA256 <hash> APT <package>
 #                   [OPTIONS <name>=<value>...])
 #
-# Makes <target> available. A target of that name that the surrounding project has already is taken
+# APT says which package of Debian and Ubuntu it is, and of which releases where not of all. Makes
+# <target> available. A target of that name that the surrounding project has already is taken
 # as it is, so that a project may bring its own. OPTIONS are cache variables set before a fetched
 # project is configured.
 function(encore_dependency package version)
@@ -69,21 +70,20 @@ function(encore_dependency package version)
     set_target_properties(${arg_TARGET} PROPERTIES IMPORTED_GLOBAL TRUE)
     return()
   endif()
+  set(found "found none")
+  if(${package}_CONSIDERED_VERSIONS)
+    list(JOIN ${package}_CONSIDERED_VERSIONS " and " versions)
+    set(found "found ${versions}")
+  endif()
   if(NOT ENCORE_FETCH_DEPENDENCIES)
     message(FATAL_ERROR
-      "encore needs ${package} ${version} or newer, and no such CMake package was found. Install "
-      "it (Debian and Ubuntu: ${arg_APT}), or add its folder to CMAKE_PREFIX_PATH, or define the "
-      "target ${arg_TARGET} before adding encore, or set ENCORE_FETCH_DEPENDENCIES=ON to let "
-      "encore download it.")
+      "encore needs ${package} ${version} or newer, ${found}. Install it (Debian and Ubuntu: "
+      "${arg_APT}), or add its folder to CMAKE_PREFIX_PATH, or define the target ${arg_TARGET} "
+      "before adding encore, or set ENCORE_FETCH_DEPENDENCIES=ON to let encore download it.")
   endif()
   message(STATUS "encore: ${package} from ${arg_URL}")
   encore_dependency_archive(${package} "${arg_URL}" "${arg_SHA256}" url problem)
   if(problem)
-    set(found "found none")
-    if(${package}_CONSIDERED_VERSIONS)
-      list(JOIN ${package}_CONSIDERED_VERSIONS " and " versions)
-      set(found "found ${versions}")
-    endif()
     message(FATAL_ERROR
       "encore needs ${package} ${version} or newer, ${found}, and cannot download it (${problem}): "
       "run tools/setup.sh, or install it (Debian and Ubuntu: ${arg_APT}), or add its folder to "

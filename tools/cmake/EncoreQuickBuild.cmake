@@ -10,6 +10,15 @@ function(encore_compile_level target level)
   endif()
 endfunction()
 
+# encore_cached_headers(<target>): through ccache, Clang's precompiled headers say nothing of when a
+# header was written. Otherwise no second build could take them from the cache, nor what is compiled
+# with them. CMake names them by their absolute path, so it must be a build at the same path.
+function(encore_cached_headers target)
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
+    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endfunction()
+
 # encore_quick_build(<target> <level> <header>...): with ENCORE_QUICK_BUILD not optimised and with
 # those headers precompiled, else with <level> and without. A precompiled header hides an #include
 # that is missing, so one build of all files has to do without. Clang's halve the time of a test;
@@ -32,6 +41,7 @@ function(encore_quick_build target level)
     add_library(${owner} OBJECT "${source}")
     encore_compile_options(${owner})
     encore_compile_level(${owner} -O0)
+    encore_cached_headers(${owner})
     foreach(library nlohmann_json::nlohmann_json CLI11::CLI11 GTest::gtest)
       if(TARGET ${library})
         target_link_libraries(${owner} PRIVATE ${library})
@@ -39,12 +49,14 @@ function(encore_quick_build target level)
     endforeach()
     target_precompile_headers(${owner} PRIVATE ${ARGN})
   endif()
+  encore_cached_headers(${target})
   target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()
 
 # encore_quick_engine(<target>): the same for objects of the libraries, as optimised as ever.
 function(encore_quick_engine target)
   if(ENCORE_QUICK_BUILD AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    encore_cached_headers(${target})
     target_precompile_headers(${target} PRIVATE ${encore_standard_headers} <nlohmann/json.hpp>)
   endif()
 endfunction()

@@ -50,11 +50,11 @@ constexpr const char* kFooter =
   encore verify --only bits --precision int8
   encore verify --function exp,tile_gelu --full    every float of these alone
   encore verify --only conversions --full          every float to bf16 and f16
-  encore verify --only functions --full --all-targets --markdown    the README's tables
+  encore verify --only functions --full --all-targets --markdown    the tables of docs/accuracy.md
   encore verify --json report.json
 
-What is promised is in the README, in encore/encore.h and in encore/ops.h. Exit status: 0 every
-promise was kept, 1 one was broken, 2 bad usage or a file that cannot be written.)";
+What is promised is in docs/contract.md, in encore/encore.h and in encore/ops.h. Exit status: 0
+every promise was kept, 1 one was broken, 2 bad usage or a file that cannot be written.)";
 
 // Of floats that are tried in quick mode: a prime, so that all low bits occur; 8.4 million floats.
 constexpr uint64_t kQuickStep = 509;
@@ -194,7 +194,7 @@ void AddVerify(CLI::App& app, Action& action) {
       ->check(CLI::IsMember(FunctionNames()))
       ->type_name("NAME");
   sub->add_flag("--markdown", options->markdown,
-                "Print the largest errors of functions as the README's tables, too");
+                "Print the largest errors of functions as the tables of docs/accuracy.md, too");
   sub->add_option("--precision", options->precisions,
                   "Compare the bits of blocks in these precisions, with commas between")
       ->delimiter(',')

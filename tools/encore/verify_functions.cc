@@ -2,8 +2,8 @@
 //
 // `encore verify`: floats through the search of tests/exhaustive, some millions of them or all. The
 // errors of the functions, of the activations inside a block and of softmax's exponential, their
-// order, special values and equal bits; conversions to bf16 and f16 and back; and the README's
-// tables of the largest errors.
+// order, special values and equal bits; conversions to bf16 and f16 and back; and the
+// tables of the largest errors in docs/accuracy.md.
 
 #include <algorithm>
 #include <bit>

@@ -120,7 +120,10 @@ class HeaderVisitor : public JsonVisitor {
     return true;
   }
 
-  bool Other(std::string_view description) override { return Unexpected(Quoted(description)); }
+  bool Null() override { return Unexpected(Quoted("null")); }
+  bool Bool(bool value) override { return Unexpected(Quoted(value ? "true" : "false")); }
+  bool Negative(int64_t value) override { return Unexpected(Quoted(std::to_string(value))); }
+  bool Fraction(double, std::string_view text) override { return Unexpected(Quoted(text)); }
 
  private:
   enum class Place {

@@ -42,7 +42,7 @@ TEST(JsonValue, KeepsKindsTextsAndOrder) {
   ASSERT_EQ(z.size(), 7u);
   EXPECT_EQ(z[0].number(), 1);
   EXPECT_EQ(z[1].number(), -2.5);
-  EXPECT_EQ(z[1].text(), "-2.5");
+  EXPECT_EQ(z[1].Described(), "-2.5");
   EXPECT_EQ(z[2].text(), "a\xC3\xA9");
   EXPECT_TRUE(z[3].is_bool() && z[3].boolean());
   EXPECT_TRUE(z[4].is_bool() && !z[4].boolean());
@@ -59,6 +59,25 @@ TEST(JsonValue, WholeNumbersAreNoFractionsAndNotNegative) {
   for (const char* text : {"3.0", "-1", "1e2", "18446744073709551616", "\"3\"", "true"}) {
     uint64_t number = 0;
     EXPECT_FALSE(Parsed(text).AsUnsigned(&number)) << text;
+  }
+}
+
+TEST(JsonValue, DescribesNumbersAsTheyAre) {
+  for (const char* text : {"0", "18446744073709551615", "-9223372036854775808", "0.5", "3.0",
+                           "-0.0", "1e-12", "1e+300"}) {
+    EXPECT_EQ(Parsed(text).Described(), text);
+  }
+}
+
+// Every kind has an answer to every question.
+TEST(JsonValue, OfAnotherKindIsEmpty) {
+  for (const char* text : {"null", "true", "1", "-1", "0.5", "\"s\"", "[1]", "{\"a\": 1}"}) {
+    const JsonValue v = Parsed(text);
+    EXPECT_EQ(v.boolean(), v.is_bool()) << text;
+    EXPECT_EQ(v.number() != 0, v.is_number()) << text;
+    EXPECT_EQ(!v.text().empty(), v.is_string()) << text;
+    EXPECT_EQ(!v.items().empty(), v.is_array()) << text;
+    EXPECT_EQ(!v.members().empty(), v.is_object()) << text;
   }
 }
 
@@ -92,6 +111,13 @@ TEST(JsonValue, RefusesDepth) {
   EXPECT_EQ(ErrorOf(nested(JsonValue::kMaxDepth + 1)), "JSON is nested deeper than 64 levels");
   ErrorOf(nested(1000000));
   ErrorOf(std::string(1000000, '['));
+}
+
+TEST(JsonValue, RefusesMoreValuesThanItsCallerTakes) {
+  EXPECT_TRUE(JsonValue::Parse("[1, {\"a\": []}]", 4).ok());
+  const Result<JsonValue> refused = JsonValue::Parse("[1, {\"a\": []}]", 3);
+  EXPECT_EQ(refused.status().code(), ErrorCode::kCorruptData);
+  EXPECT_EQ(refused.status().message(), "JSON has more than 3 values; wanted at most that");
 }
 
 TEST(JsonMembers, ReadsTypes) {

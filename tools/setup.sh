@@ -62,6 +62,8 @@ missing_packages() {
               nlohmann/json.hpp:nlohmann-json3-dev CLI/CLI.hpp:libcli11-dev; do
     have_header "${pair%%:*}" || echo "${pair#*:}"
   done
+  # Tests of locales with a decimal comma make them with localedef out of these.
+  [[ -e /usr/share/i18n/locales/de_DE ]] || echo locales
   if [[ "$ci" == yes ]]; then
     for pair in clang++:clang clang-format:clang-format clang-tidy:clang-tidy \
                 aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64:qemu-user; do

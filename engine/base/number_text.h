@@ -5,16 +5,17 @@
 #ifndef ENCORE_ENGINE_BASE_NUMBER_TEXT_H_
 #define ENCORE_ENGINE_BASE_NUMBER_TEXT_H_
 
-#include <cstdio>
+#include <charconv>
 #include <string>
 
 namespace encore::inline v0_1::internal {
 
-// Nine digits at most: short, however large or small the number is, and apart from any other f32.
-inline std::string NumberText(double number) {
+// In any locale as the C locale has it. Nine digits at most: short, however large or small the
+// number is, and apart from any other f32.
+inline std::string NumberText(double number, int digits = 9) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%.9g", number);
-  return text;
+  return {text,
+          std::to_chars(text, text + sizeof(text), number, std::chars_format::general, digits).ptr};
 }
 
 }  // namespace encore::internal

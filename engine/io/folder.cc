@@ -4,6 +4,7 @@
 
 #include "engine/io/folder.h"
 
+#include <exception>
 #include <filesystem>
 #include <new>
 #include <system_error>
@@ -11,32 +12,115 @@
 
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/io/git_lfs.h"
 #include "engine/platform/path_check.h"
+#include "engine/platform/system_error.h"
 
 namespace encore::inline v0_1::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a file of this name may have, in bytes and in values of JSON.
+struct FileLimits {
+  std::string_view name;
+  size_t bytes;
+  size_t values;
+};
+constexpr size_t kMiB = size_t{1} << 20;
+// Ten times the largest published ones that we know: tokenizer.json of 33 MB, vocabularies of 5 MB.
+constexpr FileLimits kLargeFiles[] = {{"tokenizer.json", 256 * kMiB, JsonValue::kMaxValues},
+                                      {"vocab.json", 64 * kMiB, JsonValue::kMaxValues},
+                                      {"vocab.txt", 64 * kMiB, 0},
+                                      {"merges.txt", 64 * kMiB, 0}};
+// Configurations have some KiB; maps of 100 000 labels or tensors fit.
+constexpr FileLimits kOtherFiles = {"", 16 * kMiB, kMiB / 2};
+
+const FileLimits& LimitsOf(std::string_view name) {
+  const std::string_view last = name.substr(name.find_last_of('/') + 1);
+  for (const FileLimits& limits : kLargeFiles) {
+    if (limits.name == last) return limits;
+  }
+  return kOtherFiles;
+}
+
+// kIo where the path is a link that leads nowhere, or cannot be examined.
+Status CheckNoLostLink(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (status.type() == fs::file_type::not_found) return {};
+  if (!fs::exists(status)) {
+    return SystemError(path.string(), "cannot be examined", error.value());
+  }
+  if (!fs::is_symlink(status) || fs::exists(path, error)) return {};
+  const std::string target = fs::read_symlink(path, error).string();
+  return Status(ErrorCode::kIo, Quoted(path.string()) + " is a link to " + Quoted(target) +
+                                    ", which is not there; wanted a link that leads to a file");
+}
+
+}  // namespace
 
 Result<Folder> Folder::Open(const std::string& path) try {
   if (Status status = CheckPath(path); !status.ok()) return status;
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    if (Status lost = CheckNoLostLink(path); !lost.ok()) return lost;
     return Status(ErrorCode::kNotFound, "there is no folder " + Quoted(path));
   }
-  if (!std::filesystem::is_directory(status)) {
+  if (!fs::exists(status)) return SystemError(path, "cannot be examined", error.value());
+  if (!fs::is_directory(status)) {
     return InvalidArgument(Quoted(path) + " is not a folder; wanted a model's folder");
+  }
+  // Without the permission to search it every file would seem to be absent.
+  if (!fs::exists(fs::status(path + "/.", error))) {
+    return SystemError(path, "the folder cannot be searched", error.value());
   }
   return Folder(path);
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
+} catch (const std::exception& e) {  // a path that the system's own encoding cannot express
+  return Status(ErrorCode::kIo, path + ": " + e.what());
+}
+
+Status Folder::CheckAbsent(std::string_view name) const {
+  fs::path path = path_;
+  for (const fs::path& part : fs::path(name)) {
+    path /= part;
+    if (Status status = CheckNoLostLink(path); !status.ok()) return status;
+  }
+  return {};
+}
+
+Result<bool> Folder::Has(std::string_view name) const try {
+  std::error_code error;
+  const fs::file_status status = fs::status(PathOf(name), error);
+  if (fs::exists(status)) return true;
+  if (status.type() != fs::file_type::not_found) {
+    return SystemError(PathOf(name), "cannot be examined", error.value());
+  }
+  if (Status lost = CheckAbsent(name); !lost.ok()) return lost;
+  return false;
+} catch (const std::bad_alloc&) {
+  return OutOfMemory();
+} catch (const std::exception& e) {
+  return Status(ErrorCode::kIo, PathOf(name) + ": " + e.what());
 }
 
 Result<std::optional<MappedFile>> Folder::Read(std::string_view name) const try {
-  Result<MappedFile> file = MappedFile::OpenCopy(PathOf(name));
-  if (file.ok()) return std::optional<MappedFile>(*std::move(file));
-  if (file.status().code() == ErrorCode::kNotFound) return std::optional<MappedFile>();
-  return file.status();
+  Result<MappedFile> file = MappedFile::OpenCopy(PathOf(name), LimitsOf(name).bytes);
+  if (file.ok()) {
+    Status status = CheckNoGitLfsPointer(file->bytes(), Quoted(PathOf(name)));
+    if (!status.ok()) return status;
+    return std::optional<MappedFile>(*std::move(file));
+  }
+  if (file.status().code() != ErrorCode::kNotFound) return file.status();
+  if (Status lost = CheckAbsent(name); !lost.ok()) return lost;
+  return std::optional<MappedFile>();
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
+} catch (const std::exception& e) {
+  return Status(ErrorCode::kIo, PathOf(name) + ": " + e.what());
 }
 
 Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const try {
@@ -44,15 +128,12 @@ Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const t
   if (!file.ok()) return file.status();
   if (!file->has_value()) return std::optional<JsonValue>();
   const std::span<const std::byte> bytes = (*file)->bytes();
-  const std::string quoted = Quoted(PathOf(name));
-  if (bytes.size() > kMaxJsonBytes) {
-    return Status(ErrorCode::kUnsupported, quoted + " has " + std::to_string(bytes.size()) +
-                                               " bytes; wanted at most " +
-                                               std::to_string(kMaxJsonBytes));
-  }
   Result<JsonValue> value =
-      JsonValue::Parse(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  if (!value.ok()) return Status(value.status().code(), quoted + ": " + value.status().message());
+      JsonValue::Parse(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+                       LimitsOf(name).values);
+  if (!value.ok()) {
+    return Status(value.status().code(), Quoted(PathOf(name)) + ": " + value.status().message());
+  }
   return std::optional<JsonValue>(*std::move(value));
 } catch (const std::bad_alloc&) {
   return OutOfMemory();

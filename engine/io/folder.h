@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of one folder by their names. Not here: what is in them.
+// The files of one folder by their names, and how large each may be. Not here: what is in them.
 
 #ifndef ENCORE_ENGINE_IO_FOLDER_H_
 #define ENCORE_ENGINE_IO_FOLDER_H_
@@ -20,20 +20,27 @@ namespace encore::inline v0_1::internal {
 class Folder {
  public:
   // kNotFound if there is no such folder; kInvalidArgument if it is no folder, or the path has a
-  // zero byte.
+  // zero byte; kIo if the system does not let us look into it.
   static Result<Folder> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
   std::string PathOf(std::string_view name) const { return path_ + "/" + std::string(name); }
 
-  // A copy of the file's bytes; nothing if there is no such file. kIo; kOutOfMemory.
+  // Whether the file is there. A link that leads nowhere is kIo: what it stood for is lost, and the
+  // folder would be read as another one without it. So is what the system does not let us see.
+  Result<bool> Has(std::string_view name) const;
+  // A copy of the file's bytes; nothing if there is no such file, kIo as Has(). kCorruptData for a
+  // pointer of git-lfs and, before anything is read, for a file that is larger than files of this
+  // name may be. kOutOfMemory.
   Result<std::optional<MappedFile>> Read(std::string_view name) const;
-  // The same, parsed: kCorruptData names the file. Files above kMaxJsonBytes are refused.
+  // The same, parsed: kCorruptData names the file.
   Result<std::optional<JsonValue>> ReadJson(std::string_view name) const;
-  static constexpr size_t kMaxJsonBytes = size_t{256} << 20;
 
  private:
   explicit Folder(std::string path) : path_(std::move(path)) {}
+  // Of a file that cannot be found: an error where a link on the way to it leads nowhere.
+  Status CheckAbsent(std::string_view name) const;
+
   std::string path_;
 };
 

@@ -5,13 +5,17 @@
 
 #include "engine/io/json.h"
 
+#include <charconv>
 #include <cstddef>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/platform/c_locale.h"
+#include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -23,15 +27,23 @@ class Events : public nlohmann::json_sax<Json> {
  public:
   explicit Events(JsonVisitor& visitor) : visitor_(visitor) {}
 
-  bool null() override { return visitor_.Other("null"); }
-  bool boolean(bool value) override { return visitor_.Other(value ? "true" : "false"); }
-  bool number_integer(number_integer_t value) override {
-    return visitor_.Other(std::to_string(value));
-  }
+  bool null() override { return visitor_.Null(); }
+  bool boolean(bool value) override { return visitor_.Bool(value); }
+  bool number_integer(number_integer_t value) override { return visitor_.Negative(value); }
   bool number_unsigned(number_unsigned_t value) override { return visitor_.Unsigned(value); }
-  bool number_float(number_float_t, const string_t& text) override { return visitor_.Other(text); }
+  bool number_float(number_float_t value, const string_t& token) override {
+    // All threads share what localeconv() returns, by which the library spells the token for
+    // strtod. Under a thread with another locale that may have gone wrong: the token is read again
+    // as the file has it. What is too small for that is `value`, 0.
+    std::string text = token;
+    const size_t point = text.find_first_not_of("+-0123456789eE");
+    if (point != std::string::npos) text[point] = '.';
+    double number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    return visitor_.Fraction(read.ec == std::errc() ? number : value, text);
+  }
   bool string(string_t& value) override { return visitor_.String(value); }
-  bool binary(binary_t&) override { return visitor_.Other("binary data"); }
+  bool binary(binary_t&) override { return false; }  // JSON has none
   bool start_object(size_t) override { return visitor_.BeginObject(); }
   bool key(string_t& value) override { return visitor_.Key(value); }
   bool end_object() override { return visitor_.EndObject(); }
@@ -60,6 +72,8 @@ Status ParseJson(std::string_view text, JsonVisitor& visitor) try {
     return Status(ErrorCode::kCorruptData,
                   "JSON breaks at byte " + std::to_string(nul + 1) + ": a NUL byte");
   }
+  const CLocaleScope locale;
+  const FpEnvScope modes;
   Events events(visitor);
   Json::sax_parse(text.begin(), text.end(), &events);
   return events.error();

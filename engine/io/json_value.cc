@@ -5,9 +5,8 @@
 #include "engine/io/json_value.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstdlib>
+#include <iterator>
 #include <new>
 
 #include "engine/base/out_of_memory.h"
@@ -18,7 +17,9 @@ namespace encore::inline v0_1::internal {
 
 class JsonTreeBuilder : public JsonVisitor {
  public:
-  bool BeginObject() override { return Open(JsonValue::Kind::kObject); }
+  explicit JsonTreeBuilder(size_t max_values) : max_values_(max_values) {}
+
+  bool BeginObject() override { return Open(true); }
   bool Key(const std::string& key) override {
     open_.back().key = key;
     return true;
@@ -36,27 +37,17 @@ class JsonTreeBuilder : public JsonVisitor {
           Status(ErrorCode::kCorruptData, "JSON has an object with two keys " + Quoted(*twice));
       return false;
     }
-    return Close();
+    Unfinished done = Close();
+    return Put(std::make_shared<const std::vector<JsonValue::Member>>(std::move(done.members)));
   }
-  bool BeginArray() override { return Open(JsonValue::Kind::kArray); }
-  bool EndArray() override { return Close(); }
-  bool String(const std::string& value) override {
-    JsonValue v;
-    v.kind_ = JsonValue::Kind::kString;
-    v.text_ = value;
-    return Put(std::move(v));
-  }
-  bool Unsigned(uint64_t value) override { return Number(std::to_string(value)); }
-  bool Other(std::string_view description) override {
-    JsonValue v;
-    if (description == "null") return Put(std::move(v));
-    if (description == "true" || description == "false") {
-      v.kind_ = JsonValue::Kind::kBool;
-      v.boolean_ = description == "true";
-      return Put(std::move(v));
-    }
-    return Number(description);
-  }
+  bool BeginArray() override { return Open(false); }
+  bool EndArray() override { return Put(Close().items); }
+  bool String(const std::string& value) override { return Put(value); }
+  bool Null() override { return Put(std::monostate()); }
+  bool Bool(bool value) override { return Put(value); }
+  bool Unsigned(uint64_t value) override { return Put(value); }
+  bool Negative(int64_t value) override { return Put(value); }
+  bool Fraction(double value, std::string_view) override { return Put(value); }
 
   const Status& error() const { return error_; }
   JsonValue Take() { return std::move(root_); }
@@ -64,58 +55,74 @@ class JsonTreeBuilder : public JsonVisitor {
  private:
   // An array or object whose end has not been seen.
   struct Unfinished {
-    JsonValue value;
+    bool is_object = false;
+    std::vector<JsonValue> items;
     std::vector<JsonValue::Member> members;
     std::string key;  // of the member that comes next
   };
 
-  bool Open(JsonValue::Kind kind) {
+  bool Open(bool is_object) {
     if (open_.size() == JsonValue::kMaxDepth) {
       error_ =
           Status(ErrorCode::kCorruptData,
                  "JSON is nested deeper than " + std::to_string(JsonValue::kMaxDepth) + " levels");
       return false;
     }
-    open_.emplace_back().value.kind_ = kind;
+    open_.emplace_back().is_object = is_object;
     return true;
   }
-  bool Close() {
+  Unfinished Close() {
     Unfinished done = std::move(open_.back());
     open_.pop_back();
-    if (done.value.kind_ == JsonValue::Kind::kObject) {
-      done.value.members_ =
-          std::make_shared<const std::vector<JsonValue::Member>>(std::move(done.members));
+    return done;
+  }
+  template <typename T>
+  bool Put(T&& of_value) {
+    if (values_++ == max_values_) {
+      error_ = Status(ErrorCode::kCorruptData, "JSON has more than " + std::to_string(max_values_) +
+                                                   " values; wanted at most that");
+      return false;
     }
-    return Put(std::move(done.value));
-  }
-  bool Number(std::string_view text) {
-    JsonValue v;
-    v.kind_ = JsonValue::Kind::kNumber;
-    v.text_ = text;
-    // Independent of the locale; out of range gives infinity or 0 as strtod does.
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), v.number_);
-    if (read.ec == std::errc::result_out_of_range)
-      v.number_ = std::strtod(v.text_.c_str(), nullptr);
-    return Put(std::move(v));
-  }
-  bool Put(JsonValue value) {
+    JsonValue value;
+    value.value_ = std::forward<T>(of_value);
     if (open_.empty()) {
       root_ = std::move(value);
-    } else if (open_.back().value.kind_ == JsonValue::Kind::kObject) {
+    } else if (open_.back().is_object) {
       open_.back().members.emplace_back(std::move(open_.back().key), std::move(value));
     } else {
-      open_.back().value.items_.push_back(std::move(value));
+      open_.back().items.push_back(std::move(value));
     }
     return true;
   }
 
+  const size_t max_values_;
+  size_t values_ = 0;
   JsonValue root_;
   std::vector<Unfinished> open_;
   Status error_;
 };
 
-Result<JsonValue> JsonValue::Parse(std::string_view text) try {
-  JsonTreeBuilder builder;
+namespace {
+
+// What a value of another kind has; never destroyed, as other threads may read it to the end.
+template <typename T>
+const T& Empty() {
+  static const T& empty = *new T();
+  return empty;
+}
+
+// A whole number is one without point and exponent; 3.0 is none, and its text keeps it apart.
+std::string FractionText(double number) {
+  char text[32];
+  std::string digits(text, std::to_chars(text, text + sizeof(text), number).ptr);
+  const bool looks_whole = digits.find_first_not_of("-0123456789") == std::string::npos;
+  return looks_whole ? digits + ".0" : digits;
+}
+
+}  // namespace
+
+Result<JsonValue> JsonValue::Parse(std::string_view text, size_t max_values) try {
+  JsonTreeBuilder builder(max_values);
   const Status parsed = ParseJson(text, builder);
   if (!builder.error().ok()) return builder.error();
   if (!parsed.ok()) return parsed;
@@ -124,33 +131,69 @@ Result<JsonValue> JsonValue::Parse(std::string_view text) try {
   return OutOfMemory();
 }
 
+JsonValue::Kind JsonValue::kind() const {
+  // In the order of value_'s types.
+  constexpr Kind kKinds[] = {Kind::kNull,   Kind::kBool,   Kind::kNumber, Kind::kNumber,
+                             Kind::kNumber, Kind::kString, Kind::kArray,  Kind::kObject};
+  static_assert(std::size(kKinds) == std::variant_size_v<decltype(value_)>);
+  return kKinds[value_.index()];
+}
+
+bool JsonValue::boolean() const {
+  const bool* value = std::get_if<bool>(&value_);
+  return value != nullptr && *value;
+}
+
+const std::string& JsonValue::text() const {
+  const auto* value = std::get_if<std::string>(&value_);
+  return value != nullptr ? *value : Empty<std::string>();
+}
+
+double JsonValue::number() const {
+  if (const auto* whole = std::get_if<uint64_t>(&value_)) return static_cast<double>(*whole);
+  if (const auto* negative = std::get_if<int64_t>(&value_)) return static_cast<double>(*negative);
+  const double* fraction = std::get_if<double>(&value_);
+  return fraction != nullptr ? *fraction : 0;
+}
+
+const std::vector<JsonValue>& JsonValue::items() const {
+  const auto* value = std::get_if<Items>(&value_);
+  return value != nullptr ? *value : Empty<Items>();
+}
+
+const std::vector<JsonValue::Member>& JsonValue::members() const {
+  const auto* value = std::get_if<Members>(&value_);
+  return value != nullptr ? **value : Empty<std::vector<Member>>();
+}
+
 const JsonValue* JsonValue::Find(std::string_view key) const {
-  if (kind_ != Kind::kObject) return nullptr;
-  for (const Member& member : *members_) {
+  for (const Member& member : members()) {
     if (member.first == key) return &member.second;
   }
   return nullptr;
 }
 
 bool JsonValue::AsUnsigned(uint64_t* value) const {
-  if (kind_ != Kind::kNumber) return false;
-  const char* end = text_.data() + text_.size();
-  const auto read = std::from_chars(text_.data(), end, *value);
-  return read.ec == std::errc() && read.ptr == end;
+  const auto* whole = std::get_if<uint64_t>(&value_);
+  if (whole == nullptr) return false;
+  *value = *whole;
+  return true;
 }
 
 std::string JsonValue::Described() const {
-  switch (kind_) {
+  switch (kind()) {
     case Kind::kNull:
       return "null";
     case Kind::kBool:
-      return boolean_ ? "true" : "false";
+      return boolean() ? "true" : "false";
     case Kind::kNumber:
-      return text_.substr(0, 40);
+      if (const auto* whole = std::get_if<uint64_t>(&value_)) return std::to_string(*whole);
+      if (const auto* negative = std::get_if<int64_t>(&value_)) return std::to_string(*negative);
+      return FractionText(number());
     case Kind::kString:
-      return Quoted(text_);
+      return Quoted(text());
     case Kind::kArray:
-      return "an array of " + std::to_string(items_.size());
+      return "an array of " + std::to_string(items().size());
     case Kind::kObject:
       return "an object";
   }

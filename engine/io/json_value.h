@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "encore/status.h"
@@ -26,28 +27,30 @@ class JsonValue {
 
   // Values may be nested this deep.
   static constexpr size_t kMaxDepth = 64;
+  // As many values take at most 1 GB, most of it where they are members of small objects. A
+  // tokenizer.json of a million tokens and two million pairs of merges has 7 million.
+  static constexpr size_t kMaxValues = size_t{8} << 20;
 
-  // kCorruptData says where the text breaks, that it is nested deeper than kMaxDepth, or which key
-  // an object has twice; kOutOfMemory.
-  static Result<JsonValue> Parse(std::string_view text);
+  // kCorruptData says where the text breaks, that it is nested deeper than kMaxDepth or has more
+  // values than max_values, or which key an object has twice; kOutOfMemory.
+  static Result<JsonValue> Parse(std::string_view text, size_t max_values = kMaxValues);
 
   JsonValue() = default;  // null
 
-  Kind kind() const { return kind_; }
-  bool is_null() const { return kind_ == Kind::kNull; }
-  bool is_object() const { return kind_ == Kind::kObject; }
-  bool is_array() const { return kind_ == Kind::kArray; }
-  bool is_string() const { return kind_ == Kind::kString; }
-  bool is_bool() const { return kind_ == Kind::kBool; }
-  bool is_number() const { return kind_ == Kind::kNumber; }
+  Kind kind() const;
+  bool is_null() const { return kind() == Kind::kNull; }
+  bool is_object() const { return kind() == Kind::kObject; }
+  bool is_array() const { return kind() == Kind::kArray; }
+  bool is_string() const { return kind() == Kind::kString; }
+  bool is_bool() const { return kind() == Kind::kBool; }
+  bool is_number() const { return kind() == Kind::kNumber; }
 
-  bool boolean() const { return boolean_; }  // kBool
-  // kString: the text in UTF-8. kNumber: as it is written in the file.
-  const std::string& text() const { return text_; }
-  double number() const { return number_; }                       // kNumber: rounded to nearest
-  const std::vector<JsonValue>& items() const { return items_; }  // kArray
-  // kObject, in the order of the file.
-  const std::vector<Member>& members() const { return *members_; }
+  // false, "", 0 or nothing where the kind is another.
+  bool boolean() const;                         // kBool
+  const std::string& text() const;              // kString, in UTF-8
+  double number() const;                        // kNumber, rounded to nearest
+  const std::vector<JsonValue>& items() const;  // kArray
+  const std::vector<Member>& members() const;   // kObject, in the order of the file
   // kObject: the member of this name, or null.
   const JsonValue* Find(std::string_view key) const;
 
@@ -60,13 +63,11 @@ class JsonValue {
 
  private:
   friend class JsonTreeBuilder;
+  using Items = std::vector<JsonValue>;
+  using Members = std::shared_ptr<const std::vector<Member>>;
 
-  Kind kind_ = Kind::kNull;
-  bool boolean_ = false;
-  double number_ = 0;
-  std::string text_;
-  std::vector<JsonValue> items_;
-  std::shared_ptr<const std::vector<Member>> members_;
+  // Numbers as the parser typed them: whole ones of at least 0, those below, all others.
+  std::variant<std::monostate, bool, uint64_t, int64_t, double, std::string, Items, Members> value_;
 };
 
 }  // namespace encore::internal

@@ -51,6 +51,10 @@ class HeaderVisitor : public JsonVisitor {
 
   bool Key(const std::string& key) override {
     key_ = key;
+    if (place_ != Place::kTensor && ++keys_ > kMaxHeaderKeys) {
+      return Fail(Corrupt("found more than " + std::to_string(kMaxHeaderKeys) +
+                          " tensors and metadata keys, wanted at most that"));
+    }
     if (place_ == Place::kTop) return TopKey(key);
     if (place_ == Place::kMetadata) {
       place_ = Place::kMetadataValue;
@@ -120,7 +124,10 @@ class HeaderVisitor : public JsonVisitor {
     return true;
   }
 
-  bool Other(std::string_view description) override { return Unexpected(Quoted(description)); }
+  bool Null() override { return Unexpected(Quoted("null")); }
+  bool Bool(bool value) override { return Unexpected(Quoted(value ? "true" : "false")); }
+  bool Negative(int64_t value) override { return Unexpected(Quoted(std::to_string(value))); }
+  bool Fraction(double, std::string_view text) override { return Unexpected(Quoted(text)); }
 
  private:
   enum class Place {
@@ -206,6 +213,7 @@ class HeaderVisitor : public JsonVisitor {
   Place place_ = Place::kStart;
   bool in_metadata_ = false;
   std::string key_;  // the last one seen
+  size_t keys_ = 0;  // of the top object and the metadata
   std::set<std::string>
       names_;           // of the top object; ordered, so that no choice of names makes it slow
   std::string tensor_;  // the one being read, and what is known of it:

@@ -17,6 +17,7 @@
 #include "engine/base/check.h"
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/io/git_lfs.h"
 #include "engine/io/safetensors_header.h"
 #include "engine/platform/fp_env.h"
 #include "engine/platform/mapped_file.h"
@@ -98,8 +99,10 @@ void ConvertToF32(const SafetensorsEntry& entry, size_t count, float* out) {
 
 }  // namespace
 
-Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path) try {
-  Result<internal::MappedFile> file = internal::MappedFile::Open(path);
+Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path, FileMemory memory) try {
+  Result<internal::MappedFile> file = memory == FileMemory::kCopied
+                                          ? internal::MappedFile::OpenCopy(path)
+                                          : internal::MappedFile::Open(path);
   if (!file.ok()) return file.status();
   Result<SafetensorsFile> opened = FromBytes(file->bytes(), path);
   if (!opened.ok()) return opened;
@@ -112,6 +115,9 @@ Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path) try {
 
 Result<SafetensorsFile> SafetensorsFile::FromBytes(std::span<const std::byte> bytes,
                                                    const std::string& name) try {
+  if (Status status = internal::CheckNoGitLfsPointer(bytes, Quoted(name)); !status.ok()) {
+    return status;
+  }
   const Result<std::string_view> text = HeaderText(bytes);
   if (!text.ok()) return Status(text.status().code(), name + ": " + text.status().message());
   const std::span<const std::byte> data = bytes.subspan(kLengthBytes + text->size());

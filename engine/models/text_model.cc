@@ -106,7 +106,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   Result<ModelConfig> config = ReadModelConfig(folder, options.ignore_unknown_keys, decisions);
   if (!config.ok()) return config.status();
   const ModelPlan& plan = config->plan;
-  const Result<WeightFiles> files = WeightFiles::Open(folder);
+  const Result<WeightFiles> files = WeightFiles::Open(folder, options.weights);
   if (!files.ok()) return files.status();
   Result<ModelTensors> tensors = ModelTensors::Create(*files, plan);
   if (!tensors.ok()) return tensors.status();

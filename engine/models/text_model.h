@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "encore/safetensors.h"
 #include "encore/status.h"
 #include "encore/tokenizer.h"
 #include "engine/io/folder.h"
@@ -43,6 +44,7 @@ struct ModelOptions {
   std::optional<Precision> precision = {};
   std::vector<MatrixOfLayer> keep = {};
   bool amx_bf16 = false;
+  FileMemory weights = FileMemory::kMapped;
 };
 
 // Immutable, thread-safe; copies share it.

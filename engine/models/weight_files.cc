@@ -4,9 +4,7 @@
 
 #include "engine/models/weight_files.h"
 
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "engine/base/quoted.h"
@@ -18,16 +16,13 @@ namespace {
 constexpr std::string_view kOneFile = "model.safetensors";
 constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 
-bool Exists(const Folder& folder, std::string_view name) {
-  std::error_code error;
-  return std::filesystem::exists(folder.PathOf(name), error);
-}
-
 // Nothing to open: says what to do about it.
 Status NoWeights(const Folder& folder) {
   const std::string wanted = "; wanted " + std::string(kOneFile) + " or " + std::string(kIndexFile);
   for (const auto* bin : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-    if (!Exists(folder, bin)) continue;
+    const Result<bool> is_there = folder.Has(bin);
+    if (!is_there.ok()) return is_there.status();
+    if (!*is_there) continue;
     return Status(
         ErrorCode::kUnsupported,
         Quoted(folder.path()) + " has its weights in " + bin + " only" + wanted +
@@ -65,7 +60,7 @@ Status WeightFiles::CheckUnchanged() const {
   return {};
 }
 
-Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index) {
+Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index, FileMemory memory) {
   JsonMembers members(index, std::string(kIndexFile));
   const JsonValue& map = members.RequiredObject("weight_map");
   if (!members.ok()) return members.status();
@@ -79,7 +74,7 @@ Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index) {
     }
     const auto [at, is_new] = shards.emplace(shard.text(), files_.size());
     if (is_new) {
-      Result<SafetensorsFile> file = SafetensorsFile::Open(folder.PathOf(shard.text()));
+      Result<SafetensorsFile> file = SafetensorsFile::Open(folder.PathOf(shard.text()), memory);
       if (!file.ok()) {
         return Status(file.status().code(), file.status().message() + " (" + where +
                                                 Quoted(tensor) + " is in " + Quoted(shard.text()) +
@@ -96,10 +91,12 @@ Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index) {
   return {};
 }
 
-Result<WeightFiles> WeightFiles::Open(const Folder& folder) {
+Result<WeightFiles> WeightFiles::Open(const Folder& folder, FileMemory memory) {
   WeightFiles weights;
-  if (Exists(folder, kOneFile)) {
-    Result<SafetensorsFile> file = SafetensorsFile::Open(folder.PathOf(kOneFile));
+  const Result<bool> is_one = folder.Has(kOneFile);
+  if (!is_one.ok()) return is_one.status();
+  if (*is_one) {
+    Result<SafetensorsFile> file = SafetensorsFile::Open(folder.PathOf(kOneFile), memory);
     if (!file.ok()) return file.status();
     weights.name_ = kOneFile;
     weights.files_.push_back(*std::move(file));
@@ -108,7 +105,7 @@ Result<WeightFiles> WeightFiles::Open(const Folder& folder) {
     if (!index.ok()) return index.status();
     if (!index->has_value()) return NoWeights(folder);
     weights.name_ = kIndexFile;
-    if (Status s = weights.ReadShards(folder, **index); !s.ok()) return s;
+    if (Status s = weights.ReadShards(folder, **index, memory); !s.ok()) return s;
   }
   for (size_t i = 0; i < weights.files_.size(); ++i) {
     for (const SafetensorsEntry& entry : weights.files_[i].tensors()) {

@@ -17,7 +17,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// Immutable; copies share the mapped files, which live as long as the last copy.
+// Immutable; copies share the files' memory, which live as long as the last copy.
 class WeightFiles {
  public:
   struct Found {
@@ -28,7 +28,7 @@ class WeightFiles {
   // kNotFound without weights; kUnsupported where there are weights of another format only;
   // kCorruptData for an index and shards that do not fit each other; the errors of
   // SafetensorsFile::Open.
-  static Result<WeightFiles> Open(const Folder& folder);
+  static Result<WeightFiles> Open(const Folder& folder, FileMemory memory = FileMemory::kMapped);
 
   // "model.safetensors" or the name of the index.
   const std::string& name() const { return name_; }
@@ -39,7 +39,7 @@ class WeightFiles {
   Status CheckUnchanged() const;
 
  private:
-  Status ReadShards(const Folder& folder, const JsonValue& index);
+  Status ReadShards(const Folder& folder, const JsonValue& index, FileMemory memory);
 
   std::string name_;
   std::vector<SafetensorsFile> files_;

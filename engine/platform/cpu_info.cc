@@ -33,6 +33,7 @@
 #include "engine/platform/descriptor.h"
 #endif
 
+#include "engine/base/number_text.h"
 #include "engine/base/out_of_memory.h"
 #include "engine/base/simd_targets.h"
 #include "engine/platform/amx.h"
@@ -208,9 +209,7 @@ CoreCount ChooseCores(int online, int affinity, double cgroup_quota) {
   }
   if (cgroup_quota > 0 && std::ceil(cgroup_quota) < cores.usable) {
     cores.usable = static_cast<int>(std::ceil(cgroup_quota));
-    char quota[32];
-    std::snprintf(quota, sizeof(quota), "%.4g", cgroup_quota);
-    why = "the cgroup's CPU quota is " + std::string(quota);
+    why = "the cgroup's CPU quota is " + internal::NumberText(cgroup_quota, 4);
   }
   cores.reason = std::to_string(cores.usable) + ": " + why;
   return cores;

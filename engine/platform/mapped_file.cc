@@ -46,6 +46,16 @@ Status OutOfMemory(const std::string& path, size_t size) {
                 path + ": no memory for its " + std::to_string(size) + " bytes");
 }
 
+Status TooLarge(const std::string& path, uintmax_t found, size_t wanted) {
+  return Status(ErrorCode::kCorruptData, path + ": found " + std::to_string(found) +
+                                             " bytes, wanted at most " + std::to_string(wanted));
+}
+
+Status CutShort(const std::string& path, size_t got, size_t size) {
+  return Status(ErrorCode::kIo, path + ": " + std::to_string(got) + " bytes could be read of " +
+                                    std::to_string(size));
+}
+
 #if ENCORE_HAVE_MMAP
 int64_t ModifiedNanoseconds(const struct stat& info) {
 #if defined(__APPLE__)
@@ -93,8 +103,48 @@ bool MappedFile::Unchanged() const {
   return true;
 }
 
-// The portable way, and the way for file systems that cannot map.
-Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path) {
+#if ENCORE_HAVE_MMAP
+namespace {
+
+// The descriptor of a regular file, and what the system says of it.
+Result<int> OpenRegular(const std::string& path, struct stat* info) {
+  // O_NONBLOCK: a pipe without a writer must not hang us before we can say that it is no regular
+  // file.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return SystemError(path, "cannot be opened", errno);
+  if (::fstat(file.get(), info) != 0) return SystemError(path, "cannot be examined", errno);
+  if (!S_ISREG(info->st_mode)) return NotRegular(path, S_ISDIR(info->st_mode));
+  return file.Release();
+}
+
+}  // namespace
+
+// Also the way for file systems that cannot map.
+Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t max_bytes) {
+  struct stat info = {};
+  const Result<int> opened = OpenRegular(path, &info);
+  if (!opened.ok()) return opened.status();
+  const Descriptor file(*opened);
+  if (info.st_size <= 0) return Memory();
+  if (static_cast<uintmax_t>(info.st_size) > max_bytes) {
+    return TooLarge(path, static_cast<uintmax_t>(info.st_size), max_bytes);
+  }
+  const size_t size = static_cast<size_t>(info.st_size);
+  char* memory = static_cast<char*>(std::malloc(size));
+  if (memory == nullptr) return OutOfMemory(path, size);
+  Memory owner(reinterpret_cast<const std::byte*>(memory),
+               ReleaseFileMemory{.size = size, .mapped = false});
+  for (size_t got = 0; got < size;) {
+    const ssize_t more = ::read(file.get(), memory + got, size - got);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return SystemError(path, "cannot be read", errno);
+    if (more == 0) return CutShort(path, got, size);
+    got += static_cast<size_t>(more);
+  }
+  return owner;
+}
+#else
+Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t max_bytes) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return SystemError(path, "cannot be opened", ENOENT);
@@ -104,7 +154,7 @@ Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path) {
   const uintmax_t file_size = std::filesystem::file_size(path, error);
   if (error) return SystemError(path, "has no size", error.value());
   if (file_size == 0) return Memory();
-  if (file_size > std::numeric_limits<size_t>::max()) return OutOfMemory(path, SIZE_MAX);
+  if (file_size > max_bytes) return TooLarge(path, file_size, max_bytes);
   const size_t size = static_cast<size_t>(file_size);
 
   struct Close {
@@ -117,23 +167,18 @@ Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path) {
   Memory owner(static_cast<const std::byte*>(memory),
                ReleaseFileMemory{.size = size, .mapped = false});
   const size_t got = std::fread(memory, 1, size, file.get());
-  if (got != size) {
-    return Status(ErrorCode::kIo, path + ": " + std::to_string(got) + " bytes could be read of " +
-                                      std::to_string(size));
-  }
+  if (got != size) return CutShort(path, got, size);
   return owner;
 }
+#endif
 
 Result<MappedFile> MappedFile::Open(const std::string& path) try {
   if (Status status = CheckPath(path); !status.ok()) return status;
 #if ENCORE_HAVE_MMAP
-  // O_NONBLOCK: a pipe without a writer must not hang us before we can say that it is no regular
-  // file.
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return SystemError(path, "cannot be opened", errno);
   struct stat info = {};
-  if (::fstat(file.get(), &info) != 0) return SystemError(path, "cannot be examined", errno);
-  if (!S_ISREG(info.st_mode)) return NotRegular(path, S_ISDIR(info.st_mode));
+  const Result<int> opened = OpenRegular(path, &info);
+  if (!opened.ok()) return opened.status();
+  Descriptor file(*opened);
   if (info.st_size <= 0) return MappedFile(Memory());
   if (static_cast<uintmax_t>(info.st_size) > std::numeric_limits<size_t>::max())
     return OutOfMemory(path, SIZE_MAX);
@@ -153,9 +198,9 @@ Result<MappedFile> MappedFile::Open(const std::string& path) try {
   return OutOfMemory();
 }
 
-Result<MappedFile> MappedFile::OpenCopy(const std::string& path) try {
+Result<MappedFile> MappedFile::OpenCopy(const std::string& path, size_t max_bytes) try {
   if (Status status = CheckPath(path); !status.ok()) return status;
-  Result<Memory> memory = ReadAll(path);
+  Result<Memory> memory = ReadAll(path, max_bytes);
   if (!memory.ok()) return memory.status();
   return MappedFile(*std::move(memory));
 } catch (const std::bad_alloc&) {

@@ -33,8 +33,9 @@ class MappedFile {
   // kNotFound if there is no such file; kIo if it is no regular file or cannot be read;
   // kInvalidArgument if the path has a zero byte; kOutOfMemory.
   static Result<MappedFile> Open(const std::string& path);
-  // The same with the bytes copied: nobody can change them any more. For small files.
-  static Result<MappedFile> OpenCopy(const std::string& path);
+  // The same with the bytes copied: nobody can change them any more. kCorruptData, before anything
+  // is read, for a file of more than max_bytes.
+  static Result<MappedFile> OpenCopy(const std::string& path, size_t max_bytes = SIZE_MAX);
 
   // Starts at least 16-byte aligned; null for an empty file.
   std::span<const std::byte> bytes() const { return {memory_.get(), memory_.get_deleter().size}; }
@@ -51,7 +52,7 @@ class MappedFile {
  private:
   using Memory = std::unique_ptr<const std::byte, ReleaseFileMemory>;
   explicit MappedFile(Memory memory) : memory_(std::move(memory)) {}
-  static Result<Memory> ReadAll(const std::string& path);
+  static Result<Memory> ReadAll(const std::string& path, size_t max_bytes);
 
   Memory memory_;
 };

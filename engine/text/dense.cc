@@ -4,9 +4,6 @@
 
 #include "engine/text/dense.h"
 
-#include <filesystem>
-#include <system_error>
-
 #include "encore/safetensors.h"
 #include "engine/base/quoted.h"
 
@@ -71,19 +68,22 @@ Result<Tensor> ReadTensor(const SafetensorsFile& file, std::string_view name, co
 }
 
 Result<SafetensorsFile> OpenWeights(const std::string& path, const FolderReading& reading) {
-  const std::string file = reading.folder.PathOf(Within(path, "model.safetensors"));
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) {
-    const std::string pickle = reading.folder.PathOf(Within(path, "pytorch_model.bin"));
-    if (std::filesystem::exists(pickle, error)) {
+  const std::string file = Within(path, "model.safetensors");
+  const Result<bool> is_there = reading.folder.Has(file);
+  if (!is_there.ok()) return is_there.status();
+  if (!*is_there) {
+    const std::string pickle = Within(path, "pytorch_model.bin");
+    const Result<bool> is_pickle = reading.folder.Has(pickle);
+    if (!is_pickle.ok()) return is_pickle.status();
+    if (*is_pickle) {
       return Status(ErrorCode::kUnsupported,
-                    Quoted(pickle) +
+                    Quoted(reading.folder.PathOf(pickle)) +
                         " is a pickle; wanted model.safetensors beside it. To make it: python -c "
                         "\"import torch, safetensors.torch as s; "
                         "s.save_file(torch.load('pytorch_model.bin'), 'model.safetensors')\"");
     }
   }
-  return SafetensorsFile::Open(file);
+  return SafetensorsFile::Open(reading.folder.PathOf(file));
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
                                  .executor = options.executor,
                                  .precision = options.precision,
                                  .keep = options.keep,
-                                 .amx_bf16 = options.amx_bf16},
+                                 .amx_bf16 = options.amx_bf16,
+                                 .weights = options.weights},
                                 &decisions);
   if (!model.ok()) return model.status();
   Result<Tokenizer> tokenizer = OpenTokenizer(*found, reading);

@@ -115,8 +115,9 @@ typedef struct encore_open_options {
 } encore_open_options;
 
 // Opens a folder with config.json, *.safetensors, the tokenizer and sentence-transformers' files.
-// Embedding tables stay mapped: the files must not be changed in place. *model is NULL after a
-// failure.
+// Embedding tables stay mapped: the files must not be changed in place. A call refuses a file that
+// was changed before it; one that is shortened during a call ends the process by SIGBUS. *model is
+// NULL after a failure.
 ENCORE_API encore_status encore_open(const char* folder, const encore_open_options* options,
                                      encore_model** model);
 // When no call uses it any more. NULL is allowed.

@@ -40,6 +40,18 @@ struct SafetensorsEntry {
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
+// Where an open file's bytes lie.
+enum class FileMemory {
+  // In the file, mapped. It must not be shortened or rewritten in place while it is open: bytes
+  // that were rewritten are read as they are, and to touch bytes that were cut off ends the process
+  // by SIGBUS. CheckUnchanged() finds such a change before a call, not during one. To replace a
+  // file, write a new one beside it and rename that.
+  kMapped,
+  // In memory, as many bytes as the file has, read once: nobody can change them. For folders that
+  // other programs write to, and for network file systems.
+  kCopied,
+};
+
 // A validated, immutable file. Any number of threads may read from it. Copies share the same
 // memory, which lives as long as the last of them. Error sentences escape and shorten names, which
 // come from the file.
@@ -49,11 +61,11 @@ class ENCORE_API SafetensorsFile {
   SafetensorsFile(const SafetensorsFile&) = default;
   SafetensorsFile& operator=(const SafetensorsFile&) = default;
 
-  // Maps the file; it may be renamed over or removed while open, but must not be shortened or
-  // rewritten in place. kNotFound or kIo if it cannot be read; kCorruptData if it breaks the
-  // format, or has duplicate or unknown keys; kUnsupported for a dtype that DType lacks or a rank
-  // above Shape::kMaxRank; kOutOfMemory.
-  static Result<SafetensorsFile> Open(const std::string& path);
+  // A mapped file may be renamed over or removed while open; see FileMemory. kNotFound or kIo if it
+  // cannot be read; kCorruptData if it breaks the format, or has duplicate or unknown keys;
+  // kUnsupported for a dtype that DType lacks or a rank above Shape::kMaxRank; kOutOfMemory.
+  static Result<SafetensorsFile> Open(const std::string& path,
+                                      FileMemory memory = FileMemory::kMapped);
 
   // The same from a file's bytes in the caller's memory, which must outlive this object, its copies
   // and its views. `name` stands for the path in error sentences.
@@ -65,12 +77,12 @@ class ENCORE_API SafetensorsFile {
   const std::string& name() const&& = delete;
   // kIo if the file was shortened, lengthened or written to since it was opened, as far as its size
   // and time of modification tell. Takes a microsecond; a long-lived program may ask before it
-  // reads. What came from bytes is as it was.
+  // reads. What was copied or came from bytes is as it was.
   Status CheckUnchanged() const;
   // Gives the file's pages back: what was read of it no longer counts as this process's memory, and
   // is read again when it is touched. For instance after Encoder::Create, which packs its own copy
   // of the weights. Views stay valid, and other threads may use them meanwhile. Does nothing where
-  // the file could not be mapped, or came from bytes.
+  // the file could not be mapped, was copied, or came from bytes.
   void ReleasePages() const;
 
   // In the order of the header.

@@ -27,6 +27,7 @@
 #include "encore/executor.h"
 #include "encore/export.h"
 #include "encore/precision.h"
+#include "encore/safetensors.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/tokenizer.h"
@@ -93,6 +94,9 @@ struct OpenOptions {
   // too.
   std::vector<MatrixOfLayer> keep = {};
   bool amx_bf16 = false;  // as EncoderOptions::amx_bf16
+  // Embedding tables are read in each call from where they lie. kCopied: from a copy of the weight
+  // files in memory, whole, so that whatever becomes of the files does no harm.
+  FileMemory weights = FileMemory::kMapped;
 };
 
 struct EncodeOptions {
@@ -180,7 +184,9 @@ class ENCORE_API TextEncoder {
   TextEncoder& operator=(const TextEncoder&) = default;
 
   // Reads config.json, *.safetensors, the tokenizer and sentence-transformers' files. Weights are
-  // packed; embedding tables stay mapped from the file, which must not be changed in place.
+  // packed; embedding tables stay mapped from the file, which must not be changed in place: a call
+  // refuses a file that was changed before it (kIo), and one that is shortened during a call ends
+  // the process by SIGBUS. OpenOptions::weights makes a copy instead.
   // kNotFound, kUnsupported, kCorruptData, kInvalidArgument name the file, the key or tensor, what
   // was found and what was wanted; kIo; kOutOfMemory.
   static Result<TextEncoder> Open(const std::string& folder, const OpenOptions& options = {});

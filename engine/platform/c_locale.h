@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CLocaleScope: the calling thread has the C locale for the time of a scope, whatever the process
+// or the thread has chosen. For libraries that read numbers with strtod.
+
+#ifndef ENCORE_ENGINE_PLATFORM_C_LOCALE_H_
+#define ENCORE_ENGINE_PLATFORM_C_LOCALE_H_
+
+#if defined(__unix__)
+#include <locale.h>
+#define ENCORE_HAVE_USELOCALE 1
+#elif defined(__APPLE__)
+#include <xlocale.h>
+#define ENCORE_HAVE_USELOCALE 1
+#else
+#define ENCORE_HAVE_USELOCALE 0
+#endif
+
+namespace encore::inline v0_1::internal {
+
+// Other threads keep their locale, and a setlocale of theirs does not reach this one meanwhile.
+// Does nothing where the system has no locales of threads, or no memory for one.
+class CLocaleScope {
+ public:
+  CLocaleScope(const CLocaleScope&) = delete;
+  CLocaleScope& operator=(const CLocaleScope&) = delete;
+
+#if ENCORE_HAVE_USELOCALE
+  CLocaleScope() : c_(::newlocale(LC_ALL_MASK, "C", nullptr)) {
+    if (c_ != nullptr) before_ = ::uselocale(c_);
+  }
+  ~CLocaleScope() {
+    if (c_ == nullptr) return;
+    (void)::uselocale(before_);
+    ::freelocale(c_);
+  }
+
+ private:
+  locale_t c_;
+  locale_t before_ = nullptr;
+#else
+  CLocaleScope() = default;
+#endif
+};
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_PLATFORM_C_LOCALE_H_

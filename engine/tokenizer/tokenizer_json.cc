@@ -15,7 +15,7 @@ namespace {
 
 // Steps that each make a text a few times as long would make it as long as memory is large. The
 // largest factor among published tokenizers is in the hundreds.
-constexpr unsigned kMaxGrowth = 4096;
+constexpr unsigned kMaxGrowth = 65536;
 
 Status CheckGrowth(const std::string& file, const TokenizerParts& parts) {
   const double growth = parts.normalizer.Growth() * parts.pre_tokenizer.Growth();

@@ -292,5 +292,24 @@ TEST_F(CliEmbedTest, TokenizeCutsAsTheModelDoes) {
   EXPECT_EQ(nlohmann::json::parse(result.out).size(), 24u);
 }
 
+TEST_F(CliEmbedTest, TokenizeTellsDetails) {
+  WriteFile(Path("x"), "tea the\n");
+  const std::vector<std::string> command = {"tokenize", "--model", folder_.path(), "--input",
+                                            Path("x")};
+  const CliResult ids = Encore(command);
+  std::vector<std::string> with_details = command;
+  with_details.push_back("--details");
+  const CliResult details = Encore(with_details);
+  ASSERT_EQ(details.status, 0) << details.err;
+  const nlohmann::json json = nlohmann::json::parse(details.out);
+  const size_t count = json["ids"].size();
+  EXPECT_EQ(json["ids"], nlohmann::json::parse(ids.out));
+  EXPECT_EQ(json["type_ids"], nlohmann::json(std::vector<int>(count, 0)));
+  ASSERT_EQ(json["offsets"].size(), count);
+  // The template's tokens have none; the last of the text's ends with it.
+  EXPECT_EQ(json["offsets"].front(), (nlohmann::json{0, 0}));
+  EXPECT_EQ(json["offsets"][count - 2][1], 7);
+}
+
 }  // namespace
 }  // namespace encore

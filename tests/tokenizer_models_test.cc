@@ -183,9 +183,12 @@ TEST(TokenizerBpeTest, CutsAtMarksOnlyWhereNoMergeCrossesThem) {
   const json whole = BpeModel({"a", "b", mark, mark + "a", "b" + mark, mark + mark},
                               {json{mark, "a"}, json{mark, mark}, json{"b", mark}});
   EXPECT_EQ(Encoded(File(whole), "b" + mark + "b" + mark + "a"), (Ids{4, 1, 3}));
-  const json cut =
-      BpeModel({"a", "b", mark, mark + "a", mark + mark}, {json{mark, "a"}, json{mark, mark}});
-  EXPECT_EQ(Encoded(File(cut), "b" + mark + mark + mark + "a"), (Ids{1, 4, 3}));
+  // Cut where there is an unknown token.
+  for (const json& more : {json::object(), json{{"unk_token", "b"}}}) {
+    const json cut = BpeModel({"a", "b", mark, mark + "a", mark + mark},
+                              {json{mark, "a"}, json{mark, mark}}, more);
+    EXPECT_EQ(Encoded(File(cut), "b" + mark + mark + mark + "a"), (Ids{1, 4, 3}));
+  }
 }
 
 TEST(TokenizerBpeTest, AMillionCharactersOfOneWord) {
@@ -221,6 +224,43 @@ TEST(TokenizerBpeTest, HostileFiles) {
   EXPECT_EQ(Encoded(File(BpeModel({std::string(1000000, 'x'), "x"}, {})), "xx"), (Ids{1, 1}));
 }
 
+TEST(TokenizerBpeTest, MarksMeetWhereWhatIsBetweenThemIsLeftOut) {
+  const std::string mark = "\u2581";
+  const std::vector<json> merges = {{mark, mark}, {mark, mark + "a"}, {mark, "a"}};
+  const std::vector<std::string> tokens = {mark,       mark + mark,       "a",
+                                           mark + "a", mark + mark + "a", "<unk>"};
+  const std::string text = mark + "\u00e9" + mark;
+  EXPECT_EQ(Encoded(File(BpeModel(tokens, merges)), text), (Ids{1}));
+  EXPECT_EQ(Encoded(File(BpeModel(tokens, {merges[2], merges[1]})), text + "a"), (Ids{4}));
+  // A token stands between them.
+  EXPECT_EQ(Encoded(File(BpeModel(tokens, merges, {{"unk_token", "<unk>"}})), text),
+            (Ids{0, 5, 0}));
+  // Places are counted on, too.
+  const Result<Tokenizer> bare =
+      internal::TokenizerFactory::FromJson(File(BpeModel({mark}, {})).dump());
+  ASSERT_TRUE(bare.ok()) << bare.status().message();
+  Tokens tokens_of_text;
+  ASSERT_TRUE(bare->Encode("\u20ac" + mark, &tokens_of_text, {.offsets = true}).ok());
+  EXPECT_EQ(tokens_of_text.offsets, (std::vector<ByteRange>{{0, 3}}));
+}
+
+TEST(TokenizerBpeTest, TokensStandSideBySideWhereBytesAreLeftOut) {
+  // As `tokenizers` has it: "9" is left out, and the token of the byte behind it, whose character
+  // in the alphabet of bytes has two bytes, takes its place and the next one's.
+  json one_word = kByteLevel;
+  one_word["use_regex"] = false;
+  const Result<Tokenizer> tokenizer =
+      internal::TokenizerFactory::FromJson(File(BpeModel({"\u00c3", "a"}, {}), one_word).dump());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  const auto offsets = [&](const char* text) {
+    Tokens tokens;
+    EXPECT_TRUE(tokenizer->Encode(text, &tokens, {.offsets = true}).ok());
+    return tokens.offsets;
+  };
+  EXPECT_EQ(offsets("9\u00c5"), (std::vector<ByteRange>{{0, 3}}));
+  EXPECT_EQ(offsets("a9\u00c5aa"), (std::vector<ByteRange>{{0, 1}, {1, 4}, {2, 4}, {2, 4}}));
+}
+
 // ---- Unigram -----------------------------------------------------------------------------------
 
 TEST(TokenizerUnigramTest, TheBestSumWinsAndTheFirstOfEquals) {
@@ -247,13 +287,25 @@ TEST(TokenizerUnigramTest, UnknownCharactersAreFused) {
   EXPECT_EQ(Encoded(File(UnigramModel(dear)), "xy"), (Ids{2}));
 }
 
+TEST(TokenizerUnigramTest, OfATokenThatIsThereTwiceTheLastCounts) {
+  // Its id and its score: "ab" has -4 in the end, its letters -2.5.
+  const std::vector<json> vocab = {{"<unk>", 0}, {"ab", -1}, {"a", -1},
+                                   {"b", -2},    {"ab", -4}, {"b", -1.5}};
+  EXPECT_EQ(Encoded(File(UnigramModel(vocab)), "ab"), (Ids{2, 5}));
+  EXPECT_EQ(Encoded(File(UnigramModel({{"<unk>", 0}, {"a", -9}, {"a", -1}})), "a"), (Ids{2}));
+  const Result<Tokenizer> tokenizer =
+      internal::TokenizerFactory::FromJson(File(UnigramModel(vocab)).dump());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  EXPECT_EQ(tokenizer->vocab_size(), 6u);
+  EXPECT_EQ(tokenizer->TokenToId("b"), 5);
+  EXPECT_EQ(tokenizer->IdToToken(3), "b");
+}
+
 TEST(TokenizerUnigramTest, HostileFiles) {
   const std::vector<json> good = {{"<unk>", 0}, {"a", -1}};
   ExpectRefused(File(UnigramModel({}, 0)), kInvalid, {"unk_id is 0", "below 0"});
   ExpectRefused(File(UnigramModel(good, 2)), kInvalid, {"unk_id is 2", "below 2"});
   ExpectRefused(File(UnigramModel(good, nullptr)), kUnsupported, {"unk_id is null"});
-  ExpectRefused(File(UnigramModel({{"<unk>", 0}, {"a", -1}, {"a", -2}})), kInvalid,
-                {"'a' has ids 1 and 2"});
   for (const json& item :
        {json("a"), json{"a"}, json{1, "a"}, json{"a", "-1"}, json{"a", nullptr}}) {
     ExpectRefused(File(UnigramModel({{"<unk>", 0}, item})), kInvalid,
@@ -300,6 +352,19 @@ TEST(TokenizerComponentsTest, HostileFiles) {
   ExpectRefused(normalizer({{"type", "Replace"}, {"pattern", "a"}, {"content", ""}}), kInvalid,
                 {"pattern is 'a'"});
   ExpectRefused(normalizer({{"type", "Strip"}, {"strip_left", true}}), kInvalid, {"strip_right"});
+  // Each step doubles a text.
+  const json doubling = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+  const auto doublings = [&](size_t count) {
+    return normalizer({{"type", "Sequence"}, {"normalizers", std::vector<json>(count, doubling)}});
+  };
+  ExpectRefused(doublings(40), kUnsupported,
+                {"1099511627776 times as long", "wanted at most 65536 times"});
+  EXPECT_EQ(Encoded(doublings(16), "a").size(), 65536u);
+  const auto marks = [](const char* mark) {
+    return json{{"type", "Metaspace"}, {"replacement", mark}, {"prepend_scheme", "always"}};
+  };
+  ExpectRefused(pre({{"type", "Sequence"}, {"pretokenizers", std::vector<json>(40, marks("_"))}}),
+                kUnsupported, {"1099511627776 times as long"});
   ExpectRefused(normalizer({{"type", "NFC"}, {"more", 1}}), kUnsupported, {"'more'"});
   ExpectRefused(pre({{"type", "Split"},
                      {"pattern", {{"Regex", "(?:a|a)*b"}}},

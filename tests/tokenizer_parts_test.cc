@@ -12,6 +12,7 @@
 
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/byte_trie.h"
+#include "engine/tokenizer/grapheme.h"
 #include "engine/tokenizer/normalizer.h"
 #include "engine/tokenizer/post_template.h"
 #include "engine/tokenizer/pre_tokenizer.h"
@@ -30,6 +31,20 @@ std::string Bytes(std::u32string_view text) {
     bytes.append(buffer, PutCodePoint(c, buffer));
   }
   return bytes;
+}
+
+// ---- Grapheme clusters --------------------------------------------------------------------------
+
+TEST(TokenizerGraphemeTest, NothingStaysWithAControl) {
+  const auto size = [](std::u32string_view text) {
+    const std::string bytes = Bytes(text);
+    return ClusterEnd(bytes.data(), bytes.data() + bytes.size()) - bytes.data();
+  };
+  EXPECT_EQ(size(U"a\u0301\u0323b"), 5);
+  for (const char32_t control : {U'\n', U'\u200b', U'\U0001D173', U'\U000E0001'}) {
+    const std::u32string text = {control, U'\u0301'};
+    EXPECT_EQ(size(text), size(text.substr(0, 1))) << uint32_t{control};
+  }
 }
 
 // ---- UTF-8 -------------------------------------------------------------------------------------

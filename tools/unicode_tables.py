@@ -152,6 +152,7 @@ def pattern_classes():
     digits = pre_tokenizers.Digits(individual_digits=True).pre_tokenize_str
     compose = normalizers.NFC().normalize_str
     after_a, after_joiner = replacing(b"a"), replacing("\u00a9".encode())
+    two_marks = replacing("\u0301\u0323".encode())
     ssa = replacing("\u0937".encode())  # Devanagari: a consonant; virama is a linker
     for c in SCALARS:
         found[c] |= NUMERIC if len(digits("a" + chr(c) + "a")) == 3 else 0
@@ -165,7 +166,7 @@ def pattern_classes():
             found[c] |= PICTOGRAPH
         if one(chr(c) + "a") == "X":
             found[c] |= PREPENDS
-        if len(chr(c).encode()) < 4 and one(chr(c) + "\u0301") != "X":
+        if two_marks(chr(c) + "\u0301\u0323").endswith("X"):  # they are a cluster of their own
             found[c] |= CONTROLS
         # What joins another consonant to it makes the cluster longer than the accent's.
         if ssa(chr(c) + "\u094d\u0937\u0301").endswith("\u0301"):

@@ -65,6 +65,7 @@ const char* AddedTokens::Matcher::Candidate(const char* at, const char* end) con
 void AddedTokens::Matcher::Split(const std::vector<AddedToken>& tokens, std::string_view text,
                                  bool plain, std::vector<Piece>* pieces) const {
   size_t done = 0;  // the end of the last piece
+  Span white;       // the last run of white space that a token took behind it
   const char* const end = text.data() + text.size();
   const char* at = text.data();
   while (any && (at = Candidate(at, end)) < end) {
@@ -81,7 +82,11 @@ void AddedTokens::Matcher::Split(const std::vector<AddedToken>& tokens, std::str
     if (token.single_word && (WordBefore(text, begin) || WordAt(text, stop))) continue;
     // White space that a token before has taken stays with it, but never what the token matched.
     if (token.lstrip) begin = std::max(WhiteStart(text, begin, std::min(done, begin)), done);
-    if (token.rstrip) stop = WhiteEnd(text, stop);
+    if (token.rstrip) {
+      // Tokens that are white space match inside that run: it is walked once for all of them.
+      if (stop < white.begin || stop > white.end) white = {stop, WhiteEnd(text, stop)};
+      stop = white.end;
+    }
     if (done < begin) pieces->push_back({{done, begin}, -1});
     if (begin < stop) pieces->push_back({{begin, stop}, token.id});
     done = stop;

@@ -10,6 +10,8 @@
 #include <functional>
 #include <stdexcept>
 
+#include "engine/tokenizer/byte_alphabet.h"
+
 namespace encore::inline v0_1::internal {
 namespace {
 
@@ -52,11 +54,12 @@ void Bpe::Spell(std::string_view word, ModelScratch* scratch) const {
   for (size_t at = 0; at < word.size(); at += size) {
     size = settings_.bytes ? 1 : Utf8Length(word[at]);
     const std::string_view character = word.substr(at, size);
+    const size_t spelled_size = settings_.bytes ? SpelledSize(word[at]) : size;
     const bool first = at == 0, last = at + size == word.size();
     const uint32_t id = SymbolOf(character, first, last, &scratch->spelled);
     if (id != kNone) {
       add_unknown();
-      add(id, size);
+      add(id, spelled_size);
       continue;
     }
     if (settings_.byte_fallback) {
@@ -76,7 +79,7 @@ void Bpe::Spell(std::string_view word, ModelScratch* scratch) const {
     }
     if (unk_id_ == kNone) continue;
     if (!settings_.fuse_unk) add_unknown();
-    unknown += size;
+    unknown += spelled_size;
   }
   add_unknown();
 }
@@ -170,14 +173,33 @@ void Bpe::TokenizeWord(TextView text, Span word, ModelScratch* scratch, TokenLis
   } else {
     MergeMany(scratch);
   }
-  size_t at = word.begin;
   for (const ModelScratch::Symbol& symbol : scratch->symbols) {
     out->ids.push_back(static_cast<int32_t>(symbol.id));
-    // Bytes of a prefix or suffix that fell back have no place of their own.
-    const size_t begin = std::min(at, word.end - 1);
-    const size_t end = std::min(begin + symbol.size, word.end);
-    if (text.origin != nullptr) out->origins.push_back(text.Origin({begin, end}));
+  }
+  if (text.origin != nullptr) PutOrigins(text, word, scratch->symbols, out);
+}
+
+void Bpe::PutOrigins(TextView text, Span word, const Symbols& symbols, TokenList* out) const {
+  size_t byte = word.begin;
+  size_t start = 0;  // of that byte in the word as it is spelled
+  // The byte at a place of the spelled word. Bytes of a prefix or suffix that fell back stand
+  // behind the last one, and have no place of their own.
+  const auto byte_at = [&](size_t place) {
+    if (!settings_.bytes) return std::min(word.begin + place, word.end - 1);
+    for (; byte + 1 < word.end; ++byte) {
+      const size_t next = start + SpelledSize(text.data[byte]);
+      if (next > place) break;
+      start = next;
+    }
+    return byte;
+  };
+  // Tokens stand side by side as `tokenizers` counts, also where unknown characters between them
+  // are left out: those behind them then come from too far to the left.
+  size_t at = 0;
+  for (const ModelScratch::Symbol& symbol : symbols) {
+    const size_t begin = byte_at(at);
     at += symbol.size;
+    out->origins.push_back(text.Origin({begin, byte_at(at - 1) + 1}));
   }
 }
 

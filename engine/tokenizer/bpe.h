@@ -69,6 +69,8 @@ class Bpe : public Model {
   void Spell(std::string_view word, ModelScratch* scratch) const;
   // The symbol of a character, or of a byte; kNone if it is unknown.
   uint32_t SymbolOf(std::string_view character, bool first, bool last, std::string* spelled) const;
+  // Appends where the symbols of a word come from.
+  void PutOrigins(TextView text, Span word, const Symbols& symbols, TokenList* out) const;
   void MergeFew(Symbols* symbols) const;
   void MergeMany(ModelScratch* scratch) const;
   // Where a word may be cut without changing its tokens: its first `size` bytes come first.

@@ -59,8 +59,10 @@ Status Bpe::ReadMerges(const Merges& merges, const std::string& where) {
   }
   merges_ = MergeTable(merges.size());
   const size_t prefix = settings_.continuing_subword_prefix.size();
-  mark_starts_words_ = !settings_.bytes && prefix == 0 && settings_.end_of_word_suffix.empty() &&
-                       !settings_.ignore_merges && tokens_.Id(kMark).has_value();
+  // Unknown characters that are left out would bring marks on both sides of them together.
+  mark_starts_words_ = unk_id_ != kNone && !settings_.bytes && prefix == 0 &&
+                       settings_.end_of_word_suffix.empty() && !settings_.ignore_merges &&
+                       tokens_.Id(kMark).has_value();
   std::string both;
   for (size_t i = 0; i < merges.size(); ++i) {
     const auto& left = merges[i].first;  // clang 14 captures no structured bindings

@@ -7,6 +7,7 @@
 #define ENCORE_ENGINE_TOKENIZER_BYTE_ALPHABET_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ inline constexpr std::array<int16_t, 0x144> kBytesOfAlphabet = [] {
   }
   return made;
 }();
+
+// How many bytes of UTF-8 a byte's character has.
+inline size_t SpelledSize(char byte) { return byte >= 0x21 && byte <= 0x7E ? 1 : 2; }
 
 // The bytes that valid text in the alphabet stands for; nothing for other text.
 inline std::optional<std::string> BytesSpelledBy(std::string_view text) {

@@ -3,7 +3,6 @@
 // Pre-tokenizers that change the text: Metaspace, and ByteLevel's space in front of words.
 
 #include <algorithm>
-#include <cstring>
 
 #include "engine/tokenizer/pre_tokenizer.h"
 
@@ -28,39 +27,42 @@ class Metaspace : public WordStep {
     const std::string_view mark = settings_.replacement;
     for (const Span& word : words) {
       size_t begin = changed->size();
-      const char first = text.data[word.begin];
-      if (first != ' ' && !Of(text, word).starts_with(mark) && Prepends(text, word)) {
+      // Words go from mark to mark.
+      const auto end_word = [&] {
+        if (!settings_.split || begin == changed->size()) return;
+        finer->push_back({begin, changed->size()});
+        begin = changed->size();
+      };
+      // The next space, and the next mark that is in the text already: each is looked for again
+      // only once it is passed, so that every byte is read once for either.
+      size_t space = Find(" ", text, word.begin, word.end);
+      size_t marked = FindMark(text, word.begin, word.end);
+      if (space != word.begin && !Of(text, word).starts_with(mark) && Prepends(text, word)) {
         PutBefore(text, word, mark, changed);
       }
       for (size_t at = word.begin; at < word.end;) {
-        if (text.data[at] == ' ') {
-          // Words go from mark to mark.
-          if (settings_.split && begin < changed->size()) {
-            finer->push_back({begin, changed->size()});
-            begin = changed->size();
-          }
+        if (at == space) {
+          end_word();
           changed->PutBytes(mark, text.Origin({at, at + 1}));
           ++at;
-          continue;
-        }
-        size_t end = NextSpace(text, at + 1, word.end);
-        if (settings_.split) end = NextMark(text, at, end);
-        if (end == at) {  // a mark that is in the text already
-          if (begin < changed->size()) {
-            finer->push_back({begin, changed->size()});
-            begin = changed->size();
-          }
-          CopyBytes(text, {at, at + mark.size()}, changed);
+          space = Find(" ", text, at, word.end);
+        } else if (at == marked) {
+          end_word();
+          changed->PutPart(text.Part({at, at + mark.size()}));
           at += mark.size();
-          continue;
+          marked = FindMark(text, at, word.end);
+        } else {
+          const size_t end = std::min(space, marked);
+          changed->PutPart(text.Part({at, end}));
+          at = end;
         }
-        CopyBytes(text, {at, end}, changed);
-        at = end;
       }
       finer->push_back({begin, changed->size()});
     }
     return changed->view();
   }
+  // A word of one byte becomes a mark and that byte.
+  double Growth() const override { return 1 + static_cast<double>(settings_.replacement.size()); }
 
  private:
   bool Prepends(TextView text, Span word) const {
@@ -69,17 +71,15 @@ class Metaspace : public WordStep {
     }
     return text.origin == nullptr ? word.begin == 0 : text.Origin(word).begin == 0;
   }
-  static size_t NextSpace(TextView text, size_t at, size_t end) {
-    const void* const found = at >= end ? nullptr : std::memchr(text.data + at, ' ', end - at);
-    return found == nullptr ? end
-                            : static_cast<size_t>(static_cast<const char*>(found) - text.data);
-  }
-  size_t NextMark(TextView text, size_t at, size_t end) const {
-    const size_t found = Of(text, {at, end}).find(settings_.replacement);
+  // The first place from `at` on of what is looked for, or `end`.
+  static size_t Find(std::string_view what, TextView text, size_t at, size_t end) {
+    const size_t found = Of(text, {at, end}).find(what);
     return found == std::string_view::npos ? end : at + found;
   }
-  static void CopyBytes(TextView text, Span part, TextBuffer* out) {
-    out->PutPart(text.Part(part));
+  // Marks matter where words end at them; those that are spaces are found as such.
+  size_t FindMark(TextView text, size_t at, size_t end) const {
+    const bool matters = settings_.split && settings_.replacement != " ";
+    return matters ? Find(settings_.replacement, text, at, end) : end;
   }
 
   const MetaspaceSettings settings_;
@@ -103,6 +103,7 @@ class SpaceBefore : public WordStep {
     }
     return changed->view();
   }
+  double Growth() const override { return 2; }
 };
 
 }  // namespace

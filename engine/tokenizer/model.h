@@ -39,7 +39,7 @@ struct ModelScratch {
   struct Symbol {
     uint32_t id;
     uint32_t rank;  // of the merge with the next one
-    size_t size;    // in bytes
+    size_t size;    // in bytes of the word as it is spelled
     // Of long words only, where symbols stay in their places.
     uint32_t previous;
     uint32_t next;

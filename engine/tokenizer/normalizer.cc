@@ -16,4 +16,10 @@ TextView Normalizer::Apply(TextView text, Scratch* scratch) const {
   return text;
 }
 
+double Normalizer::Growth() const {
+  double growth = 1;
+  for (const auto& step : steps_) growth *= step->Growth();
+  return growth;
+}
+
 }  // namespace encore::internal

@@ -25,6 +25,8 @@ class NormalizerStep {
   // Appends the normalized text to `out`, which was cleared for the same wish for origins. `marks`
   // is empty before and after. Throws std::bad_alloc.
   virtual void Apply(TextView text, MarkRun* marks, TextBuffer* out) const = 0;
+  // At most how many times as many bytes a text has afterwards.
+  virtual double Growth() const = 0;
 };
 
 struct BertNormalizerSettings {
@@ -80,6 +82,8 @@ class Normalizer {
   // The normalized text: in `scratch`, or `text` itself if there are no steps. With origins if
   // `text` has them. Throws std::bad_alloc.
   TextView Apply(TextView text, Scratch* scratch) const;
+  // Of all steps.
+  double Growth() const;
 
  private:
   std::vector<std::unique_ptr<const NormalizerStep>> steps_;

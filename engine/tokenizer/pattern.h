@@ -32,6 +32,8 @@ class Pattern {
   // The first match from `at` on, in valid text that ends at `end`; false if there is none.
   // Matches are never empty.
   bool Next(const char* at, const char* end, std::string_view* match) const;
+  // No match has fewer bytes.
+  size_t min_match_bytes() const { return match_ == nullptr ? literal_.size() : 1; }
 
  private:
   std::string literal_;

@@ -115,4 +115,10 @@ PreTokenizer::Words PreTokenizer::Split(TextView text, Scratch* scratch) const {
   return {text, *words};
 }
 
+double PreTokenizer::Growth() const {
+  double growth = 1;
+  for (const auto& step : steps_) growth *= step->Growth();
+  return growth;
+}
+
 }  // namespace encore::internal

@@ -24,6 +24,8 @@ class WordStep {
   // `changed`, which is empty, and returns that. Throws std::bad_alloc.
   virtual TextView Apply(TextView text, const std::vector<Span>& words, TextBuffer* changed,
                          std::vector<Span>* finer) const = 0;
+  // At most how many times as many bytes a text has afterwards.
+  virtual double Growth() const { return 1; }
 };
 
 enum class PreTokenizerStep : uint8_t {
@@ -82,6 +84,8 @@ class PreTokenizer {
   // The words of a text: in `scratch`, or the text itself. All of it is one word if there are no
   // steps. Throws std::bad_alloc.
   Words Split(TextView text, Scratch* scratch) const;
+  // At most how many times as many bytes a text has afterwards.
+  double Growth() const;
 
  private:
   std::vector<std::unique_ptr<const WordStep>> steps_;

@@ -7,6 +7,7 @@
 // The map: four bytes that say how long a double array is, the array (darts-clone's, of 32-bit
 // units), and the replacements, each ending with a zero byte. All integers are little-endian.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -71,6 +72,9 @@ class Charsmap {
     return {};
   }
 
+  // At most how many times as many bytes a string has afterwards.
+  double growth() const { return growth_; }
+
  private:
   std::string_view ReplacementAt(size_t begin) const {
     const size_t end = replacements_.find('\0', begin);
@@ -79,12 +83,17 @@ class Charsmap {
   }
 
   // Every step from the root stays in the array, and every value is a place where text starts.
-  bool CheckTrie() const {
+  // Finds the growth on the way.
+  bool CheckTrie() {
+    struct Node {
+      size_t base;
+      size_t depth;
+    };
     std::vector<bool> seen(units_.size());
-    std::vector<size_t> bases = {OffsetOf(units_[0])};
-    while (!bases.empty()) {
-      const size_t base = bases.back();
-      bases.pop_back();
+    std::vector<Node> nodes = {{OffsetOf(units_[0]), 0}};
+    // The shortest strings come first: places that several lead to count for these.
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const auto [base, depth] = nodes[i];
       if ((base | 0xFF) >= units_.size()) return false;
       for (size_t byte = 1; byte < 256; ++byte) {
         const size_t place = base ^ byte;
@@ -96,8 +105,10 @@ class Charsmap {
           if (next >= units_.size()) return false;
           const size_t value = ValueOf(units_[next]);
           if (value >= replacements_.size() || Continues(replacements_[value])) return false;
+          growth_ = std::max(growth_, static_cast<double>(ReplacementAt(value).size()) /
+                                          static_cast<double>(depth + 1));
         }
-        bases.push_back(next);
+        nodes.push_back({next, depth + 1});
       }
     }
     return true;
@@ -106,6 +117,7 @@ class Charsmap {
 
   std::vector<uint32_t> units_;
   std::string replacements_;
+  double growth_ = 1;
 };
 
 // Keeps back the last character: its change may still grow.
@@ -174,6 +186,7 @@ class Precompiled : public NormalizerStep {
     }
     writer.Flush();
   }
+  double Growth() const override { return map_.growth(); }
 
  private:
   void PutCluster(std::string_view cluster, LateWriter* writer) const {

@@ -2,6 +2,7 @@
 //
 // The normalizers that look at a text, not at each character: Replace, Prepend, Strip.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,10 @@ class Replace : public NormalizerStep {
     }
     out->PutPart(text.Part({done, text.size}));
   }
+  double Growth() const override {
+    return std::max(1.0, static_cast<double>(content_.size()) /
+                             static_cast<double>(pattern_.min_match_bytes()));
+  }
 
  private:
   const Pattern pattern_;
@@ -42,6 +47,7 @@ class Prepend : public NormalizerStep {
     out->PutBytes(content_, text.Origin({0, 1}));
     out->PutPart(text);
   }
+  double Growth() const override { return 1 + static_cast<double>(content_.size()); }
 
  private:
   const std::string content_;
@@ -66,6 +72,7 @@ class Strip : public NormalizerStep {
     }
     out->PutPart(text.Part(kept));
   }
+  double Growth() const override { return 1; }
 
  private:
   const bool left_;

@@ -10,7 +10,8 @@
 
 namespace encore::inline v0_1::internal {
 
-Result<TokenTable> TokenTable::Create(const Vocabulary& vocabulary, const std::string& where) {
+Result<TokenTable> TokenTable::Create(const Vocabulary& vocabulary, const std::string& where,
+                                      Twice same_token) {
   TokenTable table;
   size_t bytes = 0;
   for (const auto& [token, id] : vocabulary) bytes += token.size();
@@ -40,8 +41,11 @@ Result<TokenTable> TokenTable::Create(const Vocabulary& vocabulary, const std::s
                            " both have id " + std::to_string(twice->id));
   }
   std::sort(found.begin(), found.end());
-  const auto same = std::adjacent_find(
-      found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+  const auto equal = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (same_token == Twice::kLastCounts) {
+    found.erase(found.begin(), std::unique(found.rbegin(), found.rend(), equal).base());
+  }
+  const auto same = std::adjacent_find(found.begin(), found.end(), equal);
   if (same != found.end()) {
     return InvalidArgument(where + ": token " + Quoted(same->first) + " has ids " +
                            std::to_string(same[0].second) + " and " +

@@ -23,11 +23,15 @@ using Vocabulary = std::vector<ByteTrie::Entry>;
 // Immutable.
 class TokenTable {
  public:
+  // What a token is that has several ids: an error, or found as the largest of them.
+  enum class Twice : uint8_t { kError, kLastCounts };
+
   TokenTable() = default;
-  // kInvalidArgument if a token or an id is there twice, or an id is above ByteTrie::kMaxValue;
-  // sentences start with `where`. An empty token has an id and is never found. Throws
-  // std::bad_alloc.
-  static Result<TokenTable> Create(const Vocabulary& vocabulary, const std::string& where);
+  // kInvalidArgument if an id is there twice, or a token with Twice::kError, or an id is above
+  // ByteTrie::kMaxValue; sentences start with `where`. An empty token has an id and is never found.
+  // Throws std::bad_alloc.
+  static Result<TokenTable> Create(const Vocabulary& vocabulary, const std::string& where,
+                                   Twice twice = Twice::kError);
 
   std::optional<int32_t> Id(std::string_view token) const {
     uint32_t id = 0;

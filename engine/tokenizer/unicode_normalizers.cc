@@ -28,6 +28,7 @@ class Lowercase : public NormalizerStep {
       PutLower(unicode_, c, properties, origin, out);
     });
   }
+  double Growth() const override { return 2; }
 
  private:
   const Unicode& unicode_ = Unicode::Get();
@@ -54,6 +55,8 @@ class Nfd : public NormalizerStep {
     });
     marks->Flush(put);
   }
+  // U+0390: from two bytes to six.
+  double Growth() const override { return 3; }
 
  private:
   const Unicode& unicode_ = Unicode::Get();
@@ -66,6 +69,7 @@ class StripAccents : public NormalizerStep {
       if ((properties & kMark) == 0) out->Put(c, origin);
     });
   }
+  double Growth() const override { return 1; }
 
  private:
   const Unicode& unicode_ = Unicode::Get();

@@ -45,7 +45,7 @@ Result<std::unique_ptr<const Model>> Unigram::Create(const Vocabulary& vocabular
                       std::to_string(token.size()) + " bytes; wanted at most " +
                       std::to_string(kMaxPieceBytes));
   }
-  Result<TokenTable> tokens = TokenTable::Create(vocabulary, where);
+  Result<TokenTable> tokens = TokenTable::Create(vocabulary, where, TokenTable::Twice::kLastCounts);
   if (!tokens.ok()) return tokens.status();
   model->tokens_ = *std::move(tokens);
   model->unk_id_ = static_cast<uint32_t>(settings.unk_id);

@@ -27,7 +27,8 @@ struct UnigramSettings {
 
 class Unigram : public Model {
  public:
-  // scores[i] is that of the token with id i. kInvalidArgument for a score that is no finite
+  // scores[i] is that of the token with id i. Of a token that is there twice the last id counts, as
+  // in `tokenizers`. kInvalidArgument for a score that is no finite
   // number, for an unk_id that no token has, and for what TokenTable refuses. Sentences start with
   // `where`. Throws std::bad_alloc.
   static Result<std::unique_ptr<const Model>> Create(const Vocabulary& vocabulary,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore tokenize`: the token ids of texts, a JSON array a line. Not here: reading lines
-// (text_input.h), the tokenizer (the library).
+// `encore tokenize`: the token ids of texts, a JSON array a line, or an object with all that the
+// tokenizer tells. Not here: reading lines (text_input.h), the tokenizer (the library).
 
+#include <array>
 #include <cstdint>
 #include <iostream>
 #include <optional>
@@ -33,16 +34,36 @@ struct Options {
   std::optional<int64_t> max_length;  // signed, or -2 would pass for 2^64 - 2
   bool plain_text = false;
   bool replace_invalid = false;
+  bool details = false;
 };
 
-// "[101,7592,102]\n"
-void AppendIds(const Tokens& tokens, std::string* out) {
+// "[101,7592,102]"
+template <typename Items, typename AppendItem>
+void AppendArray(const Items& items, std::string* out, const AppendItem& append) {
   *out += '[';
-  for (size_t i = 0; i < tokens.ids.size(); ++i) {
+  for (size_t i = 0; i < items.size(); ++i) {
     if (i != 0) *out += ',';
-    *out += std::to_string(tokens.ids[i]);
+    append(items[i]);
   }
-  *out += "]\n";
+  *out += ']';
+}
+
+template <typename Integers>
+void AppendIntegers(const Integers& integers, std::string* out) {
+  AppendArray(integers, out, [out](auto integer) { *out += std::to_string(integer); });
+}
+
+// {"ids":[101,7592,102],"type_ids":[0,0,0],"offsets":[[0,0],[0,5],[0,0]]}
+void AppendDetails(const Tokens& tokens, std::string* out) {
+  *out += R"({"ids":)";
+  AppendIntegers(tokens.ids, out);
+  *out += R"(,"type_ids":)";
+  AppendIntegers(tokens.type_ids, out);
+  *out += R"(,"offsets":)";
+  AppendArray(tokens.offsets, out, [out](const ByteRange& range) {
+    AppendIntegers(std::array{range.begin, range.end}, out);
+  });
+  *out += '}';
 }
 
 int Tokenize(const Options& options) {
@@ -54,6 +75,7 @@ int Tokenize(const Options& options) {
   tokenize.max_length =
       options.max_length ? static_cast<size_t>(*options.max_length) : opened.max_length;
   tokenize.plain_text = options.plain_text;
+  tokenize.offsets = options.details;
   tokenize.on_invalid_utf8 =
       options.replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError;
   TextReader reader(options.input, options.jsonl);
@@ -69,7 +91,12 @@ int Tokenize(const Options& options) {
                               ? tokenizer.EncodePair(input.text, *input.pair, &tokens, tokenize)
                               : tokenizer.Encode(input.text, &tokens, tokenize);
     Check(status, reader.Where());
-    AppendIds(tokens, &out);
+    if (options.details) {
+      AppendDetails(tokens, &out);
+    } else {
+      AppendIntegers(tokens.ids, &out);
+    }
+    out += '\n';
     if (out.size() >= kWriteBytes) write();
     if (!std::cout) break;  // nobody reads on; main() says so
   }
@@ -96,6 +123,9 @@ void AddTokenize(CLI::App& app, Action& action) {
                 "Special tokens such as [SEP] in a text are ordinary text");
   sub->add_flag("--replace-invalid", options->replace_invalid,
                 "Bytes that are not UTF-8 become U+FFFD; else they are an error");
+  sub->add_flag("--details", options->details,
+                "A JSON object a line: ids, type_ids, and offsets, the bytes [begin, end) of its "
+                "text that each token came from");
 }
 
 }  // namespace encore::tool

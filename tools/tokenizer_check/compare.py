@@ -22,12 +22,19 @@ class Outcome:
     tokens: int = 0
     differences: int = 0
     shown: list = field(default_factory=list)
+    notes: dict = field(default_factory=dict)  # other counts, by what is counted
+
+    def note(self, what, count):
+        if count:
+            self.notes[what] = self.notes.get(what, 0) + count
 
     def add(self, other):
         self.texts += other.texts
         self.tokens += other.tokens
         self.differences += other.differences
         self.shown = (self.shown + other.shown)[:KEPT]
+        for what, count in other.notes.items():
+            self.note(what, count)
 
 
 def input_lines(texts, escaped):
@@ -97,6 +104,14 @@ def compare(encore, folder, tokenizer, texts, settings, group):
     return outcome
 
 
+def begin_worker():
+    """At the begin of a worker, whose errors come back as exceptions. What else it would write are
+    the panics of `tokenizers`, which are counted."""
+    be_quiet()
+    os.environ["RUST_BACKTRACE"] = "0"
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
 def be_quiet():
-    """At the begin of a worker: no threads inside a process, and it gives way to others."""
+    """No threads inside a process."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"

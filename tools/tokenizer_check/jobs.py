@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from . import compare
 from .compare import Settings
+from .composed import Composed
 from .folders import Folder
 from .random_strings import SPECIAL, Pools, RandomStrings
 
@@ -107,6 +108,8 @@ _last = {}  # the tokenizer of the last folder
 def run(encore_and_job):
     """Runs one job in a worker."""
     encore, number, job = encore_and_job
+    if isinstance(job, Composed):
+        return job.run(encore)
     if job.folder not in _last:
         _last.clear()  # before the next one is there: some are large
         _last[job.folder] = job.folder.reference()

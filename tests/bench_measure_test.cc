@@ -31,6 +31,7 @@
 #include "tests/sanitizers.h"
 #include "tests/targets.h"
 #include "tools/encore/bench_roofs.h"
+#include "tools/encore/bench_table.h"
 #include "tools/encore/report_data.h"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
@@ -212,19 +213,44 @@ TEST(PrintRoofs, LeavesBlankWhatSomeThreadCountsLack) {
       << out.str();
 }
 
-TEST(PrintBenchRow, TellsOfThreadsThatShareACore) {
+TEST(BenchTable, MarksRowsWhoseThreadsShareACore) {
   tool::ReportRow row;
   row.threads = 2;
   row.verified = true;
-  const auto printed = [&](double shared_peak) {
+  const auto printed = [&](bool shares_core) {
     std::ostringstream out;
-    tool::PrintBenchRow(out, row, shared_peak);
+    tool::BenchTable(/*texts=*/false).PrintRow(out, row, shares_core);
     return out.str();
   };
-  EXPECT_EQ(printed(0.98).find("threads"), std::string::npos);
-  EXPECT_NE(printed(0.55).find("2 threads had the peak of 1.1\n"), std::string::npos);
+  EXPECT_EQ(printed(false).find('*'), std::string::npos);
+  EXPECT_NE(printed(true).find(" *\n"), std::string::npos);
   row.verified = false;
-  EXPECT_NE(printed(1).find("not checked"), std::string::npos);
+  EXPECT_NE(printed(false).find("not checked"), std::string::npos);
+  std::ostringstream head;
+  tool::BenchTable(/*texts=*/false).PrintHead(head);
+  EXPECT_NE(head.str().find("*: the threads had less than their peak"), std::string::npos);
+}
+
+// A warning that holds for many rows is one line with their number; of few rows it names them.
+TEST(BenchRoofs, OneNoteForAllRowsThatShareACore) {
+  const auto note = [](int rows) {
+    tool::BenchRoofs roofs;
+    tool::ReportRow row;
+    row.threads = 2;
+    row.precision = "f32";
+    for (int i = 0; i < rows; ++i) {
+      row.workload = "load" + std::to_string(i);
+      EXPECT_LT(roofs.Watch(row, {}, 1.0), tool::kLeastOfPeaks);  // 1 FLOP/s
+    }
+    row.workload = "free";
+    EXPECT_GT(roofs.Watch(row, {}, 1e18), tool::kLeastOfPeaks);
+    tool::Report report;
+    roofs.Finish(&report);
+    EXPECT_EQ(report.noise.notes.size(), 1u);
+    return report.noise.notes.at(0);
+  };
+  EXPECT_NE(note(39).find("it was busy: 39 of 40 rows"), std::string::npos) << note(39);
+  EXPECT_NE(note(2).find("load0  f32 on , load1  f32 on "), std::string::npos) << note(2);
 }
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))

@@ -82,14 +82,17 @@ TEST_F(CliBenchTest, RowsMakeSense) {
     EXPECT_GT(seconds["min"], 0.0);
     EXPECT_LE(seconds["min"], median);
     EXPECT_LE(median, seconds["p90"]);
-    EXPECT_LE(seconds["p90"], seconds["p99"]);
-    EXPECT_LE(seconds["p99"], seconds["max"]);
+    EXPECT_LE(seconds["p90"], seconds["max"]);
     const std::vector<double> quantiles = row["quantiles"];
     ASSERT_EQ(quantiles.size(), 101u);
     EXPECT_TRUE(std::is_sorted(quantiles.begin(), quantiles.end()));
     EXPECT_EQ(quantiles[0], seconds["min"]);
     EXPECT_EQ(quantiles[50], median);
-    EXPECT_EQ(quantiles[99], seconds["p99"]);
+    if (row["calls"] >= 100) {
+      EXPECT_EQ(quantiles[99], seconds["p99"]);
+    } else {
+      EXPECT_TRUE(seconds["p99"].is_null());
+    }
     EXPECT_EQ(quantiles[100], seconds["max"]);
     EXPECT_NEAR(row["flops"], flops, 1);
     EXPECT_NEAR(row["gflops"], flops / median * 1e-9, 1e-15 * flops / median);

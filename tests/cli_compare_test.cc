@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "nlohmann/json.hpp"
 #include "tests/cli_runner.h"
 #include "tests/synthetic_report.h"
 
@@ -49,6 +50,49 @@ TEST_F(CliCompareTest, AReportIsNoDifferentFromItself) {
   const CliResult result = Encore({"compare", a, a});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(Has(result.out, "90 rows: 0 faster, 0 slower, 90 without")) << result.out;
+}
+
+TEST_F(CliCompareTest, TheNoiseBandStandsBesideEachVerdict) {
+  const std::string a = Write("a.json", {.seed = 1, .slot_noise = 0.01});
+  const std::string b = Write("b.json", {.seed = 2, .speed = 1.3, .slot_noise = 0.01});
+  const CliResult result = Encore({"compare", a, b});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(Has(result.out, "  noise band  verdict")) << result.out;
+  EXPECT_TRUE(Has(result.out, "0.97 to 1.03  faster 1.")) << result.out;
+}
+
+TEST_F(CliCompareTest, PrintsMarkdownAndJson) {
+  const std::string a = Write("a.json", {.seed = 1, .slot_noise = 0.01});
+  const std::string b = Write("b.json", {.seed = 2, .speed = 1.3, .slot_noise = 0.01});
+  const CliResult table = Encore({"compare", a, b, "--format", "markdown"});
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_TRUE(Has(table.out,
+                  "| workload | precision | target | weights | threads | A | B | speed "
+                  "of B over A | noise band | verdict |\n| :--- | :--- | :--- | :--- | "
+                  "---: | ---: | ---: | ---: | ---: | :--- |\n| "))
+      << table.out;
+  const CliResult result = Encore({"compare", a, b, "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const nlohmann::json json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["reports"].size(), 2u);
+  const nlohmann::json& rows = json["pairings"][0]["rows"];
+  ASSERT_EQ(rows.size(), 90u);
+  for (const nlohmann::json& row : rows) {
+    EXPECT_EQ(row["verdict"], "faster");
+    EXPECT_NEAR(row["ratio"]["value"], 1.3, 0.05);
+    EXPECT_LT(row["band"]["high"], row["ratio"]["low"]);
+  }
+  ExpectRefused({"compare", a, b, "--format", "csv"}, {"--format", "csv"});
+}
+
+TEST_F(CliCompareTest, ComparesRowsOfTwoPrecisions) {
+  const std::string a = Write("a.json", {.seed = 1, .slot_noise = 0.01});
+  const CliResult result = Encore({"compare", a, a, "--precision", "f32,int8"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(Has(result.out, " f32 / int8 ")) << result.out;
+  EXPECT_FALSE(Has(result.out, "bf16")) << result.out;
+  ExpectRefused({"compare", a, a, "--precision", "f32"}, {"--precision"});
+  ExpectRefused({"compare", a, a, "--precision", "f32,f8"}, {"a.json", "no row in f8"});
 }
 
 TEST_F(CliCompareTest, HelpTellsTheRule) {

@@ -132,8 +132,40 @@ TEST_F(ComparisonTest, ABusyNeighbourIsNamedAndCounts) {
   EXPECT_TRUE(Has(sentences, "40 %"));
   EXPECT_TRUE(Has(sentences, "3.0 %"));
   EXPECT_TRUE(Has(sentences, "14 %"));
+  // A row may be slower for the other work or for another reason: there is no telling.
   const Pairing pairing = Compare({{"a", base}, {"b", busy}})[0];
-  EXPECT_EQ(Count(pairing, Verdict::kNoDifference), pairing.rows.size());
+  EXPECT_EQ(Count(pairing, Verdict::kInconclusive), pairing.rows.size());
+  EXPECT_NE(PairingSummary(pairing).find("90 inconclusive"), std::string::npos);
+  // What no other work explains is real all the same.
+  for (ReportRow& row : busy.rows) {
+    for (double& slot : row.slots) slot *= 4;
+  }
+  EXPECT_EQ(Count(Compare({{"a", base}, {"b", busy}})[0], Verdict::kSlower), pairing.rows.size());
+}
+
+TEST_F(ComparisonTest, RowsOfTwoPrecisionsAreComparedWhereNoneIsInBoth) {
+  const auto only = [](Report report, const std::string& precision) {
+    std::erase_if(report.rows, [&](const ReportRow& row) { return row.precision != precision; });
+    return report;
+  };
+  const Report both = SyntheticReport({.seed = 31, .slot_noise = 0.01});
+  Report faster = only(both, "int8");
+  for (ReportRow& row : faster.rows) {
+    for (double& slot : row.slots) slot /= 3;
+  }
+  const Report base = only(both, "f32");
+  const Pairing pairing = Compare({{"a", base}, {"b", faster}})[0];
+  EXPECT_TRUE(pairing.across_precisions);
+  EXPECT_TRUE(Has(PairingNotes(pairing), "across precisions"));
+  ASSERT_EQ(pairing.rows.size(), base.rows.size());
+  for (const ComparedRow& row : pairing.rows) {
+    EXPECT_EQ(PrecisionsText(row.rows), "f32 / int8");
+    EXPECT_EQ(row.rows.base->workload, row.rows.other->workload);
+    EXPECT_EQ(row.rows.base->threads, row.rows.other->threads);
+    EXPECT_EQ(row.verdict, Verdict::kFaster);
+    EXPECT_LT(row.band.high, 1.2) << "peaks of two precisions are no noise";
+  }
+  EXPECT_FALSE(Compare({{"a", both}, {"b", faster}})[0].across_precisions);
 }
 
 // A core that is shared runs at half its speed; where most cores are free, nothing shares one.

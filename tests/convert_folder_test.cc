@@ -6,8 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <iostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "encore/safetensors.h"
@@ -134,6 +141,70 @@ TEST_F(ConvertFolderTest, WhatIsRefused) {
   ExpectRefused({"calibrate", folder.path(), Path("twice"), "--input", Path("texts")},
                 {"no token", "wanted at least one"});
   EXPECT_FALSE(std::filesystem::exists(Path("twice")));
+}
+
+// Ended at any moment, it leaves no folder that opens and computes something else: nothing is at
+// OUT, or all of it. SIGTERM leaves nothing beside it either; and what SIGKILL leaves stops no
+// second run.
+TEST_F(ConvertFolderTest, EndedByASignal) {
+  const TextFolder folder;
+  folder.WriteModules();
+  // Copied before or after modules.json, as the file system lists them.
+  for (const std::string name : {"a", "m", "x", "zz"}) {
+    folder.Write(name, std::string(2 << 20, 'x'));
+  }
+  const std::vector<std::string> all = NamesIn(folder.path());
+  const auto run_until = [&](const std::vector<std::string>& arguments, int signal,
+                             std::chrono::microseconds after) {
+    std::vector<char*> argv = {const_cast<char*>(ENCORE_CLI_PATH)};
+    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    argv.push_back(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    std::this_thread::sleep_for(after);
+    kill(child, signal);
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  };
+  WriteFile(Path("texts"), "the bread\n");
+  const std::vector<std::vector<std::string>> commands = {
+      {"convert", folder.path(), out_, "--precision", "int8"},
+      {"calibrate", folder.path(), out_, "--input", Path("texts")}};
+  constexpr int kMoments = 16;
+  size_t ended = 0, temporary = 0;
+  for (const std::vector<std::string>& command : commands) {
+    const auto start = std::chrono::steady_clock::now();
+    Encored(command);
+    const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(
+        std::chrono::steady_clock::now() - start);
+    EXPECT_EQ(NamesIn(out_), all);
+    std::filesystem::remove_all(out_);
+    for (const int signal : {SIGTERM, SIGINT, SIGKILL}) {
+      for (int moment = 0; moment < kMoments; ++moment) {
+        const int by = run_until(command, signal, whole * moment / kMoments);
+        ended += by == signal ? 1 : 0;
+        if (std::filesystem::exists(out_)) {
+          ASSERT_EQ(NamesIn(out_), all) << command[0] << ", signal " << signal << ", " << moment;
+          std::filesystem::remove_all(out_);
+        }
+        for (const std::string& name : Files()) {
+          if (!name.ends_with(".tmp")) continue;
+          EXPECT_EQ(signal, SIGKILL) << name;
+          ++temporary;
+          std::filesystem::remove_all(Path(name));
+        }
+      }
+    }
+    Encored(command);
+    EXPECT_EQ(NamesIn(out_), all);
+    std::filesystem::remove_all(out_);
+  }
+  EXPECT_GT(ended, 0u);
+  std::cout << ended << " runs ended by a signal, " << temporary << " left a temporary folder\n";
 }
 
 // Of a converted folder: a scale that is missing, or none that can be used.

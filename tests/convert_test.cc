@@ -24,13 +24,13 @@ namespace {
 
 class ConvertTest : public CliTest {
  protected:
-  void Convert(const std::vector<std::string>& more) {
+  void Convert(const std::vector<std::string>& more, const std::string& counts = "8 matrices in ") {
     std::vector<std::string> arguments = {"convert", in_, out_};
     arguments.insert(arguments.end(), more.begin(), more.end());
     std::filesystem::remove(out_);
     const CliResult result = Encore(arguments);
     ASSERT_EQ(result.status, 0) << result.err;
-    EXPECT_NE(result.out.find("out: 8 matrices in "), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find("out: " + counts), std::string::npos) << result.out;
   }
 
   // kBool: there is no such tensor.
@@ -74,7 +74,8 @@ TEST_F(ConvertTest, Int8HasTheBitsOfPackedFloats) {
 
 TEST_F(ConvertTest, KeptMatricesAreBf16) {
   WriteWeightsFile(in_);
-  Convert({"--precision", "int8", "--keep", "0.linear1,1.out_proj"});
+  Convert({"--precision", "int8", "--keep", "0.linear1,1.out_proj"},
+          "6 matrices in int8, 2 kept in bf16\n");
   const std::vector<MatrixOfLayer> keep = {{0, LayerMatrix::kLinear1}, {1, LayerMatrix::kOutProj}};
   EXPECT_TRUE(SameBits(OutputOfFile(out_), OutputOfFile(in_, Precision::kInt8, keep)));
   EXPECT_FALSE(SameBits(OutputOfFile(out_), OutputOfFile(in_, Precision::kInt8)));

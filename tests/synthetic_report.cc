@@ -225,7 +225,7 @@ Json RowJson(const tool::ReportRow& row) {
                 {{"min", row.seconds.min},
                  {"p50", row.seconds.p50},
                  {"p90", row.seconds.p90},
-                 {"p99", row.seconds.p99},
+                 {"p99", row.seconds.p99 ? nlohmann::json(*row.seconds.p99) : nullptr},
                  {"max", row.seconds.max}}},
                {"slots", row.slots},
                {"gflops", row.gflops},

@@ -26,6 +26,8 @@ RUNS = (
     ["bench", "--workload", "example_32x10,minilm_1x16,minilm_6_layers_1x128", "--seconds", "0.02"],
     ["bench", "--workload", "custom", "--d-model", "32", "--heads", "2", "--d-ff", "40",
      "--lengths", "5,1,9", "--threads", "1", "--precision", "int8", "--seconds", "0"],
+    ["bench", "--model", str(SCHEMA.parent.parent.parent / "tests/data/text/base"), "--seconds",
+     "0", "--threads", "1"],
     ["report", "--quick"],
 )
 

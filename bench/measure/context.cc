@@ -69,6 +69,16 @@ std::string Compiler() {
 #endif
 }
 
+std::string Commit() {
+#if defined(ENCORE_BUILD_COMMIT)
+  return ENCORE_BUILD_COMMIT;
+#else
+  return "";
+#endif
+}
+
+std::string Flags() { return ENCORE_BUILD_FLAGS; }
+
 std::string Now() {
   const std::time_t now = std::time(nullptr);
   char text[32] = "unknown";
@@ -114,12 +124,13 @@ std::string Binding() {
 
 std::vector<std::pair<std::string, std::string>> Context() {
   std::vector<std::pair<std::string, std::string>> context = {
-      {"version", ENCORE_VERSION_STRING},
+      {"version",
+       ENCORE_VERSION_STRING + (Commit().empty() ? "" : std::string(", commit ") + Commit())},
       {"date", Now()},
       {"cpu", CpuModel()},
       {"caches", CachesInWords()},
       {"cores", Cores().reason},
-      {"compiler", Compiler()},
+      {"compiler", Compiler() + ", " + Flags()},
       {"target", ActiveTarget()},
       {"executor", std::string(ThreadSourceName(ChosenThreads().source))}};
   if (ChosenThreads().source == ThreadSource::kPool) context.emplace_back("idle_spin", IdleSpin());

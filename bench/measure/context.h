@@ -18,6 +18,12 @@ std::string CpuModel();
 // "g++ 12.2.0".
 std::string Compiler();
 
+// Of the sources, as git describes them when the build was configured: "v0.1.0-12-g0b7bc5d",
+// "0b7bc5dc1a2b-dirty"; "" where they are no git repository.
+std::string Commit();
+// "-O3 -DNDEBUG -ffp-contract=off": options of the build that name no path.
+std::string Flags();
+
 // "2026-11-23T05:10:52Z".
 std::string Now();
 
@@ -32,8 +38,9 @@ std::string WaitPolicy();
 // Where they run, likewise.
 std::string Binding();
 
-// Name and value of each: version, date (UTC), cpu, caches, cores, compiler, target, executor,
-// idle_spin (of a pool), wait_policy, binding. One thread is always the calling one.
+// Name and value of each: version and commit, date (UTC), cpu, caches, cores, compiler and flags,
+// target, executor, idle_spin (of a pool), wait_policy, binding. One thread is always the calling
+// one.
 std::vector<std::pair<std::string, std::string>> Context();
 
 }  // namespace encore::bench

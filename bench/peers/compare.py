@@ -187,7 +187,8 @@ def run_cell(args, name, threads):
 @contextlib.contextmanager
 def busy_processes(count):
     """So many processes that only burn time, on any core."""
-    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                                preexec_fn=remote.begin()) for _ in range(count)]
     try:
         yield
     finally:

@@ -16,6 +16,8 @@ import time
 import ctranslate2
 import numpy
 
+import remote
+
 NAME = "CTranslate2"
 VERSION = ctranslate2.__version__
 WAIT_POLICY = "spins for a while (libgomp's default)"
@@ -56,8 +58,9 @@ class Peer:
 def seconds_with(mkl, folder, workload, threads, precision):
     """Of the fastest of some calls, in a process that is told so."""
     command = [sys.executable, __file__, folder, workload.name, str(threads), precision]
-    done = subprocess.run(command, env={**os.environ, "CT2_USE_MKL": mkl}, check=True, text=True,
-                          stdout=subprocess.PIPE)
+    done = remote.run(command, env={**os.environ, "CT2_USE_MKL": mkl}, text=True,
+                      stdout=subprocess.PIPE)
+    done.check_returncode()
     return float(done.stdout)
 
 

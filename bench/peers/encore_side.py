@@ -7,7 +7,6 @@ Not here: peers and rounds (compare.py), ratios (results.py).
 import json
 import os
 import pathlib
-import subprocess
 import tempfile
 
 import safetensors.numpy
@@ -30,8 +29,7 @@ def call(encore, *args, cores=None):
     env = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GLIBC_TUNABLES")}
     command = [str(encore), *map(str, args)]
     try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False,
-                              preexec_fn=lambda: cores and os.sched_setaffinity(0, cores))
+        done = remote.run(command, cores, env=env, capture_output=True, text=True)
     except OSError as error:
         raise Failed(f"{encore}: {error.strerror}") from error
     if done.returncode != 0:

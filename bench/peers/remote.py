@@ -4,9 +4,11 @@
 Not here: what is asked and answered (peer_process.py, text_to_vector.py).
 """
 
+import ctypes
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,36 @@ import time
 
 # Until the threads of a pool that spins for a while after its last call have gone to sleep.
 REST_SECONDS = 0.05
+# A process that was asked to end, and computes, is killed after so long.
+CLOSE_SECONDS = 1
+
+PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+LIBC = ctypes.CDLL(None)
+
+
+def end_with(parent):
+    """From now on the system kills this process when its parent ends, however that ends."""
+    if hasattr(LIBC, "prctl"):
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # which has ended meanwhile
+        os._exit(1)
+
+
+def begin(cores=None):
+    """What a new process of ours does first (preexec_fn): ends with us, on these cores or all."""
+    parent = os.getpid()
+
+    def first():
+        end_with(parent)
+        if cores:
+            os.sched_setaffinity(0, cores)
+
+    return first
+
+
+def run(command, cores=None, **options):
+    """subprocess.run of a process that ends with this one."""
+    return subprocess.run(command, check=False, preexec_fn=begin(cores), **options)
 
 
 def import_or_leave(name):
@@ -37,10 +69,10 @@ class Remote:
         self.process = subprocess.Popen(
             command, env={**os.environ, **environment}, text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=self.log,
-            preexec_fn=lambda: os.sched_setaffinity(0, cores))
+            preexec_fn=begin(cores))
         try:
             self.ready = self.answer()
-        except RemoteError:
+        except (RemoteError, KeyboardInterrupt):
             self.close()
             raise
 
@@ -67,7 +99,11 @@ class Remote:
         except BrokenPipeError:
             pass
         self.process.stdout.close()
-        self.process.wait()
+        try:
+            self.process.wait(CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:  # it computes an answer that nobody waits for
+            self.process.kill()
+            self.process.wait()
         self.log.close()
 
 
@@ -78,6 +114,7 @@ def last_cores(threads):
 
 def serve(make):
     """The answering end. make() gives the first answer and the function that answers requests."""
+    end_with(os.getppid())  # a command that this one was started through
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # engines that print do not get between the answers
     first, answer = make()

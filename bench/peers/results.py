@@ -17,6 +17,7 @@ LEFT = {0, 2, 3, 4, 5, 6}
 # So many medians of consecutive calls tell a reader how a turn swung.
 SLOTS_OF_TURN = 10
 MAX_SLOTS = 64  # of a row, by the schema
+CALLS_FOR_P99 = 100  # likewise: of fewer in a turn there is none
 
 
 def summary(samples):
@@ -27,7 +28,8 @@ def summary(samples):
         return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
 
     return {"seconds": {"min": ordered[0], "p50": statistics.median(ordered), "p90": at(0.9),
-                        "p99": at(0.99), "max": ordered[-1]},
+                        "p99": at(0.99) if len(ordered) >= CALLS_FOR_P99 else None,
+                        "max": ordered[-1]},
             "calls": len(samples),
             "slots": [statistics.median(samples[len(samples) * i // parts:
                                                 len(samples) * (i + 1) // parts])
@@ -37,7 +39,9 @@ def summary(samples):
 def row(workload, threads, weights, about, turns):
     """turns: of each round what summary() gives, and "others": of a core."""
     seconds = {key: statistics.median(turn["seconds"][key] for turn in turns)
-               for key in ("p50", "p90", "p99")}
+               for key in ("p50", "p90")}
+    p99 = [turn["seconds"]["p99"] for turn in turns if turn["seconds"]["p99"] is not None]
+    seconds["p99"] = statistics.median(p99) if p99 else None
     seconds["min"] = min(turn["seconds"]["min"] for turn in turns)
     seconds["max"] = max(turn["seconds"]["max"] for turn in turns)
     return {"workload": workload, "threads": threads, "weights": weights, **about,
@@ -72,7 +76,8 @@ def table(rows):
     for r in rows:
         line = [r["workload"].name, str(r["threads"]), r["weights"], r["precision"], r["engine"],
                 r["graph"], r["isa"],
-                *(f"{r['seconds'][key] * 1e6:.1f}" for key in ("p50", "p99", "min")),
+                *("" if r["seconds"][key] is None else f"{r['seconds'][key] * 1e6:.1f}"
+                  for key in ("p50", "p99", "min")),
                 f"{gflops(r):.0f}"]
         for name in names:
             found = r["ratios"].get(name)

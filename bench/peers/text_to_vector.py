@@ -121,8 +121,8 @@ class CommandLine:
             command = [self.args.encore, "embed", "--model", self.args.model, "--input", path,
                        "--output", pathlib.Path(folder, "out.npy"), "--threads",
                        str(self.threads)]
-            return throughput(lambda _: subprocess.run(
-                command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
+            return throughput(lambda _: remote.run(
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).check_returncode(),
                 self.sentences[:count]), 0.0
 
 

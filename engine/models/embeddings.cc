@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -14,6 +15,8 @@
 
 #include "engine/base/bf16.h"
 #include "engine/base/int_math.h"
+#include "engine/base/number_text.h"
+#include "engine/base/quoted.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -42,11 +45,17 @@ void Put(size_t width, bool add, float* out, Value value) {
 }
 
 // Row `row` of the table, in f32 (f64 to nearest), to out [width] or added to it.
-void PutRow(const WeightView& table, size_t row, bool add, float* out) {
-  const size_t width = table.dim(1);
+void PutRow(const EmbeddingTable& table, size_t row, bool add, float* out) {
+  const DType type = table.rows.dtype();
+  const size_t width = table.rows.dim(1);
   const std::byte* in =
-      static_cast<const std::byte*>(table.data()) + row * width * DTypeSize(table.dtype());
-  switch (table.dtype()) {
+      static_cast<const std::byte*>(table.rows.data()) + row * width * DTypeSize(type);
+  switch (type) {
+    case DType::kI8: {
+      const float scale = static_cast<const float*>(table.scales.data())[row];
+      return Put(width, add, out,
+                 [&](size_t i) { return scale * static_cast<float>(Load<int8_t>(in, i)); });
+    }
     case DType::kF16:
       return Put(width, add, out, [&](size_t i) { return F16ToF32(Load<uint16_t>(in, i)); });
     case DType::kBF16:
@@ -101,17 +110,47 @@ Status CheckStarts(const TokenBatch& batch) {
   return {};
 }
 
+// The table, which may be I8 with a scale for each row.
+Status ViewTable(const std::string& name, const Shape& shape, ModelTensors* tensors,
+                 EmbeddingTable* table) {
+  Result<WeightView> rows = tensors->ViewMatrix(name, shape);
+  if (!rows.ok()) return rows.status();
+  table->rows = *rows;
+  if (rows->dtype() != DType::kI8) return {};
+  const std::string scale_name = name + "_scale";
+  Result<Tensor> scales = tensors->Read(scale_name, Shape(shape[0]));
+  if (!scales.ok()) return scales.status();
+  table->scales = *std::move(scales);
+  const float* data = std::as_const(table->scales).View<float>().data();
+  const float* bad =
+      std::find_if(data, data + shape[0], [](float s) { return !(s > 0 && std::isnormal(s)); });
+  if (bad == data + shape[0]) return {};
+  return InvalidArgument(tensors->files().name() + ": tensor " + Quoted(scale_name) + "[" +
+                         std::to_string(bad - data) + "] is " + NumberText(*bad) +
+                         "; wanted a finite, normal f32 number above 0");
+}
+
 }  // namespace
+
+std::vector<std::string> EmbeddingTables(const EmbeddingPlan& plan) {
+  std::vector<std::string> names = {std::string(plan.word) + ".weight"};
+  const auto add = [&](std::string_view name) { names.push_back(std::string(name) + ".weight"); };
+  if (plan.position_rule != PositionRule::kNone) add(plan.position);
+  if (plan.type_vocab_size != 0) add(plan.type);
+  if (!plan.task.empty()) add(plan.task);
+  return names;
+}
+
+bool Embeddings::has_int8() const {
+  return words_.is_int8() || types_.is_int8() || positions_.is_int8() || tasks_.is_int8();
+}
 
 Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
                                       ModelTensors* tensors) {
   Embeddings e;
   e.plan_ = plan;
-  const auto table = [&](std::string_view name, size_t rows, WeightView* out) {
-    Result<WeightView> view =
-        tensors->View(tensors->Base(name) + ".weight", Shape(rows, plan.width));
-    if (view.ok()) *out = *view;
-    return view.status();
+  const auto table = [&](std::string_view name, size_t rows, EmbeddingTable* out) {
+    return ViewTable(tensors->Base(name) + ".weight", Shape(rows, plan.width), tensors, out);
   };
   const auto copy = [&](const std::string& name, const Shape& shape, Tensor* out) {
     Result<Tensor> tensor = tensors->Read(name, shape);
@@ -204,11 +243,11 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
       if (plan_.scale != 1) {
         for (size_t c = 0; c < width; ++c) out[c] *= plan_.scale;
       }
-      if (!types_.empty()) {
+      if (!types_.rows.empty()) {
         PutRow(types_, batch.type_ids.empty() ? 0 : batch.type_ids[t], true, out);
       }
       if (!positions.empty()) PutRow(positions_, positions[t], true, out);
-      if (!tasks_.empty()) PutRow(tasks_, 0, true, out);
+      if (!tasks_.rows.empty()) PutRow(tasks_, 0, true, out);
     }
     const MutableView rows = rows_of(sums, begin, end);
     Status status;

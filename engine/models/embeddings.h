@@ -2,13 +2,16 @@
 //
 // From token ids to the encoder's input: rows of embedding tables where they lie in the file, their
 // sum, its norm, and a projection where the family has one. Not here: which tables a family has
-// (family.h).
+// (family.h). A table may be of integers (`encore convert --embeddings int8`): I8 [rows, width],
+// and beside it NAME.weight_scale, F32 [rows]; an element is the integer times its row's scale.
 
 #ifndef ENCORE_ENGINE_MODELS_EMBEDDINGS_H_
 #define ENCORE_ENGINE_MODELS_EMBEDDINGS_H_
 
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "encore/executor.h"
 #include "encore/ops.h"
@@ -20,6 +23,16 @@
 
 namespace encore::inline v0_1::internal {
 
+// The names of a plan's tables in the base model, with ".weight".
+std::vector<std::string> EmbeddingTables(const EmbeddingPlan& plan);
+
+struct EmbeddingTable {
+  WeightView rows;  // [rows, width]; empty where the family has none
+  Tensor scales;    // F32 [rows], where rows are I8
+
+  bool is_int8() const { return scales.size_bytes() > 0; }
+};
+
 // Immutable. The files of the tensors it was made from must outlive it.
 class Embeddings {
  public:
@@ -30,6 +43,8 @@ class Embeddings {
   size_t type_vocab_size() const { return plan_.type_vocab_size; }
   // Tokens that a sequence may have: rows of the position table that it can reach.
   size_t max_tokens() const;
+  // Whether one of the tables is I8.
+  bool has_int8() const;
 
   // As TextModel::CheckTokens and TextModel::Embed.
   Status Check(const TokenBatch& batch) const;
@@ -39,8 +54,7 @@ class Embeddings {
   Embeddings() = default;
 
   EmbeddingPlan plan_;
-  // [rows, width]; empty where there are none.
-  WeightView words_, types_, positions_, tasks_;
+  EmbeddingTable words_, types_, positions_, tasks_;
   Tensor norm_weight_, norm_bias_;          // F32 [width], or empty
   std::optional<PackedLinear> projection_;  // width to d_model
 };

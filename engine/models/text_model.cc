@@ -117,6 +117,9 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   const Result<EncoderWeights> weights = ViewLayers(plan, &*tensors);
   if (!weights.ok()) return weights.status();
   decisions->push_back({"weights", tensors->Types(), files->name()});
+  if (embeddings->has_int8()) {
+    decisions->push_back({"embeddings", "int8, a scale a row", files->name()});
+  }
   const Result<ChosenPrecision> chosen = ChoosePrecision(options, *files, *weights, decisions);
   if (!chosen.ok()) return chosen.status();
   // Pages of what was packed are given back after each layer, and the rest at the end.

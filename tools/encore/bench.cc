@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore bench`: how fast blocks are on this machine. This file has the options, the tables and
-// the order of things; measuring is in bench_measure and bench_roofs, JSON in report_data.
+// `encore bench`: how fast blocks, or a folder's model, are on this machine. This file has the
+// options and the order of things; measuring is in bench_measure, bench_texts and bench_roofs,
+// tables in bench_table, JSON in report_data.
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/measure/context.h"
@@ -14,6 +17,8 @@
 #include "bench/measure/run_options.h"
 #include "tools/encore/bench_measure.h"
 #include "tools/encore/bench_roofs.h"
+#include "tools/encore/bench_table.h"
+#include "tools/encore/bench_texts.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
@@ -35,21 +40,28 @@ tokens takes 8 S d^2 + 4 S d d_ff + 4 S^2 d operations a layer, whatever softmax
 activation take. The roof that applies is the one under which the work takes longer: its operations
 at the peak of multiply-adds, or its weights at the bandwidth of the cache that holds them, or of
 memory. Figures of different runs compare by share, better still by runs that alternate. Two
-threads whose peak is that of one share a core, as virtual machines may let them: the row says so.
+threads whose peak is that of one share a core, as virtual machines may let them: a * marks the row,
+and a note below says so.
 
 Each row is measured twice for half of its time, with all others in between: what slows a machine
 for some seconds then shows within the row, and `encore compare` allows for it. Rows are printed as
 they are done, in the second half.
 
+--model takes a model's folder and measures texts to vectors (or scores, or logits): one query
+again and again, and 64 texts in one call, or the texts of a file; in f32, bf16 and int8 unless
+--precision says which. Tokenizing counts, opening does not.
+
 Before a row is timed, the model's layers are checked on four tokens against a reference in double
 precision, and the row's output against the one of the calling thread alone, bit for bit.
 
-The JSON file is what tools/encore/report.schema.json describes: machine, roofs, noise, and a row
-for each line. It is written at the end, whole or not at all.
+JSON is what tools/encore/report.schema.json describes: machine, build, roofs, noise, and a row for
+each line. A file is written at the end, whole or not at all.
 
 Examples:
   encore bench
   encore bench --list
+  encore bench --model all-MiniLM-L6-v2
+  encore bench --model all-MiniLM-L6-v2 --precision int8 --threads 1,2,4 --format markdown
   encore bench --workload base_1x16,base_1x128 --threads 1 --cold --json bench.json
   encore bench --target AVX2 --workload base_8x128 --seconds 2
   encore bench --workload minilm_1x16 --threads 2 --idle-spin 200
@@ -61,12 +73,21 @@ struct Options {
   bool amx_bf16 = false;
   bool cold = false;
   bool warm = false;
-  double seconds = 0.5;
+  double seconds = 0;
+  CLI::Option* seconds_option = nullptr;
+  CLI::Option* precision_option = nullptr;
+  std::string folder;  // of a model; empty: workloads
+  std::string texts;
+  OutputFormat format = OutputFormat::kTable;
   std::string json;
   bool list = false;
   ModelOptions model;
   std::vector<CLI::Option*> model_options;
 };
+
+// A query's p99 wants more calls.
+constexpr double kSeconds = 0.5;
+constexpr double kSecondsOfTexts = 2;
 
 struct ChosenRow {
   bench::NamedWorkload workload;
@@ -104,6 +125,43 @@ std::vector<ChosenRow> ChosenRows(const Options& options) {
   return chosen;
 }
 
+// What is measured: workloads, or a folder's model on texts in each precision.
+class BenchRows {
+ public:
+  BenchRows(const Options& options, BenchMeasurer* measurer)
+      : options_(options), measurer_(measurer) {
+    if (options.folder.empty()) {
+      chosen_ = ChosenRows(options);
+      return;
+    }
+    std::vector<Precision> precisions;
+    if (options.precision_option->count() > 0) precisions = {options.run.precision()};
+    texts_ = TextWorkloads(options.texts);
+    model_.emplace(options.folder, std::move(precisions), options.amx_bf16);
+  }
+
+  size_t count() const {
+    return model_ ? texts_.size() * model_->precisions().size() : chosen_.size();
+  }
+  std::string Name(size_t i) const {
+    return model_ ? texts_[i % texts_.size()].name : chosen_[i].workload.name;
+  }
+  const ReportRow& Measure(size_t i, int threads) {
+    if (model_) {
+      return model_->Measure(texts_[i % texts_.size()], i / texts_.size(), threads, measurer_);
+    }
+    return measurer_->Measure(chosen_[i].workload, {options_.run.precision(), options_.amx_bf16},
+                              threads, chosen_[i].cold);
+  }
+
+ private:
+  const Options& options_;
+  BenchMeasurer* measurer_;
+  std::vector<ChosenRow> chosen_;
+  std::vector<TextWorkload> texts_;
+  std::optional<BenchModel> model_;
+};
+
 void PrintNoise(std::ostream& out, const ReportNoise& noise) {
   const auto percent = [](double value) {
     return value < 0 ? std::string("an unknown part") : Number(value, 1) + " %";
@@ -112,6 +170,18 @@ void PrintNoise(std::ostream& out, const ReportNoise& noise) {
       << " of all cores' time, the hypervisor " << percent(noise.steal_percent)
       << "; one thread's peak varied by " << percent(noise.peak_drift_percent) << ".\n";
   for (const std::string& note : noise.notes) out << note << ".\n";
+}
+
+// Machine, build and threads: lines, or one line above a table of Markdown.
+void PrintContext(std::ostream& out, bool lines) {
+  if (lines) out << "encore bench\n";
+  std::string together = "encore";
+  for (const auto& [name, value] : bench::Context()) {
+    if (lines) out << "  " << PadRight(name, 13) << value << "\n";
+    together += (name == "version" ? " " : "; " + name + ": ") + value;
+  }
+  if (!lines) out << together << "\n\n";
+  out.flush();
 }
 
 // The workloads there are: names, sizes, operations.
@@ -140,40 +210,48 @@ int Run(const Options& options) {
     PrintWorkloads(std::cout);
     return kExitOk;
   }
-  CheckSeconds(options.seconds);
-  const std::vector<ChosenRow> chosen = ChosenRows(options);
+  const bool texts = !options.folder.empty();
+  if (!texts && !options.texts.empty())
+    throw Failure("--texts is for --model, which was not given");
+  const double seconds = options.seconds_option->count() > 0 ? options.seconds
+                         : texts                             ? kSecondsOfTexts
+                                                             : kSeconds;
+  CheckSeconds(seconds);
+  (void)ChosenRows(options);  // names what is wrong before anything is opened
   const std::vector<int> threads = Take(options.run.Apply());
   WantWritable(options.json, "--json");
 
-  std::cout << "encore bench\n";
-  for (const auto& [name, value] : bench::Context()) {
-    std::cout << "  " << PadRight(name, 13) << value << "\n";
-  }
-  std::cout.flush();
-  const bench::Products products = {options.run.precision(), options.amx_bf16};
-  BenchMeasurer measurer(options.seconds);
+  const bool table = options.format == OutputFormat::kTable;
+  BenchMeasurer measurer(seconds);
+  BenchRows rows(options, &measurer);
+  if (options.format != OutputFormat::kJson) PrintContext(std::cout, table);
   constexpr int kVisits = BenchMeasurer::kVisits;
   Progress progress(StderrIsTerminal(),
-                    static_cast<double>((1 + chosen.size() * kVisits) * threads.size()));
+                    static_cast<double>((1 + rows.count() * kVisits) * threads.size()));
   for (const int count : threads) {
     progress.Begin("roofs", 1);
     measurer.roofs().Measure(count);
   }
   progress.Clear();
-  PrintRoofs(std::cout, measurer.roofs().roofs());
-  PrintBenchColumns(std::cout);
+  const BenchTable printed(texts);
+  if (table) {
+    PrintRoofs(std::cout, measurer.roofs().roofs());
+    printed.PrintHead(std::cout);
+  }
   for (int visit = 1; visit <= kVisits; ++visit) {
-    for (const auto& [workload, cold] : chosen) {
+    for (size_t i = 0; i < rows.count(); ++i) {
       for (const int count : threads) {
-        progress.Begin(workload.name, 1);
-        const ReportRow& row = measurer.Measure(workload, products, count, cold);
+        progress.Begin(rows.Name(i), 1);
+        const ReportRow& row = rows.Measure(i, count);
         progress.Clear();
-        if (visit == kVisits) PrintBenchRow(std::cout, row, measurer.shared_peak());
+        if (visit == kVisits && table) printed.PrintRow(std::cout, row, measurer.shares_core());
       }
     }
   }
   const Report report = measurer.Finish();
-  PrintNoise(std::cout, report.noise);
+  if (options.format == OutputFormat::kMarkdown) printed.PrintAsMarkdown(std::cout, report.rows);
+  if (options.format == OutputFormat::kJson) std::cout << ReportJson(report);
+  if (options.format != OutputFormat::kJson) PrintNoise(std::cout, report.noise);
   if (!options.json.empty()) WriteTextFile(options.json, ReportJson(report));
   return kExitOk;
 }
@@ -187,13 +265,22 @@ void AddBench(CLI::App& app, Action& action) {
                   "What to measure (--list shows what there is), or custom; else a standard set")
       ->delimiter(',')
       ->type_name("NAME,...");
-  options->run.AddTo(*sub);
+  CLI::Option* const folder =
+      sub->add_option("--model", options->folder, "A model's folder, to be measured on texts")
+          ->type_name("FOLDER")
+          ->excludes(sub->get_option("--workload"));
+  sub->add_option("--texts", options->texts, "Of --model: texts, one a line; else 64 of its own")
+      ->type_name("FILE");
+  options->precision_option = options->run.AddTo(*sub);
   sub->add_flag("--amx-bf16", options->amx_bf16, kAmxBf16Help);
-  sub->add_flag("--warm", options->warm, "Only with weights in cache, as far as they fit");
-  sub->add_flag("--cold", options->cold, "Only with weights from memory");
-  sub->add_option("--seconds", options->seconds, "How long each row is measured; 4 calls at least")
-      ->capture_default_str();
+  sub->add_flag("--warm", options->warm, "Only with weights in cache, as far as they fit")
+      ->excludes(folder);
+  sub->add_flag("--cold", options->cold, "Only with weights from memory")->excludes(folder);
+  options->seconds_option =
+      sub->add_option("--seconds", options->seconds,
+                      "How long each row is measured (0.5; with --model 2); 4 calls at least");
   sub->add_option("--json", options->json, "Write the rows there, too")->type_name("FILE");
+  AddFormat(*sub, options->format);
   sub->add_flag("--list", options->list, "Show the workloads and exit");
   options->model_options = options->model.AddTo(*sub);
 }

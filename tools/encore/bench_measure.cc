@@ -49,6 +49,8 @@ Report NewReport() {
                     .l3_bytes = caches.l3,
                     .system = bench::OperatingSystem(),
                     .compiler = bench::Compiler(),
+                    .commit = bench::Commit(),
+                    .flags = bench::Flags(),
                     .targets = SupportedTargets()};
   const bench::ThreadChoice& threads = bench::ChosenThreads();
   report.run = {.threads_from = std::string(bench::ThreadSourceName(threads.source)),
@@ -124,8 +126,8 @@ const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
   const std::string expected_of =
       workload.name + "," + made_ + "," + bench::DescribeLengths(workload.lengths);
   const std::string row_name = expected_of + (cold ? ",cold," : ",warm,") + std::to_string(threads);
-  const auto before = visited_.find(row_name);
-  const bool is_new = before == visited_.end();
+  const ReportRow* const before = Find(row_name);
+  const bool is_new = before == nullptr;
   const auto expect = [&](ConstView y) {
     expected_.assign(y.data(), y.data() + y.dim(0) * y.dim(1));
     expected_of_ = expected_of;
@@ -144,44 +146,9 @@ const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
   const size_t bits =
       std::hash<std::string_view>()({reinterpret_cast<const char*>(call.y().data()),
                                      call.y().dim(0) * call.y().dim(1) * sizeof(float)});
-  if (!is_new && bits != before->second.bits) {
-    throw Failure(workload.name + ": found other bits than in the first visit", kExitCheckFailed);
-  }
-  const bool verified =
-      is_new ? Verify(workload, products, call.y()) : report_.rows[before->second.row].verified;
+  const bool verified = is_new ? Verify(workload, products, call.y()) : before->verified;
 
-  const bool from_memory =
-      cold ||
-      bench::LevelFor(static_cast<double>(bytes), bench::ReadLevels(threads)).name == "memory";
-  double memory = from_memory ? roofs_.MemoryNow(threads) : 0;
-  const double seconds_of_visit = seconds_ / kVisits;
-  const double warm_up = std::min(seconds_of_visit, kMaxWarmUpSeconds);
-  if (first < warm_up) {  // a longer one keeps what was warmed, whatever came after it
-    const double start = bench::WallSeconds();
-    while (bench::WallSeconds() - start < warm_up) Check(call.Run(next_copy_++), workload.name);
-  }
-  // Now, for a slot begins here.
-  if (!is_new) before->second.samples.Resume();
-  Visited& visited = is_new ? visited_
-                                  .emplace(row_name, Visited{report_.rows.size(), bits,
-                                                             bench::Samples(executor, products)})
-                                  .first->second
-                            : before->second;
-  bench::Samples& samples = visited.samples;
-  // The peak is measured outside of the calls' time, and counts as none of the seconds.
-  double spent = 0;
-  for (size_t calls = 0; calls < kMinCalls || spent < seconds_of_visit; ++calls) {
-    const double seconds = bench::SecondsOf([&] { Check(call.Run(next_copy_++), workload.name); });
-    spent += seconds;
-    samples.Add(seconds);
-  }
-  samples.Finish();
-  if (from_memory) memory = std::max(memory, roofs_.MemoryNow(threads));
-
-  const double median = samples.SecondsAt(0.5);
-  const double tokens = static_cast<double>(call.tokens());
   ReportRow row;
-  row.engine_version = ENCORE_VERSION_STRING;
   row.workload = workload.name;
   row.d_model = workload.model.d_model;
   row.heads = workload.model.heads;
@@ -191,27 +158,79 @@ const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
   row.sequences = workload.lengths.size();
   row.tokens = call.tokens();
   row.useful_tokens = call.tokens() - workload.padding;
-  row.precision = PrecisionName(products.precision);
   row.amx_bf16 = encoders_.front().amx_bf16();
-  row.target = ActiveTarget();
-  row.threads = threads;
   row.weights = cold ? "cold" : "warm";
-  row.calls = samples.count();
   row.flops = bench::StackFlops(workload.model, workload.lengths, workload.layers);
   row.weight_bytes = static_cast<double>(bytes);
+  row.verified = verified;
+  return Time({.name = row_name,
+               .bits = bits,
+               .first_seconds = first,
+               .run = [&](size_t i) { Check(call.Run(i), workload.name); },
+               .row = std::move(row)},
+              products, threads, executor);
+}
+
+const ReportRow* BenchMeasurer::Find(const std::string& name) const {
+  const auto found = visited_.find(name);
+  return found == visited_.end() ? nullptr : &report_.rows[found->second.row];
+}
+
+const ReportRow& BenchMeasurer::Time(TimedCall call, bench::Products products, int threads,
+                                     const Executor& executor) {
+  const auto before = visited_.find(call.name);
+  const bool is_new = before == visited_.end();
+  ReportRow& row = call.row;
+  if (!is_new && call.bits != before->second.bits) {
+    throw Failure(row.workload + ": found other bits than in the first visit", kExitCheckFailed);
+  }
+  const bool from_memory =
+      row.weights == "cold" ||
+      bench::LevelFor(row.weight_bytes, bench::ReadLevels(threads)).name == "memory";
+  double memory = from_memory ? roofs_.MemoryNow(threads) : 0;
+  const double seconds_of_visit = seconds_ / kVisits;
+  const double warm_up = std::min(seconds_of_visit, kMaxWarmUpSeconds);
+  if (call.first_seconds < warm_up) {  // a longer one keeps what was warmed, whatever came after it
+    const double start = bench::WallSeconds();
+    while (bench::WallSeconds() - start < warm_up) call.run(next_copy_++);
+  }
+  // Now, for a slot begins here.
+  if (!is_new) before->second.samples.Resume();
+  Visited& visited = is_new ? visited_
+                                  .emplace(call.name, Visited{report_.rows.size(), call.bits,
+                                                              bench::Samples(executor, products)})
+                                  .first->second
+                            : before->second;
+  bench::Samples& samples = visited.samples;
+  // The peak is measured outside of the calls' time, and counts as none of the seconds.
+  double spent = 0;
+  for (size_t calls = 0; calls < kMinCalls || spent < seconds_of_visit; ++calls) {
+    const double seconds = bench::SecondsOf([&] { call.run(next_copy_++); });
+    spent += seconds;
+    samples.Add(seconds);
+  }
+  samples.Finish();
+  if (from_memory) memory = std::max(memory, roofs_.MemoryNow(threads));
+
+  const double median = samples.SecondsAt(0.5);
+  row.engine_version = ENCORE_VERSION_STRING;
+  row.precision = PrecisionName(products.precision);
+  row.target = ActiveTarget();
+  row.threads = threads;
+  row.calls = samples.count();
   row.seconds = {.min = samples.SecondsAt(0),
                  .p50 = median,
                  .p90 = samples.SecondsAt(0.9),
-                 .p99 = samples.SecondsAt(0.99),
                  .max = samples.SecondsAt(1)};
+  if (samples.count() >= kCallsForP99) row.seconds.p99 = samples.SecondsAt(0.99);
   row.quantiles = samples.Percentiles();
   row.slots = samples.SlotMedians(kMostSlots);
   row.gflops = row.flops / median * 1e-9;
-  row.tokens_per_s = tokens / median;
+  row.tokens_per_s = static_cast<double>(row.tokens) / median;
   row.useful_tokens_per_s = static_cast<double>(row.useful_tokens) / median;
+  if (row.model) row.texts_per_s = static_cast<double>(row.sequences) / median;
   row.roof = roofs_.Applying(row, samples, memory);
-  row.verified = verified;
-  shared_peak_ = roofs_.Watch(row, products, samples.PeakFlops());
+  shares_core_ = roofs_.Watch(row, products, samples.PeakFlops()) < kLeastOfPeaks;
   if (is_new) report_.rows.emplace_back();
   return report_.rows[visited.row] = std::move(row);
 }

@@ -7,6 +7,7 @@
 #define ENCORE_TOOLS_ENCORE_BENCH_MEASURE_H_
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,15 @@
 #include "tools/encore/report_data.h"
 
 namespace encore::tool {
+
+// What is timed as a row, after a first call.
+struct TimedCall {
+  std::string name;  // unlike that of any other row
+  size_t bits = 0;   // a hash of what it computed, which every visit must have
+  double first_seconds = 0;
+  std::function<void(size_t i)> run;  // the i-th call; of all rows together
+  ReportRow row;                      // names and sizes; figures are filled in
+};
 
 class BenchMeasurer {
  public:
@@ -44,9 +54,16 @@ class BenchMeasurer {
   const ReportRow& Measure(const bench::NamedWorkload& workload, bench::Products products,
                            int threads, bool cold);
 
+  // The same of any call, which is checked already. The executor has so many threads, bound as
+  // BindFor does.
+  const ReportRow& Time(TimedCall call, bench::Products products, int threads,
+                        const Executor& executor);
+  // The row of that name as it stands; nullptr before its first visit.
+  const ReportRow* Find(const std::string& name) const;
+
   BenchRoofs& roofs() { return roofs_; }
-  // What threads had of the peak of as many single ones at the last row, 1 of one thread.
-  double shared_peak() const { return shared_peak_; }
+  // Whether the threads of the last row had less than kLeastOfPeaks of as many single ones' peak.
+  bool shares_core() const { return shares_core_; }
 
   // The whole report, with what disturbed it.
   Report Finish();
@@ -61,7 +78,7 @@ class BenchMeasurer {
   Report report_;
   std::optional<bench::CpuTimes> times_;
   BenchRoofs roofs_;
-  double shared_peak_ = 1;
+  bool shares_core_ = false;
 
   struct Visited {
     size_t row;

@@ -20,23 +20,14 @@ namespace {
 constexpr int kSamples = 8;
 // Of the drift before the first row and after the last: even one row has some to compare.
 constexpr int kDriftSamples = 5;
+// Of rows in one note; of more their number.
+constexpr size_t kMostNames = 4;
 
 double Largest(const std::vector<double>& values) {
   return *std::max_element(values.begin(), values.end());
 }
 
-constexpr size_t kNameWidth = 27;  // "modernbert_22_layers_1x512"
 constexpr size_t kNumberWidth = 11;
-
-void PrintCells(std::ostream& out, const std::string& workload, const std::string& threads,
-                const std::string& weights, const std::vector<std::string>& numbers) {
-  out << PadRight(workload, kNameWidth) << PadLeft(threads, 7) << "  " << PadRight(weights, 7);
-  for (const std::string& number : numbers) out << PadLeft(number, kNumberWidth);
-}
-
-std::string Microseconds(double seconds) {
-  return seconds < 0.1 ? Number(1e6 * seconds, 1) : Grouped(1e6 * seconds);
-}
 
 }  // namespace
 
@@ -135,17 +126,16 @@ double BenchRoofs::Watch(const ReportRow& row, bench::Products products, double 
   MeasureDrift(1);
   BindFor(1);
   double share = 1;
+  const std::string name =
+      row.workload + " " + row.weights + " " + row.precision + " on " + row.target;
   if (row.threads > 1) {
+    Shared& shared = shared_[row.threads];
+    shared.watched.insert(name);
     bench::PeakMeter single(Executor::Inline(), products);
     share = peak / (single.Measure() * row.threads);
     if (share < kLeastOfPeaks) {
-      Shared& shared = shared_[row.threads];
       shared.least = std::min(shared.least, share);
-      const std::string name =
-          row.workload + " " + row.weights + " " + row.precision + " on " + row.target;
-      if (std::count(shared.names.begin(), shared.names.end(), name) == 0) {
-        shared.names.push_back(name);
-      }
+      shared.names.insert(name);
     }
   }
   BindFor(0);
@@ -156,9 +146,14 @@ void BenchRoofs::Finish(Report* report) {
   MeasureDrift(kDriftSamples);
   report->noise.peak_drift_percent = 100 * bench::Spread(drift_);
   for (const auto& [threads, shared] : shared_) {
+    if (shared.names.empty()) continue;
+    const std::string rows =
+        shared.names.size() <= kMostNames
+            ? Joined({shared.names.begin(), shared.names.end()})
+            : std::to_string(shared.names.size()) + " of " + Counted(shared.watched.size(), "row");
     report->noise.notes.push_back(
         std::to_string(threads) + " threads had the peak of " + Number(shared.least * threads, 1) +
-        " or little more, so that they shared a core or it was busy: " + Joined(shared.names));
+        " or little more, so that they shared a core or it was busy: " + rows);
   }
   for (const auto& [threads, memory] : memory_) {
     ReportRoof& roof = roofs_[memory.roof];
@@ -197,31 +192,6 @@ void PrintRoofs(std::ostream& out, const std::vector<ReportRoof>& roofs) {
     }
     out << "\n";
   }
-}
-
-void PrintBenchColumns(std::ostream& out) {
-  out << "\nWarm: the same layers again and again. Cold: the layers of models that together are "
-         "larger than the caches.\nShare: of the roof that applies, as measured between the calls. "
-         "Tokens that "
-         "only pad count as none.\n\n";
-  PrintCells(out, "workload", "threads", "weights",
-             {"p50 us", "p99 us", "tokens/s", "GFLOP/s", "share"});
-  out << "  of\n";
-}
-
-void PrintBenchRow(std::ostream& out, const ReportRow& row, double shared_peak) {
-  PrintCells(out, row.workload, std::to_string(row.threads), row.weights,
-             {Microseconds(row.seconds.p50), Microseconds(row.seconds.p99),
-              Grouped(row.useful_tokens_per_s), Number(row.gflops, 1),
-              row.roof ? Number(100 * row.roof->share, 1) + " %" : ""});
-  if (row.roof) out << "  " << row.roof->name;
-  if (!row.verified) out << "; not checked, too large for the reference";
-  if (shared_peak < kLeastOfPeaks) {
-    out << "; " << row.threads << " threads had the peak of "
-        << Number(shared_peak * row.threads, 1);
-  }
-  out << "\n";
-  out.flush();  // rows take their time
 }
 
 }  // namespace encore::tool

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <map>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,8 @@ class BenchRoofs {
   };
   struct Shared {  // rows whose threads had less than their peak
     double least = 1;
-    std::vector<std::string> names;
+    std::set<std::string> names;
+    std::set<std::string> watched;  // all rows of so many threads
   };
 
   std::vector<ReportRoof> roofs_;
@@ -75,11 +77,8 @@ class BenchRoofs {
   std::vector<double> drift_;  // peaks of one thread
 };
 
-// Tables for people: a line for each number of threads; the head and a line of the rows beside
-// these roofs. shared_peak: what the threads had of the peak of as many single ones.
+// A line for each number of threads, for people.
 void PrintRoofs(std::ostream& out, const std::vector<ReportRoof>& roofs);
-void PrintBenchColumns(std::ostream& out);
-void PrintBenchRow(std::ostream& out, const ReportRow& row, double shared_peak);
 
 // Threads that have less than this of as many single ones' peak share a core, or do not all run.
 inline constexpr double kLeastOfPeaks = 0.75;

@@ -169,7 +169,7 @@ std::vector<CalibratedMatrix> CalibrateFile(const Options& options, const Execut
 
 std::vector<CalibratedMatrix> CalibrateFolder(const Options& options, const Executor& executor,
                                               size_t* tokens) {
-  WeightsFolder folder = OpenWeightsFolder(options.in);
+  WeightsFolder folder = OpenUnconvertedFolder(options.in);
   Calibration calibration(folder.config.plan.encoder, folder.weights, executor);
   AddSampleTexts(options.input, options.in, &folder, &calibration);
   std::vector<CalibratedMatrix> found = calibration.Finish(executor);

@@ -12,6 +12,8 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tools/encore/compare_statistics.h"
@@ -27,7 +29,13 @@ using Key = std::tuple<std::string, std::string, size_t, size_t, size_t, std::st
                        size_t, size_t, double, std::string, bool, int, std::string>;
 using Rows = std::vector<const ReportRow*>;
 
-Key KeyOf(const ReportRow& row, bool across_engines) {
+// A precision, and whether it is bf16 on AMX.
+using Products = std::pair<std::string, bool>;
+
+Products ProductsOf(const ReportRow& row) { return {row.precision, row.amx_bf16}; }
+
+// Of this row, or of one like it in those products.
+Key KeyOf(const ReportRow& row, bool across_engines, const Products& products) {
   return {across_engines ? "" : row.engine,
           row.workload,
           row.d_model,
@@ -38,23 +46,33 @@ Key KeyOf(const ReportRow& row, bool across_engines) {
           row.sequences,
           row.tokens,
           row.flops,
-          row.precision,
-          row.amx_bf16,
+          products.first,
+          products.second,
           row.threads,
           row.weights};
 }
 
 std::map<Key, Rows> RowsByKey(const Report& report, bool across_engines) {
   std::map<Key, Rows> rows;
-  for (const ReportRow& row : report.rows) rows[KeyOf(row, across_engines)].push_back(&row);
+  for (const ReportRow& row : report.rows) {
+    rows[KeyOf(row, across_engines, ProductsOf(row))].push_back(&row);
+  }
   return rows;
 }
 
-bool ShareAnEngine(const Report& base, const Report& other) {
-  std::set<std::string> engines;
-  for (const ReportRow& row : base.rows) engines.insert(row.engine);
+template <typename What>
+auto AllOf(const Report& report, const What& what) {
+  std::set<std::decay_t<decltype(what(ReportRow()))>> all;
+  for (const ReportRow& row : report.rows) all.insert(what(row));
+  return all;
+}
+
+// Whether a row of each is alike in it.
+template <typename What>
+bool Share(const Report& base, const Report& other, const What& what) {
+  const auto ours = AllOf(base, what);
   return std::any_of(other.rows.begin(), other.rows.end(),
-                     [&](const ReportRow& row) { return engines.contains(row.engine); });
+                     [&](const ReportRow& row) { return ours.contains(what(row)); });
 }
 
 // The row of the target that the report's machine names first.
@@ -161,15 +179,16 @@ std::optional<double> RowRoofRatio(const RowPair& rows) {
 
 RowPairs PairRows(const Report& base, const Report& other) {
   RowPairs result;
-  result.across_engines = !ShareAnEngine(base, other);
+  result.across_engines = !Share(base, other, [](const ReportRow& row) { return row.engine; });
+  result.across_precisions = !Share(base, other, ProductsOf);
+  const std::set<Products> their_products = AllOf(other, ProductsOf);
   const std::map<Key, Rows> base_rows = RowsByKey(base, result.across_engines);
   const std::map<Key, Rows> other_rows = RowsByKey(other, result.across_engines);
   std::set<const ReportRow*> paired;
-  for (const ReportRow& row : base.rows) {
-    const Key key = KeyOf(row, result.across_engines);
-    const auto theirs = other_rows.find(key);
-    if (theirs == other_rows.end()) continue;
-    const Rows& ours = base_rows.at(key);
+  const auto pair_with = [&](const ReportRow& row, const Products& products) {
+    const auto theirs = other_rows.find(KeyOf(row, result.across_engines, products));
+    if (theirs == other_rows.end()) return;
+    const Rows& ours = base_rows.at(KeyOf(row, result.across_engines, ProductsOf(row)));
     const auto pair = [&](const ReportRow* with) {
       result.pairs.push_back({&row, with});
       paired.insert({&row, with});
@@ -178,6 +197,13 @@ RowPairs PairRows(const Report& base, const Report& other) {
     if (same != nullptr && OfTarget(ours, row.target) == &row) pair(same);
     const ReportRow* best = Best(theirs->second, other.machine.targets);
     if (Best(ours, base.machine.targets) == &row && best->target != row.target) pair(best);
+  };
+  for (const ReportRow& row : base.rows) {
+    if (!result.across_precisions) {
+      pair_with(row, ProductsOf(row));
+      continue;
+    }
+    for (const Products& products : their_products) pair_with(row, products);
   }
   const auto alone = [&](const Report& report) {
     return static_cast<size_t>(
@@ -232,7 +258,8 @@ std::optional<double> F32PeakRatio(const Report& base, const Report& other) {
 NoiseBand BandOf(const Report& base, const Report& other, const RowPair& rows) {
   NoiseBand band{
       .moved = std::max(MovedShare(base, *rows.base), MovedShare(other, *rows.other)),
-      .crowded = IsCrowded(base, rows.base->threads) || IsCrowded(other, rows.other->threads)};
+      .crowded = IsCrowded(base, rows.base->threads) || IsCrowded(other, rows.other->threads),
+      .disturbed = 100 * std::max(TakenShare(base.noise), TakenShare(other.noise)) > kMuchBusy};
   double share = std::max({NoiseShare(base, other), band.moved, band.crowded ? 1.0 : 0.0});
   const auto reach = [&](std::optional<double> ratio) {
     band.low = std::min(band.low, ratio.value_or(1));

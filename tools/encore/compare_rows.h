@@ -26,13 +26,15 @@ struct RowPairs {
   size_t base_alone = 0;       // rows of the base in no pair
   size_t other_alone = 0;
   bool across_engines = false;
+  bool across_precisions = false;
 };
 
 // Pairs rows of one engine, workload (its name and all its sizes, for every custom one has the same
 // name), layers, precision, amx_bf16, threads, weights and target. Where the best target of one
 // report is not that of the other, the rows of these two are a pair as well. Two reports without an
-// engine in common are paired across engines. Of rows that are alike in all this, the first counts.
-// The reports must outlive the pairs.
+// engine in common are paired across engines; those without a precision in common (bf16 on AMX is
+// one of its own) across precisions, each of the base with each of the other. Of rows that are
+// alike in all this, the first counts. The reports must outlive the pairs.
 RowPairs PairRows(const Report& base, const Report& other);
 
 // Runs of one binary differ by this much where nothing else is seen: pages of memory lie
@@ -47,8 +49,9 @@ inline constexpr double kUnknownNoise = 0.05;
 struct NoiseBand {
   double low = 1;
   double high = 1;
-  double moved = 0;      // by how much rows like these moved in the course of a run: 0.3 for 30 %
-  bool crowded = false;  // other work had a core that their threads wanted
+  double moved = 0;        // by how much rows like these moved in the course of a run: 0.3 for 30 %
+  bool crowded = false;    // other work had a core that their threads wanted
+  bool disturbed = false;  // other work took much of a run: what lies within the band may be either
 };
 
 // Processor, cores and caches are alike; virtual machines on different hosts may be.

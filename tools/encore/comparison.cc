@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "tools/encore/failure.h"
+#include "tools/encore/report_series.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -33,10 +34,11 @@ void Judge(std::vector<Pairing>& pairings) {
   const std::vector<bool> real = HolmRejected(chances, kLevel);
   for (size_t i = 0; i < rows.size(); ++i) {
     const bool faster = rows[i]->ratio.value > 1;
-    rows[i]->verdict = !rows[i]->ratio.enough ? Verdict::kTooFewSlots
-                       : !real[i]             ? Verdict::kNoDifference
-                       : faster               ? Verdict::kFaster
-                                              : Verdict::kSlower;
+    rows[i]->verdict = !rows[i]->ratio.enough                ? Verdict::kTooFewSlots
+                       : !real[i] && rows[i]->band.disturbed ? Verdict::kInconclusive
+                       : !real[i]                            ? Verdict::kNoDifference
+                       : faster                              ? Verdict::kFaster
+                                                             : Verdict::kSlower;
   }
 }
 
@@ -45,13 +47,15 @@ Pairing PairReports(const NamedReport& base, const NamedReport& other) {
   if (pairs.pairs.empty()) {
     throw Failure(
         other.name + ": found no row in common with " + base.name +
-        "; wanted a workload of the same sizes, precision, threads, weights and layers in both");
+        "; wanted a workload of the same sizes, precision, threads, weights and layers in both; "
+        "--precision compares rows of two precisions");
   }
   Pairing pairing;
   pairing.same_machine = SameMachine(base.report, other.report);
   pairing.noise_share = NoiseShare(base.report, other.report);
   pairing.peak_ratio = F32PeakRatio(base.report, other.report);
   pairing.across_engines = pairs.across_engines;
+  pairing.across_precisions = pairs.across_precisions;
   pairing.base_alone = pairs.base_alone;
   pairing.other_alone = pairs.other_alone;
   for (const RowPair& rows : pairs.pairs) {
@@ -93,6 +97,8 @@ std::string VerdictWord(Verdict verdict) {
       return "slower";
     case Verdict::kTooFewSlots:
       return "too few slots to tell";
+    case Verdict::kInconclusive:
+      return "inconclusive";
     case Verdict::kNoDifference:
       break;
   }
@@ -105,6 +111,14 @@ std::string VerdictText(const ComparedRow& row) {
   if (!real) return word;
   return word + " " + Number(row.ratio.value, 2) + "x (" + Number(row.ratio.low, 2) + " to " +
          Number(row.ratio.high, 2) + ")";
+}
+
+std::string BandText(const NoiseBand& band) {
+  return Number(band.low, 2) + " to " + Number(band.high, 2);
+}
+
+std::string PrecisionsText(const RowPair& rows) {
+  return Printable(Both(PrecisionOf(*rows.base), PrecisionOf(*rows.other)));
 }
 
 std::string TargetsText(const RowPair& rows) {
@@ -157,6 +171,10 @@ std::vector<std::string> PairingNotes(const Pairing& pairing) {
     notes.push_back("Targets that differ are those of A / " + letter +
                     ": the best that each report has of the workload.");
   }
+  if (pairing.across_precisions) {
+    notes.push_back("Rows are compared across precisions, A / " + letter +
+                    ": results differ, not speeds alone.");
+  }
   if (pairing.base_alone + pairing.other_alone > 0) {
     notes.push_back("Rows without a partner: " + std::to_string(pairing.base_alone) + " of A, " +
                     std::to_string(pairing.other_alone) + " of " + letter + ".");
@@ -173,6 +191,9 @@ std::string PairingSummary(const Pairing& pairing) {
   std::string text = Counted(pairing.rows.size(), "row") + ": " + count(Verdict::kFaster) +
                      " faster, " + count(Verdict::kSlower) + " slower, " +
                      count(Verdict::kNoDifference) + " without a real difference";
+  if (count(Verdict::kInconclusive) != "0") {
+    text += ", " + count(Verdict::kInconclusive) + " inconclusive";
+  }
   if (count(Verdict::kTooFewSlots) != "0") {
     text += ", " + count(Verdict::kTooFewSlots) + " with too few slots";
   }

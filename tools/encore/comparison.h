@@ -32,9 +32,12 @@ inline constexpr const char* kCompareRule =
     "A difference is called real where the ratio lies further beyond its band than its standard "
     "error (that of the draws, and 0.7 % between runs) explains, at a level of 5 % for all rows of "
     "the comparison together (Holm). "
+    "Where other work took more than 5 % of all cores' time in either run and the ratio lies "
+    "within "
+    "its band, the verdict is inconclusive: measure again on a quiet machine. "
     "Rows of fewer than 3 slots get no verdict.";
 
-enum class Verdict { kFaster, kSlower, kNoDifference, kTooFewSlots };
+enum class Verdict { kFaster, kSlower, kNoDifference, kInconclusive, kTooFewSlots };
 
 struct ComparedRow {
   RowPair rows;
@@ -50,6 +53,7 @@ struct Pairing {
   std::optional<double> peak_ratio;  // F32PeakRatio
   double noise_share = 0;
   bool across_engines = false;
+  bool across_precisions = false;
   size_t base_alone = 0;  // rows that the other report lacks
   size_t other_alone = 0;
   std::vector<ComparedRow> rows;
@@ -71,6 +75,10 @@ std::vector<Pairing> CompareReports(std::vector<NamedReport>&& reports) = delete
 std::string VerdictWord(Verdict verdict);
 // "faster 1.23x (1.20 to 1.26)", "no real difference".
 std::string VerdictText(const ComparedRow& row);
+// "0.97 to 1.03".
+std::string BandText(const NoiseBand& band);
+// "f32", or "f32 / int8" where they differ.
+std::string PrecisionsText(const RowPair& rows);
 // "1.23 (1.20 to 1.26)".
 std::string RatioText(const Ratio& ratio);
 // "AVX2", or "AVX2 / AVX3_ZEN4" where they differ; engines likewise, if across.

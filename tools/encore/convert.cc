@@ -5,29 +5,38 @@
 
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "encore/safetensors.h"
 #include "encore/torch_weights.h"
 #include "engine/base/stored_precision.h"
 #include "engine/io/safetensors_stream.h"
 #include "tools/encore/commands.h"
+#include "tools/encore/conversion_loss.h"
 #include "tools/encore/converted_tensors.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
+#include "tools/encore/text_input.h"
 
 namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
     R"(IN is a file as `encore run --weights` takes it, or a folder as `encore embed --model` does;
-OUT must not exist. Matrices of the encoder's layers become bf16, or int8 with an f32 scale for each
-row; everything else is copied. What is computed from OUT has the bits of IN with the same
---precision, and OUT says which that is: run, embed and the others take it from there.
+OUT must not exist, and appears whole or not at all. Matrices of the encoder's layers become bf16,
+or int8 with an f32 scale for each row; everything else is copied. What is computed from OUT has the
+bits of IN with the same --precision, and OUT says which that is: run, embed and the others take it
+from there.
 
-In OUT, beside a matrix ...weight of int8:
+--embeddings rounds a folder's tables of embeddings (of words, positions, types) to bf16 or f16, or
+makes them int8 with an f32 scale for each row, and prints how far vectors are then from those of IN
+in f32. With --precision f32 the tables alone change.
+
+In OUT, beside a matrix or table ...weight of int8:
   ...weight_scale   F32 [rows]: an element is the integer times its row's scale
   ...input_scale    F32 [columns], where inputs are smoothed: inputs are divided by it, and columns
                     of the matrix have been multiplied. Those of IN (`encore calibrate`) are used;
@@ -36,16 +45,22 @@ In OUT, beside a matrix ...weight of int8:
 Examples:
   encore convert w.safetensors w8.safetensors --precision int8
   encore convert w.safetensors w8.safetensors --precision int8 --keep 0.linear2
-  encore convert all-MiniLM-L6-v2 all-MiniLM-L6-v2-bf16 --precision bf16)";
+  encore convert all-MiniLM-L6-v2 all-MiniLM-L6-v2-bf16 --precision bf16
+  encore convert all-MiniLM-L6-v2 small --precision int8 --embeddings int8 --texts mine.txt)";
 
 struct Options {
   std::string in;
   std::string out;
   PrecisionOptions precision;
+  std::string embeddings;  // empty: they stay as they are
+  std::string texts;       // empty: built-in sentences
 };
 
-size_t ConvertFile(const std::string& in, const std::string& out,
-                   const ConversionSettings& settings) {
+const std::map<std::string, DType> kTableTypes = {
+    {"f32", DType::kF32}, {"f16", DType::kF16}, {"bf16", DType::kBF16}, {"int8", DType::kI8}};
+
+ConversionSizes ConvertFile(const std::string& in, const std::string& out,
+                            const ConversionSettings& settings) {
   const SafetensorsFile file = Take(SafetensorsFile::Open(in), "IN");
   SafetensorsMetadata metadata = file.metadata();
   TorchOverrides overrides;
@@ -60,36 +75,131 @@ size_t ConvertFile(const std::string& in, const std::string& out,
   const ConvertedTensors converted({{file}, weights.config(), weights.weights()}, settings);
   metadata[std::string(internal::kPrecisionKey)] = PrecisionName(settings.precision);
   Check(internal::WriteSafetensorsStream(out, converted.tensors(), metadata), "OUT");
-  return converted.matrices();
+  return converted.sizes();
 }
 
-size_t ConvertFolder(const std::string& in, const std::string& out,
-                     const ConversionSettings& settings) {
-  const WeightsFolder folder = OpenWeightsFolder(in);
+ConversionSizes ConvertFolder(const std::string& in, const std::string& out,
+                              const ConversionSettings& settings) {
+  const WeightsFolder folder = OpenUnconvertedFolder(in);
   const ConvertedTensors converted(
-      {folder.files.files(), folder.config.plan.encoder, folder.weights}, settings);
+      {folder.files.files(), folder.config.plan.encoder, folder.weights, folder.EmbeddingNames()},
+      settings);
   SafetensorsMetadata metadata = folder.metadata;
-  metadata[std::string(internal::kPrecisionKey)] = PrecisionName(settings.precision);
+  if (settings.precision != Precision::kF32) {
+    metadata[std::string(internal::kPrecisionKey)] = PrecisionName(settings.precision);
+  }
   WriteWeightsFolder(in, out, folder, converted.tensors(), metadata);
-  return converted.matrices();
+  return converted.sizes();
+}
+
+std::string Megabytes(size_t bytes) {
+  return Number(static_cast<double>(bytes) / 1e6, bytes < 100'000'000 ? 2 : 1) + " MB";
+}
+
+std::string MatrixCount(size_t count) {
+  return count == 1 ? "1 matrix" : Grouped(static_cast<double>(count)) + " matrices";
+}
+
+size_t CountOf(const ConvertedKind& kind, DType type) {
+  const auto found = kind.types.find(type);
+  return found == kind.types.end() ? 0 : found->second;
+}
+
+// "I8", or "BF16 1, I8 35".
+std::string TypesOf(const ConvertedKind& kind) {
+  std::string text;
+  for (const auto& [type, count] : kind.types) {
+    text += (text.empty() ? "" : ", ") + std::string(DTypeName(type));
+    if (kind.types.size() > 1) text += " " + std::to_string(count);
+  }
+  return text;
+}
+
+void PrintSizes(const std::string& out, const ConversionSettings& settings,
+                const ConversionSizes& sizes) {
+  std::cout << Printable(out) << ": ";
+  const bool int8 = settings.precision == Precision::kInt8;
+  const size_t rounded = CountOf(sizes.matrices, DType::kBF16);
+  if (settings.precision == Precision::kF32) {
+    std::cout << MatrixCount(sizes.matrices.tensors) << " as they were";
+  } else {
+    std::cout << MatrixCount(int8 ? CountOf(sizes.matrices, DType::kI8) : rounded) << " in "
+              << PrecisionName(settings.precision);
+  }
+  if (int8 && rounded > 0) std::cout << ", " << rounded << " kept in bf16";
+  const size_t before =
+      sizes.matrices.bytes_before + sizes.embeddings.bytes_before + sizes.others.bytes_before;
+  const size_t after = sizes.matrices.bytes_after + sizes.embeddings.bytes_after +
+                       sizes.others.bytes_after + sizes.scale_bytes;
+  std::cout << "\n"
+            << std::string(14, ' ') << PadLeft("before", 12) << PadLeft("after", 12) << "\n";
+  const auto line = [](const std::string& name, size_t was, size_t is, const std::string& types) {
+    std::cout << "  " << PadRight(name, 12) << PadLeft(Megabytes(was), 12)
+              << PadLeft(Megabytes(is), 12) << (types.empty() ? "" : "  ") << types << "\n";
+  };
+  line("matrices", sizes.matrices.bytes_before, sizes.matrices.bytes_after,
+       TypesOf(sizes.matrices));
+  if (sizes.embeddings.tensors > 0) {
+    line("embeddings", sizes.embeddings.bytes_before, sizes.embeddings.bytes_after,
+         TypesOf(sizes.embeddings));
+  }
+  if (sizes.scale_bytes > 0) line("new scales", 0, sizes.scale_bytes, "F32");
+  line("the rest", sizes.others.bytes_before, sizes.others.bytes_after, TypesOf(sizes.others));
+  line("all weights", before, after, "");
+}
+
+// Of texts one a line; the built-in sentences where there is no file.
+std::vector<std::string> LossTexts(const std::string& path) {
+  if (path.empty()) return BuiltInSentences();
+  std::vector<std::string> texts;
+  TextReader reader(path, /*jsonl=*/false);
+  TextInput input;
+  while (reader.Next(&input)) texts.push_back(input.text);
+  if (texts.empty()) throw Failure("--texts " + Printable(path) + ": no text, wanted at least one");
+  return texts;
+}
+
+// What the new tables cost, and what the matrices cost without them.
+void PrintLoss(const Options& options, const ConversionSettings& settings,
+               const std::vector<std::string>& texts) {
+  const OpenOptions f32 = {.ignore_unknown_keys = true, .precision = Precision::kF32};
+  OpenOptions as_out = {.ignore_unknown_keys = true};
+  const auto words = [](const CosineLoss& loss) {
+    return Number(loss.mean, 6) + " on average, " + Number(loss.least, 6) + " at least";
+  };
+  try {
+    const CosineLoss all = MeasureLoss(options.in, f32, options.out, as_out, texts);
+    std::cout << "Cosine of the vectors of " << Counted(all.texts, "text")
+              << " with those of IN in f32: " << words(all) << "\n";
+    if (settings.precision == Precision::kF32 || !settings.embeddings) return;
+    as_out.precision = settings.precision;
+    as_out.keep = settings.keep;
+    std::cout << "  with the embeddings of IN: "
+              << words(MeasureLoss(options.in, f32, options.in, as_out, texts)) << "\n";
+  } catch (const Failure& failure) {
+    std::cout << "No cosine with IN in f32: " << Printable(failure.what()) << "\n";
+  }
 }
 
 int Run(const Options& options) {
-  const ConversionSettings settings = {.precision = *options.precision.precision(),
-                                       .keep = options.precision.kept()};
-  if (settings.precision == Precision::kF32) {
-    throw Failure("--precision is f32, wanted bf16 or int8");
+  ConversionSettings settings = {.precision = *options.precision.precision(),
+                                 .keep = options.precision.kept()};
+  if (!options.embeddings.empty()) settings.embeddings = kTableTypes.at(options.embeddings);
+  if (settings.precision == Precision::kF32 && !settings.embeddings) {
+    throw Failure("--precision is f32, wanted bf16 or int8, or --embeddings beside it");
   }
   WantNothingAt(options.out);
   std::error_code error;
   const bool folder = std::filesystem::is_directory(options.in, error);
-  const size_t matrices = folder ? ConvertFolder(options.in, options.out, settings)
-                                 : ConvertFile(options.in, options.out, settings);
-  std::cout << Printable(options.out) << ": " << (matrices == 1 ? "1 matrix" : "")
-            << (matrices == 1 ? "" : Grouped(static_cast<double>(matrices)) + " matrices") << " in "
-            << PrecisionName(settings.precision);
-  if (!settings.keep.empty()) std::cout << ", " << settings.keep.size() << " kept in bf16";
-  std::cout << "\n";
+  const bool told = settings.embeddings.has_value() || !options.texts.empty();
+  if (told && !folder) throw Failure("--embeddings and --texts are for a folder, IN is a file");
+  // Before the work rather than after it.
+  const std::vector<std::string> texts =
+      told ? LossTexts(options.texts) : std::vector<std::string>();
+  const ConversionSizes sizes = folder ? ConvertFolder(options.in, options.out, settings)
+                                       : ConvertFile(options.in, options.out, settings);
+  PrintSizes(options.out, settings, sizes);
+  if (told) PrintLoss(options, settings, texts);
   return kExitOk;
 }
 
@@ -101,6 +211,13 @@ void AddConvert(CLI::App& app, Action& action) {
   AddRequired(*sub, "IN", "FILE|FOLDER", options->in, "Weights (safetensors), or a model's folder");
   AddRequired(*sub, "OUT", "FILE|FOLDER", options->out, "Where they go; must not exist");
   options->precision.AddTo(*sub)->required();
+  sub->add_option("--embeddings", options->embeddings,
+                  "Of a folder: what its tables of embeddings become (f32, f16, bf16 or int8 rows "
+                  "with a scale each); else they are copied")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "int8"}));
+  sub->add_option("--texts", options->texts,
+                  "Texts, one a line, to tell the loss on; else built-in sentences")
+      ->type_name("FILE");
 }
 
 }  // namespace encore::tool

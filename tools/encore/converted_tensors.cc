@@ -57,19 +57,35 @@ Status Put(const ByteSink& sink, const std::vector<T>& elements, size_t count) {
   return sink(std::as_bytes(std::span(elements).first(count)));
 }
 
-Status PutBf16(const SafetensorsEntry& entry, const ByteSink& sink) {
+// Rows of T, each element by convert(float) from f32 (f64 to nearest). Infinite ones are refused.
+template <typename T, typename Convert, typename Back>
+Status PutFloats(const SafetensorsEntry& entry, const std::string& type, Convert convert, Back back,
+                 const ByteSink& sink) {
   const size_t k = entry.shape[1];
   const WeightSource source = WeightSource::One(entry.View());
   std::vector<float> floats(kRowsAtOnce * k);
-  std::vector<uint16_t> out(floats.size());
+  std::vector<T> out(floats.size());
   return ForRows(entry.shape[0], [&](size_t row, size_t count) -> Status {
     internal::ReadRows(source, row, count, 0, k, floats.data(), k);
     for (size_t i = 0; i < count * k; ++i) {
-      out[i] = internal::F32ToBf16(floats[i]);
-      if (!std::isfinite(internal::Bf16ToF32(out[i]))) return BadRow(entry, row + i / k, "bf16");
+      out[i] = convert(floats[i]);
+      if (!std::isfinite(back(out[i]))) return BadRow(entry, row + i / k, type);
     }
     return Put(sink, out, count * k);
   });
+}
+
+Status PutBf16(const SafetensorsEntry& entry, const ByteSink& sink) {
+  return PutFloats<uint16_t>(entry, "bf16", internal::F32ToBf16, internal::Bf16ToF32, sink);
+}
+
+Status PutF16(const SafetensorsEntry& entry, const ByteSink& sink) {
+  return PutFloats<uint16_t>(entry, "f16", internal::F32ToF16, internal::F16ToF32, sink);
+}
+
+Status PutF32(const SafetensorsEntry& entry, const ByteSink& sink) {
+  const auto same = [](float value) { return value; };
+  return PutFloats<float>(entry, "f32", same, same, sink);
 }
 
 Status PutRowScales(const SafetensorsEntry& entry, const WeightSource& source,
@@ -101,6 +117,18 @@ Status PutIntegers(const SafetensorsEntry& entry, const WeightSource& source,
   });
 }
 
+void WantFloats(const SafetensorsEntry& entry) {
+  if (entry.dtype != DType::kI8) return;
+  throw Failure(Sentence(entry, "found I8, which is converted already, wanted floats"));
+}
+
+// All were read from files, so that their product fits.
+size_t BytesOf(const internal::StreamedTensor& tensor) {
+  size_t bytes = DTypeSize(tensor.dtype);
+  for (size_t i = 0; i < tensor.shape.rank(); ++i) bytes *= tensor.shape[i];
+  return bytes;
+}
+
 PreparedEncoder Prepare(const ConversionSource& source, const ConversionSettings& settings) {
   PreparedEncoder prepared = Take(PreparedEncoder::Create(
       source.config, source.weights, {.precision = settings.precision, .keep = settings.keep}));
@@ -125,24 +153,27 @@ internal::StreamedTensor CopiedTensor(const SafetensorsFile& file, const Safeten
 
 ConvertedTensors::ConvertedTensors(ConversionSource source, const ConversionSettings& settings)
     : source_(std::move(source)), prepared_(Prepare(source_, settings)) {
-  const MatrixTensors matrices(source_.weights);
+  const MatrixTensors matrices(source_.weights, settings.precision == Precision::kF32);
   for (const SafetensorsFile& file : source_.files) {
     for (const SafetensorsEntry& entry : file.tensors()) {
       const MatrixTensor* const matrix = matrices.Find(entry);
-      if (matrix == nullptr) {
-        tensors_.push_back(CopiedTensor(file, entry));
-        continue;
-      }
-      if (entry.dtype == DType::kI8) {
-        throw Failure(Sentence(entry, "found I8, which is converted already, wanted floats"));
-      }
-      ++matrices_;
-      if (prepared_.matrices[matrix->index].packed->view().kernel->integer) {
-        AddInt8(entry, *matrix);
+      const bool table = source_.embeddings.contains(entry.name);
+      ConvertedKind& kind = matrix != nullptr ? sizes_.matrices
+                            : table           ? sizes_.embeddings
+                                              : sizes_.others;
+      const size_t at = tensors_.size();
+      if (matrix != nullptr && settings.precision != Precision::kF32) {
+        AddMatrix(entry, *matrix);
+      } else if (table && settings.embeddings) {
+        AddTable(entry, *settings.embeddings);
       } else {
-        Add(entry.name, DType::kBF16, entry.shape,
-            [&entry](const ByteSink& sink) { return PutBf16(entry, sink); });
+        tensors_.push_back(CopiedTensor(file, entry));
       }
+      ++kind.tensors;
+      ++kind.types[tensors_[at].dtype];
+      kind.bytes_before += entry.bytes.size();
+      kind.bytes_after += BytesOf(tensors_[at]);
+      for (size_t i = at + 1; i < tensors_.size(); ++i) sizes_.scale_bytes += BytesOf(tensors_[i]);
     }
   }
 }
@@ -156,14 +187,17 @@ void ConvertedTensors::Add(const std::string& name, DType type, const Shape& sha
                       }});
 }
 
-void ConvertedTensors::AddInt8(const SafetensorsEntry& entry, const MatrixTensor& matrix) {
+void ConvertedTensors::AddMatrix(const SafetensorsEntry& entry, const MatrixTensor& matrix) {
+  WantFloats(entry);
   const MatrixToPack& m = prepared_.matrices[matrix.index];
+  if (!m.packed->view().kernel->integer) {
+    Add(entry.name, DType::kBF16, entry.shape,
+        [&entry](const ByteSink& sink) { return PutBf16(entry, sink); });
+    return;
+  }
   WeightSource rows = WeightSource::One(entry.View());
   if (m.smoothed) rows.input_scale = m.packed->input_scale();
-  Add(entry.name, DType::kI8, entry.shape,
-      [&entry, rows](const ByteSink& sink) { return PutIntegers(entry, rows, sink); });
-  Add(RowScaleName(entry.name), DType::kF32, Shape(entry.shape[0]),
-      [&entry, rows](const ByteSink& sink) { return PutRowScales(entry, rows, sink); });
+  AddIntegers(entry, rows);
   if (!matrix.first || !m.smoothed || !m.given_scale.empty()) return;
   tensors_.push_back({InputScaleName(entry.name), DType::kF32, Shape(entry.shape[1]),
                       [&m, k = entry.shape[1]](const ByteSink& sink) {
@@ -171,14 +205,31 @@ void ConvertedTensors::AddInt8(const SafetensorsEntry& entry, const MatrixTensor
                       }});
 }
 
-MatrixTensors::MatrixTensors(const EncoderWeights& weights) {
+// The tensor as integers, and its row scales.
+void ConvertedTensors::AddIntegers(const SafetensorsEntry& entry, const WeightSource& rows) {
+  Add(entry.name, DType::kI8, entry.shape,
+      [&entry, rows](const ByteSink& sink) { return PutIntegers(entry, rows, sink); });
+  Add(RowScaleName(entry.name), DType::kF32, Shape(entry.shape[0]),
+      [&entry, rows](const ByteSink& sink) { return PutRowScales(entry, rows, sink); });
+}
+
+void ConvertedTensors::AddTable(const SafetensorsEntry& entry, DType type) {
+  WantFloats(entry);
+  if (type == DType::kI8) return AddIntegers(entry, WeightSource::One(entry.View()));
+  const auto put = type == DType::kF16 ? PutF16 : type == DType::kBF16 ? PutBf16 : PutF32;
+  Add(entry.name, type, entry.shape,
+      [&entry, put](const ByteSink& sink) { return put(entry, sink); });
+}
+
+MatrixTensors::MatrixTensors(const EncoderWeights& weights, bool may_share) {
   for (size_t i = 0; i < weights.layers.size(); ++i) {
     std::optional<size_t> last;
     for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
       const WeightView& view = weights.layers[i].*tensor.view;
       if (!tensor.is_matrix() || view.empty()) continue;
       const size_t index = 4 * i + static_cast<size_t>(internal::MatrixOf(tensor.part));
-      if (!by_address_.emplace(view.data(), MatrixTensor{index, last != index}).second) {
+      if (!by_address_.emplace(view.data(), MatrixTensor{index, last != index}).second &&
+          !may_share) {
         throw Failure("layer " + std::to_string(i) + " has its " + std::string(tensor.name) +
                       " from another place of the encoder, wanted a tensor of its own");
       }

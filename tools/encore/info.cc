@@ -134,8 +134,8 @@ void AddInfo(CLI::App& app, Action& action) {
   sub->add_flag("--ignore-unknown-keys", options->ignore_unknown_keys,
                 "Keys of the folder's files that encore does not know are no error");
   sub->add_option("--weights", options->weights,
-                  "A file of weights: what it takes of memory in each precision")
-      ->type_name("FILE");
+                  "A file of weights, or a model's folder: its memory in each precision")
+      ->type_name("FILE|FOLDER");
   sub->add_flag("--json", options->json,
                 "The same as JSON; sizes in bytes, 0 = unknown or not limited");
   sub->add_flag("--plan", options->plan, "Also how a layer and a batch would be computed here");

@@ -40,7 +40,8 @@ struct ModelInfoOptions {
 };
 void PrintModelInfo(std::ostream& out, const ModelInfoOptions& options);
 
-// The memory that a file of weights takes in each precision, counted before any matrix is read.
+// The memory that a file or folder of weights takes in each precision, counted before any matrix is
+// read, and the bytes of a folder's tables of embeddings.
 // Throws Failure where the file is none of weights.
 struct WeightsInfoRequest {
   std::string path;

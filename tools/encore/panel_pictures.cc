@@ -121,7 +121,8 @@ void DrawCurve(Canvas& canvas, const ReportRow& row, Point corner) {
                     corner.y + kCurveHeight - 54};
   const Unit unit = UnitOf(row.seconds.p50);
   const double low = row.quantiles.front() / unit.seconds;
-  const double high = std::max(row.seconds.p99 / unit.seconds, low * 1.02);
+  const double high =
+      std::max(row.seconds.p99.value_or(row.seconds.p90) / unit.seconds, low * 1.02);
   const double margin = 0.15 * (high - low);
   const Axis x = {0, 100, plot.left, plot.right};
   const Axis y = {low - margin, high + margin, plot.bottom, plot.top};
@@ -129,7 +130,8 @@ void DrawCurve(Canvas& canvas, const ReportRow& row, Point corner) {
   canvas.Text({corner.x, corner.y + 13},
               Shortened(Printable(row.workload + ", " + PrecisionOf(row)), 40), "strong");
   canvas.Text({corner.x, corner.y + 29},
-              "p50 " + TimeText(row.seconds.p50) + ", p99 " + TimeText(row.seconds.p99) + ", max " +
+              "p50 " + TimeText(row.seconds.p50) +
+                  (row.seconds.p99 ? ", p99 " + TimeText(*row.seconds.p99) : "") + ", max " +
                   TimeText(row.seconds.max),
               "muted");
   for (const double tick : LinearTicks(y.low, y.high, 4)) {
@@ -154,7 +156,7 @@ void DrawCurve(Canvas& canvas, const ReportRow& row, Point corner) {
     canvas.Text({at.x - 7, at.y - 7}, name, "ink", Anchor::kEnd);
   };
   mark(50, row.seconds.p50, "p50");
-  mark(99, row.seconds.p99, "p99");
+  if (row.seconds.p99) mark(99, *row.seconds.p99, "p99");
 }
 
 }  // namespace

@@ -27,6 +27,8 @@ struct ReportMachine {
   size_t l3_bytes = 0;
   std::string system;                // "Linux 6.1"
   std::string compiler;              // "g++ 12.2.0"
+  std::string commit = {};           // of the sources when the build was configured; "" unknown
+  std::string flags = {};            // of the compiler; "" unknown
   std::vector<std::string> targets;  // that the machine runs, best first
 };
 
@@ -60,12 +62,15 @@ struct ReportRoof {
   std::vector<double> samples = {};
 };
 
+// Of fewer calls, the call that 1 in 100 is slower than is the slowest one, or near it.
+inline constexpr size_t kCallsForP99 = 100;
+
 // Of one call.
 struct ReportSeconds {
   double min = 0;
   double p50 = 0;
   double p90 = 0;
-  double p99 = 0;
+  std::optional<double> p99 = {};  // of kCallsForP99 calls and more
   double max = 0;
 };
 
@@ -76,6 +81,13 @@ struct ReportRowRoof {
   std::string name;   // "f32 peak", "memory bandwidth"
   double value = 0;   // operations or bytes a second
   double share = 0;   // of it, that the row reached
+};
+
+// A model whose texts a call takes to vectors or scores.
+struct ReportModel {
+  std::string name;   // of its folder, without the path
+  size_t bytes = 0;   // of its weight files
+  size_t values = 0;  // in them: parameters, and scales
 };
 
 struct ReportRow {
@@ -104,6 +116,9 @@ struct ReportRow {
   double gflops = 0;
   double tokens_per_s = 0;
   double useful_tokens_per_s = 0;
+  // Of rows of texts, which are the sequences.
+  std::optional<ReportModel> model = {};
+  double texts_per_s = 0;
   std::optional<ReportRowRoof> roof;
   // Before timing, the model's first layers on four tokens agreed with a reference in double
   // precision, and the output was finite and, bit for bit, what one thread alone computes.

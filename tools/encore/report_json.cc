@@ -73,6 +73,10 @@ class Members {
   void TextOrNull(const char* key, std::string& text) {
     if (!Writes(key, text.empty() ? Json() : Json(text))) text = source_->String(key, "");
   }
+  // "" is absent.
+  void TextIfAny(const char* key, std::string& text) {
+    if (reads() || !text.empty()) Text(key, text);
+  }
   void Word(const char* key, std::string& text, std::initializer_list<std::string_view> words) {
     if (Writes(key, text)) return;
     text = source_->RequiredString(key);
@@ -107,6 +111,16 @@ class Members {
     if (Writes(key, value)) return;
     value = source_->OptionalNumber(key).value_or(0);
     if (!IsPositive(value)) Refuse(key, kPositive);
+  }
+  // Nothing is null.
+  void PositiveOrNull(const char* key, std::optional<double>& value) {
+    if (!reads()) {
+      json_[key] = value ? Json(*value) : Json();
+      return;
+    }
+    const JsonValue* found = source_->Find(key);
+    if (found != nullptr && found->is_null()) return;
+    Positive(key, value.emplace());
   }
   void NotNegative(const char* key, double& value) {
     if (Writes(key, value)) return;
@@ -226,6 +240,8 @@ void Machine(Members& members, ReportMachine& machine) {
   members.Size("l3_bytes", machine.l3_bytes);
   members.Text("system", machine.system);
   members.Text("compiler", machine.compiler);
+  members.TextIfAny("commit", machine.commit);
+  members.TextIfAny("flags", machine.flags);
   members.Texts("targets", machine.targets);
 }
 
@@ -264,7 +280,7 @@ void Seconds(Members& members, ReportSeconds& seconds) {
   members.Positive("min", seconds.min);
   members.Positive("p50", seconds.p50);
   members.Positive("p90", seconds.p90);
-  members.Positive("p99", seconds.p99);
+  members.PositiveOrNull("p99", seconds.p99);
   members.Positive("max", seconds.max);
 }
 
@@ -274,6 +290,12 @@ void RowRoof(Members& members, ReportRowRoof& roof) {
   members.RequiredText("name", roof.name);
   members.Positive("value", roof.value);
   members.NotNegative("share", roof.share);
+}
+
+void Model(Members& members, ReportModel& model) {
+  members.RequiredText("name", model.name);
+  members.Size("bytes", model.bytes);
+  members.Size("values", model.values);
 }
 
 void Row(Members& members, ReportRow& row) {
@@ -308,6 +330,10 @@ void Row(Members& members, ReportRow& row) {
   members.Positive("gflops", row.gflops);
   members.Positive("tokens_per_s", row.tokens_per_s);
   members.NotNegative("useful_tokens_per_s", row.useful_tokens_per_s);
+  if (members.reads() ? members.Has("model") : row.model.has_value()) {
+    members.ObjectOrNull("model", row.model, Model);
+    members.Positive("texts_per_s", row.texts_per_s);
+  }
   members.ObjectOrNull("roof", row.roof, RowRoof);
   members.Bool("verified", row.verified);
 }

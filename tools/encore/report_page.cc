@@ -119,8 +119,8 @@ std::string Table(const Report& report) {
                      row.target, row.weights, row.verified ? "yes" : "no",
                      std::to_string(row.layers), std::to_string(row.threads),
                      Grouped(static_cast<double>(row.calls)), TimeText(row.seconds.p50),
-                     TimeText(row.seconds.p99), Number(row.gflops, 1), Grouped(row.tokens_per_s),
-                     Grouped(row.useful_tokens_per_s),
+                     row.seconds.p99 ? TimeText(*row.seconds.p99) : "", Number(row.gflops, 1),
+                     Grouped(row.tokens_per_s), Grouped(row.useful_tokens_per_s),
                      row.roof ? Number(100 * row.roof->share, 0) + " % of " + row.roof->name : ""});
   }
   return Heading("All rows") +

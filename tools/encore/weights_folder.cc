@@ -12,8 +12,10 @@
 
 #include "engine/base/stored_precision.h"
 #include "engine/io/folder.h"
+#include "engine/models/embeddings.h"
 #include "engine/models/layer_weights.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/new_folder.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -23,41 +25,34 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOneFile = "model.safetensors";
 
-// Removes a folder that was not finished.
-class NewFolder {
- public:
-  explicit NewFolder(fs::path path) : path_(std::move(path)) {
-    std::error_code error;
-    if (!fs::create_directory(path_, error) || error) {
-      throw Failure("OUT " + Printable(path_.string()) + ": cannot make this folder" +
-                    (error ? ": " + error.message() : ""));
-    }
-  }
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-  ~NewFolder() {
-    std::error_code error;
-    if (!finished_) fs::remove_all(path_, error);
-  }
-  void Finish() { finished_ = true; }
-
- private:
-  fs::path path_;
-  bool finished_ = false;
-};
-
 // Links become what they lead to.
 void CopyOthers(const fs::path& in, const fs::path& out, const std::set<std::string>& left_out) {
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(in)) {
       const fs::path name = entry.path().filename();
       if (left_out.contains(name.string())) continue;
+      if (NewFolder::Interrupted()) throw Failure("ended by a signal");
       fs::copy(entry.path(), out / name, fs::copy_options::recursive);
     }
   } catch (const fs::filesystem_error& error) {
     throw Failure("IN " + Printable(error.path1().string()) +
                   ": cannot be copied: " + error.code().message());
   }
+}
+
+// The same tensors, whose writing fails once a signal wants the process to end.
+std::vector<internal::StreamedTensor> Interruptible(
+    std::span<const internal::StreamedTensor> tensors) {
+  std::vector<internal::StreamedTensor> wrapped(tensors.begin(), tensors.end());
+  for (internal::StreamedTensor& tensor : wrapped) {
+    tensor.write = [write = tensor.write](const internal::ByteSink& sink) {
+      return write([&](std::span<const std::byte> bytes) {
+        if (NewFolder::Interrupted()) return Status(ErrorCode::kIo, "ended by a signal");
+        return sink(bytes);
+      });
+    };
+  }
+  return wrapped;
 }
 
 // A folder cannot be copied into itself.
@@ -79,23 +74,40 @@ void WantNothingAt(const std::string& out) {
   }
 }
 
-WeightsFolder OpenWeightsFolder(const std::string& path) {
-  const internal::Folder folder = Take(internal::Folder::Open(path), "IN");
+WeightsFolder OpenWeightsFolder(const std::string& path, const std::string& option) {
+  const internal::Folder folder = Take(internal::Folder::Open(path), option);
   std::vector<Decision> decisions;
   internal::ModelConfig config =
-      Take(internal::ReadModelConfig(folder, /*ignore_unknown_keys=*/true, &decisions), "IN");
-  internal::WeightFiles files = Take(internal::WeightFiles::Open(folder), "IN");
+      Take(internal::ReadModelConfig(folder, /*ignore_unknown_keys=*/true, &decisions), option);
+  internal::WeightFiles files = Take(internal::WeightFiles::Open(folder), option);
   SafetensorsMetadata metadata;
+  Precision precision = Precision::kF32;
   for (const SafetensorsFile& file : files.files()) {
-    if (file.metadata().contains(std::string(internal::kPrecisionKey))) {
-      throw Failure("IN: " + file.name() + " has been converted already, wanted weights of floats");
-    }
+    const Precision stored =
+        Take(internal::StoredPrecision(file.metadata()), option + ": " + file.name());
+    if (stored != Precision::kF32) precision = stored;
     metadata.insert(file.metadata().begin(), file.metadata().end());
   }
-  internal::ModelTensors tensors = Take(internal::ModelTensors::Create(files, config.plan), "IN");
-  EncoderWeights weights = Take(internal::ViewLayers(config.plan, &tensors), "IN");
-  return {std::move(config), std::move(files), std::move(tensors), std::move(weights),
-          std::move(metadata)};
+  internal::ModelTensors tensors = Take(internal::ModelTensors::Create(files, config.plan), option);
+  EncoderWeights weights = Take(internal::ViewLayers(config.plan, &tensors), option);
+  return {std::move(config),  std::move(files),    std::move(tensors),
+          std::move(weights), std::move(metadata), precision};
+}
+
+WeightsFolder OpenUnconvertedFolder(const std::string& path) {
+  WeightsFolder folder = OpenWeightsFolder(path);
+  if (folder.precision == Precision::kF32) return folder;
+  throw Failure("IN: " + folder.files.name() + " has been converted already, wanted weights of " +
+                "floats");
+}
+
+std::set<std::string> WeightsFolder::EmbeddingNames() const {
+  std::set<std::string> names;
+  for (const std::string& name : internal::EmbeddingTables(config.plan.embeddings)) {
+    const SafetensorsEntry* const entry = tensors.Find(tensors.Base(name));
+    if (entry != nullptr) names.insert(entry->name);
+  }
+  return names;
 }
 
 void WriteWeightsFolder(const std::string& in, const std::string& out, const WeightsFolder& folder,
@@ -107,10 +119,12 @@ void WriteWeightsFolder(const std::string& in, const std::string& out, const Wei
   }
   WantElsewhere(in, out);
   NewFolder made(out);
-  Check(internal::WriteSafetensorsStream((fs::path(out) / kOneFile).string(), tensors, metadata),
+  const std::vector<internal::StreamedTensor> until_a_signal = Interruptible(tensors);
+  Check(internal::WriteSafetensorsStream((made.temporary() / kOneFile).string(), until_a_signal,
+                                         metadata),
         "OUT");
-  CopyOthers(in, out, left_out);
-  made.Finish();
+  CopyOthers(in, made.temporary(), left_out);
+  made.Commit();
 }
 
 }  // namespace encore::tool

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Columns and cells. The share of the roof comes first among the figures: it is the one that can be
+// quoted without the machine.
+
+#include "tools/encore/bench_table.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tools/encore/report_series.h"
+#include "tools/encore/text.h"
+
+namespace encore::tool {
+namespace {
+
+std::string Microseconds(double seconds) {
+  return seconds < 0.1 ? Number(1e6 * seconds, 1) : Grouped(1e6 * seconds);
+}
+
+std::string Milliseconds(double seconds) {
+  return seconds < 10 ? Number(1e3 * seconds, 3) : Grouped(1e3 * seconds);
+}
+
+std::string Megabytes(size_t bytes) {
+  return Number(static_cast<double>(bytes) / 1e6, bytes < 1'000'000'000 ? 1 : 0) + " MB";
+}
+
+std::string Millions(size_t values) { return Number(static_cast<double>(values) / 1e6, 1) + " M"; }
+
+// "64 texts" of "all-MiniLM-L6-v2 64 texts".
+std::string TestOf(const ReportRow& row) {
+  const std::string& model = row.model->name;
+  return row.workload.starts_with(model + " ") ? row.workload.substr(model.size() + 1)
+                                               : row.workload;
+}
+
+std::string EscapedBars(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  return escaped;
+}
+
+}  // namespace
+
+void AddFormat(CLI::App& app, OutputFormat& format) {
+  static const std::map<std::string, OutputFormat> kFormats = {
+      {"table", OutputFormat::kTable},
+      {"markdown", OutputFormat::kMarkdown},
+      {"json", OutputFormat::kJson}};
+  app.add_option_function<std::string>(
+         "--format", [&format](const std::string& name) { format = kFormats.at(name); },
+         "What is printed: table, markdown or json")
+      ->check(CLI::IsMember({"table", "markdown", "json"}))
+      ->default_str("table");
+}
+
+void PrintMarkdown(std::ostream& out, const std::vector<std::vector<std::string>>& lines,
+                   size_t first_number, size_t last_number) {
+  for (size_t i = 0; i < lines.size(); ++i) {
+    for (const std::string& cell : lines[i]) out << "| " << EscapedBars(cell) << " ";
+    out << "|\n";
+    if (i > 0) continue;
+    for (size_t c = 0; c < lines[i].size(); ++c) {
+      out << (first_number <= c && c < last_number ? "| ---: " : "| :--- ");
+    }
+    out << "|\n";
+  }
+}
+
+const std::vector<BenchTable::Column>& BenchTable::Columns() const {
+  static const std::vector<Column> kLayers = {{"workload", 27, false},   {"precision", 10, false},
+                                              {"threads", 7, true},      {"weights", 9, true},
+                                              {"of its roof", 13, true}, {"p50 us", 11, true},
+                                              {"p99 us", 11, true},      {"tokens/s", 11, true},
+                                              {"GFLOP/s", 10, true},     {"roof", 0, false}};
+  static const std::vector<Column> kTexts = {
+      {"model", 27, false},      {"size", 9, true},      {"values", 9, true},
+      {"precision", 11, true},   {"threads", 9, true},   {"test", 11, true},
+      {"of its roof", 13, true}, {"p50 ms", 10, true},   {"p99 ms", 10, true},
+      {"texts/s", 9, true},      {"tokens/s", 10, true}, {"roof", 0, false}};
+  return texts_ ? kTexts : kLayers;
+}
+
+std::vector<std::string> BenchTable::Cells(const ReportRow& row) const {
+  const std::string share = row.roof ? Number(100 * row.roof->share, 1) + " %" : "";
+  const std::string roof = row.roof ? row.roof->name : "";
+  if (!texts_ || !row.model) {
+    return {row.workload,
+            PrecisionOf(row),
+            std::to_string(row.threads),
+            row.weights,
+            share,
+            Microseconds(row.seconds.p50),
+            row.seconds.p99 ? Microseconds(*row.seconds.p99) : "",
+            Grouped(row.useful_tokens_per_s),
+            Number(row.gflops, 1),
+            roof};
+  }
+  return {Printable(row.model->name),
+          Megabytes(row.model->bytes),
+          Millions(row.model->values),
+          PrecisionOf(row),
+          std::to_string(row.threads),
+          Printable(TestOf(row)),
+          share,
+          Milliseconds(row.seconds.p50),
+          row.seconds.p99 ? Milliseconds(*row.seconds.p99) : "",
+          Number(row.texts_per_s, row.texts_per_s < 99.95 ? 1 : 0),
+          Grouped(row.tokens_per_s),
+          roof};
+}
+
+void BenchTable::PrintHead(std::ostream& out) const {
+  out << "\nOf its roof: the share of the roof that applies, as measured between the calls. ";
+  if (texts_) {
+    out << "A call takes\ntexts from their characters to vectors or scores.";
+  } else {
+    out << "Warm: the same\nlayers again and again. Cold: the layers of models that together are "
+           "larger than the caches.\nTokens that only pad count as none.";
+  }
+  out << " p99: of " << kCallsForP99
+      << " calls and more.\n*: the threads had less than their peak, see the notes below.\n\n";
+  for (const Column& column : Columns()) {
+    out << (column.number ? PadLeft(column.title, column.width)
+                          : (column.width == 0 ? "  " : "") + PadRight(column.title, column.width));
+  }
+  out << "\n";
+}
+
+void BenchTable::PrintRow(std::ostream& out, const ReportRow& row, bool shares_core) const {
+  const std::vector<std::string> cells = Cells(row);
+  const std::vector<Column>& columns = Columns();
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const size_t width = columns[i].width;
+    // A long name does not touch the next cell.
+    line += columns[i].number ? PadLeft(cells[i], width)
+            : width == 0      ? "  " + cells[i]
+                              : PadRight(Shortened(Printable(cells[i]), width - 1), width);
+  }
+  if (!row.verified) line += "; not checked, too large for the reference";
+  if (shares_core) line += " *";
+  out << line.substr(0, line.find_last_not_of(' ') + 1) << "\n";
+  out.flush();  // rows take their time
+}
+
+void BenchTable::PrintAsMarkdown(std::ostream& out, const std::vector<ReportRow>& rows) const {
+  std::vector<std::vector<std::string>> lines(1);
+  for (const Column& column : Columns()) lines[0].emplace_back(column.title);
+  for (const ReportRow& row : rows) lines.push_back(Cells(row));
+  const size_t first = texts_ ? 1 : 2;
+  PrintMarkdown(out, lines, first, lines[0].size() - 1);
+}
+
+}  // namespace encore::tool

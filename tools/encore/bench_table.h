@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of `encore bench` for people: a table that grows while rows are measured, or Markdown.
+
+#ifndef ENCORE_TOOLS_ENCORE_BENCH_TABLE_H_
+#define ENCORE_TOOLS_ENCORE_BENCH_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "tools/encore/report_data.h"
+
+namespace encore::tool {
+
+// Of --format: what goes to standard output.
+enum class OutputFormat : uint8_t { kTable, kMarkdown, kJson };
+
+// Adds --format table|markdown|json, which is written to `format`.
+void AddFormat(CLI::App& app, OutputFormat& format);
+
+// Cells as a table of Markdown; the first line is its head. Bars in cells are escaped. Columns from
+// `first_number` to before `last_number` are aligned to the right.
+void PrintMarkdown(std::ostream& out, const std::vector<std::vector<std::string>>& lines,
+                   size_t first_number, size_t last_number);
+
+class BenchTable {
+ public:
+  // Rows of texts through a model, or of layers.
+  explicit BenchTable(bool texts) : texts_(texts) {}
+
+  // What the columns mean, and their names.
+  void PrintHead(std::ostream& out) const;
+  // shares_core: the row's threads had less than their peak, which the notes tell of.
+  void PrintRow(std::ostream& out, const ReportRow& row, bool shares_core) const;
+
+  void PrintAsMarkdown(std::ostream& out, const std::vector<ReportRow>& rows) const;
+
+ private:
+  struct Column {
+    const char* title;
+    size_t width;
+    bool number;
+  };
+  const std::vector<Column>& Columns() const;
+  std::vector<std::string> Cells(const ReportRow& row) const;
+
+  bool texts_;
+};
+
+}  // namespace encore::tool
+
+#endif  // ENCORE_TOOLS_ENCORE_BENCH_TABLE_H_

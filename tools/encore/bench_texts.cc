@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The texts, the models, and their calls.
+
+#include "tools/encore/bench_texts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "bench/measure/os.h"
+#include "encore/executor.h"
+#include "encore/safetensors.h"
+#include "engine/io/folder.h"
+#include "engine/models/weight_files.h"
+#include "engine/nn/layer_sizes.h"
+#include "tools/encore/failure.h"
+#include "tools/encore/text.h"
+#include "tools/encore/text_input.h"
+
+namespace encore::tool {
+namespace {
+
+constexpr const char* kQuery = "How do I renew a passport that expired three years ago?";
+constexpr const char* kWords =
+    "the of and to in for is on that by this with you it not or be are from at as your all have "
+    "new more an was we will home can us about if page my has search free but our one other do "
+    "time they site he up may what which their news out use any there see only so his when here "
+    "business also how people between water house travel children weather history music hospital "
+    "government engine computer language morning mountain contract insurance passport library";
+constexpr size_t kTexts = 64;
+constexpr size_t kMostTexts = 1024;  // of a file
+
+double Uniform(std::mt19937& random) { return (random() + 0.5) / 4294967296.0; }
+
+// Lengths are log-normal, by the same steps everywhere: std's distributions differ.
+std::vector<std::string> DrawnTexts() {
+  constexpr double kPi = 3.14159265358979323846;
+  const std::vector<std::string> words = SplitWords(kWords);
+  std::mt19937 random(1);
+  std::vector<std::string> texts;
+  while (texts.size() < kTexts) {
+    const double normal =
+        std::sqrt(-2 * std::log(Uniform(random))) * std::cos(2 * kPi * Uniform(random));
+    const size_t count = static_cast<size_t>(std::clamp(std::exp(3.0 + 0.7 * normal), 3.0, 100.0));
+    std::string text;
+    for (size_t i = 0; i < count; ++i) {
+      text += (i == 0 ? "" : " ") + words[random() % words.size()];
+    }
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+// What a call computes: numbers, and tokens of each text.
+struct Answer {
+  std::vector<float> values;
+  std::vector<size_t> tokens;
+};
+
+Answer AnswerOf(Tensor values, TextCounts counts) {
+  const auto* data = static_cast<const float*>(std::as_const(values).data());
+  return {{data, data + values.size_bytes() / sizeof(float)}, std::move(counts.tokens)};
+}
+
+Answer Call(const TextEncoder& model, const std::vector<std::string>& texts,
+            const Executor& executor) {
+  if (model.dimensions() > 0) {
+    Embeddings made = Take(model.Encode(texts, {.executor = executor}));
+    return AnswerOf(std::move(made.vectors), std::move(made.counts));
+  }
+  if (model.labels().size() == 1) {
+    Scores made = Take(model.Score(kQuery, texts, {.executor = executor}));
+    return {std::move(made.values), std::move(made.counts.tokens)};
+  }
+  Predictions made = Take(model.Classify(texts, {.executor = executor}));
+  return AnswerOf(std::move(made.values), std::move(made.counts));
+}
+
+ReportModel AboutFolder(const std::string& path) {
+  ReportModel about;
+  std::filesystem::path place = std::filesystem::weakly_canonical(path);
+  if (!place.has_filename()) place = place.parent_path();
+  about.name = Printable(place.filename().string());
+  const internal::Folder folder = Take(internal::Folder::Open(path), "--model");
+  const internal::WeightFiles files = Take(internal::WeightFiles::Open(folder), "--model");
+  for (const SafetensorsFile& file : files.files()) {
+    for (const SafetensorsEntry& entry : file.tensors()) {
+      about.bytes += entry.bytes.size();
+      about.values += entry.bytes.size() / DTypeSize(entry.dtype);
+    }
+  }
+  return about;
+}
+
+}  // namespace
+
+std::vector<TextWorkload> TextWorkloads(const std::string& path) {
+  std::vector<std::string> texts;
+  if (path.empty()) {
+    texts = DrawnTexts();
+  } else {
+    TextReader reader(path, /*jsonl=*/false);
+    TextInput input;
+    while (texts.size() < kMostTexts && reader.Next(&input)) texts.push_back(input.text);
+    if (texts.empty()) throw Failure("--texts " + Printable(path) + ": no text, wanted some");
+  }
+  const std::string name = Counted(texts.size(), "text");
+  return {{"query", {kQuery}}, {name, std::move(texts)}};
+}
+
+BenchModel::BenchModel(const std::string& folder, std::vector<Precision> precisions, bool amx_bf16)
+    : precisions_(std::move(precisions)) {
+  const bool chosen = !precisions_.empty();
+  if (!chosen) precisions_ = {Precision::kF32, Precision::kBF16, Precision::kInt8};
+  OpenOptions options = {.amx_bf16 = amx_bf16};
+  if (chosen) options.precision = precisions_[0];
+  models_.push_back(Take(TextEncoder::Open(folder, options), "--model"));
+  const Precision first = models_[0].encoder().precision();
+  if (!chosen && first != Precision::kF32) precisions_ = {first};  // it has been converted
+  for (size_t i = 1; i < precisions_.size(); ++i) {
+    options.precision = precisions_[i];
+    models_.push_back(Take(TextEncoder::Open(folder, options), "--model"));
+  }
+  if (!models_[0].has_tokenizer()) {
+    throw Failure("--model " + Printable(folder) + ": found no tokenizer, wanted one");
+  }
+  about_ = AboutFolder(folder);
+}
+
+const ReportRow& BenchModel::Measure(const TextWorkload& workload, size_t precision, int threads,
+                                     BenchMeasurer* measurer) {
+  const TextEncoder& model = models_[precision];
+  const EncoderConfig& config = model.encoder().config();
+  const bench::Products products = {precisions_[precision], model.encoder().amx_bf16()};
+  TimedCall timed;
+  timed.name = about_.name + " " + workload.name + "," + std::to_string(precision) + "," +
+               std::to_string(threads);
+  const bool is_new = measurer->Find(timed.name) == nullptr;
+  BindFor(threads);
+  const Executor executor = ExecutorFor(threads);
+  Answer answer;
+  timed.first_seconds = bench::SecondsOf([&] { answer = Call(model, workload.texts, executor); });
+  timed.bits = std::hash<std::string_view>()(
+      {reinterpret_cast<const char*>(answer.values.data()), answer.values.size() * sizeof(float)});
+  if (is_new) {
+    const auto finite = [](float value) { return std::isfinite(value); };
+    const Answer alone = Call(model, workload.texts, Executor::Inline());
+    const auto bits = [](const Answer& a) { return std::as_bytes(std::span(a.values)); };
+    if (!std::ranges::equal(bits(answer), bits(alone)) ||
+        !std::all_of(answer.values.begin(), answer.values.end(), finite)) {
+      throw Failure(timed.name + ": found other bits than the calling thread alone computes, or " +
+                        "no numbers",
+                    kExitCheckFailed);
+    }
+  }
+  timed.run = [&](size_t) { (void)Call(model, workload.texts, executor); };
+
+  ReportRow& row = timed.row;
+  row.workload = about_.name + " " + workload.name;
+  row.model = about_;
+  row.d_model = config.d_model;
+  row.heads = config.layers[0].num_heads;
+  row.d_ff = config.layers[0].d_ff;
+  row.activation = ActivationName(config.layers[0].activation);
+  row.layers = config.num_layers();
+  row.sequences = workload.texts.size();
+  row.tokens = std::accumulate(answer.tokens.begin(), answer.tokens.end(), size_t{0});
+  row.useful_tokens = row.tokens;
+  row.amx_bf16 = model.encoder().amx_bf16();
+  row.weights = "warm";
+  for (const LayerConfig& layer : config.layers) {
+    for (const size_t tokens : answer.tokens) {
+      row.flops += internal::LayerFlops(config.d_model, layer, tokens);
+    }
+  }
+  row.weight_bytes = static_cast<double>(model.encoder().packed_bytes());
+  row.verified = true;
+  return measurer->Time(std::move(timed), products, threads, executor);
+}
+
+}  // namespace encore::tool

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The temporary folder, the signals that come meanwhile, and the rename.
+
+#include "tools/encore/new_folder.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <random>
+#include <system_error>
+
+#include "tools/encore/failure.h"
+#include "tools/encore/text.h"
+
+#if defined(__unix__) || defined(__APPLE__)
+#define ENCORE_HAVE_FSYNC 1
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "engine/platform/descriptor.h"
+#else
+#define ENCORE_HAVE_FSYNC 0
+#endif
+
+namespace encore::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+volatile std::sig_atomic_t caught_signal = 0;
+
+// A second one meets the default, which ends the process.
+void Catch(int number) {
+  caught_signal = number;
+  (void)std::signal(number, SIG_DFL);
+}
+
+#if ENCORE_HAVE_FSYNC
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+#else
+constexpr std::array kSignals = {SIGINT, SIGTERM};
+#endif
+std::array<void (*)(int), kSignals.size()> handlers_before = {};
+
+void CatchSignals() {
+  caught_signal = 0;
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    handlers_before[i] = std::signal(kSignals[i], Catch);
+    // Whoever started the process wants it to go on (nohup).
+    if (handlers_before[i] == SIG_IGN) (void)std::signal(kSignals[i], SIG_IGN);
+  }
+}
+
+void RestoreSignals() {
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    if (handlers_before[i] != SIG_ERR) (void)std::signal(kSignals[i], handlers_before[i]);
+  }
+}
+
+// Nobody has or can guess it: 64 random bits.
+fs::path RandomName(const fs::path& beside) {
+  std::random_device random;
+  const uint64_t number = (uint64_t{random()} << 32) | random();
+  return beside.parent_path() / (".encore-" + std::to_string(number) + ".tmp");
+}
+
+[[noreturn]] void Fail(const fs::path& path, const std::string& what, std::error_code reason) {
+  throw Failure("OUT " + Printable(path.string()) + ": " + what + ": " + reason.message());
+}
+
+// A file's bytes, or a folder's names, to the disk. Some file systems have nothing to sync
+// (EINVAL).
+void Sync([[maybe_unused]] const fs::path& path) {
+#if ENCORE_HAVE_FSYNC
+  const internal::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || (::fsync(file.get()) != 0 && errno != EINVAL)) {
+    Fail(path, "cannot be written", {errno, std::generic_category()});
+  }
+#endif
+}
+
+}  // namespace
+
+NewFolder::NewFolder(const std::string& path) {
+  std::error_code error;
+  path_ = fs::absolute(path, error);
+  if (!path_.has_filename()) path_ = path_.parent_path();  // "out/"
+  temporary_ = RandomName(path_);
+  CatchSignals();
+  if (fs::create_directory(temporary_, error) && !error) return;
+  RestoreSignals();
+  Fail(path, "cannot make this folder", error);
+}
+
+NewFolder::~NewFolder() {
+  std::error_code error;
+  if (!committed_) fs::remove_all(temporary_, error);
+  RestoreSignals();
+  if (caught_signal != 0) (void)std::raise(caught_signal);
+}
+
+bool NewFolder::Interrupted() { return caught_signal != 0; }
+
+void NewFolder::Commit() {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(temporary_, error)) {
+    if (Interrupted()) throw Failure("ended by a signal");
+    Sync(entry.path());
+  }
+  if (error) Fail(temporary_, "cannot be read", error);
+  Sync(temporary_);
+  // A rename would take the place of an empty folder.
+  if (fs::exists(fs::symlink_status(path_, error))) {
+    throw Failure("OUT " + Printable(path_.string()) + ": exists by now, wanted a new name");
+  }
+  fs::rename(temporary_, path_, error);
+  if (error) Fail(path_, "cannot be given its name", error);
+  committed_ = true;
+  Sync(path_.parent_path());
+}
+
+}  // namespace encore::tool

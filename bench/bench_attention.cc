@@ -3,7 +3,7 @@
 // Scaled dot-product attention on [B, H, S, D], and multi-head attention with its projections
 // (which packs their weights in each call; an encoder packs them once). 4 D floating point
 // operations for each pair of a query and a key that it may see; the softmax between the two
-// products counts as none. Not here: accuracy (tests/).
+// products counts as none.
 
 #include <string>
 

@@ -2,8 +2,7 @@
 //
 // What the numeric contract costs on one thread: encore's exp, GELU, softmax, LayerNorm and matrix
 // product ("contract/...") beside those that are free to round and to sum in any order ("free/...",
-// free.h), in L1 or with warm caches. Not here: what the library reaches of the peak on real sizes
-// (bench_elementwise.cc, bench_matmul.cc).
+// free.h), in L1 or with warm caches.
 
 #include <string>
 

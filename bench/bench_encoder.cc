@@ -3,8 +3,7 @@
 // The encoder block: "block" is one layer again and again, its weights in cache as far as they fit;
 // "stack" is as many layers as it takes to read every layer's weights from memory, as a whole model
 // does. measure/models.h says what counts as an operation. "ragged" is a batch of sequences of 4 to
-// 128 tokens without padding. Not here: accuracy (tests/), the table that is published (`encore
-// bench`).
+// 128 tokens without padding.
 
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 // in a process of its own, so that the first call is the first thing that threads and caches see
 // of it. With --busy N once more beside N processes that only burn time. With --beside-inline each
 // call follows one of the same work on the calling thread alone, so that both meet the same
-// machine. Not here: throughput (bench_encoder.cc, `encore bench`).
+// machine.
 //
 // Beside each row stands "arithmetic": multiply-adds in registers on one thread for as long as a
 // median call, again and again. What it loses is lost to the machine: interrupts, other guests,

@@ -3,8 +3,7 @@
 // What each switch of a layer costs: BERT base's layer, the same with one switch turned, and layers
 // of some families in its size. The column to look at is "share", of each one's own operations;
 // compare it with that of "plain". "window" is attention alone as far as it can be: a layer of
-// 8,192 tokens with a narrow feed-forward network, global and in a window. Not here: workloads of
-// plain layers (bench_encoder.cc).
+// 8,192 tokens with a narrow feed-forward network, global and in a window.
 
 #include <string>
 #include <utility>

@@ -2,7 +2,7 @@
 //
 // Matrix products in f32: linear layers with packed weights, warm (one layer again and again) and
 // cold (a new one each call, out of memory), and MatMul, which packs B in each call. 2 M N K
-// floating point operations. Not here: accuracy (tests/).
+// floating point operations.
 
 #include <memory>
 #include <string>

@@ -3,7 +3,7 @@
 // Tokens a second of the tokenizer alone, one thread: English sentences, a long text, text with
 // accents, a word without an end. The vocabulary is that of the folder that the environment
 // variable ENCORE_BENCH_TOKENIZER names (a model's, e.g. all-MiniLM-L6-v2); without it one that is
-// made here, of as many tokens. Not here: that ids are right (tests/).
+// made here, of as many tokens.
 
 #include <cstdlib>
 #include <string>

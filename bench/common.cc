@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flags, main() and the timing of common.h. Not here: the benchmarks themselves (bench_*.cc).
+// Flags, main() and the timing of common.h.
 
 #include "bench/common.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the benchmarks on Google Benchmark share: their flags, and how a call is timed and related
-// to the FMA peak. main() is in common.cc. Not here: what is measured (bench_*.cc), sizes and data
-// (measure/).
+// to the FMA peak. main() is in common.cc.
 //
 // A benchmark's counters:
 //  - GFLOP/s: by the median of many samples, each a call or as many as fill 20 us.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the benchmarks of exp, activations, softmax and LayerNorm share: an array in, an array out,
-// on one thread, and how many floating point operations an element counts for. Not here: timing
-// (common.h).
+// on one thread, and how many floating point operations an element counts for.
 
 #ifndef ENCORE_BENCH_ELEMENTWISE_H_
 #define ENCORE_BENCH_ELEMENTWISE_H_

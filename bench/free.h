@@ -2,7 +2,6 @@
 //
 // A block's functions and product as one would have them without encore's numeric contract, to
 // measure what it costs (bench_contract.cc): on Highway's own mathematics, with sums in any order.
-// Not here: encore's (engine/kernels).
 
 #ifndef ENCORE_BENCH_FREE_H_
 #define ENCORE_BENCH_FREE_H_

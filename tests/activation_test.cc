@@ -2,7 +2,7 @@
 //
 // The activations of a block against double precision on every SIMD target: a sample of the floats
 // that `encore verify` tries one by one, special values, all tile sizes, and equal bits between
-// targets. Not here: the accurate functions (vec_math_test.cc).
+// targets.
 
 #include <algorithm>
 #include <bit>

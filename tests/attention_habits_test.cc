@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is read out of attention weights, on weights made by hand. Not here: the command that shows
-// it (cli_attend_model_test.cc).
+// What is read out of attention weights, on weights made by hand.
 
 #include "tools/encore/model_attention.h"
 

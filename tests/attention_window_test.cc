@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention in a sliding window and with a bias by distance, against the double-precision reference
-// on every SIMD target, and what holds to the bit. Not here: attention without them
-// (attention_test.cc, attention_bits_test.cc).
+// on every SIMD target, and what holds to the bit.
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same bits on every SIMD target with FMA. Not here: which bits (reference/golden_hashes.h).
+// The same bits on every SIMD target with FMA.
 
 #ifndef ENCORE_TESTS_BITS_WITH_FMA_H_
 #define ENCORE_TESTS_BITS_WITH_FMA_H_

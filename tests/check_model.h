@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An encoder's results against the double-precision reference. Not here: equal bits.
+// An encoder's results against the double-precision reference.
 
 #ifndef ENCORE_TESTS_CHECK_MODEL_H_
 #define ENCORE_TESTS_CHECK_MODEL_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore attend --model` and `encore demo --model`, on tiny models. Not here: what is read out of
-// weights (attention_habits_test.cc), attention without a model (cli_attend_test.cc).
+// `encore attend --model` and `encore demo --model`, on tiny models.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore attend`: the worked examples to every digit, sentences, pictures, cases that are wrong.
-// Not here: the random numbers (numpy_random_test.cc).
 
 #include <gtest/gtest.h>
 

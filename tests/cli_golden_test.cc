@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore run` on every golden file of tests/data/golden (made by PyTorch in float64), on every
-// SIMD target this machine has. Not here: the rest of the command line (cli_*_test.cc).
+// SIMD target this machine has.
 
 #include <gtest/gtest.h>
 

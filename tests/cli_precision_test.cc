@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // --precision and --keep of every command that computes with an encoder: that they arrive, and what
-// they refuse. Not here: how exact each precision is (precision_accuracy_test.cc).
+// they refuse.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore run`: flags, kinds of input, and input it refuses. Not here: right results
-// (cli_golden_test.cc).
+// `encore run`: flags, kinds of input, and input it refuses.
 
 #include <gtest/gtest.h>
 

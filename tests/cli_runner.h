@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the built `encore` as a person would, for the cli_*_test.cc: exit status, both outputs, a
-// folder for files. Not here: expectations.
+// folder for files.
 
 #ifndef ENCORE_TESTS_CLI_RUNNER_H_
 #define ENCORE_TESTS_CLI_RUNNER_H_

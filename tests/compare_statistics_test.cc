@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ratios with intervals that hold what they promise, and Holm's procedure
-// (tools/encore/compare_statistics.h). Not here: noise between runs (comparison_test.cc).
+// (tools/encore/compare_statistics.h).
 
 #include "tools/encore/compare_statistics.h"
 

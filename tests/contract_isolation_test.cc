@@ -2,8 +2,7 @@
 //
 // What a caller's data and state may not do to others: NaN and infinity in one sequence change no
 // bit of another, taps included; subnormal numbers survive; a call neither heeds nor changes the
-// floating-point state of its thread and of a host's: modes, traps and sticky flags. Not here:
-// batches of healthy sequences (encoder_contract_test.cc, contract_property_test.cc).
+// floating-point state of its thread and of a host's: modes, traps and sticky flags.
 
 #include <algorithm>
 #include <atomic>

@@ -7,8 +7,6 @@
 //
 //   ENCORE_PROPERTY_SEED=N    this round alone (a failing round prints its N)
 //   ENCORE_PROPERTY_ROUNDS=N  so many rounds
-//
-// Not here: chosen cases (encoder_contract_test.cc).
 
 #include <algorithm>
 #include <chrono>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Conversions to bf16 and f16, in plain C++ and of every SIMD target, over some millions of floats
-// and those around every tie. All floats: `encore verify --only conversions --full`. Not here: bf16
-// and f16 to f32 and back (bf16_test.cc).
+// and those around every tie. All floats: `encore verify --only conversions --full`.
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RandomFloats against the library's own generator. Not here: models made of them.
+// RandomFloats against the library's own generator.
 
 #include "tests/reference/drawn.h"
 

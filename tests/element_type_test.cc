@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The seam for element types: a bf16 kernel of a few lines of plain C++, which nothing above the
-// kernels knows of, gives right products through the packing and the loops that f32 has. Not here:
-// f32 (gemm_test.cc).
+// kernels knows of, gives right products through the packing and the loops that f32 has.
 
 #include <algorithm>
 #include <bit>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The elementwise operations of encore/ops.h on views of all kinds, on every SIMD target; and what
-// they refuse. Not here: accuracy over all floats (vec_math_test.cc).
+// they refuse.
 
 #include <cmath>
 #include <cstddef>

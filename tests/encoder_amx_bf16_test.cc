@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // EncoderOptions::amx_bf16: where it has an effect, the bits of a sequence are as independent of
-// all else as without it, and results as exact; elsewhere nothing changes. Not here: the kernel by
-// itself (gemm_types_tile_test.cc).
+// all else as without it, and results as exact; elsewhere nothing changes.
 
 #include <cmath>
 #include <cstddef>

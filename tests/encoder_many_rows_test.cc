@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // int8 encoders whose products are long and wide enough for kernels that take many rows at once:
-// the bits of every target are the same, and a sequence's those that it has alone. Not here:
-// smaller blocks (encoder_contract_test.cc), those kernels by themselves (gemm_types_tile_test.cc).
+// the bits of every target are the same, and a sequence's those that it has alone.
 
 #include <cstddef>
 #include <string>

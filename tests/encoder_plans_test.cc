@@ -3,9 +3,7 @@
 // The numeric contract in every way that a forward pass is shared among threads: each test asks for
 // one, makes sure that it is the one taken, and wants the bits of each sequence alone. Head sizes
 // are such that heads lie one after another between the products, and such that they do not. And
-// weights packed by several threads. Not here: other executors and batches
-// (encoder_contract_test.cc), what is right (encoder_test.cc), the choice itself
-// (thread_plan_test.cc).
+// weights packed by several threads.
 
 #include <algorithm>
 #include <cstddef>

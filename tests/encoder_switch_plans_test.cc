@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Layers with grouped heads, rotary positions, gates, windows and tables, shared among threads in
-// every way: each sequence has the bits that it has alone. Not here: torch's own layers
-// (encoder_plans_test.cc), what is right (encoder_switches_test.cc).
+// every way: each sequence has the bits that it has alone.
 
 #include <cstddef>
 #include <vector>

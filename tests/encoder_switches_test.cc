@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each switch of LayerConfig against the double-precision reference, on every SIMD target, taps and
-// runs in place included; then all of them at random. Not here: torch.nn.TransformerEncoder's own
-// options (encoder_test.cc), threads (encoder_switch_plans_test.cc).
+// runs in place included; then all of them at random.
 
 #include <cstddef>
 #include <cstdint>

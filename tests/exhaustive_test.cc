@@ -2,7 +2,7 @@
 //
 // The search over all floats: its fast references against the C library's, its fast errors against
 // those that define the promises, and that it finds what is wrong with a function that is wrong on
-// purpose. Not here: the functions' own errors (vec_math_test.cc, activation_test.cc).
+// purpose.
 
 #include <bit>
 #include <cmath>

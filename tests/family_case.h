@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The golden files of tests/data/families, two layers of each family of encoders: configuration,
-// weights, a batch, and what is expected of it. Their format is in tests/data/README.md. Not here:
-// running them (family_golden_test.cc).
+// weights, a batch, and what is expected of it. Their format is in tests/data/README.md.
 
 #ifndef ENCORE_TESTS_FAMILY_CASE_H_
 #define ENCORE_TESTS_FAMILY_CASE_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two layers of every family of encoders against the family's own modules in float64
-// (tests/data/families), on every SIMD target. Not here: the order of sequences, other executors
-// and equal bits across targets (encoder_contract_test.cc).
+// (tests/data/families), on every SIMD target.
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,7 @@
 // file, new thread, sync and new name, and each large piece of memory, the n-th of them or all from
 // the n-th on, for every n until the call gets all it wants. Each time there is a Status that names
 // it or the right result; nothing stays open, no thread is left, no file is there by half. And a
-// CPU quota that is not there, under which threads must not spin. Not here: operator new
-// (out_of_memory_test.cc).
+// CPU quota that is not there, under which threads must not spin.
 //
 // The functions of the C library are replaced in the executable, and so for the C++ library too.
 // Linux only, and not with sanitizers, which replace them themselves.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of engine/platform/file_writer.h: a file appears whole or not at all, and what is left
-// behind. Not here: errors of paths and full disks (safetensors_hostile_test.cc).
+// behind.
 
 #include "engine/platform/file_writer.h"
 

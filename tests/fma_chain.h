@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One step of the chain that every element of a matrix product is, for tests that want its very
-// bits. Not here: products in double precision (reference/matmul.h).
+// bits.
 
 #ifndef ENCORE_TESTS_FMA_CHAIN_H_
 #define ENCORE_TESTS_FMA_CHAIN_H_

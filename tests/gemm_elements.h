@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elements of A and B of any kernel's type as floats, and what the products of bf16 and int8 are
-// to the bit, in plain C++. Not here: f32 (fma_chain.h).
+// to the bit, in plain C++.
 
 #ifndef ENCORE_TESTS_GEMM_ELEMENTS_H_
 #define ENCORE_TESTS_GEMM_ELEMENTS_H_

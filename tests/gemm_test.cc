@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loops of the matrix product as the encoder calls them: parts of rows and panels, columns in
-// groups, factors, epilogues and slices of K, each element to the very bit. Not here: the public
-// MatMul (matmul_test.cc), one tile (gemm_tile_test.cc).
+// groups, factors, epilogues and slices of K, each element to the very bit.
 
 #include "engine/ops/gemm.h"
 

@@ -2,8 +2,7 @@
 //
 // bf16 and int8 products on every SIMD target as the encoder calls them: packing, rows made from
 // f32, and the loops, each element to the very bit. int8 sums are exact against 64-bit ones, up to
-// the longest K there is. Not here: one tile (gemm_types_tile_test.cc), how rows are rounded
-// (make_rows_test.cc), the loops with f32 (gemm_test.cc).
+// the longest K there is.
 
 #include <algorithm>
 #include <bit>

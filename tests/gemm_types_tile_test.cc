@@ -2,7 +2,7 @@
 //
 // Every bf16 and int8 micro-kernel of every SIMD target, wide ones included: bf16 sums are chains
 // of pairs to the bit, integer sums are exact, and nothing outside of the tile is written. And
-// packing. Not here: the loops around them (gemm_types_test.cc), rows of A (make_rows_test.cc).
+// packing.
 
 #include <algorithm>
 #include <bit>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The numeric contract across machines, compilers and time: every SIMD target with FMA gives the
-// published hashes (reference/golden_hashes.h). Not here: equal bits within one run
-// (encoder_contract_test.cc), accuracy.
+// published hashes (reference/golden_hashes.h).
 
 #include <cstdint>
 #include <cstdio>

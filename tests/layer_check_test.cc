@@ -2,7 +2,6 @@
 //
 // Configurations and weights that Encoder::Create refuses: one case for every sentence of
 // engine/nn/layer_check.cc, each naming the switch or tensor, what was found and what was wanted.
-// Not here: what Forward refuses (encoder_bad_input_test.cc).
 
 #include <cmath>
 #include <cstddef>

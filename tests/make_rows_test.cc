@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of A made from rows of floats: bf16 by rounding, int8 by a scale and a zero point of each
-// row, on every SIMD target, in place too, and the rows that are special. Not here: products
-// (gemm_types_test.cc), all floats (conversion_test.cc).
+// row, on every SIMD target, in place too, and the rows that are special.
 
 #include <algorithm>
 #include <bit>

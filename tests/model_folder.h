@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A copy of a folder of tests/data/models, to change and to open. Not here: what is expected of it.
+// A copy of a folder of tests/data/models, to change and to open.
 
 #ifndef ENCORE_TESTS_MODEL_FOLDER_H_
 #define ENCORE_TESTS_MODEL_FOLDER_H_

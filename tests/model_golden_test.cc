@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The model folders of tests/data/models against transformers in float64: embeddings, every hidden
-// state and logits, by every executor, and the same bits whatever the batch. Not here: folders that
-// are refused (model_folder_test.cc).
+// state and logits, by every executor, and the same bits whatever the batch.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an open text model keeps of its file in memory: nothing until tokens are embedded, then the
-// pages of their rows. Not here: packing layer by layer (resident_memory_test.cc).
+// pages of their rows.
 
 #include <gtest/gtest.h>
 

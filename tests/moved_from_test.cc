@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What public classes promise of objects that were moved from: they may be used. Not here: tensors
-// (tensor_test.cc), workspaces and pools.
+// What public classes promise of objects that were moved from: they may be used.
 
 #include <gtest/gtest.h>
 

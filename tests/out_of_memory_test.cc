@@ -2,8 +2,7 @@
 //
 // That no exception leaves the library when memory runs out: every function with a Status is called
 // with an operator new that fails from its first, second, third ... call on, good calls and bad
-// ones (whose sentences take memory too). Not here: sizes that can never be had (in each one's own
-// test).
+// ones (whose sentences take memory too).
 
 #include <cstddef>
 #include <cstdio>

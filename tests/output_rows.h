@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoder::ForwardRows against Forward. Not here: what Forward's results should be (check_model.h).
+// Encoder::ForwardRows against Forward.
 
 #ifndef ENCORE_TESTS_OUTPUT_ROWS_H_
 #define ENCORE_TESTS_OUTPUT_ROWS_H_

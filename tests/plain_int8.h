@@ -2,7 +2,7 @@
 //
 // One post-norm layer in double precision whose matrices are quantised to int8 plainly: a scale for
 // each row of weights, a scale and a zero point for each token, no smoothing. What outlier channels
-// cost is measured against it. Not here: what encore computes (precision_accuracy_test.cc).
+// cost is measured against it.
 
 #ifndef ENCORE_TESTS_PLAIN_INT8_H_
 #define ENCORE_TESTS_PLAIN_INT8_H_

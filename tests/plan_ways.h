@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ways in which threads share a forward pass, and the test that a batch shared in one of them
-// has the bits of its sequences alone. Not here: the choice itself (engine/nn/thread_plan.h).
+// has the bits of its sequences alone.
 
 #ifndef ENCORE_TESTS_PLAN_WAYS_H_
 #define ENCORE_TESTS_PLAN_WAYS_H_

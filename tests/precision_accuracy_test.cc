@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What bf16 and int8 lose: on the real all-MiniLM-L6-v2, where it is there, and on a layer with
-// outlier channels, where smoothing and `keep` must mend what plain int8 loses. Not here: more
-// sentences (tools/check_precision.py), bits (encoder_contract_test.cc).
+// outlier channels, where smoothing and `keep` must mend what plain int8 loses.
 
 #include <gtest/gtest.h>
 

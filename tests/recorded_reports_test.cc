@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reports that `encore bench` wrote, one of them beside busy processes (tests/data/README.md says
-// how): they are read, compared and shown as what they are. Not here: verdicts under known noise
-// (comparison_test.cc).
+// how): they are read, compared and shown as what they are.
 
 #include <gtest/gtest.h>
 

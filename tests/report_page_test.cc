@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pages of reports and comparisons (tools/encore/report_pages.h): whole, safe and self-contained
-// whatever the report has in it. Not here: a browser (page_browser_test.cc).
+// whatever the report has in it.
 
 #include "tools/encore/report_pages.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a mapped file of weights takes of a process's memory, before and after its pages were given
-// back; and that tensors and workspaces give theirs back. Not here: the file's contents
-// (safetensors_test.cc).
+// back; and that tensors and workspaces give theirs back.
 
 #include <algorithm>
 #include <cstddef>

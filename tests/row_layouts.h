@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs an operation on rows over views of many layouts, which must change no bit of it. Not here:
-// what the result should be.
+// Runs an operation on rows over views of many layouts, which must change no bit of it.
 
 #ifndef ENCORE_TESTS_ROW_LAYOUTS_H_
 #define ENCORE_TESTS_ROW_LAYOUTS_H_

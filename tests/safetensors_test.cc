@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading and writing of good safetensors files, and writes that fail. Not here: broken files
-// (safetensors_hostile_test.cc).
+// Reading and writing of good safetensors files, and writes that fail.
 
 #include "encore/safetensors.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encoders of int8 weights with scales: what they compute in each precision, and every sentence of
-// engine/nn/scale_check.cc. Not here: reading such weights (weight_source_test.cc), files
-// (convert_test.cc).
+// engine/nn/scale_check.cc.
 
 #include <algorithm>
 #include <cmath>

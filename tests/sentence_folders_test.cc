@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The whole folders of tests/data/sentences, in the spelling in which their models are published,
-// from texts to vectors: token ids, and what sentence-transformers computes in float64. Not here:
-// every spelling of modules (text_encoder_test.cc), every family's layers (model_golden_test.cc).
+// from texts to vectors: token ids, and what sentence-transformers computes in float64.
 
 #include <gtest/gtest.h>
 

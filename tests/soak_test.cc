@@ -3,8 +3,7 @@
 // One process that does for a while what a host does over months: opens models, makes vectors and
 // scores, meets errors, writes and reads files, makes and ends pools and threads, and does it
 // again. Resident memory, descriptors and threads are printed at intervals and must not grow. Some
-// seconds unless ENCORE_SOAK_SECONDS says more (tools/soak.sh). Not here: what the answers are, and
-// leaks of single calls, which the sanitizers find. Linux only.
+// seconds unless ENCORE_SOAK_SECONDS says more (tools/soak.sh). Linux only.
 
 #if defined(__linux__)
 

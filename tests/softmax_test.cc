@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Softmax on every SIMD target: the public operation, and the kernels for attention (online tiles
-// and weights). Not here: attention as a whole.
+// and weights).
 
 #include <cmath>
 #include <cstdio>

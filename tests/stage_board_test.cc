@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // StageBoard: each task once whoever comes when, task objects that are gone right after their
-// stage, and who takes what. Not here: threads that sleep and wake (thread_pool_test.cc).
+// stage, and who takes what.
 
 #include "engine/platform/stage_board.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reports that no machine made: figures drawn around given speeds with the kinds of noise that runs
-// have, for tests of reading, comparing and pages. Not here: recorded reports (tests/data/reports).
+// have, for tests of reading, comparing and pages.
 
 #ifndef ENCORE_TESTS_SYNTHETIC_REPORT_H_
 #define ENCORE_TESTS_SYNTHETIC_REPORT_H_

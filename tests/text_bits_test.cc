@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The bits of a text's vector depend on that text alone: not on the other texts, their order, the
-// size of batches, the executor, or what was computed before. Not here: right values
-// (text_encoder_test.cc).
+// size of batches, the executor, or what was computed before.
 
 #include <gtest/gtest.h>
 

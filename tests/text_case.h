@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Model folders of tests/data/text: the cases that sentence-transformers computed, and folders that
-// a test changes. Not here: what is expected (text_*_test.cc).
+// a test changes.
 
 #ifndef ENCORE_TESTS_TEXT_CASE_H_
 #define ENCORE_TESTS_TEXT_CASE_H_

@@ -2,7 +2,7 @@
 //
 // Folders of every family with sentence-transformers' modules, from ids to vectors and scores: the
 // published bits of each on every SIMD target with FMA, right values, and the same bits alone as in
-// a batch. Not here: hidden states (model_golden_test.cc), texts (text_encoder_test.cc).
+// a batch.
 
 #include <gtest/gtest.h>
 

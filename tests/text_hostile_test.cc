@@ -2,8 +2,7 @@
 //
 // Folders whose files are broken in every simple way: cut short at each place, empty, of another
 // kind, nested without end, a folder where a file is wanted. Each is one error that names the file,
-// and none ends the process; meant to run under AddressSanitizer too. And texts of 10 MB. Not here:
-// values that mean nothing to encore (text_folder_test.cc, model_config_test.cc).
+// and none ends the process; meant to run under AddressSanitizer too. And texts of 10 MB.
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The real all-MiniLM-L6-v2, where tools/fetch_model.sh could fetch it or ENCORE_MINILM names its
-// folder: vectors against sentence-transformers in float64. Not here: more sentences
-// (tools/check_vectors.py).
+// folder: vectors against sentence-transformers in float64.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pooling and normalization of single texts by their definitions, in long double. Not here: which
-// modes a folder asks for (text_folder_test.cc).
+// Pooling and normalization of single texts by their definitions, in long double.
 
 #include "engine/text/pooling.h"
 

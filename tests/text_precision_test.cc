@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TextEncoder in bf16 and int8: what OpenOptions ask for is what is computed and told, heads and
-// pooling stay f32, and the same bits whatever the batch. Not here: real models
-// (precision_accuracy_test.cc).
+// pooling stay f32, and the same bits whatever the batch.
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ThreadPoolOptions say of the pool's own threads: names, a hook at their start, the cores
-// they run on; and that no call gives a thread cores that the program took from it. Not here: calls
-// (thread_pool_test.cc).
+// they run on; and that no call gives a thread cores that the program took from it.
 
 #include <algorithm>
 #include <chrono>

@@ -2,8 +2,7 @@
 //
 // ThreadPool: what Create takes and refuses, calls from many threads at once and inside each other,
 // thousands of short calls in which no worker may sleep through its wake-up, workers that are held
-// up, and that workers sleep between calls. Not here: how tasks are taken (stage_board_test.cc),
-// and executors of every kind (thread_team_test.cc).
+// up, and that workers sleep between calls.
 
 #include "encore/thread_pool.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of Executor and of engine/platform/thread_team: each task once, threads exclusive, stages
-// in order, the caller's floating-point state, and no thread at work after a call. Not here: equal
-// bits of whole operations.
+// in order, the caller's floating-point state, and no thread at work after a call.
 
 #include "engine/platform/thread_team.h"
 

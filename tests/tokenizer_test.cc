@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public Tokenizer: options, errors, invalid UTF-8, pairs, what it says of itself. Not here:
-// ids of difficult texts (tokenizer_fixture_test.cc), bad files (tokenizer_files_test.cc).
+// The public Tokenizer: options, errors, invalid UTF-8, pairs, what it says of itself.
 
 #include "encore/tokenizer.h"
 

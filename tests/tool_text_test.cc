@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Text that is safe to show (tools/encore/text.h), heat maps in characters (terminal.h) and the
-// largest column. Not here: pictures (cli_attend_test.cc).
+// largest column.
 
 #include "tools/encore/text.h"
 

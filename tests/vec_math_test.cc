@@ -2,8 +2,7 @@
 //
 // The elementwise kernels against double precision on every SIMD target: a sample of the floats
 // that `encore verify` tries one by one, held to the same largest errors and the same order
-// (reference/accuracy.h), special values, and equal bits between targets and places. Not here:
-// strides (elementwise_test.cc), and the search itself (exhaustive_test.cc).
+// (reference/accuracy.h), special values, and equal bits between targets and places.
 
 #include <algorithm>
 #include <bit>

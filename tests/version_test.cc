@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of encore/version.h. Not here: the C interface's version (c_api_test.cc).
+// Tests of encore/version.h.
 
 #include "encore/version.h"
 

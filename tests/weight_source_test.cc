@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packing from the caller's weights in place: every type, alignment, stride and order of parts
-// gives the packed bits of one explicit f32 matrix. Not here: products (gemm_test.cc).
+// gives the packed bits of one explicit f32 matrix.
 
 #include "engine/ops/weight_source.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of drawn weights with torch's names, and what encoders of files compute. Not here:
-// expectations.
+// Files of drawn weights with torch's names, and what encoders of files compute.
 
 #ifndef ENCORE_TESTS_WEIGHTS_FILE_H_
 #define ENCORE_TESTS_WEIGHTS_FILE_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore info --weights`: its sizes are those that an encoder of the file has. Not here: what it
-// says of machines (cli_test.cc) and of folders (cli_embed_test.cc).
+// `encore info --weights`: its sizes are those that an encoder of the file has.
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 Makes the table of accuracy in docs/precision.md, on the real all-MiniLM-L6-v2 and two files of
 texts: tests/data/text/sentences.jsonl, to which the targets below apply, and greetings.jsonl, which
-are a few words each and lose most. Not here: how exact f32 itself is (check_vectors.py).
+are a few words each and lose most.
 
     tools/python_env.sh                          numpy, into .deps/venv
     .deps/venv/bin/python tools/check_precision.py [--markdown] [-- OPTION ...]

@@ -2,7 +2,6 @@
 """Files that are made from the answers of Hugging Face's `tokenizers`: written, or compared with
 those that are there.
 
-Not here: what is in them (unicode_tables.py, make_tokenizer_fixtures.py).
 """
 import argparse
 import sys

@@ -5,8 +5,8 @@ sentence-transformers computes from them in float64.
 
 Holds the folders `base` (a BERT), `reranker` and `classifier` (with heads of one and three labels),
 two dense layers, and cases.json: for each case the files that it adds to a folder or takes away,
-and the expected vectors or scores. Not here: the tests (tests/text_*_test.cc), real models
-(check_vectors.py). Needs torch 2.15.0, transformers 5.23.0 and sentence-transformers 6.2.0.
+and the expected vectors or scores. Needs torch 2.15.0, transformers 5.23.0 and
+sentence-transformers 6.2.0.
 
     tools/make_text_fixtures.py           writes tests/data/text
     tools/make_text_fixtures.py --check   computes the cases again from the folders that are there

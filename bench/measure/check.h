@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether what is about to be timed computes what it should. Not here: proofs (encore verify, the
-// tests).
+// Whether what is about to be timed computes what it should.
 
 #ifndef ENCORE_BENCH_MEASURE_CHECK_H_
 #define ENCORE_BENCH_MEASURE_CHECK_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoders with drawn weights, and forward passes over drawn input, ready to be timed. Not here:
-// sizes (models.h), threads (threads.h) and timing (samples.h).
+// Encoders with drawn weights, and forward passes over drawn input, ready to be timed.
 
 #ifndef ENCORE_BENCH_MEASURE_FORWARD_H_
 #define ENCORE_BENCH_MEASURE_FORWARD_H_

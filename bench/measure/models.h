@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sizes to measure with: encoder blocks of models in use, batches for them, and what a layer of
-// them costs. Not here: data (forward.h).
+// them costs.
 
 #ifndef ENCORE_BENCH_MEASURE_MODELS_H_
 #define ENCORE_BENCH_MEASURE_MODELS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What else ran on the machine meanwhile. Not here: how the peak changes (samples.h).
+// What else ran on the machine meanwhile.
 
 #ifndef ENCORE_BENCH_MEASURE_NOISE_H_
 #define ENCORE_BENCH_MEASURE_NOISE_H_

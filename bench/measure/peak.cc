@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timing of the multiply-add chains on each thread of an executor. Not here: the chains
-// (engine/kernels/peak.cc).
+// Timing of the multiply-add chains on each thread of an executor.
 
 #include "bench/measure/peak.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The machine's peak of multiply-adds of an element type at this moment, to which the benchmarks
-// relate their figures. Not here: the instructions that reach it (engine/kernels/peak.h).
+// relate their figures.
 
 #ifndef ENCORE_BENCH_MEASURE_PEAK_H_
 #define ENCORE_BENCH_MEASURE_PEAK_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How fast the machine's threads read each level of its memory at this moment: the other roof that
-// figures are related to. Not here: the loop that reads (engine/kernels/peak.h).
+// figures are related to.
 
 #ifndef ENCORE_BENCH_MEASURE_READ_H_
 #define ENCORE_BENCH_MEASURE_READ_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long calls took, related to the peak of multiply-adds at the same time. Not here: clocks
-// (os.h) and what the calls are.
+// How long calls took, related to the peak of multiply-adds at the same time.
 
 #ifndef ENCORE_BENCH_MEASURE_SAMPLES_H_
 #define ENCORE_BENCH_MEASURE_SAMPLES_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where a benchmark's threads come from: one choice for the whole process, and an executor for each
-// number of threads. Not here: flags that set the choice.
+// number of threads.
 
 #ifndef ENCORE_BENCH_MEASURE_THREADS_H_
 #define ENCORE_BENCH_MEASURE_THREADS_H_

@@ -2,7 +2,7 @@
 """What encore and its peers compute: sizes of blocks, of their products alone and of whole models;
 random weights and inputs of a block, their files.
 
-The sizes are those of `encore bench`. Not here: other inputs (cases.py), any engine, any timing.
+The sizes are those of `encore bench`.
 """
 
 import dataclasses

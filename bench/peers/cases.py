@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights, inputs and the output in float64 of each kind of workload, in a folder for the engines.
 
-Not here: sizes (blocks.py), the block itself in float64 (reference.py), engines.
 """
 
 import json

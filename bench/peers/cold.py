@@ -2,7 +2,6 @@
 """Cold weights: the layers of a model larger than the caches, in one call whose time is divided by
 their number. `encore bench --cold` has copies of a layer, one a call, each with its own overhead.
 
-Not here: engines, clocks.
 """
 
 import pathlib

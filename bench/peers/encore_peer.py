@@ -4,7 +4,6 @@ whole models from token ids (TextEncoder). Its blocks are timed by `encore bench
 
 Needs a C++ compiler, and the library of
     tools/build.sh build/shared -DBUILD_SHARED_LIBS=ON --target encore_text
-Not here: the comparison (compare.py), clocks (peer_process.py).
 """
 
 import ctypes

@@ -4,7 +4,6 @@
 oneDNN, alone or inside OpenVINO and PyTorch, reads ONEDNN_MAX_CPU_ISA. MLAS, which ONNX Runtime
 multiplies with, has no switch. Every engine needs the kernel's permission before its first AMX
 instruction, so a limit without AMX also makes the kernel refuse that permission to this process.
-Not here: engines, encore (which has --target).
 """
 
 import ctypes

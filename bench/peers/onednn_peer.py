@@ -4,7 +4,6 @@ that its compiler calls, with weights packed beforehand.
 
 int8 is given its input quantised: unsigned, one scale for a whole tensor; weights are signed, with
 a scale for each output channel; f32 comes out.
-Not here: other engines, the comparison (compare.py), clocks (peer_process.py).
 """
 
 import re

@@ -5,7 +5,6 @@ The graphs are written out with the operators that its transformer optimizer end
 arrangement that can be the fastest (GRAPHS); a caller takes the fastest on its machine. Weights are
 initializers, so that the session packs them when it is made; input and output are bound once.
 int8 is what onnxruntime.quantization makes of the same graphs. There is no bf16 on the CPU.
-Not here: other engines, the comparison (compare.py), clocks (peer_process.py).
 """
 
 import collections

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """OpenBLAS as a peer, for the products of a block alone: cblas_sgemm, which packs in each call.
 
-Not here: other engines, the comparison (compare.py), clocks (peer_process.py).
 """
 
 import ctypes

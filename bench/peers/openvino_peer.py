@@ -4,7 +4,6 @@
 The graphs are written out with its operators, in the arrangements that can be the fastest (GRAPHS).
 bf16 is its inference precision: weights and inputs stay f32 in the model. int8 is nncf's
 post-training quantisation of the f32 model, with scales fixed by calibration data.
-Not here: other engines, the comparison (compare.py), clocks (peer_process.py).
 """
 
 import collections

@@ -4,7 +4,6 @@
 The first answer says what it is and how far its output is from the reference. Then it answers
 ["times", "warm" or "cold"] with what results.summary() says of the calls, in seconds a layer (a
 call of a whole model), and ["explain"] with lines.
-Not here: the engines (<peer>_peer.py), ratios and tables (compare.py).
 """
 
 import argparse

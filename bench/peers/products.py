@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What engines of products alone have in common: the four products of a block, one after the other.
 
-Not here: the engines, inputs (cases.py).
 """
 
 import ctypes

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns of a measurement on a machine that does nothing else, as far as it can be seen.
 
-Not here: what is measured.
 """
 
 import os

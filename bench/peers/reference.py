@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The post-norm encoder block in float64, and how far an engine's output is from it.
 
-Not here: the arithmetic (tools/golden/plain.py), sizes and weights (blocks.py), engines.
 """
 
 import math

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of results as text or Markdown, the name of the CPU that stands above them, JSON files.
 
-Not here: what is in them.
 """
 
 import json

@@ -9,7 +9,6 @@
 Texts are sentences of words from the model's vocabulary, or the lines of a file. All three take a
 list of texts in one call and give ids with special tokens, uncut; encore through a loop in C
 (text_to_ids.c). They take turns for some rounds. A figure is the median over the rounds.
-Not here: vectors (text_to_vector.py).
 """
 
 import argparse

@@ -2,7 +2,6 @@
 """The texts of a comparison from text to vector, and what the peers' engines have in common: HF's
 tokenizer, batches of 32 sorted by length, mean pooling.
 
-Not here: any engine, any timing.
 """
 
 import json

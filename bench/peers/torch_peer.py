@@ -3,7 +3,6 @@
 
 bf16 is model.to(torch.bfloat16), with input and output in bf16 too; the input is converted before
 the clock starts. Nothing is compiled: what users of the module get.
-Not here: other engines, the comparison (compare.py), clocks (peer_process.py).
 """
 
 import collections

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AlignedBuffer: owns an aligned array of a plain type, such as packed weights. Not here: tensors
-// with a shape (encore/tensor.h) and a caller's scratch (encore/workspace.h).
+// AlignedBuffer: owns an aligned array of a plain type, such as packed weights.
 
 #ifndef ENCORE_ENGINE_BASE_ALIGNED_BUFFER_H_
 #define ENCORE_ENGINE_BASE_ALIGNED_BUFFER_H_

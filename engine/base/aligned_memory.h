@@ -2,7 +2,6 @@
 //
 // Raw memory with the alignment that the kernels want. Declared here and defined in
 // engine/platform/aligned_memory.cc, because it needs system calls, which this folder has none of.
-// Not here: typed ownership (aligned_buffer.h).
 
 #ifndef ENCORE_ENGINE_BASE_ALIGNED_MEMORY_H_
 #define ENCORE_ENGINE_BASE_ALIGNED_MEMORY_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bf16 and f16 numbers as their 16 bits, to and from float, by integer steps alone: the same bits
-// on every machine and in every rounding mode. Not here: conversions of whole arrays at speed
-// (engine/kernels).
+// on every machine and in every rounding mode.
 
 #ifndef ENCORE_ENGINE_BASE_BF16_H_
 #define ENCORE_ENGINE_BASE_BF16_H_

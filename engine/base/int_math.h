@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic on sizes that tells of overflow instead of wrapping. Not here: floating point.
+// Arithmetic on sizes that tells of overflow instead of wrapping.
 
 #ifndef ENCORE_ENGINE_BASE_INT_MATH_H_
 #define ENCORE_ENGINE_BASE_INT_MATH_H_

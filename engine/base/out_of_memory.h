@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Status for std::bad_alloc at the library's edge, where nothing may throw. Not here: sentences
-// about sizes that cannot be had, which have the memory to say more.
+// The Status for std::bad_alloc at the library's edge, where nothing may throw.
 
 #ifndef ENCORE_ENGINE_BASE_OUT_OF_MEMORY_H_
 #define ENCORE_ENGINE_BASE_OUT_OF_MEMORY_H_

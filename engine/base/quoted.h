@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Foreign text, such as a name from a file, made fit for error sentences. Not here: the sentences.
+// Foreign text, such as a name from a file, made fit for error sentences.
 
 #ifndef ENCORE_ENGINE_BASE_QUOTED_H_
 #define ENCORE_ENGINE_BASE_QUOTED_H_

@@ -4,8 +4,7 @@
 // encore's own: Highway's choice belongs to the whole process, where another user of Highway, or
 // another copy of encore in a shared library, may change it. Declared here and defined in
 // engine/platform/simd_targets.cc, which asks Highway once, when encore first needs to know: what
-// others have disabled by then is not there, what they do later changes nothing. Not here: what the
-// bits mean (engine/platform/cpu_info.cc), how a kernel is found (engine/kernels/dispatch.h).
+// others have disabled by then is not there, what they do later changes nothing.
 
 #ifndef ENCORE_ENGINE_BASE_SIMD_TARGETS_H_
 #define ENCORE_ENGINE_BASE_SIMD_TARGETS_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element types, shapes and the owner of a tensor's memory. Not here: views, which are all in the
-// header.
+// Element types, shapes and the owner of a tensor's memory.
 
 #include "encore/tensor.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two ways to get a workspace, and its growth. Not here: what is put into one.
+// The two ways to get a workspace, and its growth.
 
 #include "encore/workspace.h"
 

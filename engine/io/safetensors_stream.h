@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writing a safetensors file whose tensors are made one after another, so that no two need be in
-// memory at once. Not here: tensors that are in memory (encore/safetensors.h).
+// memory at once.
 
 #ifndef ENCORE_ENGINE_IO_SAFETENSORS_STREAM_H_
 #define ENCORE_ENGINE_IO_SAFETENSORS_STREAM_H_

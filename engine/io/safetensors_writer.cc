@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writing: checks, lays out, and takes tensors in turn. Not here: how a file appears whole or not
-// at all
-// (file_writer.cc).
+// Writing: checks, lays out, and takes tensors in turn.
 
 #include <algorithm>
 #include <cstdint>

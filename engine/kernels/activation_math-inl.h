@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The activations of a block, of a vector of f32: cheaper than those of vec_math-inl.h, right to an
-// absolute error and not to ulps of small results. Not here: loops over tiles (activation.cc).
+// absolute error and not to ulps of small results.
 //
 // All are relu(x) - |x| f(|x|) with an f that falls from 1/2 to 0, out of a table of polynomials
 // (activation_tables.h). The error before the last rounding stays below half an f32 ulp of x, so

@@ -2,8 +2,7 @@
 //
 // ENCORE_DISPATCH: the function of the active SIMD target, out of the table that HWY_EXPORT makes.
 // As HWY_DYNAMIC_DISPATCH, but by encore's own choice of targets (engine/base/simd_targets.h),
-// which no other user of Highway in the process can change once encore has asked. Not here: what
-// the choice is (engine/platform/cpu_info.cc).
+// which no other user of Highway in the process can change once encore has asked.
 //
 // Include it after hwy/foreach_target.h and use it under HWY_ONCE.
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Vectorised elementwise functions over contiguous arrays: formulas and errors are those of
-// encore/ops.h and vec_math-inl.h. Not here: strides, threads, validation
-// (engine/ops/elementwise.cc).
+// encore/ops.h and vec_math-inl.h.
 
 #ifndef ENCORE_ENGINE_KERNELS_ELEMENTWISE_H_
 #define ENCORE_ENGINE_KERNELS_ELEMENTWISE_H_

@@ -2,8 +2,7 @@
 //
 // Products of int8 and bf16 by AMX: 16 rows at a time, 16 columns and 16 groups of k (64 elements
 // of int8, 32 of bf16) an instruction, of the same packed panels as other kernels take: a tile of B
-// is 16 groups of 16 columns where they lie. Included once for each SIMD target. Not here: whether
-// the machine may (engine/platform/amx.h).
+// is 16 groups of 16 columns where they lie. Included once for each SIMD target.
 //
 // int8: the same integers as those of any other kernel.
 // bf16: the instruction sums the products of 16 even elements in one chain of FMAs from zero, those

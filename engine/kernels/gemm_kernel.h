@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The micro-kernels of the matrix product of one element type and SIMD target, as plain function
-// pointers, and what the loops above need to know of the type. Not here: loops over tiles,
-// blocking, threads and memory (engine/ops/gemm.h, engine/ops/packed_matrix.h).
+// pointers, and what the loops above need to know of the type.
 //
 // Elements lie in groups of `kr` along k: 1 for f32, 2 for bf16, 4 for int8 (2 where it is widened
 // to 16 bits). Rows of A and packed panels of B are whole groups, filled up with zeros. All counts

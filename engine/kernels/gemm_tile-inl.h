@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The register tile of the matrix product: MR x NV accumulators that stay in registers over k.
-// Included once for each SIMD target. Not here: which tiles a target has (gemm_tiles-inl.h), and
-// what it multiplies (gemm_<type>.cc); packing (gemm_pack-inl.h).
+// Included once for each SIMD target.
 //
 // A tile sees A and B as words: a word is one group of elements along k; B's is as wide as an
 // accumulator. Of the element type it only knows its Type:

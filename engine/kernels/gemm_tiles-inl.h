@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of an element type's tiles. Included once for each SIMD target. Not here: the tile
-// itself (gemm_tile-inl.h).
+// The table of an element type's tiles. Included once for each SIMD target.
 //
 // Beside what a tile wants of a Type, it says here:
 //   kMaxMr[nv]             the most rows of a tile of nv vectors; 0: there is none

@@ -3,8 +3,7 @@
 // Lockstep: a few vectors that go through the same steps, each step done for all of them before the
 // next. A CPU looks ahead a few hundred instructions: where one vector's chain of dependent steps
 // is about as long as that, vectors one after the other wait, and vectors in lockstep do not. Holds
-// the operations of vec_math-inl.h, named as in Highway. Not here: how many vectors a function
-// takes (elementwise.cc).
+// the operations of vec_math-inl.h, named as in Highway.
 
 #include <algorithm>
 #include <cstddef>

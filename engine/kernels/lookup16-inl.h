@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Looking up each lane in a table of 16 floats, for piecewise polynomials: by permutes of registers
-// where vectors have 8 or 16 lanes, by TBL on AArch64, by gathers elsewhere. Not here: tables
-// (vec_math_tables.h, activation_tables.h).
+// where vectors have 8 or 16 lanes, by TBL on AArch64, by gathers elsewhere.
 
 #include <cstdint>
 

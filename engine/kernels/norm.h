@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LayerNorm and RMSNorm of rows. Sums run over 16 virtual lanes (reduce-inl.h), so bits do not
-// depend on the SIMD target. Not here: strides, threads, validation (engine/ops/norm.cc).
+// depend on the SIMD target.
 
 #ifndef ENCORE_ENGINE_KERNELS_NORM_H_
 #define ENCORE_ENGINE_KERNELS_NORM_H_

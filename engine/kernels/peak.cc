@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains of multiply-adds and of loads for peak.h, one set a SIMD target. Not here: clocks and
-// threads (bench/measure/peak.cc and read.cc).
+// Chains of multiply-adds and of loads for peak.h, one set a SIMD target.
 
 #include "engine/kernels/peak.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions in the fixed order of the numeric contract: element i goes to virtual lane i mod 16,
-// and the lanes combine in the tree l + 8, l + 4, l + 2, l + 1. Not here: what is summed
-// (softmax.cc, norm.cc).
+// and the lanes combine in the tree l + 8, l + 4, l + 2, l + 1.
 
 #include <cstddef>
 #include <cstdint>

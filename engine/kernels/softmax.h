@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Softmax of whole rows, and its online form over tiles of keys for attention. Sums run over 16
-// virtual lanes (reduce-inl.h), so bits do not depend on the SIMD target. Not here: the products
-// around it (attention), the exponential and its error (softmax_exp-inl.h).
+// virtual lanes (reduce-inl.h), so bits do not depend on the SIMD target.
 
 #ifndef ENCORE_ENGINE_KERNELS_SOFTMAX_H_
 #define ENCORE_ENGINE_KERNELS_SOFTMAX_H_

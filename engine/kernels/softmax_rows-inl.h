@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The two passes of every softmax over up to four rows at a time: the maximum, and exponentials
-// with their sum; and which elements of a row they look at. Not here: what is made of them
-// (softmax.cc), the exponential (softmax_exp-inl.h).
+// with their sum; and which elements of a row they look at.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention inside a block: where queries, keys and values of a run of rows lie between the first
-// product and the second, and attention over any part of them. Not here: one head's arithmetic
-// (engine/ops/attention.h), who does which part (encoder_block.cc).
+// product and the second, and attention over any part of them.
 
 #ifndef ENCORE_ENGINE_NN_ATTENTION_STAGE_H_
 #define ENCORE_ENGINE_NN_ATTENTION_STAGE_H_

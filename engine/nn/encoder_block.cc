@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The three ways to share an encoder block among threads. Not here: the order of its steps
-// (recipe.cc), steps that take each row by itself (row_steps.cc), attention (attention_stage.cc).
+// The three ways to share an encoder block among threads.
 
 #include "engine/nn/encoder_block.h"
 

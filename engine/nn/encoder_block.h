@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One encoder block over a batch: the recipe and its packed weights. Not here: validation and the
-// stack of blocks (encoder.cc), where intermediates lie (scratch_plan.h), who does what
-// (thread_plan.h).
+// One encoder block over a batch: the recipe and its packed weights.
 
 #ifndef ENCORE_ENGINE_NN_ENCODER_BLOCK_H_
 #define ENCORE_ENGINE_NN_ENCODER_BLOCK_H_

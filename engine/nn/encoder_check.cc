@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sentences of encoder_check.h about batches, inputs and taps. Not here: configurations and
-// weights (layer_check.cc).
+// The sentences of encoder_check.h about batches, inputs and taps.
 
 #include "engine/nn/encoder_check.h"
 

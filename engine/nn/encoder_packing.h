@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From an encoder's options to the kernels of its matrices, and from its matrices to packed ones.
-// Not here: what a layer has to pack (packed_layer.h).
 
 #ifndef ENCORE_ENGINE_NN_ENCODER_PACKING_H_
 #define ENCORE_ENGINE_NN_ENCODER_PACKING_H_

@@ -2,7 +2,6 @@
 //
 // The one table of a layer's tensors: name, member, shape, when it has a place, and what it is
 // packed into. Checking, loading, packing, and everything that draws or names weights goes by it.
-// Not here: values.
 
 #ifndef ENCORE_ENGINE_NN_LAYER_TENSORS_H_
 #define ENCORE_ENGINE_NN_LAYER_TENSORS_H_

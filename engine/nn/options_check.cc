@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an encoder asks of its options. Not here: the configuration (layer_check.cc).
+// What an encoder asks of its options.
 
 #include <algorithm>
 #include <string>

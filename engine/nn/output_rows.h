@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The last block of a stack where one row of each sequence is wanted: it takes all rows up to their
-// keys and values, and only the wanted ones any further. Not here: blocks of all rows
-// (encoder_block.h).
+// keys and values, and only the wanted ones any further.
 
 #ifndef ENCORE_ENGINE_NN_OUTPUT_ROWS_H_
 #define ENCORE_ENGINE_NN_OUTPUT_ROWS_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A layer as a pass reads it: packed weights, norms, and what else follows from its configuration.
-// Not here: the order of its steps (encoder_block.h).
 
 #ifndef ENCORE_ENGINE_NN_PACKED_LAYER_H_
 #define ENCORE_ENGINE_NN_PACKED_LAYER_H_

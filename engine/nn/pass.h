@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What all blocks of one forward pass share: configuration, kernels, the batch, the plans, the
-// position tables and the workspace. Not here: the weights of a layer (packed_layer.h).
+// position tables and the workspace.
 
 #ifndef ENCORE_ENGINE_NN_PASS_H_
 #define ENCORE_ENGINE_NN_PASS_H_

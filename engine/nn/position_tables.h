@@ -2,8 +2,7 @@
 //
 // What positions need beside weights: sines and cosines of rotary layers, and biases that depend on
 // the distance of query and key (ALiBi, buckets). Layers with equal positions share a table. A pass
-// fills them for its longest sequence: memory is linear in that. Not here: their use
-// (attention_stage.h).
+// fills them for its longest sequence: memory is linear in that.
 
 #ifndef ENCORE_ENGINE_NN_POSITION_TABLES_H_
 #define ENCORE_ENGINE_NN_POSITION_TABLES_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Everything of an encoder but its panels: what Encoder::Create packs, `encore convert` writes, and
-// the bytes that both need are counted by. Not here: validation (encoder_check.h), packing
-// (encoder_packing.h).
+// the bytes that both need are counted by.
 
 #ifndef ENCORE_ENGINE_NN_PREPARED_ENCODER_H_
 #define ENCORE_ENGINE_NN_PREPARED_ENCODER_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looking at the inputs of an encoder's products during a pass, for calibration. Not here: what is
-// made of them (tools/encore/calibration.h).
+// Looking at the inputs of an encoder's products during a pass, for calibration.
 
 #ifndef ENCORE_ENGINE_NN_PRODUCT_OBSERVER_H_
 #define ENCORE_ENGINE_NN_PRODUCT_OBSERVER_H_

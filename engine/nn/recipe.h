@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order of a layer's steps: what comes before attention, the projection to queries, keys and
-// values, and what comes after. Not here: how a step runs (row_steps.h), attention itself
-// (attention_stage.h), who does what (encoder_block.cc).
+// values, and what comes after.
 
 #ifndef ENCORE_ENGINE_NN_RECIPE_H_
 #define ENCORE_ENGINE_NN_RECIPE_H_

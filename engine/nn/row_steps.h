@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of a block that take each row of tokens by itself: linear layers and norms. Not here:
-// attention, which needs other rows (attention_stage.h), and which thread takes which rows
-// (encoder_block.cc).
+// Steps of a block that take each row of tokens by itself: linear layers and norms.
 
 #ifndef ENCORE_ENGINE_NN_ROW_STEPS_H_
 #define ENCORE_ENGINE_NN_ROW_STEPS_H_

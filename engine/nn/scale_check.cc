@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a layer asks of the scales of int8 weights and of its products' inputs. Not here: their
-// shapes and types (layer_check.cc).
+// What a layer asks of the scales of int8 weights and of its products' inputs.
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 //
 // Smoothing of a product before it is quantised to int8 (SmoothQuant, arXiv:2211.10438): x w =
 // (x / s) (s w) for a scale s of each input channel, which evens out channels that would take most
-// of a row's 8 bits. Not here: packing (encoder_packing.h), scales that came with the weights.
+// of a row's 8 bits.
 
 #ifndef ENCORE_ENGINE_NN_SMOOTHING_H_
 #define ENCORE_ENGINE_NN_SMOOTHING_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a weight file's metadata to what shapes do not tell of an EncoderConfig. Not here: the
-// tensors (torch_weights.cc).
+// From a weight file's metadata to what shapes do not tell of an EncoderConfig.
 
 #ifndef ENCORE_ENGINE_NN_TORCH_METADATA_H_
 #define ENCORE_ENGINE_NN_TORCH_METADATA_H_

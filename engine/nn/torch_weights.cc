@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TorchWeights: puts a file's tensors in their places, derives sizes from their shapes, and checks
-// them. Not here: names (torch_names.cc) and metadata (torch_metadata.cc).
+// them.
 
 #include "encore/torch_weights.h"
 

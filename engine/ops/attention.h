@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention of one head over one sequence, in tiles: blocks of queries walk the keys with an online
-// softmax, so that no more than a tile of scores ever exists. Not here: which heads and sequences
-// there are (attention_op.cc, nn/attention_stage.h).
+// softmax, so that no more than a tile of scores ever exists.
 //
 // Sizes of tiles are constants of the numeric contract. Query blocks are counted from the
 // sequence's start, tiles of keys from the first key of a query block's walk: the bits of a row

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and values of one head, packed as the right-hand sides of attention's products. Not here:
-// the products (attention.cc).
+// Keys and values of one head, packed as the right-hand sides of attention's products.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AxisLoop: walks N views of one shape together, with as few and as long inner runs as their
-// strides allow. Not here: what is done with the elements.
+// strides allow.
 
 #ifndef ENCORE_ENGINE_OPS_AXIS_LOOP_H_
 #define ENCORE_ENGINE_OPS_AXIS_LOOP_H_

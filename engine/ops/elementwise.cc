@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The elementwise operations of encore/ops.h: validation and strides around the kernels, on the
-// calling thread. Not here: the formulas (engine/kernels/vec_math-inl.h).
+// calling thread.
 
 #include "engine/kernels/elementwise.h"
 

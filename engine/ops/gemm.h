@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The matrix product: loops over panels, slices of K and tiles of rows, around the micro-kernels.
-// Written once for all element types: what it needs to know of one is in GemmKernel. Not here: the
-// choice of sizes (gemm_blocking.h), packing (packed_matrix.h), views and validation (matmul.cc).
+// Written once for all element types: what it needs to know of one is in GemmKernel.
 
 #ifndef ENCORE_ENGINE_OPS_GEMM_H_
 #define ENCORE_ENGINE_OPS_GEMM_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a matrix product is cut: pure functions of sizes, cache sizes and threads. No choice made
-// here changes a bit of a result. Not here: the loops themselves (gemm.h).
+// here changes a bit of a result.
 
 #ifndef ENCORE_ENGINE_OPS_GEMM_BLOCKING_H_
 #define ENCORE_ENGINE_OPS_GEMM_BLOCKING_H_

@@ -2,7 +2,7 @@
 //
 // Finds outputs that overlap inputs in a way that the operations forbid. Only what is certain is
 // refused: two views that interleave in memory without sharing an element pass, and so does what
-// cannot be told in a few steps. Not here: the other checks of views (view_check.h).
+// cannot be told in a few steps.
 
 #ifndef ENCORE_ENGINE_OPS_OVERLAP_CHECK_H_
 #define ENCORE_ENGINE_OPS_OVERLAP_CHECK_H_

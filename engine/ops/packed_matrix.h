@@ -2,7 +2,7 @@
 //
 // The right-hand matrix of a product, packed into panels of the elements of the kernel that will
 // use it: a view (memory of the caller's) and an owner. The layout is drawn in
-// engine/kernels/gemm_pack-inl.h. Not here: the product (gemm.h).
+// engine/kernels/gemm_pack-inl.h.
 
 #ifndef ENCORE_ENGINE_OPS_PACKED_MATRIX_H_
 #define ENCORE_ENGINE_OPS_PACKED_MATRIX_H_

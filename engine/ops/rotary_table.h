@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sines and cosines of rotary positions, with the same bits on every machine and compiler: the C
-// library's differ, so none of its are called. Not here: turning elements (kernels/rotary.h).
+// library's differ, so none of its are called.
 
 #ifndef ENCORE_ENGINE_OPS_ROTARY_TABLE_H_
 #define ENCORE_ENGINE_OPS_ROTARY_TABLE_H_

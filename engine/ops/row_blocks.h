@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a kernel for rows of the form (x, ldx, y, ldy, rows) over the last axis of views with any
-// strides. Not here: what the kernel computes (softmax.cc, norm.cc).
+// strides.
 
 #ifndef ENCORE_ENGINE_OPS_ROW_BLOCKS_H_
 #define ENCORE_ENGINE_OPS_ROW_BLOCKS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What every operation asks of its views at the entry, with sentences that name the view, what was
-// found and what was wanted. Not here: what single operations ask on top.
+// found and what was wanted.
 
 #ifndef ENCORE_ENGINE_OPS_VIEW_CHECK_H_
 #define ENCORE_ENGINE_OPS_VIEW_CHECK_H_

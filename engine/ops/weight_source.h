@@ -2,8 +2,7 @@
 //
 // The weights of a linear layer as the caller has them: in up to three matrices, of f32, bf16, f16,
 // f64 or int8 with scales, with any strides and any alignment; and how a piece of them is read as
-// f32, or quantised. Not here: packing (packed_matrix.h), validation of shapes and types (whoever
-// takes the views).
+// f32, or quantised.
 
 #ifndef ENCORE_ENGINE_OPS_WEIGHT_SOURCE_H_
 #define ENCORE_ENGINE_OPS_WEIGHT_SOURCE_H_

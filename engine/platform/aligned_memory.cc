@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Aligned memory from the C library, and large pages where the system has them (Linux). Not here:
-// who owns it.
+// Aligned memory from the C library, and large pages where the system has them (Linux).
 
 #include "engine/base/aligned_memory.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Intel's Advanced Matrix Extensions: whether this machine has them, and the system's permission,
-// which a process must ask for once. Not here: the products (engine/kernels/gemm_amx-inl.h).
+// which a process must ask for once.
 
 #ifndef ENCORE_ENGINE_PLATFORM_AMX_H_
 #define ENCORE_ENGINE_PLATFORM_AMX_H_

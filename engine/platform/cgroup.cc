@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parsing of control group files. Not here: reading them (cpu_info.cc).
+// Parsing of control group files.
 
 #include "engine/platform/cgroup.h"
 

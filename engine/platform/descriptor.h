@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A file descriptor that is closed when it goes out of scope, whatever is thrown meanwhile. Only
-// where there is unistd.h. Not here: what is done with it (mapped_file.cc, file_writer.cc).
+// where there is unistd.h.
 
 #ifndef ENCORE_ENGINE_PLATFORM_DESCRIPTOR_H_
 #define ENCORE_ENGINE_PLATFORM_DESCRIPTOR_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FileWriter on the C and C++ libraries, plus fsync where there is one. Not here: what is written
-// (engine/io).
+// FileWriter on the C and C++ libraries, plus fsync where there is one.
 
 #include "engine/platform/file_writer.h"
 

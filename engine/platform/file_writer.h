@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a file whole or not at all. Not here: reading (mapped_file.h) and formats (engine/io).
+// Writes a file whole or not at all.
 
 #ifndef ENCORE_ENGINE_PLATFORM_FILE_WRITER_H_
 #define ENCORE_ENGINE_PLATFORM_FILE_WRITER_H_

@@ -3,7 +3,7 @@
 // FpEnvScope: the floating-point modes that every result of this library is computed under, for the
 // time of a scope. The contract of equal bits needs it: threads of a pool do not inherit the
 // caller's modes, so a caller that flushes denormals or rounds upward would otherwise get other
-// bits from thread 0 than from the rest. Not here: threads (thread_team.h).
+// bits from thread 0 than from the rest.
 
 #ifndef ENCORE_ENGINE_PLATFORM_FP_ENV_H_
 #define ENCORE_ENGINE_PLATFORM_FP_ENV_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Paths that the system would read otherwise than the caller wrote them. Not here: what the system
-// says of a path (system_error.h).
+// Paths that the system would read otherwise than the caller wrote them.
 
 #ifndef ENCORE_ENGINE_PLATFORM_PATH_CHECK_H_
 #define ENCORE_ENGINE_PLATFORM_PATH_CHECK_H_

@@ -2,8 +2,7 @@
 //
 // StageBoard: the stage that a pool's caller is running, from which any thread may take tasks. A
 // stage is over when its tasks are done, whoever did them: a late thread finds the tasks taken, or
-// the next stage, and one that never comes is not waited for. Not here: how threads sleep and wake
-// (worker_threads.h).
+// the next stage, and one that never comes is not waited for.
 
 #ifndef ENCORE_ENGINE_PLATFORM_STAGE_BOARD_H_
 #define ENCORE_ENGINE_PLATFORM_STAGE_BOARD_H_

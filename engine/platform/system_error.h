@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A failed system call on a file as a Status. Not here: errors that encore finds itself.
+// A failed system call on a file as a Status.
 
 #ifndef ENCORE_ENGINE_PLATFORM_SYSTEM_ERROR_H_
 #define ENCORE_ENGINE_PLATFORM_SYSTEM_ERROR_H_

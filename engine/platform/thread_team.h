@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Team and RunTeam: the threads of one call, whichever executor gives them, and the sharing of a
-// stage's tasks among them. No OpenMP in this header, and nothing here allocates. Not here: what
-// the tasks are (engine/ops, engine/nn).
+// stage's tasks among them. No OpenMP in this header, and nothing here allocates.
 
 #ifndef ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_
 #define ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What encore sees of the machine: SIMD targets, caches, usable cores. Not here: how threads are
-// started (executor.h).
+// What encore sees of the machine: SIMD targets, caches, usable cores.
 
 #ifndef ENCORE_CPU_H_
 #define ENCORE_CPU_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where threads come from: none (inline), a ThreadPool of the caller's, OpenMP, or the host's own
-// parallel_for. The choice never changes a bit of any result. Not here: the pool itself
-// (thread_pool.h), how work is cut into tasks (engine/ops, engine/nn).
+// parallel_for. The choice never changes a bit of any result.
 
 #ifndef ENCORE_EXECUTOR_H_
 #define ENCORE_EXECUTOR_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an encoder layer computes: LayerConfig holds every switch in which the encoders in use
-// differ. engine/nn/families.md says which family sets which switch. Not here: weights and batches
-// (encoder.h).
+// differ. engine/nn/families.md says which family sets which switch.
 
 #ifndef ENCORE_LAYER_H_
 #define ENCORE_LAYER_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations by themselves, in f32, on views with any strides. Not here: the encoder block made
-// of them (encoder.h).
+// The operations by themselves, in f32, on views with any strides.
 //
 // Common to all: inputs may have any strides. An output must not overlap itself, nor an input
 // unless the operation says so. Errors: kInvalidArgument names the view, what was found and what

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors: DType and Shape, Tensor (owns aligned memory, type known at run time) and TensorView<T>
-// (a typed window with strides that owns nothing). Not here: operations (ops.h) and files
-// (safetensors.h).
+// (a typed window with strides that owns nothing).
 
 #ifndef ENCORE_TENSOR_H_
 #define ENCORE_TENSOR_H_

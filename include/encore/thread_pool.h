@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool: threads that the caller makes, owns and lends to encore's calls. Not here: the other
-// sources of threads (executor.h).
+// ThreadPool: threads that the caller makes, owns and lends to encore's calls.
 
 #ifndef ENCORE_THREAD_POOL_H_
 #define ENCORE_THREAD_POOL_H_

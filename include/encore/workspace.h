@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scratch memory, sized up front and owned by the caller. Not here: how much a call needs
-// (encoder.h).
+// Scratch memory, sized up front and owned by the caller.
 
 #ifndef ENCORE_WORKSPACE_H_
 #define ENCORE_WORKSPACE_H_

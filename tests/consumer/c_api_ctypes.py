@@ -5,7 +5,7 @@
     c_api_ctypes.py LIBRARY
 
 Writes a tiny model with drawn weights into a folder of its own, opens it, encodes and tokenizes.
-Exit status 1 with the failed check. Needs nothing but Python. Not here: what vectors should be.
+Exit status 1 with the failed check. Needs nothing but Python.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One step of the exhaustive search: a chunk of floats on every target, and what one thread knows
-// of each target so far. Not here: which floats come (search.cc).
+// of each target so far.
 
 #ifndef ENCORE_TESTS_EXHAUSTIVE_CHUNK_H_
 #define ENCORE_TESTS_EXHAUSTIVE_CHUNK_H_

@@ -2,7 +2,7 @@
 //
 // Every float to bf16 and f16, and every number of theirs to float: plain C++ (engine/base/bf16.h)
 // against double precision, and what each SIMD target rounds to bf16, rows of A and packed weights,
-// against plain C++. Not here: functions (search.h).
+// against plain C++.
 
 #ifndef ENCORE_TESTS_EXHAUSTIVE_CONVERSIONS_H_
 #define ENCORE_TESTS_EXHAUSTIVE_CONVERSIONS_H_

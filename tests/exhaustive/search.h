@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tries all floats, or every n-th and those that are known to be hard, on one subject and many SIMD
-// targets: the largest errors, equal bits between targets, order, special values. Not here: what is
-// promised (subject.h) and how it is shown (`encore verify`).
+// targets: the largest errors, equal bits between targets, order, special values.
 
 #ifndef ENCORE_TESTS_EXHAUSTIVE_SEARCH_H_
 #define ENCORE_TESTS_EXHAUSTIVE_SEARCH_H_

@@ -2,7 +2,7 @@
 //
 // What the exhaustive search tries: the functions of the public interface, the cheaper activations
 // of a block, softmax's exponential, each with its errors and its promises, which come from
-// tests/reference. Not here: which floats are tried (search.h).
+// tests/reference.
 
 #ifndef ENCORE_TESTS_EXHAUSTIVE_SUBJECT_H_
 #define ENCORE_TESTS_EXHAUSTIVE_SUBJECT_H_

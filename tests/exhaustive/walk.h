@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks of floats that all usable cores share. Not here: what is done with a chunk.
+// Chunks of floats that all usable cores share.
 
 #ifndef ENCORE_TESTS_EXHAUSTIVE_WALK_H_
 #define ENCORE_TESTS_EXHAUSTIVE_WALK_H_

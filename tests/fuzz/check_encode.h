@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every tokenizer promises of every text. Not here: the tokenizers and texts.
+// What every tokenizer promises of every text.
 
 #ifndef ENCORE_TESTS_FUZZ_CHECK_ENCODE_H_
 #define ENCORE_TESTS_FUZZ_CHECK_ENCODE_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches that are drawn for the fuzz target `encoder`: ragged sequences, masks, positions, inputs
-// and outputs of any layout; and sometimes one thing in them that Forward has to refuse. Not here:
-// the encoder (drawn_encoder.h).
+// and outputs of any layout; and sometimes one thing in them that Forward has to refuse.
 
 #ifndef ENCORE_TESTS_FUZZ_DRAWN_BATCH_H_
 #define ENCORE_TESTS_FUZZ_DRAWN_BATCH_H_

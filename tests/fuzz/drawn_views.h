@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Views with drawn strides on memory of their own, filled with drawn numbers: tame ones, and those
-// that arithmetic stumbles over. Not here: shapes, and what an operation may do with them.
+// that arithmetic stumbles over.
 
 #ifndef ENCORE_TESTS_FUZZ_DRAWN_VIEWS_H_
 #define ENCORE_TESTS_FUZZ_DRAWN_VIEWS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tokenizers over a small vocabulary of many scripts, one for each way through the normalizer and
-// the other parts. Not here: texts.
+// the other parts.
 
 #ifndef ENCORE_TESTS_FUZZ_FIXED_TOKENIZERS_H_
 #define ENCORE_TESTS_FUZZ_FIXED_TOKENIZERS_H_

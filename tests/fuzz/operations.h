@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the parts of the fuzz target `operations` share: drawn shapes, and views that an operation
-// has to refuse. Not here: the operations (operations_target.cc, attention_operations.cc).
+// has to refuse.
 
 #ifndef ENCORE_TESTS_FUZZ_OPERATIONS_H_
 #define ENCORE_TESTS_FUZZ_OPERATIONS_H_

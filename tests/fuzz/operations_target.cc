@@ -2,7 +2,7 @@
 //
 // Any bytes as a call of an operation of encore/ops.h, on views of any shape and strides: what
 // cannot be is refused and nothing is written; else nothing but the output is written, and it has
-// the bits of a plain computation. Not here: attention (attention_operations.cc).
+// the bits of a plain computation.
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The C++ header that mutate.py writes into its copy of the sources. Not here: which expressions
-# become mutants (sites.py).
+# The C++ header that mutate.py writes into its copy of the sources.
 
 NAME = "tests/mutation/mutants.h"
 TEXT = r"""// SPDX-License-Identifier: Apache-2.0

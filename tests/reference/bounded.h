@@ -2,8 +2,7 @@
 //
 // The a-priori error bounds that encore/ops.h documents, as functions: each gives the exact result
 // of an operation and how far one in f32 may be from it. Worst cases for any order of rounding;
-// what number.h expects of independent roundings is far less. u = 2^-24. Not here: the operations'
-// definitions (matmul.h, attention.h, ...), the elementwise functions (accuracy.h).
+// what number.h expects of independent roundings is far less. u = 2^-24.
 
 #ifndef ENCORE_TESTS_REFERENCE_BOUNDED_H_
 #define ENCORE_TESTS_REFERENCE_BOUNDED_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drawn inputs and hashes of outputs, the same on every machine. Not here: drawn models
-// (encoder_model.h), what is right.
+// Drawn inputs and hashes of outputs, the same on every machine.
 
 #ifndef ENCORE_TESTS_REFERENCE_DRAWN_H_
 #define ENCORE_TESTS_REFERENCE_DRAWN_H_

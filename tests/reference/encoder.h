@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The encoder in double precision, one sequence at a time: layers of attention and a feed-forward
-// network with residuals and norms, as include/encore/layer.h describes them. Not here: attention
-// (self_attention.h), the feed-forward network (feed_forward.h), norms (norm.h).
+// network with residuals and norms, as include/encore/layer.h describes them.
 
 #ifndef ENCORE_TESTS_REFERENCE_ENCODER_H_
 #define ENCORE_TESTS_REFERENCE_ENCODER_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An encoder with drawn weights, for tests of the encoder and for published hashes. Not here: which
-// tensors there are (layer_weights.h), what its results should be (encoder.h).
+// An encoder with drawn weights, for tests of the encoder and for published hashes.
 
 #ifndef ENCORE_TESTS_REFERENCE_ENCODER_MODEL_H_
 #define ENCORE_TESTS_REFERENCE_ENCODER_MODEL_H_

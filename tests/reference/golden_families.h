@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Small models whose layers are those of families of encoders in use (engine/nn/families.md), for
-// published hashes. Not here: the hashes (golden_hashes.h), families' own results (tests/data).
+// published hashes.
 
 #ifndef ENCORE_TESTS_REFERENCE_GOLDEN_FAMILIES_H_
 #define ENCORE_TESTS_REFERENCE_GOLDEN_FAMILIES_H_

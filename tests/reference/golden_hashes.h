@@ -3,7 +3,7 @@
 // The published hashes: what some fixed inputs give on every SIMD target with FMA (AVX2, AVX-512,
 // NEON), with every compiler, on every machine. A change of the contract (an order of sums, a
 // polynomial) changes them, and must be meant: `encore verify --print-hashes` prints the lines of
-// the table anew. Not here: who compares (golden_bits_test.cc, `encore verify`).
+// the table anew.
 
 #ifndef ENCORE_TESTS_REFERENCE_GOLDEN_HASHES_H_
 #define ENCORE_TESTS_REFERENCE_GOLDEN_HASHES_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HostPool: a small thread pool such as a program that embeds encore may have, to try
-// Executor::HostPool with. Its threads sleep between loops. Not here: anything clever (no stealing,
-// no nesting).
+// Executor::HostPool with. Its threads sleep between loops.
 
 #ifndef ENCORE_TESTS_REFERENCE_HOST_POOL_H_
 #define ENCORE_TESTS_REFERENCE_HOST_POOL_H_

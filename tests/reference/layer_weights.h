@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The weights of a configuration, tensor after tensor of the engine's table (layer_tensors.h), for
-// everything that draws weights. Not here: values, which the caller makes.
+// everything that draws weights.
 
 #ifndef ENCORE_TESTS_REFERENCE_LAYER_WEIGHTS_H_
 #define ENCORE_TESTS_REFERENCE_LAYER_WEIGHTS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The linear layer in double precision, weights of any dtype, and the columns that heads and halves
-// are. Not here: products of plain matrices (matmul.h).
+// are.
 
 #ifndef ENCORE_TESTS_REFERENCE_LINEAR_H_
 #define ENCORE_TESTS_REFERENCE_LINEAR_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The matrix product in double precision, and the matrices that references pass along. Not here:
-// what a number is (number.h), linear layers (linear.h).
+// The matrix product in double precision, and the matrices that references pass along.
 
 #ifndef ENCORE_TESTS_REFERENCE_MATMUL_H_
 #define ENCORE_TESTS_REFERENCE_MATMUL_H_

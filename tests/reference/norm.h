@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A norm of a layer in double precision, as NormConfig describes it. Not here: LayerNorm
-// (layer_norm.h) and RMSNorm (rms_norm.h) themselves.
+// A norm of a layer in double precision, as NormConfig describes it.
 
 #ifndef ENCORE_TESTS_REFERENCE_NORM_H_
 #define ENCORE_TESTS_REFERENCE_NORM_H_

@@ -2,7 +2,7 @@
 //
 // What the references compute with. Each reference is a template of its number type: with double it
 // gives the exact result (as far as f32 is concerned), with Rounded the result and, running along,
-// how far rounding may take a computation in f32 from it. Not here: the operations.
+// how far rounding may take a computation in f32 from it.
 
 #ifndef ENCORE_TESTS_REFERENCE_NUMBER_H_
 #define ENCORE_TESTS_REFERENCE_NUMBER_H_

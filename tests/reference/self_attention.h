@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The attention of an encoder layer over one sequence in double precision, with every switch of
-// LayerConfig that it has. Not here: one head's softmax(q k^T) v (attention.h).
+// LayerConfig that it has.
 
 #ifndef ENCORE_TESTS_REFERENCE_SELF_ATTENTION_H_
 #define ENCORE_TESTS_REFERENCE_SELF_ATTENTION_H_

@@ -3,7 +3,7 @@
 // The largest errors of the cheaper forms inside a block: its activations
 // (engine/kernels/activation.h), absolute, in ulps of x; and softmax's exponential
 // (engine/kernels/softmax_exp-inl.h). In one place for the tests that sample and the tools that try
-// every float. Not here: the functions of the public interface (accuracy.h).
+// every float.
 
 #ifndef ENCORE_TESTS_REFERENCE_TILE_ACCURACY_H_
 #define ENCORE_TESTS_REFERENCE_TILE_ACCURACY_H_

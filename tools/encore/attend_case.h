@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Worked examples in a JSON file: {"cases": [{"name": ..., ...}]}. A case gives matrices, or sizes
-// to draw them with, and any expected results, which are compared. Not here: the computation
-// (attention_example.h, seeded_block.h).
+// to draw them with, and any expected results, which are compared.
 //
 // What a case may hold (matrices are lists of rows):
 //   Q, K, V                        attention of these

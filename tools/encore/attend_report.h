@@ -2,8 +2,7 @@
 //
 // What `encore attend` computed as text for people, as JSON for programs, as a picture: an
 // attention example, step by step; or a model's attention, every head of every layer. Layers and
-// heads of a model are counted from 1 there, as in the command's options. Not here: the
-// computations (attention_example.h, model_attention.h).
+// heads of a model are counted from 1 there, as in the command's options.
 
 #ifndef ENCORE_TOOLS_ENCORE_ATTEND_REPORT_H_
 #define ENCORE_TOOLS_ENCORE_ATTEND_REPORT_H_

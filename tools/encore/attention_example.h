@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Self-attention with every step kept: the numbers that `encore attend` shows. Computed by encore's
-// public operations in f32. Not here: cases from files (attend_case.h), output (attend_report.h).
+// public operations in f32.
 
 #ifndef ENCORE_TOOLS_ENCORE_ATTENTION_EXAMPLE_H_
 #define ENCORE_TOOLS_ENCORE_ATTENTION_EXAMPLE_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scales of an encoder's inputs from samples (SmoothQuant, arXiv:2211.10438), and how well its
-// products do in int8 with them. Not here: where samples come from (calibrate.cc), files.
+// products do in int8 with them.
 
 #ifndef ENCORE_TOOLS_ENCORE_CALIBRATION_H_
 #define ENCORE_TOOLS_ENCORE_CALIBRATION_H_

@@ -2,7 +2,7 @@
 //
 // The attention weights of a real model, from its folder and a text, and what they say in a few
 // numbers: which kinds of tokens the words look at, in each layer and head, and the strongest
-// links. Not here: how they are shown (attend_report.h).
+// links.
 
 #ifndef ENCORE_TOOLS_ENCORE_MODEL_ATTENTION_H_
 #define ENCORE_TOOLS_ENCORE_MODEL_ATTENTION_H_

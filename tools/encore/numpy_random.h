@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The random numbers of NumPy's RandomState(seed).rand, digit for digit, so that what encore draws
-// can be followed along in NumPy. Not here: other distributions, and NumPy's newer Generator.
+// can be followed along in NumPy.
 
 #ifndef ENCORE_TOOLS_ENCORE_NUMPY_RANDOM_H_
 #define ENCORE_TOOLS_ENCORE_NUMPY_RANDOM_H_

@@ -2,8 +2,7 @@
 //
 // What pages have in common: a document that needs no other file, no script and no network, in the
 // reader's choice of light or dark; and the means to draw its pictures: an SVG canvas, axes, ticks,
-// and places for labels where nothing else is. All lengths are in pixels. Not here: any one picture
-// and what pages say.
+// and places for labels where nothing else is. All lengths are in pixels.
 
 #ifndef ENCORE_TOOLS_ENCORE_PAGE_H_
 #define ENCORE_TOOLS_ENCORE_PAGE_H_

@@ -2,8 +2,7 @@
 //
 // A report as a page, several side by side as a page, and the pictures in them. Each page is one
 // HTML document that needs no other file, no script and no network; each picture is markup of
-// Canvas::Svg, or "" where the report has nothing for it. Not here: what pages have in common
-// (page.h), the comparison (comparison.h).
+// Canvas::Svg, or "" where the report has nothing for it.
 
 #ifndef ENCORE_TOOLS_ENCORE_REPORT_PAGES_H_
 #define ENCORE_TOOLS_ENCORE_REPORT_PAGES_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What pages and comparisons pick from a report, and its words: the best target, thread counts,
-// workloads in their order, rows that suit a picture. Not here: pictures.
+// workloads in their order, rows that suit a picture.
 
 #ifndef ENCORE_TOOLS_ENCORE_REPORT_SERIES_H_
 #define ENCORE_TOOLS_ENCORE_REPORT_SERIES_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The batch of `encore run`: sequences from the input file, how they are padded or packed, a mask,
-// read and validated whole; and the forward pass, to the tensors of the output file. Not here:
-// weights (torch_weights.h), writing files.
+// read and validated whole; and the forward pass, to the tensors of the output file.
 
 #ifndef ENCORE_TOOLS_ENCORE_RUN_BATCH_H_
 #define ENCORE_TOOLS_ENCORE_RUN_BATCH_H_

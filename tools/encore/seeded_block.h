@@ -2,7 +2,7 @@
 //
 // One encoder block with drawn weights, run and checked against the double-precision reference:
 // what `encore demo` and the block case of `encore attend` share; and how far results are from what
-// is exact. Not here: output.
+// is exact.
 
 #ifndef ENCORE_TOOLS_ENCORE_SEEDED_BLOCK_H_
 #define ENCORE_TOOLS_ENCORE_SEEDED_BLOCK_H_

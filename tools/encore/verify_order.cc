@@ -2,7 +2,6 @@
 //
 // `encore verify`: the orders of operations that the contract fixes, each against the same order in
 // plain scalar code, to the bit; and the published hashes. Targets without FMA have no part in it.
-// Not here: that results do not depend on the batch (verify_bits.cc).
 
 #include <bit>
 #include <cmath>

@@ -2,8 +2,7 @@
 """Makes the golden files of tests/data/families: two layers of every family of encoders, computed
 by the family's own modules in float64. Their format is in tests/data/README.md.
 
-Holds the files and their check. Not here: the families (text.py, decoder_like.py,
-vision_audio.py), how they are run (reference.py), the numpy model that checks them (plain.py).
+Holds the files and their check.
 """
 import importlib
 import json

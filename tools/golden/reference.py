@@ -2,7 +2,6 @@
 """What every family's reference has in common: the modules of a model with the names encore has
 for their parameters, and a run of them in float64 that nothing rounds to float32 on the way.
 
-Not here: the families (text.py, decoder_like.py, vision_audio.py), files (families.py).
 """
 import contextlib
 from dataclasses import dataclass, field

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "engine/base/quoted.h"
 #include "engine/io/json_members.h"
@@ -20,6 +21,9 @@ using SpecialToken = TokenizerConfig::SpecialToken;
 
 // Lengths from here on mean that there is no limit: transformers writes int(1e30).
 constexpr double kNoLimit = 1e15;
+// T5 has 100 extra ids, and no class more than some dozens of special tokens with names.
+constexpr size_t kMaxExtraIds = 10000;
+constexpr size_t kMaxNamed = 1000;
 
 bool IsStandard(std::string_view key) {
   return std::any_of(std::begin(kSpecialTokenKeys), std::end(kSpecialTokenKeys),
@@ -69,6 +73,9 @@ void ReadSpecial(const std::string& key, const JsonValue& json, JsonMembers* mem
   if (json.is_null()) return SetSpecial({key, {}}, config);
   std::optional<AddedToken> token = ReadToken(json, members->where() + ": " + key);
   if (!token) return members->Refuse(key, "a string, or an object with a content");
+  if (config->special_tokens.size() == kMaxNamed) {
+    return members->Refuse(key, "at most " + std::to_string(kMaxNamed) + " keys of tokens");
+  }
   const bool is_object = json.is_object() && members->where() == config->file;
   SetSpecial({key, *std::move(token), is_object}, config);
 }
@@ -168,8 +175,8 @@ Result<TokenizerConfig> ReadTokenizerConfig(const JsonValue& json) {
   config.add_eos_token = members.OptionalBool("add_eos_token");
   config.split_special_tokens = members.Bool("split_special_tokens", false);
   config.extra_ids = members.Size("extra_ids", config.extra_ids);
-  if (config.extra_ids > ByteTrie::kMaxValue) {
-    members.Refuse("extra_ids", "at most " + std::to_string(ByteTrie::kMaxValue));
+  if (config.extra_ids > kMaxExtraIds) {
+    members.Refuse("extra_ids", "at most " + std::to_string(kMaxExtraIds));
   }
   ReadTruncationSide(&members, &config);
   const double length = members.OptionalNumber("model_max_length").value_or(kNoLimit);
@@ -208,6 +215,13 @@ Status ReadOldAddedTokens(const JsonValue& json, TokenizerConfig* config) {
   const std::string file = "added_tokens.json";
   JsonMembers members(json, file);
   if (!members.ok()) return members.status();
+  std::set<std::string_view> names;  // of special tokens
+  for (const SpecialToken& token : config->special_tokens) {
+    if (IsStandard(token.key) && !token.is_object) names.insert(token.token.content);
+  }
+  if (config->extra_tokens) {
+    for (const AddedToken& token : *config->extra_tokens) names.insert(token.content);
+  }
   for (const auto& [content, id] : json.members()) {
     uint64_t number = 0;
     if (content.empty() || !id.AsUnsigned(&number)) {
@@ -216,16 +230,7 @@ Status ReadOldAddedTokens(const JsonValue& json, TokenizerConfig* config) {
     }
     const Result<int32_t> checked = IdOf(number, file, id.Described());
     if (!checked.ok()) return checked.status();
-    const auto same = [&content = content](const AddedToken& token) {
-      return token.content == content;
-    };
-    const bool special =
-        std::any_of(config->special_tokens.begin(), config->special_tokens.end(),
-                    [&](const SpecialToken& token) {
-                      return IsStandard(token.key) && !token.is_object && same(token.token);
-                    }) ||
-        (config->extra_tokens &&
-         std::any_of(config->extra_tokens->begin(), config->extra_tokens->end(), same));
+    const bool special = names.contains(content);
     AddedToken token;
     token.content = content;
     token.id = *checked;

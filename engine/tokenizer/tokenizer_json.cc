@@ -5,6 +5,8 @@
 #include "engine/tokenizer/tokenizer_json.h"
 
 #include <algorithm>
+#include <set>
+#include <unordered_map>
 
 #include "engine/base/quoted.h"
 #include "engine/io/json.h"
@@ -93,21 +95,21 @@ Status AddTokens(const TokenizerFile& file, const TokenizerClass& which,
     more = *config.added_tokens;
   } else {
     more = written;
+    std::set<int32_t> ids;
+    for (const AddedToken& token : written) ids.insert(token.id);
     for (const AddedToken& token : config.old_added_tokens) {
-      const bool known = std::any_of(written.begin(), written.end(),
-                                     [&](const AddedToken& other) { return other.id == token.id; });
-      if (!known) more.push_back(token);
+      if (!ids.contains(token.id)) more.push_back(token);
     }
     std::stable_sort(more.begin(), more.end(),
                      [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   }
   const size_t told = more.size();
   // One that a file lists as an added token, or null; those that are appended below are none.
+  std::unordered_map<std::string, size_t> places;
+  for (size_t i = 0; i < told; ++i) places.emplace(more[i].content, i);
   const auto find_told = [&](const std::string& content) -> AddedToken* {
-    const auto end = more.begin() + static_cast<std::ptrdiff_t>(told);
-    const auto found = std::find_if(
-        more.begin(), end, [&](const AddedToken& token) { return token.content == content; });
-    return found == end ? nullptr : &*found;
+    const auto found = places.find(content);
+    return found == places.end() ? nullptr : &more[found->second];
   };
   std::vector<AddedToken> extra = config.extra_tokens.value_or(std::vector<AddedToken>());
   if (!config.extra_tokens) extra = ExtraTokens(which.kind, config);

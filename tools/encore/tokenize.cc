@@ -35,6 +35,7 @@ struct Options {
   bool plain_text = false;
   bool replace_invalid = false;
   bool details = false;
+  bool type_ids = false;
 };
 
 // "[101,7592,102]"
@@ -93,6 +94,13 @@ int Tokenize(const Options& options) {
     Check(status, reader.Where());
     if (options.details) {
       AppendDetails(tokens, &out);
+    } else if (options.type_ids) {
+      if (!opened.type_ids) tokens.type_ids.assign(tokens.ids.size(), 0);
+      out += R"({"ids":)";
+      AppendIntegers(tokens.ids, &out);
+      out += R"(,"type_ids":)";
+      AppendIntegers(tokens.type_ids, &out);
+      out += '}';
     } else {
       AppendIntegers(tokens.ids, &out);
     }
@@ -109,8 +117,7 @@ int Tokenize(const Options& options) {
 void AddTokenize(CLI::App& app, Action& action) {
   const auto [sub, options] =
       AddCommand(app, action, "tokenize", "Print the token ids of texts", kFooter, Tokenize);
-  AddRequired(*sub, "--model", "DIR", options->model,
-              "A model's folder, with tokenizer.json or vocab.txt");
+  AddRequired(*sub, "--model", "DIR", options->model, "A model's folder, with a tokenizer");
   AddRequired(*sub, "--input", "FILE", options->input,
               "Texts, one a line; - is the standard input");
   sub->add_flag("--jsonl", options->jsonl, "Lines are JSON");
@@ -119,6 +126,8 @@ void AddTokenize(CLI::App& app, Action& action) {
                   "many as the model is given (`encore info FOLDER`)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
+  sub->add_flag("--type-ids", options->type_ids,
+                "A line is an object with ids and type_ids, as a model with type ids gets them");
   sub->add_flag("--plain-text", options->plain_text,
                 "Special tokens such as [SEP] in a text are ordinary text");
   sub->add_flag("--replace-invalid", options->replace_invalid,

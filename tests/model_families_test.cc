@@ -244,7 +244,7 @@ TEST(ModelFamilies, DefaultsAreTransformers) {
 
   ModelFolder eurobert(kModels + "eurobert");
   eurobert.RemoveKey("max_position_embeddings");
-  EXPECT_EQ((*eurobert.Open()).max_tokens(), 8192u);
+  EXPECT_EQ((*eurobert.Open()).usual_tokens(), 8192u);
 
   ModelFolder gemma(kModels + "gemma3_old");
   for (const auto* key : {"rope_theta", "rope_local_base_freq", "layer_types", "sliding_window"}) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// torch's activations against their formulas in double precision, and what they are at the edges.
-// Not here: which of them a folder has (text_folder_test.cc).
+// torch's activations against their formulas in double precision, what they are at the edges, and
+// behind a folder's dense layers and heads. Not here: where a folder names them
+// (text_folder_test.cc).
 
 #include "engine/text/torch_activation.h"
 
@@ -15,6 +16,9 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include "encore/text_encoder.h"
+#include "tests/text_case.h"
 
 namespace encore {
 namespace {
@@ -137,6 +141,67 @@ TEST(TorchActivation, AreFoundByTheirFullNamesOnly) {
   }
   EXPECT_NE(internal::TorchActivationNames().find("torch.nn.modules.activation.GELU"),
             std::string::npos);
+}
+
+std::vector<float> Flat(const Tensor& tensor) {
+  const auto* values = static_cast<const float*>(tensor.data());
+  return {values, values + tensor.size_bytes() / sizeof(float)};
+}
+
+void ExpectApplied(const std::function<double(double)>& formula, const std::vector<float>& plain,
+                   const std::vector<float>& found) {
+  ASSERT_EQ(found.size(), plain.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double wanted = formula(static_cast<double>(plain[i]));
+    EXPECT_NEAR(static_cast<double>(found[i]), wanted, 2.4e-7 * std::abs(wanted) + 1e-38);
+  }
+}
+
+const std::vector<std::string> kTexts = {"tea", "The harbour lies between two hills.", ""};
+
+TEST(TorchActivation, FollowDenseLayers) {
+  const TextFolder folder;
+  folder.WriteModules({"Dense"});
+  folder.AddDense("2_Dense", "2_Dense");
+  const auto vectors = [&](const std::string& activation) {
+    folder.WriteJson("2_Dense/config.json", {{"in_features", 32},
+                                             {"out_features", 20},
+                                             {"activation_function", "torch.nn." + activation}});
+    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    if (!model.ok()) return std::vector<float>();
+    const Result<Embeddings> embeddings = model->Encode(kTexts);
+    EXPECT_TRUE(embeddings.ok()) << embeddings.status().message();
+    return embeddings.ok() ? Flat(embeddings->vectors) : std::vector<float>();
+  };
+  const std::vector<float> plain = vectors("Identity");
+  ASSERT_EQ(plain.size(), 60u);
+  for (const auto& [name, formula] : Formulas()) {
+    SCOPED_TRACE(name);
+    ExpectApplied(formula, plain, vectors(name));
+  }
+}
+
+TEST(TorchActivation, FollowHeads) {
+  const auto scores = [](const std::string& activation) {
+    const TextFolder folder("classifier");
+    folder.PatchJson("config.json",
+                     {{"sentence_transformers", {{"activation_fn", "torch.nn." + activation}}}});
+    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    if (!model.ok()) return std::vector<float>();
+    const Result<Predictions> predictions = model->Classify(kTexts);
+    EXPECT_TRUE(predictions.ok()) << predictions.status().message();
+    return predictions.ok() ? Flat(predictions->values) : std::vector<float>();
+  };
+  const std::vector<float> plain = scores("Identity");
+  ASSERT_EQ(plain.size(), 9u);
+  for (const auto& [name, formula] : Formulas()) {
+    SCOPED_TRACE(name);
+    ExpectApplied(formula, plain, scores(name));
+  }
+  const std::vector<float> shares = scores("Softmax");
+  for (size_t i = 0; i < 9; i += 3) EXPECT_NEAR(shares[i] + shares[i + 1] + shares[i + 2], 1, 1e-6);
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ TEST(TextDefaults, CausalLanguageModelsArePooledByTheirLastToken) {
 
 TEST(TextDefaults, WithoutATableOfPositionsAFileMayWantLongerTexts) {
   const std::vector<int32_t> ids = SomeIds(800);
-  for (const std::string name : {"modernbert", "gte", "qwen3", "gemma3", "eurobert"}) {
+  for (const std::string name :
+       {"modernbert", "nomic_bert", "gte", "qwen3", "gemma3", "eurobert"}) {
     SCOPED_TRACE(name);
     const TextFolder folder("../models/" + name);
     folder.WriteModules();
@@ -91,19 +92,15 @@ TEST(TextDefaults, WithoutATableOfPositionsAFileMayWantLongerTexts) {
   }
 }
 
-// With a table there is no row for more; nomic's code has one of numbers.
 TEST(TextDefaults, ATableOfPositionsEndsTexts) {
-  for (const std::string name : {"bert", "nomic_bert"}) {
-    SCOPED_TRACE(name);
-    const TextFolder folder("../models/" + name);
-    folder.WriteModules();
-    folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", 1000}});
-    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_EQ(model->max_length(), name == "bert" ? 160u : 720u);
-    EXPECT_NE(Decided(*model, "ignored").find("maximum length 1000"), std::string::npos);
-    EXPECT_FALSE(TextEncoder::Open(folder.path(), {.max_length = 1000}).ok());
-  }
+  const TextFolder folder("../models/bert");
+  folder.WriteModules();
+  folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", 1000}});
+  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->max_length(), 160u);
+  EXPECT_NE(Decided(*model, "ignored").find("maximum length 1000"), std::string::npos);
+  EXPECT_FALSE(TextEncoder::Open(folder.path(), {.max_length = 1000}).ok());
 }
 
 }  // namespace

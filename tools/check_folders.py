@@ -15,7 +15,8 @@ Each folder ends as one of
   told         different, and Describe() says that it is
   refused      by encore, with the sentence; listed by kind
   neither      sentence-transformers does not open it; encore may or may not
-  DIFFERENT    the folder's number, what was drawn and how far off it is
+  DIFFERENT    the folder's number, what was drawn and how far off it is; "in its tokens" where the
+               results are right from the ids that sentence-transformers makes
 Exit status 1 if a folder is different.
 """
 import argparse
@@ -114,7 +115,22 @@ def judge(drawn, folder, answers):
     sentence = (f"{max(texts.values()):.1e} of the largest, bound {bound:.1e}, in texts "
                 f"{list(texts)}; the first has {same} {given}")
     told = [decision for decision in found["describe"] if TOLD in decision[1]]
-    return ("told", f"{told}; {sentence}") if told else ("DIFFERENT", sentence)
+    if told:
+        return "told", f"{told}; {sentence}"
+    if from_ids_differs(answers, request, wanted, rows, list(texts), bound * largest):
+        return "DIFFERENT", sentence
+    return "DIFFERENT in its tokens", sentence
+
+
+def from_ids_differs(answers, request, wanted, rows, texts, bound):
+    """Whether the results of some of these texts differ with the reference's ids too."""
+    given = [wanted.features(i) for i in texts]
+    ids = [features["input_ids"] for features in given]
+    types = [features.get("token_type_ids", [0] * len(own)) for features, own in zip(given, ids)]
+    found = answers.ask({"folder": request["folder"], "classifies": request["classifies"],
+                         "ids": ids, "type_ids": types})["texts"]
+    return not all("row" in answer and distance(answer["row"], rows[i]) <= bound
+                   for i, answer in zip(texts, found))
 
 
 def distance(found, wanted):
@@ -156,9 +172,10 @@ def main():
             if arguments.keep:
                 shutil.copytree(folder, arguments.keep, dirs_exist_ok=True)
         verdicts[verdict] += 1
-        if verdict in ("DIFFERENT", "told") or arguments.verbose:
+        different = verdict.startswith("DIFFERENT")
+        if different or verdict == "told" or arguments.verbose:
             print(f"{verdict} --seed {arguments.seed} --only {number}: {sentence}", flush=True)
-        if verdict == "DIFFERENT" or arguments.only is not None:
+        if different or arguments.only is not None:
             print(f"  {summary_of(drawn)}", flush=True)
         if verdict in ("refused", "neither"):
             kinds[verdict, kind_of(sentence)].append(number)
@@ -166,7 +183,7 @@ def main():
                                          key=lambda item: (item[0][0], -len(item[1]))):
         print(f"{verdict} {len(where)} times, first {where[0]}: {kind}")
     print(", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
-    return 1 if verdicts["DIFFERENT"] else 0
+    return 1 if any(verdict.startswith("DIFFERENT") for verdict in verdicts) else 0
 
 
 if __name__ == "__main__":

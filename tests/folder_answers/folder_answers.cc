@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the text library makes of folders, for tools/check_folders.py: a JSON object a line in, one
-// out. In: folder, texts, where they are pairs seconds, classifies, and a prompt_name. Out: error,
+// out. In: folder, texts, where they are pairs seconds, classifies, and a prompt_name; or in place
+// of texts ids and type_ids. Out: error,
 // or describe (what, value, source) and for each of texts its row and ids, or error.
 
 #include <iostream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "encore/text_encoder.h"
 #include "nlohmann/json.hpp"
@@ -67,6 +69,20 @@ json AnswerOne(const TextEncoder& model, const json& request, size_t i) {
   return {{"row", Row(embeddings->vectors)}, {"ids", Ids(model, request, i)}};
 }
 
+// The same of token ids.
+json AnswerIds(const TextEncoder& model, const json& request, size_t i) {
+  const std::vector<std::vector<int32_t>> ids = {request["ids"][i]};
+  if (!request["classifies"]) {
+    const Result<Embeddings> embeddings = model.EncodeIds(ids);
+    if (!embeddings.ok()) return Failed(embeddings.status());
+    return {{"row", Row(embeddings->vectors)}};
+  }
+  const std::vector<std::vector<uint8_t>> types = {request["type_ids"][i]};
+  const Result<Predictions> predictions = model.ClassifyIds(ids, types);
+  if (!predictions.ok()) return Failed(predictions.status());
+  return {{"row", Row(predictions->values)}};
+}
+
 json Answer(const json& request) {
   const Result<TextEncoder> model = TextEncoder::Open(request["folder"].get<std::string>());
   if (!model.ok()) return Failed(model.status());
@@ -74,8 +90,10 @@ json Answer(const json& request) {
   for (const Decision& decision : model->Describe()) {
     answer["describe"].push_back({decision.what, decision.value, decision.source});
   }
-  for (size_t i = 0; i < request["texts"].size(); ++i) {
-    answer["texts"].push_back(AnswerOne(*model, request, i));
+  const bool from_ids = request.contains("ids");
+  const size_t count = request[from_ids ? "ids" : "texts"].size();
+  for (size_t i = 0; i < count; ++i) {
+    answer["texts"].push_back((from_ids ? AnswerIds : AnswerOne)(*model, request, i));
   }
   return answer;
 }

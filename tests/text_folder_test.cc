@@ -80,7 +80,9 @@ TEST_F(TextFolderTest, TellsWhereEachDecisionComesFrom) {
                      {"default_prompt_name", "query"}});
   const Result<TextEncoder> model = Open();
   ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(Decided(*model, "tokenizer"), "as written | tokenizer.json\n");
+  EXPECT_EQ(Decided(*model, "tokenizer"),
+            "vocabulary as written, the rest as BertTokenizer makes it | tokenizer.json; "
+            "tokenizer_config.json: tokenizer_class\n");
   EXPECT_EQ(Decided(*model, "pooling"), "mean | 1_Pooling/config.json\n");
   EXPECT_EQ(Decided(*model, "normalize"), "to length 1 | modules.json\n");
   EXPECT_EQ(Decided(*model, "maximum length"), "24 | sentence_bert_config.json\n");
@@ -319,6 +321,17 @@ TEST_F(TextFolderTest, TypeIdsAreGivenWhereTheTokenizerSaysSo) {
   EXPECT_NE(with, without);
   EXPECT_EQ(score({{"model_input_names", {"input_ids", "token_type_ids", "attention_mask"}}}),
             with);
+  EXPECT_EQ(score({{"tokenizer_class", "PreTrainedTokenizerFast"}}), without);
+  EXPECT_EQ(score({{"tokenizer_class", "PreTrainedTokenizerFast"},
+                   {"model_input_names", {"input_ids", "token_type_ids"}}}),
+            with);
+  const TextFolder reranker("reranker");
+  reranker.PatchJson("tokenizer_config.json", {{"tokenizer_class", "TokenizersBackend"}});
+  const Result<TextEncoder> model = TextEncoder::Open(reranker.path());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(Decided(*model, "type ids"),
+            "all 0, as the tokenizer's class is TokenizersBackend (transformers 4 gave a pair's "
+            "second text others) | tokenizer_config.json: tokenizer_class\n");
 }
 
 TEST_F(TextFolderTest, PromptsAreFoundByName) {
@@ -382,6 +395,7 @@ TEST_F(TextFolderTest, WithoutATokenizerIdsCanBeEncoded) {
 
 TEST_F(TextFolderTest, ATextWithoutTokensIsRefused) {
   folder_.PatchJson("tokenizer.json", {{"post_processor", nullptr}});
+  folder_.PatchJson("tokenizer_config.json", {{"tokenizer_class", "TokenizersBackend"}});
   const Result<TextEncoder> model = Open();
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_TRUE(model->Encode({"a"}).ok());

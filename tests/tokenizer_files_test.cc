@@ -225,7 +225,7 @@ TEST(TokenizerFilesTest, TellsWhatContradicts) {
       Tells(*tokenizer, "Chinese characters apart", "yes", "says tokenize_chinese_chars false"));
   EXPECT_TRUE(Tells(*tokenizer, "unknown token", "[UNK]", "says unk_token '<unk>'"));
   EXPECT_TRUE(Tells(*tokenizer, "template", "without '[SEP]'", "says sep_token '[SEP]'"));
-  EXPECT_TRUE(Tells(*tokenizer, "added tokens", "'<nine>' ignored", "added_tokens_decoder"));
+  EXPECT_TRUE(Tells(*tokenizer, "added tokens", "'<nine>' is 6", "a file says 9"));
   // Of the vocabulary, and yet not in the template.
   const Result<Tokenizer> known =
       TokenizerFactory::FromJson(Good().dump(), {}, R"({"cls_token": "[CLS]", "sep_token": "b"})");
@@ -262,10 +262,8 @@ TEST(TokenizerFilesTest, VocabTxt) {
   EXPECT_EQ(tokenizer->TokenToId("##b"), 9);
   EXPECT_EQ(tokenizer->vocab_size(), 10u);
   Tokens tokens;
-  ASSERT_TRUE(tokenizer->Encode("\xC3\x89 ab[SEP][MASK]", &tokens).ok());
-  EXPECT_EQ(tokens.ids, (std::vector<int32_t>{2, 1, 7, 9, 3, 1, 1, 1, 3}));
-  EXPECT_TRUE(
-      Tells(*tokenizer, "mask_token", "left out: it is not in the vocabulary", "vocab.txt"));
+  ASSERT_TRUE(tokenizer->Encode("\xC3\x89 ab[SEP]", &tokens).ok());
+  EXPECT_EQ(tokens.ids, (std::vector<int32_t>{2, 1, 7, 9, 3, 3}));
   const auto encode = [&](const std::string& config, std::string_view text) {
     const Result<Tokenizer> opened = TokenizerFactory::FromVocab(lines, {}, config);
     EXPECT_TRUE(opened.ok()) << opened.status().message();
@@ -278,6 +276,11 @@ TEST(TokenizerFilesTest, VocabTxt) {
   EXPECT_EQ(encode(R"({"unk_token": "b"})", "x"), (Ids{6}));
   EXPECT_EQ(encode(R"({"added_tokens_decoder": {"6": {"content": "b", "special": true}}})", "ab"),
             (Ids{7, 6}));
+  // Special tokens that the vocabulary lacks come after it.
+  const Result<Tokenizer> small = TokenizerFactory::FromVocab("[UNK]\n[CLS]\n[SEP]\na\n");
+  ASSERT_TRUE(small.ok()) << small.status().message();
+  ASSERT_TRUE(small->Encode("a[MASK][PAD]", &tokens, {.add_special_tokens = false}).ok());
+  EXPECT_EQ(tokens.ids, (Ids{3, 5, 4}));
 }
 
 TEST(TokenizerFilesTest, VocabTxtThatIsBad) {
@@ -288,11 +291,14 @@ TEST(TokenizerFilesTest, VocabTxtThatIsBad) {
   const std::string good = "[UNK]\n[CLS]\n[SEP]\na\n";
   EXPECT_TRUE(
       TokenizerFactory::FromVocab(good, {}, R"({"tokenizer_class": "BertTokenizer"})").ok());
+  ExpectError(TokenizerFactory::FromVocab(good, {}, R"({"tokenizer_class": "T5Tokenizer"})"),
+              kUnsupported, {"tokenizer_class", "'T5Tokenizer'", "vocab.txt"});
   ExpectError(TokenizerFactory::FromVocab(good, {}, R"({"tokenizer_class": "MPNetTokenizer"})"),
-              kUnsupported, {"tokenizer_class is 'MPNetTokenizer'"});
-  ExpectError(
-      TokenizerFactory::FromVocab(good, {}, R"({"added_tokens_decoder": {"2": {"content": "a"}}})"),
-      kInvalid, {"gives 'a' the id 2; wanted 3"});
+              kInvalid, {"cls_token '<s>' of MPNetTokenizer is not in the vocabulary"});
+  const Result<Tokenizer> other =
+      TokenizerFactory::FromVocab(good, {}, R"({"added_tokens_decoder": {"2": {"content": "a"}}})");
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  EXPECT_TRUE(Tells(*other, "added tokens", "'a' is 3", "a file says 2"));
 }
 
 TEST(TokenizerFilesTest, DescribeTellsTheNormalizersSteps) {

@@ -28,17 +28,22 @@ constexpr std::string_view kWhole = "a whole number of at least 0";
 
 }  // namespace
 
-JsonMembers::JsonMembers(const JsonValue& object, std::string where)
-    : object_(&object), where_(std::move(where)) {
+JsonMembers::JsonMembers(const JsonValue& object, std::string where, const JsonValue* over)
+    : object_(&object), over_(over), where_(std::move(where)) {
   if (!object.is_object()) {
     status_ = Status(ErrorCode::kCorruptData,
                      where_ + ": found " + object.Described() + "; wanted an object");
   }
 }
 
+const JsonValue* JsonMembers::Value(std::string_view key) const {
+  const JsonValue* const value = over_ == nullptr ? nullptr : over_->Find(key);
+  return value == nullptr ? object_->Find(key) : value;
+}
+
 const JsonValue* JsonMembers::Find(std::string_view key) {
   read_.emplace(key);
-  return object_->Find(key);
+  return Value(key);
 }
 
 bool JsonMembers::Has(std::string_view key) {
@@ -48,7 +53,7 @@ bool JsonMembers::Has(std::string_view key) {
 
 void JsonMembers::Refuse(std::string_view key, std::string_view wanted) {
   if (!status_.ok()) return;
-  const JsonValue* value = object_->Find(key);
+  const JsonValue* value = Value(key);
   status_ = InvalidArgument(where_ + ": " + std::string(key) + " is " +
                             (value == nullptr ? "absent" : value->Described()) + "; wanted " +
                             std::string(wanted));

@@ -24,8 +24,9 @@ namespace encore::inline v0_1::internal {
 class JsonMembers {
  public:
   // `where` stands in front of keys in sentences: "config.json", "tokenizer.json: model". An error
-  // if the value is no object.
-  JsonMembers(const JsonValue& object, std::string where);
+  // if the value is no object. Members of `over`, an object or null, take the place of the
+  // object's.
+  JsonMembers(const JsonValue& object, std::string where, const JsonValue* over = nullptr);
 
   const Status& status() const { return status_; }
   bool ok() const { return status_.ok(); }
@@ -62,7 +63,10 @@ class JsonMembers {
  private:
   const JsonValue& Require(std::string_view key, JsonValue::Kind kind, std::string_view wanted);
 
+  const JsonValue* Value(std::string_view key) const;
+
   const JsonValue* object_;
+  const JsonValue* over_;
   std::string where_;
   Status status_;
   std::set<std::string, std::less<>> read_;

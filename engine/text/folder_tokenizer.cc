@@ -11,6 +11,7 @@
 #include "engine/base/out_of_memory.h"
 #include "engine/models/model_config.h"
 #include "engine/text/max_length.h"
+#include "engine/text/type_ids.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -87,7 +88,9 @@ Result<FolderTokenizer> OpenFolderTokenizer(const std::string& path, bool ignore
                        reading);
   if (!length.ok()) return length.status();
   const bool is_known = *length < std::numeric_limits<size_t>::max();
-  return FolderTokenizer{*std::move(tokenizer), is_known ? *length : 0};
+  const Result<bool> type_ids = ReadUsesTypeIds(transformer->folder, transformer->path, 1, reading);
+  if (!type_ids.ok()) return type_ids.status();
+  return FolderTokenizer{*std::move(tokenizer), is_known ? *length : 0, *type_ids};
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
 }

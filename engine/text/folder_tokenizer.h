@@ -31,11 +31,12 @@ Result<TransformerFolder> FindTransformer(const FolderReading& reading);
 
 Result<Tokenizer> OpenTokenizer(const TransformerFolder& transformer);
 
-// The tokenizer of a model's folder, or of a folder that has nothing but one, and the tokens that a
-// text may have; 0: no limit is known. A model of a family that encore has not is no error.
+// The tokenizer of a model's folder, or of a folder that has nothing but one. A model of a family
+// that encore has not is no error.
 struct FolderTokenizer {
   Tokenizer tokenizer;
-  size_t max_length = 0;
+  size_t max_length = 0;  // tokens that a text may have; 0: no limit is known
+  bool type_ids = false;  // the model is given type ids, as far as the tokenizer's files say
 };
 Result<FolderTokenizer> OpenFolderTokenizer(const std::string& folder, bool ignore_unknown_keys);
 

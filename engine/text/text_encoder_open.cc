@@ -73,7 +73,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
       reading);
   if (!max_length.ok()) return max_length.status();
   const Result<bool> use_type_ids =
-      internal::ReadUsesTypeIds(path, model->type_vocab_size(), reading);
+      internal::ReadUsesTypeIds(found->folder, path, model->type_vocab_size(), reading);
   if (!use_type_ids.ok()) return use_type_ids.status();
 
   Result<internal::SentenceConfig> config = internal::ReadSentenceConfig(has_modules, reading);

@@ -14,10 +14,11 @@
 namespace encore::inline v0_1::internal {
 
 // False where the model has no table for them, where model_input_names of tokenizer_config.json
-// leaves token_type_ids out, and without that key where its tokenizer_class does. All are 0 then,
-// those of a pair's second text too. `path` is the Transformer module's folder.
-Result<bool> ReadUsesTypeIds(const std::string& path, size_t type_vocab_size,
-                             const FolderReading& reading);
+// leaves token_type_ids out, and without that key where the tokenizer's class does
+// (tokenizer_class.h). All are 0 then, those of a pair's second text too. `path` is the Transformer
+// module's folder within the model's, and `transformer` the same, opened.
+Result<bool> ReadUsesTypeIds(const Folder& transformer, const std::string& path,
+                             size_t type_vocab_size, const FolderReading& reading);
 
 }  // namespace encore::internal
 

@@ -33,17 +33,17 @@ Result<AddedToken> ReadOne(const JsonValue& json, const std::string& where) {
 
 }  // namespace
 
-Status ReadAddedTokens(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
+Status ReadAddedTokens(const JsonValue& json, const std::string& file, bool check_ids,
+                       const Model& model, std::vector<AddedToken>* tokens) {
   const std::string where = file + ": added_tokens";
   if (json.is_null()) return {};
   if (!json.is_array()) {
     return InvalidArgument(where + " is " + json.Described() + "; wanted an array");
   }
-  std::vector<AddedToken> tokens;
   std::set<std::string, std::less<>> contents;
   std::set<int32_t> ids;
   // What `tokenizers` gives the next token that the model does not have.
-  size_t next_id = parts->model->token_count();
+  size_t next_id = model.token_count();
   for (size_t i = 0; i < json.items().size(); ++i) {
     const std::string here = where + "[" + std::to_string(i) + "]";
     Result<AddedToken> token = ReadOne(json.items()[i], here);
@@ -52,24 +52,20 @@ Status ReadAddedTokens(const JsonValue& json, const std::string& file, Tokenizer
       return InvalidArgument(here + ": " + Quoted(token->content) + " is there twice");
     }
     // The id is not ours to choose: `tokenizers` takes the model's, or counts on from its size.
-    const std::optional<int32_t> known = parts->model->TokenToId(token->content);
+    const std::optional<int32_t> known = model.TokenToId(token->content);
     const int64_t wanted = known ? *known : static_cast<int64_t>(next_id++);
-    if (token->id != wanted) {
+    if (check_ids && token->id != wanted) {
       return InvalidArgument(here + ": " + Quoted(token->content) + " has id " +
                              std::to_string(token->id) + "; wanted " + std::to_string(wanted) +
                              (known ? ", the model's" : ", the next one"));
     }
-    if (!ids.insert(token->id).second || (!known && !parts->model->IdToToken(token->id).empty())) {
+    const bool is_taken = !known && !model.IdToToken(token->id).empty();
+    if (check_ids && (!ids.insert(token->id).second || is_taken)) {
       return InvalidArgument(here + ": id " + std::to_string(token->id) +
                              " belongs to another token");
     }
-    tokens.push_back(*std::move(token));
+    tokens->push_back(*std::move(token));
   }
-  const size_t count = tokens.size();
-  Result<AddedTokens> added = AddedTokens::Create(std::move(tokens), parts->normalizer, where);
-  if (!added.ok()) return added.status();
-  parts->added_tokens = *std::move(added);
-  parts->decisions.push_back({"added tokens", std::to_string(count), where});
   return {};
 }
 

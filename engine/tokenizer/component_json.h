@@ -34,14 +34,20 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
 // pre_tokenizer_json.cc; null is none.
 Status ReadPreTokenizer(const JsonValue& json, const std::string& file, TokenizerParts* parts);
 // model_json.cc; after the pre-tokenizer.
-Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts);
+// Members of `over`, if it is not null, take the place of the model's.
+Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts,
+                 const JsonValue* over = nullptr);
+// Which model it is, by its type or, in files of old, its members; empty if that is not known.
+std::string ModelType(const JsonValue& json);
 // Of the model's object, by its type: bpe_json.cc, unigram_json.cc. `where` is the model's.
 Status ReadBpe(JsonMembers* members, TokenizerParts* parts);
 Status ReadUnigram(JsonMembers* members, TokenizerParts* parts);
 // The entries of "vocab" where it is an object.
 Status ReadVocabulary(const JsonValue& json, const std::string& where, Vocabulary* vocabulary);
-// added_tokens_json.cc; after the normalizer and the model.
-Status ReadAddedTokens(const JsonValue& json, const std::string& file, TokenizerParts* parts);
+// added_tokens_json.cc; after the model. With `check_ids`, a token must have the id that
+// `tokenizers` gives it.
+Status ReadAddedTokens(const JsonValue& json, const std::string& file, bool check_ids,
+                       const Model& model, std::vector<AddedToken>* tokens);
 // template_json.cc; null is none. After the model and the added tokens.
 Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts);
 
@@ -51,14 +57,10 @@ std::optional<Pattern> ReadPattern(JsonMembers* members, std::string_view key, S
 // A member that must be a string of one character.
 std::string OneCharacter(JsonMembers* members, std::string_view key);
 
-// What vocab_txt.h needs too: adds a BertNormalizer, or a Lowercase before all others, with
-// the decisions.
-void AddBertNormalizer(bool clean_text, bool handle_chinese_chars,
-                       std::optional<bool> strip_accents, bool lowercase, const std::string& source,
-                       TokenizerParts* parts);
-void AddLowercaseBefore(TokenizerParts* parts);
-// BERT's template, and the decisions about whichever template there is.
+// BERT's template, RoBERTa's, T5's, and the decisions about whichever template there is.
 void SetBertTemplate(int32_t cls, int32_t sep, PostTemplate* post);
+void SetRobertaTemplate(int32_t cls, int32_t sep, PostTemplate* post);
+void SetEndTemplate(int32_t eos, PostTemplate* post);
 void DescribeTemplate(const std::string& source, TokenizerParts* parts);
 
 }  // namespace encore::internal

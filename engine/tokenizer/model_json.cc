@@ -58,9 +58,16 @@ Status ReadVocabulary(const JsonValue& json, const std::string& where, Vocabular
   return {};
 }
 
-Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
+std::string ModelType(const JsonValue& json) {
+  const JsonValue* const type = json.is_object() ? json.Find("type") : nullptr;
+  if (type != nullptr && type->is_string()) return type->text();
+  return json.is_object() ? TypeByMembers(json) : "";
+}
+
+Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts,
+                 const JsonValue* over) {
   const std::string where = file + ": model";
-  JsonMembers members(json, where);
+  JsonMembers members(json, where, over);
   std::string type = members.String("type", "");
   if (!members.ok()) return members.status();
   const bool typeless = type.empty();

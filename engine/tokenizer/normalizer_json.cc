@@ -17,6 +17,38 @@ const char* YesNo(bool value) { return value ? "yes" : "no"; }
 
 Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* parts);
 
+void AddBertNormalizer(bool clean_text, bool handle_chinese_chars,
+                       std::optional<bool> strip_accents, bool lowercase, const std::string& source,
+                       TokenizerParts* parts) {
+  const BertNormalizerSettings settings = {.clean_text = clean_text,
+                                           .handle_chinese_chars = handle_chinese_chars,
+                                           .strip_accents = strip_accents.value_or(lowercase),
+                                           .lowercase = lowercase};
+  parts->normalizer.Append(MakeBertNormalizer(settings));
+  parts->facts.is_bert = true;
+  parts->facts.lowercase |= lowercase;
+  parts->facts.bert_lowercase = lowercase;
+  parts->facts.handle_chinese_chars = handle_chinese_chars;
+  parts->facts.strip_accents = strip_accents;
+  std::vector<Decision>& decisions = parts->decisions;
+  decisions.push_back({"normalizer", "BertNormalizer", source});
+  decisions.push_back({"control characters removed", YesNo(clean_text), source + ": clean_text"});
+  decisions.push_back(
+      {"Chinese characters apart", YesNo(handle_chinese_chars), source + ": handle_chinese_chars"});
+  decisions.push_back(
+      {"accents removed", YesNo(settings.strip_accents),
+       source + (strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null")});
+  decisions.push_back({"lower case", YesNo(lowercase), source + ": lowercase"});
+}
+
+void AddLowercaseBefore(TokenizerParts* parts) {
+  if (parts->facts.has_lowercase_step) return;
+  parts->normalizer.Prepend(MakeLowercase());
+  parts->facts.lowercase = true;
+  parts->facts.has_lowercase_step = true;
+  parts->decisions.push_back({"lower case", "yes, before the normalizer", "option"});
+}
+
 Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
   const bool clean_text = RequiredBool(members, "clean_text");
   const bool handle_chinese_chars = RequiredBool(members, "handle_chinese_chars");
@@ -119,38 +151,6 @@ Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* 
 }
 
 }  // namespace
-
-void AddBertNormalizer(bool clean_text, bool handle_chinese_chars,
-                       std::optional<bool> strip_accents, bool lowercase, const std::string& source,
-                       TokenizerParts* parts) {
-  const BertNormalizerSettings settings = {.clean_text = clean_text,
-                                           .handle_chinese_chars = handle_chinese_chars,
-                                           .strip_accents = strip_accents.value_or(lowercase),
-                                           .lowercase = lowercase};
-  parts->normalizer.Append(MakeBertNormalizer(settings));
-  parts->facts.is_bert = true;
-  parts->facts.lowercase |= lowercase;
-  parts->facts.bert_lowercase = lowercase;
-  parts->facts.handle_chinese_chars = handle_chinese_chars;
-  parts->facts.strip_accents = strip_accents;
-  std::vector<Decision>& decisions = parts->decisions;
-  decisions.push_back({"normalizer", "BertNormalizer", source});
-  decisions.push_back({"control characters removed", YesNo(clean_text), source + ": clean_text"});
-  decisions.push_back(
-      {"Chinese characters apart", YesNo(handle_chinese_chars), source + ": handle_chinese_chars"});
-  decisions.push_back(
-      {"accents removed", YesNo(settings.strip_accents),
-       source + (strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null")});
-  decisions.push_back({"lower case", YesNo(lowercase), source + ": lowercase"});
-}
-
-void AddLowercaseBefore(TokenizerParts* parts) {
-  if (parts->facts.has_lowercase_step) return;
-  parts->normalizer.Prepend(MakeLowercase());
-  parts->facts.lowercase = true;
-  parts->facts.has_lowercase_step = true;
-  parts->decisions.push_back({"lower case", "yes, before the normalizer", "option"});
-}
 
 Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lowercase,
                       TokenizerParts* parts) {

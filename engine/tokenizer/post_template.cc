@@ -30,7 +30,7 @@ std::pair<size_t, size_t> LongestFirst(size_t first, size_t second, size_t limit
 }
 
 void ApplyTemplate(const std::vector<TemplatePiece>& pieces, bool with_special_tokens,
-                   bool with_offsets, const TokenList& first, size_t first_count,
+                   bool with_offsets, bool from_end, const TokenList& first, size_t first_count,
                    const TokenList& second, size_t second_count, Tokens* tokens) {
   tokens->ids.clear();
   tokens->type_ids.clear();
@@ -46,10 +46,13 @@ void ApplyTemplate(const std::vector<TemplatePiece>& pieces, bool with_special_t
     const bool is_first = piece.kind == TemplatePiece::Kind::kFirst;
     const TokenList& list = is_first ? first : second;
     const size_t count = is_first ? first_count : second_count;
-    tokens->ids.insert(tokens->ids.end(), list.ids.data(), list.ids.data() + count);
+    const size_t begin = from_end ? list.ids.size() - count : 0;
+    const int32_t* const ids = list.ids.data() + begin;
+    tokens->ids.insert(tokens->ids.end(), ids, ids + count);
     tokens->type_ids.insert(tokens->type_ids.end(), count, piece.type_id);
     if (!with_offsets) continue;
-    tokens->offsets.insert(tokens->offsets.end(), list.origins.data(), list.origins.data() + count);
+    const ByteRange* const origins = list.origins.data() + begin;
+    tokens->offsets.insert(tokens->offsets.end(), origins, origins + count);
   }
 }
 

@@ -159,12 +159,7 @@ Status ReadRoberta(JsonMembers* members, TokenizerParts* parts) {
   Status status = ReadTokenAndId(members, "sep", *parts, &sep);
   if (status.ok()) status = ReadTokenAndId(members, "cls", *parts, &cls);
   if (!status.ok()) return status;
-  PostTemplate& post = parts->post_template;
-  post.single = {{Kind::kToken, cls, 0}, {Kind::kFirst, 0, 0}, {Kind::kToken, sep, 0}};
-  post.pair = post.single;
-  post.pair.push_back({Kind::kToken, sep, 0});
-  post.pair.push_back({Kind::kSecond, 0, 0});
-  post.pair.push_back({Kind::kToken, sep, 0});
+  SetRobertaTemplate(cls, sep, &parts->post_template);
   return {};
 }
 
@@ -236,6 +231,21 @@ void SetBertTemplate(int32_t cls, int32_t sep, PostTemplate* post) {
   post->pair = post->single;
   post->pair.push_back({Kind::kSecond, 0, 1});
   post->pair.push_back({Kind::kToken, sep, 1});
+}
+
+void SetRobertaTemplate(int32_t cls, int32_t sep, PostTemplate* post) {
+  post->single = {{Kind::kToken, cls, 0}, {Kind::kFirst, 0, 0}, {Kind::kToken, sep, 0}};
+  post->pair = post->single;
+  post->pair.push_back({Kind::kToken, sep, 0});
+  post->pair.push_back({Kind::kSecond, 0, 0});
+  post->pair.push_back({Kind::kToken, sep, 0});
+}
+
+void SetEndTemplate(int32_t eos, PostTemplate* post) {
+  post->single = {{Kind::kFirst, 0, 0}, {Kind::kToken, eos, 0}};
+  post->pair = post->single;
+  post->pair.push_back({Kind::kSecond, 0, 0});
+  post->pair.push_back({Kind::kToken, eos, 0});
 }
 
 void DescribeTemplate(const std::string& source, TokenizerParts* parts) {

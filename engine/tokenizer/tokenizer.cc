@@ -138,11 +138,12 @@ Status internal::TokenizerBody::EncodeText(std::string_view text, const Tokenize
     view = scratch->text.view();
   }
   scratch->raw_pieces.clear();
-  parts.added_tokens.Split(view.text(), false, options.plain_text, &scratch->raw_pieces);
+  const bool plain = options.plain_text || parts.plain_text;
+  parts.added_tokens.Split(view.text(), false, plain, &scratch->raw_pieces);
   for (const Piece& piece : scratch->raw_pieces) {
     if (piece.id < 0) {
       EncodeNormalized(text, parts.normalizer.Apply(view.Part(piece.span), &scratch->normalizer),
-                       options.plain_text, scratch, out);
+                       plain, scratch, out);
     } else {
       PutAddedToken(text, view, piece, out);
     }
@@ -183,8 +184,8 @@ Status internal::TokenizerBody::Encode(std::string_view first, const std::string
     return InvalidArgument("the text has " + std::to_string(first_count + second_count + special) +
                            " tokens; wanted at most " + std::to_string(options.max_length));
   }
-  internal::ApplyTemplate(pieces, options.add_special_tokens, options.offsets, scratch->first,
-                          kept.first, scratch->second, kept.second, tokens);
+  internal::ApplyTemplate(pieces, options.add_special_tokens, options.offsets, parts.cut_start,
+                          scratch->first, kept.first, scratch->second, kept.second, tokens);
   tokens->cut = cut;
   return {};
 } catch (const std::bad_alloc&) {

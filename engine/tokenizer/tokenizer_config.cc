@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads tokenizer_config.json and compares it with a tokenizer.
+// Reads tokenizer_config.json, special_tokens_map.json and added_tokens.json, and compares them
+// with a tokenizer.
 
 #include "engine/tokenizer/tokenizer_config.h"
 
@@ -15,49 +16,138 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
+using SpecialToken = TokenizerConfig::SpecialToken;
+
 // Lengths from here on mean that there is no limit: transformers writes int(1e30).
 constexpr double kNoLimit = 1e15;
 
-// A special token is a string, or an object with its flags.
-void ReadSpecialToken(JsonMembers* members, const char* key, TokenizerConfig* config) {
-  if (!members->Has(key)) return;
-  const JsonValue* token = members->Find(key);
-  if (token->is_object()) token = token->Find("content");
-  if (token == nullptr || !token->is_string()) {
-    return members->Refuse(key, "a string, or an object with a content");
-  }
-  config->special_tokens.emplace_back(key, token->text());
+bool IsStandard(std::string_view key) {
+  return std::any_of(std::begin(kSpecialTokenKeys), std::end(kSpecialTokenKeys),
+                     [key](const char* standard) { return key == standard; });
 }
 
-Status ReadAddedToken(const std::string& id, const JsonValue& json, const std::string& where,
-                      TokenizerConfig* config) {
-  uint32_t number = 0;
-  const auto read = std::from_chars(id.data(), id.data() + id.size(), number);
-  if (read.ec != std::errc() || read.ptr != id.data() + id.size() || number > ByteTrie::kMaxValue) {
-    return InvalidArgument(where + ": found the key " + Quoted(id) + "; wanted an id of at most " +
-                           std::to_string(ByteTrie::kMaxValue));
+AddedToken SpecialOf(const std::string& content) {
+  AddedToken token;
+  token.content = content;
+  token.special = true;
+  token.normalized = false;
+  return token;
+}
+
+void ReadFlags(JsonMembers* members, AddedToken* token) {
+  token->content = members->RequiredString("content");
+  token->normalized = members->Bool("normalized", !token->special);
+  token->single_word = members->Bool("single_word", false);
+  token->lstrip = members->Bool("lstrip", false);
+  token->rstrip = members->Bool("rstrip", false);
+}
+
+// A special token is a string, or an object with its flags.
+std::optional<AddedToken> ReadToken(const JsonValue& json, const std::string& where) {
+  if (json.is_string()) return SpecialOf(json.text());
+  if (!json.is_object()) return {};
+  JsonMembers members(json, where);
+  AddedToken token;
+  token.special = true;
+  ReadFlags(&members, &token);
+  if (!members.ok()) return {};
+  return token;
+}
+
+void SetSpecial(SpecialToken token, TokenizerConfig* config) {
+  for (SpecialToken& known : config->special_tokens) {
+    if (known.key != token.key) continue;
+    known = std::move(token);
+    return;
   }
+  config->special_tokens.push_back(std::move(token));
+}
+
+// `key`: of the token, or in an object of tokens.
+void ReadSpecial(const std::string& key, const JsonValue& json, JsonMembers* members,
+                 TokenizerConfig* config) {
+  if (json.is_null()) return SetSpecial({key, {}}, config);
+  std::optional<AddedToken> token = ReadToken(json, members->where() + ": " + key);
+  if (!token) return members->Refuse(key, "a string, or an object with a content");
+  const bool is_object = json.is_object() && members->where() == config->file;
+  SetSpecial({key, *std::move(token), is_object}, config);
+}
+
+void ReadExtraTokens(const char* key, JsonMembers* members, TokenizerConfig* config) {
+  const JsonValue* const json = members->Find(key);
+  if (json == nullptr) return;
+  if (json->is_object()) {
+    for (const auto& [name, token] : json->members()) ReadSpecial(name, token, members, config);
+    return;
+  }
+  std::vector<AddedToken> tokens = config->extra_tokens.value_or(std::vector<AddedToken>());
+  if (json->is_array()) {
+    for (const JsonValue& item : json->items()) {
+      std::optional<AddedToken> token = ReadToken(item, members->where() + ": " + key);
+      if (!token) return members->Refuse(key, "strings, or objects with a content");
+      if (!token->content.empty()) tokens.push_back(*std::move(token));
+    }
+  } else if (!json->is_null()) {
+    return members->Refuse(key, "an array or an object of tokens");
+  }
+  config->extra_tokens = std::move(tokens);
+}
+
+// What tokenizer_config.json and special_tokens_map.json both may have.
+void ReadSpecialTokens(const JsonValue& json, JsonMembers* members, TokenizerConfig* config) {
+  for (const char* const key : kSpecialTokenKeys) {
+    const JsonValue* const token = members->Find(key);
+    if (token != nullptr) ReadSpecial(key, *token, members, config);
+  }
+  for (const auto& [key, value] : json.members()) {
+    const bool other = key.ends_with("_token") && value.is_string() && !IsStandard(key);
+    if (other) ReadSpecial(key, value, members, config);
+  }
+  ReadExtraTokens("extra_special_tokens", members, config);
+  if (config->extra_tokens.value_or(std::vector<AddedToken>()).empty()) {
+    ReadExtraTokens("additional_special_tokens", members, config);
+  }
+}
+
+Result<int32_t> IdOf(uint64_t number, const std::string& where, const std::string& found) {
+  if (number <= ByteTrie::kMaxValue) return static_cast<int32_t>(number);
+  return InvalidArgument(where + ": found the id " + found + "; wanted at most " +
+                         std::to_string(ByteTrie::kMaxValue));
+}
+
+Result<AddedToken> ReadAddedToken(const std::string& id, const JsonValue& json,
+                                  const std::string& where) {
+  uint64_t number = 0;
+  const auto read = std::from_chars(id.data(), id.data() + id.size(), number);
+  if (read.ec != std::errc() || read.ptr != id.data() + id.size()) {
+    return InvalidArgument(where + ": found the key " + Quoted(id) + "; wanted an id");
+  }
+  const Result<int32_t> checked = IdOf(number, where, id);
+  if (!checked.ok()) return checked.status();
   JsonMembers members(json, where + ": " + id);
   AddedToken token;
-  token.id = static_cast<int32_t>(number);
-  token.content = members.RequiredString("content");
+  token.id = *checked;
   token.special = members.Bool("special", false);
-  token.normalized = members.Bool("normalized", !token.special);
-  token.single_word = members.Bool("single_word", false);
-  token.lstrip = members.Bool("lstrip", false);
-  token.rstrip = members.Bool("rstrip", false);
+  ReadFlags(&members, &token);
   if (token.content.empty()) members.Refuse("content", "at least one character");
-  config->added_tokens.push_back(std::move(token));
-  return members.status();
+  if (!members.ok()) return members.status();
+  return token;
+}
+
+void ReadTruncationSide(JsonMembers* members, TokenizerConfig* config) {
+  const std::optional<std::string> side = members->OptionalString("truncation_side");
+  if (!side) return;
+  if (*side != "left" && *side != "right") members->Refuse("truncation_side", "left or right");
+  config->cut_start = *side == "left";
 }
 
 const char* TrueFalse(bool value) { return value ? "true" : "false"; }
 
 }  // namespace
 
-const std::string* TokenizerConfig::SpecialToken(std::string_view key) const {
-  for (const auto& [name, token] : special_tokens) {
-    if (name == key) return &token;
+const SpecialToken* TokenizerConfig::Find(std::string_view key) const {
+  for (const SpecialToken& token : special_tokens) {
+    if (token.key == key) return &token;
   }
   return nullptr;
 }
@@ -65,35 +155,89 @@ const std::string* TokenizerConfig::SpecialToken(std::string_view key) const {
 Result<TokenizerConfig> ReadTokenizerConfig(const JsonValue& json) {
   TokenizerConfig config;
   JsonMembers members(json, config.file);
-  config.tokenizer_class = members.String("tokenizer_class", "");
+  if (!members.ok()) return members.status();
   config.do_lower_case = members.OptionalBool("do_lower_case");
   config.strip_accents = members.OptionalBool("strip_accents");
   config.tokenize_chinese_chars = members.OptionalBool("tokenize_chinese_chars");
+  config.clean_text = members.OptionalBool("clean_text");
+  config.keep_accents = members.OptionalBool("keep_accents");
+  config.add_prefix_space = members.OptionalBool("add_prefix_space");
+  config.trim_offsets = members.OptionalBool("trim_offsets");
+  config.legacy = members.OptionalBool("legacy");
+  config.add_bos_token = members.OptionalBool("add_bos_token");
+  config.add_eos_token = members.OptionalBool("add_eos_token");
+  config.split_special_tokens = members.Bool("split_special_tokens", false);
+  config.extra_ids = members.Size("extra_ids", config.extra_ids);
+  if (config.extra_ids > ByteTrie::kMaxValue) {
+    members.Refuse("extra_ids", "at most " + std::to_string(ByteTrie::kMaxValue));
+  }
+  ReadTruncationSide(&members, &config);
   const double length = members.OptionalNumber("model_max_length").value_or(kNoLimit);
   if (!(length >= 1) || (length < kNoLimit && length != std::floor(length))) {
     members.Refuse("model_max_length", "a whole number of at least 1");
   } else if (length < kNoLimit) {
     config.model_max_length = static_cast<size_t>(length);
   }
-  for (const char* const key : kSpecialTokenKeys) ReadSpecialToken(&members, key, &config);
-  const bool has_added = members.Has("added_tokens_decoder");
+  ReadSpecialTokens(json, &members, &config);
   if (!members.ok()) return members.status();
-  if (has_added) {
-    const JsonValue& added = members.RequiredObject("added_tokens_decoder");
-    if (!members.ok()) return members.status();
-    for (const auto& [id, token] : added.members()) {
-      Status status = ReadAddedToken(id, token, config.file + ": added_tokens_decoder", &config);
-      if (!status.ok()) return status;
-    }
-    std::sort(config.added_tokens.begin(), config.added_tokens.end(),
-              [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  if (!members.Has("added_tokens_decoder")) return config;
+  const JsonValue& added = members.RequiredObject("added_tokens_decoder");
+  if (!members.ok()) return members.status();
+  std::vector<AddedToken> tokens;
+  for (const auto& [id, token] : added.members()) {
+    Result<AddedToken> read = ReadAddedToken(id, token, config.file + ": added_tokens_decoder");
+    if (!read.ok()) return read.status();
+    tokens.push_back(*std::move(read));
   }
+  std::stable_sort(tokens.begin(), tokens.end(),
+                   [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  config.added_tokens = std::move(tokens);
   return config;
+}
+
+Status ReadSpecialTokensMap(const JsonValue& json, TokenizerConfig* config) {
+  if (config->added_tokens) return {};
+  JsonMembers members(json, "special_tokens_map.json");
+  if (!members.ok()) return members.status();
+  ReadSpecialTokens(json, &members, config);
+  return members.status();
+}
+
+Status ReadOldAddedTokens(const JsonValue& json, TokenizerConfig* config) {
+  if (config->added_tokens) return {};
+  const std::string file = "added_tokens.json";
+  JsonMembers members(json, file);
+  if (!members.ok()) return members.status();
+  for (const auto& [content, id] : json.members()) {
+    uint64_t number = 0;
+    if (content.empty() || !id.AsUnsigned(&number)) {
+      return InvalidArgument(file + ": " + Quoted(content) + " is " + id.Described() +
+                             "; wanted a token and its id");
+    }
+    const Result<int32_t> checked = IdOf(number, file, id.Described());
+    if (!checked.ok()) return checked.status();
+    const auto same = [&content = content](const AddedToken& token) {
+      return token.content == content;
+    };
+    const bool special =
+        std::any_of(config->special_tokens.begin(), config->special_tokens.end(),
+                    [&](const SpecialToken& token) {
+                      return IsStandard(token.key) && !token.is_object && same(token.token);
+                    }) ||
+        (config->extra_tokens &&
+         std::any_of(config->extra_tokens->begin(), config->extra_tokens->end(), same));
+    AddedToken token;
+    token.content = content;
+    token.id = *checked;
+    token.special = special;
+    token.normalized = !special;
+    config->old_added_tokens.push_back(std::move(token));
+  }
+  return {};
 }
 
 void CompareWithConfig(const TokenizerConfig& config, const std::string& file,
                        TokenizerParts* parts) {
-  parts->model_max_length = config.model_max_length;
   const auto tell = [&](const char* what, const std::string& counts, const std::string& key,
                         const std::string& says) {
     parts->decisions.push_back(
@@ -120,19 +264,16 @@ void CompareWithConfig(const TokenizerConfig& config, const std::string& file,
              return piece.kind == TemplatePiece::Kind::kToken && piece.id == *id;
            });
   };
-  for (const auto& [key, token] : config.special_tokens) {
-    if (key == "unk_token" && token != parts->unk_token) {
-      tell("unknown token", parts->unk_token, key, Quoted(token));
+  for (const SpecialToken& told : config.special_tokens) {
+    const std::string& key = told.key;
+    const AddedToken& token = told.token;
+    if (token.content.empty()) continue;
+    if (key == "unk_token" && token.content != parts->unk_token) {
+      tell("unknown token", parts->unk_token, key, Quoted(token.content));
     }
-    if ((key == "cls_token" || key == "sep_token") && !in_template(token)) {
-      tell("template", "without " + Quoted(token), key, Quoted(token));
+    if ((key == "cls_token" || key == "sep_token") && !in_template(token.content)) {
+      tell("template", "without " + Quoted(token.content), key, Quoted(token.content));
     }
-  }
-  for (const AddedToken& token : config.added_tokens) {
-    const AddedToken* const found = parts->added_tokens.Find(token.content);
-    if (found != nullptr && found->id == token.id) continue;
-    tell("added tokens", Quoted(token.content) + " ignored", "added_tokens_decoder",
-         "it is " + std::to_string(token.id));
   }
 }
 

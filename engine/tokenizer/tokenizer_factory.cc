@@ -9,35 +9,49 @@
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
 #include "engine/io/folder.h"
+#include "engine/tokenizer/tokenizer_class.h"
 #include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_json.h"
-#include "engine/tokenizer/vocab_txt.h"
+#include "engine/tokenizer/vocabulary_files.h"
 
 namespace encore::inline v0_1 {
 namespace internal {
 namespace {
 
 constexpr const char* kJsonFile = "tokenizer.json";
+constexpr const char* kVocabFile = "vocab.txt";
+constexpr const char* kBpeFiles = "vocab.json and merges.txt";
 
-Result<TokenizerParts> PartsFromJson(const JsonValue& json, const TokenizerConfig* config,
-                                     const TokenizerOptions& options) {
-  Result<TokenizerParts> parts = ReadTokenizerJson(json, kJsonFile, options);
-  if (parts.ok() && config != nullptr) CompareWithConfig(*config, kJsonFile, &*parts);
-  return parts;
+// A vocab.txt whose class no file names is BERT's, and ConvBERT's is as well.
+TokenizerClass OrBert(TokenizerClass which) {
+  if (which.is_named && which.kind != TokenizerKind::kConvBert) return which;
+  which.name = "BertTokenizer";
+  which.kind = TokenizerKind::kBert;
+  return which;
 }
 
-// Nothing for an empty text.
-Result<std::optional<TokenizerConfig>> ParseConfig(std::string_view text) {
-  if (text.empty()) return std::optional<TokenizerConfig>();
-  const Result<JsonValue> json = JsonValue::Parse(text);
-  if (!json.ok()) return json.status();
-  Result<TokenizerConfig> config = ReadTokenizerConfig(*json);
-  if (!config.ok()) return config.status();
-  return std::optional<TokenizerConfig>(*std::move(config));
-}
+struct Config {
+  TokenizerClass which;
+  TokenizerConfig config;
+};
 
-const TokenizerConfig* OrNull(const std::optional<TokenizerConfig>& config) {
-  return config ? &*config : nullptr;
+// From the text of tokenizer_config.json, which may be empty.
+Result<Config> ParseConfig(std::string_view text, std::string_view tokenizer_json) {
+  Config read;
+  JsonValue json;
+  if (!text.empty()) {
+    Result<JsonValue> parsed = JsonValue::Parse(text);
+    if (!parsed.ok()) return parsed.status();
+    json = *std::move(parsed);
+    Result<TokenizerConfig> config = ReadTokenizerConfig(json);
+    if (!config.ok()) return config.status();
+    read.config = *std::move(config);
+  }
+  Result<TokenizerClass> which =
+      ChooseTokenizerClass(text.empty() ? nullptr : &json, nullptr, tokenizer_json);
+  if (!which.ok()) return which.status();
+  read.which = *std::move(which);
+  return read;
 }
 
 // A sentence about a file of this folder.
@@ -45,32 +59,68 @@ Status InFolder(const Folder& folder, const Status& status) {
   return Status(status.code(), Quoted(folder.path()) + ": " + status.message());
 }
 
-Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOptions& options) {
-  std::optional<TokenizerConfig> config;
-  const Result<std::optional<JsonValue>> config_json = folder.ReadJson("tokenizer_config.json");
-  if (!config_json.ok()) return config_json.status();
-  if (config_json->has_value()) {
-    Result<TokenizerConfig> read = ReadTokenizerConfig(**config_json);
+std::string_view TextOf(const MappedFile& file) {
+  const std::span<const std::byte> bytes = file.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// tokenizer_config.json with the files that older versions of transformers wrote beside it.
+Result<TokenizerConfig> ConfigOfFolder(const Folder& folder) {
+  TokenizerConfig config;
+  const Result<std::optional<JsonValue>> json = folder.ReadJson(config.file);
+  if (!json.ok()) return json.status();
+  if (json->has_value()) {
+    Result<TokenizerConfig> read = ReadTokenizerConfig(**json);
     if (!read.ok()) return InFolder(folder, read.status());
     config = *std::move(read);
   }
-  const Result<std::optional<JsonValue>> json = folder.ReadJson(kJsonFile);
+  const Result<std::optional<JsonValue>> map = folder.ReadJson("special_tokens_map.json");
+  if (!map.ok()) return map.status();
+  Status status = map->has_value() ? ReadSpecialTokensMap(**map, &config) : Status();
+  if (!status.ok()) return InFolder(folder, status);
+  const Result<std::optional<JsonValue>> added = folder.ReadJson("added_tokens.json");
+  if (!added.ok()) return added.status();
+  status = added->has_value() ? ReadOldAddedTokens(**added, &config) : Status();
+  if (!status.ok()) return InFolder(folder, status);
+  return config;
+}
+
+Result<JsonValue> VocabularyOfFolder(const Folder& folder, std::string* name) {
+  const Result<std::optional<MappedFile>> vocab_txt = folder.Read(kVocabFile);
+  if (!vocab_txt.ok()) return vocab_txt.status();
+  if (vocab_txt->has_value()) {
+    *name = kVocabFile;
+    return ModelOfVocabTxt(TextOf(**vocab_txt));
+  }
+  const Result<std::optional<MappedFile>> vocab_json = folder.Read("vocab.json");
+  if (!vocab_json.ok()) return vocab_json.status();
+  const Result<std::optional<MappedFile>> merges = folder.Read("merges.txt");
+  if (!merges.ok()) return merges.status();
+  if (vocab_json->has_value() && merges->has_value()) {
+    *name = kBpeFiles;
+    return ModelOfVocabJson(TextOf(**vocab_json), TextOf(**merges));
+  }
+  return Status(ErrorCode::kNotFound,
+                "there is neither tokenizer.json nor vocab.txt, nor vocab.json with merges.txt");
+}
+
+Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOptions& options) {
+  const Result<TokenizerConfig> config = ConfigOfFolder(folder);
+  if (!config.ok()) return config.status();
+  Result<TokenizerClass> which = ChooseTokenizerClass(folder);
+  if (!which.ok()) return InFolder(folder, which.status());
+  Result<std::optional<JsonValue>> json = folder.ReadJson(kJsonFile);
   if (!json.ok()) return json.status();
-  if (json->has_value()) {
-    Result<TokenizerParts> parts = PartsFromJson(**json, OrNull(config), options);
-    if (!parts.ok()) return InFolder(folder, parts.status());
-    return parts;
+  const bool is_vocabulary = !json->has_value();
+  std::string name = kJsonFile;
+  if (is_vocabulary) {
+    Result<JsonValue> vocabulary = VocabularyOfFolder(folder, &name);
+    if (!vocabulary.ok()) return InFolder(folder, vocabulary.status());
+    *json = *std::move(vocabulary);
+    if (name == kVocabFile) which = OrBert(*std::move(which));
   }
-  const Result<std::optional<MappedFile>> vocab = folder.Read("vocab.txt");
-  if (!vocab.ok()) return vocab.status();
-  if (!vocab->has_value()) {
-    return Status(ErrorCode::kNotFound,
-                  Quoted(folder.path()) + " has neither tokenizer.json nor vocab.txt");
-  }
-  const std::span<const std::byte> bytes = (*vocab)->bytes();
   Result<TokenizerParts> parts =
-      ReadVocabTxt({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                   config.value_or(TokenizerConfig()), options);
+      ReadTokenizerJson({**json, name, is_vocabulary}, *which, *config, options);
   if (!parts.ok()) return InFolder(folder, parts.status());
   return parts;
 }
@@ -80,11 +130,12 @@ Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOpti
 Result<Tokenizer> TokenizerFactory::FromJson(std::string_view tokenizer_json,
                                              const TokenizerOptions& options,
                                              std::string_view config_json) try {
-  const Result<std::optional<TokenizerConfig>> config = ParseConfig(config_json);
+  const Result<Config> config = ParseConfig(config_json, tokenizer_json);
   if (!config.ok()) return config.status();
   const Result<JsonValue> json = JsonValue::Parse(tokenizer_json);
   if (!json.ok()) return json.status();
-  Result<TokenizerParts> parts = PartsFromJson(*json, OrNull(*config), options);
+  Result<TokenizerParts> parts =
+      ReadTokenizerJson({*json, kJsonFile}, config->which, config->config, options);
   if (!parts.ok()) return parts.status();
   return Make(*std::move(parts));
 } catch (const std::bad_alloc&) {
@@ -94,10 +145,12 @@ Result<Tokenizer> TokenizerFactory::FromJson(std::string_view tokenizer_json,
 Result<Tokenizer> TokenizerFactory::FromVocab(std::string_view vocab_txt,
                                               const TokenizerOptions& options,
                                               std::string_view config_json) try {
-  const Result<std::optional<TokenizerConfig>> config = ParseConfig(config_json);
+  Result<Config> config = ParseConfig(config_json, {});
   if (!config.ok()) return config.status();
-  Result<TokenizerParts> parts =
-      ReadVocabTxt(vocab_txt, config->value_or(TokenizerConfig()), options);
+  const Result<JsonValue> json = ModelOfVocabTxt(vocab_txt);
+  if (!json.ok()) return json.status();
+  Result<TokenizerParts> parts = ReadTokenizerJson(
+      {*json, kVocabFile, true}, OrBert(std::move(config->which)), config->config, options);
   if (!parts.ok()) return parts.status();
   return Make(*std::move(parts));
 } catch (const std::bad_alloc&) {

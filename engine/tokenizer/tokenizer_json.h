@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer.json as a whole, as `tokenizers` writes it. Not here: its components
-// (component_json.h), the other way to write a tokenizer down (vocab_txt.h).
+// All parts of a tokenizer from tokenizer.json, as `tokenizers` writes it, and from what its class
+// makes.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_TOKENIZER_JSON_H_
 #define ENCORE_ENGINE_TOKENIZER_TOKENIZER_JSON_H_
@@ -11,12 +11,23 @@
 #include "encore/status.h"
 #include "encore/tokenizer.h"
 #include "engine/io/json_value.h"
+#include "engine/tokenizer/tokenizer_class.h"
+#include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
 namespace encore::inline v0_1::internal {
 
-// Sentences start with `file`. Errors as component_json.h has them. Throws std::bad_alloc.
-Result<TokenizerParts> ReadTokenizerJson(const JsonValue& json, const std::string& file,
+struct TokenizerFile {
+  const JsonValue&
+      json;  // tokenizer.json; or an object with a "model" alone, which came from other files
+  std::string name;            // sentences start with it
+  bool is_vocabulary = false;  // the latter
+};
+
+// Errors as component_json.h has them. kUnsupported for a class that works in Python, and for a
+// vocabulary of another model than the class makes. Throws std::bad_alloc.
+Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const TokenizerClass& which,
+                                         const TokenizerConfig& config,
                                          const TokenizerOptions& options);
 
 }  // namespace encore::internal

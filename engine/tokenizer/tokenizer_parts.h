@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All that a tokenizer is made of, however its folder spells it. Not here: the files
-// (tokenizer_json.h, vocab_txt.h), encoding with it (tokenizer.cc).
+// (tokenizer_json.h), encoding with it (tokenizer.cc).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_TOKENIZER_PARTS_H_
 #define ENCORE_ENGINE_TOKENIZER_TOKENIZER_PARTS_H_
@@ -41,6 +41,8 @@ struct TokenizerParts {
   AddedTokens added_tokens;
   PostTemplate post_template;
   std::optional<size_t> model_max_length;
+  bool cut_start = false;   // a text that is too long loses its first tokens
+  bool plain_text = false;  // special tokens in texts are ordinary text
   std::vector<Decision> decisions;
 };
 

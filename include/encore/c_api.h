@@ -124,7 +124,7 @@ ENCORE_API size_t encore_max_length(const encore_model* model);
 ENCORE_API const char* encore_describe(const encore_model* model);
 
 // on_long: a text of more than max_length tokens.
-#define ENCORE_LONG_CUT 0     // its last tokens are left out; `cut` tells how many
+#define ENCORE_LONG_CUT 0     // its last tokens are left out, or its first; `cut` tells how many
 #define ENCORE_LONG_REFUSE 1  // ENCORE_INVALID_ARGUMENT
 // on_invalid_utf8
 #define ENCORE_UTF8_REFUSE 0   // ENCORE_INVALID_ARGUMENT with the byte's place

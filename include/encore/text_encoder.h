@@ -5,9 +5,10 @@
 // underneath (encoder.h).
 //
 // What sentence-transformers computes from the same folder is the reference: its order of modules,
-// pooling, prompts and precedence of files. Vectors are computed in f32 unless OpenOptions say
-// otherwise. A text's bits depend on that text, the folder and the options alone: not on the other
-// texts, their order, batch sizes, the executor or the SIMD target (with FMA).
+// pooling, prompts and precedence of files; of the tokenizer's files see Tokenizer::Open. Vectors
+// are computed in f32 unless OpenOptions say otherwise. A text's bits depend on that text, the
+// folder and the options alone: not on the other texts, their order, batch sizes, the executor or
+// the SIMD target (with FMA).
 
 #ifndef ENCORE_TEXT_ENCODER_H_
 #define ENCORE_TEXT_ENCODER_H_

@@ -42,7 +42,7 @@ struct TokenizerOptions {
 
 // What to do with a text of more than max_length tokens.
 enum class OnLong : uint8_t {
-  kCut,    // leave out its last tokens; how many comes back
+  kCut,    // leave out its last tokens, or its first (see Tokenizer::Open); how many comes back
   kError,  // kInvalidArgument
 };
 
@@ -101,11 +101,30 @@ class ENCORE_API Tokenizer {
   Tokenizer(const Tokenizer&) = default;
   Tokenizer& operator=(const Tokenizer&) = default;
 
-  // From a model's folder: tokenizer.json or, without it, vocab.txt; tokenizer_config.json beside
-  // it. What tokenizer.json says counts; where tokenizer_config.json says otherwise, Describe()
-  // tells. Truncation and padding in tokenizer.json are ignored. kNotFound if there is neither;
-  // kUnsupported names a component that encore has not; kCorruptData or kInvalidArgument names the
-  // file, the key, what was found and what was wanted; kIo; kOutOfMemory.
+  // From a model's folder: tokenizer.json or, without it, vocab.txt, or vocab.json with merges.txt.
+  // Which file counts is decided as by AutoTokenizer of transformers 5.23:
+  //
+  // 1. The class is tokenizer_class of tokenizer_config.json, else of config.json, else the one of
+  //    config.json's model_type. A few types (modernbert, qwen2) have one class whatever is named.
+  // 2. TokenizersBackend, PreTrainedTokenizerFast and classes that nobody knows take tokenizer.json
+  //    as it is. BERT's, MPNet's, Funnel's, RoBERTa's, GPT-2's, Qwen2's, XLM-R's, CamemBERT's,
+  //    ALBERT's, T5's, LLaMA's, Gemma's and HerBERT's take its vocabulary, merges and map of
+  //    characters; the rest they make themselves, by the keys of tokenizer_config.json
+  //    (do_lower_case, strip_accents, tokenize_chinese_chars, add_prefix_space, unk_token,
+  //    cls_token ...) or the class's defaults: BertTokenizer lowercases unless do_lower_case is
+  //    false. Of GPT-2's, Qwen2's, ALBERT's, LLaMA's and Gemma's the template is tokenizer.json's.
+  // 3. Special and added tokens of tokenizer_config.json join tokenizer.json's, those of
+  //    special_tokens_map.json and added_tokens.json only without added_tokens_decoder. Ids are the
+  //    vocabulary's, else the next free ones.
+  // 4. truncation_side, else the direction of tokenizer.json's truncation, says which end of a text
+  //    that is too long is kept. split_special_tokens is TokenizeOptions::plain_text for all calls.
+  //    Lengths of truncation, and padding, are ignored in tokenizer.json.
+  //
+  // Other than there, and told in Describe(): classes that encore does not follow, and classes that
+  // make another model than tokenizer.json has, take that file as it is. kNotFound if there is no
+  // vocabulary; kUnsupported names a component that encore has not, or a class whose code is Python
+  // (BertJapaneseTokenizer); kCorruptData or kInvalidArgument names the file, the key, what was
+  // found and what was wanted; kIo; kOutOfMemory.
   static Result<Tokenizer> Open(const std::string& folder, const TokenizerOptions& options = {});
 
   // Replaces what is in `tokens`. kInvalidArgument for invalid UTF-8 (with kError), for a text that

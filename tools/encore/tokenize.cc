@@ -33,16 +33,18 @@ struct Options {
   std::optional<int64_t> max_length;  // signed, or -2 would pass for 2^64 - 2
   bool plain_text = false;
   bool replace_invalid = false;
+  bool type_ids = false;
 };
 
-// "[101,7592,102]\n"
-void AppendIds(const Tokens& tokens, std::string* out) {
+// "[101,7592,102]"
+template <class Ids>
+void AppendIds(const Ids& ids, std::string* out) {
   *out += '[';
-  for (size_t i = 0; i < tokens.ids.size(); ++i) {
+  for (size_t i = 0; i < ids.size(); ++i) {
     if (i != 0) *out += ',';
-    *out += std::to_string(tokens.ids[i]);
+    *out += std::to_string(ids[i]);
   }
-  *out += "]\n";
+  *out += ']';
 }
 
 int Tokenize(const Options& options) {
@@ -69,7 +71,17 @@ int Tokenize(const Options& options) {
                               ? tokenizer.EncodePair(input.text, *input.pair, &tokens, tokenize)
                               : tokenizer.Encode(input.text, &tokens, tokenize);
     Check(status, reader.Where());
-    AppendIds(tokens, &out);
+    if (options.type_ids) {
+      if (!opened.type_ids) tokens.type_ids.assign(tokens.ids.size(), 0);
+      out += R"({"ids":)";
+      AppendIds(tokens.ids, &out);
+      out += R"(,"type_ids":)";
+      AppendIds(tokens.type_ids, &out);
+      out += "}\n";
+    } else {
+      AppendIds(tokens.ids, &out);
+      out += '\n';
+    }
     if (out.size() >= kWriteBytes) write();
     if (!std::cout) break;  // nobody reads on; main() says so
   }
@@ -82,8 +94,7 @@ int Tokenize(const Options& options) {
 void AddTokenize(CLI::App& app, Action& action) {
   const auto [sub, options] =
       AddCommand(app, action, "tokenize", "Print the token ids of texts", kFooter, Tokenize);
-  AddRequired(*sub, "--model", "DIR", options->model,
-              "A model's folder, with tokenizer.json or vocab.txt");
+  AddRequired(*sub, "--model", "DIR", options->model, "A model's folder, with a tokenizer");
   AddRequired(*sub, "--input", "FILE", options->input,
               "Texts, one a line; - is the standard input");
   sub->add_flag("--jsonl", options->jsonl, "Lines are JSON");
@@ -92,6 +103,8 @@ void AddTokenize(CLI::App& app, Action& action) {
                   "many as the model is given (`encore info FOLDER`)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
+  sub->add_flag("--type-ids", options->type_ids,
+                "A line is an object with ids and type_ids, as a model with type ids gets them");
   sub->add_flag("--plain-text", options->plain_text,
                 "Special tokens such as [SEP] in a text are ordinary text");
   sub->add_flag("--replace-invalid", options->replace_invalid,

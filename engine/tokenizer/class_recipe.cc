@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The classes of transformers 5.23, a switch for each thing that they make.
+
+#include "engine/tokenizer/class_recipe.h"
+
+#include <algorithm>
+
+#include "engine/io/json.h"
+#include "engine/tokenizer/component_json.h"
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+using Kind = TokenizerKind;
+
+struct DefaultToken {
+  const char* key;
+  const char* content;
+  bool lstrip = false;
+};
+constexpr DefaultToken kBertTokens[] = {{"unk_token", "[UNK]"},
+                                        {"sep_token", "[SEP]"},
+                                        {"pad_token", "[PAD]"},
+                                        {"cls_token", "[CLS]"},
+                                        {"mask_token", "[MASK]"}};
+constexpr DefaultToken kMpnetTokens[] = {{"bos_token", "<s>"},          {"eos_token", "</s>"},
+                                         {"unk_token", "[UNK]"},        {"sep_token", "</s>"},
+                                         {"pad_token", "<pad>"},        {"cls_token", "<s>"},
+                                         {"mask_token", "<mask>", true}};
+constexpr DefaultToken kFunnelTokens[] = {
+    {"bos_token", "<s>"},   {"eos_token", "</s>"},  {"unk_token", "<unk>"},  {"sep_token", "<sep>"},
+    {"pad_token", "<pad>"}, {"cls_token", "<cls>"}, {"mask_token", "<mask>"}};
+constexpr DefaultToken kRobertaTokens[] = {
+    {"bos_token", "<s>"},   {"eos_token", "</s>"}, {"unk_token", "<unk>"},  {"sep_token", "</s>"},
+    {"pad_token", "<pad>"}, {"cls_token", "<s>"},  {"mask_token", "<mask>"}};
+constexpr DefaultToken kCamembertTokens[] = {{"bos_token", "<s>"},          {"eos_token", "</s>"},
+                                             {"unk_token", "<unk>"},        {"sep_token", "</s>"},
+                                             {"pad_token", "<pad>"},        {"cls_token", "<s>"},
+                                             {"mask_token", "<mask>", true}};
+constexpr DefaultToken kGpt2Tokens[] = {
+    {"bos_token", "<|endoftext|>"}, {"eos_token", "<|endoftext|>"}, {"unk_token", "<|endoftext|>"}};
+constexpr DefaultToken kQwen2Tokens[] = {
+    {"eos_token", "<|endoftext|>"}, {"unk_token", "<|endoftext|>"}, {"pad_token", "<|endoftext|>"}};
+constexpr DefaultToken kAlbertTokens[] = {
+    {"bos_token", "[CLS]"}, {"eos_token", "[SEP]"}, {"unk_token", "<unk>"},  {"sep_token", "[SEP]"},
+    {"pad_token", "<pad>"}, {"cls_token", "[CLS]"}, {"mask_token", "[MASK]"}};
+constexpr DefaultToken kT5Tokens[] = {
+    {"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
+constexpr DefaultToken kLlamaTokens[] = {
+    {"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}};
+constexpr DefaultToken kGemmaTokens[] = {{"bos_token", "<bos>"},
+                                         {"eos_token", "<eos>"},
+                                         {"unk_token", "<unk>"},
+                                         {"pad_token", "<pad>"},
+                                         {"mask_token", "<mask>"}};
+constexpr DefaultToken kHerbertTokens[] = {{"unk_token", "<unk>"},
+                                           {"sep_token", "</s>"},
+                                           {"pad_token", "<pad>"},
+                                           {"cls_token", "<s>"},
+                                           {"mask_token", "<mask>"}};
+
+std::span<const DefaultToken> Defaults(Kind kind) {
+  switch (kind) {
+    case Kind::kBert:
+    case Kind::kConvBert:
+      return kBertTokens;
+    case Kind::kMpnet:
+      return kMpnetTokens;
+    case Kind::kFunnel:
+      return kFunnelTokens;
+    case Kind::kRoberta:
+    case Kind::kXlmRoberta:
+      return kRobertaTokens;
+    case Kind::kCamembert:
+      return kCamembertTokens;
+    case Kind::kGpt2:
+      return kGpt2Tokens;
+    case Kind::kQwen2:
+      return kQwen2Tokens;
+    case Kind::kAlbert:
+      return kAlbertTokens;
+    case Kind::kT5:
+      return kT5Tokens;
+    case Kind::kLlama:
+      return kLlamaTokens;
+    case Kind::kGemma:
+      return kGemmaTokens;
+    case Kind::kHerbert:
+      return kHerbertTokens;
+    case Kind::kAsWritten:
+    case Kind::kOther:
+    case Kind::kPython:
+      break;
+  }
+  return {};
+}
+
+AddedToken SpecialToken(std::string content, bool lstrip = false) {
+  AddedToken token;
+  token.content = std::move(content);
+  token.special = true;
+  token.normalized = false;
+  token.lstrip = lstrip;
+  return token;
+}
+
+const char* Bool(bool value) { return value ? "true" : "false"; }
+
+std::string BertNormalizer(bool clean_text, bool chinese, const std::optional<bool>& accents,
+                           bool lowercase) {
+  return std::string(R"({"type": "BertNormalizer", "clean_text": )") + Bool(clean_text) +
+         R"(, "handle_chinese_chars": )" + Bool(chinese) + R"(, "strip_accents": )" +
+         (accents ? Bool(*accents) : "null") + R"(, "lowercase": )" + Bool(lowercase) + "}";
+}
+
+std::string AlbertNormalizer(const TokenizerConfig& config, const std::string& charsmap) {
+  std::string json = R"({"type": "Sequence", "normalizers": [
+      {"type": "Replace", "pattern": {"String": "``"}, "content": "\""},
+      {"type": "Replace", "pattern": {"String": "''"}, "content": "\""})";
+  if (!config.keep_accents.value_or(false)) {
+    json += R"(, {"type": "NFKD"}, {"type": "StripAccents"})";
+  }
+  if (config.do_lower_case.value_or(true)) json += R"(, {"type": "Lowercase"})";
+  if (!charsmap.empty()) json += ", " + charsmap;
+  return json + "]}";
+}
+
+std::string Metaspace(const char* scheme, bool split) {
+  return std::string(R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": ")") + scheme +
+         R"(", "split": )" + Bool(split) + "}";
+}
+
+std::string ByteLevel(bool space_before, bool use_regex) {
+  return std::string(R"({"type": "ByteLevel", "add_prefix_space": )") + Bool(space_before) +
+         R"(, "trim_offsets": true, "use_regex": )" + Bool(use_regex) + "}";
+}
+
+// The place of a token in a Unigram vocabulary, else 0.
+size_t PlaceOf(const std::string& token, const JsonValue* vocab) {
+  if (vocab == nullptr || !vocab->is_array()) return 0;
+  const std::vector<JsonValue>& items = vocab->items();
+  const auto found = std::find_if(items.begin(), items.end(), [&](const JsonValue& item) {
+    return item.is_array() && !item.items().empty() && item.items()[0].is_string() &&
+           item.items()[0].text() == token;
+  });
+  return found == items.end() ? 0 : static_cast<size_t>(found - items.begin());
+}
+
+}  // namespace
+
+std::string_view ModelOf(Kind kind) {
+  switch (kind) {
+    case Kind::kBert:
+    case Kind::kMpnet:
+    case Kind::kFunnel:
+      return "WordPiece";
+    case Kind::kRoberta:
+    case Kind::kGpt2:
+    case Kind::kQwen2:
+    case Kind::kLlama:
+    case Kind::kGemma:
+    case Kind::kHerbert:
+      return "BPE";
+    case Kind::kXlmRoberta:
+    case Kind::kCamembert:
+    case Kind::kAlbert:
+    case Kind::kT5:
+      return "Unigram";
+    case Kind::kAsWritten:
+    case Kind::kConvBert:
+    case Kind::kOther:
+    case Kind::kPython:
+      break;
+  }
+  return {};
+}
+
+std::vector<NamedToken> NamedTokens(Kind kind, const TokenizerConfig& config) {
+  std::vector<NamedToken> named;
+  for (const char* const key : kSpecialTokenKeys) {
+    if (const TokenizerConfig::SpecialToken* const told = config.Find(key)) {
+      named.push_back({key, told->token});
+      continue;
+    }
+    for (const DefaultToken& token : Defaults(kind)) {
+      if (std::string_view(token.key) != key) continue;
+      named.push_back({key, SpecialToken(token.content, token.lstrip), true});
+    }
+  }
+  for (const TokenizerConfig::SpecialToken& told : config.special_tokens) {
+    const bool is_standard =
+        std::any_of(std::begin(kSpecialTokenKeys), std::end(kSpecialTokenKeys),
+                    [&](const char* standard) { return told.key == standard; });
+    if (!is_standard) named.push_back({told.key, told.token});
+  }
+  return named;
+}
+
+const std::string& ContentOf(const std::vector<NamedToken>& named, std::string_view key) {
+  static const std::string* const none = new std::string;  // never freed: threads may outlive main
+  for (const NamedToken& token : named) {
+    if (token.key == key) return token.token.content;
+  }
+  return *none;
+}
+
+std::vector<AddedToken> ExtraTokens(Kind kind, const TokenizerConfig& config) {
+  std::vector<AddedToken> tokens;
+  if (kind == Kind::kCamembert) {
+    for (const char* const content : {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}) {
+      tokens.push_back(SpecialToken(content));
+    }
+  }
+  if (kind == Kind::kT5) {
+    for (size_t i = 0; i < config.extra_ids; ++i) {
+      tokens.push_back(SpecialToken("<extra_id_" + std::to_string(i) + ">"));
+    }
+  }
+  return tokens;
+}
+
+std::string NormalizerJson(Kind kind, const TokenizerConfig& config, const std::string& charsmap) {
+  switch (kind) {
+    case Kind::kBert:
+    case Kind::kMpnet:
+    case Kind::kFunnel:
+      return BertNormalizer(kind != Kind::kFunnel || config.clean_text.value_or(true),
+                            config.tokenize_chinese_chars.value_or(true), config.strip_accents,
+                            config.do_lower_case.value_or(true));
+    case Kind::kHerbert:
+      return BertNormalizer(true, true, false, false);
+    case Kind::kXlmRoberta:
+    case Kind::kCamembert:
+    case Kind::kT5:
+      return charsmap.empty() ? "null" : charsmap;
+    case Kind::kAlbert:
+      return AlbertNormalizer(config, charsmap);
+    case Kind::kQwen2:
+      return R"({"type": "NFC"})";
+    case Kind::kGemma:
+      return R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})";
+    default:
+      return "null";
+  }
+}
+
+std::string PreTokenizerJson(Kind kind, const TokenizerConfig& config) {
+  const bool space_before = config.add_prefix_space.value_or(true);
+  switch (kind) {
+    case Kind::kBert:
+    case Kind::kMpnet:
+    case Kind::kFunnel:
+    case Kind::kHerbert:
+      return R"({"type": "BertPreTokenizer"})";
+    case Kind::kRoberta:
+    case Kind::kGpt2:
+      return ByteLevel(config.add_prefix_space.value_or(false), true);
+    case Kind::kQwen2:
+      return R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": )"
+             R"("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| )"
+             R"(?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}, )"
+             R"("behavior": "Isolated", "invert": false}, )" +
+             ByteLevel(config.add_prefix_space.value_or(false), false) + "]}";
+    case Kind::kXlmRoberta:
+    case Kind::kCamembert:
+    case Kind::kAlbert:
+    case Kind::kT5:
+      return R"({"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, )" +
+             Metaspace(space_before || kind == Kind::kT5 ? "always" : "never", true) + "]}";
+    case Kind::kLlama:
+      return Metaspace(!space_before                   ? "never"
+                       : config.legacy.value_or(false) ? "always"
+                                                       : "first",
+                       false);
+    case Kind::kGemma:
+      return R"({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious",
+                 "invert": false})";
+    default:
+      return "null";
+  }
+}
+
+Result<std::string> ModelJson(Kind kind, const std::vector<NamedToken>& named,
+                              const JsonValue* vocab) {
+  const std::string& unknown = ContentOf(named, "unk_token");
+  const Result<std::string> quoted = JsonString(unknown);
+  if (!quoted.ok()) return quoted.status();
+  const std::string unk_token = unknown.empty() ? "null" : *quoted;
+  const auto bpe = [](const std::string& unk, const char* suffix, bool fuse, bool bytes) {
+    return R"({"type": "BPE", "dropout": null, "ignore_merges": false, "unk_token": )" + unk +
+           R"(, "continuing_subword_prefix": "", "end_of_word_suffix": ")" + suffix +
+           R"(", "fuse_unk": )" + Bool(fuse) + R"(, "byte_fallback": )" + Bool(bytes) + "}";
+  };
+  const auto unigram = [](size_t unk_id) {
+    return R"({"type": "Unigram", "byte_fallback": false, "unk_id": )" + std::to_string(unk_id) +
+           "}";
+  };
+  switch (kind) {
+    case Kind::kBert:
+    case Kind::kMpnet:
+    case Kind::kFunnel:
+      return R"({"type": "WordPiece", "continuing_subword_prefix": "##", "unk_token": )" +
+             unk_token + R"(, "max_input_chars_per_word": 100})";
+    case Kind::kRoberta:
+    case Kind::kGpt2:
+    case Kind::kQwen2:
+      return bpe("null", "", false, false);
+    case Kind::kLlama:
+      return bpe("null", "", true, true);
+    case Kind::kGemma:
+      return bpe(unk_token, "", true, true);
+    case Kind::kHerbert:
+      return bpe(unk_token, "</w>", false, false);
+    case Kind::kXlmRoberta:
+      return unigram(3);
+    case Kind::kCamembert:
+      return unigram(PlaceOf(unknown, vocab));
+    case Kind::kAlbert:
+      return unigram(1);
+    case Kind::kT5:
+      return unigram(2);
+    default:
+      return std::string("{}");
+  }
+}
+
+Status SetClassTemplate(const TokenizerClass& which, const TokenizerConfig& config,
+                        const std::vector<NamedToken>& named, TokenizerParts* parts) {
+  Status status;
+  const auto id = [&](const char* key) -> int32_t {
+    const auto token = std::find_if(named.begin(), named.end(),
+                                    [&](const NamedToken& other) { return other.key == key; });
+    const std::string content = token == named.end() ? "" : token->token.content;
+    const AddedToken* const added = content.empty() ? nullptr : parts->added_tokens.Find(content);
+    const bool invented = token != named.end() && token->from_class &&
+                          !parts->model->TokenToId(content) && added != nullptr &&
+                          added->id >= static_cast<int32_t>(parts->model->token_count());
+    if (added != nullptr && !invented) return added->id;
+    if (status.ok()) {
+      status = InvalidArgument("the " + std::string(key) + " '" + content + "' of " + which.name +
+                               " is not in the vocabulary");
+    }
+    return 0;
+  };
+  PostTemplate* const post = &parts->post_template;
+  const auto set = [&](auto make, const char* first, const char* last) {
+    const int32_t first_id = id(first);
+    make(first_id, id(last), post);
+  };
+  switch (which.kind) {
+    case Kind::kBert:
+    case Kind::kConvBert:
+    case Kind::kAlbert:
+      set(SetBertTemplate, "cls_token", "sep_token");
+      break;
+    case Kind::kFunnel:
+      set(SetBertTemplate, "cls_token", "sep_token");
+      post->single[0].type_id = post->pair[0].type_id = 2;
+      break;
+    case Kind::kHerbert:
+      SetBertTemplate(0, 2, post);
+      break;
+    case Kind::kMpnet:
+      set(SetRobertaTemplate, "cls_token", "sep_token");
+      post->trim = OffsetTrim::kAllSpaces;
+      break;
+    case Kind::kRoberta:
+      set(SetRobertaTemplate, "cls_token", "sep_token");
+      if (config.trim_offsets.value_or(true)) {
+        post->trim = config.add_prefix_space.value_or(false) ? OffsetTrim::kKeepFirstSpace
+                                                             : OffsetTrim::kAllSpaces;
+      }
+      break;
+    case Kind::kXlmRoberta:
+    case Kind::kCamembert:
+      set(SetRobertaTemplate, "bos_token", "eos_token");
+      break;
+    case Kind::kT5:
+      SetEndTemplate(id("eos_token"), post);
+      break;
+    default:
+      return {};
+  }
+  if (status.ok()) DescribeTemplate(which.name, parts);
+  return status;
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The classes of transformers 5.23 by name, and the types of models that have one.
+
+#include "engine/tokenizer/tokenizer_class.h"
+
+#include <algorithm>
+
+#include "engine/io/json_members.h"
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+using Kind = TokenizerKind;
+
+struct ClassRow {
+  std::string_view name;
+  Kind kind;
+  bool type_ids = false;      // token_type_ids is one of model_input_names
+  bool old_type_ids = false;  // in transformers 4
+};
+
+constexpr ClassRow kClasses[] = {
+    {"TokenizersBackend", Kind::kAsWritten, false, true},
+    {"PreTrainedTokenizer", Kind::kAsWritten, false, true},
+    {"BertTokenizer", Kind::kBert, true, true},
+    {"ElectraTokenizer", Kind::kBert, true, true},
+    {"LayoutLMTokenizer", Kind::kBert, true, true},
+    {"LxmertTokenizer", Kind::kBert, true, true},
+    {"MobileBertTokenizer", Kind::kBert, true, true},
+    {"SqueezeBertTokenizer", Kind::kBert, true, true},
+    {"DistilBertTokenizer", Kind::kBert},
+    {"ConvBertTokenizer", Kind::kConvBert, true, true},
+    {"MPNetTokenizer", Kind::kMpnet},
+    {"FunnelTokenizer", Kind::kFunnel, false, true},
+    {"RobertaTokenizer", Kind::kRoberta},
+    {"BartTokenizer", Kind::kRoberta},
+    {"LEDTokenizer", Kind::kRoberta},
+    {"LongformerTokenizer", Kind::kRoberta},
+    {"MvpTokenizer", Kind::kRoberta},
+    {"GPT2Tokenizer", Kind::kGpt2},
+    {"Qwen2Tokenizer", Kind::kQwen2},
+    {"XLMRobertaTokenizer", Kind::kXlmRoberta},
+    {"CamembertTokenizer", Kind::kCamembert},
+    {"AlbertTokenizer", Kind::kAlbert, false, true},
+    {"T5Tokenizer", Kind::kT5},
+    {"LlamaTokenizer", Kind::kLlama},
+    {"GemmaTokenizer", Kind::kGemma},
+    {"HerbertTokenizer", Kind::kHerbert, false, true},
+};
+
+// Classes that make parts of their tokenizer themselves, of kinds of models that encore has not.
+constexpr std::string_view kOthers[] = {
+    "BarthezTokenizer",  "BigBirdTokenizer",   "BlenderbotTokenizer", "CLIPTokenizer",
+    "CodeGenTokenizer",  "CodeLlamaTokenizer", "CohereTokenizer",     "EsmcTokenizer",
+    "GPTNeoXTokenizer",  "LasrTokenizer",      "LayoutLMv3Tokenizer", "LayoutXLMTokenizer",
+    "LukeTokenizer",     "MBart50Tokenizer",   "MBartTokenizer",      "NllbTokenizer",
+    "NougatTokenizer",   "OpenAIGPTTokenizer", "PegasusTokenizer",    "Qwen3_5Tokenizer",
+    "ReformerTokenizer", "RemBertTokenizer",   "RoFormerTokenizer",   "SeamlessM4TTokenizer",
+    "Siglip2Tokenizer",  "SplinterTokenizer",  "UdopTokenizer",       "VideoPrismTokenizer",
+    "WhisperTokenizer",  "XGLMTokenizer",      "XLNetTokenizer",      "DPRReaderTokenizer",
+};
+constexpr std::string_view kOthersWithTypeIds[] = {
+    "DPRContextEncoderTokenizer",
+    "DPRQuestionEncoderTokenizer",
+    "DebertaTokenizer",
+    "DebertaV2Tokenizer",
+    "FNetTokenizer",
+    "LayoutLMv2Tokenizer",
+    "MarkupLMTokenizer",
+};
+
+// Classes whose code is Python, or sentencepiece's.
+constexpr std::string_view kPython[] = {
+    "BartphoTokenizer",     "BertGenerationTokenizer", "BertJapaneseTokenizer",
+    "BertweetTokenizer",    "BioGptTokenizer",         "BlenderbotSmallTokenizer",
+    "ByT5Tokenizer",        "CTRLTokenizer",           "CanineTokenizer",
+    "ClvpTokenizer",        "CpmAntTokenizer",         "CpmTokenizer",
+    "DiaTokenizer",         "ErnieMTokenizer",         "EsmTokenizer",
+    "FSMTTokenizer",        "FlaubertTokenizer",       "GPTNeoXJapaneseTokenizer",
+    "MgpstrTokenizer",      "MyT5Tokenizer",           "PLBartTokenizer",
+    "PerceiverTokenizer",   "PhobertTokenizer",        "ProphetNetTokenizer",
+    "RoCBertTokenizer",     "SiglipTokenizer",         "Speech2TextTokenizer",
+    "SpeechT5Tokenizer",    "TapasTokenizer",          "VitsTokenizer",
+    "Wav2Vec2CTCTokenizer", "XLMProphetNetTokenizer",  "XLMTokenizer",
+};
+
+struct TypeRow {
+  std::string_view model_type;
+  std::string_view name;
+  bool always = false;  // whatever class the files name
+};
+
+// Of the families that encore has, and their next of kin. TokenizersBackend always stays one.
+constexpr TypeRow kTypes[] = {
+    {"albert", "AlbertTokenizer"},
+    {"bart", "RobertaTokenizer"},
+    {"bert", "BertTokenizer"},
+    {"camembert", "CamembertTokenizer"},
+    {"convbert", "BertTokenizer"},
+    {"data2vec-text", "RobertaTokenizer"},
+    {"distilbert", "BertTokenizer"},
+    {"electra", "BertTokenizer"},
+    {"ernie", "BertTokenizer"},
+    {"gemma3", "GemmaTokenizer"},
+    {"gemma3_text", "GemmaTokenizer"},
+    {"gpt2", "GPT2Tokenizer"},
+    {"gte", "XLMRobertaTokenizer"},
+    {"jina_embeddings_v3", "XLMRobertaTokenizer"},
+    {"mistral", "TokenizersBackend", true},
+    {"mobilebert", "MobileBertTokenizer"},
+    {"modernbert", "TokenizersBackend", true},
+    {"mpnet", "MPNetTokenizer"},
+    {"mt5", "T5Tokenizer"},
+    {"nomic_bert", "BertTokenizer"},
+    {"qwen2", "Qwen2Tokenizer", true},
+    {"qwen3", "Qwen2Tokenizer"},
+    {"roberta", "RobertaTokenizer"},
+    {"squeezebert", "BertTokenizer"},
+    {"t5", "T5Tokenizer"},
+    {"umt5", "TokenizersBackend", true},
+    {"xlm-roberta", "XLMRobertaTokenizer"},
+    {"xlm-roberta-xl", "TokenizersBackend", true},
+};
+
+std::string_view WithoutFast(std::string_view name) {
+  constexpr std::string_view kFast = "Fast";
+  if (name == "PreTrainedTokenizerFast") return "TokenizersBackend";
+  if (name.ends_with(kFast)) name.remove_suffix(kFast.size());
+  return name;
+}
+
+template <class List>
+bool Has(const List& list, std::string_view name) {
+  return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
+
+// A class that transformers does not know is its TokenizersBackend.
+TokenizerClass FindClass(std::string_view name) {
+  TokenizerClass found;
+  found.name = std::string(name);
+  for (const ClassRow& row : kClasses) {
+    if (row.name != name) continue;
+    found.kind = row.kind;
+    found.type_ids = row.type_ids;
+    found.old_type_ids = row.old_type_ids;
+    return found;
+  }
+  if (Has(kOthersWithTypeIds, name)) {
+    found.kind = Kind::kOther;
+    found.type_ids = true;
+  } else if (Has(kOthers, name)) {
+    found.kind = Kind::kOther;
+  } else if (Has(kPython, name)) {
+    found.kind = Kind::kPython;
+  }
+  return found;
+}
+
+Result<std::string> StringOf(const JsonValue* json, const char* file, const char* key) {
+  if (json == nullptr) return std::string();
+  JsonMembers members(*json, file);
+  std::string text = members.String(key, "");
+  if (!members.ok()) return members.status();
+  return text;
+}
+
+}  // namespace
+
+Result<TokenizerClass> ChooseTokenizerClass(const JsonValue* tokenizer_config,
+                                            const JsonValue* config,
+                                            std::string_view tokenizer_json) {
+  constexpr const char* kTokenizerFile = "tokenizer_config.json";
+  constexpr const char* kModelFile = "config.json";
+  Result<std::string> named = StringOf(tokenizer_config, kTokenizerFile, "tokenizer_class");
+  if (!named.ok()) return named.status();
+  std::string source = std::string(kTokenizerFile) + ": tokenizer_class";
+  if (named->empty()) {
+    named = StringOf(config, kModelFile, "tokenizer_class");
+    if (!named.ok()) return named.status();
+    source = std::string(kModelFile) + ": tokenizer_class";
+  }
+  const Result<std::string> model_type = StringOf(config, kModelFile, "model_type");
+  if (!model_type.ok()) return model_type.status();
+  const auto* const type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& row) {
+    return row.model_type == *model_type;
+  });
+  const bool has_type = type != std::end(kTypes);
+
+  std::string_view name = WithoutFast(*named);
+  const bool by_type = has_type && (name.empty() || (type->always && name != type->name));
+  if (by_type) {
+    name = type->name;
+    source = std::string(kModelFile) + ": model_type " + *model_type;
+  }
+  const bool is_named = !name.empty();
+  if (!is_named) {
+    name = "TokenizersBackend";
+    source = "default";
+  }
+  if (name == "LlamaTokenizer" && tokenizer_json.find("\"ByteLevel\"") != std::string_view::npos) {
+    name = "TokenizersBackend";
+    source += " is LlamaTokenizer, and tokenizer.json has ByteLevel";
+  }
+  TokenizerClass found = FindClass(name);
+  found.is_named = is_named;
+  found.source = std::move(source);
+  return found;
+}
+
+Result<TokenizerClass> ChooseTokenizerClass(const Folder& folder) {
+  const Result<std::optional<JsonValue>> tokenizer_config =
+      folder.ReadJson("tokenizer_config.json");
+  if (!tokenizer_config.ok()) return tokenizer_config.status();
+  const Result<std::optional<JsonValue>> config = folder.ReadJson("config.json");
+  if (!config.ok()) return config.status();
+  const JsonValue* const first = *tokenizer_config ? &**tokenizer_config : nullptr;
+  const JsonValue* const second = *config ? &**config : nullptr;
+  Result<TokenizerClass> found = ChooseTokenizerClass(first, second, {});
+  if (!found.ok() || found->kind != Kind::kLlama) return found;
+  const Result<std::optional<MappedFile>> tokenizer = folder.Read("tokenizer.json");
+  if (!tokenizer.ok()) return tokenizer.status();
+  if (!tokenizer->has_value()) return found;
+  const std::span<const std::byte> bytes = (*tokenizer)->bytes();
+  return ChooseTokenizerClass(first, second,
+                              {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which of transformers' tokenizer classes a folder has, and what transformers makes of it. The
+// class decides how the files are read: some take tokenizer.json as it is, others take its
+// vocabulary alone.
+
+#ifndef ENCORE_ENGINE_TOKENIZER_TOKENIZER_CLASS_H_
+#define ENCORE_ENGINE_TOKENIZER_TOKENIZER_CLASS_H_
+
+#include <string>
+#include <string_view>
+
+#include "encore/status.h"
+#include "engine/io/folder.h"
+#include "engine/io/json_value.h"
+
+namespace encore::inline v0_1::internal {
+
+// How a class makes its tokenizer.
+enum class TokenizerKind : uint8_t {
+  kAsWritten,  // tokenizer.json as it is
+  // The model's vocabulary and merges from the files, all else by the class.
+  kBert,
+  kMpnet,
+  kFunnel,
+  kRoberta,
+  kGpt2,
+  kQwen2,
+  kXlmRoberta,
+  kCamembert,
+  kAlbert,
+  kT5,
+  kLlama,
+  kGemma,
+  kHerbert,
+  kConvBert,  // tokenizer.json as it is, but for BERT's special tokens and template
+  kOther,     // by the class, in ways that encore has not: tokenizer.json as it is, which is told
+  kPython,    // in Python, without `tokenizers`
+};
+
+struct TokenizerClass {
+  std::string name = "TokenizersBackend";  // without "Fast"
+  TokenizerKind kind = TokenizerKind::kAsWritten;
+  bool type_ids = false;     // the model is given type ids
+  bool old_type_ids = true;  // transformers 4 gave it some
+  bool is_named = false;     // a file names the class, or the model's type has one
+  std::string source;        // the file and key that decide
+};
+
+// By the rules of AutoTokenizer in transformers 5: tokenizer_class of tokenizer_config.json, else
+// of config.json, else the class of config.json's model_type; some types of models have one class
+// whatever the files say. Either may be null. `tokenizer_json` is the text of that file: a
+// LlamaTokenizer whose file has ByteLevel is taken as written. An error if tokenizer_class or
+// model_type is no string.
+Result<TokenizerClass> ChooseTokenizerClass(const JsonValue* tokenizer_config,
+                                            const JsonValue* config,
+                                            std::string_view tokenizer_json);
+// Reads the three files. kIo, kCorruptData.
+Result<TokenizerClass> ChooseTokenizerClass(const Folder& folder);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TOKENIZER_TOKENIZER_CLASS_H_

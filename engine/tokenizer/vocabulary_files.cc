@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes vocabularies as the JSON that the readers of tokenizer.json take.
+
+#include "engine/tokenizer/vocabulary_files.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/io/json.h"
+#include "engine/tokenizer/unicode.h"
+#include "engine/tokenizer/utf8.h"
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+std::string_view WithoutWhiteEnd(std::string_view line) {
+  while (!line.empty()) {
+    const char32_t c = LastCodePoint(line.data(), line.data() + line.size());
+    if ((Unicode::Get().Properties(c) & kWhite) == 0) break;
+    char bytes[4];
+    line.remove_suffix(static_cast<size_t>(PutCodePoint(c, bytes) - bytes));
+  }
+  return line;
+}
+
+// Takes the first line off a text, without its end.
+std::string_view TakeLine(std::string_view* text) {
+  const size_t size = std::min(text->find('\n'), text->size());
+  const std::string_view line = text->substr(0, size);
+  text->remove_prefix(std::min(size + 1, text->size()));
+  return line;
+}
+
+Status CheckUtf8(const char* file, std::string_view text) {
+  const size_t valid = ValidUtf8Length(text);
+  if (valid == text.size()) return {};
+  return Status(ErrorCode::kCorruptData,
+                std::string(file) + ": byte " + std::to_string(valid) + " is not UTF-8");
+}
+
+}  // namespace
+
+Result<JsonValue> ModelOfVocabTxt(std::string_view vocab_txt) {
+  if (Status status = CheckUtf8("vocab.txt", vocab_txt); !status.ok()) return status;
+  std::vector<std::pair<std::string_view, size_t>> tokens;
+  std::unordered_map<std::string_view, size_t> places;
+  for (size_t id = 0; !vocab_txt.empty(); ++id) {
+    const std::string_view token = WithoutWhiteEnd(TakeLine(&vocab_txt));
+    const auto [at, is_new] = places.emplace(token, tokens.size());
+    if (is_new) {
+      tokens.emplace_back(token, id);
+    } else {
+      tokens[at->second].second = id;
+    }
+  }
+  std::string json = R"({"model": {"type": "WordPiece", "vocab": {)";
+  for (const auto& [token, id] : tokens) {
+    const Result<std::string> quoted = JsonString(token);
+    if (!quoted.ok()) return quoted.status();
+    if (json.back() != '{') json += ',';
+    json.append(*quoted).append(":").append(std::to_string(id));
+  }
+  return JsonValue::Parse(json + "}}}");
+}
+
+Result<JsonValue> ModelOfVocabJson(std::string_view vocab_json, std::string_view merges_txt) {
+  // On its own first: an error is the file's, and nothing in it can end the object around it.
+  const Result<JsonValue> vocab = JsonValue::Parse(vocab_json);
+  if (!vocab.ok()) {
+    return Status(vocab.status().code(), "vocab.json: " + vocab.status().message());
+  }
+  if (Status status = CheckUtf8("merges.txt", merges_txt); !status.ok()) return status;
+  std::string json = R"({"model": {"type": "BPE", "merges": [)";
+  while (!merges_txt.empty()) {
+    std::string_view line = TakeLine(&merges_txt);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const Result<std::string> quoted = JsonString(line);
+    if (!quoted.ok()) return quoted.status();
+    if (json.back() != '[') json += ',';
+    json += *quoted;
+  }
+  return JsonValue::Parse(json.append("], \"vocab\": ").append(vocab_json).append("}}"));
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shows that encore gives folders' texts the ids and type ids of transformers 5.23's AutoTokenizer.
+
+    tools/check_tokenizer_classes.py --folders 500 --seed 1
+
+Draws folders (tools/tokenizer_check/class_folders.py), opens each with AutoTokenizer and with
+`encore tokenize --type-ids`, and compares texts and pairs, whole and cut. Prints how many folders
+and texts there were, each difference, and the folders that encore refuses although transformers
+opens them; exit 1 if there is a difference, 77 if transformers 5.23 is not installed. Folders that
+transformers does not open are counted and left out.
+"""
+
+import argparse
+import collections
+import importlib.metadata
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+os.environ.update(
+    HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", TRANSFORMERS_VERBOSITY="error"
+)
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WANTED = "5.23"
+SKIPPED = 77
+CUT = 12
+
+
+def encore_lines(encore, path, texts, max_length):
+    """Ids and type ids of each text, or a sentence that says what went wrong."""
+    lines = "".join(
+        json.dumps(t if isinstance(t, str) else {"text": t[0], "pair": t[1]}) + "\n" for t in texts
+    )
+    done = subprocess.run(
+        [
+            encore,
+            "tokenize",
+            "--model",
+            str(path),
+            "--jsonl",
+            "--type-ids",
+            "--input",
+            "-",
+            "--max-length",
+            str(max_length),
+        ],
+        input=lines.encode(),
+        capture_output=True,
+    )
+    if done.returncode != 0:
+        return done.stderr.decode(errors="replace").strip()
+    return [
+        (line["ids"], line["type_ids"])
+        for line in map(json.loads, done.stdout.decode().splitlines())
+    ]
+
+
+def reference_lines(tokenizer, texts, max_length):
+    how = {"truncation": "longest_first", "max_length": max_length} if max_length else {}
+    found = []
+    for text in texts:
+        given = ([text],) if isinstance(text, str) else ([text[0]], [text[1]])
+        out = tokenizer(*given, **how)
+        ids = out["input_ids"][0]
+        assert all(out.get("attention_mask", [[1]])[0])
+        found.append((ids, out["token_type_ids"][0] if "token_type_ids" in out else [0] * len(ids)))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--folders", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--texts", type=int, default=25, help="texts of a folder; a third as many pairs"
+    )
+    parser.add_argument("--encore", default=str(ROOT / "build/release/bin/encore"))
+    parser.add_argument("--keep", type=pathlib.Path, help="leave folders that differ here")
+    arguments = parser.parse_args()
+    try:
+        found = importlib.metadata.version("transformers")
+    except importlib.metadata.PackageNotFoundError:
+        found = ""
+    if not found.startswith(WANTED + "."):
+        print(f"left out: transformers {WANTED} is not installed for {sys.executable}")
+        return SKIPPED
+    from transformers import AutoTokenizer
+    from tokenizer_check import class_folders
+
+    counts, refusals, differences = collections.Counter(), collections.Counter(), 0
+    with tempfile.TemporaryDirectory(prefix="encore-classes-") as temporary:
+        for number in range(arguments.folders):
+            draw = random.Random(f"{arguments.seed}/{number}")
+            kind, files, tokenizer_json = class_folders.draw_folder(draw)
+            path = pathlib.Path(temporary) / str(number)
+            class_folders.write_folder(path, files)
+            texts = class_folders.draw_texts(draw, tokenizer_json, arguments.texts)
+            texts += list(zip(texts[::3], texts[1::3]))
+            try:
+                tokenizer = AutoTokenizer.from_pretrained(path)
+                wants = {length: reference_lines(tokenizer, texts, length) for length in (0, CUT)}
+            except BaseException as error:  # a panic in Rust is no Exception
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                counts["folders that transformers does not open"] += 1
+                continue
+            counts["folders"] += 1
+            wrong = []
+            for length, want in wants.items():
+                got = encore_lines(arguments.encore, path, texts, length)
+                if isinstance(got, str):
+                    refusals[got.replace(str(path), "FOLDER")] += 1
+                    counts["folders that encore refuses"] += 1
+                    break
+                counts["texts"] += len(texts)
+                wrong += [
+                    (length, t, g, w) for t, g, w in zip(texts, got, want) if tuple(g) != tuple(w)
+                ]
+            model = getattr(type(tokenizer).model, "__name__", None)
+            if wrong and model not in (None, tokenizer_json["model"]["type"]):
+                # The class has another model than the file: encore takes the file and tells so.
+                counts["folders that differ and tell it"] += 1
+            elif wrong:
+                differences += 1
+                length, text, got, want = min(wrong, key=lambda w: len(str(w[1])))
+                print(
+                    f"folder {number} ({kind}, {type(tokenizer).__name__}): {len(wrong)} texts "
+                    f"differ; at most {length} tokens: {ascii(text)}\n"
+                    f"  encore    {got}\n  reference {want}"
+                )
+                small = {
+                    n: c
+                    for n, c in files.items()
+                    if "config" in n or "special" in n or n == "added_tokens.json"
+                }
+                print("  " + json.dumps(small)[:1500])
+                if arguments.keep:
+                    class_folders.write_folder(arguments.keep / str(number), files)
+    for sentence, count in refusals.most_common(20):
+        print(f"refused {count} times: {sentence[:300]}")
+    print(
+        ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+        + f"; {differences} folders differ"
+    )
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

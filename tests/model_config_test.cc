@@ -149,14 +149,21 @@ TEST(ModelConfig, HarmlessKeysAreNotMentioned) {
   EXPECT_EQ(folder.Decided("ignored"), "");
 }
 
-TEST(ModelConfig, AnUnknownKeyIsAnErrorUnlessItIsToBeIgnored) {
+TEST(ModelConfig, AKeyThatNoFamilyReadsIsTold) {
   ModelFolder folder(kModels + "bert");
   folder.SetKey("use_flash_bert", true);
+  ExpectOpens(folder);
+  EXPECT_EQ(folder.Decided("ignored"), "key 'use_flash_bert', true");
+}
+
+TEST(ModelConfig, AKeyOfOtherFamiliesIsAnErrorUnlessItIsToBeIgnored) {
+  ModelFolder folder(kModels + "bert");
+  folder.SetKey("rope_theta", 500);
   ExpectRefused(folder, ErrorCode::kInvalidArgument,
-                {"config.json", "'use_flash_bert' is true", "ignore_unknown_keys"});
+                {"config.json", "'rope_theta' is 500", "ignore_unknown_keys"});
   const Result<TextModel> model = folder.Open(true);
   EXPECT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(folder.Decided("ignored"), "key 'use_flash_bert', true");
+  EXPECT_EQ(folder.Decided("ignored"), "key 'rope_theta', 500");
   // What is known to be something else stays an error.
   folder.SetKey("is_decoder", true);
   EXPECT_FALSE(folder.Open(true).ok());

@@ -244,7 +244,7 @@ TEST(ModelFamilies, DefaultsAreTransformers) {
 
   ModelFolder eurobert(kModels + "eurobert");
   eurobert.RemoveKey("max_position_embeddings");
-  EXPECT_EQ((*eurobert.Open()).max_tokens(), 8192u);
+  EXPECT_EQ((*eurobert.Open()).usual_tokens(), 8192u);
 
   ModelFolder gemma(kModels + "gemma3_old");
   for (const auto* key : {"rope_theta", "rope_local_base_freq", "layer_types", "sliding_window"}) {
@@ -262,7 +262,7 @@ TEST(ModelFamilies, DefaultsAreTransformers) {
 
 TEST(ModelFamilies, NomicsFactorWorksBeyondTheTrainedLengthOnly) {
   ModelFolder folder(kModels + "nomic_bert_old");
-  EXPECT_EQ((*folder.Open()).max_tokens(), 8192u);
+  EXPECT_EQ((*folder.Open()).usual_tokens(), 8192u);
   folder.SetKey("rotary_scaling_factor", 2);
   EXPECT_EQ((*folder.Open()).max_tokens(), 2048u);
   folder.SetKey("max_trained_positions", 512);

@@ -252,7 +252,9 @@ TEST_F(TextFolderTest, RefusesUnfitSentenceSettings) {
   refused({{"truncate_dim", 0}}, {"truncate_dim"});
   refused({{"truncate_dim", "many"}}, {"truncate_dim"});
   refused({{"model_type", "SparseEncoder"}}, {"'SparseEncoder'"});
-  refused({{"normalize_all", true}}, {"'normalize_all'"}, true);
+  folder_.WriteJson(file, {{"normalize_all", true}});
+  EXPECT_NE(Decided(*Open(), "ignored").find("unknown key 'normalize_all' | " + file),
+            std::string::npos);
   folder_.Write(file, "{\"prompts\": {\"a\": ");
   ExpectRefused({file});
 }
@@ -273,11 +275,13 @@ TEST_F(TextFolderTest, RefusesUnfitDenseModules) {
     ExpectMembersRefused(file, members, words, ignorable);
   };
   refused({{"in_features", 31}}, {"31", "32"});
-  refused({{"activation_function", "torch.nn.modules.activation.GELU"}}, {"GELU", "Tanh"});
+  refused({{"activation_function", "torch.nn.modules.activation.PReLU"}}, {"PReLU", "GELU"});
+  refused({{"activation_function", "transformers.activations.NewGELUActivation"}}, {"NewGELU"});
   refused({{"use_residual", true}}, {"use_residual"});
   refused({{"module_input_name", "token_embeddings"}}, {"module_input_name"});
   refused({{"module_output_name", "scores"}}, {"module_output_name"});
-  refused({{"dropout", 0.1}}, {"'dropout'"}, true);
+  folder_.PatchJson(file, {{"dropout", 0.1}});
+  EXPECT_NE(Decided(*Open(), "ignored").find("unknown key 'dropout' | " + file), std::string::npos);
   folder_.WriteJson(file, {{"in_features", 32}, {"out_features", 21}});
   ExpectRefused({"linear.weight", "[20, 32]", "[21, 32]"});
   folder_.WriteJson(file, {{"in_features", 32}, {"out_features", 20}, {"bias", false}});
@@ -292,12 +296,12 @@ TEST_F(TextFolderTest, RefusesNormalizationsOfOtherThings) {
 TEST_F(TextFolderTest, AnUnknownActivationIsForTheCallerToReplace) {
   const TextFolder reranker("reranker");
   reranker.PatchJson("config.json", {{"sentence_transformers",
-                                      {{"activation_fn", "torch.nn.modules.activation.Tanh"}}}});
+                                      {{"activation_fn", "torch.nn.modules.activation.PReLU"}}}});
   const Result<TextEncoder> model = TextEncoder::Open(reranker.path());
   ASSERT_TRUE(model.ok()) << model.status().message();
   const Result<Scores> refused = model->Score("a", {"b"});
   EXPECT_EQ(refused.status().code(), ErrorCode::kUnsupported);
-  EXPECT_NE(refused.status().message().find("activation.Tanh"), std::string::npos);
+  EXPECT_NE(refused.status().message().find("activation.PReLU"), std::string::npos);
   EXPECT_TRUE(model->Score("a", {"b"}, {.activation = ScoreActivation::kIdentity}).ok());
 }
 

@@ -120,10 +120,10 @@ Result<std::optional<Classifier>> Classifier::Create(const ModelConfig& config,
     Status s = ReadVector(norm + ".bias", d_model, tensors, &head.norm_bias_);
     if (!s.ok()) return s;
   }
-  decisions->push_back(
-      {"head",
-       std::to_string(count) + (count == 1 ? " label: " : " labels: ") + HeadText(plan, dense),
-       tensors->files().name()});
+  decisions->push_back({"head",
+                        std::to_string(count) + (count == 1 ? " label: " : " labels: ") +
+                            HeadText(plan, dense) + std::string(plan.note),
+                        tensors->files().name()});
   return std::optional<Classifier>(std::move(head));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys of config.json: readers that families share, and the keys that mean the same, or nothing, in
-// every family. Not here: the file (model_config.h).
+// Keys of config.json: readers that families share. Not here: keys that a family does not read
+// (other_keys.h).
 
 #ifndef ENCORE_ENGINE_MODELS_CONFIG_KEYS_H_
 #define ENCORE_ENGINE_MODELS_CONFIG_KEYS_H_
@@ -14,7 +14,6 @@
 
 #include "encore/layer.h"
 #include "encore/status.h"
-#include "encore/tokenizer.h"
 #include "engine/io/json_members.h"
 
 namespace encore::inline v0_1::internal {
@@ -42,11 +41,6 @@ double ReadEpsilon(JsonMembers* config, std::string_view key, double absent);
 // By the names of transformers; kUnsupported for those that the engine has not.
 Status ReadActivation(JsonMembers* config, std::string_view key, std::string_view absent,
                       Activation* activation);
-
-// Every key that the family did not read: harmless, or at its one value that is right here
-// (kUnsupported otherwise), or unknown, which is an error or, with ignore_unknown, a decision.
-Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_unknown,
-                      std::vector<Decision>* decisions);
 
 }  // namespace encore::internal
 

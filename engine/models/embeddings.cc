@@ -189,6 +189,7 @@ Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
 }
 
 size_t Embeddings::max_tokens() const { return plan_.max_tokens(); }
+size_t Embeddings::usual_tokens() const { return plan_.usual_tokens(); }
 
 Status Embeddings::Check(const TokenBatch& batch) const {
   if (Status s = CheckStarts(batch); !s.ok()) return s;

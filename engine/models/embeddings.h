@@ -43,6 +43,8 @@ class Embeddings {
   size_t type_vocab_size() const { return plan_.type_vocab_size; }
   // Tokens that a sequence may have: rows of the position table that it can reach.
   size_t max_tokens() const;
+  // As EmbeddingPlan::usual_tokens().
+  size_t usual_tokens() const;
   // Whether one of the tables is I8.
   bool has_int8() const;
 

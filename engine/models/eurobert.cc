@@ -36,7 +36,10 @@ void ReadHead(JsonMembers* config, HeadPlan* head) {
   *head = {.input = pooling == "bos" ? HeadPlan::Input::kFirstToken : HeadPlan::Input::kMean,
            .dense = "dense",
            .activation = HeadPlan::Activation::kGelu,
-           .out = "classifier"};
+           .out = "classifier",
+           .note = published ? ", by clf_pooling of the folder's own code; sentence-transformers "
+                               "reads the key with that code only"
+                             : ""};
 }
 
 Status Read(JsonMembers* config, ModelPlan* plan) {

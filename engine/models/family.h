@@ -7,6 +7,7 @@
 #ifndef ENCORE_ENGINE_MODELS_FAMILY_H_
 #define ENCORE_ENGINE_MODELS_FAMILY_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -36,6 +37,9 @@ enum class PositionRule : uint8_t {
                    // that is pad_token_id itself has the position pad_token_id
 };
 
+// Of a model that has no limit of its own.
+inline constexpr size_t kAnyLength = size_t{1} << 20;
+
 // x = LayerNorm(scale word[id] + type[type id] + position[place] + task[0]), all `width` wide, then
 // a linear layer to d_model where there is a projection. Names are of modules with a ".weight" (and
 // ".bias"); an empty one means that the family has no such thing.
@@ -47,7 +51,9 @@ struct EmbeddingPlan {
   float scale = 1;
   size_t type_vocab_size = 0;  // 0: the family has no types
   std::string_view type = {};
-  size_t max_positions = 0;  // rows of the table; with kNone the tokens that a sequence may have
+  size_t max_positions = 0;  // rows of the table; with kNone the tokens that a text has at most
+  // With kNone: longer sequences are computed too, where a caller or a file wants them.
+  bool any_length = false;
   std::string_view position = {};
   PositionRule position_rule = PositionRule::kFromZero;
   size_t pad_token_id = 0;  // with kAroundPadding
@@ -61,13 +67,14 @@ struct EmbeddingPlan {
 
   // Tokens that a sequence may have.
   size_t max_tokens() const {
+    return any_length ? std::max(max_positions, kAnyLength) : usual_tokens();
+  }
+  // Tokens that it has at most unless somebody wants more.
+  size_t usual_tokens() const {
     return position_rule == PositionRule::kAroundPadding ? max_positions - pad_token_id - 1
                                                          : max_positions;
   }
 };
-
-// Of a model that has no limit of its own.
-inline constexpr size_t kAnyLength = size_t{1} << 20;
 
 // logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states.
 struct HeadPlan {
@@ -82,6 +89,7 @@ struct HeadPlan {
   double norm_epsilon = 0;
   bool norm_bias = true;
   std::string_view out = {};  // empty: encore has no head of this family
+  std::string_view note = {};  // for Describe(), behind what is computed
 };
 
 // Everything that config.json says, in encore's terms. Names are views of constants.

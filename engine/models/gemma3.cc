@@ -44,6 +44,9 @@ Status ReadLayersOf(JsonMembers* config, size_t max_positions, LayerConfig layer
   if (!s.ok()) return s;
   const size_t both_sides = ReadExtent(config, "sliding_window", 4096);
   if (both_sides < 2) config->Refuse("sliding_window", "at least 2");
+  // transformers takes one token more on each side where this key says again what
+  // use_bidirectional_attention says.
+  const size_t more = config->Bool("is_causal", true) ? 0 : 1;
   // transformers writes the same number under either name.
   const size_t other = ReadExtent(config, "_sliding_window_pattern", 6);
   const size_t every = ReadExtent(config, "sliding_window_pattern", other);
@@ -52,7 +55,7 @@ Status ReadLayersOf(JsonMembers* config, size_t max_positions, LayerConfig layer
       ReadSlidingLayers(config, layers, [&](size_t i) { return (i + 1) % every != 0; });
   for (size_t i = 0; i < layers; ++i) {
     layer.rotary = rotary[sliding[i] ? 1 : 0];
-    layer.window = sliding[i] ? std::optional<size_t>(both_sides / 2) : std::nullopt;
+    layer.window = sliding[i] ? std::optional<size_t>(both_sides / 2 + more) : std::nullopt;
     out->push_back(layer);
   }
   return config->status();

@@ -77,6 +77,7 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
   e.type = "embeddings.token_type_embeddings";
   e.position_rule = PositionRule::kNone;
   e.max_positions = max_positions;
+  e.any_length = true;
   e.norm = "embeddings.LayerNorm";
   e.norm_epsilon = layer.norm.epsilon;
   return config->status();

@@ -68,6 +68,7 @@ Status ReadLlamaLike(JsonMembers* config, const LlamaDefaults& defaults, LayerCo
   e.word = "embed_tokens";
   e.position_rule = PositionRule::kNone;
   e.max_positions = ReadExtent(config, "max_position_embeddings", defaults.max_positions);
+  e.any_length = true;
   return config->status();
 }
 

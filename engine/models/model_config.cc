@@ -14,6 +14,7 @@
 #include "engine/base/quoted.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/families.h"
+#include "engine/models/other_keys.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {

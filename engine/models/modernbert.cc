@@ -141,6 +141,7 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
   e.word = "embeddings.tok_embeddings";
   e.position_rule = PositionRule::kNone;
   e.max_positions = max_positions;
+  e.any_length = true;
   e.norm = "embeddings.norm";
   e.norm_epsilon = layer.norm.epsilon;
   e.norm_bias = norm_bias;

@@ -87,7 +87,7 @@ void WantTheSame(JsonMembers* config, size_t d_model, size_t layers, const Layer
 
 // Keys of the published folders alone.
 Status ReadPublished(JsonMembers* config, LayerConfig* layer, size_t* max_positions,
-                     std::vector<LayerModule>* modules) {
+                     bool* any_length, std::vector<LayerModule>* modules) {
   const std::string activation = config->String("activation_function", "gelu");
   if (!config->ok()) return config->status();
   if (activation != "swiglu" && activation != "geglu") {
@@ -107,6 +107,7 @@ Status ReadPublished(JsonMembers* config, LayerConfig* layer, size_t* max_positi
   const size_t trained = ReadExtent(config, "max_trained_positions", 2048);
   if (config->Number("rotary_scaling_factor", 1) != 1) {
     *max_positions = std::min(*max_positions, trained);
+    *any_length = false;
   }
   if (!config->Bool("qkv_proj_bias", true)) {
     DropBiases({&W::in_proj_weight, &W::out_proj_weight}, modules);
@@ -137,9 +138,10 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
   layer.norm_placement = NormPlacement::kPost;
   layer.norm = {NormType::kLayerNorm, ReadEpsilon(config, keys.epsilon, published ? 1e-5 : 1e-12)};
   layer.rotary.emplace();
+  bool any_length = true;
   Status s;
   if (published) {
-    s = ReadPublished(config, &layer, &max_positions, &modules);
+    s = ReadPublished(config, &layer, &max_positions, &any_length, &modules);
   } else {
     layer.head_size = ReadExtent(config, "head_dim", layer.head_size);
     DropBiases({&W::in_proj_weight, &W::out_proj_weight, &W::gate_proj_weight, &W::up_proj_weight,
@@ -172,6 +174,7 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
   e.type = "embeddings.token_type_embeddings";
   e.position_rule = PositionRule::kNone;
   e.max_positions = max_positions;
+  e.any_length = any_length;
   e.norm = "emb_ln";
   e.norm_epsilon = layer.norm.epsilon;
   return config->status();

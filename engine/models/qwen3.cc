@@ -28,7 +28,7 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
   Status s = ReadLlamaLike(config, {.head_size = 128, .max_positions = 32768}, &layer, plan);
   if (!s.ok()) return s;
   plan->layer_modules.insert(plan->layer_modules.end(), std::begin(kNorms), std::end(kNorms));
-  layer.causal = true;
+  layer.causal = config->Bool("is_causal", true);
   layer.qk_norm = layer.norm;
   s = ReadActivation(config, "hidden_act", "silu", &layer.activation);
   if (!s.ok()) return s;
@@ -37,11 +37,12 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
                &layer.rotary.emplace());
   if (!s.ok()) return s;
 
-  // A window of w is the token itself and the w - 1 before it.
+  // A window of w is the token itself and the w - 1 before it, or w on both sides.
   const bool slides = config->Bool("use_sliding_window", false);
   const size_t window = slides ? ReadExtent(config, "sliding_window", 4096) : 0;
   config->Ignore("sliding_window");
   if (slides && window < 2) config->Refuse("sliding_window", "at least 2");
+  const size_t reach = layer.causal ? window - 1 : window;
   const size_t first = config->Size("max_window_layers", 28);
   const size_t layers = ReadLayers(config, "num_hidden_layers");
   const std::vector<bool> sliding =
@@ -50,7 +51,7 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
     if (sliding[i] && !slides) {
       config->Refuse("layer_types", "no 'sliding_attention' without use_sliding_window");
     }
-    layer.window = sliding[i] ? std::optional<size_t>(window - 1) : std::nullopt;
+    layer.window = sliding[i] ? std::optional<size_t>(reach) : std::nullopt;
     plan->encoder.layers.push_back(layer);
   }
   plan->encoder.final_norm = layer.norm;

@@ -107,8 +107,9 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
   EmbeddingPlan& e = plan->embeddings;
   e.width = d_model;
   e.vocab_size = ReadExtent(config, "vocab_size");
-  e.word = "shared";
-  e.word_alias = "encoder.embed_tokens";
+  // Files have one of the two, or both. Where these differ, the encoder's own counts.
+  e.word = "encoder.embed_tokens";
+  e.word_alias = "shared";
   e.position_rule = PositionRule::kNone;
   e.max_positions = kAnyLength;
   return config->status();

@@ -158,6 +158,7 @@ size_t TextModel::d_model() const { return impl_->encoder.config().d_model; }
 size_t TextModel::vocab_size() const { return impl_->embeddings.vocab_size(); }
 size_t TextModel::type_vocab_size() const { return impl_->embeddings.type_vocab_size(); }
 size_t TextModel::max_tokens() const { return impl_->embeddings.max_tokens(); }
+size_t TextModel::usual_tokens() const { return impl_->embeddings.usual_tokens(); }
 const Encoder& TextModel::encoder() const { return impl_->encoder; }
 
 Status TextModel::CheckTokens(const TokenBatch& batch) const try {

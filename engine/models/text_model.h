@@ -63,6 +63,8 @@ class TextModel {
   size_t type_vocab_size() const;  // type ids are below this; 0: the family has none
   // Tokens a sequence may have, special ones included.
   size_t max_tokens() const;
+  // What a text is cut to unless a caller or a file wants more.
+  size_t usual_tokens() const;
   const Encoder& encoder() const;
 
   // Every id is in the table, every type id too (a family without types does not read them), every

@@ -118,8 +118,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
     const bool last = m + 1 + normalizations == end;
     RowLoop(executor, sequences, values).Run([&](size_t i, size_t) {
       float* row = *y + i * to_width;
-      const MutableView view(row, Shape(to_width));
-      if (dense.tanh) (void)Tanh(view, view);  // both views are right, so it cannot fail
+      dense.activation->apply(row, to_width);
       for (size_t n = 0; n < normalizations; ++n) NormalizeRow(row, to_width);
       if (last) finish(row, i);
     });

@@ -46,7 +46,8 @@ struct HiddenBatch {
 // Immutable.
 class AfterEncoder {
  public:
-  // From the modules behind the transformer; `modules` empty: mean pooling alone. pooling replaces
+  // From the modules behind the transformer; `modules` empty: pooling alone, of the last
+  // token where config.json names a causal language model, else the mean. pooling replaces
   // the folder's, where not empty.
   static Result<AfterEncoder> Read(std::span<const ModuleEntry> modules, size_t d_model,
                                    const std::vector<PoolingMode>& pooling,

@@ -28,6 +28,20 @@ Status CheckNormalize(const std::string& path, const FolderReading& reading) {
   return Finish(members, reading);
 }
 
+// Whether config.json is of a causal language model: the first class name says so, and is_causal
+// is not false, which makes it an encoder.
+Result<bool> IsCausalLanguageModel(const FolderReading& reading) {
+  const Result<std::optional<JsonValue>> json = reading.folder.ReadJson("config.json");
+  if (!json.ok()) return json.status();
+  if (!json->has_value()) return false;
+  JsonMembers members(**json, "config.json");
+  if (!members.Has("architectures") || !members.Bool("is_causal", true)) return false;
+  const std::vector<JsonValue>& names = members.RequiredArray("architectures").items();
+  if (!members.ok()) return members.status();
+  return !names.empty() && names.front().is_string() &&
+         names.front().text().ends_with("ForCausalLM");
+}
+
 Result<std::vector<PoolingMode>> ReadPooling(std::span<const ModuleEntry> modules, size_t d_model,
                                              const std::vector<PoolingMode>& pooling,
                                              const FolderReading& reading) {
@@ -36,8 +50,13 @@ Result<std::vector<PoolingMode>> ReadPooling(std::span<const ModuleEntry> module
     return pooling;
   }
   if (modules.empty()) {
-    reading.Tell("pooling", "mean, without normalization", "default without modules.json");
-    return std::vector<PoolingMode>{PoolingMode::kMean};
+    const Result<bool> causal = IsCausalLanguageModel(reading);
+    if (!causal.ok()) return causal.status();
+    const PoolingMode mode = *causal ? PoolingMode::kLastToken : PoolingMode::kMean;
+    reading.Tell("pooling", std::string(PoolingModeName(mode)) + ", without normalization",
+                 std::string("default without modules.json") +
+                     (*causal ? ", architectures ends in ForCausalLM" : ""));
+    return std::vector<PoolingMode>{mode};
   }
   return ReadPoolingConfig(modules.front().path, d_model, reading);
 }

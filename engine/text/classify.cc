@@ -17,9 +17,14 @@ using internal::OutOfMemory;
 namespace {
 
 struct Classifying {
-  ScoreActivation activation = ScoreActivation::kIdentity;
+  const internal::TorchActivation* activation = nullptr;
   internal::StreamOptions stream;
 };
+
+const internal::TorchActivation* ActivationOf(ScoreActivation activation) {
+  return internal::FindTorchActivation(
+      activation == ScoreActivation::kSigmoid ? "torch.nn.Sigmoid" : "torch.nn.Identity");
+}
 
 Result<Classifying> MakeClassifying(const TextEncoder::Impl& impl, const ScoreOptions& options) {
   if (!impl.model.has_head()) {
@@ -28,24 +33,14 @@ Result<Classifying> MakeClassifying(const TextEncoder::Impl& impl, const ScoreOp
   }
   if (!options.activation && !impl.activation.ok()) return impl.activation.status();
   Classifying classifying;
-  classifying.activation = options.activation ? *options.activation : *impl.activation;
+  classifying.activation =
+      options.activation ? ActivationOf(*options.activation) : *impl.activation;
   classifying.stream.executor = options.executor;
   classifying.stream.batch_tokens = options.batch_tokens;
   classifying.stream.rows = impl.model.head_input() == internal::HeadPlan::Input::kFirstToken
                                 ? internal::HiddenRows::kFirstOfEach
                                 : internal::HiddenRows::kAll;
   return classifying;
-}
-
-// 1 / (1 + e^-x) of each value, by the engine's own exponential and under the default rounding: the
-// same bits on every machine.
-void Sigmoid(std::vector<float>* values) {
-  for (float& value : *values) value = -value;
-  const MutableView view(values->data(), Shape(values->size()));
-  (void)Exp(view, view);  // both views are right, so it cannot fail
-  RunParallel(Executor::Inline(), 1, [&](size_t) {
-    for (float& value : *values) value = 1 / (1 + value);
-  });
 }
 
 // What the head reads: [texts, d_model] of a batch's hidden states.
@@ -79,10 +74,12 @@ internal::TakeBatch WritePredictions(const TextEncoder::Impl& impl, const Classi
         ConstView(pooled.data(), Shape(texts.size(), impl.model.d_model())),
         MutableView(logits.data(), Shape(texts.size(), labels)), classifying.stream.executor);
     if (!status.ok()) return status;
-    if (classifying.activation == ScoreActivation::kSigmoid) Sigmoid(&logits);
-    for (size_t i = 0; i < texts.size(); ++i) {
-      std::copy_n(logits.data() + i * labels, labels, &predictions(texts[i], 0));
-    }
+    RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
+      for (size_t i = 0; i < texts.size(); ++i) {
+        classifying.activation->apply(logits.data() + i * labels, labels);
+        std::copy_n(logits.data() + i * labels, labels, &predictions(texts[i], 0));
+      }
+    });
     return Status();
   };
 }

@@ -14,18 +14,15 @@ struct DenseConfig {
   size_t in_features = 0;
   size_t out_features = 0;
   bool bias = true;
-  bool tanh = true;
+  const TorchActivation* activation = nullptr;
 };
 
-// "torch.nn.modules.activation.Tanh" and the shorter name of the same class.
-bool ReadActivation(JsonMembers& members) {
-  const std::string name =
-      members.String("activation_function", "torch.nn.modules.activation.Tanh");
-  if (name == "torch.nn.modules.activation.Tanh" || name == "torch.nn.Tanh") return true;
-  if (name == "torch.nn.modules.linear.Identity" || name == "torch.nn.Identity") return false;
-  members.Refuse("activation_function",
-                 "torch.nn.modules.activation.Tanh or torch.nn.modules.linear.Identity");
-  return true;
+const TorchActivation* ReadActivation(JsonMembers& members) {
+  constexpr std::string_view kKey = "activation_function";
+  const TorchActivation* activation =
+      FindTorchActivation(members.String(kKey, "torch.nn.modules.activation.Tanh"));
+  if (activation == nullptr) members.Refuse(kKey, "one of " + TorchActivationNames());
+  return activation;
 }
 
 Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
@@ -41,7 +38,7 @@ Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
   config.in_features = members.RequiredSize("in_features");
   config.out_features = members.RequiredSize("out_features");
   config.bias = members.Bool("bias", true);
-  config.tanh = ReadActivation(members);
+  config.activation = ReadActivation(members);
   if (config.in_features != width) {
     members.Refuse("in_features", std::to_string(width) + ", the width of what comes before");
   }
@@ -52,7 +49,7 @@ Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
       members.Refuse(key, "'sentence_embedding'");
     }
   }
-  if (Status status = Finish(members, reading); !status.ok()) return status;
+  if (Status status = FinishAsUnused(members, reading); !status.ok()) return status;
   return config;
 }
 
@@ -112,9 +109,9 @@ Result<Dense> ReadDense(const std::string& path, size_t width, const FolderReadi
   if (!linear.ok()) return linear.status();
   reading.Tell("dense",
                std::to_string(config->in_features) + " to " + std::to_string(config->out_features) +
-                   (config->bias ? "" : ", no bias") + (config->tanh ? ", tanh" : ""),
+                   (config->bias ? ", " : ", no bias, ") + std::string(config->activation->text),
                config_file);
-  return Dense{*std::move(linear), config->tanh};
+  return Dense{*std::move(linear), config->activation};
 }
 
 }  // namespace encore::internal

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Dense module: a linear layer after the pooling, with tanh or nothing behind it. Not here: the
-// product (encore/ops.h).
+// A Dense module: a linear layer after the pooling, with an activation behind it.
 
 #ifndef ENCORE_ENGINE_TEXT_DENSE_H_
 #define ENCORE_ENGINE_TEXT_DENSE_H_
@@ -12,12 +11,13 @@
 #include "encore/ops.h"
 #include "encore/status.h"
 #include "engine/text/folder_files.h"
+#include "engine/text/torch_activation.h"
 
 namespace encore::inline v0_1::internal {
 
 struct Dense {
   PackedLinear linear;
-  bool tanh = true;
+  const TorchActivation* activation = nullptr;  // never null once it was read
 };
 
 // Reads the module's config.json and model.safetensors in `path` and packs its weights. `width` is

@@ -20,6 +20,14 @@ Status Finish(const JsonMembers& members, const FolderReading& reading) {
   return {};
 }
 
+Status FinishAsUnused(const JsonMembers& members, const FolderReading& reading) {
+  if (!members.ok()) return members.status();
+  for (const std::string& key : members.Unread()) {
+    reading.Tell("ignored", "unknown key " + Quoted(key), members.where());
+  }
+  return {};
+}
+
 void WantEmpty(JsonMembers& members, std::string_view key) {
   if (!members.Has(key)) return;
   const JsonValue& value = *members.Find(key);

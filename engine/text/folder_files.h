@@ -33,6 +33,9 @@ struct FolderReading {
 // ignore_unknown_keys, a decision for each.
 Status Finish(const JsonMembers& members, const FolderReading& reading);
 
+// As Finish, of files whose unknown keys sentence-transformers leaves alone: each is a decision.
+Status FinishAsUnused(const JsonMembers& members, const FolderReading& reading);
+
 // An error unless the member is absent, null, or the empty object or array: settings that encore
 // has no use for and that mean nothing where they are empty.
 void WantEmpty(JsonMembers& members, std::string_view key);

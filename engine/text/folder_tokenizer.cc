@@ -26,14 +26,22 @@ void TellIgnored(const FolderReading& reading) {
   }
 }
 
-// The model's positions; the largest number where they are not known.
-Result<size_t> ModelMaximum(const Folder& folder, bool ignore_unknown_keys) {
+struct ModelLengths {
+  size_t usual = 0, maximum = 0;
+};
+
+// Of the model's positions; the largest numbers where they are not known.
+Result<ModelLengths> ReadLengths(const Folder& folder, bool ignore_unknown_keys) {
   std::vector<Decision> decisions;
   const Result<ModelConfig> config = ReadModelConfig(folder, ignore_unknown_keys, &decisions);
-  if (config.ok()) return config->plan.embeddings.max_tokens();
+  if (config.ok()) {
+    const EmbeddingPlan& plan = config->plan.embeddings;
+    return ModelLengths{plan.usual_tokens(), plan.max_tokens()};
+  }
   const ErrorCode code = config.status().code();
   if (code == ErrorCode::kNotFound || code == ErrorCode::kUnsupported) {
-    return std::numeric_limits<size_t>::max();
+    constexpr size_t kMost = std::numeric_limits<size_t>::max();
+    return ModelLengths{kMost, kMost};
   }
   return config.status();
 }
@@ -69,13 +77,14 @@ Result<FolderTokenizer> OpenFolderTokenizer(const std::string& path, bool ignore
   if (!transformer.ok()) return transformer.status();
   Result<Tokenizer> tokenizer = OpenTokenizer(*transformer);
   if (!tokenizer.ok()) return tokenizer.status();
-  const Result<size_t> model_maximum = ModelMaximum(transformer->folder, ignore_unknown_keys);
-  if (!model_maximum.ok()) return model_maximum.status();
+  const Result<ModelLengths> lengths = ReadLengths(transformer->folder, ignore_unknown_keys);
+  if (!lengths.ok()) return lengths.status();
   const Result<size_t> length =
       ResolveMaxLength({.option = {},
                         .settings = transformer->settings,
                         .tokenizer_maximum = tokenizer->model_max_length(),
-                        .model_maximum = *model_maximum},
+                        .model_usual = lengths->usual,
+                        .model_maximum = lengths->maximum},
                        reading);
   if (!length.ok()) return length.status();
   const bool is_known = *length < std::numeric_limits<size_t>::max();

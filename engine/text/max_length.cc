@@ -23,9 +23,11 @@ Result<size_t> ResolveMaxLength(const LengthSources& sources, const FolderReadin
     reading.Tell(what, std::to_string(*sources.option), "option max_length");
     return *sources.option;
   }
-  size_t length = most;
+  size_t cap = sources.model_usual;
+  size_t length = cap;
   std::string source = "config.json";
   if (sources.settings.max_seq_length) {
+    cap = most;
     length = *sources.settings.max_seq_length;
     source = sources.settings.file;
   } else if (sources.tokenizer_maximum) {
@@ -37,13 +39,13 @@ Result<size_t> ResolveMaxLength(const LengthSources& sources, const FolderReadin
                            "; wanted at least " + std::to_string(least) +
                            (least > 1 ? ", " + why_least : ""));
   }
-  if (length <= most) {
+  if (length <= cap) {
     reading.Tell(what, std::to_string(length), source);
     return length;
   }
-  reading.Tell(what, std::to_string(most) + ", as the model has no more positions", "config.json");
+  reading.Tell(what, std::to_string(cap) + ", as the model has no more positions", "config.json");
   reading.Tell("ignored", "maximum length " + std::to_string(length), source);
-  return most;
+  return cap;
 }
 
 }  // namespace encore::internal

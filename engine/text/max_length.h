@@ -19,13 +19,14 @@ struct LengthSources {
   std::optional<size_t> option;             // OpenOptions::max_length
   const TransformerSettings& settings;      // its max_seq_length
   std::optional<size_t> tokenizer_maximum;  // model_max_length of tokenizer_config.json
+  size_t model_usual = 0;                   // TextModel::usual_tokens()
   size_t model_maximum = 0;                 // TextModel::max_tokens()
   size_t special_tokens = 0;                // of a text
 };
 
-// The option, else max_seq_length, else the tokenizer's, else the model's. What a file says beyond
-// the model's is capped, and told; an option beyond it is kInvalidArgument, and so is what leaves
-// no room for the special tokens.
+// The option, else max_seq_length, else the smaller one of the tokenizer's and the model's usual.
+// What a file says beyond the model's is capped, and told; an option beyond it is
+// kInvalidArgument, and so is what leaves no room for the special tokens.
 Result<size_t> ResolveMaxLength(const LengthSources& sources, const FolderReading& reading);
 
 }  // namespace encore::internal

@@ -50,41 +50,26 @@ Result<std::optional<Named>> Find(const std::string& path, const SentenceConfig&
   return FromModelConfig(path, reading);
 }
 
-std::optional<ScoreActivation> FromName(std::string_view function) {
-  for (const std::string_view name : {"torch.nn.modules.activation.Sigmoid", "torch.nn.Sigmoid"}) {
-    if (function == name) return ScoreActivation::kSigmoid;
-  }
-  for (const std::string_view name : {"torch.nn.modules.linear.Identity", "torch.nn.Identity"}) {
-    if (function == name) return ScoreActivation::kIdentity;
-  }
-  return {};
-}
-
-std::string Text(ScoreActivation activation) {
-  return activation == ScoreActivation::kSigmoid ? "sigmoid" : "identity";
-}
-
 }  // namespace
 
-Result<ScoreActivation> ReadScoreActivation(const std::string& path, const SentenceConfig& config,
-                                            size_t labels, const FolderReading& reading) {
+Result<const TorchActivation*> ReadScoreActivation(const std::string& path,
+                                                   const SentenceConfig& config, size_t labels,
+                                                   const FolderReading& reading) {
   const Result<std::optional<Named>> named = Find(path, config, reading);
   if (!named.ok()) return named.status();
   if (named->has_value()) {
-    const std::optional<ScoreActivation> activation = FromName((*named)->function);
-    if (!activation) {
-      return Status(ErrorCode::kUnsupported,
-                    (*named)->source + ": the activation of scores is " +
-                        Quoted((*named)->function) +
-                        "; encore has torch.nn.modules.activation.Sigmoid and "
-                        "torch.nn.modules.linear.Identity");
+    const TorchActivation* activation = FindTorchActivation((*named)->function);
+    if (activation == nullptr) {
+      return Status(ErrorCode::kUnsupported, (*named)->source + ": the activation of scores is " +
+                                                 Quoted((*named)->function) + "; encore has " +
+                                                 TorchActivationNames());
     }
-    reading.Tell("scores", Text(*activation), (*named)->source);
-    return *activation;
+    reading.Tell("scores", std::string(activation->text), (*named)->source);
+    return activation;
   }
-  const ScoreActivation activation =
-      labels == 1 ? ScoreActivation::kSigmoid : ScoreActivation::kIdentity;
-  reading.Tell("scores", Text(activation),
+  const TorchActivation* activation =
+      FindTorchActivation(labels == 1 ? "torch.nn.Sigmoid" : "torch.nn.Identity");
+  reading.Tell("scores", std::string(activation->text),
                labels == 1 ? "default for one label" : "default for several labels");
   return activation;
 }

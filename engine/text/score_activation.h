@@ -10,18 +10,20 @@
 #include <string>
 
 #include "encore/status.h"
-#include "encore/text_encoder.h"
 #include "engine/text/folder_files.h"
 #include "engine/text/sentence_config.h"
+#include "engine/text/torch_activation.h"
 
 namespace encore::inline v0_1::internal {
 
 // As sentence-transformers' CrossEncoder: activation_fn of config_sentence_transformers.json, else
 // of config.json's sentence_transformers, else its sbert_ce_default_activation_function, else the
-// sigmoid for one label and the identity for more. kUnsupported for another function. `path` is the
+// sigmoid for one label and the identity for more. kUnsupported for functions that are not in
+// torch_activation.h. `path` is the
 // Transformer module's folder.
-Result<ScoreActivation> ReadScoreActivation(const std::string& path, const SentenceConfig& config,
-                                            size_t labels, const FolderReading& reading);
+Result<const TorchActivation*> ReadScoreActivation(const std::string& path,
+                                                   const SentenceConfig& config, size_t labels,
+                                                   const FolderReading& reading);
 
 }  // namespace encore::internal
 

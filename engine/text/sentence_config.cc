@@ -65,7 +65,7 @@ Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading&
   for (const std::string_view key : {"__version__", "requirements", "keep_in_fp32_modules"}) {
     members.Ignore(key);
   }
-  if (Status status = Finish(members, reading); !status.ok()) return status;
+  if (Status status = FinishAsUnused(members, reading); !status.ok()) return status;
 
   for (const auto& [name, text] : config.prompts) {
     const bool by_default = config.default_prompt_name == name;

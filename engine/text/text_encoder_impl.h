@@ -25,7 +25,8 @@ struct TextEncoder::Impl {
   Result<Tokenizer> tokenizer;  // or why there is none
   // Nothing where modules.json lists no pooling: a cross-encoder, for instance.
   std::optional<internal::AfterEncoder> after;
-  Result<ScoreActivation> activation;  // or what the folder asks for that encore has not
+  Result<const internal::TorchActivation*>
+      activation;  // or what the folder asks for that encore has not
   internal::SentenceConfig config;
   size_t max_length = 0;
   bool use_type_ids = false;

@@ -69,6 +69,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
        .settings = found->settings,
        .tokenizer_maximum =
            tokenizer.ok() ? tokenizer->model_max_length() : std::optional<size_t>(),
+       .model_usual = model->usual_tokens(),
        .model_maximum = model->max_tokens(),
        .special_tokens = tokenizer.ok() ? tokenizer->special_tokens_of_text() : 0},
       reading);
@@ -100,7 +101,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
       reading.Tell("normalize", *options.normalize ? "to length 1" : "no", "option normalize");
     }
   }
-  Result<ScoreActivation> activation = ScoreActivation::kIdentity;
+  Result<const internal::TorchActivation*> activation =
+      internal::FindTorchActivation("torch.nn.Identity");
   if (model->has_head()) {
     activation = internal::ReadScoreActivation(path, *config, model->labels().size(), reading);
     if (!activation.ok()) {

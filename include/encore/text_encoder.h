@@ -79,12 +79,21 @@ class Texts {
 
 // What the caller wants otherwise than the folder says.
 struct OpenOptions {
-  // Keys that encore does not know are an error, as they may change the result. true: they are
-  // listed in Describe() and ignored.
+  // Keys that may change the result are an error: of config.json those that another family reads,
+  // of the other files all that encore does not know. true: they are listed in Describe() and
+  // ignored. Keys that sentence-transformers and transformers do not look at (of config.json those
+  // that no family reads, unknown ones of Dense modules and of config_sentence_transformers.json)
+  // are listed there in any case.
   bool ignore_unknown_keys = false;
-  std::vector<PoolingMode> pooling = {};  // empty: the folder's
-  std::optional<bool> normalize = {};     // the folder's modules
-  // Tokens; the folder's. At least the tokenizer's special tokens, at most the model's positions.
+  // Empty: the folder's; without modules.json the mean, or the last token of causal language models
+  // (architectures[0] ends in ForCausalLM, and is_causal is not false).
+  std::vector<PoolingMode> pooling = {};
+  std::optional<bool> normalize = {};  // the folder's modules
+  // Tokens; the folder's: max_seq_length of sentence_bert_config.json, else the smaller one of
+  // model_max_length (tokenizer_config.json) and the model's positions. Models with rotary
+  // positions compute texts beyond max_position_embeddings where this or max_seq_length asks for
+  // them; tables of positions end texts, and Describe() says so. At least the tokenizer's
+  // special tokens.
   std::optional<size_t> max_length = {};
   Executor executor = {};  // packs the weights
   // Of the products in the encoder's layers. Embeddings, pooling, dense modules, heads of

@@ -119,7 +119,7 @@ void AddSampleTexts(const std::string& texts, const std::string& path, WeightsFo
            "IN");
   TokenizeOptions tokenize;
   tokenize.max_length = opened.max_length == 0
-                            ? embeddings.max_tokens()
+                            ? embeddings.usual_tokens()
                             : std::min(opened.max_length, embeddings.max_tokens());
   std::vector<int32_t> ids;
   std::vector<uint8_t> type_ids;

@@ -187,7 +187,7 @@ ModelAttention AttendWithModel(const std::string& folder, const PrecisionOptions
            "--model");
   Tokens first;
   Check(tokenizer.Encode(text, &first, {.add_special_tokens = false}));
-  const Tokens tokens = Tokenize(tokenizer, text, pair, model.max_tokens());
+  const Tokens tokens = Tokenize(tokenizer, text, pair, model.usual_tokens());
   if (tokens.ids.empty()) throw Failure("found no tokens in the text, wanted some");
   ModelAttention attention;
   attention.model = NameOf(folder);

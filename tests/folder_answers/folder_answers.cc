@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the text library makes of folders, for tools/check_folders.py: a JSON object a line in, one
+// out. In: folder, texts, where they are pairs seconds, classifies, and a prompt_name; or in place
+// of texts ids and type_ids. Out: error,
+// or describe (what, value, source) and for each of texts its row and ids, or error.
+
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encore/text_encoder.h"
+#include "nlohmann/json.hpp"
+
+namespace encore {
+namespace {
+
+using nlohmann::json;
+
+json Row(const Tensor& tensor) {
+  const ConstView view = tensor.View<float>();
+  json row = json::array();
+  for (size_t c = 0; c < view.dim(1); ++c) row.push_back(static_cast<double>(view(0, c)));
+  return row;
+}
+
+json Failed(const Status& status) { return {{"error", status.message()}}; }
+
+Result<Predictions> Classify(const TextEncoder& model, const json& request, size_t i,
+                             const std::string& text) {
+  if (!request.contains("seconds")) return model.Classify({text});
+  const std::string second = request["seconds"][i];
+  return model.Classify({text}, {second});
+}
+
+// What the model is given of one text.
+json Ids(const TextEncoder& model, const json& request, size_t i) {
+  const std::string text = request["texts"][i];
+  const TokenizeOptions cut = {.max_length = model.max_length()};
+  Tokens tokens;
+  Status status;
+  if (request.contains("seconds")) {
+    status = model.tokenizer().EncodePair(text, std::string(request["seconds"][i]), &tokens, cut);
+  } else if (request["classifies"]) {
+    status = model.tokenizer().Encode(text, &tokens, cut);
+  } else {
+    EncodeOptions options;
+    if (request.contains("prompt_name")) options.prompt_name = request["prompt_name"];
+    Result<TokenVectors> vectors = model.EncodeTokens(text, options);
+    status = vectors.status();
+    if (vectors.ok()) tokens = std::move(vectors->tokens);
+  }
+  return status.ok() ? json(tokens.ids) : json(status.message());
+}
+
+// One text, as a text's numbers depend on no other: a text that is refused has an error.
+json AnswerOne(const TextEncoder& model, const json& request, size_t i) {
+  const std::string text = request["texts"][i];
+  if (request["classifies"]) {
+    const Result<Predictions> predictions = Classify(model, request, i, text);
+    if (!predictions.ok()) return Failed(predictions.status());
+    return {{"row", Row(predictions->values)}, {"ids", Ids(model, request, i)}};
+  }
+  EncodeOptions options;
+  if (request.contains("prompt_name")) options.prompt_name = request["prompt_name"];
+  const Result<Embeddings> embeddings = model.Encode({text}, options);
+  if (!embeddings.ok()) return Failed(embeddings.status());
+  return {{"row", Row(embeddings->vectors)}, {"ids", Ids(model, request, i)}};
+}
+
+// The same of token ids.
+json AnswerIds(const TextEncoder& model, const json& request, size_t i) {
+  const std::vector<std::vector<int32_t>> ids = {request["ids"][i]};
+  if (!request["classifies"]) {
+    const Result<Embeddings> embeddings = model.EncodeIds(ids);
+    if (!embeddings.ok()) return Failed(embeddings.status());
+    return {{"row", Row(embeddings->vectors)}};
+  }
+  const std::vector<std::vector<uint8_t>> types = {request["type_ids"][i]};
+  const Result<Predictions> predictions = model.ClassifyIds(ids, types);
+  if (!predictions.ok()) return Failed(predictions.status());
+  return {{"row", Row(predictions->values)}};
+}
+
+json Answer(const json& request) {
+  const Result<TextEncoder> model = TextEncoder::Open(request["folder"].get<std::string>());
+  if (!model.ok()) return Failed(model.status());
+  json answer = {{"describe", json::array()}, {"texts", json::array()}};
+  for (const Decision& decision : model->Describe()) {
+    answer["describe"].push_back({decision.what, decision.value, decision.source});
+  }
+  const bool from_ids = request.contains("ids");
+  const size_t count = request[from_ids ? "ids" : "texts"].size();
+  for (size_t i = 0; i < count; ++i) {
+    answer["texts"].push_back((from_ids ? AnswerIds : AnswerOne)(*model, request, i));
+  }
+  return answer;
+}
+
+}  // namespace
+}  // namespace encore
+
+int main() {
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    std::cout << encore::Answer(nlohmann::json::parse(line)).dump() << std::endl;
+  }
+}

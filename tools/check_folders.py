@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Looks for folders that sentence-transformers reads otherwise than encore: draws tiny models with
+random tensors and all kinds of files around them, and compares vectors and scores of many texts
+with sentence-transformers in float64.
+
+Holds the search; what is drawn is in folder_check/. Needs torch 2.15.0, transformers 5.23.0 and
+sentence-transformers 6.2.0, and a build folder, in which it builds folder_answers.
+
+    nice .deps/venv/bin/python tools/check_folders.py --count 500
+    ... --seed 7 --only 123 --keep /tmp/folder     one folder again, which stays
+
+Each folder ends as one of
+  equal        within 2e-6 of the largest number, or as far as torch in float32 is from float64
+  told         different, and Describe() says that it is
+  refused      by encore, with the sentence; listed by kind
+  neither      sentence-transformers does not open it; encore may or may not
+  DIFFERENT    the folder's number, what was drawn and how far off it is; "in its tokens" where the
+               results are right from the ids that sentence-transformers makes
+Exit status 1 if a folder is different.
+"""
+import argparse
+import collections
+import contextlib
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import numpy as np  # noqa: E402
+
+from folder_check import folders, reference  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BOUND = 2e-6  # of the largest number of a folder's results
+TOLD = "sentence-transformers"  # in a decision that tells of a difference
+
+
+class Answers:
+    """The program that opens folders with encore. It is started again where it ends."""
+
+    def __init__(self, arguments):
+        self.path, self.process = arguments.program, None
+        if self.path is None:
+            self.path = arguments.build / "bin/folder_answers"
+            subprocess.run(["cmake", "--build", arguments.build, "--target", self.path.name],
+                           check=True, stdout=subprocess.DEVNULL)
+
+    def ask(self, request):
+        if self.process is None or self.process.poll() is not None:
+            self.process = subprocess.Popen([self.path], stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, text=True)
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            return {"error": f"ENDED with {self.process.wait()}"}
+        return json.loads(line)
+
+
+def request_of(drawn, folder):
+    request = {"folder": str(folder), "classifies": drawn["classifies"], "texts": folders.TEXTS}
+    if drawn["pairs"]:
+        request["texts"], request["seconds"] = (list(side) for side in zip(*folders.PAIRS))
+    if drawn["prompt"]:
+        request["prompt_name"] = drawn["prompt"]
+    return request
+
+
+def kind_of(sentence):
+    """The sentence without what is drawn."""
+    return re.sub(r"\d[\d.e+-]*", "N", re.sub(r"/\S+/", "", sentence))[:150]
+
+
+def judge(drawn, folder, answers):
+    """The verdict, and a sentence on it."""
+    request = request_of(drawn, folder)
+    found = answers.ask(request)
+    try:
+        wanted = reference.Reference(folder, request)
+        rows = wanted.results()
+    except Exception as error:  # whatever it is, there is nothing to compare with
+        return "neither", f"{type(error).__name__}: {error}"
+    if "error" in found:
+        return "refused", found["error"]
+    both = [i for i, row in enumerate(rows) if row is not None]
+    refused = [i for i in both if "error" in found["texts"][i]]
+    if refused:
+        return "refused", found["texts"][refused[0]]["error"]
+    if not both:
+        return "neither", "no text is taken"
+    largest = max(np.abs(rows[i]).max() for i in both) or 1.0
+    off = {i: distance(found["texts"][i]["row"], rows[i]) / largest for i in both}
+    if all(value <= BOUND for value in off.values()):
+        return "equal", ""
+    single = wanted.results(single=True)
+    bound = max(BOUND, 4 * max(distance(single[i], rows[i]) for i in both) / largest)
+    texts = {i: value for i, value in off.items() if not value <= bound}
+    if not texts:
+        return "equal", f"torch in float32 is {bound / 4:.1e} off"
+    first = next(iter(texts))
+    given, own = wanted.features(first), found["texts"][first]["ids"]
+    ids = given.pop("input_ids")
+    same = "the same ids" if own == ids else f"ids {own}, wanted {ids}"
+    sentence = (f"{max(texts.values()):.1e} of the largest, bound {bound:.1e}, in texts "
+                f"{list(texts)}; the first has {same} {given}")
+    told = [decision for decision in found["describe"] if TOLD in decision[1]]
+    if told:
+        return "told", f"{told}; {sentence}"
+    if from_ids_differs(answers, request, wanted, rows, list(texts), bound * largest):
+        return "DIFFERENT", sentence
+    return "DIFFERENT in its tokens", sentence
+
+
+def from_ids_differs(answers, request, wanted, rows, texts, bound):
+    """Whether the results of some of these texts differ with the reference's ids too."""
+    given = [wanted.features(i) for i in texts]
+    ids = [features["input_ids"] for features in given]
+    types = [features.get("token_type_ids", [0] * len(own)) for features, own in zip(given, ids)]
+    found = answers.ask({"folder": request["folder"], "classifies": request["classifies"],
+                         "ids": ids, "type_ids": types})["texts"]
+    return not all("row" in answer and distance(answer["row"], rows[i]) <= bound
+                   for i, answer in zip(texts, found))
+
+
+def distance(found, wanted):
+    found = np.asarray(found, np.float64)
+    return np.abs(found - wanted).max() if found.shape == wanted.shape else math.inf
+
+
+def summary_of(drawn):
+    """What was drawn, in a line; the tokenizer by its keys alone."""
+    files = {name: value for name, value in drawn["files"].items() if name != "tokenizer.json"}
+    tokenizer = drawn["files"]["tokenizer.json"]
+    model = {key: value for key, value in drawn["model"].items() if value}
+    return json.dumps({**drawn, "model": model, "files": files, "dense": None, "tokenizer": {
+        key: tokenizer.get(key) for key in ("truncation", "padding")}}, default=str)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="encore's folders against sentence-transformers.")
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="this folder alone")
+    parser.add_argument("--keep", type=pathlib.Path, help="with --only: where the folder stays")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--program", type=pathlib.Path, help="a folder_answers that is built")
+    parser.add_argument("--verbose", action="store_true", help="a line for each folder")
+    arguments = parser.parse_args()
+    reference.quiet()
+    warnings.simplefilter("ignore")
+    answers = Answers(arguments)
+    verdicts, kinds = collections.Counter(), collections.defaultdict(list)
+    numbers = range(arguments.count) if arguments.only is None else [arguments.only]
+    for number in numbers:
+        drawn = folders.draw(random.Random(f"{arguments.seed}/{number}"))
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary) / "folder"
+            with contextlib.redirect_stdout(sys.stderr):
+                folders.write(drawn, folder)
+                verdict, sentence = judge(drawn, folder, answers)
+            if arguments.keep:
+                shutil.copytree(folder, arguments.keep, dirs_exist_ok=True)
+        verdicts[verdict] += 1
+        different = verdict.startswith("DIFFERENT")
+        if different or verdict == "told" or arguments.verbose:
+            print(f"{verdict} --seed {arguments.seed} --only {number}: {sentence}", flush=True)
+        if different or arguments.only is not None:
+            print(f"  {summary_of(drawn)}", flush=True)
+        if verdict in ("refused", "neither"):
+            kinds[verdict, kind_of(sentence)].append(number)
+    for (verdict, kind), where in sorted(kinds.items(),
+                                         key=lambda item: (item[0][0], -len(item[1]))):
+        print(f"{verdict} {len(where)} times, first {where[0]}: {kind}")
+    print(", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
+    return 1 if any(verdict.startswith("DIFFERENT") for verdict in verdicts) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

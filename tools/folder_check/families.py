@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiny models for check_folders.py: families, the keys of their config.json that change what is
+computed, keys that change nothing, and their files with random tensors.
+"""
+import copy
+import json
+
+import numpy as np
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from make_model_fixtures import BERT, DISTILBERT, ROBERTA, randomise
+from model_fixture_families import (GEMMA, GTE, LLAMA, MODERNBERT, MPNET, NOMIC, QWEN3, T5,
+                                    old_albert, old_bert, old_ernie, old_eurobert, old_gemma,
+                                    old_llama, old_modernbert, old_t5, by_type, rope)
+
+GELUS = ["gelu", "gelu_new", "relu", "silu", "gelu_pytorch_tanh", "quick_gelu"]
+TYPES = {"type_vocab_size": [1, 2, 2, 3]}
+BERT_KEYS = {"hidden_act": GELUS, "layer_norm_eps": [1e-12, 1e-5, 0.03], **TYPES,
+             "max_position_embeddings": [24, 40, 160], "num_hidden_layers": [1, 2]}
+ROPE_KEYS = {"max_position_embeddings": [24, 40, 720]}
+LLAMA_KEYS = {**ROPE_KEYS, "attention_bias": [False, True], "num_key_value_heads": [1, 2, 4],
+              "head_dim": [8, 16], "rms_norm_eps": [1e-6, 1e-3]}
+
+# family: base, keys with their values, classes beside Model, the spelling of older folders.
+FAMILIES = {
+    "Bert": (BERT, BERT_KEYS, ["ForMaskedLM", "ForSequenceClassification"], old_bert),
+    "Albert": ({**BERT, "embedding_size": 24}, BERT_KEYS, ["ForMaskedLM"], old_albert),
+    "Ernie": (BERT, {**BERT_KEYS, "use_task_id": [False, True], "task_type_vocab_size": [3, 4]},
+              ["ForMaskedLM"], old_ernie),
+    "Electra": (BERT, {**BERT_KEYS, "embedding_size": [24, 32]},
+                ["ForPreTraining", "ForMaskedLM"], None),
+    "DistilBert": (DISTILBERT, {"activation": ["gelu", "relu"], "n_heads": [2, 4],
+                                "max_position_embeddings": [24, 40, 160],
+                                "sinusoidal_pos_embds": [False, True]}, ["ForMaskedLM"], None),
+    "Roberta": (ROBERTA, BERT_KEYS, ["ForMaskedLM"], None),
+    "XLMRoberta": (ROBERTA, BERT_KEYS, ["ForMaskedLM"], None),
+    "Camembert": (ROBERTA, BERT_KEYS, [], None),
+    "MPNet": (MPNET, {"hidden_act": GELUS, "layer_norm_eps": [1e-5, 0.01],
+                      "max_position_embeddings": [24, 40, 160]}, ["ForMaskedLM"], None),
+    "ModernBert": (MODERNBERT, {**ROPE_KEYS, "norm_bias": [False, True], "norm_eps": [1e-5, 0.01],
+                                "attention_bias": [False, True], "mlp_bias": [False, True],
+                                "hidden_activation": ["gelu", "silu", "gelu_pytorch_tanh"],
+                                "local_attention": [8, 128], "decoder_bias": [True, False],
+                                "classifier_pooling": ["cls", "mean"],
+                                "classifier_activation": ["gelu", "relu", "tanh"],
+                                "classifier_bias": [False, True], **by_type(5000.0, 300.0)},
+                   ["ForMaskedLM"], old_modernbert),
+    "NomicBert": (NOMIC, {**ROPE_KEYS, **rope(1000.0)}, [], None),
+    "Gte": (GTE, {**ROPE_KEYS, **rope(5000.0)}, ["ForMaskedLM"], None),
+    "Qwen3": (QWEN3, {**LLAMA_KEYS, **rope(10000.0)}, ["ForCausalLM"], old_llama),
+    "Gemma3Text": (GEMMA, {**ROPE_KEYS, "query_pre_attn_scalar": [16, 24],
+                           **by_type(10000.0, 500.0)}, [], old_gemma),
+    "EuroBert": (LLAMA, {**LLAMA_KEYS, "mlp_bias": [False, True],
+                         "classifier_pooling": ["bos", "mean"], **rope(250000.0)},
+                 ["ForMaskedLM"], old_eurobert),
+    "T5": (T5, {"feed_forward_proj": ["relu", "gated-gelu", "gelu", "gated-silu"],
+                "relative_attention_num_buckets": [8, 32],
+                "relative_attention_max_distance": [20, 128],
+                "layer_norm_epsilon": [1e-6, 1e-3]}, ["ForConditionalGeneration"], old_t5),
+    "MT5": (T5, {"feed_forward_proj": ["gated-gelu", "relu"]}, [], None),
+}
+HEADS = ["Bert", "Albert", "Ernie", "Electra", "DistilBert", "Roberta", "XLMRoberta", "Camembert",
+         "MPNet", "ModernBert", "NomicBert", "Gte", "EuroBert"]
+
+# What nobody reads, what other families or older versions read, and what trainers leave.
+NOTHING = {
+    "emb_size": 312, "is_causal": False, "causal_mask": True, "somebodys_key": [1, "two"],
+    "transformers.js_config": {"dtype": "fp32"}, "_note": None, "use_cache": False,
+    "gradient_checkpointing": False, "position_embedding_type": "absolute", "model_name": "mine",
+    "hidden_dropout": 0.5, "classifier_dropout": 0.2, "n_ctx": 512, "lora_alpha": 32,
+    "output_hidden_states": True, "task_specific_params": None, "torchscript": False,
+    "summary_type": "cls_index", "embedding_dimension": 7, "quant": {"bits": 4},
+    "problem_type": None,
+    "max_length": 5, "max_seq_length": 9, "padding_side": "left", "rotary_dim": 8,
+}
+# What a family may read, at a value that changes something there.
+FOREIGN = {
+    "rope_theta": 100.0, "layer_norm_eps": 0.5, "hidden_act": "relu", "norm_eps": 0.4,
+    "sliding_window": 3, "attention_bias": True, "position_embedding_type": "relative_key",
+    "is_decoder": True, "embedding_size": 8, "rope_scaling": {"type": "linear", "factor": 4.0},
+    "layer_types": ["full_attention"], "n_layers": 1, "num_layers": 1, "use_task_id": True,
+    "scale_attn_weights": False, "prenorm": True, "head_dim": 4, "pruned_heads": {"0": [0]},
+    "rms_norm_eps": 0.2, "num_key_value_heads": 1, "is_encoder_decoder": True, "mlp_bias": True,
+    "tie_word_embeddings": False, "add_cross_attention": False, "layer_norm_type": "rms_norm",
+}
+
+
+def draw_model(rng, vocabulary, pad, classifies):
+    """What a model is: a description that write_model() carries out."""
+    family = rng.choice(HEADS if classifies else list(FAMILIES))
+    base, keys, kinds, old = FAMILIES[family]
+    settings = {**copy.deepcopy(base), "vocab_size": vocabulary}
+    for key, values in keys.items():
+        # rope_parameters is an object that belongs to the family.
+        if not isinstance(values, list):
+            settings[key] = copy.deepcopy(values)
+        elif rng.random() < 0.4:
+            settings[key] = rng.choice(values)
+    settings["pad_token_id"] = pad
+    if family in ("Roberta", "XLMRoberta", "Camembert") and rng.random() < 0.8:
+        settings["pad_token_id"] = min(pad, 5)
+    for key in ("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"):
+        settings.pop(key, None)
+    kind = "EncoderModel" if family in ("T5", "MT5") else "Model"
+    labels = 0
+    if classifies:
+        kind, labels = "ForSequenceClassification", rng.choice([1, 1, 1, 2, 3])
+    elif kinds and rng.random() < 0.35:
+        kind = rng.choice(kinds)
+    kind = "ForCausalLM" if family == "Gemma3Text" and rng.random() < 0.3 else kind
+    more = {}
+    if rng.random() < 0.35:
+        more = {key: NOTHING[key] for key in rng.sample(list(NOTHING), rng.randint(1, 3))}
+    if rng.random() < 0.08:
+        key = rng.choice(list(FOREIGN))
+        if key not in settings:
+            more[key] = FOREIGN[key]
+    remove = [key for key in ("architectures", "transformers_version", "dtype")
+              if rng.random() < 0.06]
+    return {"family": family, "kind": kind, "labels": labels, "settings": settings, "more": more,
+            "remove": remove, "old": bool(old) and rng.random() < 0.25,
+            "dtype": rng.choice(["float32", "float32", "float16", "bfloat16"]),
+            "other_words": family == "T5" and rng.random() < 0.3,
+            "seed": rng.randrange(1 << 30)}
+
+
+def class_of(model):
+    if model["family"] == "Gemma3Text" and model["kind"] == "ForCausalLM":
+        return transformers.Gemma3ForCausalLM
+    return getattr(transformers, model["family"] + model["kind"])
+
+
+def write_model(model, folder):
+    settings = copy.deepcopy(model["settings"])
+    if model["labels"]:
+        settings["id2label"] = {i: f"name {i}" for i in range(model["labels"])}
+        settings["label2id"] = {f"name {i}": i for i in range(model["labels"])}
+    family = model["family"]
+    settings = fitting(family, settings)
+    config = getattr(transformers, family + "Config")(**settings)
+    dtype = getattr(torch, model["dtype"])
+    made = class_of(model)(config).eval()
+    randomise(made, np.random.RandomState(model["seed"]), dtype)
+    made.to(dtype).save_pretrained(folder)
+    if model["other_words"]:
+        change_alias(folder / "model.safetensors", model["seed"])
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    if model["old"]:
+        architectures = config.get("architectures")
+        FAMILIES[family][3](folder, config)
+        if family != "T5":
+            config["architectures"] = architectures
+        config.pop("auto_map", None)
+    config.update(model["more"])
+    for key in model["remove"]:
+        config.pop(key, None)
+    path.write_text(json.dumps(config, indent=1))
+
+
+def fitting(family, settings):
+    """Sizes that fit together."""
+    if family == "Gemma3Text":
+        settings["layer_types"] = settings["layer_types"][:settings["num_hidden_layers"]]
+    if family == "Camembert" or family == "XLMRoberta" or family == "Roberta":
+        settings["max_position_embeddings"] += settings["pad_token_id"] + 1
+    if family == "T5" and settings.get("relative_attention_max_distance") == 20:
+        settings["relative_attention_num_buckets"] = 8
+    return settings
+
+
+def change_alias(path, seed):
+    """A second table of words that is not the first."""
+    tensors = load_file(path)
+    words = tensors["shared.weight"]
+    drawn = np.random.RandomState(seed + 1).standard_normal(tuple(words.shape))
+    tensors["encoder.embed_tokens.weight"] = torch.tensor(drawn).to(words.dtype)
+    save_file(tensors, path, {"format": "pt"})

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sentence-transformers on a folder, in float64 throughout."""
+import logging
+
+import numpy as np
+import torch
+import transformers
+from sentence_transformers import CrossEncoder, SentenceTransformer
+
+from model_fixture_families import set_exact
+
+
+def quiet():
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity(transformers.logging.CRITICAL)
+    transformers.utils.logging.disable_progress_bar()
+    logging.disable(logging.CRITICAL)
+
+
+def opened(folder, classifies, single):
+    kind = CrossEncoder if classifies else SentenceTransformer
+    model = kind(str(folder), device="cpu", local_files_only=True,
+                 model_kwargs={"dtype": torch.float32, "attn_implementation": "eager"})
+    set_exact(model[0].auto_model, not single)
+    return model if single else model.double()
+
+
+def inputs_of(request):
+    if "seconds" in request:
+        return list(zip(request["texts"], request["seconds"]))
+    return request["texts"]
+
+
+class Reference:
+    """What sentence-transformers makes of a folder."""
+
+    def __init__(self, folder, request):
+        self.folder, self.request = folder, request
+        self.model = opened(folder, request["classifies"], False)
+
+    def results(self, single=False):
+        """A row of numbers for each text, or None where the text is refused; one by one: without
+        padding, where eager attention gives NaN."""
+        model = opened(self.folder, self.request["classifies"], True) if single else self.model
+        rows = [self.row(model, text) for text in inputs_of(self.request)]
+        set_exact(model[0].auto_model, False)
+        return rows
+
+    def row(self, model, text):
+        try:
+            if self.request["classifies"]:
+                with torch.inference_mode():  # predict() takes a list of texts for one pair
+                    scores = model.eval()(model.preprocess([text]))["scores"]
+                    return model.activation_fn(scores)[0].double().numpy().reshape(-1)
+            name = self.request.get("prompt_name")
+            return model.encode([text], prompt_name=name)[0].astype(np.float64)
+        except Exception:  # no token, more than there are positions, an unknown word: many kinds
+            return None
+
+    def features(self, i):
+        """What the model is given of one text."""
+        name = self.request.get("prompt_name") or self.model.default_prompt_name
+        prompt = self.model.prompts.get(name) if name else None
+        given = self.model.preprocess([inputs_of(self.request)[i]], prompt=prompt)
+        return {key: given[key][0].tolist() for key in ("input_ids", "token_type_ids")
+                if key in given}

@@ -69,7 +69,7 @@ std::string Compiler() {
 #endif
 }
 
-std::string Commit() {
+std::string SourceCommit() {
 #if defined(ENCORE_BUILD_COMMIT)
   return ENCORE_BUILD_COMMIT;
 #else
@@ -77,7 +77,7 @@ std::string Commit() {
 #endif
 }
 
-std::string Flags() { return ENCORE_BUILD_FLAGS; }
+std::string CompilerFlags() { return ENCORE_BUILD_FLAGS; }
 
 std::string Now() {
   const std::time_t now = std::time(nullptr);
@@ -124,13 +124,13 @@ std::string Binding() {
 
 std::vector<std::pair<std::string, std::string>> Context() {
   std::vector<std::pair<std::string, std::string>> context = {
-      {"version",
-       ENCORE_VERSION_STRING + (Commit().empty() ? "" : std::string(", commit ") + Commit())},
+      {"version", ENCORE_VERSION_STRING +
+                      (SourceCommit().empty() ? "" : std::string(", commit ") + SourceCommit())},
       {"date", Now()},
       {"cpu", CpuModel()},
       {"caches", CachesInWords()},
       {"cores", Cores().reason},
-      {"compiler", Compiler() + ", " + Flags()},
+      {"compiler", Compiler() + ", " + CompilerFlags()},
       {"target", ActiveTarget()},
       {"executor", std::string(ThreadSourceName(ChosenThreads().source))}};
   if (ChosenThreads().source == ThreadSource::kPool) context.emplace_back("idle_spin", IdleSpin());

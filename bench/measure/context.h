@@ -20,9 +20,9 @@ std::string Compiler();
 
 // Of the sources, as git describes them when the build was configured: "v0.1.0-12-g0b7bc5d",
 // "0b7bc5dc1a2b-dirty"; "" where they are no git repository.
-std::string Commit();
+std::string SourceCommit();
 // "-O3 -DNDEBUG -ffp-contract=off": options of the build that name no path.
-std::string Flags();
+std::string CompilerFlags();
 
 // "2026-11-23T05:10:52Z".
 std::string Now();

@@ -113,11 +113,14 @@ Status CheckStarts(const TokenBatch& batch) {
 // The table, which may be I8 with a scale for each row.
 Status ViewTable(const std::string& name, const Shape& shape, ModelTensors* tensors,
                  EmbeddingTable* table) {
-  Result<WeightView> rows = tensors->ViewMatrix(name, shape);
+  const std::string scale_name = name + "_scale";
+  // Integers without scales are no weights.
+  const bool may_be_int8 = tensors->Find(scale_name) != nullptr;
+  Result<WeightView> rows =
+      may_be_int8 ? tensors->ViewMatrix(name, shape) : tensors->View(name, shape);
   if (!rows.ok()) return rows.status();
   table->rows = *rows;
   if (rows->dtype() != DType::kI8) return {};
-  const std::string scale_name = name + "_scale";
   Result<Tensor> scales = tensors->Read(scale_name, Shape(shape[0]));
   if (!scales.ok()) return scales.status();
   table->scales = *std::move(scales);

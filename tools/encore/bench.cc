@@ -178,7 +178,7 @@ void PrintContext(std::ostream& out, bool lines) {
   std::string together = "encore";
   for (const auto& [name, value] : bench::Context()) {
     if (lines) out << "  " << PadRight(name, 13) << value << "\n";
-    together += (name == "version" ? " " : "; " + name + ": ") + value;
+    together.append(name == "version" ? " " : "; " + name + ": ").append(value);
   }
   if (!lines) out << together << "\n\n";
   out.flush();

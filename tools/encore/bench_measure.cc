@@ -49,8 +49,8 @@ Report NewReport() {
                     .l3_bytes = caches.l3,
                     .system = bench::OperatingSystem(),
                     .compiler = bench::Compiler(),
-                    .commit = bench::Commit(),
-                    .flags = bench::Flags(),
+                    .commit = bench::SourceCommit(),
+                    .flags = bench::CompilerFlags(),
                     .targets = SupportedTargets()};
   const bench::ThreadChoice& threads = bench::ChosenThreads();
   report.run = {.threads_from = std::string(bench::ThreadSourceName(threads.source)),

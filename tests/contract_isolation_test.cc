@@ -164,8 +164,8 @@ std::vector<Call> AllCalls(const EncoderModel& model, const Executor& executor) 
                      std::vector<float> y(a.size());
                      checked(
                          MultiHeadAttention(matrix(a, 24), matrix(b, 24), matrix(b, 24),
-                                            {2, F32View(w.in_proj_weight), F32View(w.in_proj_bias),
-                                             F32View(w.out_proj_weight), F32View(w.out_proj_bias)},
+                                            {2, F32View(w.in_proj.weight), F32View(w.in_proj.bias),
+                                             F32View(w.out_proj.weight), F32View(w.out_proj.bias)},
                                             {y.data(), {70, 24}}, {.executor = executor}));
                      return y;
                    }});
@@ -302,8 +302,8 @@ TEST(ContractIsolation, SubnormalNumbersSurvive) {
                            {.biases = false});
   EncoderWeights weights = model.weights();
   const std::vector<float> zeros(size_t{24} * 100);
-  weights.layers[0].out_proj_weight = ConstView(zeros.data(), {24, 24});
-  weights.layers[0].linear2_weight = ConstView(zeros.data(), {24, 100});
+  weights.layers[0].out_proj.weight = ConstView(zeros.data(), {24, 24});
+  weights.layers[0].linear2.weight = ConstView(zeros.data(), {24, 100});
   std::vector<float> identity(size_t{24} * 24);
   for (size_t i = 0; i < 24; ++i) identity[i * 25] = 1;
   const std::vector<size_t> starts = Starts({25, 15});

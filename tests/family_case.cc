@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/base/layer_tensors.h"
 #include "nlohmann/json.hpp"
 #include "tools/encore/numpy_random.h"
 
@@ -108,51 +109,14 @@ BucketConfig BucketsFromJson(const Json& json) {
   return buckets;
 }
 
-using Layer = EncoderLayerWeights;
-constexpr std::pair<std::string_view, WeightView Layer::*> kLayerTensors[] = {
-    {"self_attn.in_proj_weight", &Layer::in_proj_weight},
-    {"self_attn.in_proj_bias", &Layer::in_proj_bias},
-    {"self_attn.q_proj.weight", &Layer::q_proj_weight},
-    {"self_attn.q_proj.bias", &Layer::q_proj_bias},
-    {"self_attn.k_proj.weight", &Layer::k_proj_weight},
-    {"self_attn.k_proj.bias", &Layer::k_proj_bias},
-    {"self_attn.v_proj.weight", &Layer::v_proj_weight},
-    {"self_attn.v_proj.bias", &Layer::v_proj_bias},
-    {"self_attn.q_norm.weight", &Layer::q_norm_weight},
-    {"self_attn.q_norm.bias", &Layer::q_norm_bias},
-    {"self_attn.k_norm.weight", &Layer::k_norm_weight},
-    {"self_attn.k_norm.bias", &Layer::k_norm_bias},
-    {"self_attn.position_bias", &Layer::position_bias},
-    {"self_attn.out_proj.weight", &Layer::out_proj_weight},
-    {"self_attn.out_proj.bias", &Layer::out_proj_bias},
-    {"layer_scale1", &Layer::layer_scale1},
-    {"layer_scale2", &Layer::layer_scale2},
-    {"linear1.weight", &Layer::linear1_weight},
-    {"linear1.bias", &Layer::linear1_bias},
-    {"gate_proj.weight", &Layer::gate_proj_weight},
-    {"gate_proj.bias", &Layer::gate_proj_bias},
-    {"up_proj.weight", &Layer::up_proj_weight},
-    {"up_proj.bias", &Layer::up_proj_bias},
-    {"linear2.weight", &Layer::linear2_weight},
-    {"linear2.bias", &Layer::linear2_bias},
-    {"norm1.weight", &Layer::norm1_weight},
-    {"norm1.bias", &Layer::norm1_bias},
-    {"norm2.weight", &Layer::norm2_weight},
-    {"norm2.bias", &Layer::norm2_bias},
-    {"post_norm1.weight", &Layer::post_norm1_weight},
-    {"post_norm1.bias", &Layer::post_norm1_bias},
-    {"post_norm2.weight", &Layer::post_norm2_weight},
-    {"post_norm2.bias", &Layer::post_norm2_bias},
-};
-
 // The field of a tensor's name, or null. The weights have all their layers.
 WeightView* FieldOf(const std::string& name, EncoderWeights& weights) {
-  if (name == "norm.weight") return &weights.norm_weight;
-  if (name == "norm.bias") return &weights.norm_bias;
+  if (name == "norm.weight") return &weights.norm.weight;
+  if (name == "norm.bias") return &weights.norm.bias;
   for (size_t n = 0; n < weights.layers.size(); ++n) {
     const std::string prefix = "layers." + std::to_string(n) + ".";
-    for (const auto& [suffix, field] : kLayerTensors) {
-      if (name == prefix + std::string(suffix)) return &(weights.layers[n].*field);
+    for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
+      if (name == prefix + tensor.name()) return &tensor.In(weights.layers[n]);
     }
   }
   return nullptr;

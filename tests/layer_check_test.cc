@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
-#include "engine/nn/layer_tensors.h"
+#include "engine/base/layer_tensors.h"
 #include "gtest/gtest.h"
 #include "tests/near_rounded.h"
 #include "tests/reference/encoder_model.h"
@@ -176,13 +176,13 @@ TEST(LayerCheck, NumberOfLayersAndTheFinalNorm) {
   const std::vector<float> memory(20, 1.0f);
   const EncoderModel model(Good());
   EncoderWeights w = model.weights();
-  w.norm_weight = ConstView(memory.data(), {8, 1});
+  w.norm.weight = ConstView(memory.data(), {8, 1});
   EXPECT_TRUE(FailsWith(Encoder::Create(Good(), w), {"norm.weight has shape [8, 1]", "[8]"}));
   w = model.weights();
-  w.norm_bias = ConstView(memory.data(), Shape(9));
+  w.norm.bias = ConstView(memory.data(), Shape(9));
   EXPECT_TRUE(FailsWith(Encoder::Create(Good(), w), {"norm.bias has shape [9]", "wanted [8]"}));
-  w.norm_bias = {};
-  w.norm_weight = {};
+  w.norm.bias = {};
+  w.norm.weight = {};
   EXPECT_TRUE(Encoder::Create(Good(), w).ok()) << "both may be missing";
 }
 
@@ -203,16 +203,16 @@ TEST(LayerCheck, EveryTensor) {
       ASSERT_TRUE(Encoder::Create(c, model.weights()).ok());
       for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
         // Of inputs, scales may stand beside weights of any type (scale_check_test.cc).
-        if (tensor.role() == internal::TensorRole::kInputScale) continue;
-        SCOPED_TRACE(std::string(tensor.name));
-        const std::string name = "layers.1." + std::string(tensor.name);
+        if (tensor.role == internal::TensorRole::kInputScale) continue;
+        SCOPED_TRACE(tensor.name());
+        const std::string name = "layers.1." + tensor.name();
         EncoderWeights w = model.weights();
-        WeightView& view = w.layers[1].*tensor.view;
+        WeightView& view = tensor.In(w.layers[1]);
         const Shape wanted = internal::ShapeOf(tensor, 8, c.layers[1]);
         if (view.empty()) {
           view = ConstView(memory.data(), wanted);
           // A fused weight beside three or two takes the place of those, which then have none.
-          EXPECT_TRUE(FailsWith(Encoder::Create(c, w), {(tensor.required && !fused ? "" : name),
+          EXPECT_TRUE(FailsWith(Encoder::Create(c, w), {(tensor.required() && !fused ? "" : name),
                                                         " is given and ", "wanted none"}));
           ++refused;
           continue;
@@ -228,7 +228,7 @@ TEST(LayerCheck, EveryTensor) {
                                               (tensor.is_matrix() ? ", F64 or I8" : " or F64")}));
         view = {};
         // The other form is meant where the only weight of a form is missing.
-        if (!tensor.required) {
+        if (!tensor.required()) {
           EXPECT_TRUE(Encoder::Create(c, w).ok());
         } else {
           EXPECT_TRUE(FailsWith(Encoder::Create(c, w), {" is missing; wanted shape ["}) ||
@@ -242,23 +242,24 @@ TEST(LayerCheck, EveryTensor) {
 
 TEST(LayerCheck, TensorsWithoutAPlace) {
   const std::vector<float> memory(1000, 1.0f);
-  const auto refuses = [&](const EncoderConfig& config, WeightView EncoderLayerWeights::*view,
+  const auto refuses = [&](const EncoderConfig& config, internal::LayerMember member,
                            const Shape& shape, std::initializer_list<std::string_view> parts) {
     const EncoderModel model(config);
     EncoderWeights w = model.weights();
-    w.layers[0].*view = ConstView(memory.data(), shape);
+    const internal::LayerTensor weight{&internal::PartOf(member), internal::TensorRole::kWeight};
+    weight.In(w.layers[0]) = ConstView(memory.data(), shape);
     return FailsWith(Encoder::Create(config, w), parts);
   };
   using W = EncoderLayerWeights;
-  EXPECT_TRUE(refuses(Good(), &W::gate_proj_weight, {12, 8},
+  EXPECT_TRUE(refuses(Good(), &W::gate_proj, {12, 8},
                       {"layers.0.gate_proj.weight is given and the layer is not gated"}));
-  EXPECT_TRUE(refuses(Good(), &W::q_norm_weight, Shape(4),
+  EXPECT_TRUE(refuses(Good(), &W::q_norm, Shape(4),
                       {"layers.0.self_attn.q_norm.weight", "the layer has no qk_norm"}));
   EXPECT_TRUE(refuses(Good(), &W::position_bias, {32, 2},
                       {"layers.0.self_attn.position_bias", "the layer has no buckets"}));
-  EXPECT_TRUE(refuses(Good(), &W::post_norm1_weight, Shape(8),
+  EXPECT_TRUE(refuses(Good(), &W::post_norm1, Shape(8),
                       {"layers.0.post_norm1.weight", "does not have norms on both sides"}));
-  EXPECT_TRUE(refuses(Good(), &W::k_proj_weight, {8, 8},
+  EXPECT_TRUE(refuses(Good(), &W::k_proj, {8, 8},
                       {"layers.0.self_attn.k_proj.weight", "in_proj_weight is given too"}));
   EncoderConfig config = Good();
   config.layers[0].norm_placement = NormPlacement::kBoth;
@@ -266,11 +267,11 @@ TEST(LayerCheck, TensorsWithoutAPlace) {
                       {"layers.0.layer_scale1", "the layer has norms on both sides"}));
   config.layers[0].norm_placement = NormPlacement::kPre;
   config.layers[0].attention_norm = false;
-  EXPECT_TRUE(refuses(config, &W::norm1_weight, Shape(8),
+  EXPECT_TRUE(refuses(config, &W::norm1, Shape(8),
                       {"layers.0.norm1.weight", "the layer has no attention_norm"}));
   const EncoderModel apart(Good(), {.fused_qkv = false});
   EncoderWeights w = apart.weights();
-  w.layers[1].k_proj_weight = {};
+  w.layers[1].k_proj.weight = {};
   EXPECT_TRUE(FailsWith(Encoder::Create(Good(), w),
                         {"layers.1.self_attn.k_proj.weight is missing; wanted shape [8, 8]"}));
 }

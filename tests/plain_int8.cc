@@ -106,18 +106,12 @@ EncoderLayerWeights PlainLayer::Views(size_t d, size_t inner) const {
   const auto vector = [](const std::vector<float>& values) {
     return ConstView(values.data(), {values.size()});
   };
-  return {.in_proj_weight = matrix(qkv, 3 * d, d),
-          .in_proj_bias = vector(qkv.bias),
-          .out_proj_weight = matrix(out, d, d),
-          .out_proj_bias = vector(out.bias),
-          .linear1_weight = matrix(linear1, inner, d),
-          .linear1_bias = vector(linear1.bias),
-          .linear2_weight = matrix(linear2, d, inner),
-          .linear2_bias = vector(linear2.bias),
-          .norm1_weight = vector(norm1.weight),
-          .norm1_bias = vector(norm1.bias),
-          .norm2_weight = vector(norm2.weight),
-          .norm2_bias = vector(norm2.bias)};
+  return {.in_proj = {.weight = matrix(qkv, 3 * d, d), .bias = vector(qkv.bias)},
+          .out_proj = {.weight = matrix(out, d, d), .bias = vector(out.bias)},
+          .linear1 = {.weight = matrix(linear1, inner, d), .bias = vector(linear1.bias)},
+          .linear2 = {.weight = matrix(linear2, d, inner), .bias = vector(linear2.bias)},
+          .norm1 = {.weight = vector(norm1.weight), .bias = vector(norm1.bias)},
+          .norm2 = {.weight = vector(norm2.weight), .bias = vector(norm2.bias)}};
 }
 
 std::vector<double> RunPlain(const PlainLayer& layer, const PlainSizes& sizes,

@@ -135,10 +135,10 @@ void CheckRelease(Precision precision) {
   EncoderWeights weights;
   for (size_t i = 0; i < kLayers; ++i) {
     const std::string n = std::to_string(i);
-    weights.layers.push_back({.in_proj_weight = file->Find(n + "qkv")->View(),
-                              .out_proj_weight = file->Find(n + "out")->View(),
-                              .linear1_weight = file->Find(n + "linear1")->View(),
-                              .linear2_weight = file->Find(n + "linear2")->View()});
+    weights.layers.push_back({.in_proj = {.weight = file->Find(n + "qkv")->View()},
+                              .out_proj = {.weight = file->Find(n + "out")->View()},
+                              .linear1 = {.weight = file->Find(n + "linear1")->View()},
+                              .linear2 = {.weight = file->Find(n + "linear2")->View()}});
   }
   const EncoderConfig config =
       EncoderConfig::Uniform(kModel, kLayers, {.num_heads = 4, .d_ff = kInner});

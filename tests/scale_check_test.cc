@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
-#include "engine/nn/layer_tensors.h"
+#include "engine/base/layer_tensors.h"
 #include "engine/ops/weight_source.h"
 #include "gtest/gtest.h"
 #include "tests/compare.h"
@@ -41,18 +41,17 @@ struct Integers {
   explicit Integers(const EncoderModel& model, bool with_input_scales)
       : int8(model.weights()), floats(model.weights()) {
     for (size_t i = 0; i < int8.layers.size(); ++i) {
-      for (size_t t = 0; t < kLayerTensors.size(); ++t) {
-        const LayerTensor& tensor = kLayerTensors[t];
-        if (tensor.is_matrix() && !(int8.layers[i].*tensor.view).empty()) {
-          Quantise(tensor, kLayerTensors[t + 2], i, with_input_scales);
+      for (const LayerTensor& tensor : kLayerTensors) {
+        if (tensor.is_matrix() && !tensor.In(int8.layers[i]).empty()) {
+          Quantise(tensor, i, with_input_scales);
         }
       }
     }
   }
 
   // Rows have scales that are powers of two, so have columns: every step here is exact.
-  void Quantise(const LayerTensor& tensor, const LayerTensor& scale, size_t i, bool smoothed) {
-    const WeightView view = int8.layers[i].*tensor.view;
+  void Quantise(const LayerTensor& tensor, size_t i, bool smoothed) {
+    const WeightView view = tensor.In(int8.layers[i]);
     const size_t rows = view.dim(0);
     const size_t columns = view.dim(1);
     std::vector<float> numbers(rows * columns);
@@ -72,14 +71,18 @@ struct Integers {
       }
     }
     std::vector<float>& stands_for = floats_.emplace_back(std::move(numbers));
-    floats.layers[i].*tensor.view = ConstView(stands_for.data(), {rows, columns});
-    int8.layers[i].*tensor.view = WeightView(DType::kI8, integers.data(), {rows, columns});
-    int8.layers[i].*scale.view = ConstView(scales.data(), Shape(rows));
+    tensor.In(floats.layers[i]) = ConstView(stands_for.data(), {rows, columns});
+    tensor.In(int8.layers[i]) = WeightView(DType::kI8, integers.data(), {rows, columns});
+    (int8.layers[i].*tensor.part->member.linear).scale = ConstView(scales.data(), Shape(rows));
     if (!smoothed) return;
     for (const LayerTensor& input : kLayerTensors) {
-      if (input.part != tensor.part || input.role() != internal::TensorRole::kInputScale) continue;
-      int8.layers[i].*input.view = ConstView(smoothing.data(), Shape(columns));
-      floats.layers[i].*input.view = ConstView(smoothing.data(), Shape(columns));
+      if (input.part->packed != tensor.part->packed ||
+          input.role != internal::TensorRole::kInputScale ||
+          input.place() == internal::TensorPlace::kNever) {
+        continue;
+      }
+      input.In(int8.layers[i]) = ConstView(smoothing.data(), Shape(columns));
+      input.In(floats.layers[i]) = ConstView(smoothing.data(), Shape(columns));
     }
   }
 
@@ -124,14 +127,14 @@ TEST(ScaleCheck, Int8WeightsAreTakenAsTheyAre) {
   const std::vector<float> y = Output(Config(), made.int8, Precision::kInt8);
   // Each differs in one thing that counts.
   EncoderWeights other = made.int8;
-  other.layers[1].linear1_input_scale = {};
+  other.layers[1].linear1.input_scale = {};
   EXPECT_FALSE(SameBits(Output(Config(), other, Precision::kInt8), y));
   other = made.int8;
-  other.layers[1].linear2_input_scale = {};
+  other.layers[1].linear2.input_scale = {};
   EXPECT_FALSE(SameBits(Output(Config(), other, Precision::kInt8), y));
   other = made.int8;
   std::vector<float> scales(3 * kModel, 0x1p-7f);
-  other.layers[0].in_proj_weight_scale = ConstView(scales.data(), Shape(3 * kModel));
+  other.layers[0].in_proj.scale = ConstView(scales.data(), Shape(3 * kModel));
   EXPECT_FALSE(SameBits(Output(Config(), other, Precision::kInt8), y));
   // And it is near what the floats give, without scales of inputs too: then none are made up.
   const Integers plain(model, false);
@@ -150,13 +153,13 @@ TEST(ScaleCheck, FloatWeightsTakeGivenInputScales) {
   EncoderWeights w = model.weights();
   std::vector<float> scales(64, 1.0f);
   scales[3] = 0.01f;
-  w.layers[0].linear2_input_scale = ConstView(scales.data(), Shape(48));
+  w.layers[0].linear2.input_scale = ConstView(scales.data(), Shape(48));
   EXPECT_FALSE(SameBits(Output(Config(), w, Precision::kInt8), own));
   EXPECT_TRUE(SameBits(Output(Config(), w, Precision::kF32), f32)) << "floats are as they were";
   scales[3] = 1.0f;
   EXPECT_TRUE(SameBits(Output(Config(), w, Precision::kInt8), own));
-  w.layers[0].linear2_input_scale = {};
-  w.layers[0].linear1_input_scale = ConstView(scales.data(), Shape(kModel));
+  w.layers[0].linear2.input_scale = {};
+  w.layers[0].linear1.input_scale = ConstView(scales.data(), Shape(kModel));
   EXPECT_FALSE(SameBits(Output(Config(), w, Precision::kInt8), own)) << "not its own";
 }
 
@@ -183,9 +186,9 @@ TEST(ScaleCheck, EveryBadScale) {
              {1e-40f, "is 9.9"}};
   size_t scales_seen = 0;
   for (const LayerTensor& tensor : kLayerTensors) {
-    const std::string name = "layers.1." + std::string(tensor.name);
+    const std::string name = "layers.1." + tensor.name();
     EncoderWeights w = made.int8;
-    WeightView& view = w.layers[1].*tensor.view;
+    WeightView& view = tensor.In(w.layers[1]);
     if (view.empty() || !tensor.is_scale()) continue;
     ++scales_seen;
     std::vector<float> numbers(view.dim(0), 1.0f);
@@ -199,7 +202,7 @@ TEST(ScaleCheck, EveryBadScale) {
     view = ConstView(numbers.data(), Shape(numbers.size() - 1));
     EXPECT_TRUE(Refuses(w, {name + " has shape [", "wanted ["}));
     view = {};
-    if (tensor.role() == internal::TensorRole::kInputScale) {
+    if (tensor.role == internal::TensorRole::kInputScale) {
       EXPECT_TRUE(Encoder::Create(Config(), w).ok());
     } else {
       const std::string weight = name.substr(0, name.size() - std::string("_scale").size());
@@ -214,11 +217,11 @@ TEST(ScaleCheck, FloatWeightsHaveNoRowScales) {
   const EncoderModel model(Config());
   const std::vector<float> scales(96, 1.0f);
   EncoderWeights w = model.weights();
-  w.layers[1].linear2_weight_scale = ConstView(scales.data(), Shape(kModel));
+  w.layers[1].linear2.scale = ConstView(scales.data(), Shape(kModel));
   EXPECT_TRUE(Refuses(w, {"layers.1.linear2.weight_scale is given and layers.1.linear2.weight has "
                           "dtype F32; wanted none"}));
   w = model.weights();
-  w.layers[1].linear2_bias = WeightView(DType::kI8, scales.data(), Shape(kModel));
+  w.layers[1].linear2.bias = WeightView(DType::kI8, scales.data(), Shape(kModel));
   EXPECT_TRUE(Refuses(w, {"layers.1.linear2.bias has dtype I8; wanted F32, BF16, F16 or F64"}));
 }
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/nn/layer_tensors.h"
+#include "engine/base/layer_tensors.h"
 #include "tests/reference/linear.h"
 #include "tests/safetensors_bytes.h"
 
@@ -120,8 +120,8 @@ void ExpectContent(const WeightView& view, DType dtype, const Content& want,
 void ExpectLayer(const EncoderLayerWeights& layer, const Contents& contents,
                  const std::string& prefix) {
   for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
-    const std::string name(tensor.name);
-    const WeightView& view = layer.*tensor.view;
+    const std::string name = tensor.name();
+    const WeightView& view = tensor.In(layer);
     const auto found = contents.tensors.find(prefix + name);
     if (found == contents.tensors.end()) {
       EXPECT_TRUE(view.empty()) << name;
@@ -148,8 +148,8 @@ TEST(TorchWeights, OneLayerWithDefaults) {
   EXPECT_EQ(config.final_norm.type, NormType::kNone);
   ASSERT_EQ(weights->weights().layers.size(), 1u);
   ExpectLayer(weights->weights().layers[0], contents, "");
-  EXPECT_TRUE(weights->weights().norm_weight.empty());
-  EXPECT_TRUE(weights->weights().norm_bias.empty());
+  EXPECT_TRUE(weights->weights().norm.weight.empty());
+  EXPECT_TRUE(weights->weights().norm.bias.empty());
 }
 
 TEST(TorchWeights, WithoutBiases) {
@@ -157,7 +157,7 @@ TEST(TorchWeights, WithoutBiases) {
   const Result<TorchWeights> weights = Load(contents);
   ASSERT_TRUE(weights.ok()) << weights.status().message();
   ExpectLayer(weights->weights().layers[0], contents, "");
-  EXPECT_TRUE(weights->weights().layers[0].linear1_bias.empty());
+  EXPECT_TRUE(weights->weights().layers[0].linear1.bias.empty());
 }
 
 TEST(TorchWeights, StackOfMoreThanTenLayersWithFinalNorm) {
@@ -189,9 +189,9 @@ TEST(TorchWeights, StackOfMoreThanTenLayersWithFinalNorm) {
   for (size_t i = 0; i < 12; ++i) {
     ExpectLayer(weights.weights().layers[i], contents, "layers." + std::to_string(i) + ".");
   }
-  ExpectContent(weights.weights().norm_weight, contents.dtype, contents.tensors["norm.weight"],
+  ExpectContent(weights.weights().norm.weight, contents.dtype, contents.tensors["norm.weight"],
                 "norm.weight");
-  ExpectContent(weights.weights().norm_bias, contents.dtype, contents.tensors["norm.bias"],
+  ExpectContent(weights.weights().norm.bias, contents.dtype, contents.tensors["norm.bias"],
                 "norm.bias");
 }
 
@@ -203,7 +203,7 @@ TEST(TorchWeights, OtherTypesStayAsTheyAre) {
   for (size_t i = 0; i < 2; ++i) {
     ExpectLayer(weights->weights().layers[i], contents, "layers." + std::to_string(i) + ".");
   }
-  ExpectContent(weights->weights().norm_bias, contents.dtype, contents.tensors["norm.bias"],
+  ExpectContent(weights->weights().norm.bias, contents.dtype, contents.tensors["norm.bias"],
                 "norm.bias");
 }
 

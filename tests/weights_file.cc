@@ -10,7 +10,7 @@
 
 #include "encore/safetensors.h"
 #include "encore/torch_weights.h"
-#include "engine/nn/layer_tensors.h"
+#include "engine/base/layer_tensors.h"
 #include "gtest/gtest.h"
 #include "tests/compare.h"
 #include "tests/reference/encoder_model.h"
@@ -35,9 +35,9 @@ void WriteWeightsFile(const std::string& path, const WeightsFile& file) {
   std::vector<SafetensorsEntry> entries;
   for (size_t i = 0; i < 2; ++i) {
     for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
-      const WeightView& view = model.weights().layers[i].*tensor.view;
+      const WeightView& view = tensor.In(model.weights().layers[i]);
       if (view.empty()) continue;
-      const std::string name = "layers." + std::to_string(i) + "." + std::string(tensor.name);
+      const std::string name = "layers." + std::to_string(i) + "." + tensor.name();
       std::vector<float>& numbers = memory.emplace_back(*view.shape().NumElements());
       std::copy_n(F32View(view).data(), numbers.size(), numbers.data());
       if (file.change) file.change(name, numbers);

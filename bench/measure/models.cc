@@ -12,7 +12,7 @@
 #include <optional>
 #include <random>
 
-#include "engine/nn/layer_sizes.h"
+#include "engine/base/layer_sizes.h"
 
 namespace encore::bench {
 namespace {

@@ -21,14 +21,14 @@ constexpr std::string_view kPrefixes[] = {"", "albert.", "model."};
 // Without a layer's number: layers share these tensors.
 #define ENCORE_ALBERT_LAYER "encoder.albert_layer_groups.0.albert_layers.0."
 constexpr LayerModule kModules[] = {
-    {ENCORE_ALBERT_LAYER "attention.query", &W::q_proj_weight, &W::q_proj_bias},
-    {ENCORE_ALBERT_LAYER "attention.key", &W::k_proj_weight, &W::k_proj_bias},
-    {ENCORE_ALBERT_LAYER "attention.value", &W::v_proj_weight, &W::v_proj_bias},
-    {ENCORE_ALBERT_LAYER "attention.dense", &W::out_proj_weight, &W::out_proj_bias},
-    {ENCORE_ALBERT_LAYER "attention.LayerNorm", &W::norm1_weight, &W::norm1_bias},
-    {ENCORE_ALBERT_LAYER "ffn", &W::linear1_weight, &W::linear1_bias},
-    {ENCORE_ALBERT_LAYER "ffn_output", &W::linear2_weight, &W::linear2_bias},
-    {ENCORE_ALBERT_LAYER "full_layer_layer_norm", &W::norm2_weight, &W::norm2_bias},
+    {ENCORE_ALBERT_LAYER "attention.query", &W::q_proj},
+    {ENCORE_ALBERT_LAYER "attention.key", &W::k_proj},
+    {ENCORE_ALBERT_LAYER "attention.value", &W::v_proj},
+    {ENCORE_ALBERT_LAYER "attention.dense", &W::out_proj},
+    {ENCORE_ALBERT_LAYER "attention.LayerNorm", &W::norm1},
+    {ENCORE_ALBERT_LAYER "ffn", &W::linear1},
+    {ENCORE_ALBERT_LAYER "ffn_output", &W::linear2},
+    {ENCORE_ALBERT_LAYER "full_layer_layer_norm", &W::norm2},
 };
 #undef ENCORE_ALBERT_LAYER
 

@@ -14,14 +14,14 @@ namespace {
 using W = EncoderLayerWeights;
 
 constexpr LayerModule kModules[] = {
-    {"encoder.layer.{N}.attention.self.query", &W::q_proj_weight, &W::q_proj_bias},
-    {"encoder.layer.{N}.attention.self.key", &W::k_proj_weight, &W::k_proj_bias},
-    {"encoder.layer.{N}.attention.self.value", &W::v_proj_weight, &W::v_proj_bias},
-    {"encoder.layer.{N}.attention.output.dense", &W::out_proj_weight, &W::out_proj_bias},
-    {"encoder.layer.{N}.attention.output.LayerNorm", &W::norm1_weight, &W::norm1_bias},
-    {"encoder.layer.{N}.intermediate.dense", &W::linear1_weight, &W::linear1_bias},
-    {"encoder.layer.{N}.output.dense", &W::linear2_weight, &W::linear2_bias},
-    {"encoder.layer.{N}.output.LayerNorm", &W::norm2_weight, &W::norm2_bias},
+    {"encoder.layer.{N}.attention.self.query", &W::q_proj},
+    {"encoder.layer.{N}.attention.self.key", &W::k_proj},
+    {"encoder.layer.{N}.attention.self.value", &W::v_proj},
+    {"encoder.layer.{N}.attention.output.dense", &W::out_proj},
+    {"encoder.layer.{N}.attention.output.LayerNorm", &W::norm1},
+    {"encoder.layer.{N}.intermediate.dense", &W::linear1},
+    {"encoder.layer.{N}.output.dense", &W::linear2},
+    {"encoder.layer.{N}.output.LayerNorm", &W::norm2},
 };
 
 // position_ids are 0, 1, 2 ... in a buffer; the others are heads of pre-training and other tasks.

@@ -16,14 +16,14 @@ constexpr std::string_view kTypes[] = {"distilbert"};
 constexpr std::string_view kPrefixes[] = {"", "distilbert.", "model."};
 
 constexpr LayerModule kModules[] = {
-    {"transformer.layer.{N}.attention.q_lin", &W::q_proj_weight, &W::q_proj_bias},
-    {"transformer.layer.{N}.attention.k_lin", &W::k_proj_weight, &W::k_proj_bias},
-    {"transformer.layer.{N}.attention.v_lin", &W::v_proj_weight, &W::v_proj_bias},
-    {"transformer.layer.{N}.attention.out_lin", &W::out_proj_weight, &W::out_proj_bias},
-    {"transformer.layer.{N}.sa_layer_norm", &W::norm1_weight, &W::norm1_bias},
-    {"transformer.layer.{N}.ffn.lin1", &W::linear1_weight, &W::linear1_bias},
-    {"transformer.layer.{N}.ffn.lin2", &W::linear2_weight, &W::linear2_bias},
-    {"transformer.layer.{N}.output_layer_norm", &W::norm2_weight, &W::norm2_bias},
+    {"transformer.layer.{N}.attention.q_lin", &W::q_proj},
+    {"transformer.layer.{N}.attention.k_lin", &W::k_proj},
+    {"transformer.layer.{N}.attention.v_lin", &W::v_proj},
+    {"transformer.layer.{N}.attention.out_lin", &W::out_proj},
+    {"transformer.layer.{N}.sa_layer_norm", &W::norm1},
+    {"transformer.layer.{N}.ffn.lin1", &W::linear1},
+    {"transformer.layer.{N}.ffn.lin2", &W::linear2},
+    {"transformer.layer.{N}.output_layer_norm", &W::norm2},
 };
 
 // Of pre-training and other tasks.

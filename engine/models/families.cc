@@ -27,11 +27,10 @@ const Family* FindFamily(std::string_view model_type, std::string_view position_
   return found;
 }
 
-void DropBiases(std::initializer_list<WeightView EncoderLayerWeights::*> weights,
-                std::vector<LayerModule>* modules) {
+void DropBiases(std::initializer_list<LayerMember> members, std::vector<LayerModule>* modules) {
   for (LayerModule& module : *modules) {
-    const auto* found = std::find(weights.begin(), weights.end(), module.weight);
-    if (found != weights.end()) module.bias = nullptr;
+    const auto* found = std::find(members.begin(), members.end(), module.member);
+    if (found != members.end()) module.bias = false;
   }
 }
 

@@ -17,17 +17,18 @@
 
 #include "encore/encoder.h"
 #include "encore/status.h"
+#include "engine/base/layer_tensors.h"
 #include "engine/io/json_members.h"
 
 namespace encore::inline v0_1::internal {
 
-// A module of the file in an encoder layer: `name` + ".weight" goes to `weight`, `name` + ".bias"
-// to `bias` unless that is null. "{N}" in a name stands for the layer's number; layers share a
-// tensor whose name has none. A layer without attention_norm has no module of norm1.
+// A module of the file in an encoder layer: `name` + ".weight" and, unless it has none, `name` +
+// ".bias" go to a member of the layer's weights. "{N}" in a name stands for the layer's number;
+// layers share a tensor whose name has none. A layer without attention_norm has no module of norm1.
 struct LayerModule {
   std::string_view name;
-  WeightView EncoderLayerWeights::*weight;
-  WeightView EncoderLayerWeights::*bias;
+  LayerMember member;
+  bool bias = true;
 };
 
 enum class PositionRule : uint8_t {
@@ -109,9 +110,8 @@ struct ModelPlan {
   std::span<const std::string_view> foreign_tensors = {};
 };
 
-// The modules of these weights have no bias.
-void DropBiases(std::initializer_list<WeightView EncoderLayerWeights::*> weights,
-                std::vector<LayerModule>* modules);
+// The modules of these members have no bias.
+void DropBiases(std::initializer_list<LayerMember> members, std::vector<LayerModule>* modules);
 
 struct Family {
   // The values of config.json's model_type.

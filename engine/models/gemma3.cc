@@ -21,11 +21,11 @@ using W = EncoderLayerWeights;
 constexpr std::string_view kTypes[] = {"gemma3_text"};
 
 constexpr LayerModule kNorms[] = {
-    {"layers.{N}.self_attn.q_norm", &W::q_norm_weight, nullptr},
-    {"layers.{N}.self_attn.k_norm", &W::k_norm_weight, nullptr},
-    {"layers.{N}.post_attention_layernorm", &W::post_norm1_weight, nullptr},
-    {"layers.{N}.pre_feedforward_layernorm", &W::norm2_weight, nullptr},
-    {"layers.{N}.post_feedforward_layernorm", &W::post_norm2_weight, nullptr},
+    {"layers.{N}.self_attn.q_norm", &W::q_norm, false},
+    {"layers.{N}.self_attn.k_norm", &W::k_norm, false},
+    {"layers.{N}.post_attention_layernorm", &W::post_norm1, false},
+    {"layers.{N}.pre_feedforward_layernorm", &W::norm2, false},
+    {"layers.{N}.post_feedforward_layernorm", &W::post_norm2, false},
 };
 
 constexpr std::string_view kIgnored[] = {"cache_implementation", "final_logit_softcapping"};
@@ -74,7 +74,7 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
   if (!s.ok()) return s;
   std::vector<LayerModule>& modules = plan->layer_modules;
   // What others call so is the norm before the network.
-  std::erase_if(modules, [](const LayerModule& m) { return m.weight == &W::norm2_weight; });
+  std::erase_if(modules, [](const LayerModule& m) { return m.member == &W::norm2; });
   modules.insert(modules.end(), std::begin(kNorms), std::end(kNorms));
   layer.norm_placement = NormPlacement::kBoth;
   layer.norm.weight_offset = 1;

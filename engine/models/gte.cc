@@ -21,12 +21,12 @@ constexpr std::string_view kTypes[] = {"new", "gte"};
 constexpr std::string_view kPrefixes[] = {"", "new.", "gte.", "model."};
 
 constexpr LayerModule kModules[] = {
-    {"encoder.layer.{N}.attention.qkv_proj", &W::in_proj_weight, &W::in_proj_bias},
-    {"encoder.layer.{N}.attention.o_proj", &W::out_proj_weight, &W::out_proj_bias},
-    {"encoder.layer.{N}.attn_ln", &W::norm1_weight, &W::norm1_bias},
-    {"encoder.layer.{N}.mlp.up_gate_proj", &W::linear1_weight, nullptr},
-    {"encoder.layer.{N}.mlp.down_proj", &W::linear2_weight, &W::linear2_bias},
-    {"encoder.layer.{N}.mlp_ln", &W::norm2_weight, &W::norm2_bias},
+    {"encoder.layer.{N}.attention.qkv_proj", &W::in_proj},
+    {"encoder.layer.{N}.attention.o_proj", &W::out_proj},
+    {"encoder.layer.{N}.attn_ln", &W::norm1},
+    {"encoder.layer.{N}.mlp.up_gate_proj", &W::linear1, false},
+    {"encoder.layer.{N}.mlp.down_proj", &W::linear2},
+    {"encoder.layer.{N}.mlp_ln", &W::norm2},
 };
 
 constexpr std::string_view kHarmlessTensors[] = {"pooler.", "lm_head.", "qa_outputs."};

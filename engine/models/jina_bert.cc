@@ -19,14 +19,14 @@ constexpr std::string_view kTypes[] = {"bert"};
 constexpr std::string_view kPrefixes[] = {"", "bert.", "model."};
 
 constexpr LayerModule kModules[] = {
-    {"encoder.layer.{N}.attention.self.query", &W::q_proj_weight, &W::q_proj_bias},
-    {"encoder.layer.{N}.attention.self.key", &W::k_proj_weight, &W::k_proj_bias},
-    {"encoder.layer.{N}.attention.self.value", &W::v_proj_weight, &W::v_proj_bias},
-    {"encoder.layer.{N}.attention.output.dense", &W::out_proj_weight, &W::out_proj_bias},
-    {"encoder.layer.{N}.attention.output.LayerNorm", &W::norm1_weight, &W::norm1_bias},
-    {"encoder.layer.{N}.mlp.gated_layers", &W::linear1_weight, nullptr},
-    {"encoder.layer.{N}.mlp.wo", &W::linear2_weight, &W::linear2_bias},
-    {"encoder.layer.{N}.mlp.layernorm", &W::norm2_weight, &W::norm2_bias},
+    {"encoder.layer.{N}.attention.self.query", &W::q_proj},
+    {"encoder.layer.{N}.attention.self.key", &W::k_proj},
+    {"encoder.layer.{N}.attention.self.value", &W::v_proj},
+    {"encoder.layer.{N}.attention.output.dense", &W::out_proj},
+    {"encoder.layer.{N}.attention.output.LayerNorm", &W::norm1},
+    {"encoder.layer.{N}.mlp.gated_layers", &W::linear1, false},
+    {"encoder.layer.{N}.mlp.wo", &W::linear2},
+    {"encoder.layer.{N}.mlp.layernorm", &W::norm2},
 };
 
 // Of v2-base-code and its like, which normalize q and k over all heads at once.

@@ -16,15 +16,15 @@ using W = EncoderLayerWeights;
 constexpr std::string_view kPrefixes[] = {"", "model."};
 
 constexpr LayerModule kModules[] = {
-    {"layers.{N}.input_layernorm", &W::norm1_weight, nullptr},
-    {"layers.{N}.self_attn.q_proj", &W::q_proj_weight, &W::q_proj_bias},
-    {"layers.{N}.self_attn.k_proj", &W::k_proj_weight, &W::k_proj_bias},
-    {"layers.{N}.self_attn.v_proj", &W::v_proj_weight, &W::v_proj_bias},
-    {"layers.{N}.self_attn.o_proj", &W::out_proj_weight, &W::out_proj_bias},
-    {"layers.{N}.post_attention_layernorm", &W::norm2_weight, nullptr},
-    {"layers.{N}.mlp.gate_proj", &W::gate_proj_weight, &W::gate_proj_bias},
-    {"layers.{N}.mlp.up_proj", &W::up_proj_weight, &W::up_proj_bias},
-    {"layers.{N}.mlp.down_proj", &W::linear2_weight, &W::linear2_bias},
+    {"layers.{N}.input_layernorm", &W::norm1, false},
+    {"layers.{N}.self_attn.q_proj", &W::q_proj},
+    {"layers.{N}.self_attn.k_proj", &W::k_proj},
+    {"layers.{N}.self_attn.v_proj", &W::v_proj},
+    {"layers.{N}.self_attn.o_proj", &W::out_proj},
+    {"layers.{N}.post_attention_layernorm", &W::norm2, false},
+    {"layers.{N}.mlp.gate_proj", &W::gate_proj},
+    {"layers.{N}.mlp.up_proj", &W::up_proj},
+    {"layers.{N}.mlp.down_proj", &W::linear2},
 };
 
 // Of models that write text.
@@ -52,12 +52,10 @@ Status ReadLlamaLike(JsonMembers* config, const LlamaDefaults& defaults, LayerCo
   plan->final_norm_bias = false;
   plan->layer_modules.assign(std::begin(kModules), std::end(kModules));
   if (!config->Bool("attention_bias", false)) {
-    DropBiases({&W::q_proj_weight, &W::k_proj_weight, &W::v_proj_weight, &W::out_proj_weight},
-               &plan->layer_modules);
+    DropBiases({&W::q_proj, &W::k_proj, &W::v_proj, &W::out_proj}, &plan->layer_modules);
   }
   if (!defaults.mlp_bias_key || !config->Bool("mlp_bias", false)) {
-    DropBiases({&W::gate_proj_weight, &W::up_proj_weight, &W::linear2_weight},
-               &plan->layer_modules);
+    DropBiases({&W::gate_proj, &W::up_proj, &W::linear2}, &plan->layer_modules);
   }
   plan->prefixes = kPrefixes;
   plan->harmless_tensors = kHarmlessTensors;

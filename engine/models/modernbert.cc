@@ -21,12 +21,9 @@ constexpr std::string_view kTypes[] = {"modernbert"};
 constexpr std::string_view kPrefixes[] = {"", "model."};
 
 constexpr LayerModule kModules[] = {
-    {"layers.{N}.attn_norm", &W::norm1_weight, &W::norm1_bias},
-    {"layers.{N}.attn.Wqkv", &W::in_proj_weight, &W::in_proj_bias},
-    {"layers.{N}.attn.Wo", &W::out_proj_weight, &W::out_proj_bias},
-    {"layers.{N}.mlp_norm", &W::norm2_weight, &W::norm2_bias},
-    {"layers.{N}.mlp.Wi", &W::linear1_weight, &W::linear1_bias},
-    {"layers.{N}.mlp.Wo", &W::linear2_weight, &W::linear2_bias},
+    {"layers.{N}.attn_norm", &W::norm1},  {"layers.{N}.attn.Wqkv", &W::in_proj},
+    {"layers.{N}.attn.Wo", &W::out_proj}, {"layers.{N}.mlp_norm", &W::norm2},
+    {"layers.{N}.mlp.Wi", &W::linear1},   {"layers.{N}.mlp.Wo", &W::linear2},
 };
 
 // Of pre-training.
@@ -126,12 +123,12 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
   plan->final_norm_bias = norm_bias;
   plan->layer_modules.assign(std::begin(kModules), std::end(kModules));
   if (!config->Bool("attention_bias", false)) {
-    DropBiases({&W::in_proj_weight, &W::out_proj_weight}, &plan->layer_modules);
+    DropBiases({&W::in_proj, &W::out_proj}, &plan->layer_modules);
   }
   if (!config->Bool("mlp_bias", false)) {
-    DropBiases({&W::linear1_weight, &W::linear2_weight}, &plan->layer_modules);
+    DropBiases({&W::linear1, &W::linear2}, &plan->layer_modules);
   }
-  if (!norm_bias) DropBiases({&W::norm1_weight, &W::norm2_weight}, &plan->layer_modules);
+  if (!norm_bias) DropBiases({&W::norm1, &W::norm2}, &plan->layer_modules);
   plan->prefixes = kPrefixes;
   plan->harmless_tensors = kHarmlessTensors;
 

@@ -18,15 +18,15 @@ constexpr std::string_view kTypes[] = {"mpnet"};
 constexpr std::string_view kPrefixes[] = {"", "mpnet.", "model."};
 
 constexpr LayerModule kModules[] = {
-    {"encoder.relative_attention_bias", &W::position_bias, nullptr},
-    {"encoder.layer.{N}.attention.attn.q", &W::q_proj_weight, &W::q_proj_bias},
-    {"encoder.layer.{N}.attention.attn.k", &W::k_proj_weight, &W::k_proj_bias},
-    {"encoder.layer.{N}.attention.attn.v", &W::v_proj_weight, &W::v_proj_bias},
-    {"encoder.layer.{N}.attention.attn.o", &W::out_proj_weight, &W::out_proj_bias},
-    {"encoder.layer.{N}.attention.LayerNorm", &W::norm1_weight, &W::norm1_bias},
-    {"encoder.layer.{N}.intermediate.dense", &W::linear1_weight, &W::linear1_bias},
-    {"encoder.layer.{N}.output.dense", &W::linear2_weight, &W::linear2_bias},
-    {"encoder.layer.{N}.output.LayerNorm", &W::norm2_weight, &W::norm2_bias},
+    {"encoder.relative_attention_bias", &W::position_bias, false},
+    {"encoder.layer.{N}.attention.attn.q", &W::q_proj},
+    {"encoder.layer.{N}.attention.attn.k", &W::k_proj},
+    {"encoder.layer.{N}.attention.attn.v", &W::v_proj},
+    {"encoder.layer.{N}.attention.attn.o", &W::out_proj},
+    {"encoder.layer.{N}.attention.LayerNorm", &W::norm1},
+    {"encoder.layer.{N}.intermediate.dense", &W::linear1},
+    {"encoder.layer.{N}.output.dense", &W::linear2},
+    {"encoder.layer.{N}.output.LayerNorm", &W::norm2},
 };
 
 constexpr std::string_view kHarmlessTensors[] = {"embeddings.position_ids", "pooler.", "lm_head.",

@@ -22,13 +22,13 @@ constexpr std::string_view kTypes[] = {"nomic_bert"};
 constexpr std::string_view kPrefixes[] = {"", "bert.", "nomic_bert.", "model."};
 
 constexpr LayerModule kModules[] = {
-    {"encoder.layers.{N}.attn.Wqkv", &W::in_proj_weight, &W::in_proj_bias},
-    {"encoder.layers.{N}.attn.out_proj", &W::out_proj_weight, &W::out_proj_bias},
-    {"encoder.layers.{N}.norm1", &W::norm1_weight, &W::norm1_bias},
-    {"encoder.layers.{N}.mlp.fc12", &W::gate_proj_weight, &W::gate_proj_bias},
-    {"encoder.layers.{N}.mlp.fc11", &W::up_proj_weight, &W::up_proj_bias},
-    {"encoder.layers.{N}.mlp.fc2", &W::linear2_weight, &W::linear2_bias},
-    {"encoder.layers.{N}.norm2", &W::norm2_weight, &W::norm2_bias},
+    {"encoder.layers.{N}.attn.Wqkv", &W::in_proj},
+    {"encoder.layers.{N}.attn.out_proj", &W::out_proj},
+    {"encoder.layers.{N}.norm1", &W::norm1},
+    {"encoder.layers.{N}.mlp.fc12", &W::gate_proj},
+    {"encoder.layers.{N}.mlp.fc11", &W::up_proj},
+    {"encoder.layers.{N}.mlp.fc2", &W::linear2},
+    {"encoder.layers.{N}.norm2", &W::norm2},
 };
 
 constexpr std::string_view kHarmlessTensors[] = {"pooler.", "cls."};
@@ -110,12 +110,12 @@ Status ReadPublished(JsonMembers* config, LayerConfig* layer, size_t* max_positi
     *any_length = false;
   }
   if (!config->Bool("qkv_proj_bias", true)) {
-    DropBiases({&W::in_proj_weight, &W::out_proj_weight}, modules);
+    DropBiases({&W::in_proj, &W::out_proj}, modules);
   }
   if (!config->Bool("mlp_fc1_bias", true)) {
-    DropBiases({&W::gate_proj_weight, &W::up_proj_weight}, modules);
+    DropBiases({&W::gate_proj, &W::up_proj}, modules);
   }
-  if (!config->Bool("mlp_fc2_bias", true)) DropBiases({&W::linear2_weight}, modules);
+  if (!config->Bool("mlp_fc2_bias", true)) DropBiases({&W::linear2}, modules);
   return config->status();
 }
 
@@ -144,9 +144,7 @@ Status Read(JsonMembers* config, ModelPlan* plan) {
     s = ReadPublished(config, &layer, &max_positions, &any_length, &modules);
   } else {
     layer.head_size = ReadExtent(config, "head_dim", layer.head_size);
-    DropBiases({&W::in_proj_weight, &W::out_proj_weight, &W::gate_proj_weight, &W::up_proj_weight,
-                &W::linear2_weight},
-               &modules);
+    DropBiases({&W::in_proj, &W::out_proj, &W::gate_proj, &W::up_proj, &W::linear2}, &modules);
     s = ReadActivation(config, "hidden_act", "silu", &layer.activation);
     if (s.ok()) {
       s = ReadRope(config,

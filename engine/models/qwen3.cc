@@ -19,8 +19,8 @@ using W = EncoderLayerWeights;
 constexpr std::string_view kTypes[] = {"qwen3"};
 
 constexpr LayerModule kNorms[] = {
-    {"layers.{N}.self_attn.q_norm", &W::q_norm_weight, nullptr},
-    {"layers.{N}.self_attn.k_norm", &W::k_norm_weight, nullptr},
+    {"layers.{N}.self_attn.q_norm", &W::q_norm, false},
+    {"layers.{N}.self_attn.k_norm", &W::k_norm, false},
 };
 
 Status Read(JsonMembers* config, ModelPlan* plan) {

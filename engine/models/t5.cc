@@ -19,21 +19,21 @@ constexpr std::string_view kTypes[] = {"t5", "mt5"};
 constexpr std::string_view kPrefixes[] = {"", "transformer.", "model."};
 
 constexpr LayerModule kAttention[] = {
-    {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias", &W::position_bias, nullptr},
-    {"encoder.block.{N}.layer.0.layer_norm", &W::norm1_weight, nullptr},
-    {"encoder.block.{N}.layer.0.SelfAttention.q", &W::q_proj_weight, nullptr},
-    {"encoder.block.{N}.layer.0.SelfAttention.k", &W::k_proj_weight, nullptr},
-    {"encoder.block.{N}.layer.0.SelfAttention.v", &W::v_proj_weight, nullptr},
-    {"encoder.block.{N}.layer.0.SelfAttention.o", &W::out_proj_weight, nullptr},
-    {"encoder.block.{N}.layer.1.layer_norm", &W::norm2_weight, nullptr},
-    {"encoder.block.{N}.layer.1.DenseReluDense.wo", &W::linear2_weight, nullptr},
+    {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias", &W::position_bias, false},
+    {"encoder.block.{N}.layer.0.layer_norm", &W::norm1, false},
+    {"encoder.block.{N}.layer.0.SelfAttention.q", &W::q_proj, false},
+    {"encoder.block.{N}.layer.0.SelfAttention.k", &W::k_proj, false},
+    {"encoder.block.{N}.layer.0.SelfAttention.v", &W::v_proj, false},
+    {"encoder.block.{N}.layer.0.SelfAttention.o", &W::out_proj, false},
+    {"encoder.block.{N}.layer.1.layer_norm", &W::norm2, false},
+    {"encoder.block.{N}.layer.1.DenseReluDense.wo", &W::linear2, false},
 };
 constexpr LayerModule kPlain[] = {
-    {"encoder.block.{N}.layer.1.DenseReluDense.wi", &W::linear1_weight, nullptr},
+    {"encoder.block.{N}.layer.1.DenseReluDense.wi", &W::linear1, false},
 };
 constexpr LayerModule kGated[] = {
-    {"encoder.block.{N}.layer.1.DenseReluDense.wi_0", &W::gate_proj_weight, nullptr},
-    {"encoder.block.{N}.layer.1.DenseReluDense.wi_1", &W::up_proj_weight, nullptr},
+    {"encoder.block.{N}.layer.1.DenseReluDense.wi_0", &W::gate_proj, false},
+    {"encoder.block.{N}.layer.1.DenseReluDense.wi_1", &W::up_proj, false},
 };
 
 // The decoder, and what it writes with.

@@ -9,9 +9,10 @@
 #include <string>
 
 #include "engine/base/int_math.h"
+#include "engine/base/layer_tensors.h"
 #include "engine/base/number_text.h"
 #include "engine/nn/encoder_check.h"
-#include "engine/nn/layer_tensors.h"
+#include "engine/nn/layer_places.h"
 #include "engine/ops/view_check.h"
 
 namespace encore::inline v0_1::internal {
@@ -182,17 +183,17 @@ Status CheckTensor(const std::string& name, const WeightView& view, const Shape&
 Status CheckLayerWeights(size_t d_model, const LayerConfig& layer, const EncoderLayerWeights& w,
                          const std::string& prefix) {
   for (const LayerTensor& tensor : kLayerTensors) {
-    const WeightView& view = w.*tensor.view;
-    const bool has_place = HasPlace(tensor.place, layer, w);
-    if (view.empty() && !(has_place && tensor.required)) continue;
-    const std::string name = prefix + std::string(tensor.name);
+    const WeightView& view = tensor.In(w);
+    const bool has_place = HasPlace(tensor.place(), layer, w);
+    if (view.empty() && !(has_place && tensor.required())) continue;
+    const std::string name = prefix + tensor.name();
     if (!has_place) {
       return InvalidArgument(name + " is given and " +
-                             std::string(WhyNoPlace(tensor.place, layer)) + "; wanted none");
+                             std::string(WhyNoPlace(tensor.place(), layer)) + "; wanted none");
     }
     const Shape wanted = ShapeOf(tensor, d_model, layer);
-    std::string why(ExtentText(tensor.rows));
-    if (tensor.columns != Extent::kOne) why.append(" by ").append(ExtentText(tensor.columns));
+    std::string why(ExtentText(tensor.rows()));
+    if (tensor.columns() != Extent::kOne) why.append(" by ").append(ExtentText(tensor.columns()));
     if (view.empty()) {
       std::string sentence = name;
       sentence.append(" is missing; wanted shape ").append(wanted.ToString());
@@ -229,7 +230,7 @@ Status CheckWeights(const EncoderConfig& c, const EncoderWeights& weights) {
   const struct {
     std::string_view name;
     const WeightView& view;
-  } norm[] = {{kFinalNormWeight, weights.norm_weight}, {kFinalNormBias, weights.norm_bias}};
+  } norm[] = {{kFinalNormWeight, weights.norm.weight}, {kFinalNormBias, weights.norm.bias}};
   for (const auto& [name, view] : norm) {
     if (view.empty()) continue;
     if (c.final_norm.type == NormType::kNone) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
-#include "engine/nn/layer_sizes.h"
+#include "engine/base/layer_sizes.h"
 
 namespace encore::inline v0_1::internal {
 

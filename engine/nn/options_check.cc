@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/base/layer_sizes.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/encoder_check.h"
-#include "engine/nn/layer_sizes.h"
 
 namespace encore::inline v0_1::internal {
 

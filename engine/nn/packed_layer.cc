@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/nn/layer_tensors.h"
+#include "engine/base/layer_tensors.h"
 #include "engine/ops/view_check.h"
 
 namespace encore::inline v0_1::internal {
@@ -37,18 +37,15 @@ WeightView RowsOf(const WeightView& view, size_t begin, size_t count) {
                     view.strides());
 }
 
-// The matrices that are packed into `part`, each with what follows it in the table, and the scale
-// of their inputs.
+// The linear layers that are packed into `part`, and the scale of their inputs.
 WeightSource SourceOf(PackedPart part, const LayerConfig& config, const EncoderLayerWeights& w) {
   WeightSource source;
-  for (size_t i = 0; i < kLayerTensors.size(); ++i) {
-    const LayerTensor& tensor = kLayerTensors[i];
-    const WeightView& view = w.*tensor.view;
-    if (tensor.part != part || view.empty()) continue;
-    if (tensor.role() == TensorRole::kInputScale) source.int8_input_scale = view;
-    if (!tensor.is_matrix()) continue;
-    source.parts[source.num_parts++] = {view, w.*kLayerTensors[i + 1].view,
-                                        w.*kLayerTensors[i + 2].view};
+  for (const LayerPart& row : kLayerParts) {
+    if (row.packed != part || row.member.linear == nullptr) continue;
+    const LinearWeights& linear = w.*row.member.linear;
+    if (!linear.input_scale.empty()) source.int8_input_scale = linear.input_scale;
+    if (linear.weight.empty()) continue;
+    source.parts[source.num_parts++] = {linear.weight, linear.bias, linear.scale};
   }
   if (part == PackedPart::kOutProj) source.output_scale = w.layer_scale1;
   if (part == PackedPart::kLinear2) source.output_scale = w.layer_scale2;
@@ -101,29 +98,26 @@ void ChooseActivation(const LayerConfig& config, PackedLayer* layer) {
 
 Status PackNorms(const LayerConfig& config, const EncoderLayerWeights& w, PackedLayer* layer) {
   if (config.attention_norm) {
-    ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.norm1_weight, w.norm1_bias, &layer->norm1));
+    ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.norm1, &layer->norm1));
   }
-  ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.norm2_weight, w.norm2_bias, &layer->norm2));
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.norm2, &layer->norm2));
   if (config.norm_placement == NormPlacement::kBoth) {
-    ENCORE_RETURN_IF_ERROR(
-        PackNorm(config.norm, w.post_norm1_weight, w.post_norm1_bias, &layer->post_norm1));
-    ENCORE_RETURN_IF_ERROR(
-        PackNorm(config.norm, w.post_norm2_weight, w.post_norm2_bias, &layer->post_norm2));
+    ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.post_norm1, &layer->post_norm1));
+    ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.post_norm2, &layer->post_norm2));
   }
-  ENCORE_RETURN_IF_ERROR(PackNorm(config.qk_norm, w.q_norm_weight, w.q_norm_bias, &layer->q_norm));
-  return PackNorm(config.qk_norm, w.k_norm_weight, w.k_norm_bias, &layer->k_norm);
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.qk_norm, w.q_norm, &layer->q_norm));
+  return PackNorm(config.qk_norm, w.k_norm, &layer->k_norm);
 }
 
 }  // namespace
 
-Status PackNorm(const NormConfig& config, const WeightView& weight, const WeightView& bias,
-                PackedNorm* packed) {
+Status PackNorm(const NormConfig& config, const NormWeights& weights, PackedNorm* packed) {
   if (config.type == NormType::kNone) return {};
   const NormKernels& kernels = GetNormKernels();
   packed->kernel = config.type == NormType::kRmsNorm ? kernels.rms_norm : kernels.layer_norm;
   packed->epsilon = config.epsilon;
-  ENCORE_RETURN_IF_ERROR(PackVector(weight, config.weight_offset, &packed->weight));
-  return PackVector(bias, 0, &packed->bias);
+  ENCORE_RETURN_IF_ERROR(PackVector(weights.weight, config.weight_offset, &packed->weight));
+  return PackVector(weights.bias, 0, &packed->bias);
 }
 
 Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,

@@ -11,9 +11,9 @@
 
 #include "encore/encoder.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/layer_sizes.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/norm.h"
-#include "engine/nn/layer_sizes.h"
 #include "engine/ops/packed_matrix.h"
 
 namespace encore::inline v0_1::internal {
@@ -103,8 +103,7 @@ struct LayerKernels {
 Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& weights,
                     const LayerKernels& kernels, const PackedNorm* input_norm, PackedLayer* layer,
                     std::vector<MatrixToPack>* matrices);
-Status PackNorm(const NormConfig& config, const WeightView& weight, const WeightView& bias,
-                PackedNorm* packed);
+Status PackNorm(const NormConfig& config, const NormWeights& weights, PackedNorm* packed);
 
 }  // namespace encore::internal
 

@@ -35,8 +35,7 @@ Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
     all.matrices.back().ends_layer = true;
     all.tables.Add(layer, weights.layers[i], &packed);
   }
-  ENCORE_RETURN_IF_ERROR(
-      PackNorm(config.final_norm, weights.norm_weight, weights.norm_bias, &all.final_norm));
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.final_norm, weights.norm, &all.final_norm));
   all.sizes.floats_per_position = all.tables.floats_per_position();
   all.sizes.floats_beside = all.tables.floats_beside();
   all.sizes.input_row_bytes = LongestInputRow(all.matrices);

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/layer_tensors.h"
 #include "engine/base/number_text.h"
 #include "engine/nn/encoder_check.h"
-#include "engine/nn/layer_tensors.h"
 #include "engine/ops/view_check.h"
 #include "engine/ops/weight_source.h"
 #include "engine/platform/fp_env.h"
@@ -45,15 +45,14 @@ Status MissingOrNeedless(const std::string& scale, const std::string& matrix,
 }  // namespace
 
 Status CheckScales(const EncoderLayerWeights& w, const std::string& prefix) {
-  for (size_t i = 0; i < kLayerTensors.size(); ++i) {
-    const LayerTensor& tensor = kLayerTensors[i];
-    const WeightView& view = w.*tensor.view;
-    const std::string name = prefix + std::string(tensor.name);
+  for (const LayerTensor& tensor : kLayerTensors) {
+    const WeightView& view = tensor.In(w);
+    const std::string name = prefix + tensor.name();
     if (tensor.is_matrix() && !view.empty()) {
-      const LayerTensor& scale = kLayerTensors[i + 2];
+      const LayerTensor scale{tensor.part, TensorRole::kRowScale};
       const bool wanted = view.dtype() == DType::kI8;
-      if (wanted == !(w.*scale.view).empty()) continue;
-      return MissingOrNeedless(prefix + std::string(scale.name), name, view);
+      if (wanted == !scale.In(w).empty()) continue;
+      return MissingOrNeedless(prefix + scale.name(), name, view);
     }
     if (tensor.is_scale() && !view.empty()) ENCORE_RETURN_IF_ERROR(CheckNumbers(name, view));
   }

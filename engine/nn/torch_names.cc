@@ -7,7 +7,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "engine/nn/layer_tensors.h"
+#include "engine/base/layer_tensors.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -32,8 +32,9 @@ std::optional<TorchPlace> ParseTorchName(std::string_view name) {
   }
   for (; place.tensor < kLayerTensors.size(); ++place.tensor) {
     const LayerTensor& tensor = kLayerTensors[place.tensor];
-    if (!tensor.in_torch) continue;
-    if (name == tensor.name || (!tensor.alias.empty() && name == tensor.alias)) return place;
+    if (!tensor.part->in_torch) continue;
+    if (name == tensor.name() || (!tensor.part->alias.empty() && name == tensor.alias()))
+      return place;
   }
   return std::nullopt;
 }
@@ -41,7 +42,7 @@ std::optional<TorchPlace> ParseTorchName(std::string_view name) {
 std::string TorchName(const TorchPlace& place) {
   std::string name;
   if (place.layer) name = std::string(kLayers) + std::to_string(*place.layer) + ".";
-  return name += kLayerTensors[place.tensor].name;
+  return name += kLayerTensors[place.tensor].name();
 }
 
 }  // namespace encore::internal

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names of a torch.nn.TransformerEncoder's tensors, to and from places in the table of
-// layer_tensors.h.
+// base/layer_tensors.h.
 
 #ifndef ENCORE_ENGINE_NN_TORCH_NAMES_H_
 #define ENCORE_ENGINE_NN_TORCH_NAMES_H_

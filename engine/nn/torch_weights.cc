@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/layer_tensors.h"
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
 #include "engine/base/stored_precision.h"
-#include "engine/nn/layer_tensors.h"
 #include "engine/nn/torch_metadata.h"
 #include "engine/nn/torch_names.h"
 
@@ -37,6 +37,7 @@ namespace {
 using internal::kFinalNormBias;
 using internal::kFinalNormWeight;
 using internal::kLayerTensors;
+using internal::LayerMember;
 using internal::LayerTensor;
 using internal::Quoted;
 using internal::TorchFacts;
@@ -44,13 +45,13 @@ using internal::TorchName;
 using internal::TorchPlace;
 
 // Where in the table the two are whose shapes tell d_model and d_ff.
-constexpr size_t PositionOf(WeightView EncoderLayerWeights::*view) {
+constexpr size_t PositionOfWeight(const LayerMember& member) {
   size_t i = 0;
-  while (kLayerTensors[i].view != view) ++i;
+  while (!(kLayerTensors[i].part->member == member)) ++i;  // the first of a part is its weight
   return i;
 }
-constexpr size_t kInProjWeight = PositionOf(&EncoderLayerWeights::in_proj_weight);
-constexpr size_t kLinear1Weight = PositionOf(&EncoderLayerWeights::linear1_weight);
+constexpr size_t kInProjWeight = PositionOfWeight(&EncoderLayerWeights::in_proj);
+constexpr size_t kLinear1Weight = PositionOfWeight(&EncoderLayerWeights::linear1);
 
 // The file's tensors by place; null where one is missing.
 using Layer = std::array<const SafetensorsEntry*, kLayerTensors.size()>;
@@ -172,7 +173,7 @@ Status CheckTensors(const Places& places, const TorchFacts& facts) {
   for (const auto& [number, layer] : places.layers) {
     for (size_t t = 0; t < kLayerTensors.size(); ++t) {
       const LayerTensor& tensor = kLayerTensors[t];
-      if (!tensor.in_torch) continue;
+      if (!tensor.part->in_torch) continue;
       const Shape wanted = internal::ShapeOf(tensor, facts.d_model, sizes);
       if (layer[t] != nullptr) {
         Status status = CheckTensor(*layer[t], wanted, tensor.is_matrix());
@@ -203,7 +204,7 @@ std::vector<MatrixOfLayer> FloatMatrices(const Places& places) {
     for (size_t t = 0; t < kLayerTensors.size(); ++t) {
       if (layer[t] == nullptr || !kLayerTensors[t].is_matrix()) continue;
       if (layer[t]->dtype == DType::kI8) continue;
-      matrices.push_back({number, internal::MatrixOf(kLayerTensors[t].part)});
+      matrices.push_back({number, internal::MatrixOf(kLayerTensors[t].part->packed)});
     }
   }
   return matrices;
@@ -218,11 +219,11 @@ EncoderWeights ViewsOf(const Places& places) {
   for (const auto& [number, layer] : places.layers) {
     EncoderLayerWeights& views = weights.layers.emplace_back();
     for (size_t t = 0; t < kLayerTensors.size(); ++t) {
-      views.*kLayerTensors[t].view = ViewOf(layer[t]);
+      kLayerTensors[t].In(views) = ViewOf(layer[t]);
     }
   }
-  weights.norm_weight = ViewOf(places.norm_weight);
-  weights.norm_bias = ViewOf(places.norm_bias);
+  weights.norm.weight = ViewOf(places.norm_weight);
+  weights.norm.bias = ViewOf(places.norm_bias);
   return weights;
 }
 

@@ -58,79 +58,65 @@ struct EncoderConfig {
   size_t num_layers() const { return layers.size(); }
 };
 
+// A linear layer, y = x weight^T + bias, as torch.nn.Linear has it: views of the caller's numbers.
+struct LinearWeights {
+  WeightView weight = {};  // [outputs, inputs]; floats, or I8 with `scale`
+  WeightView bias = {};    // [outputs], or empty for 0
+  // Of an I8 weight, else empty: an element is the integer times its row's scale, which is finite
+  // and above 0. With kInt8 such a weight is packed as it is; with kF32 and kBF16 as these
+  // products.
+  WeightView scale = {};  // [outputs]
+  // Smoothing of the input (arXiv:2211.10438), finite and above 0, or empty. Only kInt8 needs it:
+  // inputs are divided by these, and columns of the weight multiplied. A weight of floats is given
+  // without, and is multiplied when it is packed for kInt8; in an I8 weight the factor is there
+  // already, and kF32 and kBF16 divide by it. Where it is empty, Create finds its own for a weight
+  // of floats, and an I8 weight has none.
+  WeightView input_scale = {};  // [inputs]
+};
+
+// y = normalized x * weight + bias.
+struct NormWeights {
+  WeightView weight = {};  // [width], or empty for 1
+  WeightView bias = {};    // [width], or empty for 0
+};
+
 // Views of the caller's weights, needed only during Encoder::Create, which reads them in place. H =
-// num_heads, G = num_kv_heads, D = head size. Matrices are [outputs, inputs], as torch.nn.Linear
-// has them. A bias may be empty, and then is 0; a norm's weight too, and then is 1. What the layer
-// has no use for must be empty.
+// num_heads, G = num_kv_heads, D = head size; shapes are those of `weight`. What the layer has no
+// use for must be empty.
 struct EncoderLayerWeights {
-  // q, k, v in one matrix, rows of q first, or three.
-  WeightView in_proj_weight = {};  // [(H + 2 G) D, d_model]
-  WeightView in_proj_bias = {};    // [(H + 2 G) D]
-  WeightView q_proj_weight = {};   // [H D, d_model]
-  WeightView q_proj_bias = {};     // [H D]
-  WeightView k_proj_weight = {};   // [G D, d_model]
-  WeightView k_proj_bias = {};     // [G D]
-  WeightView v_proj_weight = {};   // [G D, d_model]
-  WeightView v_proj_bias = {};     // [G D]
+  // q, k, v in one matrix, rows of q first, or three. All three have one input, whose scale is
+  // in_proj.input_scale in either case.
+  LinearWeights in_proj = {};  // [(H + 2 G) D, d_model]
+  LinearWeights q_proj = {};   // [H D, d_model]
+  LinearWeights k_proj = {};   // [G D, d_model]
+  LinearWeights v_proj = {};   // [G D, d_model]
   // With qk_norm.
-  WeightView q_norm_weight = {};  // [D]
-  WeightView q_norm_bias = {};    // [D]
-  WeightView k_norm_weight = {};  // [D]
-  WeightView k_norm_bias = {};    // [D]
+  NormWeights q_norm = {};  // [D]
+  NormWeights k_norm = {};  // [D]
   // With buckets: the table of the biases. Layers may share one: then give the same view.
-  WeightView position_bias = {};    // [num_buckets, H]
-  WeightView out_proj_weight = {};  // [d_model, H D]
-  WeightView out_proj_bias = {};    // [d_model]
+  WeightView position_bias = {};  // [num_buckets, H]
+  LinearWeights out_proj = {};    // [d_model, H D]
   // LayerScale (arXiv:2103.17239), or empty: multiplies what attention and the feed-forward network
   // add to x. Folded into weights. Not with NormPlacement::kBoth.
   WeightView layer_scale1 = {};  // [d_model]
   WeightView layer_scale2 = {};  // [d_model]
   // The first matrix of the feed-forward network; where gated both halves in one matrix, or two.
-  WeightView linear1_weight = {};    // [d_ff, d_model], or [2 d_ff, d_model] where gated
-  WeightView linear1_bias = {};      // [d_ff], or [2 d_ff]
-  WeightView gate_proj_weight = {};  // [d_ff, d_model]: the activated half
-  WeightView gate_proj_bias = {};    // [d_ff]
-  WeightView up_proj_weight = {};    // [d_ff, d_model]: the other
-  WeightView up_proj_bias = {};      // [d_ff]
-  WeightView linear2_weight = {};    // [d_model, d_ff]
-  WeightView linear2_bias = {};      // [d_model]
+  // The scale of their input is linear1.input_scale in either case.
+  LinearWeights linear1 = {};    // [d_ff, d_model], or [2 d_ff, d_model] where gated
+  LinearWeights gate_proj = {};  // [d_ff, d_model]: the activated half
+  LinearWeights up_proj = {};    // [d_ff, d_model]: the other
+  LinearWeights linear2 = {};    // [d_model, d_ff]
   // Norms of attention (1) and of the feed-forward network (2).
-  WeightView norm1_weight = {};  // [d_model]
-  WeightView norm1_bias = {};    // [d_model]
-  WeightView norm2_weight = {};  // [d_model]
-  WeightView norm2_bias = {};    // [d_model]
+  NormWeights norm1 = {};  // [d_model]
+  NormWeights norm2 = {};  // [d_model]
   // With NormPlacement::kBoth.
-  WeightView post_norm1_weight = {};  // [d_model]
-  WeightView post_norm1_bias = {};    // [d_model]
-  WeightView post_norm2_weight = {};  // [d_model]
-  WeightView post_norm2_bias = {};    // [d_model]
-  // Matrices may be int8 (I8), each with the scales of its rows, finite and above 0: an element is
-  // the integer times its row's scale. With kInt8 they are packed as they are; with kF32 and kBF16
-  // as these products.
-  WeightView in_proj_weight_scale = {};    // [(H + 2 G) D]
-  WeightView q_proj_weight_scale = {};     // [H D]
-  WeightView k_proj_weight_scale = {};     // [G D]
-  WeightView v_proj_weight_scale = {};     // [G D]
-  WeightView out_proj_weight_scale = {};   // [d_model]
-  WeightView linear1_weight_scale = {};    // [d_ff], or [2 d_ff]
-  WeightView gate_proj_weight_scale = {};  // [d_ff]
-  WeightView up_proj_weight_scale = {};    // [d_ff]
-  WeightView linear2_weight_scale = {};    // [d_model]
-  // Smoothing of the products' inputs (arXiv:2211.10438), finite and above 0, or empty. Only kInt8
-  // needs it: inputs are divided by these, and columns of weights multiplied. Weights of floats are
-  // given without, and are multiplied when they are packed for kInt8; in int8 weights the factor is
-  // there already, and kF32 and kBF16 divide by it. Where it is empty, Create finds its own for
-  // float weights, and int8 weights have none.
-  WeightView qkv_input_scale = {};       // [d_model]
-  WeightView out_proj_input_scale = {};  // [H D]
-  WeightView linear1_input_scale = {};   // [d_model]
-  WeightView linear2_input_scale = {};   // [d_ff]
+  NormWeights post_norm1 = {};  // [d_model]
+  NormWeights post_norm2 = {};  // [d_model]
 };
 
 struct EncoderWeights {
   std::vector<EncoderLayerWeights> layers = {};  // as many as the configuration has
-  WeightView norm_weight = {};                   // [d_model], with a final norm only
-  WeightView norm_bias = {};                     // [d_model], with a final norm only
+  NormWeights norm = {};                         // [d_model], with a final norm only
 };
 
 // Where sequences start: one entry a sequence, plus the end. A view of the caller's numbers, or a

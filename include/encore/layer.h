@@ -46,7 +46,7 @@ enum class NormPlacement : uint8_t { kPost, kPre, kBoth };
 //   kFirstHalf   linear2(activation(a x) * b x)
 //   kSecondHalf  linear2(a x * activation(b x))
 // In a fused linear1 [2 d_ff, d_model] the rows of a come first. Weights that are given apart are
-// named by what they do (EncoderLayerWeights::gate_proj_weight is the activated one), and then both
+// named by what they do (EncoderLayerWeights::gate_proj is the activated one), and then both
 // gates mean the same.
 enum class Gate : uint8_t { kNone, kFirstHalf, kSecondHalf };
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/base/bf16.h"
-#include "engine/nn/layer_tensors.h"
+#include "engine/base/layer_tensors.h"
 #include "tests/precisions.h"
 
 namespace encore::fuzz {
@@ -38,10 +38,10 @@ EncoderConfig DrawAnyConfig(Draw& draw) {
 const LayerTensor& DrawTensor(Draw& draw, const EncoderLayerWeights& layer) {
   for (size_t i = 0; i < 100; ++i) {
     const LayerTensor& tensor = kLayerTensors[draw.Between(0, kLayerTensors.size() - 1)];
-    if (!(layer.*tensor.view).empty()) return tensor;
+    if (!tensor.In(layer).empty()) return tensor;
   }
   return *std::find_if(kLayerTensors.begin(), kLayerTensors.end(),
-                       [&](const LayerTensor& tensor) { return !(layer.*tensor.view).empty(); });
+                       [&](const LayerTensor& tensor) { return !tensor.In(layer).empty(); });
 }
 
 // Another shape than the view's.
@@ -159,14 +159,15 @@ void DrawnEncoder::DrawScales(Draw& draw) {
   for (size_t i = 0; i < config_.num_layers(); ++i) {
     EncoderLayerWeights& layer = weights_.layers[i];
     const Numbers kind = std::exchange(kind_, Numbers::kTame);
-    for (size_t t = 0; t < kLayerTensors.size(); ++t) {
-      const LayerTensor& tensor = kLayerTensors[t];
-      const bool of_rows = tensor.role() == TensorRole::kRowScale &&
-                           (layer.*kLayerTensors[t - 2].view).dtype() == DType::kI8;
-      const bool of_inputs = tensor.role() == TensorRole::kInputScale && draw.Chance(16);
+    for (const LayerTensor& tensor : kLayerTensors) {
+      const LayerTensor weight{tensor.part, TensorRole::kWeight};
+      const bool of_rows =
+          tensor.role == TensorRole::kRowScale && weight.In(layer).dtype() == DType::kI8;
+      const bool of_inputs = tensor.place() == internal::TensorPlace::kAlways &&
+                             tensor.role == TensorRole::kInputScale && draw.Chance(16);
       if (!of_rows && !of_inputs) continue;
       const Shape shape = internal::ShapeOf(tensor, config_.d_model, config_.layers[i]);
-      layer.*tensor.view = Store(floats_, draw, DType::kF32, shape, positive);
+      tensor.In(layer) = Store(floats_, draw, DType::kF32, shape, positive);
       has_reference_ = false;
     }
     kind_ = kind;
@@ -186,7 +187,7 @@ void DrawnEncoder::DrawOptions(Draw& draw) {
 void DrawnEncoder::SpoilWeights(Draw& draw) {
   EncoderLayerWeights& layer = weights_.layers[draw.Between(0, config_.num_layers() - 1)];
   const LayerTensor& tensor = DrawTensor(draw, layer);
-  WeightView& view = layer.*tensor.view;
+  WeightView& view = tensor.In(layer);
   const Shape shape = view.shape();
   switch (draw.Between(0, 4)) {
     case 0:
@@ -206,7 +207,7 @@ void DrawnEncoder::SpoilWeights(Draw& draw) {
       weights_.layers.push_back(weights_.layers[0]);
       break;
     default:
-      if (!tensor.required) return;
+      if (!tensor.required()) return;
       fault_ = "a tensor that is missing";
       view = {};
       break;

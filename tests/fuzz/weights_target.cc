@@ -20,7 +20,7 @@
 #include "encore/encoder.h"
 #include "encore/safetensors.h"
 #include "encore/torch_weights.h"
-#include "engine/nn/layer_tensors.h"
+#include "engine/base/layer_tensors.h"
 #include "tests/fuzz/drawn_views.h"
 #include "tests/fuzz/target.h"
 
@@ -92,20 +92,20 @@ class DrawnHeader {
         layers_ == 1 && draw_.Chance(2) ? "" : "layers." + std::to_string(index) + ".";
     bool of_int8 = false;  // the matrix before
     for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
-      if (!tensor.in_torch && !draw_.Chance(200)) continue;
+      if (!tensor.part->in_torch && !draw_.Chance(200)) continue;
       if (tensor.is_bias() && !biases_) continue;
       DType type = type_;
       if (tensor.is_matrix()) {
         of_int8 = int8_ && draw_.Chance(2);
         if (of_int8) type = DType::kI8;
       }
-      if (tensor.role() == internal::TensorRole::kRowScale && !of_int8) continue;
-      if (tensor.role() == internal::TensorRole::kInputScale && !draw_.Chance(8)) continue;
+      if (tensor.role == internal::TensorRole::kRowScale && !of_int8) continue;
+      if (tensor.role == internal::TensorRole::kInputScale && !draw_.Chance(8)) continue;
       const Shape shape = internal::ShapeOf(tensor, d_model_, layer_);
       std::vector<size_t> extents;
       for (size_t i = 0; i < shape.rank(); ++i) extents.push_back(shape[i]);
-      const bool alias = !tensor.alias.empty() && draw_.Chance(8);
-      Add(prefix + std::string(alias ? tensor.alias : tensor.name), extents, type);
+      const bool alias = !tensor.part->alias.empty() && draw_.Chance(8);
+      Add(prefix + (alias ? tensor.alias() : tensor.name()), extents, type);
     }
   }
 
@@ -205,7 +205,7 @@ class DrawnHeader {
 bool NeedsScales(const EncoderWeights& weights) {
   for (const EncoderLayerWeights& layer : weights.layers) {
     for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
-      const WeightView& view = layer.*tensor.view;
+      const WeightView& view = tensor.In(layer);
       if (!view.empty() && (tensor.is_scale() || view.dtype() == DType::kI8)) return true;
     }
   }

@@ -40,16 +40,16 @@ Matrix<T> EncodeLayer(const LayerConfig& c, const EncoderLayerWeights& w, const 
   };
   const auto feed_forward = [&](const Matrix<T>& in) { return FeedForward(c, w, in); };
   const auto norm1 = [&](const Matrix<T>& in) {
-    return c.attention_norm ? Norm(c.norm, in, w.norm1_weight, w.norm1_bias) : in;
+    return c.attention_norm ? Norm(c.norm, in, w.norm1.weight, w.norm1.bias) : in;
   };
   const auto norm2 = [&](const Matrix<T>& in) {
-    return Norm(c.norm, in, w.norm2_weight, w.norm2_bias);
+    return Norm(c.norm, in, w.norm2.weight, w.norm2.bias);
   };
   const auto post1 = [&](const Matrix<T>& in) {
-    return Norm(c.norm, in, w.post_norm1_weight, w.post_norm1_bias);
+    return Norm(c.norm, in, w.post_norm1.weight, w.post_norm1.bias);
   };
   const auto post2 = [&](const Matrix<T>& in) {
-    return Norm(c.norm, in, w.post_norm2_weight, w.post_norm2_bias);
+    return Norm(c.norm, in, w.post_norm2.weight, w.post_norm2.bias);
   };
   switch (c.norm_placement) {
     case NormPlacement::kPost: {
@@ -79,7 +79,7 @@ EncoderResult<T> Encode(const EncoderConfig& config, const EncoderWeights& weigh
                     &result.attention.emplace_back());
     result.hidden.push_back(h);
   }
-  result.y = Norm(config.final_norm, h, weights.norm_weight, weights.norm_bias);
+  result.y = Norm(config.final_norm, h, weights.norm.weight, weights.norm.bias);
   return result;
 }
 

@@ -18,12 +18,12 @@ template <typename T>
 Matrix<T> FeedForward(const LayerConfig& c, const EncoderLayerWeights& w, const Matrix<T>& x) {
   Matrix<T> gate, up;
   if (c.gate == Gate::kNone) {
-    gate = Linear(x, w.linear1_weight, w.linear1_bias);
-  } else if (w.linear1_weight.empty()) {
-    gate = Linear(x, w.gate_proj_weight, w.gate_proj_bias);
-    up = Linear(x, w.up_proj_weight, w.up_proj_bias);
+    gate = Linear(x, w.linear1.weight, w.linear1.bias);
+  } else if (w.linear1.weight.empty()) {
+    gate = Linear(x, w.gate_proj.weight, w.gate_proj.bias);
+    up = Linear(x, w.up_proj.weight, w.up_proj.bias);
   } else {
-    const Matrix<T> both = Linear(x, w.linear1_weight, w.linear1_bias);
+    const Matrix<T> both = Linear(x, w.linear1.weight, w.linear1.bias);
     const bool first = c.gate == Gate::kFirstHalf;
     gate = Columns(both, first ? 0 : c.d_ff, c.d_ff);
     up = Columns(both, first ? c.d_ff : 0, c.d_ff);
@@ -33,7 +33,7 @@ Matrix<T> FeedForward(const LayerConfig& c, const EncoderLayerWeights& w, const 
     inner = Activate(c.activation, inner);
     if (c.gate != Gate::kNone) inner = inner * up.data[i];
   }
-  return Linear(gate, w.linear2_weight, w.linear2_bias, w.layer_scale2);
+  return Linear(gate, w.linear2.weight, w.linear2.bias, w.layer_scale2);
 }
 
 }  // namespace encore::reference

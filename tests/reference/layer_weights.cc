@@ -4,7 +4,8 @@
 
 #include "tests/reference/layer_weights.h"
 
-#include "engine/nn/layer_tensors.h"
+#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_places.h"
 
 namespace encore {
 namespace {
@@ -20,9 +21,9 @@ bool IsMatrixPart(PackedPart part) {
 }
 
 WeightKind KindOf(const LayerTensor& tensor) {
-  if (tensor.part == PackedPart::kPositions) return WeightKind::kPositionBias;
-  if (tensor.place == TensorPlace::kLayerScale) return WeightKind::kLayerScale;
-  if (!IsMatrixPart(tensor.part)) {
+  if (tensor.part->packed == PackedPart::kPositions) return WeightKind::kPositionBias;
+  if (tensor.part->place == TensorPlace::kLayerScale) return WeightKind::kLayerScale;
+  if (!IsMatrixPart(tensor.part->packed)) {
     return tensor.is_bias() ? WeightKind::kNormBias : WeightKind::kNormWeight;
   }
   return tensor.is_bias() ? WeightKind::kBias : WeightKind::kMatrix;
@@ -32,7 +33,7 @@ WeightKind KindOf(const LayerTensor& tensor) {
 bool IsGiven(const LayerTensor& tensor, const LayerConfig& layer, const WeightChoices& choices) {
   if (tensor.is_scale()) return false;
   const bool fused_first = choices.fused_first || layer.gate == Gate::kNone;
-  switch (tensor.place) {
+  switch (tensor.part->place) {
     case TensorPlace::kFusedQkv:
       if (!choices.fused_qkv) return false;
       break;
@@ -48,7 +49,7 @@ bool IsGiven(const LayerTensor& tensor, const LayerConfig& layer, const WeightCh
     case TensorPlace::kLayerScale:
       return choices.layer_scale && layer.norm_placement != NormPlacement::kBoth;
     default:
-      if (!internal::HasPlace(tensor.place, layer, {})) return false;
+      if (!internal::HasPlace(tensor.part->place, layer, {})) return false;
   }
   if (tensor.is_bias()) return choices.biases;
   return KindOf(tensor) != WeightKind::kNormWeight || choices.norm_weights;
@@ -67,18 +68,18 @@ EncoderWeights MakeWeights(const EncoderConfig& config, std::span<const WeightCh
       const WeightKind kind = KindOf(tensor);
       const bool linear = kind == WeightKind::kMatrix || kind == WeightKind::kBias;
       if (kind == WeightKind::kMatrix) {
-        inputs = internal::ExtentOf(tensor.columns, config.d_model, layer);
+        inputs = internal::ExtentOf(tensor.columns(), config.d_model, layer);
       }
       if (!IsGiven(tensor, layer, choices[i])) continue;
       const Shape shape = internal::ShapeOf(tensor, config.d_model, layer);
-      WeightView& view = w.*tensor.view;
+      WeightView& view = tensor.In(w);
       if (kind == WeightKind::kPositionBias && choices[i].shared_position_bias && i > 0) {
-        view = weights.layers[i - 1].*tensor.view;
+        view = tensor.In(weights.layers[i - 1]);
         if (!view.empty() && view.shape() == shape) continue;
       }
-      const bool of_heads = tensor.place == TensorPlace::kQkNorm;
-      view = make({.name = tensor.name,
-                   .alias = tensor.alias,
+      const bool of_heads = tensor.part->place == TensorPlace::kQkNorm;
+      view = make({.name = tensor.name(),
+                   .alias = tensor.alias(),
                    .kind = kind,
                    .shape = shape,
                    .inputs = linear ? inputs : 0,
@@ -88,17 +89,17 @@ EncoderWeights MakeWeights(const EncoderConfig& config, std::span<const WeightCh
   }
   if (config.final_norm.type == NormType::kNone) return weights;
   const WeightChoices& last = choices[config.num_layers() - 1];
-  NewWeight norm{.name = internal::kFinalNormWeight,
+  NewWeight norm{.name = std::string(internal::kFinalNormWeight),
                  .alias = "",
                  .kind = WeightKind::kNormWeight,
                  .shape = Shape(config.d_model),
                  .inputs = 0,
                  .weight_offset = config.final_norm.weight_offset,
                  .type = last.type};
-  if (last.norm_weights) weights.norm_weight = make(norm);
+  if (last.norm_weights) weights.norm.weight = make(norm);
   norm.name = internal::kFinalNormBias;
   norm.kind = WeightKind::kNormBias;
-  if (last.biases) weights.norm_bias = make(norm);
+  if (last.biases) weights.norm.bias = make(norm);
   return weights;
 }
 

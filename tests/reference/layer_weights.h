@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weights of a configuration, tensor after tensor of the engine's table (layer_tensors.h), for
-// everything that draws weights.
+// The weights of a configuration, tensor after tensor of the engine's table (base/layer_tensors.h),
+// for everything that draws weights.
 
 #ifndef ENCORE_TESTS_REFERENCE_LAYER_WEIGHTS_H_
 #define ENCORE_TESTS_REFERENCE_LAYER_WEIGHTS_H_
@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <string_view>
+#include <string>
 
 #include "encore/encoder.h"
 
@@ -30,8 +30,8 @@ enum class WeightKind { kMatrix, kBias, kNormWeight, kNormBias, kLayerScale, kPo
 
 // A tensor to be made.
 struct NewWeight {
-  std::string_view name;  // of torch, without the layer: "self_attn.in_proj_weight", "linear1.bias"
-  std::string_view alias;  // "ff.0.weight", or ""
+  std::string name;   // of torch, without the layer: "self_attn.in_proj_weight", "linear1.bias"
+  std::string alias;  // "ff.0.weight", or ""
   WeightKind kind;
   Shape shape;
   size_t inputs;         // columns of the matrix, also for its bias; 0 for the others

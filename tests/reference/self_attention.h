@@ -23,10 +23,10 @@ namespace encore::reference {
 // [S, (H + 2 G) D]: queries, keys and values of all heads side by side.
 template <typename T>
 Matrix<T> Projections(const Matrix<T>& x, const EncoderLayerWeights& w) {
-  if (!w.in_proj_weight.empty()) return Linear(x, w.in_proj_weight, w.in_proj_bias);
-  const Matrix<T> q = Linear(x, w.q_proj_weight, w.q_proj_bias);
-  const Matrix<T> k = Linear(x, w.k_proj_weight, w.k_proj_bias);
-  const Matrix<T> v = Linear(x, w.v_proj_weight, w.v_proj_bias);
+  if (!w.in_proj.weight.empty()) return Linear(x, w.in_proj.weight, w.in_proj.bias);
+  const Matrix<T> q = Linear(x, w.q_proj.weight, w.q_proj.bias);
+  const Matrix<T> k = Linear(x, w.k_proj.weight, w.k_proj.bias);
+  const Matrix<T> v = Linear(x, w.v_proj.weight, w.v_proj.bias);
   Matrix<T> all(x.rows, q.cols + k.cols + v.cols);
   SetColumns(all, 0, q);
   SetColumns(all, q.cols, k);
@@ -97,11 +97,11 @@ Matrix<T> SelfAttention(const LayerConfig& c, const EncoderLayerWeights& w, cons
     };
     SetColumns(
         context, h * size,
-        AttentionOver(Prepared(c, head_of(h), w.q_norm_weight, w.q_norm_bias),
-                      Prepared(c, head_of(c.num_heads + g), w.k_norm_weight, w.k_norm_bias),
+        AttentionOver(Prepared(c, head_of(h), w.q_norm.weight, w.q_norm.bias),
+                      Prepared(c, head_of(c.num_heads + g), w.k_norm.weight, w.k_norm.bias),
                       head_of(c.num_heads + kv_heads + g), scale, sees, add_bias, &(*weights)[h]));
   }
-  return Linear(context, w.out_proj_weight, w.out_proj_bias, w.layer_scale1);
+  return Linear(context, w.out_proj.weight, w.out_proj.bias, w.layer_scale1);
 }
 
 }  // namespace encore::reference

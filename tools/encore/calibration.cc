@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "encore/workspace.h"
-#include "engine/nn/layer_tensors.h"
+#include "engine/base/layer_tensors.h"
 #include "engine/nn/prepared_encoder.h"
 #include "engine/nn/smoothing.h"
 #include "engine/ops/gemm.h"
@@ -110,9 +110,8 @@ Encoder MakeEncoder(const EncoderConfig& config, const EncoderWeights& weights,
                     const Executor& executor) {
   for (size_t i = 0; i < weights.layers.size(); ++i) {
     for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
-      if (!tensor.is_scale() || (weights.layers[i].*tensor.view).empty()) continue;
-      throw Failure("the weights have layers." + std::to_string(i) + "." +
-                    std::string(tensor.name) +
+      if (!tensor.is_scale() || tensor.In(weights.layers[i]).empty()) continue;
+      throw Failure("the weights have layers." + std::to_string(i) + "." + tensor.name() +
                     ", wanted weights of floats that were not calibrated before");
     }
   }

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "engine/base/bf16.h"
+#include "engine/base/layer_tensors.h"
 #include "engine/base/quoted.h"
 #include "engine/nn/encoder_packing.h"
-#include "engine/nn/layer_tensors.h"
 #include "engine/ops/weight_source.h"
 #include "engine/platform/fp_env.h"
 #include "engine/platform/thread_team.h"
@@ -225,12 +225,12 @@ MatrixTensors::MatrixTensors(const EncoderWeights& weights, bool may_share) {
   for (size_t i = 0; i < weights.layers.size(); ++i) {
     std::optional<size_t> last;
     for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
-      const WeightView& view = weights.layers[i].*tensor.view;
+      const WeightView& view = tensor.In(weights.layers[i]);
       if (!tensor.is_matrix() || view.empty()) continue;
-      const size_t index = 4 * i + static_cast<size_t>(internal::MatrixOf(tensor.part));
+      const size_t index = 4 * i + static_cast<size_t>(internal::MatrixOf(tensor.part->packed));
       if (!by_address_.emplace(view.data(), MatrixTensor{index, last != index}).second &&
           !may_share) {
-        throw Failure("layer " + std::to_string(i) + " has its " + std::string(tensor.name) +
+        throw Failure("layer " + std::to_string(i) + " has its " + tensor.name() +
                       " from another place of the encoder, wanted a tensor of its own");
       }
       last = index;

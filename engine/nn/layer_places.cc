@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extents and places of the table's tensors.
+// Places of the table's tensors.
 
-#include "engine/nn/layer_tensors.h"
+#include "engine/nn/layer_places.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
 
 bool IsFusedQkv(const EncoderLayerWeights& w) {
-  return !w.in_proj_weight.empty() ||
-         (w.q_proj_weight.empty() && w.k_proj_weight.empty() && w.v_proj_weight.empty());
+  return !w.in_proj.weight.empty() ||
+         (w.q_proj.weight.empty() && w.k_proj.weight.empty() && w.v_proj.weight.empty());
 }
 
 bool IsFusedFirst(const EncoderLayerWeights& w) {
-  return !w.linear1_weight.empty() || (w.gate_proj_weight.empty() && w.up_proj_weight.empty());
+  return !w.linear1.weight.empty() || (w.gate_proj.weight.empty() && w.up_proj.weight.empty());
 }
 
 }  // namespace
@@ -44,39 +44,6 @@ std::string_view ExtentText(Extent extent) {
   return "";
 }
 
-size_t ExtentOf(Extent extent, size_t d_model, const LayerConfig& layer) {
-  const LayerSizes sizes(d_model, layer);
-  switch (extent) {
-    case Extent::kOne:
-      return 1;
-    case Extent::kModel:
-      return d_model;
-    case Extent::kQkv:
-      return sizes.qkv_width();
-    case Extent::kQueries:
-      return sizes.q_width();
-    case Extent::kKeys:
-      return sizes.kv_width();
-    case Extent::kHead:
-      return sizes.head_size;
-    case Extent::kHeads:
-      return sizes.heads;
-    case Extent::kBuckets:
-      return layer.buckets ? layer.buckets->num_buckets : 0;
-    case Extent::kInner:
-      return sizes.d_ff;
-    case Extent::kFirst:
-      return layer.gate == Gate::kNone ? sizes.d_ff : 2 * sizes.d_ff;
-  }
-  return 0;
-}
-
-Shape ShapeOf(const LayerTensor& tensor, size_t d_model, const LayerConfig& layer) {
-  const size_t rows = ExtentOf(tensor.rows, d_model, layer);
-  if (tensor.columns == Extent::kOne) return Shape(rows);
-  return Shape(rows, ExtentOf(tensor.columns, d_model, layer));
-}
-
 bool HasPlace(TensorPlace place, const LayerConfig& layer, const EncoderLayerWeights& weights) {
   switch (place) {
     case TensorPlace::kAlways:
@@ -99,6 +66,8 @@ bool HasPlace(TensorPlace place, const LayerConfig& layer, const EncoderLayerWei
       return layer.attention_norm;
     case TensorPlace::kPostNorm:
       return layer.norm_placement == NormPlacement::kBoth;
+    case TensorPlace::kNever:
+      return false;
   }
   return false;
 }
@@ -127,6 +96,8 @@ std::string_view WhyNoPlace(TensorPlace place, const LayerConfig& layer) {
       return "the layer has no attention_norm";
     case TensorPlace::kPostNorm:
       return "the layer does not have norms on both sides";
+    case TensorPlace::kNever:
+      return "in_proj or linear1 has the scale of its input";
   }
   return "";
 }

@@ -3,8 +3,8 @@
 // The sizes of one layer and the operations that it takes: pure functions of a LayerConfig. Not
 // here: where anything lies (scratch_plan.h), who does it (thread_plan.h).
 
-#ifndef ENCORE_ENGINE_NN_LAYER_SIZES_H_
-#define ENCORE_ENGINE_NN_LAYER_SIZES_H_
+#ifndef ENCORE_ENGINE_BASE_LAYER_SIZES_H_
+#define ENCORE_ENGINE_BASE_LAYER_SIZES_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -80,4 +80,4 @@ inline double LayerFlops(size_t d_model, const LayerConfig& layer, size_t tokens
 
 }  // namespace encore::internal
 
-#endif  // ENCORE_ENGINE_NN_LAYER_SIZES_H_
+#endif  // ENCORE_ENGINE_BASE_LAYER_SIZES_H_

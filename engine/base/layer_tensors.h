@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one table of a layer's weights: name, member, shape, when each has a place, and what it is
+// packed into. Checking, loading, packing, converting, the families and the tests go by it.
+
+#ifndef ENCORE_ENGINE_BASE_LAYER_TENSORS_H_
+#define ENCORE_ENGINE_BASE_LAYER_TENSORS_H_
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "encore/encoder.h"
+#include "engine/base/layer_sizes.h"
+
+namespace encore::inline v0_1::internal {
+
+// An extent in terms of the layer's sizes; kOne columns make a vector.
+enum class Extent {
+  kOne,
+  kModel,
+  kQkv,      // (H + 2 G) D
+  kQueries,  // H D
+  kKeys,     // G D
+  kHead,     // D
+  kHeads,    // H
+  kBuckets,  // num_buckets
+  kInner,    // d_ff
+  kFirst,    // d_ff, or 2 d_ff where gated
+};
+
+// What gives a tensor its place in a layer (nn/layer_places.h).
+enum class TensorPlace {
+  kAlways,
+  kFusedQkv,    // unless one of the three is given
+  kApartQkv,    // if one of the three is given
+  kQkNorm,      // qk_norm
+  kBuckets,     // buckets
+  kLayerScale,  // any placement but kBoth
+  kFusedFirst,  // unless gate_proj or up_proj is given
+  kApartFirst,  // gate_proj or up_proj is given, and the layer is gated
+  kNorm1,       // attention_norm
+  kPostNorm,    // NormPlacement::kBoth
+  kNever,       // the input scale of a matrix that shares another's
+};
+
+// What a tensor becomes a part of (nn/packed_layer.h).
+enum class PackedPart {
+  kQkv,
+  kOutProj,
+  kLinear1,
+  kLinear2,
+  kNorm1,
+  kNorm2,
+  kPostNorm1,
+  kPostNorm2,
+  kQNorm,
+  kKNorm,
+  kPositions,
+  kScale1,
+  kScale2
+};
+
+// Of a part that is one of the four products.
+constexpr LayerMatrix MatrixOf(PackedPart part) {
+  if (part == PackedPart::kQkv) return LayerMatrix::kQkv;
+  if (part == PackedPart::kOutProj) return LayerMatrix::kOutProj;
+  return part == PackedPart::kLinear1 ? LayerMatrix::kLinear1 : LayerMatrix::kLinear2;
+}
+
+// A member of EncoderLayerWeights: a linear layer, a norm or a tensor by itself.
+struct LayerMember {
+  // NOLINTBEGIN(google-explicit-constructor): the families' tables name members
+  constexpr LayerMember(LinearWeights EncoderLayerWeights::*member) : linear(member) {}
+  constexpr LayerMember(NormWeights EncoderLayerWeights::*member) : norm(member) {}
+  constexpr LayerMember(WeightView EncoderLayerWeights::*member) : tensor(member) {}
+  // NOLINTEND(google-explicit-constructor)
+  constexpr bool operator==(const LayerMember&) const = default;
+
+  LinearWeights EncoderLayerWeights::*linear = nullptr;
+  NormWeights EncoderLayerWeights::*norm = nullptr;
+  WeightView EncoderLayerWeights::*tensor = nullptr;
+};
+
+// A row of the table.
+struct LayerPart {
+  // What its tensors' names begin with, after "layers.N."; torch.nn.TransformerEncoderLayer's where
+  // it has the part.
+  std::string_view name;
+  std::string_view alias;  // another beginning, or ""
+  LayerMember member;
+  // Of a linear layer: whose input_scale is that of its inputs, where this layer's file tells it.
+  LinearWeights EncoderLayerWeights::*input_scale_of;
+  Extent rows;     // of its weight, and elements of its bias
+  Extent columns;  // of its weight
+  TensorPlace place;
+  PackedPart packed;
+  bool in_torch;  // torch.nn.TransformerEncoderLayer has it
+};
+
+inline constexpr std::array<LayerPart, 18> kLayerParts = [] {
+  using W = EncoderLayerWeights;
+  using E = Extent;
+  using P = TensorPlace;
+  using K = PackedPart;
+  return std::array<LayerPart, 18>{{
+      {"self_attn.in_proj_", "", &W::in_proj, &W::in_proj, E::kQkv, E::kModel, P::kFusedQkv,
+       K::kQkv, true},
+      {"self_attn.q_proj.", "", &W::q_proj, &W::in_proj, E::kQueries, E::kModel, P::kApartQkv,
+       K::kQkv, false},
+      {"self_attn.k_proj.", "", &W::k_proj, nullptr, E::kKeys, E::kModel, P::kApartQkv, K::kQkv,
+       false},
+      {"self_attn.v_proj.", "", &W::v_proj, nullptr, E::kKeys, E::kModel, P::kApartQkv, K::kQkv,
+       false},
+      {"self_attn.q_norm.", "", &W::q_norm, nullptr, E::kHead, E::kOne, P::kQkNorm, K::kQNorm,
+       false},
+      {"self_attn.k_norm.", "", &W::k_norm, nullptr, E::kHead, E::kOne, P::kQkNorm, K::kKNorm,
+       false},
+      {"self_attn.position_bias", "", &W::position_bias, nullptr, E::kBuckets, E::kHeads,
+       P::kBuckets, K::kPositions, false},
+      {"self_attn.out_proj.", "", &W::out_proj, &W::out_proj, E::kModel, E::kQueries, P::kAlways,
+       K::kOutProj, true},
+      {"layer_scale1", "", &W::layer_scale1, nullptr, E::kModel, E::kOne, P::kLayerScale,
+       K::kScale1, false},
+      {"layer_scale2", "", &W::layer_scale2, nullptr, E::kModel, E::kOne, P::kLayerScale,
+       K::kScale2, false},
+      {"linear1.", "ff.0.", &W::linear1, &W::linear1, E::kFirst, E::kModel, P::kFusedFirst,
+       K::kLinear1, true},
+      {"gate_proj.", "", &W::gate_proj, &W::linear1, E::kInner, E::kModel, P::kApartFirst,
+       K::kLinear1, false},
+      {"up_proj.", "", &W::up_proj, nullptr, E::kInner, E::kModel, P::kApartFirst, K::kLinear1,
+       false},
+      {"linear2.", "ff.2.", &W::linear2, &W::linear2, E::kModel, E::kInner, P::kAlways, K::kLinear2,
+       true},
+      {"norm1.", "", &W::norm1, nullptr, E::kModel, E::kOne, P::kNorm1, K::kNorm1, true},
+      {"norm2.", "", &W::norm2, nullptr, E::kModel, E::kOne, P::kAlways, K::kNorm2, true},
+      {"post_norm1.", "", &W::post_norm1, nullptr, E::kModel, E::kOne, P::kPostNorm, K::kPostNorm1,
+       false},
+      {"post_norm2.", "", &W::post_norm2, nullptr, E::kModel, E::kOne, P::kPostNorm, K::kPostNorm2,
+       false},
+  }};
+}();
+
+constexpr const LayerPart& PartOf(const LayerMember& member) {
+  size_t i = 0;
+  while (!(kLayerParts[i].member == member)) ++i;  // every member has a row
+  return kLayerParts[i];
+}
+
+// What a tensor of a part is.
+enum class TensorRole {
+  kWeight,      // a matrix, maybe int8; a norm's weight; a tensor by itself
+  kBias,        // of a linear layer or a norm
+  kRowScale,    // of a matrix of int8
+  kInputScale,  // of a matrix's columns
+};
+
+// A tensor of a part, and what the table says of it.
+struct LayerTensor {
+  const LayerPart* part;
+  TensorRole role;
+
+  // After "layers.N.".
+  std::string name() const { return std::string(part->name).append(Suffix()); }
+  std::string alias() const {  // or ""
+    return part->alias.empty() ? std::string() : std::string(part->alias).append(Suffix());
+  }
+  const WeightView& In(const EncoderLayerWeights& weights) const {
+    return View<const WeightView>(weights);
+  }
+  WeightView& In(EncoderLayerWeights& weights) const { return View<WeightView>(weights); }
+
+  constexpr Extent rows() const {
+    return role == TensorRole::kInputScale ? part->columns : part->rows;
+  }
+  constexpr Extent columns() const {
+    return role == TensorRole::kWeight ? part->columns : Extent::kOne;
+  }
+  constexpr TensorPlace place() const {
+    if (role != TensorRole::kInputScale) return part->place;
+    const bool own = part->member.linear == part->input_scale_of;
+    return own ? TensorPlace::kAlways : TensorPlace::kNever;
+  }
+  // Where it has a place. Biases, scales, and the weights of norms may be missing.
+  constexpr bool required() const { return columns() != Extent::kOne; }
+  constexpr bool is_bias() const { return role == TensorRole::kBias; }
+  constexpr bool is_scale() const {
+    return role == TensorRole::kRowScale || role == TensorRole::kInputScale;
+  }
+  // The weight of a linear layer; it may be int8.
+  constexpr bool is_matrix() const {
+    return role == TensorRole::kWeight && part->member.linear != nullptr;
+  }
+
+ private:
+  constexpr std::string_view Suffix() const {
+    if (part->member.tensor != nullptr) return "";
+    constexpr std::string_view kSuffixes[] = {"weight", "bias", "weight_scale", "input_scale"};
+    return kSuffixes[static_cast<size_t>(role)];
+  }
+  template <typename V, typename Weights>
+  V& View(Weights& weights) const {
+    if (part->member.tensor != nullptr) return weights.*part->member.tensor;
+    if (part->member.norm != nullptr) {
+      auto& norm = weights.*part->member.norm;
+      return role == TensorRole::kWeight ? norm.weight : norm.bias;
+    }
+    auto& linear = weights.*part->member.linear;
+    if (role == TensorRole::kWeight) return linear.weight;
+    if (role == TensorRole::kBias) return linear.bias;
+    return role == TensorRole::kRowScale ? linear.scale : linear.input_scale;
+  }
+};
+
+// How many tensors a part has: the first so many roles.
+constexpr size_t NumTensors(const LayerPart& part) {
+  if (part.member.linear != nullptr) return 4;
+  return part.member.norm != nullptr ? 2 : 1;
+}
+
+inline constexpr size_t kNumLayerTensors = [] {
+  size_t count = 0;
+  for (const LayerPart& part : kLayerParts) count += NumTensors(part);
+  return count;
+}();
+
+// Every tensor of every part, in the order of the table.
+inline constexpr std::array<LayerTensor, kNumLayerTensors> kLayerTensors = [] {
+  std::array<LayerTensor, kNumLayerTensors> tensors{};
+  size_t count = 0;
+  for (const LayerPart& part : kLayerParts) {
+    for (size_t role = 0; role < NumTensors(part); ++role) {
+      tensors[count++] = {&part, static_cast<TensorRole>(role)};
+    }
+  }
+  return tensors;
+}();
+
+// The names of the final norm's.
+inline constexpr std::string_view kFinalNormWeight = "norm.weight";
+inline constexpr std::string_view kFinalNormBias = "norm.bias";
+
+inline size_t ExtentOf(Extent extent, size_t d_model, const LayerConfig& layer) {
+  const LayerSizes sizes(d_model, layer);
+  switch (extent) {
+    case Extent::kOne:
+      return 1;
+    case Extent::kModel:
+      return d_model;
+    case Extent::kQkv:
+      return sizes.qkv_width();
+    case Extent::kQueries:
+      return sizes.q_width();
+    case Extent::kKeys:
+      return sizes.kv_width();
+    case Extent::kHead:
+      return sizes.head_size;
+    case Extent::kHeads:
+      return sizes.heads;
+    case Extent::kBuckets:
+      return layer.buckets ? layer.buckets->num_buckets : 0;
+    case Extent::kInner:
+      return sizes.d_ff;
+    case Extent::kFirst:
+      return layer.gate == Gate::kNone ? sizes.d_ff : 2 * sizes.d_ff;
+  }
+  return 0;
+}
+
+inline Shape ShapeOf(const LayerTensor& tensor, size_t d_model, const LayerConfig& layer) {
+  const size_t rows = ExtentOf(tensor.rows(), d_model, layer);
+  if (tensor.columns() == Extent::kOne) return Shape(rows);
+  return Shape(rows, ExtentOf(tensor.columns(), d_model, layer));
+}
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_BASE_LAYER_TENSORS_H_

@@ -19,8 +19,9 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(A text is a line. With --jsonl a line is JSON: a string, {"text": ...}, or
-{"text": ..., "pair": ...} for two texts.
+    R"(In plain text a line is a text. In .jsonl a line is a JSON string, {"text": ...}, or
+{"text": ..., "pair": ...} for two texts. In .csv and .tsv a row is a text, in the column "text".
+--format and --field say otherwise.
 
 Examples:
   encore tokenize --model all-MiniLM-L6-v2 --input texts.txt
@@ -28,8 +29,7 @@ Examples:
 
 struct Options {
   std::string model;
-  std::string input;
-  bool jsonl = false;
+  InputOptions input;
   std::optional<int64_t> max_length;  // signed, or -2 would pass for 2^64 - 2
   bool plain_text = false;
   bool replace_invalid = false;
@@ -56,7 +56,7 @@ int Tokenize(const Options& options) {
   tokenize.plain_text = options.plain_text;
   tokenize.on_invalid_utf8 =
       options.replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError;
-  TextReader reader(options.input, options.jsonl);
+  TextReader reader(options.input.source());
   TextInput input;
   Tokens tokens;
   std::string out;
@@ -68,7 +68,10 @@ int Tokenize(const Options& options) {
     const Status status = input.pair
                               ? tokenizer.EncodePair(input.text, *input.pair, &tokens, tokenize)
                               : tokenizer.Encode(input.text, &tokens, tokenize);
-    Check(status, reader.Where());
+    if (!status.ok()) {
+      write();  // what is right
+      Check(status, reader.Where());
+    }
     AppendIds(tokens, &out);
     if (out.size() >= kWriteBytes) write();
     if (!std::cout) break;  // nobody reads on; main() says so
@@ -82,20 +85,16 @@ int Tokenize(const Options& options) {
 void AddTokenize(CLI::App& app, Action& action) {
   const auto [sub, options] =
       AddCommand(app, action, "tokenize", "Print the token ids of texts", kFooter, Tokenize);
-  AddRequired(*sub, "--model", "DIR", options->model,
+  AddRequired(*sub, "--model", "FOLDER", options->model,
               "A model's folder, with tokenizer.json or vocab.txt");
-  AddRequired(*sub, "--input", "FILE", options->input,
-              "Texts, one a line; - is the standard input");
-  sub->add_flag("--jsonl", options->jsonl, "Lines are JSON");
+  options->input.AddTo(*sub);
   sub->add_option("--max-length", options->max_length,
-                  "Tokens of a text or pair, special ones included; 0: no limit. Default: as "
-                  "many as the model is given (`encore info FOLDER`)")
+                  "Tokens per text or pair, at most, special ones included; 0: no limit; default: "
+                  "as many as the model takes (`encore info FOLDER`)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
-  sub->add_flag("--plain-text", options->plain_text,
-                "Special tokens such as [SEP] in a text are ordinary text");
-  sub->add_flag("--replace-invalid", options->replace_invalid,
-                "Bytes that are not UTF-8 become U+FFFD; else they are an error");
+  sub->add_flag("--plain-text", options->plain_text, kPlainTextHelp);
+  sub->add_flag("--replace-invalid", options->replace_invalid, kReplaceInvalidHelp);
 }
 
 }  // namespace encore::tool

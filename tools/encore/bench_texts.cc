@@ -107,7 +107,7 @@ std::vector<TextWorkload> TextWorkloads(const std::string& path) {
   if (path.empty()) {
     texts = DrawnTexts();
   } else {
-    TextReader reader(path, /*jsonl=*/false);
+    TextReader reader({.path = path});
     TextInput input;
     while (texts.size() < kMostTexts && reader.Next(&input)) texts.push_back(input.text);
     if (texts.empty()) throw Failure("--texts " + Printable(path) + ": no text, wanted some");

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <new>
 
+#include "engine/base/once.h"
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
 #include "engine/io/json.h"
@@ -104,11 +105,11 @@ class JsonTreeBuilder : public JsonVisitor {
 
 namespace {
 
-// What a value of another kind has; never destroyed, as other threads may read it to the end.
+// What a value of another kind has.
 template <typename T>
 const T& Empty() {
-  static const T& empty = *new T();
-  return empty;
+  static constinit Once<T> empty;
+  return empty.Get([] { return T(); });
 }
 
 // A whole number is one without point and exponent; 3.0 is none, and its text keeps it apart.

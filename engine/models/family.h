@@ -89,7 +89,7 @@ struct HeadPlan {
   std::string_view norm = {};  // a LayerNorm; empty: none
   double norm_epsilon = 0;
   bool norm_bias = true;
-  std::string_view out = {};  // empty: encore has no head of this family
+  std::string_view out = {};   // empty: encore has no head of this family
   std::string_view note = {};  // for Describe(), behind what is computed
 };
 

@@ -60,7 +60,7 @@ Result<std::vector<std::string>> ReadLabels(const JsonValue& config) {
     }
     if (!value.is_string() && !value.is_number()) return wrong_value(key, value);
     seen[id] = true;
-    labels[id] = value.text();
+    labels[id] = value.is_string() ? value.text() : value.Described();
   }
   return labels;
 }

@@ -62,7 +62,10 @@ Result<ModelTensors> ModelTensors::Create(const WeightFiles& files, const ModelP
 WeightFiles::Found ModelTensors::Lookup(std::string_view name) const {
   const WeightFiles::Found found = files_.Find(name);
   if (found.tensor != nullptr) return found;
-  const std::string other_name = name == word_ ? word_alias_ : OldName(name);
+  // The table of words and, of one in int8, its scales.
+  const std::string other_name = name.starts_with(word_)
+                                     ? word_alias_ + std::string(name.substr(word_.size()))
+                                     : OldName(name);
   return other_name.empty() ? found : files_.Find(other_name);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "engine/base/once.h"
 #include "engine/io/json.h"
 #include "engine/tokenizer/component_json.h"
 
@@ -198,11 +199,11 @@ std::vector<NamedToken> NamedTokens(Kind kind, const TokenizerConfig& config) {
 }
 
 const std::string& ContentOf(const std::vector<NamedToken>& named, std::string_view key) {
-  static const std::string* const none = new std::string;  // never freed: threads may outlive main
+  static constinit Once<std::string> none;
   for (const NamedToken& token : named) {
     if (token.key == key) return token.token.content;
   }
-  return *none;
+  return none.Get([] { return std::string(); });
 }
 
 std::vector<AddedToken> ExtraTokens(Kind kind, const TokenizerConfig& config) {

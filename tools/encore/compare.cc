@@ -181,10 +181,10 @@ int Run(const Options& options) {
     throw Failure("REPORT: found " + Counted(count, "file") + ", wanted 2 to " +
                   std::to_string(kMaxReports) + ": the base and what is compared with it");
   }
-  WantPageName(options.out, "--out");
   for (const std::string& file : options.files) {
     WantOtherFile("--out", options.out, file, "a report to compare");
   }
+  WantPageName(options.out, "--out");
   std::vector<NamedReport> reports;
   for (const std::string& file : options.files) reports.push_back({file, ReadReport(file)});
   for (size_t i = 0; i < reports.size() && !options.precisions.empty(); ++i) {

@@ -102,9 +102,9 @@ int Run(const Options& options) {
   if (options.json.empty() && options.out.empty()) {
     throw Failure("found neither --json nor --out, wanted one of them or both");
   }
-  WantPageName(options.out, "--out");
   WantOtherFile("--out", options.out, options.json, "the file of --json");
   WantOtherFile("--out", options.out, options.from, "the file of --from");
+  WantPageName(options.out, "--out");
   WantWritable(options.json, "--json");
   WantWritable(options.out, "--out");
   const Report report = options.from.empty() ? MeasureAll(options.quick) : ReadReport(options.from);

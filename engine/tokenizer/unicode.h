@@ -124,7 +124,7 @@ class Unicode {
   TwoStage<uint16_t, 54> decomposition_;  // index into parts_
   TwoStage<uint16_t, 65> compatibility_;  // index into compatible_parts_; 0: none
   TwoStage<int32_t, 38> lower_;           // difference
-  TwoStage<uint16_t, 255> patterns_;
+  TwoStage<uint16_t, 256> patterns_;
   PartList<5464> parts_;
   PartList<9278> compatible_parts_;
   static constexpr unsigned kCompositionBits = 11;  // 940 of them

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -243,9 +245,36 @@ TEST_F(CliRerankTest, BestFirst) {
 
   WriteFile(Path("x"), "tea\r\nbread\r\n");
   EXPECT_EQ(Encore(Arguments()).out.find('\r'), std::string::npos);
-  WriteFile(Path("x"), "\"a\\tb\\nc\"\n");
-  const CliResult json = Encore(Arguments({"--jsonl"}));
-  EXPECT_NE(json.out.find("\t\"a\\tb\\nc\"\n"), std::string::npos) << json.out;
+}
+
+TEST_F(CliRerankTest, JsonLinesKeepIdAndIndex) {
+  const std::vector<std::string> texts = {"a\tb\nc", "tea", "bread"};
+  WriteFile(Path("x"), "\"a\\tb\\nc\"\n{\"id\": 7, \"text\": \"tea\"}\n" +
+                           std::string("{\"text\": \"bread\", \"id\": \"b\"}\n"));
+  const std::vector<float> scores = Library(texts);
+  const nlohmann::json ids = {nullptr, 7, "b"};
+  const std::vector<std::string> lines = Lines(Encore(Arguments({"--jsonl"})).out);
+  ASSERT_EQ(lines.size(), 3u);
+  float before = std::numeric_limits<float>::infinity();
+  std::vector<size_t> seen;
+  for (const std::string& line : lines) {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    const size_t index = json["index"];
+    ASSERT_LT(index, 3u);
+    seen.push_back(index);
+    EXPECT_EQ(json["text"], texts[index]);
+    EXPECT_EQ(json["score"].get<float>(), scores[index]);
+    EXPECT_LE(scores[index], before);
+    before = scores[index];
+    EXPECT_EQ(json.contains("id"), index != 0) << line;
+    EXPECT_EQ(json.value("id", nlohmann::json()), ids[index]);
+  }
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(seen, (std::vector<size_t>{0, 1, 2}));
+  WriteFile(Path("x"), "id,text\n17,\"two\nlines\"\n");
+  const nlohmann::json row = nlohmann::json::parse(Encore(Arguments({"--format", "csv"})).out);
+  EXPECT_EQ(row["id"], "17");
+  EXPECT_EQ(row["text"], "two\nlines");
 }
 
 TEST_F(CliRerankTest, RefusesWhatItCannotDo) {

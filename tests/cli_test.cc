@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "encore/version.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli_runner.h"
+#include "tools/encore/text.h"
 
 namespace encore {
 namespace {
@@ -33,6 +35,40 @@ TEST_F(CliTest, HelpIsEverywhereAndHasExamples) {
     EXPECT_TRUE(Has(result.out, "Examples:")) << result.out;
     EXPECT_TRUE(Has(result.out, "encore " + (arguments.size() > 1 ? arguments[0] : "attend")));
   }
+}
+
+TEST_F(CliTest, HelpIsPlainAndNarrow) {
+  for (const std::string command :
+       {"", "demo", "attend", "run", "convert", "calibrate", "bench", "report", "compare", "info",
+        "verify", "tokenize", "embed", "rerank"}) {
+    std::vector<std::string> arguments = {"--help"};
+    if (!command.empty()) arguments.insert(arguments.begin(), command);
+    const CliResult result = Encore(arguments);
+    ASSERT_EQ(result.status, 0) << result.err;
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(tool::DisplayWidth(line), 100u) << command << ": " << line;
+      for (const char* word : {"UINT", "INT", "FLOAT", "TEXT:", " in [", "Excludes", "Needs"}) {
+        EXPECT_FALSE(Has(line, word)) << command << ": " << line;
+      }
+    }
+  }
+  const std::string help = Encore({"rerank", "--help"}).out;
+  EXPECT_TRUE(Has(help, "--top N (default 0) ")) << help;
+  EXPECT_TRUE(Has(help, "--on-long cut|error (default cut)")) << help;
+  EXPECT_TRUE(Has(help, "--query TEXT (required) ")) << help;
+}
+
+TEST_F(CliTest, TheNearestNameIsSuggested) {
+  ExpectRefused({"emebd"}, {"unknown command 'emebd', the nearest is embed;"});
+  ExpectRefused({"embe"}, {"unknown command 'embe', the nearest is embed;"});
+  ExpectRefused({"--versoin"}, {"unknown option --versoin, the nearest is --version;"});
+  ExpectRefused({"embed", "--modle", "x"}, {"unknown option --modle, the nearest is --model;"});
+  ExpectRefused({"rerank", "--inptu=x"}, {"unknown option --inptu, the nearest is --input;"});
+  ExpectRefused({"embed", "--prec", "int8"},
+                {"unknown option --prec, the nearest is --precision;"});
+  ExpectRefused({"xyzzyx"}, {"unknown command 'xyzzyx'; `encore --help`"});
+  ExpectRefused({"demo", "--xyzzyx"}, {"unknown option --xyzzyx; `encore demo --help`"});
 }
 
 TEST_F(CliTest, VersionIsTheHeaders) {

@@ -242,11 +242,11 @@ TEST(EncoderPrecision, TheFirstMatrixThatInt8CannotHaveIsNamed) {
           << encoder.status().message();
     }
   };
-  weights.layers[2].linear1_weight = ConstView(up.data(), {100, 48});
+  weights.layers[2].linear1.weight = ConstView(up.data(), {100, 48});
   refused("layers.2: the weights of linear1");
-  weights.layers[1].linear2_weight = ConstView(down.data(), {48, 100});
+  weights.layers[1].linear2.weight = ConstView(down.data(), {48, 100});
   refused("layers.1: the weights of linear2");
-  weights.layers[1].linear1_weight = ConstView(up.data(), {100, 48});
+  weights.layers[1].linear1.weight = ConstView(up.data(), {100, 48});
   refused("layers.1: the weights of linear1");
 }
 

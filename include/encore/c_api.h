@@ -106,7 +106,7 @@ typedef struct encore_open_options {
   int32_t threads;
   int32_t normalize;            // vectors of length 1: ENCORE_AS_FOLDER, ENCORE_YES or ENCORE_NO
   int32_t pooling;              // a sum of ENCORE_POOLING_...; 0: the folder's
-  int32_t ignore_unknown_keys;  // not 0: keys that encore does not know are described and ignored
+  int32_t ignore_unknown_keys;  // not 0: unread keys are described and ignored, as in C++
   size_t max_length;            // tokens of a text; 0: the folder's
   int32_t precision;            // ENCORE_PRECISION_...; since version 2
   // 1: bf16 is multiplied by AMX where the machine has it, with bits of its own (encoder.h); since

@@ -105,7 +105,7 @@ struct OpenOptions {
   std::vector<MatrixOfLayer> keep = {};
   bool amx_bf16 = false;  // as EncoderOptions::amx_bf16
   // Embedding tables are read in each call from where they lie. kCopied: from a copy of the weight
-  // files in memory, whole, so that whatever becomes of the files does no harm.
+  // files in memory, whole: changes to the files then do no harm.
   FileMemory weights = FileMemory::kMapped;
 };
 

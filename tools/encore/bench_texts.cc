@@ -18,9 +18,9 @@
 #include "bench/measure/os.h"
 #include "encore/executor.h"
 #include "encore/safetensors.h"
+#include "engine/base/layer_sizes.h"
 #include "engine/io/folder.h"
 #include "engine/models/weight_files.h"
-#include "engine/nn/layer_sizes.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
 #include "tools/encore/text_input.h"
@@ -107,7 +107,7 @@ std::vector<TextWorkload> TextWorkloads(const std::string& path) {
   if (path.empty()) {
     texts = DrawnTexts();
   } else {
-    TextReader reader(path, /*jsonl=*/false);
+    TextReader reader({.path = path});
     TextInput input;
     while (texts.size() < kMostTexts && reader.Next(&input)) texts.push_back(input.text);
     if (texts.empty()) throw Failure("--texts " + Printable(path) + ": no text, wanted some");

@@ -139,7 +139,7 @@ void AddSampleTexts(const std::string& texts, const std::string& path, WeightsFo
     type_ids.clear();
     starts.assign(1, 0);
   };
-  TextReader reader(texts, /*jsonl=*/false);
+  TextReader reader({.path = texts});
   TextInput input;
   Tokens tokens;
   while (reader.Next(&input)) {

@@ -148,11 +148,11 @@ void PrintSizes(const std::string& out, const ConversionSettings& settings,
   line("all weights", before, after, "");
 }
 
-// Of texts one a line; the built-in sentences where there is no file.
+// Of a file of texts; the built-in sentences where there is no file.
 std::vector<std::string> LossTexts(const std::string& path) {
   if (path.empty()) return BuiltInSentences();
   std::vector<std::string> texts;
-  TextReader reader(path, /*jsonl=*/false);
+  TextReader reader({.path = path});
   TextInput input;
   while (reader.Next(&input)) texts.push_back(input.text);
   if (texts.empty()) throw Failure("--texts " + Printable(path) + ": no text, wanted at least one");

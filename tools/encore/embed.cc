@@ -1,147 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore embed`: a vector for each text of a file or a pipe, some thousand texts at a time, to a
-// file in one of three formats. Not here: reading texts (text_input).
+// `encore embed`: a vector for each text of a file or a pipe, some hundred texts at a time, to a
+// file in one of three formats.
 
-#include <bit>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <optional>
-#include <span>
 #include <string>
+#include <system_error>
+#include <vector>
 
-#include "engine/platform/file_writer.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
 #include "tools/encore/shared_options.h"
+#include "tools/encore/stop_signal.h"
 #include "tools/encore/text.h"
 #include "tools/encore/text_input.h"
+#include "tools/encore/vector_file.h"
 
 namespace encore::tool {
 namespace {
 
-// ---- Vectors to a file whose number of rows is known at the end --------------------------------
-// npy is that of NumPy's NEP 1, version 1.0. The headers of npy and safetensors are written with
-// room for any number of rows, and again at the end. The file appears whole or not at all.
-
-enum class VectorFormat : uint8_t {
-  kNpy,          // numpy.load: f32 [rows, columns]
-  kSafetensors,  // one tensor "vectors", F32 [rows, columns]
-  kJsonLines,    // an array of numbers a line, each the shortest that reads back as the same f32
-};
-
-static_assert(std::endian::native == std::endian::little, "both formats are little-endian");
-
-// Both headers with everything before the numbers: a multiple of 64, so that these are aligned.
-constexpr size_t kHeaderBytes = 256;
-
-std::string Padded(std::string text, size_t size) {
-  text.resize(size, ' ');
-  return text;
-}
-
-// Bytes of a number that precedes a header, lowest first.
-std::string LittleEndian(size_t value, size_t bytes) {
-  std::string text;
-  for (size_t i = 0; i < bytes; ++i) text += static_cast<char>((value >> (8 * i)) & 0xFF);
-  return text;
-}
-
-std::string NpyHeader(size_t rows, size_t columns) {
-  const std::string magic = "\x93NUMPY\x01";
-  const size_t length = kHeaderBytes - magic.size() - 3;
-  std::string header = Padded("{'descr': '<f4', 'fortran_order': False, 'shape': (" +
-                                  std::to_string(rows) + ", " + std::to_string(columns) + "), }",
-                              length - 1);
-  return magic + '\0' + LittleEndian(length, 2) + header + '\n';
-}
-
-std::string SafetensorsHeader(size_t rows, size_t columns) {
-  const size_t length = kHeaderBytes - 8;
-  return LittleEndian(length, 8) +
-         Padded(R"({"vectors":{"dtype":"F32","shape":[)" + std::to_string(rows) + "," +
-                    std::to_string(columns) + R"(],"data_offsets":[0,)" +
-                    std::to_string(rows * columns * sizeof(float)) + "]}}",
-                length);
-}
-
-// From the name's ending. Throws Failure for another than .npy, .safetensors and .jsonl.
-VectorFormat FormatOf(const std::string& path) {
-  const auto ends = [&](const std::string& ending) {
-    return path.size() > ending.size() && path.ends_with(ending);
-  };
-  if (ends(".npy")) return VectorFormat::kNpy;
-  if (ends(".safetensors")) return VectorFormat::kSafetensors;
-  if (ends(".jsonl")) return VectorFormat::kJsonLines;
-  throw Failure("--output " + path + ": wanted a name that ends in .npy, .safetensors or .jsonl");
-}
-
-class VectorWriter {
- public:
-  // Throws Failure if the file cannot be made.
-  VectorWriter(const std::string& path, size_t columns)
-      : format_(FormatOf(path)),
-        columns_(columns),
-        file_(Take(internal::FileWriter::Create(path), "--output")) {
-    Append(Header());
-  }
-
-  // rows [any, columns], dense.
-  void Write(ConstView rows) {
-    const std::span<const float> values(rows.data(), rows.dim(0) * columns_);
-    rows_ += rows.dim(0);
-    if (format_ != VectorFormat::kJsonLines) {
-      Check(file_.Write(std::as_bytes(values)), "--output");
-      return;
-    }
-    std::string text;
-    for (size_t i = 0; i < values.size(); ++i) {
-      text += (i % columns_ == 0 ? '[' : ',') + ShortestText(values[i]);
-      if ((i + 1) % columns_ == 0) text += "]\n";
-    }
-    Append(text);
-  }
-
-  // Makes the file appear.
-  void Commit() {
-    const std::string header = Header();
-    Check(file_.Replace(0, std::as_bytes(std::span(header))), "--output");
-    Check(file_.Commit(), "--output");
-  }
-
- private:
-  std::string Header() const {
-    return format_ == VectorFormat::kNpy           ? NpyHeader(rows_, columns_)
-           : format_ == VectorFormat::kSafetensors ? SafetensorsHeader(rows_, columns_)
-                                                   : "";
-  }
-
-  void Append(const std::string& text) {
-    Check(file_.Write(std::as_bytes(std::span(text))), "--output");
-  }
-
-  VectorFormat format_;
-  size_t columns_;
-  size_t rows_ = 0;
-  internal::FileWriter file_;
-};
-
-// ---- The command ------------------------------------------------------------------------------
-
 constexpr const char* kFooter =
-    R"(The folder's files say how texts are cut, pooled and normalized; `encore info FOLDER` tells.
-The output has a row for each text, in the order of the input: f32 [texts, dimensions].
+    R"(The folder's files say how texts are cut, pooled and normalized: see `encore info FOLDER`.
+
+Input, by the name's ending or --format:
+  text          one text per line
+  jsonl         one JSON string per line, or one object whose member "text" (or --field) is the text
+  csv, tsv      a header, then rows; the column "text" (or --field) is the text (RFC 4180)
+
+The output has one row per text, in the order of the input: f32 [texts, dimensions].
   .npy          numpy.load("out.npy")
   .safetensors  one tensor, "vectors"
-  .jsonl        an array of numbers a line
+  .jsonl        one array of numbers per line
+
+Ctrl-C keeps the vectors that are done (exit status 3). The same command with --resume computes the
+others. It checks that the output's rows are those of the first texts.
 
 Examples:
   encore embed --model all-MiniLM-L6-v2 --input texts.txt --output vectors.npy
   zcat texts.gz | encore embed --model all-MiniLM-L6-v2 --input - --output vectors.npy
   encore embed --model all-MiniLM-L6-v2 --input texts.txt --output vectors.npy --precision int8
-  encore embed --model e5-small --input q.jsonl --jsonl --prompt "query: " --output q.safetensors)";
+  encore embed --model e5-small --input q.csv --field question --prompt "query: " --output q.npy)";
 
 struct Options {
   TextOptions text;
@@ -151,6 +55,7 @@ struct Options {
   bool no_prompt = false;
   std::optional<bool> normalize;
   size_t dimensions = 0;
+  bool resume = false;
 };
 
 EncodeOptions MakeEncodeOptions(const Options& options, const Executor& executor) {
@@ -163,10 +68,66 @@ EncodeOptions MakeEncodeOptions(const Options& options, const Executor& executor
   return encode;
 }
 
+// Neither the texts nor a file of the model may be lost to the output.
+void WantOutputOfItsOwn(const Options& options) {
+  const std::string& input = options.text.input.path;
+  WantOtherFile("--output", options.output, input == "-" ? "/dev/stdin" : input,
+                "the file of --input");
+  std::error_code error;
+  if (!std::filesystem::exists(options.output, error)) return;
+  for (std::filesystem::recursive_directory_iterator file(options.text.model, error), end;
+       !error && file != end; file.increment(error)) {
+    std::error_code unreadable;
+    if (file->is_regular_file(unreadable)) {
+      WantOtherFile("--output", options.output, file->path().string(), "a file of --model");
+    }
+  }
+}
+
+// Reads past the texts whose vectors an earlier run has written. Throws Failure unless the vectors
+// of some of them, the first and the last included, are those of the file: they do not depend on
+// what else is computed with them, so another input, model or option shows.
+void SkipWritten(const WrittenVectors& written, const TextEncoder& model,
+                 const EncodeOptions& encode, TextChunks* input) {
+  constexpr size_t kSamples = 16;
+  const size_t step = std::max<size_t>(1, written.rows() / kSamples);
+  for (size_t row = 0; row < written.rows();) {
+    if (!input->Next(written.rows() - row)) {
+      if (StopRequested()) return;
+      throw Failure("--resume: --output has " + Counted(written.rows(), "row") + ", --input only " +
+                    Counted(row, "text"));
+    }
+    const size_t first = row;
+    row += input->texts().size();
+    for (size_t i = first; i < row; ++i) {
+      if (i % step != 0 && i + 1 != written.rows()) continue;
+      const Result<Embeddings> made = model.Encode({input->texts()[i - first]}, encode);
+      Check(made.status(), input->Where(i - first));
+      const ConstView vector = made->vectors.View<float>();
+      if (written.Holds(i, {vector.data(), vector.dim(1)})) continue;
+      throw Failure("--resume: row " + std::to_string(i) + " of --output is not the vector of " +
+                    input->Where(i - first) + ": it was made of other texts, by another model or " +
+                    "with other options");
+    }
+  }
+}
+
+void WriteVectors(const Embeddings& embeddings, const TextChunks& input, VectorWriter* writer) {
+  const ConstView vectors = embeddings.vectors.View<float>();
+  const size_t bad = writer->FirstUnwritable(vectors);
+  if (bad < vectors.dim(0)) {
+    throw Failure(input.Where(bad) + ": text " + std::to_string(writer->rows() + bad + 1) +
+                  " has a vector with nan or inf, which JSON cannot hold; .npy can");
+  }
+  writer->Write(vectors);
+}
+
 int Run(const Options& options) {
-  (void)FormatOf(options.output);
+  (void)VectorFormatOf(options.output);
   WantFolderOf(options.output);
-  TextChunks input(options.text.input, options.text.jsonl);
+  WantOutputOfItsOwn(options);
+  TextChunks input(options.text.input.source());
+  CatchStopSignals();
   const TextSession session(options.text);
   const TextEncoder& model = session.model();
   const EncodeOptions encode = MakeEncodeOptions(options, session.executor());
@@ -176,44 +137,61 @@ int Run(const Options& options) {
 
   VectorWriter writer(options.output, columns);
   TextProgress progress(input);
-  while (input.Next()) {
+  std::error_code error;
+  if (options.resume && std::filesystem::exists(options.output, error)) {
+    const WrittenVectors written(options.output, columns);
+    SkipWritten(written, model, encode, &input);
+    writer.Append(written);
+    progress.Skip();
+    std::cout << Counted(writer.rows(), "text") << " had been done before\n";
+  }
+  while (input.Next(progress.NextCount()) && !StopRequested()) {
+    progress.Begin();
     const Result<Embeddings> embeddings = model.Encode(input.texts(), encode);
     input.Check(embeddings.status());
-    writer.Write(embeddings->vectors.View<float>());
+    WriteVectors(*embeddings, input, &writer);
     progress.Add(embeddings->counts);
   }
   progress.Clear();
+  if (StopRequested() && progress.texts() == 0) {
+    throw Failure("stopped before a text was done; nothing was written");
+  }
   writer.Commit();
   const size_t max_length = encode.max_length > 0 ? encode.max_length : model.max_length();
   std::cout << progress.Summary(max_length) << "\n";
-  return kExitOk;
+  if (!StopRequested()) return kExitOk;
+  throw Failure("stopped; " + options.output + " has the vectors of the first " +
+                    Counted(writer.rows(), "text") +
+                    ", and the same command with --resume goes on from there",
+                kExitIncomplete);
 }
 
 }  // namespace
 
 void AddEmbed(CLI::App& app, Action& action) {
   const auto [sub, options] = AddCommand(
-      app, action, "embed", "A vector for each text, from a model's folder", kFooter, Run);
+      app, action, "embed", "Turn texts into embeddings with a model's folder", kFooter, Run);
   options->text.AddTo(*sub);
   AddRequired(*sub, "--output", "FILE", options->output,
-              "Where the vectors go: .npy, .safetensors or .jsonl");
+              "Write the vectors there: .npy, .safetensors or .jsonl");
+  sub->add_flag("--resume", options->resume,
+                "Keep the rows of --output and compute the remaining texts");
   CLI::Option* name = sub->add_option("--prompt-name", options->prompt_name,
-                                      "The folder's prompt of this name before each text")
+                                      "Put this prompt of the folder before each text")
                           ->type_name("NAME");
   CLI::Option* prompt =
-      sub->add_option("--prompt", options->prompt, "This before each text")->type_name("TEXT");
+      sub->add_option("--prompt", options->prompt, "Put this before each text")->type_name("TEXT");
   prompt->excludes(name);
-  sub->add_flag("--no-prompt", options->no_prompt, "Not even the folder's default prompt")
+  sub->add_flag("--no-prompt", options->no_prompt, "Disable the folder's default prompt")
       ->excludes(name)
       ->excludes(prompt);
   sub->add_flag_function(
          "--normalize,!--no-normalize",
          [options = options](int64_t given) { options->normalize = given > 0; },
-         "Vectors of length 1, or as long as they are; else as the folder says")
+         "Scale vectors to length 1, or do not (default: as the folder says)")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   sub->add_option("--dimensions", options->dimensions,
-                  "The first columns only (for models that were trained for it); 0: as the folder "
-                  "says")
+                  "Keep only the first N columns, for models trained for it; 0: as the folder says")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
 }

@@ -20,6 +20,7 @@ namespace encore::tool {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitCheckFailed = 1;  // ran, and the result is wrong
 inline constexpr int kExitBadInput = 2;     // bad usage or input, nothing was written
+inline constexpr int kExitIncomplete = 3;   // ended early, part of the output was written
 
 class Failure : public std::runtime_error {
  public:

@@ -126,23 +126,24 @@ int Run(const Options& options) {
 
 void AddInfo(CLI::App& app, Action& action) {
   const auto [sub, options] = AddCommand(
-      app, action, "info", "SIMD targets, caches and cores that encore sees, or a model's folder",
-      kFooter, Run);
+      app, action, "info",
+      "Show this machine's SIMD targets, caches and cores, or what a model's folder means", kFooter,
+      Run);
   sub->add_option("folder", options->folder,
-                  "A model's folder: its sizes, and every decision with the file behind it")
+                  "A model's folder: its sizes, and each setting with the file it comes from")
       ->type_name("FOLDER");
-  sub->add_flag("--ignore-unknown-keys", options->ignore_unknown_keys,
-                "Keys of the folder's files that encore does not know are no error");
+  sub->add_flag("--ignore-unknown-keys", options->ignore_unknown_keys, kIgnoreUnknownKeysHelp);
   sub->add_option("--weights", options->weights,
                   "A file of weights, or a model's folder: its memory in each precision")
       ->type_name("FILE|FOLDER");
   sub->add_flag("--json", options->json,
-                "The same as JSON; sizes in bytes, 0 = unknown or not limited");
-  sub->add_flag("--plan", options->plan, "Also how a layer and a batch would be computed here");
+                "Print JSON; sizes are in bytes, 0: unknown or not limited");
+  sub->add_flag("--plan", options->plan,
+                "Also show how a layer and a batch would be computed here");
   options->plan_options = options->model.AddTo(*sub);
-  options->plan_options.push_back(
-      sub->add_option("--threads", options->threads, "Threads to plan for; else all usable cores")
-          ->check(CLI::Range(1, bench::kMaxThreads)));
+  options->plan_options.push_back(sub->add_option("--threads", options->threads,
+                                                  "Threads to plan for; default: all usable cores")
+                                      ->check(CLI::Range(1, bench::kMaxThreads)));
   options->plan_options.push_back(
       sub->add_option("--target", options->target, "SIMD target to plan for, e.g. AVX2")
           ->type_name("NAME"));

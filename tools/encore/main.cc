@@ -1,42 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore`: reads the command line, runs one subcommand, turns every failure into one sentence on
-// stderr and an exit status (0 done, 1 a check failed, 2 bad usage or input). The subcommands are
-// in files of their own (commands.h).
+// stderr and an exit status (failure.h). The subcommands are in files of their own (commands.h).
 
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <streambuf>
 #include <string>
 
 #include "encore/version.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/terminal.h"
+#include "tools/encore/usage.h"
 
 namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
     R"(Examples:
-  encore                                        the demo: one block, checked and timed
+  encore                                        run the demo: one block, checked and timed
   encore attend "The cat sat on the mat"        self-attention, step by step
   encore run --weights w.safetensors --input x.safetensors --output y.safetensors
   encore convert w.safetensors w8.safetensors --precision int8
-                                                weights in bf16 or int8
-  encore bench                                  how fast blocks are on this machine
-  encore report --out FILE.html                 all that this machine can do, as a page
-  encore compare A.json B.json                  reports of two runs side by side
-  encore embed --model DIR --input FILE --output V.npy
-                                                vectors of texts
-  encore rerank --model DIR --query Q --input FILE
-                                                texts by how well they fit
-  encore tokenize --model DIR --input FILE      token ids of texts
-  encore info                                   what encore sees of this machine
-  encore verify                                 proves the promises about numbers here
+                                                convert weights to bf16 or int8
+  encore bench                                  measure encoder blocks on this machine
+  encore report --out FILE.html                 measure everything, as a page
+  encore compare A.json B.json                  compare the reports of two runs
+  encore embed --model FOLDER --input FILE --output V.npy
+                                                turn texts into embeddings
+  encore rerank --model FOLDER --query Q --input FILE
+                                                rank texts by how well they fit a query
+  encore tokenize --model FOLDER --input FILE   print token ids of texts
+  encore info                                   show what encore sees of this machine
+  encore verify                                 check the promises about numbers here
 
-`encore COMMAND --help` tells more about each.
-Exit status: 0 done, 1 a check failed, 2 bad usage or input.)";
+`encore COMMAND --help` explains each command.
+Exit status: 0 done, 1 a check failed, 2 bad usage or input and nothing was written, 3 ended early
+and part of the output was written.)";
 
 // "encore", or "encore run" once that subcommand was recognised: what its errors start with.
 std::string Name(const CLI::App& app) {
@@ -61,6 +64,33 @@ void RefuseEmptyValues(CLI::App& app) {
   }
 }
 
+// Standard output, whose characters are counted.
+class CountedOutput : public std::streambuf {
+ public:
+  CountedOutput() : to_(std::cout.rdbuf(this)) {}
+  ~CountedOutput() override { std::cout.rdbuf(to_); }
+  CountedOutput(const CountedOutput&) = delete;
+  CountedOutput& operator=(const CountedOutput&) = delete;
+
+  bool any() const { return any_; }
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+    any_ = true;
+    return to_->sputc(traits_type::to_char_type(c));
+  }
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    any_ = any_ || size > 0;
+    return to_->sputn(text, size);
+  }
+  int sync() override { return to_->pubsync(); }
+
+ private:
+  std::streambuf* to_;
+  bool any_ = false;
+};
+
 int Fail(const std::string& name, const std::string& sentence, int exit_status) {
   std::cout.flush();
   std::cerr << name << ": " << sentence << "\n";
@@ -70,12 +100,33 @@ int Fail(const std::string& name, const std::string& sentence, int exit_status) 
 // `exit_status`, unless what was printed cannot be written (a full disk).
 int Finish(const std::string& name, int exit_status) {
   std::cout.flush();
-  if (!std::cout) return Fail(name, "the standard output cannot be written", kExitBadInput);
-  return exit_status;
+  if (std::cout) return exit_status;
+  return Fail(name, "the standard output cannot be written",
+              StdoutPosition() > 0 ? kExitIncomplete : kExitBadInput);
+}
+
+// Runs the command that was asked for, and turns what it throws into a sentence.
+int RunAction(const std::string& name, const Action& action) {
+  const CountedOutput output;
+  const auto fail = [&](const std::string& sentence, int exit_status) {
+    const bool part = exit_status == kExitBadInput && output.any();
+    return Fail(name, sentence, part ? kExitIncomplete : exit_status);
+  };
+  try {
+    return Finish(name, action());
+  } catch (const Failure& failure) {
+    return fail(failure.what(), failure.exit_status());
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory", kExitBadInput);
+  } catch (const std::exception& error) {
+    return fail(std::string("unexpected error: ") + error.what(), kExitBadInput);
+  }
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("encore computes transformer encoder blocks on CPUs.", "encore");
+  CLI::App app("Turn texts into embeddings, or run transformer encoder layers directly, on CPUs.",
+               "encore");
+  app.formatter(MakeHelpFormatter());  // of subcommands too, which take it when they are added
   app.set_version_flag("--version", std::string("encore ") + ENCORE_VERSION_STRING,
                        "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
@@ -104,20 +155,13 @@ int Main(int argc, char** argv) {
       return Finish(Name(app), app.exit(error));  // the help or the version that was asked for
     }
     const std::string name = Name(app);
-    return Fail(name, error.what() + std::string("; `") + name + " --help` shows the usage",
-                kExitBadInput);
+    const std::string unknown = UnknownArgument(app);
+    return Fail(
+        name,
+        (unknown.empty() ? error.what() : unknown) + "; `" + name + " --help` shows the usage",
+        kExitBadInput);
   }
-
-  const std::string name = Name(app);
-  try {
-    return Finish(name, action());
-  } catch (const Failure& failure) {
-    return Fail(name, failure.what(), failure.exit_status());
-  } catch (const std::bad_alloc&) {
-    return Fail(name, "out of memory", kExitBadInput);
-  } catch (const std::exception& error) {
-    return Fail(name, std::string("unexpected error: ") + error.what(), kExitBadInput);
-  }
+  return RunAction(Name(app), action);
 }
 
 }  // namespace

@@ -11,6 +11,14 @@
 #include "tools/encore/text.h"
 
 namespace encore::tool {
+namespace {
+
+// Until the speed is known.
+constexpr size_t kFirstTexts = 64;
+// Fewer would leave threads without work at the end of each step.
+constexpr int kFewestTexts = 32;
+
+}  // namespace
 
 void Progress::Begin(const std::string& name, double work) {
   done_ += work_;
@@ -46,22 +54,54 @@ void Progress::Clear() {
 
 TextProgress::TextProgress(const TextChunks& input)
     : input_(input),
-      bar_(StderrIsTerminal(), static_cast<double>(input.size_bytes().value_or(0))) {}
+      bar_(StderrIsTerminal(), static_cast<double>(input.size_bytes().value_or(0))),
+      next_count_(kFirstTexts) {}
+
+void TextProgress::Skip() {
+  skipped_bytes_ = done_bytes_ = input_.bytes();
+  bar_.Begin("", static_cast<double>(done_bytes_));
+}
+
+void TextProgress::Begin() {
+  const Clock::time_point now = Clock::now();
+  waited_ += std::chrono::duration<double>(now - changed_).count();
+  changed_ = now;
+  bar_.Begin(Line(), static_cast<double>(input_.bytes() - done_bytes_));
+}
 
 void TextProgress::Add(const TextCounts& counts) {
+  const Clock::time_point now = Clock::now();
+  const double seconds = std::chrono::duration<double>(now - changed_).count();
+  changed_ = now;
+  seconds_ += seconds;
   texts_ += counts.tokens.size();
   texts_cut_ += counts.texts_cut;
   for (const size_t tokens : counts.tokens) tokens_ += tokens;
-  bar_.Begin(Counted(texts_, "text"), static_cast<double>(input_.bytes() - drawn_bytes_));
-  drawn_bytes_ = input_.bytes();
+  done_bytes_ = input_.bytes();
+  const double a_second = static_cast<double>(counts.tokens.size()) / std::max(seconds, 1e-3);
+  next_count_ = static_cast<size_t>(
+      std::clamp(a_second, double{kFewestTexts}, static_cast<double>(TextChunks::kMostTexts)));
+}
+
+std::string TextProgress::Line() const {
+  std::string line = Counted(texts_, "text");
+  if (texts_ == 0) return line;
+  line += ", " + Grouped(static_cast<double>(texts_) / seconds_) + " texts/s";
+  const double done = static_cast<double>(done_bytes_ - skipped_bytes_);
+  if (!input_.size_bytes() || done == 0) return line;
+  const double left = static_cast<double>(*input_.size_bytes()) - static_cast<double>(done_bytes_);
+  return line + ", " + DurationText(std::max(left, 0.0) / done * seconds_) + " left";
 }
 
 std::string TextProgress::Summary(size_t max_length) const {
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  constexpr double kShort = 0.1;  // seconds that nobody would ask about
   std::string text = Counted(texts_, "text") + ", " + Counted(tokens_, "token") + " in " +
-                     Number(seconds, 2) + " s";
-  if (seconds > 0) text += " (" + Grouped(static_cast<double>(tokens_) / seconds) + " tokens/s)";
+                     Number(seconds_, 2) + " s";
+  if (seconds_ > 0) {
+    text += " (" + Grouped(static_cast<double>(texts_) / seconds_) + " texts/s, " +
+            Grouped(static_cast<double>(tokens_) / seconds_) + " tokens/s)";
+  }
+  if (waited_ > kShort) text += ", " + Number(waited_, 2) + " s of waiting for the input";
   text += "; ";
   if (texts_cut_ == 0) return text + "no text cut";
   return text + Counted(texts_cut_, "text") + " cut to " + Counted(max_length, "token");

@@ -43,27 +43,44 @@ class Progress {
   std::chrono::steady_clock::time_point drawn_{};
 };
 
-// Of a command on texts, with the line that sums it up.
+// Of a command on texts, with the line that sums it up. Speed is that of computing: time spent
+// waiting for the input is told apart.
 class TextProgress {
  public:
   explicit TextProgress(const TextChunks& input);
 
+  // So many texts next, that they take about a second: then the line moves, and Ctrl-C is heard.
+  size_t NextCount() const { return next_count_; }
+  // What has been read of the input was done by an earlier run.
+  void Skip();
+  // Texts have been read, and computing begins.
+  void Begin();
   // These texts are done.
   void Add(const TextCounts& counts);
   void Clear() { bar_.Clear(); }
 
   size_t texts() const { return texts_; }
-  // "1 000 texts, 25 000 tokens in 1.2 s (20 833 tokens/s); 3 texts cut to 256 tokens".
+  // "1 000 texts, 25 000 tokens in 1.2 s (833 texts/s, 20 833 tokens/s); 3 texts cut to 256
+  // tokens".
   std::string Summary(size_t max_length) const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  // "1 000 texts, 833 texts/s, 20 s left".
+  std::string Line() const;
+
   const TextChunks& input_;
   Progress bar_;
-  size_t drawn_bytes_ = 0;
+  size_t next_count_;
+  size_t skipped_bytes_ = 0;
+  size_t done_bytes_ = 0;  // of the input, skipped ones included
   size_t texts_ = 0;
   size_t tokens_ = 0;
   size_t texts_cut_ = 0;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double seconds_ = 0;                        // of computing
+  double waited_ = 0;                         // for the input
+  Clock::time_point changed_ = Clock::now();  // from one to the other
 };
 
 }  // namespace encore::tool

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore rerank`: texts of a file, the one that fits a query best first, by a cross-encoder. Not
-// here: reading texts (text_input).
+// `encore rerank`: texts of a file, the one that fits a query best first, by a cross-encoder.
 
 #include <algorithm>
 #include <cmath>
@@ -19,12 +18,15 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(A line is a score, a tab and a text; with --jsonl the text is a JSON string. More is
-better. The folder's model needs a classification head of one label.
+    R"(Output of plain text: one line per text, with its score, a tab and the text. Of the other
+formats (see `encore embed --help`): one JSON object per line,
+  {"score": 3.2, "index": 0, "id": "a7", "text": "..."}
+where "index" counts the input's texts from 0, and "id" is the input's member or column of this
+name, if it has one. Higher scores are better. The model needs a classification head of one label.
 
 Examples:
   encore rerank --model ms-marco-MiniLM-L6-v2 --query "how tall is the tower" --input passages.txt
-  encore rerank --model bge-reranker --query "who wrote it" --input passages.txt --top 10
+  encore rerank --model bge-reranker --query "who wrote it" --input passages.jsonl --top 10
   encore rerank --model bge-reranker --query "who wrote it" --input passages.txt --scores)";
 
 struct Options {
@@ -38,6 +40,7 @@ struct Ranked {
   float score = 0;
   size_t index = 0;
   std::string text;
+  std::string id;  // as JSON; empty: none
 };
 
 // NaN last; of equals the earlier first.
@@ -57,8 +60,19 @@ void Keep(size_t top, std::vector<Ranked>* ranked) {
   ranked->resize(top);
 }
 
+// {"score": 3.2, "index": 0, "id": "a7", "text": "..."}
+std::string JsonLine(const Ranked& one) {
+  const nlohmann::json text(one.text);
+  return "{\"score\": " + ShortestText(one.score) + ", \"index\": " + std::to_string(one.index) +
+         (one.id.empty() ? "" : ", \"id\": " + one.id) +
+         ", \"text\": " + text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "}\n";
+}
+
 int Run(const Options& options) {
-  TextChunks input(options.text.input, options.text.jsonl);
+  const TextSource source = options.text.input.source();
+  const bool json = !options.scores && source.FormatOrGuess() != TextFormat::kLines;
+  TextChunks input(source);
   const TextSession session(options.text);
   const TextEncoder& model = session.model();
   const auto score = options.text.SettingsOf<ScoreOptions>(session.executor());
@@ -66,29 +80,30 @@ int Run(const Options& options) {
 
   std::vector<Ranked> ranked;
   TextProgress progress(input);
-  while (input.Next()) {
+  while (input.Next(progress.NextCount())) {
+    progress.Begin();
     const std::vector<std::string>& texts = input.texts();
     const Result<Scores> scores = model.Score(options.query, texts, score);
     input.Check(scores.status());
-    const size_t before = progress.texts();
-    progress.Add(scores->counts);
     for (size_t i = 0; i < texts.size(); ++i) {
+      const float value = scores->values[i];
       if (options.scores) {
-        std::cout << ShortestText(scores->values[i]) << "\n";
-      } else {
-        ranked.push_back({scores->values[i], before + i, texts[i]});
+        std::cout << ShortestText(value) << "\n";
+        continue;
       }
+      if (json && !std::isfinite(value)) {
+        throw Failure(input.Where(i) + ": text " + std::to_string(progress.texts() + i + 1) +
+                      " has the score " + ShortestText(value) + ", which JSON cannot hold");
+      }
+      ranked.push_back({value, progress.texts() + i, texts[i], input.ids()[i]});
     }
     Keep(options.top, &ranked);
+    progress.Add(scores->counts);
   }
   progress.Clear();
   std::sort(ranked.begin(), ranked.end(), Better);
   for (const Ranked& one : ranked) {
-    const std::string text = options.text.jsonl
-                                 ? nlohmann::json(one.text).dump(
-                                       -1, ' ', false, nlohmann::json::error_handler_t::replace)
-                                 : one.text;
-    std::cout << ShortestText(one.score) << "\t" << text << "\n";
+    std::cout << (json ? JsonLine(one) : ShortestText(one.score) + "\t" + one.text + "\n");
   }
   const size_t max_length = score.max_length > 0 ? score.max_length : model.max_length();
   std::cerr << progress.Summary(max_length) << "\n";
@@ -99,12 +114,12 @@ int Run(const Options& options) {
 
 void AddRerank(CLI::App& app, Action& action) {
   const auto [sub, options] = AddCommand(
-      app, action, "rerank", "Texts by how well they fit a query, best first", kFooter, Run);
+      app, action, "rerank", "Rank texts by how well they fit a query, best first", kFooter, Run);
   options->text.AddTo(*sub);
-  AddRequired(*sub, "--query", "TEXT", options->query, "What the texts are compared with");
-  CLI::Option* scores =
-      sub->add_flag("--scores", options->scores, "One score a line, in the order of the input");
-  sub->add_option("--top", options->top, "So many of the best; 0: all")
+  AddRequired(*sub, "--query", "TEXT", options->query, "Score each text against this query");
+  CLI::Option* scores = sub->add_flag("--scores", options->scores,
+                                      "Print one score per line, in the order of the input");
+  sub->add_option("--top", options->top, "Print only the best N; 0: all")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str()
       ->excludes(scores);

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "encore/cpu.h"
 #include "engine/platform/file_writer.h"
 #include "tools/encore/failure.h"
@@ -74,10 +75,13 @@ void WantOtherFile(const std::string& option, const std::string& output, const s
                    const std::string& what) {
   if (output.empty() || taken.empty()) return;
   std::error_code error;
-  const auto place = [&](const std::string& path) {
-    return std::filesystem::weakly_canonical(path, error);
+  const auto place = [](const std::string& path) {
+    std::error_code no_such_place;
+    return std::filesystem::weakly_canonical(path, no_such_place);
   };
-  if (std::filesystem::equivalent(output, taken, error) || place(output) == place(taken)) {
+  // By device and inode, so that links are seen through; by name where nothing is there yet.
+  if (std::filesystem::equivalent(output, taken, error) ||
+      (!place(output).empty() && place(output) == place(taken))) {
     throw Failure(option + " " + output + ": found " + what + ", wanted another file");
   }
 }
@@ -97,10 +101,11 @@ std::string MatrixName(const MatrixOfLayer& matrix) {
 CLI::Option* PrecisionOptions::AddTo(CLI::App& app) {
   CLI::Option* const option =
       app.add_option("--precision", name,
-                     "What products multiply: f32; bf16 or int8, which are faster and less exact; "
-                     "else what the weights were made for (`encore convert`), or f32")
+                     "Multiply in f32, or in bf16 or int8, which are faster and less exact; "
+                     "default: what the weights were converted to (`encore convert`), or f32")
           ->check(CLI::IsMember({"f32", "bf16", "int8"}));
-  app.add_option("--keep", keep, "Of int8: matrices in bf16 instead, e.g. 0.linear1,5.out_proj")
+  app.add_option("--keep", keep,
+                 "With int8, keep these matrices in bf16, e.g. 0.linear1,5.out_proj")
       ->delimiter(',')
       ->type_name("LAYER.MATRIX")
       ->needs(option);
@@ -185,33 +190,53 @@ TorchOverrides TorchOptions::overrides() const {
   return given;
 }
 
+void InputOptions::AddTo(CLI::App& app) {
+  AddRequired(app, "--input", "FILE", path, "The texts; - is standard input");
+  CLI::Option* const option =
+      app.add_option("--format", format,
+                     "What the input is; default: by its ending, .jsonl, .csv or .tsv, else text "
+                     "with one text per line")
+          ->check(CLI::IsMember({"text", "jsonl", "csv", "tsv"}));
+  app.add_option("--field", field,
+                 "The member (jsonl) or column (csv, tsv) that is the text; default: text")
+      ->type_name("NAME");
+  app.add_flag("--jsonl", jsonl, "The same as --format jsonl")->excludes(option);
+}
+
+TextSource InputOptions::source() const {
+  TextSource source = {.path = path, .format = std::nullopt, .field = field};
+  if (jsonl || format == "jsonl") source.format = TextFormat::kJsonLines;
+  if (format == "text") source.format = TextFormat::kLines;
+  if (format == "csv") source.format = TextFormat::kCsv;
+  if (format == "tsv") source.format = TextFormat::kTsv;
+  return source;
+}
+
 void TextOptions::AddTo(CLI::App& app) {
   // Far above any model and any memory, far below what could overflow.
   constexpr int kMost = 1 << 24;
   AddRequired(app, "--model", "FOLDER", model, "A model's folder, as it was downloaded");
-  AddRequired(app, "--input", "FILE", input, "Texts, one a line; - is standard input");
-  app.add_flag("--jsonl", jsonl, "Each line is a JSON string, or an object with a member \"text\"");
+  input.AddTo(app);
   app.add_option("--threads", threads, "Threads; 0: all usable cores (`encore info`)")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--target", target, "SIMD target, e.g. AVX2; else the best")->type_name("NAME");
+  app.add_option("--target", target, "SIMD target, e.g. AVX2; default: the best")
+      ->type_name("NAME");
   precision.AddTo(app);
   precision.AddAmxTo(app);
-  app.add_option("--max-length", max_length, "Tokens of a text; 0: as many as the folder says")
+  app.add_option("--max-length", max_length,
+                 "Tokens per text, at most; 0: as many as the folder says")
       ->check(CLI::Range(0, kMost))
       ->capture_default_str();
-  app.add_option("--on-long", on_long, "What becomes of longer texts: cut or error")
+  app.add_option("--on-long", on_long, "Truncate (cut) or reject (error) long texts")
       ->check(CLI::IsMember({"cut", "error"}))
       ->capture_default_str();
   app.add_option("--batch-tokens", batch_tokens, "Tokens computed at once; 0: encore's choice")
       ->check(CLI::Range(0, kMost))
       ->capture_default_str();
-  app.add_flag("--plain-text", plain_text,
-               "\"[SEP]\" in a text is text; else it is the special token");
-  app.add_flag("--replace-invalid", replace_invalid,
-               "Bytes that are not UTF-8 become U+FFFD; else they are an error");
-  app.add_flag("--ignore-unknown-keys", ignore_unknown_keys,
-               "Keys of the folder's files that encore does not know are no error");
+  app.add_flag("--plain-text", plain_text, kPlainTextHelp);
+  app.add_flag("--replace-invalid", replace_invalid, kReplaceInvalidHelp);
+  app.add_flag("--ignore-unknown-keys", ignore_unknown_keys, kIgnoreUnknownKeysHelp);
 }
 
 TextSession::TextSession(const TextOptions& options) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Options that several commands have, with what follows from them: precision, a layer and a batch
-// by hand, what no tensor of a file of weights tells, texts and their model. Not here: options of
-// one command (its .cc), and those of benchmarks (bench/measure/run_options.h).
+// by hand, what no tensor of a file of weights tells, texts and their model.
 
 #ifndef ENCORE_TOOLS_ENCORE_SHARED_OPTIONS_H_
 #define ENCORE_TOOLS_ENCORE_SHARED_OPTIONS_H_
@@ -12,12 +11,18 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "bench/measure/models.h"
 #include "encore/precision.h"
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
 #include "encore/torch_weights.h"
+#include "tools/encore/text_input.h"
+
+// CLI11 takes a compiler most of ten seconds: only files that add options include it (commands.h).
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace encore::tool {
 
@@ -48,7 +53,13 @@ void WantFolderOf(const std::string& output);
 void CheckSeconds(double seconds);
 
 inline constexpr char kAmxBf16Help[] =
-    "Of bf16: multiply by AMX where the machine has it; faster, other bits than elsewhere";
+    "With bf16, use AMX if the machine has it: faster, not the bits of other machines";
+
+inline constexpr char kPlainTextHelp[] =
+    "Read \"[SEP]\" and the like in a text as text, not as special tokens";
+inline constexpr char kReplaceInvalidHelp[] =
+    "Replace bytes that are not UTF-8 by U+FFFD; default: an error";
+inline constexpr char kIgnoreUnknownKeysHelp[] = "Ignore unknown keys of the folder's files";
 
 // As --keep has it: "0.linear1".
 std::string MatrixName(const MatrixOfLayer& matrix);
@@ -102,11 +113,21 @@ struct TorchOptions {
   TorchOverrides overrides() const;
 };
 
+// --input and how its texts are found.
+struct InputOptions {
+  std::string path;
+  std::string format;  // empty: not given
+  std::string field;
+  bool jsonl = false;
+
+  void AddTo(CLI::App& app);
+  TextSource source() const;
+};
+
 // Of commands on texts.
 struct TextOptions {
   std::string model;
-  std::string input;
-  bool jsonl = false;
+  InputOptions input;
   int threads = 0;
   std::string target;
   PrecisionOptions precision;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -128,6 +129,14 @@ bool StdoutHasColour() {
 }
 
 bool StderrIsTerminal() { return IsTerminal(kStderr); }
+
+int64_t StdoutPosition() {
+#if defined(_WIN32)
+  return _lseeki64(kStdout, 0, SEEK_CUR);
+#else
+  return ::lseek(kStdout, 0, SEEK_CUR);
+#endif
+}
 
 void PrintMatrix(std::ostream& out, const std::vector<std::string>& labels, ConstView matrix,
                  const MatrixStyle& style) {

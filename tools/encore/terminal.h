@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrices and heat maps for terminals and pipes; colours appear only where a person looks. Not
-// here: pictures (attend_svg.cc), and which matrices are shown (attend_report.cc, demo.cc).
+// Matrices and heat maps for terminals and pipes; colours appear only where a person looks.
 
 #ifndef ENCORE_TOOLS_ENCORE_TERMINAL_H_
 #define ENCORE_TOOLS_ENCORE_TERMINAL_H_
 
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -18,6 +18,8 @@ namespace encore::tool {
 bool StdoutHasColour();
 // Standard error is a terminal that understands cursor movements.
 bool StderrIsTerminal();
+// How far the file is written that standard output goes to; -1 if it is a pipe or a terminal.
+int64_t StdoutPosition();
 
 struct MatrixStyle {
   int precision = 4;  // digits after the point

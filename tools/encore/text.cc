@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 
 #include "engine/tokenizer/utf8.h"
@@ -157,6 +158,15 @@ std::string BytesText(size_t bytes) {
   const double kibibytes = static_cast<double>(bytes) / 1024;
   if (kibibytes < 1024) return Number(kibibytes, 0) + " KiB";
   return Number(kibibytes / 1024, bytes % (size_t{1} << 20) == 0 ? 0 : 1) + " MiB";
+}
+
+std::string DurationText(double seconds) {
+  constexpr double kMost = 1e9;  // 30 years
+  const auto whole = static_cast<int64_t>(std::llround(std::min(seconds, kMost)));
+  if (whole < 100) return std::to_string(whole) + " s";
+  const int64_t minutes = (whole + 30) / 60;
+  if (minutes < 100) return std::to_string(minutes) + " min";
+  return std::to_string(minutes / 60) + " h " + std::to_string(minutes % 60) + " min";
 }
 
 std::string Joined(const std::vector<std::string>& texts, const std::string& separator) {

@@ -48,6 +48,9 @@ std::string Grouped(double value);
 // "48 KiB", "1.5 MiB"; "unknown" of 0.
 std::string BytesText(size_t bytes);
 
+// "12 s", "5 min", "2 h 40 min", of a number of seconds.
+std::string DurationText(double seconds);
+
 // "a, b, c".
 std::string Joined(const std::vector<std::string>& texts, const std::string& separator = ", ");
 

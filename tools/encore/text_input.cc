@@ -1,78 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads texts, one a line, and collects some thousand of them.
+// Texts out of lines, JSON and records, and some thousand of them together.
 
 #include "tools/encore/text_input.h"
 
-#include <cerrno>
+#include <algorithm>
+#include <cctype>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "nlohmann/json.hpp"
 #include "tools/encore/failure.h"
+#include "tools/encore/stop_signal.h"
+#include "tools/encore/text.h"
 
 namespace encore::tool {
 namespace {
 
-constexpr size_t kFirstBuffer = size_t{1} << 18;
-
 // Held at once.
-constexpr size_t kTexts = 8192;
 constexpr size_t kBytes = size_t{16} << 20;
 
-std::string WantFile(const std::string& path) {
-  std::error_code error;
-  if (path != "-" && std::filesystem::is_directory(path, error)) {
-    throw Failure("--input " + path + ": found a folder, wanted a file of texts");
-  }
-  return path;
+// ".jsonl", in lower case.
+std::string EndingOf(const std::string& path) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ending;
+}
+
+std::string AsJson(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
 
-void TextReader::CloseFile::operator()(std::FILE* file) const {
-  if (file != stdin) std::fclose(file);
+TextFormat TextSource::FormatOrGuess() const {
+  if (format) return *format;
+  const std::string ending = EndingOf(path);
+  if (ending == ".jsonl" || ending == ".ndjson") return TextFormat::kJsonLines;
+  if (ending == ".csv") return TextFormat::kCsv;
+  if (ending == ".tsv") return TextFormat::kTsv;
+  if (ending == ".json") {
+    throw Failure("--input " + path + ": found the name of a JSON document, wanted one text a " +
+                  "line; --format jsonl reads a JSON value a line, --format text plain lines");
+  }
+  return TextFormat::kLines;
 }
 
-TextReader::TextReader(const std::string& file, bool jsonl)
-    : name_(file == "-" ? "standard input" : file), jsonl_(jsonl), buffer_(kFirstBuffer) {
-  file_.reset(file == "-" ? stdin : std::fopen(file.c_str(), "rb"));
-  if (file_ == nullptr) throw Failure("--input " + file + ": " + std::strerror(errno));
-}
-
-std::string TextReader::Where() const { return name_ + ": line " + std::to_string(lines_); }
-
-bool TextReader::NextLine(std::string_view* line) {
-  size_t searched = begin_;
-  for (;;) {
-    const void* const found = std::memchr(buffer_.data() + searched, '\n', end_ - searched);
-    if (found != nullptr || (at_end_ && begin_ < end_)) {
-      const size_t end =
-          found == nullptr ? end_
-                           : static_cast<size_t>(static_cast<const char*>(found) - buffer_.data());
-      *line = {buffer_.data() + begin_, end - begin_};
-      if (line->ends_with('\r')) line->remove_suffix(1);
-      const size_t next = found == nullptr ? end_ : end + 1;
-      bytes_ += next - begin_;
-      begin_ = next;
-      ++lines_;
-      return true;
-    }
-    if (at_end_) return false;
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-    searched = end_;
-    if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
-    const size_t read = std::fread(buffer_.data() + end_, 1, buffer_.size() - end_, file_.get());
-    end_ += read;
-    if (read != 0) continue;
-    if (std::ferror(file_.get()) != 0) throw Failure(name_ + ": " + std::strerror(errno));
-    at_end_ = true;
+TextReader::TextReader(const TextSource& source)
+    : format_(source.FormatOrGuess()),
+      guessed_(!source.format),
+      field_(source.field.empty() ? "text" : source.field),
+      lines_(source.path) {
+  if (format_ == TextFormat::kLines && !source.field.empty()) {
+    throw Failure("--field is for the formats jsonl, csv and tsv, found plain text");
   }
 }
+
+size_t TextReader::line() const { return records_ ? records_->line() : lines_.number(); }
 
 void TextReader::ParseJson(std::string_view line, TextInput* input) const {
   nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
@@ -80,45 +66,88 @@ void TextReader::ParseJson(std::string_view line, TextInput* input) const {
     input->text = std::move(json.get_ref<std::string&>());
     return;
   }
-  const bool fits = json.is_object() && json.contains("text") && json["text"].is_string() &&
+  const bool fits = json.is_object() && json.contains(field_) && json[field_].is_string() &&
                     (!json.contains("pair") || json["pair"].is_string());
   if (!fits) {
-    throw Failure(Where() + ": wanted a JSON string, or an object with \"text\" and perhaps " +
-                  "\"pair\", both strings");
+    throw Failure(Where() + ": wanted a JSON string, or an object with \"" + Printable(field_) +
+                  "\" and perhaps \"pair\", both strings");
   }
-  input->text = std::move(json["text"].get_ref<std::string&>());
+  input->text = std::move(json[field_].get_ref<std::string&>());
   if (json.contains("pair")) input->pair = std::move(json["pair"].get_ref<std::string&>());
+  if (json.contains("id")) {
+    // Other numbers would not come out as they went in.
+    if (!json["id"].is_string() && !json["id"].is_number_integer()) {
+      throw Failure(Where() + ": \"id\" is " +
+                    Shortened(Printable(json["id"].dump(-1, ' ', true)), 40) +
+                    ", wanted a string or an integer of 64 bits");
+    }
+    input->id = json["id"].dump();
+  }
 }
 
-bool TextReader::Next(TextInput* input) {
-  std::string_view line;
-  if (!NextLine(&line)) return false;
-  input->pair.reset();
-  if (jsonl_) {
-    ParseJson(line, input);
-  } else {
-    input->text.assign(line);
+void TextReader::FindColumns() {
+  records_.emplace(&lines_, format_ == TextFormat::kCsv ? ',' : '\t');
+  text_column_ = records_->ColumnOf(field_);
+  id_column_ = records_->ColumnOf("id");
+  if (text_column_ < records_->header().size() || StopRequested()) return;
+  std::vector<std::string> names;
+  for (const std::string& name : records_->header()) {
+    names.push_back("'" + Shortened(Printable(name), 40) + "'");
   }
+  throw Failure(Where() + ": found " + (names.empty() ? "no header" : "the columns ") +
+                Joined(names) + ", wanted '" + Printable(field_) +
+                "' among them; --field NAME names the column of the texts");
+}
+
+bool TextReader::NextRecord(TextInput* input) {
+  if (!records_) FindColumns();
+  const std::vector<std::string>* const record = records_->Next();
+  if (record == nullptr) return false;
+  input->text = (*record)[text_column_];
+  if (id_column_ < record->size()) input->id = AsJson((*record)[id_column_]);
   return true;
 }
 
-TextChunks::TextChunks(const std::string& path, bool jsonl)
-    : path_(path), reader_(WantFile(path), jsonl) {
+bool TextReader::Next(TextInput* input) {
+  input->pair.reset();
+  input->id.clear();
+  if (format_ == TextFormat::kCsv || format_ == TextFormat::kTsv) return NextRecord(input);
+  std::string_view line;
+  if (!lines_.Next(&line)) return false;
+  if (format_ == TextFormat::kJsonLines) {
+    ParseJson(line, input);
+    return true;
+  }
+  // Such a line is hardly a text; its braces and keys would be embedded with it.
+  if (guessed_ && lines_.number() == 1 && (line.starts_with('{') || line.starts_with('[')) &&
+      nlohmann::json::accept(line)) {
+    throw Failure(Where() + ": found JSON, wanted plain text; --format jsonl reads the texts of " +
+                  "JSON lines, --format text takes lines as they are");
+  }
+  input->text.assign(line);
+  return true;
+}
+
+TextChunks::TextChunks(const TextSource& source) : reader_(source) {
   std::error_code error;
-  if (path == "-" || !std::filesystem::is_regular_file(path, error)) return;
-  const auto size = std::filesystem::file_size(path, error);
+  if (source.path == "-" || !std::filesystem::is_regular_file(source.path, error)) return;
+  const auto size = std::filesystem::file_size(source.path, error);
   if (!error) size_bytes_ = static_cast<size_t>(size);
 }
 
-bool TextChunks::Next() {
-  lines_before_ += texts_.size();
+bool TextChunks::Next(size_t most) {
   texts_.clear();
+  ids_.clear();
+  lines_.clear();
   size_t bytes = 0;
   TextInput input;
-  while (texts_.size() < kTexts && bytes < kBytes && reader_.Next(&input)) {
+  most = std::min(most, kMostTexts);
+  while (texts_.size() < most && bytes < kBytes && reader_.Next(&input)) {
     if (input.pair) throw Failure(reader_.Where() + ": found a pair, wanted a single text");
-    bytes += input.text.size();
+    bytes += input.text.size() + input.id.size();
     texts_.push_back(std::move(input.text));
+    ids_.push_back(std::move(input.id));
+    lines_.push_back(reader_.line());
   }
   return !texts_.empty();
 }
@@ -131,9 +160,9 @@ void TextChunks::Check(const Status& status) const {
   const std::string name = message.substr(0, std::min(open, message.size()));
   size_t index = 0;
   if ((name == "texts" || name == "documents") && close != std::string::npos &&
-      std::from_chars(message.data() + open + 1, message.data() + close, index).ec == std::errc()) {
-    throw Failure((path_ == "-" ? "standard input" : path_) + ": line " +
-                  std::to_string(lines_before_ + index + 1) + message.substr(close + 1));
+      std::from_chars(message.data() + open + 1, message.data() + close, index).ec == std::errc() &&
+      index < texts_.size()) {
+    throw Failure(Where(index) + message.substr(close + 1));
   }
   throw Failure(message);
 }

@@ -1,72 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts and pairs of texts from a file or the standard input, one a line, in bounded memory. Not
-// here: what is done with them (embed.cc, rerank.cc, tokenize.cc).
+// Texts and pairs of texts from a file or the standard input, as plain lines, JSON lines, CSV or
+// TSV, in bounded memory.
 
 #ifndef ENCORE_TOOLS_ENCORE_TEXT_INPUT_H_
 #define ENCORE_TOOLS_ENCORE_TEXT_INPUT_H_
 
 #include <cstddef>
-#include <cstdio>
-#include <memory>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "encore/status.h"
+#include "tools/encore/csv_reader.h"
+#include "tools/encore/line_reader.h"
 
 namespace encore::tool {
 
+enum class TextFormat : uint8_t {
+  kLines,      // a text a line
+  kJsonLines,  // a line is a JSON string, or an object whose member `field` is the text
+  kCsv,        // RFC 4180 with a header; the column `field` is the text
+  kTsv,        // the same with tabs
+};
+
+struct TextSource {
+  std::string path;                       // or "-" for the standard input
+  std::optional<TextFormat> format = {};  // else by the name's ending: .jsonl, .ndjson, .csv, .tsv
+  std::string field = "";                 // empty: "text"
+
+  // Throws Failure where the ending is .json and the format is not given.
+  TextFormat FormatOrGuess() const;
+};
+
 struct TextInput {
   std::string text;
-  std::optional<std::string> pair;  // the second text
+  std::optional<std::string> pair;  // the second text: member "pair" of a JSON object
+  std::string id;                   // member or column "id" as JSON: 7 or "a7"; empty: none
 };
 
-// Reads lines. A line ends with \n or \r\n; the last may lack it. Memory is that of a buffer and
-// the longest line.
+// Reads one text after another. Memory is that of a buffer and the longest line or record.
 class TextReader {
  public:
-  // A file's name, or "-" for the standard input. `jsonl`: each line is JSON, a string or an object
-  // with "text" and, if it is a pair, "pair". Throws Failure.
-  TextReader(const std::string& file, bool jsonl);
+  // Throws Failure.
+  explicit TextReader(const TextSource& source);
 
-  // The next line's text; false at the end. Throws Failure.
+  // The next text; false at the end, or after a stop signal. Throws Failure for what does not have
+  // the format, and where the format was guessed to be plain lines and the first one is a JSON
+  // object or array.
   bool Next(TextInput* input);
-  // "FILE: line 12", the line that was read last.
-  std::string Where() const;
-  size_t bytes() const { return bytes_; }  // of the lines so far, ends of lines included
+
+  size_t line() const;  // of the text that was read last, counted from 1
+  std::string Where(size_t line) const { return lines_.Where(line); }  // "FILE: line 12"
+  std::string Where() const { return Where(line()); }
+  size_t bytes() const { return lines_.bytes(); }
 
  private:
-  struct CloseFile {
-    void operator()(std::FILE* file) const;
-  };
-
-  // The next line without its end, valid until the next call; false at the end of the file.
-  bool NextLine(std::string_view* line);
   void ParseJson(std::string_view line, TextInput* input) const;
+  bool NextRecord(TextInput* input);
+  void FindColumns();
 
-  std::string name_;
-  bool jsonl_;
-  std::unique_ptr<std::FILE, CloseFile> file_;
-  std::vector<char> buffer_;
-  size_t begin_ = 0;  // of what was not handed out
-  size_t end_ = 0;
-  bool at_end_ = false;
-  size_t lines_ = 0;
-  size_t bytes_ = 0;
+  TextFormat format_;
+  bool guessed_;
+  std::string field_;
+  LineReader lines_;
+  std::optional<CsvReader> records_;  // from the first text on
+  size_t text_column_ = 0;
+  size_t id_column_ = 0;  // that of the header's end: none
 };
 
-// The texts of a file or of standard input, some thousand at a time.
+// The texts of a file or of standard input, some at a time.
 class TextChunks {
  public:
-  // As TextReader. Throws Failure, for a folder too.
-  TextChunks(const std::string& path, bool jsonl);
+  // So many at most, whatever Next() is asked for.
+  static constexpr size_t kMostTexts = 8192;
 
-  // The next texts, in bounded memory; false at the end. Throws Failure for lines that are wrong,
-  // and for pairs.
-  bool Next();
+  // As TextReader. Throws Failure.
+  explicit TextChunks(const TextSource& source);
+
+  // The next texts, at most `most` and in bounded memory; false at the end, or after a stop signal.
+  // Throws Failure for lines that are wrong, and for pairs.
+  bool Next(size_t most = kMostTexts);
   const std::vector<std::string>& texts() const { return texts_; }
+  const std::vector<std::string>& ids() const { return ids_; }  // as TextInput::id
+
+  // "FILE: line 12", where texts()[index] begins.
+  std::string Where(size_t index) const { return reader_.Where(lines_[index]); }
 
   // Throws Failure with the library's sentence about these texts: "texts[4]: ..." becomes
   // "FILE: line 12: ...".
@@ -76,11 +97,11 @@ class TextChunks {
   std::optional<size_t> size_bytes() const { return size_bytes_; }  // of a file
 
  private:
-  std::string path_;
   TextReader reader_;
   std::optional<size_t> size_bytes_;
   std::vector<std::string> texts_;
-  size_t lines_before_ = 0;  // those before texts_
+  std::vector<std::string> ids_;
+  std::vector<size_t> lines_;  // of each text
 };
 
 }  // namespace encore::tool

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore tokenize`: the token ids of texts, a JSON array a line, or an object with all that the
-// tokenizer tells. Not here: reading lines (text_input.h), the tokenizer (the library).
+// tokenizer tells.
 
 #include <array>
 #include <cstdint>
@@ -20,8 +20,9 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(A text is a line. With --jsonl a line is JSON: a string, {"text": ...}, or
-{"text": ..., "pair": ...} for two texts.
+    R"(In plain text a line is a text. In .jsonl a line is a JSON string, {"text": ...}, or
+{"text": ..., "pair": ...} for two texts. In .csv and .tsv a row is a text, in the column "text".
+--format and --field say otherwise.
 
 Examples:
   encore tokenize --model all-MiniLM-L6-v2 --input texts.txt
@@ -29,8 +30,7 @@ Examples:
 
 struct Options {
   std::string model;
-  std::string input;
-  bool jsonl = false;
+  InputOptions input;
   std::optional<int64_t> max_length;  // signed, or -2 would pass for 2^64 - 2
   bool plain_text = false;
   bool replace_invalid = false;
@@ -79,7 +79,7 @@ int Tokenize(const Options& options) {
   tokenize.offsets = options.details;
   tokenize.on_invalid_utf8 =
       options.replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError;
-  TextReader reader(options.input, options.jsonl);
+  TextReader reader(options.input.source());
   TextInput input;
   Tokens tokens;
   std::string out;
@@ -91,7 +91,10 @@ int Tokenize(const Options& options) {
     const Status status = input.pair
                               ? tokenizer.EncodePair(input.text, *input.pair, &tokens, tokenize)
                               : tokenizer.Encode(input.text, &tokens, tokenize);
-    Check(status, reader.Where());
+    if (!status.ok()) {
+      write();  // what is right
+      Check(status, reader.Where());
+    }
     if (options.details) {
       AppendDetails(tokens, &out);
     } else if (options.type_ids) {
@@ -117,23 +120,19 @@ int Tokenize(const Options& options) {
 void AddTokenize(CLI::App& app, Action& action) {
   const auto [sub, options] =
       AddCommand(app, action, "tokenize", "Print the token ids of texts", kFooter, Tokenize);
-  AddRequired(*sub, "--model", "DIR", options->model, "A model's folder, with a tokenizer");
-  AddRequired(*sub, "--input", "FILE", options->input,
-              "Texts, one a line; - is the standard input");
-  sub->add_flag("--jsonl", options->jsonl, "Lines are JSON");
+  AddRequired(*sub, "--model", "FOLDER", options->model, "A model's folder, with a tokenizer");
+  options->input.AddTo(*sub);
   sub->add_option("--max-length", options->max_length,
-                  "Tokens of a text or pair, special ones included; 0: no limit. Default: as "
-                  "many as the model is given (`encore info FOLDER`)")
+                  "Tokens per text or pair, at most, special ones included; 0: no limit; default: "
+                  "as many as the model takes (`encore info FOLDER`)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
+  sub->add_flag("--plain-text", options->plain_text, kPlainTextHelp);
+  sub->add_flag("--replace-invalid", options->replace_invalid, kReplaceInvalidHelp);
   sub->add_flag("--type-ids", options->type_ids,
-                "A line is an object with ids and type_ids, as a model with type ids gets them");
-  sub->add_flag("--plain-text", options->plain_text,
-                "Special tokens such as [SEP] in a text are ordinary text");
-  sub->add_flag("--replace-invalid", options->replace_invalid,
-                "Bytes that are not UTF-8 become U+FFFD; else they are an error");
+                "Print an object with ids and type_ids a line, as a model with type ids gets them");
   sub->add_flag("--details", options->details,
-                "A JSON object a line: ids, type_ids, and offsets, the bytes [begin, end) of its "
+                "Print an object a line: ids, type_ids, and offsets, the bytes [begin, end) of its "
                 "text that each token came from");
 }
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Notes a signal in a flag.
+
+#include "tools/encore/stop_signal.h"
+
+#include <csignal>
+
+namespace encore::tool {
+namespace {
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+void Note(int /*signal*/) { stop_requested = 1; }
+
+void Catch(int signal) {
+#if defined(_WIN32)
+  std::signal(signal, Note);  // which is reset to the default when the signal comes
+#else
+  struct sigaction action = {};
+  if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
+  action = {};
+  action.sa_handler = Note;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // without SA_RESTART: reads are interrupted
+  ::sigaction(signal, &action, nullptr);
+#endif
+}
+
+}  // namespace
+
+void CatchStopSignals() {
+  Catch(SIGINT);
+  Catch(SIGTERM);
+}
+
+bool StopRequested() { return stop_requested != 0; }
+
+}  // namespace encore::tool

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ctrl-C for commands that keep what they have done so far.
+
+#ifndef ENCORE_TOOLS_ENCORE_STOP_SIGNAL_H_
+#define ENCORE_TOOLS_ENCORE_STOP_SIGNAL_H_
+
+namespace encore::tool {
+
+// From here on, the first SIGINT or SIGTERM is only noted; it also ends a read that waits for a
+// pipe or a person (EINTR). The second ends the process, as both do by default. A signal that the
+// parent process has chosen to ignore stays ignored.
+void CatchStopSignals();
+
+// One has come. False in a command that does not catch them.
+bool StopRequested();
+
+}  // namespace encore::tool
+
+#endif  // ENCORE_TOOLS_ENCORE_STOP_SIGNAL_H_

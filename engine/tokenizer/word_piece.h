@@ -2,8 +2,7 @@
 //
 // WordPiece: a word becomes the longest token that it starts with, then the longest continuing one,
 // and so on; one unknown token if that fails anywhere (Wu et al. 2016, arXiv:1609.08144, as in
-// BERT). Not here: words (pre_tokenizer.h), its settings in files (model_json.cc,
-// vocabulary_files.h).
+// BERT).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_WORD_PIECE_H_
 #define ENCORE_ENGINE_TOKENIZER_WORD_PIECE_H_

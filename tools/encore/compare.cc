@@ -181,6 +181,7 @@ int Run(const Options& options) {
     throw Failure("REPORT: found " + Counted(count, "file") + ", wanted 2 to " +
                   std::to_string(kMaxReports) + ": the base and what is compared with it");
   }
+  WantPageName(options.out, "--out");
   for (const std::string& file : options.files) {
     WantOtherFile("--out", options.out, file, "a report to compare");
   }

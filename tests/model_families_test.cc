@@ -190,6 +190,14 @@ TEST(ModelFamilies, ScalingsThatMakeNoSenseAreInvalid) {
                 ErrorCode::kInvalidArgument, {"rope_scaling", "rope_parameters"});
   ExpectRefused({"modernbert", "rope_parameters", {{"rope_theta", 2.0}}},
                 ErrorCode::kInvalidArgument, {"rope_parameters", "'rope_theta'"});
+  // transformers 5 does not read the older name of the type where layers have several types.
+  for (const auto* folder : {"modernbert_old", "gemma3_old"}) {
+    ExpectRefused({folder, "rope_scaling", {{"type", "linear"}, {"factor", 2}}},
+                  ErrorCode::kInvalidArgument, {"rope_scaling", "'linear'", "rope_type"});
+    ModelFolder both(kModels + folder);
+    both.SetKey("rope_scaling", {{"type", "linear"}, {"rope_type", "linear"}, {"factor", 2}});
+    EXPECT_TRUE(both.Open().ok()) << folder;
+  }
 }
 
 TEST(ModelFamilies, HeadsThatPositionsCannotTurnAreInvalid) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encore/text_encoder.h"
@@ -100,7 +101,34 @@ TEST(TextDefaults, ATableOfPositionsEndsTexts) {
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->max_length(), 160u);
   EXPECT_NE(Decided(*model, "ignored").find("maximum length 1000"), std::string::npos);
+  EXPECT_EQ(Decided(*model, "maximum length"),
+            "160, as the model has no more positions | config.json\n");
   EXPECT_FALSE(TextEncoder::Open(folder.path(), {.max_length = 1000}).ok());
+}
+
+// Tokens of pad_token_id need no position of their own: sentence-transformers cuts at the size of
+// the table, which is enough for texts that have some.
+TEST(TextDefaults, PaddingThatNeedsNoPositionIsTold) {
+  const std::string more = "; sentence-transformers takes more where texts have padding";
+  for (const auto& [name, length] : {std::pair("mpnet", 718), std::pair("roberta", 154)}) {
+    SCOPED_TRACE(name);
+    const std::string most = std::to_string(length);
+    const TextFolder folder(std::string("../models/") + name);
+    folder.WriteModules();
+    const Result<TextEncoder> usual = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(usual.ok()) << usual.status().message();
+    EXPECT_EQ(usual->max_length(), static_cast<size_t>(length));
+    EXPECT_EQ(Decided(*usual, "maximum length"), most + more + " | config.json\n");
+    folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", 1000}});
+    const Result<TextEncoder> longer = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(longer.ok()) << longer.status().message();
+    EXPECT_EQ(Decided(*longer, "maximum length"),
+              most + ", as the model has no more positions" + more + " | config.json\n");
+    folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", length}});
+    const Result<TextEncoder> enough = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(enough.ok()) << enough.status().message();
+    EXPECT_EQ(Decided(*enough, "maximum length"), most + " | sentence_bert_config.json\n");
+  }
 }
 
 }  // namespace

@@ -113,9 +113,42 @@ TEST(TokenizerClassesTest, DescribeTellsTheClass) {
   };
   EXPECT_TRUE(
       tells("XLMRobertaTokenizer", "tokenizer", "the rest as XLMRobertaTokenizer makes it"));
-  EXPECT_TRUE(tells("XLNetTokenizer", "ignored", "what transformers makes of XLNetTokenizer"));
-  EXPECT_TRUE(tells("BertTokenizer", "ignored", "BertTokenizer, whose model is not Unigram"));
+  EXPECT_TRUE(tells("XLNetTokenizer", "ignored",
+                    "what transformers makes of XLNetTokenizer itself; sentence-transformers may"));
+  EXPECT_TRUE(tells("BertTokenizer", "ignored",
+                    "BertTokenizer, whose model is not Unigram; sentence-transformers may"));
   EXPECT_FALSE(tells("PreTrainedTokenizerFast", "ignored", ""));
+}
+
+// Without a class, the model's type has one: its model need not be that of tokenizer.json, which
+// counts then.
+TEST(TokenizerClassesTest, ATypeWhoseClassHasAnotherModelIsTold) {
+  const struct {
+    const char *type, *fixture, *name, *model;
+  } cases[] = {{"mpnet", "shape_roberta", "MPNetTokenizer", "BPE"},
+               {"mpnet", "shape_bge_m3", "MPNetTokenizer", "Unigram"},
+               {"qwen3", "shape_bge_m3", "Qwen2Tokenizer", "Unigram"},
+               {"roberta", "uncased", "RobertaTokenizer", "WordPiece"},
+               {"gemma3_text", "shape_xlm_r", "GemmaTokenizer", "Unigram"}};
+  for (const auto& [type, fixture, name, model] : cases) {
+    SCOPED_TRACE(std::string(type) + " " + fixture);
+    const TemporaryFolder folder;
+    Write(folder, "tokenizer.json", Fixture(fixture, json::object()));
+    const Result<Tokenizer> plain = Tokenizer::Open(folder.path().string());
+    ASSERT_TRUE(plain.ok()) << plain.status().message();
+    Write(folder, "config.json", {{"model_type", type}});
+    const Result<Tokenizer> typed = Tokenizer::Open(folder.path().string());
+    ASSERT_TRUE(typed.ok()) << typed.status().message();
+    const std::string value = std::string("what transformers makes of ") + name +
+                              ", whose model is not " + model +
+                              "; sentence-transformers may have other ids";
+    EXPECT_TRUE(Tells(*typed, "ignored", value, std::string("config.json: model_type ") + type));
+    EXPECT_FALSE(Tells(*plain, "ignored", "", ""));
+    Tokens wanted, found;
+    ASSERT_TRUE(plain->Encode("tea  and \u00e9t\u00e9 ", &wanted).ok());
+    ASSERT_TRUE(typed->Encode("tea  and \u00e9t\u00e9 ", &found).ok());
+    EXPECT_EQ(found.ids, wanted.ids);
+  }
 }
 
 TEST(TokenizerClassesTest, ClassesInPythonAreRefused) {

@@ -109,6 +109,21 @@ def folders():
             }
         yield f"{name} of {base}", base, {}, {"tokenizer_config.json": named(name, **extra)}
     yield "the model's type alone", "cased", {}, {"config.json": {"model_type": "bert"}}
+    bytes_alone = {
+        "type": "ByteLevel",
+        "add_prefix_space": True,
+        "trim_offsets": True,
+        "use_regex": False,
+    }
+    for model_type, base, changes in (
+        ("mpnet", "shape_mpnet", {"normalizer": None}),
+        ("roberta", "shape_roberta", {"pre_tokenizer": bytes_alone}),
+        ("qwen3", "shape_qwen", {"pre_tokenizer": bytes_alone}),
+        ("xlm-roberta", "shape_bge_m3", {}),
+        ("gemma3_text", "shape_gemma", {"normalizer": None}),
+    ):
+        config = {"config.json": {"model_type": model_type}}
+        yield f"the type {model_type} alone", base, changes, config
     yield "a class of config.json", "shape_bge_m3", {}, {
         "config.json": {"model_type": "bert", "tokenizer_class": "XLMRobertaTokenizer"}
     }

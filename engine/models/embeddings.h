@@ -45,6 +45,7 @@ class Embeddings {
   size_t max_tokens() const;
   // As EmbeddingPlan::usual_tokens().
   size_t usual_tokens() const;
+  bool skip_padding() const { return plan_.position_rule == PositionRule::kAroundPadding; }
   // Whether one of the tables is I8.
   bool has_int8() const;
 

@@ -193,7 +193,16 @@ Status ReadRopeOfType(JsonMembers* config, const LayerTypeKeys& keys, const Rope
   if (Status s = Finish(config, defaults); !s.ok()) return s;
   rotary->theta = theta.value_or(defaults.theta);
   if (object == nullptr || (!now && !keys.scaled)) return {};
-  if (!now) return ReadScaling(*object, where, theta, defaults, rotary);
+  if (!now) {
+    JsonMembers members(*object, where);
+    if (!members.Has("rope_type") && members.String("type", "default") != "default") {
+      members.Refuse("type",
+                     "rope_type beside it: for layers of several types, transformers 4 "
+                     "reads type and transformers 5 does not");
+    }
+    if (!members.ok()) return members.status();
+    return ReadScaling(*object, where, theta, defaults, rotary);
+  }
   for (const auto& [type, value] : object->members()) {
     if (type == "full_attention" || type == "sliding_attention") continue;
     return InvalidArgument(where + ": " + Quoted(type) + " is " + value.Described() +

@@ -159,6 +159,7 @@ size_t TextModel::vocab_size() const { return impl_->embeddings.vocab_size(); }
 size_t TextModel::type_vocab_size() const { return impl_->embeddings.type_vocab_size(); }
 size_t TextModel::max_tokens() const { return impl_->embeddings.max_tokens(); }
 size_t TextModel::usual_tokens() const { return impl_->embeddings.usual_tokens(); }
+bool TextModel::positions_skip_padding() const { return impl_->embeddings.skip_padding(); }
 const Encoder& TextModel::encoder() const { return impl_->encoder; }
 
 Status TextModel::CheckTokens(const TokenBatch& batch) const try {

@@ -65,6 +65,8 @@ class TextModel {
   size_t max_tokens() const;
   // What a text is cut to unless a caller or a file wants more.
   size_t usual_tokens() const;
+  // Whether tokens of pad_token_id have one position that is no other token's, and count for none.
+  bool positions_skip_padding() const;
   const Encoder& encoder() const;
 
   // Every id is in the table, every type id too (a family without types does not read them), every

@@ -39,11 +39,17 @@ Result<size_t> ResolveMaxLength(const LengthSources& sources, const FolderReadin
                            "; wanted at least " + std::to_string(least) +
                            (least > 1 ? ", " + why_least : ""));
   }
-  if (length <= cap) {
-    reading.Tell(what, std::to_string(length), source);
+  const bool is_capped = length > cap;
+  const bool by_model = is_capped || source == "config.json";
+  const std::string others = by_model && sources.positions_skip_padding
+                                 ? "; sentence-transformers takes more where texts have padding"
+                                 : "";
+  if (!is_capped) {
+    reading.Tell(what, std::to_string(length) + others, source);
     return length;
   }
-  reading.Tell(what, std::to_string(cap) + ", as the model has no more positions", "config.json");
+  reading.Tell(what, std::to_string(cap) + ", as the model has no more positions" + others,
+               "config.json");
   reading.Tell("ignored", "maximum length " + std::to_string(length), source);
   return cap;
 }

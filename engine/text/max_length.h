@@ -22,11 +22,13 @@ struct LengthSources {
   size_t model_usual = 0;                   // TextModel::usual_tokens()
   size_t model_maximum = 0;                 // TextModel::max_tokens()
   size_t special_tokens = 0;                // of a text
+  bool positions_skip_padding = false;      // TextModel::positions_skip_padding()
 };
 
 // The option, else max_seq_length, else the smaller one of the tokenizer's and the model's usual.
-// What a file says beyond the model's is capped, and told; an option beyond it is
-// kInvalidArgument, and so is what leaves no room for the special tokens.
+// What a file says beyond the model's is capped, and told, and so is that sentence-transformers
+// takes more tokens than the cap where some are padding and need no position; an option beyond it
+// is kInvalidArgument, and so is what leaves no room for the special tokens.
 Result<size_t> ResolveMaxLength(const LengthSources& sources, const FolderReading& reading);
 
 }  // namespace encore::internal

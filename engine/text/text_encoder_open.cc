@@ -71,7 +71,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
            tokenizer.ok() ? tokenizer->model_max_length() : std::optional<size_t>(),
        .model_usual = model->usual_tokens(),
        .model_maximum = model->max_tokens(),
-       .special_tokens = tokenizer.ok() ? tokenizer->special_tokens_of_text() : 0},
+       .special_tokens = tokenizer.ok() ? tokenizer->special_tokens_of_text() : 0,
+       .positions_skip_padding = model->positions_skip_padding()},
       reading);
   if (!max_length.ok()) return max_length.status();
   const Result<bool> use_type_ids =

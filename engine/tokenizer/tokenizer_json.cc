@@ -251,7 +251,8 @@ void TellClass(const TokenizerClass& which, const std::string& file, bool by_cla
         {"ignored",
          "what transformers makes of " + which.name +
              (which.kind == TokenizerKind::kOther ? " itself"
-                                                  : ", whose model is not " + found_model),
+                                                  : ", whose model is not " + found_model) +
+             "; sentence-transformers may have other ids",
          which.source});
   }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the text library makes of folders, for tools/check_folders.py: a JSON object a line in, one
-// out. In: folder, texts, where they are pairs seconds, classifies, and a prompt_name; or in place
-// of texts ids and type_ids. Out: error,
-// or describe (what, value, source) and for each of texts its row and ids, or error.
+// What the text library makes of folders, for tools/check_folders.py and
+// tools/check_tokenizer_classes.py: a JSON object a line in, one out. In: folder, texts, where they
+// are pairs seconds, classifies, and a prompt_name; or in place of texts ids and type_ids. Out:
+// error, or describe (what, value, source) and for each of texts its row and ids, or error. In:
+// tokenizer, a folder that needs no model. Out: error or describe.
 
 #include <iostream>
 #include <string>
@@ -83,13 +84,23 @@ json AnswerIds(const TextEncoder& model, const json& request, size_t i) {
   return {{"row", Row(predictions->values)}};
 }
 
+json Described(const std::vector<Decision>& decisions) {
+  json described = json::array();
+  for (const Decision& decision : decisions) {
+    described.push_back({decision.what, decision.value, decision.source});
+  }
+  return described;
+}
+
 json Answer(const json& request) {
+  if (request.contains("tokenizer")) {
+    const Result<Tokenizer> tokenizer = Tokenizer::Open(request["tokenizer"].get<std::string>());
+    if (!tokenizer.ok()) return Failed(tokenizer.status());
+    return {{"describe", Described(tokenizer->Describe())}};
+  }
   const Result<TextEncoder> model = TextEncoder::Open(request["folder"].get<std::string>());
   if (!model.ok()) return Failed(model.status());
-  json answer = {{"describe", json::array()}, {"texts", json::array()}};
-  for (const Decision& decision : model->Describe()) {
-    answer["describe"].push_back({decision.what, decision.value, decision.source});
-  }
+  json answer = {{"describe", Described(model->Describe())}, {"texts", json::array()}};
   const bool from_ids = request.contains("ids");
   const size_t count = request[from_ids ? "ids" : "texts"].size();
   for (size_t i = 0; i < count; ++i) {

@@ -38,20 +38,22 @@ class Reference:
         self.folder, self.request = folder, request
         self.model = opened(folder, request["classifies"], False)
 
-    def results(self, single=False):
+    def results(self, single=False, raw=False):
         """A row of numbers for each text, or None where the text is refused; one by one: without
-        padding, where eager attention gives NaN."""
+        padding, where eager attention gives NaN. `raw` scores are those before the activation."""
         model = opened(self.folder, self.request["classifies"], True) if single else self.model
-        rows = [self.row(model, text) for text in inputs_of(self.request)]
+        set_exact(model[0].auto_model, not single)
+        rows = [self.row(model, text, raw) for text in inputs_of(self.request)]
         set_exact(model[0].auto_model, False)
         return rows
 
-    def row(self, model, text):
+    def row(self, model, text, raw):
         try:
             if self.request["classifies"]:
                 with torch.inference_mode():  # predict() takes a list of texts for one pair
                     scores = model.eval()(model.preprocess([text]))["scores"]
-                    return model.activation_fn(scores)[0].double().numpy().reshape(-1)
+                    scores = scores if raw else model.activation_fn(scores)
+                    return scores[0].double().numpy().reshape(-1)
             name = self.request.get("prompt_name")
             return model.encode([text], prompt_name=name)[0].astype(np.float64)
         except Exception:  # no token, more than there are positions, an unknown word: many kinds

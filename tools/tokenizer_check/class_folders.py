@@ -192,6 +192,8 @@ def draw_folder(draw):
     """The files of one folder, by name, and the tokenizer.json that they are of."""
     kind = draw.choice(list(KINDS))
     fixtures, classes, types = KINDS[kind]
+    if chance(draw, 0.1):  # a type or a class of another kind
+        _, classes, types = KINDS[draw.choice(list(KINDS))]
     fixture = json.loads((DATA / (draw.choice(fixtures) + ".json")).read_text(encoding="utf-8"))
     tokenizer = copy.deepcopy(fixture["tokenizer"])
     files = {}

@@ -48,13 +48,15 @@ void ScratchPool::GiveBack(std::unique_ptr<Scratch> scratch) {
   const size_t others = idle_bytes_.fetch_add(scratch->idle_bytes, std::memory_order_relaxed);
   for (std::atomic<Scratch*>& place : idle_) {
     if (scratch->idle_bytes > kMaxIdleBytes || others > kMaxIdleBytes - scratch->idle_bytes) break;
+    if (place.load(std::memory_order_relaxed) != nullptr) continue;
     Scratch* none = nullptr;
-    if (place.load(std::memory_order_relaxed) == nullptr &&
-        place.compare_exchange_strong(none, scratch.get(), std::memory_order_release,
+    // Once it is in the place, another thread may have it already.
+    Scratch* const idle = scratch.release();
+    if (place.compare_exchange_strong(none, idle, std::memory_order_release,
                                       std::memory_order_relaxed)) {
-      (void)scratch.release();  // it belongs to the place, and maybe to another thread already
       return;
     }
+    scratch.reset(idle);
   }
   idle_bytes_.fetch_sub(scratch->idle_bytes, std::memory_order_relaxed);
 }

@@ -67,7 +67,8 @@ struct Answer {
 
 Answer AnswerOf(Tensor values, TextCounts counts) {
   const auto* data = static_cast<const float*>(std::as_const(values).data());
-  return {{data, data + values.size_bytes() / sizeof(float)}, std::move(counts.tokens)};
+  const size_t count = values.size_bytes() / sizeof(float);
+  return {{data, data + count}, std::move(counts.tokens)};
 }
 
 Answer Call(const TextEncoder& model, const std::vector<std::string>& texts,

@@ -59,6 +59,12 @@ TEST_F(CliTest, HelpIsPlainAndNarrow) {
   EXPECT_TRUE(Has(help, "--query TEXT (required) ")) << help;
 }
 
+TEST_F(CliTest, APageOfAnotherFormatIsRefusedBeforeMeasuring) {
+  ExpectRefused({"report", "--out", Path("r.pdf")}, {"--out", "r.pdf", ".html"});
+  ExpectRefused({"compare", Path("a"), Path("b"), "--out", Path("c.docx")}, {"--out", ".docx"});
+  EXPECT_TRUE(Files().empty());
+}
+
 TEST_F(CliTest, TheNearestNameIsSuggested) {
   ExpectRefused({"emebd"}, {"unknown command 'emebd', the nearest is embed;"});
   ExpectRefused({"embe"}, {"unknown command 'embe', the nearest is embed;"});

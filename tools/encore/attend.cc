@@ -180,15 +180,15 @@ void AddModelOptions(CLI::App& sub, CLI::Option* model, Options& options) {
 
 void AddAttend(CLI::App& app, Action& action) {
   const auto [sub, options] =
-      AddCommand(app, action, "attend", "Self-attention of a sentence, step by step or in a model",
-                 kFooter, Run);
+      AddCommand(app, action, "attend",
+                 "Show the self-attention of a sentence, step by step or in a model", kFooter, Run);
   sub->add_option("text", options->text, "The sentence; without --model its words are the tokens")
       ->type_name("TEXT");
   CLI::Option* dim = sub->add_option("--dim", options->dim, "Width of embeddings, Q, K and V")
                          ->check(CLI::Range(size_t{1}, kMaxExampleDim))
                          ->capture_default_str();
   CLI::Option* heads =
-      sub->add_option("--heads", options->heads, "Attention heads; they divide --dim")
+      sub->add_option("--heads", options->heads, "Attention heads; must divide --dim")
           ->check(CLI::Range(size_t{1}, kMaxExampleDim))
           ->capture_default_str();
   CLI::Option* seed = sub->add_option("--seed", options->seed, "Seed of the random matrices")
@@ -202,16 +202,18 @@ void AddAttend(CLI::App& app, Action& action) {
                           ->type_name("FILE")
                           ->excludes(dim)
                           ->excludes(heads);
-  sub->add_option("--case", options->name, "Which of its cases")->type_name("NAME")->needs(file);
+  sub->add_option("--case", options->name, "Take the case of this name")
+      ->type_name("NAME")
+      ->needs(file);
   CLI::Option* model =
-      sub->add_option("--model", options->model, "The folder of a model: attention in all of it")
-          ->type_name("DIR")
+      sub->add_option("--model", options->model, "Show attention in all of this model's folder")
+          ->type_name("FOLDER")
           ->excludes(dim)
           ->excludes(heads)
           ->excludes(seed)
           ->excludes(file);
   AddModelOptions(*sub, model, *options);
-  sub->add_flag("--json", options->json, "All numbers as JSON");
+  sub->add_flag("--json", options->json, "Print all numbers as JSON");
 }
 
 }  // namespace encore::tool

@@ -116,6 +116,7 @@ int Run(const Options& options) {
   for (const std::string& file : options.files) {
     WantOtherFile("--out", options.out, file, "a report to compare");
   }
+  WantPageName(options.out, "--out");
   std::vector<NamedReport> reports;
   for (const std::string& file : options.files) reports.push_back({file, ReadReport(file)});
   const std::vector<Pairing> pairings = CompareReports(reports);

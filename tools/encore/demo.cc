@@ -36,7 +36,7 @@ namespace {
 
 constexpr const char* kFooter =
     R"(Runs the block of torch.nn.TransformerEncoderLayer (d_model 64, 4 heads, d_ff 256, relu,
-post-norm) with drawn weights on x [32, 10, 64], inline and with a pool of threads, and compares it
+post-norm) with random weights on x [32, 10, 64], inline and with a pool of threads, and compares it
 with a reference in double precision. Exit status 1 if it is wrong. With --model it shows what a
 sentence encoder does instead: three sentences, their vectors, which two are closest.
 
@@ -292,19 +292,19 @@ int RunDefaultDemo() { return Run(Options()); }
 
 void AddDemo(CLI::App& app, Action& action) {
   const auto [sub, options] = AddCommand(
-      app, action, "demo", "One encoder block, checked and timed (the default)", kFooter, Run);
+      app, action, "demo", "Run one encoder block, checked and timed (the default)", kFooter, Run);
   CLI::Option* seed =
-      sub->add_option("--seed", options->seed, "Seed of the drawn weights and inputs")
+      sub->add_option("--seed", options->seed, "Seed of the random weights and inputs")
           ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
           ->capture_default_str();
-  CLI::Option* model =
-      sub->add_option("--model", options->model, "Texts to vectors with the model in this folder")
-          ->type_name("DIR")
-          ->excludes(seed);
+  CLI::Option* model = sub->add_option("--model", options->model,
+                                       "Turn sentences into vectors with this model's folder")
+                           ->type_name("FOLDER")
+                           ->excludes(seed);
   options->precision.AddTo(*sub)->needs(model);
   sub->add_option("--seconds", options->seconds, "How long each speed is measured; 0: not at all")
       ->capture_default_str();
-  sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")
+  sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; default: the best")
       ->type_name("NAME");
 }
 

@@ -134,7 +134,7 @@ void AddInfo(CLI::App& app, Action& action) {
       ->type_name("FOLDER");
   sub->add_flag("--ignore-unknown-keys", options->ignore_unknown_keys, kIgnoreUnknownKeysHelp);
   sub->add_option("--weights", options->weights,
-                  "A file of weights: the memory that it takes in each precision")
+                  "A file of weights: what it takes of memory in each precision")
       ->type_name("FILE");
   sub->add_flag("--json", options->json,
                 "Print JSON; sizes are in bytes, 0: unknown or not limited");

@@ -102,6 +102,7 @@ int Run(const Options& options) {
   if (options.json.empty() && options.out.empty()) {
     throw Failure("found neither --json nor --out, wanted one of them or both");
   }
+  WantPageName(options.out, "--out");
   WantOtherFile("--out", options.out, options.json, "the file of --json");
   WantOtherFile("--out", options.out, options.from, "the file of --from");
   WantWritable(options.json, "--json");

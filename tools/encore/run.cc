@@ -128,18 +128,18 @@ void AddRun(CLI::App& app, Action& action) {
   AddRequired(*sub, "--weights", "FILE", options->weights,
               "Weights and configuration (safetensors)");
   AddRequired(*sub, "--input", "FILE", options->input, "Input tensors (safetensors)");
-  AddRequired(*sub, "--output", "FILE", options->output, "Where the results go (safetensors)");
-  sub->add_flag("--attention-weights", options->attention_weights, "Write attention.N too");
-  sub->add_flag("--hidden-states", options->hidden_states, "Write hidden.N too");
-  sub->add_flag("--causal", options->causal, "A token attends to itself and those before it only");
-  sub->add_option("--threads", options->threads, "Threads; 0: as many as pay (`encore info`)")
+  AddRequired(*sub, "--output", "FILE", options->output, "Write the results there (safetensors)");
+  sub->add_flag("--attention-weights", options->attention_weights, "Also write attention.N");
+  sub->add_flag("--hidden-states", options->hidden_states, "Also write hidden.N");
+  sub->add_flag("--causal", options->causal, "Causal attention: no token sees a later one");
+  sub->add_option("--threads", options->threads, "Threads; 0: encore's choice")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   sub->add_option("--executor", options->executor,
                   "Where threads come from: pool, openmp or inline")
       ->check(CLI::IsMember({"pool", "openmp", "inline"}))
       ->capture_default_str();
-  sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; else the best")
+  sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; default: the best")
       ->type_name("NAME");
   options->precision.AddTo(*sub);
   options->precision.AddAmxTo(*sub);

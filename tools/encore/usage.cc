@@ -91,7 +91,8 @@ class HelpFormatter : public CLI::Formatter {
       if (!type.name.empty()) head += " " + type.name;
       if (!type.choices.empty()) words += "; of " + type.choices;
       if (option->get_required()) head += " (required)";
-      const std::string value = option->get_default_str();
+      std::string value = option->get_default_str();
+      if (value.starts_with('[') && value.ends_with(']')) value = value.substr(1, value.size() - 2);
       if (!value.empty()) head += " (default " + value + ")";
     }
     return Wrapped(head, words, kDescriptionColumn);

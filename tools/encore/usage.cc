@@ -34,7 +34,8 @@ std::string Wrapped(const std::string& head, const std::string& text, size_t ind
       end_line();
       first = true;
     }
-    line = first ? PadRight(line, indent) + word : line + " " + word;
+    line = first ? PadRight(line, indent) : std::move(line) + " ";
+    line += word;
     first = false;
   }
   end_line();
@@ -178,10 +179,10 @@ std::string UnknownArgument(const CLI::App& app) {
   if (first == rest.end()) return "";
   const std::vector<CLI::App*> commands = app.get_subcommands();  // those given
   const std::string word =
-      first->substr(0, first->starts_with("-") ? first->find('=') : first->size());
+      first->substr(0, first->starts_with('-') ? first->find('=') : first->size());
   std::string sentence;
   std::string nearest;
-  if (word.starts_with("-")) {
+  if (word.starts_with('-')) {
     sentence = "unknown option " + Printable(word);
     nearest = NearestOf(word, OptionNames(commands.empty() ? app : *commands.front()));
   } else if (commands.empty()) {

@@ -11,6 +11,7 @@
 #include <clocale>
 #include <cstdlib>
 #include <locale>
+#include <map>
 #include <string>
 
 #include "tests/safetensors_bytes.h"
@@ -20,15 +21,20 @@ namespace encore {
 // "de_DE" as the locale of UTF-8, or null where the machine has neither it nor what makes it.
 // Lives as long as the process.
 inline locale_t LocaleOf(const std::string& name) {
+  static std::map<std::string, locale_t> known;
+  const auto [place, is_new] = known.emplace(name, nullptr);
+  if (!is_new) return place->second;
   const std::string full = name + ".UTF-8";
-  locale_t locale = ::newlocale(LC_ALL_MASK, full.c_str(), nullptr);
+  locale_t& locale = place->second;
+  locale = ::newlocale(LC_ALL_MASK, full.c_str(), nullptr);
   if (locale != nullptr) return locale;
   static const TemporaryFolder made;
   const std::string command =
       "localedef -i " + name + " -f UTF-8 '" + made.File(full) + "' > /dev/null 2>&1";
   if (std::system(command.c_str()) != 0) return nullptr;
   ::setenv("LOCPATH", made.path().c_str(), 1);
-  return ::newlocale(LC_ALL_MASK, full.c_str(), nullptr);
+  locale = ::newlocale(LC_ALL_MASK, full.c_str(), nullptr);
+  return locale;
 }
 
 // How a host program chooses a locale.

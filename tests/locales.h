@@ -21,7 +21,7 @@ namespace encore {
 // "de_DE" as the locale of UTF-8, or null where the machine has neither it nor what makes it.
 // Lives as long as the process.
 inline locale_t LocaleOf(const std::string& name) {
-  static std::map<std::string, locale_t> known;
+  static auto& known = *new std::map<std::string, locale_t>;  // never freed, nor are the locales
   const auto [place, is_new] = known.emplace(name, nullptr);
   if (!is_new) return place->second;
   const std::string full = name + ".UTF-8";

@@ -34,7 +34,11 @@ std::string Wrapped(const std::string& head, const std::string& text, size_t ind
       end_line();
       first = true;
     }
-    line = first ? PadRight(line, indent) : line + ' ';
+    if (first) {
+      line = PadRight(line, indent);
+    } else {
+      line += ' ';
+    }
     line += word;
     first = false;
   }

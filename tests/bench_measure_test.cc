@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `encore bench` measures with: noise, levels of memory, slots, roofs beside loops that were
-// written for this test alone, and the check before the clock starts. Not here: the command line
-// (cli_bench_test.cc).
+// written for this test alone, and the check before the clock starts.
 
 #include <gtest/gtest.h>
 

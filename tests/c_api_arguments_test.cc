@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C interface is safe to call with anything: null pointers, arrays that are too small, counts
-// that no memory has, option structs of other versions. Not here: right arguments (c_api_test.cc).
+// that no memory has, option structs of other versions.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C interface is equal to the C++ one. Not here: that the header is C (consumer/text.c), wrong
-// arguments (c_api_arguments_test.cc), what vectors should be.
+// The C interface is equal to the C++ one.
 
 #include "encore/c_api.h"
 

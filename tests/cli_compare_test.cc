@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore compare`: tables and a page of reports, and flags and files that are refused. Not here:
-// verdicts (comparison_test.cc) and every damage of a file (report_read_test.cc).
+// `encore compare`: tables and a page of reports, and flags and files that are refused.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore embed`, `encore rerank` and `encore info FOLDER`: formats, options, and what they refuse.
-// Not here: right values (text_encoder_test.cc).
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line as a whole: help, usage errors, `encore demo`, `encore info`. Not here: `attend`
-// (cli_attend_test.cc), `run` (cli_run_test.cc, cli_golden_test.cc).
+// The command line as a whole: help, usage errors, `encore demo`, `encore info`.
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The comparator of all numeric tests, with a test of its own (compare_test.cc). Comes with
-// HashBits (reference/drawn.h). Not here: what is right (tests/reference) and how large a tolerance
-// is: that comes from the operation.
+// HashBits (reference/drawn.h).
 
 #ifndef ENCORE_TESTS_COMPARE_H_
 #define ENCORE_TESTS_COMPARE_H_

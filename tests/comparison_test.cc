@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Comparisons of synthetic reports (tools/encore/comparison.h): nothing is found where nothing is,
-// what is there is found, and rows are paired as promised. Not here: the command
-// (cli_compare_test.cc).
+// what is there is found, and rows are paired as promised.
 
 #include "tools/encore/comparison.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore convert` and `encore calibrate` of model folders: what they make is opened like any
-// folder, and gives the vectors of the original in that precision, to the bit. Not here: files of
-// weights (convert_test.cc, calibrate_test.cc).
+// folder, and gives the vectors of the original in that precision, to the bit.
 
 #include <gtest/gtest.h>
 

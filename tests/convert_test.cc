@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore convert` of files: a converted file computes what packing the original's floats computes,
-// to the bit; and what is refused. Not here: int8 weights that come from elsewhere
-// (scale_check_test.cc), folders (convert_folder_test.cc).
+// to the bit; and what is refused.
 
 #include <gtest/gtest.h>
 

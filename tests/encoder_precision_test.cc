@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How far bf16 and int8 encoders are from the double-precision reference of f32 weights, for every
-// switch of a layer, on every SIMD target. Not here: equal bits (encoder_contract_test.cc), f32
-// (encoder_switches_test.cc), real weights.
+// switch of a layer, on every SIMD target.
 
 #include <algorithm>
 #include <cmath>

@@ -2,9 +2,7 @@
 //
 // The a-priori bounds that encore/ops.h documents, held against what every SIMD target computes, on
 // drawn inputs and on hard ones: sums that cancel, rows with a large mean or a single value, one
-// huge score, hidden keys. Prints the largest error of each. Not here: the elementwise functions
-// (vec_math_test.cc); bounds that expect roundings to be independent, which are far tighter (the
-// tests of each operation) and carry through whole blocks (encoder_test.cc).
+// huge score, hidden keys. Prints the largest error of each.
 
 #include <algorithm>
 #include <cmath>

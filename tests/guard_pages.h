@@ -2,7 +2,7 @@
 //
 // Memory right before or right behind a page that cannot be read, for tests that must not touch a
 // byte outside: also what assembler and the SIMD code of a Release build touch. A fault ends the
-// test with the sentence of FaultNote. Unix only. Not here: writes inside of red zones (guarded.h).
+// test with the sentence of FaultNote. Unix only.
 
 #ifndef ENCORE_TESTS_GUARD_PAGES_H_
 #define ENCORE_TESTS_GUARD_PAGES_H_

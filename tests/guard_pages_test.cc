@@ -3,7 +3,7 @@
 // No operation and no encoder touches a byte outside of what it was given, nor of what the library
 // allocates: all of it lies beside pages that cannot be read, on every SIMD target, and results
 // have the bits that they have in ordinary memory. Rounds are drawn, the same every time;
-// ENCORE_GUARD_ROUNDS=N draws so many. Not here: sanitizers, which do not see assembler.
+// ENCORE_GUARD_ROUNDS=N draws so many.
 
 #if defined(__unix__)
 

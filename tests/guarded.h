@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Guarded: memory for outputs that shows writes where none belong. Comes with RandomFloats for
-// inputs (reference/drawn.h). Not here: comparing values (compare.h).
+// inputs (reference/drawn.h).
 
 #ifndef ENCORE_TESTS_GUARDED_H_
 #define ENCORE_TESTS_GUARDED_H_

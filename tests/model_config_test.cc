@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // config.json of text models: every key is used, known to be harmless, or refused by file, key and
-// value. Not here: weights and tokens (model_folder_test.cc), numbers (model_golden_test.cc).
+// value.
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // config.json of the families beside BERT: which switches their keys set, in every spelling, and
-// which values are refused by name. Not here: keys that all families have (model_config_test.cc),
-// numbers (model_golden_test.cc).
+// which values are refused by name.
 
 #include <gtest/gtest.h>
 

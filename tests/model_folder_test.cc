@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Weights of text models that are missing, misshapen, elsewhere or under other names, and tokens
-// that a model cannot take. Not here: config.json (model_config_test.cc), numbers
-// (model_golden_test.cc).
+// that a model cannot take.
 
 #include "tests/model_folder.h"
 

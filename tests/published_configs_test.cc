@@ -3,7 +3,7 @@
 // config.json of published models: each is read with every key used or known to be harmless, and
 // means what it should; or it is refused by name. tests/data/README.md says which were at hand; in
 // the others the keys are those that their authors' code writes.
-// No weights are needed, so sizes are the published ones. Not here: numbers (model_golden_test.cc).
+// No weights are needed, so sizes are the published ones.
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TextEncoder on the folders of tests/data/text against sentence-transformers in float64: pooling,
-// dense layers, normalization, prompts, columns, spellings of settings, scores. Not here: bits
-// (text_bits_test.cc), folders that are refused (text_folder_test.cc).
+// dense layers, normalization, prompts, columns, spellings of settings, scores.
 
 #include "encore/text_encoder.h"
 

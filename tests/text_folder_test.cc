@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Folders: which files count, what Describe() tells, and what is refused, by file, key and value.
-// Not here: the model's own files (its tests), values (text_encoder_test.cc).
 
 #include <gtest/gtest.h>
 

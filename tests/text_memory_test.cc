@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a model keeps between calls: all of it is counted, and stays below a bound whatever texts
-// came. Not here: mapped files and workspaces (resident_memory_test.cc).
+// came.
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 //
 // Text calls and what happens to the process meanwhile: exit() while threads are in a call, and
 // fork(), whose child has one of its parent's threads and may call. The tests of fork() hang in the
-// child where this is not seen to. Not here: the engine's calls (fork_test.cc).
+// child where this is not seen to.
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,6 @@
 //
 //   ENCORE_PROPERTY_SEED=N    this round alone (a failing round prints its N)
 //   ENCORE_PROPERTY_ROUNDS=N  so many rounds
-//
-// Not here: one batch of each folder (text_families_test.cc), layers (contract_property_test.cc).
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls with texts on threads that have as much stack as text_encoder.h and c_api.h state: a thread
-// of that size runs each of them, in each precision, on every SIMD target. Not here: Forward
-// (encoder_stack_test.cc).
+// of that size runs each of them, in each precision, on every SIMD target.
 
 #include <gtest/gtest.h>
 

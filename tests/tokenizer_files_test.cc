@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files of a tokenizer that are not as they should be: each is one clear error. And what is told of
-// files that contradict each other. Not here: what good files mean (tokenizer_fixture_test.cc).
+// files that contradict each other.
 
 #include <fstream>
 #include <string>

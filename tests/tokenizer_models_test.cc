@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Byte-pair encoding and Unigram by themselves, with expectations worked out by hand, and files
-// that contradict themselves. Not here: what `tokenizers` says (tokenizer_fixture_test.cc).
+// that contradict themselves.
 
 #include <algorithm>
 #include <random>

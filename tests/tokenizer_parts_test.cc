@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tokenizer's parts by themselves, with expectations worked out by hand. Not here: all of them
-// together (tokenizer_test.cc, tokenizer_fixture_test.cc).
+// The tokenizer's parts by themselves, with expectations worked out by hand.
 
 #include <algorithm>
 #include <map>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // torch's activations against their formulas in double precision, what they are at the edges, and
-// behind a folder's dense layers and heads. Not here: where a folder names them
-// (text_folder_test.cc).
+// behind a folder's dense layers and heads.
 
 #include "engine/text/torch_activation.h"
 

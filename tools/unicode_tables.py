@@ -272,11 +272,11 @@ def main():
     compatible = functools.cache(compatibility)
     return write_or_check(__doc__.splitlines()[0], FOLDER, {
         "unicode_classes.cc": lambda: source(
-            "Classes of code points. Not here: what they turn into (unicode_mappings.cc).",
+            "Classes of code points.",
             class_arrays("kUnicode", "Bits of CharProperty and the rank of the combining class.",
                          classes(decomposed()))),
         "unicode_mappings.cc": lambda: source(
-            "What code points turn into. Not here: their classes (unicode_classes.cc).",
+            "What code points turn into.",
             parts_array("kUnicodeDecompositions", decomposed()) + "\n" +
             differences_array("kUnicodeLowercase", lowercase())),
         "unicode_patterns.cc": lambda: source(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a figure must be quoted with: machine, build, time, where threads come from and how they
-// wait (threads.h). Not here: figures.
+// wait (threads.h).
 
 #ifndef ENCORE_BENCH_MEASURE_CONTEXT_H_
 #define ENCORE_BENCH_MEASURE_CONTEXT_H_

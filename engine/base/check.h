@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks for encore's own bugs: a failed one prints the place and aborts. ENCORE_DCHECK is gone
-// where NDEBUG is set. Not here: bad input, which is a Status (encore/status.h) and never stops the
-// process.
+// where NDEBUG is set.
 
 #ifndef ENCORE_ENGINE_BASE_CHECK_H_
 #define ENCORE_ENGINE_BASE_CHECK_H_

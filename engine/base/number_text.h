@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floating-point numbers in error sentences. Not here: integers (std::to_string).
+// Floating-point numbers in error sentences.
 
 #ifndef ENCORE_ENGINE_BASE_NUMBER_TEXT_H_
 #define ENCORE_ENGINE_BASE_NUMBER_TEXT_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of one folder by their names, and how large each may be. Not here: what is in them.
+// The files of one folder by their names, and how large each may be.
 
 #ifndef ENCORE_ENGINE_IO_FOLDER_H_
 #define ENCORE_ENGINE_IO_FOLDER_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // JSON as a stream of typed events, and JSON strings. Hides the JSON library from the rest of
-// encore and lets no exception out. Not here: any meaning of the text (safetensors_header.h).
+// encore and lets no exception out.
 
 #ifndef ENCORE_ENGINE_IO_JSON_H_
 #define ENCORE_ENGINE_IO_JSON_H_

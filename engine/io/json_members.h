@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Typed reading of an object's members. Every read names its key once; errors name the file, the
-// key, what was found and what was wanted; members that nobody read can be listed. Not here: what
-// the members mean.
+// key, what was found and what was wanted; members that nobody read can be listed.
 
 #ifndef ENCORE_ENGINE_IO_JSON_MEMBERS_H_
 #define ENCORE_ENGINE_IO_JSON_MEMBERS_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A JSON text as a tree of values, for files whose parts refer to each other. Not here: the parser
-// (json.h), typed members with error sentences (json_members.h).
+// A JSON text as a tree of values, for files whose parts refer to each other.
 
 #ifndef ENCORE_ENGINE_IO_JSON_VALUE_H_
 #define ENCORE_ENGINE_IO_JSON_VALUE_H_

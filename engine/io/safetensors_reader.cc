@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SafetensorsFile: opens, validates, finds, copies and converts. Not here: the header's rules
-// (safetensors_header.cc).
+// SafetensorsFile: opens, validates, finds, copies and converts.
 
 #include <algorithm>
 #include <bit>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The activations of a block's feed-forward network, in place on a tile that a matrix product has
-// just written, and as gates: the cheaper forms of activation_math-inl.h. Not here: the accurate
-// functions of the public interface (elementwise.h).
+// just written, and as gates: the cheaper forms of activation_math-inl.h.
 
 #ifndef ENCORE_ENGINE_KERNELS_ACTIVATION_H_
 #define ENCORE_ENGINE_KERNELS_ACTIVATION_H_

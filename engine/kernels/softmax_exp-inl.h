@@ -2,8 +2,6 @@
 //
 // The exponential of softmax: e^(scale x) of a vector of x <= 0 for a scale that is the same for a
 // whole tile, and is part of the polynomial's coefficients, so that scores need no multiplication.
-// Not here: the passes over rows (softmax.cc), the exponential of all floats (vec_math-inl.h, whose
-// rules of which steps are allowed hold here too).
 
 #include <cstdint>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Exp, Tanh, Gelu, GeluTanh, Silu of a few vectors of f32 in lockstep: the formulas, their ranges
-// and largest errors. Not here: loops over arrays (elementwise.cc), the exponential of softmax
-// (softmax_exp-inl.h).
+// and largest errors.
 //
 // Only add, multiply, FMA, divide, min/max, compare, select and integer steps are used, so every
 // target with FMA gives the same bits. Errors are over all floats, measured by `encore verify`,

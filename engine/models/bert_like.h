@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What BERT, ELECTRA and RoBERTa have in common: keys, tensor names and the layer. Not here: what
-// each has for itself (bert.cc, electra.cc, roberta.cc).
+// What BERT, ELECTRA and RoBERTa have in common: keys, tensor names and the layer.
 
 #ifndef ENCORE_ENGINE_MODELS_BERT_LIKE_H_
 #define ENCORE_ENGINE_MODELS_BERT_LIKE_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The head of a sequence classifier: two linear layers on one vector of a sequence's hidden states.
-// Not here: that vector, and what becomes of the logits (engine/text).
 
 #ifndef ENCORE_ENGINE_MODELS_CLASSIFIER_H_
 #define ENCORE_ENGINE_MODELS_CLASSIFIER_H_

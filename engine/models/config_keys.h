@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys of config.json: readers that families share. Not here: keys that a family does not read
-// (other_keys.h).
+// Keys of config.json: readers that families share.
 
 #ifndef ENCORE_ENGINE_MODELS_CONFIG_KEYS_H_
 #define ENCORE_ENGINE_MODELS_CONFIG_KEYS_H_

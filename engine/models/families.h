@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of all families. Not here: what a family is (family.h), each family (its own file).
+// The list of all families.
 
 #ifndef ENCORE_ENGINE_MODELS_FAMILIES_H_
 #define ENCORE_ENGINE_MODELS_FAMILIES_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a family of text models is: which config.json it answers to, and what a configuration of it
-// means as a plan (sizes, switches, tensor names, positions, head). Not here: the families
-// (families.h), carrying a plan out (text_model.cc and what it calls).
+// means as a plan (sizes, switches, tensor names, positions, head).
 
 #ifndef ENCORE_ENGINE_MODELS_FAMILY_H_
 #define ENCORE_ENGINE_MODELS_FAMILY_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Views of an encoder's weights by a plan's tensor names, with shapes checked against the
-// configuration. Not here: packing (encoder.h).
+// configuration.
 
 #ifndef ENCORE_ENGINE_MODELS_LAYER_WEIGHTS_H_
 #define ENCORE_ENGINE_MODELS_LAYER_WEIGHTS_H_

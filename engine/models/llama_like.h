@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What EuroBERT, Qwen3 and Gemma 3 have in common: names of keys and tensors, RMSNorm, rotary
-// positions, gated networks without biases, fewer heads of k and v. Not here: what each has for
-// itself (eurobert.cc, qwen3.cc, gemma3.cc).
+// positions, gated networks without biases, fewer heads of k and v.
 
 #ifndef ENCORE_ENGINE_MODELS_LLAMA_LIKE_H_
 #define ENCORE_ENGINE_MODELS_LLAMA_LIKE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// config.json as a plan of the model. Not here: the keys of each family (its own file), weights.
+// config.json as a plan of the model.
 
 #ifndef ENCORE_ENGINE_MODELS_MODEL_CONFIG_H_
 #define ENCORE_ENGINE_MODELS_MODEL_CONFIG_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors by the names of a family: finds them under any of its prefixes and under the names of
-// older files, checks type and shape, and knows which were never asked for. Not here: the files
-// (weight_files.h), what the tensors are for.
+// older files, checks type and shape, and knows which were never asked for.
 
 #ifndef ENCORE_ENGINE_MODELS_MODEL_TENSORS_H_
 #define ENCORE_ENGINE_MODELS_MODEL_TENSORS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Keys of config.json about rotary positions, in the spellings of transformers 4 (rope_theta,
-// rope_scaling) and 5 (rope_parameters). Not here: keys that one family has for itself.
+// rope_scaling) and 5 (rope_parameters).
 
 #ifndef ENCORE_ENGINE_MODELS_ROPE_KEYS_H_
 #define ENCORE_ENGINE_MODELS_ROPE_KEYS_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A text model from its folder: token ids to hidden states, and a classification head where the
-// folder has one. Not here: texts and tokenizers (engine/tokenizer), pooling and everything after
-// the encoder (engine/text), what a family's files look like (the family's own file here).
+// folder has one.
 
 #ifndef ENCORE_ENGINE_MODELS_TEXT_MODEL_H_
 #define ENCORE_ENGINE_MODELS_TEXT_MODEL_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The weights of a folder: model.safetensors, or the shards that model.safetensors.index.json
-// names, as one set of tensors. Not here: which tensors a model needs (model_tensors.h).
+// names, as one set of tensors.
 
 #ifndef ENCORE_ENGINE_MODELS_WEIGHT_FILES_H_
 #define ENCORE_ENGINE_MODELS_WEIGHT_FILES_H_

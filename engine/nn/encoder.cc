@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public encoder: creation from weights, and the forward pass over a stack of blocks. Not here:
-// validation (encoder_check.h), one block (encoder_block.h).
+// The public encoder: creation from weights, and the forward pass over a stack of blocks.
 
 #include "encore/encoder.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What plans need to know of a whole model: the largest sizes of its layers, and what a layer costs
-// on average. Not here: a single layer's sizes (layer_sizes.h).
+// on average.
 
 #ifndef ENCORE_ENGINE_NN_MODEL_SIZES_H_
 #define ENCORE_ENGINE_NN_MODEL_SIZES_H_

@@ -11,13 +11,7 @@
 
 #include "encore/status.h"
 #include "encore/tensor.h"
-
-// Returns from the enclosing function if `expression` is a Status of failure.
-#define ENCORE_RETURN_IF_ERROR(expression)         \
-  do {                                             \
-    ::encore::Status encore_status = (expression); \
-    if (!encore_status.ok()) return encore_status; \
-  } while (false)
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 

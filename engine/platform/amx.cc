@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The questions of amx.h, as Linux and the processor answer them. Not here: the choice of the
-// target (cpu_info.cc).
+// The questions of amx.h, as Linux and the processor answer them.
 
 #include "engine/platform/amx.h"
 

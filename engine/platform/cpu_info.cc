@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the system tells about caches, cores and SIMD targets. On systems other than Linux the
-// caches are unknown (0), and all cores count. Not here: the parsing of control group files
-// (cgroup.cc).
+// caches are unknown (0), and all cores count.
 //
 // This file is compiled with the HWY_DISABLED_TARGETS of the whole build
 // (tools/cmake/EncoreCompileOptions.cmake), so its HWY_TARGETS is the list of targets that each

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MappedFile by mmap on POSIX systems, by reading everywhere else. Not here: what the bytes mean
-// (engine/io).
+// MappedFile by mmap on POSIX systems, by reading everywhere else.
 
 #include "engine/platform/mapped_file.h"
 

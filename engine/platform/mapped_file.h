@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file's bytes in memory, read-only: mapped where the system can, else read. Not here: writing
-// (file_writer.h).
+// A file's bytes in memory, read-only: mapped where the system can, else read.
 
 #ifndef ENCORE_ENGINE_PLATFORM_MAPPED_FILE_H_
 #define ENCORE_ENGINE_PLATFORM_MAPPED_FILE_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The four ways to run a team, the barrier between stages, and how a stage's tasks are shared. The
-// only file with OpenMP. Not here: how many threads pay (cpu_info.cc).
+// only file with OpenMP.
 
 #include "engine/platform/thread_team.h"
 

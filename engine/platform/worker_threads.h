@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // WorkerThreads: threads that sleep until a caller has stages of tasks to share with them. None of
-// them is ever waited for but for tasks that it has taken. Not here: how tasks are taken
-// (stage_board.h), what a stage is (thread_team.h), the public ThreadPool (thread_pool.cc).
+// them is ever waited for but for tasks that it has taken.
 
 #ifndef ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_
 #define ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From hidden states to finished vectors: pooling, dense layers, normalization, the first columns.
-// Not here: each of them (pooling.h, dense.h), reading the folder (after_encoder_read.cc reads it).
 
 #ifndef ENCORE_ENGINE_TEXT_AFTER_ENCODER_H_
 #define ENCORE_ENGINE_TEXT_AFTER_ENCODER_H_

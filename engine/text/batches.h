@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which texts are computed together: the longest first, about so many tokens at once. Not here: the
-// texts' tokens (token_store.h), the computation (forward.h). No result depends on any of it.
+// Which texts are computed together: the longest first, about so many tokens at once. No result
+// depends on any of it.
 
 #ifndef ENCORE_ENGINE_TEXT_BATCHES_H_
 #define ENCORE_ENGINE_TEXT_BATCHES_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C interface over TextEncoder: the model with its threads, the calls, the sentence of the last
-// failure. Not here: checks of arguments (c_api_arguments.h), anything that is computed.
+// failure.
 
 #include "encore/c_api.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arguments of the C interface: pointers and structs that anybody may have filled in, checked and
-// turned into C++. Not here: the functions themselves (c_api.cc).
+// turned into C++.
 
 #ifndef ENCORE_ENGINE_TEXT_C_API_ARGUMENTS_H_
 #define ENCORE_ENGINE_TEXT_C_API_ARGUMENTS_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What sentence-transformers' files in a model's folder have in common: keys that nobody knows, and
-// names of folders within. Not here: what each file says (module_list.h, transformer_settings.h,
-// pooling_config.h, sentence_config.h, dense.h).
+// names of folders within.
 
 #ifndef ENCORE_ENGINE_TEXT_FOLDER_FILES_H_
 #define ENCORE_ENGINE_TEXT_FOLDER_FILES_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where a folder has its transformer, and its tokenizer as the modules' files want it: without the
-// weights, for those who want tokens alone. Not here: the tokenizer (engine/tokenizer).
+// weights, for those who want tokens alone.
 
 #ifndef ENCORE_ENGINE_TEXT_FOLDER_TOKENIZER_H_
 #define ENCORE_ENGINE_TEXT_FOLDER_TOKENIZER_H_

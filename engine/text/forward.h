@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One batch of texts' tokens through the model. Not here: which texts (batches.h), what becomes of
-// the hidden states (after_encoder.h; TextModel::Logits).
+// One batch of texts' tokens through the model.
 
 #ifndef ENCORE_ENGINE_TEXT_FORWARD_H_
 #define ENCORE_ENGINE_TEXT_FORWARD_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many tokens a text may have, from the files and options that say so. Not here: cutting
-// (encore/tokenizer.h).
+// How many tokens a text may have, from the files and options that say so.
 
 #ifndef ENCORE_ENGINE_TEXT_MAX_LENGTH_H_
 #define ENCORE_ENGINE_TEXT_MAX_LENGTH_H_

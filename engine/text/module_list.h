@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// modules.json: which modules a folder has, in which order. Not here: the modules' own files.
+// modules.json: which modules a folder has, in which order.
 
 #ifndef ENCORE_ENGINE_TEXT_MODULE_LIST_H_
 #define ENCORE_ENGINE_TEXT_MODULE_LIST_H_

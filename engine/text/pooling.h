@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the hidden states of one text's tokens to one vector, and vectors of length 1. Not here:
-// which modes a folder asks for (pooling_config.h), what follows (after_encoder.h).
+// From the hidden states of one text's tokens to one vector, and vectors of length 1.
 
 #ifndef ENCORE_ENGINE_TEXT_POOLING_H_
 #define ENCORE_ENGINE_TEXT_POOLING_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1_Pooling/config.json: which pooling modes, in which order. Not here: pooling (pooling.h).
+// 1_Pooling/config.json: which pooling modes, in which order.
 
 #ifndef ENCORE_ENGINE_TEXT_POOLING_CONFIG_H_
 #define ENCORE_ENGINE_TEXT_POOLING_CONFIG_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a folder says of the function between a classification head and its scores. Not here: the
-// head (engine/models).
+// What a folder says of the function between a classification head and its scores.
 
 #ifndef ENCORE_ENGINE_TEXT_SCORE_ACTIVATION_H_
 #define ENCORE_ENGINE_TEXT_SCORE_ACTIVATION_H_

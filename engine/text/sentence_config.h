@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// config_sentence_transformers.json: prompts, columns, what the model is for. Not here: the modules
-// (module_list.h).
+// config_sentence_transformers.json: prompts, columns, what the model is for.
 
 #ifndef ENCORE_ENGINE_TEXT_SENTENCE_CONFIG_H_
 #define ENCORE_ENGINE_TEXT_SENTENCE_CONFIG_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loop over all texts of a call: chunks are tokenized, sorted, cut into batches and computed.
-// Not here: one batch (forward.h), what is done with its hidden states.
 
 #ifndef ENCORE_ENGINE_TEXT_STREAM_H_
 #define ENCORE_ENGINE_TEXT_STREAM_H_

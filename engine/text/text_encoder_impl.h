@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a TextEncoder holds. Not here: what its methods do (encode.cc, classify.cc), how it is read
-// from a folder (text_encoder_open.cc).
+// What a TextEncoder holds.
 
 #ifndef ENCORE_ENGINE_TEXT_TEXT_ENCODER_IMPL_H_
 #define ENCORE_ENGINE_TEXT_TEXT_ENCODER_IMPL_H_

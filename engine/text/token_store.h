@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tokens of many texts, made by several threads at once. Not here: the tokenizer
-// (engine/tokenizer), batches (batches.h).
+// The tokens of many texts, made by several threads at once.
 
 #ifndef ENCORE_ENGINE_TEXT_TOKEN_STORE_H_
 #define ENCORE_ENGINE_TEXT_TOKEN_STORE_H_

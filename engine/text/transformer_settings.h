@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // sentence_bert_config.json, which has other names for some models: how the Transformer module is
-// called. Not here: the model itself (engine/models), what its maximum length becomes
-// (max_length.h).
+// called.
 
 #ifndef ENCORE_ENGINE_TEXT_TRANSFORMER_SETTINGS_H_
 #define ENCORE_ENGINE_TEXT_TRANSFORMER_SETTINGS_H_

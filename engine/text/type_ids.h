@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the model is given the tokenizer's type ids. Not here: what they are.
+// Whether the model is given the tokenizer's type ids.
 
 #ifndef ENCORE_ENGINE_TEXT_TYPE_IDS_H_
 #define ENCORE_ENGINE_TEXT_TYPE_IDS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Added tokens: strings that are found in a text before anything else looks at it, and become one
-// token each. Not here: their list in tokenizer.json (tokenizer_json.h).
+// token each.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_ADDED_TOKENS_H_
 #define ENCORE_ENGINE_TOKENIZER_ADDED_TOKENS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes normalized text and where it came from, by the rules with which `tokenizers` aligns what
-// it writes with what it reads. Not here: what is written.
+// it writes with what it reads.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_ALIGNED_WRITER_H_
 #define ENCORE_ENGINE_TOKENIZER_ALIGNED_WRITER_H_

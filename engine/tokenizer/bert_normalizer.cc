@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BertNormalizer: cleaning, spaces around Chinese characters, removal of accents and lower case in
-// one pass. Not here: what characters are (unicode.h).
+// one pass.
 
 #include <array>
 

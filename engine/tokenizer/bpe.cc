@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Byte-pair encoding of words. Texts that become one token are looked up; short words are merged by
-// looking for the best pair again and again, long ones with a heap. Not here: reading the
-// vocabulary (bpe_create.cc).
+// looking for the best pair again and again, long ones with a heap.
 
 #include "engine/tokenizer/bpe.h"
 

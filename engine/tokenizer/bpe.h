@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Byte-pair encoding: a word starts as its characters or bytes, and neighbours merge in the order
-// of a list until none do (Sennrich et al. 2016, arXiv:1508.07909; of bytes as in GPT-2). Not here:
-// words (pre_tokenizer.h), its settings in files (model_json.cc).
+// of a list until none do (Sennrich et al. 2016, arXiv:1508.07909; of bytes as in GPT-2).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_BPE_H_
 #define ENCORE_ENGINE_TOKENIZER_BPE_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GPT-2's alphabet, in which vocabularies of bytes are spelled: every byte is a printable
-// character. Not here: models.
+// character.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_BYTE_ALPHABET_H_
 #define ENCORE_ENGINE_TOKENIZER_BYTE_ALPHABET_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Canonical ordering of the combining marks of decomposed text (The Unicode Standard, section
-// 3.11). Not here: decompositions (unicode.h).
+// 3.11).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_CANONICAL_ORDER_H_
 #define ENCORE_ENGINE_TOKENIZER_CANONICAL_ORDER_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The components of tokenizer.json: each reads its object, every field of it, and refuses what
-// encore has not. Not here: the file as a whole (tokenizer_json.h).
+// encore has not.
 //
 // Functions append to `parts` and its decisions. kUnsupported names a component that encore has
 // not, kInvalidArgument or kCorruptData a field with what was found and wanted; sentences start

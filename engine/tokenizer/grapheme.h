@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Extended grapheme clusters (Unicode Standard Annex 29), as far as clusters of few bytes need
-// them. Not here: who looks them up (precompiled.cc).
+// them.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_GRAPHEME_H_
 #define ENCORE_ENGINE_TOKENIZER_GRAPHEME_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The merges of byte-pair encoding: which two tokens become which, and in what order. A hash table
-// with open addressing. Not here: merging (bpe.h).
+// with open addressing.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_MERGE_TABLE_H_
 #define ENCORE_ENGINE_TOKENIZER_MERGE_TABLE_H_

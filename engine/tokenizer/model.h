@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a tokenizer's model does: words to tokens. Not here: the models (word_piece.h).
+// What a tokenizer's model does: words to tokens.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_MODEL_H_
 #define ENCORE_ENGINE_TOKENIZER_MODEL_H_

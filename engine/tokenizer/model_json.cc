@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer.json: "model". Which one it is, and WordPiece. Not here: the others (bpe_json.cc,
-// unigram_json.cc).
+// tokenizer.json: "model". Which one it is, and WordPiece.
 
 #include "engine/base/quoted.h"
 #include "engine/tokenizer/component_json.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Takes spaces at the ends of a token away from where it came from, as the post-processors
-// ByteLevel and RobertaProcessing do. Not here: their settings (template_json.cc).
+// ByteLevel and RobertaProcessing do.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_OFFSET_TRIM_H_
 #define ENCORE_ENGINE_TOKENIZER_OFFSET_TRIM_H_

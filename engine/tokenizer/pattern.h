@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What Split and Replace look for: a literal string, or one of the regular expressions that
-// published files use, each by a function of its own. Not here: what becomes of matches
-// (pre_tokenizer.h, normalizer.h).
+// published files use, each by a function of its own.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_PATTERN_H_
 #define ENCORE_ENGINE_TOKENIZER_PATTERN_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What stands around a text or a pair of texts: special tokens, and type ids of everything. Also
-// how much of the texts is left where the result must not be too long. Not here: its settings in
-// tokenizer.json (template_json.cc).
+// how much of the texts is left where the result must not be too long.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_POST_TEMPLATE_H_
 #define ENCORE_ENGINE_TOKENIZER_POST_TEMPLATE_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Splits text into words by the kinds of its characters, one table look-up a character. Not here:
-// splitting by patterns (word_split.cc), changes of the text (metaspace.cc).
+// Splits text into words by the kinds of its characters, one table look-up a character.
 
 #include "engine/tokenizer/pre_tokenizer.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pre-tokenizers of `tokenizers`: normalized text to words. Not here: what words become
-// (model.h), patterns (pattern.h).
+// The pre-tokenizers of `tokenizers`: normalized text to words.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_PRE_TOKENIZER_H_
 #define ENCORE_ENGINE_TOKENIZER_PRE_TOKENIZER_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a character's lower case, which two normalizers do. Not here: the normalizers.
+// Writes a character's lower case, which two normalizers do.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_PUT_LOWER_H_
 #define ENCORE_ENGINE_TOKENIZER_PUT_LOWER_H_

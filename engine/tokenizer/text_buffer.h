@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text on its way through the tokenizer: bytes and, if asked for, where each came from. Not here:
-// what changes it (normalizer.h).
+// Text on its way through the tokenizer: bytes and, if asked for, where each came from.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_TEXT_BUFFER_H_
 #define ENCORE_ENGINE_TOKENIZER_TEXT_BUFFER_H_

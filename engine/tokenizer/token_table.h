@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model's vocabulary: tokens by id and ids by token. Not here: what models do with it.
+// A model's vocabulary: tokens by id and ids by token.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_TOKEN_TABLE_H_
 #define ENCORE_ENGINE_TOKENIZER_TOKEN_TABLE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// encore::Tokenizer: a text through all parts. Not here: the parts, opening (tokenizer_factory.cc).
+// encore::Tokenizer: a text through all parts.
 
 #include "encore/tokenizer.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenizers from files that are in memory, for tests and fuzzing. Not here: folders
-// (Tokenizer::Open).
+// Tokenizers from files that are in memory, for tests and fuzzing.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_TOKENIZER_FACTORY_H_
 #define ENCORE_ENGINE_TOKENIZER_TOKENIZER_FACTORY_H_

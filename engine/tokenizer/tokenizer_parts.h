@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that a tokenizer is made of, however its folder spells it. Not here: the files
-// (tokenizer_json.h), encoding with it (tokenizer.cc).
+// All that a tokenizer is made of, however its folder spells it.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_TOKENIZER_PARTS_H_
 #define ENCORE_ENGINE_TOKENIZER_TOKENIZER_PARTS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unpacks the generated tables. Not here: the tables.
+// Unpacks the generated tables.
 
 #include "engine/tokenizer/unicode.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `tokenizers` takes a code point for, and what it turns it into. Not here: the data
-// (unicode_classes.cc and unicode_mappings.cc, generated), bytes (utf8.h).
+// What `tokenizers` takes a code point for, and what it turns it into.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_UNICODE_H_
 #define ENCORE_ENGINE_TOKENIZER_UNICODE_H_

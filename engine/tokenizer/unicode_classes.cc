@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Made by tools/unicode_tables.py from the answers of tokenizers 0.23.3; not to be edited.
-// Classes of code points. Not here: what they turn into (unicode_mappings.cc).
+// Classes of code points.
 
 #include "engine/tokenizer/unicode_data.h"
 

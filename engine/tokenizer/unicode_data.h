@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generated tables as they are stored (tools/unicode_tables.py). Not here: looking things up
-// (unicode.h).
+// The generated tables as they are stored (tools/unicode_tables.py).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_UNICODE_DATA_H_
 #define ENCORE_ENGINE_TOKENIZER_UNICODE_DATA_H_

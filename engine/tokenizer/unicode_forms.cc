@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NFC, NFKC and NFKD (Unicode Standard Annex 15), with the tables of `tokenizers`. Not here: NFD
-// (unicode_normalizers.cc).
+// NFC, NFKC and NFKD (Unicode Standard Annex 15), with the tables of `tokenizers`.
 
 #include <algorithm>
 #include <vector>

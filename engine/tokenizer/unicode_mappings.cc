@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Made by tools/unicode_tables.py from the answers of tokenizers 0.23.3; not to be edited.
-// What code points turn into. Not here: their classes (unicode_classes.cc).
+// What code points turn into.
 
 #include "engine/tokenizer/unicode_data.h"
 

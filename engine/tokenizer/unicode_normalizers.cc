@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The normalizers that do one thing to each character. Not here: BERT's (bert_normalizer.cc).
+// The normalizers that do one thing to each character.
 
 #include "engine/tokenizer/normalizer.h"
 #include "engine/tokenizer/put_lower.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Unigram: of all ways to cut a word into pieces, the one whose pieces have the largest sum of
-// scores (Kudo 2018, arXiv:1804.10959). Not here: words (pre_tokenizer.h), its settings in files
-// (unigram_json.cc).
+// scores (Kudo 2018, arXiv:1804.10959).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_UNIGRAM_H_
 #define ENCORE_ENGINE_TOKENIZER_UNIGRAM_H_

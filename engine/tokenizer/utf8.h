@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UTF-8: what is valid, and code points in and out of valid bytes. Not here: what code points mean
-// (unicode.h).
+// UTF-8: what is valid, and code points in and out of valid bytes.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_UTF8_H_
 #define ENCORE_ENGINE_TOKENIZER_UTF8_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // encore::text for C and for every language that calls C: a model's folder as it was downloaded,
-// texts in, vectors and scores out. C99. Not here: classifiers, token vectors, engines without
-// texts (text_encoder.h and encoder.h, in C++). Formulas and rules are those of text_encoder.h.
+// texts in, vectors and scores out. C99. Formulas and rules are those of text_encoder.h.
 //
 //   encore_model* model;
 //   if (encore_open("all-MiniLM-L6-v2", NULL, &model) != ENCORE_OK) puts(encore_last_error());

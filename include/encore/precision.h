@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The element types that an encoder can multiply in. Not here: what is stored in files (DType).
+// The element types that an encoder can multiply in.
 
 #ifndef ENCORE_PRECISION_H_
 #define ENCORE_PRECISION_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files in the safetensors format: read memory-mapped with every offset validated before use, and
-// written whole or not at all. Not here: which tensors make an encoder (torch_weights.h).
+// written whole or not at all.
 //
 // The format: 8 bytes, the header's length N, little-endian; N bytes of JSON; the tensors' bytes,
 // little-endian and row-major. https://github.com/huggingface/safetensors describes it; encore is

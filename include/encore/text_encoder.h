@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TextEncoder: a Hugging Face model folder as it was downloaded, from texts to vectors and scores.
-// Part of the library encore::text. Not here: the tokenizer by itself (tokenizer.h), the encoder
-// underneath (encoder.h).
+// Part of the library encore::text.
 //
 // What sentence-transformers computes from the same folder is the reference: its order of modules,
 // pooling, prompts and precedence of files; of the tokenizer's files see Tokenizer::Open. Vectors

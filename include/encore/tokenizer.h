@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From text to token ids, as the Hugging Face `tokenizers` library gives them. Part of the library
-// encore::text. Not here: models and vectors (text_encoder.h).
+// encore::text.
 
 #ifndef ENCORE_TOKENIZER_H_
 #define ENCORE_TOKENIZER_H_

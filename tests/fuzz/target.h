@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the fuzz targets share: a target is a function that takes any bytes and ends the process if
-// encore breaks a promise on them. Not here: who calls them (libFuzzer by main/libfuzzer.cc, files
-// and simple mutations by main/standalone.cc, a test by tests/fuzz_seeds_test.cc).
+// encore breaks a promise on them.
 
 #ifndef ENCORE_TESTS_FUZZ_TARGET_H_
 #define ENCORE_TESTS_FUZZ_TARGET_H_

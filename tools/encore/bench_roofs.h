@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The machine's roofs as a report has them, which of them applies to a row, what says that the
-// machine changed meanwhile, and the tables of `encore bench`. Not here: the meters
-// (bench/measure/peak.h, read.h), measuring rows (bench_measure.h).
+// machine changed meanwhile, and the tables of `encore bench`.
 
 #ifndef ENCORE_TOOLS_ENCORE_BENCH_ROOFS_H_
 #define ENCORE_TOOLS_ENCORE_BENCH_ROOFS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore compare`: reports of `encore bench --json` or `encore report` side by side, as text and
-// as a page. Not here: what a difference is (comparison.h), the page (report_pages.h).
+// as a page.
 
 #include <algorithm>
 #include <cstddef>

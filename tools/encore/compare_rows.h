@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which rows of two reports belong together, and what may differ between the runs though nothing
-// was changed: a band of ratios around 1 for each pair. Not here: the noise within a row
-// (compare_statistics.h), by how much rows differ (comparison.h).
+// was changed: a band of ratios around 1 for each pair.
 
 #ifndef ENCORE_TOOLS_ENCORE_COMPARE_ROWS_H_
 #define ENCORE_TOOLS_ENCORE_COMPARE_ROWS_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reports side by side: each further one against the first. Not here: reading them
-// (report_data.h), showing the result (compare.cc, report_pages.h).
+// Reports side by side: each further one against the first.
 
 #ifndef ENCORE_TOOLS_ENCORE_COMPARISON_H_
 #define ENCORE_TOOLS_ENCORE_COMPARISON_H_

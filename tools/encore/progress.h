@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How far a command has come, on standard error where that is a terminal; nothing else anywhere.
-// Not here: what takes the time.
 
 #ifndef ENCORE_TOOLS_ENCORE_PROGRESS_H_
 #define ENCORE_TOOLS_ENCORE_PROGRESS_H_

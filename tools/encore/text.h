@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words and numbers as text that is safe to show anywhere. Not here: layout on the terminal
-// (terminal.h) and in pictures (attend_svg.cc, page.h).
+// Words and numbers as text that is safe to show anywhere.
 
 #ifndef ENCORE_TOOLS_ENCORE_TEXT_H_
 #define ENCORE_TOOLS_ENCORE_TEXT_H_

@@ -4,7 +4,7 @@
 and what sentence-transformers computes from texts with them in float64.
 
 Holds the folders' files: configuration, modules, prompts and tokenizer in the published spelling,
-random weights.
+random weights. Needs torch 2.15.0, transformers 5.23.0 and sentence-transformers 6.2.0.
 
     tools/make_sentence_fixtures.py [NAME ...]     writes the folders and their expected.json
     tools/make_sentence_fixtures.py --check        makes them again and compares

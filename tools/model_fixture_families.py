@@ -3,7 +3,40 @@
 tiny models are, and how published folders spell what transformers 5 writes otherwise.
 
 Holds cases, spellings, rotary positions in float64, and Jina v2, which transformers has not, around
-the layers of golden/jina.py."""
+the layers of golden/jina.py.
+"""
+import json
+import math
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from safetensors.torch import save_file
+
+from golden.jina import JinaEncoder
+
+VOCABULARY = 120
+SIZES = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2,
+         "num_attention_heads": 4, "intermediate_size": 37, "max_position_embeddings": 720,
+         "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+MODERNBERT = {**SIZES, "num_hidden_layers": 4, "num_attention_heads": 2, "cls_token_id": 1,
+              "sep_token_id": 2}
+MPNET = {**SIZES, "pad_token_id": 1, "layer_norm_eps": 1e-5}
+NOMIC = {**SIZES, "num_attention_heads": 2, "type_vocab_size": 2, "bos_token_id": None,
+         "eos_token_id": None}
+GTE = {**SIZES, "num_attention_heads": 2, "type_vocab_size": 2}
+JINA = {**SIZES, "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu"}
+LLAMA = {**SIZES, "num_key_value_heads": 2, "head_dim": 8}
+QWEN3 = {**LLAMA, "head_dim": 16, "max_window_layers": 2}
+GEMMA = {**LLAMA, "num_hidden_layers": 3, "head_dim": 16, "query_pre_attn_scalar": 24,
+         "sliding_window": 60, "use_bidirectional_attention": True,
+         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+T5 = {"vocab_size": VOCABULARY, "d_model": 32, "d_kv": 12, "d_ff": 37, "num_layers": 2,
+      "num_heads": 4, "pad_token_id": 0}
+
+
+def frequencies(rope, size, positions):
+    """Inverse frequencies in float64, and what multiplies sines and cosines."""
     kind, theta, factor = rope["rope_type"], float(rope["rope_theta"]), rope.get("factor", 1.0)
     pairs = torch.arange(size // 2, dtype=torch.float64)
     plain = theta ** (-2 * pairs / size)

@@ -28,7 +28,51 @@ without --markdown.
 Peers use AMX where the machine has it, encore for int8, and for bf16 where told to. --max-isa
 AVX512_CORE_BF16 takes AMX from all of them. The column ISA gives that limit, and AMX where the
 peer's process asked for it and got it; f32 products do not use it all the same. --explain shows the
-primitives that they chose."""
+primitives that they chose.
+"""
+
+import argparse
+import contextlib
+import datetime
+import functools
+import importlib.util
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+import remote
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# In the order of the table: what each is held to, and the precisions that it can compute in.
+# "encore" is encore where `encore bench` does not time it.
+PEERS = {"onnxruntime": ("block", ("f32", "int8")), "openvino": ("block", ("f32", "bf16", "int8")),
+         "torch": ("block", ("f32", "bf16")), "onednn": ("products", ("f32", "bf16", "int8")),
+         "openblas": ("products", ("f32",)), "ctranslate2": ("model", ("f32", "int8"))}
+OURS = {"products": ("f32",), "model": ("f32", "int8")}
+PACKAGES = {"onednn": ("torch",), "openblas": ("scipy_openblas32",),
+            "ctranslate2": ("ctranslate2", "torch", "transformers")}
+PRECISIONS = ("f32", "bf16", "int8")
+WEIGHTS = ("warm", "cold")
+
+blocks = remote.import_or_leave("blocks")
+cases = remote.import_or_leave("cases")
+encore_side = remote.import_or_leave("encore_side")
+isa = remote.import_or_leave("isa")
+reference = remote.import_or_leave("reference")
+results = remote.import_or_leave("results")
+tables = remote.import_or_leave("tables")
+turn = remote.import_or_leave("quiet").turn
+
+
+def say(*words):
+    print("compare:", *words, file=sys.stderr)
+
+
+class Peer:
+    """A peer in its process."""
 
     def __init__(self, args, name, precision, workload, threads, folder):
         self.remote = remote.Remote(

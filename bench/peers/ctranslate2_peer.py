@@ -3,7 +3,30 @@
 states out, in f32 and int8 (weights beforehand, activations row by row at run time).
 
 Its products are MKL's or oneDNN's, as a process is told before its first: both are tried in
-processes of their own, and the faster one is taken."""
+processes of their own, and the faster one is taken.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+
+import ctranslate2
+import numpy
+
+import remote
+
+NAME = "CTranslate2"
+VERSION = ctranslate2.__version__
+WAIT_POLICY = "spins for a while (libgomp's default)"
+TYPES = {"f32": "float32", "int8": "int8"}
+GRAPHS = {precision: ("converted",) for precision in TYPES}
+TRIES = 7
+
+
+class Peer:
+    """A model, ready to run again and again."""
 
     def __init__(self, workload, folder, ids, threads, precision, _graph, _layers):
         converted = folder / "ctranslate2"

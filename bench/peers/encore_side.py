@@ -1,6 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """encore's side of a comparison: its command line, run on files and timed.
+
 """
+
+import json
+import os
+import pathlib
+import tempfile
+
+import safetensors.numpy
+
+import remote
+
+# How the threads of encore's pool wait between calls: flags of `encore bench`; a process of its own
+# for each.
+SPIN = ("--idle-spin", 10000)
+AMX_BF16 = ("--amx-bf16",)
+
+
+class Failed(RuntimeError):
+    """The command line did not do it, and what it said."""
 
 
 def call(encore, *args, cores=None):

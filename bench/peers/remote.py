@@ -1,6 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """An engine in a process of its own that answers requests, one JSON value a line; both ends.
+
 """
+
+import ctypes
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+# Until the threads of a pool that spins for a while after its last call have gone to sleep.
+REST_SECONDS = 0.05
+# A process that was asked to end, and computes, is killed after so long.
+CLOSE_SECONDS = 1
+
+PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+LIBC = ctypes.CDLL(None)
+
+
+def end_with(parent):
+    """From now on the system kills this process when its parent ends, however that ends."""
     if hasattr(LIBC, "prctl"):
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # which has ended meanwhile

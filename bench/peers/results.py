@@ -1,7 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a comparison: figures of the rounds, ratios to encore, tables, and the report that
 `encore report --page` and `encore compare` read (tools/encore/report.schema.json).
+
 """
+
+import statistics
+
+import cold
+import tables
+
+TITLES = ("workload", "threads", "weights", "precision", "engine", "graph", "ISA", "p50 us",
+          "p99 us", "min us", "GFLOP/s")
+ERRORS = ("max error", "rms error")
+LEFT = {0, 2, 3, 4, 5, 6}
+# So many medians of consecutive calls tell a reader how a turn swung.
+SLOTS_OF_TURN = 10
+MAX_SLOTS = 64  # of a row, by the schema
+CALLS_FOR_P99 = 100  # likewise: of fewer in a turn there is none
+
+
+def summary(samples):
+    """Of the calls of one turn, in the order they were made: seconds, calls and slots of a row."""
     ordered, parts = sorted(samples), min(len(samples), SLOTS_OF_TURN)
 
     def at(part):

@@ -13,7 +13,36 @@ sentences of mixed lengths, all in one call (sentences/s); with --shape BxS inst
 of S tokens each, in one call (p50). A figure is the median over the rounds; a ratio is encore's
 advantage (above 1: encore is faster), in brackets the lowest and the highest of a
 round. All compute in f32 and must agree to 2e-6 in every number of the unit vectors. With --encore
-the command line is timed too, `encore embed` as a whole: start, reading, opening, writing."""
+the command line is timed too, `encore embed` as a whole: start, reading, opening, writing.
+"""
+
+import argparse
+import datetime
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import remote
+import tables
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# By the names of their files.
+ENGINES = ("encore", "sentence_transformers", "onnxruntime", "openvino")
+# Of a number of a unit vector.
+MAX_DIFFERENCE = 2e-6
+# So many sentences are compared, or as many as are timed.
+COMPARED = 200
+WARM_UP = 10
+
+
+# ---- In the process of one engine ---------------------------------------------------------------
+
+def call_times(encode, batch, calls, seconds=0.0):
+    """Sorted, in s: of so many calls, and of so many seconds of them."""
     times = []
     while len(times) < calls or sum(times) < seconds:
         start = time.perf_counter()

@@ -6,8 +6,7 @@ NAME = "tests/mutation/mutants.h"
 TEXT = r"""// SPDX-License-Identifier: Apache-2.0
 //
 // What mutate.py writes into its copy of the sources: expressions that are those of the original,
-// unless the mutant with their number is active. Constant expressions are never mutated. Not here:
-// which expressions there are.
+// unless the mutant with their number is active. Constant expressions are never mutated.
 //
 //   ENCORE_MUTANT          the number of the active mutant; none, and the code is the original
 //   ENCORE_MUTANT_REACHED  a file in which byte N becomes 1 where mutant N is evaluated

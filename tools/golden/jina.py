@@ -2,7 +2,17 @@
 """The layers of Jina embeddings v2 (arXiv:2310.19923) in plain torch, with the names of its files:
 BERT's with symmetric ALiBi and a gated feed-forward network. The published models are remote code,
 which is not used here.
+
 """
+import math
+
+import torch
+import torch.nn.functional as F
+
+
+def alibi_slopes(heads):
+    """Press et al. 2021 (arXiv:2108.12409) and their code for other counts than powers of two:
+    those of the next lower power, and every second of the next higher."""
     power = 2 ** int(math.log2(heads))
     slopes = [2.0 ** (-8 * (h + 1) / power) for h in range(power)]
     return slopes + [2.0 ** (-4 * (h + 1) / power) for h in range(0, 2 * (heads - power), 2)]

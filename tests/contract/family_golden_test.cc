@@ -17,6 +17,7 @@
 #include "encore/thread_pool.h"
 #include "encore/workspace.h"
 #include "tests/contract/family_case.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
 
 namespace encore {
@@ -101,7 +102,13 @@ TEST_P(FamilyGolden, LayersAgreeWithTheFamilysOwn) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, FamilyGolden, testing::ValuesIn(FamilyNames(kFolder)),
+// Under an emulator one family of each kind: the others differ in what is the same everywhere.
+std::vector<std::string> Families() {
+  if (kEmulated) return {"bert", "jina_v2", "modernbert", "qwen3_embedding", "t5"};
+  return FamilyNames(kFolder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, FamilyGolden, testing::ValuesIn(Families()),
                          [](const auto& family) { return family.param; });
 
 TEST(FamilyGoldenFiles, AllAreThere) { EXPECT_GE(FamilyNames(kFolder).size(), 18u); }

@@ -13,6 +13,7 @@
 #include "tests/support/attention_case.h"
 #include "tests/support/check_model.h"
 #include "tests/support/near_rounded.h"
+#include "tests/support/sanitizers.h"
 
 namespace encore {
 namespace {
@@ -74,6 +75,7 @@ TEST(Encoder, SizesOfHeadsAndOfEverythingElse) {
 
 // Beyond one tile of 512 keys, and beyond one slice of K.
 TEST(Encoder, LongSequencesAndWideLayers) {
+  if (kEmulated) GTEST_SKIP() << "takes minutes under an emulator";
   double worst = 0;
   CheckModel(EncoderModel({.d_model = 8, .num_heads = 1, .d_ff = 12}), {600}, &worst);
   AttentionMask causal;

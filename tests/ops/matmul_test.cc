@@ -198,6 +198,7 @@ TEST(MatMul, BroadcastInputs) {
 // Small integers: every sum is exact in f32, so that C t is A (B t) exactly, and a single term that
 // is lost, doubled or misplaced shows.
 TEST(MatMul, TooBigForTheReference) {
+  if (ENCORE_TEST_TSAN) GTEST_SKIP() << "takes minutes with the thread sanitizer";
   const size_t m = kEmulated ? 29 : 263, n = 1511, k = kEmulated ? 1203 : 2203;
   const auto integers = [](size_t count, uint32_t seed) {
     std::vector<float> values = RandomFloats(count, seed, 2);

@@ -7,6 +7,7 @@
 #ifndef ENCORE_ENGINE_BASE_GUARDED_H_
 #define ENCORE_ENGINE_BASE_GUARDED_H_
 
+#include <exception>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -27,15 +28,23 @@ inline Status NoMemoryFor(const char* what) noexcept {
 }
 
 // f(), a Status or Result, whose failed allocations become NoMemoryFor(what). A vector that is
-// asked for more elements than it can ever hold throws length_error.
+// asked for more elements than it can ever hold throws length_error. Whatever else is thrown comes
+// from the system, which for instance cannot express a path in its own encoding: kIo.
 template <class F>
 auto Guarded(const char* what, F&& f) -> decltype(f()) {
   try {
-    return std::forward<F>(f)();
-  } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {
+    try {
+      return std::forward<F>(f)();
+    } catch (const std::bad_alloc&) {
+      return NoMemoryFor(what);
+    } catch (const std::length_error&) {
+      return NoMemoryFor(what);
+    } catch (const std::exception& error) {
+      return Status(ErrorCode::kIo, std::string(what) + ": " + error.what());
+    }
+  } catch (const std::bad_alloc&) {  // by the last sentence
+    return OutOfMemory();
   }
-  return NoMemoryFor(what);
 }
 
 }  // namespace encore::internal

@@ -15,9 +15,10 @@
 
 namespace encore {
 
-// Whether the target that a kernel or an encoder names may be in use while `active` is. "AMX" is
-// another target but for products of int8.
-inline bool IsKernelOf(std::string_view kernel, std::string_view active) {
+// Whether the target that a kernel names may be in use while `active` is. "AMX" is another target
+// but for products of int8. Files with engine/kernels/one_avx3.h have AVX3 for all of AVX-512.
+inline bool IsKernelOf(std::string_view kernel, std::string_view active, bool one_avx3 = false) {
+  if (one_avx3 && kernel == "AVX3") return active == "AMX" || active.starts_with("AVX3");
   if (active == "AMX" && (kernel == "AVX3_DL" || kernel == "AVX3_SPR")) return true;
   return kernel == active;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains of multiply-adds and of loads for peak.h, one set a SIMD target.
+// Chains of multiply-adds and of loads for roof_kernels.h, one set a SIMD target.
 
-#include "engine/kernels/peak.h"
+#include "bench/measure/roof_kernels.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "engine/base/strict_math.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/kernels/peak.cc"
+#define HWY_TARGET_INCLUDE "bench/measure/roof_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
 #include "engine/kernels/dispatch.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The yardsticks of the benchmarks: as many multiply-adds of each element type as one core can do,
-// with no memory in the way, and as many bytes as it can read, with no arithmetic in the way. Not
-// here: clocks, threads, what is done with the figures (bench/measure/peak.h and read.h).
+// with no memory in the way, and as many bytes as it can read, with no arithmetic in the way.
+// Clocks and threads are in peak.h and read.h.
 
-#ifndef ENCORE_ENGINE_KERNELS_PEAK_H_
-#define ENCORE_ENGINE_KERNELS_PEAK_H_
+#ifndef ENCORE_BENCH_MEASURE_ROOF_KERNELS_H_
+#define ENCORE_BENCH_MEASURE_ROOF_KERNELS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -39,4 +39,4 @@ const PeakKernels& GetPeakKernels();
 
 }  // namespace encore::internal
 
-#endif  // ENCORE_ENGINE_KERNELS_PEAK_H_
+#endif  // ENCORE_BENCH_MEASURE_ROOF_KERNELS_H_

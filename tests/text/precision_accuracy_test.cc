@@ -18,10 +18,10 @@
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
 #include "nlohmann/json.hpp"
-#include "tests/nn/plain_int8.h"
 #include "tests/reference/drawn.h"
 #include "tests/reference/sequences.h"
 #include "tests/support/targets.h"
+#include "tests/text/plain_int8.h"
 
 namespace encore {
 namespace {

@@ -18,9 +18,9 @@
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
 #include "nlohmann/json.hpp"
+#include "reference/drawn.h"
+#include "reference/sequences.h"
 #include "tests/nn/plain_int8.h"
-#include "tests/reference/drawn.h"
-#include "tests/reference/sequences.h"
 #include "tests/support/targets.h"
 
 namespace encore {

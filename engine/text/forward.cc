@@ -68,7 +68,7 @@ Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
 }
 
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts,
-                                  HiddenRows rows, Scratch* scratch, const Executor& executor) {
+                                  OutputRows rows, Scratch* scratch, const Executor& executor) {
   if (Status status = Pack(texts, scratch); !status.ok()) return status;
   const size_t tokens = scratch->starts.back();
   const size_t width = model.d_model();
@@ -82,7 +82,7 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
       .ids = scratch->ids, .type_ids = scratch->type_ids, .seq_starts = scratch->starts};
   if (Status status = model.Embed(batch, x_view, executor); !status.ok()) return status;
   MutableView hidden = x_view;
-  if (rows != HiddenRows::kAll) {
+  if (rows != OutputRows::kAll) {
     // Fewer values than x has.
     const Result<float*> some = scratch->hidden.Get<float>(texts.size() * width);
     if (!some.ok()) return some.status();

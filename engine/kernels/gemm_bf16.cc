@@ -37,11 +37,7 @@ using VecU32 = hn::Vec<TagU32>;
 HWY_INLINE VecU32 RoundedBits(VecF32 v) {
   const TagU32 du;
   const VecU32 bits = hn::BitCast(du, v);
-#ifdef ENCORE_TEST_BREAK_BF16_TIES  // only for a library that `encore verify` must refuse
-  const VecU32 odd = hn::Set(du, 1u);
-#else
   const VecU32 odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-#endif
   const VecU32 rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7FFFu)), odd);
   const VecU32 quiet = hn::Or(bits, hn::Set(du, 0x400000u));
   return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);

@@ -265,10 +265,6 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
       for (size_t j = 0; j < NV; ++j) acc[i][j] = hn::Mul(acc[i][j], scale);
     }
   }
-#ifdef ENCORE_TEST_BREAK_SPLIT_ACCUMULATOR  // only for a library that `encore verify` must refuse
-  V odd[MR][NV];
-  for (size_t i = 0; i < MR * NV; ++i) odd[i / NV][i % NV] = hn::Zero(d);
-#endif
   // Lines of the residual and of c that the last steps need, by then in L1: else all of them are
   // asked for at once there. A short chain would wait for the asking as long as that.
   if (t.kc >= kLongChain) {
@@ -310,20 +306,11 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       const auto ai = Type::Spread(a(i));
-#ifdef ENCORE_TEST_BREAK_SPLIT_ACCUMULATOR
-      for (size_t j = 0; k % 2 == 1 && j < NV; ++j) odd[i][j] = Type::MulAdd(ai, bk[j], odd[i][j]);
-      if (k % 2 == 1) continue;
-#endif
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) acc[i][j] = Type::MulAdd(ai, bk[j], acc[i][j]);
     }
     a.Next();
   }
-#ifdef ENCORE_TEST_BREAK_SPLIT_ACCUMULATOR
-  for (size_t i = 0; i < MR * NV; ++i) {
-    acc[i / NV][i % NV] = hn::Add(acc[i / NV][i % NV], odd[i / NV][i % NV]);
-  }
-#endif
   ENCORE_UNROLL
   for (size_t i = 0; i < MR; ++i) {
     ENCORE_UNROLL

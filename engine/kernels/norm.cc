@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "engine/base/strict_math.h"
+#include "engine/kernels/one_avx3.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/norm.cc"
@@ -238,10 +239,6 @@ HWY_NOINLINE void LayerNormRows(const Rows& all, size_t row) {
     scale[r] = hn::Set(d, scales[r]);
   }
   WriteRows<R>(args, [&](size_t r, VecLanes x) HWY_ATTR {
-#if defined(ENCORE_TEST_BREAK_CONTRACTION) && HWY_TARGET == HWY_AVX2
-    // Only for a library that `encore verify` must refuse: one rounding less, on one target.
-    return hn::MulSub(hn::Sub(x, near[r]), scale[r], hn::Mul(rest[r], scale[r]));
-#endif
     return hn::Mul(hn::Sub(hn::Sub(x, near[r]), rest[r]), scale[r]);
   });
 }

@@ -140,11 +140,7 @@ inline constexpr float kDeepScale = 0x1p-64f;
 inline constexpr float kExpTail[] = {0.4999999404f, 0.1666652113f, 0.04166838899f, 0.008368717507f,
                                      0.001381454756f};
 // The same for |r| <= ln 2 / 16, and 1.7e-10.
-#ifdef ENCORE_TEST_BREAK_EXP  // only for a library that `encore verify` must refuse
-inline constexpr float kExpEighthTail[] = {0.5f, 0.1766802615f, 0.04166044667f};
-#else
 inline constexpr float kExpEighthTail[] = {0.5f, 0.1666802615f, 0.04166044667f};
-#endif
 
 // (-2)^k
 constexpr float MinusTwoPower(int k) {

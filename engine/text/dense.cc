@@ -6,6 +6,7 @@
 
 #include "encore/safetensors.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -27,13 +28,12 @@ const TorchActivation* ReadActivation(JsonMembers& members) {
 
 Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
                                const FolderReading& reading) {
-  const Result<std::optional<JsonValue>> json = reading.folder.ReadJson(file);
-  if (!json.ok()) return json.status();
-  if (!json->has_value()) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (!json.has_value()) {
     return Status(ErrorCode::kNotFound, "modules.json names a Dense module, but there is no " +
                                             reading.folder.PathOf(file));
   }
-  JsonMembers members(**json, file);
+  JsonMembers members(*json, file);
   DenseConfig config;
   config.in_features = members.RequiredSize("in_features");
   config.out_features = members.RequiredSize("out_features");
@@ -49,30 +49,27 @@ Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
       members.Refuse(key, "'sentence_embedding'");
     }
   }
-  if (Status status = FinishAsUnused(members, reading); !status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(FinishAsUnused(members, reading));
   return config;
 }
 
 // The tensor in f32, if it has this shape.
 Result<Tensor> ReadTensor(const SafetensorsFile& file, std::string_view name, const Shape& shape) {
-  Result<Tensor> tensor = file.ReadAsF32(name);
-  if (!tensor.ok()) return tensor.status();
-  if (!(tensor->shape() == shape)) {
+  ENCORE_ASSIGN_OR_RETURN(Tensor tensor, file.ReadAsF32(name));
+  if (!(tensor.shape() == shape)) {
     return InvalidArgument(file.name() + ": " + std::string(name) + " is " +
-                           tensor->shape().ToString() + "; wanted " + shape.ToString());
+                           tensor.shape().ToString() + "; wanted " + shape.ToString());
   }
   return tensor;
 }
 
 Result<SafetensorsFile> OpenWeights(const std::string& path, const FolderReading& reading) {
   const std::string file = Within(path, "model.safetensors");
-  const Result<bool> is_there = reading.folder.Has(file);
-  if (!is_there.ok()) return is_there.status();
-  if (!*is_there) {
+  ENCORE_ASSIGN_OR_RETURN(const bool is_there, reading.folder.Has(file));
+  if (!is_there) {
     const std::string pickle = Within(path, "pytorch_model.bin");
-    const Result<bool> is_pickle = reading.folder.Has(pickle);
-    if (!is_pickle.ok()) return is_pickle.status();
-    if (*is_pickle) {
+    ENCORE_ASSIGN_OR_RETURN(const bool is_pickle, reading.folder.Has(pickle));
+    if (is_pickle) {
       return Status(ErrorCode::kUnsupported,
                     Quoted(reading.folder.PathOf(pickle)) +
                         " is a pickle; wanted model.safetensors beside it. To make it: python -c "
@@ -87,31 +84,28 @@ Result<SafetensorsFile> OpenWeights(const std::string& path, const FolderReading
 
 Result<Dense> ReadDense(const std::string& path, size_t width, const FolderReading& reading) {
   const std::string config_file = Within(path, "config.json");
-  const Result<DenseConfig> config = ReadConfig(config_file, width, reading);
-  if (!config.ok()) return config.status();
-  const Result<SafetensorsFile> file = OpenWeights(path, reading);
-  if (!file.ok()) return file.status();
-  for (const SafetensorsEntry& entry : file->tensors()) {
-    if (entry.name == "linear.weight" || (config->bias && entry.name == "linear.bias")) continue;
-    return InvalidArgument(file->name() + ": unknown tensor " + Quoted(entry.name) +
-                           "; wanted linear.weight" + (config->bias ? " and linear.bias" : ""));
+  ENCORE_ASSIGN_OR_RETURN(const DenseConfig config, ReadConfig(config_file, width, reading));
+  ENCORE_ASSIGN_OR_RETURN(const SafetensorsFile file, OpenWeights(path, reading));
+  for (const SafetensorsEntry& entry : file.tensors()) {
+    if (entry.name == "linear.weight" || (config.bias && entry.name == "linear.bias")) continue;
+    return InvalidArgument(file.name() + ": unknown tensor " + Quoted(entry.name) +
+                           "; wanted linear.weight" + (config.bias ? " and linear.bias" : ""));
   }
-  const Result<Tensor> weight =
-      ReadTensor(*file, "linear.weight", {config->out_features, config->in_features});
-  if (!weight.ok()) return weight.status();
+  ENCORE_ASSIGN_OR_RETURN(
+      const Tensor weight,
+      ReadTensor(file, "linear.weight", {config.out_features, config.in_features}));
   Tensor bias;
-  if (config->bias) {
-    Result<Tensor> read = ReadTensor(*file, "linear.bias", {config->out_features});
-    if (!read.ok()) return read.status();
-    bias = *std::move(read);
+  if (config.bias) {
+    ENCORE_ASSIGN_OR_RETURN(Tensor read, ReadTensor(file, "linear.bias", {config.out_features}));
+    bias = std::move(read);
   }
-  Result<PackedLinear> linear = PackedLinear::Create(weight->View<float>(), bias.View<float>());
-  if (!linear.ok()) return linear.status();
+  ENCORE_ASSIGN_OR_RETURN(PackedLinear linear,
+                          PackedLinear::Create(weight.View<float>(), bias.View<float>()));
   reading.Tell("dense",
-               std::to_string(config->in_features) + " to " + std::to_string(config->out_features) +
-                   (config->bias ? ", " : ", no bias, ") + std::string(config->activation->text),
+               std::to_string(config.in_features) + " to " + std::to_string(config.out_features) +
+                   (config.bias ? ", " : ", no bias, ") + std::string(config.activation->text),
                config_file);
-  return Dense{*std::move(linear), config->activation};
+  return Dense{std::move(linear), config.activation};
 }
 
 }  // namespace encore::internal

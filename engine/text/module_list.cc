@@ -8,6 +8,7 @@
 #include <array>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -74,7 +75,7 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
   if (members.ok() && !IsWithin(entry.path)) {
     members.Refuse("path", "a folder within the model's");
   }
-  if (Status status = Finish(members, reading); !status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
   const std::optional<ModuleKind> kind = KindOf(type);
   if (!kind) {
     return Status(ErrorCode::kUnsupported,
@@ -89,21 +90,19 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
 }  // namespace
 
 Result<std::optional<std::vector<ModuleEntry>>> ReadModuleList(const FolderReading& reading) {
-  const Result<std::optional<JsonValue>> file = reading.folder.ReadJson(kFile);
-  if (!file.ok()) return file.status();
-  if (!file->has_value()) return std::optional<std::vector<ModuleEntry>>();
-  const JsonValue& list = **file;
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> file, reading.folder.ReadJson(kFile));
+  if (!file.has_value()) return std::optional<std::vector<ModuleEntry>>();
+  const JsonValue& list = *file;
   if (!list.is_array()) {
     return Status(ErrorCode::kCorruptData,
                   std::string(kFile) + ": found " + list.Described() + "; wanted an array");
   }
   std::vector<ModuleEntry> modules;
   for (const JsonValue& value : list.items()) {
-    Result<ModuleEntry> entry = ReadEntry(value, modules.size(), reading);
-    if (!entry.ok()) return entry.status();
-    modules.push_back(*std::move(entry));
+    ENCORE_ASSIGN_OR_RETURN(ModuleEntry entry, ReadEntry(value, modules.size(), reading));
+    modules.push_back(std::move(entry));
   }
-  if (Status status = CheckOrder(modules); !status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(CheckOrder(modules));
   return std::optional(std::move(modules));
 }
 

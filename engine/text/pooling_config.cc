@@ -7,6 +7,7 @@
 
 #include <array>
 #include <optional>
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -77,13 +78,12 @@ std::string PoolingText(const std::vector<PoolingMode>& modes) {
 Result<std::vector<PoolingMode>> ReadPoolingConfig(const std::string& path, size_t d_model,
                                                    const FolderReading& reading) {
   const std::string file = Within(path, "config.json");
-  const Result<std::optional<JsonValue>> json = reading.folder.ReadJson(file);
-  if (!json.ok()) return json.status();
-  if (!json->has_value()) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (!json.has_value()) {
     return Status(ErrorCode::kNotFound, "modules.json names a Pooling module in '" + path +
                                             "', but there is no " + reading.folder.PathOf(file));
   }
-  JsonMembers members(**json, file);
+  JsonMembers members(*json, file);
   // Where both spellings are there, the new one counts.
   std::vector<PoolingMode> modes = ReadBooleans(members);
   if (members.Has("pooling_mode")) modes = ReadNames(members);
@@ -96,7 +96,7 @@ Result<std::vector<PoolingMode>> ReadPoolingConfig(const std::string& path, size
   if (!members.Bool("include_prompt", true)) {
     members.Refuse("include_prompt", "true: encore has no pooling without the prompt's tokens");
   }
-  if (Status status = Finish(members, reading); !status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
   reading.Tell("pooling", PoolingText(modes), file);
   return modes;
 }

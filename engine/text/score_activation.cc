@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -20,10 +21,9 @@ struct Named {
 Result<std::optional<Named>> FromModelConfig(const std::string& path,
                                              const FolderReading& reading) {
   const std::string file = Within(path, "config.json");
-  const Result<std::optional<JsonValue>> json = reading.folder.ReadJson(file);
-  if (!json.ok()) return json.status();
-  if (!json->has_value()) return std::optional<Named>();
-  JsonMembers members(**json, file);
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (!json.has_value()) return std::optional<Named>();
+  JsonMembers members(*json, file);
   // Where the newer key is there, the older one does not count, not even if the newer is null.
   if (members.Has("sentence_transformers")) {
     JsonMembers inner(members.RequiredObject("sentence_transformers"),
@@ -55,16 +55,15 @@ Result<std::optional<Named>> Find(const std::string& path, const SentenceConfig&
 Result<const TorchActivation*> ReadScoreActivation(const std::string& path,
                                                    const SentenceConfig& config, size_t labels,
                                                    const FolderReading& reading) {
-  const Result<std::optional<Named>> named = Find(path, config, reading);
-  if (!named.ok()) return named.status();
-  if (named->has_value()) {
-    const TorchActivation* activation = FindTorchActivation((*named)->function);
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<Named> named, Find(path, config, reading));
+  if (named.has_value()) {
+    const TorchActivation* activation = FindTorchActivation(named->function);
     if (activation == nullptr) {
-      return Status(ErrorCode::kUnsupported, (*named)->source + ": the activation of scores is " +
-                                                 Quoted((*named)->function) + "; encore has " +
+      return Status(ErrorCode::kUnsupported, named->source + ": the activation of scores is " +
+                                                 Quoted(named->function) + "; encore has " +
                                                  TorchActivationNames());
     }
-    reading.Tell("scores", std::string(activation->text), (*named)->source);
+    reading.Tell("scores", std::string(activation->text), named->source);
     return activation;
   }
   const TorchActivation* activation =

@@ -5,6 +5,7 @@
 #include "engine/text/sentence_config.h"
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -36,14 +37,13 @@ const std::string* SentenceConfig::FindPrompt(std::string_view name) const {
 Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading& reading) {
   SentenceConfig config;
   const std::string file(kSentenceConfigFile);
-  const Result<std::optional<JsonValue>> json = reading.folder.ReadJson(file);
-  if (!json.ok()) return json.status();
-  if (!json->has_value()) return config;
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (!json.has_value()) return config;
   if (!has_modules) {
     reading.Tell("ignored", "prompts and all else, as there is no modules.json", file);
     return config;
   }
-  JsonMembers members(**json, file);
+  JsonMembers members(*json, file);
   ReadPrompts(members, &config);
   config.default_prompt_name = members.OptionalString("default_prompt_name");
   config.truncate_dim = members.OptionalSize("truncate_dim");
@@ -65,7 +65,7 @@ Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading&
   for (const std::string_view key : {"__version__", "requirements", "keep_in_fp32_modules"}) {
     members.Ignore(key);
   }
-  if (Status status = FinishAsUnused(members, reading); !status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(FinishAsUnused(members, reading));
 
   for (const auto& [name, text] : config.prompts) {
     const bool by_default = config.default_prompt_name == name;

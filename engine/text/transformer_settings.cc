@@ -9,6 +9,7 @@
 #include <array>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -73,12 +74,11 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
   TransformerSettings settings;
   for (const std::string_view name : kFiles) {
     const std::string file = Within(path, name);
-    const Result<std::optional<JsonValue>> json = reading.folder.ReadJson(file);
-    if (!json.ok()) return json.status();
-    if (!json->has_value()) continue;
-    if ((*json)->is_object() && (*json)->members().empty()) continue;  // as if it were not there
+    ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+    if (!json.has_value()) continue;
+    if (json->is_object() && json->members().empty()) continue;  // as if it were not there
     settings.file = file;
-    JsonMembers members(**json, file);
+    JsonMembers members(*json, file);
     settings.max_seq_length = members.OptionalSize("max_seq_length");
     settings.lower_case = members.Bool("do_lower_case", false);
     const std::string task = members.String("transformer_task", "feature-extraction");
@@ -97,7 +97,7 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
       if (members.Has(key)) members.Refuse(key, "null");
     }
     members.Ignore("unpad_inputs");  // how, not what: encore never pads
-    if (Status status = Finish(members, reading); !status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(Finish(members, reading));
     return settings;
   }
   return settings;

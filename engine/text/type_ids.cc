@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/base/status_macros.h"
 #include "engine/tokenizer/tokenizer_class.h"
 
 namespace encore::inline v0_1::internal {
@@ -15,10 +16,9 @@ Result<bool> ReadUsesTypeIds(const Folder& transformer, const std::string& path,
                              size_t type_vocab_size, const FolderReading& reading) {
   if (type_vocab_size == 0) return false;
   const std::string file = Within(path, "tokenizer_config.json");
-  const Result<std::optional<JsonValue>> json = reading.folder.ReadJson(file);
-  if (!json.ok()) return json.status();
-  if (json->has_value()) {
-    JsonMembers members(**json, file);
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (json.has_value()) {
+    JsonMembers members(*json, file);
     if (members.Has("model_input_names")) {
       const JsonValue& names = members.RequiredArray("model_input_names");
       if (!members.ok()) return members.status();
@@ -31,16 +31,15 @@ Result<bool> ReadUsesTypeIds(const Folder& transformer, const std::string& path,
     }
     if (!members.ok()) return members.status();
   }
-  const Result<TokenizerClass> which = ChooseTokenizerClass(transformer);
-  if (!which.ok()) return which.status();
-  if (!which->type_ids) {
+  ENCORE_ASSIGN_OR_RETURN(const TokenizerClass which, ChooseTokenizerClass(transformer));
+  if (!which.type_ids) {
     reading.Tell(
         "type ids",
-        "all 0, as the tokenizer's class is " + which->name +
-            (which->old_type_ids ? " (transformers 4 gave a pair's second text others)" : ""),
-        Within(path, which->source));
+        "all 0, as the tokenizer's class is " + which.name +
+            (which.old_type_ids ? " (transformers 4 gave a pair's second text others)" : ""),
+        Within(path, which.source));
   }
-  return which->type_ids;
+  return which.type_ids;
 }
 
 }  // namespace encore::internal

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/tokenizer/bpe.h"
 #include "engine/tokenizer/byte_alphabet.h"
 
@@ -35,9 +36,8 @@ Result<std::unique_ptr<const Model>> Bpe::Create(const Vocabulary& vocabulary, c
   }
   std::unique_ptr<Bpe> model(new Bpe);
   model->settings_ = settings;
-  Result<TokenTable> tokens = TokenTable::Create(vocabulary, where);
-  if (!tokens.ok()) return tokens.status();
-  model->tokens_ = *std::move(tokens);
+  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens, TokenTable::Create(vocabulary, where));
+  model->tokens_ = std::move(tokens);
   if (settings.unk_token) {
     model->unk_id_ = OrNone(model->tokens_.Id(*settings.unk_token));
     if (model->unk_id_ == kNone) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/base/once.h"
+#include "engine/base/status_macros.h"
 #include "engine/io/json.h"
 #include "engine/tokenizer/component_json.h"
 
@@ -285,9 +286,8 @@ std::string PreTokenizerJson(Kind kind, const TokenizerConfig& config) {
 Result<std::string> ModelJson(Kind kind, const std::vector<NamedToken>& named,
                               const JsonValue* vocab) {
   const std::string& unknown = ContentOf(named, "unk_token");
-  const Result<std::string> quoted = JsonString(unknown);
-  if (!quoted.ok()) return quoted.status();
-  const std::string unk_token = unknown.empty() ? "null" : *quoted;
+  ENCORE_ASSIGN_OR_RETURN(const std::string quoted, JsonString(unknown));
+  const std::string unk_token = unknown.empty() ? "null" : quoted;
   const auto bpe = [](const std::string& unk, const char* suffix, bool fuse, bool bytes) {
     return R"({"type": "BPE", "dropout": null, "ignore_merges": false, "unk_token": )" + unk +
            R"(, "continuing_subword_prefix": "", "end_of_word_suffix": ")" + suffix +

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
@@ -45,9 +46,9 @@ Result<std::unique_ptr<const Model>> Unigram::Create(const Vocabulary& vocabular
                       std::to_string(token.size()) + " bytes; wanted at most " +
                       std::to_string(kMaxPieceBytes));
   }
-  Result<TokenTable> tokens = TokenTable::Create(vocabulary, where, TokenTable::Twice::kLastCounts);
-  if (!tokens.ok()) return tokens.status();
-  model->tokens_ = *std::move(tokens);
+  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens,
+                          TokenTable::Create(vocabulary, where, TokenTable::Twice::kLastCounts));
+  model->tokens_ = std::move(tokens);
   model->unk_id_ = static_cast<uint32_t>(settings.unk_id);
   model->unk_score_ = *std::min_element(scores.begin(), scores.end()) - kUnknownPenalty;
   model->scores_ = std::move(scores);

@@ -12,7 +12,6 @@
 
 namespace encore::inline v0_1 {
 
-
 namespace internal {
 
 Status WantTokenizer(const TextEncoder::Impl& impl) {

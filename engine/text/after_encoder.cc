@@ -53,6 +53,34 @@ size_t NormalizationsFrom(const std::vector<AfterPooling>& modules, size_t from,
 
 }  // namespace
 
+Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, size_t d_model,
+                                        const std::vector<PoolingMode>& pooling,
+                                        const FolderReading& reading) {
+  AfterEncoder after;
+  after.d_model_ = d_model;
+  ENCORE_ASSIGN_OR_RETURN(
+      std::vector<PoolingMode> modes,
+      ReadPooling(modules.empty() ? nullptr : &modules.front(), d_model, pooling, reading));
+  after.pooling_ = std::move(modes);
+  if (!CheckedMul(after.pooling_.size(), d_model, &after.width_)) {
+    return InvalidArgument("pooling: the width of its vectors exceeds what can be addressed");
+  }
+  for (const ModuleEntry& entry : modules) {
+    if (entry.kind == ModuleKind::kDense) {
+      ENCORE_ASSIGN_OR_RETURN(Dense dense, ReadDense(entry.path, after.width_, reading));
+      after.width_ = dense.linear.out_features();
+      after.modules_.push_back({std::move(dense)});
+      after.trailing_normalizations_ = 0;
+    } else if (entry.kind == ModuleKind::kNormalize) {
+      ENCORE_RETURN_IF_ERROR(CheckNormalize(entry.path, reading));
+      after.modules_.push_back({});
+      ++after.trailing_normalizations_;
+      reading.Tell("normalize", "to length 1", "modules.json");
+    }
+  }
+  return after;
+}
+
 Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
                          MutableView vectors, Scratch* scratch, const Executor& executor) const {
   const size_t sequences = batch.outputs.size();

@@ -15,9 +15,7 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/text_encoder.h"
-#include "engine/text/dense.h"
 #include "engine/text/folder_files.h"
-#include "engine/text/module_list.h"
 #include "engine/text/pooling.h"
 #include "engine/text/scratch.h"
 

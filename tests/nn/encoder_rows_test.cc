@@ -195,6 +195,19 @@ testing::AssertionResult Refuses(const std::function<void(Call&)>& change,
   return FailsWith(status, parts);
 }
 
+TEST(EncoderRows, AllRowsAreForward) {
+  const EncoderConfig config = RotaryAndGate();
+  const Encoder encoder = EncoderModel(config).Make();
+  const Batch batch{.seq_starts = {0, 5, 5, 9}};  // a sequence without a token too
+  std::vector<float> x = RandomFloats(9 * config.d_model, 1);
+  const std::vector<float> y = Forward(encoder, batch, x);
+  const Result<Workspace> workspace = encoder.MakeWorkspace(batch);
+  ASSERT_TRUE(workspace.ok());
+  const MutableView in_place(x.data(), Shape(9, config.d_model));
+  ASSERT_TRUE(encoder.ForwardRows(batch, OutputRows::kAll, in_place, in_place, *workspace).ok());
+  EXPECT_EQ(x, y);
+}
+
 TEST(EncoderRows, RefusesBadInput) {
   EXPECT_FALSE(Refuses([](Call&) {}, {}));  // the call is good
   EXPECT_TRUE(Refuses([](Call& c) { c.batch.seq_starts = {}; }, {"seq_starts is empty"}));

@@ -4,8 +4,8 @@
 // each row of weights, a scale and a zero point for each token, no smoothing. What outlier channels
 // cost is measured against it.
 
-#ifndef ENCORE_TESTS_NN_PLAIN_INT8_H_
-#define ENCORE_TESTS_NN_PLAIN_INT8_H_
+#ifndef ENCORE_TESTS_TEXT_PLAIN_INT8_H_
+#define ENCORE_TESTS_TEXT_PLAIN_INT8_H_
 
 #include <cstddef>
 #include <vector>
@@ -42,4 +42,4 @@ std::vector<double> RunPlain(const PlainLayer& layer, const PlainSizes& sizes,
 
 }  // namespace encore
 
-#endif  // ENCORE_TESTS_NN_PLAIN_INT8_H_
+#endif  // ENCORE_TESTS_TEXT_PLAIN_INT8_H_

@@ -20,8 +20,8 @@
 #include "nlohmann/json.hpp"
 #include "reference/drawn.h"
 #include "reference/sequences.h"
-#include "tests/nn/plain_int8.h"
 #include "tests/support/targets.h"
+#include "tests/text/plain_int8.h"
 
 namespace encore {
 namespace {

@@ -2,7 +2,7 @@
 //
 // The layer, step by step.
 
-#include "tests/nn/plain_int8.h"
+#include "tests/text/plain_int8.h"
 
 #include <algorithm>
 #include <cmath>

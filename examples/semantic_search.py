@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-
 from pyencore import TextEncoder
 
 

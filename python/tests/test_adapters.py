@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import TEXTS, has
-
 from pyencore import TextEncoder
 
 
@@ -21,7 +20,6 @@ def wanted(folders: Any) -> Any:
 @pytest.mark.skipif(not has("langchain_core"), reason="langchain-core is not installed")
 def test_langchain(folders: Any, wanted: Any) -> None:
     from langchain_core.vectorstores import InMemoryVectorStore
-
     from pyencore.langchain import EncoreEmbeddings
 
     embeddings = EncoreEmbeddings(folders("base"), threads=1)
@@ -46,7 +44,6 @@ def test_llama_index(folders: Any, wanted: Any) -> None:
 @pytest.mark.skipif(not has("haystack"), reason="haystack-ai is not installed")
 def test_haystack(folders: Any, wanted: Any) -> None:
     from haystack import Document, Pipeline
-
     from pyencore.haystack import EncoreDocumentEmbedder, EncoreTextEmbedder
 
     folder = str(folders("base"))

@@ -21,7 +21,9 @@ def test_blocks(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = (ROOT / page).read_text(encoding="utf-8")
     names: dict[str, Any] = {}
-    blocks = [(m.group(1), m.group(2), text[: m.start(2)].count("\n")) for m in BLOCK.finditer(text)]
+    blocks = [
+        (m.group(1), m.group(2), text[: m.start(2)].count("\n")) for m in BLOCK.finditer(text)
+    ]
     assert blocks
     left_out = []
     for module, block, line in blocks:
@@ -59,6 +61,9 @@ def test_types(tmp_path: Path) -> None:
     examples = [str(path) for path in sorted((ROOT / "examples").glob("*.py"))]
     paths = {"MYPYPATH": str(package.parent)} if "site-packages" not in str(package) else {}
     run = subprocess.run(
-        [*command, *examples], capture_output=True, text=True, env={**paths, "PATH": "/usr/bin:/bin"}
+        [*command, *examples],
+        capture_output=True,
+        text=True,
+        env={**paths, "PATH": "/usr/bin:/bin"},
     )
     assert run.returncode == 0, run.stdout + run.stderr

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from conftest import DATA, has
-
 from pyencore import TextEncoder
 from pyencore._folder import _IGNORED, patterns
 

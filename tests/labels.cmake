@@ -34,7 +34,7 @@ encore_label(quick base kernels ops platform io nn tokenizer models text contrac
 # What looks at numbers, for another compiler: sums and kernels. Not what depends on plans and sizes
 # alone.
 encore_label(numeric kernels ops nn contract api/moved_from process
-                     text/text_families text/text_stack
+                     text/precision_accuracy text/text_families text/text_stack
   EXCEPT contract/encoder_plans contract/encoder_switch_plans contract/text_bits
          contract/text_property nn/encoder_workspace process/encoder_alloc process/text_process
          process/tokenizer_alloc kernels/conversion kernels/exhaustive)

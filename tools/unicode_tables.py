@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes engine/tokenizer/unicode_data.cc: what the Hugging Face `tokenizers` library does with each
-code point, found by asking the library.
+"""Writes engine/tokenizer/unicode_data.cc: what the Hugging Face `tokenizers` library does with
+each code point, found by asking the library.
 
 That library mixes versions of Unicode: general categories of 8.0, decompositions of 9.0, lower case
 and white space of the Rust it was built with. No system library has that mixture, so each table is

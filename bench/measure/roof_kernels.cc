@@ -33,7 +33,7 @@ using V = hn::Vec<D>;
 // three constants fit AVX2's 16 registers, twenty-four the 32 of AVX-512 and NEON. Without FMA a
 // chain waits for a multiplication and an addition, 3 + 3 cycles on Zen, two of each a cycle: 12
 // chains at the least; fourteen and two constants fit 16 registers.
-#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) || HWY_ARCH_ARM_A64
+#if ENCORE_32_REGISTERS
 constexpr int kChains = 24;
 #elif HWY_NATIVE_FMA
 constexpr int kChains = 12;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "engine/base/aligned_memory.h"
 #include "engine/base/guarded.h"
@@ -18,50 +19,23 @@ namespace {
 // No memory has an extent with this bit; a negative number that became one has.
 bool IsNegative(size_t extent) { return static_cast<ptrdiff_t>(extent) < 0; }
 
+struct DTypeRow {
+  std::string_view name;
+  size_t size;
+};
+// In the order of DType.
+constexpr DTypeRow kDTypes[] = {{"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"I32", 4}, {"I64", 8},
+                                {"F16", 2},  {"BF16", 2}, {"F32", 4}, {"F64", 8}};
+
+DTypeRow RowOf(DType type) {
+  const auto place = static_cast<size_t>(type);
+  return place < std::size(kDTypes) ? kDTypes[place] : DTypeRow{"UNKNOWN", 0};
+}
+
 }  // namespace
 
-size_t DTypeSize(DType type) {
-  switch (type) {
-    case DType::kBool:
-    case DType::kU8:
-    case DType::kI8:
-      return 1;
-    case DType::kF16:
-    case DType::kBF16:
-      return 2;
-    case DType::kI32:
-    case DType::kF32:
-      return 4;
-    case DType::kI64:
-    case DType::kF64:
-      return 8;
-  }
-  return 0;
-}
-
-std::string_view DTypeName(DType type) {
-  switch (type) {
-    case DType::kBool:
-      return "BOOL";
-    case DType::kU8:
-      return "U8";
-    case DType::kI8:
-      return "I8";
-    case DType::kI32:
-      return "I32";
-    case DType::kI64:
-      return "I64";
-    case DType::kF16:
-      return "F16";
-    case DType::kBF16:
-      return "BF16";
-    case DType::kF32:
-      return "F32";
-    case DType::kF64:
-      return "F64";
-  }
-  return "UNKNOWN";
-}
+size_t DTypeSize(DType type) { return RowOf(type).size; }
+std::string_view DTypeName(DType type) { return RowOf(type).name; }
 
 Result<Shape> Shape::Create(const size_t* extents, size_t rank) {
   return internal::Guarded("a tensor", [&]() -> Result<Shape> {

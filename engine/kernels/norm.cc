@@ -16,6 +16,7 @@
 // After foreach_target.h:
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/reduce-inl.h"
+#include "engine/kernels/unroll.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -32,12 +33,7 @@ constexpr size_t kRowsAtOnce = kLaneVecs <= 2 ? 4 : 1;
 constexpr size_t kMoreRowsAtOnce = kLaneVecs == 1 ? 8 : kRowsAtOnce;
 constexpr size_t kMoreRowsCols = 512;
 
-// Vector registers.
-#if HWY_ARCH_ARM_A64 || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3)
-constexpr size_t kRegisters = 32;
-#else
-constexpr size_t kRegisters = 16;
-#endif
+constexpr size_t kRegisters = ENCORE_32_REGISTERS ? 32 : 16;
 
 // Rows as the passes below walk them.
 struct Rows : NormArgs {

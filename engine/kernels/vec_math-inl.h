@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "engine/kernels/round_magic.h"
 #include "engine/kernels/vec_math_tables.h"
 
 #if defined(ENCORE_ENGINE_KERNELS_VEC_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -33,11 +34,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 // In all that follows V is a vector of D, for constants, and X a Lockstep of them.
 
 // ---- Parts -------------------------------------------------------------------------------------
-
-// Adding 1.5 * 2^23 rounds a float below 2^22 in magnitude to an integer (to nearest even), which
-// the low bits of the sum then hold. 1.5 * 2^20 does so in eighths.
-inline constexpr float kRoundMagic = 12582912.0f;
-inline constexpr float kEighthMagic = 1572864.0f;
 
 inline constexpr float kLog2E = 1.442695022f;
 inline constexpr float kLn2High = 0.693115234375f;  // 12 bits

@@ -53,6 +53,34 @@ size_t NormalizationsFrom(const std::vector<AfterPooling>& modules, size_t from,
 
 }  // namespace
 
+Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, size_t d_model,
+                                        const std::vector<PoolingMode>& pooling,
+                                        const FolderReading& reading) {
+  AfterEncoder after;
+  after.d_model_ = d_model;
+  ENCORE_ASSIGN_OR_RETURN(
+      std::vector<PoolingMode> modes,
+      ReadPooling(modules.empty() ? nullptr : &modules.front(), d_model, pooling, reading));
+  after.pooling_ = std::move(modes);
+  if (!CheckedMul(after.pooling_.size(), d_model, &after.width_)) {
+    return InvalidArgument("pooling: the width of its vectors exceeds what can be addressed");
+  }
+  for (const ModuleEntry& entry : modules) {
+    if (entry.kind == ModuleKind::kDense) {
+      ENCORE_ASSIGN_OR_RETURN(Dense dense, ReadDense(entry.path, after.width_, reading));
+      after.width_ = dense.linear.out_features();
+      after.modules_.push_back({std::move(dense)});
+      after.trailing_normalizations_ = 0;
+    } else if (entry.kind == ModuleKind::kNormalize) {
+      ENCORE_RETURN_IF_ERROR(CheckNormalize(entry.path, reading));
+      after.modules_.push_back({});
+      ++after.trailing_normalizations_;
+      reading.Tell("normalize", "to length 1", "modules.json");
+    }
+  }
+  return after;
+}
+
 Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
                          MutableView vectors, Scratch* scratch, const Executor& executor) const {
   const size_t sequences = batch.outputs.size();
@@ -81,16 +109,16 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
     if (normalize_last) NormalizeRow(out, dimensions);
   };
 
-  const PooledRows rows = pooled_rows();
+  const OutputRows rows = pooled_rows();
   const RowLoop pool_rows(executor, sequences,
-                          (rows == PooledRows::kAll ? tokens : sequences) * pooled_width);
+                          (rows == OutputRows::kAll ? tokens : sequences) * pooled_width);
   ENCORE_ASSIGN_OR_RETURN(double* const sums,
                           scratch->sums.Get<double>(pool_rows.tasks * d_model_));
   size_t normalizations = NormalizationsFrom(modules_, 0, end);
   const bool no_dense = normalizations == end;
   pool_rows.Run([&](size_t i, size_t task) {
-    const size_t first = rows == PooledRows::kAll ? batch.starts[i] : i;
-    const size_t count = rows == PooledRows::kAll ? batch.starts[i + 1] - first : 1;
+    const size_t first = rows == OutputRows::kAll ? batch.starts[i] : i;
+    const size_t count = rows == OutputRows::kAll ? batch.starts[i + 1] - first : 1;
     float* row = pooled + i * pooled_width;
     PoolRows(pooling_, batch.hidden + first * d_model_, count, d_model_, sums + task * d_model_,
              row);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the transformer in a folder, and opens its tokenizer.
+// Opens the tokenizer of a folder without its weights.
 
 #include "engine/text/folder_tokenizer.h"
 
@@ -10,21 +10,9 @@
 #include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
 #include "engine/models/model_config.h"
-#include "engine/text/max_length.h"
-#include "engine/text/type_ids.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
-
-// Files that sentence-transformers does not look at without modules.json.
-void TellIgnored(const FolderReading& reading) {
-  for (const std::string_view file : TransformerSettingsFiles()) {
-    const Result<std::optional<MappedFile>> found = reading.folder.Read(file);
-    if (found.ok() && found->has_value()) {
-      reading.Tell("ignored", "all of it, as there is no modules.json", std::string(file));
-    }
-  }
-}
 
 struct ModelLengths {
   size_t usual = 0, maximum = 0;
@@ -48,19 +36,6 @@ Result<ModelLengths> ReadLengths(const Folder& folder, bool ignore_unknown_keys)
 
 }  // namespace
 
-Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
-  ENCORE_ASSIGN_OR_RETURN(std::optional<std::vector<ModuleEntry>> modules, ReadModuleList(reading));
-  if (!modules.has_value()) {
-    TellIgnored(reading);
-    return TransformerFolder{{}, "", reading.folder, {}};
-  }
-  const std::string path = (*modules)[0].path;
-  ENCORE_ASSIGN_OR_RETURN(Folder folder, path.empty() ? Result<Folder>(reading.folder)
-                                                      : Folder::Open(reading.folder.PathOf(path)));
-  ENCORE_ASSIGN_OR_RETURN(TransformerSettings settings, ReadTransformerSettings(path, reading));
-  return TransformerFolder{std::move(modules), path, std::move(folder), std::move(settings)};
-}
-
 Result<Tokenizer> OpenTokenizer(const TransformerFolder& transformer) {
   return Tokenizer::Open(transformer.folder.path(), {.lowercase = transformer.settings.lower_case});
 }
@@ -75,15 +50,14 @@ Result<FolderTokenizer> OpenFolderTokenizer(const std::string& path, bool ignore
     ENCORE_ASSIGN_OR_RETURN(const ModelLengths lengths,
                             ReadLengths(transformer.folder, ignore_unknown_keys));
     ENCORE_ASSIGN_OR_RETURN(const size_t length,
-                            ResolveMaxLength({.option = {},
-                                              .settings = transformer.settings,
-                                              .tokenizer_maximum = tokenizer.model_max_length(),
-                                              .model_usual = lengths.usual,
-                                              .model_maximum = lengths.maximum},
-                                             reading));
+                            ChooseMaxLength({.option = {},
+                                             .settings = transformer.settings,
+                                             .tokenizer_maximum = tokenizer.model_max_length(),
+                                             .model_usual = lengths.usual,
+                                             .model_maximum = lengths.maximum},
+                                            reading));
     const bool is_known = length < std::numeric_limits<size_t>::max();
-    ENCORE_ASSIGN_OR_RETURN(const bool type_ids,
-                            ReadUsesTypeIds(transformer.folder, transformer.path, 1, reading));
+    ENCORE_ASSIGN_OR_RETURN(const bool type_ids, ReadUsesTypeIds(transformer, 1, reading));
     return FolderTokenizer{std::move(tokenizer), is_known ? length : 0, type_ids};
   });
 }

@@ -10,10 +10,7 @@
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/text/folder_tokenizer.h"
-#include "engine/text/max_length.h"
-#include "engine/text/score_activation.h"
 #include "engine/text/text_encoder_impl.h"
-#include "engine/text/type_ids.h"
 
 namespace encore::inline v0_1 {
 
@@ -62,7 +59,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   if (!model.ok()) return model.status();
   Result<Tokenizer> tokenizer = OpenTokenizer(found, reading);
   if (!MayLackTokenizer(tokenizer.status())) return tokenizer.status();
-  const Result<size_t> max_length = internal::ResolveMaxLength(
+  const Result<size_t> max_length = internal::ChooseMaxLength(
       {.option = options.max_length,
        .settings = found.settings,
        .tokenizer_maximum =
@@ -74,7 +71,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
       reading);
   if (!max_length.ok()) return max_length.status();
   const Result<bool> use_type_ids =
-      internal::ReadUsesTypeIds(found.folder, path, model->type_vocab_size(), reading);
+      internal::ReadUsesTypeIds(found, model->type_vocab_size(), reading);
   if (!use_type_ids.ok()) return use_type_ids.status();
 
   Result<internal::SentenceConfig> config = internal::ReadSentenceConfig(has_modules, reading);

@@ -4,7 +4,6 @@
 
 #include "engine/tokenizer/tokenizer_factory.h"
 
-
 #include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"

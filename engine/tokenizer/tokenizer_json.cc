@@ -217,23 +217,6 @@ bool ReadsVocabulary(TokenizerKind kind, std::string_view model) {
   return ModelOf(kind) == model && kind != TokenizerKind::kLlama && kind != TokenizerKind::kGemma;
 }
 
-// Whether the class's own template counts, and no post-processor of the file.
-bool HasTemplate(TokenizerKind kind, bool file_has_one) {
-  switch (kind) {
-    case TokenizerKind::kAsWritten:
-    case TokenizerKind::kOther:
-    case TokenizerKind::kGpt2:
-    case TokenizerKind::kQwen2:
-    case TokenizerKind::kLlama:
-    case TokenizerKind::kGemma:
-      return false;
-    case TokenizerKind::kAlbert:
-      return !file_has_one;
-    default:
-      return true;
-  }
-}
-
 void TellClass(const TokenizerClass& which, const std::string& file, bool by_class,
                const std::string& found_model, TokenizerParts* parts) {
   std::vector<Decision>& decisions = parts->decisions;
@@ -303,7 +286,8 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const Tokeni
   if (status.ok()) status = ReadModel(model, file.name, &parts, by_class ? &own.model : nullptr);
   if (status.ok()) status = AddTokens(file, which, config, by_class, &named, &parts);
   const bool keeps_class = by_class || which.kind == TokenizerKind::kConvBert;
-  if (status.ok() && keeps_class && HasTemplate(which.kind, !post_processor.is_null())) {
+  const bool file_counts = which.kind == TokenizerKind::kAlbert && !post_processor.is_null();
+  if (status.ok() && keeps_class && HasTemplate(which.kind) && !file_counts) {
     status = SetClassTemplate(which, config, named, &parts);
   } else if (status.ok() && file.is_vocabulary) {
     status = SetBosEosTemplate(config, named, &parts);

@@ -18,7 +18,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
+#include "reference/accuracy.h"
 #include "tests/support/fma_chain.h"
 #include "tests/support/guarded.h"
 #include "tests/support/targets.h"
@@ -92,22 +92,21 @@ void Check(const GemmKernel& kernel, const TileCase& t) {
   }
 
   GemmTile tile{};
-  tile.a = a.data();
-  tile.lda = lda;
-  tile.b = b.data();
-  tile.ldb = ldb;
-  tile.kc = t.kc;
-  tile.init = t.init_is_c ? c.view().data() : init.data();
-  tile.ld_init = t.row_bias ? 0 : ldc;
-  if (t.init_scale) tile.init_scale = init_scale.data();
-  if (t.scale) tile.scale = scale.data();
-  if (t.residual) tile.residual = t.residual_is_c ? c.view().data() : residual.data();
-  tile.ld_residual = ldc;
-  tile.relu = t.relu;
-  for (size_t j = 0; j < t.nv; ++j) tile.c[j] = c.view()[j].data();
-  tile.ldc = ldc;
-  tile.cols = t.cols;
-  tile.prefetch = reinterpret_cast<const char*>(b.data());
+  tile.in.a = InputRows::Of(ConstRows{a.data(), lda});
+  tile.in.b = b.data();
+  tile.in.ldb = ldb;
+  tile.in.kc = t.kc;
+  tile.in.init = t.init_is_c ? c.view().data() : init.data();
+  tile.in.ld_init = t.row_bias ? 0 : ldc;
+  if (t.init_scale) tile.in.init_scale = init_scale.data();
+  if (t.scale) tile.out.scale = scale.data();
+  if (t.residual) tile.out.residual.data = t.residual_is_c ? c.view().data() : residual.data();
+  tile.out.residual.ld = ldc;
+  tile.out.relu = t.relu;
+  for (size_t j = 0; j < t.nv; ++j) tile.out.c[j] = c.view()[j].data();
+  tile.out.ldc = ldc;
+  tile.out.cols = t.cols;
+  tile.in.prefetch = reinterpret_cast<const char*>(b.data());
   // Fetching ahead changes nothing; each kind takes its turn.
   kernel.tile[(t.nv + t.mr + t.kc) % kNumTilePrefetches][t.nv][t.mr](tile);
 
@@ -230,12 +229,13 @@ TEST(GemmTile, ReluKeepsNegativeZeroAndNan) {
         init[cols / 2] = std::bit_cast<float>(0xFFC12345u);  // a negative quiet NaN
         std::vector<float> c(init.size(), 1.0f);
         GemmTile tile{};
-        tile.init = init.data();
-        tile.a = tile.b = init.data();
-        tile.relu = true;
-        for (size_t j = 0; j < nv; ++j) tile.c[j] = c.data() + j * kernel.lanes;
-        tile.cols = cols;
-        tile.prefetch = reinterpret_cast<const char*>(init.data());
+        tile.in.init = init.data();
+        tile.in.b = init.data();
+        tile.in.a = InputRows::Of(ConstRows{init.data(), 0});
+        tile.out.relu = true;
+        for (size_t j = 0; j < nv; ++j) tile.out.c[j] = c.data() + j * kernel.lanes;
+        tile.out.cols = cols;
+        tile.in.prefetch = reinterpret_cast<const char*>(init.data());
         kernel.tile[kNoLine][nv][1](tile);
         for (size_t j = 0; j < cols; ++j) {
           EXPECT_EQ(std::bit_cast<uint32_t>(c[j]), std::bit_cast<uint32_t>(init[j])) << "at " << j;

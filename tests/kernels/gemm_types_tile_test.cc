@@ -122,34 +122,34 @@ void Check(const GemmKernel& kernel, const TileCase& t) {
     for (size_t j = 0; j < nr; ++j) c.view()(i, j) = init[i * ldc + j];
   }
   GemmTile tile{};
-  tile.a = a.data();
-  tile.lda = lda;
-  tile.b = b;
-  tile.ldb = panel_nr;
-  tile.panel_stride = panel_stride;
-  tile.kc = t.kc;
-  tile.init = t.init_is_c ? c.view().data() : init.data();
-  tile.ld_init = t.init_is_c ? ldc : 0;
+  tile.in.a.data = a.data();
+  tile.in.a.stride = lda * kernel.a_bytes;
+  tile.in.b = b;
+  tile.in.ldb = panel_nr;
+  tile.in.panel_stride = panel_stride;
+  tile.in.kc = t.kc;
+  tile.in.init = t.init_is_c ? c.view().data() : init.data();
+  tile.in.ld_init = t.init_is_c ? ldc : 0;
   const bool floats = !kernel.integer || t.last;
   if (kernel.integer && t.last) {
-    tile.row_quant = quant.data();
-    tile.col_scale = col_scale.data();
-    tile.col_sum = col_sum.data();
-    tile.bias = bias.data();
+    tile.in.a.quant = quant.data();
+    tile.quant.columns.scale = col_scale.data();
+    tile.quant.columns.sum = col_sum.data();
+    tile.quant.bias = bias.data();
   }
   const bool factors = t.factors && !kernel.integer;
-  if (factors) tile.init_scale = init_scale.data();
-  if (factors) tile.scale = scale.data();
-  if (t.residual && floats) tile.residual = residual.data();
-  tile.ld_residual = ldc;
-  tile.relu = t.relu && floats;
-  for (size_t j = 0; j < t.nv * t.panels; ++j) tile.c[j] = c.view().data() + j * lanes;
-  tile.ldc = ldc;
-  tile.cols = t.cols;
-  tile.prefetch = reinterpret_cast<const char*>(b);
-  tile.prefetch_step = 64;
+  if (factors) tile.in.init_scale = init_scale.data();
+  if (factors) tile.out.scale = scale.data();
+  if (t.residual && floats) tile.out.residual.data = residual.data();
+  tile.out.residual.ld = ldc;
+  tile.out.relu = t.relu && floats;
+  for (size_t j = 0; j < t.nv * t.panels; ++j) tile.out.c[j] = c.view().data() + j * lanes;
+  tile.out.ldc = ldc;
+  tile.out.cols = t.cols;
+  tile.in.prefetch = reinterpret_cast<const char*>(b);
+  tile.in.prefetch_step = 64;
   if (t.at_once) {
-    tile.prefetch_step = panel_nr * kernel.group_bytes();
+    tile.in.prefetch_step = panel_nr * kernel.group_bytes();
     kernel.rows[t.nv](tile, t.mr);
   } else {
     (t.panels > 1 ? kernel.wide[t.nv][t.mr].run : kernel.tile[t.kind][t.nv][t.mr])(tile);

@@ -41,14 +41,11 @@ Made Make(const GemmKernel& kernel, const std::vector<float>& x, size_t rows, si
   const std::vector<std::byte> before = memory;
   const std::vector<float> in(x.begin(), x.begin() + static_cast<ptrdiff_t>(rows * k));
   Made made{{}, std::vector<RowQuant>(rows, RowQuant{-1, -1})};
-  kernel.make_rows({.in = in.data(),
-                    .ld_in = k,
+  kernel.make_rows({.in = {in.data(), k},
                     .rows = rows,
                     .k = k,
-                    .out = memory.data(),
-                    .ld_out = ld,
-                    .factor = factor,
-                    .quant = made.quant.data()});
+                    .out = {memory.data(), ld * kernel.a_bytes, made.quant.data()},
+                    .factor = factor});
   for (size_t r = 0; r < rows; ++r) {
     for (size_t i = 0; i < whole; ++i) {
       made.elements.push_back(ElementOfA(kernel, memory.data(), r * ld + i));
@@ -272,13 +269,11 @@ TEST(MakeRows, InPlace) {
         for (size_t i = 0; i < x.size(); ++i) memory[i / k * ld + i % k] = x[i];
         std::vector<RowQuant> quant(kRows);
         const size_t ld_out = ld * sizeof(float) / kernel.a_bytes;
-        kernel.make_rows({.in = memory.data(),
-                          .ld_in = ld,
+        kernel.make_rows({.in = {memory.data(), ld},
                           .rows = kRows,
                           .k = k,
-                          .out = memory.data(),
-                          .ld_out = ld_out,
-                          .quant = quant.data()});
+                          .out = {reinterpret_cast<std::byte*>(memory.data()), ld * sizeof(float),
+                                  quant.data()}});
         const size_t whole = want.elements.size() / kRows;
         for (size_t i = 0; i < want.elements.size(); ++i) {
           ASSERT_EQ(ElementOfA(kernel, memory.data(), i / whole * ld_out + i % whole),

@@ -77,9 +77,9 @@ TEST(ModelSizes, TheLargestOfLayers) {
   EXPECT_EQ(sizes.head_size, 16u);
   EXPECT_EQ(sizes.d_ff, 5u);
   EXPECT_EQ(sizes.global_kv_width, 2u);
-  EXPECT_EQ(sizes.packed_value_width, 16u);  // the first layer's one head of 2
+  EXPECT_EQ(sizes.packed_value_bytes, 64u);  // the first layer's one head of 2
   config.layers[0].head_size = 16;
-  EXPECT_EQ(ModelSizes(config).packed_value_width, 0u);
+  EXPECT_EQ(ModelSizes(config).packed_value_bytes, 0u);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ void CheckValueLayout(const internal::GemmKernel& kernel, size_t keys, size_t si
   Guarded v({keys, size}, {static_cast<ptrdiff_t>(ld), 1});
   FillRows(v, 4);
   Guarded whole(Shape(layout.bytes() / sizeof(float)));
-  layout.Pack(v.view().data(), ld, 0, keys, whole.view().data());
+  layout.Pack({v.view().data(), ld}, 0, keys, whole.view().data());
   ASSERT_TRUE(whole.Intact());
   for (size_t k = 0; k < internal::RoundUp(keys, kernel.kr); ++k) {
     for (size_t n = 0; n < columns; ++n) {
@@ -114,7 +114,7 @@ void CheckValueLayout(const internal::GemmKernel& kernel, size_t keys, size_t si
   for (const size_t part : {64, 192, 6}) {
     Guarded parts(whole.view().shape());
     for (size_t begin = (keys - 1) / part * part;; begin -= part) {
-      layout.Pack(v.view().data(), ld, begin, std::min(keys, begin + part), parts.view().data());
+      layout.Pack({v.view().data(), ld}, begin, std::min(keys, begin + part), parts.view().data());
       if (begin == 0) break;
     }
     ASSERT_TRUE(parts.Intact());
@@ -139,7 +139,7 @@ void CheckKeyLayout(const internal::GemmKernel& kernel, size_t keys, size_t size
   for (const size_t part : {keys, size_t{64}, size_t{7}}) {
     Guarded packed(Shape(layout.bytes() / sizeof(float)));
     for (size_t begin = 0; begin < keys; begin += part) {
-      layout.Pack(k.view().data(), ld, begin, std::min(keys, begin + part), packed.view().data());
+      layout.Pack({k.view().data(), ld}, begin, std::min(keys, begin + part), packed.view().data());
     }
     ASSERT_TRUE(packed.Intact());
     for (size_t c = 0; c < internal::RoundUp(size, kernel.kr); ++c) {
@@ -194,19 +194,16 @@ TEST(AttentionLayouts, ValuesInPlaceOrPackedGiveTheSameBits) {
           v.view()(i / value_size, i % value_size) = c.v[i];
         }
         head.softmax = &internal::GetSoftmaxKernels();
-        head.q = c.q.data();
-        head.ld_q = size;
+        head.q = {c.q.data(), size};
         head.packed_keys = packed_keys.data();
         head.scale = 0.25f;
-        head.ld_out = value_size;
         Guarded in_place({queries, value_size}), from_packed({queries, value_size});
-        head.v = v.view().data();
-        head.ld_v = ld;
-        head.out = in_place.view().data();
+        head.v = {v.view().data(), ld};
+        head.out = {in_place.view().data(), value_size};
         internal::Attend(head, 0, queries, scratch.data());
-        head.v = nullptr;
+        head.v = {nullptr, 0};
         head.packed_values = packed_values.data();
-        head.out = from_packed.view().data();
+        head.out = {from_packed.view().data(), value_size};
         internal::Attend(head, 0, queries, scratch.data());
         EXPECT_TRUE(in_place.Intact() && from_packed.Intact());
         ASSERT_TRUE(SameBits(in_place.memory(), from_packed.memory()))

@@ -20,8 +20,8 @@
 #include "engine/kernels/softmax.h"
 #include "engine/ops/attention.h"
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
-#include "tests/reference/attention.h"
+#include "reference/accuracy.h"
+#include "reference/attention.h"
 #include "tests/support/attention_case.h"
 #include "tests/support/compare.h"
 #include "tests/support/guarded.h"
@@ -65,13 +65,11 @@ std::vector<float> Attend(const AttentionCase& c, const AttentionMask& mask,
   internal::AttentionHead head{};
   head.layout = layout;
   head.softmax = &internal::GetSoftmaxKernels();
-  head.q = c.q.data();
-  head.ld_q = c.head_size;
+  head.q = {c.q.data(), c.head_size};
   head.packed_keys = keys.data();
   head.values = value_layout;
   head.packed_values = values.data();
-  head.out = out.view().data();
-  head.ld_out = c.value_size;
+  head.out = {out.view().data(), c.value_size};
   head.weights = weights;
   head.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c.head_size)));
   head.mask = mask;

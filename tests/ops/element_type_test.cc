@@ -35,16 +35,16 @@ float MulAddPair(const uint16_t* a, const uint16_t* b, float sum) {
 
 template <size_t MR, size_t NV>
 void Tile(const GemmTile& t) {
-  const auto* a = static_cast<const uint16_t*>(t.a);
-  const auto* b = static_cast<const uint16_t*>(t.b);
+  const auto* b = static_cast<const uint16_t*>(t.in.b);
   for (size_t i = 0; i < MR; ++i) {
-    for (size_t j = 0; j < t.cols; ++j) {
-      float sum = t.init[i * t.ld_init + j];
-      for (size_t g = 0; g < t.kc; ++g) {
-        sum = MulAddPair(a + i * t.lda + g * kKr, b + (g * t.ldb + j) * kKr, sum);
+    const auto* a = reinterpret_cast<const uint16_t*>(t.in.a.From(i).data);
+    for (size_t j = 0; j < t.out.cols; ++j) {
+      float sum = t.in.init[i * t.in.ld_init + j];
+      for (size_t g = 0; g < t.in.kc; ++g) {
+        sum = MulAddPair(a + g * kKr, b + (g * t.in.ldb + j) * kKr, sum);
       }
-      if (t.residual != nullptr) sum += t.residual[i * t.ld_residual + j];
-      t.c[j / kLanes][i * t.ldc + j % kLanes] = t.relu ? std::max(sum, 0.0f) : sum;
+      if (t.out.residual.data != nullptr) sum += t.out.residual.row(i)[j];
+      t.out.c[j / kLanes][i * t.out.ldc + j % kLanes] = t.out.relu ? std::max(sum, 0.0f) : sum;
     }
   }
 }
@@ -63,10 +63,10 @@ void Pack(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size
 }
 
 void MakeRows(const RowsToMake& rows) {
-  auto* to = static_cast<uint16_t*>(rows.out);
   for (size_t r = 0; r < rows.rows; ++r) {
+    auto* to = reinterpret_cast<uint16_t*>(rows.out.From(r).data);
     for (size_t i = 0; i < (rows.k + 1) / kKr * kKr; ++i) {
-      to[r * rows.ld_out + i] = i < rows.k ? F32ToBf16(rows.in[r * rows.ld_in + i]) : uint16_t{0};
+      to[i] = i < rows.k ? F32ToBf16(rows.in.row(r)[i]) : uint16_t{0};
     }
   }
 }
@@ -123,19 +123,17 @@ void CheckProduct(const PackedMatrix& packed, const std::vector<float>& x, size_
   const PackedView& b = packed.view();
   const size_t lda = kernel.GroupsOf(k) * kKr + 4;
   std::vector<uint16_t> rows(m * lda, kNan);
-  kernel.make_rows(
-      {.in = x.data(), .ld_in = k, .rows = m, .k = k, .out = rows.data(), .ld_out = lda});
+  const MadeRows made{reinterpret_cast<std::byte*>(rows.data()), lda * sizeof(uint16_t), nullptr};
+  kernel.make_rows({.in = {x.data(), k}, .rows = m, .k = k, .out = made});
   for (const GemmBlocking& blocking :
        {packed.blocking(), GemmBlocking{5, 1024}, GemmBlocking{128, 7}, GemmBlocking{3, 1}}) {
     SCOPED_TRACE(testing::Message() << "mc " << blocking.mc << ", kc " << blocking.kc);
     const size_t ldc = b.n + 3;
     Guarded c({m, b.n}, {static_cast<ptrdiff_t>(ldc), 1});
     GemmArgs args{};
-    args.a = rows.data();
-    args.lda = lda;
+    args.a = InputRows::Of(made);
     args.b = b;
-    args.c = c.view().data();
-    args.ldc = ldc;
+    args.c = {c.view().data(), ldc};
     args.gated = gated;
     const size_t panels = b.panels();
     GemmBlock(args, blocking, 0, m / 3, 0, panels);

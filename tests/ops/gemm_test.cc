@@ -15,7 +15,7 @@
 
 #include "engine/base/int_math.h"
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
+#include "reference/accuracy.h"
 #include "tests/support/compare.h"
 #include "tests/support/executors.h"
 #include "tests/support/fma_chain.h"
@@ -87,23 +87,19 @@ class Problem {
 
   GemmArgs Args(const Guarded& c) const {
     GemmArgs args{};
-    args.a = a_.data();
-    args.lda = lda_;
+    args.a = InputRows::Of(ConstRows{a_.data(), lda_});
     args.b = packed_.view();
     args.b.k = used_k();
-    args.c = c.view().data();
-    args.ldc = group_cols() + 5;
+    args.c = {c.view().data(), group_cols() + 5};
     if (g.group_vectors != 0) {
       args.groups = {group_cols(), static_cast<size_t>(c.view().stride(0))};
     }
     args.relu = g.epilogue == Epilogue::kRelu;
     if (g.epilogue == Epilogue::kActivation) args.activation = GetActivationKernels().gelu.tile;
     if (g.epilogue == Epilogue::kResidual) {
-      args.residual = residual_.data();
-      args.ld_residual = ld_residual();
+      args.residual = {residual_.data(), ld_residual()};
     } else if (g.epilogue == Epilogue::kResidualInPlace) {
       args.residual = args.c;
-      args.ld_residual = args.ldc;
     }
     return args;
   }
@@ -156,7 +152,7 @@ void CheckBlock(const Problem& p, const std::vector<float>& want, size_t row, si
   p.Fill(before);
   GemmArgs args = p.Args(c);
   const PackedView& b = args.b;
-  if (panel % 2 == 1) args.next = args.a;  // which changes nothing
+  if (panel % 2 == 1) args.next = args.a.data;  // which changes nothing
   GemmBlock(args, p.g.blocking, row, row_end, panel, panel_end);
   const size_t col = panel * b.nr();
   const size_t col_end = std::min(p.g.n, panel_end * b.nr());
@@ -290,11 +286,9 @@ TEST(GemmBlock, GatedPairsOfPanels) {
             const ptrdiff_t ldc = static_cast<ptrdiff_t>(n) + 3;
             Guarded c({m, n}, {ldc, 1});
             GemmArgs args{};
-            args.a = x.data();
-            args.lda = k;
+            args.a = InputRows::Of(ConstRows{x.data(), k});
             args.b = packed->view();
-            args.c = c.view().data();
-            args.ldc = static_cast<size_t>(ldc);
+            args.c = {c.view().data(), static_cast<size_t>(ldc)};
             args.gated = &GateTile;
             const size_t panels = args.b.panels();
             GemmBlock(args, blocking, 0, m, panels / 2, panels);

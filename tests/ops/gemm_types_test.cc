@@ -59,21 +59,19 @@ void GateTile(const float* gate, size_t ld_gate, float* c, size_t ldc, size_t ro
 }
 
 // Rows of A, made by the kernel, with bytes of NaN or of odd integers between them and none behind.
-struct MadeRows {
-  MadeRows(const GemmKernel& of, const std::vector<float>& x, size_t rows, size_t k)
+struct RowsOfA {
+  RowsOfA(const GemmKernel& of, const std::vector<float>& x, size_t rows, size_t k)
       : kernel(of), ld(of.GroupsOf(k) * of.kr + 2 * of.kr), quant(rows) {
     const size_t used = kernel.GroupsOf(k) * kernel.kr;
     const size_t bytes = rows == 0 ? 0 : ((rows - 1) * ld + used) * kernel.a_bytes;
     memory.reserve(bytes + 1);  // somewhere, even for none
     memory.assign(bytes, std::byte{0xFF});
-    kernel.make_rows({.in = x.data(),
-                      .ld_in = k,
+    kernel.make_rows({.in = {x.data(), k},
                       .rows = rows,
                       .k = k,
-                      .out = memory.data(),
-                      .ld_out = ld,
-                      .quant = quant.data()});
+                      .out = {memory.data(), ld * kernel.a_bytes, quant.data()}});
   }
+  InputRows rows() const { return {memory.data(), ld * kernel.a_bytes, quant.data()}; }
   float operator()(size_t row, size_t i) const {
     return ElementOfA(kernel, memory.data(), row * ld + i);
   }
@@ -105,7 +103,7 @@ struct PlainWeights {
   std::vector<float> sum;
 };
 
-float Product(const MadeRows& a, const PlainWeights& b, size_t i, size_t n, size_t k, float bias) {
+float Product(const RowsOfA& a, const PlainWeights& b, size_t i, size_t n, size_t k, float bias) {
   const GemmKernel& kernel = a.kernel;
   const bool fma = HasFma(kernel);
   const float* w = b.values.data() + n * k;
@@ -164,23 +162,18 @@ class Problem {
 
   GemmArgs Args(const Guarded& c) const {
     GemmArgs args{};
-    args.a = rows_.memory.data();
-    args.lda = rows_.ld;
-    args.row_quant = rows_.quant.data();
+    args.a = rows_.rows();
     args.b = packed_.view();
-    args.c = c.view().data();
-    args.ldc = group_cols() + 5;
+    args.c = {c.view().data(), group_cols() + 5};
     if (g.group_vectors != 0) {
       args.groups = {group_cols(), static_cast<size_t>(c.view().stride(0))};
     }
     args.relu = g.epilogue == Epilogue::kRelu;
     if (g.epilogue == Epilogue::kActivation) args.activation = GetActivationKernels().gelu.tile;
     if (g.epilogue == Epilogue::kResidual) {
-      args.residual = residual_.data();
-      args.ld_residual = ld_residual();
+      args.residual = {residual_.data(), ld_residual()};
     } else if (g.epilogue == Epilogue::kResidualInPlace) {
       args.residual = args.c;
-      args.ld_residual = args.ldc;
     }
     if (g.gated) args.gated = &GateTile;
     return args;
@@ -221,7 +214,7 @@ class Problem {
   const std::vector<float> bias_;
   const std::vector<float> residual_;
   const PlainWeights plain_;
-  const MadeRows rows_;
+  const RowsOfA rows_;
   PackedMatrix packed_;
 };
 
@@ -391,12 +384,9 @@ void CheckExtremes(const GemmKernel& kernel, size_t m, size_t n, size_t k, unsig
   ASSERT_TRUE(packed.ok());
   Guarded c({m, n});
   GemmArgs args{};
-  args.a = a.data();
-  args.lda = lda;
-  args.row_quant = quant.data();
+  args.a = {a.data(), lda * kernel.a_bytes, quant.data()};
   args.b = packed->view();
-  args.c = c.view().data();
-  args.ldc = n;
+  args.c = {c.view().data(), n};
   GemmBlock(args, blocking, 0, m, 0, args.b.panels());
   for (size_t i = 0; i < m; ++i) {
     for (size_t j = 0; j < n; ++j) {
@@ -452,15 +442,12 @@ TEST(GemmTypes, NanStaysInItsRow) {
     const Result<PackedMatrix> packed =
         PackedMatrix::Create(WeightSource::One(ConstView(weights.data(), {kN, kK})), kernel);
     ASSERT_TRUE(packed.ok());
-    const MadeRows rows(kernel, x, kM, kK);
+    const RowsOfA rows(kernel, x, kM, kK);
     Guarded c({kM, kN});
     GemmArgs args{};
-    args.a = rows.memory.data();
-    args.lda = rows.ld;
-    args.row_quant = rows.quant.data();
+    args.a = rows.rows();
     args.b = packed->view();
-    args.c = c.view().data();
-    args.ldc = kN;
+    args.c = {c.view().data(), kN};
     GemmBlock(args, {128, 1024}, 0, kM, 0, args.b.panels());
     for (size_t i = 0; i < kM; ++i) {
       for (size_t j = 0; j < kN; ++j) {

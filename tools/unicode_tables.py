@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes engine/tokenizer/unicode_classes.cc, unicode_mappings.cc, unicode_patterns.cc,
-unicode_compatibility.cc and unicode_compatibility_runs.cc: what the Hugging Face `tokenizers`
-library does with each code point, found by asking the library.
+"""Writes engine/tokenizer/unicode_data.cc: what the Hugging Face `tokenizers` library does with
+each code point, found by asking the library.
 
 That library mixes versions of Unicode: general categories of 8.0, decompositions of 9.0, lower case
 and white space of the Rust it was built with. No system library has that mixture, so each table is
 an answer of the installed wheel, about every scalar value. Needs tokenizers 0.23.3 (from PyPI).
 
-  tools/unicode_tables.py           asks and writes the files
-  tools/unicode_tables.py --check   asks and compares with the files; exit 1 if they differ
+  tools/unicode_tables.py           asks and writes the file
+  tools/unicode_tables.py --check   asks and compares with the file; exit 1 if they differ
 
-Holds the questions and the layout of the files; engine/tokenizer/unicode.cc reads them.
+engine/tokenizer/unicode_data.h says how numbers are packed; engine/tokenizer/unicode.cc reads them.
 """
-import functools
+import base64
 import pathlib
 import struct
 import sys
@@ -196,101 +195,89 @@ def compatibility():
             if decompose(chr(c)) != NFD.normalize_str(chr(c))}
 
 
-def numbers(values):
-    """The values in lines of at most 100 columns."""
-    lines, line = [], " "
+def packed(values):
+    """LEB128: seven bits a byte, the lowest first; the eighth says that more follow."""
+    out = bytearray()
     for value in values:
-        word = f" {value},"
-        if len(line) + len(word) > 100:
-            lines.append(line)
-            line = " "
-        line += word
-    return "\n".join([*lines, line])
+        while value > 127:
+            out.append(value & 127 | 128)
+            value >>= 7
+        out.append(value)
+    return bytes(out)
 
 
-def array(kind, name, comment, values):
-    return (f"// {comment}\nconst {kind} {name}[] = {{\n{numbers(values)}\n}};\n"
-            f"const size_t {name}Size =\n    sizeof({name}) / sizeof({name}[0]);\n")
+def signed(value):
+    """0, -1, 1, -2, 2 ... as 0, 1, 2, 3, 4 ..."""
+    return 2 * value if value >= 0 else -2 * value - 1
 
 
-def source(purpose, body):
+def class_numbers(found):
+    """The kinds of classes, and runs of code points of one class."""
+    kinds = sorted(set(found))
+    values, start = [len(kinds), *kinds], 0
+    for c in range(1, 0x110001):
+        if c == 0x110000 or found[c] != found[start]:
+            values += [c - start, kinds.index(found[start])]
+            start = c
+    return values
+
+
+def mapping_numbers(mapping):
+    """Runs of {code point: its parts}: neighbours whose only parts are neighbours too, or one."""
+    values, behind, before, points = [], 0, [0] * 32, sorted(mapping)
+    while points:
+        first = points.pop(0)
+        last, parts = first, [ord(part) for part in mapping[first]]
+        while (len(parts) == 1 and points[:1] == [last + 1]
+               and mapping[last + 1] == chr(parts[0] + last + 1 - first)):
+            last = points.pop(0)
+        kind = 3 if last > first else min(len(parts), 3) - 1
+        values.append((first - behind) * 4 + kind)
+        values += {2: [len(parts)], 3: [last - first]}.get(kind, [])
+        values += [signed(part - old) for part, old in zip(parts, before)]
+        before[:len(parts)] = [parts[0] + last - first, *parts[1:]]
+        behind = last + 1
+    return values
+
+
+def table(name, comment, values):
+    text = base64.b64encode(packed(values)).decode()
+    lines = [text[i:i + 96] for i in range(0, len(text), 96)]
+    body = "\n".join(f'"{line}"' for line in lines)
+    return f"// {comment}\nconstinit const std::string_view {name} =\n{body};\n"
+
+
+def data():
+    decomposed = decompositions()
+    tables = [
+        table("kUnicodeClasses", "CharProperty and the rank of the combining class.",
+              class_numbers(classes(decomposed))),
+        table("kUnicodePatternClasses", "PatternProperty.", class_numbers(pattern_classes())),
+        table("kUnicodeDecompositions", "Canonical decompositions, but of Hangul syllables.",
+              mapping_numbers(decomposed)),
+        table("kUnicodeCompatibility", "Compatibility decompositions that are not canonical ones.",
+              mapping_numbers(compatibility())),
+        table("kUnicodeLowercase", "Lower case; of U+0130 the first of its two characters.",
+              mapping_numbers({c: chr(lower) for c, lower in lowercase().items()})),
+    ]
     return f"""\
 // SPDX-License-Identifier: Apache-2.0
 //
 // Made by tools/unicode_tables.py from the answers of tokenizers {VERSION}; not to be edited.
-// {purpose}
+// What code points are, and what they turn into.
 
 #include "engine/tokenizer/unicode_data.h"
 
 // clang-format off
 namespace encore::inline v0_1::internal {{
 
-{body}
+{chr(10).join(tables)}
 }}  // namespace encore::internal
 """
 
 
-def class_arrays(name, comment, found):
-    """The kinds of classes, and runs of code points of one class."""
-    kinds = sorted(set(found))
-    runs, start = [], 0
-    for c in range(1, 0x110001):
-        if c == 0x110000 or found[c] != found[start]:
-            runs += [c - start, kinds.index(found[start])]
-            start = c
-    return array("uint16_t", f"{name}Classes", comment, kinds) + "\n" + array(
-        "uint32_t", f"{name}Runs",
-        "From U+0000 on: how many code points, and the class that they share.", runs)
-
-
-def parts_array(name, decomposed):
-    values, previous = [], 0
-    for c, parts in sorted(decomposed.items()):
-        values += [c - previous, len(parts), *map(ord, parts)]
-        previous = c
-    return array("uint32_t", name,
-                 "Difference to the code point before, how many parts, the parts.", values)
-
-
-def differences_array(name, single):
-    """Runs of [first, last, step, difference] for {code point: another}."""
-    runs = []
-    for c, other in sorted(single.items()):
-        difference = other - c
-        run = runs[-1] if runs else None
-        if run and run[3] == difference and c - run[1] <= 2 and run[2] in (0, c - run[1]):
-            run[1], run[2] = c, c - run[1]
-        else:
-            runs.append([c, c, 0, difference])
-    return array("int32_t", name, "First and last of a run, step, and what is to be added.",
-                 [number for first, last, step, difference in runs
-                  for number in (first, last, step or 1, difference)])
-
-
 def main():
-    decomposed = functools.cache(decompositions)
-    compatible = functools.cache(compatibility)
-    return write_or_check(__doc__.splitlines()[0], FOLDER, {
-        "unicode_classes.cc": lambda: source(
-            "Classes of code points.",
-            class_arrays("kUnicode", "Bits of CharProperty and the rank of the combining class.",
-                         classes(decomposed()))),
-        "unicode_mappings.cc": lambda: source(
-            "What code points turn into.",
-            parts_array("kUnicodeDecompositions", decomposed()) + "\n" +
-            differences_array("kUnicodeLowercase", lowercase())),
-        "unicode_patterns.cc": lambda: source(
-            "Classes of code points as regular expressions, NFC and grapheme clusters see them.",
-            class_arrays("kUnicodePattern", "Bits of PatternProperty.", pattern_classes())),
-        "unicode_compatibility.cc": lambda: source(
-            "What NFKD decomposes to several parts, where NFD does not.",
-            parts_array("kUnicodeCompatibility",
-                        {c: parts for c, parts in compatible().items() if len(parts) > 1})),
-        "unicode_compatibility_runs.cc": lambda: source(
-            "What NFKD decomposes to one part, where NFD does not.",
-            differences_array("kUnicodeCompatibilityRuns",
-                              {c: ord(parts) for c, parts in compatible().items()
-                               if len(parts) == 1}))})
+    return write_or_check(__doc__.splitlines()[0], FOLDER, {"unicode_data.cc": data})
 
 
 if __name__ == "__main__":

@@ -111,8 +111,9 @@ std::string WaitPolicy() {
                : "the pool's threads spin for " + IdleSpin() + " after a call, then sleep";
   }
   const std::string ordered = Ordered({"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"});
-  return ordered.empty() ? "OpenMP's threads sleep between calls (OMP_WAIT_POLICY is not set)"
-                         : "OpenMP's threads wait as " + ordered + " orders";
+  return ordered.empty()
+             ? "OpenMP's threads wait as its runtime has it (OMP_WAIT_POLICY is not set)"
+             : "OpenMP's threads wait as " + ordered + " orders";
 }
 
 std::string Binding() {

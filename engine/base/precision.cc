@@ -4,11 +4,10 @@
 
 #include "encore/precision.h"
 
-#include <new>
 #include <string>
 #include <string_view>
 
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 
 namespace encore::inline v0_1 {
 
@@ -24,13 +23,13 @@ std::string_view PrecisionName(Precision precision) {
   return "unknown";
 }
 
-Result<Precision> PrecisionFromName(std::string_view name) try {
-  for (const Precision p : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
-    if (name == PrecisionName(p)) return p;
-  }
-  return InvalidArgument("precision is \"" + std::string(name) + "\"; wanted f32, bf16 or int8");
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Result<Precision> PrecisionFromName(std::string_view name) {
+  return internal::Guarded("the error", [&]() -> Result<Precision> {
+    for (const Precision p : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+      if (name == PrecisionName(p)) return p;
+    }
+    return InvalidArgument("precision is \"" + std::string(name) + "\"; wanted f32, bf16 or int8");
+  });
 }
 
 }  // namespace encore

@@ -7,28 +7,17 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <ostream>
 
 namespace encore::inline v0_1 {
 
 std::string_view ErrorCodeName(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kOk:
-      return "Ok";
-    case ErrorCode::kInvalidArgument:
-      return "InvalidArgument";
-    case ErrorCode::kNotFound:
-      return "NotFound";
-    case ErrorCode::kUnsupported:
-      return "Unsupported";
-    case ErrorCode::kCorruptData:
-      return "CorruptData";
-    case ErrorCode::kIo:
-      return "Io";
-    case ErrorCode::kOutOfMemory:
-      return "OutOfMemory";
-  }
-  return "Unknown";
+  // In the order of ErrorCode.
+  constexpr std::string_view kNames[] = {
+      "Ok", "InvalidArgument", "NotFound", "Unsupported", "CorruptData", "Io", "OutOfMemory"};
+  const auto place = static_cast<size_t>(code);
+  return place < std::size(kNames) ? kNames[place] : "Unknown";
 }
 
 std::ostream& operator<<(std::ostream& out, const Status& status) {

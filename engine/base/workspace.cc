@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "engine/base/aligned_memory.h"
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1 {
 
@@ -30,53 +30,53 @@ void Touch(volatile char* memory, size_t bytes) {
 
 }  // namespace
 
-Result<Workspace> Workspace::Create(size_t bytes) try {
-  Workspace workspace;
-  if (bytes == 0) return workspace;
-  workspace.owned_.reset(internal::AllocateAligned(bytes));
-  if (!workspace.owned_) {
-    return Status(ErrorCode::kOutOfMemory,
-                  "a workspace needs " + std::to_string(bytes) + " bytes, which cannot be had");
-  }
-  workspace.data_ = workspace.owned_.get();
-  workspace.bytes_ = bytes;
-  Touch(static_cast<volatile char*>(workspace.data_), bytes);
-  return workspace;
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Result<Workspace> Workspace::Create(size_t bytes) {
+  return internal::Guarded("a workspace", [&]() -> Result<Workspace> {
+    Workspace workspace;
+    if (bytes == 0) return workspace;
+    workspace.owned_.reset(internal::AllocateAligned(bytes));
+    if (!workspace.owned_) {
+      return Status(ErrorCode::kOutOfMemory,
+                    "a workspace needs " + std::to_string(bytes) + " bytes, which cannot be had");
+    }
+    workspace.data_ = workspace.owned_.get();
+    workspace.bytes_ = bytes;
+    Touch(static_cast<volatile char*>(workspace.data_), bytes);
+    return workspace;
+  });
 }
 
-Result<Workspace> Workspace::Wrap(void* memory, size_t bytes) try {
-  if (memory == nullptr && bytes > 0) {
-    return InvalidArgument("a workspace of " + std::to_string(bytes) +
-                           " bytes was given as a null pointer");
-  }
-  const size_t off = reinterpret_cast<uintptr_t>(memory) % kAlignment;
-  if (off != 0) {
-    return InvalidArgument("a workspace's memory must be aligned to " + std::to_string(kAlignment) +
-                           " bytes; the address given is " + std::to_string(off) +
-                           " bytes past such a boundary");
-  }
-  Workspace workspace;
-  workspace.data_ = memory;
-  workspace.bytes_ = bytes;
-  return workspace;
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Result<Workspace> Workspace::Wrap(void* memory, size_t bytes) {
+  return internal::Guarded("a workspace", [&]() -> Result<Workspace> {
+    if (memory == nullptr && bytes > 0) {
+      return InvalidArgument("a workspace of " + std::to_string(bytes) +
+                             " bytes was given as a null pointer");
+    }
+    const size_t off = reinterpret_cast<uintptr_t>(memory) % kAlignment;
+    if (off != 0) {
+      return InvalidArgument("a workspace's memory must be aligned to " +
+                             std::to_string(kAlignment) + " bytes; the address given is " +
+                             std::to_string(off) + " bytes past such a boundary");
+    }
+    Workspace workspace;
+    workspace.data_ = memory;
+    workspace.bytes_ = bytes;
+    return workspace;
+  });
 }
 
-Status Workspace::Reserve(size_t bytes) try {
-  if (bytes <= bytes_) return {};
-  if (data_ != nullptr && !owned_) {
-    return InvalidArgument("a workspace around the caller's memory has " + std::to_string(bytes_) +
-                           " bytes and cannot grow; wanted " + std::to_string(bytes));
-  }
-  Result<Workspace> larger = Create(bytes);
-  if (!larger.ok()) return larger.status();
-  *this = *std::move(larger);
-  return {};
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Status Workspace::Reserve(size_t bytes) {
+  return internal::Guarded("a workspace", [&]() -> Status {
+    if (bytes <= bytes_) return {};
+    if (data_ != nullptr && !owned_) {
+      return InvalidArgument("a workspace around the caller's memory has " +
+                             std::to_string(bytes_) + " bytes and cannot grow; wanted " +
+                             std::to_string(bytes));
+    }
+    ENCORE_ASSIGN_OR_RETURN(Workspace larger, Create(bytes));
+    *this = std::move(larger);
+    return {};
+  });
 }
 
 void Workspace::Free::operator()(void* memory) const { internal::FreeAligned(memory); }

@@ -4,14 +4,13 @@
 
 #include "engine/io/folder.h"
 
-#include <exception>
 #include <filesystem>
-#include <new>
 #include <system_error>
 #include <utility>
 
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/io/git_lfs.h"
 #include "engine/platform/path_check.h"
 #include "engine/platform/system_error.h"
@@ -60,83 +59,75 @@ Status CheckNoLostLink(const fs::path& path) {
 
 }  // namespace
 
-Result<Folder> Folder::Open(const std::string& path) try {
-  if (Status status = CheckPath(path); !status.ok()) return status;
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) {
-    if (Status lost = CheckNoLostLink(path); !lost.ok()) return lost;
-    return Status(ErrorCode::kNotFound, "there is no folder " + Quoted(path));
-  }
-  if (!fs::exists(status)) return SystemError(path, "cannot be examined", error.value());
-  if (!fs::is_directory(status)) {
-    return InvalidArgument(Quoted(path) + " is not a folder; wanted a model's folder");
-  }
-  // Without the permission to search it every file would seem to be absent.
-  if (!fs::exists(fs::status(path + "/.", error))) {
-    return SystemError(path, "the folder cannot be searched", error.value());
-  }
-  return Folder(path);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
-} catch (const std::exception& e) {  // a path that the system's own encoding cannot express
-  return Status(ErrorCode::kIo, path + ": " + e.what());
+Result<Folder> Folder::Open(const std::string& path) {
+  return Guarded(path.c_str(), [&]() -> Result<Folder> {
+    ENCORE_RETURN_IF_ERROR(CheckPath(path));
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (status.type() == fs::file_type::not_found) {
+      ENCORE_RETURN_IF_ERROR(CheckNoLostLink(path));
+      return Status(ErrorCode::kNotFound, "there is no folder " + Quoted(path));
+    }
+    if (!fs::exists(status)) return SystemError(path, "cannot be examined", error.value());
+    if (!fs::is_directory(status)) {
+      return InvalidArgument(Quoted(path) + " is not a folder; wanted a model's folder");
+    }
+    // Without the permission to search it every file would seem to be absent.
+    if (!fs::exists(fs::status(path + "/.", error))) {
+      return SystemError(path, "the folder cannot be searched", error.value());
+    }
+    return Folder(path);
+  });
 }
 
 Status Folder::CheckAbsent(std::string_view name) const {
   fs::path path = path_;
   for (const fs::path& part : fs::path(name)) {
     path /= part;
-    if (Status status = CheckNoLostLink(path); !status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(CheckNoLostLink(path));
   }
   return {};
 }
 
-Result<bool> Folder::Has(std::string_view name) const try {
-  std::error_code error;
-  const fs::file_status status = fs::status(PathOf(name), error);
-  if (fs::exists(status)) return true;
-  if (status.type() != fs::file_type::not_found) {
-    return SystemError(PathOf(name), "cannot be examined", error.value());
-  }
-  if (Status lost = CheckAbsent(name); !lost.ok()) return lost;
-  return false;
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
-} catch (const std::exception& e) {
-  return Status(ErrorCode::kIo, PathOf(name) + ": " + e.what());
+Result<bool> Folder::Has(std::string_view name) const {
+  return Guarded(path_.c_str(), [&]() -> Result<bool> {
+    std::error_code error;
+    const fs::file_status status = fs::status(PathOf(name), error);
+    if (fs::exists(status)) return true;
+    if (status.type() != fs::file_type::not_found) {
+      return SystemError(PathOf(name), "cannot be examined", error.value());
+    }
+    ENCORE_RETURN_IF_ERROR(CheckAbsent(name));
+    return false;
+  });
 }
 
-Result<std::optional<MappedFile>> Folder::Read(std::string_view name) const try {
-  Result<MappedFile> file = MappedFile::OpenCopy(PathOf(name), LimitsOf(name).bytes);
-  if (file.ok()) {
-    Status status = CheckNoGitLfsPointer(file->bytes(), Quoted(PathOf(name)));
-    if (!status.ok()) return status;
-    return std::optional<MappedFile>(*std::move(file));
-  }
-  if (file.status().code() != ErrorCode::kNotFound) return file.status();
-  if (Status lost = CheckAbsent(name); !lost.ok()) return lost;
-  return std::optional<MappedFile>();
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
-} catch (const std::exception& e) {
-  return Status(ErrorCode::kIo, PathOf(name) + ": " + e.what());
+Result<std::optional<MappedFile>> Folder::Read(std::string_view name) const {
+  return Guarded(path_.c_str(), [&]() -> Result<std::optional<MappedFile>> {
+    Result<MappedFile> file = MappedFile::OpenCopy(PathOf(name), LimitsOf(name).bytes);
+    if (file.ok()) {
+      ENCORE_RETURN_IF_ERROR(CheckNoGitLfsPointer(file->bytes(), Quoted(PathOf(name))));
+      return std::optional<MappedFile>(*std::move(file));
+    }
+    if (file.status().code() != ErrorCode::kNotFound) return file.status();
+    ENCORE_RETURN_IF_ERROR(CheckAbsent(name));
+    return std::optional<MappedFile>();
+  });
 }
 
-Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const try {
-  const Result<std::optional<MappedFile>> file = Read(name);
-  if (!file.ok()) return file.status();
-  if (!file->has_value()) return std::optional<JsonValue>();
-  const std::span<const std::byte> bytes = (*file)->bytes();
-  Result<JsonValue> value =
-      JsonValue::Parse(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-                       LimitsOf(name).values);
-  if (!value.ok()) {
-    return Status(value.status().code(), Quoted(PathOf(name)) + ": " + value.status().message());
-  }
-  return std::optional<JsonValue>(*std::move(value));
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const {
+  return Guarded(path_.c_str(), [&]() -> Result<std::optional<JsonValue>> {
+    ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, Read(name));
+    if (!file.has_value()) return std::optional<JsonValue>();
+    const std::span<const std::byte> bytes = file->bytes();
+    Result<JsonValue> value = JsonValue::Parse(
+        std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+        LimitsOf(name).values);
+    if (!value.ok()) {
+      return Status(value.status().code(), Quoted(PathOf(name)) + ": " + value.status().message());
+    }
+    return std::optional<JsonValue>(*std::move(value));
+  });
 }
 
 }  // namespace encore::internal

@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <new>
 
+#include "engine/base/guarded.h"
 #include "engine/base/once.h"
-#include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
 #include "engine/io/json.h"
 
@@ -122,14 +121,14 @@ std::string FractionText(double number) {
 
 }  // namespace
 
-Result<JsonValue> JsonValue::Parse(std::string_view text, size_t max_values) try {
-  JsonTreeBuilder builder(max_values);
-  const Status parsed = ParseJson(text, builder);
-  if (!builder.error().ok()) return builder.error();
-  if (!parsed.ok()) return parsed;
-  return builder.Take();
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+Result<JsonValue> JsonValue::Parse(std::string_view text, size_t max_values) {
+  return Guarded("the JSON", [&]() -> Result<JsonValue> {
+    JsonTreeBuilder builder(max_values);
+    const Status parsed = ParseJson(text, builder);
+    if (!builder.error().ok()) return builder.error();
+    if (!parsed.ok()) return parsed;
+    return builder.Take();
+  });
 }
 
 JsonValue::Kind JsonValue::kind() const {

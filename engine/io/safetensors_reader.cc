@@ -7,15 +7,15 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
-#include <new>
 #include <optional>
 #include <utility>
 
 #include "encore/safetensors.h"
 #include "engine/base/bf16.h"
 #include "engine/base/check.h"
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/io/git_lfs.h"
 #include "engine/io/safetensors_header.h"
 #include "engine/platform/fp_env.h"
@@ -37,7 +37,6 @@ struct SafetensorsFile::Impl {
 namespace {
 
 using internal::kLengthBytes;
-using internal::OutOfMemory;
 using internal::Quoted;
 
 // The header's text within the file's bytes.
@@ -98,43 +97,42 @@ void ConvertToF32(const SafetensorsEntry& entry, size_t count, float* out) {
 
 }  // namespace
 
-Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path, FileMemory memory) try {
-  Result<internal::MappedFile> file = memory == FileMemory::kCopied
-                                          ? internal::MappedFile::OpenCopy(path)
-                                          : internal::MappedFile::Open(path);
-  if (!file.ok()) return file.status();
-  Result<SafetensorsFile> opened = FromBytes(file->bytes(), path);
-  if (!opened.ok()) return opened;
-  // Nobody else has seen the new object, so it may still change; the bytes stay where they are.
-  std::const_pointer_cast<Impl>(opened->impl_)->file = *std::move(file);
-  return opened;
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path, FileMemory memory) {
+  return internal::Guarded("the tensors", [&]() -> Result<SafetensorsFile> {
+    Result<internal::MappedFile> file = memory == FileMemory::kCopied
+                                            ? internal::MappedFile::OpenCopy(path)
+                                            : internal::MappedFile::Open(path);
+    if (!file.ok()) return file.status();
+    ENCORE_ASSIGN_OR_RETURN(SafetensorsFile opened, FromBytes(file->bytes(), path));
+    // Nobody else has seen the new object, so it may still change; the bytes stay where they are.
+    std::const_pointer_cast<Impl>(opened.impl_)->file = *std::move(file);
+    return opened;
+  });
 }
 
 Result<SafetensorsFile> SafetensorsFile::FromBytes(std::span<const std::byte> bytes,
-                                                   const std::string& name) try {
-  if (Status status = internal::CheckNoGitLfsPointer(bytes, Quoted(name)); !status.ok()) {
-    return status;
-  }
-  const Result<std::string_view> text = HeaderText(bytes);
-  if (!text.ok()) return Status(text.status().code(), name + ": " + text.status().message());
-  const std::span<const std::byte> data = bytes.subspan(kLengthBytes + text->size());
-  Result<internal::SafetensorsHeader> header = internal::ParseSafetensorsHeader(*text, data.size());
-  if (!header.ok()) return Status(header.status().code(), name + ": " + header.status().message());
+                                                   const std::string& name) {
+  return internal::Guarded("the tensors", [&]() -> Result<SafetensorsFile> {
+    ENCORE_RETURN_IF_ERROR(internal::CheckNoGitLfsPointer(bytes, Quoted(name)));
+    const Result<std::string_view> text = HeaderText(bytes);
+    if (!text.ok()) return Status(text.status().code(), name + ": " + text.status().message());
+    const std::span<const std::byte> data = bytes.subspan(kLengthBytes + text->size());
+    Result<internal::SafetensorsHeader> header =
+        internal::ParseSafetensorsHeader(*text, data.size());
+    if (!header.ok())
+      return Status(header.status().code(), name + ": " + header.status().message());
 
-  auto impl = std::make_shared<Impl>();
-  impl->name = name;
-  impl->metadata = std::move(header->metadata);
-  impl->tensors.reserve(header->tensors.size());
-  for (internal::HeaderTensor& tensor : header->tensors) {
-    impl->tensors.push_back({std::move(tensor.name), tensor.dtype, tensor.shape,
-                             data.subspan(tensor.begin, tensor.end - tensor.begin)});
-  }
-  for (size_t i = 0; i < impl->tensors.size(); ++i) impl->index.emplace(impl->tensors[i].name, i);
-  return SafetensorsFile(std::move(impl));
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+    auto impl = std::make_shared<Impl>();
+    impl->name = name;
+    impl->metadata = std::move(header->metadata);
+    impl->tensors.reserve(header->tensors.size());
+    for (internal::HeaderTensor& tensor : header->tensors) {
+      impl->tensors.push_back({std::move(tensor.name), tensor.dtype, tensor.shape,
+                               data.subspan(tensor.begin, tensor.end - tensor.begin)});
+    }
+    for (size_t i = 0; i < impl->tensors.size(); ++i) impl->index.emplace(impl->tensors[i].name, i);
+    return SafetensorsFile(std::move(impl));
+  });
 }
 
 void SafetensorsFile::ReleasePages() const {
@@ -171,62 +169,56 @@ Result<const SafetensorsEntry*> SafetensorsFile::Require(std::string_view tensor
                                           (names.empty() ? "" : ": " + names));
 }
 
-Result<Tensor> SafetensorsFile::Read(std::string_view tensor) const try {
-  const Result<const SafetensorsEntry*> entry = Require(tensor);
-  if (!entry.ok()) return entry.status();
-  const std::span<const std::byte> bytes = (*entry)->bytes;
-  if ((*entry)->dtype == DType::kBool) {
-    // Any other byte in a C++ bool is undefined behaviour.
-    const auto bad =
-        std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
-    if (bad != bytes.end()) {
-      return Status(ErrorCode::kCorruptData,
-                    name() + ": tensor " + Quoted(tensor) + ": found the byte " +
-                        std::to_string(std::to_integer<int>(*bad)) + " at element " +
-                        std::to_string(bad - bytes.begin()) + " of a BOOL, wanted 0 or 1");
+Result<Tensor> SafetensorsFile::Read(std::string_view tensor) const {
+  return internal::Guarded("the tensors", [&]() -> Result<Tensor> {
+    ENCORE_ASSIGN_OR_RETURN(const SafetensorsEntry* const entry, Require(tensor));
+    const std::span<const std::byte> bytes = entry->bytes;
+    if (entry->dtype == DType::kBool) {
+      // Any other byte in a C++ bool is undefined behaviour.
+      const auto bad =
+          std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
+      if (bad != bytes.end()) {
+        return Status(ErrorCode::kCorruptData,
+                      name() + ": tensor " + Quoted(tensor) + ": found the byte " +
+                          std::to_string(std::to_integer<int>(*bad)) + " at element " +
+                          std::to_string(bad - bytes.begin()) + " of a BOOL, wanted 0 or 1");
+      }
     }
-  }
-  Result<Tensor> copy = Tensor::Create((*entry)->dtype, (*entry)->shape);
-  if (!copy.ok()) return copy.status();
-  if (!bytes.empty()) std::memcpy(copy->data(), bytes.data(), bytes.size());
-  return copy;
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+    ENCORE_ASSIGN_OR_RETURN(Tensor copy, Tensor::Create(entry->dtype, entry->shape));
+    if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());
+    return copy;
+  });
 }
 
-Result<Tensor> SafetensorsFile::ReadAsF32(std::string_view tensor) const try {
-  const Result<const SafetensorsEntry*> entry = Require(tensor);
-  if (!entry.ok()) return entry.status();
-  const DType dtype = (*entry)->dtype;
-  if (!IsFloatingPoint(dtype)) {
-    return InvalidArgument(name() + ": tensor " + Quoted(tensor) + ": found dtype " +
-                           std::string(DTypeName(dtype)) + ", wanted F32, F64, F16 or BF16");
-  }
-  Result<Tensor> copy = Tensor::Create(DType::kF32, (*entry)->shape);
-  if (!copy.ok()) return copy.status();
-  const internal::FpEnvScope modes;  // to nearest, whatever the caller's modes are
-  ConvertToF32(**entry, (*entry)->bytes.size() / DTypeSize(dtype),
-               static_cast<float*>(copy->data()));
-  return copy;
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+Result<Tensor> SafetensorsFile::ReadAsF32(std::string_view tensor) const {
+  return internal::Guarded("the tensors", [&]() -> Result<Tensor> {
+    ENCORE_ASSIGN_OR_RETURN(const SafetensorsEntry* const entry, Require(tensor));
+    const DType dtype = entry->dtype;
+    if (!IsFloatingPoint(dtype)) {
+      return InvalidArgument(name() + ": tensor " + Quoted(tensor) + ": found dtype " +
+                             std::string(DTypeName(dtype)) + ", wanted F32, F64, F16 or BF16");
+    }
+    ENCORE_ASSIGN_OR_RETURN(Tensor copy, Tensor::Create(DType::kF32, entry->shape));
+    const internal::FpEnvScope modes;  // to nearest, whatever the caller's modes are
+    ConvertToF32(*entry, entry->bytes.size() / DTypeSize(dtype), static_cast<float*>(copy.data()));
+    return copy;
+  });
 }
 
-Result<TensorView<const float>> SafetensorsFile::ViewF32(std::string_view tensor) const& try {
-  const Result<const SafetensorsEntry*> entry = Require(tensor);
-  if (!entry.ok()) return entry.status();
-  const std::span<const std::byte> bytes = (*entry)->bytes;
-  if ((*entry)->dtype != DType::kF32 ||
-      reinterpret_cast<uintptr_t>(bytes.data()) % alignof(float) != 0) {
-    return Status(ErrorCode::kUnsupported,
-                  name() + ": tensor " + Quoted(tensor) + ": found " +
-                      std::string(DTypeName((*entry)->dtype)) +
-                      " that may be unaligned, wanted aligned F32 to view it in place");
-  }
-  const float* data = bytes.empty() ? nullptr : reinterpret_cast<const float*>(bytes.data());
-  return TensorView<const float>(data, (*entry)->shape);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+Result<TensorView<const float>> SafetensorsFile::ViewF32(std::string_view tensor) const& {
+  return internal::Guarded("the tensors", [&]() -> Result<TensorView<const float>> {
+    ENCORE_ASSIGN_OR_RETURN(const SafetensorsEntry* const entry, Require(tensor));
+    const std::span<const std::byte> bytes = entry->bytes;
+    if (entry->dtype != DType::kF32 ||
+        reinterpret_cast<uintptr_t>(bytes.data()) % alignof(float) != 0) {
+      return Status(ErrorCode::kUnsupported,
+                    name() + ": tensor " + Quoted(tensor) + ": found " +
+                        std::string(DTypeName(entry->dtype)) +
+                        " that may be unaligned, wanted aligned F32 to view it in place");
+    }
+    const float* data = bytes.empty() ? nullptr : reinterpret_cast<const float*>(bytes.data());
+    return TensorView<const float>(data, entry->shape);
+  });
 }
 
 }  // namespace encore

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "encore/safetensors.h"
+#include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
-#include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/io/json.h"
 #include "engine/io/safetensors_header.h"
 #include "engine/io/safetensors_stream.h"
@@ -88,8 +88,7 @@ Result<std::string> HeaderJson(std::span<const StreamedTensor> tensors,
   }
   std::string json = "{";
   if (!metadata.empty()) {
-    const Status status = AppendMetadata(metadata, &json);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(AppendMetadata(metadata, &json));
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Result<std::string> name = JsonString(tensors[i].name);
@@ -139,46 +138,46 @@ SafetensorsEntry MakeSafetensorsEntry(std::string name, const Tensor& tensor) {
 }
 
 Status WriteSafetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
-                        const SafetensorsMetadata& metadata) try {
-  std::vector<StreamedTensor> tensors;
-  for (const SafetensorsEntry& entry : entries) {
-    const auto write = [&entry](const internal::ByteSink& sink) { return sink(entry.bytes); };
-    tensors.push_back({entry.name, entry.dtype, entry.shape, write});
-  }
-  std::vector<size_t> bytes;
-  Status status = CheckTensors(tensors, &bytes);
-  for (size_t i = 0; status.ok() && i < entries.size(); ++i) {
-    if (entries[i].bytes.size() == bytes[i]) continue;
-    status = WrongBytes(tensors[i], ErrorCode::kInvalidArgument, entries[i].bytes.size(), bytes[i]);
-  }
-  if (!status.ok()) return Status(status.code(), path + ": " + status.message());
-  return internal::WriteSafetensorsStream(path, tensors, metadata);
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+                        const SafetensorsMetadata& metadata) {
+  return internal::Guarded(path.c_str(), [&]() -> Status {
+    std::vector<StreamedTensor> tensors;
+    for (const SafetensorsEntry& entry : entries) {
+      const auto write = [&entry](const internal::ByteSink& sink) { return sink(entry.bytes); };
+      tensors.push_back({entry.name, entry.dtype, entry.shape, write});
+    }
+    std::vector<size_t> bytes;
+    Status status = CheckTensors(tensors, &bytes);
+    for (size_t i = 0; status.ok() && i < entries.size(); ++i) {
+      if (entries[i].bytes.size() == bytes[i]) continue;
+      status =
+          WrongBytes(tensors[i], ErrorCode::kInvalidArgument, entries[i].bytes.size(), bytes[i]);
+    }
+    if (!status.ok()) return Status(status.code(), path + ": " + status.message());
+    return internal::WriteSafetensorsStream(path, tensors, metadata);
+  });
 }
 
 Status internal::WriteSafetensorsStream(const std::string& path,
                                         std::span<const StreamedTensor> tensors,
-                                        const SafetensorsMetadata& metadata) try {
-  std::vector<size_t> bytes;
-  Status status = CheckTensors(tensors, &bytes);
-  if (!status.ok()) return Status(status.code(), path + ": " + status.message());
-  const std::vector<size_t> order = DataOrder(tensors);
-  const Result<std::string> json = HeaderJson(tensors, bytes, order, metadata);
-  if (!json.ok()) return Status(json.status().code(), path + ": " + json.status().message());
+                                        const SafetensorsMetadata& metadata) {
+  return internal::Guarded(path.c_str(), [&]() -> Status {
+    std::vector<size_t> bytes;
+    Status status = CheckTensors(tensors, &bytes);
+    if (!status.ok()) return Status(status.code(), path + ": " + status.message());
+    const std::vector<size_t> order = DataOrder(tensors);
+    const Result<std::string> json = HeaderJson(tensors, bytes, order, metadata);
+    if (!json.ok()) return Status(json.status().code(), path + ": " + json.status().message());
 
-  Result<internal::FileWriter> writer = internal::FileWriter::Create(path);
-  if (!writer.ok()) return writer.status();
-  const uint64_t length = json->size();
-  status = writer->Write(std::as_bytes(std::span(&length, 1)));
-  if (status.ok()) status = writer->Write(std::as_bytes(std::span(*json)));
-  for (const size_t i : order) {
-    if (status.ok()) status = WriteTensor(tensors[i], bytes[i], &*writer);
-  }
-  if (status.ok()) status = writer->Commit();
-  return status;
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+    ENCORE_ASSIGN_OR_RETURN(internal::FileWriter writer, internal::FileWriter::Create(path));
+    const uint64_t length = json->size();
+    status = writer.Write(std::as_bytes(std::span(&length, 1)));
+    if (status.ok()) status = writer.Write(std::as_bytes(std::span(*json)));
+    for (const size_t i : order) {
+      if (status.ok()) status = WriteTensor(tensors[i], bytes[i], &writer);
+    }
+    if (status.ok()) status = writer.Commit();
+    return status;
+  });
 }
 
 }  // namespace encore

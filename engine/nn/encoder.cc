@@ -57,28 +57,21 @@ Result<internal::ScratchPlan> PlanScratch(const internal::ModelSizes& sizes, con
 
 }  // namespace
 
-struct Encoder::Impl {
+struct Encoder::Impl : internal::PreparedEncoder {
   Impl(internal::PreparedEncoder&& prepared, internal::AlignedBuffer<std::byte>&& panels,
        const EncoderOptions& options)
-      : config(std::move(prepared.config)),
+      : PreparedEncoder(std::move(prepared)),
         precision(options.precision),
         kernels{&internal::KernelOfAttention(options), &internal::GetSoftmaxKernels(),
                 &internal::GetRotaryKernels()},
-        layers(std::move(prepared.layers)),
-        packed_weights(std::move(panels)),
-        final_norm(std::move(prepared.final_norm)),
-        tables(std::move(prepared.tables)),
-        sizes(std::move(prepared.sizes)) {}
+        packed_weights(std::move(panels)) {
+    matrices = {};  // they view the caller's weights
+  }
 
-  EncoderConfig config;
   Precision precision;
   internal::BlockKernels kernels;
   std::string_view target = internal::ActiveTargetName();
-  std::vector<PackedLayer> layers;
   internal::AlignedBuffer<std::byte> packed_weights;  // of all layers
-  internal::PackedNorm final_norm;
-  internal::PositionTables tables;
-  internal::ModelSizes sizes;
 
   // Plans a pass over a checked batch, fills the tables of positions and calls run_layers(team,
   // pass) on the plan's threads; without a token it does nothing.
@@ -88,7 +81,8 @@ struct Encoder::Impl {
                  internal::ProductObserver* observer = nullptr) const;
   ENCORE_LOCAL Status Forward(const Batch& batch, ConstView x, MutableView y,
                               const Workspace& workspace, const Executor& executor,
-                              const Taps& taps, internal::ProductObserver* observer) const;
+                              const Taps& taps,
+                              internal::ProductObserver* observer = nullptr) const;
 };
 
 template <typename F>
@@ -220,7 +214,7 @@ Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
         internal::ConstRows in{x.data(), internal::RowStride(x)};
         for (size_t i = 0; i < layers.size(); ++i) {
           internal::EncoderBlock(team, pass, layers[i], i, in, out);
-          in = {out.data, out.ld};
+          in = out;
         }
         if (final_norm.given()) internal::NormRows(team, pass, final_norm, out, pass.tokens());
       },
@@ -230,7 +224,7 @@ Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
 Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
                         const Executor& executor, const Taps& taps) const try {
   if (impl_ == nullptr) return NoWeights();
-  return impl_->Forward(batch, x, y, workspace, executor, taps, nullptr);
+  return impl_->Forward(batch, x, y, workspace, executor, taps);
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 }
@@ -252,26 +246,26 @@ Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, 
                             const Workspace& workspace, const Executor& executor,
                             const Taps& taps) const try {
   if (impl_ == nullptr) return NoWeights();
+  if (rows == OutputRows::kAll) return impl_->Forward(batch, x, y, workspace, executor, taps);
   ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
   ENCORE_RETURN_IF_ERROR(internal::CheckNoEmptySequence(batch));
   ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->config, batch));
   ENCORE_RETURN_IF_ERROR(internal::CheckInputOutputRows(impl_->config, batch, x, y));
   ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));
   const internal::Rows in{x.data(), internal::RowStride(x)};
-  const internal::ConstRows const_in{in.data, in.ld};
   const internal::Rows out{y.data(), internal::RowStride(y)};
   const size_t last = impl_->layers.size() - 1;
   const bool tapped = internal::TapsLayer(taps, last, batch.seq_starts.size() - 1);
   return impl_->RunPass(
       batch, taps, workspace, executor, [&](internal::Team& team, const internal::Pass& pass) {
         for (size_t i = 0; i < last; ++i) {
-          internal::EncoderBlock(team, pass, impl_->layers[i], i, const_in, in);
+          internal::EncoderBlock(team, pass, impl_->layers[i], i, in, in);
         }
         if (tapped) {
-          internal::EncoderBlock(team, pass, impl_->layers[last], last, const_in, in);
-          internal::CopyOutputRows(team, pass, const_in, rows, out);
+          internal::EncoderBlock(team, pass, impl_->layers[last], last, in, in);
+          internal::CopyOutputRows(team, pass, in, rows, out);
         } else {
-          internal::BlockOfOutputRows(team, pass, impl_->layers[last], last, const_in, rows, out);
+          internal::BlockOfOutputRows(team, pass, impl_->layers[last], last, in, rows, out);
         }
         if (impl_->final_norm.given()) {
           internal::NormRows(team, pass, impl_->final_norm, out, pass.sequences());

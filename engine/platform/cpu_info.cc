@@ -4,8 +4,8 @@
 // caches are unknown (0), and all cores count.
 //
 // This file is compiled with the HWY_DISABLED_TARGETS of the whole build
-// (tools/cmake/EncoreCompileOptions.cmake), so its HWY_TARGETS is the list of targets that each
-// kernel file was compiled for.
+// (tools/cmake/EncoreCompileOptions.cmake), so its HWY_TARGETS is the list of targets that kernels
+// are compiled for.
 
 #include "engine/platform/cpu_info.h"
 
@@ -32,8 +32,8 @@
 #include "engine/platform/descriptor.h"
 #endif
 
+#include "engine/base/guarded.h"
 #include "engine/base/number_text.h"
-#include "engine/base/out_of_memory.h"
 #include "engine/base/simd_targets.h"
 #include "engine/platform/amx.h"
 #include "engine/platform/cgroup.h"
@@ -289,30 +289,30 @@ std::string_view internal::ActiveTargetName() {
 
 std::string ActiveTarget() { return std::string(internal::ActiveTargetName()); }
 
-Status SetTarget(std::string_view name) try {
-  if (name.empty() || name == "auto" ||
-      (name == kAmx && MachineTargetsHaveAmx() && internal::MayUseAmx())) {
-    internal::ChooseTargets(0);
-    without_amx = false;
-    return Status();
-  }
-  const std::vector<std::string> compiled = CompiledTargets();
-  if (std::find(compiled.begin(), compiled.end(), name) == compiled.end()) {
-    return InvalidArgument("unknown SIMD target '" + std::string(name) +
-                           "'; compiled: " + NameList(compiled) +
-                           "; supported by this machine: " + NameList(SupportedTargets()));
-  }
-  for (const int64_t bit : Bits(MachineTargets())) {
-    if (name != hwy::TargetName(bit)) continue;
-    internal::ChooseTargets(bit);
-    without_amx = true;
-    return Status();
-  }
-  return Status(ErrorCode::kUnsupported, "this machine cannot run the SIMD target " +
-                                             std::string(name) +
-                                             "; it can run: " + NameList(SupportedTargets()));
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Status SetTarget(std::string_view name) {
+  return internal::Guarded("the error", [&]() -> Status {
+    if (name.empty() || name == "auto" ||
+        (name == kAmx && MachineTargetsHaveAmx() && internal::MayUseAmx())) {
+      internal::ChooseTargets(0);
+      without_amx = false;
+      return Status();
+    }
+    const std::vector<std::string> compiled = CompiledTargets();
+    if (std::find(compiled.begin(), compiled.end(), name) == compiled.end()) {
+      return InvalidArgument("unknown SIMD target '" + std::string(name) +
+                             "'; compiled: " + NameList(compiled) +
+                             "; supported by this machine: " + NameList(SupportedTargets()));
+    }
+    for (const int64_t bit : Bits(MachineTargets())) {
+      if (name != hwy::TargetName(bit)) continue;
+      internal::ChooseTargets(bit);
+      without_amx = true;
+      return Status();
+    }
+    return Status(ErrorCode::kUnsupported, "this machine cannot run the SIMD target " +
+                                               std::string(name) +
+                                               "; it can run: " + NameList(SupportedTargets()));
+  });
 }
 
 }  // namespace encore

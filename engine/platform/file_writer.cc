@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
-#include <new>
 #include <random>
 #include <system_error>
 #include <utility>
 
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
+#include "engine/base/status_macros.h"
 #include "engine/platform/path_check.h"
 #include "engine/platform/system_error.h"
 
@@ -112,50 +112,48 @@ int FileWriter::OpenNamed() {
   return reason;
 }
 
-Result<FileWriter> FileWriter::Create(const std::string& path, Temporary temporary) try {
-  if (Status status = CheckPath(path); !status.ok()) return status;
-  FileWriter writer;
-  writer.path_ = path;
-  std::error_code error;
-  fs::path destination(path);
-  if (fs::is_symlink(fs::symlink_status(destination, error))) {
-    destination = fs::canonical(destination, error);
-    if (error) return SystemError(path, "is a symbolic link that leads nowhere", error.value());
-  }
-  const fs::file_status old = fs::status(destination, error);
-  if (fs::exists(old) && !fs::is_regular_file(old)) {
-    return Status(ErrorCode::kIo,
-                  path + ": found " +
-                      (fs::is_directory(old) ? "a folder" : "a device, pipe or socket") +
-                      ", wanted a regular file or a new name");
-  }
-  if (!destination.has_filename()) {
-    return Status(ErrorCode::kIo,
-                  "'" + path + "': found no file name at its end, wanted one to write to");
-  }
-  // Where the program may go meanwhile does not matter.
-  writer.destination_ = fs::absolute(destination, error);
-  if (error) return SystemError(path, "has no folder", error.value());
+Result<FileWriter> FileWriter::Create(const std::string& path, Temporary temporary) {
+  return Guarded(path.c_str(), [&]() -> Result<FileWriter> {
+    ENCORE_RETURN_IF_ERROR(CheckPath(path));
+    FileWriter writer;
+    writer.path_ = path;
+    std::error_code error;
+    fs::path destination(path);
+    if (fs::is_symlink(fs::symlink_status(destination, error))) {
+      destination = fs::canonical(destination, error);
+      if (error) return SystemError(path, "is a symbolic link that leads nowhere", error.value());
+    }
+    const fs::file_status old = fs::status(destination, error);
+    if (fs::exists(old) && !fs::is_regular_file(old)) {
+      return Status(ErrorCode::kIo,
+                    path + ": found " +
+                        (fs::is_directory(old) ? "a folder" : "a device, pipe or socket") +
+                        ", wanted a regular file or a new name");
+    }
+    if (!destination.has_filename()) {
+      return Status(ErrorCode::kIo,
+                    "'" + path + "': found no file name at its end, wanted one to write to");
+    }
+    // Where the program may go meanwhile does not matter.
+    writer.destination_ = fs::absolute(destination, error);
+    if (error) return SystemError(path, "has no folder", error.value());
 
-  if (temporary == Temporary::kNamed || writer.OpenNameless() != 0) {
-    const int reason = writer.OpenNamed();
-    if (reason != 0) return SystemError(path, "no temporary file can be made beside it", reason);
-  }
-  if (fs::exists(old)) {
+    if (temporary == Temporary::kNamed || writer.OpenNameless() != 0) {
+      const int reason = writer.OpenNamed();
+      if (reason != 0) return SystemError(path, "no temporary file can be made beside it", reason);
+    }
+    if (fs::exists(old)) {
 #if ENCORE_HAVE_FSYNC
-    const auto mode = static_cast<mode_t>(old.permissions() & fs::perms::mask);
-    const int reason = ::fchmod(::fileno(writer.file_.get()), mode) == 0 ? 0 : errno;
+      const auto mode = static_cast<mode_t>(old.permissions() & fs::perms::mask);
+      const int reason = ::fchmod(::fileno(writer.file_.get()), mode) == 0 ? 0 : errno;
 #else
     fs::permissions(writer.temporary_, old.permissions(), error);
     const int reason = error.value();
 #endif
-    if (reason != 0) return SystemError(path, "its permissions cannot be kept", reason);
-  }
-  return writer;
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
-} catch (const std::exception& e) {  // a path that the system's own encoding cannot express
-  return Status(ErrorCode::kIo, path + ": " + e.what());
+      if (reason != 0) return SystemError(path, "its permissions cannot be kept", reason);
+    }
+    return writer;
+  });
 }
 
 Status FileWriter::Write(std::span<const std::byte> bytes) {
@@ -173,36 +171,34 @@ Status FileWriter::Replace(size_t offset, std::span<const std::byte> bytes) {
   if (std::fseek(file_.get(), static_cast<long>(offset), SEEK_SET) != 0) {
     return SystemError(path_, "cannot be written", errno);
   }
-  if (Status status = Write(bytes); !status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(Write(bytes));
   if (std::fseek(file_.get(), 0, SEEK_END) == 0) return Status();
   return SystemError(path_, "cannot be written", errno);
 }
 
-Status FileWriter::Commit() try {
-  if (std::fflush(file_.get()) != 0) return SystemError(path_, "cannot be written", errno);
+Status FileWriter::Commit() {
+  return Guarded(path_.c_str(), [&]() -> Status {
+    if (std::fflush(file_.get()) != 0) return SystemError(path_, "cannot be written", errno);
 #if ENCORE_HAVE_FSYNC
-  // Before the rename: after a power cut, the name must not lead to a file whose bytes never
-  // arrived. EINVAL means a file system without fsync.
-  if (::fsync(::fileno(file_.get())) != 0 && errno != EINVAL)
-    return SystemError(path_, "cannot be written", errno);
-  // What has no name ends with its last descriptor.
-  const bool nameless = temporary_.empty();
-  const Descriptor kept(nameless ? ::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0) : -1);
-  if (nameless && kept.get() < 0) return SystemError(path_, "cannot be written", errno);
-  const int descriptor = kept.get();
+    // Before the rename: after a power cut, the name must not lead to a file whose bytes never
+    // arrived. EINVAL means a file system without fsync.
+    if (::fsync(::fileno(file_.get())) != 0 && errno != EINVAL)
+      return SystemError(path_, "cannot be written", errno);
+    // What has no name ends with its last descriptor.
+    const bool nameless = temporary_.empty();
+    const Descriptor kept(nameless ? ::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0) : -1);
+    if (nameless && kept.get() < 0) return SystemError(path_, "cannot be written", errno);
+    const int descriptor = kept.get();
 #else
   const int descriptor = -1;
 #endif
-  int reason = std::fclose(file_.release()) == 0 ? 0 : errno;
-  if (reason == 0) reason = Publish(descriptor);
-  if (reason == 0) return Status();
-  std::error_code ignored;
-  if (!temporary_.empty()) fs::remove(temporary_, ignored);
-  return SystemError(path_, "cannot be written", reason);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
-} catch (const std::exception& e) {  // no random numbers
-  return Status(ErrorCode::kIo, path_ + ": " + e.what());
+    int reason = std::fclose(file_.release()) == 0 ? 0 : errno;
+    if (reason == 0) reason = Publish(descriptor);
+    if (reason == 0) return Status();
+    std::error_code ignored;
+    if (!temporary_.empty()) fs::remove(temporary_, ignored);
+    return SystemError(path_, "cannot be written", reason);
+  });
 }
 
 int FileWriter::Publish([[maybe_unused]] int descriptor) {

@@ -11,11 +11,11 @@
 #include <exception>
 #include <filesystem>
 #include <limits>
-#include <new>
 #include <system_error>
 #include <utility>
 
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
+#include "engine/base/status_macros.h"
 #include "engine/platform/path_check.h"
 #include "engine/platform/system_error.h"
 
@@ -121,9 +121,8 @@ Result<int> OpenRegular(const std::string& path, struct stat* info) {
 // Also the way for file systems that cannot map.
 Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t max_bytes) {
   struct stat info = {};
-  const Result<int> opened = OpenRegular(path, &info);
-  if (!opened.ok()) return opened.status();
-  const Descriptor file(*opened);
+  ENCORE_ASSIGN_OR_RETURN(const int opened, OpenRegular(path, &info));
+  const Descriptor file(opened);
   if (info.st_size <= 0) return Memory();
   if (static_cast<uintmax_t>(info.st_size) > max_bytes) {
     return TooLarge(path, static_cast<uintmax_t>(info.st_size), max_bytes);
@@ -171,41 +170,37 @@ Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t m
 }
 #endif
 
-Result<MappedFile> MappedFile::Open(const std::string& path) try {
-  if (Status status = CheckPath(path); !status.ok()) return status;
+Result<MappedFile> MappedFile::Open(const std::string& path) {
+  return Guarded(path.c_str(), [&]() -> Result<MappedFile> {
+    ENCORE_RETURN_IF_ERROR(CheckPath(path));
 #if ENCORE_HAVE_MMAP
-  struct stat info = {};
-  const Result<int> opened = OpenRegular(path, &info);
-  if (!opened.ok()) return opened.status();
-  Descriptor file(*opened);
-  if (info.st_size <= 0) return MappedFile(Memory());
-  if (static_cast<uintmax_t>(info.st_size) > std::numeric_limits<size_t>::max())
-    return OutOfMemory(path, SIZE_MAX);
-  const size_t size = static_cast<size_t>(info.st_size);
-  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (memory != MAP_FAILED) {
-    return MappedFile(Memory(static_cast<const std::byte*>(memory),
-                             ReleaseFileMemory{.size = size,
-                                               .mapped = true,
-                                               .descriptor = file.Release(),
-                                               .modified = ModifiedNanoseconds(info)}));
-  }
-  if (errno == ENOMEM) return OutOfMemory(path, size);
+    struct stat info = {};
+    ENCORE_ASSIGN_OR_RETURN(const int opened, OpenRegular(path, &info));
+    Descriptor file(opened);
+    if (info.st_size <= 0) return MappedFile(Memory());
+    if (static_cast<uintmax_t>(info.st_size) > std::numeric_limits<size_t>::max())
+      return OutOfMemory(path, SIZE_MAX);
+    const size_t size = static_cast<size_t>(info.st_size);
+    void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (memory != MAP_FAILED) {
+      return MappedFile(Memory(static_cast<const std::byte*>(memory),
+                               ReleaseFileMemory{.size = size,
+                                                 .mapped = true,
+                                                 .descriptor = file.Release(),
+                                                 .modified = ModifiedNanoseconds(info)}));
+    }
+    if (errno == ENOMEM) return OutOfMemory(path, size);
 #endif
-  return OpenCopy(path);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+    return OpenCopy(path);
+  });
 }
 
-Result<MappedFile> MappedFile::OpenCopy(const std::string& path, size_t max_bytes) try {
-  if (Status status = CheckPath(path); !status.ok()) return status;
-  Result<Memory> memory = ReadAll(path, max_bytes);
-  if (!memory.ok()) return memory.status();
-  return MappedFile(*std::move(memory));
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
-} catch (const std::exception& e) {  // a path that the system's own encoding cannot express
-  return Status(ErrorCode::kIo, path + ": " + e.what());
+Result<MappedFile> MappedFile::OpenCopy(const std::string& path, size_t max_bytes) {
+  return Guarded(path.c_str(), [&]() -> Result<MappedFile> {
+    ENCORE_RETURN_IF_ERROR(CheckPath(path));
+    ENCORE_ASSIGN_OR_RETURN(Memory memory, ReadAll(path, max_bytes));
+    return MappedFile(std::move(memory));
+  });
 }
 
 }  // namespace encore::internal

@@ -13,6 +13,7 @@
 
 #include "encore/cpu.h"
 #include "engine/base/out_of_memory.h"
+#include "engine/base/status_macros.h"
 #include "engine/platform/thread_affinity.h"
 #include "engine/platform/worker_threads.h"
 
@@ -63,7 +64,7 @@ Result<ThreadPool> ThreadPool::Create(const ThreadPoolOptions& options) try {
   }
   ThreadPoolOptions known = options;
   if (known.threads == 0) known.threads = std::min(UsableCores(), kMaxThreads);
-  if (Status s = CheckCores(known.cores, known.threads); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(CheckCores(known.cores, known.threads));
   return ThreadPool(std::make_unique<Impl>(std::move(known)));
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();

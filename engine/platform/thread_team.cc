@@ -12,16 +12,9 @@
 
 #if defined(ENCORE_HAVE_OPENMP)
 #include <omp.h>
-
-#include <cstdlib>
-#if !defined(__clang__) && defined(__ELF__)
-// LLVM's runtime has it, GCC's has not: null then.
-extern "C" void kmp_set_blocktime(int milliseconds) __attribute__((weak));
-#endif
 #endif
 
 #include "encore/cpu.h"
-#include "engine/base/once.h"
 #include "engine/platform/cpu_info.h"
 #include "engine/platform/fork.h"
 #include "engine/platform/fp_env.h"
@@ -123,61 +116,6 @@ struct TeamState {
 namespace {
 
 #if defined(ENCORE_HAVE_OPENMP)
-// OpenMP runtimes let the threads of a finished region spin for a while in hope of the next one:
-// GCC's libgomp for some 8 ms, LLVM's libomp for 200 ms. What follows ends that, with what each
-// runtime documents, unless the environment orders how threads wait. GCC's code may meet either.
-
-bool IsSet(const char* name) { return std::getenv(name) != nullptr; }
-
-// LLVM: by a worker, inside the region. The setting is a thread's own, and the next region sets it
-// anew from its caller's, so the host's regions do not feel it.
-void SleepAfterRegion() {
-  static constinit Once<bool> ordered;
-  if (ordered.Get([] { return IsSet("OMP_WAIT_POLICY") || IsSet("KMP_BLOCKTIME"); })) return;
-#if defined(__clang__)
-  kmp_set_blocktime(0);
-#elif defined(__ELF__)
-  if (kmp_set_blocktime != nullptr) kmp_set_blocktime(0);
-#endif
-}
-
-#if !defined(__clang__) && defined(__GNUC__)
-// GCC has no such setting, but two ways to the same end:
-// 1. With more threads than CPUs libgomp lets them spin a hundred times only, about 2 us (its
-//    manual, GOMP_SPINCOUNT). So a team about as large as the machine gets spare threads that
-//    take no part and return at once.
-// 2. omp_pause_resource_all ends the caller's idle threads, those of the host's own regions on this
-//    thread included. On an idle machine making a thread anew takes what waking one does, 40 us; on
-//    one with six busy threads a core 30 ms instead of 20 us, as new threads queue at the end. The
-//    form for all devices leaves GPUs alone, while naming the host makes libgomp look for plugins.
-class LibgompThreads {
- public:
-  explicit LibgompThreads(int threads) : threads_(threads) {
-    static constinit Once<bool> ordered;
-    ordered_ = ordered.Get([] { return IsSet("OMP_WAIT_POLICY") || IsSet("GOMP_SPINCOUNT"); });
-    if (ordered_) return;
-#if defined(__ELF__)
-    if (kmp_set_blocktime != nullptr) return;
-#endif
-    const int spare = kCpus + 1 - threads;
-    if (spare > 0 && spare <= threads) threads_ += spare;
-  }
-  // How many threads the region is to have.
-  int threads() const { return threads_; }
-  // By the caller, after the region, with how many it had.
-  void AfterRegion(int threads) const {
-    if (!ordered_ && threads <= kCpus) (void)omp_pause_resource_all(omp_pause_soft);
-  }
-
- private:
-  // As libgomp counts them: once, when it is loaded.
-  static const int kCpus;
-  int threads_;
-  bool ordered_;
-};
-const int LibgompThreads::kCpus = omp_get_num_procs();
-#endif
-
 // The cgroup's quota when the first of these executors was made: reading it in each call would take
 // longer than the call. 0: not read yet.
 std::atomic<int> quota{0};
@@ -191,25 +129,8 @@ void RunOpenMP(const Executor& executor, int wanted, RecipeFn fn, const void* re
   NoteOpenMPThreads();
   TeamState state(executor);
   state.spin = wanted <= std::min(omp_get_num_procs(), quota.load(std::memory_order_relaxed));
-  int threads = wanted;
-#if !defined(__clang__) && defined(__GNUC__)
-  const LibgompThreads libgomp(wanted);
-  threads = libgomp.threads();
-#endif
-  int got = 0;
-#pragma omp parallel num_threads(threads)
-  {
-    const int thread = omp_get_thread_num();
-    const int used = std::min(omp_get_num_threads(), wanted);
-    if (thread == 0) got = omp_get_num_threads();
-    if (thread < used) state.RunThread(fn, recipe, thread, used);
-    if (thread != 0) SleepAfterRegion();
-  }
-#if !defined(__clang__) && defined(__GNUC__)
-  libgomp.AfterRegion(got);
-#else
-  (void)got;
-#endif
+#pragma omp parallel num_threads(wanted)
+  state.RunThread(fn, recipe, omp_get_thread_num(), omp_get_num_threads());
 }
 #endif
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/base/int_math.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -52,6 +53,34 @@ size_t NormalizationsFrom(const std::vector<AfterPooling>& modules, size_t from,
 
 }  // namespace
 
+Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, size_t d_model,
+                                        const std::vector<PoolingMode>& pooling,
+                                        const FolderReading& reading) {
+  AfterEncoder after;
+  after.d_model_ = d_model;
+  ENCORE_ASSIGN_OR_RETURN(
+      std::vector<PoolingMode> modes,
+      ReadPooling(modules.empty() ? nullptr : &modules.front(), d_model, pooling, reading));
+  after.pooling_ = std::move(modes);
+  if (!CheckedMul(after.pooling_.size(), d_model, &after.width_)) {
+    return InvalidArgument("pooling: the width of its vectors exceeds what can be addressed");
+  }
+  for (const ModuleEntry& entry : modules) {
+    if (entry.kind == ModuleKind::kDense) {
+      ENCORE_ASSIGN_OR_RETURN(Dense dense, ReadDense(entry.path, after.width_, reading));
+      after.width_ = dense.linear.out_features();
+      after.modules_.push_back({std::move(dense)});
+      after.trailing_normalizations_ = 0;
+    } else if (entry.kind == ModuleKind::kNormalize) {
+      ENCORE_RETURN_IF_ERROR(CheckNormalize(entry.path, reading));
+      after.modules_.push_back({});
+      ++after.trailing_normalizations_;
+      reading.Tell("normalize", "to length 1", "modules.json");
+    }
+  }
+  return after;
+}
+
 Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
                          MutableView vectors, Scratch* scratch, const Executor& executor) const {
   const size_t sequences = batch.outputs.size();
@@ -71,8 +100,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
       !CheckedMul(sequences, pooled_width, &pooled_values)) {
     return Status(ErrorCode::kOutOfMemory, "the pooled vectors exceed what can be addressed");
   }
-  const Result<float*> pooled = scratch->pooled.Get<float>(pooled_values);
-  if (!pooled.ok()) return pooled.status();
+  ENCORE_ASSIGN_OR_RETURN(float* const pooled, scratch->pooled.Get<float>(pooled_values));
 
   // The last pass writes the caller's rows.
   const auto finish = [&](float* row, size_t i) {
@@ -81,18 +109,18 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
     if (normalize_last) NormalizeRow(out, dimensions);
   };
 
-  const PooledRows rows = pooled_rows();
+  const OutputRows rows = pooled_rows();
   const RowLoop pool_rows(executor, sequences,
-                          (rows == PooledRows::kAll ? tokens : sequences) * pooled_width);
-  const Result<double*> sums = scratch->sums.Get<double>(pool_rows.tasks * d_model_);
-  if (!sums.ok()) return sums.status();
+                          (rows == OutputRows::kAll ? tokens : sequences) * pooled_width);
+  ENCORE_ASSIGN_OR_RETURN(double* const sums,
+                          scratch->sums.Get<double>(pool_rows.tasks * d_model_));
   size_t normalizations = NormalizationsFrom(modules_, 0, end);
   const bool no_dense = normalizations == end;
   pool_rows.Run([&](size_t i, size_t task) {
-    const size_t first = rows == PooledRows::kAll ? batch.starts[i] : i;
-    const size_t count = rows == PooledRows::kAll ? batch.starts[i + 1] - first : 1;
-    float* row = *pooled + i * pooled_width;
-    PoolRows(pooling_, batch.hidden + first * d_model_, count, d_model_, *sums + task * d_model_,
+    const size_t first = rows == OutputRows::kAll ? batch.starts[i] : i;
+    const size_t count = rows == OutputRows::kAll ? batch.starts[i + 1] - first : 1;
+    float* row = pooled + i * pooled_width;
+    PoolRows(pooling_, batch.hidden + first * d_model_, count, d_model_, sums + task * d_model_,
              row);
     for (size_t n = 0; n < normalizations; ++n) NormalizeRow(row, pooled_width);
     if (no_dense) finish(row, i);
@@ -109,15 +137,14 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
       return Status(ErrorCode::kOutOfMemory, "dense: its vectors exceed what can be addressed");
     }
     const Result<float*> x = from->Get<float>(sequences * from_width);
-    const Result<float*> y = to->Get<float>(values);
-    if (!y.ok()) return y.status();
-    Status status = dense.linear.Apply(ConstView(*x, Shape(sequences, from_width)),
-                                       MutableView(*y, Shape(sequences, to_width)), executor);
-    if (!status.ok()) return status;
+    ENCORE_ASSIGN_OR_RETURN(float* const y, to->Get<float>(values));
+    ENCORE_RETURN_IF_ERROR(dense.linear.Apply(ConstView(*x, Shape(sequences, from_width)),
+                                              MutableView(y, Shape(sequences, to_width)),
+                                              executor));
     normalizations = NormalizationsFrom(modules_, m + 1, end);
     const bool last = m + 1 + normalizations == end;
     RowLoop(executor, sequences, values).Run([&](size_t i, size_t) {
-      float* row = *y + i * to_width;
+      float* row = y + i * to_width;
       dense.activation->apply(row, to_width);
       for (size_t n = 0; n < normalizations; ++n) NormalizeRow(row, to_width);
       if (last) finish(row, i);

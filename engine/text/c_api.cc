@@ -19,6 +19,7 @@
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
 #include "encore/version.h"
+#include "engine/base/status_macros.h"
 #include "engine/text/c_api_arguments.h"
 
 struct encore_model {
@@ -90,16 +91,11 @@ Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
       {ENCORE_POOLING_MEAN_SQRT_LENGTH, PoolingMode::kMeanSqrtLength},
       {ENCORE_POOLING_WEIGHTED_MEAN, PoolingMode::kWeightedMean},
       {ENCORE_POOLING_LAST_TOKEN, PoolingMode::kLastToken}};
-  if (Status s = CheckChoice("normalize", given.normalize, ENCORE_NO); !s.ok()) return s;
-  if (Status s = CheckChoice("precision", given.precision, ENCORE_PRECISION_INT8); !s.ok()) {
-    return s;
-  }
-  if (Status s = CheckChoice("amx_bf16", given.amx_bf16, 1); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", given.normalize, ENCORE_NO));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("precision", given.precision, ENCORE_PRECISION_INT8));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("amx_bf16", given.amx_bf16, 1));
   options->amx_bf16 = given.amx_bf16 != 0;
-  if (Status s = CheckChoice("pooling", given.pooling, 2 * ENCORE_POOLING_LAST_TOKEN - 1);
-      !s.ok()) {
-    return s;
-  }
+  ENCORE_RETURN_IF_ERROR(CheckChoice("pooling", given.pooling, 2 * ENCORE_POOLING_LAST_TOKEN - 1));
   for (const auto& [bit, mode] : kModes) {
     if ((given.pooling & bit) != 0) options->pooling.push_back(mode);
   }
@@ -118,22 +114,20 @@ Status Open(const char* folder, const encore_open_options* given, encore_model**
   if (folder == nullptr) return NullArgument("folder");
   encore_open_options known;
   OpenOptions options;
-  if (Status s = ReadOptions(given, "encore_open_options", &known); !s.ok()) return s;
-  if (Status s = ReadOpenOptions(known, &options); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_open_options", &known));
+  ENCORE_RETURN_IF_ERROR(ReadOpenOptions(known, &options));
   std::optional<ThreadPool> pool;
   if (known.threads != 1) {
-    Result<ThreadPool> made = ThreadPool::Create({.threads = known.threads});
-    if (!made.ok()) return made.status();
-    pool = *std::move(made);
+    ENCORE_ASSIGN_OR_RETURN(ThreadPool made, ThreadPool::Create({.threads = known.threads}));
+    pool = std::move(made);
     options.executor = pool->executor();
   }
-  Result<TextEncoder> encoder = TextEncoder::Open(folder, options);
-  if (!encoder.ok()) return encoder.status();
+  ENCORE_ASSIGN_OR_RETURN(TextEncoder encoder, TextEncoder::Open(folder, options));
   std::string description;
-  for (const Decision& decision : encoder->Describe()) {
+  for (const Decision& decision : encoder.Describe()) {
     description += decision.what + ": " + decision.value + " (" + decision.source + ")\n";
   }
-  *model = new encore_model{*std::move(encoder), std::move(pool), std::move(description)};
+  *model = new encore_model{std::move(encoder), std::move(pool), std::move(description)};
   return {};
 }
 
@@ -143,9 +137,9 @@ Status Encode(const encore_model* model, const encore_text* texts, size_t count,
   if (model == nullptr) return NullArgument("model");
   encore_encode_options known;
   EncodeOptions options;
-  if (Status s = ReadOptions(given, "encore_encode_options", &known); !s.ok()) return s;
-  if (Status s = ReadTextOptions(known, &options); !s.ok()) return s;
-  if (Status s = CheckChoice("normalize", known.normalize, ENCORE_NO); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_encode_options", &known));
+  ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, &options));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", known.normalize, ENCORE_NO));
   options.executor = model->executor();
   if (known.prompt_name != nullptr) options.prompt_name = known.prompt_name;
   if (known.prompt != nullptr) options.prompt = known.prompt;
@@ -154,9 +148,9 @@ Status Encode(const encore_model* model, const encore_text* texts, size_t count,
   options.batch_tokens = known.batch_tokens;
 
   const size_t columns = known.dimensions > 0 ? known.dimensions : model->encoder.dimensions();
-  if (Status s = CheckOutput("vectors", vectors, capacity, count, columns); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(CheckOutput("vectors", vectors, capacity, count, columns));
   std::vector<std::string_view> views;
-  if (Status s = ReadTexts(texts, "texts", count, &views); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(ReadTexts(texts, "texts", count, &views));
   TextCounts counts;
   Status status =
       model->encoder.Encode(views, MutableView(vectors, {count, columns}), &counts, options);
@@ -170,11 +164,9 @@ Status Score(const encore_model* model, const encore_text& query, const encore_t
   if (model == nullptr) return NullArgument("model");
   encore_score_options known;
   ScoreOptions options;
-  if (Status s = ReadOptions(given, "encore_score_options", &known); !s.ok()) return s;
-  if (Status s = ReadTextOptions(known, &options); !s.ok()) return s;
-  if (Status s = CheckChoice("activation", known.activation, ENCORE_ACTIVATION_SIGMOID); !s.ok()) {
-    return s;
-  }
+  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_score_options", &known));
+  ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, &options));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("activation", known.activation, ENCORE_ACTIVATION_SIGMOID));
   options.executor = model->executor();
   if (known.activation == ENCORE_ACTIVATION_IDENTITY) {
     options.activation = ScoreActivation::kIdentity;
@@ -183,15 +175,14 @@ Status Score(const encore_model* model, const encore_text& query, const encore_t
   }
   options.batch_tokens = known.batch_tokens;
 
-  if (Status s = CheckOutput("scores", scores, capacity, count, 1); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(CheckOutput("scores", scores, capacity, count, 1));
   std::string_view query_view;
   std::vector<std::string_view> views;
-  if (Status s = ReadText(query, "query", &query_view); !s.ok()) return s;
-  if (Status s = ReadTexts(documents, "documents", count, &views); !s.ok()) return s;
-  const Result<Scores> found = model->encoder.Score(query_view, views, options);
-  if (!found.ok()) return found.status();
-  std::copy(found->values.begin(), found->values.end(), scores);
-  CopyCounts(found->counts, tokens, cut);
+  ENCORE_RETURN_IF_ERROR(ReadText(query, "query", &query_view));
+  ENCORE_RETURN_IF_ERROR(ReadTexts(documents, "documents", count, &views));
+  ENCORE_ASSIGN_OR_RETURN(const Scores found, model->encoder.Score(query_view, views, options));
+  std::copy(found.values.begin(), found.values.end(), scores);
+  CopyCounts(found.counts, tokens, cut);
   return {};
 }
 
@@ -203,18 +194,18 @@ Status Tokenize(const encore_model* model, const encore_text& text,
   *count = 0;
   encore_tokenize_options known;
   TokenizeOptions options;
-  if (Status s = ReadOptions(given, "encore_tokenize_options", &known); !s.ok()) return s;
-  if (Status s = ReadTextOptions(known, &options); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_tokenize_options", &known));
+  ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, &options));
   if (known.max_length == 0) options.max_length = model->encoder.max_length();
   options.add_special_tokens = known.without_special_tokens == 0;
 
   std::string_view view;
-  if (Status s = ReadText(text, "text", &view); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(ReadText(text, "text", &view));
   if (!model->encoder.has_tokenizer()) {
     return Status(ErrorCode::kUnsupported, "encore has not the tokenizer of this model");
   }
   Tokens tokens;
-  if (Status s = model->encoder.tokenizer().Encode(view, &tokens, options); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(model->encoder.tokenizer().Encode(view, &tokens, options));
   *count = tokens.ids.size();
   if (cut != nullptr) *cut = tokens.cut;
   if (ids == nullptr) return {};

@@ -3,6 +3,7 @@
 // Checks of the C interface's arguments, and their sentences.
 
 #include "engine/text/c_api_arguments.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -33,9 +34,8 @@ Status ReadTexts(const encore_text* texts, const char* name, size_t count,
   }
   views->resize(count);
   for (size_t i = 0; i < count; ++i) {
-    Status status =
-        ReadText(texts[i], std::string(name) + "[" + std::to_string(i) + "]", &(*views)[i]);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(
+        ReadText(texts[i], std::string(name) + "[" + std::to_string(i) + "]", &(*views)[i]));
   }
   return {};
 }

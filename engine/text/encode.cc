@@ -3,16 +3,14 @@
 // TextEncoder's vectors of texts, ids and tokens.
 
 #include <algorithm>
-#include <new>
 
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/text/stream.h"
 #include "engine/text/text_encoder_impl.h"
 
 namespace encore::inline v0_1 {
-
-using internal::OutOfMemory;
 
 namespace internal {
 
@@ -77,17 +75,7 @@ Result<Encoding> MakeEncoding(const TextEncoder::Impl& impl, const EncodeOptions
   encoding.finish.normalize = options.normalize ? options.normalize : impl.normalize;
   encoding.stream.executor = options.executor;
   encoding.stream.batch_tokens = options.batch_tokens;
-  switch (impl.after->pooled_rows()) {
-    case internal::PooledRows::kAll:
-      encoding.stream.rows = internal::HiddenRows::kAll;
-      break;
-    case internal::PooledRows::kFirst:
-      encoding.stream.rows = internal::HiddenRows::kFirstOfEach;
-      break;
-    case internal::PooledRows::kLast:
-      encoding.stream.rows = internal::HiddenRows::kLastOfEach;
-      break;
-  }
+  encoding.stream.rows = impl.after->pooled_rows();
   return encoding;
 }
 
@@ -137,94 +125,88 @@ Status EncodeTexts(const TextEncoder::Impl& impl, const Texts& texts, const Enco
 }  // namespace
 
 Status TextEncoder::Encode(Texts texts, MutableView vectors, TextCounts* counts,
-                           const EncodeOptions& options) const try {
-  const Result<Encoding> encoding = MakeEncoding(*impl_, options);
-  if (!encoding.ok()) return encoding.status();
-  Status status = CheckVectors(vectors, texts.size(), encoding->finish.dimensions);
-  if (!status.ok()) return status;
-  return EncodeTexts(*impl_, texts, *encoding, options, vectors, counts);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+                           const EncodeOptions& options) const {
+  return internal::Guarded("the vectors", [&]() -> Status {
+    ENCORE_ASSIGN_OR_RETURN(const Encoding encoding, MakeEncoding(*impl_, options));
+    ENCORE_RETURN_IF_ERROR(CheckVectors(vectors, texts.size(), encoding.finish.dimensions));
+    return EncodeTexts(*impl_, texts, encoding, options, vectors, counts);
+  });
 }
 
-Result<Embeddings> TextEncoder::Encode(Texts texts, const EncodeOptions& options) const try {
-  const Result<Encoding> encoding = MakeEncoding(*impl_, options);
-  if (!encoding.ok()) return encoding.status();
-  Result<Tensor> vectors = Tensor::Create(DType::kF32, {texts.size(), encoding->finish.dimensions});
-  if (!vectors.ok()) return vectors.status();
-  Embeddings embeddings{*std::move(vectors), {}};
-  Status status = EncodeTexts(*impl_, texts, *encoding, options, embeddings.vectors.View<float>(),
-                              &embeddings.counts);
-  if (!status.ok()) return status;
-  return embeddings;
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+Result<Embeddings> TextEncoder::Encode(Texts texts, const EncodeOptions& options) const {
+  return internal::Guarded("the vectors", [&]() -> Result<Embeddings> {
+    ENCORE_ASSIGN_OR_RETURN(const Encoding encoding, MakeEncoding(*impl_, options));
+    ENCORE_ASSIGN_OR_RETURN(
+        Tensor vectors, Tensor::Create(DType::kF32, {texts.size(), encoding.finish.dimensions}));
+    Embeddings embeddings{std::move(vectors), {}};
+    ENCORE_RETURN_IF_ERROR(EncodeTexts(*impl_, texts, encoding, options,
+                                       embeddings.vectors.View<float>(), &embeddings.counts));
+    return embeddings;
+  });
 }
 
 Result<Embeddings> TextEncoder::EncodeIds(std::span<const std::vector<int32_t>> ids,
-                                          const EncodeOptions& options) const try {
-  const Result<Encoding> encoding = MakeEncoding(*impl_, options);
-  if (!encoding.ok()) return encoding.status();
-  if (options.prompt || options.prompt_name) {
-    return InvalidArgument("found a prompt; wanted none, as ids are taken as they are");
-  }
-  const Result<size_t> max_length = internal::ResolveMaxLength(
-      *impl_, options.max_length > 0 ? options.max_length : impl_->model.max_tokens());
-  if (!max_length.ok()) return max_length.status();
-  Result<Tensor> vectors = Tensor::Create(DType::kF32, {ids.size(), encoding->finish.dimensions});
-  if (!vectors.ok()) return vectors.status();
-  Embeddings embeddings{*std::move(vectors), {}};
-  Status status = internal::StreamIds(
-      *impl_, ids, {}, *max_length, encoding->stream,
-      WriteVectors(*impl_, *encoding, embeddings.vectors.View<float>()), &embeddings.counts);
-  if (!status.ok()) return status;
-  return embeddings;
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+                                          const EncodeOptions& options) const {
+  return internal::Guarded("the vectors", [&]() -> Result<Embeddings> {
+    ENCORE_ASSIGN_OR_RETURN(const Encoding encoding, MakeEncoding(*impl_, options));
+    if (options.prompt || options.prompt_name) {
+      return InvalidArgument("found a prompt; wanted none, as ids are taken as they are");
+    }
+    ENCORE_ASSIGN_OR_RETURN(
+        const size_t max_length,
+        internal::ResolveMaxLength(
+            *impl_, options.max_length > 0 ? options.max_length : impl_->model.max_tokens()));
+    ENCORE_ASSIGN_OR_RETURN(Tensor vectors,
+                            Tensor::Create(DType::kF32, {ids.size(), encoding.finish.dimensions}));
+    Embeddings embeddings{std::move(vectors), {}};
+    ENCORE_RETURN_IF_ERROR(internal::StreamIds(
+        *impl_, ids, {}, max_length, encoding.stream,
+        WriteVectors(*impl_, encoding, embeddings.vectors.View<float>()), &embeddings.counts));
+    return embeddings;
+  });
 }
 
 Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
-                                               const EncodeOptions& options) const try {
-  if (Status status = internal::WantTokenizer(*impl_); !status.ok()) return status;
-  if (options.dimensions > 0 || options.normalize.value_or(false)) {
-    return InvalidArgument(
-        "found dimensions or normalize; wanted neither, as these are for the "
-        "vectors of texts");
-  }
-  const Result<std::string_view> prompt =
-      internal::ResolvePrompt(*impl_, options.prompt_name, options.prompt);
-  if (!prompt.ok()) return prompt.status();
-  const Result<size_t> max_length = internal::ResolveMaxLength(*impl_, options.max_length);
-  if (!max_length.ok()) return max_length.status();
+                                               const EncodeOptions& options) const {
+  return internal::Guarded("the vectors", [&]() -> Result<TokenVectors> {
+    ENCORE_RETURN_IF_ERROR(internal::WantTokenizer(*impl_));
+    if (options.dimensions > 0 || options.normalize.value_or(false)) {
+      return InvalidArgument(
+          "found dimensions or normalize; wanted neither, as these are for the "
+          "vectors of texts");
+    }
+    ENCORE_ASSIGN_OR_RETURN(const std::string_view prompt,
+                            internal::ResolvePrompt(*impl_, options.prompt_name, options.prompt));
+    const Result<size_t> max_length = internal::ResolveMaxLength(*impl_, options.max_length);
+    if (!max_length.ok()) return max_length.status();
 
-  TokenVectors result;
-  const std::string joined = std::string(*prompt) + std::string(text);
-  Status status = impl_->tokenizer->Encode(joined, &result.tokens,
-                                           {.max_length = *max_length,
-                                            .on_long = options.on_long,
-                                            .on_invalid_utf8 = options.on_invalid_utf8,
-                                            .plain_text = options.plain_text,
-                                            .offsets = true});
-  if (!status.ok()) return status;
-  Result<Tensor> vectors =
-      Tensor::Create(DType::kF32, {result.tokens.ids.size(), impl_->model.d_model()});
-  if (!vectors.ok()) return vectors.status();
-  result.vectors = *std::move(vectors);
-  const std::vector<size_t> starts = {0, result.tokens.ids.size()};
-  internal::TokenBatch batch{.ids = result.tokens.ids, .type_ids = {}, .seq_starts = starts};
-  if (impl_->use_type_ids) batch.type_ids = result.tokens.type_ids;
-  const internal::TextModel& model = impl_->model;
-  if (status = model.CheckTokens(batch); !status.ok()) return status;
-  const Result<Workspace> workspace =
-      model.encoder().MakeWorkspace(Batch{.seq_starts = starts}, options.executor);
-  if (!workspace.ok()) return workspace.status();
-  const MutableView x = result.vectors.View<float>();
-  if (status = model.Embed(batch, x, options.executor); !status.ok()) return status;
-  status = model.Forward(batch, internal::HiddenRows::kAll, x, x, *workspace, options.executor);
-  if (!status.ok()) return status;
-  return result;
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+    TokenVectors result;
+    const std::string joined = std::string(prompt) + std::string(text);
+    Status status = impl_->tokenizer->Encode(joined, &result.tokens,
+                                             {.max_length = *max_length,
+                                              .on_long = options.on_long,
+                                              .on_invalid_utf8 = options.on_invalid_utf8,
+                                              .plain_text = options.plain_text,
+                                              .offsets = true});
+    if (!status.ok()) return status;
+    Result<Tensor> vectors =
+        Tensor::Create(DType::kF32, {result.tokens.ids.size(), impl_->model.d_model()});
+    if (!vectors.ok()) return vectors.status();
+    result.vectors = *std::move(vectors);
+    const std::vector<size_t> starts = {0, result.tokens.ids.size()};
+    internal::TokenBatch batch{.ids = result.tokens.ids, .type_ids = {}, .seq_starts = starts};
+    if (impl_->use_type_ids) batch.type_ids = result.tokens.type_ids;
+    const internal::TextModel& model = impl_->model;
+    if (status = model.CheckTokens(batch); !status.ok()) return status;
+    ENCORE_ASSIGN_OR_RETURN(
+        const Workspace workspace,
+        model.encoder().MakeWorkspace(Batch{.seq_starts = starts}, options.executor));
+    const MutableView x = result.vectors.View<float>();
+    if (status = model.Embed(batch, x, options.executor); !status.ok()) return status;
+    status = model.Forward(batch, OutputRows::kAll, x, x, workspace, options.executor);
+    if (!status.ok()) return status;
+    return result;
+  });
 }
 
 }  // namespace encore

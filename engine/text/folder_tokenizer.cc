@@ -1,30 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the transformer in a folder, and opens its tokenizer.
+// Opens the tokenizer of a folder without its weights.
 
 #include "engine/text/folder_tokenizer.h"
 
 #include <limits>
-#include <new>
 #include <utility>
 
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
+#include "engine/base/status_macros.h"
 #include "engine/models/model_config.h"
-#include "engine/text/max_length.h"
-#include "engine/text/type_ids.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
-
-// Files that sentence-transformers does not look at without modules.json.
-void TellIgnored(const FolderReading& reading) {
-  for (const std::string_view file : TransformerSettingsFiles()) {
-    const Result<std::optional<MappedFile>> found = reading.folder.Read(file);
-    if (found.ok() && found->has_value()) {
-      reading.Tell("ignored", "all of it, as there is no modules.json", std::string(file));
-    }
-  }
-}
 
 struct ModelLengths {
   size_t usual = 0, maximum = 0;
@@ -48,51 +36,30 @@ Result<ModelLengths> ReadLengths(const Folder& folder, bool ignore_unknown_keys)
 
 }  // namespace
 
-Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
-  Result<std::optional<std::vector<ModuleEntry>>> modules = ReadModuleList(reading);
-  if (!modules.ok()) return modules.status();
-  if (!modules->has_value()) {
-    TellIgnored(reading);
-    return TransformerFolder{{}, "", reading.folder, {}};
-  }
-  const std::string path = (**modules)[0].path;
-  Result<Folder> folder =
-      path.empty() ? Result<Folder>(reading.folder) : Folder::Open(reading.folder.PathOf(path));
-  if (!folder.ok()) return folder.status();
-  Result<TransformerSettings> settings = ReadTransformerSettings(path, reading);
-  if (!settings.ok()) return settings.status();
-  return TransformerFolder{*std::move(modules), path, *std::move(folder), *std::move(settings)};
-}
-
 Result<Tokenizer> OpenTokenizer(const TransformerFolder& transformer) {
   return Tokenizer::Open(transformer.folder.path(), {.lowercase = transformer.settings.lower_case});
 }
 
-Result<FolderTokenizer> OpenFolderTokenizer(const std::string& path, bool ignore_unknown_keys) try {
-  const Result<Folder> folder = Folder::Open(path);
-  if (!folder.ok()) return folder.status();
-  std::vector<Decision> decisions;
-  const FolderReading reading{*folder, ignore_unknown_keys, decisions};
-  const Result<TransformerFolder> transformer = FindTransformer(reading);
-  if (!transformer.ok()) return transformer.status();
-  Result<Tokenizer> tokenizer = OpenTokenizer(*transformer);
-  if (!tokenizer.ok()) return tokenizer.status();
-  const Result<ModelLengths> lengths = ReadLengths(transformer->folder, ignore_unknown_keys);
-  if (!lengths.ok()) return lengths.status();
-  const Result<size_t> length =
-      ResolveMaxLength({.option = {},
-                        .settings = transformer->settings,
-                        .tokenizer_maximum = tokenizer->model_max_length(),
-                        .model_usual = lengths->usual,
-                        .model_maximum = lengths->maximum},
-                       reading);
-  if (!length.ok()) return length.status();
-  const bool is_known = *length < std::numeric_limits<size_t>::max();
-  const Result<bool> type_ids = ReadUsesTypeIds(transformer->folder, transformer->path, 1, reading);
-  if (!type_ids.ok()) return type_ids.status();
-  return FolderTokenizer{*std::move(tokenizer), is_known ? *length : 0, *type_ids};
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+Result<FolderTokenizer> OpenFolderTokenizer(const std::string& path, bool ignore_unknown_keys) {
+  return Guarded("the tokenizer", [&]() -> Result<FolderTokenizer> {
+    ENCORE_ASSIGN_OR_RETURN(const Folder folder, Folder::Open(path));
+    std::vector<Decision> decisions;
+    const FolderReading reading{folder, ignore_unknown_keys, decisions};
+    ENCORE_ASSIGN_OR_RETURN(const TransformerFolder transformer, FindTransformer(reading));
+    ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, OpenTokenizer(transformer));
+    ENCORE_ASSIGN_OR_RETURN(const ModelLengths lengths,
+                            ReadLengths(transformer.folder, ignore_unknown_keys));
+    ENCORE_ASSIGN_OR_RETURN(const size_t length,
+                            ChooseMaxLength({.option = {},
+                                             .settings = transformer.settings,
+                                             .tokenizer_maximum = tokenizer.model_max_length(),
+                                             .model_usual = lengths.usual,
+                                             .model_maximum = lengths.maximum},
+                                            reading));
+    const bool is_known = length < std::numeric_limits<size_t>::max();
+    ENCORE_ASSIGN_OR_RETURN(const bool type_ids, ReadUsesTypeIds(transformer, 1, reading));
+    return FolderTokenizer{std::move(tokenizer), is_known ? length : 0, type_ids};
+  });
 }
 
 }  // namespace encore::internal

@@ -1,33 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a folder has its transformer, and its tokenizer as the modules' files want it: without the
-// weights, for those who want tokens alone.
+// A folder's tokenizer as the modules' files want it: without the weights, for those who want
+// tokens alone.
 
 #ifndef ENCORE_ENGINE_TEXT_FOLDER_TOKENIZER_H_
 #define ENCORE_ENGINE_TEXT_FOLDER_TOKENIZER_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "encore/status.h"
 #include "encore/tokenizer.h"
 #include "engine/text/folder_files.h"
-#include "engine/text/module_list.h"
-#include "engine/text/transformer_settings.h"
 
 namespace encore::inline v0_1::internal {
-
-struct TransformerFolder {
-  std::optional<std::vector<ModuleEntry>> modules;  // of modules.json
-  std::string path;                                 // of the transformer, within the model's folder
-  Folder folder;                                    // the same, opened
-  TransformerSettings settings;
-};
-
-// Reads modules.json and the transformer's settings; these do not count without modules.json.
-Result<TransformerFolder> FindTransformer(const FolderReading& reading);
 
 Result<Tokenizer> OpenTokenizer(const TransformerFolder& transformer);
 

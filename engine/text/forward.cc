@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "engine/base/int_math.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -59,39 +60,33 @@ Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
       .tokens = std::max(small ? RoundedUp(batches.tokens) : batches.tokens, limits.tokens),
       .sequences =
           std::max(small ? RoundedUp(batches.sequences) : batches.sequences, limits.sequences)};
-  const Result<size_t> bytes = encoder.WorkspaceBytes(wanted, threads);
-  if (!bytes.ok()) return bytes.status();
-  if (Status status = scratch->workspace.Reserve(*bytes); !status.ok()) return status;
+  ENCORE_ASSIGN_OR_RETURN(const size_t bytes, encoder.WorkspaceBytes(wanted, threads));
+  ENCORE_RETURN_IF_ERROR(scratch->workspace.Reserve(bytes));
   limits = wanted;
   scratch->threads = threads;
   return {};
 }
 
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts,
-                                  HiddenRows rows, Scratch* scratch, const Executor& executor) {
-  if (Status status = Pack(texts, scratch); !status.ok()) return status;
+                                  OutputRows rows, Scratch* scratch, const Executor& executor) {
+  ENCORE_RETURN_IF_ERROR(Pack(texts, scratch));
   const size_t tokens = scratch->starts.back();
   const size_t width = model.d_model();
   size_t values = 0;
   if (!CheckedMul(tokens, width, &values)) return TooManyTokens();
-  const Result<float*> x = scratch->x.Get<float>(values);
-  if (!x.ok()) return x.status();
+  ENCORE_ASSIGN_OR_RETURN(float* const x, scratch->x.Get<float>(values));
   const Shape shape(tokens, width);
-  const MutableView x_view(*x, shape);
+  const MutableView x_view(x, shape);
   const TokenBatch batch{
       .ids = scratch->ids, .type_ids = scratch->type_ids, .seq_starts = scratch->starts};
-  if (Status status = model.Embed(batch, x_view, executor); !status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(model.Embed(batch, x_view, executor));
   MutableView hidden = x_view;
-  if (rows != HiddenRows::kAll) {
+  if (rows != OutputRows::kAll) {
     // Fewer values than x has.
-    const Result<float*> some = scratch->hidden.Get<float>(texts.size() * width);
-    if (!some.ok()) return some.status();
-    hidden = MutableView(*some, Shape(texts.size(), width));
+    ENCORE_ASSIGN_OR_RETURN(float* const some, scratch->hidden.Get<float>(texts.size() * width));
+    hidden = MutableView(some, Shape(texts.size(), width));
   }
-  if (Status status = model.Forward(batch, rows, x_view, hidden, scratch->workspace, executor);
-      !status.ok()) {
-    return status;
-  }
+  ENCORE_RETURN_IF_ERROR(model.Forward(batch, rows, x_view, hidden, scratch->workspace, executor));
   return static_cast<const float*>(hidden.data());
 }
 

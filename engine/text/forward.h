@@ -23,7 +23,7 @@ Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
 // d_model] for kAll, else [texts, d_model], in scratch; scratch->starts has where each begins.
 // Valid until the next call. The workspace was reserved.
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts,
-                                  HiddenRows rows, Scratch* scratch, const Executor& executor);
+                                  OutputRows rows, Scratch* scratch, const Executor& executor);
 
 }  // namespace encore::internal
 

@@ -4,6 +4,7 @@
 
 #include "engine/text/stream.h"
 
+#include "engine/base/status_macros.h"
 #include "engine/text/batches.h"
 #include "engine/text/forward.h"
 
@@ -17,17 +18,15 @@ Status ComputeStored(const TextEncoder::Impl& impl, size_t first, const StreamOp
   std::vector<size_t>& order = scratch->order;
   SortByLength(store, &order);
   const size_t batch_tokens = BatchTokens(options.batch_tokens, options.executor.threads());
-  Status reserved = ReserveWorkspace(
-      impl.model.encoder(), LargestBatches(store, order, batch_tokens), options.executor, scratch);
-  if (!reserved.ok()) return reserved;
+  ENCORE_RETURN_IF_ERROR(ReserveWorkspace(
+      impl.model.encoder(), LargestBatches(store, order, batch_tokens), options.executor, scratch));
   for (size_t begin = 0; begin < order.size();) {
     const size_t end = BatchEnd(store, order, begin, batch_tokens);
     const std::span<size_t> texts(order.data() + begin, end - begin);
-    const Result<const float*> hidden =
-        ForwardBatch(impl.model, texts, options.rows, scratch, options.executor);
-    if (!hidden.ok()) return hidden.status();
+    ENCORE_ASSIGN_OR_RETURN(const float* const hidden, ForwardBatch(impl.model, texts, options.rows,
+                                                                    scratch, options.executor));
     for (size_t& text : texts) text += first;
-    if (Status status = take(*hidden, texts, scratch); !status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(take(hidden, texts, scratch));
     begin = end;
   }
   return {};
@@ -53,17 +52,16 @@ void Prepare(size_t texts, TextCounts* counts) {
 
 Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& inputs,
                    const StreamOptions& options, const TakeBatch& take, TextCounts* counts) {
-  if (Status status = WantTokenizer(impl); !status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(WantTokenizer(impl));
   Prepare(inputs.size(), counts);
   const ScratchPool::Lease scratch(&impl.scratch);
   for (size_t begin = 0; begin < inputs.size();) {
     const size_t end = ChunkEnd(inputs, begin);
-    Status status = scratch->tokens.Fill(*impl.tokenizer, impl.model, impl.use_type_ids,
-                                         options.tokenize, inputs, begin, end, options.executor);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(scratch->tokens.Fill(*impl.tokenizer, impl.model, impl.use_type_ids,
+                                                options.tokenize, inputs, begin, end,
+                                                options.executor));
     Count(scratch->tokens, begin, counts);
-    status = ComputeStored(impl, begin, options, take, &*scratch);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(ComputeStored(impl, begin, options, take, &*scratch));
     begin = end;
   }
   return {};
@@ -74,8 +72,7 @@ Status StreamIds(const TextEncoder::Impl& impl, std::span<const std::vector<int3
                  const StreamOptions& options, const TakeBatch& take, TextCounts* counts) {
   Prepare(ids.size(), counts);
   const ScratchPool::Lease scratch(&impl.scratch);
-  Status status = scratch->tokens.Refer(impl.model, ids, type_ids, max_length);
-  if (!status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(scratch->tokens.Refer(impl.model, ids, type_ids, max_length));
   Count(scratch->tokens, 0, counts);
   return ComputeStored(impl, 0, options, take, &*scratch);
 }

@@ -21,7 +21,7 @@ struct StreamOptions {
   Executor executor;
   TokenizeOptions tokenize;
   size_t batch_tokens = 0;  // 0: encore's choice
-  HiddenRows rows = HiddenRows::kAll;
+  OutputRows rows = OutputRows::kAll;
 };
 
 // Takes a batch's hidden states as ForwardBatch gives them; `texts` are indices into the call's.

@@ -15,7 +15,6 @@
 #include "engine/models/text_model.h"
 #include "engine/text/after_encoder.h"
 #include "engine/text/scratch.h"
-#include "engine/text/sentence_config.h"
 
 namespace encore::inline v0_1 {
 

@@ -4,16 +4,13 @@
 // decided.
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/text/folder_tokenizer.h"
-#include "engine/text/max_length.h"
-#include "engine/text/score_activation.h"
 #include "engine/text/text_encoder_impl.h"
-#include "engine/text/type_ids.h"
 
 namespace encore::inline v0_1 {
 
@@ -42,18 +39,16 @@ bool MayLackTokenizer(const Status& status) {
 
 Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& folder_path,
                                                           const OpenOptions& options) {
-  const Result<Folder> folder = Folder::Open(folder_path);
-  if (!folder.ok()) return folder.status();
+  ENCORE_ASSIGN_OR_RETURN(const Folder folder, Folder::Open(folder_path));
   std::vector<Decision> decisions;
-  const FolderReading reading{*folder, options.ignore_unknown_keys, decisions};
+  const FolderReading reading{folder, options.ignore_unknown_keys, decisions};
 
-  Result<internal::TransformerFolder> found = internal::FindTransformer(reading);
-  if (!found.ok()) return found.status();
-  const std::string& path = found->path;
-  const bool has_modules = found->modules.has_value();
+  ENCORE_ASSIGN_OR_RETURN(internal::TransformerFolder found, internal::FindTransformer(reading));
+  const std::string& path = found.path;
+  const bool has_modules = found.modules.has_value();
 
   Result<internal::TextModel> model =
-      internal::TextModel::Open(found->folder,
+      internal::TextModel::Open(found.folder,
                                 {.ignore_unknown_keys = options.ignore_unknown_keys,
                                  .executor = options.executor,
                                  .precision = options.precision,
@@ -62,11 +57,11 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
                                  .weights = options.weights},
                                 &decisions);
   if (!model.ok()) return model.status();
-  Result<Tokenizer> tokenizer = OpenTokenizer(*found, reading);
+  Result<Tokenizer> tokenizer = OpenTokenizer(found, reading);
   if (!MayLackTokenizer(tokenizer.status())) return tokenizer.status();
-  const Result<size_t> max_length = internal::ResolveMaxLength(
+  const Result<size_t> max_length = internal::ChooseMaxLength(
       {.option = options.max_length,
-       .settings = found->settings,
+       .settings = found.settings,
        .tokenizer_maximum =
            tokenizer.ok() ? tokenizer->model_max_length() : std::optional<size_t>(),
        .model_usual = model->usual_tokens(),
@@ -76,16 +71,16 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
       reading);
   if (!max_length.ok()) return max_length.status();
   const Result<bool> use_type_ids =
-      internal::ReadUsesTypeIds(found->folder, path, model->type_vocab_size(), reading);
+      internal::ReadUsesTypeIds(found, model->type_vocab_size(), reading);
   if (!use_type_ids.ok()) return use_type_ids.status();
 
   Result<internal::SentenceConfig> config = internal::ReadSentenceConfig(has_modules, reading);
   if (!config.ok()) return config.status();
 
   std::optional<internal::AfterEncoder> after;
-  const bool classifies = found->settings.classifies;
+  const bool classifies = found.settings.classifies;
   std::span<const ModuleEntry> rest;
-  if (has_modules) rest = std::span<const ModuleEntry>(*found->modules).subspan(1);
+  if (has_modules) rest = std::span<const ModuleEntry>(*found.modules).subspan(1);
   if (classifies && !rest.empty()) {
     return Status(ErrorCode::kUnsupported,
                   "modules.json: found modules behind a transformer that classifies; encore has "
@@ -94,10 +89,10 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   // Where modules.json lists a transformer alone, nothing makes vectors of texts.
   const bool pools = !has_modules || !rest.empty() || !options.pooling.empty();
   if (pools) {
-    Result<internal::AfterEncoder> read =
-        internal::AfterEncoder::Read(rest, model->d_model(), options.pooling, reading);
-    if (!read.ok()) return read.status();
-    after = *std::move(read);
+    ENCORE_ASSIGN_OR_RETURN(
+        internal::AfterEncoder read,
+        internal::AfterEncoder::Read(rest, model->d_model(), options.pooling, reading));
+    after = std::move(read);
     if (options.normalize) {
       reading.Tell("normalize", *options.normalize ? "to length 1" : "no", "option normalize");
     }
@@ -131,12 +126,11 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
 
 }  // namespace
 
-Result<TextEncoder> TextEncoder::Open(const std::string& folder, const OpenOptions& options) try {
-  Result<std::shared_ptr<const Impl>> impl = OpenImpl(folder, options);
-  if (!impl.ok()) return impl.status();
-  return TextEncoder(*std::move(impl));
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Result<TextEncoder> TextEncoder::Open(const std::string& folder, const OpenOptions& options) {
+  return internal::Guarded("the model", [&]() -> Result<TextEncoder> {
+    ENCORE_ASSIGN_OR_RETURN(std::shared_ptr<const Impl> impl, OpenImpl(folder, options));
+    return TextEncoder(std::move(impl));
+  });
 }
 
 size_t TextEncoder::dimensions() const { return impl_->after ? impl_->dimensions() : 0; }

@@ -9,9 +9,8 @@
 #include <array>
 #include <atomic>
 #include <limits>
-#include <new>
 
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
 namespace encore::inline v0_1::internal {
@@ -96,12 +95,7 @@ void TokenStore::Work(const Job& job, size_t index) {
     for (size_t i = from; i < to; ++i) {
       Entry& entry = entries_[i - job.begin];
       entry.worker = index;
-      Status status;
-      try {
-        status = TokenizeOne(job, i, &worker, &entry);
-      } catch (const std::bad_alloc&) {
-        status = OutOfMemory();
-      }
+      Status status = Guarded("the tokens", [&] { return TokenizeOne(job, i, &worker, &entry); });
       if (status.ok()) continue;
       worker.status = std::move(status);
       worker.failed = i;

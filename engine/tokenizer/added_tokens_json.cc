@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/tokenizer/byte_trie.h"
 #include "engine/tokenizer/component_json.h"
 
@@ -25,8 +26,7 @@ Result<AddedToken> ReadOne(const JsonValue& json, const std::string& where) {
   if (id > ByteTrie::kMaxValue)
     members.Refuse("id", "at most " + std::to_string(ByteTrie::kMaxValue));
   if (!members.ok()) return members.status();
-  Status unread = RefuseUnread(members);
-  if (!unread.ok()) return unread;
+  ENCORE_RETURN_IF_ERROR(RefuseUnread(members));
   token.id = static_cast<int32_t>(id);
   return token;
 }
@@ -46,25 +46,24 @@ Status ReadAddedTokens(const JsonValue& json, const std::string& file, bool chec
   size_t next_id = model.token_count();
   for (size_t i = 0; i < json.items().size(); ++i) {
     const std::string here = where + "[" + std::to_string(i) + "]";
-    Result<AddedToken> token = ReadOne(json.items()[i], here);
-    if (!token.ok()) return token.status();
-    if (!contents.insert(token->content).second) {
-      return InvalidArgument(here + ": " + Quoted(token->content) + " is there twice");
+    ENCORE_ASSIGN_OR_RETURN(AddedToken token, ReadOne(json.items()[i], here));
+    if (!contents.insert(token.content).second) {
+      return InvalidArgument(here + ": " + Quoted(token.content) + " is there twice");
     }
     // The id is not ours to choose: `tokenizers` takes the model's, or counts on from its size.
-    const std::optional<int32_t> known = model.TokenToId(token->content);
+    const std::optional<int32_t> known = model.TokenToId(token.content);
     const int64_t wanted = known ? *known : static_cast<int64_t>(next_id++);
-    if (check_ids && token->id != wanted) {
-      return InvalidArgument(here + ": " + Quoted(token->content) + " has id " +
-                             std::to_string(token->id) + "; wanted " + std::to_string(wanted) +
+    if (check_ids && token.id != wanted) {
+      return InvalidArgument(here + ": " + Quoted(token.content) + " has id " +
+                             std::to_string(token.id) + "; wanted " + std::to_string(wanted) +
                              (known ? ", the model's" : ", the next one"));
     }
-    const bool is_taken = !known && !model.IdToToken(token->id).empty();
-    if (check_ids && (!ids.insert(token->id).second || is_taken)) {
-      return InvalidArgument(here + ": id " + std::to_string(token->id) +
+    const bool is_taken = !known && !model.IdToToken(token.id).empty();
+    if (check_ids && (!ids.insert(token.id).second || is_taken)) {
+      return InvalidArgument(here + ": id " + std::to_string(token.id) +
                              " belongs to another token");
     }
-    tokens->push_back(*std::move(token));
+    tokens->push_back(std::move(token));
   }
   return {};
 }

@@ -217,6 +217,4 @@ void Bpe::Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* 
   }
 }
 
-std::optional<int32_t> Bpe::TokenToId(std::string_view token) const { return tokens_.Id(token); }
-
 }  // namespace encore::internal

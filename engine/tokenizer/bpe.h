@@ -19,7 +19,6 @@
 #include "engine/tokenizer/byte_trie.h"
 #include "engine/tokenizer/merge_table.h"
 #include "engine/tokenizer/model.h"
-#include "engine/tokenizer/token_table.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -48,11 +47,6 @@ class Bpe : public Model {
 
   void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
                 TokenList* out) const override;
-  // Tokens as the file spells them.
-  std::optional<int32_t> TokenToId(std::string_view token) const override;
-  std::string_view IdToToken(int32_t id) const override { return tokens_.Token(id); }
-  size_t token_count() const override { return tokens_.count(); }
-  size_t id_limit() const override { return tokens_.id_limit(); }
 
  private:
   using Symbols = std::vector<ModelScratch::Symbol>;
@@ -76,8 +70,7 @@ class Bpe : public Model {
   size_t CutSize(std::string_view word) const;
 
   BpeSettings settings_;
-  TokenTable tokens_;  // as the file spells them
-  ByteTrie words_;     // texts that become one token
+  ByteTrie words_;  // texts that become one token
   MergeTable merges_;
   uint32_t unk_id_ = MergeTable::kNone;
   bool mark_starts_words_ = false;  // merges never put something in front of a U+2581

@@ -5,8 +5,10 @@
 #include "engine/tokenizer/class_recipe.h"
 
 #include <algorithm>
+#include <array>
 
 #include "engine/base/once.h"
+#include "engine/base/status_macros.h"
 #include "engine/io/json.h"
 #include "engine/tokenizer/component_json.h"
 
@@ -15,86 +17,55 @@ namespace {
 
 using Kind = TokenizerKind;
 
-struct DefaultToken {
-  const char* key;
-  const char* content;
-  bool lstrip = false;
+struct ClassRow {
+  Kind kind;
+  std::string_view model;  // see ModelOf
+  bool has_template;
+  std::array<const char*, std::size(kSpecialTokenKeys)> tokens = {};  // in that order; null: none
+  bool mask_takes_spaces = false;                                     // in front of it
 };
-constexpr DefaultToken kBertTokens[] = {{"unk_token", "[UNK]"},
-                                        {"sep_token", "[SEP]"},
-                                        {"pad_token", "[PAD]"},
-                                        {"cls_token", "[CLS]"},
-                                        {"mask_token", "[MASK]"}};
-constexpr DefaultToken kMpnetTokens[] = {{"bos_token", "<s>"},          {"eos_token", "</s>"},
-                                         {"unk_token", "[UNK]"},        {"sep_token", "</s>"},
-                                         {"pad_token", "<pad>"},        {"cls_token", "<s>"},
-                                         {"mask_token", "<mask>", true}};
-constexpr DefaultToken kFunnelTokens[] = {
-    {"bos_token", "<s>"},   {"eos_token", "</s>"},  {"unk_token", "<unk>"},  {"sep_token", "<sep>"},
-    {"pad_token", "<pad>"}, {"cls_token", "<cls>"}, {"mask_token", "<mask>"}};
-constexpr DefaultToken kRobertaTokens[] = {
-    {"bos_token", "<s>"},   {"eos_token", "</s>"}, {"unk_token", "<unk>"},  {"sep_token", "</s>"},
-    {"pad_token", "<pad>"}, {"cls_token", "<s>"},  {"mask_token", "<mask>"}};
-constexpr DefaultToken kCamembertTokens[] = {{"bos_token", "<s>"},          {"eos_token", "</s>"},
-                                             {"unk_token", "<unk>"},        {"sep_token", "</s>"},
-                                             {"pad_token", "<pad>"},        {"cls_token", "<s>"},
-                                             {"mask_token", "<mask>", true}};
-constexpr DefaultToken kGpt2Tokens[] = {
-    {"bos_token", "<|endoftext|>"}, {"eos_token", "<|endoftext|>"}, {"unk_token", "<|endoftext|>"}};
-constexpr DefaultToken kQwen2Tokens[] = {
-    {"eos_token", "<|endoftext|>"}, {"unk_token", "<|endoftext|>"}, {"pad_token", "<|endoftext|>"}};
-constexpr DefaultToken kAlbertTokens[] = {
-    {"bos_token", "[CLS]"}, {"eos_token", "[SEP]"}, {"unk_token", "<unk>"},  {"sep_token", "[SEP]"},
-    {"pad_token", "<pad>"}, {"cls_token", "[CLS]"}, {"mask_token", "[MASK]"}};
-constexpr DefaultToken kT5Tokens[] = {
-    {"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
-constexpr DefaultToken kLlamaTokens[] = {
-    {"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}};
-constexpr DefaultToken kGemmaTokens[] = {{"bos_token", "<bos>"},
-                                         {"eos_token", "<eos>"},
-                                         {"unk_token", "<unk>"},
-                                         {"pad_token", "<pad>"},
-                                         {"mask_token", "<mask>"}};
-constexpr DefaultToken kHerbertTokens[] = {{"unk_token", "<unk>"},
-                                           {"sep_token", "</s>"},
-                                           {"pad_token", "<pad>"},
-                                           {"cls_token", "<s>"},
-                                           {"mask_token", "<mask>"}};
+constexpr const char* kNo = nullptr;
+constexpr const char* kEnd = "<|endoftext|>";
+constexpr ClassRow kRows[] = {
+    // bos, eos, unk, sep, pad, cls, mask
+    {Kind::kBert, "WordPiece", true, {kNo, kNo, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
+    {Kind::kMpnet,
+     "WordPiece",
+     true,
+     {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"},
+     true},
+    {Kind::kFunnel,
+     "WordPiece",
+     true,
+     {"<s>", "</s>", "<unk>", "<sep>", "<pad>", "<cls>", "<mask>"}},
+    {Kind::kRoberta, "BPE", true, {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
+    {Kind::kGpt2, "BPE", false, {kEnd, kEnd, kEnd}},
+    {Kind::kQwen2, "BPE", false, {kNo, kEnd, kEnd, kNo, kEnd}},
+    {Kind::kXlmRoberta,
+     "Unigram",
+     true,
+     {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
+    {Kind::kCamembert,
+     "Unigram",
+     true,
+     {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"},
+     true},
+    {Kind::kAlbert,
+     "Unigram",
+     true,
+     {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}},
+    {Kind::kT5, "Unigram", true, {kNo, "</s>", "<unk>", kNo, "<pad>"}},
+    {Kind::kLlama, "BPE", false, {"<s>", "</s>", "<unk>"}},
+    {Kind::kGemma, "BPE", false, {"<bos>", "<eos>", "<unk>", kNo, "<pad>", kNo, "<mask>"}},
+    {Kind::kHerbert, "BPE", true, {kNo, kNo, "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
+    {Kind::kConvBert, "", true, {kNo, kNo, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
+};
 
-std::span<const DefaultToken> Defaults(Kind kind) {
-  switch (kind) {
-    case Kind::kBert:
-    case Kind::kConvBert:
-      return kBertTokens;
-    case Kind::kMpnet:
-      return kMpnetTokens;
-    case Kind::kFunnel:
-      return kFunnelTokens;
-    case Kind::kRoberta:
-    case Kind::kXlmRoberta:
-      return kRobertaTokens;
-    case Kind::kCamembert:
-      return kCamembertTokens;
-    case Kind::kGpt2:
-      return kGpt2Tokens;
-    case Kind::kQwen2:
-      return kQwen2Tokens;
-    case Kind::kAlbert:
-      return kAlbertTokens;
-    case Kind::kT5:
-      return kT5Tokens;
-    case Kind::kLlama:
-      return kLlamaTokens;
-    case Kind::kGemma:
-      return kGemmaTokens;
-    case Kind::kHerbert:
-      return kHerbertTokens;
-    case Kind::kAsWritten:
-    case Kind::kOther:
-    case Kind::kPython:
-      break;
-  }
-  return {};
+const ClassRow& RowOf(Kind kind) {
+  static constexpr ClassRow kNone = {Kind::kAsWritten, "", false};
+  const auto* const found = std::find_if(std::begin(kRows), std::end(kRows),
+                                         [kind](const ClassRow& row) { return row.kind == kind; });
+  return found == std::end(kRows) ? kNone : *found;
 }
 
 AddedToken SpecialToken(std::string content, bool lstrip = false) {
@@ -150,43 +121,19 @@ size_t PlaceOf(const std::string& token, const JsonValue* vocab) {
 
 }  // namespace
 
-std::string_view ModelOf(Kind kind) {
-  switch (kind) {
-    case Kind::kBert:
-    case Kind::kMpnet:
-    case Kind::kFunnel:
-      return "WordPiece";
-    case Kind::kRoberta:
-    case Kind::kGpt2:
-    case Kind::kQwen2:
-    case Kind::kLlama:
-    case Kind::kGemma:
-    case Kind::kHerbert:
-      return "BPE";
-    case Kind::kXlmRoberta:
-    case Kind::kCamembert:
-    case Kind::kAlbert:
-    case Kind::kT5:
-      return "Unigram";
-    case Kind::kAsWritten:
-    case Kind::kConvBert:
-    case Kind::kOther:
-    case Kind::kPython:
-      break;
-  }
-  return {};
-}
+std::string_view ModelOf(Kind kind) { return RowOf(kind).model; }
+bool HasTemplate(Kind kind) { return RowOf(kind).has_template; }
 
 std::vector<NamedToken> NamedTokens(Kind kind, const TokenizerConfig& config) {
   std::vector<NamedToken> named;
-  for (const char* const key : kSpecialTokenKeys) {
+  const ClassRow& row = RowOf(kind);
+  for (size_t i = 0; i < row.tokens.size(); ++i) {
+    const std::string_view key = kSpecialTokenKeys[i];
     if (const TokenizerConfig::SpecialToken* const told = config.Find(key)) {
-      named.push_back({key, told->token});
-      continue;
-    }
-    for (const DefaultToken& token : Defaults(kind)) {
-      if (std::string_view(token.key) != key) continue;
-      named.push_back({key, SpecialToken(token.content, token.lstrip), true});
+      named.push_back({std::string(key), told->token});
+    } else if (row.tokens[i] != nullptr) {
+      const bool lstrip = key == "mask_token" && row.mask_takes_spaces;
+      named.push_back({std::string(key), SpecialToken(row.tokens[i], lstrip), true});
     }
   }
   for (const TokenizerConfig::SpecialToken& told : config.special_tokens) {
@@ -285,9 +232,8 @@ std::string PreTokenizerJson(Kind kind, const TokenizerConfig& config) {
 Result<std::string> ModelJson(Kind kind, const std::vector<NamedToken>& named,
                               const JsonValue* vocab) {
   const std::string& unknown = ContentOf(named, "unk_token");
-  const Result<std::string> quoted = JsonString(unknown);
-  if (!quoted.ok()) return quoted.status();
-  const std::string unk_token = unknown.empty() ? "null" : *quoted;
+  ENCORE_ASSIGN_OR_RETURN(const std::string quoted, JsonString(unknown));
+  const std::string unk_token = unknown.empty() ? "null" : quoted;
   const auto bpe = [](const std::string& unk, const char* suffix, bool fuse, bool bytes) {
     return R"({"type": "BPE", "dropout": null, "ignore_merges": false, "unk_token": )" + unk +
            R"(, "continuing_subword_prefix": "", "end_of_word_suffix": ")" + suffix +

@@ -21,6 +21,8 @@ namespace encore::inline v0_1::internal {
 // The model that a class makes: "WordPiece", "BPE" or "Unigram"; empty if it takes whichever there
 // is.
 std::string_view ModelOf(TokenizerKind kind);
+// Whether the class has a template of its own.
+bool HasTemplate(TokenizerKind kind);
 
 // Special tokens: the class's defaults, and over them the config's, in the order of
 // kSpecialTokenKeys and then of the file. A token that only the class names has from_class.

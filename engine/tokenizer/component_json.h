@@ -39,7 +39,7 @@ Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts*
                  const JsonValue* over = nullptr);
 // Which model it is, by its type or, in files of old, its members; empty if that is not known.
 std::string ModelType(const JsonValue& json);
-// Of the model's object, by its type: bpe_json.cc, unigram_json.cc. `where` is the model's.
+// Of the model's object, by its type: bpe_create.cc, unigram.cc. `where` is the model's.
 Status ReadBpe(JsonMembers* members, TokenizerParts* parts);
 Status ReadUnigram(JsonMembers* members, TokenizerParts* parts);
 // The entries of "vocab" where it is an object.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/tokenizer/text_buffer.h"
+#include "engine/tokenizer/token_table.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -69,12 +70,15 @@ class Model {
   virtual void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
                         TokenList* out) const = 0;
 
-  virtual std::optional<int32_t> TokenToId(std::string_view token) const = 0;
+  std::optional<int32_t> TokenToId(std::string_view token) const { return tokens_.Id(token); }
   // Empty if there is none.
-  virtual std::string_view IdToToken(int32_t id) const = 0;
-  virtual size_t token_count() const = 0;
+  std::string_view IdToToken(int32_t id) const { return tokens_.Token(id); }
+  size_t token_count() const { return tokens_.count(); }
   // Every id is below this.
-  virtual size_t id_limit() const = 0;
+  size_t id_limit() const { return tokens_.id_limit(); }
+
+ protected:
+  TokenTable tokens_;  // as the file spells them
 };
 
 }  // namespace encore::internal

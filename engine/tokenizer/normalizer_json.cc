@@ -3,6 +3,7 @@
 // tokenizer.json: "normalizer".
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/tokenizer/base64.h"
 #include "engine/tokenizer/component_json.h"
 
@@ -64,9 +65,8 @@ Status ReadSequence(JsonMembers* members, TokenizerParts* parts) {
   const JsonValue& list = members->RequiredArray("normalizers");
   if (!members->ok()) return members->status();
   for (size_t i = 0; i < list.items().size(); ++i) {
-    Status status = ReadOne(list.items()[i],
-                            members->where() + ": normalizers[" + std::to_string(i) + "]", parts);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(ReadOne(
+        list.items()[i], members->where() + ": normalizers[" + std::to_string(i) + "]", parts));
   }
   return {};
 }
@@ -90,9 +90,9 @@ Status ReadPrecompiled(JsonMembers* members, TokenizerParts* parts) {
   if (!charsmap) {
     return Status(ErrorCode::kCorruptData, where + " is " + Quoted(text) + "; wanted base64");
   }
-  Result<std::unique_ptr<const NormalizerStep>> step = MakePrecompiled(*charsmap, where);
-  if (!step.ok()) return step.status();
-  parts->normalizer.Append(*std::move(step));
+  ENCORE_ASSIGN_OR_RETURN(std::unique_ptr<const NormalizerStep> step,
+                          MakePrecompiled(*charsmap, where));
+  parts->normalizer.Append(std::move(step));
   parts->decisions.push_back({"normalizer", "Precompiled", members->where()});
   return {};
 }
@@ -158,8 +158,7 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
   if (json.is_null()) {
     parts->decisions.push_back({"normalizer", "none", where});
   } else {
-    Status status = ReadOne(json, where, parts);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(ReadOne(json, where, parts));
   }
   if (lowercase) AddLowercaseBefore(parts);
   return {};

@@ -3,6 +3,7 @@
 // tokenizer.json: "pre_tokenizer".
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/tokenizer/component_json.h"
 
 namespace encore::inline v0_1::internal {
@@ -91,9 +92,8 @@ Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* 
     const JsonValue& list = members.RequiredArray("pretokenizers");
     if (!members.ok()) return members.status();
     for (size_t i = 0; i < list.items().size(); ++i) {
-      Status status =
-          ReadOne(list.items()[i], where + ": pretokenizers[" + std::to_string(i) + "]", parts);
-      if (!status.ok()) return status;
+      ENCORE_RETURN_IF_ERROR(
+          ReadOne(list.items()[i], where + ": pretokenizers[" + std::to_string(i) + "]", parts));
     }
     return RefuseUnread(members);
   }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/tokenizer/component_json.h"
 
 namespace encore::inline v0_1::internal {
@@ -59,11 +60,10 @@ Status ReadSpecialTokens(const JsonValue& json, const std::string& where,
       if (!token.is_string()) {
         return InvalidArgument(here + ": tokens has " + token.Described() + "; wanted a string");
       }
-      Status status = CheckId(parts, here, ids.items()[i], token.text(), &list.emplace_back());
-      if (!status.ok()) return status;
+      ENCORE_RETURN_IF_ERROR(
+          CheckId(parts, here, ids.items()[i], token.text(), &list.emplace_back()));
     }
-    Status unread = RefuseUnread(members);
-    if (!unread.ok()) return unread;
+    ENCORE_RETURN_IF_ERROR(RefuseUnread(members));
   }
   return {};
 }
@@ -102,9 +102,8 @@ Status ReadPieces(const JsonValue& json, const std::string& where, const Special
                   std::ptrdiff_t texts, std::vector<TemplatePiece>* pieces) {
   pieces->clear();
   for (size_t i = 0; i < json.items().size(); ++i) {
-    Status status =
-        ReadPiece(json.items()[i], where + "[" + std::to_string(i) + "]", special, pieces);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(
+        ReadPiece(json.items()[i], where + "[" + std::to_string(i) + "]", special, pieces));
   }
   const auto count = [&](Kind kind) {
     return std::count_if(pieces->begin(), pieces->end(),
@@ -123,11 +122,10 @@ Status ReadTemplate(JsonMembers* members, TokenizerParts* parts) {
   const JsonValue& pair = members->RequiredArray("pair");
   if (!members->ok()) return members->status();
   SpecialTokens special;
-  Status status = ReadSpecialTokens(special_tokens, members->where(), *parts, &special);
-  if (!status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(ReadSpecialTokens(special_tokens, members->where(), *parts, &special));
   PostTemplate& post = parts->post_template;
-  status = ReadPieces(single, members->where() + ": single", special, 1, &post.single);
-  if (!status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(
+      ReadPieces(single, members->where() + ": single", special, 1, &post.single));
   return ReadPieces(pair, members->where() + ": pair", special, 2, &post.pair);
 }
 
@@ -146,10 +144,8 @@ Status ReadTokenAndId(JsonMembers* members, std::string_view key, const Tokenize
 
 Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
   int32_t sep = 0, cls = 0;
-  Status status = ReadTokenAndId(members, "sep", *parts, &sep);
-  if (!status.ok()) return status;
-  status = ReadTokenAndId(members, "cls", *parts, &cls);
-  if (!status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(ReadTokenAndId(members, "sep", *parts, &sep));
+  ENCORE_RETURN_IF_ERROR(ReadTokenAndId(members, "cls", *parts, &cls));
   SetBertTemplate(cls, sep, &parts->post_template);
   return {};
 }
@@ -258,8 +254,7 @@ Status ReadPostProcessor(const JsonValue& json, const std::string& file, Tokeniz
   const std::string where = file + ": post_processor";
   if (!json.is_null()) {
     int templates = 0;
-    Status status = ReadOne(json, where, &templates, parts);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(ReadOne(json, where, &templates, parts));
   }
   DescribeTemplate(where, parts);
   return {};

@@ -5,10 +5,8 @@
 #include "encore/tokenizer.h"
 
 #include <algorithm>
-#include <new>
-#include <stdexcept>
 
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/tokenizer/offset_trim.h"
 #include "engine/tokenizer/tokenizer_factory.h"
 #include "engine/tokenizer/tokenizer_parts.h"
@@ -161,46 +159,45 @@ Status internal::TokenizerBody::EncodeText(std::string_view text, const Tokenize
 }
 
 Status internal::TokenizerBody::Encode(std::string_view first, const std::string_view* second,
-                                       Tokens* tokens, const TokenizeOptions& options) const try {
-  tokens->ids.clear();
-  tokens->type_ids.clear();
-  tokens->offsets.clear();
-  tokens->cut = 0;
-  const std::vector<TemplatePiece>& pieces =
-      second == nullptr ? parts.post_template.single : parts.post_template.pair;
-  const size_t special = options.add_special_tokens ? internal::CountSpecial(pieces) : 0;
-  if (options.max_length != 0 && options.max_length < special) {
-    return InvalidArgument("max_length is " + std::to_string(options.max_length) +
-                           "; wanted at least " + std::to_string(special) +
-                           ", the template's tokens");
-  }
-  if (tokens->scratch == nullptr) tokens->scratch = std::make_unique<Tokens::Scratch>();
-  Tokens::Scratch* const scratch = tokens->scratch.get();
-  Status status = EncodeText(first, options, scratch, &scratch->first);
-  if (!status.ok()) return status;
-  scratch->second.Clear();
-  if (second != nullptr) status = EncodeText(*second, options, scratch, &scratch->second);
-  if (!status.ok()) return Status(status.code(), "second text: " + status.message());
+                                       Tokens* tokens, const TokenizeOptions& options) const {
+  return internal::Guarded("the tokens", [&]() -> Status {
+    tokens->ids.clear();
+    tokens->type_ids.clear();
+    tokens->offsets.clear();
+    tokens->cut = 0;
+    const std::vector<TemplatePiece>& pieces =
+        second == nullptr ? parts.post_template.single : parts.post_template.pair;
+    const size_t special = options.add_special_tokens ? internal::CountSpecial(pieces) : 0;
+    if (options.max_length != 0 && options.max_length < special) {
+      return InvalidArgument("max_length is " + std::to_string(options.max_length) +
+                             "; wanted at least " + std::to_string(special) +
+                             ", the template's tokens");
+    }
+    if (tokens->scratch == nullptr) tokens->scratch = std::make_unique<Tokens::Scratch>();
+    Tokens::Scratch* const scratch = tokens->scratch.get();
+    Status status = EncodeText(first, options, scratch, &scratch->first);
+    if (!status.ok()) return status;
+    scratch->second.Clear();
+    if (second != nullptr) status = EncodeText(*second, options, scratch, &scratch->second);
+    if (!status.ok()) return Status(status.code(), "second text: " + status.message());
 
-  const size_t first_count = scratch->first.ids.size();
-  const size_t second_count = scratch->second.ids.size();
-  std::pair<size_t, size_t> kept = {first_count, second_count};
-  if (options.max_length != 0) {
-    kept = internal::LongestFirst(first_count, second_count, options.max_length - special);
-  }
-  const size_t cut = first_count - kept.first + second_count - kept.second;
-  if (cut != 0 && options.on_long == OnLong::kError) {
-    return InvalidArgument("the text has " + std::to_string(first_count + second_count + special) +
-                           " tokens; wanted at most " + std::to_string(options.max_length));
-  }
-  internal::ApplyTemplate(pieces, options.add_special_tokens, options.offsets, parts.cut_start,
-                          scratch->first, kept.first, scratch->second, kept.second, tokens);
-  tokens->cut = cut;
-  return {};
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
-} catch (const std::length_error&) {
-  return internal::OutOfMemory();
+    const size_t first_count = scratch->first.ids.size();
+    const size_t second_count = scratch->second.ids.size();
+    std::pair<size_t, size_t> kept = {first_count, second_count};
+    if (options.max_length != 0) {
+      kept = internal::LongestFirst(first_count, second_count, options.max_length - special);
+    }
+    const size_t cut = first_count - kept.first + second_count - kept.second;
+    if (cut != 0 && options.on_long == OnLong::kError) {
+      return InvalidArgument("the text has " +
+                             std::to_string(first_count + second_count + special) +
+                             " tokens; wanted at most " + std::to_string(options.max_length));
+    }
+    internal::ApplyTemplate(pieces, options.add_special_tokens, options.offsets, parts.cut_start,
+                            scratch->first, kept.first, scratch->second, kept.second, tokens);
+    tokens->cut = cut;
+    return {};
+  });
 }
 
 Status Tokenizer::Encode(std::string_view text, Tokens* tokens,

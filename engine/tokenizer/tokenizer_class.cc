@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "engine/base/status_macros.h"
 #include "engine/io/json_members.h"
 
 namespace encore::inline v0_1::internal {
@@ -180,10 +181,9 @@ Result<TokenizerClass> ChooseTokenizerClass(const JsonValue* tokenizer_config,
     if (!named.ok()) return named.status();
     source = std::string(kModelFile) + ": tokenizer_class";
   }
-  const Result<std::string> model_type = StringOf(config, kModelFile, "model_type");
-  if (!model_type.ok()) return model_type.status();
+  ENCORE_ASSIGN_OR_RETURN(const std::string model_type, StringOf(config, kModelFile, "model_type"));
   const auto* const type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& row) {
-    return row.model_type == *model_type;
+    return row.model_type == model_type;
   });
   const bool has_type = type != std::end(kTypes);
 
@@ -191,7 +191,7 @@ Result<TokenizerClass> ChooseTokenizerClass(const JsonValue* tokenizer_config,
   const bool by_type = has_type && (name.empty() || (type->always && name != type->name));
   if (by_type) {
     name = type->name;
-    source = std::string(kModelFile) + ": model_type " + *model_type;
+    source = std::string(kModelFile) + ": model_type " + model_type;
   }
   const bool is_named = !name.empty();
   if (!is_named) {
@@ -209,19 +209,16 @@ Result<TokenizerClass> ChooseTokenizerClass(const JsonValue* tokenizer_config,
 }
 
 Result<TokenizerClass> ChooseTokenizerClass(const Folder& folder) {
-  const Result<std::optional<JsonValue>> tokenizer_config =
-      folder.ReadJson("tokenizer_config.json");
-  if (!tokenizer_config.ok()) return tokenizer_config.status();
-  const Result<std::optional<JsonValue>> config = folder.ReadJson("config.json");
-  if (!config.ok()) return config.status();
-  const JsonValue* const first = *tokenizer_config ? &**tokenizer_config : nullptr;
-  const JsonValue* const second = *config ? &**config : nullptr;
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> tokenizer_config,
+                          folder.ReadJson("tokenizer_config.json"));
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> config, folder.ReadJson("config.json"));
+  const JsonValue* const first = tokenizer_config ? &*tokenizer_config : nullptr;
+  const JsonValue* const second = config ? &*config : nullptr;
   Result<TokenizerClass> found = ChooseTokenizerClass(first, second, {});
   if (!found.ok() || found->kind != Kind::kLlama) return found;
-  const Result<std::optional<MappedFile>> tokenizer = folder.Read("tokenizer.json");
-  if (!tokenizer.ok()) return tokenizer.status();
-  if (!tokenizer->has_value()) return found;
-  const std::span<const std::byte> bytes = (*tokenizer)->bytes();
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> tokenizer, folder.Read("tokenizer.json"));
+  if (!tokenizer.has_value()) return found;
+  const std::span<const std::byte> bytes = tokenizer->bytes();
   return ChooseTokenizerClass(first, second,
                               {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }

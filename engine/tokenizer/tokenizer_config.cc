@@ -11,6 +11,7 @@
 #include <set>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/io/json_members.h"
 #include "engine/tokenizer/byte_trie.h"
 
@@ -129,11 +130,10 @@ Result<AddedToken> ReadAddedToken(const std::string& id, const JsonValue& json,
   if (read.ec != std::errc() || read.ptr != id.data() + id.size()) {
     return InvalidArgument(where + ": found the key " + Quoted(id) + "; wanted an id");
   }
-  const Result<int32_t> checked = IdOf(number, where, id);
-  if (!checked.ok()) return checked.status();
+  ENCORE_ASSIGN_OR_RETURN(const int32_t checked, IdOf(number, where, id));
   JsonMembers members(json, where + ": " + id);
   AddedToken token;
-  token.id = *checked;
+  token.id = checked;
   token.special = members.Bool("special", false);
   ReadFlags(&members, &token);
   if (token.content.empty()) members.Refuse("content", "at least one character");
@@ -192,9 +192,9 @@ Result<TokenizerConfig> ReadTokenizerConfig(const JsonValue& json) {
   if (!members.ok()) return members.status();
   std::vector<AddedToken> tokens;
   for (const auto& [id, token] : added.members()) {
-    Result<AddedToken> read = ReadAddedToken(id, token, config.file + ": added_tokens_decoder");
-    if (!read.ok()) return read.status();
-    tokens.push_back(*std::move(read));
+    ENCORE_ASSIGN_OR_RETURN(AddedToken read,
+                            ReadAddedToken(id, token, config.file + ": added_tokens_decoder"));
+    tokens.push_back(std::move(read));
   }
   std::stable_sort(tokens.begin(), tokens.end(),
                    [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
@@ -228,12 +228,11 @@ Status ReadOldAddedTokens(const JsonValue& json, TokenizerConfig* config) {
       return InvalidArgument(file + ": " + Quoted(content) + " is " + id.Described() +
                              "; wanted a token and its id");
     }
-    const Result<int32_t> checked = IdOf(number, file, id.Described());
-    if (!checked.ok()) return checked.status();
+    ENCORE_ASSIGN_OR_RETURN(const int32_t checked, IdOf(number, file, id.Described()));
     const bool special = names.contains(content);
     AddedToken token;
     token.content = content;
-    token.id = *checked;
+    token.id = checked;
     token.special = special;
     token.normalized = !special;
     config->old_added_tokens.push_back(std::move(token));

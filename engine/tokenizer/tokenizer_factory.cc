@@ -4,10 +4,9 @@
 
 #include "engine/tokenizer/tokenizer_factory.h"
 
-#include <new>
-
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/io/folder.h"
 #include "engine/tokenizer/tokenizer_class.h"
 #include "engine/tokenizer/tokenizer_config.h"
@@ -40,9 +39,8 @@ Result<Config> ParseConfig(std::string_view text, std::string_view tokenizer_jso
   Config read;
   JsonValue json;
   if (!text.empty()) {
-    Result<JsonValue> parsed = JsonValue::Parse(text);
-    if (!parsed.ok()) return parsed.status();
-    json = *std::move(parsed);
+    ENCORE_ASSIGN_OR_RETURN(JsonValue parsed, JsonValue::Parse(text));
+    json = std::move(parsed);
     Result<TokenizerConfig> config = ReadTokenizerConfig(json);
     if (!config.ok()) return config.status();
     read.config = *std::move(config);
@@ -67,46 +65,41 @@ std::string_view TextOf(const MappedFile& file) {
 // tokenizer_config.json with the files that older versions of transformers wrote beside it.
 Result<TokenizerConfig> ConfigOfFolder(const Folder& folder) {
   TokenizerConfig config;
-  const Result<std::optional<JsonValue>> json = folder.ReadJson(config.file);
-  if (!json.ok()) return json.status();
-  if (json->has_value()) {
-    Result<TokenizerConfig> read = ReadTokenizerConfig(**json);
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(config.file));
+  if (json.has_value()) {
+    Result<TokenizerConfig> read = ReadTokenizerConfig(*json);
     if (!read.ok()) return InFolder(folder, read.status());
     config = *std::move(read);
   }
-  const Result<std::optional<JsonValue>> map = folder.ReadJson("special_tokens_map.json");
-  if (!map.ok()) return map.status();
-  Status status = map->has_value() ? ReadSpecialTokensMap(**map, &config) : Status();
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> map,
+                          folder.ReadJson("special_tokens_map.json"));
+  Status status = map.has_value() ? ReadSpecialTokensMap(*map, &config) : Status();
   if (!status.ok()) return InFolder(folder, status);
-  const Result<std::optional<JsonValue>> added = folder.ReadJson("added_tokens.json");
-  if (!added.ok()) return added.status();
-  status = added->has_value() ? ReadOldAddedTokens(**added, &config) : Status();
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> added,
+                          folder.ReadJson("added_tokens.json"));
+  status = added.has_value() ? ReadOldAddedTokens(*added, &config) : Status();
   if (!status.ok()) return InFolder(folder, status);
   return config;
 }
 
 Result<JsonValue> VocabularyOfFolder(const Folder& folder, std::string* name) {
-  const Result<std::optional<MappedFile>> vocab_txt = folder.Read(kVocabFile);
-  if (!vocab_txt.ok()) return vocab_txt.status();
-  if (vocab_txt->has_value()) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> vocab_txt, folder.Read(kVocabFile));
+  if (vocab_txt.has_value()) {
     *name = kVocabFile;
-    return ModelOfVocabTxt(TextOf(**vocab_txt));
+    return ModelOfVocabTxt(TextOf(*vocab_txt));
   }
-  const Result<std::optional<MappedFile>> vocab_json = folder.Read("vocab.json");
-  if (!vocab_json.ok()) return vocab_json.status();
-  const Result<std::optional<MappedFile>> merges = folder.Read("merges.txt");
-  if (!merges.ok()) return merges.status();
-  if (vocab_json->has_value() && merges->has_value()) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> vocab_json, folder.Read("vocab.json"));
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> merges, folder.Read("merges.txt"));
+  if (vocab_json.has_value() && merges.has_value()) {
     *name = kBpeFiles;
-    return ModelOfVocabJson(TextOf(**vocab_json), TextOf(**merges));
+    return ModelOfVocabJson(TextOf(*vocab_json), TextOf(*merges));
   }
   return Status(ErrorCode::kNotFound,
                 "there is neither tokenizer.json nor vocab.txt, nor vocab.json with merges.txt");
 }
 
 Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOptions& options) {
-  const Result<TokenizerConfig> config = ConfigOfFolder(folder);
-  if (!config.ok()) return config.status();
+  ENCORE_ASSIGN_OR_RETURN(const TokenizerConfig config, ConfigOfFolder(folder));
   Result<TokenizerClass> which = ChooseTokenizerClass(folder);
   if (!which.ok()) return InFolder(folder, which.status());
   Result<std::optional<JsonValue>> json = folder.ReadJson(kJsonFile);
@@ -120,7 +113,7 @@ Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOpti
     if (name == kVocabFile) which = OrBert(*std::move(which));
   }
   Result<TokenizerParts> parts =
-      ReadTokenizerJson({**json, name, is_vocabulary}, *which, *config, options);
+      ReadTokenizerJson({**json, name, is_vocabulary}, *which, config, options);
   if (!parts.ok()) return InFolder(folder, parts.status());
   return parts;
 }
@@ -129,44 +122,38 @@ Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOpti
 
 Result<Tokenizer> TokenizerFactory::FromJson(std::string_view tokenizer_json,
                                              const TokenizerOptions& options,
-                                             std::string_view config_json) try {
-  const Result<Config> config = ParseConfig(config_json, tokenizer_json);
-  if (!config.ok()) return config.status();
-  const Result<JsonValue> json = JsonValue::Parse(tokenizer_json);
-  if (!json.ok()) return json.status();
-  Result<TokenizerParts> parts =
-      ReadTokenizerJson({*json, kJsonFile}, config->which, config->config, options);
-  if (!parts.ok()) return parts.status();
-  return Make(*std::move(parts));
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+                                             std::string_view config_json) {
+  return internal::Guarded("the tokenizer", [&]() -> Result<Tokenizer> {
+    ENCORE_ASSIGN_OR_RETURN(const Config config, ParseConfig(config_json, tokenizer_json));
+    ENCORE_ASSIGN_OR_RETURN(const JsonValue json, JsonValue::Parse(tokenizer_json));
+    ENCORE_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerJson({json, kJsonFile}, config.which,
+                                                                    config.config, options));
+    return Make(std::move(parts));
+  });
 }
 
 Result<Tokenizer> TokenizerFactory::FromVocab(std::string_view vocab_txt,
                                               const TokenizerOptions& options,
-                                              std::string_view config_json) try {
-  Result<Config> config = ParseConfig(config_json, {});
-  if (!config.ok()) return config.status();
-  const Result<JsonValue> json = ModelOfVocabTxt(vocab_txt);
-  if (!json.ok()) return json.status();
-  Result<TokenizerParts> parts = ReadTokenizerJson(
-      {*json, kVocabFile, true}, OrBert(std::move(config->which)), config->config, options);
-  if (!parts.ok()) return parts.status();
-  return Make(*std::move(parts));
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
+                                              std::string_view config_json) {
+  return internal::Guarded("the tokenizer", [&]() -> Result<Tokenizer> {
+    ENCORE_ASSIGN_OR_RETURN(Config config, ParseConfig(config_json, {}));
+    ENCORE_ASSIGN_OR_RETURN(const JsonValue json, ModelOfVocabTxt(vocab_txt));
+    ENCORE_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerJson({json, kVocabFile, true},
+                                                                    OrBert(std::move(config.which)),
+                                                                    config.config, options));
+    return Make(std::move(parts));
+  });
 }
 
 }  // namespace internal
 
-Result<Tokenizer> Tokenizer::Open(const std::string& folder, const TokenizerOptions& options) try {
-  const Result<internal::Folder> opened = internal::Folder::Open(folder);
-  if (!opened.ok()) return opened.status();
-  Result<internal::TokenizerParts> parts = internal::PartsFromFolder(*opened, options);
-  if (!parts.ok()) return parts.status();
-  return internal::TokenizerFactory::Make(*std::move(parts));
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Result<Tokenizer> Tokenizer::Open(const std::string& folder, const TokenizerOptions& options) {
+  return internal::Guarded("the tokenizer", [&]() -> Result<Tokenizer> {
+    ENCORE_ASSIGN_OR_RETURN(const internal::Folder opened, internal::Folder::Open(folder));
+    ENCORE_ASSIGN_OR_RETURN(internal::TokenizerParts parts,
+                            internal::PartsFromFolder(opened, options));
+    return internal::TokenizerFactory::Make(std::move(parts));
+  });
 }
 
 }  // namespace encore

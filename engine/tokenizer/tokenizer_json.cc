@@ -11,6 +11,7 @@
 
 #include "engine/base/once.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/io/json.h"
 #include "engine/tokenizer/added_token_list.h"
 #include "engine/tokenizer/class_recipe.h"
@@ -57,9 +58,9 @@ Result<std::string> CharsmapJson(const JsonValue& normalizer) {
     found = &*at;
   }
   if (found == nullptr) return std::string();
-  const Result<std::string> map = JsonString(found->Find("precompiled_charsmap")->text());
-  if (!map.ok()) return map.status();
-  return R"({"type": "Precompiled", "precompiled_charsmap": )" + *map + "}";
+  ENCORE_ASSIGN_OR_RETURN(const std::string map,
+                          JsonString(found->Find("precompiled_charsmap")->text()));
+  return R"({"type": "Precompiled", "precompiled_charsmap": )" + map + "}";
 }
 
 // What stands in the files, or what the class makes in its place.
@@ -73,20 +74,18 @@ Result<Components> MakeComponents(const JsonValue& file, const TokenizerClass& w
                                   const std::vector<NamedToken>& named) {
   Components made;
   made.by_class = true;
-  const Result<std::string> charsmap = CharsmapJson(FindOrNull(file, "normalizer"));
-  if (!charsmap.ok()) return charsmap.status();
+  ENCORE_ASSIGN_OR_RETURN(const std::string charsmap, CharsmapJson(FindOrNull(file, "normalizer")));
   const JsonValue& model = FindOrNull(file, "model");
-  const Result<std::string> settings =
-      ModelJson(which.kind, named, model.is_object() ? model.Find("vocab") : nullptr);
-  if (!settings.ok()) return settings.status();
+  ENCORE_ASSIGN_OR_RETURN(
+      const std::string settings,
+      ModelJson(which.kind, named, model.is_object() ? model.Find("vocab") : nullptr));
   const std::pair<std::string, JsonValue*> texts[] = {
-      {NormalizerJson(which.kind, config, *charsmap), &made.normalizer},
+      {NormalizerJson(which.kind, config, charsmap), &made.normalizer},
       {PreTokenizerJson(which.kind, config), &made.pre_tokenizer},
-      {*settings, &made.model}};
+      {settings, &made.model}};
   for (const auto& [text, value] : texts) {
-    Result<JsonValue> parsed = JsonValue::Parse(text);
-    if (!parsed.ok()) return parsed.status();
-    *value = *std::move(parsed);
+    ENCORE_ASSIGN_OR_RETURN(JsonValue parsed, JsonValue::Parse(text));
+    *value = std::move(parsed);
   }
   return made;
 }
@@ -96,9 +95,8 @@ Status AddTokens(const TokenizerFile& file, const TokenizerClass& which,
                  const TokenizerConfig& config, bool by_class, std::vector<NamedToken>* named,
                  TokenizerParts* parts) {
   std::vector<AddedToken> written;
-  Status status = ReadAddedTokens(FindOrNull(file.json, "added_tokens"), file.name, !by_class,
-                                  *parts->model, &written);
-  if (!status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(ReadAddedTokens(FindOrNull(file.json, "added_tokens"), file.name,
+                                         !by_class, *parts->model, &written));
   AddedTokenList list(*parts->model);
   if (!by_class) list.Add(written);
 
@@ -160,9 +158,9 @@ Status AddTokens(const TokenizerFile& file, const TokenizerClass& which,
                                 "the next free id; a file says " + std::to_string(more[i].id)});
   }
   const std::string where = file.name + ": added_tokens";
-  Result<AddedTokens> added = AddedTokens::Create(list.tokens(), parts->normalizer, where);
-  if (!added.ok()) return added.status();
-  parts->added_tokens = *std::move(added);
+  ENCORE_ASSIGN_OR_RETURN(AddedTokens added,
+                          AddedTokens::Create(list.tokens(), parts->normalizer, where));
+  parts->added_tokens = std::move(added);
   parts->decisions.push_back({"added tokens", std::to_string(list.tokens().size()),
                               where + (config.added_tokens ? " and " + config.file : "")});
   return {};
@@ -219,23 +217,6 @@ bool ReadsVocabulary(TokenizerKind kind, std::string_view model) {
   return ModelOf(kind) == model && kind != TokenizerKind::kLlama && kind != TokenizerKind::kGemma;
 }
 
-// Whether the class's own template counts, and no post-processor of the file.
-bool HasTemplate(TokenizerKind kind, bool file_has_one) {
-  switch (kind) {
-    case TokenizerKind::kAsWritten:
-    case TokenizerKind::kOther:
-    case TokenizerKind::kGpt2:
-    case TokenizerKind::kQwen2:
-    case TokenizerKind::kLlama:
-    case TokenizerKind::kGemma:
-      return false;
-    case TokenizerKind::kAlbert:
-      return !file_has_one;
-    default:
-      return true;
-  }
-}
-
 void TellClass(const TokenizerClass& which, const std::string& file, bool by_class,
                const std::string& found_model, TokenizerParts* parts) {
   std::vector<Decision>& decisions = parts->decisions;
@@ -286,9 +267,8 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const Tokeni
   std::vector<NamedToken> named = NamedTokens(which.kind, config);
   Components own;
   if (!wanted.empty() && wanted == found) {
-    Result<Components> made = MakeComponents(file.json, which, config, named);
-    if (!made.ok()) return made.status();
-    own = *std::move(made);
+    ENCORE_ASSIGN_OR_RETURN(Components made, MakeComponents(file.json, which, config, named));
+    own = std::move(made);
   }
   const bool by_class = own.by_class;
   TellClass(which, file.name, by_class, found, &parts);
@@ -306,7 +286,8 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const Tokeni
   if (status.ok()) status = ReadModel(model, file.name, &parts, by_class ? &own.model : nullptr);
   if (status.ok()) status = AddTokens(file, which, config, by_class, &named, &parts);
   const bool keeps_class = by_class || which.kind == TokenizerKind::kConvBert;
-  if (status.ok() && keeps_class && HasTemplate(which.kind, !post_processor.is_null())) {
+  const bool file_counts = which.kind == TokenizerKind::kAlbert && !post_processor.is_null();
+  if (status.ok() && keeps_class && HasTemplate(which.kind) && !file_counts) {
     status = SetClassTemplate(which, config, named, &parts);
   } else if (status.ok() && file.is_vocabulary) {
     status = SetBosEosTemplate(config, named, &parts);

@@ -39,83 +39,54 @@ void Unicode::TwoStage<T, kBlocks>::Pack(const std::vector<T>& all) {
 }
 
 template <size_t kRoom>
-void Unicode::PartList<kRoom>::Append(const uint32_t* parts) {
-  ENCORE_CHECK(parts[0] < kRoom - size);
-  std::copy_n(parts, 1 + parts[0], values.data() + size);
-  size += 1 + parts[0];
+uint16_t Unicode::PartList<kRoom>::Append(std::span<const uint32_t> parts) {
+  ENCORE_CHECK(parts.size() < kRoom - size);
+  const size_t place = size;
+  values[size++] = static_cast<uint32_t>(parts.size());
+  for (const uint32_t part : parts) values[size++] = part;
+  return static_cast<uint16_t>(place);
 }
-
-namespace {
-
-// The classes of all code points from pairs of a number of them and a class.
-std::vector<uint16_t> Unrolled(const uint32_t* runs, size_t size, const uint16_t* classes) {
-  std::vector<uint16_t> all;
-  for (size_t i = 0; i < size; i += 2) all.insert(all.end(), runs[i], classes[runs[i + 1]]);
-  return all;
-}
-
-}  // namespace
 
 Unicode::Unicode() {
-  std::vector<uint16_t> properties = Unrolled(kUnicodeRuns, kUnicodeRunsSize, kUnicodeClasses);
-  patterns_.Pack(Unrolled(kUnicodePatternRuns, kUnicodePatternRunsSize, kUnicodePatternClasses));
+  std::vector<uint16_t> properties = ReadUnicodeClasses(kUnicodeClasses);
+  patterns_.Pack(ReadUnicodeClasses(kUnicodePatternClasses));
 
-  std::vector<uint16_t> decomposition(kCodePoints);
-  char32_t c = 0;
-  for (size_t i = 0; i < kUnicodeDecompositionsSize; i += 2 + kUnicodeDecompositions[i + 1]) {
-    c += kUnicodeDecompositions[i];
+  std::vector<uint16_t> places(kCodePoints);
+  std::vector<char32_t> composed;
+  ForEachUnicodeMapping(kUnicodeDecompositions, [&](char32_t c, std::span<const uint32_t> parts) {
     properties[c] |= kDecomposes;
-    decomposition[c] = static_cast<uint16_t>(parts_.size);
-    parts_.Append(kUnicodeDecompositions + i + 1);
-  }
-  for (c = kSyllables; c < kSyllables + kSyllableCount; ++c) properties[c] |= kDecomposes;
+    places[c] = parts_.Append(parts);
+    if ((PatternProperties(c) & kComposes) != 0) composed.push_back(c);
+  });
+  decomposition_.Pack(places);
+  for (char32_t c = kSyllables; c < kSyllables + kSyllableCount; ++c) properties[c] |= kDecomposes;
 
   std::vector<int32_t> lower(kCodePoints);
-  for (size_t i = 0; i < kUnicodeLowercaseSize; i += 4) {
-    const int32_t* const run = kUnicodeLowercase + i;
-    for (int32_t upper = run[0]; upper <= run[1]; upper += run[2]) {
-      properties[static_cast<size_t>(upper)] |= kHasLower;
-      lower[static_cast<size_t>(upper)] = run[3];
-    }
-  }
+  ForEachUnicodeMapping(kUnicodeLowercase, [&](char32_t c, std::span<const uint32_t> parts) {
+    properties[c] |= kHasLower;
+    lower[c] = static_cast<int32_t>(parts[0] - c);
+  });
   properties_.Pack(properties);
-  decomposition_.Pack(decomposition);
   lower_.Pack(lower);
 
-  std::vector<uint16_t> compatibility(kCodePoints);
-  const uint32_t no_parts = 0;
-  compatible_parts_.Append(&no_parts);
-  c = 0;
-  for (size_t i = 0; i < kUnicodeCompatibilitySize; i += 2 + kUnicodeCompatibility[i + 1]) {
-    c += kUnicodeCompatibility[i];
-    compatibility[c] = static_cast<uint16_t>(compatible_parts_.size);
-    compatible_parts_.Append(kUnicodeCompatibility + i + 1);
-  }
-  for (size_t i = 0; i < kUnicodeCompatibilityRunsSize; i += 4) {
-    const int32_t* const run = kUnicodeCompatibilityRuns + i;
-    for (int32_t from = run[0]; from <= run[1]; from += run[2]) {
-      compatibility[static_cast<size_t>(from)] = static_cast<uint16_t>(compatible_parts_.size);
-      const uint32_t parts[] = {1, static_cast<uint32_t>(from + run[3])};
-      compatible_parts_.Append(parts);
-    }
-  }
-  compatibility_.Pack(compatibility);
-  MakeCompositions();
+  std::fill(places.begin(), places.end(), compatible_parts_.Append({}));
+  ForEachUnicodeMapping(kUnicodeCompatibility, [&](char32_t c, std::span<const uint32_t> parts) {
+    places[c] = compatible_parts_.Append(parts);
+  });
+  compatibility_.Pack(places);
+  MakeCompositions(composed);
 }
 
 // A character composes of the one that its other parts compose to, and its last part. Fewer parts
 // come first, so that those are known.
-void Unicode::MakeCompositions() {
+void Unicode::MakeCompositions(const std::vector<char32_t>& composed) {
   for (size_t size = 2; size <= Decomposition().parts.size(); ++size) {
-    char32_t c = 0;
-    for (size_t i = 0; i < kUnicodeDecompositionsSize; i += 2 + kUnicodeDecompositions[i + 1]) {
-      c += kUnicodeDecompositions[i];
-      const uint32_t* const parts = kUnicodeDecompositions + i + 2;
-      if (kUnicodeDecompositions[i + 1] != size || (PatternProperties(c) & kComposes) == 0)
-        continue;
-      char32_t first = parts[0];
-      for (size_t part = 1; part + 1 < size; ++part) first = Compose(first, parts[part]);
-      const uint64_t pair = uint64_t{first} << 32 | parts[size - 1];
+    for (const char32_t c : composed) {
+      const Decomposition whole = Decompose(c);
+      if (whole.size != size) continue;
+      char32_t first = whole.parts[0];
+      for (size_t part = 1; part + 1 < size; ++part) first = Compose(first, whole.parts[part]);
+      const uint64_t pair = uint64_t{first} << 32 | whole.parts[size - 1];
       compositions_[PlaceOf(pair)] = {pair, c};
     }
   }

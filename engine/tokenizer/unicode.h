@@ -101,7 +101,7 @@ class Unicode {
   struct PartList {
     std::array<uint32_t, kRoom> values = {};
     size_t size = 0;
-    void Append(const uint32_t* parts);  // their number, and they
+    uint16_t Append(std::span<const uint32_t> parts);  // where they begin
   };
   struct Composition {
     uint64_t pair = 0;  // first << 32 | second; 0: none
@@ -109,7 +109,7 @@ class Unicode {
   };
 
   Unicode();
-  void MakeCompositions();
+  void MakeCompositions(const std::vector<char32_t>& composed);
   // Where in compositions_ the pair is, or should be.
   size_t PlaceOf(uint64_t pair) const {
     size_t place = pair * 0x9E3779B97F4A7C15 >> (64 - kCompositionBits);

@@ -1,37 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generated tables as they are stored (tools/unicode_tables.py).
+// The generated tables of Unicode (tools/unicode_tables.py), and how their numbers are read.
+//
+// A table is a row of numbers in LEB128 (seven bits a byte, the lowest first; the eighth bit says
+// that more follow), and its bytes are base64.
+// - Classes: how many classes there are; these; then runs from U+0000 on, each a number of code
+//   points and the index of their class.
+// - Mappings: runs of code points in ascending order. A run begins with 4 * (code points between it
+//   and the run before) + kind. Kinds 0 and 1: a code point of one or two parts. 2: the number of
+//   parts follows. 3: the number of code points behind the first follows; each has one part, which
+//   is one more than that of its neighbour. The parts follow, each as its difference to the part in
+//   the same place before it; 0, -1, 1, -2, 2 ... are written as 0, 1, 2, 3, 4 ...
 
 #ifndef ENCORE_ENGINE_TOKENIZER_UNICODE_DATA_H_
 #define ENCORE_ENGINE_TOKENIZER_UNICODE_DATA_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/tokenizer/base64.h"
 
 namespace encore::inline v0_1::internal {
 
-extern const uint16_t kUnicodeClasses[];
-extern const size_t kUnicodeClassesSize;
-// Pairs: how many code points, index of their class.
-extern const uint32_t kUnicodeRuns[];
-extern const size_t kUnicodeRunsSize;
-// Records: difference to the code point before, number of parts, the parts.
-extern const uint32_t kUnicodeDecompositions[];
-extern const size_t kUnicodeDecompositionsSize;
-// Like kUnicodeRuns, of PatternProperty.
-extern const uint16_t kUnicodePatternClasses[];
-extern const size_t kUnicodePatternClassesSize;
-extern const uint32_t kUnicodePatternRuns[];
-extern const size_t kUnicodePatternRunsSize;
-// Where the compatibility decomposition is another: like kUnicodeDecompositions, and for those of
-// one part like kUnicodeLowercase.
-extern const uint32_t kUnicodeCompatibility[];
-extern const size_t kUnicodeCompatibilitySize;
-extern const int32_t kUnicodeCompatibilityRuns[];
-extern const size_t kUnicodeCompatibilityRunsSize;
-// Records of four: first, last, step, difference of the lower case.
-extern const int32_t kUnicodeLowercase[];
-extern const size_t kUnicodeLowercaseSize;
+extern const std::string_view kUnicodeClasses;
+extern const std::string_view kUnicodePatternClasses;
+extern const std::string_view kUnicodeDecompositions;
+extern const std::string_view kUnicodeCompatibility;
+extern const std::string_view kUnicodeLowercase;
+
+// The numbers of a table, one after another. Throws std::bad_alloc.
+class UnicodeNumbers {
+ public:
+  explicit UnicodeNumbers(std::string_view table) : bytes_(*FromBase64(table)) {}
+  bool AtEnd() const { return at_ == bytes_.size(); }
+  uint32_t Next() {
+    uint32_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const auto byte = static_cast<uint8_t>(bytes_[at_++]);
+      value |= (byte & 0x7Fu) << shift;
+      if (byte < 0x80) return value;
+    }
+  }
+
+ private:
+  const std::string bytes_;
+  size_t at_ = 0;
+};
+
+// The class of each code point.
+inline std::vector<uint16_t> ReadUnicodeClasses(std::string_view table) {
+  UnicodeNumbers numbers(table);
+  std::vector<uint16_t> classes(numbers.Next());
+  for (uint16_t& one : classes) one = static_cast<uint16_t>(numbers.Next());
+  std::vector<uint16_t> all;
+  while (!numbers.AtEnd()) {
+    const uint32_t count = numbers.Next();
+    all.insert(all.end(), count, classes[numbers.Next()]);
+  }
+  return all;
+}
+
+// Calls put(c, parts) for each code point of a table of mappings; parts is a span of uint32_t.
+template <typename Put>
+void ForEachUnicodeMapping(std::string_view table, const Put& put) {
+  UnicodeNumbers numbers(table);
+  std::array<uint32_t, 32> parts = {};
+  for (char32_t c = 0; !numbers.AtEnd();) {
+    const uint32_t head = numbers.Next();
+    const uint32_t kind = head % 4;
+    c += head / 4;
+    const uint32_t count = kind < 2 ? kind + 1 : kind == 2 ? numbers.Next() : 1;
+    const uint32_t more = kind == 3 ? numbers.Next() : 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t coded = numbers.Next();
+      parts[i] += coded % 2 == 0 ? coded / 2 : ~(coded / 2);
+    }
+    put(c++, std::span<const uint32_t>(parts).first(count));
+    for (uint32_t i = 0; i < more; ++i) {
+      ++parts[0];
+      put(c++, std::span<const uint32_t>(parts).first(1));
+    }
+  }
+}
 
 }  // namespace encore::internal
 

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// tokenizer.json: a "model" of type Unigram, whose vocabulary is a list of tokens with scores; ids
+// count from 0. Of all ways to cut a word into pieces, the one whose pieces have the largest sum of
+// scores (Kudo 2018, arXiv:1804.10959).
+//
 // The best cut by dynamic programming (Viterbi) over the places of a word, in the order and with
 // the sums of `tokenizers`: places from left to right, pieces from the shortest to the longest, the
 // first of equal sums stays.
 
-#include "engine/tokenizer/unigram.h"
-
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/platform/fp_env.h"
+#include "engine/tokenizer/component_json.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -21,20 +27,42 @@ namespace {
 constexpr size_t kMaxPieceBytes = 4096;
 constexpr double kUnknownPenalty = 10;  // what an unknown character has less than the worst token
 
-}  // namespace
+class Unigram : public Model {
+ public:
+  // scores[i] is that of the token with id i. Of a token that is there twice the last id counts, as
+  // in `tokenizers`. kInvalidArgument for a score that is no finite number, for an unk_id that no
+  // token has, and for what TokenTable refuses.
+  static Result<std::unique_ptr<const Model>> Create(const Vocabulary& vocabulary,
+                                                     std::vector<double> scores, size_t unk_id,
+                                                     bool byte_fallback, const std::string& where);
+
+  void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
+                TokenList* out) const override;
+
+ private:
+  // Fills in scratch->best for a word.
+  void FindBest(std::string_view word, ModelScratch* scratch) const;
+  // Appends the tokens of a piece that may be no token.
+  void PutPiece(TextView text, Span piece, TokenList* out) const;
+
+  std::vector<double> scores_;  // by id
+  uint32_t unk_id_ = 0;
+  double unk_score_ = 0;  // of one unknown character
+  // The tokens of bytes; nothing without byte_fallback. -1: none.
+  std::optional<std::array<int32_t, 256>> fallback_;
+};
 
 Result<std::unique_ptr<const Model>> Unigram::Create(const Vocabulary& vocabulary,
-                                                     std::vector<double> scores,
-                                                     const UnigramSettings& settings,
-                                                     const std::string& where) {
-  std::unique_ptr<Unigram> model(new Unigram);
+                                                     std::vector<double> scores, size_t unk_id,
+                                                     bool byte_fallback, const std::string& where) {
+  auto model = std::make_unique<Unigram>();
   for (size_t i = 0; i < scores.size(); ++i) {
     if (std::isfinite(scores[i])) continue;
     return InvalidArgument(where + ": vocab[" + std::to_string(i) + "] has a score that is " +
                            "no finite number of 64 bits");
   }
-  if (settings.unk_id >= scores.size()) {
-    return InvalidArgument(where + ": unk_id is " + std::to_string(settings.unk_id) +
+  if (unk_id >= scores.size()) {
+    return InvalidArgument(where + ": unk_id is " + std::to_string(unk_id) +
                            "; wanted an id below " + std::to_string(scores.size()) +
                            ", the vocabulary's size");
   }
@@ -45,13 +73,13 @@ Result<std::unique_ptr<const Model>> Unigram::Create(const Vocabulary& vocabular
                       std::to_string(token.size()) + " bytes; wanted at most " +
                       std::to_string(kMaxPieceBytes));
   }
-  Result<TokenTable> tokens = TokenTable::Create(vocabulary, where, TokenTable::Twice::kLastCounts);
-  if (!tokens.ok()) return tokens.status();
-  model->tokens_ = *std::move(tokens);
-  model->unk_id_ = static_cast<uint32_t>(settings.unk_id);
+  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens,
+                          TokenTable::Create(vocabulary, where, TokenTable::Twice::kLastCounts));
+  model->tokens_ = std::move(tokens);
+  model->unk_id_ = static_cast<uint32_t>(unk_id);
   model->unk_score_ = *std::min_element(scores.begin(), scores.end()) - kUnknownPenalty;
   model->scores_ = std::move(scores);
-  if (settings.byte_fallback) {
+  if (byte_fallback) {
     model->fallback_.emplace();
     for (size_t byte = 0; byte < 256; ++byte) {
       constexpr char kDigits[] = "0123456789ABCDEF";
@@ -128,6 +156,49 @@ void Unigram::Tokenize(TextView text, const std::vector<Span>& words, ModelScrat
       PutPiece(text, *piece, out);
     }
   }
+}
+
+}  // namespace
+
+Status ReadUnigram(JsonMembers* members, TokenizerParts* parts) {
+  const std::string& where = members->where();
+  const std::optional<size_t> unk_id = members->OptionalSize("unk_id");
+  const bool byte_fallback = members->Bool("byte_fallback", false);
+  const JsonValue& vocab = members->RequiredArray("vocab");
+  if (!members->ok()) return members->status();
+  Status status = RefuseUnread(*members);
+  if (!status.ok()) return status;
+  if (!unk_id) {
+    return Status(ErrorCode::kUnsupported,
+                  where + ": unk_id is null; encore needs a token for unknown characters");
+  }
+  Vocabulary vocabulary;
+  std::vector<double> scores;
+  vocabulary.reserve(vocab.items().size());
+  for (size_t i = 0; i < vocab.items().size(); ++i) {
+    const JsonValue& item = vocab.items()[i];
+    const bool pair = item.is_array() && item.items().size() == 2 && item.items()[0].is_string() &&
+                      item.items()[1].is_number();
+    if (!pair) {
+      return InvalidArgument(where + ": vocab[" + std::to_string(i) + "] is " + item.Described() +
+                             "; wanted a token and its score");
+    }
+    if (i > ByteTrie::kMaxValue) {
+      return InvalidArgument(where + ": vocab is " + vocab.Described() + "; wanted at most " +
+                             std::to_string(ByteTrie::kMaxValue) + " tokens");
+    }
+    vocabulary.emplace_back(item.items()[0].text(), static_cast<uint32_t>(i));
+    scores.push_back(item.items()[1].number());
+  }
+  Result<std::unique_ptr<const Model>> model =
+      Unigram::Create(vocabulary, std::move(scores), *unk_id, byte_fallback, where);
+  if (!model.ok()) return model.status();
+  parts->model = *std::move(model);
+  parts->unk_token = parts->model->IdToToken(static_cast<int32_t>(*unk_id));
+  parts->decisions.push_back({"unknown token",
+                              (byte_fallback ? "bytes, else " : "") + parts->unk_token,
+                              where + ": unk_id"});
+  return {};
 }
 
 }  // namespace encore::internal

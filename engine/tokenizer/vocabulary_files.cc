@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/status_macros.h"
 #include "engine/io/json.h"
 #include "engine/tokenizer/unicode.h"
 #include "engine/tokenizer/utf8.h"
@@ -45,7 +46,7 @@ Status CheckUtf8(const char* file, std::string_view text) {
 }  // namespace
 
 Result<JsonValue> ModelOfVocabTxt(std::string_view vocab_txt) {
-  if (Status status = CheckUtf8("vocab.txt", vocab_txt); !status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(CheckUtf8("vocab.txt", vocab_txt));
   std::vector<std::pair<std::string_view, size_t>> tokens;
   std::unordered_map<std::string_view, size_t> places;
   for (size_t id = 0; !vocab_txt.empty(); ++id) {
@@ -59,10 +60,9 @@ Result<JsonValue> ModelOfVocabTxt(std::string_view vocab_txt) {
   }
   std::string json = R"({"model": {"type": "WordPiece", "vocab": {)";
   for (const auto& [token, id] : tokens) {
-    const Result<std::string> quoted = JsonString(token);
-    if (!quoted.ok()) return quoted.status();
+    ENCORE_ASSIGN_OR_RETURN(const std::string quoted, JsonString(token));
     if (json.back() != '{') json += ',';
-    json.append(*quoted).append(":").append(std::to_string(id));
+    json.append(quoted).append(":").append(std::to_string(id));
   }
   return JsonValue::Parse(json + "}}}");
 }
@@ -73,15 +73,14 @@ Result<JsonValue> ModelOfVocabJson(std::string_view vocab_json, std::string_view
   if (!vocab.ok()) {
     return Status(vocab.status().code(), "vocab.json: " + vocab.status().message());
   }
-  if (Status status = CheckUtf8("merges.txt", merges_txt); !status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(CheckUtf8("merges.txt", merges_txt));
   std::string json = R"({"model": {"type": "BPE", "merges": [)";
   while (!merges_txt.empty()) {
     std::string_view line = TakeLine(&merges_txt);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    const Result<std::string> quoted = JsonString(line);
-    if (!quoted.ok()) return quoted.status();
+    ENCORE_ASSIGN_OR_RETURN(const std::string quoted, JsonString(line));
     if (json.back() != '[') json += ',';
-    json += *quoted;
+    json += quoted;
   }
   return JsonValue::Parse(json.append("], \"vocab\": ").append(vocab_json).append("}}"));
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -28,9 +29,8 @@ Result<std::unique_ptr<const Model>> WordPiece::Create(const Vocabulary& vocabul
                                                        const std::string& where) {
   std::unique_ptr<WordPiece> model(new WordPiece);
   model->max_chars_ = settings.max_input_chars_per_word;
-  Result<TokenTable> tokens = TokenTable::Create(vocabulary, where);
-  if (!tokens.ok()) return tokens.status();
-  model->tokens_ = *std::move(tokens);
+  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens, TokenTable::Create(vocabulary, where));
+  model->tokens_ = std::move(tokens);
   Vocabulary continuing;
   const std::string& prefix = settings.continuing_subword_prefix;
   for (const auto& [token, id] : vocabulary) {

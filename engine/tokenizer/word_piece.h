@@ -14,7 +14,6 @@
 #include "encore/status.h"
 #include "engine/tokenizer/byte_trie.h"
 #include "engine/tokenizer/model.h"
-#include "engine/tokenizer/token_table.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -34,12 +33,6 @@ class WordPiece : public Model {
 
   void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch*,
                 TokenList* out) const override;
-  std::optional<int32_t> TokenToId(std::string_view token) const override {
-    return tokens_.Id(token);
-  }
-  std::string_view IdToToken(int32_t id) const override { return tokens_.Token(id); }
-  size_t token_count() const override { return tokens_.count(); }
-  size_t id_limit() const override { return tokens_.id_limit(); }
 
  private:
   WordPiece() = default;
@@ -49,7 +42,6 @@ class WordPiece : public Model {
 
   size_t max_chars_ = 0;
   int32_t unk_id_ = 0;
-  TokenTable tokens_;
   ByteTrie continuing_;  // those with the prefix, without it
 };
 

@@ -34,8 +34,8 @@ constexpr const char* kFooter =
     R"(One call is the forward pass of one layer, or of a whole model where the name says so, with
 weights packed beforehand. One thread is the calling one, bound to a core meanwhile; more are a
 ThreadPool's, made once, which run on any core and sleep between calls unless --idle-spin says
-otherwise. With --executor openmp they are OpenMP's, which sleep between calls unless
-OMP_WAIT_POLICY=active is set, and run on any core unless OMP_PROC_BIND=true is. A sequence of S
+otherwise. With --executor openmp they are OpenMP's, which wait between calls as OMP_WAIT_POLICY
+says, and run on any core unless OMP_PROC_BIND=true is set. A sequence of S
 tokens takes 8 S d^2 + 4 S d d_ff + 4 S^2 d operations a layer, whatever softmax, norms and
 activation take. The roof that applies is the one under which the work takes longer: its operations
 at the peak of multiply-adds, or its weights at the bandwidth of the cache that holds them, or of

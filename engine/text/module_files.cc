@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of what follows the transformer: pooling, dense layers, normalization, prompts and
+// scores.
+
+#include <array>
+
+#include "encore/safetensors.h"
+#include "engine/base/status_macros.h"
+#include "engine/text/folder_keys.h"
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+// A Pooling module's config.json has two spellings: a boolean for each mode, or pooling_mode with a
+// name or a list of names.
+struct ModeName {
+  PoolingMode mode;
+  std::string_view boolean;
+};
+constexpr std::array<ModeName, 6> kModes = {{
+    {PoolingMode::kCls, "pooling_mode_cls_token"},
+    {PoolingMode::kMax, "pooling_mode_max_tokens"},
+    {PoolingMode::kMean, "pooling_mode_mean_tokens"},
+    {PoolingMode::kMeanSqrtLength, "pooling_mode_mean_sqrt_len_tokens"},
+    {PoolingMode::kWeightedMean, "pooling_mode_weightedmean_tokens"},
+    {PoolingMode::kLastToken, "pooling_mode_lasttoken"},
+}};
+
+std::optional<PoolingMode> ModeOf(const JsonValue& value) {
+  if (!value.is_string()) return {};
+  for (const ModeName& known : kModes) {
+    if (value.text() == PoolingModeName(known.mode)) return known.mode;
+  }
+  return {};
+}
+
+// pooling_mode: a name, or a list of names.
+std::vector<PoolingMode> ReadNames(JsonMembers& members) {
+  constexpr std::string_view kKey = "pooling_mode";
+  const JsonValue& value = *members.Find(kKey);
+  std::vector<PoolingMode> modes;
+  const auto add = [&](const JsonValue& name) {
+    const std::optional<PoolingMode> mode = ModeOf(name);
+    if (mode) {
+      modes.push_back(*mode);
+    } else {
+      members.Refuse(kKey,
+                     "cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken, or a list of "
+                     "these");
+    }
+  };
+  if (value.is_array() && !value.items().empty()) {
+    for (const JsonValue& name : value.items()) add(name);
+  } else {
+    add(value);
+  }
+  return modes;
+}
+
+std::vector<PoolingMode> ReadBooleans(JsonMembers& members) {
+  std::vector<PoolingMode> modes;
+  for (const ModeName& known : kModes) {
+    if (members.Bool(known.boolean, false)) modes.push_back(known.mode);
+  }
+  if (modes.empty()) modes.push_back(PoolingMode::kMean);
+  return modes;
+}
+
+// "mean", "cls + max".
+std::string PoolingText(const std::vector<PoolingMode>& modes) {
+  std::string text;
+  for (const PoolingMode mode : modes) {
+    text += (text.empty() ? "" : " + ") + std::string(PoolingModeName(mode));
+  }
+  return text;
+}
+
+Result<std::vector<PoolingMode>> ReadPoolingConfig(const std::string& path, size_t d_model,
+                                                   const FolderReading& reading) {
+  const std::string file = Within(path, "config.json");
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (!json.has_value()) {
+    return Status(ErrorCode::kNotFound, "modules.json names a Pooling module in '" + path +
+                                            "', but there is no " + reading.folder.PathOf(file));
+  }
+  JsonMembers members(*json, file);
+  // Where both spellings are there, the new one counts.
+  std::vector<PoolingMode> modes = ReadBooleans(members);
+  if (members.Has("pooling_mode")) modes = ReadNames(members);
+  for (const std::string_view key : {"word_embedding_dimension", "embedding_dimension"}) {
+    const std::optional<size_t> width = members.OptionalSize(key);
+    if (width && *width != d_model) {
+      members.Refuse(key, std::to_string(d_model) + ", the width of the model's hidden states");
+    }
+  }
+  if (!members.Bool("include_prompt", true)) {
+    members.Refuse("include_prompt", "true: encore has no pooling without the prompt's tokens");
+  }
+  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  reading.Tell("pooling", PoolingText(modes), file);
+  return modes;
+}
+
+// Whether config.json is of a causal language model: the first class name says so, and is_causal
+// is not false, which makes it an encoder.
+Result<bool> IsCausalLanguageModel(const FolderReading& reading) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json,
+                          reading.folder.ReadJson("config.json"));
+  if (!json.has_value()) return false;
+  JsonMembers members(*json, "config.json");
+  if (!members.Has("architectures") || !members.Bool("is_causal", true)) return false;
+  const std::vector<JsonValue>& names = members.RequiredArray("architectures").items();
+  if (!members.ok()) return members.status();
+  return !names.empty() && names.front().is_string() &&
+         names.front().text().ends_with("ForCausalLM");
+}
+
+struct DenseConfig {
+  size_t in_features = 0;
+  size_t out_features = 0;
+  bool bias = true;
+  const TorchActivation* activation = nullptr;
+};
+
+const TorchActivation* ReadActivation(JsonMembers& members) {
+  constexpr std::string_view kKey = "activation_function";
+  const TorchActivation* activation =
+      FindTorchActivation(members.String(kKey, "torch.nn.modules.activation.Tanh"));
+  if (activation == nullptr) members.Refuse(kKey, "one of " + TorchActivationNames());
+  return activation;
+}
+
+Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
+                               const FolderReading& reading) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (!json.has_value()) {
+    return Status(ErrorCode::kNotFound, "modules.json names a Dense module, but there is no " +
+                                            reading.folder.PathOf(file));
+  }
+  JsonMembers members(*json, file);
+  DenseConfig config;
+  config.in_features = members.RequiredSize("in_features");
+  config.out_features = members.RequiredSize("out_features");
+  config.bias = members.Bool("bias", true);
+  config.activation = ReadActivation(members);
+  if (config.in_features != width) {
+    members.Refuse("in_features", std::to_string(width) + ", the width of what comes before");
+  }
+  if (config.out_features == 0) members.Refuse("out_features", "at least 1");
+  if (members.Bool("use_residual", false)) members.Refuse("use_residual", "false");
+  WantSentenceVectors(members);
+  ENCORE_RETURN_IF_ERROR(FinishAsUnused(members, reading));
+  return config;
+}
+
+// The tensor in f32, if it has this shape.
+Result<Tensor> ReadTensor(const SafetensorsFile& file, std::string_view name, const Shape& shape) {
+  ENCORE_ASSIGN_OR_RETURN(Tensor tensor, file.ReadAsF32(name));
+  if (!(tensor.shape() == shape)) {
+    return InvalidArgument(file.name() + ": " + std::string(name) + " is " +
+                           tensor.shape().ToString() + "; wanted " + shape.ToString());
+  }
+  return tensor;
+}
+
+Result<SafetensorsFile> OpenWeights(const std::string& path, const FolderReading& reading) {
+  const std::string file = Within(path, "model.safetensors");
+  ENCORE_ASSIGN_OR_RETURN(const bool is_there, reading.folder.Has(file));
+  if (!is_there) {
+    const std::string pickle = Within(path, "pytorch_model.bin");
+    ENCORE_ASSIGN_OR_RETURN(const bool is_pickle, reading.folder.Has(pickle));
+    if (is_pickle) {
+      return Status(ErrorCode::kUnsupported,
+                    Quoted(reading.folder.PathOf(pickle)) +
+                        " is a pickle; wanted model.safetensors beside it. To make it: python -c "
+                        "\"import torch, safetensors.torch as s; "
+                        "s.save_file(torch.load('pytorch_model.bin'), 'model.safetensors')\"");
+    }
+  }
+  return SafetensorsFile::Open(reading.folder.PathOf(file));
+}
+
+void ReadPrompts(JsonMembers& members, SentenceConfig* config) {
+  if (!members.Has("prompts")) return;
+  const JsonValue& prompts = members.RequiredObject("prompts");
+  if (!members.ok()) return;
+  for (const JsonValue::Member& prompt : prompts.members()) {
+    if (prompt.second.is_string()) {
+      config->prompts.emplace_back(prompt.first, prompt.second.text());
+    } else if (prompt.second.is_null()) {
+      config->prompts.emplace_back(prompt.first, "");
+    } else {
+      members.Refuse("prompts", "an object of strings");
+    }
+  }
+}
+
+struct Named {
+  std::string function;  // the Python class's path
+  std::string source;
+};
+
+// Of config.json; nothing if it says nothing.
+Result<std::optional<Named>> FromModelConfig(const std::string& path,
+                                             const FolderReading& reading) {
+  const std::string file = Within(path, "config.json");
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (!json.has_value()) return std::optional<Named>();
+  JsonMembers members(*json, file);
+  // Where the newer key is there, the older one does not count, not even if the newer is null.
+  if (members.Has("sentence_transformers")) {
+    JsonMembers inner(members.RequiredObject("sentence_transformers"),
+                      file + ": sentence_transformers");
+    if (!members.ok()) return members.status();
+    const bool is_there = inner.Find("activation_fn") != nullptr;
+    const std::optional<std::string> function = inner.OptionalString("activation_fn");
+    if (!inner.ok()) return inner.status();
+    if (function) return std::optional<Named>({*function, inner.where()});
+    if (is_there) return std::optional<Named>();
+  }
+  const std::optional<std::string> old =
+      members.OptionalString("sbert_ce_default_activation_function");
+  if (!members.ok()) return members.status();
+  if (old) return std::optional<Named>({*old, file});
+  return std::optional<Named>();
+}
+
+Result<std::optional<Named>> Find(const std::string& path, const SentenceConfig& config,
+                                  const FolderReading& reading) {
+  if (config.activation_fn) {
+    return std::optional<Named>({*config.activation_fn, std::string(kSentenceConfigFile)});
+  }
+  return FromModelConfig(path, reading);
+}
+
+}  // namespace
+
+Result<std::vector<PoolingMode>> ReadPooling(const ModuleEntry* module, size_t d_model,
+                                             const std::vector<PoolingMode>& given,
+                                             const FolderReading& reading) {
+  if (!given.empty()) {
+    reading.Tell("pooling", PoolingText(given), "option pooling");
+    return given;
+  }
+  if (module != nullptr) return ReadPoolingConfig(module->path, d_model, reading);
+  ENCORE_ASSIGN_OR_RETURN(const bool causal, IsCausalLanguageModel(reading));
+  const PoolingMode mode = causal ? PoolingMode::kLastToken : PoolingMode::kMean;
+  reading.Tell("pooling", std::string(PoolingModeName(mode)) + ", without normalization",
+               std::string("default without modules.json") +
+                   (causal ? ", architectures ends in ForCausalLM" : ""));
+  return std::vector<PoolingMode>{mode};
+}
+
+Result<Dense> ReadDense(const std::string& path, size_t width, const FolderReading& reading) {
+  const std::string config_file = Within(path, "config.json");
+  ENCORE_ASSIGN_OR_RETURN(const DenseConfig config, ReadConfig(config_file, width, reading));
+  ENCORE_ASSIGN_OR_RETURN(const SafetensorsFile file, OpenWeights(path, reading));
+  for (const SafetensorsEntry& entry : file.tensors()) {
+    if (entry.name == "linear.weight" || (config.bias && entry.name == "linear.bias")) continue;
+    return InvalidArgument(file.name() + ": unknown tensor " + Quoted(entry.name) +
+                           "; wanted linear.weight" + (config.bias ? " and linear.bias" : ""));
+  }
+  ENCORE_ASSIGN_OR_RETURN(
+      const Tensor weight,
+      ReadTensor(file, "linear.weight", {config.out_features, config.in_features}));
+  Tensor bias;
+  if (config.bias) {
+    ENCORE_ASSIGN_OR_RETURN(Tensor read, ReadTensor(file, "linear.bias", {config.out_features}));
+    bias = std::move(read);
+  }
+  ENCORE_ASSIGN_OR_RETURN(PackedLinear linear,
+                          PackedLinear::Create(weight.View<float>(), bias.View<float>()));
+  reading.Tell("dense",
+               std::to_string(config.in_features) + " to " + std::to_string(config.out_features) +
+                   (config.bias ? ", " : ", no bias, ") + std::string(config.activation->text),
+               config_file);
+  return Dense{std::move(linear), config.activation};
+}
+
+// A Normalize module has no settings but these, and mostly no folder at all.
+Status CheckNormalize(const std::string& path, const FolderReading& reading) {
+  const std::string file = Within(path, "config.json");
+  // Without a folder of its own the file would be the model's.
+  if (path.empty()) return {};
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (!json.has_value()) return {};
+  JsonMembers members(*json, file);
+  WantSentenceVectors(members);
+  return Finish(members, reading);
+}
+
+const std::string* SentenceConfig::FindPrompt(std::string_view name) const {
+  for (const auto& prompt : prompts) {
+    if (prompt.first == name) return &prompt.second;
+  }
+  return nullptr;
+}
+
+Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading& reading) {
+  SentenceConfig config;
+  const std::string file(kSentenceConfigFile);
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (!json.has_value()) return config;
+  if (!has_modules) {
+    reading.Tell("ignored", "prompts and all else, as there is no modules.json", file);
+    return config;
+  }
+  JsonMembers members(*json, file);
+  ReadPrompts(members, &config);
+  config.default_prompt_name = members.OptionalString("default_prompt_name");
+  config.truncate_dim = members.OptionalSize("truncate_dim");
+  config.activation_fn = members.OptionalString("activation_fn");
+  const std::optional<std::string> similarity = members.OptionalString("similarity_fn_name");
+  const std::string type = members.String("model_type", "SentenceTransformer");
+  if (type != "SentenceTransformer" && type != "CrossEncoder") {
+    members.Refuse("model_type", "'SentenceTransformer' or 'CrossEncoder'");
+  }
+  if (config.default_prompt_name && config.FindPrompt(*config.default_prompt_name) == nullptr) {
+    // sentence-transformers has these two names always.
+    if (*config.default_prompt_name == "query" || *config.default_prompt_name == "document") {
+      config.prompts.emplace_back(*config.default_prompt_name, "");
+    } else {
+      members.Refuse("default_prompt_name", "a name in prompts");
+    }
+  }
+  if (config.truncate_dim == size_t{0}) members.Refuse("truncate_dim", "at least 1");
+  for (const std::string_view key : {"__version__", "requirements", "keep_in_fp32_modules"}) {
+    members.Ignore(key);
+  }
+  ENCORE_RETURN_IF_ERROR(FinishAsUnused(members, reading));
+
+  for (const auto& [name, text] : config.prompts) {
+    const bool by_default = config.default_prompt_name == name;
+    reading.Tell("prompt " + Quoted(name), Quoted(text) + (by_default ? ", the default" : ""),
+                 file);
+  }
+  if (similarity) reading.Tell("similarity", *similarity + ", for the caller to apply", file);
+  return config;
+}
+
+Result<const TorchActivation*> ReadScoreActivation(const std::string& path,
+                                                   const SentenceConfig& config, size_t labels,
+                                                   const FolderReading& reading) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<Named> named, Find(path, config, reading));
+  if (named.has_value()) {
+    const TorchActivation* activation = FindTorchActivation(named->function);
+    if (activation == nullptr) {
+      return Status(ErrorCode::kUnsupported, named->source + ": the activation of scores is " +
+                                                 Quoted(named->function) + "; encore has " +
+                                                 TorchActivationNames());
+    }
+    reading.Tell("scores", std::string(activation->text), named->source);
+    return activation;
+  }
+  const TorchActivation* activation =
+      FindTorchActivation(labels == 1 ? "torch.nn.Sigmoid" : "torch.nn.Identity");
+  reading.Tell("scores", std::string(activation->text),
+               labels == 1 ? "default for one label" : "default for several labels");
+  return activation;
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files that say which modules a folder has and how its transformer is called.
+
+#include <algorithm>
+#include <array>
+
+#include "engine/base/status_macros.h"
+#include "engine/text/folder_keys.h"
+#include "engine/tokenizer/tokenizer_class.h"
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+// modules.json. Classes are named by the path of their Python module: the old one and the two that
+// came after it.
+constexpr std::string_view kModulesFile = "modules.json";
+
+struct ClassName {
+  std::string_view name;
+  std::string_view file;  // the class's own module, in the newer paths
+  ModuleKind kind;
+};
+constexpr std::array<ClassName, 4> kClasses = {{
+    {"Transformer", "transformer", ModuleKind::kTransformer},
+    {"Pooling", "pooling", ModuleKind::kPooling},
+    {"Dense", "dense", ModuleKind::kDense},
+    {"Normalize", "normalize", ModuleKind::kNormalize},
+}};
+constexpr std::array<std::string_view, 3> kPackages = {
+    "sentence_transformers.models.",
+    "sentence_transformers.base.modules.",
+    "sentence_transformers.sentence_transformer.modules.",
+};
+
+// "PACKAGE.Class", "PACKAGE.file.Class".
+std::optional<ModuleKind> KindOf(std::string_view type) {
+  for (const std::string_view package : kPackages) {
+    if (!type.starts_with(package)) continue;
+    const std::string_view rest = type.substr(package.size());
+    for (const ClassName& known : kClasses) {
+      if (rest == known.name) return known.kind;
+      const std::string nested = std::string(known.file) + "." + std::string(known.name);
+      if (rest == nested) return known.kind;
+      // sentence_transformers.models.X was a module of that name in old folders.
+      if (rest == std::string(known.name) + "." + std::string(known.name)) return known.kind;
+    }
+  }
+  return {};
+}
+
+Status CheckOrder(const std::vector<ModuleEntry>& modules) {
+  const std::string where(kModulesFile);
+  if (modules.empty()) return InvalidArgument(where + ": found no module; wanted a Transformer");
+  for (size_t i = 0; i < modules.size(); ++i) {
+    const ModuleKind kind = modules[i].kind;
+    const bool fits = i == 0   ? kind == ModuleKind::kTransformer
+                      : i == 1 ? kind == ModuleKind::kPooling
+                               : kind == ModuleKind::kDense || kind == ModuleKind::kNormalize;
+    if (fits) continue;
+    return Status(ErrorCode::kUnsupported, where + ": module " + std::to_string(i) +
+                                               " is out of order; wanted Transformer, "
+                                               "Pooling, then Dense and Normalize");
+  }
+  return {};
+}
+
+// Whether a module's path stays within the folder: not absolute, no "..", no backslash or colon.
+bool IsWithin(std::string_view path) {
+  if (path.find_first_of("\\:") != std::string_view::npos) return false;
+  if (path.find('\0') != std::string_view::npos) return false;
+  if (!path.empty() && path.front() == '/') return false;
+  for (size_t at = 0; at <= path.size();) {
+    const size_t end = std::min(path.find('/', at), path.size());
+    if (path.substr(at, end - at) == "..") return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const FolderReading& reading) {
+  JsonMembers members(value, std::string(kModulesFile) + ": [" + std::to_string(index) + "]");
+  ModuleEntry entry;
+  const std::string type = members.RequiredString("type");
+  entry.path = members.RequiredString("path");
+  members.Ignore("idx");  // the list's order counts
+  members.Ignore("name");
+  WantEmpty(members, "kwargs");
+  if (members.ok() && !IsWithin(entry.path)) {
+    members.Refuse("path", "a folder within the model's");
+  }
+  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  const std::optional<ModuleKind> kind = KindOf(type);
+  if (!kind) {
+    return Status(ErrorCode::kUnsupported,
+                  members.where() + ": type is " + Quoted(type) +
+                      "; encore has Transformer, Pooling, Dense and Normalize of "
+                      "sentence_transformers");
+  }
+  entry.kind = *kind;
+  return entry;
+}
+
+Result<std::optional<std::vector<ModuleEntry>>> ReadModuleList(const FolderReading& reading) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> file,
+                          reading.folder.ReadJson(kModulesFile));
+  if (!file.has_value()) return std::optional<std::vector<ModuleEntry>>();
+  const JsonValue& list = *file;
+  if (!list.is_array()) {
+    return Status(ErrorCode::kCorruptData,
+                  std::string(kModulesFile) + ": found " + list.Described() + "; wanted an array");
+  }
+  std::vector<ModuleEntry> modules;
+  for (const JsonValue& value : list.items()) {
+    ENCORE_ASSIGN_OR_RETURN(ModuleEntry entry, ReadEntry(value, modules.size(), reading));
+    modules.push_back(std::move(entry));
+  }
+  ENCORE_RETURN_IF_ERROR(CheckOrder(modules));
+  return std::optional(std::move(modules));
+}
+
+// sentence_bert_config.json and its namesakes, in the spellings of sentence-transformers 0.2 to 6,
+// and in the order in which it looks for them. The first that exists counts.
+constexpr std::array<std::string_view, 7> kSettingsFiles = {
+    "sentence_bert_config.json",       "sentence_roberta_config.json",
+    "sentence_distilbert_config.json", "sentence_camembert_config.json",
+    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
+};
+
+// Arguments that sentence-transformers hands to transformers when it loads the folder. These say
+// how something is computed there, and where its code lies; the rest may change the result. The
+// type of the weights in memory is one of them: encore computes in f32 unless it is told otherwise.
+void ReadArguments(JsonMembers& members, std::string_view key) {
+  constexpr std::array<std::string_view, 9> kHarmless = {
+      "add_pooling_layer", "attn_implementation", "dtype",
+      "low_cpu_mem_usage", "padding_side",        "torch_dtype",
+      "trust_remote_code", "unpad_inputs",        "use_memory_efficient_attention",
+  };
+  if (!members.Has(key)) return;
+  const JsonValue& arguments = *members.Find(key);
+  if (!arguments.is_object()) return WantEmpty(members, key);
+  for (const JsonValue::Member& argument : arguments.members()) {
+    if (std::find(kHarmless.begin(), kHarmless.end(), argument.first) != kHarmless.end()) continue;
+    members.Refuse(key, "no " + Quoted(argument.first) + " in it, which may change the result");
+  }
+}
+
+// What the model is called with and which of its outputs is taken: texts and the usual one only.
+void ReadModalities(JsonMembers& members, bool classifies, const FolderReading& reading) {
+  const std::string_view output = classifies ? "scores" : "token_embeddings";
+  if (members.String("module_output_name", output) != output) {
+    members.Refuse("module_output_name", "'" + std::string(output) + "'");
+  }
+  if (!members.Has("modality_config")) return;
+  const JsonValue& modalities = members.RequiredObject("modality_config");
+  if (!members.ok()) return;
+  const JsonValue* text = modalities.Find("text");
+  if (text == nullptr || modalities.members().size() != 1) {
+    members.Refuse("modality_config", "an object with the one member 'text'");
+    return;
+  }
+  JsonMembers inner(*text, members.where() + ": modality_config: text");
+  if (inner.RequiredString("method") != "forward") inner.Refuse("method", "'forward'");
+  const std::string_view wanted = classifies ? "logits" : "last_hidden_state";
+  if (inner.RequiredString("method_output_name") != wanted) {
+    inner.Refuse("method_output_name", "'" + std::string(wanted) + "'");
+  }
+  if (!Finish(inner, reading).ok()) {
+    members.Refuse("modality_config", "the text modality with method 'forward' and output '" +
+                                          std::string(wanted) + "'");
+  }
+}
+
+Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
+                                                    const FolderReading& reading) {
+  TransformerSettings settings;
+  for (const std::string_view name : kSettingsFiles) {
+    const std::string file = Within(path, name);
+    ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+    if (!json.has_value()) continue;
+    if (json->is_object() && json->members().empty()) continue;  // as if it were not there
+    settings.file = file;
+    JsonMembers members(*json, file);
+    settings.max_seq_length = members.OptionalSize("max_seq_length");
+    settings.lower_case = members.Bool("do_lower_case", false);
+    const std::string task = members.String("transformer_task", "feature-extraction");
+    settings.classifies = task == "sequence-classification";
+    if (!settings.classifies && task != "feature-extraction") {
+      members.Refuse("transformer_task", "'feature-extraction' or 'sequence-classification'");
+    }
+    ReadModalities(members, settings.classifies, reading);
+    WantEmpty(members, "processing_kwargs");
+    for (const std::string_view key : {"model_args", "tokenizer_args", "config_args",
+                                       "model_kwargs", "processor_kwargs", "config_kwargs"}) {
+      ReadArguments(members, key);
+    }
+    for (const std::string_view key :
+         {"query_length", "document_length", "query_expansion", "tokenizer_name_or_path"}) {
+      if (members.Has(key)) members.Refuse(key, "null");
+    }
+    members.Ignore("unpad_inputs");  // how, not what: encore never pads
+    ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+    return settings;
+  }
+  return settings;
+}
+
+// Files that sentence-transformers does not look at without modules.json.
+void TellIgnored(const FolderReading& reading) {
+  for (const std::string_view file : kSettingsFiles) {
+    const Result<std::optional<MappedFile>> found = reading.folder.Read(file);
+    if (found.ok() && found->has_value()) {
+      reading.Tell("ignored", "all of it, as there is no modules.json", std::string(file));
+    }
+  }
+}
+
+}  // namespace
+
+std::string Within(std::string_view path, std::string_view name) {
+  if (path.empty()) return std::string(name);
+  return std::string(path) + "/" + std::string(name);
+}
+
+Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
+  ENCORE_ASSIGN_OR_RETURN(std::optional<std::vector<ModuleEntry>> modules, ReadModuleList(reading));
+  if (!modules.has_value()) {
+    TellIgnored(reading);
+    return TransformerFolder{{}, "", reading.folder, {}};
+  }
+  const std::string path = (*modules)[0].path;
+  ENCORE_ASSIGN_OR_RETURN(Folder folder, path.empty() ? Result<Folder>(reading.folder)
+                                                      : Folder::Open(reading.folder.PathOf(path)));
+  ENCORE_ASSIGN_OR_RETURN(TransformerSettings settings, ReadTransformerSettings(path, reading));
+  return TransformerFolder{std::move(modules), path, std::move(folder), std::move(settings)};
+}
+
+Result<bool> ReadUsesTypeIds(const TransformerFolder& transformer, size_t type_vocab_size,
+                             const FolderReading& reading) {
+  if (type_vocab_size == 0) return false;
+  const std::string file = Within(transformer.path, "tokenizer_config.json");
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (json.has_value()) {
+    JsonMembers members(*json, file);
+    if (members.Has("model_input_names")) {
+      const JsonValue& names = members.RequiredArray("model_input_names");
+      if (!members.ok()) return members.status();
+      const bool listed =
+          std::any_of(names.items().begin(), names.items().end(), [](const JsonValue& name) {
+            return name.is_string() && name.text() == "token_type_ids";
+          });
+      if (!listed) reading.Tell("type ids", "all 0, as model_input_names lacks them", file);
+      return listed;
+    }
+    if (!members.ok()) return members.status();
+  }
+  ENCORE_ASSIGN_OR_RETURN(const TokenizerClass which, ChooseTokenizerClass(transformer.folder));
+  if (!which.type_ids) {
+    reading.Tell(
+        "type ids",
+        "all 0, as the tokenizer's class is " + which.name +
+            (which.old_type_ids ? " (transformers 4 gave a pair's second text others)" : ""),
+        Within(transformer.path, which.source));
+  }
+  return which.type_ids;
+}
+
+Result<size_t> ChooseMaxLength(const LengthSources& sources, const FolderReading& reading) {
+  const std::string what = "maximum length";
+  const size_t most = sources.model_maximum;
+  const size_t least = std::max<size_t>(sources.special_tokens, 1);
+  const std::string why_least = least > 1 ? "the tokenizer's special tokens" : "";
+  if (sources.option) {
+    if (*sources.option < least || *sources.option > most) {
+      return InvalidArgument("max_length is " + std::to_string(*sources.option) + "; wanted " +
+                             std::to_string(least) + " to " + std::to_string(most) + ", " +
+                             (least > 1 ? why_least + " and " : "") + "the model's positions");
+    }
+    reading.Tell(what, std::to_string(*sources.option), "option max_length");
+    return *sources.option;
+  }
+  size_t cap = sources.model_usual;
+  size_t length = cap;
+  std::string source = "config.json";
+  if (sources.settings.max_seq_length) {
+    cap = most;
+    length = *sources.settings.max_seq_length;
+    source = sources.settings.file;
+  } else if (sources.tokenizer_maximum) {
+    length = *sources.tokenizer_maximum;
+    source = "tokenizer_config.json";
+  }
+  if (length < least) {
+    return InvalidArgument(source + ": the maximum length is " + std::to_string(length) +
+                           "; wanted at least " + std::to_string(least) +
+                           (least > 1 ? ", " + why_least : ""));
+  }
+  const bool is_capped = length > cap;
+  const bool by_model = is_capped || source == "config.json";
+  const std::string others = by_model && sources.positions_skip_padding
+                                 ? "; sentence-transformers takes more where texts have padding"
+                                 : "";
+  if (!is_capped) {
+    reading.Tell(what, std::to_string(length) + others, source);
+    return length;
+  }
+  reading.Tell(what, std::to_string(cap) + ", as the model has no more positions" + others,
+               "config.json");
+  reading.Tell("ignored", "maximum length " + std::to_string(length), source);
+  return cap;
+}
+
+}  // namespace encore::internal

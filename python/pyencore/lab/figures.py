@@ -73,7 +73,7 @@ def roofline(report: Report, threads: int | None = None, *, theme: Theme) -> Fig
 
     names = reports.workloads(report)
     shown = [name for name in names if any(row["workload"] == name for row in rows)]
-    key = textwrap.wrap("   ".join(f"{names.index(name) + 1}\N{NO-BREAK SPACE}{reports.clean(name)}"
+    key = textwrap.wrap(", ".join(f"{names.index(name) + 1}\N{NO-BREAK SPACE}{reports.clean(name)}"
                                    for name in shown), 150)
     total = 5.2 + 0.16 * len(key)
     figure = new_figure(WIDTH, total, f"Roofline of {report['machine']['cpu']} on "
@@ -363,11 +363,11 @@ def ratios(pairing: Pairing, *, theme: Theme) -> Figure:
     low, high = min(min(lows) / 1.02, 0.9), max(max(highs) * 1.02, 1.1)
     axes.set(xscale="log", xlim=(low, high), ylim=(len(rows) - 0.5, -0.5),
              xlabel=f"speed of {pairing.letter} over A (ratio)")
-    if high / low > 4:
-        log_axis(axes.xaxis, low, high)
-    else:
-        log_axis(axes.xaxis, low, high)
-        axes.xaxis.set_major_locator(MaxNLocator(6))
+    log_axis(axes.xaxis, low, high)
+    if high / low < 10:
+        axes.xaxis.set_major_locator(MaxNLocator(6) if high / low < 2.5 else FixedLocator(
+            [tick for tick in (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10)
+             if low <= tick <= high]))
     colours = {comparison.FASTER: theme.series[2], comparison.SLOWER: theme.series[1]}
     marks = {comparison.FASTER: ">", comparison.SLOWER: "<"}
     axes.barh(range(len(rows)), [row.band.high - row.band.low for row in rows], height=0.86,
@@ -378,8 +378,8 @@ def ratios(pairing: Pairing, *, theme: Theme) -> Figure:
         axes.plot([row.ratio.low, row.ratio.high], [i, i], color=colour, linewidth=1.5)
         axes.plot(row.ratio.value, i, marker=marks.get(row.verdict, "o"), markersize=5.5,
                   color=colour)
-        axes.text(1.02, i, f"{row.ratio}  {row.verdict}" if row.verdict in colours else
-                  f"{row.ratio}", color=colour, va="center", fontsize=8,
+        told = "" if row.verdict == comparison.SAME else row.verdict.removesuffix(" to tell")
+        axes.text(1.02, i, f"{row.ratio}  {told}".rstrip(), color=colour, va="center", fontsize=8,
                   transform=axes.get_yaxis_transform())
     axes.set_yticks(range(len(rows)), [
         reports.shortened(f"{reports.workload_of(row.base)}  {row.precisions}  {row.targets}  "

@@ -191,10 +191,12 @@ def attention_sections(attention: attentions.Attention, layer: int | None = None
         sections.append(Section("What the words look at", text=(
             "In percent, mean over words and heads.",),
             table=Table([["layer", *kinds], *shares], range(0, len(kinds) + 1))))
-        habits = [[str(i + 1), str(j + 1), attentions.habit(attention, i, j)]
-                  for i in range(attention["layers"]) for j in range(attention["heads"])]
-        sections.append(Section("What each head's words look at most",
-                                table=Table([["layer", "head", "most"], *habits], range(0, 2))))
+        heads = range(attention["heads"])
+        habits = [[str(i + 1), *(attentions.habit(attention, i, j) for j in heads)]
+                  for i in range(attention["layers"])]
+        sections.append(Section(
+            "What each head's words look at most",
+            table=Table([["layer", *(f"head {j + 1}" for j in heads)], *habits], range(0, 1))))
     return sections
 
 

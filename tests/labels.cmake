@@ -26,10 +26,14 @@ function(encore_label label)
   endforeach()
 endfunction()
 
-# A minute's worth: all but the tests that take seconds.
+# A minute's worth: all but the tests that take more than two seconds.
 encore_label(quick base kernels ops platform io nn tokenizer models text contract api process fuzz
                    support cli
-  EXCEPT cli/cli_broken)
+  EXCEPT kernels/gemm_tile kernels/gemm_types_tile ops/attention_window nn/encoder_switches
+         nn/encoder_workspace tokenizer/tokenizer_growth contract/contract_property
+         contract/encoder_contract contract/encoder_plans contract/encoder_switch_plans
+         contract/text_property process/encoder_alloc process/soak process/text_process
+         cli/bench_measure cli/cli_broken)
 
 # What looks at numbers, for another compiler: sums and kernels. Not what depends on plans and sizes
 # alone.

@@ -40,8 +40,8 @@ encore_label(quick base kernels ops platform io nn tokenizer models text contrac
 encore_label(numeric kernels ops nn contract api/moved_from process
                      text/precision_accuracy text/text_families text/text_stack
   EXCEPT contract/encoder_plans contract/encoder_switch_plans contract/text_bits
-         contract/text_property nn/encoder_workspace process/encoder_alloc process/text_process
-         process/tokenizer_alloc kernels/conversion kernels/exhaustive)
+         contract/text_property nn/encoder_workspace process/text_process process/tokenizer_alloc
+         kernels/conversion kernels/exhaustive)
 
 # What starts threads, by itself or through what takes an executor, for the thread sanitizer.
 encore_label(threads base/once platform contract process api/c_api

@@ -53,7 +53,7 @@ def write_copy(mutants, without):
     edits = collections.defaultdict(list)
     for mutant in mutants:
         edits[mutant["file"]].append(mutant)
-    for top in ["CMakeLists.txt", "engine", "include", "tests", "tools"]:
+    for top in ["CMakeLists.txt", "engine", "examples", "include", "reference", "tests", "tools"]:
         for path in [ROOT / top] if (ROOT / top).is_file() else sorted((ROOT / top).rglob("*")):
             name = path.relative_to(ROOT).as_posix()
             if not path.is_file() or "__pycache__" in path.parts or without.search(name):

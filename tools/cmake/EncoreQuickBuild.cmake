@@ -71,8 +71,9 @@ function(encore_unity target)
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCEPT")
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-    target_compile_options(${target} PRIVATE -Wno-shadow)  # by names of other files
+  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")  # a name may hide one of another file
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_CODE_BEFORE_INCLUDE
+                          "#pragma GCC diagnostic ignored \"-Wshadow\"")
   endif()
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)

@@ -138,8 +138,9 @@ Status CheckLayerWeights(size_t d_model, const LayerConfig& layer, const Encoder
     std::string why(FactsOf(tensor.rows()).text);
     if (tensor.columns() != Extent::kOne) why.append(" by ").append(FactsOf(tensor.columns()).text);
     if (view.empty()) {
-      return InvalidArgument(name + " is missing; wanted shape " + wanted.ToString() + " (" + why +
-                             ")");
+      std::string sentence = name;
+      sentence.append(" is missing; wanted shape ").append(wanted.ToString());
+      return InvalidArgument(sentence.append(" (").append(why).append(")"));
     }
     ENCORE_RETURN_IF_ERROR(CheckTensor(name, view, wanted, why, tensor.is_matrix()));
   }

@@ -31,15 +31,14 @@ void AddBertNormalizer(bool clean_text, bool handle_chinese_chars,
   parts->facts.bert_lowercase = lowercase;
   parts->facts.handle_chinese_chars = handle_chinese_chars;
   parts->facts.strip_accents = strip_accents;
-  std::vector<Decision>& decisions = parts->decisions;
-  decisions.push_back({"normalizer", "BertNormalizer", source});
-  decisions.push_back({"control characters removed", YesNo(clean_text), source + ": clean_text"});
-  decisions.push_back(
-      {"Chinese characters apart", YesNo(handle_chinese_chars), source + ": handle_chinese_chars"});
-  decisions.push_back(
-      {"accents removed", YesNo(settings.strip_accents),
-       source + (strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null")});
-  decisions.push_back({"lower case", YesNo(lowercase), source + ": lowercase"});
+  parts->Tell("normalizer", "BertNormalizer", source);
+  parts->Tell("control characters removed", YesNo(clean_text), source + ": clean_text");
+  parts->Tell("Chinese characters apart", YesNo(handle_chinese_chars),
+              source + ": handle_chinese_chars");
+  parts->Tell(
+      "accents removed", YesNo(settings.strip_accents),
+      source + (strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null"));
+  parts->Tell("lower case", YesNo(lowercase), source + ": lowercase");
 }
 
 void AddLowercaseBefore(TokenizerParts* parts) {
@@ -47,7 +46,7 @@ void AddLowercaseBefore(TokenizerParts* parts) {
   parts->normalizer.Prepend(MakeLowercase());
   parts->facts.lowercase = true;
   parts->facts.has_lowercase_step = true;
-  parts->decisions.push_back({"lower case", "yes, before the normalizer", "option"});
+  parts->Tell("lower case", "yes, before the normalizer", "option");
 }
 
 Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
@@ -78,7 +77,7 @@ Status ReadReplace(JsonMembers* members, TokenizerParts* parts) {
   if (!members->ok()) return members->status();
   if (!pattern) return status;
   parts->normalizer.Append(MakeReplace(*std::move(pattern), std::move(content)));
-  parts->decisions.push_back({"normalizer", "Replace", members->where()});
+  parts->Tell("normalizer", "Replace", members->where());
   return {};
 }
 
@@ -93,7 +92,7 @@ Status ReadPrecompiled(JsonMembers* members, TokenizerParts* parts) {
   ENCORE_ASSIGN_OR_RETURN(std::unique_ptr<const NormalizerStep> step,
                           MakePrecompiled(*charsmap, where));
   parts->normalizer.Append(std::move(step));
-  parts->decisions.push_back({"normalizer", "Precompiled", members->where()});
+  parts->Tell("normalizer", "Precompiled", members->where());
   return {};
 }
 
@@ -102,15 +101,15 @@ bool ReadStep(const std::string& type, JsonMembers* members, TokenizerParts* par
   Normalizer* const normalizer = &parts->normalizer;
   if (type == "Prepend") {
     normalizer->Append(MakePrepend(members->RequiredString("prepend")));
-    parts->decisions.push_back({"normalizer", type, members->where()});
+    parts->Tell("normalizer", type, members->where());
   } else if (type == "Strip") {
     const bool left = RequiredBool(members, "strip_left");
     normalizer->Append(MakeStrip(left, RequiredBool(members, "strip_right")));
-    parts->decisions.push_back({"normalizer", type, members->where()});
+    parts->Tell("normalizer", type, members->where());
   } else if (type == "NFC" || type == "NFKC" || type == "NFKD") {
     normalizer->Append(
         MakeUnicodeForm({.compatibility = type != "NFC", .compose = type != "NFKD"}));
-    parts->decisions.push_back({"Unicode normalization", type, members->where()});
+    parts->Tell("Unicode normalization", type, members->where());
   } else {
     return false;
   }
@@ -130,13 +129,13 @@ Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* 
     parts->normalizer.Append(MakeLowercase());
     parts->facts.lowercase = true;
     parts->facts.has_lowercase_step = true;
-    parts->decisions.push_back({"lower case", "yes", where + " (Lowercase)"});
+    parts->Tell("lower case", "yes", where + " (Lowercase)");
   } else if (type == "StripAccents") {
     parts->normalizer.Append(MakeStripAccents());
-    parts->decisions.push_back({"accents", "marks removed", where + " (StripAccents)"});
+    parts->Tell("accents", "marks removed", where + " (StripAccents)");
   } else if (type == "NFD") {
     parts->normalizer.Append(MakeNfd());
-    parts->decisions.push_back({"Unicode normalization", "NFD", where});
+    parts->Tell("Unicode normalization", "NFD", where);
   } else if (type == "Replace") {
     status = ReadReplace(&members, parts);
   } else if (type == "Precompiled") {
@@ -156,7 +155,7 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
                       TokenizerParts* parts) {
   const std::string where = file + ": normalizer";
   if (json.is_null()) {
-    parts->decisions.push_back({"normalizer", "none", where});
+    parts->Tell("normalizer", "none", where);
   } else {
     ENCORE_RETURN_IF_ERROR(ReadOne(json, where, parts));
   }

@@ -152,9 +152,8 @@ Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
 
 Status ReadRoberta(JsonMembers* members, TokenizerParts* parts) {
   int32_t sep = 0, cls = 0;
-  Status status = ReadTokenAndId(members, "sep", *parts, &sep);
-  if (status.ok()) status = ReadTokenAndId(members, "cls", *parts, &cls);
-  if (!status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(ReadTokenAndId(members, "sep", *parts, &sep));
+  ENCORE_RETURN_IF_ERROR(ReadTokenAndId(members, "cls", *parts, &cls));
   SetRobertaTemplate(cls, sep, &parts->post_template);
   return {};
 }
@@ -245,9 +244,8 @@ void SetEndTemplate(int32_t eos, PostTemplate* post) {
 }
 
 void DescribeTemplate(const std::string& source, TokenizerParts* parts) {
-  parts->decisions.push_back({"template", Spelled(parts->post_template.single, *parts), source});
-  parts->decisions.push_back(
-      {"template of pairs", Spelled(parts->post_template.pair, *parts), source});
+  parts->Tell("template", Spelled(parts->post_template.single, *parts), source);
+  parts->Tell("template of pairs", Spelled(parts->post_template.pair, *parts), source);
 }
 
 Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts) {

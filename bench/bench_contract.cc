@@ -39,9 +39,11 @@ class Panels {
   }
 
   void Multiply(ConstView x, MutableView y) const {
-    internal::GemmBlock(
-        {.a = x.data(), .lda = view_.k, .b = view_, .c = y.data(), .ldc = kN, .groups = {}},
-        blocking_, 0, x.dim(0), 0, view_.panels());
+    internal::GemmBlock({.a = internal::InputRows::Of(internal::ConstRows{x.data(), view_.k}),
+                         .b = view_,
+                         .c = {y.data(), kN},
+                         .groups = {}},
+                        blocking_, 0, x.dim(0), 0, view_.panels());
   }
 
  private:

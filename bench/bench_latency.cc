@@ -35,10 +35,10 @@
 #include "bench/measure/models.h"
 #include "bench/measure/os.h"
 #include "bench/measure/run_options.h"
+#include "bench/measure/roof_kernels.h"
 #include "bench/measure/samples.h"
 #include "bench/measure/threads.h"
 #include "encore/cpu.h"
-#include "engine/kernels/peak.h"
 #include "engine/platform/file_writer.h"
 #include "nlohmann/json.hpp"
 

@@ -30,11 +30,12 @@ template <size_t kChains, size_t MR, size_t NV, TilePrefetch kPrefetch>
 HWY_NOINLINE void RunFreeTile(const GemmTile& t) {
   const Tag d;
   constexpr size_t kLanes = hn::MaxLanes(Tag());
-  internal::HWY_NAMESPACE::RowPointers<MR, float> a(static_cast<const float*>(t.a), t.lda);
-  const float* HWY_RESTRICT b = static_cast<const float*>(t.b);
-  const size_t ldb = t.ldb;
-  [[maybe_unused]] const char* prefetch = t.prefetch;
-  [[maybe_unused]] const size_t prefetch_step = t.prefetch_step;
+  internal::HWY_NAMESPACE::RowPointers<MR, float> a(reinterpret_cast<const float*>(t.in.a.data),
+                                                    t.in.a.stride / sizeof(float));
+  const float* HWY_RESTRICT b = static_cast<const float*>(t.in.b);
+  const size_t ldb = t.in.ldb;
+  [[maybe_unused]] const char* prefetch = t.in.prefetch;
+  [[maybe_unused]] const size_t prefetch_step = t.in.prefetch_step;
 
   V acc[kChains][MR][NV];
   ENCORE_UNROLL
@@ -43,16 +44,17 @@ HWY_NOINLINE void RunFreeTile(const GemmTile& t) {
     for (size_t i = 0; i < MR; ++i) {
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) {
-        acc[s][i][j] = s == 0 ? hn::LoadU(d, t.init + i * t.ld_init + j * kLanes) : hn::Zero(d);
+        acc[s][i][j] =
+            s == 0 ? hn::LoadU(d, t.in.init + i * t.in.ld_init + j * kLanes) : hn::Zero(d);
         ENCORE_PIN(acc[s][i][j]);
       }
     }
   }
-  if (t.kc >= internal::HWY_NAMESPACE::kLongChain) {
+  if (t.in.kc >= internal::HWY_NAMESPACE::kLongChain) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       ENCORE_UNROLL
-      for (size_t j = 0; j < NV; ++j) ENCORE_PREFETCH_WRITE(t.c[j] + i * t.ldc);
+      for (size_t j = 0; j < NV; ++j) ENCORE_PREFETCH_WRITE(t.out.c[j] + i * t.out.ldc);
     }
   }
   const auto step = [&](V(&sums)[MR][NV]) HWY_ATTR {
@@ -77,11 +79,11 @@ HWY_NOINLINE void RunFreeTile(const GemmTile& t) {
     a.Next();
   };
   ENCORE_NO_UNROLL
-  for (size_t k = t.kc / kChains; k != 0; --k) {
+  for (size_t k = t.in.kc / kChains; k != 0; --k) {
     ENCORE_UNROLL
     for (size_t s = 0; s < kChains; ++s) step(acc[s]);
   }
-  for (size_t k = t.kc % kChains; k != 0; --k) step(acc[0]);
+  for (size_t k = t.in.kc % kChains; k != 0; --k) step(acc[0]);
 
   ENCORE_UNROLL
   for (size_t half = kChains / 2; half != 0; half /= 2) {
@@ -97,7 +99,7 @@ HWY_NOINLINE void RunFreeTile(const GemmTile& t) {
   ENCORE_UNROLL
   for (size_t i = 0; i < MR; ++i) {
     ENCORE_UNROLL
-    for (size_t j = 0; j < NV; ++j) hn::StoreU(acc[0][i][j], d, t.c[j] + i * t.ldc);
+    for (size_t j = 0; j < NV; ++j) hn::StoreU(acc[0][i][j], d, t.out.c[j] + i * t.out.ldc);
   }
 }
 
@@ -106,11 +108,7 @@ HWY_NOINLINE void RunFreeTile(const GemmTile& t) {
 // does.
 template <size_t kChains, size_t NV>
 constexpr size_t MaxMr() {
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64
-  constexpr size_t kRegisters = 32;
-#else
-  constexpr size_t kRegisters = HWY_NATIVE_FMA ? 16 : 15;
-#endif
+  constexpr size_t kRegisters = ENCORE_32_REGISTERS ? 32 : HWY_NATIVE_FMA ? 16 : 15;
   return NV + 1 >= kRegisters ? 0 : (kRegisters - NV - 1) / (kChains * NV);
 }
 

@@ -3,8 +3,8 @@
 """Makes the tiny model folders of tests/data/models with transformers, and what transformers
 computes from them in float64. The format is in tests/data/models/README.md.
 
-Holds generation. Running encore on the folders is the business of tests/model_golden_test.cc. Needs
-the packages below, from PyPI. Random numbers come from numpy's RandomState, whose stream never
+Holds generation. tests/models/model_golden_test.cc runs encore on the folders. Needs the packages
+below, from PyPI. Random numbers come from numpy's RandomState, whose stream never
 changes. transformers' own initialisation sets biases to 0 and norms to 1, which hides mistakes:
 here every tensor is random, then rounded to the type that its file has.
 

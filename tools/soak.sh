@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs tests/soak_test.cc for longer than the tests do: a process that opens models, encodes, meets
-# errors and makes and ends pools, and whose memory, descriptors and threads must not grow. They are
-# printed at twenty intervals.
+# Runs tests/process/soak_test.cc for longer than the tests do: a process that opens models,
+# encodes, meets errors, makes and ends pools, and whose memory, descriptors and threads must not
+# grow. They are printed at twenty intervals. Before it, the property tests with seeds drawn afresh,
+# which are printed.
 #
 #   tools/soak.sh                        for 15 minutes
 #   tools/soak.sh --seconds N            for N seconds
@@ -19,5 +20,10 @@ if [[ "${1:-}" == --seconds ]]; then
   shift 2
 fi
 folder="${1:-build/release}"
-[[ $# -gt 0 ]] || tools/build.sh "$folder" --target soak_test
-ENCORE_SOAK_SECONDS="$seconds" exec "$folder/tests/soak_test"
+[[ $# -gt 0 ]] || tools/build.sh "$folder" --target process_test --target contract_test
+for test in contract_property text_property; do
+  seed=$((RANDOM * 32768 + RANDOM))
+  echo "$test: ENCORE_PROPERTY_SEED=$seed"
+  ENCORE_PROPERTY_SEED=$seed "$folder/tests/contract_test" "--file=${test}_test.cc"
+done
+ENCORE_SOAK_SECONDS="$seconds" exec "$folder/tests/process_test" --file=soak_test.cc

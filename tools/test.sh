@@ -4,7 +4,8 @@
 # Sets the machine up, builds everything and runs all tests. Arguments go to ctest:
 #
 #   tools/test.sh                  all tests
-#   tools/test.sh -R Softmax       those whose name has Softmax in it
+#   tools/test.sh -R softmax       those whose name has softmax in it
+#   tools/test.sh -L quick         a minute's worth
 
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"

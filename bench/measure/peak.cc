@@ -8,7 +8,7 @@
 #include <chrono>
 #include <numeric>
 
-#include "engine/kernels/peak.h"
+#include "bench/measure/roof_kernels.h"
 #include "engine/platform/amx.h"
 #include "engine/platform/thread_team.h"
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "bench/measure/os.h"
+#include "bench/measure/roof_kernels.h"
 #include "encore/cpu.h"
-#include "engine/kernels/peak.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::bench {

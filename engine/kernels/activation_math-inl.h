@@ -12,6 +12,7 @@
 // round the polynomial twice as often, and are listed apart.
 
 #include "engine/kernels/activation_tables.h"
+#include "engine/kernels/round_magic.h"
 
 #if defined(ENCORE_ENGINE_KERNELS_ACTIVATION_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_ACTIVATION_MATH_INL_H_
@@ -51,7 +52,7 @@ HWY_INLINE V TailPolynomial(D d, const float (*power)[kTailIntervals], Index ind
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V MinusEvenTail(D d, const EvenTail& table, V x) {
   const hn::RebindToSigned<D> di;
-  const V magic = hn::Set(d, 0x1.8p23f);  // adding it rounds to an integer, in the low bits
+  const V magic = hn::Set(d, kRoundMagic);
   const V a = hn::Min(hn::Abs(x), hn::Set(d, table.limit));
   const V rounded = hn::MulAdd(a, hn::Set(d, table.inverse_step), magic);
   const V u = hn::NegMulAdd(hn::Sub(rounded, magic), hn::Set(d, table.step), a);

@@ -18,10 +18,13 @@
 namespace encore::inline v0_1::internal {
 
 // Which entry of a table: 0 is Highway's own initialisation and never chosen; the targets follow,
-// best first, and last the one for machines that have none of them.
+// best first (the lowest bits), and last the one for machines that have none of them. A file that
+// was not compiled for the best chosen target gives its next best.
 template <int64_t kCompiledTargets>
 size_t DispatchIndex() {
-  const int64_t usable = ChosenTargets() & kCompiledTargets;
+  const int64_t chosen = ChosenTargets();
+  const int64_t from_best = -(chosen & -chosen);  // the best chosen target's bit and those above
+  const int64_t usable = kCompiledTargets & MachineTargets() & from_best;
   return hwy::Num0BitsBelowLS1Bit_Nonzero64(
       static_cast<uint64_t>(HWY_CHOSEN_TARGET_SHIFT(usable) | HWY_CHOSEN_TARGET_MASK_SCALAR));
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "engine/base/strict_math.h"
+#include "engine/kernels/one_avx3.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/elementwise.cc"
@@ -14,6 +15,7 @@
 // After foreach_target.h:
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/lockstep-inl.h"
+#include "engine/kernels/unroll.h"
 #include "engine/kernels/vec_math-inl.h"
 #include "hwy/highway.h"
 
@@ -26,8 +28,7 @@ using TagF32 = hn::CappedTag<float, 16>;
 
 // How many vectors go in lockstep was measured: four, spilled constants and all, but two where
 // tables fight over 16 registers.
-constexpr bool kHas32Registers = HWY_TARGET_IS_NEON || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3);
-constexpr size_t kWithTables = kHas32Registers ? 4 : 2;
+constexpr size_t kWithTables = ENCORE_32_REGISTERS ? 4 : 2;
 
 // y[i] = f(x[i]), kCount vectors at a time. The tail goes through the same f, so an element's bits
 // do not depend on its place.

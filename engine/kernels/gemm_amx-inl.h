@@ -207,10 +207,10 @@ HWY_NOINLINE void EndRows(const GemmTile& t, const Accumulator* HWY_RESTRICT sum
 
 template <size_t NV>
 HWY_INLINE void NextRows(GemmTile& t, size_t rows) {
-  if (t.row_quant != nullptr) t.row_quant += rows;
-  if (t.residual != nullptr) t.residual += rows * t.ld_residual;
-  if (t.scale != nullptr) t.scale += rows;
-  for (size_t j = 0; j < NV; ++j) t.c[j] += rows * t.ldc;
+  if (t.in.a.quant != nullptr) t.in.a.quant += rows;
+  if (t.out.residual.data != nullptr) t.out.residual = t.out.residual.From(rows);
+  if (t.out.scale != nullptr) t.out.scale += rows;
+  for (size_t j = 0; j < NV; ++j) t.out.c[j] += rows * t.out.ldc;
 }
 
 // Rows of what sums start from, times a factor each, in place of the sums.
@@ -220,8 +220,8 @@ HWY_NOINLINE void ScaleInit(const GemmTile& t, size_t begin, size_t rows,
   const GemmTagF32 d;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   for (size_t i = 0; i < rows; ++i) {
-    const auto scale = hn::Set(d, t.init_scale[begin + i]);
-    const Accumulator* init = t.init + (begin + i) * t.ld_init;
+    const auto scale = hn::Set(d, t.in.init_scale[begin + i]);
+    const Accumulator* init = t.in.init + (begin + i) * t.in.ld_init;
     for (size_t j = 0; j < NV; ++j, init += kLanes) {
       hn::Store(hn::Mul(hn::LoadU(d, init), scale), d, sums + (i * NV + j) * kLanes);
     }
@@ -248,36 +248,35 @@ template <class Type, size_t NV>
 HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
   constexpr size_t kLd = NV * kLine;
   alignas(64) Accumulator sums[2 * kRows * NV * (kLine / sizeof(Accumulator))];
-  constexpr size_t kElement = sizeof(typename Type::AWord) / Type::kGroup;
   GemmTile t = tile;
   const size_t blocks =
       rows < 2 * kRows ? (rows + kRows - 1) / kRows : (rows + 2 * kRows - 1) / (2 * kRows);
   Block block;
-  block.lda = t.lda * kElement;
-  block.ldb = t.ldb * sizeof(typename Type::Word);
-  block.steps = t.kc / kGroups;
-  block.ld_init = t.ld_init * sizeof(Accumulator);
+  block.lda = t.in.a.stride;
+  block.ldb = t.in.ldb * sizeof(typename Type::Word);
+  block.steps = t.in.kc / kGroups;
+  block.ld_init = t.in.ld_init * sizeof(Accumulator);
   block.sums = sums;
   block.ld_sums = kLd;
-  block.prefetch = t.prefetch;
-  block.lines = t.prefetch_step * kGroups / kLine / blocks;
+  block.prefetch = t.in.prefetch;
+  block.lines = t.in.prefetch_step * kGroups / kLine / blocks;
   const Tiles tiles(rows, kGroups);
   for (size_t done = 0; done < rows;) {
     const size_t left = rows - done;
     const bool two = left >= 2 * kRows || (left > kRows && rows >= 2 * kRows);
     const size_t height = two ? 2 * kRows : std::min(kRows, rows);
     const size_t begin = left < height ? rows - height : done;
-    block.a = static_cast<const uint8_t*>(t.a) + begin * block.lda;
-    block.b = static_cast<const uint8_t*>(t.b);
-    block.init = t.init + begin * t.ld_init;
-    if (!Type::kInteger && t.init_scale != nullptr) {
+    block.a = reinterpret_cast<const uint8_t*>(t.in.a.data) + begin * block.lda;
+    block.b = static_cast<const uint8_t*>(t.in.b);
+    block.init = t.in.init + begin * t.in.ld_init;
+    if (!Type::kInteger && t.in.init_scale != nullptr) {
       ScaleInit<NV>(t, begin, height, sums);
       block.init = sums;
       block.ld_init = kLd;
     }
     RunColumns<NV, Type::kInteger>(block, two ? 2 : 1);
-    if (!Type::kInteger && t.kc % kGroups != 0) {
-      RunTail<Type, NV>(block, t.kc % kGroups, rows, two ? 2 : 1);
+    if (!Type::kInteger && t.in.kc % kGroups != 0) {
+      RunTail<Type, NV>(block, t.in.kc % kGroups, rows, two ? 2 : 1);
     }
     block.prefetch += block.steps * block.lines * kLine;
     const Accumulator* from = sums + (done - begin) * NV * (kLine / sizeof(Accumulator));

@@ -37,11 +37,7 @@ using VecU32 = hn::Vec<TagU32>;
 HWY_INLINE VecU32 RoundedBits(VecF32 v) {
   const TagU32 du;
   const VecU32 bits = hn::BitCast(du, v);
-#ifdef ENCORE_TEST_BREAK_BF16_TIES  // only for a library that `encore verify` must refuse
-  const VecU32 odd = hn::Set(du, 1u);
-#else
   const VecU32 odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-#endif
   const VecU32 rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7FFFu)), odd);
   const VecU32 quiet = hn::Or(bits, hn::Set(du, 0x400000u));
   return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
@@ -135,8 +131,8 @@ void MakeRowsBf16(const RowsToMake& rows) {
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   const size_t k = rows.k;
   for (size_t r = 0; r < rows.rows; ++r) {
-    const float* in = rows.in + r * rows.ld_in;  // may be out
-    uint16_t* out = static_cast<uint16_t*>(rows.out) + r * rows.ld_out;
+    const float* in = rows.in.row(r);  // may be out
+    uint16_t* out = reinterpret_cast<uint16_t*>(rows.out.From(r).data);
     size_t i = 0;
     for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
       const VecF32 low = hn::LoadU(d, in + i);
@@ -152,7 +148,7 @@ void MakeRowsBf16(const RowsToMake& rows) {
   }
 }
 
-#else                                                           // by FMAs
+#else  // by FMAs
 
 struct TypeBf16 {
   struct AWord {
@@ -185,11 +181,11 @@ struct TypeBf16 {
   }
 
 // MR * NV accumulators, 2 NV vectors of B, two of A and a mask.
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64  // 32 registers
+#if ENCORE_32_REGISTERS
   static constexpr size_t kMaxMr[] = {0, 12, 12, 7, 5};
   static constexpr size_t kBestNv = 3;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {}, {}, {}};
-#elif HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86                    // 16 registers
+#elif HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86  // 16 registers
   static constexpr size_t kMaxMr[] = {0, 8, 4, 2, 0};
   static constexpr size_t kBestNv = 2;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 3, 2}, {0, 2, 0}, {}};
@@ -206,8 +202,8 @@ void MakeRowsBf16(const RowsToMake& rows) {
   const size_t lanes = hn::Lanes(d);
   const VecU32 upper = hn::Set(du, 0xFFFF0000u);
   for (size_t r = 0; r < rows.rows; ++r) {
-    const float* in = rows.in + r * rows.ld_in;  // may be out
-    float* out = static_cast<float*>(rows.out) + r * rows.ld_out;
+    const float* in = rows.in.row(r);  // may be out
+    float* out = reinterpret_cast<float*>(rows.out.From(r).data);
     const auto round = [&](VecF32 v)
                            HWY_ATTR { return hn::BitCast(d, hn::And(RoundedBits(v), upper)); };
     size_t i = 0;
@@ -245,8 +241,8 @@ struct TypeBf16Amx {
 
 void MakeRowsOfPairs(const RowsToMake& rows) {
   for (size_t r = 0; r < rows.rows; ++r) {
-    const float* in = rows.in + r * rows.ld_in;  // may be where out is: stores stay behind loads
-    uint16_t* out = static_cast<uint16_t*>(rows.out) + r * rows.ld_out;
+    const float* in = rows.in.row(r);  // may be where out is: stores stay behind loads
+    uint16_t* out = reinterpret_cast<uint16_t*>(rows.out.From(r).data);
     float last = 0;
     if (rows.k % 2 != 0) std::memcpy(&last, in + rows.k - 1, sizeof last);
     PackBf16::ToWords(in, rows.k / 2, reinterpret_cast<uint32_t*>(out));

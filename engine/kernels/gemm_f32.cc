@@ -8,6 +8,7 @@
 
 #include "engine/base/once.h"
 #include "engine/base/strict_math.h"
+#include "engine/kernels/one_avx3.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm_f32.cc"
@@ -36,7 +37,7 @@ struct TypeF32 {
 // Tile sizes by the number of registers. The tile needs MR * NV accumulators, NV vectors of B and
 // one of A; at least latency * throughput = 4 * 2 = 8 accumulators keep both FMA pipes busy, and
 // more rows mean fewer loads a product.
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64  // 32 registers
+#if ENCORE_32_REGISTERS
   static constexpr size_t kMaxMr[] = {0, 16, 12, 9, 6};
   static constexpr size_t kBestNv = 3;
   // Panels of a wide tile by [nv][mr]: none, since one panel is read as fast as L2 gives. Warm, two

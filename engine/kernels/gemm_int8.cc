@@ -10,6 +10,7 @@
 #include "engine/base/once.h"
 #include "engine/base/strict_math.h"
 #include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/round_magic.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm_int8.cc"
@@ -83,11 +84,11 @@ struct TypeInt8 {
   }
 
 // MR * NV accumulators, NV vectors of B, one of A and a product.
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86 || HWY_ARCH_ARM_A64  // 32 registers
+#if ENCORE_32_REGISTERS
   static constexpr size_t kMaxMr[] = {0, 12, 8, 8, 6};
   static constexpr size_t kBestNv = 3;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {}, {}, {}};
-#else                                                           // 16 registers
+#else  // 16 registers
   static constexpr size_t kMaxMr[] = {0, 8, 6, 3, 0};
   static constexpr size_t kBestNv = 2;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 4, 2}, {0, 3, 0}, {}};
@@ -125,10 +126,6 @@ struct PackInt8 {
 };
 
 constexpr float kSmallest = 0x1p-100f;
-
-// 1.5 * 2^23: a float below 2^22 that is added to it is rounded to an integer, whose lowest bits
-// are the lowest bits of the sum.
-constexpr float kMagic = 12582912.0f;
 
 // The numbers of a row spread over kSpan steps, and its zero point is rounded a little upwards:
 // x / scale + zero_point is above -0.4995 and below 255.4995, with all roundings, so that nothing
@@ -194,7 +191,7 @@ struct RowQuants {
     const GemmTagF32 d;
     const VecF32 one = hn::Set(d, 1.0f);
     const VecF32 span = hn::Set(d, kSpan);
-    const VecF32 magic = hn::Set(d, kMagic);
+    const VecF32 magic = hn::Set(d, kRoundMagic);
     for (size_t r = 0; r < kMaxRows; r += hn::Lanes(d)) {
       const VecF32 up = hn::Load(d, high + r);
       const VecF32 down = hn::Load(d, minus_low + r);
@@ -288,19 +285,19 @@ void MakeRowsInt8(const RowsToMake& rows) {
   RowQuants quants = {};
   for (size_t begin = 0; begin < rows.rows; begin += at_a_time) {
     const size_t count = HWY_MIN(at_a_time, rows.rows - begin);
-    const float* in = rows.in + begin * rows.ld_in;
+    const ConstRows in = rows.in.From(begin);
+    const MadeRows out = rows.out.From(begin);
     for (size_t r = 0; r < count; ++r) {
-      const Extremes extremes = ExtremesOfRow(in + r * rows.ld_in, rows.factor, k);
+      const Extremes extremes = ExtremesOfRow(in.row(r), rows.factor, k);
       quants.high[r] = extremes.high;
       quants.minus_low[r] = extremes.minus_low;
     }
     quants.Find();
-    auto* out = static_cast<TypeInt8::AElement*>(rows.out) + begin * rows.ld_out;
     for (size_t r = 0; r < count; ++r) {
-      rows.quant[begin + r] = {quants.scale[r], quants.zero_point[r]};
-      const QuantizedRow row{in + r * rows.ld_in, rows.factor, hn::Set(d, quants.inverse[r]),
-                             hn::Set(d, quants.zero_point[r] + kMagic)};
-      QuantizeRow(row, k, out + r * rows.ld_out);
+      out.quant[r] = {quants.scale[r], quants.zero_point[r]};
+      const QuantizedRow row{in.row(r), rows.factor, hn::Set(d, quants.inverse[r]),
+                             hn::Set(d, quants.zero_point[r] + kRoundMagic)};
+      QuantizeRow(row, k, reinterpret_cast<TypeInt8::AElement*>(out.From(r).data));
     }
   }
 }

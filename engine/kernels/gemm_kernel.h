@@ -18,6 +18,8 @@
 
 #include <cstddef>
 
+#include "engine/kernels/rows.h"
+
 namespace encore::inline v0_1::internal {
 
 // What sums are kept in, by tiles and from one slice of K to the next; of an integer kernel the
@@ -26,13 +28,6 @@ using Accumulator = float;
 
 // The longest K whose int8 sums fit 32 bits: 65793 * 255 * 128 < 2^31.
 inline constexpr size_t kMaxInt8K = 65793;
-
-// How a row of A was quantised; of other types than int8 unused. A row with NaN or an infinity has
-// the scale NaN, and one whose largest magnitude is below 2^-100 has the scale 0.
-struct RowQuant {
-  float scale;
-  float zero_point;  // an integer, 0 .. 255
-};
 
 // What turns an integer kernel's sums into floats: columns of B, padded to whole vectors.
 struct ColumnQuant {
@@ -50,36 +45,41 @@ inline constexpr size_t kMaxTileVectors = 12;
 // has within a group) that starts at init; the rest comes in the order written. b may be a slice of
 // a packed panel (gemm_pack-inl.h), so a product over a long K may be cut: the c of one call is the
 // init of the next, and the bits are those of one call.
-struct GemmTile {
-  const void* a;  // [MR, lda] elements of A, contiguous rows of kc groups
-  size_t lda;     // elements, whole groups
-  const void*
-      b;  // [kc, ldb, kr], readable to the full width NV * lanes; fastest if aligned to a vector
-  size_t ldb;               // columns
+struct TileOperands {
+  InputRows a;    // [MR], contiguous rows of kc groups
+  const void* b;  // [kc, ldb, kr], readable to the full width NV * lanes; fastest if aligned to a
+                  // vector
+  size_t ldb;     // columns
   size_t panel_stride;      // of a wide tile: bytes from a panel of b to the next
   size_t kc;                // may be 0
   const Accumulator* init;  // [MR, ld_init], readable to the full width NV * lanes
   size_t ld_init;           // 0: one row (a bias) for all
-  // Of an integer kernel's last slice: c = bias + scale * col_scale * (sums - zero_point *
-  // col_sum), and then on as above, but that `scale` has no place. col_scale is null for other
-  // slices, and c receives the bits of integers.
-  const RowQuant* row_quant;  // [MR]
-  const float* col_scale;     // these three for the full width
-  const float* col_sum;
-  const float* bias;
   const float* init_scale;  // [MR], or null for 1
-  const float* scale;       // [MR], or null for 1
-  const float* residual;    // [MR, ld_residual], cols wide, or null
-  size_t ld_residual;
-  bool relu;                  // max(x, 0); -0 and NaN stay as they are
-  float* c[kMaxTileVectors];  // where each vector of columns begins: [MR, ldc]; may be init or
-  size_t ldc;                 // residual themselves
-  size_t cols;                // columns that c has, 1 .. NV * lanes
   // A tile that prefetches asks at each k for the line at `prefetch`, or for as many from there as
   // fill NV vectors, and goes prefetch_step bytes on. Into L2, and only a hint: any address will
   // do. A wide tile asks for all lines of all of its panels, panel_stride apart.
   const char* prefetch;
   size_t prefetch_step;
+};
+// Of an integer kernel's last slice: c = bias + a.quant.scale * columns.scale * (sums -
+// a.quant.zero_point * columns.sum), and then on as above, but that `scale` has no place. For other
+// slices columns.scale is null, and c receives the bits of integers.
+struct TileQuant {
+  ColumnQuant columns;  // these for the full width
+  const float* bias;
+};
+struct TileEpilogue {
+  const float* scale;         // [MR], or null for 1
+  ConstRows residual;         // [MR], cols wide, or null
+  bool relu;                  // max(x, 0); -0 and NaN stay as they are
+  float* c[kMaxTileVectors];  // where each vector of columns begins: [MR, ldc]; may be init or
+  size_t ldc;                 // residual themselves
+  size_t cols;                // columns that c has, 1 .. NV * lanes
+};
+struct GemmTile {
+  TileOperands in;
+  TileQuant quant;
+  TileEpilogue out;
 };
 
 // Lines that a tile asks for at each k. Some tiles that need to ask for none ask for the one at
@@ -88,14 +88,11 @@ enum TilePrefetch { kNoLine, kOneLine, kAllLines, kNumTilePrefetches };
 
 // Rows for GemmKernel::make_rows.
 struct RowsToMake {
-  const float* in;  // [rows, ld_in]
-  size_t ld_in;
+  ConstRows in;
   size_t rows;
   size_t k;
-  void* out;      // [rows, ld_out] elements of A
-  size_t ld_out;  // whole groups
-  const float* factor = nullptr;
-  RowQuant* quant = nullptr;
+  MadeRows out;                   // with quant where the kernel is one of integers
+  const float* factor = nullptr;  // [k], or null for 1
 };
 
 // The micro-kernels for one element type and SIMD target. Immutable, lives forever.
@@ -132,9 +129,9 @@ struct GemmKernel {
   // becomes 0; no other column is touched.
   using TransposeFn = void (*)(const float* in, size_t ld_in, size_t rows, size_t cols, void* out,
                                size_t ld_out);
-  // Makes rows of A, [rows, ld_out] elements, out of rows of k floats; the last group is filled up
-  // with zeros. `out` may be `in`, where rows of both have the same bytes from one to the next.
-  // int8 writes quant [rows], and multiplies x by factor [k], if given, before anything else.
+  // Makes rows of A out of rows of k floats; the last group is filled up with zeros. `out` may be
+  // `in`, where rows of both have the same bytes from one to the next. int8 writes out.quant, and
+  // multiplies x by factor, if given, before anything else.
   using MakeRowsFn = void (*)(const RowsToMake& rows);
 
   const char* target;         // Highway's name of the SIMD target, or "AMX"

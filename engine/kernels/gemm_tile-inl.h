@@ -101,13 +101,13 @@ HWY_INLINE void Dequantize(const GemmTile& t, V (&acc)[MR][NV]) {
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   ENCORE_UNROLL
   for (size_t j = 0; j < NV; ++j) {
-    const V col_scale = hn::LoadU(d, t.col_scale + j * kLanes);
-    const V col_sum = hn::LoadU(d, t.col_sum + j * kLanes);
-    const V bias = hn::LoadU(d, t.bias + j * kLanes);
+    const V col_scale = hn::LoadU(d, t.quant.columns.scale + j * kLanes);
+    const V col_sum = hn::LoadU(d, t.quant.columns.sum + j * kLanes);
+    const V bias = hn::LoadU(d, t.quant.bias + j * kLanes);
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
-      const V zero_point = hn::Set(d, t.row_quant[i].zero_point);
-      const V scale = hn::Set(d, t.row_quant[i].scale);
+      const V zero_point = hn::Set(d, t.in.a.quant[i].zero_point);
+      const V scale = hn::Set(d, t.in.a.quant[i].scale);
       const V sum = hn::ConvertTo(d, hn::BitCast(di, acc[i][j]));
       const V centred = hn::NegMulAdd(zero_point, col_sum, sum);
       acc[i][j] = hn::MulAdd(hn::Mul(centred, scale), col_scale, bias);
@@ -120,10 +120,10 @@ template <bool kPartial, size_t MR, size_t NV, class V>
 HWY_INLINE void FinishTile(const GemmTile& t, V (&acc)[MR][NV]) {
   const GemmTagF32 d;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
-  if (t.scale != nullptr) {
+  if (t.out.scale != nullptr) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
-      const V scale = hn::Set(d, t.scale[i]);
+      const V scale = hn::Set(d, t.out.scale[i]);
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) acc[i][j] = hn::Mul(acc[i][j], scale);
     }
@@ -131,21 +131,21 @@ HWY_INLINE void FinishTile(const GemmTile& t, V (&acc)[MR][NV]) {
   // Of vector j; only the last ones of a partial tile have fewer, or none.
   const auto columns = [&](size_t j) HWY_ATTR {
     if (!kPartial) return kLanes;
-    return t.cols <= j * kLanes ? size_t{0} : HWY_MIN(kLanes, t.cols - j * kLanes);
+    return t.out.cols <= j * kLanes ? size_t{0} : HWY_MIN(kLanes, t.out.cols - j * kLanes);
   };
-  if (t.residual != nullptr) {
+  if (t.out.residual.data != nullptr) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) {
-        const float* residual = t.residual + i * t.ld_residual + j * kLanes;
+        const float* residual = t.out.residual.data + i * t.out.residual.ld + j * kLanes;
         const V r =
             columns(j) == kLanes ? hn::LoadU(d, residual) : hn::LoadN(d, residual, columns(j));
         acc[i][j] = hn::Add(acc[i][j], r);
       }
     }
   }
-  if (t.relu) {
+  if (t.out.relu) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       ENCORE_UNROLL
@@ -154,10 +154,10 @@ HWY_INLINE void FinishTile(const GemmTile& t, V (&acc)[MR][NV]) {
       }
     }
   }
-  const size_t ldc = t.ldc;
+  const size_t ldc = t.out.ldc;
   ENCORE_UNROLL
   for (size_t j = 0; j < NV; ++j) {
-    float* HWY_RESTRICT c = t.c[j];
+    float* HWY_RESTRICT c = t.out.c[j];
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       if (columns(j) == kLanes) {
@@ -183,9 +183,9 @@ HWY_NOINLINE void FinishPartialTile(const GemmTile& t,
     ENCORE_UNROLL
     for (size_t j = 0; j < NV; ++j) acc[0][j] = hn::Load(d, full + (i * NV + j) * kLanes);
     FinishTile<true>(row, acc);
-    if (row.scale != nullptr) ++row.scale;
-    if (row.residual != nullptr) row.residual += row.ld_residual;
-    for (size_t j = 0; j < NV; ++j) row.c[j] += row.ldc;
+    if (row.out.scale != nullptr) ++row.out.scale;
+    if (row.out.residual.data != nullptr) row.out.residual.data += row.out.residual.ld;
+    for (size_t j = 0; j < NV; ++j) row.out.c[j] += row.out.ldc;
   }
 }
 
@@ -195,10 +195,10 @@ HWY_INLINE void EndTile(const GemmTile& t, V (&acc)[MR][NV]) {
   const GemmTagF32 d;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   if constexpr (Type::kInteger) {
-    if (t.col_scale != nullptr) Dequantize(t, acc);
+    if (t.quant.columns.scale != nullptr) Dequantize(t, acc);
   }
 
-  if (HWY_UNLIKELY(t.cols != NV * kLanes)) {
+  if (HWY_UNLIKELY(t.out.cols != NV * kLanes)) {
     HWY_ALIGN float full[MR * NV * kLanes];
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
@@ -243,54 +243,51 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   const GemmTagF32 d;
   using V = hn::Vec<GemmTagF32>;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
-  RowPointers<MR, AWord> a(static_cast<const AWord*>(t.a), t.lda / Type::kGroup);
-  const Word* HWY_RESTRICT b = static_cast<const Word*>(t.b);
-  const size_t ldb = t.ldb;
-  [[maybe_unused]] const char* prefetch = t.prefetch;
-  [[maybe_unused]] const size_t prefetch_step = t.prefetch_step;
+  RowPointers<MR, AWord> a(reinterpret_cast<const AWord*>(t.in.a.data),
+                           t.in.a.stride / sizeof(AWord));
+  const Word* HWY_RESTRICT b = static_cast<const Word*>(t.in.b);
+  const size_t ldb = t.in.ldb;
+  [[maybe_unused]] const char* prefetch = t.in.prefetch;
+  [[maybe_unused]] const size_t prefetch_step = t.in.prefetch_step;
 
   V acc[MR][NV];
   ENCORE_UNROLL
   for (size_t i = 0; i < MR; ++i) {
     ENCORE_UNROLL
     for (size_t j = 0; j < NV; ++j) {
-      acc[i][j] = hn::LoadU(d, t.init + i * t.ld_init + j * kLanes);
+      acc[i][j] = hn::LoadU(d, t.in.init + i * t.in.ld_init + j * kLanes);
     }
   }
-  if (t.init_scale != nullptr) {
+  if (t.in.init_scale != nullptr) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
-      const V scale = hn::Set(d, t.init_scale[i]);
+      const V scale = hn::Set(d, t.in.init_scale[i]);
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) acc[i][j] = hn::Mul(acc[i][j], scale);
     }
   }
-#ifdef ENCORE_TEST_BREAK_SPLIT_ACCUMULATOR  // only for a library that `encore verify` must refuse
-  V odd[MR][NV];
-  for (size_t i = 0; i < MR * NV; ++i) odd[i / NV][i % NV] = hn::Zero(d);
-#endif
   // Lines of the residual and of c that the last steps need, by then in L1: else all of them are
   // asked for at once there. A short chain would wait for the asking as long as that.
-  if (t.kc >= kLongChain) {
+  if (t.in.kc >= kLongChain) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       ENCORE_UNROLL
-      for (size_t j = 0; j < NV; ++j) ENCORE_PREFETCH_WRITE(t.c[j] + i * t.ldc);
+      for (size_t j = 0; j < NV; ++j) ENCORE_PREFETCH_WRITE(t.out.c[j] + i * t.out.ldc);
     }
-    if (t.residual != nullptr) {
+    if (t.out.residual.data != nullptr) {
       ENCORE_UNROLL
       for (size_t i = 0; i < MR; ++i) {
         ENCORE_UNROLL
         for (size_t j = 0; j < NV; ++j) {
-          ENCORE_PREFETCH_L1(t.residual + i * t.ld_residual + j * kLanes);
+          ENCORE_PREFETCH_L1(t.out.residual.data + i * t.out.residual.ld + j * kLanes);
         }
       }
     }
   }
   ENCORE_NO_UNROLL
-  for (size_t k = t.kc; k != 0; --k) {
+  for (size_t k = t.in.kc; k != 0; --k) {
     if constexpr (kPanels > 1) {
-      StepWide<kPanels, Type>(b, prefetch, t.panel_stride, a, acc);
+      StepWide<kPanels, Type>(b, prefetch, t.in.panel_stride, a, acc);
       b += ldb;
       prefetch += prefetch_step;
       a.Next();
@@ -310,20 +307,11 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       const auto ai = Type::Spread(a(i));
-#ifdef ENCORE_TEST_BREAK_SPLIT_ACCUMULATOR
-      for (size_t j = 0; k % 2 == 1 && j < NV; ++j) odd[i][j] = Type::MulAdd(ai, bk[j], odd[i][j]);
-      if (k % 2 == 1) continue;
-#endif
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) acc[i][j] = Type::MulAdd(ai, bk[j], acc[i][j]);
     }
     a.Next();
   }
-#ifdef ENCORE_TEST_BREAK_SPLIT_ACCUMULATOR
-  for (size_t i = 0; i < MR * NV; ++i) {
-    acc[i / NV][i % NV] = hn::Add(acc[i / NV][i % NV], odd[i / NV][i % NV]);
-  }
-#endif
   ENCORE_UNROLL
   for (size_t i = 0; i < MR; ++i) {
     ENCORE_UNROLL

@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "engine/base/strict_math.h"
+#include "engine/kernels/one_avx3.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/norm.cc"
@@ -15,6 +16,7 @@
 // After foreach_target.h:
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/reduce-inl.h"
+#include "engine/kernels/unroll.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,12 +33,7 @@ constexpr size_t kRowsAtOnce = kLaneVecs <= 2 ? 4 : 1;
 constexpr size_t kMoreRowsAtOnce = kLaneVecs == 1 ? 8 : kRowsAtOnce;
 constexpr size_t kMoreRowsCols = 512;
 
-// Vector registers.
-#if HWY_ARCH_ARM_A64 || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3)
-constexpr size_t kRegisters = 32;
-#else
-constexpr size_t kRegisters = 16;
-#endif
+constexpr size_t kRegisters = ENCORE_32_REGISTERS ? 32 : 16;
 
 // Rows as the passes below walk them.
 struct Rows : NormArgs {
@@ -238,10 +235,6 @@ HWY_NOINLINE void LayerNormRows(const Rows& all, size_t row) {
     scale[r] = hn::Set(d, scales[r]);
   }
   WriteRows<R>(args, [&](size_t r, VecLanes x) HWY_ATTR {
-#if defined(ENCORE_TEST_BREAK_CONTRACTION) && HWY_TARGET == HWY_AVX2
-    // Only for a library that `encore verify` must refuse: one rounding less, on one target.
-    return hn::MulSub(hn::Sub(x, near[r]), scale[r], hn::Mul(rest[r], scale[r]));
-#endif
     return hn::Mul(hn::Sub(hn::Sub(x, near[r]), rest[r]), scale[r]);
   });
 }

@@ -121,17 +121,6 @@ HWY_INLINE VecRows CombineRows(const Lanes16 (&rows)[R], Op op) {
 
 template <size_t R>
 HWY_INLINE VecRows SumLanes(const Lanes16 (&rows)[R]) {
-#ifdef ENCORE_TEST_BREAK_REDUCTION_ORDER  // only for a library that `encore verify` must refuse
-  HWY_ALIGN float sums[4] = {};
-  for (size_t r = 0; r < R; ++r) {
-    HWY_ALIGN float lanes[kVirtualLanes];
-    for (size_t j = 0; j < kLaneVecs; ++j) {
-      hn::Store(rows[r].v[j], TagLanes(), lanes + j * hn::MaxLanes(TagLanes()));
-    }
-    for (const float lane : lanes) sums[r] += lane;
-  }
-  return hn::Load(TagRows(), sums);
-#endif
   return CombineRows(rows, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "engine/kernels/round_magic.h"
+
 #if defined(ENCORE_ENGINE_KERNELS_SOFTMAX_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_SOFTMAX_EXP_INL_H_
 #undef ENCORE_ENGINE_KERNELS_SOFTMAX_EXP_INL_H_
@@ -115,8 +117,7 @@ struct ExpVectors {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpNonPositive(D d, const ExpVectors<D>& s, V x) {
   const hn::RebindToSigned<D> di;
-  // Adding 1.5 * 2^23 rounds to an integer, which the low bits of the sum then hold.
-  const V magic = hn::Set(d, 12582912.0f);
+  const V magic = hn::Set(d, kRoundMagic);
   const V rounded = hn::MulAdd(x, s.to_eighths, magic);
   const V n = hn::Sub(rounded, magic);
 #if HWY_NATIVE_FMA

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "engine/kernels/round_magic.h"
 #include "engine/kernels/vec_math_tables.h"
 
 #if defined(ENCORE_ENGINE_KERNELS_VEC_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -33,11 +34,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 // In all that follows V is a vector of D, for constants, and X a Lockstep of them.
 
 // ---- Parts -------------------------------------------------------------------------------------
-
-// Adding 1.5 * 2^23 rounds a float below 2^22 in magnitude to an integer (to nearest even), which
-// the low bits of the sum then hold. 1.5 * 2^20 does so in eighths.
-inline constexpr float kRoundMagic = 12582912.0f;
-inline constexpr float kEighthMagic = 1572864.0f;
 
 inline constexpr float kLog2E = 1.442695022f;
 inline constexpr float kLn2High = 0.693115234375f;  // 12 bits
@@ -140,11 +136,7 @@ inline constexpr float kDeepScale = 0x1p-64f;
 inline constexpr float kExpTail[] = {0.4999999404f, 0.1666652113f, 0.04166838899f, 0.008368717507f,
                                      0.001381454756f};
 // The same for |r| <= ln 2 / 16, and 1.7e-10.
-#ifdef ENCORE_TEST_BREAK_EXP  // only for a library that `encore verify` must refuse
-inline constexpr float kExpEighthTail[] = {0.5f, 0.1766802615f, 0.04166044667f};
-#else
 inline constexpr float kExpEighthTail[] = {0.5f, 0.1666802615f, 0.04166044667f};
-#endif
 
 // (-2)^k
 constexpr float MinusTwoPower(int k) {

@@ -60,11 +60,11 @@ QkvWindow AttentionStage::OfGroup(size_t group, int thread) const {
   return window;
 }
 
-float* AttentionStage::Head(const QkvWindow& window, size_t head, size_t row) const {
+Rows AttentionStage::Head(const QkvWindow& window, size_t head, size_t row) const {
   const size_t size = sizes_.head_size;
-  const size_t r = row - window.first_row;
-  if (by_heads_) return window.qkv + (head * window.rows + r) * size;
-  return window.qkv + r * pass_.scratch_plan.ld_qkv + head * size;
+  const size_t ld = by_heads_ ? size : pass_.scratch_plan.ld_qkv;
+  const size_t before = head * size * (by_heads_ ? window.rows : 1);
+  return {window.qkv + before + (row - window.first_row) * ld, ld};
 }
 
 KeyLayout AttentionStage::KeysOf(size_t sequence) const {
@@ -96,7 +96,6 @@ std::byte* AttentionStage::Values(const QkvWindow& window, size_t sequence, size
 
 void AttentionStage::SetOutput(const QkvWindow& window, size_t row, GemmArgs* args) const {
   args->c = Head(window, 0, row);
-  args->ldc = ld();
   if (by_heads_) args->groups = {sizes_.head_size, window.rows * sizes_.head_size};
 }
 
@@ -104,15 +103,15 @@ void AttentionStage::PutQueries(const QkvWindow& window, size_t row, const float
                                 HeadRange heads) const {
   const size_t size = sizes_.head_size;
   for (size_t h = heads.begin; h < heads.end && h * size < columns; ++h) {
-    std::copy_n(q + h * size, std::min(size, columns - h * size), Head(window, h, row));
+    std::copy_n(q + h * size, std::min(size, columns - h * size), Head(window, h, row).data);
   }
 }
 
 void AttentionStage::NormAndRotate(const QkvWindow& window, const PackedNorm& norm, size_t begin,
                                    size_t end, size_t head) const {
   if (norm.given()) {
-    float* rows = Head(window, head, begin);
-    norm.Run(rows, ld(), nullptr, 0, rows, ld(), end - begin, sizes_.head_size);
+    const Rows rows = Head(window, head, begin);
+    norm.Run(rows.data, rows.ld, nullptr, 0, rows.data, rows.ld, end - begin, sizes_.head_size);
   }
   if (layer_.rotary == kNoTable) return;
   const PositionTables::Rotary table =
@@ -120,8 +119,9 @@ void AttentionStage::NormAndRotate(const QkvWindow& window, const PackedNorm& no
   const auto rotate = config_.rotary->interleaved ? pass_.kernels->rotary->interleaved
                                                   : pass_.kernels->rotary->half;
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
-    rotate({.x = Head(window, head, pass_.starts()[sequence] + first),
-            .ldx = ld(),
+    const Rows rows = Head(window, head, pass_.starts()[sequence] + first);
+    rotate({.x = rows.data,
+            .ldx = rows.ld,
             .rows = last - first,
             .size = 2 * table.pairs,
             .cos = table.cos + first * table.pairs,
@@ -150,24 +150,20 @@ void AttentionStage::PrepareKeys(const QkvWindow& window, size_t begin, size_t e
     const bool packs_values = values.ShouldPack();
     const size_t start = pass_.starts()[sequence];
     for (size_t h = kv_heads.begin; h < kv_heads.end; ++h) {
-      keys.Pack(Head(window, KeyHead(h), start), ld(), first, last, Keys(window, sequence, h));
+      keys.Pack(Head(window, KeyHead(h), start), first, last, Keys(window, sequence, h));
       if (!packs_values) continue;
-      values.Pack(Head(window, ValueHead(h), start), ld(), first, last,
-                  Values(window, sequence, h));
+      values.Pack(Head(window, ValueHead(h), start), first, last, Values(window, sequence, h));
     }
   });
 }
 
 void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, HeadRange heads,
-                         int thread, float* context, size_t ld_context) const {
+                         int thread, Rows context) const {
   float* scratch = pass_.At(pass_.scratch_plan.attention) +
                    static_cast<size_t>(thread) * pass_.scratch_plan.attention_floats;
   // What all sequences and heads share, once: it shows beside heads of short sequences.
   AttentionHead work{};
   work.softmax = pass_.kernels->softmax;
-  work.ld_q = ld();
-  work.ld_v = ld();
-  work.ld_out = ld_context;
   work.scale = static_cast<float>(config_.attention_scale);
   work.window = config_.window.value_or(kNoWindow);
   work.mask = pass_.batch->mask;
@@ -204,7 +200,8 @@ void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, Head
             pass_.tables->BiasAt(layer_.distance_bias, h, pass_.longest, pass_.tables_memory());
       }
       // Queries are counted from the sequence's start, the context's rows from `begin`.
-      work.out = context + (start + first - begin) * ld_context + h * sizes_.head_size;
+      work.out = context.From(start + first - begin);
+      work.out.data += h * sizes_.head_size;
       work.out_query = first;
       if (tap != nullptr) {
         work.weights = (*tap)[h];

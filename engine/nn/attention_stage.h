@@ -57,17 +57,16 @@ class AttentionStage {
   void PrepareKeys(const QkvWindow& window, size_t begin, size_t end, HeadRange kv_heads) const;
 
   // Attention of rows [begin, end) and some query heads, whose queries and whose sequences' keys
-  // have been prepared. Row r goes to context + (r - begin) * ld_context.
+  // have been prepared. Row r goes to row r - begin of the context.
   void Run(const QkvWindow& window, size_t begin, size_t end, HeadRange heads, int thread,
-           float* context, size_t ld_context) const;
+           Rows context) const;
 
  private:
-  // Of q, k or v: [rows, ld()] from row `row` of the batch on. Query heads come first, then key
-  // heads, then value heads.
-  float* Head(const QkvWindow& window, size_t head, size_t row) const;
+  // Of q, k or v: from row `row` of the batch on. Query heads come first, then key heads, then
+  // value heads.
+  Rows Head(const QkvWindow& window, size_t head, size_t row) const;
   size_t KeyHead(size_t kv_head) const { return sizes_.heads + kv_head; }
   size_t ValueHead(size_t kv_head) const { return sizes_.heads + sizes_.kv_heads + kv_head; }
-  size_t ld() const { return by_heads_ ? sizes_.head_size : pass_.scratch_plan.ld_qkv; }
   size_t TokensOf(size_t sequence) const {
     return pass_.starts()[sequence + 1] - pass_.starts()[sequence];
   }

@@ -220,7 +220,7 @@ Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
         internal::ConstRows in{x.data(), internal::RowStride(x)};
         for (size_t i = 0; i < layers.size(); ++i) {
           internal::EncoderBlock(team, pass, layers[i], i, in, out);
-          in = {out.data, out.ld};
+          in = out;
         }
         if (final_norm.given()) internal::NormRows(team, pass, final_norm, out, pass.tokens());
       },
@@ -258,20 +258,19 @@ Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, 
   ENCORE_RETURN_IF_ERROR(internal::CheckInputOutputRows(impl_->config, batch, x, y));
   ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));
   const internal::Rows in{x.data(), internal::RowStride(x)};
-  const internal::ConstRows const_in{in.data, in.ld};
   const internal::Rows out{y.data(), internal::RowStride(y)};
   const size_t last = impl_->layers.size() - 1;
   const bool tapped = internal::TapsLayer(taps, last, batch.seq_starts.size() - 1);
   return impl_->RunPass(
       batch, taps, workspace, executor, [&](internal::Team& team, const internal::Pass& pass) {
         for (size_t i = 0; i < last; ++i) {
-          internal::EncoderBlock(team, pass, impl_->layers[i], i, const_in, in);
+          internal::EncoderBlock(team, pass, impl_->layers[i], i, in, in);
         }
         if (tapped) {
-          internal::EncoderBlock(team, pass, impl_->layers[last], last, const_in, in);
-          internal::CopyOutputRows(team, pass, const_in, rows, out);
+          internal::EncoderBlock(team, pass, impl_->layers[last], last, in, in);
+          internal::CopyOutputRows(team, pass, in, rows, out);
         } else {
-          internal::BlockOfOutputRows(team, pass, impl_->layers[last], last, const_in, rows, out);
+          internal::BlockOfOutputRows(team, pass, impl_->layers[last], last, in, rows, out);
         }
         if (impl_->final_norm.given()) {
           internal::NormRows(team, pass, impl_->final_norm, out, pass.sequences());

@@ -19,24 +19,13 @@ class BlockOnBatch {
       : pass_(pass),
         sizes_(layer.sizes),
         attention_(pass, layer, index),
-        heads_together_(HeadsTogether(sizes_, pass.thread_plan.threads, layer.qkv.view().nr())) {
-    using Kind = RowBuffer::Kind;
-    const ScratchPlan& plan = pass.scratch_plan;
-    // Row blocks stay a thread's own, except where threads share rows.
-    const Kind own =
-        pass.thread_plan.kind == ThreadPlanKind::kColumns ? Kind::kShared : Kind::kOfThread;
-    const bool apart =
-        pass.thread_plan.kind == ThreadPlanKind::kRows && pass.thread_plan.attention_apart;
-    context_ = {pass.At(plan.context), plan.ld_context, apart ? Kind::kShared : own};
-    recipe_ = MakeRecipe(pass.config->layers[index].norm_placement, layer,
-                         {.x = RowBuffer::Shared(x),
-                          .y = RowBuffer::Shared(y),
-                          .context = context_,
-                          .mid = {pass.At(plan.mid), plan.ld_model, own},
-                          .normed = {pass.At(plan.normed), plan.ld_model, own},
-                          .hidden = {pass.At(plan.hidden), plan.ld_ff, own},
-                          .input = InputBuffer(pass, own)});
-  }
+        heads_together_(HeadsTogether(sizes_, pass.thread_plan.threads, layer.qkv.view().nr())),
+        recipe_(MakeRecipe(pass.config->layers[index].norm_placement, layer)),
+        // Row blocks stay a thread's own, except where threads share rows.
+        rows_(pass, x, y, pass.thread_plan.kind != ThreadPlanKind::kColumns,
+              pass.thread_plan.kind == ThreadPlanKind::kSequences ||
+                  (pass.thread_plan.kind == ThreadPlanKind::kRows &&
+                   !pass.thread_plan.attention_apart)) {}
 
   void Run(Team& team) const {
     switch (pass_.thread_plan.kind) {
@@ -83,35 +72,38 @@ class BlockOnBatch {
 
   void RunByColumns(Team& team) const {
     const QkvWindow window = attention_.WholeBatch();
-    RunStepsByColumns(team, pass_, attention_, window, pass_.tokens(), recipe_.before.begin(),
-                      recipe_.before.end(), recipe_.projection.matrix);
+    RunStepsByColumns(team, pass_, attention_, window, rows_, pass_.tokens(),
+                      recipe_.before.begin(), recipe_.before.end(), recipe_.projection.matrix);
     if (heads_together_) {
       RunProjectionByHeads(team, window);
     } else {
-      RunStepsByColumns(team, pass_, attention_, window, pass_.tokens(), &recipe_.projection,
+      RunStepsByColumns(team, pass_, attention_, window, rows_, pass_.tokens(), &recipe_.projection,
                         &recipe_.projection + 1, nullptr);
       RunAttentionByHeads(team, window);
     }
-    RunStepsByColumns(team, pass_, attention_, window, pass_.tokens(), recipe_.after.begin(),
+    RunStepsByColumns(team, pass_, attention_, window, rows_, pass_.tokens(), recipe_.after.begin(),
                       recipe_.after.end(), nullptr);
   }
 
   // Rows [begin, end) up to their queries, keys and values.
   void BeforeAttention(const QkvWindow& window, size_t begin, size_t end, int thread) const {
-    const StepPart part{begin, end, ThreadRow(thread)};
-    for (const RowStep& step : recipe_.before) RunStep(pass_, attention_, window, step, part);
-    RunStep(pass_, attention_, window, recipe_.projection, part);
+    const StepRows rows = rows_.From(begin, ThreadRow(thread));
+    const StepPart part{begin, end - begin};
+    for (const RowStep& step : recipe_.before) {
+      RunStep(pass_, attention_, window, step, rows, part);
+    }
+    RunStep(pass_, attention_, window, recipe_.projection, rows, part);
     attention_.PrepareQueries(window, begin, end, AllHeads());
     attention_.PrepareKeys(window, begin, end, {0, sizes_.kv_heads});
   }
 
   // The rest for rows [begin, end), once their sequences' keys and values are there.
   void AfterKeys(const QkvWindow& window, size_t begin, size_t end, int thread) const {
-    const StepPart part{begin, end, ThreadRow(thread)};
-    if (context_.kind == RowBuffer::Kind::kOfThread) {
-      attention_.Run(window, begin, end, AllHeads(), thread, part.FloatsOf(context_), context_.ld);
+    const StepRows rows = rows_.From(begin, ThreadRow(thread));
+    if (rows.own_context) attention_.Run(window, begin, end, AllHeads(), thread, rows.context);
+    for (const RowStep& step : recipe_.after) {
+      RunStep(pass_, attention_, window, step, rows, {begin, end - begin});
     }
-    for (const RowStep& step : recipe_.after) RunStep(pass_, attention_, window, step, part);
   }
 
   // Attention by blocks of queries of one head. A sequence's tasks lie together, head by head, so
@@ -129,8 +121,7 @@ class BlockOnBatch {
       const size_t sequence = pass_.thread_plan.order[i];
       const size_t begin = pass_.starts()[sequence] + within % blocks * kQueryBlock;
       const size_t end = std::min(begin + kQueryBlock, pass_.starts()[sequence + 1]);
-      attention_.Run(window, begin, end, {head, head + 1}, thread,
-                     context_.floats() + begin * context_.ld, context_.ld);
+      attention_.Run(window, begin, end, {head, head + 1}, thread, rows_.context.From(begin));
     });
   }
 
@@ -182,7 +173,7 @@ class BlockOnBatch {
           const PackedView& after = FirstMatrix(recipe_.after);
           range.next = after.panel(EvenSplit{after.panels(), parts}.begin(i));
         }
-        RunStep(pass_, attention_, window, recipe_.projection, range);
+        RunStep(pass_, attention_, window, recipe_.projection, rows_, range);
       }
       const size_t each = sizes_.kv_heads / parts;
       const HeadRange keys{i * each, (i + 1) * each};
@@ -203,7 +194,7 @@ class BlockOnBatch {
 
   void AttendHeads(const QkvWindow& window, HeadRange heads, int thread) const {
     attention_.PrepareQueries(window, 0, pass_.tokens(), heads);
-    attention_.Run(window, 0, pass_.tokens(), heads, thread, context_.floats(), context_.ld);
+    attention_.Run(window, 0, pass_.tokens(), heads, thread, rows_.context);
   }
 
   size_t ThreadRow(int thread) const {
@@ -214,15 +205,15 @@ class BlockOnBatch {
   const LayerSizes& sizes_;
   const AttentionStage attention_;
   const bool heads_together_;
-  RowBuffer context_;
-  Recipe recipe_;
+  const Recipe recipe_;
+  const StepRows rows_;
 };
 
 void CopyRows(Team& team, const Pass& pass, ConstRows from, const MutableView& to) {
   const EvenSplit split{pass.tokens(), static_cast<size_t>(team.threads())};
   team.ForEach(split.parts, [&](size_t part, int /*thread*/) {
     for (size_t row = split.begin(part); row < split.begin(part + 1); ++row) {
-      for (size_t c = 0; c < pass.config->d_model; ++c) to(row, c) = from.data[row * from.ld + c];
+      for (size_t c = 0; c < pass.config->d_model; ++c) to(row, c) = from.row(row)[c];
     }
   });
 }
@@ -241,7 +232,7 @@ void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t
                   Rows y) {
   BlockOnBatch(pass, layer, index, x, y).Run(team);
   if (!pass.taps->hidden.empty() && !pass.taps->hidden[index].empty()) {
-    CopyRows(team, pass, {y.data, y.ld}, pass.taps->hidden[index]);
+    CopyRows(team, pass, y, pass.taps->hidden[index]);
   }
 }
 
@@ -249,7 +240,7 @@ void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size
   const EvenSplit split{rows, static_cast<size_t>(team.threads())};
   team.ForEach(split.parts, [&](size_t i, int /*thread*/) {
     const size_t begin = split.begin(i);
-    float* data = y.data + begin * y.ld;
+    float* data = y.row(begin);
     norm.Run(data, y.ld, nullptr, 0, data, y.ld, split.begin(i + 1) - begin, pass.config->d_model);
   });
 }

@@ -22,8 +22,8 @@ ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
     head_size = std::max(head_size, sizes.head_size);
     d_ff = std::max(d_ff, sizes.d_ff);
     if (reduced || sizes.head_size % 16 != 0) {
-      packed_value_width =
-          std::max(packed_value_width, sizes.kv_heads * RoundUp(sizes.head_size, 16));
+      packed_value_bytes = std::max(packed_value_bytes,
+                                    sizes.kv_heads * RoundUp(sizes.head_size, 16) * sizeof(float));
     }
     if (!layer.window) global_kv_width = std::max(global_kv_width, sizes.kv_width());
     const LayerCost cost(d_model, layer);

@@ -26,10 +26,10 @@ struct ModelSizes {
   size_t heads = 0;
   size_t q_width = 0;
   size_t kv_width = 0;
-  // Of the layers whose head size is no multiple of 16, their values' heads padded to one; 0 if
-  // there is none. Others' values are never packed (ValueLayout::ShouldPack of f32). In floats; of
-  // bf16 in pairs, of all layers.
-  size_t packed_value_width = 0;
+  // Of a key's packed values, at the most: all key heads, each padded to a multiple of 16 floats. 0
+  // if no layer's are ever packed (ValueLayout::ShouldPack): products take floats and head sizes
+  // are multiples of 16.
+  size_t packed_value_bytes = 0;
   bool makes_rows = false;     // attention's products take no floats
   size_t input_row_bytes = 0;  // of the longest row that is made for a product; 0: none is
   size_t qkv_width = 0;

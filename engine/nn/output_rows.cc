@@ -25,7 +25,7 @@ size_t RowOf(const Pass& pass, OutputRows wanted, size_t sequence) {
 // Those of sequences [begin, end).
 void Gather(const Pass& pass, ConstRows x, OutputRows wanted, size_t begin, size_t end, Rows y) {
   for (size_t b = begin; b < end; ++b) {
-    std::copy_n(x.data + RowOf(pass, wanted, b) * x.ld, pass.config->d_model, y.data + b * y.ld);
+    std::copy_n(x.row(RowOf(pass, wanted, b)), pass.config->d_model, y.row(b));
   }
 }
 
@@ -42,16 +42,15 @@ class LastBlock {
         q_panels_(sizes_.q_width() / layer.qkv.view().nr()),
         q_columns_(q_panels_ * layer.qkv.view().nr()),
         by_blocks_(pass.sequences() >= kMinRowsOfThread * pass.thread_plan.threads),
-        context_(RowBuffer::Shared(
-            Rows{pass.At(pass.scratch_plan.context), pass.scratch_plan.ld_context})) {
-    const NormPlacement placement = pass.config->layers[index].norm_placement;
-    const bool columns = pass.thread_plan.kind == ThreadPlanKind::kColumns;
-    all_ = MakeRecipe(placement, layer, Buffers(RowBuffer::Shared(x), !columns));
+        all_(MakeRecipe(pass.config->layers[index].norm_placement, layer)),
+        gathered_(all_),
+        // The wanted rows are gathered in y; their queries and attention's output are the context.
+        all_rows_(pass, x, {nullptr, 0}, pass.thread_plan.kind != ThreadPlanKind::kColumns, false),
+        gathered_rows_(pass, y, y, by_blocks_, false) {
     // A panel with columns of both q and k is one of all rows.
     all_.projection.panel_begin = q_panels_;
-    gathered_ = MakeRecipe(placement, layer, Buffers(RowBuffer::Shared(y), by_blocks_));
     gathered_.projection.panel_end = q_panels_;
-    gathered_.projection.out = context_;  // where attention takes them from and puts its output
+    gathered_.projection.out = Place::kContext;
   }
 
   void Run(Team& team) const {
@@ -71,22 +70,12 @@ class LastBlock {
   }
 
  private:
-  // Of a recipe whose y is only used for the gathered rows.
-  RecipeBuffers Buffers(RowBuffer x, bool own) const {
-    const ScratchPlan& plan = pass_.scratch_plan;
-    const RowBuffer::Kind kind = own ? RowBuffer::Kind::kOfThread : RowBuffer::Kind::kShared;
-    return {.x = x,
-            .y = RowBuffer::Shared(y_),
-            .context = context_,
-            .mid = {pass_.At(plan.mid), plan.ld_model, kind},
-            .normed = {pass_.At(plan.normed), plan.ld_model, kind},
-            .hidden = {pass_.At(plan.hidden), plan.ld_ff, kind},
-            .input = InputBuffer(pass_, kind)};
-  }
-
   EvenSplit BlocksOfGathered() const {
     const size_t blocks = DivCeil(pass_.sequences(), kRowsOfTask);
     return {pass_.sequences(), RoundUp(blocks, pass_.thread_plan.threads)};
+  }
+  static StepPart PartOf(const EvenSplit& blocks, size_t i) {
+    return {blocks.begin(i), blocks.begin(i + 1) - blocks.begin(i)};
   }
 
   // The wanted rows into y, and their queries into the context.
@@ -95,18 +84,22 @@ class LastBlock {
     if (by_blocks_) {
       const EvenSplit blocks = BlocksOfGathered();
       team.ForEach(blocks.parts, [&](size_t i, int thread) {
-        const StepPart part{blocks.begin(i), blocks.begin(i + 1), ThreadRow(thread)};
-        Gather(pass_, x_, wanted_, part.begin, part.end, y_);
-        for (const RowStep& step : gathered_.before) RunStep(pass_, attention_, none, step, part);
-        RunStep(pass_, attention_, none, gathered_.projection, part);
+        const StepPart part = PartOf(blocks, i);
+        const StepRows rows = gathered_rows_.From(part.begin, ThreadRow(thread));
+        Gather(pass_, x_, wanted_, part.begin, part.begin + part.rows, y_);
+        for (const RowStep& step : gathered_.before) {
+          RunStep(pass_, attention_, none, step, rows, part);
+        }
+        RunStep(pass_, attention_, none, gathered_.projection, rows, part);
       });
       return;
     }
     CopyOutputRows(team, pass_, x_, wanted_, y_);
-    RunStepsByColumns(team, pass_, attention_, none, pass_.sequences(), gathered_.before.begin(),
-                      gathered_.before.end(), gathered_.projection.matrix);
-    RunStepsByColumns(team, pass_, attention_, none, pass_.sequences(), &gathered_.projection,
-                      &gathered_.projection + 1, nullptr);
+    RunStepsByColumns(team, pass_, attention_, none, gathered_rows_, pass_.sequences(),
+                      gathered_.before.begin(), gathered_.before.end(),
+                      gathered_.projection.matrix);
+    RunStepsByColumns(team, pass_, attention_, none, gathered_rows_, pass_.sequences(),
+                      &gathered_.projection, &gathered_.projection + 1, nullptr);
   }
 
   void AttendBySequences(Team& team) const {
@@ -137,9 +130,9 @@ class LastBlock {
 
   void AttendByColumns(Team& team) const {
     const QkvWindow window = attention_.WholeBatch();
-    RunStepsByColumns(team, pass_, attention_, window, pass_.tokens(), all_.before.begin(),
-                      all_.before.end(), all_.projection.matrix);
-    RunStepsByColumns(team, pass_, attention_, window, pass_.tokens(), &all_.projection,
+    RunStepsByColumns(team, pass_, attention_, window, all_rows_, pass_.tokens(),
+                      all_.before.begin(), all_.before.end(), all_.projection.matrix);
+    RunStepsByColumns(team, pass_, attention_, window, all_rows_, pass_.tokens(), &all_.projection,
                       &all_.projection + 1, nullptr);
     team.ForEach(sizes_.kv_heads, [&](size_t h, int /*thread*/) {
       attention_.PrepareKeys(window, 0, pass_.tokens(), {h, h + 1});
@@ -149,9 +142,10 @@ class LastBlock {
 
   // Rows [begin, end) up to their keys and values.
   void KeysAndValues(const QkvWindow& window, size_t begin, size_t end, int thread) const {
-    const StepPart part{begin, end, ThreadRow(thread)};
-    for (const RowStep& step : all_.before) RunStep(pass_, attention_, window, step, part);
-    RunStep(pass_, attention_, window, all_.projection, part);
+    const StepPart part{begin, end - begin};
+    const StepRows rows = all_rows_.From(begin, ThreadRow(thread));
+    for (const RowStep& step : all_.before) RunStep(pass_, attention_, window, step, rows, part);
+    RunStep(pass_, attention_, window, all_.projection, rows, part);
     attention_.PrepareKeys(window, begin, end, {0, sizes_.kv_heads});
   }
 
@@ -169,23 +163,26 @@ class LastBlock {
   // Some heads of one sequence's wanted row, from their queries to their context.
   void Attend(const QkvWindow& window, size_t sequence, HeadRange heads, int thread) const {
     const size_t row = RowOf(pass_, wanted_, sequence);
-    float* context = context_.floats() + sequence * context_.ld;
-    attention_.PutQueries(window, row, context, q_columns_, heads);
+    const Rows context = gathered_rows_.context.From(sequence);
+    attention_.PutQueries(window, row, context.data, q_columns_, heads);
     attention_.PrepareQueries(window, row, row + 1, heads);
-    attention_.Run(window, row, row + 1, heads, thread, context, context_.ld);
+    attention_.Run(window, row, row + 1, heads, thread, context);
   }
 
   void Finish(Team& team) const {
     const QkvWindow none = attention_.WholeBatch();
     if (!by_blocks_) {
-      RunStepsByColumns(team, pass_, attention_, none, pass_.sequences(), gathered_.after.begin(),
-                        gathered_.after.end(), nullptr);
+      RunStepsByColumns(team, pass_, attention_, none, gathered_rows_, pass_.sequences(),
+                        gathered_.after.begin(), gathered_.after.end(), nullptr);
       return;
     }
     const EvenSplit blocks = BlocksOfGathered();
     team.ForEach(blocks.parts, [&](size_t i, int thread) {
-      const StepPart part{blocks.begin(i), blocks.begin(i + 1), ThreadRow(thread)};
-      for (const RowStep& step : gathered_.after) RunStep(pass_, attention_, none, step, part);
+      const StepPart part = PartOf(blocks, i);
+      const StepRows rows = gathered_rows_.From(part.begin, ThreadRow(thread));
+      for (const RowStep& step : gathered_.after) {
+        RunStep(pass_, attention_, none, step, rows, part);
+      }
     });
   }
 
@@ -202,9 +199,10 @@ class LastBlock {
   const size_t q_panels_;   // that hold nothing but queries
   const size_t q_columns_;  // of these panels
   const bool by_blocks_;    // gathered rows are shared by rows
-  const RowBuffer context_;
-  Recipe all_;       // of all rows
-  Recipe gathered_;  // of the wanted ones
+  Recipe all_;              // of all rows
+  Recipe gathered_;         // of the wanted ones
+  const StepRows all_rows_;
+  const StepRows gathered_rows_;
 };
 
 }  // namespace

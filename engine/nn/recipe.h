@@ -17,19 +17,7 @@ struct Recipe {
   RowSteps after;
 };
 
-// Where a layer's steps read and write.
-struct RecipeBuffers {
-  RowBuffer x;        // the layer's input
-  RowBuffer y;        // its output; may be x
-  RowBuffer context;  // attention's output
-  RowBuffer mid;      // a sum before its norm
-  RowBuffer normed;
-  RowBuffer hidden;  // inside the feed-forward network
-  // Rows of A of a product that does not take floats; ld is in bytes, and each product's own.
-  RowBuffer input;
-};
-
-Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer, const RecipeBuffers& buffers);
+Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer);
 
 }  // namespace encore::internal
 

@@ -11,86 +11,122 @@
 
 namespace encore::inline v0_1::internal {
 
-namespace {
-
-// The rows of floats that a product takes, or that are about to be made into such ones.
-void Observe(const Pass& pass, const RowStep& step, const StepPart& part) {
-  const PackedMatrix* const matrix = step.rows_for != nullptr ? step.rows_for : step.matrix;
-  if (step.in.element_bytes != kFloatBytes || step.in.quant != nullptr) return;
-  pass.observer->Observe(*matrix, part.FloatsOf(step.in), step.in.ld, part.end - part.begin);
+StepRows::StepRows(const Pass& pass, ConstRows in, Rows out, bool own_buffers, bool context_too)
+    : x(in), y(out), own_context(context_too), own(own_buffers) {
+  const ScratchPlan& plan = pass.scratch_plan;
+  context = {pass.At(plan.context), plan.ld_context};
+  mid = {pass.At(plan.mid), plan.ld_model};
+  normed = {pass.At(plan.normed), plan.ld_model};
+  hidden = {pass.At(plan.hidden), plan.ld_ff};
+  input = {pass.At<std::byte>(plan.input), plan.input_stride, pass.At<RowQuant>(plan.quants)};
 }
 
-}  // namespace
+StepRows StepRows::From(size_t begin, size_t thread_row) const {
+  const size_t row = own ? thread_row : begin;
+  StepRows rows = *this;
+  rows.x = x.From(begin);
+  rows.y = y.From(begin);
+  rows.context = context.From(own_context ? thread_row : begin);
+  rows.mid = mid.From(row);
+  rows.normed = normed.From(row);
+  rows.hidden = hidden.From(row);
+  rows.input = input.From(row);
+  return rows;
+}
+
+Rows StepRows::Written(Place place) const {
+  switch (place) {
+    case Place::kY:
+      return y;
+    case Place::kContext:
+      return context;
+    case Place::kMid:
+      return mid;
+    case Place::kNormed:
+      return normed;
+    case Place::kHidden:
+      return hidden;
+    case Place::kX:
+    case Place::kInput:
+    case Place::kProjection:
+    case Place::kNone:
+      break;
+  }
+  ENCORE_DCHECK(place == Place::kNone);
+  return {nullptr, 0};
+}
 
 void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow& window,
-             const RowStep& step, const StepPart& part) {
-  const size_t rows = part.end - part.begin;
-  const float* residual = step.residual.data != nullptr ? part.FloatsOf(step.residual) : nullptr;
+             const RowStep& step, const StepRows& rows, const StepPart& part) {
+  const ConstRows residual = rows.Read(step.residual);
   if (step.norm != nullptr) {
-    step.norm->Run(part.FloatsOf(step.in), step.in.ld, residual, step.residual.ld,
-                   part.FloatsOf(step.out), step.out.ld, rows, pass.config->d_model);
+    const ConstRows in = rows.Read(step.in);
+    const Rows out = rows.Written(step.out);
+    step.norm->Run(in.data, in.ld, residual.data, residual.ld, out.data, out.ld, part.rows,
+                   pass.config->d_model);
     return;
   }
-  if (pass.observer != nullptr) Observe(pass, step, part);
+  const bool made = step.in == Place::kInput;
+  if (pass.observer != nullptr && !made) {
+    const ConstRows in = rows.Read(step.in);
+    pass.observer->Observe(step.rows_for != nullptr ? *step.rows_for : *step.matrix, in.data, in.ld,
+                           part.rows);
+  }
   if (step.rows_for != nullptr) {
     const PackedView& view = step.rows_for->view();
-    view.kernel->make_rows({.in = part.FloatsOf(step.in),
-                            .ld_in = step.in.ld,
-                            .rows = rows,
+    view.kernel->make_rows({.in = rows.Read(step.in),
+                            .rows = part.rows,
                             .k = view.k,
-                            .out = part.RowsOf(step.out),
-                            .ld_out = step.out.ld,
-                            .factor = view.row_factor,
-                            .quant = part.QuantsOf(step.out)});
+                            .out = rows.input,
+                            .factor = view.row_factor});
     return;
   }
   GemmArgs args{};
-  args.a = part.RowsOf(step.in);
-  args.lda = step.in.ld;
-  args.row_quant = part.QuantsOf(step.in);
+  args.a = made ? InputRows::Of(rows.input) : InputRows::Of(rows.Read(step.in));
   args.b = step.matrix->view();
-  if (step.out.kind == RowBuffer::Kind::kWindow) {
+  if (step.out == Place::kProjection) {
     attention.SetOutput(window, part.begin, &args);
   } else {
-    args.c = part.FloatsOf(step.out);
-    args.ldc = step.out.ld;
+    args.c = rows.Written(step.out);
   }
   args.residual = residual;
-  args.ld_residual = step.residual.ld;
   if (step.activation != nullptr) {
     args.relu = step.activation->relu;
     args.activation = step.activation->tile;
     args.gated = step.activation->gated;
   }
   args.next = part.next;
-  GemmBlock(args, step.matrix->blocking(), 0, rows, std::max(part.panel_begin, step.panel_begin),
+  GemmBlock(args, step.matrix->blocking(), 0, part.rows,
+            std::max(part.panel_begin, step.panel_begin),
             std::min(part.panel_end, step.last_panel()));
 }
 
 void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvWindow& window, size_t rows, const RowStep* begin,
-                       const RowStep* end, const PackedMatrix* following) {
+                       const QkvWindow& window, const StepRows& rows, size_t count,
+                       const RowStep* begin, const RowStep* end, const PackedMatrix* following) {
   const size_t threads = static_cast<size_t>(team.threads());
   for (const RowStep* step = begin; step != end; ++step) {
     if (step->matrix == nullptr) {
       // As many of these as follow each other.
       const RowStep* const first = step;
       while (step + 1 != end && step[1].matrix == nullptr) ++step;
-      const EvenSplit parts{rows, std::min(rows, threads)};
+      const EvenSplit parts{count, std::min(count, threads)};
       team.ForEach(parts.parts, [&](size_t i, int /*thread*/) {
+        const StepRows some = rows.From(parts.begin(i));
         for (const RowStep* s = first; s <= step; ++s) {
-          RunStep(pass, attention, window, *s, {parts.begin(i), parts.begin(i + 1)});
+          RunStep(pass, attention, window, *s, some,
+                  {parts.begin(i), parts.begin(i + 1) - parts.begin(i)});
         }
       });
       continue;
     }
-    const size_t count = step->last_panel() - step->panel_begin;
-    const EvenSplit panels{count, std::min(count, threads)};
+    const size_t panels_of_step = step->last_panel() - step->panel_begin;
+    const EvenSplit panels{panels_of_step, std::min(panels_of_step, threads)};
     const RowStep* later =
         std::find_if(step + 1, end, [](const RowStep& s) { return s.matrix != nullptr; });
     const PackedMatrix* next = later != end ? later->matrix : following;
     team.ForEach(panels.parts, [&](size_t i, int /*thread*/) {
-      StepPart part{0, rows};
+      StepPart part{0, count};
       part.panel_begin = step->panel_begin + panels.begin(i);
       part.panel_end = step->panel_begin + panels.begin(i + 1);
       if (next != nullptr) {
@@ -99,7 +135,7 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
         const EvenSplit theirs{view.panels(), std::min(view.panels(), threads)};
         if (i < theirs.parts) part.next = view.panel(theirs.begin(i));
       }
-      RunStep(pass, attention, window, *step, part);
+      RunStep(pass, attention, window, *step, rows, part);
     });
   }
 }

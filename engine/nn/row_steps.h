@@ -10,7 +10,7 @@
 #include <cstddef>
 
 #include "engine/base/check.h"
-#include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/rows.h"
 #include "engine/nn/attention_stage.h"
 #include "engine/nn/packed_layer.h"
 #include "engine/nn/pass.h"
@@ -19,74 +19,50 @@
 
 namespace encore::inline v0_1::internal {
 
-// Rows of tokens: [tokens, ld], in memory of the caller's.
-struct ConstRows {
-  const float* data;
-  size_t ld;
-};
-struct Rows {
-  float* data;
-  size_t ld;
-};
-
-inline constexpr size_t kFloatBytes = sizeof(float);
-
 // What a step reads or writes.
-struct RowBuffer {
-  enum class Kind {
-    kShared,    // row 0 is the first row of the batch
-    kOfThread,  // row 0 is the first row of the row block at hand, in the thread's share of the
-                // buffer
-    kWindow,    // attention's window: written by the projection only (attention_stage.h)
-  };
-  void* data = nullptr;
-  size_t ld = 0;  // elements
-  Kind kind = Kind::kShared;
-  size_t element_bytes = kFloatBytes;
-  RowQuant* quant = nullptr;  // beside rows of A of an integer kernel, one for each
-
-  float* floats() const {
-    ENCORE_DCHECK(element_bytes == kFloatBytes);
-    return static_cast<float*>(data);
-  }
-
-  static RowBuffer Shared(Rows rows) { return {rows.data, rows.ld, Kind::kShared}; }
-  // For reading only.
-  static RowBuffer Shared(ConstRows rows) {
-    return {const_cast<float*>(rows.data), rows.ld, Kind::kShared};
-  }
-  static RowBuffer Window() { return {nullptr, 0, Kind::kWindow}; }
+enum class Place {
+  kNone,
+  kX,        // the layer's input; never written
+  kY,        // its output; may be x
+  kContext,  // attention's output
+  kMid,      // a sum before its norm
+  kNormed,
+  kHidden,      // inside the feed-forward network
+  kInput,       // rows of A of a product that takes no floats
+  kProjection,  // attention's window, which the projection alone writes (attention_stage.h)
 };
 
-// Where rows of A of a product lie that takes no floats. Its ld is in bytes until the product is
-// known.
-inline RowBuffer InputBuffer(const Pass& pass, RowBuffer::Kind kind) {
-  const ScratchPlan& plan = pass.scratch_plan;
-  return {pass.At<std::byte>(plan.input), plan.ld_input, kind, 1, pass.At<RowQuant>(plan.quants)};
-}
+// Where the places lie. Each begins with the rows at hand: row 0 of the batch, or what From makes
+// of it.
+struct StepRows {
+  ConstRows x;
+  Rows y;
+  Rows context;
+  Rows mid;
+  Rows normed;
+  Rows hidden;
+  MadeRows input;
+  bool own_context;  // a row block's context lies in its thread's share of the buffer
+  bool own;          // so do mid, normed, hidden and input
 
-// A part of a step's work: rows [begin, end) and, of a linear step, panels [panel_begin,
-// panel_end).
+  StepRows(const Pass& pass, ConstRows in, Rows out, bool own_buffers, bool context_too);
+
+  // Those of rows from `begin` on, for the thread whose share begins at thread_row.
+  StepRows From(size_t begin, size_t thread_row) const;
+  // Where threads share rows.
+  StepRows From(size_t begin) const { return From(begin, begin); }
+
+  Rows Written(Place place) const;
+  ConstRows Read(Place place) const { return place == Place::kX ? x : ConstRows(Written(place)); }
+};
+
+// A part of a step's work: `rows` rows and, of a linear step, panels [panel_begin, panel_end).
 struct StepPart {
-  size_t begin;
-  size_t end;
-  size_t thread_row = 0;   // where the thread's share of a buffer kOfThread begins
+  size_t begin;  // in the batch
+  size_t rows;
   size_t panel_begin = 0;  // within the step's
   size_t panel_end = static_cast<size_t>(-1);
   const void* next = nullptr;  // see GemmArgs
-
-  void* RowsOf(const RowBuffer& buffer) const {
-    const size_t row = buffer.kind == RowBuffer::Kind::kOfThread ? thread_row : begin;
-    return static_cast<std::byte*>(buffer.data) + row * buffer.ld * buffer.element_bytes;
-  }
-  RowQuant* QuantsOf(const RowBuffer& buffer) const {
-    if (buffer.quant == nullptr) return nullptr;
-    return buffer.quant + (buffer.kind == RowBuffer::Kind::kOfThread ? thread_row : begin);
-  }
-  float* FloatsOf(const RowBuffer& buffer) const {
-    ENCORE_DCHECK(buffer.element_bytes == kFloatBytes);
-    return static_cast<float*>(RowsOf(buffer));
-  }
 };
 
 // A linear step, out = activation(in matrix + bias) or out = in matrix + bias (+ residual); a norm,
@@ -95,9 +71,9 @@ struct RowStep {
   const PackedMatrix* matrix = nullptr;
   const PackedNorm* norm = nullptr;
   const PackedMatrix* rows_for = nullptr;
-  RowBuffer in;
-  RowBuffer out;
-  RowBuffer residual;                           // without data for none; may be out
+  Place in = Place::kNone;
+  Place out = Place::kNone;
+  Place residual = Place::kNone;                // may be out
   const BlockActivation* activation = nullptr;  // of a linear step without a residual
   // Of a linear step, the panels that it is about; to the last one if there are fewer.
   size_t panel_begin = 0;
@@ -122,15 +98,16 @@ class RowSteps {
   size_t count_ = 0;
 };
 
-// One step for a part; `window` is where a projection's output goes.
+// One step for a part, whose rows are the first of `rows`; `window` is where a projection's output
+// goes.
 void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow& window,
-             const RowStep& step, const StepPart& part);
+             const RowStep& step, const StepRows& rows, const StepPart& part);
 
-// The steps [begin, end) of rows [0, rows), each shared by all threads: a linear one by columns,
-// others by rows. `following` is the matrix that comes after them, or null.
+// The steps [begin, end) of the first `count` of `rows`, each shared by all threads: a linear one
+// by columns, others by rows. `following` is the matrix that comes after them, or null.
 void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvWindow& window, size_t rows, const RowStep* begin,
-                       const RowStep* end, const PackedMatrix* following);
+                       const QkvWindow& window, const StepRows& rows, size_t count,
+                       const RowStep* begin, const RowStep* end, const PackedMatrix* following);
 
 }  // namespace encore::internal
 

@@ -66,9 +66,9 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.ld_context = PaddedRow(model.q_width);
   // Attention reads whole vectors past the last head's end: they are none of the next row, which
   // may be another thread's.
-  plan.ld_qkv = PaddedRow(model.qkv_width + (model.packed_value_width != 0 ? 15 : 0));
+  plan.ld_qkv = PaddedRow(model.qkv_width + (model.packed_value_bytes != 0 ? 15 : 0));
   plan.ld_ff = PaddedRow(model.d_ff);
-  plan.ld_input = PaddedRow(model.input_row_bytes, 1);
+  plan.input_stride = PaddedRow(model.input_row_bytes, 1);
 
   Layout layout;
   layout.Product(threads, kRowsOfTask);  // of which RowsOfAllBlocks takes no more
@@ -77,12 +77,12 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   const size_t packed_rows = layout.Sum(tokens, layout.Product(sequences, 16));
   plan.keys = layout.Take(packed_rows, model.kv_width);
   plan.values = layout.Take(model.makes_rows || longest >= kPackedValueKeys ? packed_rows : 0,
-                            model.packed_value_width);
+                            model.packed_value_bytes, 1);
   plan.context = layout.Take(std::max(tokens, plan.block_rows), plan.ld_context);
   plan.mid = layout.Take(plan.block_rows, plan.ld_model);
   plan.normed = layout.Take(plan.block_rows, plan.ld_model);
   plan.hidden = layout.Take(plan.block_rows, plan.ld_ff);
-  plan.input = layout.Take(model.input_row_bytes != 0 ? plan.block_rows : 0, plan.ld_input, 1);
+  plan.input = layout.Take(model.input_row_bytes != 0 ? plan.block_rows : 0, plan.input_stride, 1);
   plan.quants = layout.Take(model.input_row_bytes != 0 ? plan.block_rows : 0, 1, sizeof(RowQuant));
   plan.attention_floats = AttentionScratchFloats(longest, model.head_size, /*masked=*/true,
                                                  model.makes_rows ? model.head_size : 0);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where each intermediate of a forward pass lies in the workspace: a pure function of sizes. Not
-// here: the pass itself (encoder_block.h), who does what (thread_plan.h).
+// Where each intermediate of a forward pass lies in the workspace: a pure function of sizes.
 
 #ifndef ENCORE_ENGINE_NN_SCRATCH_PLAN_H_
 #define ENCORE_ENGINE_NN_SCRATCH_PLAN_H_
@@ -18,21 +17,21 @@ namespace encore::inline v0_1::internal {
 // largest stage has tasks: by Team::ForEach no thread beyond them is given one. Elements are f32
 // where nothing else is said.
 struct ScratchPlan {
-  size_t ld_model;  // strides of rows, in elements
+  size_t ld_model;  // of rows, in floats
   size_t ld_context;
   size_t ld_qkv;
   size_t ld_ff;
-  size_t ld_input;  // in bytes
+  size_t input_stride;  // in bytes
 
   size_t qkv;        // [tokens, ld_qkv], or by heads: see QkvWindow
   size_t keys;       // packed keys: [(tokens + 16 sequences) * kv_width]
-  size_t values;     // packed values: [(tokens + 16 sequences) * packed_value_width],
+  size_t values;     // packed values: [(tokens + 16 sequences) * packed_value_bytes],
                      // or nothing if no sequence is long enough
   size_t context;    // attention's output: [tokens, ld_context] or [block_rows, ld_context]
   size_t mid;        // [block_rows, ld_model]: a sum before its norm
   size_t normed;     // [block_rows, ld_model]
   size_t hidden;     // [block_rows, ld_ff]: the activations of the feed-forward network
-  size_t input;      // [block_rows, ld_input]: rows of A of products that take no floats
+  size_t input;      // [block_rows, input_stride]: rows of A of products that take no floats
   size_t quants;     // [block_rows] RowQuant, those of int8 rows
   size_t attention;  // [threads with attention to do, attention_floats]: AttentionScratchFloats
   size_t attention_floats;

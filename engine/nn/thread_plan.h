@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who does what in a forward pass: how a batch's sequences, rows and columns become tasks for the
-// threads there are. Pure functions of sizes; no choice made here changes a bit of a result. Not
-// here: the tasks themselves (encoder_block.h), where intermediates lie (scratch_plan.h).
+// threads there are. Pure functions of sizes; no choice made here changes a bit of a result.
 
 #ifndef ENCORE_ENGINE_NN_THREAD_PLAN_H_
 #define ENCORE_ENGINE_NN_THREAD_PLAN_H_

@@ -19,8 +19,8 @@ namespace {
 
 constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
 
-constexpr size_t kMaxLanes =
-    16;  // floats in the widest vector: rows of scratch are whole vectors for every target
+// Floats in the widest vector: rows of scratch are whole vectors for every target.
+constexpr size_t kMaxLanes = 16;
 
 // Rows of scores at a time: their tile is written once and read three times, by softmax and the
 // second product, and should stay in L1 beside a panel of keys. A multiple of twelve suits the
@@ -41,32 +41,30 @@ size_t ScoreRows(size_t row_floats) {
 
 // The parts of the scratch; sizes must agree with AttentionScratchFloats.
 struct Scratch {
-  size_t ld_scores;
-  size_t ld_sums;
-  size_t rows;      // of scores at a time
-  float* scores;    // [rows, ld_scores]
-  float* sums;      // [kQueryBlock, ld_sums]: sum of p v so far; only with several tiles of keys
-  float* additive;  // [rows, ld_scores], only with a mask
-  void* queries;    // [kQueryBlock, ld_queries] of the kernel's A, if it does not take floats
-  size_t ld_queries;
+  size_t rows;       // of scores at a time
+  Rows scores;       // [rows]
+  Rows sums;         // [kQueryBlock]: sum of p v so far; only with several tiles of keys
+  Rows additive;     // [rows], only with a mask
+  MadeRows queries;  // [kQueryBlock], if the kernel does not take floats
 };
 
 // What rows of A of so many elements take for each, whatever the element: whole vectors.
 size_t MadeRowFloats(size_t elements) { return RoundUp(elements, kMaxLanes); }
 
+// Rows of A in memory of so many floats each.
+MadeRows MadeIn(Rows memory) {
+  return {reinterpret_cast<std::byte*>(memory.data), memory.ld * sizeof(float), nullptr};
+}
+
 // For a walk along so many keys.
 Scratch LayOut(const AttentionHead& head, size_t keys, float* memory) {
   Scratch s{};
-  s.ld_scores = ScoreRowFloats(keys);
-  s.ld_sums = RoundUp(head.values.value_size, kMaxLanes);
-  s.rows = ScoreRows(s.ld_scores);
-  s.scores = memory;
-  s.sums = s.scores + s.rows * s.ld_scores;
-  s.additive = s.sums + (keys > kKeyTile ? kQueryBlock * s.ld_sums : 0);
-  const size_t masks = HasMatrix(head.mask) ? RoundUp(s.rows * s.ld_scores, kMaxLanes) : 0;
-  s.queries = s.additive + masks;
-  const GemmKernel& kernel = *head.layout.kernel;
-  s.ld_queries = MadeRowFloats(head.layout.head_size) * sizeof(float) / kernel.a_bytes;
+  s.scores = {memory, ScoreRowFloats(keys)};
+  s.rows = ScoreRows(s.scores.ld);
+  s.sums = {s.scores.row(s.rows), RoundUp(head.values.value_size, kMaxLanes)};
+  s.additive = {s.sums.row(keys > kKeyTile ? kQueryBlock : 0), s.scores.ld};
+  const size_t masks = HasMatrix(head.mask) ? RoundUp(s.rows * s.scores.ld, kMaxLanes) : 0;
+  s.queries = MadeIn({s.additive.data + masks, MadeRowFloats(head.layout.head_size)});
   return s;
 }
 
@@ -115,21 +113,14 @@ class Block {
         rows_(end - begin) {
     std::fill_n(m_, rows_, kMinusInf);
     std::fill_n(l_, rows_, 0.0f);
-    const GemmKernel& kernel = *head.layout.kernel;
-    const float* q = head.q + begin * head.ld_q;
-    if (kernel.make_rows == nullptr) {
-      q_ = q;
-      ld_q_ = head.ld_q;
+    const ConstRows q = head.q.From(begin);
+    if (head.layout.kernel->make_rows == nullptr) {
+      q_ = InputRows::Of(q);
       return;
     }
-    kernel.make_rows({.in = q,
-                      .ld_in = head.ld_q,
-                      .rows = rows_,
-                      .k = head.layout.head_size,
-                      .out = scratch_.queries,
-                      .ld_out = scratch_.ld_queries});
-    q_ = scratch_.queries;
-    ld_q_ = scratch_.ld_queries;
+    head.layout.kernel->make_rows(
+        {.in = q, .rows = rows_, .k = head.layout.head_size, .out = scratch_.queries});
+    q_ = InputRows::Of(scratch_.queries);
   }
 
   void Run() {
@@ -149,16 +140,14 @@ class Block {
   }
 
  private:
-  float* Out(size_t row) const {
-    return head_.out + (first_ + row - head_.out_query) * head_.ld_out;
-  }
+  float* Out(size_t row) const { return head_.out.row(first_ + row - head_.out_query); }
 
   // Scores of rows [row, row_end) and keys [begin, end), not scaled, with what hides some of them.
   ScoreTile Score(size_t row, size_t row_end, size_t begin, size_t end) {
     MultiplyKeys(row, row_end, begin, end);
     ScoreTile tile{};
-    tile.scores = scratch_.scores;
-    tile.ld_scores = scratch_.ld_scores;
+    tile.scores = scratch_.scores.data;
+    tile.ld_scores = scratch_.scores.ld;
     tile.rows = row_end - row;
     tile.cols = end - begin;
     tile.whole_vectors = true;
@@ -206,15 +195,15 @@ class Block {
       return;
     }
     for (size_t r = row; r < row_end; ++r) {
-      float* out = scratch_.additive + (r - row) * scratch_.ld_scores;
+      float* out = scratch_.additive.row(r - row);
       if (consecutive_keys) {
         GatherRow(first_ + r, begin, end - begin, out);
       } else {
         GatherPositions(first_ + r, begin, end - begin, out);
       }
     }
-    tile->additive = scratch_.additive;
-    tile->ld_additive = static_cast<ptrdiff_t>(scratch_.ld_scores);
+    tile->additive = scratch_.additive.data;
+    tile->ld_additive = static_cast<ptrdiff_t>(scratch_.additive.ld);
   }
 
   static ptrdiff_t Distance(size_t query, size_t key) {
@@ -290,21 +279,13 @@ class Block {
     if (last) {
       for (size_t r = row; r < row_end; ++r) inverse_[r - row] = 1.0f / l_[r];
     }
-    const GemmKernel& kernel = *head_.layout.kernel;
-    if (kernel.make_rows != nullptr) {  // in place
-      kernel.make_rows({.in = scratch_.scores,
-                        .ld_in = scratch_.ld_scores,
-                        .rows = row_end - row,
-                        .k = end - begin,
-                        .out = scratch_.scores,
-                        .ld_out = ld_weights()});
+    InputRows weights = InputRows::Of(scratch_.scores);
+    if (const auto make_rows = head_.layout.kernel->make_rows; make_rows != nullptr) {  // in place
+      const MadeRows made = MadeIn(scratch_.scores);
+      make_rows({.in = scratch_.scores, .rows = row_end - row, .k = end - begin, .out = made});
+      weights = InputRows::Of(made);
     }
-    MultiplyValues(row, row_end, begin, end, last);
-  }
-
-  // Elements of A from one row of scores to the next.
-  size_t ld_weights() const {
-    return scratch_.ld_scores * sizeof(float) / head_.layout.kernel->a_bytes;
+    MultiplyValues(weights, row, row_end, begin, end, last);
   }
 
   // The two products, in tiles of their own: heads of short sequences are so little work that
@@ -314,72 +295,57 @@ class Block {
     const size_t lanes = layout.kernel->lanes;
     const size_t key_bytes = layout.key_bytes();
     const std::byte* keys = static_cast<const std::byte*>(head_.packed_keys) + begin * key_bytes;
-    GemmTile tile = EmptyTile();
-    tile.lda = ld_q_;
-    tile.kc = layout.kernel->GroupsOf(layout.head_size);
-    tile.ldc = scratch_.ld_scores;
+    GemmTile tile = PlainTile();
+    tile.in.kc = layout.kernel->GroupsOf(layout.head_size);
+    tile.out.ldc = scratch_.scores.ld;
     for (size_t col = 0; col < end - begin;) {
       // Whole vectors: what lies past the end is never looked at. A window may end within a panel.
       const size_t panel_nv = std::min(layout.nv, DivCeil(layout.keys - begin - col, lanes));
       const size_t nv = std::min(panel_nv, DivCeil(end - begin - col, lanes));
-      tile.a = static_cast<const std::byte*>(q_) + row * ld_q_ * layout.kernel->a_bytes;
-      tile.b = keys + col * key_bytes;
-      tile.ldb = panel_nv * lanes;
-      tile.cols = nv * lanes;
-      tile.init = kZeroRow;
-      for (size_t j = 0; j < nv; ++j) tile.c[j] = scratch_.scores + col + j * lanes;
+      tile.in.a = q_.From(row);
+      tile.in.b = keys + col * key_bytes;
+      tile.in.ldb = panel_nv * lanes;
+      tile.out.cols = nv * lanes;
+      tile.in.init = kZeroRow;
+      for (size_t j = 0; j < nv; ++j) tile.out.c[j] = scratch_.scores.data + col + j * lanes;
       RunTiles(*layout.kernel, nv, row_end - row, tile);
       col += nv * lanes;
     }
   }
 
-  void MultiplyValues(size_t row, size_t row_end, size_t begin, size_t end, bool last) {
+  void MultiplyValues(const InputRows& weights, size_t row, size_t row_end, size_t begin,
+                      size_t end, bool last) {
     const GemmKernel& kernel = *head_.layout.kernel;
     const ValueLayout& layout = head_.values;
     const std::byte* packed = static_cast<const std::byte*>(head_.packed_values);
-    float* c = last ? Out(row) : scratch_.sums + row * scratch_.ld_sums;
-    GemmTile tile = EmptyTile();
-    tile.lda = ld_weights();
-    tile.kc = kernel.GroupsOf(end - begin);
-    tile.ldc = last ? head_.ld_out : scratch_.ld_sums;
+    const Rows sums = scratch_.sums.From(row);
+    const Rows c = last ? Rows{Out(row), head_.out.ld} : sums;
+    GemmTile tile = PlainTile();
+    tile.in.kc = kernel.GroupsOf(end - begin);
+    tile.out.ldc = c.ld;
     for (size_t col = 0; col < layout.value_size;) {
       const size_t cols = layout.PanelCols(col);
       const size_t nv = layout.PanelVectors(col);
-      tile.a = scratch_.scores;
+      tile.in.a = weights;
       if (packed != nullptr) {
-        tile.b = packed + layout.PanelOffset(col, begin);
-        tile.ldb = nv * kernel.lanes;
+        tile.in.b = packed + layout.PanelOffset(col, begin);
+        tile.in.ldb = nv * kernel.lanes;
       } else {
-        tile.b = head_.v + begin * head_.ld_v + col;
-        tile.ldb = head_.ld_v;
+        tile.in.b = head_.v.row(begin) + col;
+        tile.in.ldb = head_.v.ld;
       }
-      tile.cols = cols;
-      tile.init = kZeroRow;
+      tile.out.cols = cols;
+      tile.in.init = kZeroRow;
       if (begin != keys_.begin) {
-        tile.init = scratch_.sums + row * scratch_.ld_sums + col;
-        tile.ld_init = scratch_.ld_sums;
-        tile.init_scale = factor_;
+        tile.in.init = sums.data + col;
+        tile.in.ld_init = sums.ld;
+        tile.in.init_scale = factor_;
       }
-      tile.scale = last ? inverse_ : nullptr;
-      for (size_t j = 0; j < nv; ++j) tile.c[j] = c + col + j * kernel.lanes;
+      tile.out.scale = last ? inverse_ : nullptr;
+      for (size_t j = 0; j < nv; ++j) tile.out.c[j] = c.data + col + j * kernel.lanes;
       RunTiles(kernel, nv, row_end - row, tile);
       col += cols;
     }
-  }
-
-  static GemmTile EmptyTile() {
-    GemmTile tile;
-    tile.ld_init = 0;
-    tile.row_quant = nullptr;
-    tile.col_scale = nullptr;
-    tile.init_scale = nullptr;
-    tile.scale = nullptr;
-    tile.residual = nullptr;
-    tile.ld_residual = 0;
-    tile.relu = false;
-    tile.prefetch = reinterpret_cast<const char*>(kZeroRow);
-    tile.prefetch_step = 0;
-    return tile;
   }
 
   // The scores once more, now that each row's final maximum and sum are known.
@@ -388,7 +354,7 @@ class Block {
       const size_t end = std::min(begin + kKeyTile, keys_.end);
       head_.softmax->weights(Score(row, row_end, begin, end), m_ + row, l_ + row);
       for (size_t r = row; r < row_end; ++r) {
-        const float* weights = scratch_.scores + (r - row) * scratch_.ld_scores;
+        const float* weights = scratch_.scores.row(r - row);
         for (size_t j = begin; j < end; ++j) head_.weights(first_ + r, j) = weights[j - begin];
       }
     }
@@ -403,8 +369,7 @@ class Block {
   const Scratch scratch_;
   const size_t first_;
   const size_t rows_;
-  const void* q_;  // of the block's first query, elements of the kernel's A
-  size_t ld_q_;
+  InputRows q_;           // of the block's first query
   float m_[kQueryBlock];  // the state of the online softmax: see softmax.h
   float l_[kQueryBlock];
   float factor_[kQueryBlock];  // these three of the rows at hand

@@ -47,9 +47,9 @@ struct KeyLayout {
   size_t key_bytes() const { return kernel->GroupsOf(head_size) * kernel->group_bytes(); }
   // Monotone in both sizes.
   size_t bytes() const { return RoundUp(keys, kernel->lanes) * key_bytes(); }
-  // Packs keys [begin, end) of k [keys, ld_k], contiguous rows of head_size. Several threads may
-  // pack different keys of one head.
-  void Pack(const float* k, size_t ld_k, size_t begin, size_t end, void* packed) const;
+  // Packs keys [begin, end) of k, rows of head_size. Several threads may pack different keys of one
+  // head.
+  void Pack(ConstRows k, size_t begin, size_t end, void* packed) const;
   // Packs all of them, of any strides.
   void Pack(ConstView k, void* packed) const;
 };
@@ -98,10 +98,10 @@ struct ValueLayout {
     return (kernel->GroupsOf(keys) * col + kernel->GroupsOf(begin) * width) * kernel->group_bytes();
   }
 
-  // Packs values of keys [begin, end) of v [keys, ld_v], contiguous rows of value_size. Several
-  // threads may pack different keys of one head.
-  void Pack(const float* v, size_t ld_v, size_t begin, size_t end, void* packed) const {
-    PackRows(v + begin * ld_v, static_cast<ptrdiff_t>(ld_v), 1, begin, end, packed);
+  // Packs values of keys [begin, end) of v, rows of value_size. Several threads may pack different
+  // keys of one head.
+  void Pack(ConstRows v, size_t begin, size_t end, void* packed) const {
+    PackRows(v.row(begin), static_cast<ptrdiff_t>(v.ld), 1, begin, end, packed);
   }
   // Packs all of them, of any strides.
   void Pack(ConstView v, void* packed) const {
@@ -123,15 +123,12 @@ struct ValueLayout {
 struct AttentionHead {
   KeyLayout layout;
   const SoftmaxKernels* softmax;
-  const float* q;  // [queries, ld_q], contiguous rows of head_size
-  size_t ld_q;
+  ConstRows q;  // [queries], of head_size
   const void* packed_keys;
   ValueLayout values;
   const void* packed_values;  // or null, then v is read; needed where kr > 1
-  const float* v;  // [keys, ld_v], contiguous rows of value_size, readable to whole vectors
-  size_t ld_v;
-  float* out;  // contiguous rows of value_size, the first one that of query out_query
-  size_t ld_out;
+  ConstRows v;                // [keys], of value_size, readable to whole vectors
+  Rows out;                   // of value_size, the first one that of query out_query
   size_t out_query;
   MutableView weights;  // [queries, keys], or empty
   float scale;

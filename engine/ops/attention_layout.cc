@@ -12,14 +12,14 @@
 
 namespace encore::inline v0_1::internal {
 
-void KeyLayout::Pack(const float* k, size_t ld_k, size_t begin, size_t end, void* packed) const {
+void KeyLayout::Pack(ConstRows k, size_t begin, size_t end, void* packed) const {
   const size_t nr = nv * kernel->lanes;
   for (size_t key = begin; key < end;) {
     const size_t panel = key / nr * nr;
     const size_t width = std::min(nr, RoundUp(keys - panel, kernel->lanes));
     const size_t count = std::min(end, panel + nr) - key;
     std::byte* out = static_cast<std::byte*>(packed) + panel * key_bytes();
-    kernel->transpose(k + key * ld_k, ld_k, count, head_size,
+    kernel->transpose(k.row(key), k.ld, count, head_size,
                       out + (key - panel) * kernel->group_bytes(), width);
     key += count;
   }

@@ -227,18 +227,15 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
       internal::AttentionHead head{};
       head.layout = layout;
       head.softmax = &softmax;
-      head.q = buffers.queries != 0 ? buffers.Queries(i) : MatrixAt(q, i).data();
-      head.ld_q = buffers.queries != 0 ? head_size : RowStride(MatrixAt(q, i));
+      head.q = buffers.queries != 0
+                   ? internal::ConstRows{buffers.Queries(i), head_size}
+                   : internal::ConstRows{MatrixAt(q, i).data(), RowStride(MatrixAt(q, i))};
       head.packed_keys = buffers.Keys(i);
       head.values = value_layout;
       head.packed_values = buffers.Values(i);
-      head.out = out_i.data();
       // Without columns there may be no memory to take steps in.
-      head.ld_out = value_size == 0 ? 0 : RowStride(out_i);
-      if (buffers.out != 0) {
-        head.ld_out = buffers.ld_out;
-        head.out = buffers.Out(i);
-      }
+      head.out = {out_i.data(), value_size == 0 ? 0 : RowStride(out_i)};
+      if (buffers.out != 0) head.out = {buffers.Out(i), buffers.ld_out};
       if (!options.weights.empty()) head.weights = MatrixAt(options.weights, i);
       head.scale = scale;
       head.mask = options.mask;
@@ -246,9 +243,7 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
       internal::Attend(head, begin, end, buffers.Scratch(thread));
       if (buffers.out != 0) {
         for (size_t row = begin; row < end; ++row) {
-          for (size_t c = 0; c < value_size; ++c) {
-            out_i(row, c) = head.out[row * head.ld_out + c];
-          }
+          for (size_t c = 0; c < value_size; ++c) out_i(row, c) = head.out.row(row)[c];
         }
       }
     });

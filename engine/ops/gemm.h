@@ -26,15 +26,11 @@ struct ColumnGroups {
 // c = activation(bias + a b) or c = bias + a b + residual, with the bias of b's view; or, where b
 // is gated, c = f(bias_g + a b_g) * (bias + a b). Pointers are to row 0 and column 0.
 struct GemmArgs {
-  const void* a;  // [m, lda] elements of the kernel's A, rows of b.k in whole groups
-  size_t lda;
-  PackedView b;                         // [k, n]
-  const RowQuant* row_quant = nullptr;  // [m], of an integer kernel
-  float* c;                             // [m, ldc], rows of b.n; may be the residual
-  size_t ldc;
+  InputRows a;   // [m], rows of b.k; with quant where the kernel is one of integers
+  PackedView b;  // [k, n]
+  Rows c;        // [m], rows of b.n; may be the residual
   ColumnGroups groups;
-  const float* residual = nullptr;  // [m, ld_residual], or null; not together with an activation
-  size_t ld_residual = 0;
+  ConstRows residual = {};  // [m], or null; not together with an activation
   bool relu = false;
   // Or another activation; or null. Not together with groups.
   ActivationKernels::Tile activation = nullptr;
@@ -47,6 +43,23 @@ struct GemmArgs {
 
 // As `init` of a tile that starts from nothing.
 alignas(64) inline constexpr Accumulator kZeroRow[kMaxTileVectors * 16] = {};
+
+// A tile without factors, residual, relu and quantisation, which starts from nothing and fetches
+// nothing; without a, b, kc and the place of c. Field by field: with few rows, clearing all of it
+// would take a percent of the time.
+inline GemmTile PlainTile() {
+  GemmTile tile;
+  tile.in.init = kZeroRow;
+  tile.in.ld_init = 0;
+  tile.in.init_scale = nullptr;
+  tile.in.prefetch = reinterpret_cast<const char*>(kZeroRow);
+  tile.in.prefetch_step = 0;
+  tile.quant.columns.scale = nullptr;
+  tile.out.scale = nullptr;
+  tile.out.residual = {nullptr, 0};
+  tile.out.relu = false;
+  return tile;
+}
 
 // All rows of one column of tiles, in tiles of equal height (13 rows are 7 + 6, not 8 + 5). `tile`
 // comes with the pointers of row 0, and goes with others.

@@ -28,7 +28,9 @@ using internal::CheckNoOverlap;
 using internal::CheckOutput;
 using internal::CheckRank;
 using internal::CheckShape;
+using internal::ConstRows;
 using internal::HasPlainRows;
+using internal::InputRows;
 using internal::PackedMatrix;
 using internal::RowStride;
 using internal::WeightSource;
@@ -53,29 +55,21 @@ Status Multiply(ConstView x, const PackedMatrix& packed, MutableView y, const Ex
   if (m == 0 || b.n == 0) return {};
   internal::GemmArgs args{};
   args.b = b;
-  args.a = x.data();
-  args.lda = RowStride(x);
-  args.c = y.data();
-  args.ldc = RowStride(y);
+  args.a = InputRows::Of(ConstRows{x.data(), RowStride(x)});
+  args.c = {y.data(), RowStride(y)};
 
   AlignedBuffer<float> x_copy;
   if (!HasPlainRows(x)) {
-    Result<AlignedBuffer<float>> buffer = AllocateLike("a copy of an input", x.shape());
-    if (!buffer.ok()) return buffer.status();
-    x_copy = *std::move(buffer);
+    ENCORE_ASSIGN_OR_RETURN(x_copy, AllocateLike("a copy of an input", x.shape()));
     for (size_t i = 0; i < m; ++i) {
       for (size_t k = 0; k < b.k; ++k) x_copy.data()[i * b.k + k] = x(i, k);
     }
-    args.a = x_copy.data();
-    args.lda = b.k;
+    args.a = InputRows::Of(ConstRows{x_copy.data(), b.k});
   }
   AlignedBuffer<float> y_copy;
   if (!HasPlainRows(y)) {
-    Result<AlignedBuffer<float>> buffer = AllocateLike("a copy of an output", y.shape());
-    if (!buffer.ok()) return buffer.status();
-    y_copy = *std::move(buffer);
-    args.c = y_copy.data();
-    args.ldc = b.n;
+    ENCORE_ASSIGN_OR_RETURN(y_copy, AllocateLike("a copy of an output", y.shape()));
+    args.c = {y_copy.data(), b.n};
   }
 
   internal::RunTeam(
@@ -128,10 +122,10 @@ Result<PackedLinear> PackedLinear::Create(ConstView weight, ConstView bias) try 
   if (!bias.empty()) {
     ENCORE_RETURN_IF_ERROR(CheckShape("bias", bias, Shape(weight.dim(0)), "the rows of weight"));
   }
-  Result<PackedMatrix> packed = PackedMatrix::Create(WeightSource::One(weight, bias));
-  if (!packed.ok()) return packed.status();
+  ENCORE_ASSIGN_OR_RETURN(PackedMatrix packed,
+                          PackedMatrix::Create(WeightSource::One(weight, bias)));
   PackedLinear linear;
-  linear.impl_ = std::make_shared<const Impl>(Impl{*std::move(packed)});
+  linear.impl_ = std::make_shared<const Impl>(Impl{std::move(packed)});
   return linear;
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();

@@ -11,6 +11,7 @@
 
 #include "engine/base/bf16.h"
 #include "engine/base/int_math.h"
+#include "engine/kernels/round_magic.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -169,8 +170,6 @@ void ReadInt8Scales(const WeightSource& source, size_t row, size_t rows, float* 
 
 void ReadInt8Rows(const WeightSource& source, const float* scales, size_t row, size_t rows,
                   size_t k, size_t count, float* out, size_t ld_out, float* sums) {
-  // 1.5 * 2^23: adding it rounds a small number to an integer.
-  constexpr float kMagic = 12582912.0f;
   for (size_t r = 0; r < rows; ++r, out += ld_out) {
     size_t within = row + r;
     const WeightView& weight = FindPart(source, &within).weight;
@@ -179,7 +178,7 @@ void ReadInt8Rows(const WeightSource& source, const float* scales, size_t row, s
     } else {
       ReadRows(source, row + r, 1, k, count, out, ld_out);
       const float inverse = scales[r] >= kLeastInt8Scale ? 1.0f / scales[r] : 0.0f;
-      for (size_t i = 0; i < count; ++i) out[i] = (out[i] * inverse + kMagic) - kMagic;
+      for (size_t i = 0; i < count; ++i) out[i] = (out[i] * inverse + kRoundMagic) - kRoundMagic;
     }
     for (size_t i = 0; i < count; ++i) sums[r] += out[i];
   }

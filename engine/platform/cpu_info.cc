@@ -4,8 +4,8 @@
 // caches are unknown (0), and all cores count.
 //
 // This file is compiled with the HWY_DISABLED_TARGETS of the whole build
-// (tools/cmake/EncoreCompileOptions.cmake), so its HWY_TARGETS is the list of targets that each
-// kernel file was compiled for.
+// (tools/cmake/EncoreCompileOptions.cmake), so its HWY_TARGETS is the list of targets that kernels
+// are compiled for.
 
 #include "engine/platform/cpu_info.h"
 

@@ -83,12 +83,13 @@ void Bf16OfRowsWanted(const GemmKernel* kernel, const float* x, uint32_t* out, s
   }
 }
 void Bf16OfRows(const GemmKernel* kernel, const float* x, uint32_t* out, size_t n) {
-  if (kernel->a_bytes == sizeof(float)) {
-    kernel->make_rows({.in = x, .ld_in = n, .rows = 1, .k = n, .out = out, .ld_out = n});
-    return;
-  }
+  const auto make = [&](void* to) {
+    const internal::MadeRows rows{static_cast<std::byte*>(to), n * kernel->a_bytes, nullptr};
+    kernel->make_rows({.in = {x, n}, .rows = 1, .k = n, .out = rows});
+  };
+  if (kernel->a_bytes == sizeof(float)) return make(out);
   std::array<uint16_t, kConversionChunk> halves;
-  kernel->make_rows({.in = x, .ld_in = n, .rows = 1, .k = n, .out = halves.data(), .ld_out = n});
+  make(halves.data());
   for (size_t i = 0; i < n; ++i) out[i] = static_cast<uint32_t>(halves[i]) << 16;
 }
 

@@ -14,7 +14,7 @@
 
 #include "engine/base/bf16.h"
 #include "engine/base/layer_tensors.h"
-#include "tests/precisions.h"
+#include "tests/support/precisions.h"
 
 namespace encore::fuzz {
 namespace {

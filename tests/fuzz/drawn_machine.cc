@@ -8,9 +8,9 @@
 
 #include "encore/cpu.h"
 #include "encore/thread_pool.h"
-#include "tests/executors.h"
 #include "tests/fuzz/target.h"
 #include "tests/reference/accuracy.h"
+#include "tests/support/executors.h"
 
 namespace encore::fuzz {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "encore/executor.h"
-#include "tests/drawn_config.h"
+#include "tests/support/drawn_config.h"
 
 namespace encore::fuzz {
 

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "encore/tensor.h"
-#include "tests/drawn_config.h"
-#include "tests/fma_chain.h"
 #include "tests/fuzz/target.h"
-#include "tests/sanitizers.h"
+#include "tests/support/drawn_config.h"
+#include "tests/support/fma_chain.h"
+#include "tests/support/sanitizers.h"
 
 namespace encore::fuzz {
 

@@ -18,6 +18,11 @@ if(ENCORE_SIMD STREQUAL "widths")
   string(PREPEND encore_disabled_targets "HWY_SSE4|HWY_AVX3|HWY_AVX3_ZEN4|")
 endif()
 set(encore_simd_definitions "HWY_DISABLED_TARGETS=(${encore_disabled_targets})" HWY_WANT_AVX3_DL)
+if(NOT ENCORE_SIMD STREQUAL "widths")
+  # For kernels that are the same on all of AVX-512 (engine/kernels/one_avx3.h).
+  list(APPEND encore_simd_definitions "ENCORE_DISABLED_BESIDE_AVX3=(${encore_disabled_targets}\
+|HWY_AVX3_DL|HWY_AVX3_ZEN4|HWY_AVX3_SPR)")
+endif()
 if(ENCORE_SIMD STREQUAL "emu128")
   # Highway takes EMU128 away from GCC before 14, which compiles it wrongly, and puts SCALAR in its
   # place, which lacks operations.

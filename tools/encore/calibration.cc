@@ -70,26 +70,18 @@ std::vector<float> Product(const WeightSource& weights, const GemmKernel& kernel
   const size_t count = rows.size() / k;
   std::vector<float> y(count * view.n);
   internal::GemmArgs args{};
-  args.a = rows.data();
-  args.lda = k;
+  const internal::ConstRows x{rows.data(), k};
+  args.a = internal::InputRows::Of(x);
   args.b = view;
-  args.c = y.data();
-  args.ldc = view.n;
+  args.c = {y.data(), view.n};
   internal::AlignedBuffer<std::byte> made;
   std::vector<internal::RowQuant> quants(count);
   if (kernel.make_rows != nullptr) {
-    args.lda = view.groups() * kernel.kr;
-    if (!made.Allocate(count * args.lda * kernel.a_bytes)) throw Failure("no memory for rows");
-    kernel.make_rows({.in = rows.data(),
-                      .ld_in = k,
-                      .rows = count,
-                      .k = k,
-                      .out = made.data(),
-                      .ld_out = args.lda,
-                      .factor = view.row_factor,
-                      .quant = quants.data()});
-    args.a = made.data();
-    args.row_quant = quants.data();
+    const size_t stride = view.groups() * kernel.kr * kernel.a_bytes;
+    if (!made.Allocate(count * stride)) throw Failure("no memory for rows");
+    const internal::MadeRows out{made.data(), stride, quants.data()};
+    kernel.make_rows({.in = x, .rows = count, .k = k, .out = out, .factor = view.row_factor});
+    args.a = internal::InputRows::Of(out);
   }
   GemmBlock(args, matrix.blocking(), 0, count, 0, view.panels());
   return y;

@@ -20,7 +20,7 @@
 
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"
-#include "tests/sanitizers.h"
+#include "tests/support/sanitizers.h"
 
 namespace encore::fuzz {
 namespace {

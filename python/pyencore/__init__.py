@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""encore from Python: texts to vectors on CPUs, with sentence-transformers' calls."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyencore import ops
+    from pyencore._cross_encoder import Classifier, CrossEncoder
+    from pyencore._encoder import Encoder
+    from pyencore._errors import CorruptDataError, UnsupportedError
+    from pyencore._machine import (
+        active_target,
+        compiled_targets,
+        cores,
+        set_target,
+        supported_targets,
+    )
+    from pyencore._quantize import quantize_embeddings
+    from pyencore._text_encoder import TextEncoder
+    from pyencore._tokenizer import Encoding, Tokenizer
+    from pyencore._version import __version__
+
+# Loaded when they are first asked for: pyencore.lab works without the compiled module, and a
+# program pays for what it uses.
+_WHERE = {
+    "Classifier": "_cross_encoder",
+    "CorruptDataError": "_errors",
+    "CrossEncoder": "_cross_encoder",
+    "Encoder": "_encoder",
+    "Encoding": "_tokenizer",
+    "TextEncoder": "_text_encoder",
+    "Tokenizer": "_tokenizer",
+    "UnsupportedError": "_errors",
+    "active_target": "_machine",
+    "compiled_targets": "_machine",
+    "cores": "_machine",
+    "quantize_embeddings": "_quantize",
+    "set_target": "_machine",
+    "supported_targets": "_machine",
+    "__version__": "_version",
+}
+
+__all__ = [
+    "Classifier",
+    "CorruptDataError",
+    "CrossEncoder",
+    "Encoder",
+    "Encoding",
+    "TextEncoder",
+    "Tokenizer",
+    "UnsupportedError",
+    "__version__",
+    "active_target",
+    "compiled_targets",
+    "cores",
+    "ops",
+    "quantize_embeddings",
+    "set_target",
+    "supported_targets",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ops":
+        return importlib.import_module("pyencore.ops")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'pyencore' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"pyencore.{_WHERE[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

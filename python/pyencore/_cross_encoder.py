@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CrossEncoder and Classifier: what a classification head says of pairs and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyencore._arrays import Floats, is_tensor, torch_module
+from pyencore._errors import UnsupportedError
+from pyencore._folder import read_json
+from pyencore._loop import in_pieces, lengths_of, progress_bar
+from pyencore._opened import Opened, check_batch_size, check_device
+
+Pair = Sequence[str]
+# "sigmoid", "identity", a torch.nn.Module, or a function of an array of logits.
+ActivationFn = str | Callable[[Any], Any]
+
+
+def softmax(logits: Floats) -> Floats:
+    raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    result: Floats = raised / raised.sum(axis=-1, keepdims=True)
+    return result
+
+
+class _Head(Opened):
+    @property
+    def labels(self) -> list[str]:
+        """Names of the head's outputs."""
+        return list(self._core.labels)
+
+    @property
+    def num_labels(self) -> int:
+        return len(self._core.labels)
+
+    def _scores(
+        self,
+        first: list[str],
+        second: list[str] | None,
+        activation: ActivationFn | None,
+        show: bool | None,
+    ) -> Floats:
+        if not self._core.labels:
+            raise UnsupportedError(f"{self.folder} has no classification head")
+        known = _known_activation(activation)
+        values = np.empty((len(first), self.num_labels), np.float32)
+
+        def step(begin: int, end: int) -> None:
+            values[begin:end] = self._core.classify(
+                first, second, begin, end, known, self._max_length
+            )
+
+        lengths = lengths_of(first)
+        if second is not None:
+            lengths = [a + b for a, b in zip(lengths, lengths_of(second), strict=True)]
+        in_pieces(lengths, step, self._pace, progress_bar(show, len(first)))
+        if activation is not None and not isinstance(activation, str) and known == "identity":
+            values = _apply(activation, values)
+        return values
+
+
+class CrossEncoder(_Head):
+    """A reranker or another model of pairs, with the calls of sentence_transformers.CrossEncoder."""
+
+    def predict(
+        self,
+        inputs: Pair | Iterable[Pair],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        activation_fn: ActivationFn | None = None,
+        apply_softmax: bool | None = False,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: Any = None,
+    ) -> Any:
+        """The score of a pair, or those of several: [pairs], or [pairs, labels] of more labels.
+
+        activation_fn: "sigmoid", "identity", a torch module, or a function of the logits' array;
+        the folder's by default.
+        """
+        check_batch_size(batch_size)
+        check_device(device)
+        pairs, single = _pairs_of(inputs)
+        if not pairs:
+            return torch_module("convert_to_tensor").tensor([]) if convert_to_tensor else np.array([])
+        first, second = [p[0] for p in pairs], [p[1] for p in pairs]
+        before = self._prompt(prompt_name, prompt)
+        if before:
+            first = [before + text for text in first]
+        values: NDArray[Any] = self._scores(first, second, activation_fn, show_progress_bar)
+        if self.num_labels == 1 and values.ndim > 1:
+            values = values[:, 0]
+        if apply_softmax and values.ndim > 1:
+            values = softmax(values)
+        if convert_to_tensor:
+            tensor = torch_module("convert_to_tensor").from_numpy(values)
+            return tensor[0] if single else tensor
+        if not convert_to_numpy:
+            tensors = list(torch_module("convert_to_numpy=False").from_numpy(values))
+            return tensors[0] if single else tensors
+        return values[0] if single else values
+
+    def rank(
+        self,
+        query: str,
+        documents: Sequence[str],
+        top_k: int | None = None,
+        return_documents: bool = False,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        activation_fn: ActivationFn | None = None,
+        device: Any = None,
+    ) -> list[dict[str, Any]]:
+        """Documents by how well they fit the query, best first: corpus_id, score and, if asked for,
+        text."""
+        if self.num_labels != 1:
+            raise ValueError(
+                "CrossEncoder.rank() only works for models with num_labels=1. Consider using "
+                "CrossEncoder.predict() with input pairs instead."
+            )
+        scores = self.predict(
+            [(query, document) for document in documents],
+            prompt_name,
+            prompt,
+            batch_size,
+            show_progress_bar,
+            activation_fn,
+            device=device,
+        ).tolist()
+        results: list[dict[str, Any]] = []
+        for i, score in enumerate(scores):
+            results.append({"corpus_id": i, "score": score})
+            if return_documents:
+                results[-1]["text"] = documents[i]
+        return sorted(results, key=lambda x: float(x["score"]), reverse=True)[:top_k]
+
+    def _prompt(self, name: str | None, prompt: str | None) -> str | None:
+        if name is None and prompt is None:
+            return None  # the folder's default, which encore puts there itself
+        settings = read_json(self.folder, "config_sentence_transformers.json")
+        if prompt is None:
+            prompts = dict(self._core.prompts)
+            if name not in prompts:
+                raise ValueError(
+                    f"Prompt name '{name}' not found in the configured prompts dictionary with "
+                    f"keys {list(prompts)!r}."
+                )
+            prompt = prompts[name]
+        if settings.get("default_prompt_name") is not None:
+            raise UnsupportedError(
+                f"{self.folder} has a default prompt, which encore puts before every pair; wanted "
+                "no other prompt"
+            )
+        return prompt
+
+
+class Classifier(_Head):
+    """A model that gives texts, or pairs, a label."""
+
+    def predict(
+        self,
+        inputs: str | Pair | Iterable[str | Pair],
+        *,
+        activation_fn: ActivationFn | None = None,
+        apply_softmax: bool = False,
+        show_progress_bar: bool | None = None,
+    ) -> Floats:
+        """[texts, labels], or [labels] of a single text: logits, but the folder's activation."""
+        single = isinstance(inputs, str)
+        listed: list[Any] = [inputs] if single else list(inputs)
+        pairs = bool(listed) and not isinstance(listed[0], str)
+        first = [item[0] for item in listed] if pairs else listed
+        second = [item[1] for item in listed] if pairs else None
+        values = self._scores(first, second, activation_fn, show_progress_bar)
+        if apply_softmax:
+            values = softmax(values)
+        return values[0] if single else values
+
+    def classify(
+        self, inputs: str | Iterable[str], top_k: int = 1
+    ) -> list[dict[str, Any]] | list[list[dict[str, Any]]]:
+        """The top_k labels of a text, or of each: label and score. Scores are by softmax, or by
+        sigmoid where there is one label."""
+        single = isinstance(inputs, str)
+        texts = [inputs] if isinstance(inputs, str) else list(inputs)
+        one = self.num_labels == 1
+        values = self.predict(texts, activation_fn="sigmoid" if one else "identity")
+        scores = values if one else softmax(values)
+        labels = self.labels
+        found = [
+            [{"label": labels[i], "score": float(row[i])} for i in np.argsort(-row)[:top_k]]
+            for row in scores
+        ]
+        return found[0] if single else found
+
+
+def _pairs_of(inputs: Any) -> tuple[list[Any], bool]:
+    listed = inputs.tolist() if isinstance(inputs, np.ndarray) else list(inputs)
+    single = bool(listed) and isinstance(listed[0], str)
+    pairs = [listed] if single else listed
+    for i, pair in enumerate(pairs):
+        if isinstance(pair, str) or len(pair) != 2:
+            raise ValueError(f"inputs[{i}] is {pair!r}; wanted a pair of texts")
+    return pairs, single
+
+
+def _known_activation(activation: ActivationFn | None) -> str | None:
+    """encore's own name of it; "identity" where somebody else's function follows."""
+    if activation is None:
+        return None
+    if isinstance(activation, str):
+        if activation not in ("sigmoid", "identity"):
+            raise ValueError(f"activation_fn is {activation!r}; wanted 'sigmoid' or 'identity'")
+        return activation
+    return "identity"
+
+
+def _apply(activation: Callable[[Any], Any], values: Floats) -> Floats:
+    if type(activation).__module__.startswith("torch"):
+        torch = torch_module("activation_fn")
+        with torch.inference_mode():
+            applied = activation(torch.from_numpy(values))
+    else:
+        applied = activation(values)
+    return np.asarray(applied.numpy() if is_tensor(applied) else applied, np.float32)

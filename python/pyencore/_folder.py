@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a folder's path or a name on the Hugging Face hub to a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+# What encore reads of a model, and nothing else of it: no other weights than safetensors.
+_NAMES = (
+    "config.json",
+    "modules.json",
+    "config_sentence_transformers.json",
+    "sentence_*_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "*.safetensors",
+    "*.safetensors.index.json",
+)
+# A pattern's star takes folders in: these have weights for other programs.
+_IGNORED = ["onnx/*", "openvino/*", "*/onnx/*", "*/openvino/*", "original/*", "gguf/*", "coreml/*"]
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+
+def patterns() -> list[str]:
+    """For snapshot_download: files at the top and in modules' folders (1_Pooling)."""
+    return [*_NAMES, *(f"[0-9]*_*/{name}" for name in _NAMES)]
+
+
+def find_folder(
+    name: str | os.PathLike[str],
+    *,
+    cache_folder: str | None = None,
+    revision: str | None = None,
+    token: str | bool | None = None,
+    local_files_only: bool = False,
+) -> str:
+    """The folder itself, or that of a snapshot in Hugging Face's cache, downloaded if need be."""
+    path = os.fspath(name)
+    if os.path.isdir(path):
+        return path
+    if not _HUB_NAME.fullmatch(path) or os.path.exists(path):
+        raise FileNotFoundError(f"'{path}' is no folder; wanted a model's folder or a hub name")
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise ImportError(
+            f"'{path}' is no folder here, and names on the Hugging Face hub need huggingface_hub: "
+            "pip install 'pyencore[hub]'"
+        ) from error
+    repository = path if "/" in path else f"sentence-transformers/{path}"
+    try:
+        return str(
+            snapshot_download(
+                repository,
+                revision=revision,
+                cache_dir=cache_folder,
+                token=token,
+                local_files_only=local_files_only,
+                allow_patterns=patterns(),
+                ignore_patterns=_IGNORED,
+            )
+        )
+    except OSError as error:
+        raise FileNotFoundError(
+            f"'{path}' is no folder here, and '{repository}' could not be had from the hub: {error}"
+        ) from error
+
+
+def read_json(folder: str, name: str) -> dict[str, Any]:
+    """A file's object; empty where there is none. encore has refused broken ones before."""
+    try:
+        value = json.loads((Path(folder) / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What TextEncoder, CrossEncoder and Classifier share: a folder opened with options, threads
+after fork(), pickling."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from pyencore import _core
+from pyencore._folder import find_folder
+from pyencore._loop import Pace
+from pyencore._tokenizer import Tokenizer
+
+Compute = Literal["f32", "bf16", "int8"]
+
+
+class Decision(NamedTuple):
+    """One of describe(): what it is about, what holds, and the file or option that says so."""
+
+    what: str
+    value: str
+    source: str
+
+
+_with_threads: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def forget_threads_after_fork(core: Any) -> None:
+    """A child has none of its parent's threads; it makes its own when it first needs them."""
+    _with_threads.add(core)
+
+
+def _after_fork() -> None:
+    for core in list(_with_threads):
+        core.forget_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def check_device(device: Any) -> None:
+    if device is not None and str(device).split(":")[0] != "cpu":
+        raise ValueError(f"device is {str(device)!r}; encore computes on CPUs: wanted 'cpu' or None")
+
+
+def check_batch_size(batch_size: int | None) -> None:
+    if batch_size is not None and batch_size <= 0:
+        raise ValueError(f"batch_size must be a positive integer, got {batch_size}.")
+
+
+class Opened:
+    """A model of a folder. Any number of threads may use it at once."""
+
+    def __init__(
+        self,
+        folder_or_hub_name: str | os.PathLike[str],
+        *,
+        compute: Compute | None = None,
+        threads: int = 0,
+        keep: Sequence[str] = (),
+        max_length: int | None = None,
+        pooling: str | Sequence[str] | None = None,
+        normalize: bool | None = None,
+        ignore_unknown_keys: bool = False,
+        device: Any = None,
+        cache_folder: str | None = None,
+        revision: str | None = None,
+        token: str | bool | None = None,
+        local_files_only: bool = False,
+    ) -> None:
+        check_device(device)
+        if threads < 0:
+            raise ValueError(f"threads is {threads}; wanted 0 (all usable cores) or more")
+        self.folder = find_folder(
+            folder_or_hub_name,
+            cache_folder=cache_folder,
+            revision=revision,
+            token=token,
+            local_files_only=local_files_only,
+        )
+        modes = [pooling] if isinstance(pooling, str) else list(pooling or ())
+        self._options: dict[str, Any] = {
+            "compute": compute,
+            "threads": threads,
+            "keep": list(keep),
+            "max_length": max_length,
+            "pooling": modes,
+            "normalize": normalize,
+            "ignore_unknown_keys": ignore_unknown_keys,
+        }
+        self._core = _core.Model(self.folder, **self._options)
+        forget_threads_after_fork(self._core)
+        self._pace = Pace()
+        self._max_length = 0  # the model's
+
+    # Pickled as folder and options, and opened again: the folder must be there.
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        del state["_core"], state["_pace"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._core = _core.Model(self.folder, **self._options)
+        forget_threads_after_fork(self._core)
+        self._pace = Pace()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.folder!r}, compute={self.compute!r})"
+
+    @property
+    def compute(self) -> str:
+        """The precision of the matrix products: "f32", "bf16" or "int8"."""
+        return self._core.precision
+
+    @property
+    def threads(self) -> int:
+        return self._core.threads
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    @property
+    def max_length(self) -> int:
+        """Tokens of a text, special ones included; longer texts are cut."""
+        return self._max_length or self._core.max_length
+
+    @max_length.setter
+    def max_length(self, tokens: int) -> None:
+        if tokens < 1:
+            raise ValueError(f"max_length is {tokens}; wanted at least 1")
+        self._max_length = tokens
+
+    @property
+    def max_seq_length(self) -> int:
+        """max_length, by sentence-transformers' name."""
+        return self.max_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, tokens: int) -> None:
+        self.max_length = tokens
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        core = self._core.tokenizer
+        if core is None:
+            from pyencore._errors import UnsupportedError
+
+            raise UnsupportedError(f"{self.folder}: encore has not this folder's tokenizer")
+        return Tokenizer._of(core)
+
+    def describe(self) -> list[Decision]:
+        """Every decision that was taken when the folder was opened, and where it comes from."""
+        return [Decision(*decision) for decision in self._core.describe()]

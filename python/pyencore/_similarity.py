@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The four similarities of sentence-transformers, of all pairs or row by row."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyencore._arrays import Floats, as_floats
+
+SimilarityName = Literal["cosine", "dot", "euclidean", "manhattan"]
+NAMES = ("cosine", "dot", "euclidean", "manhattan")
+
+# Values of differences in memory at once.
+_BLOCK = 1 << 24
+
+
+def _unit(x: Floats) -> Floats:
+    length = np.linalg.norm(x, axis=-1, keepdims=True)
+    return x / np.maximum(length, np.float32(1e-12))
+
+
+def _distances(a: Floats, b: Floats, euclidean: bool) -> Floats:
+    distances = np.empty((len(a), len(b)), np.float32)
+    rows = max(1, _BLOCK // max(1, b.size))
+    for begin in range(0, len(a), rows):
+        difference = a[begin : begin + rows, None, :] - b[None, :, :]
+        if euclidean:
+            distances[begin : begin + rows] = np.linalg.norm(difference, axis=-1)
+        else:
+            distances[begin : begin + rows] = np.abs(difference).sum(axis=-1)
+    return distances
+
+
+def all_pairs(name: str, first: Any, second: Any) -> NDArray[np.float32]:
+    """[len(first), len(second)]; a single vector counts as a matrix of one row."""
+    a, b = np.atleast_2d(as_floats(first)), np.atleast_2d(as_floats(second))
+    if name == "cosine":
+        a, b = _unit(a), _unit(b)
+    if name in ("cosine", "dot"):
+        product: Floats = a @ b.T
+        return product
+    return -_distances(a, b, name == "euclidean")
+
+
+def pairwise(name: str, first: Any, second: Any) -> NDArray[np.float32]:
+    """[len(first)]: of first[i] and second[i]."""
+    a, b = as_floats(first), as_floats(second)
+    if name == "cosine":
+        a, b = _unit(a), _unit(b)
+    if name in ("cosine", "dot"):
+        return np.asarray((a * b).sum(axis=-1))
+    if name == "euclidean":
+        return np.asarray(-np.linalg.norm(a - b, axis=-1))
+    return np.asarray(-np.abs(a - b).sum(axis=-1))
+
+
+def known(name: str) -> str:
+    if name not in NAMES:
+        raise ValueError(f"similarity_fn_name is {name!r}; wanted one of {', '.join(NAMES)}")
+    return name

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TextEncoder: texts to vectors, with the calls of sentence_transformers.SentenceTransformer."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyencore import _similarity
+from pyencore._arrays import as_array, is_tensor, torch_module, writable
+from pyencore._folder import read_json
+from pyencore._loop import in_pieces, lengths_of, progress_bar
+from pyencore._opened import Compute, Opened, check_batch_size, check_device
+from pyencore._padding import Padding
+from pyencore._quantize import PRECISIONS, Precision, columns_of, dtype_of, quantize_embeddings
+
+Inputs = str | Sequence[str] | NDArray[Any] | Iterable[str]
+
+# Texts of an iterator that are in memory at once.
+_STREAMED = 4096
+
+
+class TextEncoder(Opened):
+    """A model folder, or a name on the Hugging Face hub, opened for texts.
+
+    compute is the precision of the matrix products; threads 0 is all usable cores; keep lists
+    matrices that int8 leaves in bf16 ("0.linear1"); max_length, pooling and normalize replace the
+    folder's. The other arguments are those of SentenceTransformer.
+    """
+
+    def __init__(
+        self,
+        folder_or_hub_name: str | os.PathLike[str],
+        *,
+        compute: Compute | None = None,
+        threads: int = 0,
+        keep: Sequence[str] = (),
+        max_length: int | None = None,
+        pooling: str | Sequence[str] | None = None,
+        normalize: bool | None = None,
+        ignore_unknown_keys: bool = False,
+        device: Any = None,
+        prompts: Mapping[str, str] | None = None,
+        default_prompt_name: str | None = None,
+        cache_folder: str | None = None,
+        revision: str | None = None,
+        local_files_only: bool = False,
+        token: str | bool | None = None,
+        similarity_fn_name: _similarity.SimilarityName | None = None,
+        truncate_dim: int | None = None,
+    ) -> None:
+        super().__init__(
+            folder_or_hub_name,
+            compute=compute,
+            threads=threads,
+            keep=keep,
+            max_length=max_length,
+            pooling=pooling,
+            normalize=normalize,
+            ignore_unknown_keys=ignore_unknown_keys,
+            device=device,
+            cache_folder=cache_folder,
+            revision=revision,
+            local_files_only=local_files_only,
+            token=token,
+        )
+        self.prompts: dict[str, str] = {"query": "", "document": ""}
+        self.prompts.update(self._core.prompts)
+        self.prompts.update(prompts or {})
+        settings = read_json(self.folder, "config_sentence_transformers.json")
+        self._default_prompt: str | None = None
+        if default_prompt_name is None:
+            default_prompt_name = settings.get("default_prompt_name")
+        self.default_prompt_name = default_prompt_name
+        if default_prompt_name is not None:
+            self._default_prompt = self._prompt_named(default_prompt_name)
+        self.similarity_fn_name = _similarity.known(
+            similarity_fn_name or settings.get("similarity_fn_name") or "cosine"
+        )
+        self.truncate_dim = truncate_dim
+        self._columns = int(self._core.dimensions)
+
+    @property
+    def dimension(self) -> int:
+        """Columns of a vector."""
+        return self._width(self.truncate_dim)
+
+    def get_sentence_embedding_dimension(self) -> int:
+        return self.dimension
+
+    def get_embedding_dimension(self) -> int:
+        return self.dimension
+
+    def encode(
+        self,
+        inputs: Inputs,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        output_value: Literal["sentence_embedding", "token_embeddings"] = "sentence_embedding",
+        precision: Precision = "float32",
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: Any = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        *,
+        out: Any = None,
+    ) -> Any:
+        """The vector of a text, or the matrix of a list's or an iterator's texts.
+
+        As SentenceTransformer.encode. batch_size is checked and then encore's own choice: a text's
+        bits do not depend on it. out is an array (or anything that speaks DLPack) of the result's
+        shape and type, which is filled and returned.
+        """
+        if (
+            isinstance(inputs, str)
+            and out is None
+            and precision == "float32"
+            and output_value == "sentence_embedding"
+            and convert_to_numpy
+            and not convert_to_tensor
+        ):  # one query: nothing that it does not need
+            check_batch_size(batch_size)
+            if device is not None:
+                check_device(device)
+            vector = np.empty(self._width(truncate_dim), np.float32)
+            self._encode_one(inputs, vector, prompt_name, prompt, normalize_embeddings)
+            return vector
+        check_batch_size(batch_size)
+        check_device(device)
+        if precision not in PRECISIONS:
+            raise ValueError(
+                f"Precision {precision!r} is not supported, must be one of {PRECISIONS}"
+            )
+        text = self._resolve_prompt(prompt_name, prompt)
+        if output_value == "token_embeddings":
+            return self._token_vectors(inputs, text, convert_to_tensor)
+        if output_value != "sentence_embedding":
+            raise ValueError(
+                f"output_value is {output_value!r}; wanted 'sentence_embedding' or "
+                "'token_embeddings'"
+            )
+        normalize = True if normalize_embeddings else None
+        if isinstance(inputs, str):
+            vector = np.empty((1, self._width(truncate_dim)), np.float32)
+            self._core.encode_one(
+                inputs, vector[0], text, normalize, vector.shape[1], self._max_length
+            )
+            result = self._finish(vector, precision, None)[0]
+            if out is not None:
+                writable(out, result.shape, result.dtype)[...] = result
+        else:
+            texts = _list_of(inputs)
+            width = self._width(truncate_dim)
+            if texts is None:
+                vectors = self._stream(iter(inputs), width, text, normalize, show_progress_bar)
+                result = self._finish(vectors, precision, out)
+            else:
+                direct = out is not None and precision == "float32"
+                shape = (len(texts), width)
+                vectors = writable(out, shape, np.float32) if direct else np.empty(shape, np.float32)
+                self._rows(texts, vectors, text, normalize, show_progress_bar)
+                if not texts and out is None:
+                    result = np.array([])  # as sentence-transformers
+                else:
+                    result = vectors if direct else self._finish(vectors, precision, out)
+        if out is not None:
+            return out
+        return _converted(result, convert_to_numpy, convert_to_tensor)
+
+    def encode_query(self, inputs: Inputs, *args: Any, **options: Any) -> Any:
+        """encode() with the prompt "query", if no other is asked for."""
+        return self._encode_as(("query",), inputs, args, options)
+
+    def encode_document(self, inputs: Inputs, *args: Any, **options: Any) -> Any:
+        """encode() with the first prompt of "document", "passage" and "corpus" that there is."""
+        return self._encode_as(("document", "passage", "corpus"), inputs, args, options)
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """[len(embeddings1), len(embeddings2)], by similarity_fn_name; a torch tensor for tensors."""
+        return _like(
+            embeddings1, _similarity.all_pairs(self.similarity_fn_name, embeddings1, embeddings2)
+        )
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Of embeddings1[i] and embeddings2[i]."""
+        return _like(
+            embeddings1, _similarity.pairwise(self.similarity_fn_name, embeddings1, embeddings2)
+        )
+
+    def tokenize(self, texts: str | Sequence[str]) -> dict[str, NDArray[np.int64]]:
+        """input_ids, attention_mask and, where the model has them, token_type_ids, padded."""
+        return Padding(self.folder).of(self.tokenizer, texts, self.max_length)
+
+    # ---- What encode is made of ---------------------------------------------------------------
+
+    def _width(self, truncate_dim: int | None) -> int:
+        wanted = truncate_dim if truncate_dim is not None else self.truncate_dim
+        if wanted is None:
+            return self._columns
+        if wanted < 1:
+            raise ValueError(f"truncate_dim is {wanted}; wanted at least 1")
+        return min(wanted, self._columns)
+
+    def _prompt_named(self, name: str) -> str:
+        try:
+            return self.prompts[name]
+        except KeyError:
+            raise ValueError(
+                f"Prompt name '{name}' not found in the configured prompts dictionary with keys "
+                f"{list(self.prompts)!r}."
+            ) from None
+
+    def _resolve_prompt(self, name: str | None, prompt: str | None) -> str | None:
+        if prompt is not None:
+            return prompt
+        return self._default_prompt if name is None else self._prompt_named(name)
+
+    def _encode_one(
+        self, text: str, row: NDArray[np.float32], name: str | None, prompt: str | None, unit: bool
+    ) -> None:
+        self._core.encode_one(
+            text,
+            row,
+            self._resolve_prompt(name, prompt),
+            True if unit else None,
+            len(row),
+            self._max_length,
+        )
+
+    def _encode_as(
+        self, candidates: Sequence[str], inputs: Inputs, args: Any, options: dict[str, Any]
+    ) -> Any:
+        if not args and options.get("prompt") is None and options.get("prompt_name") is None:
+            options["prompt_name"] = next((n for n in candidates if n in self.prompts), None)
+        return self.encode(inputs, *args, **options)
+
+    def _rows(
+        self,
+        texts: list[str],
+        vectors: NDArray[np.float32],
+        prompt: str | None,
+        normalize: bool | None,
+        show: bool | None,
+    ) -> None:
+        columns, longest = vectors.shape[1], self._max_length
+        in_pieces(
+            lengths_of(texts),
+            lambda begin, end: self._core.encode(
+                texts, begin, end, vectors, prompt, normalize, columns, longest
+            ),
+            self._pace,
+            progress_bar(show, len(texts)),
+        )
+
+    def _stream(
+        self,
+        texts: Iterable[str],
+        width: int,
+        prompt: str | None,
+        normalize: bool | None,
+        show: bool | None,
+    ) -> NDArray[np.float32]:
+        blocks = []
+        while block := list(itertools.islice(texts, _STREAMED)):
+            vectors = np.empty((len(block), width), np.float32)
+            self._rows(block, vectors, prompt, normalize, show)
+            blocks.append(vectors)
+        return np.concatenate(blocks) if blocks else np.empty((0, width), np.float32)
+
+    def _finish(self, vectors: NDArray[np.float32], precision: Precision, out: Any) -> NDArray[Any]:
+        result: NDArray[Any] = vectors
+        if precision != "float32":
+            result = quantize_embeddings(vectors, precision)
+        if out is not None:
+            shape = (len(vectors), columns_of(precision, vectors.shape[1]))
+            writable(out, shape, dtype_of(precision))[...] = result
+        return result
+
+    def _token_vectors(self, inputs: Inputs, prompt: str | None, tensors: bool) -> Any:
+        if isinstance(inputs, str):
+            vectors = self._core.encode_tokens(inputs, prompt, self._max_length)
+            return torch_module("convert_to_tensor").from_numpy(vectors) if tensors else vectors
+        return [self._token_vectors(text, prompt, tensors) for text in inputs]
+
+
+def _list_of(inputs: Any) -> list[str] | None:
+    """A list of the caller's texts that nobody else changes; None of an iterator."""
+    if isinstance(inputs, np.ndarray):
+        listed: list[str] = np.atleast_1d(inputs).tolist()
+        return listed
+    if hasattr(inputs, "__len__") and not isinstance(inputs, (Mapping, bytes)):
+        return list(inputs)
+    if hasattr(inputs, "__iter__") and not isinstance(inputs, (Mapping, bytes)):
+        return None
+    raise TypeError(f"inputs is of type {type(inputs).__name__}; wanted str, or several of them")
+
+
+def _converted(result: NDArray[Any], to_numpy: bool, to_tensor: bool) -> Any:
+    if to_tensor:
+        return torch_module("convert_to_tensor").from_numpy(result)
+    if to_numpy:
+        return result
+    tensor = torch_module("convert_to_numpy=False").from_numpy(result)
+    return list(tensor) if result.ndim > 1 or not result.size else tensor
+
+
+def _like(given: Any, result: NDArray[np.float32]) -> Any:
+    first = given[0] if isinstance(given, (list, tuple)) and given else given
+    return torch_module("").from_numpy(as_array(result)) if is_tensor(first) else result

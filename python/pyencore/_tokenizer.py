@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tokenizer by itself, with the names of the `tokenizers` library."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyencore import _core
+from pyencore._folder import find_folder
+
+
+class Encoding(NamedTuple):
+    """The tokens of a text or pair. Offsets are characters of the text, (0, 0) of special ones."""
+
+    ids: list[int]
+    type_ids: list[int]
+    tokens: list[str]
+    offsets: list[tuple[int, int]]
+    cut: int  # tokens left out because of max_length
+
+    @property
+    def attention_mask(self) -> list[int]:
+        return [1] * len(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Tokenizer:
+    """A folder's tokenizer, as transformers' AutoTokenizer chooses it. Immutable."""
+
+    _core: _core.Tokenizer
+    _folder: str | None = None
+
+    def __init__(
+        self, folder_or_hub_name: str | os.PathLike[str], *, lowercase: bool = False
+    ) -> None:
+        self._folder = find_folder(folder_or_hub_name)
+        self._lowercase = lowercase
+        self._core = _core.Tokenizer.open(self._folder, lowercase)
+
+    @classmethod
+    def from_pretrained(cls, folder_or_hub_name: str | os.PathLike[str]) -> Tokenizer:
+        return cls(folder_or_hub_name)
+
+    @classmethod
+    def _of(cls, core: _core.Tokenizer) -> Tokenizer:
+        tokenizer = cls.__new__(cls)
+        tokenizer._core = core
+        return tokenizer
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self._folder is None:
+            raise TypeError("a model's tokenizer cannot be pickled by itself; pickle the model")
+        return Tokenizer.from_pretrained, (self._folder,)
+
+    def encode(
+        self,
+        sequence: str,
+        pair: str | None = None,
+        add_special_tokens: bool = True,
+        *,
+        max_length: int = 0,
+        plain_text: bool = False,
+    ) -> Encoding:
+        """The tokens of a text or pair, cut to max_length (0: not at all). With plain_text,
+        "[SEP]" in a text is ordinary text."""
+        ids, types, offsets, cut = self._core.encode(
+            sequence, pair, max_length, False, add_special_tokens, plain_text
+        )
+        tokens = [self._core.id_to_token(i) or "" for i in ids]
+        return Encoding(ids, types, tokens, offsets, cut)
+
+    def encode_batch(
+        self,
+        input: Sequence[str | tuple[str, str]],  # noqa: A002 (tokenizers' name)
+        add_special_tokens: bool = True,
+        *,
+        max_length: int = 0,
+        plain_text: bool = False,
+    ) -> list[Encoding]:
+        pairs = ((text, None) if isinstance(text, str) else tuple(text) for text in input)
+        return [
+            self.encode(
+                first,
+                second,
+                add_special_tokens,
+                max_length=max_length,
+                plain_text=plain_text,
+            )
+            for first, second in pairs
+        ]
+
+    def token_to_id(self, token: str) -> int | None:
+        return self._core.token_to_id(token)
+
+    def id_to_token(self, id: int) -> str | None:  # noqa: A002 (tokenizers' name)
+        token: str | None = self._core.id_to_token(id)
+        return token
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        if not with_added_tokens:
+            raise ValueError("with_added_tokens is False; encore counts added tokens: wanted True")
+        return self._core.vocab_size
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        return self._core.special_tokens_of_pair if is_pair else self._core.special_tokens_of_text
+
+    @property
+    def model_max_length(self) -> int | None:
+        return self._core.model_max_length
+
+    def describe(self) -> list[tuple[str, str, str]]:
+        return [(what, value, source) for what, value, source in self._core.describe()]

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""encore's operations on arrays, by themselves: f32, on the calling thread, the same bits on every
+machine with FMA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyencore import _core
+from pyencore._arrays import Floats, as_array, as_floats, writable
+
+__all__ = [
+    "add",
+    "attention",
+    "exp",
+    "gelu",
+    "gelu_tanh",
+    "layer_norm",
+    "matmul",
+    "relu",
+    "rms_norm",
+    "silu",
+    "softmax",
+    "tanh",
+]
+
+_ops = _core.ops
+
+
+def _unary(operation: Any, x: Any, out: Any) -> Any:
+    values = as_floats(x)
+    y = np.empty(values.shape, np.float32) if out is None else writable(out, values.shape, "f4")
+    operation(values, y)
+    return y if out is None else out
+
+
+def exp(x: Any, *, out: Any = None) -> Any:
+    """e^x"""
+    return _unary(_ops.exp, x, out)
+
+
+def tanh(x: Any, *, out: Any = None) -> Any:
+    return _unary(_ops.tanh, x, out)
+
+
+def relu(x: Any, *, out: Any = None) -> Any:
+    """max(x, 0)"""
+    return _unary(_ops.relu, x, out)
+
+
+def gelu(x: Any, *, out: Any = None) -> Any:
+    """x Phi(x), the erf form"""
+    return _unary(_ops.gelu, x, out)
+
+
+def gelu_tanh(x: Any, *, out: Any = None) -> Any:
+    """x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))"""
+    return _unary(_ops.gelu_tanh, x, out)
+
+
+def silu(x: Any, *, out: Any = None) -> Any:
+    """x / (1 + e^-x)"""
+    return _unary(_ops.silu, x, out)
+
+
+def softmax(x: Any, *, out: Any = None) -> Any:
+    """Over the last axis."""
+    return _unary(_ops.softmax, x, out)
+
+
+def add(a: Any, b: Any) -> Floats:
+    """a + b, of one shape."""
+    first = as_floats(a)
+    c = np.empty(first.shape, np.float32)
+    _ops.add(first, as_floats(b), c)
+    return c
+
+
+def matmul(a: Any, b: Any, bias: Any = None) -> Floats:
+    """a [M, K] times b [K, N], plus bias [N]: each element one chain of FMAs over k = 0, 1, 2 ..."""
+    left, right = as_floats(a), as_floats(b)
+    if left.ndim != 2 or right.ndim != 2:
+        raise ValueError(f"a is {list(left.shape)}, b is {list(right.shape)}; wanted [M, K], [K, N]")
+    c = np.empty((left.shape[0], right.shape[1]), np.float32)
+    _ops.matmul(left, right, None if bias is None else as_floats(bias), c)
+    return c
+
+
+def layer_norm(x: Any, weight: Any = None, bias: Any = None, epsilon: float = 1e-5) -> Floats:
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias over the last axis."""
+    values = as_floats(x)
+    y = np.empty(values.shape, np.float32)
+    _ops.layer_norm(values, _maybe(weight), _maybe(bias), epsilon, y)
+    return y
+
+
+def rms_norm(x: Any, weight: Any = None, epsilon: float = 1e-5) -> Floats:
+    """x / sqrt(mean of x^2 + epsilon) * weight over the last axis."""
+    values = as_floats(x)
+    y = np.empty(values.shape, np.float32)
+    _ops.rms_norm(values, _maybe(weight), epsilon, y)
+    return y
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    attn_mask: Any = None,
+    *,
+    causal: bool = False,
+    window: int | None = None,
+    scale: float | None = None,
+    return_weights: bool = False,
+) -> Any:
+    """softmax(q k^T * scale + mask) v: q [..., Sq, D], k [..., Sk, D], v [..., Sk, Dv].
+
+    attn_mask [Sq, Sk] is boolean (true: may not be seen) or added to scores. scale is
+    1 / sqrt(D) by default. With return_weights also the weights [..., Sq, Sk].
+    """
+    queries, keys, values = as_floats(q), as_floats(k), as_floats(v)
+    out = np.empty((*queries.shape[:-1], values.shape[-1]), np.float32)
+    weights = None
+    if return_weights:
+        weights = np.empty((*queries.shape[:-1], keys.shape[-2]), np.float32)
+    blocked = additive = None
+    if attn_mask is not None:
+        mask = as_array(attn_mask)
+        blocked, additive = (mask, None) if mask.dtype == bool else (None, as_floats(mask))
+    _ops.attention(
+        queries, keys, values, causal, blocked, additive, window, scale or 0.0, weights, out
+    )
+    return (out, weights) if return_weights else out
+
+
+def _maybe(array: Any) -> Floats | None:
+    return None if array is None else as_floats(array)

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// encore::TextEncoder with its threads: vectors, token vectors and scores into numpy's arrays.
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <utility>
+
+#include "encore/text_encoder.h"
+#include "python/src/bindings.h"
+#include "python/src/model_options.h"
+#include "python/src/threads.h"
+
+namespace pyencore {
+namespace {
+
+using encore::Executor;
+using encore::Status;
+using Rows = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
+using Row = nb::ndarray<float, nb::ndim<1>, nb::device::cpu>;
+
+class Model {
+ public:
+  Model(const std::string& folder, const std::optional<std::string>& compute, int threads,
+        const std::vector<std::string>& keep, std::optional<size_t> max_length,
+        const std::vector<std::string>& pooling, std::optional<bool> normalize,
+        bool ignore_unknown_keys)
+      : threads_(threads), model_(Open(folder, [&] {
+          encore::OpenOptions options;
+          options.ignore_unknown_keys = ignore_unknown_keys;
+          options.max_length = max_length;
+          options.normalize = normalize;
+          for (const std::string& name : pooling) options.pooling.push_back(PoolingFromName(name));
+          if (compute) options.precision = Take(encore::PrecisionFromName(*compute));
+          for (const std::string& name : keep) options.keep.push_back(MatrixFromName(name));
+          return options;
+        }())) {}
+
+  // Rows [begin, end) of `out` from these of the texts. The list is the caller's own: nobody
+  // changes it meanwhile.
+  void Encode(const nb::list& texts, size_t begin, size_t end, const Rows& out,
+              const std::optional<std::string>& prompt, std::optional<bool> normalize,
+              size_t dimensions, size_t max_length) const {
+    const std::vector<std::string_view> views = Utf8OfRange(texts, begin, end);
+    const encore::MutableView all = ViewOf(out);
+    if (all.dim(0) < end) {
+      Raise(encore::InvalidArgument("out is " + all.shape().ToString() + "; wanted at least " +
+                                    std::to_string(end) + " rows"));
+    }
+    const encore::MutableView rows(all.data() + static_cast<ptrdiff_t>(begin) * all.stride(0),
+                                   {end - begin, all.dim(1)}, all.strides());
+    EncodeInto(views, rows, prompt, normalize, dimensions, max_length);
+  }
+
+  void EncodeOne(nb::handle text, const Row& out, const std::optional<std::string>& prompt,
+                 std::optional<bool> normalize, size_t dimensions, size_t max_length) const {
+    const std::string_view view = Utf8(text, "inputs");
+    const encore::MutableView row(out.data(), {1, out.shape(0)},
+                                  {static_cast<ptrdiff_t>(out.shape(0)), out.stride(0)});
+    EncodeInto({&view, 1}, row, prompt, normalize, dimensions, max_length);
+  }
+
+  // The token vectors of one text, [tokens, d_model].
+  nb::object EncodeTokens(nb::handle text, const std::optional<std::string>& prompt,
+                          size_t max_length) const {
+    const std::string_view view = Utf8(text, "inputs");
+    encore::EncodeOptions options;
+    options.prompt = prompt;
+    options.max_length = max_length;
+    options.executor = Take(threads_.executor());
+    auto found = WithoutGil([&] { return model_.EncodeTokens(view, options); });
+    return ArrayOf(Take(std::move(found)).vectors);
+  }
+
+  // What the head says of texts, or of pairs: [texts, labels].
+  nb::object Classify(const nb::list& first, const std::optional<nb::list>& second, size_t begin,
+                      size_t end, const std::optional<std::string>& activation,
+                      size_t max_length) const {
+    const std::vector<std::string_view> a = Utf8OfRange(first, begin, end);
+    std::vector<std::string_view> b;
+    if (second) b = Utf8OfRange(*second, begin, end);
+    encore::ScoreOptions options;
+    options.max_length = max_length;
+    options.executor = Take(threads_.executor());
+    if (activation) {
+      options.activation = *activation == "sigmoid" ? encore::ScoreActivation::kSigmoid
+                                                    : encore::ScoreActivation::kIdentity;
+    }
+    auto found = WithoutGil([&] {
+      return second ? model_.Classify(a, b, options) : model_.Classify(a, options);
+    });
+    return ArrayOf(Take(std::move(found)).values);
+  }
+
+  const encore::TextEncoder& model() const { return model_; }
+  int threads() const { return threads_.count(); }
+  void ForgetAfterFork() { threads_.ForgetAfterFork(); }
+
+ private:
+  encore::TextEncoder Open(const std::string& folder, encore::OpenOptions options) const {
+    options.executor = Take(threads_.executor());
+    return Take(WithoutGil([&] { return encore::TextEncoder::Open(folder, options); }));
+  }
+
+  void EncodeInto(std::span<const std::string_view> texts, encore::MutableView rows,
+                  const std::optional<std::string>& prompt, std::optional<bool> normalize,
+                  size_t dimensions, size_t max_length) const {
+    encore::EncodeOptions options;
+    options.prompt = prompt;
+    options.normalize = normalize;
+    options.dimensions = dimensions;
+    options.max_length = max_length;
+    options.executor = Take(threads_.executor());
+    Check(WithoutGil([&] { return model_.Encode(texts, rows, nullptr, options); }));
+  }
+
+  Threads threads_;
+  encore::TextEncoder model_;
+};
+
+}  // namespace
+
+void BindTextEncoder(nb::module_& module) {
+  nb::class_<Model>(module, "Model", nb::is_weak_referenceable())
+      .def(nb::init<const std::string&, const std::optional<std::string>&, int,
+                    const std::vector<std::string>&, std::optional<size_t>,
+                    const std::vector<std::string>&, std::optional<bool>, bool>(),
+           nb::arg("folder"), nb::arg("compute").none(), nb::arg("threads"), nb::arg("keep"),
+           nb::arg("max_length").none(), nb::arg("pooling"), nb::arg("normalize").none(),
+           nb::arg("ignore_unknown_keys"))
+      .def("encode", &Model::Encode, nb::arg("texts"), nb::arg("begin"), nb::arg("end"),
+           nb::arg("out").noconvert(), nb::arg("prompt").none(), nb::arg("normalize").none(),
+           nb::arg("dimensions"), nb::arg("max_length"))
+      .def("encode_one", &Model::EncodeOne, nb::arg("text"), nb::arg("out").noconvert(),
+           nb::arg("prompt").none(), nb::arg("normalize").none(), nb::arg("dimensions"),
+           nb::arg("max_length"))
+      .def("encode_tokens", &Model::EncodeTokens, nb::arg("text"), nb::arg("prompt").none(),
+           nb::arg("max_length"))
+      .def("classify", &Model::Classify, nb::arg("first"), nb::arg("second").none(),
+           nb::arg("begin"), nb::arg("end"), nb::arg("activation").none(), nb::arg("max_length"))
+      .def("forget_after_fork", &Model::ForgetAfterFork)
+      .def_prop_ro("threads", &Model::threads)
+      .def_prop_ro("dimensions", [](const Model& model) { return model.model().dimensions(); })
+      .def_prop_ro("d_model", [](const Model& model) { return model.model().d_model(); })
+      .def_prop_ro("max_length", [](const Model& model) { return model.model().max_length(); })
+      .def_prop_ro("precision",
+                   [](const Model& model) {
+                     return encore::PrecisionName(model.model().encoder().precision());
+                   })
+      .def_prop_ro("labels", [](const Model& model) { return model.model().labels(); })
+      .def_prop_ro("prompts", [](const Model& model) { return model.model().prompts(); })
+      .def_prop_ro("tokenizer",
+                   [](const Model& model) -> std::optional<encore::Tokenizer> {
+                     if (!model.model().has_tokenizer()) return std::nullopt;
+                     return model.model().tokenizer();
+                   })
+      .def("describe", [](const Model& model) { return DecisionsOf(model.model().Describe()); });
+}
+
+}  // namespace pyencore

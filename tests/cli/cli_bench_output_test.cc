@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `encore bench` prints and writes of its rows: columns, Markdown, JSON, which build it was.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_runner.h"
+#include "tools/encore/report_data.h"
+
+namespace encore {
+namespace {
+
+using nlohmann::json;
+
+bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class CliBenchOutputTest : public CliTest {
+ protected:
+  // The file that it writes.
+  json Bench(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"bench", "--json", Path("b.json")});
+    const CliResult result = Encore(arguments);
+    EXPECT_EQ(result.status, 0) << result.err;
+    out_ = result.out;
+    return json::parse(ReadFile(Path("b.json")), nullptr, false);
+  }
+
+  std::string out_;  // of the last Bench
+};
+
+// Of 4 calls, p99 would be the slowest one.
+TEST_F(CliBenchOutputTest, P99IsOfAHundredCallsAndMore) {
+  const std::vector<std::string> common = {"--workload", "example_32x10", "--warm", "--threads",
+                                           "1",          "--seconds"};
+  const auto row = [&](const std::string& seconds) {
+    std::vector<std::string> arguments = common;
+    arguments.push_back(seconds);
+    return Bench(arguments)["rows"][0];
+  };
+  EXPECT_TRUE(row("0")["seconds"]["p99"].is_null());
+  const json many = row("1");
+  if (many["calls"] >= 100) {
+    EXPECT_GT(many["seconds"]["p99"], 0.0);
+  }
+}
+
+TEST_F(CliBenchOutputTest, TheShareOfTheRoofIsTheFirstFigure) {
+  Bench({"--workload", "example_32x10", "--warm", "--threads", "1"});
+  const size_t head = out_.find("workload ");
+  ASSERT_NE(head, std::string::npos) << out_;
+  const std::string columns = out_.substr(head, out_.find('\n', head) - head);
+  EXPECT_LT(columns.find("of its roof"), columns.find("p50 us")) << columns;
+  EXPECT_TRUE(Has(out_, " % ")) << out_;
+}
+
+TEST_F(CliBenchOutputTest, PrintsMarkdownAndJson) {
+  const std::vector<std::string> common = {"bench",     "--workload", "example_32x10",
+                                           "--warm",    "--threads",  "1",
+                                           "--seconds", "0",          "--format"};
+  std::vector<std::string> arguments = common;
+  arguments.emplace_back("markdown");
+  const CliResult table = Encore(arguments);
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_TRUE(Has(table.out,
+                  "| workload | precision | threads | weights | of its roof | p50 us | p99 us | "
+                  "tokens/s | GFLOP/s | roof |\n| :--- | :--- | ---: | "))
+      << table.out;
+  EXPECT_TRUE(Has(table.out, "\n| example_32x10 | f32 | 1 | warm | ")) << table.out;
+  arguments.back() = "json";
+  const CliResult printed = Encore(arguments);
+  ASSERT_EQ(printed.status, 0) << printed.err;
+  const tool::Report report = tool::ParseReport(printed.out, "stdout");
+  ASSERT_EQ(report.rows.size(), 1u);
+  EXPECT_EQ(report.rows[0].calls, 4u);
+  ExpectRefused({"bench", "--format", "xml"}, {"--format", "xml"});
+}
+
+// With which build: the commit where the sources are a repository, and no path of this machine.
+TEST_F(CliBenchOutputTest, SaysWhichBuildItWas) {
+  const json machine =
+      Bench({"--workload", "example_32x10", "--warm", "--threads", "1"})["machine"];
+  EXPECT_TRUE(Has(machine["flags"], "-ffp-contract=off") || Has(machine["compiler"], "MSVC"))
+      << machine;
+  EXPECT_FALSE(Has(machine["flags"], "/")) << machine;
+  const bool repository = std::filesystem::exists(std::string(ENCORE_SOURCE_DIR) + "/.git");
+  EXPECT_EQ(machine.contains("commit"), repository) << machine;
+  if (repository) {
+    EXPECT_GE(machine["commit"].get<std::string>().size(), 7u);
+  }
+}
+
+}  // namespace
+}  // namespace encore

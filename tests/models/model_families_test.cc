@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// config.json of the families beside BERT: which switches their keys set, in every spelling, and
+// which values are refused by name.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/model_folder.h"
+
+namespace encore {
+namespace {
+
+using internal::TextModel;
+using nlohmann::json;
+
+const std::string kModels = ENCORE_TEST_DATA_DIR "/models/";
+
+struct Change {
+  std::string folder;
+  std::string key;
+  json value;
+};
+
+void ExpectRefused(const Change& change, ErrorCode code, const std::vector<std::string>& parts) {
+  SCOPED_TRACE(change.folder + ": " + change.key + " = " + change.value.dump());
+  ModelFolder folder(kModels + change.folder);
+  folder.SetKey(change.key, change.value);
+  const Result<TextModel> model = folder.Open();
+  ASSERT_FALSE(model.ok());
+  const std::string& message = model.status().message();
+  EXPECT_EQ(ErrorCodeName(model.status().code()), ErrorCodeName(code)) << message;
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos) << "no \"" << part << "\" in: " << message;
+  }
+}
+
+std::vector<LayerConfig> LayersOf(ModelFolder& folder) {
+  const Result<TextModel> model = folder.Open();
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return model.ok() ? model->encoder().config().layers : std::vector<LayerConfig>(8);
+}
+
+TEST(ModelFamilies, ValuesThatEncoreDoesNotComputeAreUnsupported) {
+  const std::vector<Change> changes = {
+      {"modernbert_3", "classifier_activation", "silu"},
+      {"modernbert", "hidden_activation", "mish"},
+      {"mpnet", "relative_attention_num_buckets", 64},
+      {"albert", "num_hidden_groups", 2},
+      {"ernie", "task_id", 1},
+      {"ernie_3", "pool_act", "relu"},
+      {"albert_1", "inner_group_num", 3},
+      {"nomic_bert_old", "moe_every_n_layers", 2},
+      {"nomic_bert_old", "activation_function", "gelu"},
+      {"nomic_bert_old", "activation_function", "glu"},
+      {"nomic_bert_old", "prenorm", true},
+      {"nomic_bert_old", "parallel_block", true},
+      {"nomic_bert_old", "causal", true},
+      {"nomic_bert_old", "use_rms_norm", true},
+      {"nomic_bert_old", "rotary_emb_fraction", 0.5},
+      {"nomic_bert_old", "rotary_emb_interleaved", true},
+      {"nomic_bert_old", "rotary_emb_scale_base", 512},
+      {"nomic_bert_old", "scale_attn_weights", false},
+      {"gte_new", "position_embedding_type", "absolute"},
+      {"gte_new", "layer_norm_type", "rms_norm"},
+      {"gte_new", "logn_attention_scale", true},
+      {"gte_new", "logn_attention_clip1", true},
+      {"gte_new", "pack_qkv", false},
+      {"jina_bert", "feed_forward_type", "original"},
+      {"gemma3", "use_bidirectional_attention", false},
+      {"gemma3", "attn_logit_softcapping", 50.0},
+      {"t5", "feed_forward_proj", "gated-mish"},
+      {"t5", "feed_forward_proj", "gated-gelu-new"},
+      {"qwen3", "partial_rotary_factor", 0.5},
+      {"bert", "rope_parameters", {{"rope_type", "default"}}},
+  };
+  for (const Change& change : changes) {
+    ExpectRefused(change, ErrorCode::kUnsupported, {"config.json: " + change.key + " is "});
+  }
+}
+
+TEST(ModelFamilies, ValuesThatMakeNoSenseAreInvalid) {
+  const std::vector<Change> changes = {
+      {"modernbert", "layer_types", {"full_attention"}},
+      {"modernbert", "layer_types", {1, 2, 3, 4}},
+      {"modernbert", "local_attention", 1},
+      {"modernbert_old", "global_attn_every_n_layers", 0},
+      {"modernbert_old", "global_rope_theta", 0},
+      {"modernbert_old", "local_rope_theta", -1.0},
+      {"modernbert", "classifier_pooling", "max"},
+      {"mpnet", "max_position_embeddings", 2},
+      {"nomic_bert_old", "rotary_emb_base", -1},
+      {"nomic_bert_old", "hidden_size", 64},
+      {"nomic_bert_old", "hidden_act", "gelu"},
+      {"gte", "type_vocab_size", -1},
+      {"qwen3", "num_key_value_heads", 3},
+      {"qwen3", "head_dim", 0},
+      {"qwen3_window", "sliding_window", 1},
+      {"gemma3", "sliding_window", 1},
+      {"gemma3", "query_pre_attn_scalar", 0},
+      {"t5", "relative_attention_num_buckets", 30},
+      {"t5", "relative_attention_max_distance", 8},
+      {"t5", "d_kv", 0},
+      {"eurobert", "rope_parameters", 7},
+      {"eurobert_3", "classifier_pooling", "first"},
+      {"albert", "embedding_size", 0},
+      {"ernie", "task_type_vocab_size", 0},
+  };
+  for (const Change& change : changes) {
+    ExpectRefused(change, ErrorCode::kInvalidArgument, {"config.json: " + change.key + " is "});
+  }
+}
+
+// ---- Rotary positions.
+
+TEST(ModelFamilies, ScalingsGoByTheirType) {
+  ModelFolder folder(kModels + "eurobert_old");
+  folder.SetKey("rope_theta", 10000);
+  const std::vector<LayerConfig> plain = LayersOf(folder);
+  EXPECT_EQ(plain[0].rotary->theta, 10000);
+  // transformers 4's two names of the type.
+  for (const auto* name : {"type", "rope_type"}) {
+    folder.SetKey("rope_scaling", {{name, "linear"}, {"factor", 4}});
+    const std::vector<double> halves = LayersOf(folder)[0].rotary->inverse_frequencies;
+    ASSERT_EQ(halves.size(), 4u);
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_NEAR(halves[i], plain[0].rotary->inverse_frequencies[i] / 4, 1e-8 * halves[i]);
+    }
+  }
+  folder.SetKey("rope_scaling", {{"type", "yarn"}, {"factor", 4}});
+  EXPECT_NEAR(LayersOf(folder)[0].rotary->magnitude, 0.1 * std::log(4.0) + 1, 1e-7);
+  folder.SetKey("rope_scaling", {{"type", "yarn"}, {"factor", 4}, {"attention_factor", 1.5}});
+  EXPECT_EQ(LayersOf(folder)[0].rotary->magnitude, 1.5);
+}
+
+TEST(ModelFamilies, ScalingsOfModernBertAreThoseOfItsHeads) {
+  ModelFolder folder(kModels + "modernbert");
+  const json plain = {{"rope_type", "default"}, {"rope_theta", 300.0}};
+  const json scaled = {{"rope_type", "linear"}, {"rope_theta", 300.0}, {"factor", 4}};
+  folder.SetKey("rope_parameters", {{"full_attention", scaled}, {"sliding_attention", plain}});
+  const std::vector<LayerConfig> layers = LayersOf(folder);
+  const std::vector<double> frequencies = layers[0].rotary->inverse_frequencies;
+  ASSERT_EQ(frequencies.size(), 8u);
+  EXPECT_EQ(frequencies[0], 0.25);
+  EXPECT_NEAR(frequencies[4], 0.25 / std::sqrt(300.0), 1e-12);
+  EXPECT_EQ(layers[1].rotary->inverse_frequencies[0], 1);
+}
+
+TEST(ModelFamilies, OtherScalingsAreRefusedByName) {
+  for (const auto* type : {"dynamic", "longrope", "llama3", "su", "ntk", "proportional"}) {
+    for (const auto* folder : {"qwen3_old", "eurobert_old"}) {
+      ExpectRefused({folder, "rope_scaling", {{"type", type}, {"factor", 2}}},
+                    ErrorCode::kUnsupported,
+                    {"config.json: rope_scaling", "'" + std::string(type)});
+    }
+    ExpectRefused({"gte", "rope_parameters", {{"rope_type", type}, {"factor", 2}}},
+                  ErrorCode::kUnsupported, {"rope_parameters", "'" + std::string(type)});
+  }
+  ExpectRefused({"gte_new", "rope_scaling", {{"type", "dynamic"}, {"factor", 2}}},
+                ErrorCode::kUnsupported, {"'dynamic'", "ntk"});
+  ExpectRefused(
+      {"eurobert", "rope_parameters", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}},
+      ErrorCode::kUnsupported, {"partial_rotary_factor"});
+}
+
+TEST(ModelFamilies, ScalingsThatMakeNoSenseAreInvalid) {
+  const std::vector<std::pair<json, std::string>> cases = {
+      {{{"type", "linear"}}, "factor"},
+      {{{"type", "linear"}, {"factor", 0}}, "factor"},
+      {{{"type", "linear"}, {"factor", "2"}}, "factor"},
+      {{{"type", "linear"}, {"factor", 2}, {"beta_fast", 2}}, "beta_fast"},
+      {{{"type", "default"}, {"rope_theta", -1}}, "rope_theta"},
+      {{{"type", "yarn"}, {"factor", 2}, {"beta_slow", -1}}, "beta_slow"},
+      {{{"type", 7}}, "type"},
+      {{{"type", "default"}, {"unheard_of", 1}}, "unheard_of"},
+  };
+  for (const auto& [scaling, key] : cases) {
+    ExpectRefused({"eurobert_old", "rope_scaling", scaling}, ErrorCode::kInvalidArgument,
+                  {"config.json: rope_scaling: " + key + " is "});
+  }
+  ExpectRefused({"gte_new", "rope_scaling", {{"type", "ntk"}, {"factor", 2}, {"mixed_b", 1}}},
+                ErrorCode::kInvalidArgument, {"mixed_b"});
+  // Two spellings at once, and types of layers that there are none of.
+  ExpectRefused({"eurobert", "rope_scaling", {{"type", "linear"}, {"factor", 2}}},
+                ErrorCode::kInvalidArgument, {"rope_scaling", "rope_parameters"});
+  ExpectRefused({"modernbert", "rope_parameters", {{"rope_theta", 2.0}}},
+                ErrorCode::kInvalidArgument, {"rope_parameters", "'rope_theta'"});
+  // transformers 5 does not read the older name of the type where layers have several types.
+  for (const auto* folder : {"modernbert_old", "gemma3_old"}) {
+    ExpectRefused({folder, "rope_scaling", {{"type", "linear"}, {"factor", 2}}},
+                  ErrorCode::kInvalidArgument, {"rope_scaling", "'linear'", "rope_type"});
+    ModelFolder both(kModels + folder);
+    both.SetKey("rope_scaling", {{"type", "linear"}, {"rope_type", "linear"}, {"factor", 2}});
+    EXPECT_TRUE(both.Open().ok()) << folder;
+  }
+}
+
+TEST(ModelFamilies, HeadsThatPositionsCannotTurnAreInvalid) {
+  for (const int size : {15, 5000, 2147483647}) {
+    ExpectRefused({"qwen3", "head_dim", size}, ErrorCode::kInvalidArgument,
+                  {"config.json: heads have " + std::to_string(size)});
+  }
+  ModelFolder folder(kModels + "gte_new");
+  folder.SetKey("rope_theta", 1e300);
+  folder.SetKey("rope_scaling", {{"type", "ntk"}, {"factor", 1e300}});
+  EXPECT_EQ(folder.Open().status().code(), ErrorCode::kInvalidArgument);
+}
+
+TEST(ModelFamilies, BothSpellingsSayTheSame) {
+  ModelFolder old_one(kModels + "modernbert_old");
+  ModelFolder new_one(kModels + "modernbert_old");
+  for (const auto* key : {"global_rope_theta", "local_rope_theta", "global_attn_every_n_layers"}) {
+    new_one.RemoveKey(key);
+  }
+  new_one.SetKey("rope_parameters", {{"full_attention", {{"rope_theta", 160000.0}}},
+                                     {"sliding_attention", {{"rope_theta", 10000.0}}}});
+  new_one.SetKey("layer_types",
+                 {"full_attention", "sliding_attention", "sliding_attention", "full_attention"});
+  const std::vector<LayerConfig> then = LayersOf(old_one);
+  const std::vector<LayerConfig> now = LayersOf(new_one);
+  ASSERT_EQ(then.size(), now.size());
+  for (size_t i = 0; i < then.size(); ++i) {
+    SCOPED_TRACE(i);
+    const bool global = i == 0 || i == 3;
+    EXPECT_EQ(then[i].rotary->theta, global ? 160000 : 10000);
+    EXPECT_EQ(then[i].window, global ? std::nullopt : std::optional<size_t>(64));
+    EXPECT_EQ(then[i].attention_norm, i != 0);
+    EXPECT_EQ(now[i].rotary->theta, then[i].rotary->theta);
+    EXPECT_EQ(now[i].window, then[i].window);
+  }
+  EXPECT_EQ(new_one.Decided("positions"), "rotary, theta 160000 and theta 10000");
+}
+
+TEST(ModelFamilies, DefaultsAreTransformers) {
+  ModelFolder modernbert(kModels + "modernbert_old");
+  for (const auto* key :
+       {"global_rope_theta", "local_rope_theta", "global_attn_every_n_layers", "local_attention"}) {
+    modernbert.RemoveKey(key);
+  }
+  const std::vector<LayerConfig> layers = LayersOf(modernbert);
+  EXPECT_EQ(layers[0].rotary->theta, 160000);
+  EXPECT_EQ(layers[1].rotary->theta, 10000);
+  EXPECT_EQ(layers[2].window, std::optional<size_t>(64));
+  EXPECT_EQ(layers[3].window, std::nullopt);
+  modernbert.RemoveKey("classifier_bias");  // there are no biases of the head in the file
+  EXPECT_TRUE(modernbert.Open().ok()) << modernbert.Open().status().message();
+
+  ModelFolder eurobert(kModels + "eurobert");
+  eurobert.RemoveKey("max_position_embeddings");
+  EXPECT_EQ((*eurobert.Open()).usual_tokens(), 8192u);
+
+  ModelFolder gemma(kModels + "gemma3_old");
+  for (const auto* key : {"rope_theta", "rope_local_base_freq", "layer_types", "sliding_window"}) {
+    gemma.RemoveKey(key);
+  }
+  gemma.SetKey("_sliding_window_pattern", 2);
+  const std::vector<LayerConfig> of_gemma = LayersOf(gemma);
+  EXPECT_EQ(of_gemma[0].rotary->theta, 10000);
+  EXPECT_EQ(of_gemma[0].window, std::optional<size_t>(2048));
+  EXPECT_EQ(of_gemma[1].rotary->theta, 1000000);
+  EXPECT_EQ(of_gemma[1].window, std::nullopt);
+}
+
+// ---- What each family has for itself.
+
+TEST(ModelFamilies, NomicsFactorWorksBeyondTheTrainedLengthOnly) {
+  ModelFolder folder(kModels + "nomic_bert_old");
+  EXPECT_EQ((*folder.Open()).usual_tokens(), 8192u);
+  folder.SetKey("rotary_scaling_factor", 2);
+  EXPECT_EQ((*folder.Open()).max_tokens(), 2048u);
+  folder.SetKey("max_trained_positions", 512);
+  EXPECT_EQ((*folder.Open()).max_tokens(), 512u);
+}
+
+TEST(ModelFamilies, AVariantOfJinaIsRefusedByItsTensors) {
+  ModelFolder folder(kModels + "jina_bert");
+  const std::vector<float> zeros(32);
+  SafetensorsEntry entry{.name = "encoder.layer.0.attention.self.layer_norm_q.weight",
+                         .dtype = DType::kF32,
+                         .shape = Shape(32),
+                         .bytes = std::as_bytes(std::span(zeros))};
+  folder.ChangeWeights([](SafetensorsEntry&) { return true; }, {entry});
+  const Result<TextModel> model = folder.Open();
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.status().code(), ErrorCode::kUnsupported) << model.status().message();
+  EXPECT_NE(model.status().message().find("layer_norm_q"), std::string::npos);
+}
+
+TEST(ModelFamilies, TensorsOfGtesOtherTasksAreHarmless) {
+  const std::vector<float> values(6);
+  std::vector<SafetensorsEntry> more;
+  for (const std::string name :
+       {"pooler.dense.weight", "lm_head.bias", "qa_outputs.weight", "classifier.weight"}) {
+    more.push_back({name, DType::kF32, Shape(2, 3), std::as_bytes(std::span(values))});
+  }
+  ModelFolder folder(kModels + "gte");
+  folder.SetKey("architectures", {"GteForMaskedLM"});
+  folder.ChangeWeights([](SafetensorsEntry&) { return true; }, more);
+  const Result<TextModel> model = folder.Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(folder.Decided("ignored"), "tensor 'classifier.weight'");
+}
+
+TEST(ModelFamilies, OthersWithoutAHeadRefuseClassifiers) {
+  for (const auto* name : {"qwen3", "gemma3", "eurobert", "t5"}) {
+    ExpectRefused({name, "architectures", {"SomeForSequenceClassification"}},
+                  ErrorCode::kUnsupported, {"architectures", "sequence classifier"});
+    ModelFolder folder(kModels + name);
+    folder.SetKey("architectures", {"SomeForCausalLM"});
+    const Result<TextModel> model = folder.Open();
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    EXPECT_FALSE(model->has_head());
+  }
+}
+
+TEST(ModelFamilies, AlbertsLayersAreOne) {
+  ModelFolder folder(kModels + "albert");
+  folder.SetKey("num_hidden_layers", 7);  // needs no other tensors
+  EXPECT_EQ(LayersOf(folder).size(), 7u);
+  folder.RemoveKey("hidden_act");
+  EXPECT_EQ(LayersOf(folder)[6].activation, Activation::kGeluTanh);
+  folder.RemoveKey("num_hidden_groups");
+  folder.RemoveKey("inner_group_num");
+  EXPECT_EQ(LayersOf(folder).size(), 7u);
+}
+
+TEST(ModelFamilies, HeadsSayWhatTheyRead) {
+  ModelFolder mean(kModels + "modernbert_old");
+  EXPECT_EQ((*mean.Open()).head_input(), internal::HeadPlan::Input::kMean);
+  EXPECT_EQ(mean.Decided("head"),
+            "1 label: classifier(head.norm(gelu (erf)(head.dense(mean of the tokens))))");
+  ModelFolder first(kModels + "modernbert_3");
+  EXPECT_EQ((*first.Open()).head_input(), internal::HeadPlan::Input::kFirstToken);
+
+  ModelFolder euro(kModels + "eurobert_3");
+  EXPECT_EQ((*euro.Open()).head_input(), internal::HeadPlan::Input::kMean);
+  EXPECT_EQ(euro.Decided("head"), "3 labels: classifier(gelu (erf)(dense(mean of the tokens)))");
+  ModelFolder published(kModels + "eurobert_old_1");
+  EXPECT_EQ((*published.Open()).head_input(), internal::HeadPlan::Input::kFirstToken);
+  published.SetKey("clf_pooling", "late");
+  EXPECT_EQ(published.Open().status().code(), ErrorCode::kUnsupported);
+}
+
+}  // namespace
+}  // namespace encore

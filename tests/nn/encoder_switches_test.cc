@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each switch of LayerConfig against the double-precision reference, on every SIMD target, taps and
+// runs in place included; then all of them at random.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "gtest/gtest.h"
+#include "tests/reference/encoder_model.h"
+#include "tests/reference/golden_families.h"
+#include "tests/support/check_model.h"
+#include "tests/support/drawn_config.h"
+#include "tests/support/guarded.h"
+#include "tests/support/sanitizers.h"
+
+namespace encore {
+namespace {
+
+// 3 heads of 8, two layers.
+LayerConfig Plain() { return {.num_heads = 3, .d_ff = 30, .norm_placement = NormPlacement::kPre}; }
+
+// Beyond blocks of 64 queries, and one of one token.
+const std::vector<size_t> kLengths = {17, 1, 2, 65};
+
+void CheckLayer(const LayerConfig& layer, double* worst, const WeightChoices& choices = {},
+                const std::vector<size_t>& lengths = kLengths) {
+  CheckModel(EncoderModel(EncoderConfig::Uniform(24, 2, layer), choices), lengths, worst);
+}
+
+void PrintWorst(double worst) { std::printf("worst error %.3f of the bound\n", worst); }
+
+TEST(EncoderSwitches, NormsAndTheirPlaces) {
+  double worst = 0;
+  for (const NormType type : {NormType::kLayerNorm, NormType::kRmsNorm}) {
+    for (const NormPlacement placement :
+         {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kBoth}) {
+      for (const double offset : {0.0, 1.0}) {
+        for (const bool weights : {false, true}) {
+          SCOPED_TRACE(testing::Message() << "type " << static_cast<int>(type) << ", placement "
+                                          << static_cast<int>(placement) << ", offset " << offset
+                                          << ", weights " << weights);
+          LayerConfig layer = Plain();
+          layer.norm = {.type = type, .epsilon = 1e-4, .weight_offset = offset};
+          layer.norm_placement = placement;
+          EncoderConfig config = EncoderConfig::Uniform(24, 2, layer, layer.norm);
+          CheckModel(EncoderModel(config, {.biases = weights, .norm_weights = weights}), {7, 20},
+                     &worst);
+        }
+      }
+    }
+  }
+  LayerConfig layer = Plain();
+  layer.attention_norm = false;
+  CheckLayer(layer, &worst);
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, GatesAndActivations) {
+  double worst = 0;
+  for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                      Activation::kSilu, Activation::kQuickGelu}) {
+    for (const Gate gate : {Gate::kNone, Gate::kFirstHalf, Gate::kSecondHalf}) {
+      for (const bool fused : {false, true}) {
+        for (const size_t d_ff : {1, 30, 64, 1100}) {
+          if (d_ff > 64 && gate == Gate::kSecondHalf) continue;
+          SCOPED_TRACE(testing::Message()
+                       << ActivationName(activation) << ", gate " << static_cast<int>(gate)
+                       << ", fused " << fused << ", d_ff " << d_ff);
+          LayerConfig layer = Plain();
+          layer.activation = activation;
+          layer.gate = gate;
+          layer.d_ff = d_ff;
+          CheckModel(EncoderModel(EncoderConfig::Uniform(24, 1, layer),
+                                  {.biases = d_ff != 64, .fused_first = fused}),
+                     {9, 20}, &worst);
+        }
+      }
+    }
+  }
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, GroupedHeadsAndTheirSizes) {
+  double worst = 0;
+  for (const size_t kv_heads : {1, 2, 3, 6}) {
+    for (const size_t head_size : {1, 7, 16, 33}) {
+      for (const bool fused : {false, true}) {
+        SCOPED_TRACE(testing::Message() << kv_heads << " key heads of " << head_size);
+        LayerConfig layer = Plain();
+        layer.num_heads = 6;
+        layer.num_kv_heads = kv_heads;
+        layer.head_size = head_size;
+        if (head_size == 16) layer.attention_scale = 0.75;
+        CheckLayer(layer, &worst, {.biases = fused, .fused_qkv = fused}, {17, 1, 65});
+      }
+    }
+  }
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, NormsOfHeads) {
+  double worst = 0;
+  for (const NormType type : {NormType::kLayerNorm, NormType::kRmsNorm}) {
+    for (const size_t head_size : {7, 16}) {
+      for (const bool rotary : {false, true}) {
+        LayerConfig layer = Plain();
+        layer.head_size = head_size;
+        layer.num_kv_heads = 1;
+        layer.qk_norm = {.type = type, .epsilon = 1e-6, .weight_offset = rotary ? 1.0 : 0.0};
+        if (rotary) layer.rotary = RotaryConfig{.size = 6};
+        CheckLayer(layer, &worst, {.norm_weights = head_size == 16});
+      }
+    }
+  }
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, RotaryPositions) {
+  double worst = 0;
+  const RotaryConfig rotaries[] = {
+      {},
+      {.size = 2},
+      {.size = 6, .theta = 160000},
+      {.inverse_frequencies = {1, 0, 0.3, -0.01}},
+      {.size = 4, .inverse_frequencies = {0.9, 1e-3}, .magnitude = 1.3},
+  };
+  for (RotaryConfig rotary : rotaries) {
+    for (const bool interleaved : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "size " << rotary.size << ", " << interleaved);
+      LayerConfig layer = Plain();
+      rotary.interleaved = interleaved;
+      layer.rotary = rotary;
+      CheckLayer(layer, &worst);
+    }
+  }
+  // Whole vectors and more, and layers with tables of their own.
+  EncoderConfig config = EncoderConfig::Uniform(40, 3, {.num_heads = 1, .d_ff = 10});
+  config.layers[0].rotary = RotaryConfig{};
+  config.layers[2].rotary = RotaryConfig{.size = 34, .theta = 500};
+  CheckModel(EncoderModel(config), {130, 3}, &worst);
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, BiasesByDistance) {
+  double worst = 0;
+  LayerConfig layer = Plain();
+  layer.alibi = AlibiConfig{};
+  for (const size_t heads : {1, 3, 8, 12}) {
+    layer.num_heads = heads;
+    CheckLayer(layer, &worst, {}, {17, 1, 70});
+  }
+  layer.num_heads = 3;
+  layer.alibi->slopes = {0.5, -0.25, 0};
+  CheckLayer(layer, &worst, {}, {130});
+  layer.alibi.reset();
+  for (const bool shared : {false, true}) {
+    for (const BucketConfig& buckets : {BucketConfig{},
+                                        {.num_buckets = 4, .max_distance = 2},
+                                        {.num_buckets = 8, .max_distance = 7},
+                                        {.num_buckets = 64, .max_distance = 256}}) {
+      SCOPED_TRACE(testing::Message() << buckets.num_buckets << " buckets, shared " << shared);
+      layer.buckets = buckets;
+      CheckLayer(layer, &worst, {.shared_position_bias = shared}, {17, 1, 150});
+    }
+  }
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, CausalityAndWindows) {
+  double worst = 0;
+  for (const bool causal : {false, true}) {
+    for (const size_t window : {size_t{1}, size_t{5}, size_t{63}, size_t{64}, size_t{500},
+                                std::numeric_limits<size_t>::max()}) {
+      SCOPED_TRACE(testing::Message() << "causal " << causal << ", window " << window);
+      LayerConfig layer = Plain();
+      layer.causal = causal;
+      layer.window = window;
+      CheckLayer(layer, &worst, {}, {17, 1, 2, 65, 130});
+      layer.alibi = AlibiConfig{};
+      CheckLayer(layer, &worst, {}, {66});
+    }
+  }
+  // Beyond a tile of 512 keys; one layer sees all, one a window.
+  EncoderConfig config = EncoderConfig::Uniform(8, 2, {.num_heads = 1, .d_ff = 12});
+  config.layers[1].window = 40;
+  CheckModel(EncoderModel(config), {530, 3}, &worst);
+  config.layers[0].causal = true;
+  config.layers[0].buckets = BucketConfig{};
+  config.layers[1].window = 513;
+  CheckModel(EncoderModel(config), {530, 600}, &worst);
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, MasksOfEachHead) {
+  double worst = 0;
+  constexpr size_t kSize = 70;
+  std::vector<float> add = RandomFloats(3 * kSize * kSize, 4);
+  for (float& v : add) {
+    if (v > 0.8f) v = -std::numeric_limits<float>::infinity();
+  }
+  const AttentionMask masks[] = {{.additive = ConstView(add.data(), {kSize, kSize})},
+                                 {.additive = ConstView(add.data(), {3, kSize, kSize})}};
+  for (const AttentionMask& mask : masks) {
+    LayerConfig layer = Plain();
+    const auto check = [&] {
+      CheckModel(EncoderModel(EncoderConfig::Uniform(24, 2, layer)), {70, 1, 33}, &worst, mask);
+    };
+    check();
+    layer.buckets = BucketConfig{};
+    check();
+    layer.window = 20;
+    layer.num_kv_heads = 1;
+    check();
+  }
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, LayerScaleAndTypesOfWeights) {
+  double worst = 0;
+  for (const DType type : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64}) {
+    for (const bool scale : {false, true}) {
+      for (const bool fused : {false, true}) {
+        SCOPED_TRACE(testing::Message()
+                     << DTypeName(type) << ", LayerScale " << scale << ", fused " << fused);
+        LayerConfig layer = Plain();
+        layer.gate = Gate::kSecondHalf;
+        layer.buckets = BucketConfig{};
+        layer.qk_norm.type = NormType::kRmsNorm;
+        CheckLayer(layer, &worst,
+                   {.fused_qkv = fused, .fused_first = fused, .layer_scale = scale, .type = type},
+                   {9, 20});
+      }
+    }
+  }
+  PrintWorst(worst);
+}
+
+// The models whose hashes are published.
+TEST(EncoderSwitches, Families) {
+  double worst = 0;
+  for (const auto& family : {reference::ModernBert(), reference::Gemma(), reference::T5(),
+                             reference::Qwen3(), reference::Jina()}) {
+    CheckModel(EncoderModel(family.config, family.choices), {1, 17, 130}, &worst, {}, 2);
+  }
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, AtRandom) {
+  double worst = 0;
+  for (uint32_t seed = 1; seed <= (kSlow ? 5 : 60); ++seed) {
+    Draw draw(seed);
+    const EncoderConfig config = DrawConfig(draw);
+    if (config.d_model < 4) continue;  // norms of so few leave nothing to compare
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << Describe(config));
+    const EncoderModel model(config, DrawChoices(draw, config), draw.Seed());
+    CheckModel(model, {draw.Between(1, 40), 1, draw.Between(60, 80)}, &worst);
+  }
+  PrintWorst(worst);
+}
+
+}  // namespace
+}  // namespace encore

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RunParallel: every index once, on every executor, under the default floating-point modes.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+#include "encore/executor.h"
+#include "tests/reference/caller_modes.h"
+#include "tests/support/executors.h"
+
+namespace encore {
+namespace {
+
+TEST(RunParallel, CallsEachIndexOnce) {
+  for (const auto& [name, executor] : Executors()) {
+    for (const size_t count : {0, 1, 2, 3, 1000}) {
+      std::vector<std::atomic<int>> calls(count);
+      RunParallel(executor, count, [&](size_t i) { ++calls[i]; });
+      for (size_t i = 0; i < count; ++i) EXPECT_EQ(calls[i], 1) << name << ", " << i;
+    }
+  }
+}
+
+TEST(RunParallel, TakesConstCallablesAndFunctions) {
+  size_t sum = 0;
+  const auto add = [&sum](size_t i) { sum += i; };
+  RunParallel(Executor::Inline(), 4, add);
+  EXPECT_EQ(sum, 6u);
+}
+
+TEST(RunParallel, ComputesUnderTheDefaultModes) {
+  if (!reference::kHaveCallerModes) GTEST_SKIP() << "no floating-point modes to try here";
+  const uint64_t before = reference::CallerState();
+  for (const auto& [name, executor] : Executors()) {
+    reference::SetCallerState(reference::kFlushAndRoundUp);
+    std::atomic<int> wrong = 0;
+    RunParallel(executor, 64, [&](size_t /*i*/) {
+      if ((reference::CallerState() & ~reference::kStickyFlags) != reference::kDefaultModes)
+        ++wrong;
+    });
+    const uint64_t after = reference::CallerState();
+    reference::SetCallerState(before);
+    EXPECT_EQ(wrong, 0) << name;
+    EXPECT_EQ(after & ~reference::kStickyFlags, reference::kFlushAndRoundUp) << name;
+  }
+}
+
+}  // namespace
+}  // namespace encore

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StageBoard: each task once whoever comes when, task objects that are gone right after their
+// stage, and who takes what.
+
+#include "engine/platform/stage_board.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/watchdog.h"
+
+namespace encore {
+namespace {
+
+using internal::StageBoard;
+using Order = StageBoard::Order;
+
+class StageBoardTest : public testing::Test {
+ private:
+  const Watchdog watchdog_{testing::UnitTest::GetInstance()->current_test_info()->name(),
+                           std::chrono::seconds(120)};
+};
+
+// A stage's task object: counts how often each task ran, and strangers, who should not be there.
+// Memory of those whose stage is over stays, so that these are seen.
+struct Counted {
+  void Begin(size_t count, int of) {
+    runs.assign(count, 0);
+    threads = of;
+    alive = kAlive;
+  }
+  void End() { alive = 0; }
+  static constexpr uint32_t kAlive = 0xA11FE;
+
+  static void Run(const void* task, size_t begin, size_t end, int thread) {
+    Counted& self = *static_cast<Counted*>(const_cast<void*>(task));
+    if (self.alive != kAlive || thread >= self.threads || end > self.runs.size()) {
+      strangers++;
+      return;
+    }
+    for (size_t i = begin; i < end; ++i) self.runs[i]++;
+    if (thread != 0) helped.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  uint32_t alive = 0;
+  std::vector<uint8_t> runs;  // plain: only the board orders what different threads do to one
+  int threads = 0;
+  static inline std::atomic<int> strangers = 0;
+  static inline std::atomic<int> helped = 0;  // pieces that were not the caller's
+};
+
+TEST_F(StageBoardTest, EveryTaskOnceAndTheTaskObjectIsGoneAfterIt) {
+  Counted::helped = 0;
+  Counted::strangers = 0;
+  // More threads than cores: they lose these at any place.
+  constexpr int kThreads = 5;
+  // Until helpers took so many, or there is no core for them.
+  const int wanted = kSanitized ? 20000 : 400000;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+  const size_t counts[] = {2, 3, 5, 1, 64, 7, 4096, 9, 2, 0};
+  Counted tasks[3];
+  StageBoard board(kThreads);
+  std::atomic<bool> over = false;
+  std::vector<std::thread> helpers;
+  for (int thread = 1; thread < kThreads; ++thread) {
+    helpers.emplace_back([&, thread] {
+      for (uint32_t turn = 0; !over; ++turn) {
+        board.Work(thread);
+        if (turn % 64 == 0) std::this_thread::yield();
+      }
+    });
+  }
+  int bad = 0;
+  for (int stage = 0; Counted::helped < wanted; ++stage) {
+    if (stage % 16 == 0 && std::chrono::steady_clock::now() > deadline) break;
+    const size_t count = counts[static_cast<size_t>(stage) % std::size(counts)];
+    const int threads = 1 + stage % kThreads;
+    Counted& task = tasks[static_cast<size_t>(stage) % std::size(tasks)];
+    task.Begin(count, threads);
+    board.Open(count, stage % 3 == 0 ? Order::kRising : Order::kOwnRanges, threads, Counted::Run,
+               &task);
+    board.Work(0);
+    if (stage % 2 == 0) {
+      board.SleepUntilAllDone();
+    } else {
+      while (!board.AllDone()) std::this_thread::yield();
+    }
+    bad += static_cast<int>(count) -
+           static_cast<int>(std::count(task.runs.begin(), task.runs.end(), 1));
+    task.End();
+    if (stage % 7 == 0) board.Close();
+  }
+  over = true;
+  for (std::thread& helper : helpers) helper.join();
+  EXPECT_EQ(bad, 0);
+  EXPECT_EQ(Counted::strangers, 0);
+}
+
+// The tasks that one thread takes, in its order. By one thread alone, as if all others were late.
+std::vector<size_t> Taken(StageBoard& board, int thread, size_t count, Order order, int threads) {
+  std::vector<size_t> taken;
+  board.Open(
+      count, order, threads,
+      [](const void* task, size_t begin, size_t end, int /*thread*/) {
+        auto& list = *static_cast<std::vector<size_t>*>(const_cast<void*>(task));
+        for (size_t i = begin; i < end; ++i) list.push_back(i);
+      },
+      &taken);
+  board.Work(thread);
+  return taken;
+}
+
+TEST_F(StageBoardTest, ThreadsThatDoNotComeAreNotWaitedFor) {
+  StageBoard board(4);
+  for (const Order order : {Order::kOwnRanges, Order::kRising}) {
+    for (const size_t count :
+         {size_t{0}, size_t{1}, size_t{3}, size_t{4}, size_t{4095}, size_t{4096}, size_t{10000}}) {
+      std::vector<size_t> taken = Taken(board, 0, count, order, 4);
+      EXPECT_TRUE(board.AllDone());
+      board.SleepUntilAllDone();
+      if (order == Order::kOwnRanges) std::sort(taken.begin(), taken.end());
+      std::vector<size_t> all(count);
+      std::iota(all.begin(), all.end(), size_t{0});
+      EXPECT_EQ(taken, all);
+    }
+  }
+}
+
+TEST_F(StageBoardTest, ItsOwnFromTheFrontThenTheOthersFromTheBack) {
+  StageBoard board(3);
+  EXPECT_EQ(Taken(board, 1, 12, Order::kOwnRanges, 3),
+            (std::vector<size_t>{4, 5, 6, 7, 11, 10, 9, 8, 3, 2, 1, 0}));
+  EXPECT_EQ(Taken(board, 1, 2, Order::kOwnRanges, 3), (std::vector<size_t>{1, 0}));
+}
+
+TEST_F(StageBoardTest, RisingTasksAreTakenFromTheFrontByEveryThread) {
+  StageBoard board(3);
+  for (const int thread : {0, 1, 2}) {
+    EXPECT_EQ(Taken(board, thread, 6, Order::kRising, 3), (std::vector<size_t>{0, 1, 2, 3, 4, 5}));
+  }
+}
+
+TEST_F(StageBoardTest, ClosingWithoutAStageLeavesItClosed) {
+  StageBoard board(2);
+  board.Close();
+  EXPECT_FALSE(StageBoard::IsOpen(board.number()));
+  Counted task;
+  task.Begin(3, 1);
+  board.Open(3, Order::kRising, 1, Counted::Run, &task);
+  EXPECT_TRUE(StageBoard::IsOpen(board.number()));
+  board.Work(0);
+  EXPECT_TRUE(board.AllDone());
+  board.Close();
+  board.Close();
+  EXPECT_FALSE(StageBoard::IsOpen(board.number()));
+}
+
+TEST_F(StageBoardTest, WhoHasNoPartTakesNothing) {
+  StageBoard board(4);
+  EXPECT_TRUE(Taken(board, 3, 5, Order::kOwnRanges, 3).empty());
+  EXPECT_FALSE(board.AllDone());
+  EXPECT_EQ(Taken(board, 0, 5, Order::kOwnRanges, 3).size(), 5u);
+  EXPECT_TRUE(StageBoard::IsOpen(board.number()));
+  board.Close();
+  EXPECT_FALSE(StageBoard::IsOpen(board.number()));
+  board.Work(1);  // finds nothing
+}
+
+TEST_F(StageBoardTest, TheCallerSleepsWhileATaskIsAtWork) {
+  StageBoard board(2);
+  struct Task {
+    std::atomic<bool> begun = false;
+    int result = 0;
+  };
+  for (int round = 0; round < 20; ++round) {
+    Task task;
+    board.Open(
+        1, Order::kOwnRanges, 2,
+        [](const void* t, size_t, size_t, int) {
+          Task& at = *static_cast<Task*>(const_cast<void*>(t));
+          at.begun = true;
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          at.result = 1;
+        },
+        &task);
+    std::thread helper([&] { board.Work(1); });
+    while (!task.begun) std::this_thread::yield();
+    board.Work(0);  // nothing left
+    board.SleepUntilAllDone();
+    EXPECT_EQ(task.result, 1);
+    helper.join();
+  }
+}
+
+}  // namespace
+}  // namespace encore

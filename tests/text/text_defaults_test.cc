@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What sentence-transformers takes from config.json where its own files say nothing: the pooling of
+// causal language models, and how many tokens a text may have without a table of positions. Not
+// here: what the files say (text_folder_test.cc).
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encore/text_encoder.h"
+#include "tests/support/text_case.h"
+
+namespace encore {
+namespace {
+
+using nlohmann::json;
+
+std::string Decided(const TextEncoder& model, const std::string& what) {
+  std::string text;
+  for (const Decision& decision : model.Describe()) {
+    if (decision.what == what) text += decision.value + " | " + decision.source + "\n";
+  }
+  return text;
+}
+
+std::vector<int32_t> SomeIds(size_t count) {
+  std::vector<int32_t> ids(count);
+  for (size_t i = 0; i < count; ++i) ids[i] = static_cast<int32_t>(3 + i * 7 % 110);
+  return ids;
+}
+
+std::vector<float> VectorOf(const TextEncoder& model, const std::vector<int32_t>& ids) {
+  const std::vector<std::vector<int32_t>> all = {ids};
+  const Result<Embeddings> embeddings = model.EncodeIds(all);
+  EXPECT_TRUE(embeddings.ok()) << embeddings.status().message();
+  if (!embeddings.ok()) return {};
+  const auto* values = static_cast<const float*>(embeddings->vectors.data());
+  return {values, values + model.dimensions()};
+}
+
+TEST(TextDefaults, CausalLanguageModelsArePooledByTheirLastToken) {
+  const std::vector<int32_t> ids = SomeIds(9);
+  const auto pooled = [&](const json& members, PoolingMode mode) {
+    SCOPED_TRACE(members.dump());
+    const TextFolder folder("../models/qwen3");
+    folder.PatchJson("config.json", members);
+    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const std::string wanted = std::string(PoolingModeName(mode)) + ", without normalization | ";
+    EXPECT_EQ(Decided(*model, "pooling").substr(0, wanted.size()), wanted);
+    const Result<TextEncoder> told = TextEncoder::Open(folder.path(), {.pooling = {mode}});
+    ASSERT_TRUE(told.ok()) << told.status().message();
+    EXPECT_EQ(VectorOf(*model, ids), VectorOf(*told, ids));
+  };
+  pooled({{"architectures", {"Qwen3ForCausalLM"}}}, PoolingMode::kLastToken);
+  pooled({{"architectures", {"Qwen3ForCausalLM", "Qwen3Model"}}}, PoolingMode::kLastToken);
+  pooled({{"architectures", {"Qwen3ForCausalLM"}}, {"is_causal", true}}, PoolingMode::kLastToken);
+  pooled({{"architectures", {"Qwen3ForCausalLM"}}, {"is_causal", false}}, PoolingMode::kMean);
+  pooled({{"architectures", {"Qwen3Model", "Qwen3ForCausalLM"}}}, PoolingMode::kMean);
+  pooled({{"architectures", {"Qwen3Model"}}}, PoolingMode::kMean);
+  pooled({{"architectures", json::array()}}, PoolingMode::kMean);
+  pooled({{"architectures", nullptr}}, PoolingMode::kMean);
+}
+
+TEST(TextDefaults, WithoutATableOfPositionsAFileMayWantLongerTexts) {
+  const std::vector<int32_t> ids = SomeIds(800);
+  for (const std::string name :
+       {"modernbert", "nomic_bert", "gte", "qwen3", "gemma3", "eurobert"}) {
+    SCOPED_TRACE(name);
+    const TextFolder folder("../models/" + name);
+    folder.WriteModules();
+    const Result<TextEncoder> usual = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(usual.ok()) << usual.status().message();
+    EXPECT_EQ(usual->max_length(), 720u);
+    EXPECT_EQ(Decided(*usual, "maximum length"), "720 | config.json\n");
+    folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", 1000}});
+    const Result<TextEncoder> longer = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(longer.ok()) << longer.status().message();
+    EXPECT_EQ(longer->max_length(), 1000u);
+    EXPECT_EQ(Decided(*longer, "maximum length"), "1000 | sentence_bert_config.json\n");
+    // The number of positions is no part of the computation.
+    folder.PatchJson("config.json", {{"max_position_embeddings", 4000}});
+    const Result<TextEncoder> many = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(many.ok()) << many.status().message();
+    EXPECT_EQ(VectorOf(*longer, ids), VectorOf(*many, ids));
+    const Result<TextEncoder> option = TextEncoder::Open(folder.path(), {.max_length = 5000});
+    ASSERT_TRUE(option.ok()) << option.status().message();
+    EXPECT_EQ(option->max_length(), 5000u);
+  }
+}
+
+TEST(TextDefaults, ATableOfPositionsEndsTexts) {
+  const TextFolder folder("../models/bert");
+  folder.WriteModules();
+  folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", 1000}});
+  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->max_length(), 160u);
+  EXPECT_NE(Decided(*model, "ignored").find("maximum length 1000"), std::string::npos);
+  EXPECT_EQ(Decided(*model, "maximum length"),
+            "160, as the model has no more positions | config.json\n");
+  EXPECT_FALSE(TextEncoder::Open(folder.path(), {.max_length = 1000}).ok());
+}
+
+// Tokens of pad_token_id need no position of their own: sentence-transformers cuts at the size of
+// the table, which is enough for texts that have some.
+TEST(TextDefaults, PaddingThatNeedsNoPositionIsTold) {
+  const std::string more = "; sentence-transformers takes more where texts have padding";
+  for (const auto& [name, length] : {std::pair("mpnet", 718), std::pair("roberta", 154)}) {
+    SCOPED_TRACE(name);
+    const std::string most = std::to_string(length);
+    const TextFolder folder(std::string("../models/") + name);
+    folder.WriteModules();
+    const Result<TextEncoder> usual = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(usual.ok()) << usual.status().message();
+    EXPECT_EQ(usual->max_length(), static_cast<size_t>(length));
+    EXPECT_EQ(Decided(*usual, "maximum length"), most + more + " | config.json\n");
+    folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", 1000}});
+    const Result<TextEncoder> longer = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(longer.ok()) << longer.status().message();
+    EXPECT_EQ(Decided(*longer, "maximum length"),
+              most + ", as the model has no more positions" + more + " | config.json\n");
+    folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", length}});
+    const Result<TextEncoder> enough = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(enough.ok()) << enough.status().message();
+    EXPECT_EQ(Decided(*enough, "maximum length"), most + " | sentence_bert_config.json\n");
+  }
+}
+
+}  // namespace
+}  // namespace encore

@@ -18,29 +18,6 @@ const char* YesNo(bool value) { return value ? "yes" : "no"; }
 
 Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* parts);
 
-void AddBertNormalizer(bool clean_text, bool handle_chinese_chars,
-                       std::optional<bool> strip_accents, bool lowercase, const std::string& source,
-                       TokenizerParts* parts) {
-  const BertNormalizerSettings settings = {.clean_text = clean_text,
-                                           .handle_chinese_chars = handle_chinese_chars,
-                                           .strip_accents = strip_accents.value_or(lowercase),
-                                           .lowercase = lowercase};
-  parts->normalizer.Append(MakeBertNormalizer(settings));
-  parts->facts.is_bert = true;
-  parts->facts.lowercase |= lowercase;
-  parts->facts.bert_lowercase = lowercase;
-  parts->facts.handle_chinese_chars = handle_chinese_chars;
-  parts->facts.strip_accents = strip_accents;
-  parts->Tell("normalizer", "BertNormalizer", source);
-  parts->Tell("control characters removed", YesNo(clean_text), source + ": clean_text");
-  parts->Tell("Chinese characters apart", YesNo(handle_chinese_chars),
-              source + ": handle_chinese_chars");
-  parts->Tell(
-      "accents removed", YesNo(settings.strip_accents),
-      source + (strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null"));
-  parts->Tell("lower case", YesNo(lowercase), source + ": lowercase");
-}
-
 void AddLowercaseBefore(TokenizerParts* parts) {
   if (parts->facts.has_lowercase_step) return;
   parts->normalizer.Prepend(MakeLowercase());
@@ -50,13 +27,28 @@ void AddLowercaseBefore(TokenizerParts* parts) {
 }
 
 Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
+  NormalizerFacts& facts = parts->facts;
+  const std::string& source = members->where();
   const bool clean_text = RequiredBool(members, "clean_text");
-  const bool handle_chinese_chars = RequiredBool(members, "handle_chinese_chars");
-  const std::optional<bool> strip_accents = members->OptionalBool("strip_accents");
-  const bool lowercase = RequiredBool(members, "lowercase");
+  facts.is_bert = true;
+  facts.handle_chinese_chars = RequiredBool(members, "handle_chinese_chars");
+  facts.strip_accents = members->OptionalBool("strip_accents");
+  facts.bert_lowercase = RequiredBool(members, "lowercase");
+  facts.lowercase |= facts.bert_lowercase;
   if (!members->ok()) return members->status();
-  AddBertNormalizer(clean_text, handle_chinese_chars, strip_accents, lowercase, members->where(),
-                    parts);
+  const bool strip_accents = facts.strip_accents.value_or(facts.bert_lowercase);
+  parts->normalizer.Append(MakeBertNormalizer({.clean_text = clean_text,
+                                               .handle_chinese_chars = facts.handle_chinese_chars,
+                                               .strip_accents = strip_accents,
+                                               .lowercase = facts.bert_lowercase}));
+  parts->Tell("normalizer", "BertNormalizer", source);
+  parts->Tell("control characters removed", YesNo(clean_text), source + ": clean_text");
+  parts->Tell("Chinese characters apart", YesNo(facts.handle_chinese_chars),
+              source + ": handle_chinese_chars");
+  parts->Tell(
+      "accents removed", YesNo(strip_accents),
+      source + (facts.strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null"));
+  parts->Tell("lower case", YesNo(facts.bert_lowercase), source + ": lowercase");
   return {};
 }
 

@@ -76,8 +76,8 @@ Status ReadTruncation(const JsonValue& json, const std::string& file, const Toke
 }
 
 // bos_token and eos_token where no tokenizer.json has a template: GPT-2's way.
-Status SetBosEosTemplate(const TokenizerConfig& config, const std::vector<NamedToken>& named,
-                         TokenizerParts* parts) {
+void SetBosEosTemplate(const TokenizerConfig& config, const std::vector<NamedToken>& named,
+                       TokenizerParts* parts) {
   using Piece = TemplatePiece;
   PostTemplate& post = parts->post_template;
   const auto id = [&](const char* key) -> std::optional<int32_t> {
@@ -98,7 +98,6 @@ Status SetBosEosTemplate(const TokenizerConfig& config, const std::vector<NamedT
   post.pair = post.single;
   put(&post.pair, Piece::Kind::kSecond, 1);
   DescribeTemplate(config.file, parts);
-  return {};
 }
 
 // Whether a class has its model from the older files: LLaMA's and Gemma's are sentencepiece's.
@@ -165,27 +164,25 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const Tokeni
   const JsonValue& pre_tokenizer = FindOrNull(file.json, "pre_tokenizer");
   const JsonValue& post_processor = FindOrNull(file.json, "post_processor");
   const std::string& source = by_class ? which.name : file.name;
-  Status status =
-      ReadNormalizer(by_class ? own_normalizer : normalizer, source, options.lowercase, &parts);
-  if (status.ok()) {
-    status = ReadPreTokenizer(by_class ? own_pre_tokenizer : pre_tokenizer, source, &parts);
-  }
-  if (status.ok()) status = CheckGrowth(file.name, parts);
-  if (status.ok()) status = ReadModel(model, file.name, &parts, by_class ? &own_model : nullptr);
-  if (status.ok())
-    status = AddTokens(FindOrNull(file.json, "added_tokens"), file.name, which, config, by_class,
-                       &named, &parts);
+  ENCORE_RETURN_IF_ERROR(
+      ReadNormalizer(by_class ? own_normalizer : normalizer, source, options.lowercase, &parts));
+  ENCORE_RETURN_IF_ERROR(
+      ReadPreTokenizer(by_class ? own_pre_tokenizer : pre_tokenizer, source, &parts));
+  ENCORE_RETURN_IF_ERROR(CheckGrowth(file.name, parts));
+  ENCORE_RETURN_IF_ERROR(ReadModel(model, file.name, &parts, by_class ? &own_model : nullptr));
+  ENCORE_RETURN_IF_ERROR(AddTokens(FindOrNull(file.json, "added_tokens"), file.name, which, config,
+                                   by_class, &named, &parts));
   const bool keeps_class = by_class || which.kind == TokenizerKind::kConvBert;
   const bool file_counts = which.kind == TokenizerKind::kAlbert && !post_processor.is_null();
-  if (status.ok() && keeps_class && HasTemplate(which.kind) && !file_counts) {
-    status = SetClassTemplate(which, config, named, &parts);
-  } else if (status.ok() && file.is_vocabulary) {
-    status = SetBosEosTemplate(config, named, &parts);
-  } else if (status.ok()) {
-    status = ReadPostProcessor(post_processor, file.name, &parts);
+  if (keeps_class && HasTemplate(which.kind) && !file_counts) {
+    ENCORE_RETURN_IF_ERROR(SetClassTemplate(which, config, named, &parts));
+  } else if (file.is_vocabulary) {
+    SetBosEosTemplate(config, named, &parts);
+  } else {
+    ENCORE_RETURN_IF_ERROR(ReadPostProcessor(post_processor, file.name, &parts));
   }
-  if (status.ok())
-    status = ReadTruncation(FindOrNull(file.json, "truncation"), file.name, config, &parts);
+  ENCORE_RETURN_IF_ERROR(
+      ReadTruncation(FindOrNull(file.json, "truncation"), file.name, config, &parts));
   for (const char* const key : {"truncation", "padding"}) {
     if (members.Has(key)) parts.Tell(key, "ignored", file.name + ": " + key);
   }
@@ -193,8 +190,7 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const Tokeni
        {"normalizer", "pre_tokenizer", "added_tokens", "post_processor", "decoder"}) {
     members.Ignore(key);  // read above; the decoder is the way back, from tokens to text
   }
-  if (status.ok()) status = RefuseUnread(members);
-  if (!status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(RefuseUnread(members));
   parts.model_max_length = config.model_max_length;
   parts.plain_text = config.split_special_tokens;
   if (parts.plain_text) {

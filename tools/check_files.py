@@ -17,7 +17,7 @@ import version_namespace
 
 TOP_LEVEL = {"CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE",
              "README.md", "SECURITY.md", "bench", "docs", "engine", "examples", "include",
-             "packaging", "pyproject.toml", "python", "tests", "tools"}
+             "packaging", "pyproject.toml", "python", "reference", "tests", "tools"}
 NOT_OURS = {"build"}  # and whatever starts with a dot, except what HIDDEN names
 HIDDEN = {".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".github", ".gitignore"}
 

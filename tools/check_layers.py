@@ -23,17 +23,17 @@ ENGINE = ["engine/nn", "engine/io", "engine/ops", "engine/kernels", "engine/plat
 
 # Top to bottom: each room with the rooms it may include besides itself.
 ROOMS = {
-    "bench": ["bench/measure", "tests/reference", *TEXT, *ENGINE],
-    "tests": ["tools/encore", "tests/exhaustive", "bench/measure", "tests/reference", *TEXT,
+    "bench": ["bench/measure", "reference", *TEXT, *ENGINE],
+    "tests": ["tools/encore", "reference/exhaustive", "bench/measure", "reference", *TEXT,
               *ENGINE],
-    "tools/encore": ["tests/exhaustive", "bench/measure", "tests/reference", *TEXT, *ENGINE],
+    "tools/encore": ["reference/exhaustive", "bench/measure", "reference", *TEXT, *ENGINE],
     # The search over all floats, of `encore verify` and of the tests.
-    "tests/exhaustive": ["tests/reference", "engine/kernels", "engine/base", "include/encore"],
+    "reference/exhaustive": ["reference", "engine/kernels", "engine/base", "include/encore"],
     # What the benchmarks share with `encore bench`: sizes, data, timing, the peak.
-    "bench/measure": ["tests/reference", "engine/nn", "engine/kernels", "engine/platform",
+    "bench/measure": ["reference", "engine/nn", "engine/kernels", "engine/platform",
                       "engine/base", "include/encore"],
     # The references say what is right, so they share no arithmetic with the engine.
-    "tests/reference": ["include/encore"],
+    "reference": ["include/encore"],
     # The library encore::text: of the engine it sees the public interface, files and the bottom.
     "engine/text": ["engine/models", "engine/tokenizer", "engine/io", "engine/platform",
                     "engine/base", "include/encore"],
@@ -54,11 +54,11 @@ ROOMS = {
 # Single files that may include a room which their own room may not.
 EXCEPTIONS = {
     # Holds no reference, but the list of kernels that are checked against one.
-    "tests/reference/accuracy.h": ["engine/kernels"],
-    "tests/reference/tile_accuracy.h": ["engine/kernels"],
+    "reference/accuracy.h": ["engine/kernels"],
+    "reference/tile_accuracy.h": ["engine/kernels"],
     # Draw weights, tensor after tensor of the engine's table, and round them to bf16 and f16.
-    "tests/reference/layer_weights.cc": ["engine/nn", "engine/base"],
-    "tests/reference/encoder_model.cc": ["engine/base"],
+    "reference/layer_weights.cc": ["engine/nn", "engine/base"],
+    "reference/encoder_model.cc": ["engine/base"],
 }
 
 # C's headers in the header for C: all other public headers are C++.
@@ -96,7 +96,7 @@ def repository_path(name):
 
 
 def source_files(root):
-    for top in ("include", "engine", "tests", "bench", "tools"):
+    for top in ("include", "engine", "reference", "tests", "bench", "tools"):
         for path in sorted((root / top).rglob("*")):
             if path.suffix in (".h", ".cc") and "tests/consumer" not in path.as_posix():
                 yield path.relative_to(root).as_posix()

@@ -39,7 +39,7 @@ def name_of(root):
 def outdated(root):
     """Yields the path and the wanted text of each file that has another namespace."""
     name = name_of(root)
-    for folder in ("include", "engine", "tests", "tools", "bench"):
+    for folder in ("include", "engine", "reference", "tests", "tools", "bench"):
         ours = NAMESPACE if folder in ("include", "engine") else INTERNAL
         for path in sorted((root / folder).rglob("*")):
             is_generator = path == root / GENERATOR

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/measure/forward.h"
-#include "tests/reference/encoder.h"
+#include "reference/encoder.h"
 
 namespace encore::bench {
 namespace {

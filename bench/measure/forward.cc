@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "encore/cpu.h"
-#include "tests/reference/layer_weights.h"
-#include "tests/reference/sequences.h"
+#include "reference/layer_weights.h"
+#include "reference/sequences.h"
 
 namespace encore::bench {
 

@@ -15,7 +15,7 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/workspace.h"
-#include "tests/reference/layer_weights.h"
+#include "reference/layer_weights.h"
 
 namespace encore::bench {
 

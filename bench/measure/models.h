@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
-#include "tests/reference/layer_weights.h"
+#include "reference/layer_weights.h"
 
 namespace encore::bench {
 

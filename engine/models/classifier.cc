@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -24,22 +25,6 @@ Task TaskOf(const std::vector<std::string>& architectures) {
   return task;
 }
 
-Result<PackedLinear> ReadLinear(const std::string& name, size_t outputs, size_t inputs,
-                                bool has_bias, ModelTensors* tensors) {
-  const Result<Tensor> weight = tensors->Read(name + ".weight", Shape(outputs, inputs));
-  if (!weight.ok()) return weight.status();
-  Result<Tensor> bias = has_bias ? tensors->Read(name + ".bias", Shape(outputs)) : Tensor();
-  if (!bias.ok()) return bias.status();
-  return PackedLinear::Create(weight->View<float>(), std::as_const(*bias).View<float>());
-}
-
-Status ReadVector(const std::string& name, size_t size, ModelTensors* tensors, Tensor* out) {
-  Result<Tensor> tensor = tensors->Read(name, Shape(size));
-  if (!tensor.ok()) return tensor.status();
-  *out = *std::move(tensor);
-  return {};
-}
-
 std::string_view ActivationText(HeadPlan::Activation activation) {
   switch (activation) {
     case HeadPlan::Activation::kTanh:
@@ -54,8 +39,8 @@ std::string_view ActivationText(HeadPlan::Activation activation) {
 
 // "classifier(tanh(pooler.dense(first token)))".
 std::string HeadText(const HeadPlan& plan, const std::string& dense) {
-  const bool first = plan.input == HeadPlan::Input::kFirstToken;
-  const std::string input = first ? "first token" : "mean of the tokens";
+  const bool mean = plan.rows == OutputRows::kAll;
+  const std::string input = mean ? "mean of the tokens" : "first token";
   std::string inner =
       std::string(ActivationText(plan.activation)) + "(" + dense + "(" + input + "))";
   if (!plan.norm.empty()) inner = std::string(plan.norm) + "(" + inner + ")";
@@ -105,21 +90,17 @@ Result<std::optional<Classifier>> Classifier::Create(const ModelConfig& config,
                            std::to_string(*config.num_labels) + "; wanted " +
                            std::to_string(labels.size()) + ", as there are labels");
   }
-  Result<PackedLinear> first = ReadLinear(dense, d_model, d_model, plan.dense_bias, tensors);
-  if (!first.ok()) return first.status();
-  Result<PackedLinear> second = ReadLinear(out, labels.size(), d_model, true, tensors);
-  if (!second.ok()) return second.status();
+  Classifier head;
+  head.plan_ = plan;
+  ENCORE_ASSIGN_OR_RETURN(head.dense_,
+                          tensors->ReadLinear(dense, d_model, d_model, plan.dense_bias));
+  ENCORE_ASSIGN_OR_RETURN(head.out_, tensors->ReadLinear(out, labels.size(), d_model, true));
+  if (!plan.norm.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(head.norm_, tensors->ReadNorm(std::string(plan.norm), d_model,
+                                                          plan.norm_epsilon, plan.norm_bias));
+  }
   const size_t count = labels.size();
-  Classifier head(plan, *std::move(first), *std::move(second), std::move(labels));
-  const std::string norm(plan.norm);
-  if (!norm.empty()) {
-    Status s = ReadVector(norm + ".weight", d_model, tensors, &head.norm_weight_);
-    if (!s.ok()) return s;
-  }
-  if (!norm.empty() && plan.norm_bias) {
-    Status s = ReadVector(norm + ".bias", d_model, tensors, &head.norm_bias_);
-    if (!s.ok()) return s;
-  }
+  head.labels_ = std::move(labels);
   decisions->push_back({"head",
                         std::to_string(count) + (count == 1 ? " label: " : " labels: ") +
                             HeadText(plan, dense) + std::string(plan.note),
@@ -132,28 +113,16 @@ Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& e
     return InvalidArgument("pooled has shape " + pooled.shape().ToString() +
                            "; wanted [sequences, d_model]");
   }
-  Result<Tensor> memory = Tensor::Create(DType::kF32, Shape(pooled.dim(0), dense_.out_features()));
-  if (!memory.ok()) return memory.status();
-  const MutableView inner = memory->View<float>();
-  if (Status s = dense_.Apply(pooled, inner, executor); !s.ok()) return s;
-  Status activated;
-  switch (plan_.activation) {
-    case HeadPlan::Activation::kTanh:
-      activated = Tanh(inner, inner);
-      break;
-    case HeadPlan::Activation::kGelu:
-      activated = Gelu(inner, inner);
-      break;
-    case HeadPlan::Activation::kRelu:
-      activated = Relu(inner, inner);
-      break;
-  }
-  if (activated.ok() && !plan_.norm.empty()) {
-    activated = LayerNorm(inner, norm_weight_.View<float>(), norm_bias_.View<float>(),
-                          plan_.norm_epsilon, inner);
-  }
-  if (!activated.ok()) return activated;
-  return out_.Apply(inner, logits, executor);
+  ENCORE_ASSIGN_OR_RETURN(
+      Tensor memory, Tensor::Create(DType::kF32, Shape(pooled.dim(0), dense_->out_features())));
+  const MutableView inner = memory.View<float>();
+  ENCORE_RETURN_IF_ERROR(dense_->Apply(pooled, inner, executor));
+  const auto activation = plan_.activation == HeadPlan::Activation::kTanh   ? Tanh
+                          : plan_.activation == HeadPlan::Activation::kGelu ? Gelu
+                                                                            : Relu;
+  ENCORE_RETURN_IF_ERROR(activation(inner, inner));
+  if (!plan_.norm.empty()) ENCORE_RETURN_IF_ERROR(norm_.Apply(inner));
+  return out_->Apply(inner, logits, executor);
 }
 
 }  // namespace encore::internal

@@ -30,19 +30,17 @@ class Classifier {
                                                   std::vector<Decision>* decisions);
 
   const std::vector<std::string>& labels() const { return labels_; }
-  HeadPlan::Input input() const { return plan_.input; }
+  OutputRows rows() const { return plan_.rows; }
   // As TextModel::Logits.
   Status Apply(ConstView pooled, MutableView logits, const Executor& executor) const;
 
  private:
-  Classifier(const HeadPlan& plan, PackedLinear dense, PackedLinear out,
-             std::vector<std::string> labels)
-      : plan_(plan), dense_(std::move(dense)), out_(std::move(out)), labels_(std::move(labels)) {}
+  Classifier() = default;
 
   HeadPlan plan_;
-  PackedLinear dense_;
-  Tensor norm_weight_, norm_bias_;  // F32 [d_model], or empty
-  PackedLinear out_;
+  std::optional<PackedLinear> dense_;
+  LoadedNorm norm_;  // where the plan has one
+  std::optional<PackedLinear> out_;
   std::vector<std::string> labels_;
 };
 

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <utility>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -18,9 +18,11 @@ namespace {
 constexpr size_t kMaxExtent = (size_t{1} << 31) - 1;
 constexpr size_t kMaxLayers = 10000;
 
-size_t CheckRange(JsonMembers* config, std::string_view key, size_t value, size_t max) {
-  if (config->ok() && (value < 1 || value > max)) {
-    config->Refuse(key, "a whole number of 1 .. " + std::to_string(max));
+size_t CheckRange(JsonMembers* config, std::string_view key, size_t value, size_t max,
+                  size_t least = 1) {
+  if (value < least || value > max) {
+    config->Refuse(key,
+                   "a whole number of " + std::to_string(least) + " .. " + std::to_string(max));
   }
   return config->ok() ? value : 1;
 }
@@ -42,77 +44,45 @@ constexpr std::pair<std::string_view, Activation> kActivations[] = {
 
 }  // namespace
 
-size_t ReadExtent(JsonMembers* config, std::string_view key) {
+std::vector<std::string_view> Words(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    if (end != 0) words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+bool HasWord(std::string_view text, std::string_view word) {
+  const std::vector<std::string_view> words = Words(text);
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+size_t ReadRequired(JsonMembers* config, std::string_view key) {
   return CheckRange(config, key, config->RequiredSize(key), kMaxExtent);
 }
-size_t ReadExtent(JsonMembers* config, std::string_view key, size_t absent) {
-  return CheckRange(config, key, config->Size(key, absent), kMaxExtent);
+size_t ReadExtent(JsonMembers* config, const ConfigKey<size_t>& key, size_t least) {
+  if (key.name.empty()) return key.absent;
+  return CheckRange(config, key.name, config->Size(key.name, key.absent), kMaxExtent, least);
 }
 size_t ReadLayers(JsonMembers* config, std::string_view key) {
   return CheckRange(config, key, config->RequiredSize(key), kMaxLayers);
 }
 
-size_t ReadHeads(JsonMembers* config, std::string_view key, std::string_view width_key,
-                 size_t width) {
-  const size_t heads = ReadExtent(config, key);
-  if (width % heads != 0) {
-    config->Refuse(key, "a divisor of " + std::string(width_key) + " " + std::to_string(width));
+double ReadEpsilon(JsonMembers* config, const ConfigKey<double>& key) {
+  if (key.name.empty()) return key.absent;
+  const double epsilon = config->Number(key.name, key.absent);
+  if (!(epsilon >= 0) || !std::isfinite(epsilon)) {
+    config->Refuse(key.name, "a number of at least 0");
   }
-  return heads;
-}
-
-size_t ReadKvHeads(JsonMembers* config, size_t heads) {
-  const size_t kv_heads = ReadExtent(config, "num_key_value_heads", heads);
-  if (heads % kv_heads != 0) {
-    config->Refuse("num_key_value_heads", "a divisor of the " + std::to_string(heads) + " heads");
-  }
-  return config->ok() ? kv_heads : 1;
-}
-
-size_t ReadTypes(JsonMembers* config, size_t absent) {
-  const size_t types = config->Size("type_vocab_size", absent);
-  if (types > kMaxExtent) config->Refuse("type_vocab_size", "a number below 2^31");
-  return config->ok() ? types : 0;
-}
-
-std::vector<bool> ReadSlidingLayers(JsonMembers* config, size_t layers,
-                                    const std::function<bool(size_t)>& absent) {
-  constexpr std::string_view kKey = "layer_types";
-  std::vector<bool> sliding(layers);
-  if (!config->Has(kKey)) {
-    for (size_t i = 0; i < layers; ++i) sliding[i] = absent(i);
-    return sliding;
-  }
-  const JsonValue& types = config->RequiredArray(kKey);
-  if (!config->ok()) return sliding;
-  const std::string wanted =
-      "'full_attention' or 'sliding_attention' for each of " + std::to_string(layers) + " layers";
-  if (types.items().size() != layers) config->Refuse(kKey, wanted);
-  for (size_t i = 0; i < layers && config->ok(); ++i) {
-    const JsonValue& type = types.items()[i];
-    const bool slides = type.is_string() && type.text() == "sliding_attention";
-    if (!slides && !(type.is_string() && type.text() == "full_attention")) {
-      config->Refuse(kKey, wanted);
-    }
-    sliding[i] = slides;
-  }
-  return sliding;
-}
-
-void IgnoreKeys(JsonMembers* config, std::span<const std::string_view> keys) {
-  for (const std::string_view key : keys) config->Ignore(key);
-}
-
-double ReadEpsilon(JsonMembers* config, std::string_view key, double absent) {
-  const double epsilon = config->Number(key, absent);
-  if (!(epsilon >= 0) || !std::isfinite(epsilon)) config->Refuse(key, "a number of at least 0");
   return epsilon;
 }
 
-Status ReadActivation(JsonMembers* config, std::string_view key, std::string_view absent,
+Status ReadActivation(JsonMembers* config, const ConfigKey<std::string_view>& key,
                       Activation* activation) {
-  const std::string name = config->String(key, absent);
-  if (!config->ok()) return config->status();
+  const std::string name = config->String(key.name, key.absent);
+  ENCORE_RETURN_IF_ERROR(config->status());
   std::string all;
   for (const auto& [known, value] : kActivations) {
     if (name == known) {
@@ -121,8 +91,24 @@ Status ReadActivation(JsonMembers* config, std::string_view key, std::string_vie
     }
     all += (all.empty() ? "" : ", ") + std::string(known);
   }
-  return Status(ErrorCode::kUnsupported, config->where() + ": " + std::string(key) + " is " +
+  return Status(ErrorCode::kUnsupported, config->where() + ": " + std::string(key.name) + " is " +
                                              Quoted(name) + "; wanted one of " + all);
+}
+
+void ReadWindows(JsonMembers* config, size_t window, const std::function<bool(size_t)>& absent,
+                 std::vector<LayerConfig>* layers) {
+  constexpr std::string_view kKey = "layer_types";
+  const bool given = config->Has(kKey);
+  const std::string wanted = "'full_attention' or 'sliding_attention' for each of " +
+                             std::to_string(layers->size()) + " layers";
+  const std::vector<JsonValue> none;
+  const auto& types = given ? config->RequiredArray(kKey).items() : none;
+  if (given && types.size() != layers->size()) config->Refuse(kKey, wanted);
+  for (size_t i = 0; i < layers->size() && config->ok(); ++i) {
+    const bool slides = given ? types[i].text() == "sliding_attention" : absent(i);
+    if (given && !slides && types[i].text() != "full_attention") config->Refuse(kKey, wanted);
+    if (slides) (*layers)[i].window = window;
+  }
 }
 
 }  // namespace encore::internal

@@ -17,6 +17,7 @@
 #include "engine/base/int_math.h"
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -116,14 +117,10 @@ Status ViewTable(const std::string& name, const Shape& shape, ModelTensors* tens
   const std::string scale_name = name + "_scale";
   // Integers without scales are no weights.
   const bool may_be_int8 = tensors->Find(scale_name) != nullptr;
-  Result<WeightView> rows =
-      may_be_int8 ? tensors->ViewMatrix(name, shape) : tensors->View(name, shape);
-  if (!rows.ok()) return rows.status();
-  table->rows = *rows;
-  if (rows->dtype() != DType::kI8) return {};
-  Result<Tensor> scales = tensors->Read(scale_name, Shape(shape[0]));
-  if (!scales.ok()) return scales.status();
-  table->scales = *std::move(scales);
+  ENCORE_ASSIGN_OR_RETURN(
+      table->rows, may_be_int8 ? tensors->ViewMatrix(name, shape) : tensors->View(name, shape));
+  if (table->rows.dtype() != DType::kI8) return {};
+  ENCORE_ASSIGN_OR_RETURN(table->scales, tensors->Read(scale_name, {shape[0]}));
   const float* data = std::as_const(table->scales).View<float>().data();
   const float* bad =
       std::find_if(data, data + shape[0], [](float s) { return !(s > 0 && std::isnormal(s)); });
@@ -152,56 +149,39 @@ Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
                                       ModelTensors* tensors) {
   Embeddings e;
   e.plan_ = plan;
-  const auto table = [&](std::string_view name, size_t rows, EmbeddingTable* out) {
+  const auto view = [&](std::string_view name, size_t rows, EmbeddingTable* out) {
     return ViewTable(tensors->Base(name) + ".weight", Shape(rows, plan.width), tensors, out);
   };
-  const auto copy = [&](const std::string& name, const Shape& shape, Tensor* out) {
-    Result<Tensor> tensor = tensors->Read(name, shape);
-    if (!tensor.ok()) return tensor.status();
-    *out = *std::move(tensor);
-    return Status();
-  };
-  if (Status s = table(plan.word, plan.vocab_size, &e.words_); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(view(plan.word, plan.vocab_size, &e.words_));
   if (plan.position_rule != PositionRule::kNone) {
-    if (Status s = table(plan.position, plan.max_positions, &e.positions_); !s.ok()) return s;
+    ENCORE_RETURN_IF_ERROR(view(plan.position, plan.max_positions, &e.positions_));
   }
   if (plan.type_vocab_size != 0) {
-    if (Status s = table(plan.type, plan.type_vocab_size, &e.types_); !s.ok()) return s;
+    ENCORE_RETURN_IF_ERROR(view(plan.type, plan.type_vocab_size, &e.types_));
   }
   if (!plan.task.empty()) {
-    if (Status s = table(plan.task, plan.task_vocab_size, &e.tasks_); !s.ok()) return s;
+    ENCORE_RETURN_IF_ERROR(view(plan.task, plan.task_vocab_size, &e.tasks_));
   }
-  const std::string norm = tensors->Base(plan.norm);
   if (!plan.norm.empty()) {
-    if (Status s = copy(norm + ".weight", {plan.width}, &e.norm_weight_); !s.ok()) return s;
+    ENCORE_ASSIGN_OR_RETURN(e.norm_, tensors->ReadNorm(tensors->Base(plan.norm), plan.width,
+                                                       plan.norm_epsilon, plan.norm_bias));
   }
-  if (!plan.norm.empty() && plan.norm_bias) {
-    if (Status s = copy(norm + ".bias", {plan.width}, &e.norm_bias_); !s.ok()) return s;
+  if (!plan.projection.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(e.projection_,
+                            tensors->ReadLinear(tensors->Base(plan.projection), d_model, plan.width,
+                                                /*has_bias=*/true));
   }
-  if (plan.projection.empty()) return e;
-
-  const std::string projection = tensors->Base(plan.projection);
-  Tensor weight, bias;
-  if (Status s = copy(projection + ".weight", {d_model, plan.width}, &weight); !s.ok()) return s;
-  if (Status s = copy(projection + ".bias", {d_model}, &bias); !s.ok()) return s;
-  Result<PackedLinear> packed =
-      PackedLinear::Create(std::as_const(weight).View<float>(), std::as_const(bias).View<float>());
-  if (!packed.ok()) return packed.status();
-  e.projection_ = *std::move(packed);
   return e;
 }
 
-size_t Embeddings::max_tokens() const { return plan_.max_tokens(); }
-size_t Embeddings::usual_tokens() const { return plan_.usual_tokens(); }
-
 Status Embeddings::Check(const TokenBatch& batch) const {
-  if (Status s = CheckStarts(batch); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(CheckStarts(batch));
   for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
     const size_t begin = batch.seq_starts[b];
     const size_t tokens = batch.seq_starts[b + 1] - begin;
-    if (tokens > max_tokens()) {
+    if (tokens > plan_.max_tokens()) {
       return InvalidArgument("sequence " + std::to_string(b) + " has " + std::to_string(tokens) +
-                             " tokens; wanted at most " + std::to_string(max_tokens()));
+                             " tokens; wanted at most " + std::to_string(plan_.max_tokens()));
     }
     for (size_t t = 0; t < tokens; ++t) {
       const int32_t id = batch.ids[begin + t];
@@ -228,9 +208,7 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
   Tensor narrow;
   MutableView sums = x;
   if (projection_) {
-    Result<Tensor> memory = Tensor::Create(DType::kF32, Shape(tokens, width));
-    if (!memory.ok()) return memory.status();
-    narrow = *std::move(memory);
+    ENCORE_ASSIGN_OR_RETURN(narrow, Tensor::Create(DType::kF32, Shape(tokens, width)));
     sums = narrow.View<float>();
   }
   const auto rows_of = [](const MutableView& view, size_t begin, size_t end) {
@@ -255,10 +233,7 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
     }
     const MutableView rows = rows_of(sums, begin, end);
     Status status;
-    if (!plan_.norm.empty()) {
-      status = LayerNorm(rows, norm_weight_.View<float>(), norm_bias_.View<float>(),
-                         plan_.norm_epsilon, rows);
-    }
+    if (!plan_.norm.empty()) status = norm_.Apply(rows);
     if (status.ok() && projection_) status = projection_->Apply(rows, rows_of(x, begin, end));
     if (!status.ok()) failed = true;
   };

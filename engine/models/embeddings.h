@@ -39,13 +39,7 @@ class Embeddings {
   static Result<Embeddings> Create(const EmbeddingPlan& plan, size_t d_model,
                                    ModelTensors* tensors);
 
-  size_t vocab_size() const { return plan_.vocab_size; }
-  size_t type_vocab_size() const { return plan_.type_vocab_size; }
-  // Tokens that a sequence may have: rows of the position table that it can reach.
-  size_t max_tokens() const;
-  // As EmbeddingPlan::usual_tokens().
-  size_t usual_tokens() const;
-  bool skip_padding() const { return plan_.position_rule == PositionRule::kAroundPadding; }
+  const EmbeddingPlan& plan() const { return plan_; }
   // Whether one of the tables is I8.
   bool has_int8() const;
 
@@ -58,7 +52,7 @@ class Embeddings {
 
   EmbeddingPlan plan_;
   EmbeddingTable words_, types_, positions_, tasks_;
-  Tensor norm_weight_, norm_bias_;          // F32 [width], or empty
+  LoadedNorm norm_;                         // where the plan has one
   std::optional<PackedLinear> projection_;  // width to d_model
 };
 

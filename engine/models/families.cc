@@ -1,48 +1,181 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of all families.
+// From a family's row and a config.json to a plan.
 
 #include "engine/models/families.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/models/config_keys.h"
+#include "engine/models/other_keys.h"
+#include "engine/models/rope_keys.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
 
-constexpr const Family* kFamilies[] = {
-    &kBert, &kJinaBert, &kDistilBert, &kElectra, &kRoberta, &kMpnet,  &kModernBert, &kNomicBert,
-    &kGte,  &kEuroBert, &kQwen3,      &kGemma3,  &kT5,      &kAlbert, &kErnie,
-};
+// Calls f(family) until it returns true.
+template <typename F>
+const Family* FindIf(const F& f) {
+  for (const std::span<const Family> all : {PostNormFamilies(), PreNormFamilies()}) {
+    for (const Family& family : all) {
+      if (f(family)) return &family;
+    }
+  }
+  return nullptr;
+}
+
+bool HasMarker(const Family& family, const JsonValue& config) {
+  const JsonValue* value = config.Find(family.marker_key);
+  if (value == nullptr || value->is_null()) return false;
+  return family.marker_value.empty() ||
+         (value->is_string() && value->text() == family.marker_value);
+}
+
+bool Reads(const Family& family, std::string_view key) {
+  const FamilyKeys& k = family.keys;
+  for (const std::string_view name :
+       {k.d_model, k.layers, k.heads, k.d_ff, k.kv_heads, k.head_size.name, k.embedding_width.name,
+        k.types.name, k.max_positions.name, k.epsilon.name, k.activation.name}) {
+    if (name == key) return true;
+  }
+  for (const std::span<const LayerModule> modules : family.modules) {
+    for (const LayerModule& module : modules) {
+      if (module.bias_key == key) return true;
+    }
+  }
+  return HasWord(family.own_keys, key);
+}
+
+size_t ReadHeadSize(JsonMembers* config, const FamilyKeys& keys, size_t d_model, size_t heads) {
+  size_t size = keys.head_size.absent;
+  const bool given = !keys.head_size.name.empty() && config->Has(keys.head_size.name);
+  if (size == 0 && !given && d_model % heads != 0) {
+    config->Refuse(keys.heads,
+                   "a divisor of " + std::string(keys.d_model) + " " + std::to_string(d_model));
+  }
+  if (size == 0) size = std::max<size_t>(1, d_model / heads);
+  return ReadExtent(config, {keys.head_size.name, size});
+}
+
+// num_key_value_heads: a divisor of the heads.
+size_t ReadKvHeads(JsonMembers* config, std::string_view key, size_t heads) {
+  const size_t kv_heads = ReadExtent(config, {key, heads});
+  if (heads % kv_heads != 0) {
+    config->Refuse(key, "a divisor of the " + std::to_string(heads) + " heads");
+  }
+  return config->ok() ? kv_heads : 1;
+}
+
+// Positions count from it, and a sequence has a token, whose position is pad_token_id + 1.
+void ReadPadding(JsonMembers* config, const FamilyKeys& keys, EmbeddingPlan* e) {
+  if (e->pad_token_id != 0) {  // whatever the key says
+    if (e->max_positions < e->pad_token_id + 2) {
+      config->Refuse(keys.max_positions.name, "at least " + std::to_string(e->pad_token_id + 2));
+    }
+    return;
+  }
+  const JsonValue* pad = config->Find("pad_token_id");
+  e->pad_token_id = config->Size("pad_token_id", 1);
+  if ((pad != nullptr && pad->is_null()) || e->pad_token_id >= e->vocab_size ||
+      e->max_positions < 2 || e->pad_token_id > e->max_positions - 2) {
+    config->Refuse("pad_token_id", "a number below vocab_size " + std::to_string(e->vocab_size) +
+                                       " and below max_position_embeddings " +
+                                       std::to_string(e->max_positions) +
+                                       " - 1, as positions count from it");
+  }
+}
+
+void ReadEmbeddings(JsonMembers* config, const FamilyKeys& keys, double epsilon, size_t d_model,
+                    EmbeddingPlan* e) {
+  const ConfigKey<size_t>& width = keys.embedding_width;
+  e->width = ReadExtent(config, {width.name, width.absent == 0 ? d_model : width.absent});
+  e->vocab_size = ReadRequired(config, "vocab_size");
+  if (!e->type.empty()) e->type_vocab_size = ReadExtent(config, keys.types, keys.min_types);
+  e->max_positions = ReadExtent(config, keys.max_positions);
+  e->norm_epsilon = epsilon;
+  if (e->position_rule == PositionRule::kAroundPadding) ReadPadding(config, keys, e);
+}
 
 }  // namespace
 
-const Family* FindFamily(std::string_view model_type, std::string_view position_embedding_type) {
-  const Family* found = nullptr;
-  for (const Family* family : kFamilies) {
-    const auto& types = family->model_types;
-    if (std::find(types.begin(), types.end(), model_type) == types.end()) continue;
-    if (family->position_embedding_type == position_embedding_type) return family;
-    if (family->position_embedding_type.empty()) found = family;
-  }
-  return found;
-}
-
-void DropBiases(std::initializer_list<LayerMember> members, std::vector<LayerModule>* modules) {
-  for (LayerModule& module : *modules) {
-    const auto* found = std::find(members.begin(), members.end(), module.member);
-    if (found != members.end()) module.bias = false;
-  }
+const Family* FindFamily(std::string_view model_type, const JsonValue& config) {
+  const auto marked = [&](const Family& family) {
+    return HasWord(family.model_types, model_type) && HasMarker(family, config);
+  };
+  const auto plain = [&](const Family& family) {
+    return HasWord(family.model_types, model_type) && family.marker_key.empty();
+  };
+  const Family* found = FindIf(marked);
+  return found != nullptr ? found : FindIf(plain);
 }
 
 std::string AllModelTypes() {
   std::string all;
-  for (const Family* family : kFamilies) {
-    if (!family->position_embedding_type.empty()) continue;  // named by another
-    for (const std::string_view type : family->model_types) {
+  FindIf([&](const Family& family) {
+    if (!family.marker_key.empty()) return false;  // another row names the type
+    for (const std::string_view type : Words(family.model_types)) {
       all += (all.empty() ? "" : ", ") + std::string(type);
     }
-  }
+    return false;
+  });
   return all;
+}
+
+bool IsFamilyKey(std::string_view key) {
+  if (key.empty()) return false;
+  // Those of every family, and of rotary positions.
+  if (HasWord("vocab_size rope_theta partial_rotary_factor", key)) return true;
+  return FindIf([&](const Family& family) { return Reads(family, key); }) != nullptr;
+}
+
+Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
+  const FamilyKeys& keys = family.keys;
+  for (const std::string_view key : Words(family.ignored_keys)) config->Ignore(key);
+  for (const OnlyValue& only : family.only) {
+    if (const JsonValue* value = config->Find(only.key)) {
+      ENCORE_RETURN_IF_ERROR(CheckOnly(config->where(), only, *value));
+    }
+  }
+  plan->family = &family;
+  plan->head = family.head;
+  plan->embeddings = family.embeddings;
+
+  const size_t d_model = ReadRequired(config, keys.d_model);
+  LayerConfig layer;
+  layer.num_heads = ReadRequired(config, keys.heads);
+  layer.head_size = ReadHeadSize(config, keys, d_model, layer.num_heads);
+  if (!keys.kv_heads.empty()) {
+    layer.num_kv_heads = ReadKvHeads(config, keys.kv_heads, layer.num_heads);
+  }
+  layer.d_ff = ReadRequired(config, keys.d_ff);
+  layer.gate = family.gate;
+  layer.norm_placement = family.norm_placement;
+  layer.norm = {family.norm, ReadEpsilon(config, keys.epsilon)};
+  ReadEmbeddings(config, keys, layer.norm.epsilon, d_model, &plan->embeddings);
+  if (!keys.activation.name.empty()) {
+    ENCORE_RETURN_IF_ERROR(ReadActivation(config, keys.activation, &layer.activation));
+  }
+  if (family.rope_theta != 0) {
+    ENCORE_RETURN_IF_ERROR(ReadRope(config,
+                                    {.head_size = layer.head_size,
+                                     .max_positions = plan->embeddings.max_positions,
+                                     .theta = family.rope_theta},
+                                    &layer.rotary.emplace()));
+  }
+  const NormConfig none = {.type = NormType::kNone};
+  plan->encoder = EncoderConfig::Uniform(d_model, ReadLayers(config, keys.layers), layer,
+                                         family.final_norm.empty() ? none : layer.norm);
+  for (const std::span<const LayerModule> modules : family.modules) {
+    for (LayerModule module : modules) {
+      if (!module.bias_key.empty()) module.bias = config->Bool(module.bias_key, module.bias);
+      plan->layer_modules.push_back(module);
+    }
+  }
+  ENCORE_RETURN_IF_ERROR(config->status());
+  if (family.finish != nullptr) ENCORE_RETURN_IF_ERROR(family.finish(config, plan));
+  return config->status();
 }
 
 }  // namespace encore::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of all families.
+// All families: which one a config.json is of, and how its row becomes a plan.
 
 #ifndef ENCORE_ENGINE_MODELS_FAMILIES_H_
 #define ENCORE_ENGINE_MODELS_FAMILIES_H_
@@ -12,26 +12,16 @@
 
 namespace encore::inline v0_1::internal {
 
-extern const Family kAlbert;
-extern const Family kBert;
-extern const Family kDistilBert;
-extern const Family kElectra;
-extern const Family kErnie;
-extern const Family kEuroBert;
-extern const Family kGemma3;
-extern const Family kGte;
-extern const Family kJinaBert;
-extern const Family kModernBert;
-extern const Family kMpnet;
-extern const Family kNomicBert;
-extern const Family kQwen3;
-extern const Family kRoberta;
-extern const Family kT5;
-
-// The family of a model_type and, where several share it, of a position_embedding_type, or null.
-const Family* FindFamily(std::string_view model_type, std::string_view position_embedding_type);
+// The family of a model_type and, where several share it, of a key that marks one; or null.
+const Family* FindFamily(std::string_view model_type, const JsonValue& config);
 // All model types: "bert, distilbert, ...".
 std::string AllModelTypes();
+// Whether a family reads the key.
+bool IsFamilyKey(std::string_view key);
+
+// Reads the family's keys into the plan. Keys that mean the same in all families, and keys that
+// mean nothing here, are left to other_keys.h.
+Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan);
 
 }  // namespace encore::internal
 

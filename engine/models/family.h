@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a family of text models is: which config.json it answers to, and what a configuration of it
-// means as a plan (sizes, switches, tensor names, positions, head).
+// A family of text models as a row of a table: which config.json it answers to, its keys, tensors,
+// embeddings and head. And the plan of one model, which a row and a config.json make.
 
 #ifndef ENCORE_ENGINE_MODELS_FAMILY_H_
 #define ENCORE_ENGINE_MODELS_FAMILY_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "encore/encoder.h"
@@ -21,13 +22,14 @@
 
 namespace encore::inline v0_1::internal {
 
-// A module of the file in an encoder layer: `name` + ".weight" and, unless it has none, `name` +
-// ".bias" go to a member of the layer's weights. "{N}" in a name stands for the layer's number;
-// layers share a tensor whose name has none. A layer without attention_norm has no module of norm1.
+// A module of the file in an encoder layer: `name` + ".weight" and, if it has one, `name` + ".bias"
+// go to a member of the layer's weights. "{N}" in a name stands for the layer's number; layers
+// share a tensor whose name has none. A layer without attention_norm has no module of norm1.
 struct LayerModule {
   std::string_view name;
   LayerMember member;
   bool bias = true;
+  std::string_view bias_key = {};  // of config.json, which says whether there is one
 };
 
 enum class PositionRule : uint8_t {
@@ -42,21 +44,22 @@ inline constexpr size_t kAnyLength = size_t{1} << 20;
 
 // x = LayerNorm(scale word[id] + type[type id] + position[place] + task[0]), all `width` wide, then
 // a linear layer to d_model where there is a projection. Names are of modules with a ".weight" (and
-// ".bias"); an empty one means that the family has no such thing.
+// ".bias"); an empty one means that the family has no such thing. A row has names and rules, sizes
+// come from config.json.
 struct EmbeddingPlan {
   size_t width = 0;
   size_t vocab_size = 0;
   std::string_view word = {};
   std::string_view word_alias = {};  // the table's name where the file has none of `word`
   float scale = 1;
-  size_t type_vocab_size = 0;  // 0: the family has no types
+  size_t type_vocab_size = 0;  // 0: no types
   std::string_view type = {};
   size_t max_positions = 0;  // rows of the table; with kNone the tokens that a text has at most
   // With kNone: longer sequences are computed too, where a caller or a file wants them.
   bool any_length = false;
   std::string_view position = {};
   PositionRule position_rule = PositionRule::kFromZero;
-  size_t pad_token_id = 0;  // with kAroundPadding
+  size_t pad_token_id = 0;  // with kAroundPadding; a row's 0: that of config.json
   // A table whose first row is added to every token's sum, after its position.
   std::string_view task = {};
   size_t task_vocab_size = 0;
@@ -79,8 +82,7 @@ struct EmbeddingPlan {
 // logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states.
 struct HeadPlan {
   enum class Activation : uint8_t { kTanh, kGelu, kRelu };
-  enum class Input : uint8_t { kFirstToken, kMean };
-  Input input = Input::kFirstToken;
+  OutputRows rows = OutputRows::kFirst;  // x is such a row, or the mean of all
   std::string_view dense = {};
   bool dense_in_base = false;  // `dense` has the base model's prefix, as BERT's pooler
   bool dense_bias = true;
@@ -92,36 +94,86 @@ struct HeadPlan {
   std::string_view note = {};  // for Describe(), behind what is computed
 };
 
-// Everything that config.json says, in encore's terms. Names are views of constants.
-struct ModelPlan {
-  EncoderConfig encoder = {};
-  std::vector<LayerModule> layer_modules = {};
-  // With encoder.final_norm.
-  std::string_view final_norm = {};
-  bool final_norm_bias = true;
+// A key of config.json and what counts where it is absent. Without a name that counts always.
+template <typename T>
+struct ConfigKey {
+  std::string_view name = {};
+  T absent = {};
+};
+
+// A key that has one value that encore computes, beside null and none at all. std::monostate: not
+// even that, or an empty object.
+struct OnlyValue {
+  std::string_view key;
+  std::variant<std::monostate, bool, double, std::string_view> value;
+  std::string_view why = {};
+};
+
+// The keys of what most families have, by BERT's names.
+struct FamilyKeys {
+  std::string_view d_model = "hidden_size";
+  std::string_view layers = "num_hidden_layers";
+  std::string_view heads = "num_attention_heads";
+  std::string_view d_ff = "intermediate_size";
+  std::string_view kv_heads = {};                    // empty: as many as heads
+  ConfigKey<size_t> head_size = {};                  // absent 0: d_model / heads
+  ConfigKey<size_t> embedding_width = {};            // absent 0: d_model
+  ConfigKey<size_t> types = {"type_vocab_size", 2};  // where the embeddings have types
+  size_t min_types = 1;                              // 0: there may be none
+  ConfigKey<size_t> max_positions = {"max_position_embeddings", 512};
+  ConfigKey<double> epsilon = {"layer_norm_eps", 1e-12};
+  ConfigKey<std::string_view> activation = {"hidden_act", "gelu"};  // without a name: the hook's
+};
+
+struct ModelPlan;
+
+// Lists of words are one string with blanks between.
+struct Family {
+  std::string_view model_types;  // the values of config.json's model_type
+  // Of families that share a model_type, the one whose config.json has this key, with this value
+  // unless that is empty. Without a key: all others.
+  std::string_view marker_key = {};
+  std::string_view marker_value = {};
+  // What may stand before the base model's names, beside nothing and "model.".
+  std::string_view prefixes = {};
+  // Names that begin so (after a prefix or without) belong to training or to other tasks.
+  std::string_view harmless_tensors = {};
+  // Names that have one of these in them belong to a variant that computes something else.
+  std::string_view foreign_tensors = {};
+
+  FamilyKeys keys = {};
+  // Keys that the hook reads, and that are refused where another family's config.json has them.
+  std::string_view own_keys = {};
+  // Keys that mean nothing to this family, beside those that mean nothing to any (other_keys.cc).
+  std::string_view ignored_keys = {};
+  std::span<const OnlyValue> only = {};
+
+  // All of them together.
+  std::array<std::span<const LayerModule>, 4> modules = {};
+  NormPlacement norm_placement = NormPlacement::kPost;
+  NormType norm = NormType::kLayerNorm;
+  Gate gate = Gate::kNone;
+  double rope_theta = 0;             // of all layers alike, where no key says another; 0: none
+  std::string_view final_norm = {};  // the module after the last layer; empty: none
   EmbeddingPlan embeddings = {};
   HeadPlan head = {};
-  // What may stand before the base model's names, "" included.
-  std::span<const std::string_view> prefixes = {};
-  // Names that begin so (after a prefix or without) belong to training or to other tasks.
-  std::span<const std::string_view> harmless_tensors = {};
-  // Names that have one of these in them belong to a variant that computes something else.
-  std::span<const std::string_view> foreign_tensors = {};
+  // In what else the family differs: changes the plan that the row made.
+  Status (*finish)(JsonMembers* config, ModelPlan* plan) = nullptr;
 };
 
-// The modules of these members have no bias.
-void DropBiases(std::initializer_list<LayerMember> members, std::vector<LayerModule>* modules);
-
-struct Family {
-  // The values of config.json's model_type.
-  std::span<const std::string_view> model_types;
-  // Reads the family's keys into the plan. Keys that mean the same in all families, and keys that
-  // mean nothing here, are left to config_keys.h.
-  Status (*read)(JsonMembers* config, ModelPlan* plan);
-  // Of families that share a model_type, the one with this position_embedding_type. Empty: all
-  // other values.
-  std::string_view position_embedding_type = {};
+// Everything that config.json says, in encore's terms.
+struct ModelPlan {
+  const Family* family = nullptr;
+  EncoderConfig encoder = {};
+  std::vector<LayerModule> layer_modules = {};
+  bool final_norm_bias = false;
+  EmbeddingPlan embeddings = {};
+  HeadPlan head = {};
 };
+
+// Norms after sublayers, as BERT's, and before them, as Llama's.
+std::span<const Family> PostNormFamilies();
+std::span<const Family> PreNormFamilies();
 
 }  // namespace encore::internal
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/base/layer_tensors.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -24,27 +25,20 @@ std::string NameInLayer(std::string_view pattern, size_t layer) {
   return name;
 }
 
-Status ViewVector(const std::string& name, size_t size, ModelTensors* tensors, WeightView* view) {
-  Result<WeightView> found = tensors->View(name, Shape(size));
-  if (found.ok()) *view = *found;
-  return found.status();
-}
-
 // `name`.weight, and the scales that a matrix has beside it.
 Status ViewLinear(const std::string& name, const LayerPart& part, const Shape& shape,
                   ModelTensors* tensors, W* layer) {
   LinearWeights& linear = layer->*part.member.linear;
   const std::string weight_name = name + ".weight";
-  Result<WeightView> weight = tensors->ViewMatrix(weight_name, shape);
-  if (!weight.ok()) return weight.status();
-  linear.weight = *weight;
-  if (weight->dtype() == DType::kI8) {
-    Status s = ViewVector(weight_name + "_scale", shape[0], tensors, &linear.scale);
-    if (!s.ok()) return s;
+  ENCORE_ASSIGN_OR_RETURN(linear.weight, tensors->ViewMatrix(weight_name, shape));
+  if (linear.weight.dtype() == DType::kI8) {
+    ENCORE_ASSIGN_OR_RETURN(linear.scale, tensors->View(weight_name + "_scale", {shape[0]}));
   }
   const std::string input_name = name + ".input_scale";
   if (part.input_scale_of == nullptr || tensors->Find(input_name) == nullptr) return {};
-  return ViewVector(input_name, shape[1], tensors, &(layer->*part.input_scale_of).input_scale);
+  ENCORE_ASSIGN_OR_RETURN((layer->*part.input_scale_of).input_scale,
+                          tensors->View(input_name, {shape[1]}));
+  return {};
 }
 
 Status ViewModule(const std::string& name, const LayerModule& module, size_t d_model,
@@ -53,15 +47,14 @@ Status ViewModule(const std::string& name, const LayerModule& module, size_t d_m
   const LayerTensor weight{&part, TensorRole::kWeight};
   const Shape shape = ShapeOf(weight, d_model, config);
   if (part.member.linear != nullptr) {
-    if (Status s = ViewLinear(name, part, shape, tensors, layer); !s.ok()) return s;
+    ENCORE_RETURN_IF_ERROR(ViewLinear(name, part, shape, tensors, layer));
   } else {
-    Result<WeightView> view = tensors->View(name + ".weight", shape);
-    if (!view.ok()) return view.status();
-    weight.In(*layer) = *view;
+    ENCORE_ASSIGN_OR_RETURN(weight.In(*layer), tensors->View(name + ".weight", shape));
   }
   if (!module.bias) return {};
   const LayerTensor bias{&part, TensorRole::kBias};
-  return ViewVector(name + ".bias", shape[0], tensors, &bias.In(*layer));
+  ENCORE_ASSIGN_OR_RETURN(bias.In(*layer), tensors->View(name + ".bias", {shape[0]}));
+  return {};
 }
 
 }  // namespace
@@ -82,25 +75,21 @@ std::vector<MatrixOfLayer> FloatMatrices(const EncoderWeights& weights) {
 
 Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) {
   EncoderWeights weights;
+  const size_t d_model = plan.encoder.d_model;
   for (size_t i = 0; i < plan.encoder.layers.size(); ++i) {
     W& layer = weights.layers.emplace_back();
     for (const LayerModule& module : plan.layer_modules) {
       const LayerConfig& config = plan.encoder.layers[i];
       if (module.member == &W::norm1 && !config.attention_norm) continue;
-      Status s = ViewModule(tensors->Base(NameInLayer(module.name, i)), module,
-                            plan.encoder.d_model, config, tensors, &layer);
-      if (!s.ok()) return s;
+      ENCORE_RETURN_IF_ERROR(ViewModule(tensors->Base(NameInLayer(module.name, i)), module, d_model,
+                                        config, tensors, &layer));
     }
   }
-  if (plan.final_norm.empty()) return weights;
-  const std::string name = tensors->Base(plan.final_norm);
-  const size_t d_model = plan.encoder.d_model;
-  if (Status s = ViewVector(name + ".weight", d_model, tensors, &weights.norm.weight); !s.ok()) {
-    return s;
-  }
-  if (!plan.final_norm_bias) return weights;
-  if (Status s = ViewVector(name + ".bias", d_model, tensors, &weights.norm.bias); !s.ok()) {
-    return s;
+  if (plan.family->final_norm.empty()) return weights;
+  const std::string name = tensors->Base(plan.family->final_norm);
+  ENCORE_ASSIGN_OR_RETURN(weights.norm.weight, tensors->View(name + ".weight", {d_model}));
+  if (plan.final_norm_bias) {
+    ENCORE_ASSIGN_OR_RETURN(weights.norm.bias, tensors->View(name + ".bias", {d_model}));
   }
   return weights;
 }

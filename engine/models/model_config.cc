@@ -12,7 +12,7 @@
 
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
-#include "engine/models/config_keys.h"
+#include "engine/base/status_macros.h"
 #include "engine/models/families.h"
 #include "engine/models/other_keys.h"
 #include "engine/platform/fp_env.h"
@@ -66,9 +66,9 @@ Result<std::vector<std::string>> ReadLabels(const JsonValue& config) {
 }
 
 Status CheckNoAdapter(const Folder& folder) {
-  const Result<std::optional<MappedFile>> adapter = folder.Read("adapter_config.json");
-  if (!adapter.ok()) return adapter.status();
-  if (!adapter->has_value()) return {};
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> adapter,
+                          folder.Read("adapter_config.json"));
+  if (!adapter) return {};
   return Status(ErrorCode::kUnsupported,
                 Quoted(folder.PathOf("adapter_config.json")) +
                     " is there: the folder is, or needs, an adapter (PEFT); wanted a whole model, "
@@ -76,14 +76,8 @@ Status CheckNoAdapter(const Folder& folder) {
 }
 
 std::string_view ActivationText(Activation activation) {
-  switch (activation) {
-    case Activation::kGelu:
-      return "gelu (erf)";
-    case Activation::kGeluTanh:
-      return "gelu (tanh)";
-    default:
-      return ActivationName(activation);
-  }
+  if (activation == Activation::kGelu) return "gelu (erf)";
+  return activation == Activation::kGeluTanh ? "gelu (tanh)" : ActivationName(activation);
 }
 
 // Of all layers, which may differ: "rotary, theta 160000 and theta 10000".
@@ -104,19 +98,12 @@ std::string LayerPositionsText(const std::vector<LayerConfig>& layers) {
 }
 
 std::string PositionsText(const ModelPlan& plan) {
-  const std::string pad = std::to_string(plan.embeddings.pad_token_id);
   std::string in_layers = LayerPositionsText(plan.encoder.layers);
-  std::string text;
-  switch (plan.embeddings.position_rule) {
-    case PositionRule::kNone:
-      return in_layers;
-    case PositionRule::kFromZero:
-      text = "0, 1, 2 ...";
-      break;
-    case PositionRule::kAroundPadding:
-      text = "from " + std::to_string(plan.embeddings.pad_token_id + 1) +
-             ", tokens of pad_token_id at " + pad;
-      break;
+  const size_t pad = plan.embeddings.pad_token_id;
+  std::string text = "0, 1, 2 ...";
+  if (plan.embeddings.position_rule == PositionRule::kNone) return in_layers;
+  if (plan.embeddings.position_rule == PositionRule::kAroundPadding) {
+    text = "from " + std::to_string(pad + 1) + ", tokens of pad_token_id at " + std::to_string(pad);
   }
   return in_layers.empty() ? text : text + "; " + in_layers;
 }
@@ -134,20 +121,17 @@ void Tell(const ModelConfig& config, std::vector<Decision>* decisions) {
 
 Result<ModelConfig> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
                                     std::vector<Decision>* decisions) {
-  if (Status s = CheckNoAdapter(folder); !s.ok()) return s;
-  const Result<std::optional<JsonValue>> json = folder.ReadJson(kConfigFile);
-  if (!json.ok()) return json.status();
-  if (!json->has_value()) {
+  ENCORE_RETURN_IF_ERROR(CheckNoAdapter(folder));
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kConfigFile));
+  if (!json) {
     return Status(ErrorCode::kNotFound, "there is no file " + Quoted(folder.PathOf(kConfigFile)) +
                                             "; wanted a Hugging Face model's folder");
   }
-  JsonMembers members(**json, kConfigFile);
+  JsonMembers members(*json, kConfigFile);
   ModelConfig config;
   config.model_type = members.RequiredString("model_type");
-  if (!members.ok()) return members.status();
-  const JsonValue* positions = (*json)->Find("position_embedding_type");
-  const Family* family = FindFamily(
-      config.model_type, positions != nullptr && positions->is_string() ? positions->text() : "");
+  ENCORE_RETURN_IF_ERROR(members.status());
+  const Family* family = FindFamily(config.model_type, *json);
   if (family == nullptr) {
     return Status(ErrorCode::kUnsupported, std::string(kConfigFile) + ": model_type is " +
                                                Quoted(config.model_type) + "; wanted one of " +
@@ -155,15 +139,14 @@ Result<ModelConfig> ReadModelConfig(const Folder& folder, bool ignore_unknown_ke
   }
   {
     const FpEnvScope default_modes;  // some keys are computed with
-    if (Status s = family->read(&members, &config.plan); !s.ok()) return s;
+    ENCORE_RETURN_IF_ERROR(ReadFamily(*family, &members, &config.plan));
   }
-  if (Status s = ReadArchitectures(&members, &config.architectures); !s.ok()) return s;
-  config.labels = ReadLabels(**json);
+  ENCORE_RETURN_IF_ERROR(ReadArchitectures(&members, &config.architectures));
+  config.labels = ReadLabels(*json);
   config.num_labels = members.OptionalSize("num_labels");
-  if (!members.ok()) return members.status();
+  ENCORE_RETURN_IF_ERROR(members.status());
   Tell(config, decisions);
-  if (Status s = CheckOtherKeys(**json, &members, ignore_unknown_keys, decisions); !s.ok())
-    return s;
+  ENCORE_RETURN_IF_ERROR(CheckOtherKeys(*json, &members, ignore_unknown_keys, decisions));
   return config;
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
+#include "engine/models/config_keys.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -33,8 +35,11 @@ Result<ModelTensors> ModelTensors::Create(const WeightFiles& files, const ModelP
   const std::string word = std::string(plan.embeddings.word) + ".weight";
   const std::string_view alias = plan.embeddings.word_alias;
   ModelTensors tensors(files);
+  std::vector<std::string_view> prefixes = Words(plan.family->prefixes);
+  prefixes.insert(prefixes.begin(), "");
+  prefixes.emplace_back("model.");
   std::string found;
-  for (const std::string_view prefix : plan.prefixes) {
+  for (const std::string_view prefix : prefixes) {
     std::string name = std::string(prefix) + word;
     const std::string other =
         alias.empty() ? name : std::string(prefix) + std::string(alias) + ".weight";
@@ -52,7 +57,7 @@ Result<ModelTensors> ModelTensors::Create(const WeightFiles& files, const ModelP
   }
   if (!found.empty()) return tensors;
   std::string with;
-  for (const std::string_view prefix : plan.prefixes) {
+  for (const std::string_view prefix : prefixes) {
     if (!prefix.empty()) with += (with.empty() ? "" : " or ") + Quoted(prefix);
   }
   return InvalidArgument(files.name() + ": tensor " + Quoted(word) +
@@ -92,24 +97,43 @@ Result<WeightFiles::Found> ModelTensors::Require(std::string_view name, const Sh
 }
 
 Result<WeightView> ModelTensors::View(std::string_view name, const Shape& wanted) {
-  const Result<WeightFiles::Found> found = Require(name, wanted);
-  if (!found.ok()) return found.status();
-  return found->tensor->View();
+  ENCORE_ASSIGN_OR_RETURN(const WeightFiles::Found found, Require(name, wanted));
+  return found.tensor->View();
 }
 
 Result<WeightView> ModelTensors::ViewMatrix(std::string_view name, const Shape& wanted) {
-  const Result<WeightFiles::Found> found = Require(name, wanted, /*may_be_int8=*/true);
-  if (!found.ok()) return found.status();
-  return found->tensor->View();
+  ENCORE_ASSIGN_OR_RETURN(const WeightFiles::Found found,
+                          Require(name, wanted, /*may_be_int8=*/true));
+  return found.tensor->View();
 }
 
 Result<Tensor> ModelTensors::Read(std::string_view name, const Shape& wanted) {
-  const Result<WeightFiles::Found> found = Require(name, wanted);
-  if (!found.ok()) return found.status();
-  return found->file->ReadAsF32(found->tensor->name);
+  ENCORE_ASSIGN_OR_RETURN(const WeightFiles::Found found, Require(name, wanted));
+  return found.file->ReadAsF32(found.tensor->name);
 }
 
-std::vector<std::string> ModelTensors::Unused(std::span<const std::string_view> harmless) const {
+Result<LoadedNorm> ModelTensors::ReadNorm(const std::string& name, size_t width, double epsilon,
+                                          bool has_bias) {
+  LoadedNorm norm{.epsilon = epsilon};
+  ENCORE_ASSIGN_OR_RETURN(norm.weight, Read(name + ".weight", {width}));
+  if (has_bias) {
+    ENCORE_ASSIGN_OR_RETURN(norm.bias, Read(name + ".bias", {width}));
+  }
+  return norm;
+}
+
+Result<PackedLinear> ModelTensors::ReadLinear(const std::string& name, size_t outputs,
+                                              size_t inputs, bool has_bias) {
+  ENCORE_ASSIGN_OR_RETURN(const Tensor weight, Read(name + ".weight", {outputs, inputs}));
+  Tensor bias;
+  if (has_bias) {
+    ENCORE_ASSIGN_OR_RETURN(bias, Read(name + ".bias", {outputs}));
+  }
+  return PackedLinear::Create(weight.View<float>(), std::as_const(bias).View<float>());
+}
+
+std::vector<std::string> ModelTensors::Unused(const Family& family) const {
+  const std::vector<std::string_view> harmless = Words(family.harmless_tensors);
   std::vector<std::string> names;
   for (const SafetensorsFile& file : files_.files()) {
     for (const SafetensorsEntry& entry : file.tensors()) {

@@ -8,11 +8,11 @@
 
 #include <functional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "encore/ops.h"
 #include "encore/safetensors.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
@@ -20,6 +20,17 @@
 #include "engine/models/weight_files.h"
 
 namespace encore::inline v0_1::internal {
+
+// A LayerNorm in F32.
+struct LoadedNorm {
+  Status Apply(MutableView x) const {
+    return LayerNorm(x, weight.View<float>(), bias.View<float>(), epsilon, x);
+  }
+
+  Tensor weight = {};  // [width]
+  Tensor bias = {};    // [width], or none
+  double epsilon = 0;
+};
 
 // Views and entries are valid as long as a copy of the files is.
 class ModelTensors {
@@ -41,10 +52,13 @@ class ModelTensors {
   Result<WeightView> ViewMatrix(std::string_view name, const Shape& wanted);
   // The same as a copy in F32.
   Result<Tensor> Read(std::string_view name, const Shape& wanted);
+  // The same of a module's `name`.weight and, if it has one, `name`.bias.
+  Result<LoadedNorm> ReadNorm(const std::string& name, size_t width, double epsilon, bool has_bias);
+  Result<PackedLinear> ReadLinear(const std::string& name, size_t outputs, size_t inputs,
+                                  bool has_bias);
 
-  // What was never viewed or read, without those whose names begin as `harmless` says, with a
-  // prefix or without.
-  std::vector<std::string> Unused(std::span<const std::string_view> harmless) const;
+  // What was never viewed or read, without the family's harmless tensors.
+  std::vector<std::string> Unused(const Family& family) const;
   // "F32", or "F16 and F32": of all that was viewed or read.
   std::string Types() const;
   const WeightFiles& files() const { return files_; }

@@ -5,11 +5,13 @@
 #ifndef ENCORE_ENGINE_MODELS_OTHER_KEYS_H_
 #define ENCORE_ENGINE_MODELS_OTHER_KEYS_H_
 
+#include <string>
 #include <vector>
 
 #include "encore/status.h"
 #include "encore/tokenizer.h"
 #include "engine/io/json_members.h"
+#include "engine/models/family.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -21,6 +23,9 @@ namespace encore::inline v0_1::internal {
 //   any other: a decision, as transformers does not look at keys that a family's class has not
 Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_unknown,
                       std::vector<Decision>* decisions);
+
+// kUnsupported where a key that has a single value has another.
+Status CheckOnly(const std::string& where, const OnlyValue& only, const JsonValue& value);
 
 }  // namespace encore::internal
 

@@ -11,8 +11,10 @@
 
 #include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/base/stored_precision.h"
 #include "engine/models/classifier.h"
+#include "engine/models/config_keys.h"
 #include "engine/models/embeddings.h"
 #include "engine/models/layer_weights.h"
 #include "engine/models/model_config.h"
@@ -34,7 +36,7 @@ namespace {
 
 void TellUnused(const ModelPlan& plan, const ModelTensors& tensors,
                 std::vector<Decision>* decisions) {
-  const std::vector<std::string> unused = tensors.Unused(plan.harmless_tensors);
+  const std::vector<std::string> unused = tensors.Unused(*plan.family);
   if (unused.empty()) return;
   constexpr size_t kShown = 4;
   std::string names;
@@ -50,7 +52,7 @@ Status CheckNoForeignTensor(const ModelPlan& plan, const WeightFiles& files,
                             const std::string& model_type) {
   for (const SafetensorsFile& file : files.files()) {
     for (const SafetensorsEntry& entry : file.tensors()) {
-      for (const std::string_view part : plan.foreign_tensors) {
+      for (const std::string_view part : Words(plan.family->foreign_tensors)) {
         if (entry.name.find(part) == std::string::npos) continue;
         return Status(ErrorCode::kUnsupported,
                       file.name() + ": tensor " + Quoted(entry.name) +
@@ -103,51 +105,46 @@ Result<ChosenPrecision> ChoosePrecision(const ModelOptions& options, const Weigh
 
 Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& options,
                                   std::vector<Decision>* decisions) try {
-  Result<ModelConfig> config = ReadModelConfig(folder, options.ignore_unknown_keys, decisions);
-  if (!config.ok()) return config.status();
-  const ModelPlan& plan = config->plan;
-  const Result<WeightFiles> files = WeightFiles::Open(folder, options.weights);
-  if (!files.ok()) return files.status();
-  Result<ModelTensors> tensors = ModelTensors::Create(*files, plan);
-  if (!tensors.ok()) return tensors.status();
-  if (Status s = CheckNoForeignTensor(plan, *files, config->model_type); !s.ok()) return s;
-  Result<Embeddings> embeddings =
-      Embeddings::Create(plan.embeddings, plan.encoder.d_model, &*tensors);
-  if (!embeddings.ok()) return embeddings.status();
-  const Result<EncoderWeights> weights = ViewLayers(plan, &*tensors);
-  if (!weights.ok()) return weights.status();
-  decisions->push_back({"weights", tensors->Types(), files->name()});
-  if (embeddings->has_int8()) {
-    decisions->push_back({"embeddings", "int8, a scale a row", files->name()});
+  ENCORE_ASSIGN_OR_RETURN(ModelConfig config,
+                          ReadModelConfig(folder, options.ignore_unknown_keys, decisions));
+  const ModelPlan& plan = config.plan;
+  ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
+  ENCORE_ASSIGN_OR_RETURN(ModelTensors tensors, ModelTensors::Create(files, plan));
+  ENCORE_RETURN_IF_ERROR(CheckNoForeignTensor(plan, files, config.model_type));
+  ENCORE_ASSIGN_OR_RETURN(Embeddings embeddings,
+                          Embeddings::Create(plan.embeddings, plan.encoder.d_model, &tensors));
+  ENCORE_ASSIGN_OR_RETURN(const EncoderWeights weights, ViewLayers(plan, &tensors));
+  decisions->push_back({"weights", tensors.Types(), files.name()});
+  if (embeddings.has_int8()) {
+    decisions->push_back({"embeddings", "int8, a scale a row", files.name()});
   }
-  const Result<ChosenPrecision> chosen = ChoosePrecision(options, *files, *weights, decisions);
-  if (!chosen.ok()) return chosen.status();
+  ENCORE_ASSIGN_OR_RETURN(const ChosenPrecision chosen,
+                          ChoosePrecision(options, files, weights, decisions));
   // Pages of what was packed are given back after each layer, and the rest at the end.
-  const Result<Encoder> encoder =
-      Encoder::Create(plan.encoder, *weights,
-                      {.precision = chosen->precision,
-                       .executor = options.executor,
-                       .layer_packed = [&files] { files->ReleasePages(); },
-                       .keep = chosen->keep,
-                       .amx_bf16 = options.amx_bf16});
-  if (!encoder.ok()) return encoder.status();
+  ENCORE_ASSIGN_OR_RETURN(Encoder encoder,
+                          Encoder::Create(plan.encoder, weights,
+                                          {.precision = chosen.precision,
+                                           .executor = options.executor,
+                                           .layer_packed = [&files] { files.ReleasePages(); },
+                                           .keep = chosen.keep,
+                                           .amx_bf16 = options.amx_bf16}));
   if (options.amx_bf16) {
     decisions->push_back({"AMX for bf16",
-                          encoder->amx_bf16()                    ? "used"
-                          : chosen->precision == Precision::kF32 ? "not used, as all is f32"
-                                                                 : "not to be had here",
+                          encoder.amx_bf16()                    ? "used"
+                          : chosen.precision == Precision::kF32 ? "not used, as all is f32"
+                                                                : "not to be had here",
                           "option amx_bf16"});
   }
-  Result<std::optional<Classifier>> head = Classifier::Create(*config, &*tensors, decisions);
-  if (!head.ok()) return head.status();
-  TellUnused(plan, *tensors, decisions);
-  files->ReleasePages();
-  if (Status s = files->CheckUnchanged(); !s.ok()) return s;
-  return TextModel(std::make_shared<const Impl>(Impl{std::move(config->model_type),
-                                                     *files,
-                                                     *std::move(embeddings),
-                                                     *encoder,
-                                                     *std::move(head),
+  ENCORE_ASSIGN_OR_RETURN(std::optional<Classifier> head,
+                          Classifier::Create(config, &tensors, decisions));
+  TellUnused(plan, tensors, decisions);
+  files.ReleasePages();
+  ENCORE_RETURN_IF_ERROR(files.CheckUnchanged());
+  return TextModel(std::make_shared<const Impl>(Impl{std::move(config.model_type),
+                                                     files,
+                                                     std::move(embeddings),
+                                                     std::move(encoder),
+                                                     std::move(head),
                                                      {}}));
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
@@ -155,11 +152,13 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
 
 std::string_view TextModel::family() const { return impl_->family; }
 size_t TextModel::d_model() const { return impl_->encoder.config().d_model; }
-size_t TextModel::vocab_size() const { return impl_->embeddings.vocab_size(); }
-size_t TextModel::type_vocab_size() const { return impl_->embeddings.type_vocab_size(); }
-size_t TextModel::max_tokens() const { return impl_->embeddings.max_tokens(); }
-size_t TextModel::usual_tokens() const { return impl_->embeddings.usual_tokens(); }
-bool TextModel::positions_skip_padding() const { return impl_->embeddings.skip_padding(); }
+size_t TextModel::vocab_size() const { return impl_->embeddings.plan().vocab_size; }
+size_t TextModel::type_vocab_size() const { return impl_->embeddings.plan().type_vocab_size; }
+size_t TextModel::max_tokens() const { return impl_->embeddings.plan().max_tokens(); }
+size_t TextModel::usual_tokens() const { return impl_->embeddings.plan().usual_tokens(); }
+bool TextModel::positions_skip_padding() const {
+  return impl_->embeddings.plan().position_rule == PositionRule::kAroundPadding;
+}
 const Encoder& TextModel::encoder() const { return impl_->encoder; }
 
 Status TextModel::CheckTokens(const TokenBatch& batch) const try {
@@ -175,30 +174,21 @@ Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& 
     return InvalidArgument("x has shape " + x.shape().ToString() + "; wanted " + wanted.ToString() +
                            " with contiguous rows");
   }
-  if (Status s = impl_->files.CheckUnchanged(); !s.ok()) return s;
+  ENCORE_RETURN_IF_ERROR(impl_->files.CheckUnchanged());
   return impl_->embeddings.Apply(batch, x, executor);
 } catch (const std::bad_alloc&) {
   return OutOfMemory();
 }
 
-Status TextModel::Forward(const TokenBatch& batch, HiddenRows rows, MutableView x,
+Status TextModel::Forward(const TokenBatch& batch, OutputRows rows, MutableView x,
                           MutableView hidden, const Workspace& workspace, const Executor& executor,
                           const Taps& taps) const {
-  const Batch packed{.seq_starts = batch.seq_starts};
-  switch (rows) {
-    case HiddenRows::kFirstOfEach:
-      return impl_->encoder.ForwardRows(packed, OutputRows::kFirst, x, hidden, workspace, executor,
-                                        taps);
-    case HiddenRows::kLastOfEach:
-      return impl_->encoder.ForwardRows(packed, OutputRows::kLast, x, hidden, workspace, executor,
-                                        taps);
-    default:
-      return impl_->encoder.Forward(packed, x, hidden, workspace, executor, taps);
-  }
+  return impl_->encoder.ForwardRows({.seq_starts = batch.seq_starts}, rows, x, hidden, workspace,
+                                    executor, taps);
 }
 
-HeadPlan::Input TextModel::head_input() const {
-  return impl_->head ? impl_->head->input() : HeadPlan::Input::kFirstToken;
+OutputRows TextModel::head_rows() const {
+  return impl_->head ? impl_->head->rows() : OutputRows::kFirst;
 }
 bool TextModel::has_head() const { return impl_->head.has_value(); }
 const std::vector<std::string>& TextModel::labels() const {

@@ -32,9 +32,6 @@ struct TokenBatch {
   std::span<const size_t> seq_starts;  // as Batch's; every sequence has a token
 };
 
-// Which rows of the last layer's output are wanted; the others are not computed.
-enum class HiddenRows : uint8_t { kAll, kFirstOfEach, kLastOfEach };
-
 // What the caller of Open knows or wants.
 struct ModelOptions {
   bool ignore_unknown_keys = false;
@@ -80,14 +77,15 @@ class TextModel {
 
   // hidden = encoder(x): [tokens, d_model] for kAll, else [sequences, d_model]. x is overwritten;
   // hidden may be x for kAll. Memory as Encoder::WorkspaceBytes says.
-  Status Forward(const TokenBatch& batch, HiddenRows rows, MutableView x, MutableView hidden,
+  Status Forward(const TokenBatch& batch, OutputRows rows, MutableView x, MutableView hidden,
                  const Workspace& workspace, const Executor& executor, const Taps& taps = {}) const;
 
   // ---- The head of a sequence classifier.
   bool has_head() const;
   const std::vector<std::string>& labels() const;  // id2label, by id
-  // What the head reads of a sequence's hidden states. Without a head: the first token.
-  HeadPlan::Input head_input() const;
+  // The row of a sequence's hidden states that the head reads, or with kAll their mean. Without a
+  // head: the first.
+  OutputRows head_rows() const;
   // pooled [sequences, d_model]: what the head reads, before any pooler; logits [sequences,
   // labels]. Allocates.
   Status Logits(ConstView pooled, MutableView logits, const Executor& executor) const;

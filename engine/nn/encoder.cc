@@ -57,28 +57,21 @@ Result<internal::ScratchPlan> PlanScratch(const internal::ModelSizes& sizes, con
 
 }  // namespace
 
-struct Encoder::Impl {
+struct Encoder::Impl : internal::PreparedEncoder {
   Impl(internal::PreparedEncoder&& prepared, internal::AlignedBuffer<std::byte>&& panels,
        const EncoderOptions& options)
-      : config(std::move(prepared.config)),
+      : PreparedEncoder(std::move(prepared)),
         precision(options.precision),
         kernels{&internal::KernelOfAttention(options), &internal::GetSoftmaxKernels(),
                 &internal::GetRotaryKernels()},
-        layers(std::move(prepared.layers)),
-        packed_weights(std::move(panels)),
-        final_norm(std::move(prepared.final_norm)),
-        tables(std::move(prepared.tables)),
-        sizes(std::move(prepared.sizes)) {}
+        packed_weights(std::move(panels)) {
+    matrices = {};  // they view the caller's weights
+  }
 
-  EncoderConfig config;
   Precision precision;
   internal::BlockKernels kernels;
   std::string_view target = internal::ActiveTargetName();
-  std::vector<PackedLayer> layers;
   internal::AlignedBuffer<std::byte> packed_weights;  // of all layers
-  internal::PackedNorm final_norm;
-  internal::PositionTables tables;
-  internal::ModelSizes sizes;
 
   // Plans a pass over a checked batch, fills the tables of positions and calls run_layers(team,
   // pass) on the plan's threads; without a token it does nothing.
@@ -88,7 +81,8 @@ struct Encoder::Impl {
                  internal::ProductObserver* observer = nullptr) const;
   ENCORE_LOCAL Status Forward(const Batch& batch, ConstView x, MutableView y,
                               const Workspace& workspace, const Executor& executor,
-                              const Taps& taps, internal::ProductObserver* observer) const;
+                              const Taps& taps,
+                              internal::ProductObserver* observer = nullptr) const;
 };
 
 template <typename F>
@@ -230,7 +224,7 @@ Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
 Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
                         const Executor& executor, const Taps& taps) const try {
   if (impl_ == nullptr) return NoWeights();
-  return impl_->Forward(batch, x, y, workspace, executor, taps, nullptr);
+  return impl_->Forward(batch, x, y, workspace, executor, taps);
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 }
@@ -252,6 +246,7 @@ Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, 
                             const Workspace& workspace, const Executor& executor,
                             const Taps& taps) const try {
   if (impl_ == nullptr) return NoWeights();
+  if (rows == OutputRows::kAll) return impl_->Forward(batch, x, y, workspace, executor, taps);
   ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
   ENCORE_RETURN_IF_ERROR(internal::CheckNoEmptySequence(batch));
   ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->config, batch));

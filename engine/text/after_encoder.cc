@@ -109,16 +109,16 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
     if (normalize_last) NormalizeRow(out, dimensions);
   };
 
-  const PooledRows rows = pooled_rows();
+  const OutputRows rows = pooled_rows();
   const RowLoop pool_rows(executor, sequences,
-                          (rows == PooledRows::kAll ? tokens : sequences) * pooled_width);
+                          (rows == OutputRows::kAll ? tokens : sequences) * pooled_width);
   ENCORE_ASSIGN_OR_RETURN(double* const sums,
                           scratch->sums.Get<double>(pool_rows.tasks * d_model_));
   size_t normalizations = NormalizationsFrom(modules_, 0, end);
   const bool no_dense = normalizations == end;
   pool_rows.Run([&](size_t i, size_t task) {
-    const size_t first = rows == PooledRows::kAll ? batch.starts[i] : i;
-    const size_t count = rows == PooledRows::kAll ? batch.starts[i + 1] - first : 1;
+    const size_t first = rows == OutputRows::kAll ? batch.starts[i] : i;
+    const size_t count = rows == OutputRows::kAll ? batch.starts[i + 1] - first : 1;
     float* row = pooled + i * pooled_width;
     PoolRows(pooling_, batch.hidden + first * d_model_, count, d_model_, sums + task * d_model_,
              row);

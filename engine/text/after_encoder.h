@@ -51,7 +51,7 @@ class AfterEncoder {
                                    const FolderReading& reading);
 
   size_t width() const { return width_; }  // of the vectors, before any column is left out
-  PooledRows pooled_rows() const { return RowsOf(pooling_); }
+  OutputRows pooled_rows() const { return RowsOf(pooling_); }
   bool normalizes() const { return trailing_normalizations_ > 0; }
 
   // vectors [any, dimensions], rows contiguous. A row's bits depend on its sequence alone.

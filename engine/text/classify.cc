@@ -35,9 +35,7 @@ Result<Classifying> MakeClassifying(const TextEncoder::Impl& impl, const ScoreOp
       options.activation ? ActivationOf(*options.activation) : *impl.activation;
   classifying.stream.executor = options.executor;
   classifying.stream.batch_tokens = options.batch_tokens;
-  classifying.stream.rows = impl.model.head_input() == internal::HeadPlan::Input::kFirstToken
-                                ? internal::HiddenRows::kFirstOfEach
-                                : internal::HiddenRows::kAll;
+  classifying.stream.rows = impl.model.head_rows();
   return classifying;
 }
 
@@ -45,7 +43,7 @@ Result<Classifying> MakeClassifying(const TextEncoder::Impl& impl, const ScoreOp
 std::vector<float> PoolForHead(const internal::TextModel& model, const float* hidden, size_t texts,
                                const std::vector<size_t>& starts) {
   const size_t width = model.d_model();
-  if (model.head_input() == internal::HeadPlan::Input::kFirstToken) {
+  if (model.head_rows() == OutputRows::kFirst) {
     return std::vector<float>(hidden, hidden + texts * width);
   }
   constexpr PoolingMode kMean[] = {PoolingMode::kMean};

@@ -75,17 +75,7 @@ Result<Encoding> MakeEncoding(const TextEncoder::Impl& impl, const EncodeOptions
   encoding.finish.normalize = options.normalize ? options.normalize : impl.normalize;
   encoding.stream.executor = options.executor;
   encoding.stream.batch_tokens = options.batch_tokens;
-  switch (impl.after->pooled_rows()) {
-    case internal::PooledRows::kAll:
-      encoding.stream.rows = internal::HiddenRows::kAll;
-      break;
-    case internal::PooledRows::kFirst:
-      encoding.stream.rows = internal::HiddenRows::kFirstOfEach;
-      break;
-    case internal::PooledRows::kLast:
-      encoding.stream.rows = internal::HiddenRows::kLastOfEach;
-      break;
-  }
+  encoding.stream.rows = impl.after->pooled_rows();
   return encoding;
 }
 
@@ -213,7 +203,7 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
         model.encoder().MakeWorkspace(Batch{.seq_starts = starts}, options.executor));
     const MutableView x = result.vectors.View<float>();
     if (status = model.Embed(batch, x, options.executor); !status.ok()) return status;
-    status = model.Forward(batch, internal::HiddenRows::kAll, x, x, workspace, options.executor);
+    status = model.Forward(batch, OutputRows::kAll, x, x, workspace, options.executor);
     if (!status.ok()) return status;
     return result;
   });

@@ -91,14 +91,14 @@ void PoolOne(PoolingMode mode, const float* hidden, size_t rows, size_t width, d
 
 }  // namespace
 
-PooledRows RowsOf(std::span<const PoolingMode> modes) {
+OutputRows RowsOf(std::span<const PoolingMode> modes) {
   const auto only = [&](PoolingMode wanted) {
     return std::all_of(modes.begin(), modes.end(),
                        [&](PoolingMode mode) { return mode == wanted; });
   };
-  if (only(PoolingMode::kCls)) return PooledRows::kFirst;
-  if (only(PoolingMode::kLastToken)) return PooledRows::kLast;
-  return PooledRows::kAll;
+  if (only(PoolingMode::kCls)) return OutputRows::kFirst;
+  if (only(PoolingMode::kLastToken)) return OutputRows::kLast;
+  return OutputRows::kAll;
 }
 
 void PoolRows(std::span<const PoolingMode> modes, const float* hidden, size_t rows, size_t width,

@@ -6,16 +6,15 @@
 #define ENCORE_ENGINE_TEXT_POOLING_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
+#include "encore/encoder.h"
 #include "encore/text_encoder.h"
 
 namespace encore::inline v0_1::internal {
 
 // Which rows of the last layer the modes read.
-enum class PooledRows : uint8_t { kAll, kFirst, kLast };
-PooledRows RowsOf(std::span<const PoolingMode> modes);
+OutputRows RowsOf(std::span<const PoolingMode> modes);
 
 // out [modes, width] from hidden [rows, width], contiguous, rows >= 1. Each column is summed up in
 // double, first row to last, divided in double and rounded once. With RowsOf(modes) kFirst or kLast

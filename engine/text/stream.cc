@@ -138,7 +138,7 @@ Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
 // d_model] for kAll, else [texts, d_model], in scratch; scratch->starts has where each begins.
 // Valid until the next call. The workspace was reserved.
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts,
-                                  HiddenRows rows, Scratch* scratch, const Executor& executor) {
+                                  OutputRows rows, Scratch* scratch, const Executor& executor) {
   ENCORE_RETURN_IF_ERROR(Pack(texts, scratch));
   const size_t tokens = scratch->starts.back();
   const size_t width = model.d_model();
@@ -151,7 +151,7 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
       .ids = scratch->ids, .type_ids = scratch->type_ids, .seq_starts = scratch->starts};
   ENCORE_RETURN_IF_ERROR(model.Embed(batch, x_view, executor));
   MutableView hidden = x_view;
-  if (rows != HiddenRows::kAll) {
+  if (rows != OutputRows::kAll) {
     // Fewer values than x has.
     ENCORE_ASSIGN_OR_RETURN(float* const some, scratch->hidden.Get<float>(texts.size() * width));
     hidden = MutableView(some, Shape(texts.size(), width));

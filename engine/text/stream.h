@@ -21,7 +21,7 @@ struct StreamOptions {
   Executor executor;
   TokenizeOptions tokenize;
   size_t batch_tokens = 0;  // 0: encore's choice
-  HiddenRows rows = HiddenRows::kAll;
+  OutputRows rows = OutputRows::kAll;
 };
 
 // Takes a batch's hidden states: [tokens, d_model] for kAll, else [texts, d_model]; scratch->starts

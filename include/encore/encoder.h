@@ -189,8 +189,8 @@ struct Taps {
   std::span<const MutableView> hidden = {};
 };
 
-// Which row of each sequence: its first token's (CLS) or its last token's.
-enum class OutputRows : uint8_t { kFirst, kLast };
+// Which rows of each sequence: all, its first token's (CLS) or its last token's.
+enum class OutputRows : uint8_t { kAll, kFirst, kLast };
 
 // How an encoder is made. Thread-safe to share.
 struct EncoderOptions {
@@ -263,7 +263,7 @@ class ENCORE_API Encoder {
   // percent of the time. x [tokens, d_model] is the input and is overwritten: earlier layers run in
   // place. x and y have contiguous rows that do not overlap. Where taps want anything of the last
   // layer, it computes all rows. Workspaces, threads and the rest are as in Forward; a sequence
-  // without a token is kInvalidArgument.
+  // without a token is kInvalidArgument. With kAll it is Forward, and y may be x.
   Status ForwardRows(const Batch& batch, OutputRows rows, MutableView x, MutableView y,
                      const Workspace& workspace, const Executor& executor = {},
                      const Taps& taps = {}) const;

@@ -22,7 +22,7 @@
 // takes a sequence's queries 64 at a time and its keys 512 at a time, from key 0 on or, under a
 // sliding window, from the last multiple of 64 that no query of the 64 sees behind. Elementwise
 // steps are IEEE 754 operations, each rounded once, and nothing approximate. Rotary angles are
-// computed in double precision by encore's own sine and cosine. tests/reference/golden_hashes.h
+// computed in double precision by encore's own sine and cosine. reference/golden_hashes.h
 // publishes what some fixed inputs give.
 //
 // All of it holds in bf16 and int8 too, with sums of products as precision.h has them, but for two

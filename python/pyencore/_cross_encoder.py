@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Opened, check_batch_size, check_device
 
 Pair = Sequence[str]
-# "sigmoid", "identity", a torch.nn.Module, or a function of an array of logits.
+# "sigmoid", "identity", or a function of the logits.
 ActivationFn = str | Callable[[Any], Any]
 
 
@@ -80,8 +81,8 @@ class CrossEncoder(_Head):
     ) -> Any:
         """The score of a pair, or those of several: [pairs], or [pairs, labels] of more labels.
 
-        activation_fn: "sigmoid", "identity", a torch module, or a function of the logits' array;
-        the folder's by default.
+        activation_fn: "sigmoid", "identity", or a function of the logits (a torch tensor where
+        torch is imported, else an array); the folder's by default.
         """
         check_batch_size(batch_size)
         check_device(device)
@@ -223,10 +224,11 @@ def _known_activation(activation: ActivationFn | None) -> str | None:
 
 
 def _apply(activation: Callable[[Any], Any], values: Floats) -> Floats:
-    if type(activation).__module__.startswith("torch"):
-        torch = torch_module("activation_fn")
-        with torch.inference_mode():
-            applied = activation(torch.from_numpy(values))
-    else:
-        applied = activation(values)
+    """A function of a torch tensor where torch is imported, as sentence-transformers has it, of an
+    array elsewhere."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return np.asarray(activation(values), np.float32)
+    with torch.inference_mode():
+        applied = activation(torch.from_numpy(values))
     return np.asarray(applied.numpy() if is_tensor(applied) else applied, np.float32)

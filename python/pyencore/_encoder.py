@@ -149,3 +149,6 @@ class Encoder:
             ],
             [np.empty(shape, np.float32) for _ in range(self.num_layers)],
         )
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an Encoder cannot be pickled, as it has no copy of its weights; make it again")

@@ -15,7 +15,7 @@
 #include "encore/text_encoder.h"
 #include "encore/tokenizer.h"
 #include "encore/torch_weights.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tests/support/safetensors_bytes.h"
 #include "tests/support/text_case.h"
 #include "tests/support/weights_file.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "encore/cpu.h"
+#include "reference/accuracy.h"
 #include "tests/cli/cli_runner.h"
-#include "tests/reference/accuracy.h"
 
 namespace encore {
 namespace {

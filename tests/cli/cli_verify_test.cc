@@ -14,9 +14,9 @@
 #include "encore/cpu.h"
 #include "encore/version.h"
 #include "nlohmann/json.hpp"
+#include "reference/accuracy.h"
+#include "reference/golden_hashes.h"
 #include "tests/cli/cli_runner.h"
-#include "tests/reference/accuracy.h"
-#include "tests/reference/golden_hashes.h"
 #include "tests/support/sanitizers.h"
 #include "tools/encore/verify_checks.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "encore/cpu.h"
-#include "tests/reference/accuracy.h"
-#include "tests/reference/golden_hashes.h"
+#include "reference/accuracy.h"
+#include "reference/golden_hashes.h"
 
 int main() {
   int different = 0;

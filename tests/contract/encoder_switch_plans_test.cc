@@ -8,9 +8,9 @@
 
 #include "encore/encoder.h"
 #include "gtest/gtest.h"
+#include "reference/encoder_model.h"
+#include "reference/switched.h"
 #include "tests/contract/plan_ways.h"
-#include "tests/reference/encoder_model.h"
-#include "tests/reference/switched.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
-#include "tests/reference/golden_hashes.h"
+#include "reference/accuracy.h"
+#include "reference/golden_hashes.h"
 #include "tests/support/targets.h"
 
 namespace encore {

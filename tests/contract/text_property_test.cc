@@ -20,7 +20,7 @@
 
 #include "encore/cpu.h"
 #include "encore/text_encoder.h"
-#include "tests/reference/accuracy.h"
+#include "reference/accuracy.h"
 #include "tests/support/compare.h"
 #include "tests/support/drawn_config.h"
 #include "tests/support/executors.h"

@@ -7,10 +7,10 @@
 #include <limits>
 #include <vector>
 
+#include "reference/bounded.h"
+#include "reference/multi_head_attention.h"
 #include "tests/fuzz/operations.h"
 #include "tests/fuzz/target.h"
-#include "tests/reference/bounded.h"
-#include "tests/reference/multi_head_attention.h"
 
 namespace encore::fuzz {
 namespace {

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "encore/encoder.h"
+#include "reference/layer_weights.h"
 #include "tests/fuzz/drawn_views.h"
-#include "tests/reference/layer_weights.h"
 
 namespace encore::fuzz {
 

@@ -8,8 +8,8 @@
 
 #include "encore/cpu.h"
 #include "encore/thread_pool.h"
+#include "reference/accuracy.h"
 #include "tests/fuzz/target.h"
-#include "tests/reference/accuracy.h"
 #include "tests/support/executors.h"
 
 namespace encore::fuzz {

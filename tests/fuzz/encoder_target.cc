@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "reference/encoder.h"
 #include "tests/fuzz/drawn_batch.h"
 #include "tests/fuzz/drawn_encoder.h"
 #include "tests/fuzz/drawn_machine.h"
 #include "tests/fuzz/target.h"
-#include "tests/reference/encoder.h"
 
 namespace encore::fuzz {
 namespace {

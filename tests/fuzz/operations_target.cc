@@ -10,10 +10,10 @@
 #include <optional>
 #include <string_view>
 
+#include "reference/accuracy.h"
+#include "reference/bounded.h"
 #include "tests/fuzz/operations.h"
 #include "tests/fuzz/target.h"
-#include "tests/reference/accuracy.h"
-#include "tests/reference/bounded.h"
 
 namespace encore::fuzz {
 namespace {

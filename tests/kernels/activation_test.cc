@@ -15,9 +15,9 @@
 
 #include "engine/kernels/activation.h"
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
-#include "tests/reference/hard_floats.h"
-#include "tests/reference/tile_accuracy.h"
+#include "reference/accuracy.h"
+#include "reference/hard_floats.h"
+#include "reference/tile_accuracy.h"
 #include "tests/support/bits_with_fma.h"
 #include "tests/support/compare.h"
 #include "tests/support/sanitizers.h"

@@ -12,7 +12,7 @@
 
 #include "engine/base/bf16.h"
 #include "gtest/gtest.h"
-#include "tests/exhaustive/conversions.h"
+#include "reference/exhaustive/conversions.h"
 #include "tests/support/sanitizers.h"
 
 namespace encore::tool {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/exhaustive/fast_reference.h"
-#include "tests/exhaustive/search.h"
-#include "tests/exhaustive/subject.h"
+#include "reference/exhaustive/fast_reference.h"
+#include "reference/exhaustive/search.h"
+#include "reference/exhaustive/subject.h"
 
 namespace encore::tool {
 namespace {

@@ -18,7 +18,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
+#include "reference/accuracy.h"
 #include "tests/support/fma_chain.h"
 #include "tests/support/guarded.h"
 #include "tests/support/targets.h"

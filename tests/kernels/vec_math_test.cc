@@ -15,8 +15,8 @@
 
 #include "engine/kernels/elementwise.h"
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
-#include "tests/reference/hard_floats.h"
+#include "reference/accuracy.h"
+#include "reference/hard_floats.h"
 #include "tests/support/bits_with_fma.h"
 #include "tests/support/compare.h"
 #include "tests/support/sanitizers.h"

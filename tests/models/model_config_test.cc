@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -167,6 +168,29 @@ TEST(ModelConfig, AKeyOfOtherFamiliesIsAnErrorUnlessItIsToBeIgnored) {
   // What is known to be something else stays an error.
   folder.SetKey("is_decoder", true);
   EXPECT_FALSE(folder.Open(true).ok());
+}
+
+TEST(ModelConfig, EveryKeyOfAnotherFamilyIsRefused) {
+  std::istringstream keys(
+      "_sliding_window_pattern activation activation_function attention_bias "
+      "classifier_activation classifier_bias classifier_pooling clf_pooling d_ff d_kv "
+      "d_model dim embedding_size feed_forward_proj feed_forward_type "
+      "global_attn_every_n_layers global_rope_theta head_dim hidden_activation hidden_dim "
+      "inner_group_num layer_norm_epsilon layer_types local_attention local_rope_theta "
+      "max_trained_positions max_window_layers mlp_bias mlp_fc1_bias mlp_fc2_bias "
+      "moe_every_n_layers n_embd n_head n_heads n_inner n_layer n_layers n_positions "
+      "norm_bias norm_eps num_heads num_hidden_groups num_key_value_heads num_layers "
+      "partial_rotary_factor qkv_proj_bias query_pre_attn_scalar "
+      "relative_attention_max_distance relative_attention_num_buckets rms_norm_eps "
+      "rope_local_base_freq rope_theta rotary_emb_base rotary_scaling_factor "
+      "sinusoidal_pos_embds sliding_window sliding_window_pattern task_type_vocab_size "
+      "use_bidirectional_attention use_sliding_window ");
+  for (std::string key; keys >> key;) {
+    ModelFolder folder(kModels + "bert");
+    folder.SetKey(key, 1);
+    ExpectRefused(folder, ErrorCode::kInvalidArgument,
+                  {"config.json: '" + key + "' is 1, a key that other families read"});
+  }
 }
 
 TEST(ModelConfig, ActivationsGoByTransformersNames) {

@@ -330,17 +330,17 @@ TEST(ModelFamilies, AlbertsLayersAreOne) {
 
 TEST(ModelFamilies, HeadsSayWhatTheyRead) {
   ModelFolder mean(kModels + "modernbert_old");
-  EXPECT_EQ((*mean.Open()).head_input(), internal::HeadPlan::Input::kMean);
+  EXPECT_EQ((*mean.Open()).head_rows(), OutputRows::kAll);
   EXPECT_EQ(mean.Decided("head"),
             "1 label: classifier(head.norm(gelu (erf)(head.dense(mean of the tokens))))");
   ModelFolder first(kModels + "modernbert_3");
-  EXPECT_EQ((*first.Open()).head_input(), internal::HeadPlan::Input::kFirstToken);
+  EXPECT_EQ((*first.Open()).head_rows(), OutputRows::kFirst);
 
   ModelFolder euro(kModels + "eurobert_3");
-  EXPECT_EQ((*euro.Open()).head_input(), internal::HeadPlan::Input::kMean);
+  EXPECT_EQ((*euro.Open()).head_rows(), OutputRows::kAll);
   EXPECT_EQ(euro.Decided("head"), "3 labels: classifier(gelu (erf)(dense(mean of the tokens)))");
   ModelFolder published(kModels + "eurobert_old_1");
-  EXPECT_EQ((*published.Open()).head_input(), internal::HeadPlan::Input::kFirstToken);
+  EXPECT_EQ((*published.Open()).head_rows(), OutputRows::kFirst);
   published.SetKey("clf_pooling", "late");
   EXPECT_EQ(published.Open().status().code(), ErrorCode::kUnsupported);
 }

@@ -24,7 +24,6 @@
 namespace encore {
 namespace {
 
-using internal::HiddenRows;
 using internal::TextModel;
 using internal::TokenBatch;
 using nlohmann::json;
@@ -483,7 +482,7 @@ TEST(ModelTokens, ViewsMustHaveTheirShapes) {
               {"contiguous"});
   const Result<Workspace> workspace = model->encoder().MakeWorkspace(Batch{kStarts});
   ASSERT_TRUE(workspace.ok());
-  for (const HiddenRows rows : {HiddenRows::kFirstOfEach, HiddenRows::kLastOfEach}) {
+  for (const OutputRows rows : {OutputRows::kFirst, OutputRows::kLast}) {
     EXPECT_TRUE(model->Forward(batch, rows, view(x, 5), view(y, 2), *workspace, {}).ok());
     ExpectError(model->Forward(batch, rows, view(x, 5), view(y, 3), *workspace, {}), bad,
                 {"[3, 32]", "[2, 32]"});

@@ -26,7 +26,6 @@ namespace encore {
 namespace {
 
 using internal::Folder;
-using internal::HiddenRows;
 using internal::TextModel;
 using internal::TokenBatch;
 
@@ -118,7 +117,7 @@ class ModelGolden : public testing::TestWithParam<std::string> {
   // Everything the model computes of the batch. Where rows are not kAll, the last layer's state has
   // a row a sequence.
   Outputs Run(const Tokens& tokens, const Executor& executor,
-              HiddenRows rows = HiddenRows::kAll) const {
+              OutputRows rows = OutputRows::kAll) const {
     const TokenBatch batch = tokens.batch();
     const size_t d_model = model_->d_model();
     const size_t count = tokens.ids.size();
@@ -135,7 +134,7 @@ class ModelGolden : public testing::TestWithParam<std::string> {
         model_->encoder().MakeWorkspace(Batch{.seq_starts = tokens.starts}, executor);
     EXPECT_TRUE(workspace.ok());
     out.hidden.assign(layers, std::vector<float>(count * d_model, NAN));
-    const size_t last = rows == HiddenRows::kAll ? count : sequences;
+    const size_t last = rows == OutputRows::kAll ? count : sequences;
     out.hidden.back().assign(last * d_model, NAN);
     std::vector<MutableView> taps(layers);
     for (size_t i = 0; i + 1 < layers; ++i) {
@@ -147,11 +146,11 @@ class ModelGolden : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(status.ok()) << status.message();
     if (!model_->has_head()) return out;
 
-    const bool mean = model_->head_input() == internal::HeadPlan::Input::kMean;
-    if (mean && rows != HiddenRows::kAll) return out;
+    const bool mean = model_->head_rows() == OutputRows::kAll;
+    if (mean && rows != OutputRows::kAll) return out;
     std::vector<float> pooled = Means(tokens, out.hidden.back());
     for (size_t b = 0; b < sequences && !mean; ++b) {
-      const size_t row = rows == HiddenRows::kAll ? tokens.starts[b] : b;
+      const size_t row = rows == OutputRows::kAll ? tokens.starts[b] : b;
       std::copy_n(out.hidden.back().data() + row * d_model, d_model, pooled.data() + b * d_model);
     }
     out.logits.assign(sequences * model_->labels().size(), NAN);
@@ -256,8 +255,8 @@ TEST_P(ModelGolden, RowsThatAreWantedAloneHaveTheSameBits) {
   const Outputs all = Run(tokens_, Executor());
   const size_t d_model = model_->d_model();
   for (const Executor& executor : {Executor(), pool->executor()}) {
-    const Outputs first = Run(tokens_, executor, HiddenRows::kFirstOfEach);
-    const Outputs last = Run(tokens_, executor, HiddenRows::kLastOfEach);
+    const Outputs first = Run(tokens_, executor, OutputRows::kFirst);
+    const Outputs last = Run(tokens_, executor, OutputRows::kLast);
     EXPECT_TRUE(SameBits(first.hidden.front(), all.hidden.front()));
     if (!first.logits.empty()) {
       EXPECT_TRUE(SameBits(first.logits, all.logits));

@@ -16,7 +16,7 @@
 
 #include "encore/encoder.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tests/support/guarded.h"
 #include "tests/support/near_rounded.h"
 

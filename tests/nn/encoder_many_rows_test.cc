@@ -10,9 +10,9 @@
 #include "encore/encoder.h"
 #include "encore/thread_pool.h"
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
-#include "tests/reference/encoder_model.h"
-#include "tests/reference/sequences.h"
+#include "reference/accuracy.h"
+#include "reference/encoder_model.h"
+#include "reference/sequences.h"
 #include "tests/support/compare.h"
 #include "tests/support/targets.h"
 

@@ -15,9 +15,9 @@
 #include "encore/encoder.h"
 #include "encore/thread_pool.h"
 #include "gtest/gtest.h"
-#include "tests/reference/all_taps.h"
-#include "tests/reference/encoder_model.h"
-#include "tests/reference/switched.h"
+#include "reference/all_taps.h"
+#include "reference/encoder_model.h"
+#include "reference/switched.h"
 #include "tests/support/compare.h"
 #include "tests/support/executors.h"
 #include "tests/support/guarded.h"
@@ -193,6 +193,19 @@ testing::AssertionResult Refuses(const std::function<void(Call&)>& change,
     return testing::AssertionFailure() << "x or y was written: " << status.message();
   }
   return FailsWith(status, parts);
+}
+
+TEST(EncoderRows, AllRowsAreForward) {
+  const EncoderConfig config = RotaryAndGate();
+  const Encoder encoder = EncoderModel(config).Make();
+  const Batch batch{.seq_starts = {0, 5, 5, 9}};  // a sequence without a token too
+  std::vector<float> x = RandomFloats(9 * config.d_model, 1);
+  const std::vector<float> y = Forward(encoder, batch, x);
+  const Result<Workspace> workspace = encoder.MakeWorkspace(batch);
+  ASSERT_TRUE(workspace.ok());
+  const MutableView in_place(x.data(), Shape(9, config.d_model));
+  ASSERT_TRUE(encoder.ForwardRows(batch, OutputRows::kAll, in_place, in_place, *workspace).ok());
+  EXPECT_EQ(x, y);
 }
 
 TEST(EncoderRows, RefusesBadInput) {

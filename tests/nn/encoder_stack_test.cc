@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "encore/encoder.h"
-#include "tests/reference/encoder_model.h"
-#include "tests/reference/golden_families.h"
+#include "reference/encoder_model.h"
+#include "reference/golden_families.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/stack_use.h"
 #include "tests/support/targets.h"

@@ -12,8 +12,8 @@
 
 #include "encore/encoder.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
-#include "tests/reference/golden_families.h"
+#include "reference/encoder_model.h"
+#include "reference/golden_families.h"
 #include "tests/support/check_model.h"
 #include "tests/support/drawn_config.h"
 #include "tests/support/guarded.h"

@@ -9,7 +9,7 @@
 
 #include "encore/encoder.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tests/support/attention_case.h"
 #include "tests/support/check_model.h"
 #include "tests/support/near_rounded.h"

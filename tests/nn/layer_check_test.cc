@@ -16,7 +16,7 @@
 #include "encore/encoder.h"
 #include "engine/base/layer_tensors.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tests/support/near_rounded.h"
 
 namespace encore {

@@ -13,8 +13,8 @@
 
 #include "encore/encoder.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder.h"
+#include "reference/encoder_model.h"
 #include "tests/support/attention_case.h"
 #include "tests/support/compare.h"
 #include "tests/support/guarded.h"

@@ -18,7 +18,7 @@
 #include "engine/base/layer_tensors.h"
 #include "engine/ops/weight_source.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tests/support/compare.h"
 #include "tests/support/near_rounded.h"
 #include "tests/support/weights_file.h"

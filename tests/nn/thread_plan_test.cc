@@ -16,7 +16,7 @@
 #include "encore/encoder.h"
 #include "engine/base/int_math.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 
 namespace encore::inline v0_1::internal {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "engine/base/layer_tensors.h"
-#include "tests/reference/linear.h"
+#include "reference/linear.h"
 #include "tests/support/safetensors_bytes.h"
 
 namespace encore {

@@ -15,7 +15,7 @@
 
 #include "encore/ops.h"
 #include "gtest/gtest.h"
-#include "tests/reference/attention.h"
+#include "reference/attention.h"
 #include "tests/support/attention_case.h"
 #include "tests/support/compare.h"
 #include "tests/support/executors.h"

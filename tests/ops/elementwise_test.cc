@@ -10,7 +10,7 @@
 
 #include "encore/ops.h"
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
+#include "reference/accuracy.h"
 #include "tests/support/compare.h"
 #include "tests/support/guarded.h"
 #include "tests/support/targets.h"

@@ -15,8 +15,8 @@
 
 #include "encore/ops.h"
 #include "gtest/gtest.h"
-#include "tests/reference/bounded.h"
-#include "tests/reference/multi_head_attention.h"
+#include "reference/bounded.h"
+#include "reference/multi_head_attention.h"
 #include "tests/support/compare.h"
 #include "tests/support/targets.h"
 

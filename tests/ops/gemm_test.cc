@@ -15,7 +15,7 @@
 
 #include "engine/base/int_math.h"
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
+#include "reference/accuracy.h"
 #include "tests/support/compare.h"
 #include "tests/support/executors.h"
 #include "tests/support/fma_chain.h"

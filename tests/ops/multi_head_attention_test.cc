@@ -15,7 +15,7 @@
 
 #include "encore/ops.h"
 #include "gtest/gtest.h"
-#include "tests/reference/multi_head_attention.h"
+#include "reference/multi_head_attention.h"
 #include "tests/support/attention_case.h"
 #include "tests/support/compare.h"
 #include "tests/support/executors.h"

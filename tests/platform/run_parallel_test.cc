@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "encore/executor.h"
-#include "tests/reference/caller_modes.h"
+#include "reference/caller_modes.h"
 #include "tests/support/executors.h"
 
 namespace encore {

@@ -23,7 +23,7 @@
 #include "encore/executor.h"
 #include "engine/platform/thread_team.h"
 #include "gtest/gtest.h"
-#include "tests/reference/host_pool.h"
+#include "reference/host_pool.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/watchdog.h"
 

@@ -23,8 +23,8 @@
 #include "encore/cpu.h"
 #include "encore/executor.h"
 #include "encore/thread_pool.h"
-#include "tests/reference/caller_modes.h"
-#include "tests/reference/host_pool.h"
+#include "reference/caller_modes.h"
+#include "reference/host_pool.h"
 
 #if defined(__ELF__)
 // OpenMP's own, null where this build has none.

@@ -14,8 +14,8 @@
 
 #include "encore/encoder.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
-#include "tests/reference/switched.h"
+#include "reference/encoder_model.h"
+#include "reference/switched.h"
 #include "tests/support/executors.h"
 #include "tests/support/guarded.h"
 #include "tests/support/precisions.h"

@@ -39,7 +39,7 @@
 #include "engine/platform/cpu_info.h"
 #include "engine/platform/worker_threads.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tests/support/safetensors_bytes.h"
 #include "tests/support/text_case.h"
 #include "tests/support/weights_file.h"

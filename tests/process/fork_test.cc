@@ -14,7 +14,7 @@
 #include "encore/encoder.h"
 #include "encore/thread_pool.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tests/support/compare.h"
 #include "tests/support/sanitizers.h"
 

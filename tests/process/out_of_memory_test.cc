@@ -13,7 +13,7 @@
 
 #include "encore/encore.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tests/support/weights_file.h"
 
 #if defined(__GNUC__) && !defined(__clang__)

@@ -20,7 +20,7 @@
 #include "encore/thread_pool.h"
 #include "encore/workspace.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tests/support/compare.h"
 #include "tests/support/safetensors_bytes.h"
 #include "tests/support/sanitizers.h"

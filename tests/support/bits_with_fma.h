@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/reference/accuracy.h"
-#include "tests/reference/drawn.h"
+#include "reference/accuracy.h"
+#include "reference/drawn.h"
 #include "tests/support/targets.h"
 
 namespace encore {

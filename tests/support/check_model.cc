@@ -8,7 +8,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "tests/reference/encoder.h"
+#include "reference/encoder.h"
 #include "tests/support/compare.h"
 #include "tests/support/guarded.h"
 #include "tests/support/near_rounded.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 
 namespace encore {
 

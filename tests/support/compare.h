@@ -14,7 +14,7 @@
 #include <span>
 
 #include "gtest/gtest.h"
-#include "tests/reference/drawn.h"  // IWYU pragma: export
+#include "reference/drawn.h"  // IWYU pragma: export
 
 namespace encore {
 

@@ -2,7 +2,7 @@
 //
 // RandomFloats against the library's own generator.
 
-#include "tests/reference/drawn.h"
+#include "reference/drawn.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 #include "encore/executor.h"
 #include "encore/thread_pool.h"
-#include "tests/reference/host_pool.h"
+#include "reference/host_pool.h"
 
 namespace encore {
 

@@ -19,7 +19,7 @@
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/encoder_packing.h"
 #include "engine/platform/amx.h"
-#include "tests/reference/accuracy.h"
+#include "reference/accuracy.h"
 #include "tests/support/fma_chain.h"
 
 namespace encore::inline v0_1::internal {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "encore/tensor.h"
-#include "tests/reference/drawn.h"  // IWYU pragma: export
+#include "reference/drawn.h"  // IWYU pragma: export
 
 namespace encore {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares results with a reference that carries its own bounds (tests/reference/number.h); and
+// Compares results with a reference that carries its own bounds (reference/number.h); and
 // FailsWith, for errors.
 
 #ifndef ENCORE_TESTS_SUPPORT_NEAR_ROUNDED_H_
@@ -16,7 +16,7 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "gtest/gtest.h"
-#include "tests/reference/matmul.h"
+#include "reference/matmul.h"
 #include "tests/support/compare.h"
 
 namespace encore {

@@ -12,7 +12,7 @@
 #include "encore/torch_weights.h"
 #include "engine/base/layer_tensors.h"
 #include "gtest/gtest.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tests/support/compare.h"
 
 namespace encore {

@@ -18,8 +18,8 @@
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
 #include "nlohmann/json.hpp"
-#include "tests/reference/drawn.h"
-#include "tests/reference/sequences.h"
+#include "reference/drawn.h"
+#include "reference/sequences.h"
 #include "tests/support/targets.h"
 #include "tests/text/plain_int8.h"
 

@@ -15,8 +15,6 @@
 namespace encore {
 namespace {
 
-using internal::PooledRows;
-
 constexpr double kUnit = 0x1p-24;  // one rounding to f32
 
 std::vector<float> Drawn(size_t count, unsigned seed) {
@@ -78,13 +76,13 @@ TEST(PoolingTest, FollowsTheDefinitions) {
 }
 
 TEST(PoolingTest, ReadsNoMoreRowsThanItNeeds) {
-  EXPECT_EQ(internal::RowsOf(std::vector{PoolingMode::kCls}), PooledRows::kFirst);
+  EXPECT_EQ(internal::RowsOf(std::vector{PoolingMode::kCls}), OutputRows::kFirst);
   EXPECT_EQ(internal::RowsOf(std::vector{PoolingMode::kCls, PoolingMode::kCls}),
-            PooledRows::kFirst);
-  EXPECT_EQ(internal::RowsOf(std::vector{PoolingMode::kLastToken}), PooledRows::kLast);
+            OutputRows::kFirst);
+  EXPECT_EQ(internal::RowsOf(std::vector{PoolingMode::kLastToken}), OutputRows::kLast);
   EXPECT_EQ(internal::RowsOf(std::vector{PoolingMode::kCls, PoolingMode::kLastToken}),
-            PooledRows::kAll);
-  EXPECT_EQ(internal::RowsOf(std::vector{PoolingMode::kMean}), PooledRows::kAll);
+            OutputRows::kAll);
+  EXPECT_EQ(internal::RowsOf(std::vector{PoolingMode::kMean}), OutputRows::kAll);
 }
 
 TEST(NormalizeTest, MakesTheLengthOne) {

@@ -5,7 +5,7 @@
 
 #include "encore/encoder.h"
 #include "engine/base/layer_sizes.h"
-#include "tests/reference/torch_stack.h"
+#include "reference/torch_stack.h"
 #include "tools/encore/attend_case.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/seeded_block.h"

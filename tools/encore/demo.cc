@@ -23,7 +23,7 @@
 #include "encore/thread_pool.h"
 #include "encore/version.h"
 #include "encore/workspace.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder_model.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/seeded_block.h"

@@ -75,8 +75,8 @@ void Run(const internal::TextModel& model, const Tokens& tokens, const Executor&
   const Workspace workspace =
       Take(encoder.MakeWorkspace(Batch{.seq_starts = batch.seq_starts}, executor));
   Check(model.Embed(batch, x.View<float>(), executor));
-  Check(model.Forward(batch, internal::HiddenRows::kAll, x.View<float>(), x.View<float>(),
-                      workspace, executor, {.attention = taps}));
+  Check(model.Forward(batch, OutputRows::kAll, x.View<float>(), x.View<float>(), workspace,
+                      executor, {.attention = taps}));
 }
 
 // What comes after the special tokens.

@@ -10,7 +10,7 @@
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/thread_plan.h"
 #include "engine/ops/gemm_blocking.h"
-#include "tests/reference/sequences.h"
+#include "reference/sequences.h"
 #include "tools/encore/info_parts.h"
 #include "tools/encore/text.h"
 

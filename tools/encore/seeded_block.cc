@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "encore/workspace.h"
-#include "tests/reference/encoder.h"
-#include "tests/reference/encoder_model.h"
+#include "reference/encoder.h"
+#include "reference/encoder_model.h"
 #include "tools/encore/failure.h"
 
 namespace encore::tool {

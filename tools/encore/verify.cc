@@ -15,7 +15,7 @@
 
 #include "encore/cpu.h"
 #include "encore/version.h"
-#include "tests/reference/golden_hashes.h"
+#include "reference/golden_hashes.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore verify`: floats through the search of tests/exhaustive, some millions of them or all. The
-// errors of the functions, of the activations inside a block and of softmax's exponential, their
-// order, special values and equal bits; conversions to bf16 and f16 and back; and the
-// tables of the largest errors in docs/accuracy.md.
+// `encore verify`: floats through the search of reference/exhaustive, some millions of them or all.
+// The errors of the functions, of the activations inside a block and of softmax's exponential, their
+// order, special values and equal bits; conversions to bf16 and f16 and back; and the tables of the
+// largest errors in docs/accuracy.md.
 
 #include <algorithm>
 #include <bit>
@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/exhaustive/conversions.h"
-#include "tests/exhaustive/fast_reference.h"
-#include "tests/exhaustive/search.h"
+#include "reference/exhaustive/conversions.h"
+#include "reference/exhaustive/fast_reference.h"
+#include "reference/exhaustive/search.h"
 #include "tools/encore/text.h"
 #include "tools/encore/verify_checks.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore verify`: the operations and the block against double precision, within the bounds that
-// their references come with (tests/reference).
+// their references come with (reference).
 
 #include <cstddef>
 #include <functional>
@@ -11,13 +11,13 @@
 
 #include "encore/encoder.h"
 #include "encore/ops.h"
-#include "tests/reference/attention.h"
-#include "tests/reference/drawn.h"
-#include "tests/reference/encoder.h"
-#include "tests/reference/encoder_model.h"
-#include "tests/reference/matmul.h"
-#include "tests/reference/multi_head_attention.h"
-#include "tests/reference/softmax.h"
+#include "reference/attention.h"
+#include "reference/drawn.h"
+#include "reference/encoder.h"
+#include "reference/encoder_model.h"
+#include "reference/matmul.h"
+#include "reference/multi_head_attention.h"
+#include "reference/softmax.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/seeded_block.h"
 #include "tools/encore/verify_checks.h"

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "encore/ops.h"
-#include "tests/reference/accuracy.h"
-#include "tests/reference/drawn.h"
-#include "tests/reference/golden_hashes.h"
+#include "reference/accuracy.h"
+#include "reference/drawn.h"
+#include "reference/golden_hashes.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/verify_checks.h"
 

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Families with norms after sublayers: BERT and those that took its layer.
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
+#include "engine/models/config_keys.h"
+#include "engine/models/family.h"
+#include "engine/models/rope_keys.h"
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+using W = EncoderLayerWeights;
+
+// ---- What several rows share.
+
+constexpr LayerModule kBertAttention[] = {
+    {"encoder.layer.{N}.attention.self.query", &W::q_proj},
+    {"encoder.layer.{N}.attention.self.key", &W::k_proj},
+    {"encoder.layer.{N}.attention.self.value", &W::v_proj},
+    {"encoder.layer.{N}.attention.output.dense", &W::out_proj},
+    {"encoder.layer.{N}.attention.output.LayerNorm", &W::norm1},
+};
+constexpr LayerModule kBertNetwork[] = {
+    {"encoder.layer.{N}.intermediate.dense", &W::linear1},
+    {"encoder.layer.{N}.output.dense", &W::linear2},
+    {"encoder.layer.{N}.output.LayerNorm", &W::norm2},
+};
+
+constexpr EmbeddingPlan BertEmbeddings(PositionRule rule = PositionRule::kFromZero,
+                                       std::string_view projection = {}) {
+  return {.word = "embeddings.word_embeddings",
+          .type = "embeddings.token_type_embeddings",
+          .position = "embeddings.position_embeddings",
+          .position_rule = rule,
+          .norm = "embeddings.LayerNorm",
+          .projection = projection};
+}
+
+// Without a table of positions.
+constexpr EmbeddingPlan RotaryEmbeddings(std::string_view norm) {
+  return {.word = "embeddings.word_embeddings",
+          .type = "embeddings.token_type_embeddings",
+          .any_length = true,
+          .position_rule = PositionRule::kNone,
+          .norm = norm};
+}
+
+// The classifier goes on from the pooler, which was trained with it.
+constexpr HeadPlan PoolerHead(std::string_view pooler = "pooler.dense") {
+  return {.dense = pooler, .dense_in_base = true, .out = "classifier"};
+}
+
+constexpr HeadPlan TwoLayerHead(HeadPlan::Activation activation = HeadPlan::Activation::kTanh) {
+  return {.dense = "classifier.dense", .activation = activation, .out = "classifier.out_proj"};
+}
+
+// position_ids are 0, 1, 2 ... in a buffer; the others are heads of pre-training and other tasks.
+constexpr std::string_view kBertHarmless =
+    "embeddings.position_ids pooler. cls. lm_head. discriminator_predictions. "
+    "generator_predictions. generator_lm_head. qa_outputs.";
+
+// ---- What one has for itself.
+
+// Without a layer's number: layers share these tensors.
+#define ENCORE_ALBERT_LAYER "encoder.albert_layer_groups.0.albert_layers.0."
+constexpr LayerModule kAlbertModules[] = {
+    {ENCORE_ALBERT_LAYER "attention.query", &W::q_proj},
+    {ENCORE_ALBERT_LAYER "attention.key", &W::k_proj},
+    {ENCORE_ALBERT_LAYER "attention.value", &W::v_proj},
+    {ENCORE_ALBERT_LAYER "attention.dense", &W::out_proj},
+    {ENCORE_ALBERT_LAYER "attention.LayerNorm", &W::norm1},
+    {ENCORE_ALBERT_LAYER "ffn", &W::linear1},
+    {ENCORE_ALBERT_LAYER "ffn_output", &W::linear2},
+    {ENCORE_ALBERT_LAYER "full_layer_layer_norm", &W::norm2},
+};
+#undef ENCORE_ALBERT_LAYER
+constexpr OnlyValue kAlbertOnly[] = {{"num_hidden_groups", 1.0, ": one layer for all"},
+                                     {"inner_group_num", 1.0, ": one layer for all"}};
+
+constexpr LayerModule kDistilBertModules[] = {
+    {"transformer.layer.{N}.attention.q_lin", &W::q_proj},
+    {"transformer.layer.{N}.attention.k_lin", &W::k_proj},
+    {"transformer.layer.{N}.attention.v_lin", &W::v_proj},
+    {"transformer.layer.{N}.attention.out_lin", &W::out_proj},
+    {"transformer.layer.{N}.sa_layer_norm", &W::norm1},
+    {"transformer.layer.{N}.ffn.lin1", &W::linear1},
+    {"transformer.layer.{N}.ffn.lin2", &W::linear2},
+    {"transformer.layer.{N}.output_layer_norm", &W::norm2},
+};
+
+Status FinishElectra(JsonMembers* /*config*/, ModelPlan* plan) {
+  if (plan->embeddings.width == plan->encoder.d_model) plan->embeddings.projection = {};
+  return {};
+}
+
+// What the published folders say of the pooler and of the task, though transformers reads neither.
+constexpr OnlyValue kErnieOnly[] = {{"pool_act", "tanh"}, {"task_id", 0.0}};
+
+Status FinishErnie(JsonMembers* config, ModelPlan* plan) {
+  const size_t tasks = ReadExtent(config, {"task_type_vocab_size", 3});
+  if (!config->Bool("use_task_id", false)) return {};
+  plan->embeddings.task = "embeddings.task_type_embeddings";
+  plan->embeddings.task_vocab_size = tasks;
+  return {};
+}
+
+constexpr LayerModule kMpnetModules[] = {
+    {"encoder.relative_attention_bias", &W::position_bias, false},
+    {"encoder.layer.{N}.attention.attn.q", &W::q_proj},
+    {"encoder.layer.{N}.attention.attn.k", &W::k_proj},
+    {"encoder.layer.{N}.attention.attn.v", &W::v_proj},
+    {"encoder.layer.{N}.attention.attn.o", &W::out_proj},
+    {"encoder.layer.{N}.attention.LayerNorm", &W::norm1},
+};
+// transformers has one size of the table of buckets.
+constexpr OnlyValue kMpnetOnly[] = {{"relative_attention_num_buckets", 32.0}};
+
+Status FinishMpnet(JsonMembers* /*config*/, ModelPlan* plan) {
+  for (LayerConfig& layer : plan->encoder.layers) {
+    layer.buckets = BucketConfig{.num_buckets = 32, .max_distance = 128};
+  }
+  return {};
+}
+
+constexpr LayerModule kJinaNetwork[] = {
+    {"encoder.layer.{N}.mlp.gated_layers", &W::linear1, false},
+    {"encoder.layer.{N}.mlp.wo", &W::linear2},
+    {"encoder.layer.{N}.mlp.layernorm", &W::norm2},
+};
+
+Status FinishJina(JsonMembers* config, ModelPlan* plan) {
+  const std::string network = config->String("feed_forward_type", "original");
+  ENCORE_RETURN_IF_ERROR(config->status());
+  if (network != "geglu" && network != "reglu") {
+    return Status(ErrorCode::kUnsupported, config->where() + ": feed_forward_type is " +
+                                               Quoted(network) +
+                                               "; encore computes geglu and reglu only with ALiBi");
+  }
+  for (LayerConfig& layer : plan->encoder.layers) {
+    layer.alibi.emplace();
+    layer.activation = network == "geglu" ? Activation::kGelu : Activation::kRelu;
+  }
+  return {};
+}
+
+constexpr LayerModule kGteModules[] = {
+    {"encoder.layer.{N}.attention.qkv_proj", &W::in_proj},
+    {"encoder.layer.{N}.attention.o_proj", &W::out_proj},
+    {"encoder.layer.{N}.attn_ln", &W::norm1},
+    {"encoder.layer.{N}.mlp.up_gate_proj", &W::linear1, false},
+    {"encoder.layer.{N}.mlp.down_proj", &W::linear2},
+    {"encoder.layer.{N}.mlp_ln", &W::norm2},
+};
+constexpr OnlyValue kGteOnly[] = {{"position_embedding_type", "rope"}};
+
+// Positions of the published code, which is "new" or has an auto_map, and of transformers.
+Status FinishGte(JsonMembers* config, ModelPlan* plan) {
+  const bool published = config->String("model_type", "") == "new" || config->Has("auto_map");
+  RotaryConfig rotary;
+  ENCORE_RETURN_IF_ERROR(ReadRope(config,
+                                  {.head_size = plan->encoder.layers.front().head_size,
+                                   .max_positions = plan->embeddings.max_positions,
+                                   .theta = published ? 10000.0 : 160000.0,
+                                   .ntk = published},
+                                  &rotary));
+  for (LayerConfig& layer : plan->encoder.layers) layer.rotary = rotary;
+  return {};
+}
+
+constexpr LayerModule kNomicModules[] = {
+    {"encoder.layers.{N}.attn.Wqkv", &W::in_proj, false},
+    {"encoder.layers.{N}.attn.out_proj", &W::out_proj, false},
+    {"encoder.layers.{N}.mlp.fc12", &W::gate_proj, false},
+    {"encoder.layers.{N}.mlp.fc11", &W::up_proj, false},
+    {"encoder.layers.{N}.mlp.fc2", &W::linear2, false},
+};
+constexpr LayerModule kPublishedNomicModules[] = {
+    {"encoder.layers.{N}.attn.Wqkv", &W::in_proj, true, "qkv_proj_bias"},
+    {"encoder.layers.{N}.attn.out_proj", &W::out_proj, true, "qkv_proj_bias"},
+    {"encoder.layers.{N}.mlp.fc12", &W::gate_proj, true, "mlp_fc1_bias"},
+    {"encoder.layers.{N}.mlp.fc11", &W::up_proj, true, "mlp_fc1_bias"},
+    {"encoder.layers.{N}.mlp.fc2", &W::linear2, true, "mlp_fc2_bias"},
+};
+constexpr LayerModule kNomicNorms[] = {
+    {"encoder.layers.{N}.norm1", &W::norm1},
+    {"encoder.layers.{N}.norm2", &W::norm2},
+};
+constexpr OnlyValue kNomicOnly[] = {{"moe_every_n_layers", 0.0, ": it has no experts"}};
+// How the published code computes, where it lies, and GPT-2's keys.
+constexpr std::string_view kNomicIgnored =
+    "attn_pdrop auto_map dense_seq_output embd_pdrop fused_bias_fc fused_dropout_add_ln "
+    "last_layer_subset pad_vocab_size_multiple reorder_and_upcast_attn resid_pdrop "
+    "summary_activation summary_first_dropout summary_proj_to_labels summary_type "
+    "summary_use_proj use_flash_attn use_xentropy";
+
+// Folders may have transformers' spelling too: then it must say the same.
+void WantTheSame(JsonMembers* config, const EncoderConfig& encoder) {
+  const LayerConfig& layer = encoder.layers.front();
+  const FamilyKeys now;
+  const ConfigKey<size_t> sizes[] = {{now.d_model, encoder.d_model},
+                                     {now.heads, layer.num_heads},
+                                     {now.layers, encoder.num_layers()},
+                                     {now.d_ff, layer.d_ff},
+                                     {"head_dim", layer.head_size}};
+  for (const auto& [key, value] : sizes) {
+    if (config->Size(key, value) != value) {
+      config->Refuse(key, std::to_string(value) + ", as its other name says");
+    }
+  }
+  const double epsilon = layer.norm.epsilon;
+  if (config->Number(now.epsilon.name, epsilon) != epsilon) {
+    config->Refuse(now.epsilon.name, "layer_norm_epsilon");
+  }
+  const std::string activation(ActivationName(layer.activation));
+  if (config->String(now.activation.name, activation) != activation) {
+    config->Refuse(now.activation.name, Quoted(activation) + ", as activation_function says");
+  }
+  config->Ignore(now.max_positions.name);
+}
+
+Status FinishPublishedNomic(JsonMembers* config, ModelPlan* plan) {
+  const std::string activation = config->String("activation_function", "gelu");
+  ENCORE_RETURN_IF_ERROR(config->status());
+  if (activation != "swiglu" && activation != "geglu") {
+    return Status(ErrorCode::kUnsupported, config->where() + ": activation_function is " +
+                                               Quoted(activation) +
+                                               "; encore computes swiglu and geglu only");
+  }
+  const double theta = config->Number("rotary_emb_base", 10000);
+  if (!(theta > 0)) config->Refuse("rotary_emb_base", "a number above 0");
+  EmbeddingPlan& e = plan->embeddings;
+  RotaryConfig rotary;
+  ENCORE_RETURN_IF_ERROR(ReadRope(config,
+                                  {.head_size = plan->encoder.layers.front().head_size,
+                                   .max_positions = e.max_positions,
+                                   .theta = theta},
+                                  &rotary));
+  for (LayerConfig& layer : plan->encoder.layers) {
+    layer.activation = activation == "swiglu" ? Activation::kSilu : Activation::kGelu;
+    layer.rotary = rotary;
+  }
+  // A factor stretches positions by the length of a batch's longest sequence where that has more
+  // tokens than the model was trained with. Fewer are computed as without.
+  const size_t trained = ReadExtent(config, {"max_trained_positions", 2048});
+  if (config->Number("rotary_scaling_factor", 1) != 1) {
+    e.max_positions = std::min(e.max_positions, trained);
+    e.any_length = false;
+  }
+  WantTheSame(config, plan->encoder);
+  return {};
+}
+
+// ---- The rows.
+
+constexpr Family kFamilies[] = {
+    // Devlin et al. 2018, arXiv:1810.04805.
+    {.model_types = "bert",
+     .prefixes = "bert.",
+     .harmless_tensors = kBertHarmless,
+     .modules = {kBertAttention, kBertNetwork},
+     .embeddings = BertEmbeddings(),
+     .head = PoolerHead()},
+    // Jina v2 (Guenther et al. 2023, arXiv:2310.19923): BERT with ALiBi on both sides and gated
+    // networks. v2-base-code and its like normalize q and k over all heads at once.
+    {.model_types = "bert",
+     .marker_key = "position_embedding_type",
+     .marker_value = "alibi",
+     .prefixes = "bert.",
+     .harmless_tensors = kBertHarmless,
+     .foreign_tensors = "layer_norm_q layer_norm_k up_gated_layer",
+     .own_keys = "feed_forward_type",
+     .ignored_keys = "auto_map emb_pooler model_max_length position_embedding_type",
+     .modules = {kBertAttention, kJinaNetwork},
+     .gate = Gate::kFirstHalf,
+     .embeddings = BertEmbeddings(PositionRule::kNone),
+     .head = PoolerHead(),
+     .finish = FinishJina},
+    // Sanh et al. 2019, arXiv:1910.01108: BERT with names of its own and without types. Sinusoidal
+    // positions are in the file as any others.
+    {.model_types = "distilbert",
+     .prefixes = "distilbert.",
+     .harmless_tensors =
+         "embeddings.position_ids vocab_transform. vocab_layer_norm. vocab_projector. qa_outputs.",
+     .keys = {.d_model = "dim",
+              .layers = "n_layers",
+              .heads = "n_heads",
+              .d_ff = "hidden_dim",
+              .epsilon = {.absent = 1e-12},
+              .activation = {"activation", "gelu"}},
+     .own_keys = "sinusoidal_pos_embds",
+     .ignored_keys = "sinusoidal_pos_embds tie_weights_",
+     .modules = {kDistilBertModules},
+     .embeddings = {.word = "embeddings.word_embeddings",
+                    .position = "embeddings.position_embeddings",
+                    .norm = "embeddings.LayerNorm"},
+     .head = {.dense = "pre_classifier",
+              .activation = HeadPlan::Activation::kRelu,
+              .out = "classifier"}},
+    // Clark et al. 2020, arXiv:2003.10555: embeddings may be narrower than layers. The ignored keys
+    // are of ElectraForMultipleChoice.
+    {.model_types = "electra",
+     .prefixes = "electra.",
+     .harmless_tensors = kBertHarmless,
+     .keys = {.embedding_width = {"embedding_size", 128}},
+     .ignored_keys = "summary_type summary_use_proj summary_activation summary_last_dropout",
+     .modules = {kBertAttention, kBertNetwork},
+     .embeddings = BertEmbeddings(PositionRule::kFromZero, "embeddings_project"),
+     .head = TwoLayerHead(HeadPlan::Activation::kGelu),
+     .finish = FinishElectra},
+    // RoBERTa (Liu et al. 2019, arXiv:1907.11692), XLM-RoBERTa (arXiv:1911.02116), CamemBERT
+    // (arXiv:1911.03894): positions count around padding. All name their base model "roberta".
+    {.model_types = "roberta xlm-roberta camembert",
+     .prefixes = "roberta.",
+     .harmless_tensors = kBertHarmless,
+     .modules = {kBertAttention, kBertNetwork},
+     .embeddings = BertEmbeddings(PositionRule::kAroundPadding),
+     .head = TwoLayerHead()},
+    // Song et al. 2020, arXiv:2004.09297: scores have a bias by distance, one table for all layers.
+    // transformers counts positions around id 1, whatever pad_token_id says.
+    {.model_types = "mpnet",
+     .prefixes = "mpnet.",
+     .harmless_tensors = "embeddings.position_ids pooler. lm_head. qa_outputs.",
+     .only = kMpnetOnly,
+     .modules = {kMpnetModules, kBertNetwork},
+     .embeddings = {.word = "embeddings.word_embeddings",
+                    .position = "embeddings.position_embeddings",
+                    .position_rule = PositionRule::kAroundPadding,
+                    .pad_token_id = 1,
+                    .norm = "embeddings.LayerNorm"},
+     .head = TwoLayerHead(),
+     .finish = FinishMpnet},
+    // Lan et al. 2019, arXiv:1909.11942: all layers are one, embeddings are narrower. The ignored
+    // keys are of training and of the first code's other networks.
+    {.model_types = "albert",
+     .prefixes = "albert.",
+     .harmless_tensors = "embeddings.position_ids pooler. predictions. sop_classifier. qa_outputs.",
+     .keys = {.embedding_width = {"embedding_size", 128}, .activation = {"hidden_act", "gelu_new"}},
+     .own_keys = "num_hidden_groups inner_group_num",
+     .ignored_keys = "classifier_dropout_prob down_scale_factor gap_size layers_to_keep "
+                     "net_structure_type num_memory_blocks",
+     .only = kAlbertOnly,
+     .modules = {kAlbertModules},
+     .embeddings = BertEmbeddings(PositionRule::kFromZero, "encoder.embedding_hidden_mapping_in"),
+     .head = PoolerHead("pooler")},
+    // ERNIE 1 to 3 (Sun et al. 2019, arXiv:1907.12412, and 2021, arXiv:2107.02137): embeddings may
+    // have a part for the task, which is the first one's for whoever names none. The ignored keys
+    // are of the framework that the models were trained in.
+    {.model_types = "ernie",
+     .prefixes = "ernie.",
+     .harmless_tensors = kBertHarmless,
+     .own_keys = "task_type_vocab_size",
+     .ignored_keys = "enable_recompute fuse paddlenlp_version",
+     .only = kErnieOnly,
+     .modules = {kBertAttention, kBertNetwork},
+     .embeddings = BertEmbeddings(),
+     .head = PoolerHead(),
+     .finish = FinishErnie},
+    // nomic-bert 1 and 1.5 (Nussbaum et al. 2024, arXiv:2402.01613): rotary positions and gated
+    // networks, in transformers' spelling and in that of the published folders, which is GPT-2's.
+    {.model_types = "nomic_bert",
+     .prefixes = "bert. nomic_bert.",
+     .harmless_tensors = "pooler. cls.",
+     .keys = {.head_size = {"head_dim"},
+              .min_types = 0,
+              .max_positions = {"max_position_embeddings", 2048},
+              .activation = {"hidden_act", "silu"}},
+     .ignored_keys = kNomicIgnored,
+     .only = kNomicOnly,
+     .modules = {kNomicModules, kNomicNorms},
+     .gate = Gate::kFirstHalf,
+     .rope_theta = 1000,
+     .embeddings = RotaryEmbeddings("emb_ln"),
+     .head = PoolerHead()},
+    {.model_types = "nomic_bert",
+     .marker_key = "n_embd",
+     .prefixes = "bert. nomic_bert.",
+     .harmless_tensors = "pooler. cls.",
+     .keys = {.d_model = "n_embd",
+              .layers = "n_layer",
+              .heads = "n_head",
+              .d_ff = "n_inner",
+              .min_types = 0,
+              .max_positions = {"n_positions", 2048},
+              .epsilon = {"layer_norm_epsilon", 1e-5},
+              .activation = {}},
+     .own_keys = "activation_function rotary_emb_base max_trained_positions rotary_scaling_factor "
+                 "moe_every_n_layers",
+     .ignored_keys = kNomicIgnored,
+     .only = kNomicOnly,
+     .modules = {kPublishedNomicModules, kNomicNorms},
+     .gate = Gate::kFirstHalf,
+     .embeddings = RotaryEmbeddings("emb_ln"),
+     .head = PoolerHead(),
+     .finish = FinishPublishedNomic},
+    // GTE 1.5 (Zhang et al. 2024, arXiv:2407.19669): rotary positions and gated networks. The
+    // published folders are "new", with code of their own; transformers calls it "gte", and so do
+    // others who publish that code. The ignored keys say how that code computes, and where it lies.
+    {.model_types = "new gte",
+     .prefixes = "new. gte.",
+     .harmless_tensors = "pooler. lm_head. qa_outputs.",
+     .keys = {.types = {"type_vocab_size", 1},
+              .min_types = 0,
+              .max_positions = {"max_position_embeddings", 8192}},
+     .ignored_keys = "auto_map matryoshka_dimensions unpad_inputs use_memory_efficient_attention",
+     .only = kGteOnly,
+     .modules = {kGteModules},
+     .gate = Gate::kSecondHalf,
+     .embeddings = RotaryEmbeddings("embeddings.LayerNorm"),
+     .head = PoolerHead(),
+     .finish = FinishGte},
+};
+
+}  // namespace
+
+std::span<const Family> PostNormFamilies() { return kFamilies; }
+
+}  // namespace encore::internal

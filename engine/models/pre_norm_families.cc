@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Families with norms before sublayers: ModernBERT, T5, and Llama's layers.
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
+#include "engine/models/config_keys.h"
+#include "engine/models/family.h"
+#include "engine/models/rope_keys.h"
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+using W = EncoderLayerWeights;
+
+// ---- What several rows share.
+
+constexpr LayerModule kLlamaAttention[] = {
+    {"layers.{N}.input_layernorm", &W::norm1, false},
+    {"layers.{N}.self_attn.q_proj", &W::q_proj, false, "attention_bias"},
+    {"layers.{N}.self_attn.k_proj", &W::k_proj, false, "attention_bias"},
+    {"layers.{N}.self_attn.v_proj", &W::v_proj, false, "attention_bias"},
+    {"layers.{N}.self_attn.o_proj", &W::out_proj, false, "attention_bias"},
+};
+constexpr LayerModule kLlamaNetwork[] = {
+    {"layers.{N}.mlp.gate_proj", &W::gate_proj, false},
+    {"layers.{N}.mlp.up_proj", &W::up_proj, false},
+    {"layers.{N}.mlp.down_proj", &W::linear2, false},
+};
+constexpr LayerModule kLlamaNorm2[] = {
+    {"layers.{N}.post_attention_layernorm", &W::norm2, false},
+};
+constexpr LayerModule kQkNorms[] = {
+    {"layers.{N}.self_attn.q_norm", &W::q_norm, false},
+    {"layers.{N}.self_attn.k_norm", &W::k_norm, false},
+};
+
+// Without positions and norm.
+constexpr EmbeddingPlan WordsAlone(std::string_view word, std::string_view alias = {}) {
+  return {.word = word,
+          .word_alias = alias,
+          .any_length = alias.empty(),
+          .position_rule = PositionRule::kNone};
+}
+
+// Layers that see all tokens and layers that see a window, with rotary positions of their own.
+Status ReadTwoRopes(JsonMembers* config, const LayerTypeKeys& all, double all_theta,
+                    const LayerTypeKeys& sliding, ModelPlan* plan) {
+  RopeDefaults defaults{.head_size = plan->encoder.layers.front().head_size,
+                        .max_positions = plan->embeddings.max_positions,
+                        .theta = all_theta};
+  RotaryConfig rotary[2];  // of all tokens, of a window
+  ENCORE_RETURN_IF_ERROR(ReadRopeOfType(config, all, defaults, &rotary[0]));
+  defaults.theta = 10000;
+  ENCORE_RETURN_IF_ERROR(ReadRopeOfType(config, sliding, defaults, &rotary[1]));
+  for (LayerConfig& layer : plan->encoder.layers) layer.rotary = rotary[layer.window ? 1 : 0];
+  return {};
+}
+
+// ---- ModernBERT.
+
+constexpr LayerModule kModernBertModules[] = {
+    {"layers.{N}.attn_norm", &W::norm1, false, "norm_bias"},
+    {"layers.{N}.attn.Wqkv", &W::in_proj, false, "attention_bias"},
+    {"layers.{N}.attn.Wo", &W::out_proj, false, "attention_bias"},
+    {"layers.{N}.mlp_norm", &W::norm2, false, "norm_bias"},
+    {"layers.{N}.mlp.Wi", &W::linear1, false, "mlp_bias"},
+    {"layers.{N}.mlp.Wo", &W::linear2, false, "mlp_bias"},
+};
+
+Status FinishModernBertHead(JsonMembers* config, ModelPlan* plan) {
+  HeadPlan& head = plan->head;
+  head.dense_bias = config->Bool("classifier_bias", false);
+  head.norm_bias = plan->final_norm_bias;
+  head.norm_epsilon = plan->encoder.final_norm.epsilon;
+  const std::string pooling = config->String("classifier_pooling", "cls");
+  if (pooling == "mean") head.rows = OutputRows::kAll;
+  if (pooling != "mean" && pooling != "cls")
+    config->Refuse("classifier_pooling", "'cls' or 'mean'");
+  const std::string activation = config->String("classifier_activation", "gelu");
+  ENCORE_RETURN_IF_ERROR(config->status());
+  if (activation == "gelu") {
+    head.activation = HeadPlan::Activation::kGelu;
+  } else if (activation == "relu") {
+    head.activation = HeadPlan::Activation::kRelu;
+  } else if (activation != "tanh") {
+    return Status(ErrorCode::kUnsupported, config->where() + ": classifier_activation is " +
+                                               Quoted(activation) +
+                                               "; encore computes gelu, relu and tanh only");
+  }
+  return {};
+}
+
+Status FinishModernBert(JsonMembers* config, ModelPlan* plan) {
+  // Both sides together; in a window of 1 a token sees itself only.
+  const size_t both_sides = ReadExtent(config, {"local_attention", 128});
+  if (both_sides < 2) config->Refuse("local_attention", "at least 2");
+  const size_t every = ReadExtent(config, {"global_attn_every_n_layers", 3});
+  ReadWindows(
+      config, both_sides / 2, [&](size_t i) { return i % every != 0; }, &plan->encoder.layers);
+  ENCORE_RETURN_IF_ERROR(ReadTwoRopes(config, {"full_attention", "global_rope_theta", true}, 160000,
+                                      {"sliding_attention", "local_rope_theta", true}, plan));
+  plan->encoder.layers.front().attention_norm = false;  // the embeddings have been normalized
+  plan->final_norm_bias = config->Bool("norm_bias", false);
+  plan->embeddings.norm_bias = plan->final_norm_bias;
+  return FinishModernBertHead(config, plan);
+}
+
+// ---- EuroBERT.
+
+constexpr LayerModule kEuroBertNetwork[] = {
+    {"layers.{N}.mlp.gate_proj", &W::gate_proj, false, "mlp_bias"},
+    {"layers.{N}.mlp.up_proj", &W::up_proj, false, "mlp_bias"},
+    {"layers.{N}.mlp.down_proj", &W::linear2, false, "mlp_bias"},
+};
+
+// The head is of the first token or of the mean of all. With "late", which is the mean of every
+// token's logits, there is none: a classifier is refused, and a model without one does not mind.
+Status FinishEuroBert(JsonMembers* config, ModelPlan* plan) {
+  // The published code has another name of the key than transformers.
+  const bool published = config->Has("clf_pooling");
+  const std::string_view key = published ? "clf_pooling" : "classifier_pooling";
+  const std::string pooling = config->String(key, "late");
+  if (pooling != "bos" && pooling != "mean" && pooling != "late") {
+    config->Refuse(key, "'bos', 'mean' or 'late'");
+  }
+  if (published && config->String("classifier_pooling", pooling) != pooling) {
+    config->Refuse("classifier_pooling", "'" + pooling + "', as clf_pooling has it");
+  }
+  if (pooling == "late") plan->head = {};
+  if (pooling == "mean") plan->head.rows = OutputRows::kAll;
+  if (published) {
+    plan->head.note =
+        ", by clf_pooling of the folder's own code; sentence-transformers reads the key with that "
+        "code only";
+  }
+  return {};
+}
+
+// ---- Qwen3.
+
+Status FinishQwen3(JsonMembers* config, ModelPlan* plan) {
+  const bool causal = config->Bool("is_causal", true);
+  // A window of w is the token itself and the w - 1 before it, or w on both sides.
+  const bool slides = config->Bool("use_sliding_window", false);
+  const size_t window = slides ? ReadExtent(config, {"sliding_window", 4096}) : 2;
+  config->Ignore("sliding_window");
+  if (window < 2) config->Refuse("sliding_window", "at least 2");
+  const size_t first = config->Size("max_window_layers", 28);
+  ReadWindows(
+      config, causal ? window - 1 : window, [&](size_t i) { return slides && i >= first; },
+      &plan->encoder.layers);
+  for (LayerConfig& layer : plan->encoder.layers) {
+    if (layer.window && !slides) {
+      config->Refuse("layer_types", "no 'sliding_attention' without use_sliding_window");
+    }
+    layer.causal = causal;
+    layer.qk_norm = layer.norm;
+  }
+  return {};
+}
+
+// ---- Gemma 3.
+
+constexpr LayerModule kGemmaNorms[] = {
+    {"layers.{N}.post_attention_layernorm", &W::post_norm1, false},
+    {"layers.{N}.pre_feedforward_layernorm", &W::norm2, false},
+    {"layers.{N}.post_feedforward_layernorm", &W::post_norm2, false},
+};
+
+Status FinishGemma3(JsonMembers* config, ModelPlan* plan) {
+  if (!config->Bool("use_bidirectional_attention", false) && config->ok()) {
+    return Status(ErrorCode::kUnsupported,
+                  config->where() +
+                      ": use_bidirectional_attention is not true; encore computes Gemma 3 only as "
+                      "an encoder, as EmbeddingGemma is one");
+  }
+  const double scalar = config->Number("query_pre_attn_scalar", 256);
+  if (!(scalar > 0) || !std::isfinite(scalar)) {
+    config->Refuse("query_pre_attn_scalar", "a number above 0");
+  }
+  EncoderConfig& encoder = plan->encoder;
+  encoder.final_norm.weight_offset = 1;
+  for (LayerConfig& layer : encoder.layers) {
+    layer.norm = encoder.final_norm;
+    layer.qk_norm = encoder.final_norm;
+    layer.attention_scale = 1 / std::sqrt(scalar);
+  }
+  plan->embeddings.scale = static_cast<float>(std::sqrt(static_cast<double>(encoder.d_model)));
+  const size_t both_sides = ReadExtent(config, {"sliding_window", 4096});
+  if (both_sides < 2) config->Refuse("sliding_window", "at least 2");
+  // transformers takes one token more on each side where this key says again what
+  // use_bidirectional_attention says.
+  const size_t more = config->Bool("is_causal", true) ? 0 : 1;
+  // transformers writes the same number under either name.
+  const size_t other = ReadExtent(config, {"_sliding_window_pattern", 6});
+  const size_t every = ReadExtent(config, {"sliding_window_pattern", other});
+  ReadWindows(
+      config, both_sides / 2 + more, [&](size_t i) { return (i + 1) % every != 0; },
+      &encoder.layers);
+  return ReadTwoRopes(config, {"full_attention", "rope_theta", true}, 1000000,
+                      {"sliding_attention", "rope_local_base_freq", false}, plan);
+}
+
+// ---- T5.
+
+constexpr LayerModule kT5Attention[] = {
+    {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias", &W::position_bias, false},
+    {"encoder.block.{N}.layer.0.layer_norm", &W::norm1, false},
+    {"encoder.block.{N}.layer.0.SelfAttention.q", &W::q_proj, false},
+    {"encoder.block.{N}.layer.0.SelfAttention.k", &W::k_proj, false},
+    {"encoder.block.{N}.layer.0.SelfAttention.v", &W::v_proj, false},
+    {"encoder.block.{N}.layer.0.SelfAttention.o", &W::out_proj, false},
+    {"encoder.block.{N}.layer.1.layer_norm", &W::norm2, false},
+    {"encoder.block.{N}.layer.1.DenseReluDense.wo", &W::linear2, false},
+};
+constexpr LayerModule kT5Plain = {"encoder.block.{N}.layer.1.DenseReluDense.wi", &W::linear1,
+                                  false};
+constexpr LayerModule kT5Gated[] = {
+    {"encoder.block.{N}.layer.1.DenseReluDense.wi_0", &W::gate_proj, false},
+    {"encoder.block.{N}.layer.1.DenseReluDense.wi_1", &W::up_proj, false},
+};
+
+// feed_forward_proj. gelu means the tanh form where it is gated, as the first models' code had no
+// other.
+constexpr struct {
+  std::string_view name;
+  Gate gate;
+  Activation activation;
+} kT5Networks[] = {
+    {"relu", Gate::kNone, Activation::kRelu},
+    {"gelu", Gate::kNone, Activation::kGelu},
+    {"gated-relu", Gate::kFirstHalf, Activation::kRelu},
+    {"gated-gelu", Gate::kFirstHalf, Activation::kGeluTanh},
+    {"gated-silu", Gate::kFirstHalf, Activation::kSilu},
+};
+
+Status FinishT5(JsonMembers* config, ModelPlan* plan) {
+  const bool multilingual = config->String("model_type", "") == "mt5";
+  const std::string name =
+      config->String("feed_forward_proj", multilingual ? "gated-gelu" : "relu");
+  BucketConfig buckets;
+  buckets.num_buckets = ReadExtent(config, {"relative_attention_num_buckets", 32});
+  buckets.max_distance = ReadExtent(config, {"relative_attention_max_distance", 128});
+  if (buckets.num_buckets % 4 != 0) {
+    config->Refuse("relative_attention_num_buckets", "a multiple of 4");
+  }
+  if (buckets.max_distance <= buckets.num_buckets / 4) {
+    config->Refuse("relative_attention_max_distance",
+                   "more than a quarter of relative_attention_num_buckets");
+  }
+  ENCORE_RETURN_IF_ERROR(config->status());
+  const auto* network = std::find_if(std::begin(kT5Networks), std::end(kT5Networks),
+                                     [&](const auto& known) { return known.name == name; });
+  if (network == std::end(kT5Networks)) {
+    return Status(ErrorCode::kUnsupported,
+                  config->where() + ": feed_forward_proj is " + Quoted(name) +
+                      "; encore computes relu, gelu, gated-relu, gated-gelu and gated-silu only");
+  }
+  for (LayerConfig& layer : plan->encoder.layers) {
+    layer.attention_scale = 1;
+    layer.buckets = buckets;
+    layer.gate = network->gate;
+    layer.activation = network->activation;
+  }
+  if (network->gate == Gate::kNone) {
+    plan->layer_modules.push_back(kT5Plain);
+  } else {
+    plan->layer_modules.insert(plan->layer_modules.end(), std::begin(kT5Gated), std::end(kT5Gated));
+  }
+  return {};
+}
+
+// ---- The rows.
+
+constexpr Family kFamilies[] = {
+    // Warner et al. 2024, arXiv:2412.13663: rotary positions, gated networks, and layers that see a
+    // window only between those that see all. The family's code reads neither layer_norm_eps nor
+    // position_embedding_type, which the published folders have.
+    {.model_types = "modernbert",
+     .harmless_tensors = "head. decoder.",
+     .keys = {.max_positions = {"max_position_embeddings", 8192},
+              .epsilon = {"norm_eps", 1e-5},
+              .activation = {"hidden_activation", "gelu"}},
+     .own_keys = "classifier_activation classifier_bias classifier_pooling "
+                 "global_attn_every_n_layers global_rope_theta layer_types local_attention "
+                 "local_rope_theta",
+     .ignored_keys = "decoder_bias deterministic_flash_attn embedding_dropout "
+                     "initializer_cutoff_factor layer_norm_eps mlp_dropout "
+                     "position_embedding_type reference_compile repad_logits_with_grad "
+                     "sparse_pred_ignore_index sparse_prediction",
+     .modules = {kModernBertModules},
+     .norm_placement = NormPlacement::kPre,
+     .gate = Gate::kFirstHalf,
+     .final_norm = "final_norm",
+     .embeddings = {.word = "embeddings.tok_embeddings",
+                    .any_length = true,
+                    .position_rule = PositionRule::kNone,
+                    .norm = "embeddings.norm"},
+     .head = {.dense = "head.dense", .norm = "head.norm", .out = "classifier"},
+     .finish = FinishModernBert},
+    // Boizard et al. 2025, arXiv:2503.05500: Llama's layers without causality. The ignored keys are
+    // of tokenizers and training, and of where the published code lies.
+    {.model_types = "eurobert",
+     .harmless_tensors = "lm_head.",
+     .keys = {.kv_heads = "num_key_value_heads",
+              .head_size = {"head_dim"},
+              .max_positions = {"max_position_embeddings", 8192},
+              .epsilon = {"rms_norm_eps", 1e-5},
+              .activation = {"hidden_act", "silu"}},
+     .own_keys = "classifier_pooling clf_pooling",
+     .ignored_keys =
+         "auto_map bos_token eos_token hidden_dropout mask_token pad_token pretraining_tp",
+     .modules = {kLlamaAttention, kLlamaNorm2, kEuroBertNetwork},
+     .norm_placement = NormPlacement::kPre,
+     .norm = NormType::kRmsNorm,
+     .gate = Gate::kFirstHalf,
+     .rope_theta = 10000,
+     .final_norm = "norm",
+     .embeddings = WordsAlone("embed_tokens"),
+     .head = {.dense = "dense", .activation = HeadPlan::Activation::kGelu, .out = "classifier"},
+     .finish = FinishEuroBert},
+    // arXiv:2505.09388, as Qwen3-Embedding (arXiv:2506.05176) uses it: a causal model whose last
+    // token's hidden state is the vector.
+    {.model_types = "qwen3",
+     .harmless_tensors = "lm_head.",
+     .keys = {.kv_heads = "num_key_value_heads",
+              .head_size = {"head_dim", 128},
+              .max_positions = {"max_position_embeddings", 32768},
+              .epsilon = {"rms_norm_eps", 1e-6},
+              .activation = {"hidden_act", "silu"}},
+     .own_keys = "layer_types max_window_layers sliding_window use_sliding_window",
+     .modules = {kLlamaAttention, kLlamaNorm2, kLlamaNetwork, kQkNorms},
+     .norm_placement = NormPlacement::kPre,
+     .norm = NormType::kRmsNorm,
+     .gate = Gate::kFirstHalf,
+     .rope_theta = 10000,
+     .final_norm = "norm",
+     .embeddings = WordsAlone("embed_tokens"),
+     .finish = FinishQwen3},
+    // arXiv:2503.19786 without causality, as EmbeddingGemma (arXiv:2509.20354) uses it: norms on
+    // both sides of sublayers, windows in most layers, scaled embeddings.
+    {.model_types = "gemma3_text",
+     .harmless_tensors = "lm_head.",
+     .keys = {.kv_heads = "num_key_value_heads",
+              .head_size = {"head_dim", 256},
+              .max_positions = {"max_position_embeddings", 131072},
+              .epsilon = {"rms_norm_eps", 1e-6},
+              .activation = {"hidden_activation", "gelu_pytorch_tanh"}},
+     .own_keys = "_sliding_window_pattern layer_types query_pre_attn_scalar rope_local_base_freq "
+                 "sliding_window sliding_window_pattern use_bidirectional_attention",
+     .ignored_keys = "cache_implementation final_logit_softcapping",
+     .modules = {kLlamaAttention, kGemmaNorms, kLlamaNetwork, kQkNorms},
+     .norm_placement = NormPlacement::kBoth,
+     .norm = NormType::kRmsNorm,
+     .gate = Gate::kFirstHalf,
+     .final_norm = "norm",
+     .embeddings = WordsAlone("embed_tokens"),
+     .finish = FinishGemma3},
+    // The encoder of T5 (Raffel et al. 2019, arXiv:1910.10683) and of T5 1.1, as Sentence-T5 uses
+    // it: no biases, no scale of scores, a bias by distance that layers share. The encoder is the
+    // same with a decoder beside it. dense_act_fn and is_gated_act are written from
+    // feed_forward_proj; n_positions is a memory of training. Files have one of the two tables of
+    // words, or both; where these differ, the encoder's own counts.
+    {.model_types = "t5 mt5",
+     .prefixes = "transformer.",
+     .harmless_tensors = "decoder. lm_head.",
+     .keys = {.d_model = "d_model",
+              .layers = "num_layers",
+              .heads = "num_heads",
+              .d_ff = "d_ff",
+              .head_size = {"d_kv", 64},
+              .max_positions = {.absent = kAnyLength},
+              .epsilon = {"layer_norm_epsilon", 1e-6},
+              .activation = {}},
+     .own_keys = "feed_forward_proj relative_attention_max_distance relative_attention_num_buckets",
+     .ignored_keys = "dense_act_fn dropout_rate is_encoder_decoder is_gated_act n_positions "
+                     "num_decoder_layers scale_decoder_outputs",
+     .modules = {kT5Attention},
+     .norm_placement = NormPlacement::kPre,
+     .norm = NormType::kRmsNorm,
+     .final_norm = "encoder.final_layer_norm",
+     .embeddings = WordsAlone("encoder.embed_tokens", "shared"),
+     .finish = FinishT5},
+};
+
+}  // namespace
+
+std::span<const Family> PreNormFamilies() { return kFamilies; }
+
+}  // namespace encore::internal

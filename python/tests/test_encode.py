@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every argument of encode() against sentence-transformers, on the real MiniLM and on tiny folders
+of each family."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import FAMILIES, MINILM, TEXTS, WHOLE, has, needs_minilm, needs_reference
+
+from pyencore import TextEncoder
+
+BOUND = 1e-6  # of 1, or of the largest number where that is more
+
+
+def close(found: Any, wanted: Any, bound: float = BOUND) -> None:
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    assert found.shape == wanted.shape
+    assert found.dtype == wanted.dtype
+    limit = bound * max(1.0, float(np.abs(wanted).max(initial=0)))
+    assert np.abs(found - wanted).max(initial=0) <= limit
+
+
+@cache
+def encore_of(folder: Any, **options: Any) -> TextEncoder:
+    return TextEncoder(folder, threads=1, **options)
+
+
+@cache
+def reference_of(folder: Any, **options: Any) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    logging.disable(logging.WARNING)
+    kwargs = {"dtype": "float32"}
+    return SentenceTransformer(str(folder), device="cpu", model_kwargs=kwargs, **options)
+
+
+def both(folder: Any) -> tuple[TextEncoder, Any]:
+    return encore_of(folder), reference_of(folder)
+
+
+@needs_reference
+@pytest.mark.parametrize("name", [*FAMILIES, *WHOLE, "base"])
+def test_vectors_of_each_family(folders: Any, name: str) -> None:
+    ours, theirs = both(folders(name))
+    close(ours.encode(TEXTS), theirs.encode(TEXTS))
+    for options in ({"normalize_embeddings": True}, {"truncate_dim": 7},
+                    {"truncate_dim": 7, "normalize_embeddings": True}, {"truncate_dim": 999},
+                    {"prompt": "road: "}):
+        close(ours.encode(TEXTS, **options), theirs.encode(TEXTS, **options))
+    for method in ("encode_query", "encode_document"):
+        close(getattr(ours, method)(TEXTS), getattr(theirs, method)(TEXTS))
+    close(ours.encode(TEXTS[1]), theirs.encode(TEXTS[1]))
+    assert ours.dimension == theirs.get_embedding_dimension()
+    assert ours.similarity_fn_name == theirs.similarity_fn_name
+    assert ours.prompts == theirs.prompts
+
+
+@needs_reference
+@needs_minilm
+class TestMiniLM:
+    @pytest.fixture
+    def ours(self) -> TextEncoder:
+        return encore_of(MINILM)
+
+    @pytest.fixture
+    def theirs(self) -> Any:
+        return reference_of(MINILM)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"batch_size": 2},
+            {"show_progress_bar": False},
+            {"prompt": "query: "},
+            {"prompt_name": "query"},
+            {"prompt": "a", "prompt_name": "ignored"},
+            {"normalize_embeddings": True},
+            {"truncate_dim": 100},
+            {"truncate_dim": 100, "normalize_embeddings": True},
+            {"device": "cpu"},
+            {"output_value": "sentence_embedding"},
+            {"precision": "float32"},
+        ],
+        ids=str,
+    )
+    def test_argument(self, ours: TextEncoder, theirs: Any, options: dict[str, Any]) -> None:
+        close(ours.encode(TEXTS, **options), theirs.encode(TEXTS, **options))
+        close(ours.encode(TEXTS[2], **options), theirs.encode(TEXTS[2], **options))
+
+    @pytest.mark.parametrize("inputs", [tuple(TEXTS), np.array(TEXTS), TEXTS[:1]], ids=type)
+    def test_kinds_of_inputs(self, ours: TextEncoder, theirs: Any, inputs: Any) -> None:
+        close(ours.encode(inputs), theirs.encode(inputs))
+
+    def test_no_texts(self, ours: TextEncoder, theirs: Any) -> None:
+        assert ours.encode([]).shape == theirs.encode([]).shape
+
+    @pytest.mark.parametrize("precision", ["int8", "uint8", "binary", "ubinary"])
+    def test_quantised(self, ours: TextEncoder, theirs: Any, precision: str) -> None:
+        texts = [f"{text} {i}" for i in range(15) for text in TEXTS]
+        found, wanted = ours.encode(texts, precision=precision), theirs.encode(
+            texts, precision=precision
+        )
+        assert found.shape == wanted.shape
+        assert found.dtype == wanted.dtype
+        if precision.endswith("binary"):
+            bits = np.unpackbits(found.view(np.uint8) ^ wanted.view(np.uint8), axis=-1) != 0
+            assert np.all(np.abs(theirs.encode(texts)[bits]) < BOUND)
+        else:
+            # A float within 1e-6 of a level's edge may fall to either side.
+            floats = theirs.encode(texts)
+            low, high = floats.min(axis=0), floats.max(axis=0)
+            place = (floats - low) / ((high - low) / 255)
+            edge = np.abs(place - np.round(place)) * ((high - low) / 255) < 4 * BOUND
+            different = found != wanted
+            assert np.all(edge[different])
+            assert np.abs(found.astype(int) - wanted.astype(int)).max() <= 1
+
+    def test_one_vector_in_bits(self, ours: TextEncoder, theirs: Any) -> None:
+        for precision in ("binary", "ubinary"):
+            a = ours.encode(TEXTS[1], precision=precision)
+            b = theirs.encode(TEXTS[1], precision=precision)
+            assert a.shape == b.shape and a.dtype == b.dtype
+        for model in (ours, theirs):
+            with pytest.raises(ValueError, match="from a single embedding"):
+                model.encode(TEXTS[1], precision="int8")
+
+    def test_token_vectors(self, ours: TextEncoder, theirs: Any) -> None:
+        found = ours.encode(TEXTS, output_value="token_embeddings")
+        wanted = theirs.encode(TEXTS, output_value="token_embeddings")
+        assert len(found) == len(wanted)
+        for a, b in zip(found, wanted, strict=True):
+            close(a, b.numpy(), 4e-6)  # before they are normalized
+        one = ours.encode(TEXTS[1], output_value="token_embeddings")
+        assert np.array_equal(one, found[1])
+
+    def test_tensors(self, ours: TextEncoder, theirs: Any) -> None:
+        import torch
+
+        for inputs in (TEXTS, TEXTS[1]):
+            a = ours.encode(inputs, convert_to_tensor=True)
+            b = theirs.encode(inputs, convert_to_tensor=True)
+            assert isinstance(a, torch.Tensor) and a.shape == b.shape and a.dtype == b.dtype
+            close(a.numpy(), b.numpy())
+            a = ours.encode(inputs, convert_to_numpy=False)
+            b = theirs.encode(inputs, convert_to_numpy=False)
+            assert type(a) is type(b)
+            close(np.stack(list(a)), np.stack(list(b)))
+
+    def test_similarities(self, ours: TextEncoder, theirs: Any) -> None:
+        a, b = ours.encode(TEXTS), ours.encode(TEXTS[::-1])
+        for name in ("cosine", "dot", "euclidean", "manhattan"):
+            first = TextEncoder(MINILM, threads=1, similarity_fn_name=name)
+            second = reference_of(MINILM, similarity_fn_name=name)
+            # Sums of 384 differences, and torch's root of a difference near 0.
+            bound = {"manhattan": 1e-5, "euclidean": 1e-3}.get(name, 1e-6)
+            close(first.similarity(a, b), second.similarity(a, b).numpy(), bound)
+            close(first.similarity(a[0], b), second.similarity(a[0], b).numpy(), bound)
+            close(first.similarity_pairwise(a, b), second.similarity_pairwise(a, b).numpy(), 1e-5)
+
+    def test_prompts_of_the_caller(self) -> None:
+        options: dict[str, Any] = {
+            "prompts": {"query": "find: ", "odd": "x "},
+            "default_prompt_name": "odd",
+        }
+        ours = TextEncoder(MINILM, threads=1, **options)
+        theirs = reference_of.__wrapped__(MINILM, **options)
+        assert ours.prompts == theirs.prompts
+        close(ours.encode(TEXTS), theirs.encode(TEXTS))
+        close(ours.encode_query(TEXTS), theirs.encode_query(TEXTS))
+        close(ours.encode_document(TEXTS), theirs.encode_document(TEXTS))
+        for model in (ours, theirs):
+            with pytest.raises(ValueError, match="Prompt name 'none' not found"):
+                model.encode(TEXTS, prompt_name="none")
+
+    def test_lengths(self, ours: TextEncoder, theirs: Any) -> None:
+        long = ["a long text of many words " * 100, "short"]
+        close(ours.encode(long), theirs.encode(long))
+        assert ours.max_length == ours.max_seq_length == theirs.max_seq_length
+        shorter = TextEncoder(MINILM, threads=1)
+        shorter.max_seq_length = 16
+        theirs.max_seq_length = 16
+        try:
+            close(shorter.encode(long), theirs.encode(long))
+        finally:
+            theirs.max_seq_length = 256
+
+    def test_tokenize(self, ours: TextEncoder, theirs: Any) -> None:
+        found, wanted = ours.tokenize(TEXTS), theirs.tokenize(TEXTS)
+        for key in ("input_ids", "attention_mask", "token_type_ids"):
+            assert np.array_equal(found[key], wanted[key].numpy()), key
+
+
+class TestByItself:
+    """What needs no reference."""
+
+    @pytest.fixture
+    def model(self, folders: Any) -> TextEncoder:
+        return encore_of(folders("base"))
+
+    def test_bits_do_not_depend_on_the_call(self, model: TextEncoder) -> None:
+        together = model.encode(TEXTS)
+        for i, text in enumerate(TEXTS):
+            assert np.array_equal(model.encode(text), together[i])
+        assert np.array_equal(model.encode(TEXTS * 40), np.tile(together, (40, 1)))
+
+    def test_an_iterator_is_streamed(self, model: TextEncoder) -> None:
+        seen = 0
+
+        def texts() -> Iterator[str]:
+            nonlocal seen
+            for i in range(10_000):
+                seen = i
+                yield TEXTS[i % len(TEXTS)]
+
+        vectors = model.encode(texts())
+        assert seen == 9999
+        assert np.array_equal(vectors, np.tile(model.encode(TEXTS), (1250, 1)))
+        assert model.encode(iter(())).shape == (0, model.dimension)
+
+    def test_out(self, model: TextEncoder) -> None:
+        wanted = model.encode(TEXTS)
+        wide = np.zeros((len(TEXTS), 40), np.float32)
+        out = wide[:, 4:36]
+        assert model.encode(TEXTS, out=out) is out
+        assert np.array_equal(out, wanted) and not wide[:, :4].any() and not wide[:, 36:].any()
+        row = np.zeros(32, np.float32)
+        assert model.encode(TEXTS[1], out=row) is row
+        assert np.array_equal(row, wanted[1])
+        halves = np.zeros(wanted.shape, np.float16)
+        model.encode(TEXTS, precision="float16", out=halves)
+        assert np.array_equal(halves, wanted.astype(np.float16))
+        bits = np.zeros((len(TEXTS), 4), np.uint8)
+        model.encode(TEXTS, precision="ubinary", out=bits)
+        assert np.array_equal(bits, np.packbits(wanted > 0, axis=-1))
+        with pytest.raises(ValueError, match=r"out is float64 \[8, 32\]; wanted float32 \[8, 32\]"):
+            model.encode(TEXTS, out=np.zeros((8, 32)))
+        with pytest.raises(ValueError, match=r"wanted float32 \[8, 32\]"):
+            model.encode(TEXTS, out=np.zeros((7, 32), np.float32))
+
+    @pytest.mark.skipif(not has("torch"), reason="torch is not installed")
+    def test_out_by_dlpack(self, model: TextEncoder) -> None:
+        import torch
+
+        tensor = torch.zeros(len(TEXTS), 32)
+        assert model.encode(TEXTS, out=tensor) is tensor
+        assert np.array_equal(tensor.numpy(), model.encode(TEXTS))
+        assert torch.equal(torch.from_dlpack(model.encode(TEXTS)), tensor)
+
+    @pytest.mark.parametrize("compute", ["bf16", "int8"])
+    def test_compute(self, folders: Any, model: TextEncoder, compute: Any) -> None:
+        reduced = encore_of(folders("base"), compute=compute)
+        assert reduced.compute == compute and model.compute == "f32"
+        apart = np.abs(reduced.encode(TEXTS) - model.encode(TEXTS)).max()
+        assert 0 < apart < 0.5
+
+    def test_options_of_opening(self, folders: Any, model: TextEncoder) -> None:
+        folder = folders("base")
+        first = TextEncoder(folder, pooling="cls", normalize=True, max_length=8, threads=1)
+        vectors = first.encode(TEXTS)
+        assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+        assert first.max_length == 8
+        assert first.threads == 1
+        several = TextEncoder(folder, pooling=["cls", "mean"], threads=1)
+        assert several.dimension == 64
+        kept = TextEncoder(folder, compute="int8", keep=["0.linear1", "1.qkv"], threads=1)
+        assert not np.array_equal(
+            kept.encode(TEXTS), encore_of(folder, compute="int8").encode(TEXTS)
+        )
+        shorter = TextEncoder(folder, truncate_dim=5, threads=1)
+        assert shorter.dimension == 5 and shorter.encode(TEXTS).shape == (8, 5)
+
+    def test_describe(self, model: TextEncoder) -> None:
+        decisions = {d.what: d for d in model.describe()}
+        assert decisions["family"].value == "bert"
+        assert decisions["family"].source == "config.json"
+
+    @pytest.mark.skipif(not has("tqdm"), reason="tqdm is not installed")
+    def test_progress(self, model: TextEncoder, capsys: pytest.CaptureFixture[str]) -> None:
+        model.encode(TEXTS * 10, show_progress_bar=True)
+        assert "80/80" in capsys.readouterr().err
+        model.encode(TEXTS)
+        assert capsys.readouterr().err == ""

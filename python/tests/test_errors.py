@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every error is a Python exception of a fitting class with encore's sentence."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import TEXTS
+
+from pyencore import CorruptDataError, CrossEncoder, TextEncoder, UnsupportedError
+
+
+@pytest.fixture(scope="module")
+def model(folders: Any) -> TextEncoder:
+    return TextEncoder(folders("base"), threads=1)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "kind", "words"),
+    [
+        (3, TypeError, "inputs is of type int; wanted str"),
+        (None, TypeError, "inputs is of type NoneType"),
+        ({"text": "a"}, TypeError, "inputs is of type dict"),
+        (b"bytes", TypeError, "inputs is of type bytes"),
+        (["a", 3], TypeError, r"inputs\[1\] is of type int; wanted str"),
+        ([("a", "b")], TypeError, r"inputs\[0\] is of type tuple"),
+        (["\ud800"], UnicodeEncodeError, "surrogates"),
+    ],
+)
+def test_inputs(model: TextEncoder, inputs: Any, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        model.encode(inputs)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
+        ({"precision": "int4"}, "Precision 'int4' is not supported"),
+        ({"output_value": "else"}, "output_value is 'else'"),
+        ({"device": "cuda"}, "encore computes on CPUs"),
+        ({"truncate_dim": 0}, "truncate_dim is 0; wanted at least 1"),
+        ({"prompt_name": "none"}, "Prompt name 'none' not found"),
+    ],
+)
+def test_options(model: TextEncoder, options: dict[str, Any], words: str) -> None:
+    for inputs in (TEXTS, TEXTS[0]):
+        with pytest.raises(ValueError, match=words):
+            model.encode(inputs, **options)
+    with pytest.raises(TypeError, match="batchsize"):
+        model.encode(TEXTS, batchsize=3)  # type: ignore[call-arg]
+
+
+def test_opening(tmp_path: Path, folders: Any) -> None:
+    with pytest.raises(FileNotFoundError, match="is no folder; wanted a model's folder"):
+        TextEncoder("/no/such/folder")
+    with pytest.raises(FileNotFoundError, match=r"config\.json"):
+        TextEncoder(tmp_path)
+    folder = tmp_path / "model"
+    shutil.copytree(folders("base"), folder)
+    for options, words in (
+        ({"pooling": "middle"}, "pooling has 'middle'; wanted one of cls, max, mean"),
+        ({"keep": ["linear1"]}, "keep has 'linear1'; wanted a layer"),
+        ({"compute": "f64"}, "f64"),
+        ({"threads": -1}, "threads is -1"),
+        ({"max_length": 10_000}, "max_length"),
+        ({"similarity_fn_name": "l3"}, "similarity_fn_name is 'l3'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            TextEncoder(folder, **options)  # type: ignore[arg-type]
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(CorruptDataError, match=r"model\.safetensors"):
+        TextEncoder(folder)
+    assert issubclass(CorruptDataError, ValueError)
+
+
+def test_what_a_folder_cannot_do(model: TextEncoder, folders: Any) -> None:
+    with pytest.raises(UnsupportedError, match="no classification head"):
+        CrossEncoder(folders("base"), threads=1).predict([("a", "b")])
+    assert issubclass(UnsupportedError, NotImplementedError)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tokenizer by itself against the `tokenizers` library."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import DATA, MINILM, TEXTS, has, needs_minilm
+
+from pyencore import Tokenizer
+
+DIFFICULT = [*TEXTS, "naïve café 東京 😀 e\u0301 ﬁne", "a\u0300\u0301b", "\u00a0 x\ty\n", "İstanbul"]
+
+
+def reference_of(folder: Any) -> Any:
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+@pytest.mark.skipif(not has("tokenizers"), reason="tokenizers is not installed")
+@pytest.mark.parametrize(
+    "name",  # folders whose class takes tokenizer.json as it is
+    [
+        pytest.param("minilm", marks=needs_minilm),
+        "base",
+        "reranker",
+        "qwen3_embedding",
+        "embedding_gemma",
+    ],
+)
+def test_against_tokenizers(folders: Any, name: str) -> None:
+    ours, theirs = Tokenizer(folders(name)), reference_of(folders(name))
+    for special in (True, False):
+        for found, wanted in zip(
+            ours.encode_batch(DIFFICULT, add_special_tokens=special),
+            theirs.encode_batch(DIFFICULT, add_special_tokens=special),
+            strict=True,
+        ):
+            assert found.ids == wanted.ids
+            assert found.tokens == wanted.tokens
+            assert found.offsets == wanted.offsets
+            assert found.type_ids == wanted.type_ids
+            assert found.attention_mask == wanted.attention_mask
+    for text in DIFFICULT:
+        found, wanted = ours.encode("a fine café", text), theirs.encode("a fine café", text)
+        assert (found.ids, found.offsets) == (wanted.ids, wanted.offsets)
+        assert found.type_ids == wanted.type_ids
+    assert ours.get_vocab_size() == theirs.get_vocab_size()
+    assert ours.num_special_tokens_to_add(True) == theirs.num_special_tokens_to_add(True)
+    assert ours.num_special_tokens_to_add(False) == theirs.num_special_tokens_to_add(False)
+    for i in range(100):
+        assert ours.id_to_token(i) == theirs.id_to_token(i)
+        assert ours.token_to_id(ours.id_to_token(i) or "") == i
+    assert ours.token_to_id("no such token") is None
+    assert ours.id_to_token(10**9) is None
+
+
+def test_lengths_and_plain_text(folders: Any) -> None:
+    tokenizer = Tokenizer(folders("base"))
+    text = "one two three four [SEP] five"
+    whole = tokenizer.encode(text)
+    cut = tokenizer.encode(text, max_length=6)
+    assert len(cut) == 6 and cut.cut == len(whole) - 6
+    sep = tokenizer.token_to_id("[SEP]")
+    assert whole.ids.count(sep) == 2
+    assert tokenizer.encode(text, plain_text=True).ids.count(sep) == 1
+    assert tokenizer.model_max_length == json.loads(
+        (DATA / "text" / "base" / "tokenizer_config.json").read_text()
+    )["model_max_length"]
+    with pytest.raises(TypeError, match="sequence is of type int; wanted str"):
+        tokenizer.encode(3)  # type: ignore[arg-type]
+    assert any(what == "model" for what, _, _ in tokenizer.describe())
+
+
+@needs_minilm
+def test_of_a_model() -> None:
+    from pyencore import TextEncoder
+
+    model = TextEncoder(MINILM, threads=1)
+    assert model.tokenizer.encode("tea").ids == Tokenizer(MINILM).encode("tea").ids

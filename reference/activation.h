@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The activations of an encoder block in double precision: those of elementwise.h by their
+// enumerator, and how far a block may take them from it.
+
+#ifndef ENCORE_REFERENCE_ACTIVATION_H_
+#define ENCORE_REFERENCE_ACTIVATION_H_
+
+#include <cmath>
+
+#include "encore/encoder.h"
+#include "reference/elementwise.h"
+#include "reference/number.h"
+
+namespace encore::reference {
+
+inline double Activate(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kRelu:
+      return Relu(x);
+    case Activation::kGelu:
+      return Gelu(x);
+    case Activation::kGeluTanh:
+      return GeluTanh(x);
+    case Activation::kSilu:
+      return Silu(x);
+    case Activation::kQuickGelu:
+      return QuickGelu(x);
+  }
+  return x;
+}
+
+// Within a block an activation may be off by half a spacing at |x|, which is u |x|, besides its own
+// 3 ulp. The slope comes from a difference.
+template <typename T>
+T Activate(Activation activation, T x) {
+  const double v = Value(x);
+  const double y = Activate(activation, v);
+  const double h = 1e-5 * (1 + std::fabs(v));
+  const double slope = (Activate(activation, v + h) - Activate(activation, v - h)) / (2 * h);
+  return Apply(x, y, slope, Rounded::kUnit * (std::fabs(v) + 6 * std::fabs(y)));
+}
+
+}  // namespace encore::reference
+
+#endif  // ENCORE_REFERENCE_ACTIVATION_H_

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Goes through the table of a layer's tensors.
+
+#include "reference/layer_weights.h"
+
+#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_places.h"
+
+namespace encore {
+namespace {
+
+using internal::Extent;
+using internal::LayerTensor;
+using internal::PackedPart;
+using internal::TensorPlace;
+
+bool IsMatrixPart(PackedPart part) {
+  return part == PackedPart::kQkv || part == PackedPart::kOutProj || part == PackedPart::kLinear1 ||
+         part == PackedPart::kLinear2;
+}
+
+WeightKind KindOf(const LayerTensor& tensor) {
+  if (tensor.part->packed == PackedPart::kPositions) return WeightKind::kPositionBias;
+  if (tensor.part->place == TensorPlace::kLayerScale) return WeightKind::kLayerScale;
+  if (!IsMatrixPart(tensor.part->packed)) {
+    return tensor.is_bias() ? WeightKind::kNormBias : WeightKind::kNormWeight;
+  }
+  return tensor.is_bias() ? WeightKind::kBias : WeightKind::kMatrix;
+}
+
+// Whether the layer has this tensor.
+bool IsGiven(const LayerTensor& tensor, const LayerConfig& layer, const WeightChoices& choices) {
+  if (tensor.is_scale()) return false;
+  const bool fused_first = choices.fused_first || layer.gate == Gate::kNone;
+  switch (tensor.part->place) {
+    case TensorPlace::kFusedQkv:
+      if (!choices.fused_qkv) return false;
+      break;
+    case TensorPlace::kApartQkv:
+      if (choices.fused_qkv) return false;
+      break;
+    case TensorPlace::kFusedFirst:
+      if (!fused_first) return false;
+      break;
+    case TensorPlace::kApartFirst:
+      if (fused_first) return false;
+      break;
+    case TensorPlace::kLayerScale:
+      return choices.layer_scale && layer.norm_placement != NormPlacement::kBoth;
+    default:
+      if (!internal::HasPlace(tensor.part->place, layer, {})) return false;
+  }
+  if (tensor.is_bias()) return choices.biases;
+  return KindOf(tensor) != WeightKind::kNormWeight || choices.norm_weights;
+}
+
+}  // namespace
+
+EncoderWeights MakeWeights(const EncoderConfig& config, std::span<const WeightChoices> choices,
+                           const MakeWeight& make) {
+  EncoderWeights weights;
+  for (size_t i = 0; i < config.num_layers(); ++i) {
+    const LayerConfig& layer = config.layers[i];
+    EncoderLayerWeights& w = weights.layers.emplace_back();
+    size_t inputs = 0;
+    for (const LayerTensor& tensor : internal::kLayerTensors) {
+      const WeightKind kind = KindOf(tensor);
+      const bool linear = kind == WeightKind::kMatrix || kind == WeightKind::kBias;
+      if (kind == WeightKind::kMatrix) {
+        inputs = internal::ExtentOf(tensor.columns(), config.d_model, layer);
+      }
+      if (!IsGiven(tensor, layer, choices[i])) continue;
+      const Shape shape = internal::ShapeOf(tensor, config.d_model, layer);
+      WeightView& view = tensor.In(w);
+      if (kind == WeightKind::kPositionBias && choices[i].shared_position_bias && i > 0) {
+        view = tensor.In(weights.layers[i - 1]);
+        if (!view.empty() && view.shape() == shape) continue;
+      }
+      const bool of_heads = tensor.part->place == TensorPlace::kQkNorm;
+      view = make({.name = tensor.name(),
+                   .alias = tensor.alias(),
+                   .kind = kind,
+                   .shape = shape,
+                   .inputs = linear ? inputs : 0,
+                   .weight_offset = (of_heads ? layer.qk_norm : layer.norm).weight_offset,
+                   .type = choices[i].type});
+    }
+  }
+  if (config.final_norm.type == NormType::kNone) return weights;
+  const WeightChoices& last = choices[config.num_layers() - 1];
+  NewWeight norm{.name = std::string(internal::kFinalNormWeight),
+                 .alias = "",
+                 .kind = WeightKind::kNormWeight,
+                 .shape = Shape(config.d_model),
+                 .inputs = 0,
+                 .weight_offset = config.final_norm.weight_offset,
+                 .type = last.type};
+  if (last.norm_weights) weights.norm.weight = make(norm);
+  norm.name = internal::kFinalNormBias;
+  norm.kind = WeightKind::kNormBias;
+  if (last.biases) weights.norm.bias = make(norm);
+  return weights;
+}
+
+}  // namespace encore

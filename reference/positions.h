@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What positions add to scores, as published: ALiBi's slopes and T5's buckets. And the frequencies
+// of rotary positions, whose turning is in rotary.h.
+
+#ifndef ENCORE_REFERENCE_POSITIONS_H_
+#define ENCORE_REFERENCE_POSITIONS_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "encore/layer.h"
+
+namespace encore::reference {
+
+// theta^(-2 i / size), where none are given.
+inline std::vector<double> InverseFrequencies(const RotaryConfig& rotary, size_t head_size) {
+  if (!rotary.inverse_frequencies.empty()) return rotary.inverse_frequencies;
+  const double size = static_cast<double>(rotary.size != 0 ? rotary.size : head_size);
+  std::vector<double> frequencies;
+  for (double i = 0; 2 * i < size; ++i)
+    frequencies.push_back(std::pow(rotary.theta, -2 * i / size));
+  return frequencies;
+}
+
+// The paper's code (github.com/ofirpress/attention_with_linear_biases), where none are given.
+inline double AlibiSlope(const AlibiConfig& alibi, size_t head, size_t heads) {
+  if (!alibi.slopes.empty()) return alibi.slopes[head];
+  const auto power_of_two = [](size_t h, size_t n) {
+    return std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(n));
+  };
+  const auto lower =
+      static_cast<size_t>(std::exp2(std::floor(std::log2(static_cast<double>(heads)))));
+  return head < lower ? power_of_two(head, lower) : power_of_two(2 * (head - lower), 2 * lower);
+}
+
+// The bucket of distance j - i, as T5 has it for encoders. A distance beyond the single ones is in
+// bucket single + k for the largest k with distance >= single * (max_distance / single)^(k / wide).
+inline size_t Bucket(const BucketConfig& buckets, ptrdiff_t distance) {
+  const size_t half = buckets.num_buckets / 2;
+  const size_t single = half / 2;
+  const size_t wide = half - single;
+  const auto away = static_cast<size_t>(std::abs(distance));
+  size_t bucket = std::min(away, single);
+  const double ratio = static_cast<double>(buckets.max_distance) / static_cast<double>(single);
+  for (size_t k = 1; k < wide; ++k) {
+    const double power = std::pow(ratio, static_cast<double>(k) / static_cast<double>(wide));
+    // Powers that are whole numbers may come out an ulp too large.
+    if (static_cast<double>(away) >= static_cast<double>(single) * power - 1e-9)
+      bucket = single + k;
+  }
+  return (distance > 0 ? half : 0) + bucket;
+}
+
+}  // namespace encore::reference
+
+#endif  // ENCORE_REFERENCE_POSITIONS_H_

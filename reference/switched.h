@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Configurations with most switches of LayerConfig thrown, for tests of promises that hold whatever
+// a layer computes: memory, threads, bits.
+
+#ifndef ENCORE_REFERENCE_SWITCHED_H_
+#define ENCORE_REFERENCE_SWITCHED_H_
+
+#include <cstddef>
+
+#include "encore/encoder.h"
+
+namespace encore {
+
+// Rotary positions, grouped heads, a gate, norms of heads, and a window in the second layer.
+inline EncoderConfig RotaryAndGate(size_t num_heads = 4, size_t head_size = 12) {
+  const NormConfig rms{.type = NormType::kRmsNorm};
+  const LayerConfig global = {.num_heads = num_heads,
+                              .num_kv_heads = num_heads / 2,
+                              .head_size = head_size,
+                              .qk_norm = rms,
+                              .rotary = RotaryConfig{},
+                              .d_ff = 70,
+                              .activation = Activation::kSilu,
+                              .gate = Gate::kFirstHalf,
+                              .norm_placement = NormPlacement::kPre,
+                              .norm = rms};
+  LayerConfig local = global;
+  local.window = 9;
+  local.rotary->theta = 500;
+  return {.d_model = 32, .layers = {global, local}, .final_norm = rms};
+}
+
+// A table of biases, norms on both sides, and heads that are no whole vectors.
+inline EncoderConfig BucketsAndBothNorms() {
+  return EncoderConfig::Uniform(26, 2,
+                                {.num_heads = 2,
+                                 .attention_scale = 1,
+                                 .buckets = BucketConfig{.num_buckets = 16, .max_distance = 40},
+                                 .d_ff = 33,
+                                 .activation = Activation::kQuickGelu,
+                                 .norm_placement = NormPlacement::kBoth,
+                                 .norm = {.type = NormType::kRmsNorm, .weight_offset = 1}});
+}
+
+}  // namespace encore
+
+#endif  // ENCORE_REFERENCE_SWITCHED_H_

@@ -39,8 +39,8 @@ class JsonValue {
   JsonValue(bool value) : value_(value) {}                    // NOLINT(google-explicit-constructor)
   JsonValue(uint64_t value) : value_(value) {}                // NOLINT(google-explicit-constructor)
   JsonValue(std::string value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  JsonValue(const char* value)
-      : value_(std::string(value)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  JsonValue(const char* value) : value_(std::string(value)) {}
   static JsonValue Array(std::vector<JsonValue> items);
   static JsonValue Object(std::vector<Member> members);
 

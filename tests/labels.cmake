@@ -26,18 +26,22 @@ function(encore_label label)
   endforeach()
 endfunction()
 
-# A minute's worth: all but the tests that take seconds.
+# A minute's worth: all but the tests that take more than two seconds.
 encore_label(quick base kernels ops platform io nn tokenizer models text contract api process fuzz
                    support cli
-  EXCEPT cli/cli_broken)
+  EXCEPT kernels/gemm_tile kernels/gemm_types_tile ops/attention_window nn/encoder_switches
+         nn/encoder_workspace tokenizer/tokenizer_growth contract/contract_property
+         contract/encoder_contract contract/encoder_plans contract/encoder_switch_plans
+         contract/text_property process/encoder_alloc process/soak process/text_process
+         cli/bench_measure cli/cli_broken)
 
 # What looks at numbers, for another compiler: sums and kernels. Not what depends on plans and sizes
 # alone.
 encore_label(numeric kernels ops nn contract api/moved_from process
                      text/precision_accuracy text/text_families text/text_stack
   EXCEPT contract/encoder_plans contract/encoder_switch_plans contract/text_bits
-         contract/text_property nn/encoder_workspace process/encoder_alloc process/text_process
-         process/tokenizer_alloc kernels/conversion kernels/exhaustive)
+         contract/text_property nn/encoder_workspace process/text_process process/tokenizer_alloc
+         kernels/conversion kernels/exhaustive)
 
 # What starts threads, by itself or through what takes an executor, for the thread sanitizer.
 encore_label(threads base/once platform contract process api/c_api

@@ -61,6 +61,30 @@ function(encore_quick_engine target)
   endif()
 endfunction()
 
+# encore_unity(<target> [EXCEPT <file>...]): with ENCORE_UNITY, the files of each folder are
+# compiled as one: headers are read once, templates made once. Files with options of their own stay
+# alone, and so do EXCEPT: another file there has a name of theirs. This hides an #include that is
+# missing, so other builds do without.
+function(encore_unity target)
+  if(NOT ENCORE_UNITY)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCEPT")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+    target_compile_options(${target} PRIVATE -Wno-shadow)  # by names of other files
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    get_filename_component(name "${source}" NAME_WE)
+    get_filename_component(folder "${source}" DIRECTORY)
+    get_filename_component(folder "${folder}" NAME)
+    if(source MATCHES "/engine/" AND NOT folder STREQUAL "kernels" AND NOT name IN_LIST arg_EXCEPT)
+      set_property(SOURCE "${source}" PROPERTY UNITY_GROUP "${folder}")
+    endif()
+  endforeach()
+endfunction()
+
 set(encore_standard_headers
     <algorithm> <array> <atomic> <bit> <cmath> <cstddef> <cstdint> <cstring> <filesystem> <fstream>
     <functional> <iterator> <limits> <map> <memory> <numeric> <optional> <random> <set> <span>

@@ -21,8 +21,8 @@ With more threads than one, encore is timed twice: as it is, and with its thread
 calls; and twice in bf16 where there is AMX: as it is, and with --amx-bf16. Warm: the same layer
 again and again. Cold: the layers of a model larger than the caches; a peer computes all
 in one call, encore one a call. Whole models are warm alone.
---markdown writes a table with a column for each engine; --json a report as `encore report` does,
-with rows of every engine, which `encore compare` reads. The errors are in the table that is printed
+--markdown writes a table with a column for each engine; --json a report as `encore bench` does,
+with rows of every engine, which pyencore.lab shows. The errors are in the table that is printed
 without --markdown.
 
 Peers use AMX where the machine has it, encore for int8, and for bf16 where told to. --max-isa

@@ -90,7 +90,7 @@ def output(encore, weights_path, x, threads, precision, target, flags=()):
 
 def bench(encore, workload, threads, seconds, precision, weights, target, flags=()):
     """The row of `encore bench` for a workload, weights warm or cold, as
-    tools/encore/report.schema.json has it."""
+    python/pyencore/lab/report.schema.json has it."""
     report = report_of(encore, "bench", "--workload", workload.name, "--threads", threads,
                        f"--{weights}", "--seconds", seconds, *settings(precision, target), *flags,
                        cores=remote.last_cores(threads))

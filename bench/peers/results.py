@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a comparison: figures of the rounds, ratios to encore, tables, and the report that
-`encore report --page` and `encore compare` read (tools/encore/report.schema.json).
+python -m pyencore.lab reads (python/pyencore/lab/report.schema.json).
 
 """
 

@@ -87,31 +87,9 @@ TEST(AttentionHabitsTest, ATextOfAPairIsTold) {
   const AttentionHabits habits = FindHabits(attention);
   // b and c are next to each other: a neighbour comes before the other text.
   EXPECT_DOUBLE_EQ(ShareOf(habits, habits.heads[0][1], "other text"), 1);
-  const HeadPlace place = MostTellingHead(habits);
-  EXPECT_EQ(place.layer, 0u);
-  EXPECT_EQ(place.head, 1u);
-  EXPECT_DOUBLE_EQ(place.share, 1);
   EXPECT_EQ(HeadsWithHabit(habits, 0, 0.5, 9).size(), 1u);  // [CLS], by the first head
   EXPECT_EQ(HeadsWithHabit(habits, 0, 0.0, 9).size(), 2u);
   EXPECT_EQ(HeadsWithHabit(habits, 0, 0.0, 1)[0].head, 0u);
-}
-
-// Broad attention to other words has a large share and no focus; neighbours do not count.
-TEST(AttentionHabitsTest, FocusIsOnSingleWords) {
-  ModelAttention attention = Made({"a", "b", "c", "d", "e", "f"});
-  for (size_t from = 1; from < 7; ++from) {
-    for (size_t to = 1; to < 7; ++to) Set(&attention, 0, from, to, 1.0f / 6);
-    Set(&attention, 1, from, 0, 0.5f);
-    Set(&attention, 1, from, from < 4 ? 6 : 1, 0.5f);
-  }
-  const AttentionHabits habits = FindHabits(attention);
-  EXPECT_NEAR(habits.focus[0][0], 1.0 / 6, 1e-7);
-  EXPECT_DOUBLE_EQ(habits.focus[0][1], 0.5);
-  EXPECT_EQ(MostTellingHead(habits).head, 1u);
-
-  ModelAttention neighbours = Made({"a", "b"});
-  Set(&neighbours, 1, 1, 2, 1);
-  EXPECT_DOUBLE_EQ(FindHabits(neighbours).focus[0][1], 0);
 }
 
 TEST(AttentionHabitsTest, LinksAreBetweenWords) {
@@ -135,37 +113,12 @@ TEST(AttentionHabitsTest, NoWordsNoKinds) {
   const ModelAttention attention = Made({});
   const AttentionHabits habits = FindHabits(attention);
   EXPECT_TRUE(habits.kinds.empty());
-  EXPECT_EQ(MostTellingHead(habits).head, 0u);
-  EXPECT_NE(ModelAttentionSvg(attention, habits, {}).find("</svg>"), std::string::npos);
   EXPECT_EQ(ModelAttentionToJson(attention, habits, {})["weights"].size(), 1u);
 }
 
 TEST(ModelAttentionTest, LabelsThatComeAgainAreNumbered) {
   EXPECT_EQ(Made({"a", "b", "a", "a"}).Labels(),
             (std::vector<std::string>{"[CLS]", "a", "b", "a(2)", "a(3)", "[SEP]"}));
-}
-
-// Even a large model whose every weight is worth drawing.
-TEST(ModelAttentionSvgTest, APictureIsBounded) {
-  ModelAttention attention = Made(std::vector<std::string>(kMostPicturedTokens - 2, "<longish&>"));
-  const size_t n = attention.size();
-  attention.heads = 16;
-  attention.weights.clear();
-  for (size_t layer = 0; layer < 24; ++layer) {
-    attention.weights.push_back(*Tensor::Create(DType::kF32, {size_t{16}, n, n}));
-    const MutableView weights = attention.weights.back().View<float>();
-    for (size_t i = 0; i < 16 * n * n; ++i) {
-      weights.data()[i] = 0.05f + 0.0001f * static_cast<float>((i * 7919 + layer) % 1000);
-    }
-  }
-  const AttentionHabits habits = FindHabits(attention);
-  for (const AttentionChoice& choice :
-       {AttentionChoice{}, AttentionChoice{23, 15}, AttentionChoice{0, std::nullopt}}) {
-    const std::string svg = ModelAttentionSvg(attention, habits, choice);
-    EXPECT_LT(svg.size(), 300000u);
-    EXPECT_GT(svg.size(), 100000u);
-    EXPECT_EQ(svg.find("<longish"), std::string::npos);
-  }
 }
 
 }  // namespace

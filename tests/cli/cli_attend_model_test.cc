@@ -104,29 +104,8 @@ TEST_F(CliAttendModelTest, SaysWhatTheWordsLookAt) {
   EXPECT_TRUE(Has(result.out, "[CLS] -> ")) << result.out;
 }
 
-TEST_F(CliAttendModelTest, SvgIsAWholePicture) {
-  const CliResult result = Attend({"these <b> & \"c\" \xe2\x80\xae", "--svg", Path("a.svg")});
-  ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_TRUE(Has(result.out, "a.svg"));
-  const std::string svg = ReadFile(Path("a.svg"));
-  EXPECT_EQ(svg.substr(0, 5), "<?xml");
-  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
-  EXPECT_TRUE(Has(svg, "these &lt;b&gt; &amp; &quot;c&quot;")) << svg;
-  EXPECT_FALSE(Has(svg, "<b>"));
-  EXPECT_FALSE(Has(svg, "\xe2\x80\xae")) << "a bidirectional control";
-  EXPECT_TRUE(Has(svg, "prefers-color-scheme:dark"));
-  EXPECT_FALSE(Has(svg, "href")) << "a picture that needs something else";
-  size_t maps = 0;
-  for (size_t at = svg.find("class=\"tile\""); at != std::string::npos;
-       at = svg.find("class=\"tile\"", at + 1)) {
-    ++maps;
-  }
-  EXPECT_EQ(maps, kLayers * kHeads);
-  EXPECT_EQ(Files(), std::vector<std::string>{"a.svg"});
-}
-
 TEST_F(CliAttendModelTest, NothingButSpecialTokens) {
-  const CliResult result = Attend({" \x01 ", "--svg", Path("a.svg")});
+  const CliResult result = Attend({" \x01 "});
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(Has(result.out, "2 tokens")) << result.out;
 }
@@ -149,7 +128,6 @@ TEST_F(CliAttendModelTest, BadUsageIsOneSentence) {
   std::string many;
   for (int i = 0; i < 60; ++i) many += "a ";
   refused({many}, {"62", "40"});
-  refused({"a", "--svg", Path("no/such/folder/a.svg")}, {"no/such/folder"});
   ExpectRefused({"attend", "a", "--layer", "1"}, {"--layer", "--model"});
   ExpectRefused({"attend", "a", "--model", Path("none")}, {"none"});
 }

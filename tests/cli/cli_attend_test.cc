@@ -167,26 +167,10 @@ TEST_F(CliAttendTest, OverflowIsNoSuccess) {
   WriteFile(Path("case.json"), R"({"cases": [{"name": "n", "Q": [[0, 0], [1e38, 1e38], [0, 0]],
       "K": [[1e38, -1e38], [1, 1]], "V": [[1, 2], [3, 4]],
       "output": [[2, 3], [2, 3], [2, 3]]}]})");
-  const CliResult result = Encore({"attend", "--file", Path("case.json"), "--svg", Path("w.svg")});
+  const CliResult result = Encore({"attend", "--file", Path("case.json")});
   EXPECT_EQ(result.status, 1);
   EXPECT_TRUE(Has(result.out, "sum to 1  WRONG")) << result.out;
   EXPECT_TRUE(Has(result.out, "output                    WRONG")) << result.out;
-}
-
-TEST_F(CliAttendTest, SvgIsAWholePicture) {
-  const CliResult result =
-      Encore({"attend", "a <b> & \"c\" \xff\x1b[31m", "--heads", "2", "--svg", Path("w.svg")});
-  ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_FALSE(Has(result.out, "\x1b"));
-  const std::string svg = ReadFile(Path("w.svg"));
-  EXPECT_EQ(svg.substr(0, 5), "<?xml");
-  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
-  EXPECT_TRUE(Has(svg, ">&lt;b&gt;</text>"));
-  EXPECT_TRUE(Has(svg, ">&amp;</text>"));
-  EXPECT_TRUE(Has(svg, "&quot;c&quot;"));
-  EXPECT_FALSE(Has(svg, "\xff"));
-  EXPECT_FALSE(Has(svg, "\x1b"));
-  EXPECT_EQ(Files(), std::vector<std::string>{"w.svg"});
 }
 
 TEST_F(CliAttendTest, BadUsageIsOneSentence) {
@@ -201,10 +185,8 @@ TEST_F(CliAttendTest, BadUsageIsOneSentence) {
   ExpectRefused({"attend", "a b", "--seed", ""}, {"--seed"});
   ExpectRefused({"attend", "a b", "--seed", "4294967296"},
                 {"--seed", "not in range", "4294967295"});
-  ExpectRefused({"attend", "a b", "--svg", ""}, {"--svg", "found nothing"});
   ExpectRefused({"attend", "a b", "--file", kExamples}, {"both"});
   ExpectRefused({"attend", "--case", "x"}, {"--file"});
-  ExpectRefused({"attend", "a b", "--svg", Path("no/w.svg")}, {"no/w.svg"});
   std::string words;
   for (int i = 0; i < 600; ++i) words += "w ";
   ExpectRefused({"attend", words}, {"600"});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore bench --model`: rows of one query and of many texts, in each precision; what is refused;
-// and that `encore compare` takes the rows. No test asserts a time.
+// `encore bench --model`: rows of one query and of many texts, in each precision; what is refused.
+// No test asserts a time.
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,6 @@
 #include "tests/cli/cli_runner.h"
 #include "tests/support/text_case.h"
 #include "tools/encore/bench_texts.h"
-#include "tools/encore/failure.h"
-#include "tools/encore/report_data.h"
 
 namespace encore {
 namespace {
@@ -34,7 +32,6 @@ class CliBenchModelTest : public CliTest {
     const CliResult result = Encore(more);
     EXPECT_EQ(result.status, 0) << result.err;
     out_ = result.out;
-    EXPECT_NO_THROW((void)tool::ReadReport(Path("b.json")));
     return json::parse(ReadFile(Path("b.json")), nullptr, false);
   }
 
@@ -77,10 +74,6 @@ TEST_F(CliBenchModelTest, AQueryAndManyTextsInEachPrecision) {
                             "int8", "64 texts", "query"}) {
     EXPECT_TRUE(Has(out_, words)) << words << "\n" << out_;
   }
-  const CliResult compared = Encore({"compare", Path("b.json"), Path("b.json")});
-  EXPECT_EQ(compared.status, 0) << compared.err;
-  EXPECT_TRUE(Has(compared.out, "12 rows")) << compared.out;
-  EXPECT_TRUE(Has(compared.out, "model 64 texts")) << compared.out;
 }
 
 TEST_F(CliBenchModelTest, PrecisionTextsAndMarkdown) {

@@ -37,9 +37,8 @@ TEST_F(CliTest, HelpIsEverywhereAndHasExamples) {
 }
 
 TEST_F(CliTest, HelpIsPlainAndNarrow) {
-  for (const std::string command :
-       {"", "demo", "attend", "run", "convert", "calibrate", "bench", "report", "compare", "info",
-        "verify", "tokenize", "embed", "rerank"}) {
+  for (const std::string command : {"", "demo", "attend", "run", "convert", "calibrate", "bench",
+                                    "info", "verify", "tokenize", "embed", "rerank"}) {
     std::vector<std::string> arguments = {"--help"};
     if (!command.empty()) arguments.insert(arguments.begin(), command);
     const CliResult result = Encore(arguments);
@@ -56,12 +55,6 @@ TEST_F(CliTest, HelpIsPlainAndNarrow) {
   EXPECT_TRUE(Has(help, "--top N (default 0) ")) << help;
   EXPECT_TRUE(Has(help, "--on-long cut|error (default cut)")) << help;
   EXPECT_TRUE(Has(help, "--query TEXT (required) ")) << help;
-}
-
-TEST_F(CliTest, APageOfAnotherFormatIsRefusedBeforeMeasuring) {
-  ExpectRefused({"report", "--out", Path("r.pdf")}, {"--out", "r.pdf", ".html"});
-  ExpectRefused({"compare", Path("a"), Path("b"), "--out", Path("c.docx")}, {"--out", ".docx"});
-  EXPECT_TRUE(Files().empty());
 }
 
 TEST_F(CliTest, TheNearestNameIsSuggested) {

@@ -102,6 +102,14 @@ class Shell:
             for option in long_options(words[1:]):
                 if not re.search(rf"(?<![\w-]){option}(?![\w-])", text):
                     yield f"`encore {' '.join(subcommand)}` has no option {option}"
+        elif words[:3] == ["python", "-m", "pyencore.lab"]:  # test_lab_docs.py runs them
+            source = (self.root / "python/pyencore/lab/__main__.py").read_text()
+            own = words[:words.index("--")] if "--" in words else words
+            if f'add("{words[3]}"' not in source:
+                yield f"pyencore.lab has no command {words[3]}"
+            for option in long_options(own):
+                if f'"{option}"' not in source:
+                    yield f"pyencore.lab {words[3]} has no option {option}"
         elif name.endswith("/python") and len(words) > 1:
             yield from self.check_command(words[1:])
         elif name.startswith(("tools/", ".ci/", "bench/", "tests/", "build/release/bench/")):

@@ -32,7 +32,7 @@ W_q, W_k, W_v; the output ends with the lines that give the same numbers in NumP
 
 Examples:
   encore attend "The cat sat on the mat"
-  encore attend "The cat sat on the mat" --dim 8 --heads 2 --seed 7 --svg weights.svg
+  encore attend "The cat sat on the mat" --dim 8 --heads 2 --seed 7
   encore attend "The cat sat" --json | python3 -m json.tool
   encore attend --file examples.json --case words_the_cat_sat
   tests/data/worked_examples.json in encore's source is such a file.
@@ -42,9 +42,8 @@ With --file the results are compared with those of the case; exit status 1 if an
 With --model the weights are those of a real model, a folder as it was downloaded:
   encore attend --model all-MiniLM-L6-v2 "The cat sat on the mat"
   encore attend --model all-MiniLM-L6-v2 "The cat sat on the mat" --layer 3 --head 7
-  encore attend --model reranker "who sat?" --pair "The cat sat on the mat" --svg picture.svg
-Layers and heads are counted from 1. The picture shows all of them small and one of them large: the
-chosen one, or the one that tells most.)";
+  encore attend --model reranker "who sat?" --pair "The cat sat on the mat"
+Layers and heads are counted from 1. `python -m pyencore.lab attention` draws all of this.)";
 
 // Of numbers that can be asked for; a model's own are looked at once it is open.
 constexpr size_t kMostLayers = 100000;
@@ -57,7 +56,6 @@ struct Options {
   std::optional<int> digits;
   std::string file;
   std::string name;
-  std::string svg;
   bool json = false;
   std::string model;
   PrecisionOptions precision;
@@ -83,7 +81,6 @@ void PrintJson(nlohmann::ordered_json json, const std::vector<CaseCheck>& checks
 }
 
 int Show(const Options& options, AttentionExample& example, const std::vector<CaseCheck>& checks) {
-  if (!options.svg.empty()) WriteTextFile(options.svg, ExampleToSvg(example));
   if (options.json) {
     PrintJson(ExampleToJson(example), checks);
   } else {
@@ -91,7 +88,6 @@ int Show(const Options& options, AttentionExample& example, const std::vector<Ca
                                .colour = StdoutHasColour()};
     PrintExample(std::cout, example, style);
     if (!checks.empty()) PrintChecks(std::cout, checks);
-    if (!options.svg.empty()) std::cout << "\nThe heat map is in " << options.svg << "\n";
   }
   return ExitOf(checks);
 }
@@ -105,9 +101,6 @@ int RunText(const std::string& text, const Options& options) {
 }
 
 int RunBlock(const Options& options, const nlohmann::json& spec) {
-  if (!options.svg.empty()) {
-    throw Failure(CaseLabel(spec) + " is a whole encoder block: --svg draws attention cases only");
-  }
   const BlockCaseResult result = RunBlockCase(spec, options.seed);
   if (options.json) {
     PrintJson({{"title", result.title}}, result.checks);
@@ -134,15 +127,12 @@ int RunModel(const std::string& text, const Options& options) {
   const AttentionHabits habits = FindHabits(attention);
   const AttentionChoice choice = {Index("--layer", options.layer, attention.layers()),
                                   Index("--head", options.head, attention.heads)};
-  if (!options.svg.empty())
-    WriteTextFile(options.svg, ModelAttentionSvg(attention, habits, choice));
   if (options.json) {
     std::cout << ModelAttentionToJson(attention, habits, choice).dump() << "\n";
     return kExitOk;
   }
   PrintModelAttention(std::cout, attention, habits, choice,
                       {.precision = options.digits.value_or(2), .colour = StdoutHasColour()});
-  if (!options.svg.empty()) std::cout << "\nThe picture is in " << options.svg << "\n";
   return kExitOk;
 }
 
@@ -196,8 +186,6 @@ void AddAttend(CLI::App& app, Action& action) {
                           ->capture_default_str();
   sub->add_option("--digits", options->digits, "Digits after the point [4, with --model 2]")
       ->check(CLI::Range(1, 9));
-  sub->add_option("--svg", options->svg, "Draw the weights as a picture into this file")
-      ->type_name("FILE");
   CLI::Option* file = sub->add_option("--file", options->file, "A JSON file of worked examples")
                           ->type_name("FILE")
                           ->excludes(dim)

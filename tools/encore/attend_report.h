@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `encore attend` computed as text for people, as JSON for programs, as a picture: an
+// What `encore attend` computed as text for people and as JSON for programs: an
 // attention example, step by step; or a model's attention, every head of every layer. Layers and
-// heads of a model are counted from 1 there, as in the command's options.
+// heads of a model are counted from 1 there, as in the command's options. python/pyencore/lab draws
+// the JSON.
 
 #ifndef ENCORE_TOOLS_ENCORE_ATTEND_REPORT_H_
 #define ENCORE_TOOLS_ENCORE_ATTEND_REPORT_H_
@@ -38,10 +39,6 @@ nlohmann::ordered_json ViewToJson(ConstView view);
 // "6 tokens, width 8, 1 head, seed 42".
 std::string Sizes(const AttentionExample& example);
 
-// The weights as a whole SVG 1.1 document, a heat map a head: a light page, labelled cells with
-// their numbers where they fit, the scale of colours. Any label is escaped.
-std::string ExampleToSvg(const AttentionExample& example);  // attend_svg.cc
-
 // What is looked at in a model, counted from 0. Neither: the whole model; a layer alone: the mean
 // of its heads.
 struct AttentionChoice {
@@ -58,16 +55,6 @@ void PrintModelAttention(std::ostream& out, const ModelAttention& attention,
 nlohmann::ordered_json ModelAttentionToJson(const ModelAttention& attention,
                                             const AttentionHabits& habits,
                                             const AttentionChoice& choice);
-
-// More would be unreadable.
-inline constexpr size_t kMostPicturedTokens = 64;
-
-// Every head as a small heat map, and one of them large, as curves between the tokens: the chosen
-// one, or the mean of the chosen layer, or the most telling head. A whole SVG document of less than
-// 300 KB that needs nothing else; its colours follow the reader's light or dark page. Throws
-// Failure for more tokens than kMostPicturedTokens.
-std::string ModelAttentionSvg(const ModelAttention& attention, const AttentionHabits& habits,
-                              const AttentionChoice& choice);  // model_attention_svg.cc
 
 }  // namespace encore::tool
 

@@ -44,8 +44,8 @@ threads whose peak is that of one share a core, as virtual machines may let them
 and a note below says so.
 
 Each row is measured twice for half of its time, with all others in between: what slows a machine
-for some seconds then shows within the row, and `encore compare` allows for it. Rows are printed as
-they are done, in the second half.
+for some seconds then shows within the row, and `python -m pyencore.lab compare` allows for it. Rows
+are printed as they are done, in the second half.
 
 --model takes a model's folder and measures texts to vectors (or scores, or logits): one query
 again and again, and 64 texts in one call, or the texts of a file; in f32, bf16 and int8 unless
@@ -54,8 +54,8 @@ again and again, and 64 texts in one call, or the texts of a file; in f32, bf16 
 Before a row is timed, the model's layers are checked on four tokens against a reference in double
 precision, and the row's output against the one of the calling thread alone, bit for bit.
 
-JSON is what tools/encore/report.schema.json describes: machine, build, roofs, noise, and a row for
-each line. A file is written at the end, whole or not at all.
+JSON is what python/pyencore/lab/report.schema.json describes: machine, build, roofs, noise, and a
+row for each line. A file is written at the end, whole or not at all.
 
 Examples:
   encore bench

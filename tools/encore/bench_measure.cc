@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The timing loop of `encore bench` and `encore report`, the checks before it and the roofs beside
+// The timing loop of `encore bench`, the checks before it and the roofs beside
 // it.
 
 #include "tools/encore/bench_measure.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fills a report: the machine's roofs, rows of workloads beside them, and what disturbed them. Not
-// here: flags (bench.cc, report.cc).
+// Fills a report: the machine's roofs, rows of workloads beside them, and what disturbed them.
 
 #ifndef ENCORE_TOOLS_ENCORE_BENCH_MEASURE_H_
 #define ENCORE_TOOLS_ENCORE_BENCH_MEASURE_H_

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <map>
 
-#include "tools/encore/report_series.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -27,6 +26,11 @@ std::string Megabytes(size_t bytes) {
 }
 
 std::string Millions(size_t values) { return Number(static_cast<double>(values) / 1e6, 1) + " M"; }
+
+// "f32", "bf16 (AMX)".
+std::string PrecisionOf(const ReportRow& row) {
+  return row.amx_bf16 ? row.precision + " (AMX)" : row.precision;
+}
 
 // "64 texts" of "all-MiniLM-L6-v2 64 texts".
 std::string TestOf(const ReportRow& row) {

@@ -36,8 +36,6 @@ void AddRun(CLI::App& app, Action& action);        // run.cc
 void AddConvert(CLI::App& app, Action& action);    // convert.cc
 void AddCalibrate(CLI::App& app, Action& action);  // calibrate.cc
 void AddBench(CLI::App& app, Action& action);      // bench.cc
-void AddReport(CLI::App& app, Action& action);     // report.cc
-void AddCompare(CLI::App& app, Action& action);    // compare.cc
 void AddInfo(CLI::App& app, Action& action);       // info.cc
 void AddVerify(CLI::App& app, Action& action);     // verify.cc
 void AddTokenize(CLI::App& app, Action& action);   // tokenize.cc

@@ -27,8 +27,6 @@ constexpr const char* kFooter =
   encore convert w.safetensors w8.safetensors --precision int8
                                                 convert weights to bf16 or int8
   encore bench                                  measure encoder blocks on this machine
-  encore report --out FILE.html                 measure everything, as a page
-  encore compare A.json B.json                  compare the reports of two runs
   encore embed --model FOLDER --input FILE --output V.npy
                                                 turn texts into embeddings
   encore rerank --model FOLDER --query Q --input FILE
@@ -139,8 +137,6 @@ int Main(int argc, char** argv) {
   AddConvert(app, action);
   AddCalibrate(app, action);
   AddBench(app, action);
-  AddReport(app, action);
-  AddCompare(app, action);
   AddInfo(app, action);
   AddVerify(app, action);
   AddTokenize(app, action);

@@ -106,11 +106,6 @@ class Kinds {
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // Whether a link from one word to another of this kind tells something about the text.
-  bool Telling(size_t kind) const {
-    return kind == specials_ + (attention_.pair ? kOtherText : kOtherWords);
-  }
-
   // Of token `to`, as word `from` sees it.
   size_t Of(size_t from, size_t to) const {
     const ModelToken& a = attention_.tokens[from];
@@ -233,18 +228,12 @@ AttentionHabits FindHabits(const ModelAttention& attention) {
     const ConstView weights = attention.layer(layer);
     habits.layers.emplace_back(count, 0.0);
     habits.heads.emplace_back(attention.heads, std::vector<double>(count, 0.0));
-    habits.focus.emplace_back(attention.heads, 0.0);
     for (size_t head = 0; head < attention.heads; ++head) {
       std::vector<double>& shares = habits.heads[layer][head];
       for (size_t from : words) {
-        float largest = 0;
         for (size_t to = 0; to < attention.size(); ++to) {
-          const size_t kind = kinds.Of(from, to);
-          const float weight = weights(head, from, to);
-          shares[kind] += weight;
-          if (kinds.Telling(kind)) largest = std::max(largest, weight);
+          shares[kinds.Of(from, to)] += weights(head, from, to);
         }
-        habits.focus[layer][head] += largest / static_cast<double>(words.size());
       }
       for (size_t k = 0; k < count; ++k) {
         habits.layers[layer][k] += shares[k] / all;
@@ -269,17 +258,6 @@ std::vector<HeadPlace> HeadsWithHabit(const AttentionHabits& habits, size_t kind
                    [](const HeadPlace& a, const HeadPlace& b) { return a.share > b.share; });
   if (found.size() > most) found.resize(most);
   return found;
-}
-
-HeadPlace MostTellingHead(const AttentionHabits& habits) {
-  HeadPlace best;
-  for (size_t layer = 0; layer < habits.focus.size(); ++layer) {
-    for (size_t head = 0; head < habits.focus[layer].size(); ++head) {
-      const double focus = habits.focus[layer][head];
-      if (focus > best.share) best = {layer, head, focus};
-    }
-  }
-  return best;
 }
 
 std::vector<Link> StrongestLinks(const ModelAttention& attention, ConstView weights, size_t most) {

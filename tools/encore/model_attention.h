@@ -62,9 +62,6 @@ struct AttentionHabits {
   std::vector<std::vector<double>> layers;
   // [layer][head][kind]: the mean over those words that have a token of that kind.
   std::vector<std::vector<std::vector<double>>> heads;
-  // [layer][head]: the largest weight that a word gives to one of the other words (in a pair: of
-  // the other text), mean over words. Large where a head picks out words.
-  std::vector<std::vector<double>> focus;
 };
 
 // A text without words has no kinds.
@@ -79,9 +76,6 @@ struct HeadPlace {
 // Heads by their share of one kind, the largest first; at most `most`, all of `least` or more.
 std::vector<HeadPlace> HeadsWithHabit(const AttentionHabits& habits, size_t kind, double least,
                                       size_t most);
-
-// The head that tells most about the text, by its focus; the first one where there are no words.
-HeadPlace MostTellingHead(const AttentionHabits& habits);
 
 struct Link {
   size_t from = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `encore bench --json` and `encore report` write down of a machine: plain data, member by
-// member as in report.schema.json, which tells what each means, and its way to JSON and back. Not
-// here: measuring (bench_measure.h) and the page (report_pages.h).
+// What `encore bench --json` writes down of a machine: plain data, member by member as in
+// python/pyencore/lab/report.schema.json, which tells what each means.
 
 #ifndef ENCORE_TOOLS_ENCORE_REPORT_DATA_H_
 #define ENCORE_TOOLS_ENCORE_REPORT_DATA_H_
@@ -10,7 +9,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace encore::tool {
@@ -137,15 +135,7 @@ struct Report {
 };
 
 // The JSON text, with a line break at its end.
-std::string ReportJson(Report report);
-
-// Reads a report and trusts nothing in it. Throws Failure with one sentence: file, member, what was
-// found, what was wanted. Members that this version does not know are passed over. A report of a
-// newer version is refused by its number.
-Report ReadReport(const std::string& path);
-
-// The same of a text; `name` stands for the file in sentences.
-Report ParseReport(std::string_view text, const std::string& name);
+std::string ReportJson(const Report& report);
 
 }  // namespace encore::tool
 

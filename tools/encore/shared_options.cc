@@ -64,13 +64,6 @@ void WantWritable(const std::string& path, const std::string& option) {
   if (!path.empty()) Take(internal::FileWriter::Create(path), option);
 }
 
-void WantPageName(const std::string& path, const std::string& option) {
-  const std::string ending = std::filesystem::path(path).extension().string();
-  if (ending.empty() || ending == ".html" || ending == ".htm") return;
-  throw Failure(option + " " + path + ": found the ending " + ending +
-                ", wanted .html: the page is HTML, which a browser prints as PDF");
-}
-
 void WantFolderOf(const std::string& output) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(output).parent_path();

@@ -40,9 +40,6 @@ void WriteTextFile(const std::string& path, const std::string& text);
 // the path is empty. What is there stays as it is.
 void WantWritable(const std::string& path, const std::string& option);
 
-// Throws Failure for an ending such as .pdf: the page is HTML.
-void WantPageName(const std::string& path, const std::string& option);
-
 // Throws Failure where the output of this option would take the place of `taken`, which is "the
 // file of --weights", unless one of them is empty.
 void WantOtherFile(const std::string& option, const std::string& output, const std::string& taken,

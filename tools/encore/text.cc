@@ -68,19 +68,6 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
-std::string EscapeXml(std::string_view text) {
-  std::string out;
-  for (const char c : Printable(text)) {
-    const char* const entity = c == '&'   ? "&amp;"
-                               : c == '<' ? "&lt;"
-                               : c == '>' ? "&gt;"
-                               : c == '"' ? "&quot;"
-                                          : nullptr;
-    out += entity != nullptr ? entity : std::string(1, c);
-  }
-  return out;
-}
-
 size_t DisplayWidth(std::string_view printable) {
   size_t width = 0;
   for (size_t at = 0; at < printable.size();) {

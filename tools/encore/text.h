@@ -13,11 +13,8 @@
 namespace encore::tool {
 
 // Valid UTF-8 without control characters, C1 and bidirectional ones included: whatever is not so
-// becomes U+FFFD. Such text is harmless in a terminal, in JSON and, with & < > " escaped, in XML.
+// becomes U+FFFD. Such text is harmless in a terminal and in JSON.
 std::string Printable(std::string_view text);
-
-// Printable text, fit for XML and its attributes.
-std::string EscapeXml(std::string_view text);
 
 // Columns that printable text takes; East Asian wide characters and emoji take two.
 size_t DisplayWidth(std::string_view printable);

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures, reports and comparisons of `encore bench` and `encore attend`.
+
+    from pyencore import lab
+    report = lab.load("bench.json")
+    lab.roofline(report)                     # a figure, which a notebook shows
+    lab.compare([report, lab.load("after.json")])[0].summary()
+
+Or from a shell: python -m pyencore.lab report|compare|attention. Needs the extra
+pyencore[plots]: matplotlib, scipy, Jinja2 and jsonschema.
+"""
+
+from __future__ import annotations
+
+from .attention import heads, steps, weights
+from .attention import load as load_attention
+from .comparison import Pairing, compare, compare_in_turns
+from .figures import latency, ratios, roofline, scaling, speed
+from .measure import attend, bench, everything, find_encore, in_turns
+from .pages import attention_page, comparison_page, report_page
+from .reports import LabError, check, load, schema
+from .style import Figure
+
+__all__ = [
+    "Figure", "LabError", "Pairing", "attend", "attention_page", "bench", "check", "compare",
+    "compare_in_turns", "comparison_page", "everything", "find_encore", "heads", "in_turns",
+    "latency", "load", "load_attention", "ratios", "report_page", "roofline", "scaling", "schema",
+    "speed", "steps", "weights",
+]

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m pyencore.lab report|compare|attention: pages and pictures from a shell."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Sequence
+
+if TYPE_CHECKING:
+    from .comparison import Pairing
+    from .pages import Section
+    from .reports import Report
+
+MOST_RUNS = 8  # more than a person compares
+
+REPORT = """\
+Without REPORT, measures all that this machine can do by `encore bench`: every SIMD target,
+precision, one thread and all. With it, shows a report of `encore bench --json` or of
+bench/peers/compare.py.
+
+  python -m pyencore.lab report --out report.html
+  python -m pyencore.lab report bench.json --out bench.html --figures pictures --format png
+"""
+
+COMPARE = """\
+The first run is the base: every further one is compared with it, row by row. A run is a report, or
+an encore program, which is run: two programs run in turns, A B A B, with the flags of
+`encore bench` behind --. Rows belong together that agree in engine, workload and its sizes, layers,
+sequences, tokens, precision, AMX for bf16, threads, weights and target; where the best targets of
+two reports differ, their rows are compared as well.
+
+  python -m pyencore.lab compare before.json after.json --out page.html
+  python -m pyencore.lab compare old/bin/encore new/bin/encore --rounds 5 -- --workload base_1x128
+  python -m pyencore.lab compare report.json report.json --precision f32,int8
+"""
+
+ATTENTION = """\
+Runs `encore attend` with what follows the options, or shows what `encore attend --json` wrote.
+
+  python -m pyencore.lab attention --out page.html -- --model all-MiniLM-L6-v2 "The cat sat"
+  python -m pyencore.lab attention --out weights.png -- "The cat sat" --heads 2 --seed 7
+  python -m pyencore.lab attention attend.json --layer 3 --head 7 --out head.svg
+"""
+
+PICTURES = (".svg", ".png", ".pdf")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pyencore.lab",
+                                     description="Pages and pictures of encore's measurements and "
+                                                 "of attention.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, words: str, text: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=words, description=text,
+                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+        command.add_argument("--out", metavar="FILE.html", help="write the page there")
+        command.add_argument("--figures", metavar="FOLDER", help="write each figure there")
+        command.add_argument("--image", choices=("svg", "png"), default="svg",
+                             help="what kind of file each figure is [svg]")
+        command.add_argument("--dark", action="store_true", help="dark figures in these files")
+        return command
+
+    report = add("report", "all that this machine can do, or a report, as a page", REPORT)
+    report.add_argument("report", nargs="?", metavar="REPORT", help="measure nothing; show this")
+    report.add_argument("--json", metavar="FILE", help="write what was measured there")
+    report.add_argument("--quick", action="store_true", help="fewer workloads and shorter rows")
+    report.add_argument("--encore", metavar="PROGRAM", help="the encore command")
+
+    import pyencore.lab.comparison as comparison
+    compare = add("compare", "runs side by side: ratios, and which are real",
+                  COMPARE + "\n" + textwrap.fill(comparison.RULE, 100))
+    compare.add_argument("runs", nargs="+", metavar="RUN", help="reports, or two programs")
+    compare.add_argument("--precision", metavar="A,B",
+                         help="rows of the base in the first, of the others in the second")
+    compare.add_argument("--rounds", type=int, default=5, metavar="N",
+                         help="of two programs in turns [5]")
+    compare.add_argument("--format", choices=("table", "markdown", "json"), default="table",
+                         help="what is printed")
+
+    attention = add("attention", "who attends to whom, in a model or step by step", ATTENTION)
+    attention.add_argument("attention", nargs="?", metavar="FILE.json", help="of encore attend")
+    attention.add_argument("--layer", type=int, metavar="N", help="show this layer large, from 1")
+    attention.add_argument("--head", type=int, metavar="N", help="and this head, from 1")
+    attention.add_argument("--encore", metavar="PROGRAM", help="the encore command")
+    return parser
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _write(path: str, data: str | bytes) -> None:
+    """Whole or not at all."""
+    from .reports import LabError
+    part = f"{path}.part"
+    try:
+        with open(part, "wb") as file:
+            file.write(data.encode("utf-8") if isinstance(data, str) else data)
+        os.replace(part, path)
+    except OSError as error:
+        raise LabError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _want_outputs(args: argparse.Namespace, inputs: Sequence[str | None],
+                  pictures: bool = False) -> None:
+    """Before long work rather than after it: what cannot be written, or would take the place of an
+    input."""
+    from .reports import LabError
+    for option in ("out", "json"):
+        path = getattr(args, option, None)
+        if path is None:
+            continue
+        suffix = pathlib.Path(path).suffix.lower()
+        if option == "out" and suffix not in (".html", ".htm", *(PICTURES if pictures else ())):
+            wanted = ".html, .svg, .png or .pdf" if pictures else ".html"
+            raise LabError(f"--out: found '{path}', wanted a name that ends in {wanted}")
+        parent = pathlib.Path(path).parent
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            raise LabError(f"--{option}: {path}: found no folder {parent} that can be written to")
+        for taken in inputs:
+            if taken and os.path.realpath(taken) == os.path.realpath(path):
+                raise LabError(f"--{option}: {path} is an input, wanted another file")
+
+
+def _write_pages(args: argparse.Namespace, page: str, sections: Sequence[Section]) -> None:
+    if args.out and pathlib.Path(args.out).suffix.lower() not in PICTURES:
+        _write(args.out, page)
+    pictures = [picture for section in sections for picture in section.pictures]
+    if args.out and pathlib.Path(args.out).suffix.lower() in PICTURES:
+        figure = pictures[0].dark if args.dark else pictures[0].light
+        _write(args.out, figure.as_bytes(pathlib.Path(args.out).suffix[1:].lower()))
+    if args.figures:
+        os.makedirs(args.figures, exist_ok=True)
+        for picture in pictures:
+            figure = picture.dark if args.dark else picture.light
+            _write(os.path.join(args.figures, f"{picture.name}.{args.image}"),
+                   figure.as_bytes(args.image))
+
+
+def _report(args: argparse.Namespace, rest: Sequence[str]) -> None:
+    from . import measure, pages, reports
+    from .reports import LabError
+    if rest:
+        raise LabError(f"found '{rest[0]}' behind --, which report takes nothing of")
+    if not (args.out or args.figures or args.json):
+        raise LabError("found none of --out, --figures and --json, wanted one of them or more")
+    if args.report and (args.json or args.quick):
+        raise LabError("--json and --quick are for measuring, and a report was given")
+    _want_outputs(args, [args.report])
+    report = (reports.load(args.report) if args.report else
+              measure.everything(measure.find_encore(args.encore), args.quick, _tell))
+    if args.json:
+        _write(args.json, json.dumps(report, indent=1) + "\n")
+    if args.out or args.figures:
+        sections = pages.report_sections(report)
+        title = f"encore on {report['machine']['cpu']}"
+        _write_pages(args, pages.page(title, sections), sections)
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
+    from . import comparison, measure, pages, reports
+    from .reports import LabError
+    names = args.runs
+    if not 2 <= len(names) <= MOST_RUNS:
+        raise LabError(f"RUN: found {reports.counted(len(names), 'run')}, wanted 2 to {MOST_RUNS}: "
+                       "the base and what is compared with it")
+    programs = [name for name in names if _is_program(name)]
+    if programs and (len(programs) != 2 or len(names) != 2):
+        raise LabError(f"found {reports.counted(len(programs), 'program')} among "
+                       f"{reports.counted(len(names), 'run')}, wanted two programs or none")
+    if rest and not programs:
+        raise LabError("flags behind -- are for programs, and reports were given")
+    precisions = args.precision.split(",") if args.precision else []
+    if precisions and len(precisions) != 2:
+        raise LabError(f"--precision: found '{args.precision}', wanted two: f32,int8")
+    if args.rounds < 1:
+        raise LabError(f"--rounds: found {args.rounds}, wanted 1 or more")
+    _want_outputs(args, names)
+
+    def kept(report: reports.Report, i: int, name: str) -> reports.Report:
+        return (comparison.keep_precision(report, precisions[i > 0], name) if precisions else
+                report)
+
+    if programs:
+        rounds = measure.in_turns((names[0], names[1]), args.rounds, rest, _tell)
+        rounds = [(kept(a, 0, names[0]), kept(b, 1, names[1])) for a, b in rounds]
+        runs = list(rounds[0])
+        pairings = [comparison.compare_in_turns(rounds, (names[0], names[1]))]
+    else:
+        runs = [kept(reports.load(name), i, name) for i, name in enumerate(names)]
+        pairings = comparison.compare(runs, names)
+    if args.out or args.figures:
+        sections = pages.comparison_sections(pairings, runs, names)
+        _write_pages(args, pages.page("Reports side by side", sections), sections)
+    if args.format == "json":
+        print(json.dumps(comparison.as_json(pairings, runs, names), indent=1))
+    else:
+        print(_as_text(pairings, runs, names, args.format == "markdown"), end="")
+
+
+def _as_text(pairings: Sequence[Pairing], runs: Sequence[Report], names: Sequence[str],
+             markdown: bool) -> str:
+    """The runs with what disturbed them, then a table for each but the first."""
+    from . import comparison, reports
+    lines = []
+    for i, (name, run) in enumerate(zip(names, runs)):
+        lines.append(f"{'- ' if markdown else ''}{chr(65 + i)}{':' if markdown else ' '} "
+                     f"{reports.clean(name)}: {reports.machine_text(run)}, {run['created']}")
+        lines += [("  - " if markdown else "   ") + sentence
+                  for sentence in reports.noise_sentences(run)]
+    for pairing in pairings:
+        lines += ["", f"{'### ' if markdown else ''}{pairing.letter} against A"]
+        lines += [""] * markdown
+        lines += [("- " if markdown else "  ") + note for note in pairing.notes()]
+        lines += ["", *_table(comparison.table(pairing), comparison.NUMBER_COLUMNS, markdown), "",
+                  pairing.summary() + "."]
+    return "\n".join(lines) + "\n"
+
+
+def _table(lines: Sequence[Sequence[str]], numbers: range, markdown: bool) -> list[str]:
+    if markdown:
+        rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
+                for line in lines]
+        rule = "| " + " | ".join("---:" if i in numbers else ":---"
+                                 for i in range(len(lines[0]))) + " |"
+        return [rows[0], rule, *rows[1:]]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return ["  ".join(cell.rjust(width) if i in numbers else cell.ljust(width)
+                      for i, (cell, width) in enumerate(zip(line, widths))).rstrip()
+            for line in lines]
+
+
+def _attention(args: argparse.Namespace, rest: Sequence[str]) -> None:
+    from . import attention, measure, pages
+    from .reports import LabError
+    if bool(args.attention) == bool(rest):
+        raise LabError(f"found {'both' if rest else 'neither'} a file and a text for `encore "
+                       "attend` behind --, wanted one")
+    if not (args.out or args.figures):
+        raise LabError("found neither --out nor --figures, wanted one of them or both")
+    _want_outputs(args, [args.attention], pictures=True)
+    found = attention.load(args.attention or measure.attend(measure.find_encore(args.encore), rest))
+    sections = pages.attention_sections(found, args.layer, args.head)
+    _write_pages(args, pages.page(attention.title(found), sections), sections)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status: 0; 2 for unfit flags, files and programs, with one sentence."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # Behind -- is what the encore command gets.
+    at = given.index("--") if "--" in given else len(given)
+    try:
+        from .reports import LabError
+        args = _parser().parse_args(given[:at])
+        run = {"report": _report, "compare": _compare, "attention": _attention}[args.command]
+    except ModuleNotFoundError as error:
+        print(f"pyencore.lab: {error.name} is missing: pip install 'pyencore[plots]'",
+              file=sys.stderr)
+        return 2
+    try:
+        run(args, given[at + 1:])
+    except LabError as error:
+        print(f"pyencore.lab: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

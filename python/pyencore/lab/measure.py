@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of the `encore` command: all that a machine can do, two programs in turns, attention."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import Any, Callable, Sequence
+
+from . import reports
+from .reports import LabError, Report
+
+# Of targets that are not the best, and of a quick run.
+FEW_WORKLOADS = "minilm_1x16,minilm_1x128,base_1x128"
+SECONDS, QUICK_SECONDS = 0.3, 0.05
+PRECISIONS = ("f32", "bf16", "int8")
+
+Tell = Callable[[str], None]
+
+
+def find_encore(path: str | None = None) -> str:
+    """The command: the path that is given, of the environment (ENCORE), beside this Python, or on
+    the PATH. Raises LabError where there is none."""
+    beside = pathlib.Path(sys.executable).with_name("encore")
+    for candidate in (path or os.environ.get("ENCORE"), str(beside), "encore"):
+        found = shutil.which(candidate) if candidate else None
+        if found:
+            return found
+        if candidate and candidate == path:
+            raise LabError(f"{path}: found no program there, wanted the encore command")
+    raise LabError("found no encore command on the PATH; --encore says where it is")
+
+
+def run(command: Sequence[str]) -> str:
+    """What the command prints. Raises LabError with its own sentence where it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip() or "it said nothing").splitlines()[-1]
+        raise LabError(f"{' '.join(command[:2])} ended with status {done.returncode}: {last}")
+    return done.stdout
+
+
+def bench(encore: str, flags: Sequence[str]) -> Report:
+    """The report of one `encore bench` with these flags."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "report.json")
+        run([encore, "bench", *flags, "--json", path])
+        return reports.load(path)
+
+
+def targets(encore: str) -> list[str]:
+    """SIMD targets that this machine runs, best first."""
+    for line in run([encore, "info"]).splitlines():
+        words = line.replace(",", " ").split("(")[0].split()
+        if words[:1] == ["supported"]:
+            return words[1:]
+    raise LabError(f"{encore} info names no supported target")
+
+
+def merged(parts: Sequence[Report]) -> Report:
+    """One report of several runs on one machine. Of a roof that several measured, the first
+    counts, and of noise the most."""
+    roofs: dict[Any, dict[str, Any]] = {}
+    for part in parts:
+        for roof in part["roofs"]:
+            key = tuple(roof.get(name) for name in ("kind", "target", "precision", "level",
+                                                    "threads"))
+            roofs.setdefault(key, roof)
+    noise = {name: max(part["noise"][name] for part in parts)
+             for name in ("steal_percent", "busy_percent", "peak_drift_percent")}
+    notes = list(dict.fromkeys(note for part in parts for note in part["noise"]["notes"]))
+    return reports.check({
+        **parts[0],
+        "run": {**parts[0]["run"], "seconds": sum(part["run"]["seconds"] for part in parts)},
+        "noise": {**noise, "notes": notes}, "roofs": list(roofs.values()),
+        "rows": [row for part in parts for row in part["rows"]]})
+
+
+def everything(encore: str, quick: bool = False, tell: Tell = lambda text: None) -> Report:
+    """The best target runs every workload of `encore bench`, warm and cold, in every precision, on
+    one thread and on all; every other target a few of them, warm. quick: the few on the best target
+    too, and shorter rows."""
+    parts = []
+    bound = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1
+    threads = "1" if cores == 1 else f"1,{cores}"
+    for i, target in enumerate(targets(encore)):
+        few = quick or i > 0
+        for precision in PRECISIONS:
+            tell(f"{target}, {precision}")
+            flags = ["--target", target, "--precision", precision, "--threads", threads,
+                     "--seconds", str(QUICK_SECONDS if quick else SECONDS)]
+            if few:
+                flags += ["--workload", FEW_WORKLOADS, "--warm"]
+            parts.append(bench(encore, flags))
+    return merged(parts)
+
+
+def in_turns(programs: tuple[str, str], rounds: int, flags: Sequence[str] = (),
+             tell: Tell = lambda text: None) -> list[tuple[Report, Report]]:
+    """A B, B A, A B ...: each round is a run of A's `encore bench` and one of B's."""
+    done = []
+    for i in range(rounds):
+        found = {}
+        for letter in "AB" if i % 2 == 0 else "BA":
+            tell(f"round {i + 1} of {rounds}: {letter}")
+            found[letter] = bench(programs["AB".index(letter)], flags)
+        done.append((found["A"], found["B"]))
+    return done
+
+
+def attend(encore: str, flags: Sequence[str]) -> dict[str, Any]:
+    """What `encore attend` computes with these flags, as in its JSON."""
+    return json.loads(run([encore, "attend", *flags, "--json"]))

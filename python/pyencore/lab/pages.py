@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages: one HTML document each, that needs no other file, no script and no network, light or dark
+as the reader's system is."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import functools
+from typing import Any, Callable, Sequence
+
+import jinja2
+
+from . import attention as attentions
+from . import comparison, figures, reports
+from .comparison import Pairing
+from .reports import Report
+from .style import Figure
+
+Draw = Callable[..., "Figure | None"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """A figure in both themes, with the words below it."""
+    name: str  # of a file
+    light: Figure
+    dark: Figure
+    caption: str
+
+
+def picture(name: str, caption: str, draw: Draw, *arguments: Any) -> list[Picture]:
+    """None of them where there is nothing to draw."""
+    light = draw(*arguments)
+    if light is None:
+        return []
+    dark = draw(*arguments, dark=True)
+    assert dark is not None
+    return [Picture(name, light, dark, reports.clean(caption))]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """lines[0] is the head."""
+    lines: list[list[str]]
+    numbers: range = range(0)  # columns that are set flush right
+
+
+@dataclasses.dataclass
+class Section:
+    title: str = ""
+    text: Sequence[str] = ()
+    notes: Sequence[str] = ()   # as a list
+    warnings: Sequence[str] = ()
+    pictures: Sequence[Picture] = ()
+    table: Table | None = None
+
+
+def _address(figure: Figure) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(figure.as_bytes("svg")).decode("ascii")
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(loader=jinja2.PackageLoader("pyencore.lab", "."),
+                                     autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                                     undefined=jinja2.StrictUndefined)
+    environment.filters["address"] = _address
+    environment.filters["clean"] = reports.clean
+    return environment.get_template("page.html.j2")
+
+
+def page(title: str, sections: Sequence[Section]) -> str:
+    return _template().render(title=reports.clean(title), sections=sections)
+
+
+# ---- A report -----------------------------------------------------------------------------------
+
+def report_sections(report: Report) -> list[Section]:
+    counts = reports.thread_counts(report)
+    ends = sorted({*counts[:1], *counts[-1:]})  # the fewest and the most threads
+    best = reports.best_target(report)
+
+    def words(threads: int) -> str:
+        return f"{reports.threads_text(threads)}, {best}"
+
+    rooflines = [one for threads in ends for one in picture(
+        f"roofline_{threads}", f"{words(threads)}. Bytes are those of the weights alone.",
+        figures.roofline, report, threads)]
+    speed = [one for threads in counts[:1] for one in picture(
+        "speed", f"{reports.threads_text(threads)}, weights in cache. Each panel has its own scale."
+        + (" More workloads are in the table." if
+           len(reports.workloads(report)) > figures.MOST_PANELS else ""),
+        figures.speed, report, threads)]
+    scaling = picture("scaling", f"Speed over that of the fewest threads, {best}, weights in "
+                      "cache.", figures.scaling, report)
+    latency = [one for threads in ends for one in picture(
+        f"latency_{threads}", f"{words(threads)}, weights in cache. Axes end a little above p99.",
+        figures.latency, report, threads)]
+    sections = [_head(report)]
+    if rooflines:
+        sections.append(Section("Roofline", pictures=rooflines))
+    if speed:
+        sections.append(Section("Speed by precision and SIMD target", pictures=speed))
+    sections.append(Section("Scaling by threads", pictures=scaling, text=() if scaling else
+                            ("Only one number of threads was measured.",)))
+    if latency:
+        sections.append(Section("Latency", pictures=latency))
+    return [*sections, _all_rows(report)]
+
+
+def _head(report: Report) -> Section:
+    machine, run, noise = report["machine"], report["run"], report["noise"]
+    return Section(text=(
+        reports.machine_text(report),
+        f"L1d {reports.bytes_text(machine['l1d_bytes'])}, L2 "
+        f"{reports.bytes_text(machine['l2_bytes'])}, L3 {reports.bytes_text(machine['l3_bytes'])}; "
+        f"{machine['architecture']}; SIMD targets, best first: {', '.join(machine['targets'])}; "
+        f"cores: {machine['cores_text'] or machine['cores']}",
+        f"Measured {report['created']} in {run['seconds']:.0f} s, about "
+        f"{reports.time_text(run['seconds_per_row'])} a row. Threads from: {run['threads_from']}; "
+        f"{run['binding']}",
+        "Time of all cores that other processes took: "
+        f"{reports.percent_text(noise['busy_percent'])}, other virtual machines: "
+        f"{reports.percent_text(noise['steal_percent'])}. Drift of one core's peak in the course "
+        f"of the run: {reports.percent_text(noise['peak_drift_percent'])}."),
+        warnings=reports.noise_sentences(report))
+
+
+def _all_rows(report: Report) -> Section:
+    lines = [["engine", "workload", "precision", "target", "weights", "checked", "layers",
+              "threads", "calls", "p50", "p99", "GFLOP/s", "tokens/s", "useful tokens/s",
+              "of its roof"]]
+    for row in report["rows"]:
+        seconds, roof = row["seconds"], row["roof"]
+        lines.append([f"{row['engine']} {row['engine_version']}", row["workload"],
+                      reports.precision_of(row), row["target"], row["weights"],
+                      "yes" if row["verified"] else "no", str(row["layers"]), str(row["threads"]),
+                      f"{row['calls']:,}", reports.time_text(seconds["p50"]),
+                      reports.time_text(seconds["p99"]) if seconds["p99"] else "",
+                      f"{row['gflops']:.1f}", f"{row['tokens_per_s']:,.0f}",
+                      f"{row['useful_tokens_per_s']:,.0f}",
+                      f"{100 * roof['share']:.0f} % of {roof['name']}" if roof else ""])
+    return Section("All rows", text=(
+        "Times are those of one call of so many layers. Checked: before timing, the model's first "
+        "layers on four tokens agreed with a reference in double precision, and the output was "
+        "finite and, bit for bit, what one thread alone computes.",),
+        table=Table(lines, range(6, 14)))
+
+
+def report_page(report: Report) -> str:
+    return page(f"encore on {report['machine']['cpu']}", report_sections(report))
+
+
+# ---- A comparison -------------------------------------------------------------------------------
+
+def comparison_sections(pairings: Sequence[Pairing], runs: Sequence[Report],
+                        names: Sequence[str]) -> list[Section]:
+    sections = [Section(text=(f"{chr(65 + i)}: {name}, {reports.machine_text(run)}, "
+                              f"{run['created']}",), warnings=reports.noise_sentences(run))
+                for i, (name, run) in enumerate(zip(names, runs))]
+    sections.append(Section(text=(comparison.RULE,)))
+    for pairing in pairings:
+        sections.append(Section(
+            f"{pairing.letter} against A", notes=pairing.notes(),
+            pictures=picture(f"ratios_{pairing.letter}", pairing.summary() + ".", figures.ratios,
+                             pairing),
+            table=Table(comparison.table(pairing), comparison.NUMBER_COLUMNS)))
+    return sections
+
+
+def comparison_page(pairings: Sequence[Pairing], runs: Sequence[Report],
+                    names: Sequence[str]) -> str:
+    return page("Reports side by side", comparison_sections(pairings, runs, names))
+
+
+# ---- Attention ----------------------------------------------------------------------------------
+
+def attention_sections(attention: attentions.Attention, layer: int | None = None,
+                       head: int | None = None) -> list[Section]:
+    if not attentions.is_model(attention):
+        return [Section("The weights", pictures=picture("weights", "", attentions.weights,
+                                                        attention)),
+                Section("Every step", pictures=picture("steps", "", attentions.steps, attention))]
+    kinds = attention["kinds"]
+    sections = [Section(pictures=picture("attention", "Framed: the head that is shown large.",
+                                         attentions.heads, attention, layer, head))]
+    if kinds:
+        shares = [[str(i + 1), *(f"{100 * share:.0f}" for share in shares)]
+                  for i, shares in enumerate(attention["shares_of_layers"])]
+        sections.append(Section("What the words look at", text=(
+            "In percent, mean over words and heads.",),
+            table=Table([["layer", *kinds], *shares], range(0, len(kinds) + 1))))
+        heads = range(attention["heads"])
+        habits = [[str(i + 1), *(attentions.habit(attention, i, j) for j in heads)]
+                  for i in range(attention["layers"])]
+        sections.append(Section(
+            "What each head's words look at most",
+            table=Table([["layer", *(f"head {j + 1}" for j in heads)], *habits], range(0, 1))))
+    return sections
+
+
+def attention_page(attention: attentions.Attention, layer: int | None = None,
+                   head: int | None = None) -> str:
+    return page(attentions.title(attention), attention_sections(attention, layer, head))

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of `encore bench --json`: reading them, their words, and what figures pick from them.
+
+A report is the dict that report.schema.json describes, which is the whole definition of the form.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+import pathlib
+import unicodedata
+from typing import Any, Iterable
+
+Report = dict[str, Any]
+Row = dict[str, Any]
+
+VERSION = 1
+
+
+class LabError(ValueError):
+    """One sentence for whoever gave the file or the flag."""
+
+
+@functools.cache
+def schema() -> dict[str, Any]:
+    text = importlib.resources.files(__package__).joinpath("report.schema.json").read_text("utf-8")
+    return json.loads(text)
+
+
+@functools.cache
+def _validator() -> Any:
+    import jsonschema
+    return jsonschema.Draft202012Validator(schema())
+
+
+def _refuse_constant(name: str) -> float:
+    raise LabError(f"{name} is no number of JSON")
+
+
+def check(report: Any, name: str = "report") -> Report:
+    """The report itself if it is one; raises LabError with file, member and what is wrong."""
+    if isinstance(report, dict):
+        version = report.get("encore_report")
+        if version is None:
+            raise LabError(f"{name}: encore_report is absent, wanted a report of "
+                           "`encore bench --json`")
+        if isinstance(version, int) and version > VERSION:
+            raise LabError(f"{name}: encore_report is {version}, a report of a newer version; "
+                           f"pyencore reads version {VERSION}")
+    error = next(iter(sorted(_validator().iter_errors(report), key=_depth)), None)
+    if error is None:
+        return report
+    # Of alternatives, the one that fits best tells most.
+    while error.context:
+        error = min(error.context, key=_depth)
+    message = error.message if len(error.message) < 160 else f"{error.message[:150]} ..."
+    raise LabError(f"{name}: {error.json_path}: {clean(message)}")
+
+
+def _depth(error: Any) -> tuple[int, str]:
+    return -len(error.absolute_path), error.json_path
+
+
+def load(source: str | pathlib.Path | Report) -> Report:
+    """A report from a file, or a dict that is one; raises LabError."""
+    if isinstance(source, dict):
+        return check(source)
+    try:
+        text = pathlib.Path(source).read_text("utf-8")
+        report = json.loads(text, parse_constant=_refuse_constant)
+    except OSError as error:
+        raise LabError(f"{source}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise LabError(f"{source}: no JSON: {error}") from None
+    return check(report, str(source))
+
+
+# ---- What figures pick --------------------------------------------------------------------------
+
+# The colour of a series, and the order of bars.
+PRECISIONS = ("f32", "bf16", "int8", "bf16 (AMX)")
+
+
+def precision_of(row: Row) -> str:
+    return row["precision"] + (" (AMX)" if row["amx_bf16"] else "")
+
+
+def precision_rank(row: Row) -> int:
+    name = precision_of(row)
+    return PRECISIONS.index(name) if name in PRECISIONS else len(PRECISIONS)
+
+
+def engine_of(row: Row) -> str:
+    """"AVX2" of encore; a peer's name of the others."""
+    return row["target"] if row["engine"] == "encore" else row["engine"]
+
+
+def workload_of(row: Row) -> str:
+    """"base_1x128", "base_1x128, 12 layers", "onnxruntime base_1x128"."""
+    name = row["workload"] if row["engine"] == "encore" else f"{row['engine']} {row['workload']}"
+    return clean(name + (f", {row['layers']} layers" if row["layers"] > 1 else ""))
+
+
+def best_target(report: Report) -> str:
+    """The first of the machine's targets that encore has a row of; "" without any."""
+    measured = [row["target"] for row in report["rows"] if row["engine"] == "encore"]
+    return next((target for target in report["machine"]["targets"] if target in measured),
+                measured[0] if measured else "")
+
+
+def of_best_target(report: Report) -> list[Row]:
+    """Rows of the best target, and of peers."""
+    best = best_target(report)
+    return [row for row in report["rows"] if row["engine"] != "encore" or row["target"] == best]
+
+
+def warm(rows: Iterable[Row]) -> list[Row]:
+    """Those with weights in cache, or all if none are."""
+    rows = list(rows)
+    return [row for row in rows if row["weights"] == "warm"] or rows
+
+
+def with_threads(rows: Iterable[Row], threads: int) -> list[Row]:
+    return [row for row in rows if row["threads"] == threads]
+
+
+def thread_counts(report: Report) -> list[int]:
+    return sorted({row["threads"] for row in report["rows"]})
+
+
+def workloads(report: Report) -> list[str]:
+    """Their names, in the rows' order."""
+    return list(dict.fromkeys(row["workload"] for row in report["rows"]))
+
+
+# ---- Words --------------------------------------------------------------------------------------
+
+def clean(text: str) -> str:
+    """Without control characters, bidirectional ones included: safe in a terminal and in XML."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in ("Cc", "Cf", "Cs")
+                   else c for c in str(text))
+
+
+def shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[:length - 3] + "..."
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def number(value: float) -> str:
+    """Three digits, and plain: "0.25", "40", "2,500"."""
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 1e-4 else f"{value:.1e}"
+
+
+def time_text(seconds: float) -> str:
+    """"812 us", "3.41 ms", "1.20 s"."""
+    for unit, factor in (("us", 1e6), ("ms", 1e3), ("s", 1)):
+        value = seconds * factor
+        if value < 999.5 or unit == "s":
+            break
+    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"
+
+
+def bytes_text(count: int) -> str:
+    if count == 0:
+        return "unknown"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            break
+        count /= 1024
+    return f"{count:.4g} {unit}"
+
+
+def percent_text(percent: float) -> str:
+    return "unknown" if percent < 0 else f"{percent:.1f} %"
+
+
+def threads_text(threads: int) -> str:
+    return counted(threads, "thread")
+
+
+def machine_text(report: Report) -> str:
+    machine = report["machine"]
+    return clean(", ".join([machine["cpu"], counted(machine["cores"], "core"), machine["system"],
+                            machine["compiler"], f"encore {report['encore']}"]))
+
+
+# ---- Noise --------------------------------------------------------------------------------------
+
+# From here on a run counts as disturbed, in percent.
+MUCH_BUSY, MUCH_STEAL, MUCH_DRIFT = 5, 1, 10
+
+
+def taken_share(report: Report) -> float:
+    """Of all cores' time, what other processes and other machines took."""
+    noise = report["noise"]
+    return (max(noise["busy_percent"], 0) + max(noise["steal_percent"], 0)) / 100
+
+
+def noise_sentences(report: Report) -> list[str]:
+    """About a run that was disturbed; none of a quiet one. The report's own notes come first."""
+    noise = report["noise"]
+    sentences = [clean(note) for note in noise["notes"]]
+    if noise["busy_percent"] > MUCH_BUSY:
+        sentences.append(f"Other processes took {noise['busy_percent']:.0f} % of all cores' time: "
+                         "speeds are lower than on a quiet machine.")
+    if noise["steal_percent"] > MUCH_STEAL:
+        sentences.append(f"Other virtual machines took {noise['steal_percent']:.1f} % of all "
+                         "cores' time: speeds are lower than on a quiet host.")
+    if noise["peak_drift_percent"] > MUCH_DRIFT:
+        sentences.append(f"The peak of one core moved by {noise['peak_drift_percent']:.0f} % in "
+                         "the course of the run: clocks changed, or the core was shared.")
+    return sentences

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages and figures: whole, safe and self-contained whatever the report has in it, and no label
+lies on another."""
+
+import base64
+import copy
+import html.parser
+import itertools
+import re
+import shutil
+import subprocess
+
+import pytest
+from matplotlib.text import Text
+from pyencore import lab
+from pyencore.lab import reports
+from pyencore.lab.style import spread
+from synthetic_report import noisy_run, synthetic_report
+
+
+class Cells(html.parser.HTMLParser):
+    """The rows of the tables, the words elsewhere, and the tags that are open at the end."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.rows, self.words, self.open, self.images = [], [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag not in ("meta", "link", "img", "source"):
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        self.images += [attrs[name] for name in ("src", "srcset") if name in attrs]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+        else:
+            self.words.append(data)
+
+
+def sound(page):
+    """Whole, without scripts and addresses, every picture in both themes inside."""
+    assert page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
+    cells = Cells(page)
+    assert cells.open == []
+    for bad in ("<script", "http:", "https:", "url(", "@import", "onload", "\x1b", "\u202e"):
+        assert bad not in page
+    assert "default-src 'none'" in page and "prefers-color-scheme: dark" in page
+    for image in cells.images:
+        prefix = "data:image/svg+xml;base64,"
+        assert image.startswith(prefix)
+        svg = base64.b64decode(image[len(prefix):]).decode("utf-8")
+        assert svg.rstrip().endswith("</svg>") and "<script" not in svg
+        assert not re.search(r'="[^"]*\b(nan|inf)\b[^"]*"', svg)
+    assert page.count("<picture>") * 2 == len(cells.images)
+    return cells
+
+
+def no_overlap(figure):
+    """No text leaves the figure or lies on another one."""
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    texts = [text for text in figure.findobj(Text)
+             if text.get_visible() and text.get_text().strip()]
+    whole = figure.bbox
+    ticks = [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    labels = {id(label) for axis in ticks for tick in axis.get_major_ticks() +
+              axis.get_minor_ticks() for label in (tick.label1, tick.label2)}
+    shown = {id(label) for axis in ticks if axis.axes.axison for tick in axis._update_ticks()
+             for label in (tick.label1, tick.label2)}
+    boxes = []
+    for text in texts:
+        if id(text) in labels - shown:  # beyond the axis
+            continue
+        if text.get_rotation() not in (0.0, 90.0):  # its box is far larger than it
+            continue
+        box = Text.get_window_extent(text, renderer)  # without an arrow
+        assert box.x0 >= whole.x0 - 1 and box.x1 <= whole.x1 + 1 and box.y0 >= whole.y0 - 1 and \
+            box.y1 <= whole.y1 + 1, f"outside: {text.get_text()}"
+        boxes.append((text.get_text(), box))
+    for (a, one), (b, other) in itertools.combinations(boxes, 2):
+        wide = min(one.x1, other.x1) - max(one.x0, other.x0)
+        high = min(one.y1, other.y1) - max(one.y0, other.y0)
+        assert not (wide > 1 and high > 3), f"overlap: {a!r} and {b!r}"
+    return len(boxes)
+
+
+def many_threads():
+    report = synthetic_report(4, row_drift=0.02, row_noise=0.04,
+                              threads=(1, 2, 3, 4, 8, 16, 32, 64))
+    report["rows"] += [{**row, "engine": "onnxruntime", "target": ""} for row in
+                       report["rows"][:40]]
+    return report
+
+
+def test_a_report_has_a_figure_of_each_kind_and_all_rows():
+    report = synthetic_report(1, row_drift=0.01)
+    cells = sound(lab.report_page(report))
+    words = " ".join(cells.words)
+    for title in ("Synthetic 9000", "Roofline", "Speed by precision", "Scaling by threads",
+                  "Latency", "All rows"):
+        assert title in words
+    assert "Other processes" not in words.replace("that other processes", ""), "a quiet run"
+    assert len(cells.rows) == len(report["rows"]) + 1
+    for row, line in zip(report["rows"], cells.rows[1:]):
+        assert line[1:5] == [row["workload"], row["precision"], row["target"], row["weights"]]
+        assert line[9] == reports.time_text(row["seconds"]["p50"])
+        assert line[11] == f"{row['gflops']:.1f}"
+    assert len(cells.images) == 2 * 6  # rooflines and latencies of 1 and 2 threads
+
+
+def test_figures_name_roofs_and_percentiles():
+    report = synthetic_report(1)
+    svg = lab.roofline(report).as_bytes().decode()
+    for words in ("f32 peak 250 GFLOP/s", "int8 peak 1,000 GFLOP/s", "memory 22 GB/s", "FLOP/byte"):
+        assert words in svg
+    assert "p99" in lab.latency(report).as_bytes().decode()
+    assert lab.roofline(report).label == "Roofline of Synthetic 9000 on 1 thread"
+    assert lab.roofline(report, 7) is None
+    assert lab.scaling(synthetic_report(1, threads=(1,))) is None
+    assert lab.speed(report).as_bytes("png").startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_no_label_lies_on_another(dark):
+    pairing = lab.compare([synthetic_report(1), noisy_run(2, 1.1)])[0]
+    narrow = lab.compare([synthetic_report(1), synthetic_report(3, targets=("AVX2",))])[0]
+    for report in (synthetic_report(1, row_drift=0.01), many_threads()):
+        for draw in (lab.roofline, lab.speed, lab.latency):
+            for threads in reports.thread_counts(report)[::7] or [1]:
+                assert no_overlap(draw(report, threads, dark=dark)) > 10
+        assert no_overlap(lab.scaling(report, dark=dark)) > 10
+    for one in (pairing, narrow):
+        assert no_overlap(lab.ratios(one, dark=dark)) > 100
+
+
+def test_an_overlap_is_seen():
+    figure = lab.scaling(synthetic_report(1))
+    for _ in range(2):
+        figure.text(0.3, 0.5, "twice")
+    with pytest.raises(AssertionError, match="overlap: 'twice' and 'twice'"):
+        no_overlap(figure)
+
+
+def test_light_and_dark_differ():
+    report = synthetic_report(1)
+    assert lab.scaling(report).as_bytes() != lab.scaling(report, dark=True).as_bytes()
+    assert lab.scaling(report).as_bytes() == lab.scaling(report).as_bytes()
+
+
+def test_noise_is_told():
+    report = synthetic_report(1, threads=(1,), targets=("AVX2",))
+    report["noise"].update(busy_percent=31, notes=["2 threads had the peak of 1.3: they share."])
+    page = lab.report_page(report)
+    assert "Other processes took 31 %" in page and "they share." in page
+
+
+HOSTILE = "\"><script>alert(1)</script>\x1b[31m\u202e$x_1$ &"
+
+
+def test_foreign_names_are_escaped():
+    report = synthetic_report(1, threads=(1,))
+    report["machine"]["cpu"] = HOSTILE
+    report["machine"]["targets"].append(HOSTILE)
+    report["noise"]["notes"] = [HOSTILE]
+    for row in report["rows"]:
+        row["workload"] = HOSTILE + row["workload"]
+        row["engine_version"] = row["roof"]["name"] = HOSTILE
+    report["rows"][0]["engine"] = report["rows"][2]["target"] = HOSTILE
+    sound(lab.report_page(report))
+    sound(lab.comparison_page(lab.compare([report, report]), [report] * 2, [HOSTILE, "b"]))
+
+
+def odd_reports():
+    full = synthetic_report(1, threads=(1,))
+
+    def odd():
+        return copy.deepcopy(full)
+
+    report = odd()
+    report["rows"] = []
+    yield report
+    report = odd()
+    report["rows"] = report["rows"][:1]
+    yield report
+    yield {**full, "roofs": []}
+    report = odd()
+    for row in report["rows"]:
+        del row["quantiles"]
+        row["seconds"]["p99"] = None
+    yield report
+    report = odd()
+    for row in report["rows"]:
+        row.update(roof=None, weights="cold", threads=3)
+    yield report
+    report = odd()
+    for row in report["rows"]:
+        row.update(quantiles=[1] * 101, slots=[1] * 9, flops=1, weight_bytes=1,
+                   seconds=dict.fromkeys(("min", "p50", "p90", "p99", "max"), 1))
+    yield report
+    report = odd()  # as far apart as the schema lets through
+    report["rows"][0].update(flops=1e30, weight_bytes=1e-30, tokens_per_s=1e30)
+    report["rows"][1]["seconds"] = dict(min=1e-30, p50=1e30, p90=1e30, p99=1e-30, max=1e30)
+    report["rows"][1]["slots"] = [1e-30, 1e30, 1]
+    report["rows"][2]["threads"] = 2 ** 31 - 1
+    report["roofs"][0]["flops_per_s"] = 1e-30
+    report["roofs"][-1]["bytes_per_s"] = 1e30
+    yield report
+
+
+@pytest.mark.parametrize("report", list(odd_reports()), ids=range(7))
+def test_odd_reports_have_pages_too(report):
+    reports.check(report)
+    sound(lab.report_page(report))
+    if report["rows"]:
+        report["rows"] = report["rows"][:6]
+        sound(lab.comparison_page(lab.compare([report, report]), [report] * 2, ["a", "b"]))
+
+
+def test_a_comparison_has_a_row_for_each_pair():
+    runs = [synthetic_report(1, slot_noise=0.01), synthetic_report(2, speed=1.2, slot_noise=0.01)]
+    pairings = lab.compare(runs)
+    cells = sound(lab.comparison_page(pairings, runs, ["a.json", "b.json"]))
+    assert len(cells.rows) == 91
+    for row, line in zip(pairings[0].rows, cells.rows[1:]):
+        assert line[0] == reports.workload_of(row.base) and line[7:9] == [str(row.ratio),
+                                                                         str(row.band)]
+        assert line[9] == row.verdict_text and line[9].startswith("faster 1.")
+    assert "bootstrap" in " ".join(cells.words), "the rule is told"
+    assert lab.ratios(pairings[0]).as_bytes().decode().count("faster") == 91
+
+
+def test_spread_keeps_gaps_and_order():
+    assert spread([10, 11, 12, 100], 15, 0, 100) == [10, 25, 40, 100]
+    assert spread([99, 98, 100], 15, 0, 100) == [85, 70, 100]
+
+
+# ---- In a browser -------------------------------------------------------------------------------
+
+BROWSER = next((name for name in ("chromium", "chromium-browser", "google-chrome")
+                if shutil.which(name)), None)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="NO BROWSER: there is no chromium")
+def test_a_browser_shows_pages_light_and_dark(tmp_path):
+    (tmp_path / "page.html").write_text(lab.report_page(synthetic_report(1)))
+    pictures = []
+    for scheme in (0, 1):  # dark, light
+        picture = tmp_path / f"{scheme}.png"
+        done = subprocess.run(
+            [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--enable-logging=stderr", "--window-size=1300,2000", f"--screenshot={picture}",
+             f"--user-data-dir={tmp_path}/profile", "--host-resolver-rules=MAP * ~NOTFOUND",
+             f"--blink-settings=preferredColorScheme={scheme}", f"file://{tmp_path}/page.html"],
+            capture_output=True, text=True, timeout=120, check=False)
+        if not picture.exists():
+            pytest.skip("NO BROWSER: this chromium shows no file")
+        assert "CONSOLE" not in done.stderr
+        pictures.append(picture.read_bytes())
+    assert pictures[0] != pictures[1] and min(map(len, pictures)) > 20000

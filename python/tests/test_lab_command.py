@@ -11,6 +11,10 @@ import subprocess
 import sys
 
 import pytest
+
+pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
+
+from pyencore import lab
 from pyencore.lab.__main__ import main
 from synthetic_report import synthetic_report
 
@@ -208,7 +212,6 @@ RUNS = (
 @pytest.mark.skipif(not ENCORE, reason="LEFT OUT: ENCORE names no encore command")
 @pytest.mark.parametrize("flags", RUNS, ids=("workloads", "custom", "model"))
 def test_what_bench_writes_is_a_report(flags, capsys):
-    from pyencore import lab
     program = ENCORE if os.path.isabs(ENCORE) else str(ROOT / ENCORE)
     report = lab.bench(program, flags)
     assert report["rows"] and report["roofs"]
@@ -230,7 +233,6 @@ WAYS_TO_SPOIL = (
 
 @pytest.mark.parametrize("spoil", WAYS_TO_SPOIL, ids=range(7))
 def test_the_schema_sees_what_is_spoiled(spoil):
-    from pyencore import lab
     report = synthetic_report(1, targets=("AVX2",), threads=(1,))
     lab.check(report)
     spoil(report)

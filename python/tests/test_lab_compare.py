@@ -7,6 +7,9 @@ import pathlib
 
 import numpy as np
 import pytest
+
+pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
+
 from pyencore import lab
 from pyencore.lab import comparison
 from pyencore.lab.comparison import (FASTER, INCONCLUSIVE, SAME, SLOWER, TOO_FEW, compare_in_turns,

@@ -11,8 +11,11 @@ import shutil
 import subprocess
 
 import pytest
-from matplotlib.text import Text
+
+pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
+
 from pyencore import lab
+from matplotlib.text import Text
 from pyencore.lab import reports
 from pyencore.lab.style import spread
 from synthetic_report import noisy_run, synthetic_report

@@ -8,6 +8,9 @@ import pathlib
 
 import jsonschema
 import pytest
+
+pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
+
 from pyencore import lab
 from pyencore.lab import reports
 from synthetic_report import synthetic_report

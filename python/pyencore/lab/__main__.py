@@ -168,7 +168,7 @@ def _is_program(path: str) -> bool:
 
 
 def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
-    from . import comparison, measure, pages, reports
+    from . import comparison, measure, reports
     from .reports import LabError
     names = args.runs
     if not 2 <= len(names) <= MOST_RUNS:
@@ -200,6 +200,7 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
         runs = [kept(reports.load(name), i, name) for i, name in enumerate(names)]
         pairings = comparison.compare(runs, names)
     if args.out or args.figures:
+        from . import pages
         sections = pages.comparison_sections(pairings, runs, names)
         _write_pages(args, pages.page("Reports side by side", sections), sections)
     if args.format == "json":
@@ -259,16 +260,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Behind -- is what the encore command gets.
     at = given.index("--") if "--" in given else len(given)
+    from .reports import LabError
     try:
-        from .reports import LabError
         args = _parser().parse_args(given[:at])
-        run = {"report": _report, "compare": _compare, "attention": _attention}[args.command]
+        {"report": _report, "compare": _compare, "attention": _attention}[args.command](
+            args, given[at + 1:])
     except ModuleNotFoundError as error:
         print(f"pyencore.lab: {error.name} is missing: pip install 'pyencore[plots]'",
               file=sys.stderr)
         return 2
-    try:
-        run(args, given[at + 1:])
     except LabError as error:
         print(f"pyencore.lab: {error}", file=sys.stderr)
         return 2

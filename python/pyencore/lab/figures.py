@@ -27,11 +27,11 @@ _plain = FuncFormatter(lambda value, _: reports.number(value))
 
 
 def _intensity(row: Row) -> float:
-    return row["flops"] / row["weight_bytes"]
+    return float(row["flops"] / row["weight_bytes"])
 
 
 def _gflops(row: Row) -> float:
-    return row["flops"] / row["seconds"]["p50"] * 1e-9
+    return float(row["flops"] / row["seconds"]["p50"] * 1e-9)
 
 
 def _colour(row: Row, theme: Theme) -> str:

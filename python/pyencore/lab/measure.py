@@ -117,4 +117,5 @@ def in_turns(programs: tuple[str, str], rounds: int, flags: Sequence[str] = (),
 
 def attend(encore: str, flags: Sequence[str]) -> dict[str, Any]:
     """What `encore attend` computes with these flags, as in its JSON."""
-    return json.loads(run([encore, "attend", *flags, "--json"]))
+    found: dict[str, Any] = json.loads(run([encore, "attend", *flags, "--json"]))
+    return found

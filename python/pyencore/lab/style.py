@@ -78,7 +78,7 @@ def themed(draw: Draw) -> Draw:
     @functools.wraps(draw)
     def drawn(*arguments: Any, dark: bool = False, **named: Any) -> Any:
         theme = DARK if dark else LIGHT
-        rules = {"font.family": ["DejaVu Sans"], "font.size": 9, "figure.dpi": DPI,
+        rules: dict[Any, Any] = {"font.family": ["DejaVu Sans"], "font.size": 9, "figure.dpi": DPI,
                  "figure.facecolor": theme.ground, "axes.facecolor": theme.ground,
                  "text.color": theme.ink, "axes.labelcolor": theme.muted,
                  "xtick.color": theme.muted, "ytick.color": theme.muted,

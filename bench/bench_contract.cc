@@ -42,7 +42,7 @@ class Panels {
     internal::GemmBlock({.a = internal::InputRows::Of(internal::ConstRows{x.data(), view_.k}),
                          .b = view_,
                          .c = {y.data(), kN},
-                         .groups = {}},
+                         .blocks = {}},
                         blocking_, 0, x.dim(0), 0, view_.panels());
   }
 

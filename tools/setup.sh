@@ -65,7 +65,7 @@ missing_packages() {
   # Tests of locales with a decimal comma make them with localedef out of these.
   [[ -e /usr/share/i18n/locales/de_DE ]] || echo locales
   if [[ "$ci" == yes ]]; then
-    for pair in clang++:clang clang-format:clang-format clang-tidy:clang-tidy \
+    for pair in doxygen:doxygen clang++:clang clang-format:clang-format clang-tidy:clang-tidy \
                 aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64:qemu-user; do
       have_command "${pair%%:*}" || echo "${pair#*:}"
     done

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses of heads and sequences in a window, and the loops over them.
+// Addresses of heads and sequences in a QkvBuffer, and the loops over them.
 
 #include "engine/nn/attention_stage.h"
 
@@ -28,8 +28,8 @@ AttentionStage::AttentionStage(const Pass& pass, const PackedLayer& layer, size_
       by_heads_(sizes_.head_size % pass.kernels->gemm->lanes == 0),
       packs_values_(ShouldPack(value_layout_, pass.longest)) {}
 
-QkvWindow AttentionStage::WholeBatch() const {
-  return {.qkv = pass_.At(pass_.scratch_plan.qkv),
+QkvBuffer AttentionStage::WholeBatch() const {
+  return {.data = pass_.At(pass_.scratch_plan.qkv),
           .keys = pass_.At<std::byte>(pass_.scratch_plan.keys),
           .values = pass_.At<std::byte>(pass_.scratch_plan.values),
           .first_row = 0,
@@ -37,34 +37,34 @@ QkvWindow AttentionStage::WholeBatch() const {
           .rows = pass_.tokens()};
 }
 
-QkvWindow AttentionStage::OfGroup(size_t group, int thread) const {
+QkvBuffer AttentionStage::OfTask(size_t task, int thread) const {
   const ThreadPlan& plan = pass_.thread_plan;
-  const size_t sequence = plan.group_starts[group];
+  const size_t sequence = plan.task_starts[task];
   const size_t row = pass_.starts()[sequence];
-  // Rounded up, so that windows begin at multiples of a line; packed keys and values of a sequence
+  // Rounded up, so that buffers begin at multiples of a line; packed keys and values of a sequence
   // take at most 15 rows more than it has.
-  const size_t rows = RoundUp(plan.max_group_rows, 16);
-  const size_t packed_rows = rows + 16 * plan.max_group_sequences;
+  const size_t rows = RoundUp(plan.max_task_rows, 16);
+  const size_t packed_rows = rows + 16 * plan.max_task_sequences;
   if (plan.threads * rows > pass_.tokens() ||
       plan.threads * packed_rows > pass_.tokens() + 16 * pass_.sequences()) {
     return WholeBatch();  // where all rows have a place of their own
   }
   const size_t at = static_cast<size_t>(thread);
-  QkvWindow window = WholeBatch();
-  window.qkv += at * rows * pass_.scratch_plan.ld_qkv;
-  window.keys += at * KeyBytes(packed_rows, sizes_.kv_heads);
-  if (packs_values_) window.values += at * ValueBytes(packed_rows, sizes_.kv_heads);
-  window.first_row = row;
-  window.first_sequence = sequence;
-  window.rows = rows;
-  return window;
+  QkvBuffer qkv = WholeBatch();
+  qkv.data += at * rows * pass_.scratch_plan.ld_qkv;
+  qkv.keys += at * KeyBytes(packed_rows, sizes_.kv_heads);
+  if (packs_values_) qkv.values += at * ValueBytes(packed_rows, sizes_.kv_heads);
+  qkv.first_row = row;
+  qkv.first_sequence = sequence;
+  qkv.rows = rows;
+  return qkv;
 }
 
-Rows AttentionStage::Head(const QkvWindow& window, size_t head, size_t row) const {
+Rows AttentionStage::Head(const QkvBuffer& qkv, size_t head, size_t row) const {
   const size_t size = sizes_.head_size;
   const size_t ld = by_heads_ ? size : pass_.scratch_plan.ld_qkv;
-  const size_t before = head * size * (by_heads_ ? window.rows : 1);
-  return {window.qkv + before + (row - window.first_row) * ld, ld};
+  const size_t before = head * size * (by_heads_ ? qkv.rows : 1);
+  return {qkv.data + before + (row - qkv.first_row) * ld, ld};
 }
 
 KeyLayout AttentionStage::KeysOf(size_t sequence) const {
@@ -79,38 +79,38 @@ ValueLayout AttentionStage::ValuesOf(size_t sequence) const {
   return layout;
 }
 
-size_t AttentionStage::PackedRowsBefore(const QkvWindow& window, size_t sequence) const {
-  const size_t row = pass_.starts()[sequence] - window.first_row;
-  return (row / 16 + (sequence - window.first_sequence)) * 16;
+size_t AttentionStage::PackedRowsBefore(const QkvBuffer& qkv, size_t sequence) const {
+  const size_t row = pass_.starts()[sequence] - qkv.first_row;
+  return (row / 16 + (sequence - qkv.first_sequence)) * 16;
 }
 
-std::byte* AttentionStage::Keys(const QkvWindow& window, size_t sequence, size_t kv_head) const {
-  return window.keys + KeyBytes(PackedRowsBefore(window, sequence), sizes_.kv_heads) +
+std::byte* AttentionStage::Keys(const QkvBuffer& qkv, size_t sequence, size_t kv_head) const {
+  return qkv.keys + KeyBytes(PackedRowsBefore(qkv, sequence), sizes_.kv_heads) +
          KeyBytes(RoundUp(TokensOf(sequence), 16), kv_head);
 }
 
-std::byte* AttentionStage::Values(const QkvWindow& window, size_t sequence, size_t kv_head) const {
-  return window.values + ValueBytes(PackedRowsBefore(window, sequence), sizes_.kv_heads) +
+std::byte* AttentionStage::Values(const QkvBuffer& qkv, size_t sequence, size_t kv_head) const {
+  return qkv.values + ValueBytes(PackedRowsBefore(qkv, sequence), sizes_.kv_heads) +
          ValueBytes(RoundUp(TokensOf(sequence), 16), kv_head);
 }
 
-void AttentionStage::SetOutput(const QkvWindow& window, size_t row, GemmArgs* args) const {
-  args->c = Head(window, 0, row);
-  if (by_heads_) args->groups = {sizes_.head_size, window.rows * sizes_.head_size};
+void AttentionStage::SetOutput(const QkvBuffer& qkv, size_t row, GemmArgs* args) const {
+  args->c = Head(qkv, 0, row);
+  if (by_heads_) args->blocks = {sizes_.head_size, qkv.rows * sizes_.head_size};
 }
 
-void AttentionStage::PutQueries(const QkvWindow& window, size_t row, const float* q, size_t columns,
+void AttentionStage::PutQueries(const QkvBuffer& qkv, size_t row, const float* q, size_t columns,
                                 HeadRange heads) const {
   const size_t size = sizes_.head_size;
   for (size_t h = heads.begin; h < heads.end && h * size < columns; ++h) {
-    std::copy_n(q + h * size, std::min(size, columns - h * size), Head(window, h, row).data);
+    std::copy_n(q + h * size, std::min(size, columns - h * size), Head(qkv, h, row).data);
   }
 }
 
-void AttentionStage::NormAndRotate(const QkvWindow& window, const PackedNorm& norm, size_t begin,
+void AttentionStage::NormAndRotate(const QkvBuffer& qkv, const PackedNorm& norm, size_t begin,
                                    size_t end, size_t head) const {
   if (norm.given()) {
-    const Rows rows = Head(window, head, begin);
+    const Rows rows = Head(qkv, head, begin);
     norm.Run(rows.data, rows.ld, nullptr, 0, rows.data, rows.ld, end - begin, sizes_.head_size);
   }
   if (layer_.rotary == kNoTable) return;
@@ -119,7 +119,7 @@ void AttentionStage::NormAndRotate(const QkvWindow& window, const PackedNorm& no
   const auto rotate = config_.rotary->interleaved ? pass_.kernels->rotary->interleaved
                                                   : pass_.kernels->rotary->half;
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
-    const Rows rows = Head(window, head, pass_.starts()[sequence] + first);
+    const Rows rows = Head(qkv, head, pass_.starts()[sequence] + first);
     rotate({.x = rows.data,
             .ldx = rows.ld,
             .rows = last - first,
@@ -130,19 +130,19 @@ void AttentionStage::NormAndRotate(const QkvWindow& window, const PackedNorm& no
   });
 }
 
-void AttentionStage::PrepareQueries(const QkvWindow& window, size_t begin, size_t end,
+void AttentionStage::PrepareQueries(const QkvBuffer& qkv, size_t begin, size_t end,
                                     HeadRange heads) const {
   if (begin == end) return;
   for (size_t h = heads.begin; h < heads.end; ++h) {
-    NormAndRotate(window, layer_.q_norm, begin, end, h);
+    NormAndRotate(qkv, layer_.q_norm, begin, end, h);
   }
 }
 
-void AttentionStage::PrepareKeys(const QkvWindow& window, size_t begin, size_t end,
+void AttentionStage::PrepareKeys(const QkvBuffer& qkv, size_t begin, size_t end,
                                  HeadRange kv_heads) const {
   if (begin == end) return;
   for (size_t h = kv_heads.begin; h < kv_heads.end; ++h) {
-    NormAndRotate(window, layer_.k_norm, begin, end, KeyHead(h));
+    NormAndRotate(qkv, layer_.k_norm, begin, end, KeyHead(h));
   }
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
     const KeyLayout keys = KeysOf(sequence);
@@ -150,14 +150,14 @@ void AttentionStage::PrepareKeys(const QkvWindow& window, size_t begin, size_t e
     const bool packs_values = values.ShouldPack();
     const size_t start = pass_.starts()[sequence];
     for (size_t h = kv_heads.begin; h < kv_heads.end; ++h) {
-      keys.Pack(Head(window, KeyHead(h), start), first, last, Keys(window, sequence, h));
+      keys.Pack(Head(qkv, KeyHead(h), start), first, last, Keys(qkv, sequence, h));
       if (!packs_values) continue;
-      values.Pack(Head(window, ValueHead(h), start), first, last, Values(window, sequence, h));
+      values.Pack(Head(qkv, ValueHead(h), start), first, last, Values(qkv, sequence, h));
     }
   });
 }
 
-void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, HeadRange heads,
+void AttentionStage::Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRange heads,
                          int thread, Rows context) const {
   float* scratch = pass_.At(pass_.scratch_plan.attention) +
                    static_cast<size_t>(thread) * pass_.scratch_plan.attention_floats;
@@ -186,13 +186,13 @@ void AttentionStage::Run(const QkvWindow& window, size_t begin, size_t end, Head
     }
     for (size_t h = heads.begin; h < heads.end; ++h) {
       const size_t kv_head = h / sizes_.group();
-      work.q = Head(window, h, start);
-      work.packed_keys = Keys(window, sequence, kv_head);
+      work.q = Head(qkv, h, start);
+      work.packed_keys = Keys(qkv, sequence, kv_head);
       if (packs_values) {
-        work.packed_values = Values(window, sequence, kv_head);
+        work.packed_values = Values(qkv, sequence, kv_head);
       } else {
         work.packed_values = nullptr;
-        work.v = Head(window, ValueHead(kv_head), start);
+        work.v = Head(qkv, ValueHead(kv_head), start);
       }
       if (mask_by_heads) work.mask.additive = additive[h];
       if (layer_.distance_bias != kNoTable) {

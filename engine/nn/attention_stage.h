@@ -18,8 +18,8 @@ namespace encore::inline v0_1::internal {
 // The projections of rows [first_row, first_row + rows) of the batch, whole sequences. If head size
 // is a multiple of the vector's lanes they lie by heads, [heads + 2 kv_heads, rows, head size], so
 // that every head's matrix is dense; else by rows, [rows, ld_qkv].
-struct QkvWindow {
-  float* qkv;
+struct QkvBuffer {
+  float* data;        // queries, keys and values
   std::byte* keys;    // packed
   std::byte* values;  // packed, those of sequences that ValueLayout::ShouldPack names
   size_t first_row;
@@ -39,32 +39,32 @@ class AttentionStage {
   AttentionStage(const Pass& pass, const PackedLayer& layer, size_t index);
 
   // Where everything of all rows lies.
-  QkvWindow WholeBatch() const;
-  // Where a group of sequences lies that a thread takes through a block: in memory that stays the
+  QkvBuffer WholeBatch() const;
+  // Where the sequences of a task lie that a thread takes through a block: in memory that stays the
   // thread's, if there is as much for every thread.
-  QkvWindow OfGroup(size_t group, int thread) const;
+  QkvBuffer OfTask(size_t task, int thread) const;
 
-  // Directs the first product's output for rows from `row` on into the window.
-  void SetOutput(const QkvWindow& window, size_t row, GemmArgs* args) const;
+  // Directs the first product's output for rows from `row` on into the buffer.
+  void SetOutput(const QkvBuffer& qkv, size_t row, GemmArgs* args) const;
 
-  // Puts the queries of a row into the window, of some heads: columns of `q`, where all heads lie
-  // side by side. Those from column `columns` on are in the window already.
-  void PutQueries(const QkvWindow& window, size_t row, const float* q, size_t columns,
+  // Puts the queries of a row into the buffer, of some heads: columns of `q`, where all heads lie
+  // side by side. Those from column `columns` on are there already.
+  void PutQueries(const QkvBuffer& qkv, size_t row, const float* q, size_t columns,
                   HeadRange heads) const;
   // Rows [begin, end) of some query heads: norm and rotation, in place.
-  void PrepareQueries(const QkvWindow& window, size_t begin, size_t end, HeadRange heads) const;
+  void PrepareQueries(const QkvBuffer& qkv, size_t begin, size_t end, HeadRange heads) const;
   // The same of some key heads, which are then packed, and their values where that pays.
-  void PrepareKeys(const QkvWindow& window, size_t begin, size_t end, HeadRange kv_heads) const;
+  void PrepareKeys(const QkvBuffer& qkv, size_t begin, size_t end, HeadRange kv_heads) const;
 
   // Attention of rows [begin, end) and some query heads, whose queries and whose sequences' keys
   // have been prepared. Row r goes to row r - begin of the context.
-  void Run(const QkvWindow& window, size_t begin, size_t end, HeadRange heads, int thread,
+  void Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRange heads, int thread,
            Rows context) const;
 
  private:
   // Of q, k or v: from row `row` of the batch on. Query heads come first, then key heads, then
   // value heads.
-  Rows Head(const QkvWindow& window, size_t head, size_t row) const;
+  Rows Head(const QkvBuffer& qkv, size_t head, size_t row) const;
   size_t KeyHead(size_t kv_head) const { return sizes_.heads + kv_head; }
   size_t ValueHead(size_t kv_head) const { return sizes_.heads + sizes_.kv_heads + kv_head; }
   size_t TokensOf(size_t sequence) const {
@@ -73,11 +73,11 @@ class AttentionStage {
   KeyLayout KeysOf(size_t sequence) const;
   ValueLayout ValuesOf(size_t sequence) const;
   // Where those of a sequence's head are packed.
-  std::byte* Keys(const QkvWindow& window, size_t sequence, size_t kv_head) const;
-  std::byte* Values(const QkvWindow& window, size_t sequence, size_t kv_head) const;
+  std::byte* Keys(const QkvBuffer& qkv, size_t sequence, size_t kv_head) const;
+  std::byte* Values(const QkvBuffer& qkv, size_t sequence, size_t kv_head) const;
   // Rows of packed keys or values before a sequence's: sequences begin at multiples of 16, each
   // with 16 more than those before it have, so that none meet.
-  size_t PackedRowsBefore(const QkvWindow& window, size_t sequence) const;
+  size_t PackedRowsBefore(const QkvBuffer& qkv, size_t sequence) const;
   // Bytes of so many packed rows, a multiple of 16, of so many heads.
   size_t KeyBytes(size_t rows, size_t heads) const {
     return heads * rows * key_layout_.key_bytes();
@@ -86,7 +86,7 @@ class AttentionStage {
     return heads * value_layout_.kernel->GroupsOf(rows) * value_layout_.group_bytes();
   }
   // Norm and rotation of rows [begin, end) of one head.
-  void NormAndRotate(const QkvWindow& window, const PackedNorm& norm, size_t begin, size_t end,
+  void NormAndRotate(const QkvBuffer& qkv, const PackedNorm& norm, size_t begin, size_t end,
                      size_t head) const;
 
   const Pass& pass_;

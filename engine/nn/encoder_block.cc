@@ -43,72 +43,63 @@ class BlockOnBatch {
 
   void RunBySequences(Team& team) const {
     const ThreadPlan& plan = pass_.thread_plan;
-    team.ForEachInOrder(plan.groups, [&](size_t i, int thread) {
-      const size_t group = plan.order[i];
-      const QkvWindow window = attention_.OfGroup(group, thread);
-      const size_t first = pass_.starts()[plan.group_starts[group]];
-      const size_t rows = pass_.starts()[plan.group_starts[group + 1]] - first;
+    team.ForEachInOrder(plan.tasks, [&](size_t i, int thread) {
+      const size_t own = plan.order[i];
+      const QkvBuffer qkv = attention_.OfTask(own, thread);
+      const size_t first = pass_.starts()[plan.task_starts[own]];
+      const size_t rows = pass_.starts()[plan.task_starts[own + 1]] - first;
       const EvenSplit blocks{rows, DivCeil(rows, kRowsOfTask)};
       for (size_t b = 0; b < blocks.parts; ++b) {
-        BeforeAttention(window, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
+        BeforeAttention(qkv, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
       }
       for (size_t b = 0; b < blocks.parts; ++b) {
-        AfterKeys(window, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
+        AfterKeys(qkv, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
       }
     });
   }
 
   void RunByRows(Team& team) const {
     const ThreadPlan& plan = pass_.thread_plan;
-    const QkvWindow window = attention_.WholeBatch();
+    const QkvBuffer qkv = attention_.WholeBatch();
     team.ForEach(plan.row_blocks.parts, [&](size_t b, int thread) {
-      BeforeAttention(window, plan.row_blocks.begin(b), plan.row_blocks.begin(b + 1), thread);
+      BeforeAttention(qkv, plan.row_blocks.begin(b), plan.row_blocks.begin(b + 1), thread);
     });
-    if (plan.attention_apart) RunAttentionByBlocks(team, window);
+    if (plan.attention_apart) RunAttentionByBlocks(team, qkv);
     team.ForEach(plan.row_blocks.parts, [&](size_t b, int thread) {
-      AfterKeys(window, plan.row_blocks.begin(b), plan.row_blocks.begin(b + 1), thread);
+      AfterKeys(qkv, plan.row_blocks.begin(b), plan.row_blocks.begin(b + 1), thread);
     });
   }
 
   void RunByColumns(Team& team) const {
-    const QkvWindow window = attention_.WholeBatch();
-    RunStepsByColumns(team, pass_, attention_, window, rows_, pass_.tokens(),
-                      recipe_.before.begin(), recipe_.before.end(), recipe_.projection.matrix);
+    const QkvBuffer qkv = attention_.WholeBatch();
+    RunStepsByColumns(team, pass_, attention_, qkv, recipe_.before, rows_, pass_.tokens(),
+                      heads_together_ ? 1 : 0);
     if (heads_together_) {
-      RunProjectionByHeads(team, window);
+      RunProjectionByHeads(team, qkv);
     } else {
-      RunStepsByColumns(team, pass_, attention_, window, rows_, pass_.tokens(), &recipe_.projection,
-                        &recipe_.projection + 1, nullptr);
-      RunAttentionByHeads(team, window);
+      RunAttentionByHeads(team, qkv);
     }
-    RunStepsByColumns(team, pass_, attention_, window, rows_, pass_.tokens(), recipe_.after.begin(),
-                      recipe_.after.end(), nullptr);
+    RunStepsByColumns(team, pass_, attention_, qkv, recipe_.after, rows_, pass_.tokens());
   }
 
   // Rows [begin, end) up to their queries, keys and values.
-  void BeforeAttention(const QkvWindow& window, size_t begin, size_t end, int thread) const {
-    const StepRows rows = rows_.From(begin, ThreadRow(thread));
-    const StepPart part{begin, end - begin};
-    for (const RowStep& step : recipe_.before) {
-      RunStep(pass_, attention_, window, step, rows, part);
-    }
-    RunStep(pass_, attention_, window, recipe_.projection, rows, part);
-    attention_.PrepareQueries(window, begin, end, AllHeads());
-    attention_.PrepareKeys(window, begin, end, {0, sizes_.kv_heads});
+  void BeforeAttention(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
+    RunSteps(pass_, attention_, qkv, recipe_.before, rows_.From(begin, ThreadRow(thread)),
+             {begin, end - begin});
+    attention_.PrepareQueries(qkv, begin, end, AllHeads());
+    attention_.PrepareKeys(qkv, begin, end, {0, sizes_.kv_heads});
   }
 
   // The rest for rows [begin, end), once their sequences' keys and values are there.
-  void AfterKeys(const QkvWindow& window, size_t begin, size_t end, int thread) const {
+  void AfterKeys(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
     const StepRows rows = rows_.From(begin, ThreadRow(thread));
-    if (rows.own_context) attention_.Run(window, begin, end, AllHeads(), thread, rows.context);
-    for (const RowStep& step : recipe_.after) {
-      RunStep(pass_, attention_, window, step, rows, {begin, end - begin});
-    }
+    if (rows.own_context) attention_.Run(qkv, begin, end, AllHeads(), thread, rows.context);
+    RunSteps(pass_, attention_, qkv, recipe_.after, rows, {begin, end - begin});
   }
 
   // Attention by blocks of queries of one head. A sequence's tasks lie together, head by head, so
   // that a thread meets the same keys again; the longest sequence comes first.
-  void RunAttentionByBlocks(Team& team, const QkvWindow& window) const {
+  void RunAttentionByBlocks(Team& team, const QkvBuffer& qkv) const {
     const size_t* const starts = pass_.block_starts;
     const size_t heads = sizes_.heads;
     team.ForEachInOrder(starts[pass_.sequences()] * heads, [&](size_t task, int thread) {
@@ -121,37 +112,37 @@ class BlockOnBatch {
       const size_t sequence = pass_.thread_plan.order[i];
       const size_t begin = pass_.starts()[sequence] + within % blocks * kQueryBlock;
       const size_t end = std::min(begin + kQueryBlock, pass_.starts()[sequence + 1]);
-      attention_.Run(window, begin, end, {head, head + 1}, thread, rows_.context.From(begin));
+      attention_.Run(qkv, begin, end, {head, head + 1}, thread, rows_.context.From(begin));
     });
   }
 
   // Attention of all rows, shared by heads. A task prepares the keys that it uses, unless there are
   // fewer key heads than threads.
-  void RunAttentionByHeads(Team& team, const QkvWindow& window) const {
+  void RunAttentionByHeads(Team& team, const QkvBuffer& qkv) const {
     const size_t threads = pass_.thread_plan.threads;
     const EvenSplit kv_heads{sizes_.kv_heads, std::min(sizes_.kv_heads, threads)};
     const bool keys_apart = kv_heads.parts < std::min(threads, sizes_.heads);
     if (keys_apart) {
       team.ForEach(sizes_.kv_heads, [&](size_t h, int /*thread*/) {
-        attention_.PrepareKeys(window, 0, pass_.tokens(), {h, h + 1});
+        attention_.PrepareKeys(qkv, 0, pass_.tokens(), {h, h + 1});
       });
       const EvenSplit heads{sizes_.heads, std::min(sizes_.heads, threads)};
       team.ForEach(heads.parts, [&](size_t i, int thread) {
-        AttendHeads(window, {heads.begin(i), heads.begin(i + 1)}, thread);
+        AttendHeads(qkv, {heads.begin(i), heads.begin(i + 1)}, thread);
       });
       return;
     }
     team.ForEach(kv_heads.parts, [&](size_t i, int thread) {
       const HeadRange keys{kv_heads.begin(i), kv_heads.begin(i + 1)};
-      attention_.PrepareKeys(window, 0, pass_.tokens(), keys);
-      AttendHeads(window, QueryHeadsOf(keys), thread);
+      attention_.PrepareKeys(qkv, 0, pass_.tokens(), keys);
+      AttendHeads(qkv, QueryHeadsOf(keys), thread);
     });
   }
 
   // Each thread takes some heads from the projection's input to their context: its columns of the
   // product, then attention.
-  void RunProjectionByHeads(Team& team, const QkvWindow& window) const {
-    const PackedView& matrix = recipe_.projection.matrix->view();
+  void RunProjectionByHeads(Team& team, const QkvBuffer& qkv) const {
+    const PackedView& matrix = recipe_.projection().matrix->view();
     const size_t parts = pass_.thread_plan.threads;
     const size_t q_panels = sizes_.q_width() / matrix.nr();
     const size_t kv_panels = sizes_.kv_width() / matrix.nr();
@@ -173,12 +164,12 @@ class BlockOnBatch {
           const PackedView& after = FirstMatrix(recipe_.after);
           range.next = after.panel(EvenSplit{after.panels(), parts}.begin(i));
         }
-        RunStep(pass_, attention_, window, recipe_.projection, rows_, range);
+        RunStep(pass_, attention_, qkv, recipe_.projection(), rows_, range);
       }
       const size_t each = sizes_.kv_heads / parts;
       const HeadRange keys{i * each, (i + 1) * each};
-      attention_.PrepareKeys(window, 0, pass_.tokens(), keys);
-      AttendHeads(window, QueryHeadsOf(keys), thread);
+      attention_.PrepareKeys(qkv, 0, pass_.tokens(), keys);
+      AttendHeads(qkv, QueryHeadsOf(keys), thread);
     });
   }
 
@@ -192,9 +183,9 @@ class BlockOnBatch {
     return {keys.begin * sizes_.group(), keys.end * sizes_.group()};
   }
 
-  void AttendHeads(const QkvWindow& window, HeadRange heads, int thread) const {
-    attention_.PrepareQueries(window, 0, pass_.tokens(), heads);
-    attention_.Run(window, 0, pass_.tokens(), heads, thread, rows_.context);
+  void AttendHeads(const QkvBuffer& qkv, HeadRange heads, int thread) const {
+    attention_.PrepareQueries(qkv, 0, pass_.tokens(), heads);
+    attention_.Run(qkv, 0, pass_.tokens(), heads, thread, rows_.context);
   }
 
   size_t ThreadRow(int thread) const {

@@ -48,9 +48,9 @@ class LastBlock {
         all_rows_(pass, x, {nullptr, 0}, pass.thread_plan.kind != ThreadPlanKind::kColumns, false),
         gathered_rows_(pass, y, y, by_blocks_, false) {
     // A panel with columns of both q and k is one of all rows.
-    all_.projection.panel_begin = q_panels_;
-    gathered_.projection.panel_end = q_panels_;
-    gathered_.projection.out = Place::kContext;
+    all_.projection().panel_begin = q_panels_;
+    gathered_.projection().panel_end = q_panels_;
+    gathered_.projection().out = Place::kContext;
   }
 
   void Run(Team& team) const {
@@ -80,110 +80,97 @@ class LastBlock {
 
   // The wanted rows into y, and their queries into the context.
   void ProjectQueries(Team& team) const {
-    const QkvWindow none = attention_.WholeBatch();
     if (by_blocks_) {
       const EvenSplit blocks = BlocksOfGathered();
       team.ForEach(blocks.parts, [&](size_t i, int thread) {
         const StepPart part = PartOf(blocks, i);
-        const StepRows rows = gathered_rows_.From(part.begin, ThreadRow(thread));
         Gather(pass_, x_, wanted_, part.begin, part.begin + part.rows, y_);
-        for (const RowStep& step : gathered_.before) {
-          RunStep(pass_, attention_, none, step, rows, part);
-        }
-        RunStep(pass_, attention_, none, gathered_.projection, rows, part);
+        RunGathered(gathered_.before, part, thread);
       });
       return;
     }
     CopyOutputRows(team, pass_, x_, wanted_, y_);
-    RunStepsByColumns(team, pass_, attention_, none, gathered_rows_, pass_.sequences(),
-                      gathered_.before.begin(), gathered_.before.end(),
-                      gathered_.projection.matrix);
-    RunStepsByColumns(team, pass_, attention_, none, gathered_rows_, pass_.sequences(),
-                      &gathered_.projection, &gathered_.projection + 1, nullptr);
+    RunStepsByColumns(team, pass_, attention_, attention_.WholeBatch(), gathered_.before,
+                      gathered_rows_, pass_.sequences());
   }
 
   void AttendBySequences(Team& team) const {
     const ThreadPlan& plan = pass_.thread_plan;
-    team.ForEachInOrder(plan.groups, [&](size_t i, int thread) {
-      const size_t group = plan.order[i];
-      const QkvWindow window = attention_.OfGroup(group, thread);
-      const size_t first = pass_.starts()[plan.group_starts[group]];
-      const size_t rows = pass_.starts()[plan.group_starts[group + 1]] - first;
+    team.ForEachInOrder(plan.tasks, [&](size_t i, int thread) {
+      const size_t own = plan.order[i];
+      const QkvBuffer qkv = attention_.OfTask(own, thread);
+      const size_t first = pass_.starts()[plan.task_starts[own]];
+      const size_t rows = pass_.starts()[plan.task_starts[own + 1]] - first;
       const EvenSplit blocks{rows, DivCeil(rows, kRowsOfTask)};
       for (size_t b = 0; b < blocks.parts; ++b) {
-        KeysAndValues(window, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
+        KeysAndValues(qkv, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
       }
-      for (size_t b = plan.group_starts[group]; b < plan.group_starts[group + 1]; ++b) {
-        Attend(window, b, {0, sizes_.heads}, thread);
+      for (size_t b = plan.task_starts[own]; b < plan.task_starts[own + 1]; ++b) {
+        Attend(qkv, b, {0, sizes_.heads}, thread);
       }
     });
   }
 
   void AttendByRows(Team& team) const {
-    const QkvWindow window = attention_.WholeBatch();
+    const QkvBuffer qkv = attention_.WholeBatch();
     const EvenSplit& blocks = pass_.thread_plan.row_blocks;
     team.ForEach(blocks.parts, [&](size_t b, int thread) {
-      KeysAndValues(window, blocks.begin(b), blocks.begin(b + 1), thread);
+      KeysAndValues(qkv, blocks.begin(b), blocks.begin(b + 1), thread);
     });
-    AttendByHeads(team, window);
+    AttendByHeads(team, qkv);
   }
 
   void AttendByColumns(Team& team) const {
-    const QkvWindow window = attention_.WholeBatch();
-    RunStepsByColumns(team, pass_, attention_, window, all_rows_, pass_.tokens(),
-                      all_.before.begin(), all_.before.end(), all_.projection.matrix);
-    RunStepsByColumns(team, pass_, attention_, window, all_rows_, pass_.tokens(), &all_.projection,
-                      &all_.projection + 1, nullptr);
+    const QkvBuffer qkv = attention_.WholeBatch();
+    RunStepsByColumns(team, pass_, attention_, qkv, all_.before, all_rows_, pass_.tokens());
     team.ForEach(sizes_.kv_heads, [&](size_t h, int /*thread*/) {
-      attention_.PrepareKeys(window, 0, pass_.tokens(), {h, h + 1});
+      attention_.PrepareKeys(qkv, 0, pass_.tokens(), {h, h + 1});
     });
-    AttendByHeads(team, window);
+    AttendByHeads(team, qkv);
   }
 
   // Rows [begin, end) up to their keys and values.
-  void KeysAndValues(const QkvWindow& window, size_t begin, size_t end, int thread) const {
-    const StepPart part{begin, end - begin};
-    const StepRows rows = all_rows_.From(begin, ThreadRow(thread));
-    for (const RowStep& step : all_.before) RunStep(pass_, attention_, window, step, rows, part);
-    RunStep(pass_, attention_, window, all_.projection, rows, part);
-    attention_.PrepareKeys(window, begin, end, {0, sizes_.kv_heads});
+  void KeysAndValues(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
+    RunSteps(pass_, attention_, qkv, all_.before, all_rows_.From(begin, ThreadRow(thread)),
+             {begin, end - begin});
+    attention_.PrepareKeys(qkv, begin, end, {0, sizes_.kv_heads});
   }
 
   // Few sequences are cut by heads too.
-  void AttendByHeads(Team& team, const QkvWindow& window) const {
+  void AttendByHeads(Team& team, const QkvBuffer& qkv) const {
     const size_t threads = pass_.thread_plan.threads;
     const bool cut = pass_.sequences() < 4 * threads;
     const EvenSplit heads{sizes_.heads, cut ? std::min(sizes_.heads, threads) : 1};
     team.ForEachInOrder(pass_.sequences() * heads.parts, [&](size_t task, int thread) {
       const size_t part = task % heads.parts;
-      Attend(window, task / heads.parts, {heads.begin(part), heads.begin(part + 1)}, thread);
+      Attend(qkv, task / heads.parts, {heads.begin(part), heads.begin(part + 1)}, thread);
     });
   }
 
   // Some heads of one sequence's wanted row, from their queries to their context.
-  void Attend(const QkvWindow& window, size_t sequence, HeadRange heads, int thread) const {
+  void Attend(const QkvBuffer& qkv, size_t sequence, HeadRange heads, int thread) const {
     const size_t row = RowOf(pass_, wanted_, sequence);
     const Rows context = gathered_rows_.context.From(sequence);
-    attention_.PutQueries(window, row, context.data, q_columns_, heads);
-    attention_.PrepareQueries(window, row, row + 1, heads);
-    attention_.Run(window, row, row + 1, heads, thread, context);
+    attention_.PutQueries(qkv, row, context.data, q_columns_, heads);
+    attention_.PrepareQueries(qkv, row, row + 1, heads);
+    attention_.Run(qkv, row, row + 1, heads, thread, context);
   }
 
   void Finish(Team& team) const {
-    const QkvWindow none = attention_.WholeBatch();
     if (!by_blocks_) {
-      RunStepsByColumns(team, pass_, attention_, none, gathered_rows_, pass_.sequences(),
-                        gathered_.after.begin(), gathered_.after.end(), nullptr);
+      RunStepsByColumns(team, pass_, attention_, attention_.WholeBatch(), gathered_.after,
+                        gathered_rows_, pass_.sequences());
       return;
     }
     const EvenSplit blocks = BlocksOfGathered();
     team.ForEach(blocks.parts, [&](size_t i, int thread) {
-      const StepPart part = PartOf(blocks, i);
-      const StepRows rows = gathered_rows_.From(part.begin, ThreadRow(thread));
-      for (const RowStep& step : gathered_.after) {
-        RunStep(pass_, attention_, none, step, rows, part);
-      }
+      RunGathered(gathered_.after, PartOf(blocks, i), thread);
     });
+  }
+
+  void RunGathered(const RowSteps& steps, const StepPart& part, int thread) const {
+    RunSteps(pass_, attention_, attention_.WholeBatch(), steps,
+             gathered_rows_.From(part.begin, ThreadRow(thread)), part);
   }
 
   size_t ThreadRow(int thread) const {

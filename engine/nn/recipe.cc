@@ -19,23 +19,20 @@ RowStep Norm(const PackedNorm& norm, Place in, Place out, Place residual = kNone
   return {.norm = &norm, .in = in, .out = out, .residual = residual};
 }
 
-// Appends to `steps` what makes the input of a linear step into rows of its A, if these are no
-// floats, and returns the step that takes them.
-RowStep Rounded(RowStep linear, RowSteps* steps) {
-  if (linear.matrix->view().kernel->make_rows == nullptr) return linear;
-  steps->Add({.rows_for = linear.matrix, .in = linear.in, .out = kInput});
-  linear.in = kInput;
-  return linear;
-}
-void AddLinear(const RowStep& linear, RowSteps* steps) {
-  const RowStep rounded = Rounded(linear, steps);
-  steps->Add(rounded);
+// Appends a linear step, and before it what makes its input into rows of its A, if these are no
+// floats.
+void AddLinear(RowStep linear, RowSteps* steps) {
+  if (linear.matrix->view().kernel->make_rows != nullptr) {
+    steps->Add({.rows_for = linear.matrix, .in = linear.in, .out = kInput});
+    linear.in = kInput;
+  }
+  steps->Add(linear);
 }
 
 // BERT, MPNet, nomic-bert, GTE, Jina: x = norm1(x + attention(x)); y = norm2(x + ff(x)).
 Recipe PostNorm(const PackedLayer& l) {
   Recipe recipe;
-  recipe.projection = Rounded(Linear(l.qkv, kX, kProjection), &recipe.before);
+  AddLinear(Linear(l.qkv, kX, kProjection), &recipe.before);
   AddLinear(Linear(l.out_proj, kContext, kMid, kX), &recipe.after);
   recipe.after.Add(Norm(l.norm1, kMid, kNormed));
   AddLinear(FeedForward1(l), &recipe.after);
@@ -50,7 +47,7 @@ Recipe PreNorm(const PackedLayer& l) {
   Recipe recipe;
   if (l.norm1.given()) recipe.before.Add(Norm(l.norm1, kX, kNormed));
   const Place in = l.norm1.given() ? kNormed : kX;
-  recipe.projection = Rounded(Linear(l.qkv, in, kProjection), &recipe.before);
+  AddLinear(Linear(l.qkv, in, kProjection), &recipe.before);
   AddLinear(Linear(l.out_proj, kContext, kY, kX), &recipe.after);
   recipe.after.Add(Norm(l.norm2, kY, kNormed));
   AddLinear(FeedForward1(l), &recipe.after);
@@ -62,7 +59,7 @@ Recipe PreNorm(const PackedLayer& l) {
 Recipe NormsOnBothSides(const PackedLayer& l) {
   Recipe recipe;
   recipe.before.Add(Norm(l.norm1, kX, kNormed));
-  recipe.projection = Rounded(Linear(l.qkv, kNormed, kProjection), &recipe.before);
+  AddLinear(Linear(l.qkv, kNormed, kProjection), &recipe.before);
   AddLinear(Linear(l.out_proj, kContext, kMid), &recipe.after);
   recipe.after.Add(Norm(l.post_norm1, kMid, kY, kX));
   recipe.after.Add(Norm(l.norm2, kY, kNormed));

@@ -12,9 +12,11 @@
 namespace encore::inline v0_1::internal {
 
 struct Recipe {
-  RowSteps before;
-  RowStep projection;
+  RowSteps before;  // ends with the projection
   RowSteps after;
+
+  RowStep& projection() { return before.last(); }
+  const RowStep& projection() const { return before.last(); }
 };
 
 Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer);

@@ -56,7 +56,7 @@ Rows StepRows::Written(Place place) const {
   return {nullptr, 0};
 }
 
-void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow& window,
+void RunStep(const Pass& pass, const AttentionStage& attention, const QkvBuffer& qkv,
              const RowStep& step, const StepRows& rows, const StepPart& part) {
   const ConstRows residual = rows.Read(step.residual);
   if (step.norm != nullptr) {
@@ -85,7 +85,7 @@ void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow&
   args.a = made ? InputRows::Of(rows.input) : InputRows::Of(rows.Read(step.in));
   args.b = step.matrix->view();
   if (step.out == Place::kProjection) {
-    attention.SetOutput(window, part.begin, &args);
+    attention.SetOutput(qkv, part.begin, &args);
   } else {
     args.c = rows.Written(step.out);
   }
@@ -102,10 +102,11 @@ void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow&
 }
 
 void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvWindow& window, const StepRows& rows, size_t count,
-                       const RowStep* begin, const RowStep* end, const PackedMatrix* following) {
+                       const QkvBuffer& qkv, const RowSteps& steps, const StepRows& rows,
+                       size_t count, size_t left_out) {
   const size_t threads = static_cast<size_t>(team.threads());
-  for (const RowStep* step = begin; step != end; ++step) {
+  const RowStep* const end = steps.end() - left_out;
+  for (const RowStep* step = steps.begin(); step != end; ++step) {
     if (step->matrix == nullptr) {
       // As many of these as follow each other.
       const RowStep* const first = step;
@@ -114,7 +115,7 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
       team.ForEach(parts.parts, [&](size_t i, int /*thread*/) {
         const StepRows some = rows.From(parts.begin(i));
         for (const RowStep* s = first; s <= step; ++s) {
-          RunStep(pass, attention, window, *s, some,
+          RunStep(pass, attention, qkv, *s, some,
                   {parts.begin(i), parts.begin(i + 1) - parts.begin(i)});
         }
       });
@@ -122,20 +123,19 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
     }
     const size_t panels_of_step = step->last_panel() - step->panel_begin;
     const EvenSplit panels{panels_of_step, std::min(panels_of_step, threads)};
-    const RowStep* later =
-        std::find_if(step + 1, end, [](const RowStep& s) { return s.matrix != nullptr; });
-    const PackedMatrix* next = later != end ? later->matrix : following;
+    const RowStep* const later =
+        std::find_if(step + 1, steps.end(), [](const RowStep& s) { return s.matrix != nullptr; });
     team.ForEach(panels.parts, [&](size_t i, int /*thread*/) {
       StepPart part{0, count};
       part.panel_begin = step->panel_begin + panels.begin(i);
       part.panel_end = step->panel_begin + panels.begin(i + 1);
-      if (next != nullptr) {
+      if (later != steps.end()) {
         // What this thread will most likely do next.
-        const PackedView& view = next->view();
+        const PackedView& view = later->matrix->view();
         const EvenSplit theirs{view.panels(), std::min(view.panels(), threads)};
         if (i < theirs.parts) part.next = view.panel(theirs.begin(i));
       }
-      RunStep(pass, attention, window, *step, rows, part);
+      RunStep(pass, attention, qkv, *step, rows, part);
     });
   }
 }

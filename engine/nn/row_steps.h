@@ -29,7 +29,7 @@ enum class Place {
   kNormed,
   kHidden,      // inside the feed-forward network
   kInput,       // rows of A of a product that takes no floats
-  kProjection,  // attention's window, which the projection alone writes (attention_stage.h)
+  kProjection,  // attention's QkvBuffer, which the projection alone writes (attention_stage.h)
 };
 
 // Where the places lie. Each begins with the rows at hand: row 0 of the batch, or what From makes
@@ -90,6 +90,8 @@ class RowSteps {
     ENCORE_CHECK(count_ < steps_.size());
     steps_[count_++] = step;
   }
+  RowStep& last() { return steps_[count_ - 1]; }
+  const RowStep& last() const { return steps_[count_ - 1]; }
   const RowStep* begin() const { return steps_.data(); }
   const RowStep* end() const { return steps_.data() + count_; }
 
@@ -98,16 +100,21 @@ class RowSteps {
   size_t count_ = 0;
 };
 
-// One step for a part, whose rows are the first of `rows`; `window` is where a projection's output
+// One step for a part, whose rows are the first of `rows`; `qkv` is where a projection's output
 // goes.
-void RunStep(const Pass& pass, const AttentionStage& attention, const QkvWindow& window,
+void RunStep(const Pass& pass, const AttentionStage& attention, const QkvBuffer& qkv,
              const RowStep& step, const StepRows& rows, const StepPart& part);
+// Some in order.
+inline void RunSteps(const Pass& pass, const AttentionStage& attention, const QkvBuffer& qkv,
+                     const RowSteps& steps, const StepRows& rows, const StepPart& part) {
+  for (const RowStep& step : steps) RunStep(pass, attention, qkv, step, rows, part);
+}
 
-// The steps [begin, end) of the first `count` of `rows`, each shared by all threads: a linear one
-// by columns, others by rows. `following` is the matrix that comes after them, or null.
+// All steps but the last `left_out` of the first `count` of `rows`, each shared by all threads: a
+// linear one by columns, others by rows.
 void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvWindow& window, const StepRows& rows, size_t count,
-                       const RowStep* begin, const RowStep* end, const PackedMatrix* following);
+                       const QkvBuffer& qkv, const RowSteps& steps, const StepRows& rows,
+                       size_t count, size_t left_out = 0);
 
 }  // namespace encore::internal
 

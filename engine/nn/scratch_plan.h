@@ -23,7 +23,7 @@ struct ScratchPlan {
   size_t ld_ff;
   size_t input_stride;  // in bytes
 
-  size_t qkv;        // [tokens, ld_qkv], or by heads: see QkvWindow
+  size_t qkv;        // [tokens, ld_qkv], or by heads: see QkvBuffer
   size_t keys;       // packed keys: [(tokens + 16 sequences) * kv_width]
   size_t values;     // packed values: [(tokens + 16 sequences) * packed_value_bytes],
                      // or nothing if no sequence is long enough

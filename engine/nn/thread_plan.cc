@@ -39,30 +39,30 @@ Lengths Measure(const ModelSizes& model, std::span<const size_t> starts) {
   return all;
 }
 
-// Cuts the batch into groups of neighbours with about `rows` rows each. Those of the last quarter
+// Cuts the batch into tasks of neighbours with about `rows` rows each. Those of the last quarter
 // get half as many where there are many, so that the last ones to be taken are small. Returns the
-// number of groups.
-size_t MakeGroups(std::span<const size_t> starts, size_t threads, size_t* group_starts) {
+// number of tasks.
+size_t MakeTasks(std::span<const size_t> starts, size_t threads, size_t* task_starts) {
   const size_t sequences = starts.size() - 1;
   const size_t tokens = starts.back();
   const size_t parts = RoundUp(DivCeil(tokens, kRowsOfTask), threads);
   const bool many = threads > 1 && parts >= 4 * threads;
   const double rows = static_cast<double>(tokens) / static_cast<double>(parts);
-  size_t groups = 0;
-  double boundary = rows;  // where the group at hand should end
-  group_starts[0] = 0;
+  size_t tasks = 0;
+  double boundary = rows;  // where the task at hand should end
+  task_starts[0] = 0;
   for (size_t b = 0; b < sequences; ++b) {
     const double begin = static_cast<double>(starts[b]);
     const double end = static_cast<double>(starts[b + 1]);
-    if (b > group_starts[groups] && (begin + end) / 2 > boundary) {
-      group_starts[++groups] = b;
+    if (b > task_starts[tasks] && (begin + end) / 2 > boundary) {
+      task_starts[++tasks] = b;
       do {
         boundary += many && 4 * begin > 3 * static_cast<double>(tokens) ? rows / 2 : rows;
       } while (boundary <= begin);
     }
   }
-  group_starts[++groups] = sequences;
-  return groups;
+  task_starts[++tasks] = sequences;
+  return tasks;
 }
 
 // The work of the busiest thread if each takes the next task in order as it gets free, in the unit
@@ -70,10 +70,9 @@ size_t MakeGroups(std::span<const size_t> starts, size_t threads, size_t* group_
 template <typename Cost>
 size_t Makespan(const ThreadPlan& plan, const Cost& cost, size_t* loads) {
   std::fill_n(loads, plan.threads, size_t{0});
-  for (size_t i = 0; i < plan.groups; ++i) {
+  for (size_t i = 0; i < plan.tasks; ++i) {
     size_t* least = std::min_element(loads, loads + plan.threads);
-    for (size_t b = plan.group_starts[plan.order[i]]; b < plan.group_starts[plan.order[i] + 1];
-         ++b) {
+    for (size_t b = plan.task_starts[plan.order[i]]; b < plan.task_starts[plan.order[i] + 1]; ++b) {
       *least += cost(b);
     }
   }
@@ -101,20 +100,20 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
   plan.threads = std::clamp<size_t>(
       static_cast<size_t>(std::min(all.flops / kFlopsWorthAThread, 1e9)), 1, threads);
 
-  size_t* group_starts = words;
-  size_t* order = group_starts + seq_starts.size();
+  size_t* task_starts = words;
+  size_t* order = task_starts + seq_starts.size();
   plan.kind = ThreadPlanKind::kSequences;
-  plan.groups = MakeGroups(seq_starts, plan.threads, group_starts);
-  plan.group_starts = group_starts;
+  plan.tasks = MakeTasks(seq_starts, plan.threads, task_starts);
+  plan.task_starts = task_starts;
   plan.order = order;
-  std::iota(order, order + plan.groups, size_t{0});
-  const auto rows_of = [&](size_t group) {
-    return seq_starts[group_starts[group + 1]] - seq_starts[group_starts[group]];
+  std::iota(order, order + plan.tasks, size_t{0});
+  const auto rows_of = [&](size_t task) {
+    return seq_starts[task_starts[task + 1]] - seq_starts[task_starts[task]];
   };
-  for (size_t g = 0; g < plan.groups; ++g) {
-    plan.max_group_rows = std::max(plan.max_group_rows, rows_of(g));
-    plan.max_group_sequences =
-        std::max(plan.max_group_sequences, group_starts[g + 1] - group_starts[g]);
+  for (size_t g = 0; g < plan.tasks; ++g) {
+    plan.max_task_rows = std::max(plan.max_task_rows, rows_of(g));
+    plan.max_task_sequences =
+        std::max(plan.max_task_sequences, task_starts[g + 1] - task_starts[g]);
   }
   // A block of rows walks all heads' keys and values of its sequence, unless a window hides most.
   // Where they exceed the last cache, one head after another does, for all rows.
@@ -122,14 +121,14 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
   const bool long_ones = 8.0 * static_cast<double>(all.longest * model.global_kv_width) > l3 / 2;
   if (plan.threads == 1 && !long_ones) return plan;
 
-  std::sort(order, order + plan.groups, [&](size_t a, size_t b) {
+  std::sort(order, order + plan.tasks, [&](size_t a, size_t b) {
     return rows_of(a) != rows_of(b) ? rows_of(a) > rows_of(b) : a < b;
   });
   const auto cost = [&](size_t b) {  // in thousands, which no batch makes too many of
     return static_cast<size_t>(model.FlopsOfLayer(seq_starts[b + 1] - seq_starts[b]) * 1e-3);
   };
-  const double busiest = static_cast<double>(Makespan(plan, cost, order + plan.groups)) * 1e3;
-  const bool has_room = plan.threads * std::min(plan.max_group_rows, kRowsOfTask) <=
+  const double busiest = static_cast<double>(Makespan(plan, cost, order + plan.tasks)) * 1e3;
+  const bool has_room = plan.threads * std::min(plan.max_task_rows, kRowsOfTask) <=
                         RowsOfAllBlocks(all.tokens, plan.threads);
   if (!long_ones && has_room &&
       busiest <= kTolerableImbalance * all.flops / static_cast<double>(plan.threads)) {

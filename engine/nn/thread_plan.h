@@ -31,13 +31,13 @@ struct ThreadPlan {
   ThreadPlanKind kind;
   size_t threads;  // how many are worth having, at most those there are
 
-  // kSequences: task i takes sequences [group_starts[order[i]], group_starts[order[i] + 1]); the
+  // kSequences: task i takes sequences [task_starts[order[i]], task_starts[order[i] + 1]); the
   // most expensive come first.
-  size_t groups;
-  const size_t* group_starts;
+  size_t tasks;
+  const size_t* task_starts;
   const size_t* order;  // kRows: of sequences, the longest first
-  size_t max_group_rows;
-  size_t max_group_sequences;
+  size_t max_task_rows;
+  size_t max_task_sequences;
 
   // kRows: blocks of rows, at most kMaxMc each. Where the keys of a sequence are more than a cache
   // holds, or sequences differ in length, attention is a stage of its own, cut by heads and blocks

@@ -29,7 +29,7 @@ using internal::ElementwiseKernels;
 constexpr size_t kBlock = 256;
 
 Status CheckInput(const char* name, const ConstView& x, const MutableView& y, const char* y_name) {
-  if (internal::SameWindow(x, y)) return {};
+  if (internal::SameView(x, y)) return {};
   return internal::CheckNoOverlap(y_name, y, name, x);
 }
 

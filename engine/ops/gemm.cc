@@ -22,20 +22,20 @@ inline void AdvanceRows(GemmTile& tile, size_t nv, size_t mr) {
 }
 
 // Where the vectors of columns from `col` on begin in row 0 of c.
-void SetColumns(const ColumnGroups& groups, float* c, size_t col, size_t nv, size_t lanes,
+void SetColumns(const ColumnBlocks& blocks, float* c, size_t col, size_t nv, size_t lanes,
                 TileEpilogue* out) {
-  if (groups.cols == 0) {
+  if (blocks.cols == 0) {
     for (size_t j = 0; j < nv; ++j) out->c[j] = c + col + j * lanes;
     return;
   }
-  size_t group = col / groups.cols;
-  size_t within = col - group * groups.cols;
+  size_t block = col / blocks.cols;
+  size_t within = col - block * blocks.cols;
   for (size_t j = 0; j < nv; ++j) {
-    out->c[j] = c + group * groups.stride + within;
+    out->c[j] = c + block * blocks.stride + within;
     within += lanes;
-    if (within == groups.cols) {
+    if (within == blocks.cols) {
       within = 0;
-      ++group;
+      ++block;
     }
   }
 }
@@ -143,7 +143,7 @@ class PanelWalk {
       const Rows c = args_.c.From(row_);
       tile.out.ldc = c.ld;
       tile.out.cols = cols_;
-      SetColumns(args_.groups, c.data, col_, nv, lanes, &tile.out);
+      SetColumns(args_.blocks, c.data, col_, nv, lanes, &tile.out);
       if (args_.residual.data != nullptr) {
         tile.out.residual = {args_.residual.row(row_) + col_, args_.residual.ld};
       }

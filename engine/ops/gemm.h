@@ -15,10 +15,10 @@
 
 namespace encore::inline v0_1::internal {
 
-// Where the columns of the product go, if not side by side: in groups of `cols` columns (a multiple
-// of the kernel's lanes), the first column of group g at c + g * stride. A projection's output then
+// Where the columns of the product go, if not side by side: in blocks of `cols` columns (a multiple
+// of the kernel's lanes), the first column of block i at c + i * stride. A projection's output then
 // comes head by head, [heads, rows, head size]. cols 0: side by side.
-struct ColumnGroups {
+struct ColumnBlocks {
   size_t cols = 0;
   size_t stride = 0;
 };
@@ -29,12 +29,12 @@ struct GemmArgs {
   InputRows a;   // [m], rows of b.k; with quant where the kernel is one of integers
   PackedView b;  // [k, n]
   Rows c;        // [m], rows of b.n; may be the residual
-  ColumnGroups groups;
+  ColumnBlocks blocks;
   ConstRows residual = {};  // [m], or null; not together with an activation
   bool relu = false;
-  // Or another activation; or null. Not together with groups.
+  // Or another activation; or null. Not together with blocks.
   ActivationKernels::Tile activation = nullptr;
-  // Where b is gated, and only there; without relu, activation, residual and groups.
+  // Where b is gated, and only there; without relu, activation, residual and blocks.
   ActivationKernels::Gated gated = nullptr;
   // What will be read after the last panel, to be fetched into L2 by then; null for what follows it
   // in memory. Any address will do.

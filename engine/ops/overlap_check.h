@@ -45,8 +45,8 @@ AddressRange AddressesOf(const TensorView<T>& view) {
   return {data - below * sizeof(T), data + (above + 1) * sizeof(T), count == below + above + 1};
 }
 
-// Whether the two are the same window on the same memory.
-inline bool SameWindow(const TensorView<const float>& a, const TensorView<const float>& b) {
+// Whether the two show the same memory in the same way.
+inline bool SameView(const TensorView<const float>& a, const TensorView<const float>& b) {
   if (a.data() != b.data() || !(a.shape() == b.shape())) return false;
   for (size_t i = 0; i < a.rank(); ++i) {
     if (a.dim(i) > 1 && a.stride(i) != b.stride(i)) return false;
@@ -54,7 +54,7 @@ inline bool SameWindow(const TensorView<const float>& a, const TensorView<const 
   return true;
 }
 
-// `out` shares no element with `in`; callers let SameWindow pass before, where the operation may
+// `out` shares no element with `in`; callers let SameView pass before, where the operation may
 // work in place.
 inline Status CheckNoOverlap(const char* out_name, const TensorView<float>& out,
                              const char* in_name, const TensorView<const float>& in) {

@@ -30,7 +30,7 @@ inline Status CheckRowViews(const ConstView& x, const MutableView& y) {
   ENCORE_RETURN_IF_ERROR(CheckRank("x", x, x.rank()));
   ENCORE_RETURN_IF_ERROR(CheckShape("y", y, x.shape(), "that of x"));
   ENCORE_RETURN_IF_ERROR(CheckOutput("y", y));
-  return SameWindow(x, y) ? Status() : CheckNoOverlap("y", y, "x", x);
+  return SameView(x, y) ? Status() : CheckNoOverlap("y", y, "x", x);
 }
 
 // Copies `rows` rows of `cols` elements; column by column, so that the source of a transposed view

@@ -15,9 +15,11 @@ Floats = NDArray[np.float32]
 def torch_module(why: str) -> Any:
     """torch, or one sentence that says what to install."""
     try:
-        import torch
+        import torch  # type: ignore[import-not-found, unused-ignore]
     except ImportError as error:
-        raise ImportError(f"{why} needs torch, which is not installed (pip install torch)") from error
+        raise ImportError(
+            f"{why} needs torch, which is not installed (pip install torch)"
+        ) from error
     return torch
 
 

@@ -22,7 +22,7 @@ ActivationFn = str | Callable[[Any], Any]
 
 
 def softmax(logits: Floats) -> Floats:
-    raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    raised: Floats = np.exp(logits - logits.max(axis=-1, keepdims=True))
     result: Floats = raised / raised.sum(axis=-1, keepdims=True)
     return result
 
@@ -64,7 +64,7 @@ class _Head(Opened):
 
 
 class CrossEncoder(_Head):
-    """A reranker or another model of pairs, with the calls of sentence_transformers.CrossEncoder."""
+    """A reranker or other model of pairs, with the calls of sentence_transformers.CrossEncoder."""
 
     def predict(
         self,
@@ -88,7 +88,9 @@ class CrossEncoder(_Head):
         check_device(device)
         pairs, single = _pairs_of(inputs)
         if not pairs:
-            return torch_module("convert_to_tensor").tensor([]) if convert_to_tensor else np.array([])
+            return (
+                torch_module("convert_to_tensor").tensor([]) if convert_to_tensor else np.array([])
+            )
         first, second = [p[0] for p in pairs], [p[1] for p in pairs]
         before = self._prompt(prompt_name, prompt)
         if before:

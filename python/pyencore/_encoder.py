@@ -151,4 +151,6 @@ class Encoder:
         )
 
     def __reduce__(self) -> Any:
-        raise TypeError("an Encoder cannot be pickled, as it has no copy of its weights; make it again")
+        raise TypeError(
+            "an Encoder cannot be pickled, as it has no copy of its weights; make it again"
+        )

@@ -34,13 +34,13 @@ class Pace:
 
 
 def progress_bar(show: bool | None, total: int) -> Any:
-    """tqdm's, or None. As sentence-transformers: by default where the logger is at INFO or DEBUG."""
+    """tqdm's, or None. By default where the logger is at INFO or DEBUG."""
     if show is None:
         show = logging.getLogger("pyencore").getEffectiveLevel() in (logging.INFO, logging.DEBUG)
     if not show:
         return None
     try:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError as error:
         raise ImportError(
             "show_progress_bar needs tqdm, which is not installed (pip install tqdm)"

@@ -44,7 +44,9 @@ if hasattr(os, "register_at_fork"):
 
 def check_device(device: Any) -> None:
     if device is not None and str(device).split(":")[0] != "cpu":
-        raise ValueError(f"device is {str(device)!r}; encore computes on CPUs: wanted 'cpu' or None")
+        raise ValueError(
+            f"device is {str(device)!r}; encore computes on CPUs: wanted 'cpu' or None"
+        )
 
 
 def check_batch_size(batch_size: int | None) -> None:

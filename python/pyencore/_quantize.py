@@ -75,7 +75,8 @@ def quantize_embeddings(
     if precision in ("float32", "float16"):
         return vectors.astype(dtype_of(precision))
     if precision == "binary":
-        return (np.packbits(vectors > 0, axis=-1) - np.uint8(128)).view(np.int8)
+        bits: NDArray[np.uint8] = np.packbits(vectors > 0, axis=-1)
+        return (bits - np.uint8(128)).view(np.int8)
     if precision == "ubinary":
         return np.packbits(vectors > 0, axis=-1)
     if ranges is None:
@@ -85,5 +86,5 @@ def quantize_embeddings(
     steps = np.where(steps == 0, 1, steps)
     levels = np.clip(np.floor((vectors - limits[0]) / steps), 0, 255)
     if precision == "uint8":
-        return levels.astype(np.uint8)
-    return (levels - 128).astype(np.int8)
+        return np.asarray(levels, np.uint8)
+    return np.asarray(levels - 128, np.int8)

@@ -25,7 +25,7 @@ def _name_and_bytes(key: str, value: Any) -> tuple[str, list[int], bytes]:
         tensor = value.detach().cpu().contiguous()
         kind = str(tensor.dtype).removeprefix("torch.")
         if kind == "bfloat16":
-            import torch
+            import torch  # type: ignore[import-not-found, unused-ignore]
 
             tensor = tensor.view(torch.int16)
         array = tensor.numpy()

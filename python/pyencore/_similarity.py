@@ -18,8 +18,8 @@ _BLOCK = 1 << 24
 
 
 def _unit(x: Floats) -> Floats:
-    length = np.linalg.norm(x, axis=-1, keepdims=True)
-    return x / np.maximum(length, np.float32(1e-12))
+    length = np.sqrt(np.square(x).sum(axis=-1, keepdims=True))
+    return np.asarray(x / np.maximum(length, np.float32(1e-12)), np.float32)
 
 
 def _distances(a: Floats, b: Floats, euclidean: bool) -> Floats:

@@ -149,11 +149,9 @@ class TextEncoder(Opened):
             )
         normalize = True if normalize_embeddings else None
         if isinstance(inputs, str):
-            vector = np.empty((1, self._width(truncate_dim)), np.float32)
-            self._core.encode_one(
-                inputs, vector[0], text, normalize, vector.shape[1], self._max_length
-            )
-            result = self._finish(vector, precision, None)[0]
+            row = np.empty((1, self._width(truncate_dim)), np.float32)
+            self._core.encode_one(inputs, row[0], text, normalize, row.shape[1], self._max_length)
+            result = self._finish(row, precision, None)[0]
             if out is not None:
                 writable(out, result.shape, result.dtype)[...] = result
         else:
@@ -165,7 +163,9 @@ class TextEncoder(Opened):
             else:
                 direct = out is not None and precision == "float32"
                 shape = (len(texts), width)
-                vectors = writable(out, shape, np.float32) if direct else np.empty(shape, np.float32)
+                vectors = (
+                    writable(out, shape, np.float32) if direct else np.empty(shape, np.float32)
+                )
                 self._rows(texts, vectors, text, normalize, show_progress_bar)
                 if not texts and out is None:
                     result = np.array([])  # as sentence-transformers
@@ -184,7 +184,7 @@ class TextEncoder(Opened):
         return self._encode_as(("document", "passage", "corpus"), inputs, args, options)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """[len(embeddings1), len(embeddings2)], by similarity_fn_name; a torch tensor for tensors."""
+        """[len(embeddings1), len(embeddings2)], by similarity_fn_name; a tensor for tensors."""
         return _like(
             embeddings1, _similarity.all_pairs(self.similarity_fn_name, embeddings1, embeddings2)
         )

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pyencore import _core
+from pyencore import _core as core_module
 from pyencore._folder import find_folder
 
 
@@ -31,7 +31,7 @@ class Encoding(NamedTuple):
 class Tokenizer:
     """A folder's tokenizer, as transformers' AutoTokenizer chooses it. Immutable."""
 
-    _core: _core.Tokenizer
+    _core: core_module.Tokenizer
     _folder: str | None = None
 
     def __init__(
@@ -39,14 +39,14 @@ class Tokenizer:
     ) -> None:
         self._folder = find_folder(folder_or_hub_name)
         self._lowercase = lowercase
-        self._core = _core.Tokenizer.open(self._folder, lowercase)
+        self._core = core_module.Tokenizer.open(self._folder, lowercase)
 
     @classmethod
     def from_pretrained(cls, folder_or_hub_name: str | os.PathLike[str]) -> Tokenizer:
         return cls(folder_or_hub_name)
 
     @classmethod
-    def _of(cls, core: _core.Tokenizer) -> Tokenizer:
+    def _of(cls, core: core_module.Tokenizer) -> Tokenizer:
         tokenizer = cls.__new__(cls)
         tokenizer._core = core
         return tokenizer
@@ -97,8 +97,7 @@ class Tokenizer:
         return self._core.token_to_id(token)
 
     def id_to_token(self, id: int) -> str | None:  # noqa: A002 (tokenizers' name)
-        token: str | None = self._core.id_to_token(id)
-        return token
+        return self._core.id_to_token(id)
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         if not with_added_tokens:

@@ -26,8 +26,6 @@ __all__ = [
     "tanh",
 ]
 
-_ops = _core.ops
-
 
 def _unary(operation: Any, x: Any, out: Any) -> Any:
     values = as_floats(x)
@@ -38,53 +36,55 @@ def _unary(operation: Any, x: Any, out: Any) -> Any:
 
 def exp(x: Any, *, out: Any = None) -> Any:
     """e^x"""
-    return _unary(_ops.exp, x, out)
+    return _unary(_core.ops_exp, x, out)
 
 
 def tanh(x: Any, *, out: Any = None) -> Any:
-    return _unary(_ops.tanh, x, out)
+    return _unary(_core.ops_tanh, x, out)
 
 
 def relu(x: Any, *, out: Any = None) -> Any:
     """max(x, 0)"""
-    return _unary(_ops.relu, x, out)
+    return _unary(_core.ops_relu, x, out)
 
 
 def gelu(x: Any, *, out: Any = None) -> Any:
     """x Phi(x), the erf form"""
-    return _unary(_ops.gelu, x, out)
+    return _unary(_core.ops_gelu, x, out)
 
 
 def gelu_tanh(x: Any, *, out: Any = None) -> Any:
     """x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))"""
-    return _unary(_ops.gelu_tanh, x, out)
+    return _unary(_core.ops_gelu_tanh, x, out)
 
 
 def silu(x: Any, *, out: Any = None) -> Any:
     """x / (1 + e^-x)"""
-    return _unary(_ops.silu, x, out)
+    return _unary(_core.ops_silu, x, out)
 
 
 def softmax(x: Any, *, out: Any = None) -> Any:
     """Over the last axis."""
-    return _unary(_ops.softmax, x, out)
+    return _unary(_core.ops_softmax, x, out)
 
 
 def add(a: Any, b: Any) -> Floats:
     """a + b, of one shape."""
     first = as_floats(a)
     c = np.empty(first.shape, np.float32)
-    _ops.add(first, as_floats(b), c)
+    _core.ops_add(first, as_floats(b), c)
     return c
 
 
 def matmul(a: Any, b: Any, bias: Any = None) -> Floats:
-    """a [M, K] times b [K, N], plus bias [N]: each element one chain of FMAs over k = 0, 1, 2 ..."""
+    """a [M, K] times b [K, N], plus bias [N]: one chain of FMAs over k = 0, 1, 2 ..."""
     left, right = as_floats(a), as_floats(b)
     if left.ndim != 2 or right.ndim != 2:
-        raise ValueError(f"a is {list(left.shape)}, b is {list(right.shape)}; wanted [M, K], [K, N]")
+        raise ValueError(
+            f"a is {list(left.shape)}, b is {list(right.shape)}; wanted [M, K], [K, N]"
+        )
     c = np.empty((left.shape[0], right.shape[1]), np.float32)
-    _ops.matmul(left, right, None if bias is None else as_floats(bias), c)
+    _core.ops_matmul(left, right, None if bias is None else as_floats(bias), c)
     return c
 
 
@@ -92,7 +92,7 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, epsilon: float = 1e
     """(x - mean) / sqrt(variance + epsilon) * weight + bias over the last axis."""
     values = as_floats(x)
     y = np.empty(values.shape, np.float32)
-    _ops.layer_norm(values, _maybe(weight), _maybe(bias), epsilon, y)
+    _core.ops_layer_norm(values, _maybe(weight), _maybe(bias), epsilon, y)
     return y
 
 
@@ -100,7 +100,7 @@ def rms_norm(x: Any, weight: Any = None, epsilon: float = 1e-5) -> Floats:
     """x / sqrt(mean of x^2 + epsilon) * weight over the last axis."""
     values = as_floats(x)
     y = np.empty(values.shape, np.float32)
-    _ops.rms_norm(values, _maybe(weight), epsilon, y)
+    _core.ops_rms_norm(values, _maybe(weight), epsilon, y)
     return y
 
 
@@ -129,7 +129,7 @@ def attention(
     if attn_mask is not None:
         mask = as_array(attn_mask)
         blocked, additive = (mask, None) if mask.dtype == bool else (None, as_floats(mask))
-    _ops.attention(
+    _core.ops_attention(
         queries, keys, values, causal, blocked, additive, window, scale or 0.0, weights, out
     )
     return (out, weights) if return_weights else out

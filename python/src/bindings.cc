@@ -11,12 +11,19 @@ nb::object ExceptionOf(encore::ErrorCode code) {
   const char* name = "UnsupportedError";
   switch (code) {
     case encore::ErrorCode::kOk:
-    case encore::ErrorCode::kInvalidArgument: return nb::borrow(PyExc_ValueError);
-    case encore::ErrorCode::kNotFound: return nb::borrow(PyExc_FileNotFoundError);
-    case encore::ErrorCode::kIo: return nb::borrow(PyExc_OSError);
-    case encore::ErrorCode::kOutOfMemory: return nb::borrow(PyExc_MemoryError);
-    case encore::ErrorCode::kCorruptData: name = "CorruptDataError"; break;
-    case encore::ErrorCode::kUnsupported: break;
+    case encore::ErrorCode::kInvalidArgument:
+      return nb::borrow(PyExc_ValueError);
+    case encore::ErrorCode::kNotFound:
+      return nb::borrow(PyExc_FileNotFoundError);
+    case encore::ErrorCode::kIo:
+      return nb::borrow(PyExc_OSError);
+    case encore::ErrorCode::kOutOfMemory:
+      return nb::borrow(PyExc_MemoryError);
+    case encore::ErrorCode::kCorruptData:
+      name = "CorruptDataError";
+      break;
+    case encore::ErrorCode::kUnsupported:
+      break;
   }
   return nb::module_::import_("pyencore._errors").attr(name);
 }
@@ -45,7 +52,7 @@ std::string_view Utf8(nb::handle text, const char* name) {
   return {data, static_cast<size_t>(size)};
 }
 
-std::vector<std::string_view> Utf8OfRange(const nb::list& texts, size_t begin, size_t end) {
+std::vector<std::string_view> Utf8OfRange(const TextList& texts, size_t begin, size_t end) {
   if (end > texts.size() || begin > end) {
     Raise(encore::InvalidArgument("found texts " + std::to_string(begin) + " to " +
                                   std::to_string(end) + " of " + std::to_string(texts.size())));
@@ -63,8 +70,8 @@ std::vector<std::string_view> Utf8OfRange(const nb::list& texts, size_t begin, s
   return views;
 }
 
-nb::list DecisionsOf(const std::vector<encore::Decision>& decisions) {
-  nb::list list;
+DecisionList DecisionsOf(const std::vector<encore::Decision>& decisions) {
+  DecisionList list;
   for (const encore::Decision& decision : decisions) {
     list.append(nb::make_tuple(nb::str(decision.what.c_str(), decision.what.size()),
                                nb::str(decision.value.c_str(), decision.value.size()),

@@ -51,8 +51,7 @@ encore::Shape ShapeOf(const size_t* extents, size_t rank);
 
 template <typename T, typename... Annotations>
 encore::TensorView<T> ViewOf(const nb::ndarray<T, Annotations...>& array) {
-  encore::Shape shape =
-      ShapeOf(reinterpret_cast<const size_t*>(array.shape_ptr()), array.ndim());
+  encore::Shape shape = ShapeOf(reinterpret_cast<const size_t*>(array.shape_ptr()), array.ndim());
   typename encore::TensorView<T>::Strides strides{};
   for (size_t i = 0; i < array.ndim(); ++i) strides[i] = array.stride(i);
   return encore::TensorView<T>(array.data(), shape, strides);
@@ -61,10 +60,12 @@ encore::TensorView<T> ViewOf(const nb::ndarray<T, Annotations...>& array) {
 // The UTF-8 of a str, which must outlive it; TypeError with `name` for anything else.
 std::string_view Utf8(nb::handle text, const char* name);
 // Of texts[begin, end).
-std::vector<std::string_view> Utf8OfRange(const nb::list& texts, size_t begin, size_t end);
+using TextList = nb::typed<nb::list, nb::str>;
+std::vector<std::string_view> Utf8OfRange(const TextList& texts, size_t begin, size_t end);
 
 // [(what, value, source)].
-nb::list DecisionsOf(const std::vector<encore::Decision>& decisions);
+using DecisionList = nb::typed<nb::list, nb::typed<nb::tuple, nb::str, nb::str, nb::str>>;
+DecisionList DecisionsOf(const std::vector<encore::Decision>& decisions);
 
 }  // namespace pyencore
 

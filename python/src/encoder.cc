@@ -53,8 +53,8 @@ class ArrayEncoder {
           const encore::TorchWeights weights =
               Take(encore::TorchWeights::FromFile(file, overrides));
           encore::EncoderOptions options;
-          options.precision = compute ? Take(encore::PrecisionFromName(*compute))
-                                      : weights.precision();
+          options.precision =
+              compute ? Take(encore::PrecisionFromName(*compute)) : weights.precision();
           if (options.precision == encore::Precision::kInt8) options.keep = weights.keep();
           for (const std::string& name : keep) options.keep.push_back(MatrixFromName(name));
           options.executor = Take(threads_.executor());
@@ -65,9 +65,8 @@ class ArrayEncoder {
 
   // y [T, D] from x [T, D]; taps are lists of arrays, empty for none.
   void Forward(const nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>& x,
-               const std::vector<size_t>& starts, const std::vector<size_t>& positions,
-               bool causal, const std::optional<BoolsIn>& blocked,
-               const std::optional<FloatsIn>& additive,
+               const std::vector<size_t>& starts, const std::vector<size_t>& positions, bool causal,
+               const std::optional<BoolsIn>& blocked, const std::optional<FloatsIn>& additive,
                const nb::ndarray<float, nb::ndim<2>, nb::device::cpu>& y,
                const std::vector<FloatsOut>& attention,
                const std::vector<FloatsOut>& hidden) const {
@@ -110,20 +109,18 @@ void BindEncoder(nb::module_& module) {
            nb::arg("source"), nb::arg("num_heads").none(), nb::arg("activation").none(),
            nb::arg("norm_first").none(), nb::arg("epsilon").none(), nb::arg("compute").none(),
            nb::arg("keep"), nb::arg("threads"))
-      .def("forward", &ArrayEncoder::Forward, nb::arg("x"), nb::arg("starts"),
-           nb::arg("positions"), nb::arg("causal"), nb::arg("blocked").none(),
-           nb::arg("additive").none(), nb::arg("y").noconvert(), nb::arg("attention"),
-           nb::arg("hidden"))
+      .def("forward", &ArrayEncoder::Forward, nb::arg("x"), nb::arg("starts"), nb::arg("positions"),
+           nb::arg("causal"), nb::arg("blocked").none(), nb::arg("additive").none(),
+           nb::arg("y").noconvert(), nb::arg("attention"), nb::arg("hidden"))
       .def("forget_after_fork", &ArrayEncoder::ForgetAfterFork)
       .def_prop_ro("threads", &ArrayEncoder::threads)
       .def_prop_ro("d_model",
                    [](const ArrayEncoder& self) { return self.encoder().config().d_model; })
       .def_prop_ro("num_layers",
                    [](const ArrayEncoder& self) { return self.encoder().config().num_layers(); })
-      .def_prop_ro("num_heads",
-                   [](const ArrayEncoder& self) {
-                     return self.encoder().config().layers.front().num_heads;
-                   })
+      .def_prop_ro(
+          "num_heads",
+          [](const ArrayEncoder& self) { return self.encoder().config().layers.front().num_heads; })
       .def_prop_ro("precision",
                    [](const ArrayEncoder& self) {
                      return encore::PrecisionName(self.encoder().precision());

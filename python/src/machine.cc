@@ -18,8 +18,7 @@ void BindMachine(nb::module_& module) {
   module.def("supported_targets", &encore::SupportedTargets);
   module.def("active_target", &encore::ActiveTarget);
   module.def(
-      "set_target", [](std::string_view name) { Check(encore::SetTarget(name)); },
-      nb::arg("name"));
+      "set_target", [](std::string_view name) { Check(encore::SetTarget(name)); }, nb::arg("name"));
 }
 
 }  // namespace pyencore

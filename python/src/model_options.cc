@@ -45,7 +45,7 @@ encore::MatrixOfLayer MatrixFromName(const std::string& name) {
                                 "'0.linear1'"));
 }
 
-nb::object ArrayOf(encore::Tensor tensor) {
+Array ArrayOf(encore::Tensor tensor) {
   auto owner = std::make_unique<encore::Tensor>(std::move(tensor));
   std::array<size_t, encore::Shape::kMaxRank> shape{};
   const size_t rank = owner->shape().rank();
@@ -54,7 +54,7 @@ nb::object ArrayOf(encore::Tensor tensor) {
   const nb::capsule capsule(owner.get(),
                             [](void* p) noexcept { delete static_cast<encore::Tensor*>(p); });
   owner.release();
-  return nb::cast(nb::ndarray<nb::numpy, float>(data, rank, shape.data(), capsule));
+  return Array(data, rank, shape.data(), capsule);
 }
 
 }  // namespace pyencore

@@ -25,7 +25,8 @@ auto WithoutGil(F&& work) {
 }
 
 // A numpy array that owns the tensor's memory, nothing copied. F32, rank 1 or more.
-nb::object ArrayOf(encore::Tensor tensor);
+using Array = nb::ndarray<nb::numpy, float>;
+Array ArrayOf(encore::Tensor tensor);
 
 }  // namespace pyencore
 

@@ -33,10 +33,10 @@ void BindUnary(nb::module_& module, const char* name) {
       nb::arg("x"), nb::arg("y").noconvert());
 }
 
-encore::AttentionOptions Options(bool causal,
-                                 const std::optional<nb::ndarray<const bool, nb::device::cpu>>& blocked,
-                                 const MaybeFloats& additive, std::optional<size_t> window,
-                                 double scale, const std::optional<FloatsOut>& weights) {
+encore::AttentionOptions Options(
+    bool causal, const std::optional<nb::ndarray<const bool, nb::device::cpu>>& blocked,
+    const MaybeFloats& additive, std::optional<size_t> window, double scale,
+    const std::optional<FloatsOut>& weights) {
   encore::AttentionOptions options;
   options.mask.causal = causal;
   if (blocked) options.mask.blocked = ViewOf(*blocked);
@@ -50,22 +50,21 @@ encore::AttentionOptions Options(bool causal,
 }  // namespace
 
 void BindOps(nb::module_& module) {
-  nb::module_ ops = module.def_submodule("ops");
-  BindUnary<&encore::Exp>(ops, "exp");
-  BindUnary<&encore::Tanh>(ops, "tanh");
-  BindUnary<&encore::Relu>(ops, "relu");
-  BindUnary<&encore::Gelu>(ops, "gelu");
-  BindUnary<&encore::GeluTanh>(ops, "gelu_tanh");
-  BindUnary<&encore::Silu>(ops, "silu");
-  BindUnary<&encore::Softmax>(ops, "softmax");
-  ops.def(
-      "add",
+  BindUnary<&encore::Exp>(module, "ops_exp");
+  BindUnary<&encore::Tanh>(module, "ops_tanh");
+  BindUnary<&encore::Relu>(module, "ops_relu");
+  BindUnary<&encore::Gelu>(module, "ops_gelu");
+  BindUnary<&encore::GeluTanh>(module, "ops_gelu_tanh");
+  BindUnary<&encore::Silu>(module, "ops_silu");
+  BindUnary<&encore::Softmax>(module, "ops_softmax");
+  module.def(
+      "ops_add",
       [](const FloatsIn& a, const FloatsIn& b, const FloatsOut& c) {
         Check(encore::Add(ViewOf(a), ViewOf(b), ViewOf(c)));
       },
       nb::arg("a"), nb::arg("b"), nb::arg("c").noconvert());
-  ops.def(
-      "matmul",
+  module.def(
+      "ops_matmul",
       [](const FloatsIn& a, const FloatsIn& b, const MaybeFloats& bias, const FloatsOut& c) {
         encore::MatMulOptions options;
         options.bias = OptionalView(bias);
@@ -75,8 +74,8 @@ void BindOps(nb::module_& module) {
         Check(WithoutGil([&] { return encore::MatMul(left, right, to, options); }));
       },
       nb::arg("a"), nb::arg("b"), nb::arg("bias").none(), nb::arg("c").noconvert());
-  ops.def(
-      "layer_norm",
+  module.def(
+      "ops_layer_norm",
       [](const FloatsIn& x, const MaybeFloats& weight, const MaybeFloats& bias, double epsilon,
          const FloatsOut& y) {
         Check(encore::LayerNorm(ViewOf(x), OptionalView(weight), OptionalView(bias), epsilon,
@@ -84,14 +83,14 @@ void BindOps(nb::module_& module) {
       },
       nb::arg("x"), nb::arg("weight").none(), nb::arg("bias").none(), nb::arg("epsilon"),
       nb::arg("y").noconvert());
-  ops.def(
-      "rms_norm",
+  module.def(
+      "ops_rms_norm",
       [](const FloatsIn& x, const MaybeFloats& weight, double epsilon, const FloatsOut& y) {
         Check(encore::RmsNorm(ViewOf(x), OptionalView(weight), epsilon, ViewOf(y)));
       },
       nb::arg("x"), nb::arg("weight").none(), nb::arg("epsilon"), nb::arg("y").noconvert());
-  ops.def(
-      "attention",
+  module.def(
+      "ops_attention",
       [](const FloatsIn& q, const FloatsIn& k, const FloatsIn& v, bool causal,
          const std::optional<nb::ndarray<const bool, nb::device::cpu>>& blocked,
          const MaybeFloats& additive, std::optional<size_t> window, double scale,

@@ -43,7 +43,7 @@ class Model {
 
   // Rows [begin, end) of `out` from these of the texts. The list is the caller's own: nobody
   // changes it meanwhile.
-  void Encode(const nb::list& texts, size_t begin, size_t end, const Rows& out,
+  void Encode(const TextList& texts, size_t begin, size_t end, const Rows& out,
               const std::optional<std::string>& prompt, std::optional<bool> normalize,
               size_t dimensions, size_t max_length) const {
     const std::vector<std::string_view> views = Utf8OfRange(texts, begin, end);
@@ -66,8 +66,8 @@ class Model {
   }
 
   // The token vectors of one text, [tokens, d_model].
-  nb::object EncodeTokens(nb::handle text, const std::optional<std::string>& prompt,
-                          size_t max_length) const {
+  Array EncodeTokens(nb::handle text, const std::optional<std::string>& prompt,
+                     size_t max_length) const {
     const std::string_view view = Utf8(text, "inputs");
     encore::EncodeOptions options;
     options.prompt = prompt;
@@ -78,9 +78,9 @@ class Model {
   }
 
   // What the head says of texts, or of pairs: [texts, labels].
-  nb::object Classify(const nb::list& first, const std::optional<nb::list>& second, size_t begin,
-                      size_t end, const std::optional<std::string>& activation,
-                      size_t max_length) const {
+  Array Classify(const TextList& first, const std::optional<TextList>& second, size_t begin,
+                 size_t end, const std::optional<std::string>& activation,
+                 size_t max_length) const {
     const std::vector<std::string_view> a = Utf8OfRange(first, begin, end);
     std::vector<std::string_view> b;
     if (second) b = Utf8OfRange(*second, begin, end);
@@ -91,9 +91,8 @@ class Model {
       options.activation = *activation == "sigmoid" ? encore::ScoreActivation::kSigmoid
                                                     : encore::ScoreActivation::kIdentity;
     }
-    auto found = WithoutGil([&] {
-      return second ? model_.Classify(a, b, options) : model_.Classify(a, options);
-    });
+    auto found = WithoutGil(
+        [&] { return second ? model_.Classify(a, b, options) : model_.Classify(a, options); });
     return ArrayOf(Take(std::move(found)).values);
   }
 

@@ -17,6 +17,9 @@
 namespace pyencore {
 namespace {
 
+using OffsetList = nb::typed<nb::list, nb::typed<nb::tuple, nb::int_, nb::int_>>;
+using IntList = nb::typed<nb::list, nb::int_>;
+
 // The number of characters before each byte of a text, and after its last.
 std::vector<size_t> CharactersBefore(std::string_view text) {
   std::vector<size_t> before(text.size() + 1);
@@ -31,10 +34,11 @@ std::vector<size_t> CharactersBefore(std::string_view text) {
 }
 
 // (begin, end) of each token; an end inside a character takes it in.
-nb::list OffsetsOf(const encore::Tokens& tokens, std::string_view first, std::string_view second) {
+OffsetList OffsetsOf(const encore::Tokens& tokens, std::string_view first,
+                     std::string_view second) {
   const std::vector<size_t> of_first = CharactersBefore(first);
   const std::vector<size_t> of_second = CharactersBefore(second);
-  nb::list offsets;
+  OffsetList offsets;
   for (size_t i = 0; i < tokens.ids.size(); ++i) {
     const encore::ByteRange range = tokens.offsets[i];
     const bool in_second = !second.empty() && tokens.type_ids[i] != 0;
@@ -52,8 +56,9 @@ nb::list OffsetsOf(const encore::Tokens& tokens, std::string_view first, std::st
 }
 
 // (ids, type ids, offsets, tokens left out)
-nb::tuple Encode(const encore::Tokenizer& tokenizer, nb::handle text, nb::handle pair,
-                 size_t max_length, bool from_error, bool special, bool plain_text) {
+nb::typed<nb::tuple, IntList, IntList, OffsetList, nb::int_> Encode(
+    const encore::Tokenizer& tokenizer, nb::handle text, nb::handle pair, size_t max_length,
+    bool from_error, bool special, bool plain_text) {
   encore::TokenizeOptions options;
   options.max_length = max_length;
   options.on_long = from_error ? encore::OnLong::kError : encore::OnLong::kCut;
@@ -67,9 +72,9 @@ nb::tuple Encode(const encore::Tokenizer& tokenizer, nb::handle text, nb::handle
     return pair.is_none() ? tokenizer.Encode(first, &tokens, options)
                           : tokenizer.EncodePair(first, second, &tokens, options);
   }));
-  nb::list ids;
+  IntList ids;
   for (const int32_t id : tokens.ids) ids.append(id);
-  nb::list types;
+  IntList types;
   for (const uint8_t type : tokens.type_ids) types.append(type);
   return nb::make_tuple(ids, types, OffsetsOf(tokens, first, second), tokens.cut);
 }
@@ -90,12 +95,11 @@ void BindTokenizer(nb::module_& module) {
       .def("token_to_id", &encore::Tokenizer::TokenToId, nb::arg("token"))
       .def(
           "id_to_token",
-          [](const encore::Tokenizer& tokenizer, int32_t id) -> nb::object {
+          [](const encore::Tokenizer& tokenizer, int32_t id) -> std::optional<nb::str> {
             const std::string_view token = tokenizer.IdToToken(id);
-            if (token.empty()) return nb::none();
-            return nb::steal(PyUnicode_DecodeUTF8(token.data(),
-                                                  static_cast<Py_ssize_t>(token.size()),
-                                                  "replace"));
+            if (token.empty()) return std::nullopt;
+            return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
+                token.data(), static_cast<Py_ssize_t>(token.size()), "replace"));
           },
           nb::arg("id"))
       .def_prop_ro("vocab_size", &encore::Tokenizer::vocab_size)

@@ -112,4 +112,4 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
     logging.getLogger("pyencore").setLevel(logging.ERROR)
-    yield
+    return

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import has
-
 from pyencore import Encoder, ops
 
 RNG = np.random.default_rng(7)
@@ -51,7 +50,8 @@ def test_shapes(encoder: Encoder) -> None:
     padding = np.zeros((3, 7), bool)
     padding[0, 5:] = padding[2, :4] = True
     y = encoder(x, key_padding_mask=padding)
-    assert y.shape == x.shape and not y[padding].any()
+    assert y.shape == x.shape
+    assert not y[padding].any()
     # A sequence's bits are its own: alone, packed, in a batch.
     assert np.array_equal(y[0, :5], encoder(x[0, :5]))
     packed = np.concatenate([x[0, :5], x[1], x[2, 4:]])

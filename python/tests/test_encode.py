@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import FAMILIES, MINILM, TEXTS, WHOLE, has, needs_minilm, needs_reference
-
 from pyencore import TextEncoder
 
 BOUND = 1e-6  # of 1, or of the largest number where that is more
@@ -49,9 +48,13 @@ def both(folder: Any) -> tuple[TextEncoder, Any]:
 def test_vectors_of_each_family(folders: Any, name: str) -> None:
     ours, theirs = both(folders(name))
     close(ours.encode(TEXTS), theirs.encode(TEXTS))
-    for options in ({"normalize_embeddings": True}, {"truncate_dim": 7},
-                    {"truncate_dim": 7, "normalize_embeddings": True}, {"truncate_dim": 999},
-                    {"prompt": "road: "}):
+    for options in (
+        {"normalize_embeddings": True},
+        {"truncate_dim": 7},
+        {"truncate_dim": 7, "normalize_embeddings": True},
+        {"truncate_dim": 999},
+        {"prompt": "road: "},
+    ):
         close(ours.encode(TEXTS, **options), theirs.encode(TEXTS, **options))
     for method in ("encode_query", "encode_document"):
         close(getattr(ours, method)(TEXTS), getattr(theirs, method)(TEXTS))
@@ -104,8 +107,9 @@ class TestMiniLM:
     @pytest.mark.parametrize("precision", ["int8", "uint8", "binary", "ubinary"])
     def test_quantised(self, ours: TextEncoder, theirs: Any, precision: str) -> None:
         texts = [f"{text} {i}" for i in range(15) for text in TEXTS]
-        found, wanted = ours.encode(texts, precision=precision), theirs.encode(
-            texts, precision=precision
+        found, wanted = (
+            ours.encode(texts, precision=precision),
+            theirs.encode(texts, precision=precision),
         )
         assert found.shape == wanted.shape
         assert found.dtype == wanted.dtype
@@ -126,7 +130,8 @@ class TestMiniLM:
         for precision in ("binary", "ubinary"):
             a = ours.encode(TEXTS[1], precision=precision)
             b = theirs.encode(TEXTS[1], precision=precision)
-            assert a.shape == b.shape and a.dtype == b.dtype
+            assert a.shape == b.shape
+            assert a.dtype == b.dtype
         for model in (ours, theirs):
             with pytest.raises(ValueError, match="from a single embedding"):
                 model.encode(TEXTS[1], precision="int8")
@@ -146,7 +151,9 @@ class TestMiniLM:
         for inputs in (TEXTS, TEXTS[1]):
             a = ours.encode(inputs, convert_to_tensor=True)
             b = theirs.encode(inputs, convert_to_tensor=True)
-            assert isinstance(a, torch.Tensor) and a.shape == b.shape and a.dtype == b.dtype
+            assert isinstance(a, torch.Tensor)
+            assert a.shape == b.shape
+            assert a.dtype == b.dtype
             close(a.numpy(), b.numpy())
             a = ours.encode(inputs, convert_to_numpy=False)
             b = theirs.encode(inputs, convert_to_numpy=False)
@@ -229,7 +236,9 @@ class TestByItself:
         wide = np.zeros((len(TEXTS), 40), np.float32)
         out = wide[:, 4:36]
         assert model.encode(TEXTS, out=out) is out
-        assert np.array_equal(out, wanted) and not wide[:, :4].any() and not wide[:, 36:].any()
+        assert np.array_equal(out, wanted)
+        assert not wide[:, :4].any()
+        assert not wide[:, 36:].any()
         row = np.zeros(32, np.float32)
         assert model.encode(TEXTS[1], out=row) is row
         assert np.array_equal(row, wanted[1])
@@ -256,7 +265,8 @@ class TestByItself:
     @pytest.mark.parametrize("compute", ["bf16", "int8"])
     def test_compute(self, folders: Any, model: TextEncoder, compute: Any) -> None:
         reduced = encore_of(folders("base"), compute=compute)
-        assert reduced.compute == compute and model.compute == "f32"
+        assert reduced.compute == compute
+        assert model.compute == "f32"
         apart = np.abs(reduced.encode(TEXTS) - model.encode(TEXTS)).max()
         assert 0 < apart < 0.5
 
@@ -274,7 +284,8 @@ class TestByItself:
             kept.encode(TEXTS), encore_of(folder, compute="int8").encode(TEXTS)
         )
         shorter = TextEncoder(folder, truncate_dim=5, threads=1)
-        assert shorter.dimension == 5 and shorter.encode(TEXTS).shape == (8, 5)
+        assert shorter.dimension == 5
+        assert shorter.encode(TEXTS).shape == (8, 5)
 
     def test_describe(self, model: TextEncoder) -> None:
         decisions = {d.what: d for d in model.describe()}

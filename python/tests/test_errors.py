@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from conftest import TEXTS
-
 from pyencore import CorruptDataError, CrossEncoder, TextEncoder, UnsupportedError
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import CASES, PAIRS, TEXTS, needs_reference
-
 from pyencore import Classifier, CrossEncoder
 
 
@@ -51,7 +50,8 @@ class TestAgainstReference:
         for inputs in (PAIRS, [list(p) for p in PAIRS], tuple(PAIRS), np.array(PAIRS), PAIRS[1]):
             found, wanted = ours.predict(inputs, **options), theirs.predict(inputs, **options)
             assert type(found) is type(wanted)
-            assert found.shape == wanted.shape and found.dtype == wanted.dtype
+            assert found.shape == wanted.shape
+            assert found.dtype == wanted.dtype
             assert np.abs(found - wanted).max() <= 1e-6
 
     def test_activations(self, ours: CrossEncoder, theirs: Any) -> None:
@@ -118,7 +118,8 @@ def test_classifier(folders: Any) -> None:
     shares = model.predict(TEXTS, apply_softmax=True)
     assert np.allclose(shares.sum(axis=1), 1, atol=1e-6)
     found = model.classify(TEXTS, top_k=2)
-    assert len(found) == len(TEXTS) and len(found[0]) == 2
+    assert len(found) == len(TEXTS)
+    assert len(found[0]) == 2
     best = model.classify(TEXTS[1])[0]
     assert best["label"] == model.labels[int(shares[1].argmax())]
     assert best["score"] == pytest.approx(float(shares[1].max()), abs=1e-6)

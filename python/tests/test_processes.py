@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import MINILM, TEXTS, needs_minilm
-
 from pyencore import CrossEncoder, Encoder, TextEncoder, Tokenizer
 
 SOURCES = str(Path(sys.modules["pyencore"].__file__ or "").parents[1])
@@ -66,7 +65,8 @@ def test_the_gil_is_released(folders: Any) -> None:
 def test_pickling(model: TextEncoder, folders: Any) -> None:
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
-    assert again.threads == model.threads and again.prompts == model.prompts
+    assert again.threads == model.threads
+    assert again.prompts == model.prompts
     ranker = CrossEncoder(folders("reranker"), threads=1)
     assert pickle.loads(pickle.dumps(ranker)).rank("a", ["b", "c"]) == ranker.rank("a", ["b", "c"])
     tokenizer = Tokenizer(folders("base"))

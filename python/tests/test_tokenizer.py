@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 from conftest import DATA, MINILM, TEXTS, has, needs_minilm
-
 from pyencore import Tokenizer
 
-DIFFICULT = [*TEXTS, "naïve café 東京 😀 e\u0301 ﬁne", "a\u0300\u0301b", "\u00a0 x\ty\n", "İstanbul"]
+DIFFICULT = [
+    *TEXTS,
+    "naïve café 東京 😀 e\u0301 ﬁne",
+    "a\u0300\u0301b",
+    "\u00a0 x\ty\n",
+    "İstanbul",
+]
 
 
 def reference_of(folder: Any) -> Any:
@@ -66,13 +71,17 @@ def test_lengths_and_plain_text(folders: Any) -> None:
     text = "one two three four [SEP] five"
     whole = tokenizer.encode(text)
     cut = tokenizer.encode(text, max_length=6)
-    assert len(cut) == 6 and cut.cut == len(whole) - 6
+    assert len(cut) == 6
+    assert cut.cut == len(whole) - 6
     sep = tokenizer.token_to_id("[SEP]")
     assert whole.ids.count(sep) == 2
     assert tokenizer.encode(text, plain_text=True).ids.count(sep) == 1
-    assert tokenizer.model_max_length == json.loads(
-        (DATA / "text" / "base" / "tokenizer_config.json").read_text()
-    )["model_max_length"]
+    assert (
+        tokenizer.model_max_length
+        == json.loads((DATA / "text" / "base" / "tokenizer_config.json").read_text())[
+            "model_max_length"
+        ]
+    )
     with pytest.raises(TypeError, match="sequence is of type int; wanted str"):
         tokenizer.encode(3)  # type: ignore[arg-type]
     assert any(what == "model" for what, _, _ in tokenizer.describe())

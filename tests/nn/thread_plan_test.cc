@@ -39,7 +39,7 @@ class Planned {
   size_t sequences() const { return starts.size() - 1; }
   size_t length(size_t b) const { return starts[b + 1] - starts[b]; }
   size_t group_rows(size_t g) const {
-    return starts[plan.group_starts[g + 1]] - starts[plan.group_starts[g]];
+    return starts[plan.task_starts[g + 1]] - starts[plan.task_starts[g]];
   }
   bool GuardsIntact() const {
     const auto is_fill = [](size_t word) { return word == kFill; };
@@ -55,10 +55,10 @@ class Planned {
   // in order as it gets free.
   double Imbalance() const {
     std::vector<double> loads(plan.threads, 0.0);
-    for (size_t i = 0; i < plan.groups; ++i) {
+    for (size_t i = 0; i < plan.tasks; ++i) {
       double& least = *std::min_element(loads.begin(), loads.end());
       const size_t g = plan.order[i];
-      for (size_t b = plan.group_starts[g]; b < plan.group_starts[g + 1]; ++b) {
+      for (size_t b = plan.task_starts[g]; b < plan.task_starts[g + 1]; ++b) {
         least += model.FlopsOfLayer(length(b));
       }
     }
@@ -93,21 +93,21 @@ void CheckOrder(const size_t* order, size_t count, const Of& of) {
 
 void CheckGroups(const Planned& p) {
   const ThreadPlan& plan = p.plan;
-  ASSERT_GE(plan.groups, 1u);
-  ASSERT_LE(plan.groups, p.sequences());
-  EXPECT_EQ(plan.group_starts[0], 0u);
-  EXPECT_EQ(plan.group_starts[plan.groups], p.sequences());
+  ASSERT_GE(plan.tasks, 1u);
+  ASSERT_LE(plan.tasks, p.sequences());
+  EXPECT_EQ(plan.task_starts[0], 0u);
+  EXPECT_EQ(plan.task_starts[plan.tasks], p.sequences());
   size_t rows = 0;
   size_t sequences = 0;
-  for (size_t g = 0; g < plan.groups; ++g) {
-    ASSERT_LT(plan.group_starts[g], plan.group_starts[g + 1]) << "an empty group";
+  for (size_t g = 0; g < plan.tasks; ++g) {
+    ASSERT_LT(plan.task_starts[g], plan.task_starts[g + 1]) << "an empty task";
     rows = std::max(rows, p.group_rows(g));
-    sequences = std::max(sequences, plan.group_starts[g + 1] - plan.group_starts[g]);
+    sequences = std::max(sequences, plan.task_starts[g + 1] - plan.task_starts[g]);
   }
-  EXPECT_EQ(plan.max_group_rows, rows);
-  EXPECT_EQ(plan.max_group_sequences, sequences);
+  EXPECT_EQ(plan.max_task_rows, rows);
+  EXPECT_EQ(plan.max_task_sequences, sequences);
   // One thread takes them as they come in memory.
-  CheckOrder(plan.order, plan.groups,
+  CheckOrder(plan.order, plan.tasks,
              [&](size_t g) { return plan.threads == 1 ? 0 : p.group_rows(g); });
 }
 
@@ -133,7 +133,7 @@ void CheckPlan(const Planned& p) {
   switch (p.plan.kind) {
     case ThreadPlanKind::kSequences:
       CheckGroups(p);
-      EXPECT_LE(p.plan.threads * std::min(p.plan.max_group_rows, kRowsOfTask),
+      EXPECT_LE(p.plan.threads * std::min(p.plan.max_task_rows, kRowsOfTask),
                 RowsOfAllBlocks(p.starts.back(), p.threads));
       // Costs are rounded to thousands of operations before they are compared.
       EXPECT_TRUE(p.plan.threads == 1 || p.Imbalance() <= 1.0601) << p.Imbalance();
@@ -239,10 +239,10 @@ TEST(ThreadPlan, GroupsHaveTheRowsOfATask) {
       ASSERT_EQ(p.plan.kind, ThreadPlanKind::kSequences);
       // Smaller ones at the end even out what threads have, and the very last is what is left.
       const size_t small = threads == 1 ? 0 : p.starts.back() / 4 + kRowsOfTask;
-      for (size_t g = 0; g + 1 < p.plan.groups; ++g) {
-        const bool at_end = p.starts[p.plan.group_starts[g + 1]] + small > p.starts.back();
+      for (size_t g = 0; g + 1 < p.plan.tasks; ++g) {
+        const bool at_end = p.starts[p.plan.task_starts[g + 1]] + small > p.starts.back();
         EXPECT_GE(p.group_rows(g) + length, (at_end && threads > 1 ? kRowsOfTask / 2 : 120))
-            << "group " << g << " of " << p.plan.groups;
+            << "task " << g << " of " << p.plan.tasks;
         EXPECT_LE(p.group_rows(g), kRowsOfTask + length);
       }
     }

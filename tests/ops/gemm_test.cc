@@ -92,7 +92,7 @@ class Problem {
     args.b.k = used_k();
     args.c = {c.view().data(), group_cols() + 5};
     if (g.group_vectors != 0) {
-      args.groups = {group_cols(), static_cast<size_t>(c.view().stride(0))};
+      args.blocks = {group_cols(), static_cast<size_t>(c.view().stride(0))};
     }
     args.relu = g.epilogue == Epilogue::kRelu;
     if (g.epilogue == Epilogue::kActivation) args.activation = GetActivationKernels().gelu.tile;

@@ -114,19 +114,20 @@ void AddSampleTexts(const std::string& texts, const std::string& path, WeightsFo
   const internal::FolderTokenizer opened =
       Take(internal::OpenFolderTokenizer(path, /*ignore_unknown_keys=*/true), "IN");
   const size_t d_model = calibration->encoder().config().d_model;
-  const internal::EmbeddingPlan& plan = folder->config.plan.embeddings;
   const internal::Embeddings embeddings =
-      Take(internal::Embeddings::Create(plan, d_model, &folder->tensors), "IN");
+      Take(internal::Embeddings::Create(folder->config.plan.embeddings, d_model, &folder->tensors),
+           "IN");
   TokenizeOptions tokenize;
-  tokenize.max_length =
-      opened.max_length == 0 ? plan.usual_tokens() : std::min(opened.max_length, plan.max_tokens());
+  tokenize.max_length = opened.max_length == 0
+                            ? embeddings.plan().usual_tokens()
+                            : std::min(opened.max_length, embeddings.plan().max_tokens());
   std::vector<int32_t> ids;
   std::vector<uint8_t> type_ids;
   std::vector<size_t> starts = {0};
   const auto add = [&] {
     if (ids.empty()) return;
     const internal::TokenBatch batch = {.ids = ids,
-                                        .type_ids = plan.type_vocab_size > 0
+                                        .type_ids = embeddings.plan().type_vocab_size > 0
                                                         ? std::span<const uint8_t>(type_ids)
                                                         : std::span<const uint8_t>(),
                                         .seq_starts = starts};

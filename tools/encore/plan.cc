@@ -48,9 +48,9 @@ Json Threads(const bench::NamedWorkload& workload, int threads, size_t panel_col
   Json json = {{"kind", internal::ThreadPlanKindName(plan.kind)}, {"threads", plan.threads}};
   switch (plan.kind) {
     case ThreadPlanKind::kSequences:
-      for (size_t i = 0; i < plan.groups; ++i) {
-        const size_t first = plan.group_starts[plan.order[i]];
-        const size_t end = plan.group_starts[plan.order[i] + 1];
+      for (size_t i = 0; i < plan.tasks; ++i) {
+        const size_t first = plan.task_starts[plan.order[i]];
+        const size_t end = plan.task_starts[plan.order[i] + 1];
         json["groups"].push_back({{"first_sequence", first},
                                   {"sequences", end - first},
                                   {"rows", starts[end] - starts[first]}});

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `encore verify`: floats through the search of reference/exhaustive, some millions of them or all.
-// The errors of the functions, of the activations inside a block and of softmax's exponential, their
-// order, special values and equal bits; conversions to bf16 and f16 and back; and the tables of the
-// largest errors in docs/accuracy.md.
+// The errors of the functions, of the activations inside a block and of softmax's exponential,
+// their order, special values and equal bits; conversions to bf16 and f16 and back; and the tables
+// of the largest errors in docs/accuracy.md.
 
 #include <algorithm>
 #include <bit>

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names on the hub: which files are asked for, caches, and sentences where there is no way."""
+
+from __future__ import annotations
+
+import fnmatch
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import DATA, has
+from pyencore import TextEncoder
+from pyencore._folder import _IGNORED, patterns
+
+needs_hub = pytest.mark.skipif(not has("huggingface_hub"), reason="huggingface_hub is absent")
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+
+
+def cached(root: Path, name: str, folder: Path) -> None:
+    """A repository as huggingface_hub leaves it in its cache."""
+    repository = root / ("models--" + name.replace("/", "--"))
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(REVISION)
+    shutil.copytree(folder, repository / "snapshots" / REVISION)
+
+
+def asked_for(name: str) -> bool:
+    return any(fnmatch.fnmatch(name, p) for p in patterns()) and not any(
+        fnmatch.fnmatch(name, p) for p in _IGNORED
+    )
+
+
+def test_only_files_that_encore_reads() -> None:
+    for folder in (DATA / "sentences").iterdir():
+        for path in folder.rglob("*"):
+            if path.is_file() and path.name not in ("expected.json", "README.md"):
+                assert asked_for(str(path.relative_to(folder))), path
+    for name in (
+        "pytorch_model.bin",
+        "onnx/model.onnx",
+        "onnx/config.json.txt",
+        "openvino/openvino_model.xml",
+        "tf_model.h5",
+        "README.md",
+        "onnx/model.safetensors",
+        "train_script.py",
+    ):
+        assert not asked_for(name), name
+
+
+@needs_hub
+def test_offline_caches(tmp_path: Path, folders: Any) -> None:
+    cached(tmp_path, "sentence-transformers/tiny", folders("base"))
+    cached(tmp_path, "someone/tiny", folders("base"))
+    for name in ("tiny", "someone/tiny"):
+        model = TextEncoder(name, cache_folder=str(tmp_path), local_files_only=True, threads=1)
+        assert model.encode("tea").shape == (32,)
+    with pytest.raises(FileNotFoundError, match="'someone/else' could not be had from the hub"):
+        TextEncoder("someone/else", cache_folder=str(tmp_path), local_files_only=True)
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ImportError, match=r"pip install 'pyencore\[hub\]'"):
+        TextEncoder("all-MiniLM-L6-v2")

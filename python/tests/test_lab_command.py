@@ -47,7 +47,8 @@ def refused(capsys, arguments, *words):
     before = sorted(os.listdir())
     assert main(arguments) == 2
     output = capsys.readouterr()
-    assert output.out == "" and output.err.count("\n") == 1
+    assert output.out == ""
+    assert output.err.count("\n") == 1
     assert all(word in output.err for word in words), output.err
     assert sorted(os.listdir()) == before
 
@@ -61,7 +62,8 @@ def test_reports_side_by_side(capsys):
                   "difference.", "  noise band  verdict", "0.97 to 1.03  faster 1."):
         assert words in out
     page = pathlib.Path("page.html").read_text()
-    assert page.rstrip().endswith("</html>") and "b.json" in page
+    assert page.rstrip().endswith("</html>")
+    assert "b.json" in page
     assert sorted(os.listdir()) == ["a.json", "b.json", "c.json", "page.html"]
 
 
@@ -77,16 +79,19 @@ def test_markdown_and_json(capsys):
             "noise band | verdict |\n| :--- | :--- | :--- | :--- | ---: | ---: | ---: | ---: | "
             "---: | :--- |\n| ") in table
     found = json.loads(printed(capsys, "compare", a, b, "--format", "json"))
-    assert len(found["reports"]) == 2 and len(found["pairings"][0]["rows"]) == 30
+    assert len(found["reports"]) == 2
+    assert len(found["pairings"][0]["rows"]) == 30
     for row in found["pairings"][0]["rows"]:
-        assert row["verdict"] == "faster" and row["ratio"]["value"] == pytest.approx(1.3, abs=0.05)
+        assert row["verdict"] == "faster"
+        assert row["ratio"]["value"] == pytest.approx(1.3, abs=0.05)
         assert row["band"]["high"] < row["ratio"]["low"]
 
 
 def test_two_precisions(capsys):
     a = small("a.json")
     out = printed(capsys, "compare", a, a, "--precision", "f32,int8")
-    assert " f32 / int8 " in out and "bf16" not in out
+    assert " f32 / int8 " in out
+    assert "bf16" not in out
     refused(capsys, ["compare", a, a, "--precision", "f32"], "--precision")
     refused(capsys, ["compare", a, a, "--precision", "f32,f8"], "a.json", "no row in f8")
 
@@ -144,7 +149,8 @@ def test_what_is_not_installed_is_named():
             "from pyencore.lab.__main__ import main; sys.exit(main(['report', 'a', '--out', 'b']))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
-    assert done.returncode == 2 and "pip install 'pyencore[plots]'" in done.stderr
+    assert done.returncode == 2
+    assert "pip install 'pyencore[plots]'" in done.stderr
 
 
 # ---- The pages of docs/ -------------------------------------------------------------------------
@@ -214,7 +220,8 @@ RUNS = (
 def test_what_bench_writes_is_a_report(flags, capsys):
     program = ENCORE if os.path.isabs(ENCORE) else str(ROOT / ENCORE)
     report = lab.bench(program, flags)
-    assert report["rows"] and report["roofs"]
+    assert report["rows"]
+    assert report["roofs"]
     assert len(lab.report_page(report)) > 50000
     pathlib.Path("b.json").write_text(json.dumps(report))
     assert f"{len(report['rows'])} row" in printed(capsys, "compare", "b.json", "b.json")

@@ -9,7 +9,8 @@ import os
 import pathlib
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .comparison import Pairing
@@ -214,7 +215,7 @@ def _as_text(pairings: Sequence[Pairing], runs: Sequence[Report], names: Sequenc
     """The runs with what disturbed them, then a table for each but the first."""
     from . import comparison, reports
     lines = []
-    for i, (name, run) in enumerate(zip(names, runs)):
+    for i, (name, run) in enumerate(zip(names, runs, strict=True)):
         lines.append(f"{'- ' if markdown else ''}{chr(65 + i)}{':' if markdown else ' '} "
                      f"{reports.clean(name)}: {reports.machine_text(run)}, {run['created']}")
         lines += [("  - " if markdown else "   ") + sentence
@@ -237,7 +238,7 @@ def _table(lines: Sequence[Sequence[str]], numbers: range, markdown: bool) -> li
         return [rows[0], rule, *rows[1:]]
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return ["  ".join(cell.rjust(width) if i in numbers else cell.ljust(width)
-                      for i, (cell, width) in enumerate(zip(line, widths))).rstrip()
+                      for i, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
             for line in lines]
 
 

@@ -7,7 +7,8 @@ import collections
 import dataclasses
 import math
 import statistics
-from typing import Any, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -363,7 +364,7 @@ def ratio_of_speeds(base: Sequence[float], other: Sequence[float]) -> Ratio:
 def ratio_of_rounds(base: Sequence[Sequence[float]], other: Sequence[Sequence[float]]) -> Ratio:
     """Of times of slots, round by round of programs that ran in turns: what slows the machine
     for longer than a round slows both."""
-    ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(base, other)]
+    ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(base, other, strict=True)]
     value = statistics.median(ratios)
     if len(ratios) < LEAST_SLOTS:
         return Ratio(value, value, value, enough=False)
@@ -474,7 +475,7 @@ def as_json(pairings: Sequence[Pairing], runs: Sequence[Report],
     return {"encore_comparison": 1,
             "reports": [{"name": name, "commit": report["machine"].get("commit", ""),
                          "noise": reports.noise_sentences(report)}
-                        for name, report in zip(names, runs)],
+                        for name, report in zip(names, runs, strict=True)],
             "pairings": [{"base": 0, "other": i + 1, "rounds": pairing.rounds,
                           "notes": pairing.notes(), "rows": [row_json(r) for r in pairing.rows]}
                          for i, pairing in enumerate(pairings)]}

@@ -11,7 +11,8 @@ import importlib.resources
 import json
 import pathlib
 import unicodedata
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 Report = dict[str, Any]
 Row = dict[str, Any]

@@ -5,25 +5,19 @@
 #include "reference/layer_weights.h"
 
 #include "engine/base/layer_tensors.h"
-#include "engine/nn/layer_places.h"
+#include "engine/nn/encoder_check.h"
 
 namespace encore {
 namespace {
 
 using internal::Extent;
 using internal::LayerTensor;
-using internal::PackedPart;
 using internal::TensorPlace;
 
-bool IsMatrixPart(PackedPart part) {
-  return part == PackedPart::kQkv || part == PackedPart::kOutProj || part == PackedPart::kLinear1 ||
-         part == PackedPart::kLinear2;
-}
-
 WeightKind KindOf(const LayerTensor& tensor) {
-  if (tensor.part->packed == PackedPart::kPositions) return WeightKind::kPositionBias;
+  if (tensor.part->place == TensorPlace::kBuckets) return WeightKind::kPositionBias;
   if (tensor.part->place == TensorPlace::kLayerScale) return WeightKind::kLayerScale;
-  if (!IsMatrixPart(tensor.part->packed)) {
+  if (tensor.part->member.linear == nullptr) {
     return tensor.is_bias() ? WeightKind::kNormBias : WeightKind::kNormWeight;
   }
   return tensor.is_bias() ? WeightKind::kBias : WeightKind::kMatrix;
@@ -68,7 +62,7 @@ EncoderWeights MakeWeights(const EncoderConfig& config, std::span<const WeightCh
       const WeightKind kind = KindOf(tensor);
       const bool linear = kind == WeightKind::kMatrix || kind == WeightKind::kBias;
       if (kind == WeightKind::kMatrix) {
-        inputs = internal::ExtentOf(tensor.columns(), config.d_model, layer);
+        inputs = internal::ShapeOf(tensor, config.d_model, layer)[1];
       }
       if (!IsGiven(tensor, layer, choices[i])) continue;
       const Shape shape = internal::ShapeOf(tensor, config.d_model, layer);

@@ -34,7 +34,9 @@ if [[ ! -x "$venv/bin/pip" ]]; then
   rm -rf "$venv"
   "$python" -m venv "$venv" >>"$log" 2>&1 || absent "$python cannot make $venv (python3-venv)"
 fi
-tools=(scikit-build-core==1.1.2 nanobind==3.1.0 ninja cmake numpy pytest mypy tqdm ruff)
+tools=(scikit-build-core==1.1.2 nanobind==3.1.0 ninja numpy pytest mypy tqdm ruff matplotlib scipy Jinja2)
+# The stable ABI wants CMake 3.26. Else the system's, whose command lines are those in the cache.
+"$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' && tools+=(cmake)
 if [[ ! -e "$venv/tools.txt" ]]; then
   install "${tools[@]}" || absent "pip cannot install ${tools[*]}"
   for package in huggingface_hub langchain-core llama-index-core haystack-ai; do
@@ -52,6 +54,8 @@ else
   printf 'test_python: without sentence-transformers (no %s)\n' "$reference" >&2
 fi
 
+# The compiler by the name that CMake has for it: Python's own settings would say another.
+export CXX="${CXX:-c++}"
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"
   export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$PWD}" CCACHE_NOHASHDIR=1

@@ -217,7 +217,7 @@ def class_numbers(found):
     values, start = [len(kinds), *kinds], 0
     for c in range(1, 0x110001):
         if c == 0x110000 or found[c] != found[start]:
-            values += [c - start, kinds.index(found[start])]
+            values.append((c - start - 1) * len(kinds) + kinds.index(found[start]))
             start = c
     return values
 

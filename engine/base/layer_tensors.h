@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "encore/encoder.h"
 #include "engine/base/layer_sizes.h"
@@ -20,17 +21,47 @@ namespace encore::inline v0_1::internal {
 enum class Extent {
   kOne,
   kModel,
-  kQkv,      // (H + 2 G) D
-  kQueries,  // H D
-  kKeys,     // G D
-  kHead,     // D
-  kHeads,    // H
-  kBuckets,  // num_buckets
-  kInner,    // d_ff
-  kFirst,    // d_ff, or 2 d_ff where gated
+  kQkv,
+  kQueries,
+  kKeys,
+  kHead,
+  kHeads,
+  kBuckets,
+  kInner,
+  kFirst,
 };
 
-// What gives a tensor its place in a layer (nn/layer_places.h).
+// In words, and as a number.
+struct ExtentFacts {
+  std::string_view text;
+  size_t (*of)(const LayerSizes& sizes, const LayerConfig& layer);
+};
+// In the order of the enumerators.
+inline constexpr std::array<ExtentFacts, 10> kExtents = {{
+    {"1", [](const LayerSizes&, const LayerConfig&) -> size_t { return 1; }},
+    {"d_model", [](const LayerSizes& s, const LayerConfig&) { return s.d_model; }},
+    {"(num_heads + 2 num_kv_heads) head_size",
+     [](const LayerSizes& s, const LayerConfig&) { return s.qkv_width(); }},
+    {"num_heads head_size", [](const LayerSizes& s, const LayerConfig&) { return s.q_width(); }},
+    {"num_kv_heads head_size",
+     [](const LayerSizes& s, const LayerConfig&) { return s.kv_width(); }},
+    {"head_size", [](const LayerSizes& s, const LayerConfig&) { return s.head_size; }},
+    {"num_heads", [](const LayerSizes& s, const LayerConfig&) { return s.heads; }},
+    {"num_buckets",
+     [](const LayerSizes&, const LayerConfig& layer) {
+       return layer.buckets ? layer.buckets->num_buckets : 0;
+     }},
+    {"d_ff", [](const LayerSizes& s, const LayerConfig&) { return s.d_ff; }},
+    {"d_ff, twice where gated",
+     [](const LayerSizes& s, const LayerConfig& layer) {
+       return layer.gate == Gate::kNone ? s.d_ff : 2 * s.d_ff;
+     }},
+}};
+constexpr const ExtentFacts& FactsOf(Extent extent) {
+  return kExtents[static_cast<size_t>(extent)];
+}
+
+// What gives a tensor its place in a layer (nn/encoder_check.h).
 enum class TensorPlace {
   kAlways,
   kFusedQkv,    // unless one of the three is given
@@ -44,30 +75,6 @@ enum class TensorPlace {
   kPostNorm,    // NormPlacement::kBoth
   kNever,       // the input scale of a matrix that shares another's
 };
-
-// What a tensor becomes a part of (nn/packed_layer.h).
-enum class PackedPart {
-  kQkv,
-  kOutProj,
-  kLinear1,
-  kLinear2,
-  kNorm1,
-  kNorm2,
-  kPostNorm1,
-  kPostNorm2,
-  kQNorm,
-  kKNorm,
-  kPositions,
-  kScale1,
-  kScale2
-};
-
-// Of a part that is one of the four products.
-constexpr LayerMatrix MatrixOf(PackedPart part) {
-  if (part == PackedPart::kQkv) return LayerMatrix::kQkv;
-  if (part == PackedPart::kOutProj) return LayerMatrix::kOutProj;
-  return part == PackedPart::kLinear1 ? LayerMatrix::kLinear1 : LayerMatrix::kLinear2;
-}
 
 // A member of EncoderLayerWeights: a linear layer, a norm or a tensor by itself.
 struct LayerMember {
@@ -95,15 +102,15 @@ struct LayerPart {
   Extent rows;     // of its weight, and elements of its bias
   Extent columns;  // of its weight
   TensorPlace place;
-  PackedPart packed;
-  bool in_torch;  // torch.nn.TransformerEncoderLayer has it
+  LayerMatrix matrix;  // of a linear layer: the product that it is packed into
+  bool in_torch;       // torch.nn.TransformerEncoderLayer has it
 };
 
 inline constexpr std::array<LayerPart, 18> kLayerParts = [] {
   using W = EncoderLayerWeights;
   using E = Extent;
   using P = TensorPlace;
-  using K = PackedPart;
+  using K = LayerMatrix;
   return std::array<LayerPart, 18>{{
       {"self_attn.in_proj_", "", &W::in_proj, &W::in_proj, E::kQkv, E::kModel, P::kFusedQkv,
        K::kQkv, true},
@@ -113,18 +120,37 @@ inline constexpr std::array<LayerPart, 18> kLayerParts = [] {
        false},
       {"self_attn.v_proj.", "", &W::v_proj, nullptr, E::kKeys, E::kModel, P::kApartQkv, K::kQkv,
        false},
-      {"self_attn.q_norm.", "", &W::q_norm, nullptr, E::kHead, E::kOne, P::kQkNorm, K::kQNorm,
+      {"self_attn.q_norm.", "", &W::q_norm, nullptr, E::kHead, E::kOne, P::kQkNorm, {}, false},
+      {"self_attn.k_norm.", "", &W::k_norm, nullptr, E::kHead, E::kOne, P::kQkNorm, {}, false},
+      {"self_attn.position_bias",
+       "",
+       &W::position_bias,
+       nullptr,
+       E::kBuckets,
+       E::kHeads,
+       P::kBuckets,
+       {},
        false},
-      {"self_attn.k_norm.", "", &W::k_norm, nullptr, E::kHead, E::kOne, P::kQkNorm, K::kKNorm,
-       false},
-      {"self_attn.position_bias", "", &W::position_bias, nullptr, E::kBuckets, E::kHeads,
-       P::kBuckets, K::kPositions, false},
       {"self_attn.out_proj.", "", &W::out_proj, &W::out_proj, E::kModel, E::kQueries, P::kAlways,
        K::kOutProj, true},
-      {"layer_scale1", "", &W::layer_scale1, nullptr, E::kModel, E::kOne, P::kLayerScale,
-       K::kScale1, false},
-      {"layer_scale2", "", &W::layer_scale2, nullptr, E::kModel, E::kOne, P::kLayerScale,
-       K::kScale2, false},
+      {"layer_scale1",
+       "",
+       &W::layer_scale1,
+       nullptr,
+       E::kModel,
+       E::kOne,
+       P::kLayerScale,
+       {},
+       false},
+      {"layer_scale2",
+       "",
+       &W::layer_scale2,
+       nullptr,
+       E::kModel,
+       E::kOne,
+       P::kLayerScale,
+       {},
+       false},
       {"linear1.", "ff.0.", &W::linear1, &W::linear1, E::kFirst, E::kModel, P::kFusedFirst,
        K::kLinear1, true},
       {"gate_proj.", "", &W::gate_proj, &W::linear1, E::kInner, E::kModel, P::kApartFirst,
@@ -133,12 +159,10 @@ inline constexpr std::array<LayerPart, 18> kLayerParts = [] {
        false},
       {"linear2.", "ff.2.", &W::linear2, &W::linear2, E::kModel, E::kInner, P::kAlways, K::kLinear2,
        true},
-      {"norm1.", "", &W::norm1, nullptr, E::kModel, E::kOne, P::kNorm1, K::kNorm1, true},
-      {"norm2.", "", &W::norm2, nullptr, E::kModel, E::kOne, P::kAlways, K::kNorm2, true},
-      {"post_norm1.", "", &W::post_norm1, nullptr, E::kModel, E::kOne, P::kPostNorm, K::kPostNorm1,
-       false},
-      {"post_norm2.", "", &W::post_norm2, nullptr, E::kModel, E::kOne, P::kPostNorm, K::kPostNorm2,
-       false},
+      {"norm1.", "", &W::norm1, nullptr, E::kModel, E::kOne, P::kNorm1, {}, true},
+      {"norm2.", "", &W::norm2, nullptr, E::kModel, E::kOne, P::kAlways, {}, true},
+      {"post_norm1.", "", &W::post_norm1, nullptr, E::kModel, E::kOne, P::kPostNorm, {}, false},
+      {"post_norm2.", "", &W::post_norm2, nullptr, E::kModel, E::kOne, P::kPostNorm, {}, false},
   }};
 }();
 
@@ -241,37 +265,26 @@ inline constexpr std::array<LayerTensor, kNumLayerTensors> kLayerTensors = [] {
 inline constexpr std::string_view kFinalNormWeight = "norm.weight";
 inline constexpr std::string_view kFinalNormBias = "norm.bias";
 
-inline size_t ExtentOf(Extent extent, size_t d_model, const LayerConfig& layer) {
+inline Shape ShapeOf(const LayerTensor& tensor, size_t d_model, const LayerConfig& layer) {
   const LayerSizes sizes(d_model, layer);
-  switch (extent) {
-    case Extent::kOne:
-      return 1;
-    case Extent::kModel:
-      return d_model;
-    case Extent::kQkv:
-      return sizes.qkv_width();
-    case Extent::kQueries:
-      return sizes.q_width();
-    case Extent::kKeys:
-      return sizes.kv_width();
-    case Extent::kHead:
-      return sizes.head_size;
-    case Extent::kHeads:
-      return sizes.heads;
-    case Extent::kBuckets:
-      return layer.buckets ? layer.buckets->num_buckets : 0;
-    case Extent::kInner:
-      return sizes.d_ff;
-    case Extent::kFirst:
-      return layer.gate == Gate::kNone ? sizes.d_ff : 2 * sizes.d_ff;
-  }
-  return 0;
+  const size_t rows = FactsOf(tensor.rows()).of(sizes, layer);
+  if (tensor.columns() == Extent::kOne) return Shape(rows);
+  return Shape(rows, FactsOf(tensor.columns()).of(sizes, layer));
 }
 
-inline Shape ShapeOf(const LayerTensor& tensor, size_t d_model, const LayerConfig& layer) {
-  const size_t rows = ExtentOf(tensor.rows(), d_model, layer);
-  if (tensor.columns() == Extent::kOne) return Shape(rows);
-  return Shape(rows, ExtentOf(tensor.columns(), d_model, layer));
+// The matrices that are not int8.
+inline std::vector<MatrixOfLayer> FloatMatrices(const EncoderWeights& weights) {
+  std::vector<MatrixOfLayer> found;
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    for (const LayerTensor& tensor : kLayerTensors) {
+      const WeightView& view = tensor.In(weights.layers[i]);
+      if (!tensor.is_matrix() || view.empty() || view.dtype() == DType::kI8) continue;
+      const LayerMatrix matrix = tensor.part->matrix;
+      const bool again = !found.empty() && found.back().layer == i && found.back().matrix == matrix;
+      if (!again) found.push_back({i, matrix});
+    }
+  }
+  return found;
 }
 
 }  // namespace encore::internal

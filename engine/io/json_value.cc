@@ -131,6 +131,18 @@ Result<JsonValue> JsonValue::Parse(std::string_view text, size_t max_values) {
   });
 }
 
+JsonValue JsonValue::Array(std::vector<JsonValue> items) {
+  JsonValue value;
+  value.value_ = std::move(items);
+  return value;
+}
+
+JsonValue JsonValue::Object(std::vector<Member> members) {
+  JsonValue value;
+  value.value_ = std::make_shared<const std::vector<Member>>(std::move(members));
+  return value;
+}
+
 JsonValue::Kind JsonValue::kind() const {
   // In the order of value_'s types.
   constexpr Kind kKinds[] = {Kind::kNull,   Kind::kBool,   Kind::kNumber, Kind::kNumber,

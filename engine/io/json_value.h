@@ -35,6 +35,14 @@ class JsonValue {
   static Result<JsonValue> Parse(std::string_view text, size_t max_values = kMaxValues);
 
   JsonValue() = default;  // null
+  // Values that are made instead of read. Keys of Object must differ.
+  JsonValue(bool value) : value_(value) {}                    // NOLINT(google-explicit-constructor)
+  JsonValue(uint64_t value) : value_(value) {}                // NOLINT(google-explicit-constructor)
+  JsonValue(std::string value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  JsonValue(const char* value) : value_(std::string(value)) {}
+  static JsonValue Array(std::vector<JsonValue> items);
+  static JsonValue Object(std::vector<Member> members);
 
   Kind kind() const;
   bool is_null() const { return kind() == Kind::kNull; }

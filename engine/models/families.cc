@@ -2,13 +2,12 @@
 //
 // From a family's row and a config.json to a plan.
 
-#include "engine/models/families.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"
+#include "engine/models/family.h"
 #include "engine/models/other_keys.h"
 #include "engine/models/rope_keys.h"
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -174,6 +175,17 @@ struct ModelPlan {
 // Norms after sublayers, as BERT's, and before them, as Llama's.
 std::span<const Family> PostNormFamilies();
 std::span<const Family> PreNormFamilies();
+
+// The family of a model_type and, where several share it, of a key that marks one; or null.
+const Family* FindFamily(std::string_view model_type, const JsonValue& config);
+// All model types: "bert, distilbert, ...".
+std::string AllModelTypes();
+// Whether a family reads the key.
+bool IsFamilyKey(std::string_view key);
+
+// Reads the family's keys into the plan. Keys that mean the same in all families, and keys that
+// mean nothing here, are left to other_keys.h.
+Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan);
 
 }  // namespace encore::internal
 

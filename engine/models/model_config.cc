@@ -13,7 +13,6 @@
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/models/families.h"
 #include "engine/models/other_keys.h"
 #include "engine/platform/fp_env.h"
 

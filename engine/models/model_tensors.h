@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "encore/encoder.h"
 #include "encore/ops.h"
 #include "encore/safetensors.h"
 #include "encore/status.h"
@@ -75,6 +76,9 @@ class ModelTensors {
   std::set<std::string, std::less<>> used_;
   std::set<DType> types_;
 };
+
+// Views of the layers' weights by the plan's names, with shapes checked against its configuration.
+Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors);
 
 }  // namespace encore::internal
 

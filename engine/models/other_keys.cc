@@ -13,7 +13,6 @@
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"
-#include "engine/models/families.h"
 
 namespace encore::inline v0_1::internal {
 namespace {

@@ -50,15 +50,14 @@ constexpr EmbeddingPlan WordsAlone(std::string_view word, std::string_view alias
 }
 
 // Layers that see all tokens and layers that see a window, with rotary positions of their own.
-Status ReadTwoRopes(JsonMembers* config, const LayerTypeKeys& all, double all_theta,
-                    const LayerTypeKeys& sliding, ModelPlan* plan) {
-  RopeDefaults defaults{.head_size = plan->encoder.layers.front().head_size,
-                        .max_positions = plan->embeddings.max_positions,
-                        .theta = all_theta};
-  RotaryConfig rotary[2];  // of all tokens, of a window
-  ENCORE_RETURN_IF_ERROR(ReadRopeOfType(config, all, defaults, &rotary[0]));
-  defaults.theta = 10000;
-  ENCORE_RETURN_IF_ERROR(ReadRopeOfType(config, sliding, defaults, &rotary[1]));
+Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, ModelPlan* plan) {
+  RotaryConfig rotary[2];
+  for (RopeSource* source : {&all, &sliding}) {
+    source->head_size = plan->encoder.layers.front().head_size;
+    source->max_positions = plan->embeddings.max_positions;
+    source->layer_type = source == &all ? "full_attention" : "sliding_attention";
+    ENCORE_RETURN_IF_ERROR(ReadRope(config, *source, &rotary[source == &all ? 0 : 1]));
+  }
   for (LayerConfig& layer : plan->encoder.layers) layer.rotary = rotary[layer.window ? 1 : 0];
   return {};
 }
@@ -104,8 +103,8 @@ Status FinishModernBert(JsonMembers* config, ModelPlan* plan) {
   const size_t every = ReadExtent(config, {"global_attn_every_n_layers", 3});
   ReadWindows(
       config, both_sides / 2, [&](size_t i) { return i % every != 0; }, &plan->encoder.layers);
-  ENCORE_RETURN_IF_ERROR(ReadTwoRopes(config, {"full_attention", "global_rope_theta", true}, 160000,
-                                      {"sliding_attention", "local_rope_theta", true}, plan));
+  ENCORE_RETURN_IF_ERROR(ReadTwoRopes(config, {.theta = 160000, .theta_key = "global_rope_theta"},
+                                      {.theta_key = "local_rope_theta"}, plan));
   plan->encoder.layers.front().attention_norm = false;  // the embeddings have been normalized
   plan->final_norm_bias = config->Bool("norm_bias", false);
   plan->embeddings.norm_bias = plan->final_norm_bias;
@@ -204,8 +203,8 @@ Status FinishGemma3(JsonMembers* config, ModelPlan* plan) {
   ReadWindows(
       config, both_sides / 2 + more, [&](size_t i) { return (i + 1) % every != 0; },
       &encoder.layers);
-  return ReadTwoRopes(config, {"full_attention", "rope_theta", true}, 1000000,
-                      {"sliding_attention", "rope_local_base_freq", false}, plan);
+  return ReadTwoRopes(config, {.theta = 1000000},
+                      {.theta_key = "rope_local_base_freq", .scaled = false}, plan);
 }
 
 // ---- T5.

@@ -13,6 +13,7 @@
 
 #include "engine/base/double_math.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -41,12 +42,11 @@ double ReadFactor(JsonMembers* members) {
 
 // Bowen Peng et al. 2023 (arXiv:2309.00071): fast pairs as they are, slow ones divided by the
 // factor, a ramp between; the sines and cosines grow with the factor's logarithm.
-void ReadYarn(JsonMembers* members, double theta, const RopeDefaults& defaults,
-              RotaryConfig* rotary) {
+void ReadYarn(JsonMembers* members, double theta, const RopeSource& source, RotaryConfig* rotary) {
   constexpr double kTwoPi = 6.283185307179586;
   const double original = Positive(members, "original_max_position_embeddings",
                                    members->Number("original_max_position_embeddings",
-                                                   static_cast<double>(defaults.max_positions)));
+                                                   static_cast<double>(source.max_positions)));
   const double factor = ReadFactor(members);
   const double fast = Positive(members, "beta_fast", members->Number("beta_fast", 32));
   const double slow = Positive(members, "beta_slow", members->Number("beta_slow", 1));
@@ -62,7 +62,7 @@ void ReadYarn(JsonMembers* members, double theta, const RopeDefaults& defaults,
   };
   rotary->magnitude = attention.value_or(
       scale != 0 && scale_all != 0 ? magnitude(scale) / magnitude(scale_all) : magnitude(1));
-  const double size = static_cast<double>(defaults.head_size);
+  const double size = static_cast<double>(source.head_size);
   const auto pair_of = [&](double rotations) {
     return size * PortableLog(original / (rotations * kTwoPi)) / (2 * PortableLog(theta));
   };
@@ -75,7 +75,7 @@ void ReadYarn(JsonMembers* members, double theta, const RopeDefaults& defaults,
   low = std::max(low, 0.0);
   high = std::min(high, size - 1);
   if (low == high) high += 0.001;
-  std::vector<double> frequencies = Frequencies(theta, defaults.head_size);
+  std::vector<double> frequencies = Frequencies(theta, source.head_size);
   for (size_t i = 0; i < frequencies.size(); ++i) {
     const double slowness = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
     frequencies[i] = frequencies[i] / factor * slowness + frequencies[i] * (1 - slowness);
@@ -84,51 +84,50 @@ void ReadYarn(JsonMembers* members, double theta, const RopeDefaults& defaults,
 }
 
 // The factor f makes theta f times as large, and divides each frequency by f^(2 / head size).
-void ReadNtk(JsonMembers* members, double theta, const RopeDefaults& defaults,
-             RotaryConfig* rotary) {
+void ReadNtk(JsonMembers* members, double theta, const RopeSource& source, RotaryConfig* rotary) {
   const double factor = ReadFactor(members);
   if (members->Has("mixed_b")) members->Refuse("mixed_b", "null");
   if (!members->ok()) return;
   if (factor <= 1) return;  // as it is
   if (!std::isfinite(theta * factor)) members->Refuse("factor", "a finite product with rope_theta");
   if (!members->ok()) return;
-  rotary->inverse_frequencies = Frequencies(theta * factor, defaults.head_size);
-  const double divisor = Power(factor, 2 / static_cast<double>(defaults.head_size));
+  rotary->inverse_frequencies = Frequencies(theta * factor, source.head_size);
+  const double divisor = Power(factor, 2 / static_cast<double>(source.head_size));
   for (double& frequency : rotary->inverse_frequencies) frequency /= divisor;
 }
 
-void ReadLinear(JsonMembers* members, double theta, const RopeDefaults& defaults,
+void ReadLinear(JsonMembers* members, double theta, const RopeSource& source,
                 RotaryConfig* rotary) {
   const double factor = ReadFactor(members);
-  rotary->inverse_frequencies = Frequencies(theta, defaults.head_size);
+  rotary->inverse_frequencies = Frequencies(theta, source.head_size);
   for (double& frequency : rotary->inverse_frequencies) frequency /= factor;
 }
 
 // One object of scaling: rope_parameters, a member of it, or rope_scaling. Its theta counts before
 // that of the older key.
 Status ReadScaling(const JsonValue& object, const std::string& where, std::optional<double> theta,
-                   const RopeDefaults& defaults, RotaryConfig* rotary) {
+                   const RopeSource& source, RotaryConfig* rotary) {
   JsonMembers members(object, where);
   const std::string type_key = members.Has("rope_type") ? "rope_type" : "type";
   const std::string type = members.String(type_key, "default");
   members.Ignore("type");
   const std::optional<double> own = members.OptionalNumber("rope_theta");
-  rotary->theta = Positive(&members, "rope_theta", own.value_or(theta.value_or(defaults.theta)));
+  rotary->theta = Positive(&members, "rope_theta", own.value_or(theta.value_or(source.theta)));
   if (members.Number("partial_rotary_factor", 1) != 1) {
     return Status(ErrorCode::kUnsupported,
                   where + ": partial_rotary_factor is not 1; encore computes whole heads only");
   }
-  if (!members.ok()) return members.status();
+  ENCORE_RETURN_IF_ERROR(members.status());
   if (type == "linear") {
-    ReadLinear(&members, rotary->theta, defaults, rotary);
+    ReadLinear(&members, rotary->theta, source, rotary);
   } else if (type == "yarn") {
-    ReadYarn(&members, rotary->theta, defaults, rotary);
-  } else if (type == "ntk" && defaults.ntk) {
-    ReadNtk(&members, rotary->theta, defaults, rotary);
+    ReadYarn(&members, rotary->theta, source, rotary);
+  } else if (type == "ntk" && source.ntk) {
+    ReadNtk(&members, rotary->theta, source, rotary);
   } else if (type != "default") {
     return Status(ErrorCode::kUnsupported, where + ": " + type_key + " is " + Quoted(type) +
                                                "; encore computes default, linear" +
-                                               (defaults.ntk ? ", ntk" : "") + " and yarn only");
+                                               (source.ntk ? ", ntk" : "") + " and yarn only");
   }
   // Left behind by whoever wrote the file, for all types.
   for (const auto* key : {"factor", "original_max_position_embeddings"}) members.Ignore(key);
@@ -138,7 +137,7 @@ Status ReadScaling(const JsonValue& object, const std::string& where, std::optio
 }
 
 // Of all spellings.
-Status Finish(JsonMembers* config, const RopeDefaults& defaults) {
+Status Finish(JsonMembers* config, const RopeSource& source) {
   if (config->Number("partial_rotary_factor", 1) != 1) {
     return Status(
         ErrorCode::kUnsupported,
@@ -146,18 +145,12 @@ Status Finish(JsonMembers* config, const RopeDefaults& defaults) {
   }
   // Each layer has the frequencies of its pairs, and there may be many layers.
   constexpr size_t kMaxHead = 4096;
-  if (config->ok() && (defaults.head_size % 2 != 0 || defaults.head_size > kMaxHead)) {
-    return InvalidArgument(config->where() + ": heads have " + std::to_string(defaults.head_size) +
+  if (config->ok() && (source.head_size % 2 != 0 || source.head_size > kMaxHead)) {
+    return InvalidArgument(config->where() + ": heads have " + std::to_string(source.head_size) +
                            " elements; wanted an even number up to " + std::to_string(kMaxHead) +
                            ", as positions turn pairs of them");
   }
   return config->status();
-}
-
-std::optional<double> ReadTheta(JsonMembers* config, std::string_view key) {
-  const std::optional<double> theta = config->OptionalNumber(key);
-  if (theta) Positive(config, key, *theta);
-  return theta;
 }
 
 // rope_parameters or, of older files, rope_scaling; null where there is neither.
@@ -174,43 +167,34 @@ const JsonValue* FindScaling(JsonMembers* config, std::string* where) {
 
 }  // namespace
 
-Status ReadRope(JsonMembers* config, const RopeDefaults& defaults, RotaryConfig* rotary) {
-  const std::optional<double> theta = ReadTheta(config, "rope_theta");
+Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rotary) {
+  const std::optional<double> theta = config->OptionalNumber(source.theta_key);
+  if (theta) Positive(config, source.theta_key, *theta);
   std::string where;
   const JsonValue* object = FindScaling(config, &where);
-  if (Status s = Finish(config, defaults); !s.ok()) return s;
-  rotary->theta = theta.value_or(defaults.theta);
+  ENCORE_RETURN_IF_ERROR(Finish(config, source));
+  rotary->theta = theta.value_or(source.theta);
   if (object == nullptr) return {};
-  return ReadScaling(*object, where, theta, defaults, rotary);
-}
-
-Status ReadRopeOfType(JsonMembers* config, const LayerTypeKeys& keys, const RopeDefaults& defaults,
-                      RotaryConfig* rotary) {
-  const std::optional<double> theta = ReadTheta(config, keys.theta);
-  std::string where;
-  const JsonValue* object = FindScaling(config, &where);
-  const bool now = config->Has("rope_parameters");
-  if (Status s = Finish(config, defaults); !s.ok()) return s;
-  rotary->theta = theta.value_or(defaults.theta);
-  if (object == nullptr || (!now && !keys.scaled)) return {};
-  if (!now) {
+  if (source.layer_type.empty()) return ReadScaling(*object, where, theta, source, rotary);
+  if (!config->Has("rope_parameters")) {
+    if (!source.scaled) return {};
     JsonMembers members(*object, where);
     if (!members.Has("rope_type") && members.String("type", "default") != "default") {
       members.Refuse("type",
                      "rope_type beside it: for layers of several types, transformers 4 "
                      "reads type and transformers 5 does not");
     }
-    if (!members.ok()) return members.status();
-    return ReadScaling(*object, where, theta, defaults, rotary);
+    ENCORE_RETURN_IF_ERROR(members.status());
+    return ReadScaling(*object, where, theta, source, rotary);
   }
   for (const auto& [type, value] : object->members()) {
     if (type == "full_attention" || type == "sliding_attention") continue;
     return InvalidArgument(where + ": " + Quoted(type) + " is " + value.Described() +
                            "; wanted full_attention and sliding_attention only");
   }
-  const JsonValue* own = object->Find(keys.type);
+  const JsonValue* own = object->Find(source.layer_type);
   if (own == nullptr || own->is_null()) return {};
-  return ReadScaling(*own, where + ": " + std::string(keys.type), theta, defaults, rotary);
+  return ReadScaling(*own, where + ": " + std::string(source.layer_type), theta, source, rotary);
 }
 
 }  // namespace encore::internal

@@ -7,7 +7,6 @@
 #define ENCORE_ENGINE_MODELS_ROPE_KEYS_H_
 
 #include <cstddef>
-#include <optional>
 #include <string_view>
 
 #include "encore/layer.h"
@@ -16,28 +15,22 @@
 
 namespace encore::inline v0_1::internal {
 
-struct RopeDefaults {
+// Of a family's heads, or of one type of its layers.
+struct RopeSource {
   size_t head_size = 0;
   size_t max_positions = 0;  // yarn's original_max_position_embeddings where it has none
   double theta = 10000;      // where no key says another
   // Whether the family's own code has type "ntk", which scales all lengths alike.
   bool ntk = false;
+  // The type of layers, which has an object of its own in rope_parameters; empty: all layers.
+  std::string_view layer_type = {};
+  std::string_view theta_key = "rope_theta";  // the older one, "global_rope_theta"
+  bool scaled = true;                         // by the older rope_scaling
 };
 
-// Of all layers: rope_parameters, or rope_theta and rope_scaling. Types "default", "linear" and
-// "yarn", all others are kUnsupported: "dynamic" and "longrope" go by the longest sequence of a
-// batch.
-Status ReadRope(JsonMembers* config, const RopeDefaults& defaults, RotaryConfig* rotary);
-
-// The older keys of one type of layers.
-struct LayerTypeKeys {
-  std::string_view type;   // the member of rope_parameters, "full_attention"
-  std::string_view theta;  // "global_rope_theta"
-  bool scaled;             // by rope_scaling
-};
-// Of the layers of one type: rope_parameters has an object for each.
-Status ReadRopeOfType(JsonMembers* config, const LayerTypeKeys& keys, const RopeDefaults& defaults,
-                      RotaryConfig* rotary);
+// rope_parameters, or theta_key and rope_scaling. Types "default", "linear" and "yarn", all others
+// are kUnsupported: "dynamic" and "longrope" go by the longest sequence of a batch.
+Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rotary);
 
 }  // namespace encore::internal
 

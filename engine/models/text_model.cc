@@ -5,18 +5,16 @@
 #include "engine/models/text_model.h"
 
 #include <algorithm>
-#include <new>
 #include <optional>
 #include <utility>
 
-#include "engine/base/out_of_memory.h"
+#include "engine/base/layer_tensors.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stored_precision.h"
 #include "engine/models/classifier.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/embeddings.h"
-#include "engine/models/layer_weights.h"
 #include "engine/models/model_config.h"
 #include "engine/models/model_tensors.h"
 #include "engine/models/weight_files.h"
@@ -104,7 +102,7 @@ Result<ChosenPrecision> ChoosePrecision(const ModelOptions& options, const Weigh
 }  // namespace
 
 Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& options,
-                                  std::vector<Decision>* decisions) try {
+                                  std::vector<Decision>* decisions) {
   ENCORE_ASSIGN_OR_RETURN(ModelConfig config,
                           ReadModelConfig(folder, options.ignore_unknown_keys, decisions));
   const ModelPlan& plan = config.plan;
@@ -146,8 +144,6 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
                                                      std::move(encoder),
                                                      std::move(head),
                                                      {}}));
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
 }
 
 std::string_view TextModel::family() const { return impl_->family; }
@@ -161,14 +157,11 @@ bool TextModel::positions_skip_padding() const {
 }
 const Encoder& TextModel::encoder() const { return impl_->encoder; }
 
-Status TextModel::CheckTokens(const TokenBatch& batch) const try {
+Status TextModel::CheckTokens(const TokenBatch& batch) const {
   return impl_->embeddings.Check(batch);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
 }
 
-Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const
-    try {
+Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const {
   const Shape wanted(batch.ids.size(), d_model());
   if (!(x.shape() == wanted) || (x.dim(1) > 1 && x.stride(1) != 1)) {
     return InvalidArgument("x has shape " + x.shape().ToString() + "; wanted " + wanted.ToString() +
@@ -176,8 +169,6 @@ Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& 
   }
   ENCORE_RETURN_IF_ERROR(impl_->files.CheckUnchanged());
   return impl_->embeddings.Apply(batch, x, executor);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
 }
 
 Status TextModel::Forward(const TokenBatch& batch, OutputRows rows, MutableView x,
@@ -195,13 +186,11 @@ const std::vector<std::string>& TextModel::labels() const {
   return impl_->head ? impl_->head->labels() : impl_->no_labels;
 }
 
-Status TextModel::Logits(ConstView pooled, MutableView logits, const Executor& executor) const try {
+Status TextModel::Logits(ConstView pooled, MutableView logits, const Executor& executor) const {
   if (!impl_->head) {
     return Status(ErrorCode::kUnsupported, "the folder's model has no head of a classifier");
   }
   return impl_->head->Apply(pooled, logits, executor);
-} catch (const std::bad_alloc&) {
-  return OutOfMemory();
 }
 
 }  // namespace encore::internal

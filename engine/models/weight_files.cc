@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/io/json_members.h"
 
 namespace encore::inline v0_1::internal {
@@ -20,9 +21,8 @@ constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 Status NoWeights(const Folder& folder) {
   const std::string wanted = "; wanted " + std::string(kOneFile) + " or " + std::string(kIndexFile);
   for (const auto* bin : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-    const Result<bool> is_there = folder.Has(bin);
-    if (!is_there.ok()) return is_there.status();
-    if (!*is_there) continue;
+    ENCORE_ASSIGN_OR_RETURN(const bool is_there, folder.Has(bin));
+    if (!is_there) continue;
     return Status(
         ErrorCode::kUnsupported,
         Quoted(folder.path()) + " has its weights in " + bin + " only" + wanted +
@@ -55,7 +55,7 @@ void WeightFiles::ReleasePages() const {
 
 Status WeightFiles::CheckUnchanged() const {
   for (const SafetensorsFile& file : files_) {
-    if (Status s = file.CheckUnchanged(); !s.ok()) return s;
+    ENCORE_RETURN_IF_ERROR(file.CheckUnchanged());
   }
   return {};
 }
@@ -63,7 +63,7 @@ Status WeightFiles::CheckUnchanged() const {
 Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index, FileMemory memory) {
   JsonMembers members(index, std::string(kIndexFile));
   const JsonValue& map = members.RequiredObject("weight_map");
-  if (!members.ok()) return members.status();
+  ENCORE_RETURN_IF_ERROR(members.status());
   const std::string where = std::string(kIndexFile) + ": weight_map: ";
   std::map<std::string_view, size_t> shards;  // file name to its number
   for (const auto& [tensor, shard] : map.members()) {
@@ -93,19 +93,17 @@ Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index, Fil
 
 Result<WeightFiles> WeightFiles::Open(const Folder& folder, FileMemory memory) {
   WeightFiles weights;
-  const Result<bool> is_one = folder.Has(kOneFile);
-  if (!is_one.ok()) return is_one.status();
-  if (*is_one) {
-    Result<SafetensorsFile> file = SafetensorsFile::Open(folder.PathOf(kOneFile), memory);
-    if (!file.ok()) return file.status();
+  ENCORE_ASSIGN_OR_RETURN(const bool is_one, folder.Has(kOneFile));
+  if (is_one) {
+    ENCORE_ASSIGN_OR_RETURN(SafetensorsFile file,
+                            SafetensorsFile::Open(folder.PathOf(kOneFile), memory));
     weights.name_ = kOneFile;
-    weights.files_.push_back(*std::move(file));
+    weights.files_.push_back(std::move(file));
   } else {
-    const Result<std::optional<JsonValue>> index = folder.ReadJson(kIndexFile);
-    if (!index.ok()) return index.status();
-    if (!index->has_value()) return NoWeights(folder);
+    ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> index, folder.ReadJson(kIndexFile));
+    if (!index) return NoWeights(folder);
     weights.name_ = kIndexFile;
-    if (Status s = weights.ReadShards(folder, **index, memory); !s.ok()) return s;
+    ENCORE_RETURN_IF_ERROR(weights.ReadShards(folder, *index, memory));
   }
   for (size_t i = 0; i < weights.files_.size(); ++i) {
     for (const SafetensorsEntry& entry : weights.files_[i].tensors()) {

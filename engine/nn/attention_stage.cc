@@ -7,15 +7,6 @@
 #include <algorithm>
 
 namespace encore::inline v0_1::internal {
-namespace {
-
-// Of sequences of so many tokens.
-bool ShouldPack(ValueLayout values, size_t tokens) {
-  values.keys = tokens;
-  return values.ShouldPack();
-}
-
-}  // namespace
 
 AttentionStage::AttentionStage(const Pass& pass, const PackedLayer& layer, size_t index)
     : pass_(pass),
@@ -23,10 +14,10 @@ AttentionStage::AttentionStage(const Pass& pass, const PackedLayer& layer, size_
       config_(pass.config->layers[index]),
       sizes_(layer.sizes),
       index_(index),
-      key_layout_(*pass.kernels->gemm, 0, sizes_.head_size),
-      value_layout_(*pass.kernels->gemm, 0, sizes_.head_size),
+      keys_(KeyPanels(*pass.kernels->gemm, 0, sizes_.head_size)),
+      values_(ValuePanels(*pass.kernels->gemm, pass.longest, sizes_.head_size)),
       by_heads_(sizes_.head_size % pass.kernels->gemm->lanes == 0),
-      packs_values_(ShouldPack(value_layout_, pass.longest)) {}
+      packs_values_(ShouldPackValues(values_)) {}
 
 QkvBuffer AttentionStage::WholeBatch() const {
   return {.data = pass_.At(pass_.scratch_plan.qkv),
@@ -65,18 +56,6 @@ Rows AttentionStage::Head(const QkvBuffer& qkv, size_t head, size_t row) const {
   const size_t ld = by_heads_ ? size : pass_.scratch_plan.ld_qkv;
   const size_t before = head * size * (by_heads_ ? qkv.rows : 1);
   return {qkv.data + before + (row - qkv.first_row) * ld, ld};
-}
-
-KeyLayout AttentionStage::KeysOf(size_t sequence) const {
-  KeyLayout layout = key_layout_;
-  layout.keys = TokensOf(sequence);
-  return layout;
-}
-
-ValueLayout AttentionStage::ValuesOf(size_t sequence) const {
-  ValueLayout layout = value_layout_;
-  layout.keys = TokensOf(sequence);
-  return layout;
 }
 
 size_t AttentionStage::PackedRowsBefore(const QkvBuffer& qkv, size_t sequence) const {
@@ -145,14 +124,14 @@ void AttentionStage::PrepareKeys(const QkvBuffer& qkv, size_t begin, size_t end,
     NormAndRotate(qkv, layer_.k_norm, begin, end, KeyHead(h));
   }
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
-    const KeyLayout keys = KeysOf(sequence);
-    const ValueLayout values = ValuesOf(sequence);
-    const bool packs_values = values.ShouldPack();
+    const PackedView keys = KeysOf(sequence);
+    const PackedView values = ValuesOf(sequence);
+    const bool packs_values = ShouldPackValues(values);
     const size_t start = pass_.starts()[sequence];
     for (size_t h = kv_heads.begin; h < kv_heads.end; ++h) {
-      keys.Pack(Head(qkv, KeyHead(h), start), first, last, Keys(qkv, sequence, h));
+      PackKeys(keys, Head(qkv, KeyHead(h), start), first, last, Keys(qkv, sequence, h));
       if (!packs_values) continue;
-      values.Pack(Head(qkv, ValueHead(h), start), first, last, Values(qkv, sequence, h));
+      PackValues(values, Head(qkv, ValueHead(h), start), first, last, Values(qkv, sequence, h));
     }
   });
 }
@@ -172,9 +151,9 @@ void AttentionStage::Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRan
   const bool mask_by_heads = additive.rank() == 3;
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
     const size_t start = pass_.starts()[sequence];
-    work.layout = KeysOf(sequence);
+    work.keys = KeysOf(sequence);
     work.values = ValuesOf(sequence);
-    const bool packs_values = work.values.ShouldPack();
+    const bool packs_values = ShouldPackValues(work.values);
     if (!pass_.batch->positions.empty()) {
       work.query_positions = pass_.batch->positions.data() + start;
       work.key_positions = work.query_positions;
@@ -187,11 +166,10 @@ void AttentionStage::Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRan
     for (size_t h = heads.begin; h < heads.end; ++h) {
       const size_t kv_head = h / sizes_.group();
       work.q = Head(qkv, h, start);
-      work.packed_keys = Keys(qkv, sequence, kv_head);
+      work.keys.data = Keys(qkv, sequence, kv_head);
       if (packs_values) {
-        work.packed_values = Values(qkv, sequence, kv_head);
+        work.values.data = Values(qkv, sequence, kv_head);
       } else {
-        work.packed_values = nullptr;
         work.v = Head(qkv, ValueHead(kv_head), start);
       }
       if (mask_by_heads) work.mask.additive = additive[h];

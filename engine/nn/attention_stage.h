@@ -21,7 +21,7 @@ namespace encore::inline v0_1::internal {
 struct QkvBuffer {
   float* data;        // queries, keys and values
   std::byte* keys;    // packed
-  std::byte* values;  // packed, those of sequences that ValueLayout::ShouldPack names
+  std::byte* values;  // packed, those of sequences that ShouldPackValues names
   size_t first_row;
   size_t first_sequence;
   size_t rows;
@@ -70,8 +70,16 @@ class AttentionStage {
   size_t TokensOf(size_t sequence) const {
     return pass_.starts()[sequence + 1] - pass_.starts()[sequence];
   }
-  KeyLayout KeysOf(size_t sequence) const;
-  ValueLayout ValuesOf(size_t sequence) const;
+  PackedView KeysOf(size_t sequence) const {
+    PackedView keys = keys_;
+    keys.n = TokensOf(sequence);
+    return keys;
+  }
+  PackedView ValuesOf(size_t sequence) const {
+    PackedView values = values_;
+    values.k = values.panel_rows = TokensOf(sequence);
+    return values;
+  }
   // Where those of a sequence's head are packed.
   std::byte* Keys(const QkvBuffer& qkv, size_t sequence, size_t kv_head) const;
   std::byte* Values(const QkvBuffer& qkv, size_t sequence, size_t kv_head) const;
@@ -79,11 +87,10 @@ class AttentionStage {
   // with 16 more than those before it have, so that none meet.
   size_t PackedRowsBefore(const QkvBuffer& qkv, size_t sequence) const;
   // Bytes of so many packed rows, a multiple of 16, of so many heads.
-  size_t KeyBytes(size_t rows, size_t heads) const {
-    return heads * rows * key_layout_.key_bytes();
-  }
+  size_t KeyBytes(size_t rows, size_t heads) const { return heads * rows * keys_.column_bytes(); }
   size_t ValueBytes(size_t rows, size_t heads) const {
-    return heads * value_layout_.kernel->GroupsOf(rows) * value_layout_.group_bytes();
+    const GemmKernel& kernel = *values_.kernel;
+    return heads * kernel.GroupsOf(rows) * RoundUp(values_.n, kernel.lanes) * kernel.group_bytes();
   }
   // Norm and rotation of rows [begin, end) of one head.
   void NormAndRotate(const QkvBuffer& qkv, const PackedNorm& norm, size_t begin, size_t end,
@@ -94,8 +101,8 @@ class AttentionStage {
   const LayerConfig& config_;
   const LayerSizes& sizes_;
   const size_t index_;
-  KeyLayout key_layout_;  // these two without keys
-  ValueLayout value_layout_;
+  PackedView keys_;  // these two without keys
+  PackedView values_;
   bool by_heads_;
   bool packs_values_;  // of some sequence
 };

@@ -6,15 +6,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <new>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "engine/base/int_math.h"
+#include "engine/base/guarded.h"
 #include "engine/base/once.h"
-#include "engine/base/out_of_memory.h"
 #include "engine/base/workspace_use.h"
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
@@ -33,6 +32,9 @@ namespace encore::inline v0_1 {
 namespace {
 
 using internal::PackedLayer;
+
+// By Activation.
+constexpr std::string_view kActivationNames[] = {"relu", "gelu", "gelu_tanh", "silu", "quick_gelu"};
 
 // For an encoder that was moved from.
 Status NoWeights() {
@@ -133,17 +135,16 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
 }
 
 Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights,
-                                const EncoderOptions& options) try {
-  Result<internal::PreparedEncoder> prepared =
-      internal::PreparedEncoder::Create(config, weights, options);
-  if (!prepared.ok()) return prepared.status();
-  const internal::FpEnvScope modes;
-  internal::AlignedBuffer<std::byte> panels;
-  ENCORE_RETURN_IF_ERROR(
-      internal::PackMatrices(prepared->matrices, options.executor, options.layer_packed, &panels));
-  return Encoder(std::make_shared<Impl>(*std::move(prepared), std::move(panels), options));
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+                                const EncoderOptions& options) {
+  return internal::Guarded("an encoder", [&]() -> Result<Encoder> {
+    ENCORE_ASSIGN_OR_RETURN(internal::PreparedEncoder prepared,
+                            internal::PreparedEncoder::Create(config, weights, options));
+    const internal::FpEnvScope modes;
+    internal::AlignedBuffer<std::byte> panels;
+    ENCORE_RETURN_IF_ERROR(
+        internal::PackMatrices(prepared.matrices, options.executor, options.layer_packed, &panels));
+    return Encoder(std::make_shared<Impl>(std::move(prepared), std::move(panels), options));
+  });
 }
 
 const EncoderConfig& Encoder::config() const& {
@@ -161,43 +162,38 @@ size_t Encoder::packed_bytes() const { return impl_ == nullptr ? 0 : impl_->pack
 
 bool Encoder::amx_bf16() const { return impl_ != nullptr && impl_->kernels.gemm->only_rows; }
 
-Result<size_t> Encoder::WorkspaceBytes(const BatchLimits& limits, int threads) const try {
-  if (impl_ == nullptr) return NoWeights();
-  if (threads < 1)
-    return InvalidArgument("threads is " + std::to_string(threads) + "; wanted at least 1");
-  const Result<internal::ScratchPlan> plan = internal::ScratchPlan::Create(
-      impl_->sizes, limits.tokens, limits.sequences, limits.tokens, static_cast<size_t>(threads));
-  if (!plan.ok()) return plan.status();
-  return plan->bytes;
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Result<size_t> Encoder::WorkspaceBytes(const BatchLimits& limits, int threads) const {
+  return internal::Guarded("a plan of the workspace", [&]() -> Result<size_t> {
+    if (impl_ == nullptr) return NoWeights();
+    if (threads < 1)
+      return InvalidArgument("threads is " + std::to_string(threads) + "; wanted at least 1");
+    return impl_->PreparedEncoder::WorkspaceBytes(limits, threads);
+  });
 }
 
-Result<size_t> Encoder::WorkspaceBytes(const Batch& batch, const Executor& executor) const try {
-  if (impl_ == nullptr) return NoWeights();
-  ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
-  const Result<internal::ScratchPlan> plan = PlanScratch(impl_->sizes, batch, executor);
-  if (!plan.ok()) return plan.status();
-  return plan->bytes;
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Result<size_t> Encoder::WorkspaceBytes(const Batch& batch, const Executor& executor) const {
+  return internal::Guarded("a plan of the workspace", [&]() -> Result<size_t> {
+    if (impl_ == nullptr) return NoWeights();
+    ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
+    ENCORE_ASSIGN_OR_RETURN(const internal::ScratchPlan plan,
+                            PlanScratch(impl_->sizes, batch, executor));
+    return plan.bytes;
+  });
 }
 
-Result<Workspace> Encoder::MakeWorkspace(const Batch& batch, const Executor& executor) const try {
-  const Result<size_t> bytes = WorkspaceBytes(batch, executor);
-  if (!bytes.ok()) return bytes.status();
-  return Workspace::Create(*bytes);
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Result<Workspace> Encoder::MakeWorkspace(const Batch& batch, const Executor& executor) const {
+  return internal::Guarded("a workspace", [&]() -> Result<Workspace> {
+    ENCORE_ASSIGN_OR_RETURN(const size_t bytes, WorkspaceBytes(batch, executor));
+    return Workspace::Create(bytes);
+  });
 }
 
-Result<Workspace> Encoder::MakeWorkspace(const BatchLimits& limits, const Executor& executor) const
-    try {
-  const Result<size_t> bytes = WorkspaceBytes(limits, executor.threads());
-  if (!bytes.ok()) return bytes.status();
-  return Workspace::Create(*bytes);
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Result<Workspace> Encoder::MakeWorkspace(const BatchLimits& limits,
+                                         const Executor& executor) const {
+  return internal::Guarded("a workspace", [&]() -> Result<Workspace> {
+    ENCORE_ASSIGN_OR_RETURN(const size_t bytes, WorkspaceBytes(limits, executor.threads()));
+    return Workspace::Create(bytes);
+  });
 }
 
 Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
@@ -222,20 +218,20 @@ Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
 }
 
 Status Encoder::Forward(const Batch& batch, ConstView x, MutableView y, const Workspace& workspace,
-                        const Executor& executor, const Taps& taps) const try {
-  if (impl_ == nullptr) return NoWeights();
-  return impl_->Forward(batch, x, y, workspace, executor, taps);
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+                        const Executor& executor, const Taps& taps) const {
+  return internal::Guarded("a pass", [&]() -> Status {
+    if (impl_ == nullptr) return NoWeights();
+    return impl_->Forward(batch, x, y, workspace, executor, taps);
+  });
 }
 
 Status internal::EncoderAccess::Forward(const Encoder& encoder, const Batch& batch, ConstView x,
                                         MutableView y, const Workspace& workspace,
-                                        ProductObserver* observer) try {
-  if (encoder.impl_ == nullptr) return NoWeights();
-  return encoder.impl_->Forward(batch, x, y, workspace, Executor::Inline(), {}, observer);
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+                                        ProductObserver* observer) {
+  return internal::Guarded("a pass", [&]() -> Status {
+    if (encoder.impl_ == nullptr) return NoWeights();
+    return encoder.impl_->Forward(batch, x, y, workspace, Executor::Inline(), {}, observer);
+  });
 }
 
 const std::vector<PackedLayer>& internal::EncoderAccess::Layers(const Encoder& encoder) {
@@ -244,62 +240,50 @@ const std::vector<PackedLayer>& internal::EncoderAccess::Layers(const Encoder& e
 
 Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, MutableView y,
                             const Workspace& workspace, const Executor& executor,
-                            const Taps& taps) const try {
-  if (impl_ == nullptr) return NoWeights();
-  if (rows == OutputRows::kAll) return impl_->Forward(batch, x, y, workspace, executor, taps);
-  ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
-  ENCORE_RETURN_IF_ERROR(internal::CheckNoEmptySequence(batch));
-  ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->config, batch));
-  ENCORE_RETURN_IF_ERROR(internal::CheckInputOutputRows(impl_->config, batch, x, y));
-  ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));
-  const internal::Rows in{x.data(), internal::RowStride(x)};
-  const internal::Rows out{y.data(), internal::RowStride(y)};
-  const size_t last = impl_->layers.size() - 1;
-  const bool tapped = internal::TapsLayer(taps, last, batch.seq_starts.size() - 1);
-  return impl_->RunPass(
-      batch, taps, workspace, executor, [&](internal::Team& team, const internal::Pass& pass) {
-        for (size_t i = 0; i < last; ++i) {
-          internal::EncoderBlock(team, pass, impl_->layers[i], i, in, in);
-        }
-        if (tapped) {
-          internal::EncoderBlock(team, pass, impl_->layers[last], last, in, in);
-          internal::CopyOutputRows(team, pass, in, rows, out);
-        } else {
-          internal::BlockOfOutputRows(team, pass, impl_->layers[last], last, in, rows, out);
-        }
-        if (impl_->final_norm.given()) {
-          internal::NormRows(team, pass, impl_->final_norm, out, pass.sequences());
-        }
-      });
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+                            const Taps& taps) const {
+  return internal::Guarded("a pass", [&]() -> Status {
+    if (impl_ == nullptr) return NoWeights();
+    if (rows == OutputRows::kAll) return impl_->Forward(batch, x, y, workspace, executor, taps);
+    ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
+    ENCORE_RETURN_IF_ERROR(internal::CheckNoEmptySequence(batch));
+    ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->config, batch));
+    ENCORE_RETURN_IF_ERROR(internal::CheckInputOutputRows(impl_->config, batch, x, y));
+    ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));
+    const internal::Rows in{x.data(), internal::RowStride(x)};
+    const internal::Rows out{y.data(), internal::RowStride(y)};
+    const size_t last = impl_->layers.size() - 1;
+    const bool tapped = internal::TapsLayer(taps, last, batch.seq_starts.size() - 1);
+    return impl_->RunPass(
+        batch, taps, workspace, executor, [&](internal::Team& team, const internal::Pass& pass) {
+          for (size_t i = 0; i < last; ++i) {
+            internal::EncoderBlock(team, pass, impl_->layers[i], i, in, in);
+          }
+          if (tapped) {
+            internal::EncoderBlock(team, pass, impl_->layers[last], last, in, in);
+            internal::CopyOutputRows(team, pass, in, rows, out);
+          } else {
+            internal::BlockOfOutputRows(team, pass, impl_->layers[last], last, in, rows, out);
+          }
+          if (impl_->final_norm.given()) {
+            internal::NormRows(team, pass, impl_->final_norm, out, pass.sequences());
+          }
+        });
+  });
 }
 
 std::string_view ActivationName(Activation activation) {
-  switch (activation) {
-    case Activation::kRelu:
-      return "relu";
-    case Activation::kGelu:
-      return "gelu";
-    case Activation::kGeluTanh:
-      return "gelu_tanh";
-    case Activation::kSilu:
-      return "silu";
-    case Activation::kQuickGelu:
-      return "quick_gelu";
-  }
-  return "unknown";
+  const size_t i = static_cast<size_t>(activation);
+  return i < std::size(kActivationNames) ? kActivationNames[i] : "unknown";
 }
 
-Result<Activation> ActivationFromName(std::string_view name) try {
-  for (const Activation a : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
-                             Activation::kSilu, Activation::kQuickGelu}) {
-    if (name == ActivationName(a)) return a;
-  }
-  return InvalidArgument("activation is \"" + std::string(name) +
-                         "\"; wanted relu, gelu, gelu_tanh, silu or quick_gelu");
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Result<Activation> ActivationFromName(std::string_view name) {
+  return internal::Guarded("the name", [&]() -> Result<Activation> {
+    for (size_t i = 0; i < std::size(kActivationNames); ++i) {
+      if (name == kActivationNames[i]) return static_cast<Activation>(i);
+    }
+    return InvalidArgument("activation is \"" + std::string(name) +
+                           "\"; wanted relu, gelu, gelu_tanh, silu or quick_gelu");
+  });
 }
 
 }  // namespace encore

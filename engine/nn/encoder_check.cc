@@ -39,6 +39,12 @@ Status CheckRowsApart(const char* name, const MutableView& v) {
   return {};
 }
 
+bool Overlap(const ConstView& x, const ConstView& y) {
+  const AddressRange a = AddressesOf(x);
+  const AddressRange b = AddressesOf(y);
+  return a.begin < b.end && b.begin < a.end;
+}
+
 }  // namespace
 
 Status CheckSequenceStarts(const Batch& batch) {
@@ -108,12 +114,8 @@ Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const C
                            "; wanted contiguous rows in rising order");
   }
   ENCORE_RETURN_IF_ERROR(CheckRowsApart("y", y));
-  const auto first = [](const auto& v) { return reinterpret_cast<uintptr_t>(v.data()); };
-  const auto last = [&](const auto& v) {
-    return reinterpret_cast<uintptr_t>(&v(tokens - 1, config.d_model - 1));
-  };
   const bool same = x.data() == y.data() && (tokens == 1 || x.stride(0) == y.stride(0));
-  if (!same && first(x) <= last(y) && first(y) <= last(x)) {
+  if (!same && Overlap(x, y)) {
     return InvalidArgument("x and y overlap; wanted y apart from x, or the same view");
   }
   return {};
@@ -137,9 +139,7 @@ Status CheckInputOutputRows(const EncoderConfig& config, const Batch& batch, con
   if (sequences[0] == 0) return {};
   ENCORE_RETURN_IF_ERROR(CheckRowsApart("x", x));
   ENCORE_RETURN_IF_ERROR(CheckRowsApart("y", y));
-  const AddressRange read = AddressesOf(x);
-  const AddressRange written = AddressesOf(y);
-  if (read.end <= written.begin || written.end <= read.begin) return {};
+  if (!Overlap(x, y)) return {};
   return InvalidArgument("x and y overlap; wanted y apart from x, which is overwritten");
 }
 

@@ -6,27 +6,23 @@
 #ifndef ENCORE_ENGINE_NN_ENCODER_CHECK_H_
 #define ENCORE_ENGINE_NN_ENCODER_CHECK_H_
 
-#include <string>
-
 #include "encore/encoder.h"
 #include "encore/status.h"
+#include "engine/base/layer_tensors.h"
 
 namespace encore::inline v0_1::internal {
 
-// Every switch of every layer (layer_check.cc).
+// Every switch of every layer, and the options (config_check.cc).
 Status CheckConfig(const EncoderConfig& config);
-// Every tensor's shape; the configuration is already checked. Names are those of a torch
-// state_dict.
-Status CheckWeights(const EncoderConfig& config, const EncoderWeights& weights);
-
-// The scales of a layer's int8 weights and of inputs, whose shapes and types are already checked:
-// all that are needed, none that is not, each number one that can be used (scale_check.cc). Names
-// begin with the prefix.
-Status CheckScales(const EncoderLayerWeights& weights, const std::string& prefix);
-
-// Precision and what goes with it; the configuration is already checked.
 Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options);
 
+// Every tensor's shape, and the scales' numbers; the configuration is already checked. Names are
+// those of a torch state_dict (weights_check.cc).
+Status CheckWeights(const EncoderConfig& config, const EncoderWeights& weights);
+// Whether the configuration, and what else is given, leave a place for such a tensor.
+bool HasPlace(TensorPlace place, const LayerConfig& layer, const EncoderLayerWeights& weights);
+
+// ---- Of a batch (encoder_check.cc).
 Status CheckSequenceStarts(const Batch& batch);
 // The mask and the positions; sequence starts are already checked.
 Status CheckBatch(const EncoderConfig& config, const Batch& batch);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/int_math.h"
+#include "engine/base/status_macros.h"
 #include "engine/nn/smoothing.h"
 #include "engine/platform/amx.h"
 
@@ -39,15 +40,16 @@ const GemmKernel& KernelOfAttention(const EncoderOptions& options) {
 }
 
 LayerKernels KernelsOfLayer(const EncoderOptions& options, size_t layer) {
-  const auto kernel = [&](LayerMatrix matrix) {
+  LayerKernels kernels;
+  for (size_t m = 0; m < kernels.size(); ++m) {
     const bool kept =
-        std::any_of(options.keep.begin(), options.keep.end(),
-                    [&](const MatrixOfLayer& k) { return k.layer == layer && k.matrix == matrix; });
-    return kept || options.precision == Precision::kBF16 ? &KernelOfBf16(options)
-                                                         : &KernelOf(options.precision);
-  };
-  return {kernel(LayerMatrix::kQkv), kernel(LayerMatrix::kOutProj), kernel(LayerMatrix::kLinear1),
-          kernel(LayerMatrix::kLinear2)};
+        std::any_of(options.keep.begin(), options.keep.end(), [&](const MatrixOfLayer& k) {
+          return k.layer == layer && static_cast<size_t>(k.matrix) == m;
+        });
+    kernels[m] = kept || options.precision == Precision::kBF16 ? &KernelOfBf16(options)
+                                                               : &KernelOf(options.precision);
+  }
+  return kernels;
 }
 
 // The most bytes that a row made for one of these takes.
@@ -94,11 +96,10 @@ Result<size_t> PanelBytes(const std::vector<MatrixToPack>& matrices) {
 
 Status PackMatrices(const std::vector<MatrixToPack>& matrices, const Executor& executor,
                     const std::function<void()>& layer_packed, AlignedBuffer<std::byte>* memory) {
-  const Result<size_t> bytes = PanelBytes(matrices);
-  if (!bytes.ok()) return bytes.status();
-  if (!memory->Allocate(*bytes)) {
+  ENCORE_ASSIGN_OR_RETURN(const size_t bytes, PanelBytes(matrices));
+  if (!memory->Allocate(bytes)) {
     return Status(ErrorCode::kOutOfMemory,
-                  "no memory for packed weights of " + std::to_string(*bytes) + " bytes");
+                  "no memory for packed weights of " + std::to_string(bytes) + " bytes");
   }
   std::vector<std::byte*> places;
   std::byte* next = memory->data();

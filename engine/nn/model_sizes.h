@@ -27,7 +27,7 @@ struct ModelSizes {
   size_t q_width = 0;
   size_t kv_width = 0;
   // Of a key's packed values, at the most: all key heads, each padded to a multiple of 16 floats. 0
-  // if no layer's are ever packed (ValueLayout::ShouldPack): products take floats and head sizes
+  // if no layer's are ever packed (ShouldPackValues): products take floats and head sizes
   // are multiples of 16.
   size_t packed_value_bytes = 0;
   bool makes_rows = false;     // attention's products take no floats

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/base/layer_tensors.h"
+#include "engine/base/status_macros.h"
 #include "engine/ops/view_check.h"
 
 namespace encore::inline v0_1::internal {
@@ -37,19 +38,19 @@ WeightView RowsOf(const WeightView& view, size_t begin, size_t count) {
                     view.strides());
 }
 
-// The linear layers that are packed into `part`, and the scale of their inputs.
-WeightSource SourceOf(PackedPart part, const LayerConfig& config, const EncoderLayerWeights& w) {
+// The linear layers that are packed into a matrix, and the scale of their inputs.
+WeightSource SourceOf(LayerMatrix matrix, const LayerConfig& config, const EncoderLayerWeights& w) {
   WeightSource source;
   for (const LayerPart& row : kLayerParts) {
-    if (row.packed != part || row.member.linear == nullptr) continue;
+    if (row.member.linear == nullptr || row.matrix != matrix) continue;
     const LinearWeights& linear = w.*row.member.linear;
     if (!linear.input_scale.empty()) source.int8_input_scale = linear.input_scale;
     if (linear.weight.empty()) continue;
     source.parts[source.num_parts++] = {linear.weight, linear.bias, linear.scale};
   }
-  if (part == PackedPart::kOutProj) source.output_scale = w.layer_scale1;
-  if (part == PackedPart::kLinear2) source.output_scale = w.layer_scale2;
-  if (part != PackedPart::kLinear1 || config.gate == Gate::kNone) return source;
+  if (matrix == LayerMatrix::kOutProj) source.output_scale = w.layer_scale1;
+  if (matrix == LayerMatrix::kLinear2) source.output_scale = w.layer_scale2;
+  if (matrix != LayerMatrix::kLinear1 || config.gate == Gate::kNone) return source;
   source.gated = true;  // part 0 is the activated half
   if (source.num_parts == 1) {
     const WeightPart both = source.parts[0];
@@ -133,28 +134,25 @@ Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
   const size_t qkv_rows = layer->sizes.qkv_width();
   const size_t inner_rows = config.d_ff * (config.gate == Gate::kNone ? 1 : 2);
   const struct {
-    PackedPart part;
+    LayerMatrix matrix;
     std::string_view name;
-    const GemmKernel* kernel;
     PackedMatrix* packed;
     const PackedNorm* norm;
     size_t row_begin;
     size_t row_end;
   } parts[] = {
-      {PackedPart::kQkv, "qkv", kernels.qkv, &layer->qkv, post ? input_norm : &layer->norm1, values,
-       qkv_rows},
-      {PackedPart::kOutProj, "out_proj", kernels.out_proj, &layer->out_proj, nullptr, 0, 0},
-      {PackedPart::kLinear1, "linear1", kernels.linear1, &layer->linear1,
-       post ? &layer->norm1 : &layer->norm2, 0, inner_rows},
-      {PackedPart::kLinear2, "linear2", kernels.linear2, &layer->linear2, nullptr, 0, 0}};
+      {LayerMatrix::kQkv, "qkv", &layer->qkv, post ? input_norm : &layer->norm1, values, qkv_rows},
+      {LayerMatrix::kOutProj, "out_proj", &layer->out_proj, nullptr, 0, 0},
+      {LayerMatrix::kLinear1, "linear1", &layer->linear1, post ? &layer->norm1 : &layer->norm2, 0,
+       inner_rows},
+      {LayerMatrix::kLinear2, "linear2", &layer->linear2, nullptr, 0, 0}};
   for (const auto& part : parts) {
-    const WeightSource source = SourceOf(part.part, config, w);
+    const WeightSource source = SourceOf(part.matrix, config, w);
+    const GemmKernel& kernel = *kernels[static_cast<size_t>(part.matrix)];
     const WeightView& given = source.int8_input_scale;
     const bool finds_own = part.row_end != 0 && !HasIntegers(source);
-    const bool smoothed = part.kernel->integer && (finds_own || !given.empty());
-    Result<PackedMatrix> prepared = PackedMatrix::Prepare(source, *part.kernel, smoothed);
-    if (!prepared.ok()) return prepared.status();
-    *part.packed = *std::move(prepared);
+    const bool smoothed = kernel.integer && (finds_own || !given.empty());
+    ENCORE_ASSIGN_OR_RETURN(*part.packed, PackedMatrix::Prepare(source, kernel, smoothed));
     matrices->push_back({.source = source,
                          .packed = part.packed,
                          .name = part.name,

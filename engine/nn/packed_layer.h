@@ -5,6 +5,7 @@
 #ifndef ENCORE_ENGINE_NN_PACKED_LAYER_H_
 #define ENCORE_ENGINE_NN_PACKED_LAYER_H_
 
+#include <array>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -87,13 +88,8 @@ struct MatrixToPack {
   size_t row_end = 0;
 };
 
-// The kernels of a layer's matrices.
-struct LayerKernels {
-  const GemmKernel* qkv;
-  const GemmKernel* out_proj;
-  const GemmKernel* linear1;
-  const GemmKernel* linear2;
-};
+// The kernels of a layer's matrices, by LayerMatrix.
+using LayerKernels = std::array<const GemmKernel*, 4>;
 
 // Everything of a layer but its matrices' panels and its tables: norms, kernels of the active
 // target, and, appended to `matrices` in the order in which a pass reads them, what is still to be

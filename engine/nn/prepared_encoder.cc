@@ -1,21 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer after layer, from views to what is to be packed.
+// Layer after layer, from views to what is to be packed; defaults are filled in.
 
 #include "engine/nn/prepared_encoder.h"
 
-#include <string>
+#include <cmath>
 #include <utility>
+#include <vector>
 
-#include "engine/base/int_math.h"
+#include "engine/base/double_math.h"
+#include "engine/base/layer_sizes.h"
+#include "engine/base/status_macros.h"
 #include "engine/nn/encoder_check.h"
 #include "engine/nn/encoder_packing.h"
-#include "engine/nn/layer_defaults.h"
 #include "engine/nn/scratch_plan.h"
 #include "engine/ops/view_check.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
+
+namespace {
+
+std::vector<double> InverseFrequencies(const RotaryConfig& rotary) {
+  const double log_theta = PortableLog(rotary.theta);
+  std::vector<double> frequencies(rotary.size / 2);
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    const double share = static_cast<double>(2 * i) / static_cast<double>(rotary.size);
+    frequencies[i] = PortableExp(-share * log_theta);
+  }
+  return frequencies;
+}
+
+// 2^(-8 (h + 1) / n), n a power of two, rounded to f32.
+double PowerOfTwoSlope(size_t h, size_t n) {
+  const double exponent = -8 * static_cast<double>(h + 1) / static_cast<double>(n);
+  return static_cast<float>(PortableExp(exponent * PortableLog(2)));
+}
+
+std::vector<double> PaperSlopes(size_t heads) {
+  size_t power = 1;
+  while (2 * power <= heads) power *= 2;
+  std::vector<double> slopes;
+  for (size_t h = 0; h < power; ++h) slopes.push_back(PowerOfTwoSlope(h, power));
+  for (size_t h = power; h < heads; ++h) {
+    slopes.push_back(PowerOfTwoSlope(2 * (h - power), 2 * power));
+  }
+  return slopes;
+}
+
+// The checked configuration with every default that layer.h states, in arithmetic that is the same
+// on every machine.
+EncoderConfig WithDefaults(const EncoderConfig& config) {
+  EncoderConfig filled = config;
+  for (LayerConfig& layer : filled.layers) {
+    const LayerSizes sizes(config.d_model, layer);
+    layer.num_kv_heads = sizes.kv_heads;
+    layer.head_size = sizes.head_size;
+    if (layer.attention_scale == 0) {
+      layer.attention_scale = 1.0 / std::sqrt(static_cast<double>(sizes.head_size));
+    }
+    if (layer.rotary) {
+      if (layer.rotary->size == 0) layer.rotary->size = sizes.head_size;
+      if (layer.rotary->inverse_frequencies.empty()) {
+        layer.rotary->inverse_frequencies = InverseFrequencies(*layer.rotary);
+      }
+    }
+    if (layer.alibi && layer.alibi->slopes.empty()) layer.alibi->slopes = PaperSlopes(sizes.heads);
+  }
+  return filled;
+}
+
+}  // namespace
 
 Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
                                                 const EncoderWeights& weights,
@@ -45,10 +100,10 @@ Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
 Result<size_t> PreparedEncoder::PanelBytes() const { return internal::PanelBytes(matrices); }
 
 Result<size_t> PreparedEncoder::WorkspaceBytes(const BatchLimits& limits, int threads) const {
-  const Result<ScratchPlan> plan = ScratchPlan::Create(sizes, limits.tokens, limits.sequences,
-                                                       limits.tokens, static_cast<size_t>(threads));
-  if (!plan.ok()) return plan.status();
-  return plan->bytes;
+  ENCORE_ASSIGN_OR_RETURN(const ScratchPlan plan,
+                          ScratchPlan::Create(sizes, limits.tokens, limits.sequences, limits.tokens,
+                                              static_cast<size_t>(threads)));
+  return plan.bytes;
 }
 
 }  // namespace encore::internal

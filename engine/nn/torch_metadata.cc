@@ -13,6 +13,7 @@
 
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/base/stored_precision.h"
 
 namespace encore::inline v0_1::internal {
@@ -97,9 +98,7 @@ Status ReadKey(const std::string& key, const std::string& value, const TorchOver
     layer->num_heads = *nhead;
   } else if (key == "activation") {
     if (overrides.activation) return Status();
-    const Result<Activation> activation = ParseActivation(value);
-    if (!activation.ok()) return activation.status();
-    layer->activation = *activation;
+    ENCORE_ASSIGN_OR_RETURN(layer->activation, ParseActivation(value));
   } else if (key == "norm_first") {
     if (overrides.norm_placement) return Status();
     const std::optional<bool> norm_first = ParseBool(value);
@@ -126,8 +125,7 @@ Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
   layer.norm_placement = overrides.norm_placement.value_or(layer.norm_placement);
   layer.norm.epsilon = overrides.epsilon.value_or(layer.norm.epsilon);
   for (const auto& [key, value] : metadata) {
-    const Status status = ReadKey(key, value, overrides, facts, &layer);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(ReadKey(key, value, overrides, facts, &layer));
   }
   if (overrides.num_heads) {
     layer.num_heads = *overrides.num_heads;

@@ -6,31 +6,23 @@
 #include "encore/torch_weights.h"
 
 #include <array>
+#include <charconv>
 #include <map>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "engine/base/guarded.h"
 #include "engine/base/layer_tensors.h"
-#include "engine/base/out_of_memory.h"
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/base/stored_precision.h"
 #include "engine/nn/torch_metadata.h"
-#include "engine/nn/torch_names.h"
 
 namespace encore::inline v0_1 {
-
-struct TorchWeights::Impl {
-  explicit Impl(const SafetensorsFile& f) : file(f) {}
-  SafetensorsFile file;  // keeps alive what is viewed
-  EncoderConfig config;
-  EncoderWeights weights;
-  Precision precision = Precision::kF32;
-  std::vector<MatrixOfLayer> keep;
-};
 
 namespace {
 
@@ -41,8 +33,46 @@ using internal::LayerMember;
 using internal::LayerTensor;
 using internal::Quoted;
 using internal::TorchFacts;
-using internal::TorchName;
-using internal::TorchPlace;
+
+// Where a tensor belongs.
+struct TorchPlace {
+  std::optional<size_t> layer = {};  // none: without "layers.N."
+  size_t tensor = 0;                 // in kLayerTensors
+};
+
+constexpr std::string_view kLayers = "layers.";
+
+// "layers.3.linear1.bias" or "linear1.bias"; none if it is no name of a layer's tensor, or the
+// number is not a plain decimal that fits size_t.
+std::optional<TorchPlace> ParseTorchName(std::string_view name) {
+  TorchPlace place;
+  if (name.starts_with(kLayers)) {
+    name.remove_prefix(kLayers.size());
+    size_t layer = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+    const size_t digits = static_cast<size_t>(end - name.data());
+    // "01" would be a second name for layer 1.
+    if (error != std::errc() || (digits > 1 && name.front() == '0')) return std::nullopt;
+    name.remove_prefix(digits);
+    if (!name.starts_with('.')) return std::nullopt;
+    name.remove_prefix(1);
+    place.layer = layer;
+  }
+  for (; place.tensor < kLayerTensors.size(); ++place.tensor) {
+    const LayerTensor& tensor = kLayerTensors[place.tensor];
+    if (!tensor.part->in_torch) continue;
+    if (name == tensor.name() || (!tensor.part->alias.empty() && name == tensor.alias()))
+      return place;
+  }
+  return std::nullopt;
+}
+
+// The name of a tensor as a person would look for it.
+std::string TorchName(const TorchPlace& place) {
+  std::string name;
+  if (place.layer) name = std::string(kLayers) + std::to_string(*place.layer) + ".";
+  return name += kLayerTensors[place.tensor].name();
+}
 
 // Where in the table the two are whose shapes tell d_model and d_ff.
 constexpr size_t PositionOfWeight(const LayerMember& member) {
@@ -72,7 +102,7 @@ Status Missing(const std::string& name, const std::string& wanted) {
 }
 
 Status PlaceTensor(const SafetensorsEntry& entry, Places* places) {
-  const std::optional<TorchPlace> place = internal::ParseTorchName(entry.name);
+  const std::optional<TorchPlace> place = ParseTorchName(entry.name);
   const std::string name = "tensor " + Quoted(entry.name) + ": ";
   if (!place) {
     return InvalidArgument(
@@ -103,8 +133,7 @@ Result<Places> PlaceTensors(const SafetensorsFile& file) {
     } else if (entry.name == kFinalNormBias) {
       places.norm_bias = &entry;
     } else {
-      const Status status = PlaceTensor(entry, &places);
-      if (!status.ok()) return status;
+      ENCORE_RETURN_IF_ERROR(PlaceTensor(entry, &places));
     }
   }
   if (places.layers.empty()) return Missing(places.Name(0, kInProjWeight), "a layer's tensors");
@@ -176,8 +205,7 @@ Status CheckTensors(const Places& places, const TorchFacts& facts) {
       if (!tensor.part->in_torch) continue;
       const Shape wanted = internal::ShapeOf(tensor, facts.d_model, sizes);
       if (layer[t] != nullptr) {
-        Status status = CheckTensor(*layer[t], wanted, tensor.is_matrix());
-        if (!status.ok()) return status;
+        ENCORE_RETURN_IF_ERROR(CheckTensor(*layer[t], wanted, tensor.is_matrix()));
       } else if (tensor.is_scale()) {
         continue;  // Encoder::Create knows whether it is needed
       } else if (!tensor.is_bias()) {
@@ -192,22 +220,8 @@ Status CheckTensors(const Places& places, const TorchFacts& facts) {
   const Shape wanted(facts.d_model);
   if (places.norm_weight == nullptr)
     return Missing(std::string(kFinalNormWeight), wanted.ToString());
-  Status status = CheckTensor(*places.norm_weight, wanted);
-  if (status.ok() && places.norm_bias != nullptr) status = CheckTensor(*places.norm_bias, wanted);
-  return status;
-}
-
-// The matrices that are not int8.
-std::vector<MatrixOfLayer> FloatMatrices(const Places& places) {
-  std::vector<MatrixOfLayer> matrices;
-  for (const auto& [number, layer] : places.layers) {
-    for (size_t t = 0; t < kLayerTensors.size(); ++t) {
-      if (layer[t] == nullptr || !kLayerTensors[t].is_matrix()) continue;
-      if (layer[t]->dtype == DType::kI8) continue;
-      matrices.push_back({number, internal::MatrixOf(kLayerTensors[t].part->packed)});
-    }
-  }
-  return matrices;
+  ENCORE_RETURN_IF_ERROR(CheckTensor(*places.norm_weight, wanted));
+  return places.norm_bias != nullptr ? CheckTensor(*places.norm_bias, wanted) : Status();
 }
 
 WeightView ViewOf(const SafetensorsEntry* entry) {
@@ -227,48 +241,57 @@ EncoderWeights ViewsOf(const Places& places) {
   return weights;
 }
 
-Status InFile(const SafetensorsFile& file, const Status& status) {
-  return Status(status.code(), file.name() + ": " + status.message());
+struct Contents {
+  EncoderConfig config;
+  EncoderWeights weights;
+  Precision precision = Precision::kF32;
+};
+
+Result<Contents> Read(const SafetensorsFile& file, const TorchOverrides& overrides) {
+  ENCORE_ASSIGN_OR_RETURN(const Places places, PlaceTensors(file));
+  ENCORE_ASSIGN_OR_RETURN(const TorchFacts facts, DeriveFacts(places));
+  ENCORE_RETURN_IF_ERROR(CheckTensors(places, facts));
+  Contents contents;
+  ENCORE_ASSIGN_OR_RETURN(contents.config,
+                          internal::MakeTorchConfig(file.metadata(), overrides, facts));
+  ENCORE_ASSIGN_OR_RETURN(contents.precision, internal::StoredPrecision(file.metadata()));
+  contents.weights = ViewsOf(places);
+  return contents;
 }
 
 }  // namespace
 
-Result<TorchWeights> TorchWeights::Open(const std::string& path,
-                                        const TorchOverrides& overrides) try {
-  const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
-  if (!file.ok()) return file.status();
-  return FromFile(*file, overrides);
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+struct TorchWeights::Impl {
+  SafetensorsFile file;  // keeps alive what is viewed
+  Contents contents;
+  std::vector<MatrixOfLayer> keep;
+};
+
+Result<TorchWeights> TorchWeights::Open(const std::string& path, const TorchOverrides& overrides) {
+  return internal::Guarded("the weights", [&]() -> Result<TorchWeights> {
+    ENCORE_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
+    return FromFile(file, overrides);
+  });
 }
 
 Result<TorchWeights> TorchWeights::FromFile(const SafetensorsFile& file,
-                                            const TorchOverrides& overrides) try {
-  const Result<Places> places = PlaceTensors(file);
-  if (!places.ok()) return InFile(file, places.status());
-  const Result<TorchFacts> facts = DeriveFacts(*places);
-  if (!facts.ok()) return InFile(file, facts.status());
-  Status status = CheckTensors(*places, *facts);
-  if (!status.ok()) return InFile(file, status);
-  const Result<EncoderConfig> config =
-      internal::MakeTorchConfig(file.metadata(), overrides, *facts);
-  if (!config.ok()) return InFile(file, config.status());
-
-  const Result<Precision> precision = internal::StoredPrecision(file.metadata());
-  if (!precision.ok()) return InFile(file, precision.status());
-  auto impl = std::make_shared<Impl>(file);
-  impl->precision = *precision;
-  if (*precision == Precision::kInt8) impl->keep = FloatMatrices(*places);
-  impl->config = *config;
-  impl->weights = ViewsOf(*places);
-  return TorchWeights(std::move(impl));
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+                                            const TorchOverrides& overrides) {
+  return internal::Guarded("the weights", [&]() -> Result<TorchWeights> {
+    Result<Contents> contents = Read(file, overrides);
+    if (!contents.ok()) {
+      const Status& status = contents.status();
+      return Status(status.code(), file.name() + ": " + status.message());
+    }
+    std::vector<MatrixOfLayer> keep;
+    if (contents->precision == Precision::kInt8) keep = internal::FloatMatrices(contents->weights);
+    return TorchWeights(
+        std::make_shared<const Impl>(Impl{file, *std::move(contents), std::move(keep)}));
+  });
 }
 
-const EncoderConfig& TorchWeights::config() const& { return impl_->config; }
-const EncoderWeights& TorchWeights::weights() const& { return impl_->weights; }
-Precision TorchWeights::precision() const { return impl_->precision; }
+const EncoderConfig& TorchWeights::config() const& { return impl_->contents.config; }
+const EncoderWeights& TorchWeights::weights() const& { return impl_->contents.weights; }
+Precision TorchWeights::precision() const { return impl_->contents.precision; }
 const std::vector<MatrixOfLayer>& TorchWeights::keep() const& { return impl_->keep; }
 
 }  // namespace encore

@@ -61,10 +61,10 @@ Scratch LayOut(const AttentionHead& head, size_t keys, float* memory) {
   Scratch s{};
   s.scores = {memory, ScoreRowFloats(keys)};
   s.rows = ScoreRows(s.scores.ld);
-  s.sums = {s.scores.row(s.rows), RoundUp(head.values.value_size, kMaxLanes)};
+  s.sums = {s.scores.row(s.rows), RoundUp(head.values.n, kMaxLanes)};
   s.additive = {s.sums.row(keys > kKeyTile ? kQueryBlock : 0), s.scores.ld};
   const size_t masks = HasMatrix(head.mask) ? RoundUp(s.rows * s.scores.ld, kMaxLanes) : 0;
-  s.queries = MadeIn({s.additive.data + masks, MadeRowFloats(head.layout.head_size)});
+  s.queries = MadeIn({s.additive.data + masks, MadeRowFloats(head.keys.k)});
   return s;
 }
 
@@ -77,7 +77,7 @@ struct KeyRange {
 
 KeyRange KeysOfBlock(const AttentionHead& head, size_t block) {
   const size_t next = block + kQueryBlock;
-  KeyRange range{0, head.layout.keys};
+  KeyRange range{0, head.keys.n};
   if (head.mask.causal) range.end = std::min(range.end, next);
   if (head.window != kNoWindow) {
     if (block > head.window) {
@@ -114,12 +114,12 @@ class Block {
     std::fill_n(m_, rows_, kMinusInf);
     std::fill_n(l_, rows_, 0.0f);
     const ConstRows q = head.q.From(begin);
-    if (head.layout.kernel->make_rows == nullptr) {
+    if (head.keys.kernel->make_rows == nullptr) {
       q_ = InputRows::Of(q);
       return;
     }
-    head.layout.kernel->make_rows(
-        {.in = q, .rows = rows_, .k = head.layout.head_size, .out = scratch_.queries});
+    head.keys.kernel->make_rows(
+        {.in = q, .rows = rows_, .k = head.keys.k, .out = scratch_.queries});
     q_ = InputRows::Of(scratch_.queries);
   }
 
@@ -133,7 +133,7 @@ class Block {
     }
     for (size_t r = 0; r < rows_; ++r) {
       // A query that sees nothing; whatever the values were.
-      if (l_[r] == 0.0f) std::fill_n(Out(r), head_.values.value_size, 0.0f);
+      if (l_[r] == 0.0f) std::fill_n(Out(r), head_.values.n, 0.0f);
     }
     if (head_.weights.empty()) return;
     for (size_t g = 0; g < groups.parts; ++g) StoreWeights(groups.begin(g), groups.begin(g + 1));
@@ -280,7 +280,7 @@ class Block {
       for (size_t r = row; r < row_end; ++r) inverse_[r - row] = 1.0f / l_[r];
     }
     InputRows weights = InputRows::Of(scratch_.scores);
-    if (const auto make_rows = head_.layout.kernel->make_rows; make_rows != nullptr) {  // in place
+    if (const auto make_rows = head_.keys.kernel->make_rows; make_rows != nullptr) {  // in place
       const MadeRows made = MadeIn(scratch_.scores);
       make_rows({.in = scratch_.scores, .rows = row_end - row, .k = end - begin, .out = made});
       weights = InputRows::Of(made);
@@ -291,45 +291,43 @@ class Block {
   // The two products, in tiles of their own: heads of short sequences are so little work that
   // whatever else a general product does would show.
   void MultiplyKeys(size_t row, size_t row_end, size_t begin, size_t end) {
-    const KeyLayout& layout = head_.layout;
-    const size_t lanes = layout.kernel->lanes;
-    const size_t key_bytes = layout.key_bytes();
-    const std::byte* keys = static_cast<const std::byte*>(head_.packed_keys) + begin * key_bytes;
+    const PackedView& b = head_.keys;
+    const size_t lanes = b.kernel->lanes;
+    const std::byte* keys = static_cast<const std::byte*>(b.data) + begin * b.column_bytes();
     GemmTile tile = PlainTile();
-    tile.in.kc = layout.kernel->GroupsOf(layout.head_size);
+    tile.in.kc = b.groups();
     tile.out.ldc = scratch_.scores.ld;
     for (size_t col = 0; col < end - begin;) {
       // Whole vectors: what lies past the end is never looked at. A window may end within a panel.
-      const size_t panel_nv = std::min(layout.nv, DivCeil(layout.keys - begin - col, lanes));
+      const size_t panel_nv = std::min(b.nv, DivCeil(b.n - begin - col, lanes));
       const size_t nv = std::min(panel_nv, DivCeil(end - begin - col, lanes));
       tile.in.a = q_.From(row);
-      tile.in.b = keys + col * key_bytes;
+      tile.in.b = keys + col * b.column_bytes();
       tile.in.ldb = panel_nv * lanes;
       tile.out.cols = nv * lanes;
       tile.in.init = kZeroRow;
       for (size_t j = 0; j < nv; ++j) tile.out.c[j] = scratch_.scores.data + col + j * lanes;
-      RunTiles(*layout.kernel, nv, row_end - row, tile);
+      RunTiles(*b.kernel, nv, row_end - row, tile);
       col += nv * lanes;
     }
   }
 
   void MultiplyValues(const InputRows& weights, size_t row, size_t row_end, size_t begin,
                       size_t end, bool last) {
-    const GemmKernel& kernel = *head_.layout.kernel;
-    const ValueLayout& layout = head_.values;
-    const std::byte* packed = static_cast<const std::byte*>(head_.packed_values);
+    const GemmKernel& kernel = *head_.keys.kernel;
+    const PackedView& b = head_.values;
     const Rows sums = scratch_.sums.From(row);
     const Rows c = last ? Rows{Out(row), head_.out.ld} : sums;
     GemmTile tile = PlainTile();
     tile.in.kc = kernel.GroupsOf(end - begin);
     tile.out.ldc = c.ld;
-    for (size_t col = 0; col < layout.value_size;) {
-      const size_t cols = layout.PanelCols(col);
-      const size_t nv = layout.PanelVectors(col);
+    for (size_t p = 0, col = 0; col < b.n; ++p) {
+      const size_t cols = b.panel_cols(p);
+      const size_t nv = b.panel_nv(p);
       tile.in.a = weights;
-      if (packed != nullptr) {
-        tile.in.b = packed + layout.PanelOffset(col, begin);
+      if (b.data != nullptr) {
         tile.in.ldb = nv * kernel.lanes;
+        tile.in.b = b.panel(p) + kernel.GroupsOf(begin) * tile.in.ldb * kernel.group_bytes();
       } else {
         tile.in.b = head_.v.row(begin) + col;
         tile.in.ldb = head_.v.ld;
@@ -360,7 +358,7 @@ class Block {
     }
     for (size_t r = row; r < row_end; ++r) {
       for (size_t j = 0; j < keys_.begin; ++j) head_.weights(first_ + r, j) = 0.0f;
-      for (size_t j = keys_.end; j < head_.layout.keys; ++j) head_.weights(first_ + r, j) = 0.0f;
+      for (size_t j = keys_.end; j < head_.keys.n; ++j) head_.weights(first_ + r, j) = 0.0f;
     }
   }
 
@@ -390,7 +388,7 @@ size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked, size_
 }
 
 void Attend(const AttentionHead& head, size_t begin, size_t end, float* scratch) {
-  ENCORE_DCHECK(head.packed_values != nullptr || head.values.kernel->kr == 1);
+  ENCORE_DCHECK(head.values.data != nullptr || head.values.kernel->kr == 1);
   while (begin < end) {
     const size_t next = std::min(end, begin / kQueryBlock * kQueryBlock + kQueryBlock);
     Block(head, begin, next, scratch).Run();

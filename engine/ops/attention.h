@@ -29,106 +29,49 @@ inline constexpr size_t kKeyTile = 512;
 
 inline constexpr size_t kNoWindow = SIZE_MAX;
 
-// The keys of one head as the right-hand side of Q K^T: transposed, in panels of kQueryBlock or
-// fewer keys, each [head_size, keys of the panel]; the last one as wide as whole vectors need.
-struct KeyLayout {
-  KeyLayout() = default;
-  KeyLayout(const GemmKernel& gemm, size_t num_keys, size_t size)
-      : kernel(&gemm),
-        keys(num_keys),
-        head_size(size),
-        nv(ChooseAlignedPanelVectors(gemm, kQueryBlock)) {}
+// The keys of one head as the right-hand side of Q K^T, [head_size, keys]: in panels of kQueryBlock
+// or fewer keys.
+inline PackedView KeyPanels(const GemmKernel& kernel, size_t keys, size_t head_size) {
+  return {.kernel = &kernel,
+          .k = head_size,
+          .n = keys,
+          .nv = ChooseAlignedPanelVectors(kernel, kQueryBlock),
+          .panel_rows = head_size};
+}
+// The values of one head as the right-hand side of P V, [keys, value_size].
+inline PackedView ValuePanels(const GemmKernel& kernel, size_t keys, size_t value_size) {
+  return {.kernel = &kernel,
+          .k = keys,
+          .n = value_size,
+          .nv = ChoosePanelVectors(kernel, value_size),
+          .panel_rows = keys};
+}
 
-  const GemmKernel* kernel = nullptr;
-  size_t keys = 0;
-  size_t head_size = 0;
-  size_t nv = 0;  // vectors of keys in a panel
-
-  size_t key_bytes() const { return kernel->GroupsOf(head_size) * kernel->group_bytes(); }
-  // Monotone in both sizes.
-  size_t bytes() const { return RoundUp(keys, kernel->lanes) * key_bytes(); }
-  // Packs keys [begin, end) of k, rows of head_size. Several threads may pack different keys of one
-  // head.
-  void Pack(ConstRows k, size_t begin, size_t end, void* packed) const;
-  // Packs all of them, of any strides.
-  void Pack(ConstView k, void* packed) const;
-};
+// Pack keys, or values, [begin, end) of rows of head_size or value_size into memory for
+// packed_bytes(). Several threads may pack different keys of one head.
+void PackKeys(const PackedView& keys, ConstRows k, size_t begin, size_t end, void* packed);
+void PackValues(const PackedView& values, ConstRows v, size_t begin, size_t end, void* packed);
 
 // From so many keys on, packing values whose size is no multiple of the vector takes less time than
 // it saves: 729 keys of size 72 take 3 % less of attention's layer, of size 14 10 %; at 128 keys of
 // size 8 they would take 2 % more, and at 10 keys 6 %. No bit depends on it.
 inline constexpr size_t kPackedValueKeys = 256;
-
-// The values of one head as the right-hand side of P V: panels of nv vectors of columns, each
-// [groups of keys, nr, kr]; the last one as wide as whole vectors need, zeros past value_size and
-// past the keys.
-struct ValueLayout {
-  ValueLayout() = default;
-  ValueLayout(const GemmKernel& gemm, size_t num_keys, size_t size)
-      : kernel(&gemm), keys(num_keys), value_size(size), nv(ChoosePanelVectors(gemm, size)) {
-    const size_t vectors = DivCeil(size, gemm.lanes);
-    last_nv = vectors % nv == 0 ? nv : vectors % nv;
-  }
-
-  const GemmKernel* kernel = nullptr;
-  size_t keys = 0;
-  size_t value_size = 0;
-  size_t nv = 0;       // vectors of columns in a panel
-  size_t last_nv = 0;  // and in the last one
-
-  // Whether to pack values that lie in rows of floats: a kernel with groups can read no others, and
-  // heads that are no whole vectors lie apart and across cache lines, which shows where many
-  // queries read them.
-  bool ShouldPack() const {
-    return kernel->kr > 1 || (keys >= kPackedValueKeys && value_size % kernel->lanes != 0);
-  }
-  // A group of keys with all columns, in all panels together.
-  size_t group_bytes() const { return RoundUp(value_size, kernel->lanes) * kernel->group_bytes(); }
-  // Monotone in both sizes.
-  size_t bytes() const { return kernel->GroupsOf(keys) * group_bytes(); }
-
-  // Of the panel that begins at column `col`: its columns without padding, its vectors, and where
-  // the groups from key `begin` on lie, a multiple of kr.
-  size_t PanelCols(size_t col) const { return std::min(nv * kernel->lanes, value_size - col); }
-  size_t PanelVectors(size_t col) const {
-    return value_size - col > nv * kernel->lanes ? nv : last_nv;
-  }
-  size_t PanelOffset(size_t col, size_t begin) const {
-    const size_t width = PanelVectors(col) * kernel->lanes;
-    return (kernel->GroupsOf(keys) * col + kernel->GroupsOf(begin) * width) * kernel->group_bytes();
-  }
-
-  // Packs values of keys [begin, end) of v, rows of value_size. Several threads may pack different
-  // keys of one head.
-  void Pack(ConstRows v, size_t begin, size_t end, void* packed) const {
-    PackRows(v.row(begin), static_cast<ptrdiff_t>(v.ld), 1, begin, end, packed);
-  }
-  // Packs all of them, of any strides.
-  void Pack(ConstView v, void* packed) const {
-    PackRows(v.data(), v.stride(0), v.stride(1), 0, keys, packed);
-  }
-
- private:
-  // `v` is the value of key `begin`.
-  void PackRows(const float* v, ptrdiff_t stride_key, ptrdiff_t stride_col, size_t begin,
-                size_t end, void* packed) const;
-  // Whole groups, or up to the last key.
-  void PackGroups(const float* v, ptrdiff_t stride_key, ptrdiff_t stride_col, size_t begin,
-                  size_t end, void* packed) const;
-  // One key of a bf16 pair, whose other one another thread may be packing.
-  void PackOne(const float* v, ptrdiff_t stride_col, size_t key, void* packed) const;
-};
+// Whether to pack values that lie in rows of floats: a kernel with groups can read no others, and
+// heads that are no whole vectors lie apart and across cache lines, which shows where many queries
+// read them.
+inline bool ShouldPackValues(const PackedView& values) {
+  const GemmKernel& kernel = *values.kernel;
+  return kernel.kr > 1 || (values.k >= kPackedValueKeys && values.n % kernel.lanes != 0);
+}
 
 // One head's work. Everything lives as long as the call.
 struct AttentionHead {
-  KeyLayout layout;
+  PackedView keys;
+  PackedView values;  // without data v is read; needed where kr > 1
   const SoftmaxKernels* softmax;
   ConstRows q;  // [queries], of head_size
-  const void* packed_keys;
-  ValueLayout values;
-  const void* packed_values;  // or null, then v is read; needed where kr > 1
-  ConstRows v;                // [keys], of value_size, readable to whole vectors
-  Rows out;                   // of value_size, the first one that of query out_query
+  ConstRows v;  // [keys], of value_size, readable to whole vectors
+  Rows out;     // of value_size, the first one that of query out_query
   size_t out_query;
   MutableView weights;  // [queries, keys], or empty
   float scale;

@@ -83,20 +83,20 @@ void CopyRows(ConstView from, float* to) {
 // What a call allocates: packed keys and values of every head, queries and outputs where the views'
 // rows are not plain, and the threads' scratch.
 struct Buffers {
-  bool Allocate(const internal::KeyLayout& layout, const internal::ValueLayout& value_layout,
+  bool Allocate(const internal::PackedView& key_panels, const internal::PackedView& value_panels,
                 const ConstView& q, bool plain_out, size_t heads, size_t threads, bool masked) {
-    const size_t value_size = value_layout.value_size;
+    const size_t value_size = value_panels.n;
     const size_t rows = q.dim(q.rank() - 2);
-    if (!IsAddressable(layout.keys, layout.head_size) || !IsAddressable(layout.keys, value_size) ||
-        !IsAddressable(rows, layout.head_size) || !IsAddressable(rows, value_size)) {
+    if (!IsAddressable(key_panels.n, key_panels.k) || !IsAddressable(key_panels.n, value_size) ||
+        !IsAddressable(rows, key_panels.k) || !IsAddressable(rows, value_size)) {
       return false;
     }
     ld_out = internal::RoundUp(value_size, 16);
-    keys = internal::RoundUp(layout.bytes(), 64);
-    values = internal::RoundUp(value_layout.bytes(), 64);
-    queries = HasPlainRows(q) ? 0 : internal::RoundUp(rows * layout.head_size * sizeof(float), 64);
+    keys = internal::RoundUp(key_panels.packed_bytes(), 64);
+    values = internal::RoundUp(value_panels.packed_bytes(), 64);
+    queries = HasPlainRows(q) ? 0 : internal::RoundUp(rows * key_panels.k * sizeof(float), 64);
     out = plain_out ? 0 : rows * ld_out * sizeof(float);
-    scratch = internal::AttentionScratchFloats(layout.keys, value_size, masked) * sizeof(float);
+    scratch = internal::AttentionScratchFloats(key_panels.n, value_size, masked) * sizeof(float);
     size_t bytes = 0;
     size_t all_scratch = 0;
     if (!CheckedMul(keys + values + queries + out, heads, &bytes) ||
@@ -198,14 +198,16 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
   const bool no_output = v.dim(v.rank() - 1) == 0 && options.weights.empty();
   if (heads == 0 || queries == 0 || no_output) return {};
 
-  const internal::KeyLayout layout(internal::GetGemmKernelF32(), k.dim(k.rank() - 2), head_size);
+  const internal::GemmKernel& kernel = internal::GetGemmKernelF32();
+  const size_t keys = k.dim(k.rank() - 2);
   const size_t value_size = v.dim(v.rank() - 1);
-  const internal::ValueLayout value_layout(*layout.kernel, layout.keys, value_size);
+  const internal::PackedView key_panels = internal::KeyPanels(kernel, keys, head_size);
+  const internal::PackedView value_panels = internal::ValuePanels(kernel, keys, value_size);
   const size_t blocks = internal::DivCeil(queries, kQueryBlock);
   // No thread beyond the tasks is given one.
   const size_t threads = std::min(static_cast<size_t>(options.executor.threads()), heads * blocks);
   Buffers buffers;
-  if (!buffers.Allocate(layout, value_layout, q, HasPlainRows(out), heads, threads,
+  if (!buffers.Allocate(key_panels, value_panels, q, HasPlainRows(out), heads, threads,
                         internal::HasMatrix(options.mask))) {
     return NoMemoryFor(k, v);
   }
@@ -215,8 +217,10 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
     const float scale = static_cast<float>(
         options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(head_size)));
     team.ForEach(heads, [&](size_t i, int /*thread*/) {
-      layout.Pack(MatrixAt(k, i), buffers.Keys(i));
-      value_layout.Pack(MatrixAt(v, i), buffers.Values(i));
+      const ConstView k_i = MatrixAt(k, i);
+      const ConstView v_i = MatrixAt(v, i);
+      PackInto(key_panels, k_i.data(), k_i.stride(1), k_i.stride(0), buffers.Keys(i));
+      PackInto(value_panels, v_i.data(), v_i.stride(0), v_i.stride(1), buffers.Values(i));
       if (buffers.queries != 0) CopyRows(MatrixAt(q, i), buffers.Queries(i));
     });
     team.ForEach(heads * blocks, [&](size_t task, int thread) {
@@ -225,14 +229,14 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
       const size_t end = std::min(begin + kQueryBlock, queries);
       const MutableView out_i = MatrixAt(out, i);
       internal::AttentionHead head{};
-      head.layout = layout;
       head.softmax = &softmax;
       head.q = buffers.queries != 0
                    ? internal::ConstRows{buffers.Queries(i), head_size}
                    : internal::ConstRows{MatrixAt(q, i).data(), RowStride(MatrixAt(q, i))};
-      head.packed_keys = buffers.Keys(i);
-      head.values = value_layout;
-      head.packed_values = buffers.Values(i);
+      head.keys = key_panels;
+      head.keys.data = buffers.Keys(i);
+      head.values = value_panels;
+      head.values.data = buffers.Values(i);
       // Without columns there may be no memory to take steps in.
       head.out = {out_i.data(), value_size == 0 ? 0 : RowStride(out_i)};
       if (buffers.out != 0) head.out = {buffers.Out(i), buffers.ld_out};

@@ -48,10 +48,9 @@ struct PackedView {
   // Columns from one group of panel p to the next.
   size_t panel_ld(size_t p) const { return panel_nv(p) * kernel->lanes; }
   size_t groups() const { return kernel->GroupsOf(k); }
-  // Bytes of a panel of so many columns.
-  size_t panel_bytes(size_t columns) const {
-    return kernel->GroupsOf(panel_rows) * columns * kernel->group_bytes();
-  }
+  // Bytes of a packed column, and of a panel of so many.
+  size_t column_bytes() const { return kernel->GroupsOf(panel_rows) * kernel->group_bytes(); }
+  size_t panel_bytes(size_t columns) const { return columns * column_bytes(); }
   // Panel p; of a pair, the first (half 0) or the second (1).
   const std::byte* panel(size_t p, size_t half = 0) const {
     const std::byte* pair = static_cast<const std::byte*>(data) + p * halves() * panel_bytes(nr());

@@ -118,8 +118,7 @@ Status Open(const char* folder, const encore_open_options* given, encore_model**
   ENCORE_RETURN_IF_ERROR(ReadOpenOptions(known, &options));
   std::optional<ThreadPool> pool;
   if (known.threads != 1) {
-    ENCORE_ASSIGN_OR_RETURN(ThreadPool made, ThreadPool::Create({.threads = known.threads}));
-    pool = std::move(made);
+    ENCORE_ASSIGN_OR_RETURN(pool, ThreadPool::Create({.threads = known.threads}));
     options.executor = pool->executor();
   }
   ENCORE_ASSIGN_OR_RETURN(TextEncoder encoder, TextEncoder::Open(folder, options));

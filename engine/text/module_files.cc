@@ -266,8 +266,7 @@ Result<Dense> ReadDense(const std::string& path, size_t width, const FolderReadi
       ReadTensor(file, "linear.weight", {config.out_features, config.in_features}));
   Tensor bias;
   if (config.bias) {
-    ENCORE_ASSIGN_OR_RETURN(Tensor read, ReadTensor(file, "linear.bias", {config.out_features}));
-    bias = std::move(read);
+    ENCORE_ASSIGN_OR_RETURN(bias, ReadTensor(file, "linear.bias", {config.out_features}));
   }
   ENCORE_ASSIGN_OR_RETURN(PackedLinear linear,
                           PackedLinear::Create(weight.View<float>(), bias.View<float>()));

@@ -1,15 +1,164 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop over all texts.
+// The loop over all texts. Texts are computed together, the longest first, about so many tokens at
+// once. No result depends on any of it.
 
 #include "engine/text/stream.h"
 
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/text/batches.h"
-#include "engine/text/forward.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
+
+// A chunk: enough texts that each length fills batches, little memory (4 bytes a token).
+constexpr size_t kChunkTexts = 8192;
+constexpr size_t kChunkBytes = size_t{16} << 20;
+
+// Fills `order` with 0 .. store.size() - 1, longer texts first, equals as they were.
+void SortByLength(const TokenStore& store, std::vector<size_t>* order) {
+  order->resize(store.size());
+  std::iota(order->begin(), order->end(), size_t{0});
+  if (store.size() < 2) return;
+  std::sort(order->begin(), order->end(), [&](size_t a, size_t b) {
+    return store.length(a) != store.length(b) ? store.length(a) > store.length(b) : a < b;
+  });
+}
+
+// The end of the batch that begins at order[begin]: at least one text, then as many as fit.
+size_t BatchEnd(const TokenStore& store, const std::vector<size_t>& order, size_t begin,
+                size_t batch_tokens) {
+  size_t tokens = store.length(order[begin]);
+  size_t end = begin + 1;
+  // Every text has a token, so sums stay below the tokens of a batch and one text.
+  while (end < order.size() && tokens < batch_tokens &&
+         store.length(order[end]) <= batch_tokens - tokens) {
+    tokens += store.length(order[end]);
+    ++end;
+  }
+  return end;
+}
+
+// Tokens and texts of the largest batches.
+BatchLimits LargestBatches(const TokenStore& store, const std::vector<size_t>& order,
+                           size_t batch_tokens) {
+  BatchLimits largest{.tokens = 0, .sequences = 0};
+  for (size_t begin = 0; begin < order.size();) {
+    const size_t end = BatchEnd(store, order, begin, batch_tokens);
+    size_t tokens = 0;
+    for (size_t i = begin; i < end; ++i) tokens += store.length(order[i]);
+    largest.tokens = std::max(largest.tokens, tokens);
+    largest.sequences = std::max(largest.sequences, end - begin);
+    begin = end;
+  }
+  return largest;
+}
+
+// The end of the texts from `begin` on whose tokens are held at once.
+size_t ChunkEnd(const TextInputs& inputs, size_t begin) {
+  size_t bytes = 0;
+  size_t end = begin;
+  while (end < inputs.size() && end - begin < kChunkTexts && bytes < kChunkBytes) {
+    bytes += inputs.texts[end].size();
+    if (inputs.second != nullptr) bytes += (*inputs.second)[end].size();
+    ++end;
+  }
+  return end;
+}
+
+// Tokens of a batch, from the caller's wish (0: none) and the executor's threads.
+size_t BatchTokens(size_t wanted, int threads) {
+  if (wanted > 0) return wanted;
+  // One thread is as fast with 256 tokens as with 8192 (MiniLM, AVX-512). Several share a batch by
+  // row blocks of about 128, of which each should have four or more, or the last ones to finish
+  // leave the others idle. Memory is some 10 KB a token of MiniLM.
+  constexpr size_t kLeast = 2048;
+  constexpr size_t kPerThread = 512;
+  return std::max(kLeast, kPerThread * static_cast<size_t>(threads));
+}
+
+Status TooManyTokens() {
+  return Status(ErrorCode::kOutOfMemory, "a batch's tokens exceed what can be addressed");
+}
+
+Status Pack(std::span<const size_t> texts, Scratch* scratch) {
+  const TokenStore& store = scratch->tokens;
+  scratch->ids.clear();
+  scratch->type_ids.clear();
+  scratch->starts.assign(1, 0);
+  size_t tokens = 0;
+  for (const size_t text : texts) {
+    if (!CheckedAdd(tokens, store.length(text), &tokens)) return TooManyTokens();
+    const std::span<const int32_t> ids = store.ids(text);
+    scratch->ids.insert(scratch->ids.end(), ids.begin(), ids.end());
+    if (store.has_type_ids()) {
+      const std::span<const uint8_t> types = store.type_ids(text);
+      scratch->type_ids.insert(scratch->type_ids.end(), types.begin(), types.end());
+    }
+    scratch->starts.push_back(tokens);
+  }
+  return {};
+}
+
+// A power of two that is not below `count`, or `count` where there is none: texts of slowly rising
+// lengths then need new memory a few times only.
+size_t RoundedUp(size_t count) {
+  size_t rounded = 64;
+  while (rounded < count && rounded <= std::numeric_limits<size_t>::max() / 2) rounded *= 2;
+  return std::max(rounded, count);
+}
+
+// Makes the encoder's workspace large enough for batches within these limits.
+Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
+                        const Executor& executor, Scratch* scratch) {
+  BatchLimits& limits = scratch->limits;
+  const int threads = executor.threads();
+  if (batches.tokens <= limits.tokens && batches.sequences <= limits.sequences &&
+      threads == scratch->threads) {
+    return {};
+  }
+  // Large batches are about as large as the caller wants them each time.
+  const bool small = batches.tokens <= 1024;
+  const BatchLimits wanted = {
+      .tokens = std::max(small ? RoundedUp(batches.tokens) : batches.tokens, limits.tokens),
+      .sequences =
+          std::max(small ? RoundedUp(batches.sequences) : batches.sequences, limits.sequences)};
+  ENCORE_ASSIGN_OR_RETURN(const size_t bytes, encoder.WorkspaceBytes(wanted, threads));
+  ENCORE_RETURN_IF_ERROR(scratch->workspace.Reserve(bytes));
+  limits = wanted;
+  scratch->threads = threads;
+  return {};
+}
+
+// Packs the tokens of scratch->tokens' texts `texts` and computes their hidden states: [tokens,
+// d_model] for kAll, else [texts, d_model], in scratch; scratch->starts has where each begins.
+// Valid until the next call. The workspace was reserved.
+Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts,
+                                  OutputRows rows, Scratch* scratch, const Executor& executor) {
+  ENCORE_RETURN_IF_ERROR(Pack(texts, scratch));
+  const size_t tokens = scratch->starts.back();
+  const size_t width = model.d_model();
+  size_t values = 0;
+  if (!CheckedMul(tokens, width, &values)) return TooManyTokens();
+  ENCORE_ASSIGN_OR_RETURN(float* const x, scratch->x.Get<float>(values));
+  const Shape shape(tokens, width);
+  const MutableView x_view(x, shape);
+  const TokenBatch batch{
+      .ids = scratch->ids, .type_ids = scratch->type_ids, .seq_starts = scratch->starts};
+  ENCORE_RETURN_IF_ERROR(model.Embed(batch, x_view, executor));
+  MutableView hidden = x_view;
+  if (rows != OutputRows::kAll) {
+    // Fewer values than x has.
+    ENCORE_ASSIGN_OR_RETURN(float* const some, scratch->hidden.Get<float>(texts.size() * width));
+    hidden = MutableView(some, Shape(texts.size(), width));
+  }
+  ENCORE_RETURN_IF_ERROR(model.Forward(batch, rows, x_view, hidden, scratch->workspace, executor));
+  return static_cast<const float*>(hidden.data());
+}
 
 // Everything that scratch->tokens holds; they are the call's texts from `first` on.
 Status ComputeStored(const TextEncoder::Impl& impl, size_t first, const StreamOptions& options,

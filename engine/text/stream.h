@@ -24,7 +24,8 @@ struct StreamOptions {
   OutputRows rows = OutputRows::kAll;
 };
 
-// Takes a batch's hidden states as ForwardBatch gives them; `texts` are indices into the call's.
+// Takes a batch's hidden states: [tokens, d_model] for kAll, else [texts, d_model]; scratch->starts
+// has where each text begins. `texts` are indices into the call's.
 using TakeBatch =
     std::function<Status(const float* hidden, std::span<const size_t> texts, Scratch* scratch)>;
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer.json: "added_tokens".
+// tokenizer.json: "added_tokens"; and those of the other files and of the tokenizer's class with
+// them.
 
+#include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/tokenizer/byte_trie.h"
+#include "engine/tokenizer/class_recipe.h"
 #include "engine/tokenizer/component_json.h"
 
 namespace encore::inline v0_1::internal {
@@ -31,8 +35,7 @@ Result<AddedToken> ReadOne(const JsonValue& json, const std::string& where) {
   return token;
 }
 
-}  // namespace
-
+// With `check_ids`, a token must have the id that `tokenizers` gives it.
 Status ReadAddedTokens(const JsonValue& json, const std::string& file, bool check_ids,
                        const Model& model, std::vector<AddedToken>* tokens) {
   const std::string where = file + ": added_tokens";
@@ -65,6 +68,126 @@ Status ReadAddedTokens(const JsonValue& json, const std::string& file, bool chec
     }
     tokens->push_back(std::move(token));
   }
+  return {};
+}
+
+// Adds as `tokenizers` does: a token's id is the model's, else the next one after all others,
+// whatever id it comes with. Of a token that is added again the last flags count, but what was
+// special once stays so.
+class AddedTokenList {
+ public:
+  explicit AddedTokenList(const Model& model) : model_(model) {}
+
+  // Throws std::bad_alloc.
+  void Add(AddedToken token);
+  void Add(const std::vector<AddedToken>& tokens);
+  // The token of this content, or null.
+  const AddedToken* Find(const std::string& content) const;
+  const std::vector<AddedToken>& tokens() const { return tokens_; }
+
+ private:
+  const Model& model_;
+  std::vector<AddedToken> tokens_;
+  std::unordered_map<std::string, size_t> places_;
+  int64_t max_id_ = -1;
+};
+
+const AddedToken* AddedTokenList::Find(const std::string& content) const {
+  const auto found = places_.find(content);
+  return found == places_.end() ? nullptr : &tokens_[found->second];
+}
+
+void AddedTokenList::Add(AddedToken token) {
+  const auto [place, is_new] = places_.emplace(token.content, tokens_.size());
+  if (!is_new) {
+    AddedToken& known = tokens_[place->second];
+    token.id = known.id;
+    token.special |= known.special;
+    known = std::move(token);
+    return;
+  }
+  const int64_t next = std::max(max_id_ + 1, static_cast<int64_t>(model_.token_count()));
+  token.id = model_.TokenToId(token.content).value_or(static_cast<int32_t>(next));
+  max_id_ = std::max<int64_t>(max_id_, token.id);
+  tokens_.push_back(std::move(token));
+}
+
+void AddedTokenList::Add(const std::vector<AddedToken>& tokens) {
+  for (const AddedToken& token : tokens) Add(token);
+}
+
+}  // namespace
+
+Status AddTokens(const JsonValue& json, const std::string& file, const TokenizerClass& which,
+                 const TokenizerConfig& config, bool by_class, std::vector<NamedToken>* named,
+                 TokenizerParts* parts) {
+  std::vector<AddedToken> written;
+  ENCORE_RETURN_IF_ERROR(ReadAddedTokens(json, file, !by_class, *parts->model, &written));
+  AddedTokenList list(*parts->model);
+  if (!by_class) list.Add(written);
+
+  std::vector<AddedToken> more;
+  if (config.added_tokens) {
+    more = *config.added_tokens;
+  } else {
+    more = written;
+    std::set<int32_t> ids;
+    for (const AddedToken& token : written) ids.insert(token.id);
+    for (const AddedToken& token : config.old_added_tokens) {
+      if (!ids.contains(token.id)) more.push_back(token);
+    }
+    std::stable_sort(more.begin(), more.end(),
+                     [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  }
+  const size_t told = more.size();
+  // One that a file lists as an added token, or null; those that are appended below are none.
+  std::unordered_map<std::string, size_t> places;
+  for (size_t i = 0; i < told; ++i) places.emplace(more[i].content, i);
+  const auto find_told = [&](const std::string& content) -> AddedToken* {
+    const auto found = places.find(content);
+    return found == places.end() ? nullptr : &more[found->second];
+  };
+  std::vector<AddedToken> extra = config.extra_tokens.value_or(std::vector<AddedToken>());
+  if (!config.extra_tokens) extra = ExtraTokens(which.kind, config);
+  for (NamedToken& token : *named) {
+    const std::string& content = token.token.content;
+    if (content.empty()) continue;
+    if (AddedToken* const known = find_told(content)) {
+      known->special = true;
+      token.from_class = false;
+    } else if (list.Find(content) == nullptr) {
+      more.push_back(token.token);
+    }
+  }
+  for (const AddedToken& token : extra) {
+    const bool known = list.Find(token.content) != nullptr || find_told(token.content) != nullptr;
+    if (!known) more.push_back(token);
+  }
+  list.Add(more);
+  if (which.kind == TokenizerKind::kQwen2) {
+    // Once more, with no flags but that they are special.
+    const auto again = [&](const std::string& content) {
+      AddedToken token;
+      token.content = content;
+      token.special = true;
+      token.normalized = false;
+      if (!content.empty()) list.Add(std::move(token));
+    };
+    for (const NamedToken& token : *named) again(token.token.content);
+    for (const AddedToken& token : extra) again(token.content);
+  }
+  for (size_t i = 0; i < told; ++i) {
+    const int32_t id = list.Find(more[i].content)->id;
+    if (id == more[i].id) continue;
+    parts->Tell("added tokens", Quoted(more[i].content) + " is " + std::to_string(id),
+                "the next free id; a file says " + std::to_string(more[i].id));
+  }
+  const std::string where = file + ": added_tokens";
+  ENCORE_ASSIGN_OR_RETURN(AddedTokens added,
+                          AddedTokens::Create(list.tokens(), parts->normalizer, where));
+  parts->added_tokens = std::move(added);
+  parts->Tell("added tokens", std::to_string(list.tokens().size()),
+              where + (config.added_tokens ? " and " + config.file : ""));
   return {};
 }
 

@@ -60,8 +60,7 @@ Result<std::unique_ptr<const Model>> Bpe::Create(const Vocabulary& vocabulary, c
   }
   std::unique_ptr<Bpe> model(new Bpe);
   model->settings_ = settings;
-  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens, TokenTable::Create(vocabulary, where));
-  model->tokens_ = std::move(tokens);
+  ENCORE_ASSIGN_OR_RETURN(model->tokens_, TokenTable::Create(vocabulary, where));
   if (settings.unk_token) {
     model->unk_id_ = OrNone(model->tokens_.Id(*settings.unk_token));
     if (model->unk_id_ == kNone) {
@@ -69,9 +68,8 @@ Result<std::unique_ptr<const Model>> Bpe::Create(const Vocabulary& vocabulary, c
                              " is not in the vocabulary");
     }
   }
-  Status status = model->ReadMerges(merges, where);
-  if (status.ok()) status = model->FindSymbols(where);
-  if (!status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(model->ReadMerges(merges, where));
+  ENCORE_RETURN_IF_ERROR(model->FindSymbols(where));
   model->FindWholeWords(vocabulary);
   return std::unique_ptr<const Model>(std::move(model));
 }
@@ -195,22 +193,18 @@ Status ReadBpe(JsonMembers* members, TokenizerParts* parts) {
   }
   Vocabulary vocabulary;
   Merges merges;
-  Status status = ReadVocabulary(vocab, where, &vocabulary);
-  if (status.ok()) status = ReadMergeList(list, where, &merges);
-  if (status.ok()) status = RefuseUnread(*members);
-  if (!status.ok()) return status;
-  Result<std::unique_ptr<const Model>> model = Bpe::Create(vocabulary, merges, settings, where);
-  if (!model.ok()) return model.status();
-  parts->model = *std::move(model);
+  ENCORE_RETURN_IF_ERROR(ReadVocabulary(vocab, where, &vocabulary));
+  ENCORE_RETURN_IF_ERROR(ReadMergeList(list, where, &merges));
+  ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
+  ENCORE_ASSIGN_OR_RETURN(parts->model, Bpe::Create(vocabulary, merges, settings, where));
   parts->unk_token = settings.unk_token.value_or("");
-  std::vector<Decision>& decisions = parts->decisions;
-  decisions.push_back({"merges", std::to_string(merges.size()), where + ": merges"});
-  decisions.push_back({"unknown token",
-                       settings.byte_fallback ? "bytes, else " + settings.unk_token.value_or("none")
-                                              : settings.unk_token.value_or("none"),
-                       where + ": unk_token"});
+  parts->Tell("merges", std::to_string(merges.size()), where + ": merges");
+  parts->Tell("unknown token",
+              settings.byte_fallback ? "bytes, else " + settings.unk_token.value_or("none")
+                                     : settings.unk_token.value_or("none"),
+              where + ": unk_token");
   if (settings.ignore_merges) {
-    decisions.push_back({"words that are tokens", "not merged", where + ": ignore_merges"});
+    parts->Tell("words that are tokens", "not merged", where + ": ignore_merges");
   }
   return {};
 }

@@ -8,8 +8,6 @@
 #include <array>
 
 #include "engine/base/once.h"
-#include "engine/base/status_macros.h"
-#include "engine/io/json.h"
 #include "engine/tokenizer/component_json.h"
 
 namespace encore::inline v0_1::internal {
@@ -77,35 +75,57 @@ AddedToken SpecialToken(std::string content, bool lstrip = false) {
   return token;
 }
 
-const char* Bool(bool value) { return value ? "true" : "false"; }
+using Members = std::vector<JsonValue::Member>;
 
-std::string BertNormalizer(bool clean_text, bool chinese, const std::optional<bool>& accents,
-                           bool lowercase) {
-  return std::string(R"({"type": "BertNormalizer", "clean_text": )") + Bool(clean_text) +
-         R"(, "handle_chinese_chars": )" + Bool(chinese) + R"(, "strip_accents": )" +
-         (accents ? Bool(*accents) : "null") + R"(, "lowercase": )" + Bool(lowercase) + "}";
+JsonValue Component(const char* type, Members members = {}) {
+  members.emplace_back("type", type);
+  return JsonValue::Object(std::move(members));
 }
 
-std::string AlbertNormalizer(const TokenizerConfig& config, const std::string& charsmap) {
-  std::string json = R"({"type": "Sequence", "normalizers": [
-      {"type": "Replace", "pattern": {"String": "``"}, "content": "\""},
-      {"type": "Replace", "pattern": {"String": "''"}, "content": "\""})";
+JsonValue BertNormalizer(bool clean_text, bool chinese, const std::optional<bool>& accents,
+                         bool lowercase) {
+  return Component("BertNormalizer",
+                   {{"clean_text", clean_text},
+                    {"handle_chinese_chars", chinese},
+                    {"strip_accents", accents ? JsonValue(*accents) : JsonValue()},
+                    {"lowercase", lowercase}});
+}
+
+JsonValue Literal(const char* text) { return JsonValue::Object({{"String", text}}); }
+
+JsonValue Replace(const char* what, const char* with) {
+  return Component("Replace", {{"pattern", Literal(what)}, {"content", with}});
+}
+
+JsonValue AlbertNormalizer(const TokenizerConfig& config, const JsonValue& charsmap) {
+  std::vector<JsonValue> steps = {Replace("``", "\""), Replace("''", "\"")};
   if (!config.keep_accents.value_or(false)) {
-    json += R"(, {"type": "NFKD"}, {"type": "StripAccents"})";
+    steps.push_back(Component("NFKD"));
+    steps.push_back(Component("StripAccents"));
   }
-  if (config.do_lower_case.value_or(true)) json += R"(, {"type": "Lowercase"})";
-  if (!charsmap.empty()) json += ", " + charsmap;
-  return json + "]}";
+  if (config.do_lower_case.value_or(true)) steps.push_back(Component("Lowercase"));
+  if (!charsmap.is_null()) steps.push_back(charsmap);
+  return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
 }
 
-std::string Metaspace(const char* scheme, bool split) {
-  return std::string(R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": ")") + scheme +
-         R"(", "split": )" + Bool(split) + "}";
+JsonValue Metaspace(const char* scheme, bool split) {
+  return Component("Metaspace",
+                   {{"replacement", "▁"}, {"prepend_scheme", scheme}, {"split", split}});
 }
 
-std::string ByteLevel(bool space_before, bool use_regex) {
-  return std::string(R"({"type": "ByteLevel", "add_prefix_space": )") + Bool(space_before) +
-         R"(, "trim_offsets": true, "use_regex": )" + Bool(use_regex) + "}";
+JsonValue ByteLevel(bool space_before, bool use_regex) {
+  return Component(
+      "ByteLevel",
+      {{"add_prefix_space", space_before}, {"trim_offsets", true}, {"use_regex", use_regex}});
+}
+
+JsonValue InOrder(std::vector<JsonValue> pre_tokenizers) {
+  return Component("Sequence", {{"pretokenizers", JsonValue::Array(std::move(pre_tokenizers))}});
+}
+
+JsonValue Split(JsonValue pattern, const char* behavior) {
+  return Component("Split",
+                   {{"pattern", std::move(pattern)}, {"behavior", behavior}, {"invert", false}});
 }
 
 // The place of a token in a Unigram vocabulary, else 0.
@@ -168,7 +188,7 @@ std::vector<AddedToken> ExtraTokens(Kind kind, const TokenizerConfig& config) {
   return tokens;
 }
 
-std::string NormalizerJson(Kind kind, const TokenizerConfig& config, const std::string& charsmap) {
+JsonValue NormalizerJson(Kind kind, const TokenizerConfig& config, const JsonValue& charsmap) {
   switch (kind) {
     case Kind::kBert:
     case Kind::kMpnet:
@@ -181,84 +201,86 @@ std::string NormalizerJson(Kind kind, const TokenizerConfig& config, const std::
     case Kind::kXlmRoberta:
     case Kind::kCamembert:
     case Kind::kT5:
-      return charsmap.empty() ? "null" : charsmap;
+      return charsmap;
     case Kind::kAlbert:
       return AlbertNormalizer(config, charsmap);
     case Kind::kQwen2:
-      return R"({"type": "NFC"})";
+      return Component("NFC");
     case Kind::kGemma:
-      return R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})";
+      return Replace(" ", "▁");
     default:
-      return "null";
+      return JsonValue();
   }
 }
 
-std::string PreTokenizerJson(Kind kind, const TokenizerConfig& config) {
+JsonValue PreTokenizerJson(Kind kind, const TokenizerConfig& config) {
   const bool space_before = config.add_prefix_space.value_or(true);
   switch (kind) {
     case Kind::kBert:
     case Kind::kMpnet:
     case Kind::kFunnel:
     case Kind::kHerbert:
-      return R"({"type": "BertPreTokenizer"})";
+      return Component("BertPreTokenizer");
     case Kind::kRoberta:
     case Kind::kGpt2:
       return ByteLevel(config.add_prefix_space.value_or(false), true);
     case Kind::kQwen2:
-      return R"({"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": )"
-             R"("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| )"
-             R"(?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}, )"
-             R"("behavior": "Isolated", "invert": false}, )" +
-             ByteLevel(config.add_prefix_space.value_or(false), false) + "]}";
+      return InOrder(
+          {Split(JsonValue::Object(
+                     {{"Regex", R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| )"
+                                R"(?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}}),
+                 "Isolated"),
+           ByteLevel(config.add_prefix_space.value_or(false), false)});
     case Kind::kXlmRoberta:
     case Kind::kCamembert:
     case Kind::kAlbert:
     case Kind::kT5:
-      return R"({"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, )" +
-             Metaspace(space_before || kind == Kind::kT5 ? "always" : "never", true) + "]}";
+      return InOrder({Component("WhitespaceSplit"),
+                      Metaspace(space_before || kind == Kind::kT5 ? "always" : "never", true)});
     case Kind::kLlama:
       return Metaspace(!space_before                   ? "never"
                        : config.legacy.value_or(false) ? "always"
                                                        : "first",
                        false);
     case Kind::kGemma:
-      return R"({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious",
-                 "invert": false})";
+      return Split(Literal(" "), "MergedWithPrevious");
     default:
-      return "null";
+      return JsonValue();
   }
 }
 
-Result<std::string> ModelJson(Kind kind, const std::vector<NamedToken>& named,
-                              const JsonValue* vocab) {
+JsonValue ModelJson(Kind kind, const std::vector<NamedToken>& named, const JsonValue* vocab) {
   const std::string& unknown = ContentOf(named, "unk_token");
-  ENCORE_ASSIGN_OR_RETURN(const std::string quoted, JsonString(unknown));
-  const std::string unk_token = unknown.empty() ? "null" : quoted;
-  const auto bpe = [](const std::string& unk, const char* suffix, bool fuse, bool bytes) {
-    return R"({"type": "BPE", "dropout": null, "ignore_merges": false, "unk_token": )" + unk +
-           R"(, "continuing_subword_prefix": "", "end_of_word_suffix": ")" + suffix +
-           R"(", "fuse_unk": )" + Bool(fuse) + R"(, "byte_fallback": )" + Bool(bytes) + "}";
+  const JsonValue unk_token = unknown.empty() ? JsonValue() : JsonValue(unknown);
+  const auto bpe = [](const JsonValue& unk, const char* suffix, bool llama) {
+    return Component("BPE", {{"dropout", JsonValue()},
+                             {"ignore_merges", false},
+                             {"unk_token", unk},
+                             {"continuing_subword_prefix", ""},
+                             {"end_of_word_suffix", suffix},
+                             {"fuse_unk", llama},
+                             {"byte_fallback", llama}});
   };
-  const auto unigram = [](size_t unk_id) {
-    return R"({"type": "Unigram", "byte_fallback": false, "unk_id": )" + std::to_string(unk_id) +
-           "}";
+  const auto unigram = [](uint64_t unk_id) {
+    return Component("Unigram", {{"byte_fallback", false}, {"unk_id", unk_id}});
   };
   switch (kind) {
     case Kind::kBert:
     case Kind::kMpnet:
     case Kind::kFunnel:
-      return R"({"type": "WordPiece", "continuing_subword_prefix": "##", "unk_token": )" +
-             unk_token + R"(, "max_input_chars_per_word": 100})";
+      return Component("WordPiece", {{"continuing_subword_prefix", "##"},
+                                     {"unk_token", unk_token},
+                                     {"max_input_chars_per_word", uint64_t{100}}});
     case Kind::kRoberta:
     case Kind::kGpt2:
     case Kind::kQwen2:
-      return bpe("null", "", false, false);
+      return bpe({}, "", false);
     case Kind::kLlama:
-      return bpe("null", "", true, true);
+      return bpe({}, "", true);
     case Kind::kGemma:
-      return bpe(unk_token, "", true, true);
+      return bpe(unk_token, "", true);
     case Kind::kHerbert:
-      return bpe(unk_token, "</w>", false, false);
+      return bpe(unk_token, "</w>", false);
     case Kind::kXlmRoberta:
       return unigram(3);
     case Kind::kCamembert:
@@ -268,7 +290,7 @@ Result<std::string> ModelJson(Kind kind, const std::vector<NamedToken>& named,
     case Kind::kT5:
       return unigram(2);
     default:
-      return std::string("{}");
+      return JsonValue::Object({});
   }
 }
 

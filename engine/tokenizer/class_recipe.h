@@ -37,15 +37,21 @@ const std::string& ContentOf(const std::vector<NamedToken>& named, std::string_v
 // Tokens that the class adds where no file has extra_special_tokens.
 std::vector<AddedToken> ExtraTokens(TokenizerKind kind, const TokenizerConfig& config);
 
-// Components in the JSON of tokenizer.json; only of classes with a ModelOf. `charsmap` is the
-// Precompiled normalizer of tokenizer.json as JSON, or empty.
-std::string NormalizerJson(TokenizerKind kind, const TokenizerConfig& config,
-                           const std::string& charsmap);
-std::string PreTokenizerJson(TokenizerKind kind, const TokenizerConfig& config);
+// added_tokens_json.cc: the added tokens of all files, then special tokens that are none yet.
+// `json` is "added_tokens" of `file`, which counts as it is unless `by_class`. After the model.
+Status AddTokens(const JsonValue& json, const std::string& file, const TokenizerClass& which,
+                 const TokenizerConfig& config, bool by_class, std::vector<NamedToken>* named,
+                 TokenizerParts* parts);
+
+// Components as in tokenizer.json; only of classes with a ModelOf. `charsmap` is the Precompiled
+// normalizer of tokenizer.json, or null.
+JsonValue NormalizerJson(TokenizerKind kind, const TokenizerConfig& config,
+                         const JsonValue& charsmap);
+JsonValue PreTokenizerJson(TokenizerKind kind, const TokenizerConfig& config);
 // Members of "model" that take the place of the file's. `vocab` is the file's, for classes that
 // look for the unknown token in it.
-Result<std::string> ModelJson(TokenizerKind kind, const std::vector<NamedToken>& named,
-                              const JsonValue* vocab);
+JsonValue ModelJson(TokenizerKind kind, const std::vector<NamedToken>& named,
+                    const JsonValue* vocab);
 
 // Sets the class's template, if it has one. kInvalidArgument names a token that the template needs
 // and no file has.

@@ -44,10 +44,6 @@ Status ReadBpe(JsonMembers* members, TokenizerParts* parts);
 Status ReadUnigram(JsonMembers* members, TokenizerParts* parts);
 // The entries of "vocab" where it is an object.
 Status ReadVocabulary(const JsonValue& json, const std::string& where, Vocabulary* vocabulary);
-// added_tokens_json.cc; after the model. With `check_ids`, a token must have the id that
-// `tokenizers` gives it.
-Status ReadAddedTokens(const JsonValue& json, const std::string& file, bool check_ids,
-                       const Model& model, std::vector<AddedToken>* tokens);
 // template_json.cc; null is none. After the model and the added tokens.
 Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts);
 

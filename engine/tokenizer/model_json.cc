@@ -3,6 +3,7 @@
 // tokenizer.json: "model". Which one it is, and WordPiece.
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 #include "engine/tokenizer/component_json.h"
 #include "engine/tokenizer/word_piece.h"
 
@@ -27,17 +28,14 @@ Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts) {
   const JsonValue& vocab = members->RequiredObject("vocab");
   if (!members->ok()) return members->status();
   Vocabulary vocabulary;
-  Status status = ReadVocabulary(vocab, where, &vocabulary);
-  if (status.ok()) status = RefuseUnread(*members);
-  if (!status.ok()) return status;
-  Result<std::unique_ptr<const Model>> model = WordPiece::Create(vocabulary, settings, where);
-  if (!model.ok()) return model.status();
-  parts->model = *std::move(model);
+  ENCORE_RETURN_IF_ERROR(ReadVocabulary(vocab, where, &vocabulary));
+  ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
+  ENCORE_ASSIGN_OR_RETURN(parts->model, WordPiece::Create(vocabulary, settings, where));
   parts->unk_token = settings.unk_token;
-  parts->decisions.push_back({"unknown token", settings.unk_token, where + ": unk_token"});
-  parts->decisions.push_back({"characters of a word",
-                              "at most " + std::to_string(settings.max_input_chars_per_word),
-                              where + ": max_input_chars_per_word"});
+  parts->Tell("unknown token", settings.unk_token, where + ": unk_token");
+  parts->Tell("characters of a word",
+              "at most " + std::to_string(settings.max_input_chars_per_word),
+              where + ": max_input_chars_per_word");
   return {};
 }
 

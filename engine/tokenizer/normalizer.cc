@@ -1,10 +1,208 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps one after another, between two buffers.
+// Steps one after another, between two buffers; and the steps that go by the properties of each
+// character. BertNormalizer does several things in one pass.
 
 #include "engine/tokenizer/normalizer.h"
 
+#include <array>
+
+#include "engine/tokenizer/unicode.h"
+
 namespace encore::inline v0_1::internal {
+namespace {
+
+// Puts the lower case of a character with these properties.
+void PutLower(const Unicode& unicode, char32_t c, uint16_t properties, ByteRange origin,
+              TextBuffer* out) {
+  out->Put((properties & kHasLower) != 0 ? unicode.Lower(c) : c, origin);
+  if (c == kCapitalIWithDot) out->Put(kDotAbove, origin);
+}
+
+// Calls body(c, properties, origin) for each character.
+template <typename Body>
+void ForEachCharacter(const Unicode& unicode, TextView text, const Body& body) {
+  const char* const end = text.data + text.size;
+  for (const char* at = text.data; at < end;) {
+    const ByteRange origin =
+        text.origin == nullptr ? ByteRange() : text.origin[static_cast<size_t>(at - text.data)];
+    const char32_t c = NextCodePoint(at);
+    body(c, unicode.Properties(c), origin);
+  }
+}
+
+class Lowercase : public NormalizerStep {
+ public:
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    ForEachCharacter(unicode_, text, [&](char32_t c, uint16_t properties, ByteRange origin) {
+      PutLower(unicode_, c, properties, origin, out);
+    });
+  }
+  double Growth() const override { return 2; }
+
+ private:
+  const Unicode& unicode_ = Unicode::Get();
+};
+
+class Nfd : public NormalizerStep {
+ public:
+  void Apply(TextView text, MarkRun* marks, TextBuffer* out) const override {
+    const auto put = [out](char32_t c, ByteRange origin) { out->Put(c, origin); };
+    const auto add = [&](char32_t c, bool first, ByteRange origin) {
+      const unsigned rank = OrderRank(unicode_.Properties(c));
+      if (rank != 0) return marks->Add(c, rank, first, origin);
+      marks->Flush(put);
+      out->Put(c, origin);
+      marks->SetBefore(origin);
+    };
+    marks->SetBefore({});
+    ForEachCharacter(unicode_, text, [&](char32_t c, uint16_t properties, ByteRange origin) {
+      if ((properties & kDecomposes) == 0) return add(c, true, origin);
+      const Decomposition decomposition = unicode_.Decompose(c);
+      for (size_t i = 0; i < decomposition.size; ++i) {
+        add(decomposition.parts[i], i == 0, origin);
+      }
+    });
+    marks->Flush(put);
+  }
+  // U+0390: from two bytes to six.
+  double Growth() const override { return 3; }
+
+ private:
+  const Unicode& unicode_ = Unicode::Get();
+};
+
+class StripAccents : public NormalizerStep {
+ public:
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    ForEachCharacter(unicode_, text, [&](char32_t c, uint16_t properties, ByteRange origin) {
+      if ((properties & kMark) == 0) out->Put(c, origin);
+    });
+  }
+  double Growth() const override { return 1; }
+
+ private:
+  const Unicode& unicode_ = Unicode::Get();
+};
+
+// Cleaning, spaces around Chinese characters, removal of accents and lower case in one pass.
+class BertNormalizer : public NormalizerStep {
+ public:
+  explicit BertNormalizer(const BertNormalizerSettings& settings) : settings_(settings) {
+    for (char32_t c = 0; c < ascii_.size(); ++c) {
+      const uint16_t properties = unicode_.Properties(c);
+      char32_t result = c;
+      if (settings.clean_text) {
+        if ((properties & kCleaned) != 0) result = kNothing;
+        if (result == c && (properties & kWhite) != 0) result = ' ';
+      }
+      if (settings.lowercase && (properties & kHasLower) != 0) result = unicode_.Lower(c);
+      ascii_[c] = static_cast<unsigned char>(result);
+    }
+  }
+
+  void Apply(TextView text, MarkRun* marks, TextBuffer* out) const override {
+    Pass pass = {settings_, unicode_, marks, out};
+    marks->SetBefore({});
+    const char* const end = text.data + text.size;
+    for (const char* at = text.data; at < end;) {
+      if (IsAscii(*at) && !out->with_origins()) {
+        pass.FlushMarks();
+        at = PutAsciiRun(at, end, out);
+        continue;
+      }
+      const ByteRange origin =
+          out->with_origins() ? text.origin[static_cast<size_t>(at - text.data)] : ByteRange();
+      pass.Character(NextCodePoint(at), origin);
+    }
+    pass.FlushMarks();
+  }
+  // As decomposition has it; spaces around a Chinese character are less.
+  double Growth() const override { return 3; }
+
+ private:
+  static constexpr unsigned char kNothing = 0xFF;
+
+  // The state of a call.
+  struct Pass {
+    const BertNormalizerSettings& settings;
+    const Unicode& unicode;
+    MarkRun* marks;
+    TextBuffer* out;
+
+    void Character(char32_t c, ByteRange origin) {
+      uint16_t properties = unicode.Properties(c);
+      if (settings.clean_text) {
+        if ((properties & kCleaned) != 0) return;
+        if ((properties & kWhite) != 0) return Starter(' ', origin);
+      }
+      const bool spaced = settings.handle_chinese_chars && (properties & kChinese) != 0;
+      if (spaced) Starter(' ', origin);
+      if (!settings.strip_accents) {
+        Put(c, properties, origin);
+      } else if ((properties & kDecomposes) == 0) {
+        Part(c, properties, true, origin);
+      } else {
+        const Decomposition decomposition = unicode.Decompose(c);
+        for (size_t i = 0; i < decomposition.size; ++i) {
+          const char32_t part = decomposition.parts[i];
+          Part(part, unicode.Properties(part), i == 0, origin);
+        }
+      }
+      if (spaced) Starter(' ', origin);
+    }
+
+    // What stays of decomposed text: marks that are not nonspacing (to Unicode 8), in canonical
+    // order. A nonspacing starter goes, but only after it has ended the run of marks before it.
+    void Part(char32_t c, uint16_t properties, bool first, ByteRange origin) {
+      const unsigned rank = OrderRank(properties);
+      const bool stays = (properties & kNonspacing) == 0;
+      if (rank == 0) {
+        FlushMarks();
+        if (stays) Put(c, properties, origin);
+        marks->SetBefore(origin);
+      } else if (stays || out->with_origins()) {
+        marks->Add(c, rank, first, origin);
+      }
+    }
+
+    void Starter(char32_t c, ByteRange origin) {
+      FlushMarks();
+      out->Put(c, origin);
+      marks->SetBefore(origin);
+    }
+
+    void FlushMarks() {
+      marks->Flush([this](char32_t c, ByteRange origin) {
+        const uint16_t properties = unicode.Properties(c);
+        if ((properties & kNonspacing) == 0) Put(c, properties, origin);
+      });
+    }
+
+    void Put(char32_t c, uint16_t properties, ByteRange origin) {
+      if (settings.lowercase) return PutLower(unicode, c, properties, origin, out);
+      out->Put(c, origin);
+    }
+  };
+
+  // Without origins: everything up to the first byte that is not ASCII. Returns its place.
+  const char* PutAsciiRun(const char* at, const char* end, TextBuffer* out) const {
+    char* to = out->Room(static_cast<size_t>(end - at));
+    for (; at < end && IsAscii(*at); ++at) {
+      const unsigned char result = ascii_[static_cast<unsigned char>(*at)];
+      *to = static_cast<char>(result);
+      to += result != kNothing;
+    }
+    out->ExtendTo(to);
+    return at;
+  }
+
+  const BertNormalizerSettings settings_;
+  const Unicode& unicode_ = Unicode::Get();
+  std::array<unsigned char, 128> ascii_;  // what becomes of each
+};
+
+}  // namespace
 
 TextView Normalizer::Apply(TextView text, Scratch* scratch) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -20,6 +218,15 @@ double Normalizer::Growth() const {
   double growth = 1;
   for (const auto& step : steps_) growth *= step->Growth();
   return growth;
+}
+
+std::unique_ptr<const NormalizerStep> MakeLowercase() { return std::make_unique<Lowercase>(); }
+std::unique_ptr<const NormalizerStep> MakeNfd() { return std::make_unique<Nfd>(); }
+std::unique_ptr<const NormalizerStep> MakeStripAccents() {
+  return std::make_unique<StripAccents>();
+}
+std::unique_ptr<const NormalizerStep> MakeBertNormalizer(const BertNormalizerSettings& settings) {
+  return std::make_unique<BertNormalizer>(settings);
 }
 
 }  // namespace encore::internal

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The normalizers of `tokenizers`: text to text, remembering where each character came from. Not
-// here: their settings in tokenizer.json (normalizer_json.cc).
+// The normalizers of `tokenizers`: text to text, remembering where each character came from.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_NORMALIZER_H_
 #define ENCORE_ENGINE_TOKENIZER_NORMALIZER_H_
@@ -35,11 +34,10 @@ struct BertNormalizerSettings {
   bool strip_accents = true;
   bool lowercase = true;
 };
-// bert_normalizer.cc
 std::unique_ptr<const NormalizerStep> MakeBertNormalizer(const BertNormalizerSettings& settings);
 
-// unicode_normalizers.cc: each character's lower case, whatever its neighbours are; canonical
-// decomposition and order; removal of characters that are marks.
+// Each character's lower case, whatever its neighbours are; canonical decomposition and order;
+// removal of characters that are marks.
 std::unique_ptr<const NormalizerStep> MakeLowercase();
 std::unique_ptr<const NormalizerStep> MakeNfd();
 std::unique_ptr<const NormalizerStep> MakeStripAccents();

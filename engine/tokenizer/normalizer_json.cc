@@ -18,46 +18,37 @@ const char* YesNo(bool value) { return value ? "yes" : "no"; }
 
 Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* parts);
 
-void AddBertNormalizer(bool clean_text, bool handle_chinese_chars,
-                       std::optional<bool> strip_accents, bool lowercase, const std::string& source,
-                       TokenizerParts* parts) {
-  const BertNormalizerSettings settings = {.clean_text = clean_text,
-                                           .handle_chinese_chars = handle_chinese_chars,
-                                           .strip_accents = strip_accents.value_or(lowercase),
-                                           .lowercase = lowercase};
-  parts->normalizer.Append(MakeBertNormalizer(settings));
-  parts->facts.is_bert = true;
-  parts->facts.lowercase |= lowercase;
-  parts->facts.bert_lowercase = lowercase;
-  parts->facts.handle_chinese_chars = handle_chinese_chars;
-  parts->facts.strip_accents = strip_accents;
-  std::vector<Decision>& decisions = parts->decisions;
-  decisions.push_back({"normalizer", "BertNormalizer", source});
-  decisions.push_back({"control characters removed", YesNo(clean_text), source + ": clean_text"});
-  decisions.push_back(
-      {"Chinese characters apart", YesNo(handle_chinese_chars), source + ": handle_chinese_chars"});
-  decisions.push_back(
-      {"accents removed", YesNo(settings.strip_accents),
-       source + (strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null")});
-  decisions.push_back({"lower case", YesNo(lowercase), source + ": lowercase"});
-}
-
 void AddLowercaseBefore(TokenizerParts* parts) {
   if (parts->facts.has_lowercase_step) return;
   parts->normalizer.Prepend(MakeLowercase());
   parts->facts.lowercase = true;
   parts->facts.has_lowercase_step = true;
-  parts->decisions.push_back({"lower case", "yes, before the normalizer", "option"});
+  parts->Tell("lower case", "yes, before the normalizer", "option");
 }
 
 Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
+  NormalizerFacts& facts = parts->facts;
+  const std::string& source = members->where();
   const bool clean_text = RequiredBool(members, "clean_text");
-  const bool handle_chinese_chars = RequiredBool(members, "handle_chinese_chars");
-  const std::optional<bool> strip_accents = members->OptionalBool("strip_accents");
-  const bool lowercase = RequiredBool(members, "lowercase");
+  facts.is_bert = true;
+  facts.handle_chinese_chars = RequiredBool(members, "handle_chinese_chars");
+  facts.strip_accents = members->OptionalBool("strip_accents");
+  facts.bert_lowercase = RequiredBool(members, "lowercase");
+  facts.lowercase |= facts.bert_lowercase;
   if (!members->ok()) return members->status();
-  AddBertNormalizer(clean_text, handle_chinese_chars, strip_accents, lowercase, members->where(),
-                    parts);
+  const bool strip_accents = facts.strip_accents.value_or(facts.bert_lowercase);
+  parts->normalizer.Append(MakeBertNormalizer({.clean_text = clean_text,
+                                               .handle_chinese_chars = facts.handle_chinese_chars,
+                                               .strip_accents = strip_accents,
+                                               .lowercase = facts.bert_lowercase}));
+  parts->Tell("normalizer", "BertNormalizer", source);
+  parts->Tell("control characters removed", YesNo(clean_text), source + ": clean_text");
+  parts->Tell("Chinese characters apart", YesNo(facts.handle_chinese_chars),
+              source + ": handle_chinese_chars");
+  parts->Tell(
+      "accents removed", YesNo(strip_accents),
+      source + (facts.strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null"));
+  parts->Tell("lower case", YesNo(facts.bert_lowercase), source + ": lowercase");
   return {};
 }
 
@@ -78,7 +69,7 @@ Status ReadReplace(JsonMembers* members, TokenizerParts* parts) {
   if (!members->ok()) return members->status();
   if (!pattern) return status;
   parts->normalizer.Append(MakeReplace(*std::move(pattern), std::move(content)));
-  parts->decisions.push_back({"normalizer", "Replace", members->where()});
+  parts->Tell("normalizer", "Replace", members->where());
   return {};
 }
 
@@ -93,7 +84,7 @@ Status ReadPrecompiled(JsonMembers* members, TokenizerParts* parts) {
   ENCORE_ASSIGN_OR_RETURN(std::unique_ptr<const NormalizerStep> step,
                           MakePrecompiled(*charsmap, where));
   parts->normalizer.Append(std::move(step));
-  parts->decisions.push_back({"normalizer", "Precompiled", members->where()});
+  parts->Tell("normalizer", "Precompiled", members->where());
   return {};
 }
 
@@ -102,15 +93,15 @@ bool ReadStep(const std::string& type, JsonMembers* members, TokenizerParts* par
   Normalizer* const normalizer = &parts->normalizer;
   if (type == "Prepend") {
     normalizer->Append(MakePrepend(members->RequiredString("prepend")));
-    parts->decisions.push_back({"normalizer", type, members->where()});
+    parts->Tell("normalizer", type, members->where());
   } else if (type == "Strip") {
     const bool left = RequiredBool(members, "strip_left");
     normalizer->Append(MakeStrip(left, RequiredBool(members, "strip_right")));
-    parts->decisions.push_back({"normalizer", type, members->where()});
+    parts->Tell("normalizer", type, members->where());
   } else if (type == "NFC" || type == "NFKC" || type == "NFKD") {
     normalizer->Append(
         MakeUnicodeForm({.compatibility = type != "NFC", .compose = type != "NFKD"}));
-    parts->decisions.push_back({"Unicode normalization", type, members->where()});
+    parts->Tell("Unicode normalization", type, members->where());
   } else {
     return false;
   }
@@ -130,13 +121,13 @@ Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* 
     parts->normalizer.Append(MakeLowercase());
     parts->facts.lowercase = true;
     parts->facts.has_lowercase_step = true;
-    parts->decisions.push_back({"lower case", "yes", where + " (Lowercase)"});
+    parts->Tell("lower case", "yes", where + " (Lowercase)");
   } else if (type == "StripAccents") {
     parts->normalizer.Append(MakeStripAccents());
-    parts->decisions.push_back({"accents", "marks removed", where + " (StripAccents)"});
+    parts->Tell("accents", "marks removed", where + " (StripAccents)");
   } else if (type == "NFD") {
     parts->normalizer.Append(MakeNfd());
-    parts->decisions.push_back({"Unicode normalization", "NFD", where});
+    parts->Tell("Unicode normalization", "NFD", where);
   } else if (type == "Replace") {
     status = ReadReplace(&members, parts);
   } else if (type == "Precompiled") {
@@ -156,7 +147,7 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
                       TokenizerParts* parts) {
   const std::string where = file + ": normalizer";
   if (json.is_null()) {
-    parts->decisions.push_back({"normalizer", "none", where});
+    parts->Tell("normalizer", "none", where);
   } else {
     ENCORE_RETURN_IF_ERROR(ReadOne(json, where, parts));
   }

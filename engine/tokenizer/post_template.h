@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,13 @@ std::pair<size_t, size_t> LongestFirst(size_t first, size_t second, size_t limit
 void ApplyTemplate(const std::vector<TemplatePiece>& pieces, bool with_special_tokens,
                    bool with_offsets, bool from_end, const TokenList& first, size_t first_count,
                    const TokenList& second, size_t second_count, Tokens* tokens);
+
+// Takes spaces at the ends of a token away from where it came from, as the post-processors
+// ByteLevel and RobertaProcessing do.
+// `original`: the text that the origin is a part of. `token`: as the vocabulary spells it, or the
+// text of an added token. `first`: it is the text's first token.
+void TrimOrigin(OffsetTrim trim, std::string_view original, std::string_view token, bool first,
+                ByteRange* origin);
 
 }  // namespace encore::internal
 

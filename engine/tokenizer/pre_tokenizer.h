@@ -44,7 +44,7 @@ enum class SplitBehavior : uint8_t {
   kContiguous,          // neighbours are one word
 };
 
-// word_split.cc. With `invert`, what lies between matches are the matches.
+// With `invert`, what lies between matches are the matches.
 std::unique_ptr<const WordStep> MakeSplit(Pattern pattern, SplitBehavior behavior, bool invert);
 std::unique_ptr<const WordStep> MakePunctuation(SplitBehavior behavior);
 

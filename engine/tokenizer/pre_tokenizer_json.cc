@@ -54,8 +54,8 @@ Status ReadByteLevel(JsonMembers* members, TokenizerParts* parts) {
   if (use_regex) {
     parts->pre_tokenizer.Append(MakeSplit(Pattern::Gpt2(), SplitBehavior::kIsolated, false));
   }
-  parts->decisions.push_back({"a space before the text", space_before ? "yes" : "no",
-                              members->where() + ": add_prefix_space"});
+  parts->Tell("a space before the text", space_before ? "yes" : "no",
+              members->where() + ": add_prefix_space");
   return {};
 }
 
@@ -79,8 +79,7 @@ Status ReadMetaspace(JsonMembers* members, TokenizerParts* parts) {
   }
   if (!members->ok()) return members->status();
   parts->pre_tokenizer.Append(MakeMetaspace(settings));
-  parts->decisions.push_back(
-      {"a space before the text", scheme, members->where() + ": prepend_scheme"});
+  parts->Tell("a space before the text", scheme, members->where() + ": prepend_scheme");
   return {};
 }
 
@@ -125,7 +124,7 @@ Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* 
     return UnknownType(where, type, kKnown);
   }
   if (!status.ok()) return status;
-  parts->decisions.push_back({"pre-tokenizer", type, where});
+  parts->Tell("pre-tokenizer", type, where);
   return RefuseUnread(members);
 }
 
@@ -134,7 +133,7 @@ Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* 
 Status ReadPreTokenizer(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
   const std::string where = file + ": pre_tokenizer";
   if (!json.is_null()) return ReadOne(json, where, parts);
-  parts->decisions.push_back({"pre-tokenizer", "none: a text is one word", where});
+  parts->Tell("pre-tokenizer", "none: a text is one word", where);
   return {};
 }
 

@@ -142,20 +142,13 @@ Status ReadTokenAndId(JsonMembers* members, std::string_view key, const Tokenize
                  json.items()[0].text(), id);
 }
 
-Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
+// BertProcessing and RobertaProcessing name the same two tokens.
+Status ReadClsAndSep(JsonMembers* members, void (*set)(int32_t cls, int32_t sep, PostTemplate*),
+                     TokenizerParts* parts) {
   int32_t sep = 0, cls = 0;
   ENCORE_RETURN_IF_ERROR(ReadTokenAndId(members, "sep", *parts, &sep));
   ENCORE_RETURN_IF_ERROR(ReadTokenAndId(members, "cls", *parts, &cls));
-  SetBertTemplate(cls, sep, &parts->post_template);
-  return {};
-}
-
-Status ReadRoberta(JsonMembers* members, TokenizerParts* parts) {
-  int32_t sep = 0, cls = 0;
-  Status status = ReadTokenAndId(members, "sep", *parts, &sep);
-  if (status.ok()) status = ReadTokenAndId(members, "cls", *parts, &cls);
-  if (!status.ok()) return status;
-  SetRobertaTemplate(cls, sep, &parts->post_template);
+  set(cls, sep, &parts->post_template);
   return {};
 }
 
@@ -197,9 +190,9 @@ Status ReadOne(const JsonValue& json, const std::string& where, int* templates,
   if (type == "TemplateProcessing") {
     status = ReadTemplate(&members, parts);
   } else if (type == "BertProcessing") {
-    status = ReadBert(&members, parts);
+    status = ReadClsAndSep(&members, SetBertTemplate, parts);
   } else if (type == "RobertaProcessing") {
-    status = ReadRoberta(&members, parts);
+    status = ReadClsAndSep(&members, SetRobertaTemplate, parts);
     ReadTrimming(&members, &parts->post_template);
     if (status.ok()) status = members.status();
   } else {
@@ -245,9 +238,8 @@ void SetEndTemplate(int32_t eos, PostTemplate* post) {
 }
 
 void DescribeTemplate(const std::string& source, TokenizerParts* parts) {
-  parts->decisions.push_back({"template", Spelled(parts->post_template.single, *parts), source});
-  parts->decisions.push_back(
-      {"template of pairs", Spelled(parts->post_template.pair, *parts), source});
+  parts->Tell("template", Spelled(parts->post_template.single, *parts), source);
+  parts->Tell("template of pairs", Spelled(parts->post_template.pair, *parts), source);
 }
 
 Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts) {

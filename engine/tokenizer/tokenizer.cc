@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "engine/base/guarded.h"
-#include "engine/tokenizer/offset_trim.h"
 #include "engine/tokenizer/tokenizer_factory.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 #include "engine/tokenizer/utf8.h"

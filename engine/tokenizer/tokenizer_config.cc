@@ -244,8 +244,7 @@ void CompareWithConfig(const TokenizerConfig& config, const std::string& file,
                        TokenizerParts* parts) {
   const auto tell = [&](const char* what, const std::string& counts, const std::string& key,
                         const std::string& says) {
-    parts->decisions.push_back(
-        {what, counts, file + " counts; " + config.file + " says " + key + " " + says});
+    parts->Tell(what, counts, file + " counts; " + config.file + " says " + key + " " + says);
   };
   const auto compare = [&](const char* what, bool counts, const char* key,
                            const std::optional<bool>& says) {

@@ -39,8 +39,7 @@ Result<Config> ParseConfig(std::string_view text, std::string_view tokenizer_jso
   Config read;
   JsonValue json;
   if (!text.empty()) {
-    ENCORE_ASSIGN_OR_RETURN(JsonValue parsed, JsonValue::Parse(text));
-    json = std::move(parsed);
+    ENCORE_ASSIGN_OR_RETURN(json, JsonValue::Parse(text));
     Result<TokenizerConfig> config = ReadTokenizerConfig(json);
     if (!config.ok()) return config.status();
     read.config = *std::move(config);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encore/tokenizer.h"
@@ -43,6 +44,10 @@ struct TokenizerParts {
   bool cut_start = false;   // a text that is too long loses its first tokens
   bool plain_text = false;  // special tokens in texts are ordinary text
   std::vector<Decision> decisions;
+
+  void Tell(std::string what, std::string value, std::string source) {
+    decisions.push_back({std::move(what), std::move(value), std::move(source)});
+  }
 };
 
 // All memory that it holds, its scratch included.

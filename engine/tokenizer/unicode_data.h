@@ -4,8 +4,8 @@
 //
 // A table is a row of numbers in LEB128 (seven bits a byte, the lowest first; the eighth bit says
 // that more follow), and its bytes are base64.
-// - Classes: how many classes there are; these; then runs from U+0000 on, each a number of code
-//   points and the index of their class.
+// - Classes: how many classes there are; these; then runs from U+0000 on, each (code points - 1) *
+//   classes + index of their class.
 // - Mappings: runs of code points in ascending order. A run begins with 4 * (code points between it
 //   and the run before) + kind. Kinds 0 and 1: a code point of one or two parts. 2: the number of
 //   parts follows. 3: the number of code points behind the first follows; each has one part, which
@@ -59,8 +59,8 @@ inline std::vector<uint16_t> ReadUnicodeClasses(std::string_view table) {
   for (uint16_t& one : classes) one = static_cast<uint16_t>(numbers.Next());
   std::vector<uint16_t> all;
   while (!numbers.AtEnd()) {
-    const uint32_t count = numbers.Next();
-    all.insert(all.end(), count, classes[numbers.Next()]);
+    const uint32_t run = numbers.Next();
+    all.insert(all.end(), 1 + run / classes.size(), classes[run % classes.size()]);
   }
   return all;
 }

@@ -73,9 +73,8 @@ Result<std::unique_ptr<const Model>> Unigram::Create(const Vocabulary& vocabular
                       std::to_string(token.size()) + " bytes; wanted at most " +
                       std::to_string(kMaxPieceBytes));
   }
-  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens,
+  ENCORE_ASSIGN_OR_RETURN(model->tokens_,
                           TokenTable::Create(vocabulary, where, TokenTable::Twice::kLastCounts));
-  model->tokens_ = std::move(tokens);
   model->unk_id_ = static_cast<uint32_t>(unk_id);
   model->unk_score_ = *std::min_element(scores.begin(), scores.end()) - kUnknownPenalty;
   model->scores_ = std::move(scores);
@@ -190,14 +189,11 @@ Status ReadUnigram(JsonMembers* members, TokenizerParts* parts) {
     vocabulary.emplace_back(item.items()[0].text(), static_cast<uint32_t>(i));
     scores.push_back(item.items()[1].number());
   }
-  Result<std::unique_ptr<const Model>> model =
-      Unigram::Create(vocabulary, std::move(scores), *unk_id, byte_fallback, where);
-  if (!model.ok()) return model.status();
-  parts->model = *std::move(model);
+  ENCORE_ASSIGN_OR_RETURN(
+      parts->model, Unigram::Create(vocabulary, std::move(scores), *unk_id, byte_fallback, where));
   parts->unk_token = parts->model->IdToToken(static_cast<int32_t>(*unk_id));
-  parts->decisions.push_back({"unknown token",
-                              (byte_fallback ? "bytes, else " : "") + parts->unk_token,
-                              where + ": unk_id"});
+  parts->Tell("unknown token", (byte_fallback ? "bytes, else " : "") + parts->unk_token,
+              where + ": unk_id");
   return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes vocabularies as the JSON that the readers of tokenizer.json take.
+// Makes vocabularies what the readers of tokenizer.json take.
 
 #include "engine/tokenizer/vocabulary_files.h"
 
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/io/json.h"
 #include "engine/tokenizer/unicode.h"
 #include "engine/tokenizer/utf8.h"
 
@@ -43,46 +42,51 @@ Status CheckUtf8(const char* file, std::string_view text) {
                 std::string(file) + ": byte " + std::to_string(valid) + " is not UTF-8");
 }
 
+Status TooMany(const char* file) {
+  return Status(ErrorCode::kCorruptData, std::string(file) + " has more than " +
+                                             std::to_string(JsonValue::kMaxValues) +
+                                             " lines; wanted at most that");
+}
+
+JsonValue WithModel(std::vector<JsonValue::Member> members) {
+  return JsonValue::Object({{"model", JsonValue::Object(std::move(members))}});
+}
+
 }  // namespace
 
 Result<JsonValue> ModelOfVocabTxt(std::string_view vocab_txt) {
   ENCORE_RETURN_IF_ERROR(CheckUtf8("vocab.txt", vocab_txt));
-  std::vector<std::pair<std::string_view, size_t>> tokens;
+  std::vector<JsonValue::Member> tokens;
   std::unordered_map<std::string_view, size_t> places;
-  for (size_t id = 0; !vocab_txt.empty(); ++id) {
+  for (uint64_t id = 0; !vocab_txt.empty(); ++id) {
     const std::string_view token = WithoutWhiteEnd(TakeLine(&vocab_txt));
     const auto [at, is_new] = places.emplace(token, tokens.size());
+    if (tokens.size() == JsonValue::kMaxValues) return TooMany("vocab.txt");
     if (is_new) {
       tokens.emplace_back(token, id);
     } else {
       tokens[at->second].second = id;
     }
   }
-  std::string json = R"({"model": {"type": "WordPiece", "vocab": {)";
-  for (const auto& [token, id] : tokens) {
-    ENCORE_ASSIGN_OR_RETURN(const std::string quoted, JsonString(token));
-    if (json.back() != '{') json += ',';
-    json.append(quoted).append(":").append(std::to_string(id));
-  }
-  return JsonValue::Parse(json + "}}}");
+  return WithModel({{"type", "WordPiece"}, {"vocab", JsonValue::Object(std::move(tokens))}});
 }
 
 Result<JsonValue> ModelOfVocabJson(std::string_view vocab_json, std::string_view merges_txt) {
-  // On its own first: an error is the file's, and nothing in it can end the object around it.
-  const Result<JsonValue> vocab = JsonValue::Parse(vocab_json);
+  Result<JsonValue> vocab = JsonValue::Parse(vocab_json);
   if (!vocab.ok()) {
     return Status(vocab.status().code(), "vocab.json: " + vocab.status().message());
   }
   ENCORE_RETURN_IF_ERROR(CheckUtf8("merges.txt", merges_txt));
-  std::string json = R"({"model": {"type": "BPE", "merges": [)";
+  std::vector<JsonValue> merges;
   while (!merges_txt.empty()) {
     std::string_view line = TakeLine(&merges_txt);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    ENCORE_ASSIGN_OR_RETURN(const std::string quoted, JsonString(line));
-    if (json.back() != '[') json += ',';
-    json += quoted;
+    if (merges.size() == JsonValue::kMaxValues) return TooMany("merges.txt");
+    merges.emplace_back(std::string(line));
   }
-  return JsonValue::Parse(json.append("], \"vocab\": ").append(vocab_json).append("}}"));
+  return WithModel({{"type", "BPE"},
+                    {"merges", JsonValue::Array(std::move(merges))},
+                    {"vocab", *std::move(vocab)}});
 }
 
 }  // namespace encore::internal

@@ -29,8 +29,7 @@ Result<std::unique_ptr<const Model>> WordPiece::Create(const Vocabulary& vocabul
                                                        const std::string& where) {
   std::unique_ptr<WordPiece> model(new WordPiece);
   model->max_chars_ = settings.max_input_chars_per_word;
-  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens, TokenTable::Create(vocabulary, where));
-  model->tokens_ = std::move(tokens);
+  ENCORE_ASSIGN_OR_RETURN(model->tokens_, TokenTable::Create(vocabulary, where));
   Vocabulary continuing;
   const std::string& prefix = settings.continuing_subword_prefix;
   for (const auto& [token, id] : vocabulary) {

@@ -36,13 +36,13 @@ class ENCORE_API Executor {
 
   // OpenMP with this many threads; 0 means UsableCores() of cpu.h (the affinity mask and the
   // cgroup's CPU quota). One parallel region a call. In a library built without OpenMP, or inside a
-  // host's own parallel region, the work runs on the calling thread. OpenMP's threads sleep between
-  // calls; OpenMP alone would let them spin. (With few threads on many CPUs libgomp knows no other
-  // way than to end those of the calling thread's regions, the host's included, and with them what
-  // their threadprivate variables hold.) The environment overrides that: with
-  // OMP_WAIT_POLICY=passive they sleep and nobody's threads are ended; GOMP_SPINCOUNT,
-  // KMP_BLOCKTIME. OpenMP's runtime allocates memory when it starts threads, and ends the process
-  // where the system makes no more of them, which ThreadPool::Create reports instead. All its
+  // host's own parallel region, the work runs on the calling thread. How its threads wait between
+  // calls is the runtime's business and the program's: OMP_WAIT_POLICY, GOMP_SPINCOUNT,
+  // KMP_BLOCKTIME. Where these say nothing, GCC's threads spin for some 8 ms after a call and
+  // LLVM's for 200 ms, in hope of the next one. A program whose cores have other work sets
+  // OMP_WAIT_POLICY=passive, or takes a ThreadPool, whose threads sleep between calls.
+  // OpenMP's runtime allocates memory when it starts threads, and ends the process where the
+  // system makes no more of them, which ThreadPool::Create reports instead. All its
   // threads take part in a call and wait for each other: one that has lost its core to another
   // program holds up the call, which a ThreadPool's does not. In a child made by fork() after such
   // a call the work runs on the calling thread, as the runtime would wait for threads that are not

@@ -3,6 +3,9 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
+
 from pyencore import lab
 from pyencore.lab import attention
 from test_lab_pages import HOSTILE, no_overlap, sound

@@ -7,10 +7,22 @@ import pathlib
 
 import numpy as np
 import pytest
+
+pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
+
 from pyencore import lab
 from pyencore.lab import comparison
-from pyencore.lab.comparison import (FASTER, INCONCLUSIVE, SAME, SLOWER, TOO_FEW, compare_in_turns,
-                                     pair_rows, ratio_of_rounds, ratio_of_speeds)
+from pyencore.lab.comparison import (
+    FASTER,
+    INCONCLUSIVE,
+    SAME,
+    SLOWER,
+    TOO_FEW,
+    compare_in_turns,
+    pair_rows,
+    ratio_of_rounds,
+    ratio_of_speeds,
+)
 from synthetic_report import noisy_run, synthetic_report
 
 RECORDED = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "reports"
@@ -57,7 +69,8 @@ def test_few_slots_say_little():
     assert not ratio_of_speeds(many, [1.0, 1.0]).enough
     assert not ratio_of_speeds([2.0], many).enough
     three = ratio_of_speeds(many, [1.0, 1.0, 1.3])
-    assert three.enough and three.low <= 1 / 1.3
+    assert three.enough
+    assert three.low <= 1 / 1.3
 
 
 # ---- Verdicts -----------------------------------------------------------------------------------
@@ -81,7 +94,8 @@ def test_ten_percent_are_found():
         found += pairing.count(FASTER)
         rows += len(pairing.rows)
     print(f"{pairs} of 20 pairs, {found} of {rows} rows")
-    assert pairs >= 18 and found > 0.8 * rows
+    assert pairs >= 18
+    assert found > 0.8 * rows
 
 
 def test_ten_percent_on_a_quiet_machine_are_found_everywhere():
@@ -105,7 +119,8 @@ def test_the_band_reaches_to_the_ratio_of_roofs():
     # On another machine the same is a difference.
     slower["machine"]["cpu"] = "Other"
     other = compared(base, slower)
-    assert other.count(SLOWER) == len(other.rows) and has(other.notes(), "another machine")
+    assert other.count(SLOWER) == len(other.rows)
+    assert has(other.notes(), "another machine")
 
 
 def test_a_busy_neighbour_counts():
@@ -113,7 +128,8 @@ def test_a_busy_neighbour_counts():
     busy["noise"].update(busy_percent=40, steal_percent=3, peak_drift_percent=14)
     # A row may be slower for the other work or for another reason: there is no telling.
     pairing = compared(base, busy)
-    assert pairing.count(INCONCLUSIVE) == 90 and "90 inconclusive" in pairing.summary()
+    assert pairing.count(INCONCLUSIVE) == 90
+    assert "90 inconclusive" in pairing.summary()
     # What no other work explains is real all the same.
     for row in busy["rows"]:
         row["slots"] = [4 * slot for slot in row["slots"]]
@@ -162,14 +178,16 @@ def test_what_slows_one_row_for_a_while_may_slow_all_of_another():
 
 def test_few_slots_get_no_verdict():
     pairing = compared(synthetic_report(1, slots=2), synthetic_report(2, speed=2, slots=2))
-    assert pairing.count(TOO_FEW) == len(pairing.rows) and "too few slots" in pairing.summary()
+    assert pairing.count(TOO_FEW) == len(pairing.rows)
+    assert "too few slots" in pairing.summary()
 
 
 def test_recorded_runs_of_one_program_do_not_differ():
     # A neighbour on the host slowed all of the second by a quarter and more, which no counter of
     # this system shows. Rows of the first moved by as much in the course of their run.
     pairing = compared(recorded("best"), recorded("best_again"))
-    assert pairing.same_machine and len(pairing.rows) == 2
+    assert pairing.same_machine
+    assert len(pairing.rows) == 2
     assert [row.verdict for row in pairing.rows] == [SAME, SAME]
     assert pairing.rows[0].ratio.high < 0.8
 
@@ -178,7 +196,8 @@ def test_recorded_avx512_is_twice_as_fast_as_avx2():
     pairing = compared(recorded("avx2"), recorded("best"))
     assert len(pairing.rows) == 2
     for row in pairing.rows:
-        assert row.targets == "AVX2 / AVX3_DL" and 1.75 < row.ratio.value < 2.25
+        assert row.targets == "AVX2 / AVX3_DL"
+        assert 1.75 < row.ratio.value < 2.25
         assert row.verdict == FASTER
 
 
@@ -224,16 +243,19 @@ def test_targets_are_paired_and_told():
                        synthetic_report(7, slot_noise=0.01))
     same = [row for row in pairing.rows if row.other["target"] == "AVX2"]
     across = [row for row in pairing.rows if row.other["target"] != "AVX2"]
-    assert len(same) == 30 and len(across) == 60  # B has no cold rows of AVX2
+    assert len(same) == 30
+    assert len(across) == 60
     for row in pairing.rows:
         for name in ("precision", "threads", "weights", "workload"):
             assert row.base[name] == row.other[name]
     for row in same:
-        assert row.ratio.value == pytest.approx(1, abs=0.03) and row.verdict == SAME
+        assert row.ratio.value == pytest.approx(1, abs=0.03)
+        assert row.verdict == SAME
     for row in across:
         assert row.targets == "AVX2 / AVX3_ZEN4"
         if row.base["weights"] == "warm":
-            assert row.ratio.value == pytest.approx(2.5 / 1.27, abs=0.06) and row.verdict == FASTER
+            assert row.ratio.value == pytest.approx(2.5 / 1.27, abs=0.06)
+            assert row.verdict == FASTER
     assert has(pairing.notes(), "Targets that differ")
 
 
@@ -243,13 +265,15 @@ def test_engines_are_paired_only_without_a_common_one():
     for row in peer["rows"]:
         row.update(engine="onnxruntime", target="", roof=None)
     pairing = compared(own, peer)
-    assert pairing.across_engines and len(pairing.rows) == len(own["rows"])
+    assert pairing.across_engines
+    assert len(pairing.rows) == len(own["rows"])
     assert has(pairing.notes(), "no engine in common")
     assert pairing.rows[0].targets == "encore AVX2 / onnxruntime"
     # With one row of encore's there, the other rows stay alone.
     peer["rows"].append(own["rows"][0])
     common = compared(own, peer)
-    assert not common.across_engines and len(common.rows) == 1
+    assert not common.across_engines
+    assert len(common.rows) == 1
     assert (common.base_alone, common.other_alone) == (len(own["rows"]) - 1, len(own["rows"]))
 
 
@@ -260,10 +284,12 @@ def test_precisions_are_paired_where_none_is_in_both():
     for row in faster["rows"]:
         row["slots"] = [slot / 3 for slot in row["slots"]]
     pairing = compared(base, faster)
-    assert pairing.across_precisions and has(pairing.notes(), "across precisions")
+    assert pairing.across_precisions
+    assert has(pairing.notes(), "across precisions")
     assert len(pairing.rows) == len(base["rows"])
     for row in pairing.rows:
-        assert row.precisions == "f32 / int8" and row.verdict == FASTER
+        assert row.precisions == "f32 / int8"
+        assert row.verdict == FASTER
         assert row.band.high < 1.2, "peaks of two precisions are no noise"
     assert not compared(both, faster).across_precisions
 
@@ -291,7 +317,8 @@ def test_the_peak_that_is_told_is_of_f32_on_one_thread_alone():
     assert compared(base, other).peak_ratio == pytest.approx(0.9)
     other["roofs"] = [roof for roof in other["roofs"] if not is_it(roof)]
     without = compared(base, other)
-    assert without.peak_ratio is None and has(without.notes(), "is not in both reports")
+    assert without.peak_ratio is None
+    assert has(without.notes(), "is not in both reports")
 
 
 def test_every_further_report_is_compared_with_the_first():
@@ -308,4 +335,5 @@ def test_reports_without_a_common_row_are_refused():
 
 
 def test_the_rule_is_three_sentences():
-    assert comparison.RULE.count(". ") == 2 and comparison.RULE.endswith(".")
+    assert comparison.RULE.count(". ") == 2
+    assert comparison.RULE.endswith(".")

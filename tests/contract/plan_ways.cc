@@ -32,9 +32,9 @@ Way WayOf(const EncoderConfig& config, const ThreadPlan& plan, const std::vector
   switch (plan.kind) {
     case ThreadPlanKind::kSequences: {
       // Windows are as long as the longest group's, rounded up to 16 rows.
-      const size_t rows = (plan.max_group_rows + 15) / 16 * 16;
+      const size_t rows = (plan.max_task_rows + 15) / 16 * 16;
       const bool own = plan.threads * rows <= Starts(lengths).back() &&
-                       plan.threads * (rows + 16 * plan.max_group_sequences) <=
+                       plan.threads * (rows + 16 * plan.max_task_sequences) <=
                            Starts(lengths).back() + 16 * lengths.size();
       return own ? Way::kSequencesInOwnWindows : Way::kSequencesInPlace;
     }

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/models/families.h"
+#include "engine/models/family.h"
 #include "tests/support/model_folder.h"
 
 namespace encore {

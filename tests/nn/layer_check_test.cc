@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Configurations and weights that Encoder::Create refuses: one case for every sentence of
-// engine/nn/layer_check.cc, each naming the switch or tensor, what was found and what was wanted.
+// engine/nn/config_check.cc and weights_check.cc, each naming the switch or tensor, what was found
+// and what was wanted.
 
 #include <cmath>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encoders of int8 weights with scales: what they compute in each precision, and every sentence of
-// engine/nn/scale_check.cc.
+// engine/nn/weights_check.cc.
 
 #include <algorithm>
 #include <cmath>
@@ -76,7 +76,7 @@ struct Integers {
     (int8.layers[i].*tensor.part->member.linear).scale = ConstView(scales.data(), Shape(rows));
     if (!smoothed) return;
     for (const LayerTensor& input : kLayerTensors) {
-      if (input.part->packed != tensor.part->packed ||
+      if (input.part->matrix != tensor.part->matrix ||
           input.role != internal::TensorRole::kInputScale ||
           input.place() == internal::TensorPlace::kNever) {
         continue;

@@ -92,15 +92,16 @@ void FillRows(Guarded& rows, uint32_t seed) {
 
 void CheckValueLayout(const internal::GemmKernel& kernel, size_t keys, size_t size) {
   SCOPED_TRACE(testing::Message() << keys << " keys, size " << size << ", kr " << kernel.kr);
-  const internal::ValueLayout layout(kernel, keys, size);
-  EXPECT_EQ(layout.ShouldPack(), kernel.kr > 1 || (size % kernel.lanes != 0 && keys >= 256));
+  const internal::PackedView layout = internal::ValuePanels(kernel, keys, size);
+  EXPECT_EQ(internal::ShouldPackValues(layout),
+            kernel.kr > 1 || (size % kernel.lanes != 0 && keys >= 256));
   const size_t columns = internal::RoundUp(size, kernel.lanes);
-  ASSERT_EQ(layout.bytes(), kernel.GroupsOf(keys) * columns * kernel.kr * kernel.b_bytes);
+  ASSERT_EQ(layout.packed_bytes(), kernel.GroupsOf(keys) * columns * kernel.kr * kernel.b_bytes);
   const size_t ld = size + 3;
   Guarded v({keys, size}, {static_cast<ptrdiff_t>(ld), 1});
   FillRows(v, 4);
-  Guarded whole(Shape(layout.bytes() / sizeof(float)));
-  layout.Pack({v.view().data(), ld}, 0, keys, whole.view().data());
+  Guarded whole(Shape(layout.packed_bytes() / sizeof(float)));
+  PackValues(layout, {v.view().data(), ld}, 0, keys, whole.view().data());
   ASSERT_TRUE(whole.Intact());
   for (size_t k = 0; k < internal::RoundUp(keys, kernel.kr); ++k) {
     for (size_t n = 0; n < columns; ++n) {
@@ -114,7 +115,8 @@ void CheckValueLayout(const internal::GemmKernel& kernel, size_t keys, size_t si
   for (const size_t part : {64, 192, 6}) {
     Guarded parts(whole.view().shape());
     for (size_t begin = (keys - 1) / part * part;; begin -= part) {
-      layout.Pack({v.view().data(), ld}, begin, std::min(keys, begin + part), parts.view().data());
+      PackValues(layout, {v.view().data(), ld}, begin, std::min(keys, begin + part),
+                 parts.view().data());
       if (begin == 0) break;
     }
     ASSERT_TRUE(parts.Intact());
@@ -123,23 +125,25 @@ void CheckValueLayout(const internal::GemmKernel& kernel, size_t keys, size_t si
   Guarded turned({keys, size}, {1, static_cast<ptrdiff_t>(keys + 5)});
   FillRows(turned, 4);
   Guarded again(whole.view().shape());
-  layout.Pack(turned.view(), again.view().data());
+  PackInto(layout, turned.view().data(), turned.view().stride(0), turned.view().stride(1),
+           again.view().data());
   ASSERT_TRUE(again.Intact());
   ASSERT_TRUE(SameBits(again.memory(), whole.memory())) << "columns that lie apart";
 }
 
 void CheckKeyLayout(const internal::GemmKernel& kernel, size_t keys, size_t size) {
   SCOPED_TRACE(testing::Message() << keys << " keys, size " << size << ", kr " << kernel.kr);
-  const internal::KeyLayout layout(kernel, keys, size);
+  const internal::PackedView layout = internal::KeyPanels(kernel, keys, size);
   const size_t columns = internal::RoundUp(keys, kernel.lanes);
-  ASSERT_EQ(layout.bytes(), kernel.GroupsOf(size) * columns * kernel.kr * kernel.b_bytes);
+  ASSERT_EQ(layout.packed_bytes(), kernel.GroupsOf(size) * columns * kernel.kr * kernel.b_bytes);
   const size_t ld = size + 3;
   Guarded k({keys, size}, {static_cast<ptrdiff_t>(ld), 1});
   FillRows(k, 5);
   for (const size_t part : {keys, size_t{64}, size_t{7}}) {
-    Guarded packed(Shape(layout.bytes() / sizeof(float)));
+    Guarded packed(Shape(layout.packed_bytes() / sizeof(float)));
     for (size_t begin = 0; begin < keys; begin += part) {
-      layout.Pack({k.view().data(), ld}, begin, std::min(keys, begin + part), packed.view().data());
+      PackKeys(layout, {k.view().data(), ld}, begin, std::min(keys, begin + part),
+               packed.view().data());
     }
     ASSERT_TRUE(packed.Intact());
     for (size_t c = 0; c < internal::RoundUp(size, kernel.kr); ++c) {
@@ -178,16 +182,17 @@ TEST(AttentionLayouts, ValuesInPlaceOrPackedGiveTheSameBits) {
       for (const size_t value_size : {16, 80, 128}) {
         const AttentionCase c(queries, keys, size, value_size);
         internal::AttentionHead head{};
-        head.layout = internal::KeyLayout(kernel, keys, size);
-        head.values = internal::ValueLayout(kernel, keys, value_size);
-        ASSERT_FALSE(head.values.ShouldPack());
+        head.keys = internal::KeyPanels(kernel, keys, size);
+        head.values = internal::ValuePanels(kernel, keys, value_size);
+        ASSERT_FALSE(internal::ShouldPackValues(head.values));
         internal::AlignedBuffer<std::byte> packed_keys, packed_values;
         internal::AlignedBuffer<float> scratch;
-        ASSERT_TRUE(packed_keys.Allocate(head.layout.bytes()) &&
-                    packed_values.Allocate(head.values.bytes()) &&
+        ASSERT_TRUE(packed_keys.Allocate(head.keys.packed_bytes()) &&
+                    packed_values.Allocate(head.values.packed_bytes()) &&
                     scratch.Allocate(internal::AttentionScratchFloats(keys, value_size, false)));
-        head.layout.Pack(c.k_view(), packed_keys.data());
-        head.values.Pack(c.v_view(), packed_values.data());
+        PackInto(head.keys, c.k.data(), 1, static_cast<ptrdiff_t>(size), packed_keys.data());
+        PackInto(head.values, c.v.data(), static_cast<ptrdiff_t>(value_size), 1,
+                 packed_values.data());
         const size_t ld = value_size + 5;
         Guarded v({keys, value_size}, {static_cast<ptrdiff_t>(ld), 1});
         for (size_t i = 0; i < keys * value_size; ++i) {
@@ -195,14 +200,14 @@ TEST(AttentionLayouts, ValuesInPlaceOrPackedGiveTheSameBits) {
         }
         head.softmax = &internal::GetSoftmaxKernels();
         head.q = {c.q.data(), size};
-        head.packed_keys = packed_keys.data();
+        head.keys.data = packed_keys.data();
         head.scale = 0.25f;
         Guarded in_place({queries, value_size}), from_packed({queries, value_size});
         head.v = {v.view().data(), ld};
         head.out = {in_place.view().data(), value_size};
         internal::Attend(head, 0, queries, scratch.data());
         head.v = {nullptr, 0};
-        head.packed_values = packed_values.data();
+        head.values.data = packed_values.data();
         head.out = {from_packed.view().data(), value_size};
         internal::Attend(head, 0, queries, scratch.data());
         EXPECT_TRUE(in_place.Intact() && from_packed.Intact());

@@ -53,22 +53,24 @@ struct DistanceBias {
 std::vector<float> Attend(const AttentionCase& c, const AttentionMask& mask,
                           const ByDistance& distance, size_t part, MutableView weights = {},
                           const std::vector<size_t>& positions = {}) {
-  const internal::KeyLayout layout(internal::GetGemmKernelF32(), c.keys, c.head_size);
-  const internal::ValueLayout value_layout(*layout.kernel, c.keys, c.value_size);
+  const internal::GemmKernel& kernel = internal::GetGemmKernelF32();
+  const internal::PackedView key_panels = internal::KeyPanels(kernel, c.keys, c.head_size);
+  const internal::PackedView value_panels = internal::ValuePanels(kernel, c.keys, c.value_size);
   internal::AlignedBuffer<std::byte> keys, values;
   internal::AlignedBuffer<float> scratch;
-  EXPECT_TRUE(keys.Allocate(layout.bytes()) && values.Allocate(value_layout.bytes()) &&
+  EXPECT_TRUE(keys.Allocate(key_panels.packed_bytes()) &&
+              values.Allocate(value_panels.packed_bytes()) &&
               scratch.Allocate(internal::AttentionScratchFloats(c.keys, c.value_size, true)));
-  layout.Pack(c.k_view(), keys.data());
-  value_layout.Pack(c.v_view(), values.data());
+  PackInto(key_panels, c.k.data(), 1, static_cast<ptrdiff_t>(c.head_size), keys.data());
+  PackInto(value_panels, c.v.data(), static_cast<ptrdiff_t>(c.value_size), 1, values.data());
   Guarded out({c.queries, c.value_size});
   internal::AttentionHead head{};
-  head.layout = layout;
+  head.keys = key_panels;
+  head.keys.data = keys.data();
   head.softmax = &internal::GetSoftmaxKernels();
   head.q = {c.q.data(), c.head_size};
-  head.packed_keys = keys.data();
-  head.values = value_layout;
-  head.packed_values = values.data();
+  head.values = value_panels;
+  head.values.data = values.data();
   head.out = {out.view().data(), c.value_size};
   head.weights = weights;
   head.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c.head_size)));

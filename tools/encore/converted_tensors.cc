@@ -227,7 +227,7 @@ MatrixTensors::MatrixTensors(const EncoderWeights& weights, bool may_share) {
     for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
       const WeightView& view = tensor.In(weights.layers[i]);
       if (!tensor.is_matrix() || view.empty()) continue;
-      const size_t index = 4 * i + static_cast<size_t>(internal::MatrixOf(tensor.part->packed));
+      const size_t index = 4 * i + static_cast<size_t>(tensor.part->matrix);
       if (!by_address_.emplace(view.data(), MatrixTensor{index, last != index}).second &&
           !may_share) {
         throw Failure("layer " + std::to_string(i) + " has its " + tensor.name() +

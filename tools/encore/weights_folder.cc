@@ -13,7 +13,6 @@
 #include "engine/base/stored_precision.h"
 #include "engine/io/folder.h"
 #include "engine/models/embeddings.h"
-#include "engine/models/layer_weights.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/new_folder.h"
 #include "tools/encore/text.h"

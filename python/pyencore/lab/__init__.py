@@ -12,14 +12,29 @@ pyencore[plots]: matplotlib, scipy, Jinja2 and jsonschema.
 
 from __future__ import annotations
 
-from .attention import heads, steps, weights
-from .attention import load as load_attention
-from .comparison import Pairing, compare, compare_in_turns
-from .figures import latency, ratios, roofline, scaling, speed
-from .measure import attend, bench, everything, find_encore, in_turns
-from .pages import attention_page, comparison_page, report_page
-from .reports import LabError, check, load, schema
-from .style import Figure
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .attention import heads, steps, weights
+    from .attention import load as load_attention
+    from .comparison import Pairing, compare, compare_in_turns
+    from .figures import latency, ratios, roofline, scaling, speed
+    from .measure import attend, bench, everything, find_encore, in_turns
+    from .pages import attention_page, comparison_page, report_page
+    from .reports import LabError, check, load, schema
+    from .style import Figure
+
+# Loaded when they are first asked for: what needs no figures starts without matplotlib.
+_WHERE = {
+    "attention": ("heads", "steps", "weights"),
+    "comparison": ("Pairing", "compare", "compare_in_turns"),
+    "figures": ("latency", "ratios", "roofline", "scaling", "speed"),
+    "measure": ("attend", "bench", "everything", "find_encore", "in_turns"),
+    "pages": ("attention_page", "comparison_page", "report_page"),
+    "reports": ("LabError", "check", "load", "schema"),
+    "style": ("Figure",),
+}
 
 __all__ = [
     "Figure", "LabError", "Pairing", "attend", "attention_page", "bench", "check", "compare",
@@ -27,3 +42,16 @@ __all__ = [
     "latency", "load", "load_attention", "ratios", "report_page", "roofline", "scaling", "schema",
     "speed", "steps", "weights",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "load_attention":
+        return importlib.import_module(".attention", __name__).load
+    for module, names in _WHERE.items():
+        if name in names:
+            return getattr(importlib.import_module(f".{module}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,7 +9,8 @@ import os
 import pathlib
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .comparison import Pairing
@@ -168,7 +169,7 @@ def _is_program(path: str) -> bool:
 
 
 def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
-    from . import comparison, measure, pages, reports
+    from . import comparison, measure, reports
     from .reports import LabError
     names = args.runs
     if not 2 <= len(names) <= MOST_RUNS:
@@ -200,6 +201,7 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
         runs = [kept(reports.load(name), i, name) for i, name in enumerate(names)]
         pairings = comparison.compare(runs, names)
     if args.out or args.figures:
+        from . import pages
         sections = pages.comparison_sections(pairings, runs, names)
         _write_pages(args, pages.page("Reports side by side", sections), sections)
     if args.format == "json":
@@ -213,7 +215,7 @@ def _as_text(pairings: Sequence[Pairing], runs: Sequence[Report], names: Sequenc
     """The runs with what disturbed them, then a table for each but the first."""
     from . import comparison, reports
     lines = []
-    for i, (name, run) in enumerate(zip(names, runs)):
+    for i, (name, run) in enumerate(zip(names, runs, strict=True)):
         lines.append(f"{'- ' if markdown else ''}{chr(65 + i)}{':' if markdown else ' '} "
                      f"{reports.clean(name)}: {reports.machine_text(run)}, {run['created']}")
         lines += [("  - " if markdown else "   ") + sentence
@@ -236,7 +238,7 @@ def _table(lines: Sequence[Sequence[str]], numbers: range, markdown: bool) -> li
         return [rows[0], rule, *rows[1:]]
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return ["  ".join(cell.rjust(width) if i in numbers else cell.ljust(width)
-                      for i, (cell, width) in enumerate(zip(line, widths))).rstrip()
+                      for i, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
             for line in lines]
 
 
@@ -259,16 +261,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Behind -- is what the encore command gets.
     at = given.index("--") if "--" in given else len(given)
+    from .reports import LabError
     try:
-        from .reports import LabError
         args = _parser().parse_args(given[:at])
-        run = {"report": _report, "compare": _compare, "attention": _attention}[args.command]
+        {"report": _report, "compare": _compare, "attention": _attention}[args.command](
+            args, given[at + 1:])
     except ModuleNotFoundError as error:
         print(f"pyencore.lab: {error.name} is missing: pip install 'pyencore[plots]'",
               file=sys.stderr)
         return 2
-    try:
-        run(args, given[at + 1:])
     except LabError as error:
         print(f"pyencore.lab: {error}", file=sys.stderr)
         return 2

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import pathlib
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -273,9 +274,9 @@ def _panels(heading: str, below: str, panels: Sequence[Any], theme: Theme,
     figure.text(0.2 / wide, 1 - 0.53 / total, reports.shortened(below, int(wide * 14)),
                 color=theme.muted)
     y = 0.65
-    for line, height in zip(lines, heights):
+    for line, height in zip(lines, heights, strict=True):
         x = 0.2
-        for (name, values, rows, columns, colours), width in zip(line, widths):
+        for (name, values, rows, columns, colours), width in zip(line, widths, strict=False):
             high, long = np.shape(values)
             axes = figure.add_axes(((x + label) / wide,
                                     1 - (y + 0.3 + column_label + high * cell) / total,

@@ -7,7 +7,8 @@ import collections
 import dataclasses
 import math
 import statistics
-from typing import Any, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -237,7 +238,7 @@ def same_machine(base: Report, other: Report) -> bool:
 
 
 def noise_share(base: Report, other: Report) -> float:
-    drift = (base["noise"]["peak_drift_percent"] + other["noise"]["peak_drift_percent"]) / 200
+    drift = sum(float(one["noise"]["peak_drift_percent"]) for one in (base, other)) / 200
     return max(LEAST_NOISE, drift, reports.taken_share(base), reports.taken_share(other))
 
 
@@ -248,7 +249,7 @@ def _roof_ratio(base: Report, other: Report, fit: Any) -> float | None:
         return tuple(one.get(name) for name in ("kind", "target", "precision", "level", "threads"))
 
     def rate(one: dict[str, Any]) -> float:
-        return one["flops_per_s"] if one["kind"] == "compute" else one["bytes_per_s"]
+        return float(one["flops_per_s"] if one["kind"] == "compute" else one["bytes_per_s"])
 
     theirs: dict[Any, dict[str, Any]] = {}
     for roof in other["roofs"]:
@@ -285,7 +286,7 @@ def _row_roof_ratio(base: Row, other: Row) -> float | None:
     if (not ours or not theirs or ours["name"] != theirs["name"] or
             base["target"] != other["target"]):
         return None
-    return theirs["value"] / ours["value"]
+    return float(theirs["value"] / ours["value"])
 
 
 def moved_share(slots: Sequence[float]) -> float:
@@ -363,7 +364,7 @@ def ratio_of_speeds(base: Sequence[float], other: Sequence[float]) -> Ratio:
 def ratio_of_rounds(base: Sequence[Sequence[float]], other: Sequence[Sequence[float]]) -> Ratio:
     """Of times of slots, round by round of programs that ran in turns: what slows the machine
     for longer than a round slows both."""
-    ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(base, other)]
+    ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(base, other, strict=True)]
     value = statistics.median(ratios)
     if len(ratios) < LEAST_SLOTS:
         return Ratio(value, value, value, enough=False)
@@ -425,7 +426,8 @@ def _pairing(base: Report, other: Report, letter: str, base_name: str, name: str
     rows = [compared(row, partner) for row, partner in pairs]
     paired = {id(row) for pair in pairs for row in pair}
     alone = [sum(id(row) not in paired for row in report["rows"]) for report in (base, other)]
-    return Pairing(letter, base, other, rows, *alone, across_engines, across_precisions)
+    return Pairing(letter, base, other, rows, alone[0], alone[1], across_engines,
+                   across_precisions)
 
 
 def keep_precision(report: Report, precision: str, name: str) -> Report:
@@ -473,7 +475,7 @@ def as_json(pairings: Sequence[Pairing], runs: Sequence[Report],
     return {"encore_comparison": 1,
             "reports": [{"name": name, "commit": report["machine"].get("commit", ""),
                          "noise": reports.noise_sentences(report)}
-                        for name, report in zip(names, runs)],
+                        for name, report in zip(names, runs, strict=True)],
             "pairings": [{"base": 0, "other": i + 1, "rounds": pairing.rounds,
                           "notes": pairing.notes(), "rows": [row_json(r) for r in pairing.rows]}
                          for i, pairing in enumerate(pairings)]}

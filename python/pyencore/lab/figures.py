@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,11 +28,11 @@ _plain = FuncFormatter(lambda value, _: reports.number(value))
 
 
 def _intensity(row: Row) -> float:
-    return row["flops"] / row["weight_bytes"]
+    return float(row["flops"] / row["weight_bytes"])
 
 
 def _gflops(row: Row) -> float:
-    return row["flops"] / row["seconds"]["p50"] * 1e-9
+    return float(row["flops"] / row["seconds"]["p50"] * 1e-9)
 
 
 def _colour(row: Row, theme: Theme) -> str:
@@ -166,7 +167,7 @@ def _compute_roofs(axes: Axes, roofs: Sequence[dict[str, Any]], read: Sequence[d
         return math.log(max(rate, y_low) / y_low) / math.log(y_high / y_low)
 
     heights = spread([share(rate) for rate in rates], 0.038, 0.01, 0.99)
-    for roof, rate, height in zip(roofs, rates, heights):
+    for roof, rate, height in zip(roofs, rates, heights, strict=True):
         colour = theme.series[reports.precision_rank({**roof, "amx_bf16": False})]
         left = max(x_low, rate / fastest) if fastest else x_low
         axes.plot([min(left, x_high), x_high], [rate, rate], color=colour, linewidth=1.4)
@@ -339,7 +340,7 @@ def scaling(report: Report, *, theme: Theme) -> Figure | None:
         ends.append((ups[name][-1], f"{reports.shortened(name, 36)}  {ups[name][-1]:.2f}", colour,
                      "-"))
     heights = spread([share(end[0], bottom, top) for end in ends], 0.06, 0.02, 0.98)
-    for (value, words, colour, dashes), height in zip(ends, heights):
+    for (value, words, colour, dashes), height in zip(ends, heights, strict=True):
         axes.plot([1.01, 1.04], [share(value, bottom, top), height], dashes, color=colour,
                   linewidth=1.2, transform=axes.transAxes, clip_on=False)
         axes.text(1.048, height, words, color=colour, va="center", transform=axes.transAxes)

@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from . import reports
 from .reports import LabError, Report
@@ -38,7 +39,7 @@ def find_encore(path: str | None = None) -> str:
 
 def run(command: Sequence[str]) -> str:
     """What the command prints. Raises LabError with its own sentence where it fails."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    done = subprocess.run(command, capture_output=True, text=True,
                           check=False)
     if done.returncode != 0:
         last = (done.stderr.strip() or "it said nothing").splitlines()[-1]
@@ -117,4 +118,5 @@ def in_turns(programs: tuple[str, str], rounds: int, flags: Sequence[str] = (),
 
 def attend(encore: str, flags: Sequence[str]) -> dict[str, Any]:
     """What `encore attend` computes with these flags, as in its JSON."""
-    return json.loads(run([encore, "attend", *flags, "--json"]))
+    found: dict[str, Any] = json.loads(run([encore, "attend", *flags, "--json"]))
+    return found

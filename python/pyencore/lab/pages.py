@@ -7,7 +7,8 @@ from __future__ import annotations
 import base64
 import dataclasses
 import functools
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jinja2
 
@@ -158,7 +159,7 @@ def comparison_sections(pairings: Sequence[Pairing], runs: Sequence[Report],
                         names: Sequence[str]) -> list[Section]:
     sections = [Section(text=(f"{chr(65 + i)}: {name}, {reports.machine_text(run)}, "
                               f"{run['created']}",), warnings=reports.noise_sentences(run))
-                for i, (name, run) in enumerate(zip(names, runs))]
+                for i, (name, run) in enumerate(zip(names, runs, strict=True))]
     sections.append(Section(text=(comparison.RULE,)))
     for pairing in pairings:
         sections.append(Section(

@@ -11,7 +11,8 @@ import importlib.resources
 import json
 import pathlib
 import unicodedata
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 Report = dict[str, Any]
 Row = dict[str, Any]
@@ -26,7 +27,8 @@ class LabError(ValueError):
 @functools.cache
 def schema() -> dict[str, Any]:
     text = importlib.resources.files(__package__).joinpath("report.schema.json").read_text("utf-8")
-    return json.loads(text)
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 @functools.cache
@@ -39,7 +41,7 @@ def _refuse_constant(name: str) -> float:
     raise LabError(f"{name} is no number of JSON")
 
 
-def check(report: Any, name: str = "report") -> Report:
+def check(report: Report, name: str = "report") -> Report:
     """The report itself if it is one; raises LabError with file, member and what is wrong."""
     if isinstance(report, dict):
         version = report.get("encore_report")
@@ -84,7 +86,7 @@ PRECISIONS = ("f32", "bf16", "int8", "bf16 (AMX)")
 
 
 def precision_of(row: Row) -> str:
-    return row["precision"] + (" (AMX)" if row["amx_bf16"] else "")
+    return f"{row['precision']}{' (AMX)' if row['amx_bf16'] else ''}"
 
 
 def precision_rank(row: Row) -> int:
@@ -94,7 +96,7 @@ def precision_rank(row: Row) -> int:
 
 def engine_of(row: Row) -> str:
     """"AVX2" of encore; a peer's name of the others."""
-    return row["target"] if row["engine"] == "encore" else row["engine"]
+    return str(row["target"] if row["engine"] == "encore" else row["engine"])
 
 
 def workload_of(row: Row) -> str:
@@ -170,11 +172,12 @@ def time_text(seconds: float) -> str:
 def bytes_text(count: int) -> str:
     if count == 0:
         return "unknown"
+    value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
+        if value < 1024 or unit == "GiB":
             break
-        count /= 1024
-    return f"{count:.4g} {unit}"
+        value /= 1024
+    return f"{value:.4g} {unit}"
 
 
 def percent_text(percent: float) -> str:
@@ -200,7 +203,7 @@ MUCH_BUSY, MUCH_STEAL, MUCH_DRIFT = 5, 1, 10
 def taken_share(report: Report) -> float:
     """Of all cores' time, what other processes and other machines took."""
     noise = report["noise"]
-    return (max(noise["busy_percent"], 0) + max(noise["steal_percent"], 0)) / 100
+    return sum(max(float(noise[name]), 0) for name in ("busy_percent", "steal_percent")) / 100
 
 
 def noise_sentences(report: Report) -> list[str]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
-from typing import Any, Callable, Sequence, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -78,7 +79,7 @@ def themed(draw: Draw) -> Draw:
     @functools.wraps(draw)
     def drawn(*arguments: Any, dark: bool = False, **named: Any) -> Any:
         theme = DARK if dark else LIGHT
-        rules = {"font.family": ["DejaVu Sans"], "font.size": 9, "figure.dpi": DPI,
+        rules: dict[Any, Any] = {"font.family": ["DejaVu Sans"], "font.size": 9, "figure.dpi": DPI,
                  "figure.facecolor": theme.ground, "axes.facecolor": theme.ground,
                  "text.color": theme.ink, "axes.labelcolor": theme.muted,
                  "xtick.color": theme.muted, "ytick.color": theme.muted,
@@ -150,8 +151,9 @@ class Places:
 
     def free(self, left: float, bottom: float, right: float, top: float) -> bool:
         return (left >= self.area.x0 and right <= self.area.x1 and bottom >= self.area.y0 and
-                top <= self.area.y1 and not any(left < r and l < right and bottom < t and b < top
-                                                for l, b, r, t in self.taken))
+                top <= self.area.y1 and
+                not any(left < x1 and x0 < right and bottom < y1 and y0 < top
+                        for x0, y0, x1, y1 in self.taken))
 
     def label(self, x: float, y: float, text: str, color: str) -> None:
         """Beside the mark, with a thin line to it where the label is far; nothing where no place is

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sentences of encoder_check.h about configurations and weights: each switch of a layer, then
-// each tensor of the table in layer_tensors.h.
+// The sentences of encoder_check.h about configurations and options: each switch of each layer.
 
 #include <algorithm>
 #include <cmath>
@@ -9,11 +8,11 @@
 #include <string>
 
 #include "engine/base/int_math.h"
-#include "engine/base/layer_tensors.h"
+#include "engine/base/layer_sizes.h"
 #include "engine/base/number_text.h"
+#include "engine/base/status_macros.h"
+#include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/encoder_check.h"
-#include "engine/nn/layer_places.h"
-#include "engine/ops/view_check.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -118,13 +117,12 @@ void CheckPositions(const LayerConfig& c, size_t head_size, SwitchChecker& check
 
 // d_model by any width of the layer, and all of a row, in bytes of any type and with padding.
 bool IsAddressable(size_t d_model, const LayerConfig& c) {
-  const size_t kv_heads = c.num_kv_heads != 0 ? c.num_kv_heads : c.num_heads;
-  const size_t head_size = c.head_size != 0 ? c.head_size : d_model / c.num_heads;
+  const LayerSizes sizes(d_model, c);
   size_t heads = 0;
   size_t width = 0;
   size_t bytes = 0;
-  return CheckedMul(kv_heads, 2, &heads) && CheckedAdd(c.num_heads, heads, &heads) &&
-         CheckedMul(heads, head_size, &width) && CheckedMul(width, d_model, &bytes) &&
+  return CheckedMul(sizes.kv_heads, 2, &heads) && CheckedAdd(c.num_heads, heads, &heads) &&
+         CheckedMul(heads, sizes.head_size, &width) && CheckedMul(width, d_model, &bytes) &&
          CheckedMul(bytes, 64, &bytes) && CheckedMul(width, 64, &bytes) &&
          CheckedMul(d_model, d_model, &bytes) && CheckedMul(bytes, 64, &bytes) &&
          CheckedMul(c.d_ff, 2, &width) && CheckedMul(width, d_model, &bytes) &&
@@ -164,46 +162,6 @@ Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefi
   return check.status();
 }
 
-// may_be_int8: beside the types of floats.
-Status CheckTensor(const std::string& name, const WeightView& view, const Shape& wanted,
-                   const std::string& why, bool may_be_int8 = false) {
-  if (!(view.shape() == wanted)) {
-    return InvalidArgument(name + " has shape " + view.shape().ToString() + "; wanted " +
-                           wanted.ToString() + " (" + why + ")");
-  }
-  const DType d = view.dtype();
-  if (d != DType::kF32 && d != DType::kBF16 && d != DType::kF16 && d != DType::kF64 &&
-      !(may_be_int8 && d == DType::kI8)) {
-    return InvalidArgument(name + " has dtype " + std::string(DTypeName(d)) + "; wanted " +
-                           (may_be_int8 ? "F32, BF16, F16, F64 or I8" : "F32, BF16, F16 or F64"));
-  }
-  return {};
-}
-
-Status CheckLayerWeights(size_t d_model, const LayerConfig& layer, const EncoderLayerWeights& w,
-                         const std::string& prefix) {
-  for (const LayerTensor& tensor : kLayerTensors) {
-    const WeightView& view = tensor.In(w);
-    const bool has_place = HasPlace(tensor.place(), layer, w);
-    if (view.empty() && !(has_place && tensor.required())) continue;
-    const std::string name = prefix + tensor.name();
-    if (!has_place) {
-      return InvalidArgument(name + " is given and " +
-                             std::string(WhyNoPlace(tensor.place(), layer)) + "; wanted none");
-    }
-    const Shape wanted = ShapeOf(tensor, d_model, layer);
-    std::string why(ExtentText(tensor.rows()));
-    if (tensor.columns() != Extent::kOne) why.append(" by ").append(ExtentText(tensor.columns()));
-    if (view.empty()) {
-      std::string sentence = name;
-      sentence.append(" is missing; wanted shape ").append(wanted.ToString());
-      return InvalidArgument(sentence.append(" (").append(why).append(")"));
-    }
-    ENCORE_RETURN_IF_ERROR(CheckTensor(name, view, wanted, why, tensor.is_matrix()));
-  }
-  return CheckScales(w, prefix);
-}
-
 }  // namespace
 
 Status CheckConfig(const EncoderConfig& c) {
@@ -217,27 +175,28 @@ Status CheckConfig(const EncoderConfig& c) {
   return check.status();
 }
 
-Status CheckWeights(const EncoderConfig& c, const EncoderWeights& weights) {
-  if (weights.layers.size() != c.num_layers()) {
-    return InvalidArgument("weights have " + Number(weights.layers.size()) +
-                           " layers; wanted as many as the configuration has, " +
-                           Number(c.num_layers()));
+Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options) {
+  if (!options.keep.empty() && options.precision != Precision::kInt8) {
+    return InvalidArgument("keep has " + Number(options.keep.size()) +
+                           " matrices and precision is " +
+                           std::string(PrecisionName(options.precision)) + "; wanted int8");
   }
-  for (size_t i = 0; i < c.num_layers(); ++i) {
-    ENCORE_RETURN_IF_ERROR(
-        CheckLayerWeights(c.d_model, c.layers[i], weights.layers[i], "layers." + Number(i) + "."));
-  }
-  const struct {
-    std::string_view name;
-    const WeightView& view;
-  } norm[] = {{kFinalNormWeight, weights.norm.weight}, {kFinalNormBias, weights.norm.bias}};
-  for (const auto& [name, view] : norm) {
-    if (view.empty()) continue;
-    if (c.final_norm.type == NormType::kNone) {
-      return InvalidArgument(std::string(name) +
-                             " is given and final_norm.type is kNone; wanted none");
+  for (size_t i = 0; i < options.keep.size(); ++i) {
+    if (options.keep[i].layer >= config.num_layers()) {
+      return InvalidArgument("keep[" + Number(i) + "] is of layer " +
+                             Number(options.keep[i].layer) + "; the encoder has " +
+                             Number(config.num_layers()) + " layers");
     }
-    ENCORE_RETURN_IF_ERROR(CheckTensor(std::string(name), view, Shape(c.d_model), "d_model"));
+  }
+  if (options.precision != Precision::kInt8) return {};
+  for (size_t i = 0; i < config.num_layers(); ++i) {
+    const LayerSizes sizes(config.d_model, config.layers[i]);
+    const size_t inputs = std::max({config.d_model, sizes.q_width(), sizes.d_ff});
+    if (inputs > kMaxInt8K) {
+      return InvalidArgument("layers." + Number(i) + " has a matrix of " + Number(inputs) +
+                             " inputs; wanted at most " + Number(kMaxInt8K) +
+                             " for int8, whose sums are 32 bits");
+    }
   }
   return {};
 }

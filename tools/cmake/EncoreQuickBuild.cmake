@@ -73,6 +73,8 @@ function(encore_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     target_compile_options(${target} PRIVATE -Wno-shadow)  # by names of other files
+    # To GCC each of the files is a header, whose structures others could see.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)

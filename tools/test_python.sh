@@ -34,7 +34,8 @@ if [[ ! -x "$venv/bin/pip" ]]; then
   rm -rf "$venv"
   "$python" -m venv "$venv" >>"$log" 2>&1 || absent "$python cannot make $venv (python3-venv)"
 fi
-tools=(scikit-build-core==1.1.2 nanobind==3.1.0 ninja numpy pytest mypy tqdm ruff matplotlib scipy Jinja2)
+tools=(scikit-build-core==1.1.2 nanobind==3.1.0 ninja numpy pytest mypy tqdm ruff)
+tools+=(matplotlib scipy Jinja2)  # for pyencore.lab
 # The stable ABI wants CMake 3.26. Else the system's, whose command lines are those in the cache.
 "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' && tools+=(cmake)
 if [[ ! -e "$venv/tools.txt" ]]; then
@@ -66,6 +67,7 @@ rm -rf build/python-wheels
 "$venv/bin/pip" wheel . --no-deps --no-build-isolation --wheel-dir build/python-wheels \
   --config-settings build-dir=build/python-wheel \
   --config-settings cmake.define.ENCORE_OPENMP=ON \
+  --config-settings cmake.define.ENCORE_UNITY=ON \
   --config-settings cmake.define.ENCORE_WERROR="${ENCORE_WERROR:-OFF}" >>"$log" 2>&1 || {
   grep -n -m1 -A20 -E 'error:|FAILED|CMake Error' "$log" >&2 || tail -n 30 "$log" >&2
   echo "test_python: the wheel was not built; all of it is in $log" >&2

@@ -16,8 +16,6 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-std::string Number(size_t n) { return std::to_string(n); }
-
 // "list[i]", made without an allocation: a good call makes it too.
 class EntryName {
  public:
@@ -52,11 +50,12 @@ Status CheckSequenceStarts(const Batch& batch) {
   if (starts.empty())
     return InvalidArgument("seq_starts is empty; wanted one entry a sequence, plus the end");
   if (starts[0] != 0)
-    return InvalidArgument("seq_starts[0] is " + Number(starts[0]) + "; wanted 0");
+    return InvalidArgument("seq_starts[0] is " + std::to_string(starts[0]) + "; wanted 0");
   for (size_t i = 1; i < starts.size(); ++i) {
     if (starts[i] < starts[i - 1]) {
-      return InvalidArgument("seq_starts[" + Number(i) + "] is " + Number(starts[i]) + " after " +
-                             Number(starts[i - 1]) + "; wanted entries that never decrease");
+      return InvalidArgument("seq_starts[" + std::to_string(i) + "] is " +
+                             std::to_string(starts[i]) + " after " + std::to_string(starts[i - 1]) +
+                             "; wanted entries that never decrease");
     }
   }
   return {};
@@ -66,8 +65,9 @@ Status CheckBatch(const EncoderConfig& config, const Batch& batch) {
   const std::span<const size_t> starts = batch.seq_starts.get();
   const size_t tokens = starts.back();
   if (!batch.positions.empty() && batch.positions.size() != tokens) {
-    return InvalidArgument("positions has " + Number(batch.positions.size()) +
-                           " entries; wanted one for each of the " + Number(tokens) + " tokens");
+    return InvalidArgument("positions has " + std::to_string(batch.positions.size()) +
+                           " entries; wanted one for each of the " + std::to_string(tokens) +
+                           " tokens");
   }
   size_t covered = 0;  // rows and columns that the mask must have at least
   if (batch.positions.empty()) {
@@ -83,7 +83,7 @@ Status CheckBatch(const EncoderConfig& config, const Batch& batch) {
     ENCORE_RETURN_IF_ERROR(CheckRank(name, mask, 2));
     if (mask.dim(0) != mask.dim(1) || mask.dim(0) < covered) {
       return InvalidArgument(std::string(name) + " has shape " + mask.shape().ToString() +
-                             "; wanted [S, S] with S at least " + Number(covered) +
+                             "; wanted [S, S] with S at least " + std::to_string(covered) +
                              ", which the sequences reach");
     }
     return {};
@@ -96,7 +96,7 @@ Status CheckBatch(const EncoderConfig& config, const Batch& batch) {
     if (additive.dim(0) == layer.num_heads) continue;
     return InvalidArgument("mask.additive has shape " + additive.shape().ToString() +
                            "; wanted [S, S], or [H, S, S] with H the number of heads, which is " +
-                           Number(layer.num_heads));
+                           std::to_string(layer.num_heads));
   }
   return check("mask.additive of a head", additive[0]);
 }
@@ -124,7 +124,7 @@ Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const C
 Status CheckNoEmptySequence(const Batch& batch) {
   for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
     if (batch.seq_starts[b] != batch.seq_starts[b + 1]) continue;
-    return InvalidArgument("sequence " + Number(b) +
+    return InvalidArgument("sequence " + std::to_string(b) +
                            " has no token; wanted at least one, as a row of each is an output");
   }
   return {};
@@ -162,9 +162,9 @@ Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& ta
   };
   const size_t sequences = batch.seq_starts.size() - 1;
   if (!taps.hidden.empty() && taps.hidden.size() != config.num_layers()) {
-    return InvalidArgument("taps.hidden has " + Number(taps.hidden.size()) +
-                           " entries; wanted one for each of the " + Number(config.num_layers()) +
-                           " layers");
+    return InvalidArgument("taps.hidden has " + std::to_string(taps.hidden.size()) +
+                           " entries; wanted one for each of the " +
+                           std::to_string(config.num_layers()) + " layers");
   }
   for (size_t i = 0; i < taps.hidden.size(); ++i) {
     if (taps.hidden[i].empty()) continue;
@@ -173,9 +173,9 @@ Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& ta
                                      "tokens by d_model"));
   }
   if (!taps.attention.empty() && taps.attention.size() != config.num_layers() * sequences) {
-    return InvalidArgument("taps.attention has " + Number(taps.attention.size()) +
+    return InvalidArgument("taps.attention has " + std::to_string(taps.attention.size()) +
                            " entries; wanted layers times " + "sequences, " +
-                           Number(config.num_layers()) + " x " + Number(sequences));
+                           std::to_string(config.num_layers()) + " x " + std::to_string(sequences));
   }
   for (size_t i = 0; i < taps.attention.size(); ++i) {
     if (taps.attention[i].empty()) continue;

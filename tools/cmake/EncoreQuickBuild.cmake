@@ -71,10 +71,16 @@ function(encore_unity target)
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCEPT")
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")  # a name may hide one of another file
-    set_target_properties(${target} PROPERTIES UNITY_BUILD_CODE_BEFORE_INCLUDE
-                          "#pragma GCC diagnostic ignored \"-Wshadow\"")
+  # By pragmas, so that kernels keep their options, and ccache what it has of them. A name may hide
+  # one of another file. And to GCC each file is a header, whose structures others could see.
+  set(before "")
+  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+    string(APPEND before "#pragma GCC diagnostic ignored \"-Wshadow\"\n")
   endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    string(APPEND before "#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"\n")
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_CODE_BEFORE_INCLUDE "${before}")
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     get_filename_component(name "${source}" NAME_WE)

@@ -102,7 +102,7 @@ class Shell:
             for option in long_options(words[1:]):
                 if not re.search(rf"(?<![\w-]){option}(?![\w-])", text):
                     yield f"`encore {' '.join(subcommand)}` has no option {option}"
-        elif words[:3] == ["python", "-m", "pyencore.lab"]:  # test_lab_docs.py runs them
+        elif words[:3] == ["python", "-m", "pyencore.lab"]:  # test_lab_command.py runs them
             source = (self.root / "python/pyencore/lab/__main__.py").read_text()
             own = words[:words.index("--")] if "--" in words else words
             if f'add("{words[3]}"' not in source:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Readers of config.json's keys that families share. A value out of range is refused here, a key that
-// the family does not read in other_keys.cc.
+// Readers of config.json's keys that families share. A value out of range is refused here, a key
+// that the family does not read in other_keys.cc.
 
 #include "engine/models/config_keys.h"
 

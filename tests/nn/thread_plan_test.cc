@@ -28,9 +28,9 @@ constexpr CacheSizes kCaches{.l1d = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20};
 // A plan together with what it was made for. The words it points to lie between guards.
 class Planned {
  public:
-  Planned(const ModelSizes& sizes, const std::vector<size_t>& lengths, size_t max_lanes,
+  Planned(const ModelSizes& sizes, const std::vector<size_t>& lengths, size_t max_threads,
           const CacheSizes& caches = kCaches)
-      : model(sizes), starts(Starts(lengths)), threads(max_lanes) {
+      : model(sizes), starts(Starts(lengths)), threads(max_threads) {
     const size_t room = ThreadPlanWords(lengths.size(), threads);
     memory_.assign(room + 2 * kGuards, kFill);
     plan = ChooseThreadPlan(model, starts, threads, caches, memory_.data() + kGuards);
@@ -164,7 +164,7 @@ std::vector<size_t> LognormalLengths(size_t count, uint32_t seed) {
   return lengths;
 }
 
-TEST(ThreadPlan, EveryBatchOnAnyLanes) {
+TEST(ThreadPlan, EveryBatchOnAnyThreads) {
   std::mt19937 random(1);
   size_t kinds[3] = {};
   for (const size_t count : {1, 2, 3, 5, 8, 17, 64, 300}) {
@@ -191,7 +191,7 @@ TEST(ThreadPlan, EveryBatchOnAnyLanes) {
   for (const size_t plans : kinds) EXPECT_GT(plans, 20u);
 }
 
-TEST(ThreadPlan, OneLaneTakesSequences) {
+TEST(ThreadPlan, OneThreadTakesSequences) {
   for (const auto& lengths :
        {std::vector<size_t>{2000}, {5}, {30, 0, 700, 1}, std::vector<size_t>(100, 33)}) {
     const Planned p(kBertBase, lengths, 1);

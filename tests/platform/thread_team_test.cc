@@ -102,16 +102,16 @@ TEST(ThreadTeamTest, RunsEachIndexOnce) {
   ForEachExecutor([](const Executor& executor) {
     for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{7}, size_t{1000}}) {
       std::vector<std::atomic<int>> runs(count + 1);
-      std::atomic<int> bad_lanes = 0;
+      std::atomic<int> bad_threads = 0;
       RunTeam(executor, [&](Team& team) {
         team.ForEach(count, [&](size_t i, int thread) {
           runs[std::min(i, count)]++;
-          if (thread < 0 || thread >= team.threads() || thread >= executor.threads()) bad_lanes++;
+          if (thread < 0 || thread >= team.threads() || thread >= executor.threads()) bad_threads++;
         });
       });
       for (size_t i = 0; i < count; ++i) ASSERT_EQ(runs[i], 1) << "index " << i << " of " << count;
       EXPECT_EQ(runs[count], 0) << "an index beyond the count " << count;
-      EXPECT_EQ(bad_lanes, 0);
+      EXPECT_EQ(bad_threads, 0);
     }
   });
 }

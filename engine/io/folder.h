@@ -5,7 +5,9 @@
 #ifndef ENCORE_ENGINE_IO_FOLDER_H_
 #define ENCORE_ENGINE_IO_FOLDER_H_
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -43,6 +45,10 @@ class Folder {
 
   std::string path_;
 };
+
+// kCorruptData where a file's bytes are the small text that a clone without git-lfs has in place of
+// a large file; `quoted` names the file.
+Status CheckNoGitLfsPointer(std::span<const std::byte> bytes, const std::string& quoted);
 
 }  // namespace encore::internal
 

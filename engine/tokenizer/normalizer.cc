@@ -44,34 +44,6 @@ class Lowercase : public NormalizerStep {
   const Unicode& unicode_ = Unicode::Get();
 };
 
-class Nfd : public NormalizerStep {
- public:
-  void Apply(TextView text, MarkRun* marks, TextBuffer* out) const override {
-    const auto put = [out](char32_t c, ByteRange origin) { out->Put(c, origin); };
-    const auto add = [&](char32_t c, bool first, ByteRange origin) {
-      const unsigned rank = OrderRank(unicode_.Properties(c));
-      if (rank != 0) return marks->Add(c, rank, first, origin);
-      marks->Flush(put);
-      out->Put(c, origin);
-      marks->SetBefore(origin);
-    };
-    marks->SetBefore({});
-    ForEachCharacter(unicode_, text, [&](char32_t c, uint16_t properties, ByteRange origin) {
-      if ((properties & kDecomposes) == 0) return add(c, true, origin);
-      const Decomposition decomposition = unicode_.Decompose(c);
-      for (size_t i = 0; i < decomposition.size; ++i) {
-        add(decomposition.parts[i], i == 0, origin);
-      }
-    });
-    marks->Flush(put);
-  }
-  // U+0390: from two bytes to six.
-  double Growth() const override { return 3; }
-
- private:
-  const Unicode& unicode_ = Unicode::Get();
-};
-
 class StripAccents : public NormalizerStep {
  public:
   void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
@@ -221,7 +193,6 @@ double Normalizer::Growth() const {
 }
 
 std::unique_ptr<const NormalizerStep> MakeLowercase() { return std::make_unique<Lowercase>(); }
-std::unique_ptr<const NormalizerStep> MakeNfd() { return std::make_unique<Nfd>(); }
 std::unique_ptr<const NormalizerStep> MakeStripAccents() {
   return std::make_unique<StripAccents>();
 }

@@ -78,8 +78,8 @@ const char* ContractionAnyCase(const char* at, const char* end) {
 // \s+(?!\S)|\s+ at white space whose run ends at `run_end`.
 const char* Spaces(const char* at, const char* run_end, const char* end) {
   if (run_end == end) return end;
-  const char* last = run_end - 1;
-  while ((static_cast<unsigned char>(*last) & 0xC0) == 0x80) --last;
+  const char* last = run_end;
+  PreviousCodePoint(last);
   return last == at ? run_end : last;  // all but the last one, unless that is all
 }
 
@@ -165,6 +165,10 @@ const char* MatchThreeNumbers(const char* at, const char* end) {
   return done;
 }
 
+const char* MatchPunctuation(const char* at, const char*) {
+  return Is(NextCodePoint(at), kPunctuation) ? at : nullptr;
+}
+
 struct Published {
   std::string_view regex;
   Pattern::Match match;
@@ -189,26 +193,15 @@ constexpr Published kPublished[] = {
 
 }  // namespace
 
-Pattern Pattern::Literal(std::string text) {
-  Pattern pattern;
-  pattern.literal_ = std::move(text);
-  return pattern;
-}
+Pattern Pattern::Literal(std::string text) { return {std::move(text), nullptr}; }
+Pattern Pattern::Gpt2() { return {"", MatchGpt2}; }
+Pattern Pattern::Punctuation() { return {"", MatchPunctuation}; }
 
 std::optional<Pattern> Pattern::Regex(std::string_view regex) {
   for (const Published& published : kPublished) {
-    if (published.regex != regex) continue;
-    Pattern pattern;
-    pattern.match_ = published.match;
-    return pattern;
+    if (published.regex == regex) return Pattern("", published.match);
   }
   return {};
-}
-
-Pattern Pattern::Gpt2() {
-  Pattern pattern;
-  pattern.match_ = MatchGpt2;
-  return pattern;
 }
 
 bool Pattern::Next(const char* at, const char* end, std::string_view* match) const {

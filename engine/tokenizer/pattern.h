@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/tokenizer/text_buffer.h"
@@ -27,6 +28,8 @@ class Pattern {
   static std::optional<Pattern> Regex(std::string_view regex);
   // GPT-2's, which ByteLevel has inside.
   static Pattern Gpt2();
+  // One character of punctuation, as BERT has it.
+  static Pattern Punctuation();
 
   // The first match from `at` on, in valid text that ends at `end`; false if there is none.
   // Matches are never empty.
@@ -35,6 +38,8 @@ class Pattern {
   size_t min_match_bytes() const { return match_ == nullptr ? literal_.size() : 1; }
 
  private:
+  Pattern(std::string literal, Match match) : literal_(std::move(literal)), match_(match) {}
+
   std::string literal_;
   Match match_ = nullptr;  // null: literal_
 };

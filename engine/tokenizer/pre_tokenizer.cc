@@ -166,42 +166,10 @@ class Split : public WordStep {
   const bool invert_;
 };
 
-class Punctuation : public WordStep {
- public:
-  explicit Punctuation(SplitBehavior behavior) : behavior_(behavior) {}
-
-  TextView Apply(TextView text, const std::vector<Span>& words, TextBuffer*,
-                 std::vector<Span>* finer) const override {
-    for (const Span& word : words) {
-      Parts parts(behavior_, finer);
-      size_t done = word.begin;
-      for (size_t begin = word.begin; begin < word.end;) {
-        const char* at = text.data + begin;
-        const bool is_match = (Unicode::Get().Properties(NextCodePoint(at)) & kPunctuation) != 0;
-        const size_t end = static_cast<size_t>(at - text.data);
-        if (is_match) {
-          parts.Add({done, begin}, false);
-          parts.Add({begin, end}, true);
-          done = end;
-        }
-        begin = end;
-      }
-      parts.Add({done, word.end}, false);
-    }
-    return text;
-  }
-
- private:
-  const SplitBehavior behavior_;
-};
-
 }  // namespace
 
 std::unique_ptr<const WordStep> MakeSplit(Pattern pattern, SplitBehavior behavior, bool invert) {
   return std::make_unique<Split>(std::move(pattern), behavior, invert);
-}
-std::unique_ptr<const WordStep> MakePunctuation(SplitBehavior behavior) {
-  return std::make_unique<Punctuation>(behavior);
 }
 
 void PreTokenizer::Append(PreTokenizerStep step) {

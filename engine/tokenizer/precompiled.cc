@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "engine/tokenizer/aligned_writer.h"
-#include "engine/tokenizer/grapheme.h"
 #include "engine/tokenizer/normalizer.h"
+#include "engine/tokenizer/unicode.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -113,7 +113,6 @@ class Charsmap {
     }
     return true;
   }
-  static bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
   std::vector<uint32_t> units_;
   std::string replacements_;

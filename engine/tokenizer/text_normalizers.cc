@@ -57,20 +57,11 @@ class Strip : public NormalizerStep {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
   void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
-    Span kept = {0, text.size};
-    const auto is_white = [](char32_t c) { return (Unicode::Get().Properties(c) & kWhite) != 0; };
-    while (left_ && kept.begin < kept.end) {
-      const char* at = text.data + kept.begin;
-      if (!is_white(NextCodePoint(at))) break;
-      kept.begin = static_cast<size_t>(at - text.data);
-    }
-    while (right_ && kept.begin < kept.end) {
-      const char32_t c = LastCodePoint(text.data + kept.begin, text.data + kept.end);
-      if (!is_white(c)) break;
-      char bytes[4];
-      kept.end -= static_cast<size_t>(PutCodePoint(c, bytes) - bytes);
-    }
-    out->PutPart(text.Part(kept));
+    std::string_view kept = text.text();
+    if (left_) kept = WithoutWhiteStart(kept);
+    const size_t begin = text.size - kept.size();
+    if (right_) kept = WithoutWhiteEnd(kept);
+    out->PutPart(text.Part({begin, begin + kept.size()}));
   }
   double Growth() const override { return 1; }
 

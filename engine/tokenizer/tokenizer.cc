@@ -49,6 +49,18 @@ size_t MemoryOf(const Tokens& tokens) {
          s.second.memory_bytes() + MemoryBytes(s.raw_pieces, s.normalized_pieces);
 }
 
+std::optional<int32_t> TokenizerParts::IdOf(std::string_view token) const {
+  const AddedToken* const added = added_tokens.Find(token);
+  return added == nullptr ? model->TokenToId(token) : added->id;
+}
+
+std::string_view TokenizerParts::TokenOf(int32_t id) const {
+  for (const AddedToken& token : added_tokens.tokens()) {
+    if (token.id == id) return token.content;
+  }
+  return model->IdToToken(id);
+}
+
 // What a tokenizer does. Not in Tokenizer::Impl itself: members of a struct in an exported class
 // would be exported from a shared library.
 struct TokenizerBody {
@@ -212,17 +224,10 @@ Status Tokenizer::EncodePair(std::string_view first, std::string_view second, To
 size_t Tokenizer::vocab_size() const { return impl_->vocab_size; }
 
 std::optional<int32_t> Tokenizer::TokenToId(std::string_view token) const {
-  const AddedToken* const added = impl_->parts.added_tokens.Find(token);
-  if (added != nullptr) return added->id;
-  return impl_->parts.model->TokenToId(token);
+  return impl_->parts.IdOf(token);
 }
 
-std::string_view Tokenizer::IdToToken(int32_t id) const& {
-  for (const AddedToken& token : impl_->parts.added_tokens.tokens()) {
-    if (token.id == id) return token.content;
-  }
-  return impl_->parts.model->IdToToken(id);
-}
+std::string_view Tokenizer::IdToToken(int32_t id) const& { return impl_->parts.TokenOf(id); }
 
 size_t Tokenizer::special_tokens_of_text() const {
   return internal::CountSpecial(impl_->parts.post_template.single);

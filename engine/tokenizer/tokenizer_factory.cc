@@ -11,7 +11,6 @@
 #include "engine/tokenizer/tokenizer_class.h"
 #include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_json.h"
-#include "engine/tokenizer/vocabulary_files.h"
 
 namespace encore::inline v0_1 {
 namespace internal {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,10 @@ struct TokenizerParts {
   bool cut_start = false;   // a text that is too long loses its first tokens
   bool plain_text = false;  // special tokens in texts are ordinary text
   std::vector<Decision> decisions;
+
+  // Of the added tokens, else of the model; nothing, or empty, if there is none.
+  std::optional<int32_t> IdOf(std::string_view token) const;
+  std::string_view TokenOf(int32_t id) const;
 
   void Tell(std::string what, std::string value, std::string source) {
     decisions.push_back({std::move(what), std::move(value), std::move(source)});

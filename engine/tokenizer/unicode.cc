@@ -9,6 +9,7 @@
 #include "engine/base/check.h"
 #include "engine/base/once.h"
 #include "engine/tokenizer/unicode_data.h"
+#include "engine/tokenizer/utf8.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -122,6 +123,19 @@ Decomposition Unicode::Decompose(char32_t c) const {
   Decomposition result = {{}, parts[0]};
   std::copy_n(parts + 1, result.size, result.parts.begin());
   return result;
+}
+
+std::string_view WithoutWhiteStart(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  const char* at = text.data();
+  for (const char* next = at; next < end && Is(NextCodePoint(next), kWhite);) at = next;
+  return {at, static_cast<size_t>(end - at)};
+}
+
+std::string_view WithoutWhiteEnd(std::string_view text) {
+  const char* end = text.data() + text.size();
+  for (const char* at = end; at > text.data() && Is(PreviousCodePoint(at), kWhite);) end = at;
+  return {text.data(), static_cast<size_t>(end - text.data())};
 }
 
 }  // namespace encore::internal

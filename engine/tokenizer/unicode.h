@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace encore::inline v0_1::internal {
@@ -129,6 +130,19 @@ class Unicode {
   static constexpr unsigned kCompositionBits = 11;  // 940 of them
   std::array<Composition, size_t{1} << kCompositionBits> compositions_ = {};
 };
+
+inline bool Is(char32_t c, CharProperty property) {
+  return (Unicode::Get().Properties(c) & property) != 0;
+}
+
+// Valid text without the white space at its start or its end.
+std::string_view WithoutWhiteStart(std::string_view text);
+std::string_view WithoutWhiteEnd(std::string_view text);
+
+// grapheme.cc: the end of the extended grapheme cluster (Unicode Standard Annex 29) that starts at
+// `at`, in valid text that goes on to `end`. Clusters of up to 5 bytes are exact; longer ones may
+// be cut where both parts have 6 bytes or one character.
+const char* ClusterEnd(const char* at, const char* end);
 
 }  // namespace encore::internal
 

@@ -78,14 +78,7 @@ Result<std::unique_ptr<const Model>> Unigram::Create(const Vocabulary& vocabular
   model->unk_id_ = static_cast<uint32_t>(unk_id);
   model->unk_score_ = *std::min_element(scores.begin(), scores.end()) - kUnknownPenalty;
   model->scores_ = std::move(scores);
-  if (byte_fallback) {
-    model->fallback_.emplace();
-    for (size_t byte = 0; byte < 256; ++byte) {
-      constexpr char kDigits[] = "0123456789ABCDEF";
-      const std::string token = {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
-      (*model->fallback_)[byte] = model->tokens_.Id(token).value_or(-1);
-    }
-  }
+  if (byte_fallback) model->fallback_ = model->tokens_.OfBytes();
   return std::unique_ptr<const Model>(std::move(model));
 }
 
@@ -165,8 +158,7 @@ Status ReadUnigram(JsonMembers* members, TokenizerParts* parts) {
   const bool byte_fallback = members->Bool("byte_fallback", false);
   const JsonValue& vocab = members->RequiredArray("vocab");
   if (!members->ok()) return members->status();
-  Status status = RefuseUnread(*members);
-  if (!status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
   if (!unk_id) {
     return Status(ErrorCode::kUnsupported,
                   where + ": unk_id is null; encore needs a token for unknown characters");
@@ -182,10 +174,8 @@ Status ReadUnigram(JsonMembers* members, TokenizerParts* parts) {
       return InvalidArgument(where + ": vocab[" + std::to_string(i) + "] is " + item.Described() +
                              "; wanted a token and its score");
     }
-    if (i > ByteTrie::kMaxValue) {
-      return InvalidArgument(where + ": vocab is " + vocab.Described() + "; wanted at most " +
-                             std::to_string(ByteTrie::kMaxValue) + " tokens");
-    }
+    // Fewer than ByteTrie::kMaxValue: each is three values of JSON.
+    static_assert(JsonValue::kMaxValues / 3 < ByteTrie::kMaxValue);
     vocabulary.emplace_back(item.items()[0].text(), static_cast<uint32_t>(i));
     scores.push_back(item.items()[1].number());
   }

@@ -52,10 +52,15 @@ inline char32_t NextCodePoint(const char*& at) {
   return (first & 7) << 18 | second << 12 | third << 6 | fourth;
 }
 
-// The code point that ends before `end`, in valid text that starts at `begin` < `end`.
-inline char32_t LastCodePoint(const char* begin, const char* end) {
-  const char* at = end - 1;
-  while (at > begin && (static_cast<unsigned char>(*at) & 0xC0) == 0x80) --at;
+// Whether a byte is one of a code point, but not its first.
+inline bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+// The code point that ends before `end`, in valid text that starts before that; moves `end` to it.
+inline char32_t PreviousCodePoint(const char*& end) {
+  do {
+    --end;
+  } while (Continues(*end));
+  const char* at = end;
   return NextCodePoint(at);
 }
 

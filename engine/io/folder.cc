@@ -34,10 +34,6 @@ constexpr FileLimits kLargeFiles[] = {{"tokenizer.json", 256 * kMiB, JsonValue::
 // Configurations have some KiB; maps of 100 000 labels or tensors fit.
 constexpr FileLimits kOtherFiles = {"", 16 * kMiB, kMiB / 2};
 
-std::string_view TextOf(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 const FileLimits& LimitsOf(std::string_view name) {
   const std::string_view last = name.substr(name.find_last_of('/') + 1);
   for (const FileLimits& limits : kLargeFiles) {
@@ -122,7 +118,7 @@ Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const {
   return Guarded(path_.c_str(), [&]() -> Result<std::optional<JsonValue>> {
     ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, Read(name));
     if (!file.has_value()) return std::optional<JsonValue>();
-    Result<JsonValue> value = JsonValue::Parse(TextOf(file->bytes()), LimitsOf(name).values);
+    Result<JsonValue> value = JsonValue::Parse(TextOf(*file), LimitsOf(name).values);
     if (!value.ok()) {
       return Status(value.status().code(), Quoted(PathOf(name)) + ": " + value.status().message());
     }
@@ -132,7 +128,7 @@ Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const {
 
 // https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md has the format.
 Status CheckNoGitLfsPointer(std::span<const std::byte> bytes, const std::string& quoted) {
-  const std::string_view text = TextOf(bytes);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   // Pointers have less than 1024 bytes, by that page.
   if (text.size() >= 1024 || !text.starts_with("version https://git-lfs.github.com/spec/")) {
     return {};

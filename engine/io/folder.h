@@ -46,6 +46,10 @@ class Folder {
   std::string path_;
 };
 
+inline std::string_view TextOf(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
 // kCorruptData where a file's bytes are the small text that a clone without git-lfs has in place of
 // a large file; `quoted` names the file.
 Status CheckNoGitLfsPointer(std::span<const std::byte> bytes, const std::string& quoted);

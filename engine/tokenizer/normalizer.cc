@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps one after another, between two buffers; and the steps that go by the properties of each
-// character. BertNormalizer does several things in one pass.
+// Steps one after another, between two buffers; the steps that go by the properties of each
+// character, of which BertNormalizer does several things in one pass; and those that look at a
+// text.
 
 #include "engine/tokenizer/normalizer.h"
 
+#include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
 
 #include "engine/tokenizer/unicode.h"
 
@@ -174,6 +178,64 @@ class BertNormalizer : public NormalizerStep {
   std::array<unsigned char, 128> ascii_;  // what becomes of each
 };
 
+class Replace : public NormalizerStep {
+ public:
+  Replace(Pattern pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
+
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    size_t done = 0;
+    std::string_view match;
+    while (pattern_.Next(text.data + done, text.data + text.size, &match)) {
+      const size_t begin = static_cast<size_t>(match.data() - text.data);
+      out->PutPart(text.Part({done, begin}));
+      done = begin + match.size();
+      // All of it comes from where the last character does.
+      out->PutBytes(content_, text.Origin({done - 1, done}));
+    }
+    out->PutPart(text.Part({done, text.size}));
+  }
+  double Growth() const override {
+    return std::max(1.0, static_cast<double>(content_.size()) /
+                             static_cast<double>(pattern_.min_match_bytes()));
+  }
+
+ private:
+  const Pattern pattern_;
+  const std::string content_;
+};
+
+class Prepend : public NormalizerStep {
+ public:
+  explicit Prepend(std::string content) : content_(std::move(content)) {}
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    if (text.size == 0) return;
+    out->PutBytes(content_, text.Origin({0, 1}));
+    out->PutPart(text);
+  }
+  double Growth() const override { return 1 + static_cast<double>(content_.size()); }
+
+ private:
+  const std::string content_;
+};
+
+class Strip : public NormalizerStep {
+ public:
+  Strip(bool left, bool right) : left_(left), right_(right) {}
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    std::string_view kept = text.text();
+    if (left_) kept = WithoutWhiteStart(kept);
+    const size_t begin = text.size - kept.size();
+    if (right_) kept = WithoutWhiteEnd(kept);
+    out->PutPart(text.Part({begin, begin + kept.size()}));
+  }
+  double Growth() const override { return 1; }
+
+ private:
+  const bool left_;
+  const bool right_;
+};
+
 }  // namespace
 
 TextView Normalizer::Apply(TextView text, Scratch* scratch) const {
@@ -198,6 +260,16 @@ std::unique_ptr<const NormalizerStep> MakeStripAccents() {
 }
 std::unique_ptr<const NormalizerStep> MakeBertNormalizer(const BertNormalizerSettings& settings) {
   return std::make_unique<BertNormalizer>(settings);
+}
+
+std::unique_ptr<const NormalizerStep> MakeReplace(Pattern pattern, std::string content) {
+  return std::make_unique<Replace>(std::move(pattern), std::move(content));
+}
+std::unique_ptr<const NormalizerStep> MakePrepend(std::string content) {
+  return std::make_unique<Prepend>(std::move(content));
+}
+std::unique_ptr<const NormalizerStep> MakeStrip(bool left, bool right) {
+  return std::make_unique<Strip>(left, right);
 }
 
 }  // namespace encore::internal

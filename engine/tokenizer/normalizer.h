@@ -47,7 +47,7 @@ struct UnicodeFormSettings {
 };
 std::unique_ptr<const NormalizerStep> MakeUnicodeForm(const UnicodeFormSettings& settings);
 
-// text_normalizers.cc: every match becomes `content`; `content` in front of a text that is not
+// Every match becomes `content`; `content` in front of a text that is not
 // empty; white space at the ends goes.
 std::unique_ptr<const NormalizerStep> MakeReplace(Pattern pattern, std::string content);
 std::unique_ptr<const NormalizerStep> MakePrepend(std::string content);

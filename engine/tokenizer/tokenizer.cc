@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/base/guarded.h"
+#include "engine/base/status_macros.h"
 #include "engine/tokenizer/tokenizer_factory.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 #include "engine/tokenizer/utf8.h"
@@ -186,11 +187,12 @@ Status internal::TokenizerBody::Encode(std::string_view first, const std::string
     }
     if (tokens->scratch == nullptr) tokens->scratch = std::make_unique<Tokens::Scratch>();
     Tokens::Scratch* const scratch = tokens->scratch.get();
-    Status status = EncodeText(first, options, scratch, &scratch->first);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(EncodeText(first, options, scratch, &scratch->first));
     scratch->second.Clear();
-    if (second != nullptr) status = EncodeText(*second, options, scratch, &scratch->second);
-    if (!status.ok()) return Status(status.code(), "second text: " + status.message());
+    if (second != nullptr) {
+      const Status status = EncodeText(*second, options, scratch, &scratch->second);
+      if (!status.ok()) return Status(status.code(), "second text: " + status.message());
+    }
 
     const size_t first_count = scratch->first.ids.size();
     const size_t second_count = scratch->second.ids.size();

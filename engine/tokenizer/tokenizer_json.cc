@@ -101,7 +101,7 @@ void TellClass(const TokenizerClass& which, const std::string& file, bool by_cla
 
 }  // namespace
 
-Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const TokenizerClass& which,
+Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerClass which,
                                          const TokenizerConfig& config,
                                          const TokenizerOptions& options) {
   if (which.kind == TokenizerKind::kPython) {
@@ -114,8 +114,14 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const Tokeni
   if (members.String("version", "1.0") != "1.0") members.Refuse("version", "'1.0'");
   const JsonValue& model = members.RequiredObject("model");
   if (!members.ok()) return members.status();
-  const std::string_view wanted = ModelOf(which.kind);
   const std::string found = ModelType(model);
+  // A vocab.txt whose class no file names is BERT's, and ConvBERT's is as well.
+  if (file.is_vocabulary && found == "WordPiece" &&
+      (!which.is_named || which.kind == TokenizerKind::kConvBert)) {
+    which.name = "BertTokenizer";
+    which.kind = TokenizerKind::kBert;
+  }
+  const std::string_view wanted = ModelOf(which.kind);
   if (file.is_vocabulary && !ReadsVocabulary(which.kind, found)) {
     return Status(ErrorCode::kUnsupported,
                   which.source + ": the tokenizer's class is " + Quoted(which.name) +

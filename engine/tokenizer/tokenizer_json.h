@@ -27,7 +27,7 @@ struct TokenizerFile {
 
 // Errors as component_json.h has them. kUnsupported for a class that works in Python, and for a
 // vocabulary of another model than the class makes. Throws std::bad_alloc.
-Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const TokenizerClass& which,
+Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerClass which,
                                          const TokenizerConfig& config,
                                          const TokenizerOptions& options);
 

@@ -24,7 +24,6 @@ void ReadBert(JsonMembers* members, TokenizerParts* parts) {
   facts.handle_chinese_chars = members->RequiredBool("handle_chinese_chars");
   facts.strip_accents = members->OptionalBool("strip_accents");
   facts.bert_lowercase = members->RequiredBool("lowercase");
-  facts.lowercase |= facts.bert_lowercase;
   const bool strip_accents = facts.strip_accents.value_or(facts.bert_lowercase);
   parts->normalizer.Append(MakeBertNormalizer({.clean_text = clean_text,
                                                .handle_chinese_chars = facts.handle_chinese_chars,
@@ -60,7 +59,7 @@ Status ReadOne(const std::string& type, JsonMembers* members, TokenizerParts* pa
     return {};
   } else if (type == "Lowercase") {
     step = MakeLowercase();
-    parts->facts.lowercase = parts->facts.has_lowercase_step = true;
+    parts->facts.has_lowercase_step = true;
     decision = {"lower case", "yes", where + " (Lowercase)"};
   } else if (type == "StripAccents") {
     step = MakeStripAccents();
@@ -102,7 +101,7 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
   }
   if (lowercase && !parts->facts.has_lowercase_step) {
     parts->normalizer.Prepend(MakeLowercase());
-    parts->facts.lowercase = parts->facts.has_lowercase_step = true;
+    parts->facts.has_lowercase_step = true;
     parts->Tell("lower case", "yes, before the normalizer", "option");
   }
   return {};

@@ -19,8 +19,8 @@ namespace encore::inline v0_1::internal {
 // Immutable.
 class Pattern {
  public:
-  // The match that starts at `at`, in valid text that ends at `end`: its end, or null.
-  using Match = const char* (*)(const char* at, const char* end);
+  // As Next.
+  using Search = bool (*)(const char* at, const char* end, std::string_view* match);
 
   // Of a string that is not empty, as it stands.
   static Pattern Literal(std::string text);
@@ -35,13 +35,13 @@ class Pattern {
   // Matches are never empty.
   bool Next(const char* at, const char* end, std::string_view* match) const;
   // No match has fewer bytes.
-  size_t min_match_bytes() const { return match_ == nullptr ? literal_.size() : 1; }
+  size_t min_match_bytes() const { return search_ == nullptr ? literal_.size() : 1; }
 
  private:
-  Pattern(std::string literal, Match match) : literal_(std::move(literal)), match_(match) {}
+  Pattern(std::string literal, Search search) : literal_(std::move(literal)), search_(search) {}
 
   std::string literal_;
-  Match match_ = nullptr;  // null: literal_
+  Search search_ = nullptr;  // null: literal_
 };
 
 }  // namespace encore::internal

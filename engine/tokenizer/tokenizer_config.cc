@@ -238,7 +238,8 @@ void CompareWithConfig(const TokenizerConfig& config, const std::string& file,
     if (says && *says != counts) tell(what, counts ? "yes" : "no", key, TrueFalse(*says));
   };
   const NormalizerFacts& facts = parts->facts;
-  compare("lower case", facts.lowercase, "do_lower_case", config.do_lower_case);
+  compare("lower case", facts.bert_lowercase || facts.has_lowercase_step, "do_lower_case",
+          config.do_lower_case);
   if (facts.is_bert) {
     compare("Chinese characters apart", facts.handle_chinese_chars, "tokenize_chinese_chars",
             config.tokenize_chinese_chars);

@@ -23,7 +23,6 @@ namespace encore::inline v0_1::internal {
 
 // The normalizer's settings that tokenizer_config.json has names for.
 struct NormalizerFacts {
-  bool lowercase = false;
   bool bert_lowercase = false;      // BertNormalizer's own
   bool has_lowercase_step = false;  // a Lowercase apart from it
   bool handle_chinese_chars = false;

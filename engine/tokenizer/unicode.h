@@ -69,8 +69,7 @@ class Unicode {
   Decomposition Decompose(char32_t c) const;
   // The parts of its compatibility decomposition; none where that is the canonical one.
   std::span<const uint32_t> Compatibility(char32_t c) const {
-    const uint32_t* const parts = compatible_parts_.values.data() + compatibility_.At(c);
-    return {parts + 1, parts[0]};
+    return parts_.At(compatibility_.At(c));
   }
   // The character that NFC makes of two, or 0.
   char32_t Compose(char32_t first, char32_t second) const;
@@ -97,12 +96,14 @@ class Unicode {
     std::array<uint32_t, kCodePoints / kSize> blocks_ = {};  // where a block's values begin
     std::array<T, kBlocks* kSize> values_ = {};
   };
-  // Numbers of parts, and they.
-  template <size_t kRoom>
+  // Lists one after another, each behind its size.
   struct PartList {
-    std::array<uint32_t, kRoom> values = {};
+    std::array<uint32_t, 14742> values = {};
     size_t size = 0;
-    uint16_t Append(std::span<const uint32_t> parts);  // where they begin
+    uint16_t Append(std::span<const uint32_t> parts);  // the list's place
+    std::span<const uint32_t> At(uint16_t place) const {
+      return {values.data() + place + 1, values[place]};
+    }
   };
   struct Composition {
     uint64_t pair = 0;  // first << 32 | second; 0: none
@@ -122,11 +123,10 @@ class Unicode {
 
   TwoStage<uint16_t, 231> properties_;
   TwoStage<uint16_t, 54> decomposition_;  // index into parts_
-  TwoStage<uint16_t, 65> compatibility_;  // index into compatible_parts_; 0: none
+  TwoStage<uint16_t, 65> compatibility_;  // the same; an empty list: none
   TwoStage<int32_t, 38> lower_;           // difference
   TwoStage<uint16_t, 256> patterns_;
-  PartList<5464> parts_;
-  PartList<9278> compatible_parts_;
+  PartList parts_;
   static constexpr unsigned kCompositionBits = 11;  // 940 of them
   std::array<Composition, size_t{1} << kCompositionBits> compositions_ = {};
 };

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Prepares a Debian or Ubuntu machine to build encore, as root or with sudo: installs what is
-# missing with apt and builds Highway from a source package of apt's into .deps/. Says nothing when there is nothing to do. Builds no encore: see run.sh and test.sh.
+# missing with apt and builds Highway from a source package of apt's into .deps/. Says
+# nothing when there is nothing to do. Builds no encore: see run.sh and test.sh.
 #
 #   tools/setup.sh         what building, testing and benchmarking need
 #   tools/setup.sh --ci    also what .ci/run needs: clang, its sanitizers and OpenMP, its linters, a
@@ -189,7 +190,7 @@ get_highway() {
   if download_highway_source; then
     build_highway
   else
-    say "apt has no source of Highway; CMake takes an installed one, or downloads the pinned release"
+    say "apt has no source of Highway; CMake takes an installed one or downloads it"
     [[ -e /etc/ssl/certs/ca-certificates.crt ]] || apt_install ca-certificates
   fi
   cd "$root"

@@ -31,7 +31,7 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
                                          const TokenizerConfig& config,
                                          const TokenizerOptions& options);
 
-// vocabulary_files.cc: what transformers saved before tokenizer.json.
+// vocabulary_files.cc: vocab.txt, or vocab.json and merges.txt, which transformers saved before.
 // Both give an object like tokenizer.json with a "model" alone, whose settings the tokenizer's
 // class adds. Errors name the file. They throw std::bad_alloc.
 

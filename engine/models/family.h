@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +19,9 @@
 
 #include "encore/encoder.h"
 #include "encore/status.h"
+#include "encore/tokenizer.h"
 #include "engine/base/layer_tensors.h"
+#include "engine/io/folder.h"
 #include "engine/io/json_members.h"
 
 namespace encore::inline v0_1::internal {
@@ -164,13 +167,26 @@ struct Family {
 
 // Everything that config.json says, in encore's terms.
 struct ModelPlan {
+  std::string model_type = {};
   const Family* family = nullptr;
   EncoderConfig encoder = {};
   std::vector<LayerModule> layer_modules = {};
   bool final_norm_bias = false;
   EmbeddingPlan embeddings = {};
   HeadPlan head = {};
+  std::vector<std::string> architectures = {};  // class names of transformers; may be empty
+  // id2label, by id; empty where there is none. An error matters to a head only.
+  Result<std::vector<std::string>> labels = std::vector<std::string>();
+  std::optional<size_t> num_labels = {};  // where config.json has the key
 };
+
+inline constexpr const char kConfigFile[] = "config.json";
+
+// The plan of config.json. kNotFound without one; kUnsupported for a family that encore has not, a
+// folder that is an adapter's, and values that encore does not compute; kCorruptData;
+// kInvalidArgument. Appends what was decided.
+Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
+                                  std::vector<Decision>* decisions);
 
 // Norms after sublayers, as BERT's, and before them, as Llama's.
 std::span<const Family> PostNormFamilies();
@@ -184,7 +200,7 @@ std::string AllModelTypes();
 bool IsFamilyKey(std::string_view key);
 
 // Reads the family's keys into the plan. Keys that mean the same in all families, and keys that
-// mean nothing here, are left to other_keys.h.
+// mean nothing here, are left to CheckOtherKeys.
 Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan);
 
 }  // namespace encore::internal

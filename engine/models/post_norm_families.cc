@@ -10,7 +10,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/family.h"
-#include "engine/models/rope_keys.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -192,10 +191,11 @@ constexpr LayerModule kNomicNorms[] = {
     {"encoder.layers.{N}.norm2", &W::norm2},
 };
 constexpr OnlyValue kNomicOnly[] = {{"moe_every_n_layers", 0.0, ": it has no experts"}};
-// How the published code computes, where it lies, and GPT-2's keys.
+// How the published code computes, where it lies, and GPT-2's keys. n_embd is the marker, which
+// says nothing where it is null.
 constexpr std::string_view kNomicIgnored =
     "attn_pdrop auto_map dense_seq_output embd_pdrop fused_bias_fc fused_dropout_add_ln "
-    "last_layer_subset pad_vocab_size_multiple reorder_and_upcast_attn resid_pdrop "
+    "last_layer_subset n_embd pad_vocab_size_multiple reorder_and_upcast_attn resid_pdrop "
     "summary_activation summary_first_dropout summary_proj_to_labels summary_type "
     "summary_use_proj use_flash_attn use_xentropy";
 

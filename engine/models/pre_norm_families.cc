@@ -12,7 +12,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/family.h"
-#include "engine/models/rope_keys.h"
 
 namespace encore::inline v0_1::internal {
 namespace {

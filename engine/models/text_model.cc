@@ -12,24 +12,10 @@
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stored_precision.h"
-#include "engine/models/classifier.h"
 #include "engine/models/config_keys.h"
-#include "engine/models/embeddings.h"
-#include "engine/models/model_config.h"
 #include "engine/models/model_tensors.h"
-#include "engine/models/weight_files.h"
 
 namespace encore::inline v0_1::internal {
-
-struct TextModel::Impl {
-  std::string family;
-  WeightFiles files;  // keeps alive what the embeddings view
-  Embeddings embeddings;
-  Encoder encoder;
-  std::optional<Classifier> head;
-  std::vector<std::string> no_labels;
-};
-
 namespace {
 
 void TellUnused(const ModelPlan& plan, const ModelTensors& tensors,
@@ -46,15 +32,14 @@ void TellUnused(const ModelPlan& plan, const ModelTensors& tensors,
       {"ignored", (unused.size() == 1 ? "tensor " : "tensors ") + names, tensors.files().name()});
 }
 
-Status CheckNoForeignTensor(const ModelPlan& plan, const WeightFiles& files,
-                            const std::string& model_type) {
+Status CheckNoForeignTensor(const ModelPlan& plan, const WeightFiles& files) {
   for (const SafetensorsFile& file : files.files()) {
     for (const SafetensorsEntry& entry : file.tensors()) {
       for (const std::string_view part : Words(plan.family->foreign_tensors)) {
         if (entry.name.find(part) == std::string::npos) continue;
         return Status(ErrorCode::kUnsupported,
                       file.name() + ": tensor " + Quoted(entry.name) +
-                          ": belongs to a variant of " + model_type +
+                          ": belongs to a variant of " + plan.model_type +
                           " that encore does not compute; wanted no name with " + Quoted(part));
       }
     }
@@ -103,12 +88,11 @@ Result<ChosenPrecision> ChoosePrecision(const ModelOptions& options, const Weigh
 
 Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& options,
                                   std::vector<Decision>* decisions) {
-  ENCORE_ASSIGN_OR_RETURN(ModelConfig config,
+  ENCORE_ASSIGN_OR_RETURN(const ModelPlan plan,
                           ReadModelConfig(folder, options.ignore_unknown_keys, decisions));
-  const ModelPlan& plan = config.plan;
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
   ENCORE_ASSIGN_OR_RETURN(ModelTensors tensors, ModelTensors::Create(files, plan));
-  ENCORE_RETURN_IF_ERROR(CheckNoForeignTensor(plan, files, config.model_type));
+  ENCORE_RETURN_IF_ERROR(CheckNoForeignTensor(plan, files));
   ENCORE_ASSIGN_OR_RETURN(Embeddings embeddings,
                           Embeddings::Create(plan.embeddings, plan.encoder.d_model, &tensors));
   ENCORE_ASSIGN_OR_RETURN(const EncoderWeights weights, ViewLayers(plan, &tensors));
@@ -133,32 +117,12 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
                                                                 : "not to be had here",
                           "option amx_bf16"});
   }
-  ENCORE_ASSIGN_OR_RETURN(std::optional<Classifier> head,
-                          Classifier::Create(config, &tensors, decisions));
+  ENCORE_ASSIGN_OR_RETURN(Classifier head, Classifier::Create(plan, &tensors, decisions));
   TellUnused(plan, tensors, decisions);
   files.ReleasePages();
   ENCORE_RETURN_IF_ERROR(files.CheckUnchanged());
-  return TextModel(std::make_shared<const Impl>(Impl{std::move(config.model_type),
-                                                     files,
-                                                     std::move(embeddings),
-                                                     std::move(encoder),
-                                                     std::move(head),
-                                                     {}}));
-}
-
-std::string_view TextModel::family() const { return impl_->family; }
-size_t TextModel::d_model() const { return impl_->encoder.config().d_model; }
-size_t TextModel::vocab_size() const { return impl_->embeddings.plan().vocab_size; }
-size_t TextModel::type_vocab_size() const { return impl_->embeddings.plan().type_vocab_size; }
-size_t TextModel::max_tokens() const { return impl_->embeddings.plan().max_tokens(); }
-size_t TextModel::usual_tokens() const { return impl_->embeddings.plan().usual_tokens(); }
-bool TextModel::positions_skip_padding() const {
-  return impl_->embeddings.plan().position_rule == PositionRule::kAroundPadding;
-}
-const Encoder& TextModel::encoder() const { return impl_->encoder; }
-
-Status TextModel::CheckTokens(const TokenBatch& batch) const {
-  return impl_->embeddings.Check(batch);
+  return TextModel(plan.model_type, files, std::move(embeddings), std::move(encoder),
+                   std::move(head));
 }
 
 Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const {
@@ -167,30 +131,8 @@ Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& 
     return InvalidArgument("x has shape " + x.shape().ToString() + "; wanted " + wanted.ToString() +
                            " with contiguous rows");
   }
-  ENCORE_RETURN_IF_ERROR(impl_->files.CheckUnchanged());
-  return impl_->embeddings.Apply(batch, x, executor);
-}
-
-Status TextModel::Forward(const TokenBatch& batch, OutputRows rows, MutableView x,
-                          MutableView hidden, const Workspace& workspace, const Executor& executor,
-                          const Taps& taps) const {
-  return impl_->encoder.ForwardRows({.seq_starts = batch.seq_starts}, rows, x, hidden, workspace,
-                                    executor, taps);
-}
-
-OutputRows TextModel::head_rows() const {
-  return impl_->head ? impl_->head->rows() : OutputRows::kFirst;
-}
-bool TextModel::has_head() const { return impl_->head.has_value(); }
-const std::vector<std::string>& TextModel::labels() const {
-  return impl_->head ? impl_->head->labels() : impl_->no_labels;
-}
-
-Status TextModel::Logits(ConstView pooled, MutableView logits, const Executor& executor) const {
-  if (!impl_->head) {
-    return Status(ErrorCode::kUnsupported, "the folder's model has no head of a classifier");
-  }
-  return impl_->head->Apply(pooled, logits, executor);
+  ENCORE_RETURN_IF_ERROR(files_.CheckUnchanged());
+  return embeddings_.Apply(batch, x, executor);
 }
 
 }  // namespace encore::internal

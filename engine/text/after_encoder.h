@@ -11,15 +11,29 @@
 #include <string>
 #include <vector>
 
+#include "encore/encoder.h"
 #include "encore/executor.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/text_encoder.h"
 #include "engine/text/folder_files.h"
-#include "engine/text/pooling.h"
 #include "engine/text/scratch.h"
 
 namespace encore::inline v0_1::internal {
+
+// Which rows of the last layer the modes read.
+OutputRows RowsOf(std::span<const PoolingMode> modes);
+
+// From the hidden states of one text's tokens to one vector: out [modes, width] from hidden [rows,
+// width], contiguous, rows >= 1. Each column is summed up in double, first row to last, divided in
+// double and rounded once. With RowsOf(modes) kFirst or kLast hidden is that row alone. sums is
+// scratch, [width].
+void PoolRows(std::span<const PoolingMode> modes, const float* hidden, size_t rows, size_t width,
+              double* sums, float* out);
+
+// row / max(sqrt(sum row^2), 1e-12), as torch.nn.functional.normalize: computed in double, element
+// i summed up in virtual lane i mod 8, the lanes in order; rounded once. In place.
+void NormalizeRow(float* row, size_t width);
 
 // A module behind the pooling: a dense layer, or without one a normalization.
 struct AfterPooling {

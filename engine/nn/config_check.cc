@@ -19,11 +19,6 @@ namespace {
 
 std::string Number(size_t n) { return std::to_string(n); }
 
-template <typename Enum>
-bool IsBeyond(Enum value, Enum last) {
-  return static_cast<size_t>(value) > static_cast<size_t>(last);
-}
-
 // Checks switches under their full names. The first failure is kept; later ones are not looked at.
 class SwitchChecker {
  public:
@@ -44,15 +39,12 @@ class SwitchChecker {
          "a finite f32 number");
   }
   template <typename Enum>
-  void WantEnumerator(const char* name, Enum value, Enum last, const char* type) {
-    Want(!IsBeyond(value, last),
-         std::string(name) + " is number " + Number(static_cast<size_t>(value)),
+  void WantEnumerator(const std::string& name, Enum value, Enum last, const char* type) {
+    Want(value <= last, name + " is number " + Number(static_cast<size_t>(value)),
          std::string("one of the ") + type + " enumerators");
   }
   void CheckNorm(const std::string& name, const NormConfig& norm) {
-    Want(!IsBeyond(norm.type, NormType::kRmsNorm),
-         name + ".type is number " + Number(static_cast<size_t>(norm.type)),
-         "one of the NormType enumerators");
+    WantEnumerator(name + ".type", norm.type, NormType::kRmsNorm, "NormType");
     Want(norm.epsilon >= 0 && std::isfinite(norm.epsilon),
          name + ".epsilon is " + NumberText(norm.epsilon), "a finite number of at least 0");
     WantFiniteFloat(name + ".weight_offset", norm.weight_offset);

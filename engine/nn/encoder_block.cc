@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "engine/nn/attention_stage.h"
-#include "engine/nn/recipe.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -46,15 +45,10 @@ class BlockOnBatch {
     team.ForEachInOrder(plan.tasks, [&](size_t i, int thread) {
       const size_t own = plan.order[i];
       const QkvBuffer qkv = attention_.OfTask(own, thread);
-      const size_t first = pass_.starts()[plan.task_starts[own]];
-      const size_t rows = pass_.starts()[plan.task_starts[own + 1]] - first;
-      const EvenSplit blocks{rows, DivCeil(rows, kRowsOfTask)};
-      for (size_t b = 0; b < blocks.parts; ++b) {
-        BeforeAttention(qkv, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
-      }
-      for (size_t b = 0; b < blocks.parts; ++b) {
-        AfterKeys(qkv, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
-      }
+      pass_.ForRowBlocks(
+          own, [&](size_t begin, size_t end) { BeforeAttention(qkv, begin, end, thread); });
+      pass_.ForRowBlocks(own,
+                         [&](size_t begin, size_t end) { AfterKeys(qkv, begin, end, thread); });
     });
   }
 
@@ -84,7 +78,7 @@ class BlockOnBatch {
 
   // Rows [begin, end) up to their queries, keys and values.
   void BeforeAttention(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
-    RunSteps(pass_, attention_, qkv, recipe_.before, rows_.From(begin, ThreadRow(thread)),
+    RunSteps(pass_, attention_, qkv, recipe_.before, rows_.From(begin, pass_.ThreadRow(thread)),
              {begin, end - begin});
     attention_.PrepareQueries(qkv, begin, end, AllHeads());
     attention_.PrepareKeys(qkv, begin, end, {0, sizes_.kv_heads});
@@ -92,8 +86,8 @@ class BlockOnBatch {
 
   // The rest for rows [begin, end), once their sequences' keys and values are there.
   void AfterKeys(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
-    const StepRows rows = rows_.From(begin, ThreadRow(thread));
-    if (rows.own_context) attention_.Run(qkv, begin, end, AllHeads(), thread, rows.context);
+    const StepRows rows = rows_.From(begin, pass_.ThreadRow(thread));
+    if (rows.own_context) attention_.Run(qkv, begin, end, AllHeads(), thread, rows.context());
     RunSteps(pass_, attention_, qkv, recipe_.after, rows, {begin, end - begin});
   }
 
@@ -112,7 +106,7 @@ class BlockOnBatch {
       const size_t sequence = pass_.thread_plan.order[i];
       const size_t begin = pass_.starts()[sequence] + within % blocks * kQueryBlock;
       const size_t end = std::min(begin + kQueryBlock, pass_.starts()[sequence + 1]);
-      attention_.Run(qkv, begin, end, {head, head + 1}, thread, rows_.context.From(begin));
+      attention_.Run(qkv, begin, end, {head, head + 1}, thread, rows_.context().From(begin));
     });
   }
 
@@ -185,11 +179,7 @@ class BlockOnBatch {
 
   void AttendHeads(const QkvBuffer& qkv, HeadRange heads, int thread) const {
     attention_.PrepareQueries(qkv, 0, pass_.tokens(), heads);
-    attention_.Run(qkv, 0, pass_.tokens(), heads, thread, rows_.context);
-  }
-
-  size_t ThreadRow(int thread) const {
-    return pass_.scratch_plan.FirstRowOf(thread, pass_.thread_plan.threads);
+    attention_.Run(qkv, 0, pass_.tokens(), heads, thread, rows_.context());
   }
 
   const Pass& pass_;
@@ -227,12 +217,11 @@ void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t
   }
 }
 
-void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size_t rows) {
-  const EvenSplit split{rows, static_cast<size_t>(team.threads())};
+void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size_t count) {
+  const EvenSplit split{count, static_cast<size_t>(team.threads())};
   team.ForEach(split.parts, [&](size_t i, int /*thread*/) {
-    const size_t begin = split.begin(i);
-    float* data = y.row(begin);
-    norm.Run(data, y.ld, nullptr, 0, data, y.ld, split.begin(i + 1) - begin, pass.config->d_model);
+    const Rows rows = y.From(split.begin(i));
+    norm.Run(rows, {nullptr, 0}, rows, split.begin(i + 1) - split.begin(i), pass.config->d_model);
   });
 }
 

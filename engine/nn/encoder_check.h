@@ -28,11 +28,10 @@ Status CheckSequenceStarts(const Batch& batch);
 Status CheckBatch(const EncoderConfig& config, const Batch& batch);
 Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const ConstView& x,
                         const MutableView& y);
-// The same where y has a row for each sequence, and the rows of x are written too.
+// The same where y has a row for each sequence, of which none is empty, and the rows of x are
+// written too.
 Status CheckInputOutputRows(const EncoderConfig& config, const Batch& batch, const MutableView& x,
                             const MutableView& y);
-// Sequence starts are already checked.
-Status CheckNoEmptySequence(const Batch& batch);
 // x and y are already checked.
 Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& taps,
                  const ConstView& x, const MutableView& y);

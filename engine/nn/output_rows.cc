@@ -5,12 +5,11 @@
 // follows attention, on the gathered rows again. A row's bits do not depend on its neighbours, so
 // they are those of a block of all rows.
 
-#include "engine/nn/output_rows.h"
+#include "engine/nn/encoder_block.h"
 
 #include <algorithm>
 
 #include "engine/nn/attention_stage.h"
-#include "engine/nn/recipe.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -99,12 +98,8 @@ class LastBlock {
     team.ForEachInOrder(plan.tasks, [&](size_t i, int thread) {
       const size_t own = plan.order[i];
       const QkvBuffer qkv = attention_.OfTask(own, thread);
-      const size_t first = pass_.starts()[plan.task_starts[own]];
-      const size_t rows = pass_.starts()[plan.task_starts[own + 1]] - first;
-      const EvenSplit blocks{rows, DivCeil(rows, kRowsOfTask)};
-      for (size_t b = 0; b < blocks.parts; ++b) {
-        KeysAndValues(qkv, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
-      }
+      pass_.ForRowBlocks(own,
+                         [&](size_t begin, size_t end) { KeysAndValues(qkv, begin, end, thread); });
       for (size_t b = plan.task_starts[own]; b < plan.task_starts[own + 1]; ++b) {
         Attend(qkv, b, {0, sizes_.heads}, thread);
       }
@@ -131,7 +126,7 @@ class LastBlock {
 
   // Rows [begin, end) up to their keys and values.
   void KeysAndValues(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
-    RunSteps(pass_, attention_, qkv, all_.before, all_rows_.From(begin, ThreadRow(thread)),
+    RunSteps(pass_, attention_, qkv, all_.before, all_rows_.From(begin, pass_.ThreadRow(thread)),
              {begin, end - begin});
     attention_.PrepareKeys(qkv, begin, end, {0, sizes_.kv_heads});
   }
@@ -150,7 +145,7 @@ class LastBlock {
   // Some heads of one sequence's wanted row, from their queries to their context.
   void Attend(const QkvBuffer& qkv, size_t sequence, HeadRange heads, int thread) const {
     const size_t row = RowOf(pass_, wanted_, sequence);
-    const Rows context = gathered_rows_.context.From(sequence);
+    const Rows context = gathered_rows_.context().From(sequence);
     attention_.PutQueries(qkv, row, context.data, q_columns_, heads);
     attention_.PrepareQueries(qkv, row, row + 1, heads);
     attention_.Run(qkv, row, row + 1, heads, thread, context);
@@ -170,11 +165,7 @@ class LastBlock {
 
   void RunGathered(const RowSteps& steps, const StepPart& part, int thread) const {
     RunSteps(pass_, attention_, attention_.WholeBatch(), steps,
-             gathered_rows_.From(part.begin, ThreadRow(thread)), part);
-  }
-
-  size_t ThreadRow(int thread) const {
-    return pass_.scratch_plan.FirstRowOf(thread, pass_.thread_plan.threads);
+             gathered_rows_.From(part.begin, pass_.ThreadRow(thread)), part);
   }
 
   const Pass& pass_;

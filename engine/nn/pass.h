@@ -53,6 +53,20 @@ struct Pass {
   float* tables_memory() const { return At(scratch_plan.positions); }
   size_t tokens() const { return starts().back(); }
   size_t sequences() const { return starts().size() - 1; }
+  // Where a thread's share of the scratch plan's block_rows begins.
+  size_t ThreadRow(int thread) const {
+    return static_cast<size_t>(thread) * (scratch_plan.block_rows / thread_plan.threads);
+  }
+
+  // Calls f(begin, end) for each block of rows of a task, in a plan by sequences.
+  template <typename F>
+  void ForRowBlocks(size_t task, const F& f) const {
+    const size_t first = starts()[thread_plan.task_starts[task]];
+    const size_t rows = starts()[thread_plan.task_starts[task + 1]] - first;
+    const EvenSplit blocks{rows, DivCeil(rows, kRowsOfTask)};
+    for (size_t b = 0; b < blocks.parts; ++b)
+      f(first + blocks.begin(b), first + blocks.begin(b + 1));
+  }
 
   // Calls f(sequence, first, last) for each sequence that has rows in [begin, end) of the batch:
   // its own rows [first, last), counted from its start.

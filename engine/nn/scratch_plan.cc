@@ -9,7 +9,6 @@
 
 #include "engine/base/int_math.h"
 #include "engine/kernels/gemm_kernel.h"
-#include "engine/nn/thread_plan.h"
 #include "engine/ops/attention.h"
 
 namespace encore::inline v0_1::internal {

@@ -8,7 +8,7 @@
 #include <cstddef>
 
 #include "encore/status.h"
-#include "engine/nn/model_sizes.h"
+#include "engine/nn/thread_plan.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -41,11 +41,6 @@ struct ScratchPlan {
 
   size_t block_rows;  // of all threads' blocks together (RowsOfAllBlocks), or of all tokens
   size_t bytes;       // of everything
-
-  // Where the share of a thread in [block_rows, ...] begins, in a plan for so many threads.
-  size_t FirstRowOf(int thread, size_t threads) const {
-    return static_cast<size_t>(thread) * (block_rows / threads);
-  }
 
   // `longest`: tokens of the longest sequence, or a bound of it. Monotone in tokens, sequences,
   // longest and threads. kInvalidArgument if a size overflows.

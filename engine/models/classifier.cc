@@ -25,24 +25,11 @@ Task TaskOf(const std::vector<std::string>& architectures) {
   return task;
 }
 
-std::string_view ActivationText(HeadPlan::Activation activation) {
-  switch (activation) {
-    case HeadPlan::Activation::kTanh:
-      return "tanh";
-    case HeadPlan::Activation::kGelu:
-      return "gelu (erf)";
-    case HeadPlan::Activation::kRelu:
-      return "relu";
-  }
-  return "";
-}
-
 // "classifier(tanh(pooler.dense(first token)))".
 std::string HeadText(const HeadPlan& plan, const std::string& dense) {
   const bool mean = plan.rows == OutputRows::kAll;
   const std::string input = mean ? "mean of the tokens" : "first token";
-  std::string inner =
-      std::string(ActivationText(plan.activation)) + "(" + dense + "(" + input + "))";
+  std::string inner = std::string(plan.activation.text) + "(" + dense + "(" + input + "))";
   if (!plan.norm.empty()) inner = std::string(plan.norm) + "(" + inner + ")";
   return std::string(plan.out) + "(" + inner + ")";
 }
@@ -115,10 +102,7 @@ Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& e
       Tensor memory, Tensor::Create(DType::kF32, Shape(pooled.dim(0), dense_->out_features())));
   const MutableView inner = memory.View<float>();
   ENCORE_RETURN_IF_ERROR(dense_->Apply(pooled, inner, executor));
-  const auto activation = plan_.activation == HeadPlan::Activation::kTanh   ? Tanh
-                          : plan_.activation == HeadPlan::Activation::kGelu ? Gelu
-                                                                            : Relu;
-  ENCORE_RETURN_IF_ERROR(activation(inner, inner));
+  ENCORE_RETURN_IF_ERROR(plan_.activation.apply(inner, inner));
   if (!plan_.norm.empty()) ENCORE_RETURN_IF_ERROR(norm_.Apply(inner));
   return out_->Apply(inner, logits, executor);
 }

@@ -3,7 +3,6 @@
 // From a family's row and a config.json to a plan.
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"

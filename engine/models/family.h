@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "encore/ops.h"
 #include "encore/status.h"
 #include "encore/tokenizer.h"
 #include "engine/base/layer_tensors.h"
@@ -83,14 +84,22 @@ struct EmbeddingPlan {
   }
 };
 
+// Between a head's linear layers.
+struct HeadActivation {
+  std::string_view text;  // for Describe()
+  Status (*apply)(ConstView x, MutableView y);
+};
+inline constexpr HeadActivation kHeadTanh = {"tanh", Tanh};
+inline constexpr HeadActivation kHeadGelu = {"gelu (erf)", Gelu};
+inline constexpr HeadActivation kHeadRelu = {"relu", Relu};
+
 // logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states.
 struct HeadPlan {
-  enum class Activation : uint8_t { kTanh, kGelu, kRelu };
   OutputRows rows = OutputRows::kFirst;  // x is such a row, or the mean of all
   std::string_view dense = {};
   bool dense_in_base = false;  // `dense` has the base model's prefix, as BERT's pooler
   bool dense_bias = true;
-  Activation activation = Activation::kTanh;
+  HeadActivation activation = kHeadTanh;
   std::string_view norm = {};  // a LayerNorm; empty: none
   double norm_epsilon = 0;
   bool norm_bias = true;

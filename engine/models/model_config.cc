@@ -6,7 +6,6 @@
 #include <charconv>
 #include <optional>
 #include <system_error>
-#include <utility>
 
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"

@@ -55,7 +55,7 @@ constexpr HeadPlan PoolerHead(std::string_view pooler = "pooler.dense") {
   return {.dense = pooler, .dense_in_base = true, .out = "classifier"};
 }
 
-constexpr HeadPlan TwoLayerHead(HeadPlan::Activation activation = HeadPlan::Activation::kTanh) {
+constexpr HeadPlan TwoLayerHead(const HeadActivation& activation = kHeadTanh) {
   return {.dense = "classifier.dense", .activation = activation, .out = "classifier.out_proj"};
 }
 
@@ -299,9 +299,7 @@ constexpr Family kFamilies[] = {
      .embeddings = {.word = "embeddings.word_embeddings",
                     .position = "embeddings.position_embeddings",
                     .norm = "embeddings.LayerNorm"},
-     .head = {.dense = "pre_classifier",
-              .activation = HeadPlan::Activation::kRelu,
-              .out = "classifier"}},
+     .head = {.dense = "pre_classifier", .activation = kHeadRelu, .out = "classifier"}},
     // Clark et al. 2020, arXiv:2003.10555: embeddings may be narrower than layers. The ignored keys
     // are of ElectraForMultipleChoice.
     {.model_types = "electra",
@@ -311,7 +309,7 @@ constexpr Family kFamilies[] = {
      .ignored_keys = "summary_type summary_use_proj summary_activation summary_last_dropout",
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(PositionRule::kFromZero, "embeddings_project"),
-     .head = TwoLayerHead(HeadPlan::Activation::kGelu),
+     .head = TwoLayerHead(kHeadGelu),
      .finish = FinishElectra},
     // RoBERTa (Liu et al. 2019, arXiv:1907.11692), XLM-RoBERTa (arXiv:1911.02116), CamemBERT
     // (arXiv:1911.03894): positions count around padding. All name their base model "roberta".

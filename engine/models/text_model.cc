@@ -5,7 +5,6 @@
 #include "engine/models/text_model.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "engine/base/layer_tensors.h"
@@ -47,15 +46,10 @@ Status CheckNoForeignTensor(const ModelPlan& plan, const WeightFiles& files) {
   return {};
 }
 
-struct ChosenPrecision {
-  Precision precision = Precision::kF32;
-  std::vector<MatrixOfLayer> keep;
-};
-
 // What the caller wants, or what the weights were made for.
-Result<ChosenPrecision> ChoosePrecision(const ModelOptions& options, const WeightFiles& files,
-                                        const EncoderWeights& weights,
-                                        std::vector<Decision>* decisions) {
+Result<EncoderOptions> ChoosePrecision(const OpenOptions& options, const WeightFiles& files,
+                                       const EncoderWeights& weights,
+                                       std::vector<Decision>* decisions) {
   Precision stored = Precision::kF32;
   for (const SafetensorsFile& file : files.files()) {
     const Result<Precision> found = StoredPrecision(file.metadata());
@@ -64,7 +58,10 @@ Result<ChosenPrecision> ChoosePrecision(const ModelOptions& options, const Weigh
     }
     if (*found != Precision::kF32) stored = *found;
   }
-  ChosenPrecision chosen{options.precision.value_or(stored), options.keep};
+  EncoderOptions chosen{.precision = options.precision.value_or(stored),
+                        .executor = options.executor,
+                        .keep = options.keep,
+                        .amx_bf16 = options.amx_bf16};
   const std::string source = options.precision           ? "option precision"
                              : stored == Precision::kF32 ? "default"
                                                          : files.name();
@@ -86,7 +83,7 @@ Result<ChosenPrecision> ChoosePrecision(const ModelOptions& options, const Weigh
 
 }  // namespace
 
-Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& options,
+Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& options,
                                   std::vector<Decision>* decisions) {
   ENCORE_ASSIGN_OR_RETURN(const ModelPlan plan,
                           ReadModelConfig(folder, options.ignore_unknown_keys, decisions));
@@ -100,16 +97,11 @@ Result<TextModel> TextModel::Open(const Folder& folder, const ModelOptions& opti
   if (embeddings.has_int8()) {
     decisions->push_back({"embeddings", "int8, a scale a row", files.name()});
   }
-  ENCORE_ASSIGN_OR_RETURN(const ChosenPrecision chosen,
+  ENCORE_ASSIGN_OR_RETURN(EncoderOptions chosen,
                           ChoosePrecision(options, files, weights, decisions));
   // Pages of what was packed are given back after each layer, and the rest at the end.
-  ENCORE_ASSIGN_OR_RETURN(Encoder encoder,
-                          Encoder::Create(plan.encoder, weights,
-                                          {.precision = chosen.precision,
-                                           .executor = options.executor,
-                                           .layer_packed = [&files] { files.ReleasePages(); },
-                                           .keep = chosen.keep,
-                                           .amx_bf16 = options.amx_bf16}));
+  chosen.layer_packed = [&files] { files.ReleasePages(); };
+  ENCORE_ASSIGN_OR_RETURN(Encoder encoder, Encoder::Create(plan.encoder, weights, chosen));
   if (options.amx_bf16) {
     decisions->push_back({"AMX for bf16",
                           encoder.amx_bf16()                    ? "used"

@@ -16,6 +16,7 @@
 #include "encore/encoder.h"
 #include "encore/safetensors.h"
 #include "encore/status.h"
+#include "encore/text_encoder.h"
 #include "encore/tokenizer.h"
 #include "engine/io/folder.h"
 #include "engine/models/classifier.h"
@@ -24,25 +25,15 @@
 
 namespace encore::inline v0_1::internal {
 
-// What the caller of Open knows or wants.
-struct ModelOptions {
-  bool ignore_unknown_keys = false;
-  Executor executor = {};
-  // As OpenOptions. Of the encoder; embeddings and the head are f32.
-  std::optional<Precision> precision = {};
-  std::vector<MatrixOfLayer> keep = {};
-  bool amx_bf16 = false;
-  FileMemory weights = FileMemory::kMapped;
-};
-
 // Immutable, thread-safe.
 class TextModel {
  public:
-  // Reads config.json and model.safetensors (or its shards). Appends what was decided. Embedding
-  // tables stay mapped from the file, the rest is packed. kNotFound, kUnsupported, kCorruptData,
-  // kInvalidArgument name the file, the key or tensor, what was found and what was wanted; kIo;
-  // kOutOfMemory.
-  static Result<TextModel> Open(const Folder& folder, const ModelOptions& options,
+  // Reads config.json and model.safetensors (or its shards). Of the options, those of the model
+  // count: precision is the encoder's, embeddings and the head are f32. Appends what was decided.
+  // Embedding tables stay mapped from the file, the rest is packed. kNotFound, kUnsupported,
+  // kCorruptData, kInvalidArgument name the file, the key or tensor, what was found and what was
+  // wanted; kIo; kOutOfMemory.
+  static Result<TextModel> Open(const Folder& folder, const OpenOptions& options,
                                 std::vector<Decision>* decisions);
 
   std::string_view family() const { return family_; }  // model_type as config.json has it

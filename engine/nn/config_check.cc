@@ -110,15 +110,15 @@ void CheckPositions(const LayerConfig& c, size_t head_size, SwitchChecker& check
 // d_model by any width of the layer, and all of a row, in bytes of any type and with padding.
 bool IsAddressable(size_t d_model, const LayerConfig& c) {
   const LayerSizes sizes(d_model, c);
+  const auto fits = [](size_t a, size_t b) {
+    return CheckedMul(a, b, &a) && CheckedMul(a, 64, &a);
+  };
   size_t heads = 0;
   size_t width = 0;
-  size_t bytes = 0;
+  size_t inner = 0;
   return CheckedMul(sizes.kv_heads, 2, &heads) && CheckedAdd(c.num_heads, heads, &heads) &&
-         CheckedMul(heads, sizes.head_size, &width) && CheckedMul(width, d_model, &bytes) &&
-         CheckedMul(bytes, 64, &bytes) && CheckedMul(width, 64, &bytes) &&
-         CheckedMul(d_model, d_model, &bytes) && CheckedMul(bytes, 64, &bytes) &&
-         CheckedMul(c.d_ff, 2, &width) && CheckedMul(width, d_model, &bytes) &&
-         CheckedMul(bytes, 64, &bytes) && CheckedMul(width, 64, &bytes);
+         CheckedMul(heads, sizes.head_size, &width) && fits(width, d_model) &&
+         fits(d_model, d_model) && CheckedMul(c.d_ff, 2, &inner) && fits(inner, d_model);
 }
 
 Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefix) {

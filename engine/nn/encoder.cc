@@ -115,11 +115,6 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
         sizes, batch.seq_starts.get(), static_cast<size_t>(executor.threads()),
         internal::MachineCaches(), pass.At<size_t>(plan->words));
   }
-  auto* block_starts = pass.At<size_t>(plan->block_starts);
-  if (pass.thread_plan.kind == internal::ThreadPlanKind::kRows) {
-    internal::CountQueryBlocks(pass, block_starts);
-    pass.block_starts = block_starts;
-  }
   const int threads = static_cast<int>(pass.thread_plan.threads);
   internal::RunTeam(executor, threads, [&](internal::Team& team) {
     if (!tables.empty()) tables.Fill(team, pass.longest, pass.tables_memory());

@@ -66,35 +66,36 @@ class BlockOnBatch {
 
   void RunByColumns(Team& team) const {
     const QkvBuffer qkv = attention_.WholeBatch();
-    RunStepsByColumns(team, pass_, attention_, qkv, recipe_.before, rows_, pass_.tokens(),
+    RunStepsByColumns(team, attention_, recipe_.before, rows_, pass_.tokens(),
                       heads_together_ ? 1 : 0);
     if (heads_together_) {
       RunProjectionByHeads(team, qkv);
     } else {
       RunAttentionByHeads(team, qkv);
     }
-    RunStepsByColumns(team, pass_, attention_, qkv, recipe_.after, rows_, pass_.tokens());
+    RunStepsByColumns(team, attention_, recipe_.after, rows_, pass_.tokens());
   }
 
   // Rows [begin, end) up to their queries, keys and values.
   void BeforeAttention(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
-    RunSteps(pass_, attention_, qkv, recipe_.before, rows_.From(begin, pass_.ThreadRow(thread)),
-             {begin, end - begin});
+    RunSteps(attention_, qkv, recipe_.before, rows_, begin, end, thread);
     attention_.PrepareQueries(qkv, begin, end, AllHeads());
     attention_.PrepareKeys(qkv, begin, end, {0, sizes_.kv_heads});
   }
 
   // The rest for rows [begin, end), once their sequences' keys and values are there.
   void AfterKeys(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
-    const StepRows rows = rows_.From(begin, pass_.ThreadRow(thread));
-    if (rows.own_context) attention_.Run(qkv, begin, end, AllHeads(), thread, rows.context());
-    RunSteps(pass_, attention_, qkv, recipe_.after, rows, {begin, end - begin});
+    if (rows_.own_context) {
+      attention_.Run(qkv, begin, end, AllHeads(), thread,
+                     rows_.context().From(pass_.ThreadRow(thread)));
+    }
+    RunSteps(attention_, qkv, recipe_.after, rows_, begin, end, thread);
   }
 
   // Attention by blocks of queries of one head. A sequence's tasks lie together, head by head, so
   // that a thread meets the same keys again; the longest sequence comes first.
   void RunAttentionByBlocks(Team& team, const QkvBuffer& qkv) const {
-    const size_t* const starts = pass_.block_starts;
+    const size_t* const starts = pass_.thread_plan.block_starts;
     const size_t heads = sizes_.heads;
     team.ForEachInOrder(starts[pass_.sequences()] * heads, [&](size_t task, int thread) {
       const size_t* const next =
@@ -158,7 +159,7 @@ class BlockOnBatch {
           const PackedView& after = FirstMatrix(recipe_.after);
           range.next = after.panel(EvenSplit{after.panels(), parts}.begin(i));
         }
-        RunStep(pass_, attention_, qkv, recipe_.projection(), rows_, range);
+        RunStep(attention_, qkv, recipe_.projection(), rows_, range);
       }
       const size_t each = sizes_.kv_heads / parts;
       const HeadRange keys{i * each, (i + 1) * each};
@@ -200,14 +201,6 @@ void CopyRows(Team& team, const Pass& pass, ConstRows from, const MutableView& t
 }
 
 }  // namespace
-
-void CountQueryBlocks(const Pass& pass, size_t* starts) {
-  starts[0] = 0;
-  for (size_t i = 0; i < pass.sequences(); ++i) {
-    const size_t b = pass.thread_plan.order[i];
-    starts[i + 1] = starts[i] + DivCeil(pass.starts()[b + 1] - pass.starts()[b], kQueryBlock);
-  }
-}
 
 void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t index, ConstRows x,
                   Rows y) {

@@ -17,10 +17,6 @@
 
 namespace encore::inline v0_1::internal {
 
-// starts[i] = the number of query blocks before the i-th sequence in the thread plan's order; an
-// entry a sequence, plus the end.
-void CountQueryBlocks(const Pass& pass, size_t* starts);
-
 // y = block(x), and what the taps want of layer `index`. y may be x.
 void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t index, ConstRows x,
                   Rows y);

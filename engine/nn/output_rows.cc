@@ -73,24 +73,19 @@ class LastBlock {
     const size_t blocks = DivCeil(pass_.sequences(), kRowsOfTask);
     return {pass_.sequences(), RoundUp(blocks, pass_.thread_plan.threads)};
   }
-  static StepPart PartOf(const EvenSplit& blocks, size_t i) {
-    return {blocks.begin(i), blocks.begin(i + 1) - blocks.begin(i)};
-  }
 
   // The wanted rows into y, and their queries into the context.
   void ProjectQueries(Team& team) const {
     if (by_blocks_) {
       const EvenSplit blocks = BlocksOfGathered();
       team.ForEach(blocks.parts, [&](size_t i, int thread) {
-        const StepPart part = PartOf(blocks, i);
-        Gather(pass_, x_, wanted_, part.begin, part.begin + part.rows, y_);
-        RunGathered(gathered_.before, part, thread);
+        Gather(pass_, x_, wanted_, blocks.begin(i), blocks.begin(i + 1), y_);
+        RunGathered(gathered_.before, blocks, i, thread);
       });
       return;
     }
     CopyOutputRows(team, pass_, x_, wanted_, y_);
-    RunStepsByColumns(team, pass_, attention_, attention_.WholeBatch(), gathered_.before,
-                      gathered_rows_, pass_.sequences());
+    RunStepsByColumns(team, attention_, gathered_.before, gathered_rows_, pass_.sequences());
   }
 
   void AttendBySequences(Team& team) const {
@@ -117,7 +112,7 @@ class LastBlock {
 
   void AttendByColumns(Team& team) const {
     const QkvBuffer qkv = attention_.WholeBatch();
-    RunStepsByColumns(team, pass_, attention_, qkv, all_.before, all_rows_, pass_.tokens());
+    RunStepsByColumns(team, attention_, all_.before, all_rows_, pass_.tokens());
     team.ForEach(sizes_.kv_heads, [&](size_t h, int /*thread*/) {
       attention_.PrepareKeys(qkv, 0, pass_.tokens(), {h, h + 1});
     });
@@ -126,8 +121,7 @@ class LastBlock {
 
   // Rows [begin, end) up to their keys and values.
   void KeysAndValues(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
-    RunSteps(pass_, attention_, qkv, all_.before, all_rows_.From(begin, pass_.ThreadRow(thread)),
-             {begin, end - begin});
+    RunSteps(attention_, qkv, all_.before, all_rows_, begin, end, thread);
     attention_.PrepareKeys(qkv, begin, end, {0, sizes_.kv_heads});
   }
 
@@ -153,19 +147,18 @@ class LastBlock {
 
   void Finish(Team& team) const {
     if (!by_blocks_) {
-      RunStepsByColumns(team, pass_, attention_, attention_.WholeBatch(), gathered_.after,
-                        gathered_rows_, pass_.sequences());
+      RunStepsByColumns(team, attention_, gathered_.after, gathered_rows_, pass_.sequences());
       return;
     }
     const EvenSplit blocks = BlocksOfGathered();
-    team.ForEach(blocks.parts, [&](size_t i, int thread) {
-      RunGathered(gathered_.after, PartOf(blocks, i), thread);
-    });
+    team.ForEach(blocks.parts,
+                 [&](size_t i, int thread) { RunGathered(gathered_.after, blocks, i, thread); });
   }
 
-  void RunGathered(const RowSteps& steps, const StepPart& part, int thread) const {
-    RunSteps(pass_, attention_, attention_.WholeBatch(), steps,
-             gathered_rows_.From(part.begin, pass_.ThreadRow(thread)), part);
+  // Block i of the gathered rows.
+  void RunGathered(const RowSteps& steps, const EvenSplit& blocks, size_t i, int thread) const {
+    RunSteps(attention_, attention_.WholeBatch(), steps, gathered_rows_, blocks.begin(i),
+             blocks.begin(i + 1), thread);
   }
 
   const Pass& pass_;

@@ -5,12 +5,9 @@
 #include "engine/nn/packed_layer.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
 
 #include "engine/base/layer_tensors.h"
 #include "engine/base/status_macros.h"
-#include "engine/ops/view_check.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -72,28 +69,18 @@ bool HasIntegers(const WeightSource& source) {
 }
 
 void ChooseActivation(const LayerConfig& config, PackedLayer* layer) {
-  const ActivationKernels& kernels = GetActivationKernels();
-  const auto choose = [&]() -> const ActivationKernels::Function& {
-    switch (config.activation) {
-      case Activation::kGelu:
-        return kernels.gelu;
-      case Activation::kGeluTanh:
-        return kernels.gelu_tanh;
-      case Activation::kSilu:
-        return kernels.silu;
-      case Activation::kQuickGelu:
-        return kernels.quick_gelu;
-      case Activation::kRelu:
-        break;
-    }
-    return kernels.relu;
-  };
+  constexpr ActivationKernels::Function ActivationKernels::*kFunctions[] = {
+      // by Activation
+      &ActivationKernels::relu, &ActivationKernels::gelu, &ActivationKernels::gelu_tanh,
+      &ActivationKernels::silu, &ActivationKernels::quick_gelu};
+  const ActivationKernels::Function& function =
+      GetActivationKernels().*kFunctions[static_cast<size_t>(config.activation)];
   if (config.gate != Gate::kNone) {
-    layer->activation.gated = choose().gated;
+    layer->activation.gated = function.gated;
   } else if (config.activation == Activation::kRelu) {
     layer->activation.relu = true;
   } else {
-    layer->activation.tile = choose().tile;
+    layer->activation.tile = function.tile;
   }
 }
 

@@ -40,9 +40,8 @@ struct Pass {
   ThreadPlan thread_plan;
   std::byte* scratch;  // the workspace
   const PositionTables* tables;
-  ProductObserver* observer;   // of products' inputs, or null (product_observer.h)
-  size_t longest;              // tokens of the longest sequence
-  const size_t* block_starts;  // see CountQueryBlocks; only in a plan by rows
+  ProductObserver* observer;  // of products' inputs, or null (product_observer.h)
+  size_t longest;             // tokens of the longest sequence
 
   std::span<const size_t> starts() const { return batch->seq_starts.get(); }
   // What lies at an offset of the scratch plan.

@@ -5,7 +5,6 @@
 #include "engine/nn/position_tables.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "engine/base/double_math.h"

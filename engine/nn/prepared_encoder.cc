@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cmath>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/base/double_math.h"

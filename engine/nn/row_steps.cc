@@ -36,8 +36,9 @@ StepRows StepRows::From(size_t begin, size_t thread_row) const {
   return rows;
 }
 
-void RunStep(const Pass& pass, const AttentionStage& attention, const QkvBuffer& qkv,
-             const RowStep& step, const StepRows& rows, const StepPart& part) {
+void RunStep(const AttentionStage& attention, const QkvBuffer& qkv, const RowStep& step,
+             const StepRows& rows, const StepPart& part) {
+  const Pass& pass = attention.pass();
   const ConstRows residual = rows.Read(step.residual);
   if (step.norm != nullptr) {
     step.norm->Run(rows.Read(step.in), residual, rows.Written(step.out), part.rows,
@@ -79,9 +80,15 @@ void RunStep(const Pass& pass, const AttentionStage& attention, const QkvBuffer&
             std::min(part.panel_end, step.last_panel()));
 }
 
-void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvBuffer& qkv, const RowSteps& steps, const StepRows& rows,
-                       size_t count, size_t left_out) {
+void RunSteps(const AttentionStage& attention, const QkvBuffer& qkv, const RowSteps& steps,
+              const StepRows& all, size_t begin, size_t end, int thread) {
+  const StepRows rows = all.From(begin, attention.pass().ThreadRow(thread));
+  for (const RowStep& step : steps) RunStep(attention, qkv, step, rows, {begin, end - begin});
+}
+
+void RunStepsByColumns(Team& team, const AttentionStage& attention, const RowSteps& steps,
+                       const StepRows& rows, size_t count, size_t left_out) {
+  const QkvBuffer qkv = attention.WholeBatch();
   const size_t threads = static_cast<size_t>(team.threads());
   const RowStep* const end = steps.end() - left_out;
   for (const RowStep* step = steps.begin(); step != end; ++step) {
@@ -93,8 +100,7 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
       team.ForEach(parts.parts, [&](size_t i, int /*thread*/) {
         const StepRows some = rows.From(parts.begin(i));
         for (const RowStep* s = first; s <= step; ++s) {
-          RunStep(pass, attention, qkv, *s, some,
-                  {parts.begin(i), parts.begin(i + 1) - parts.begin(i)});
+          RunStep(attention, qkv, *s, some, {parts.begin(i), parts.begin(i + 1) - parts.begin(i)});
         }
       });
       continue;
@@ -113,7 +119,7 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
         const EvenSplit theirs{view.panels(), std::min(view.panels(), threads)};
         if (i < theirs.parts) part.next = view.panel(theirs.begin(i));
       }
-      RunStep(pass, attention, qkv, *step, rows, part);
+      RunStep(attention, qkv, *step, rows, part);
     });
   }
 }

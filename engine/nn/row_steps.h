@@ -115,19 +115,16 @@ Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer);
 
 // One step for a part, whose rows are the first of `rows`; `qkv` is where a projection's output
 // goes.
-void RunStep(const Pass& pass, const AttentionStage& attention, const QkvBuffer& qkv,
-             const RowStep& step, const StepRows& rows, const StepPart& part);
-// Some in order.
-inline void RunSteps(const Pass& pass, const AttentionStage& attention, const QkvBuffer& qkv,
-                     const RowSteps& steps, const StepRows& rows, const StepPart& part) {
-  for (const RowStep& step : steps) RunStep(pass, attention, qkv, step, rows, part);
-}
+void RunStep(const AttentionStage& attention, const QkvBuffer& qkv, const RowStep& step,
+             const StepRows& rows, const StepPart& part);
+// All steps for rows [begin, end), by one thread. `all` begins with row 0 of the batch.
+void RunSteps(const AttentionStage& attention, const QkvBuffer& qkv, const RowSteps& steps,
+              const StepRows& all, size_t begin, size_t end, int thread);
 
 // All steps but the last `left_out` of the first `count` of `rows`, each shared by all threads: a
 // linear one by columns, others by rows.
-void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvBuffer& qkv, const RowSteps& steps, const StepRows& rows,
-                       size_t count, size_t left_out = 0);
+void RunStepsByColumns(Team& team, const AttentionStage& attention, const RowSteps& steps,
+                       const StepRows& rows, size_t count, size_t left_out = 0);
 
 }  // namespace encore::internal
 

@@ -84,6 +84,7 @@ struct ThreadPlan {
   // of queries; else it is a part of the rows' task.
   EvenSplit row_blocks;
   bool attention_apart;
+  const size_t* block_starts;  // [sequences + 1]: blocks of queries before the i-th of `order`
 };
 
 // Rows of a task of kSequences, and the most of one of kRows: enough for a panel of weights to be

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "engine/base/int_math.h"
@@ -17,21 +18,10 @@
 namespace encore::inline v0_1 {
 
 std::string_view PoolingModeName(PoolingMode mode) {
-  switch (mode) {
-    case PoolingMode::kCls:
-      return "cls";
-    case PoolingMode::kMax:
-      return "max";
-    case PoolingMode::kMean:
-      return "mean";
-    case PoolingMode::kMeanSqrtLength:
-      return "mean_sqrt_len_tokens";
-    case PoolingMode::kWeightedMean:
-      return "weightedmean";
-    case PoolingMode::kLastToken:
-      return "lasttoken";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"cls",          "max",      "mean", "mean_sqrt_len_tokens",
+                                         "weightedmean", "lasttoken"};
+  const auto i = static_cast<size_t>(mode);
+  return i < std::size(kNames) ? kNames[i] : "unknown";
 }
 
 namespace internal {
@@ -125,9 +115,10 @@ struct RowLoop {
 };
 
 // The modules from `from` on that are normalizations, up to `end`.
-size_t NormalizationsFrom(const std::vector<AfterPooling>& modules, size_t from, size_t end) {
+size_t NormalizationsFrom(const std::vector<std::optional<Dense>>& modules, size_t from,
+                          size_t end) {
   size_t count = 0;
-  while (from + count < end && !modules[from + count].dense) ++count;
+  while (from + count < end && !modules[from + count]) ++count;
   return count;
 }
 
@@ -187,11 +178,11 @@ Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, si
     if (entry.kind == ModuleKind::kDense) {
       ENCORE_ASSIGN_OR_RETURN(Dense dense, ReadDense(entry.path, after.width_, reading));
       after.width_ = dense.linear.out_features();
-      after.modules_.push_back({std::move(dense)});
+      after.modules_.push_back(std::move(dense));
       after.trailing_normalizations_ = 0;
     } else if (entry.kind == ModuleKind::kNormalize) {
       ENCORE_RETURN_IF_ERROR(CheckNormalize(entry.path, reading));
-      after.modules_.push_back({});
+      after.modules_.push_back(std::nullopt);
       ++after.trailing_normalizations_;
       reading.Tell("normalize", "to length 1", "modules.json");
     }
@@ -248,7 +239,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
   FloatBuffer* to = &scratch->projected;
   size_t from_width = pooled_width;
   for (size_t m = normalizations; m < end; m += 1 + normalizations) {
-    const Dense& dense = *modules_[m].dense;
+    const Dense& dense = *modules_[m];
     const size_t to_width = dense.linear.out_features();
     size_t values = 0;
     if (!CheckedMul(sequences, to_width, &values)) {

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "encore/encoder.h"
@@ -34,11 +33,6 @@ void PoolRows(std::span<const PoolingMode> modes, const float* hidden, size_t ro
 // row / max(sqrt(sum row^2), 1e-12), as torch.nn.functional.normalize: computed in double, element
 // i summed up in virtual lane i mod 8, the lanes in order; rounded once. In place.
 void NormalizeRow(float* row, size_t width);
-
-// A module behind the pooling: a dense layer, or without one a normalization.
-struct AfterPooling {
-  std::optional<Dense> dense;
-};
 
 // What a call wants otherwise than the modules say.
 struct FinishOptions {
@@ -76,7 +70,7 @@ class AfterEncoder {
   size_t d_model_ = 0;
   size_t width_ = 0;
   std::vector<PoolingMode> pooling_;
-  std::vector<AfterPooling> modules_;
+  std::vector<std::optional<Dense>> modules_;  // behind the pooling; nothing: a normalization
   size_t trailing_normalizations_ = 0;
 };
 

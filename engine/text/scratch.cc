@@ -4,8 +4,6 @@
 
 #include "engine/text/scratch.h"
 
-#include <utility>
-
 #include "engine/base/int_math.h"
 #include "engine/base/out_of_memory.h"
 

@@ -39,16 +39,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   ENCORE_ASSIGN_OR_RETURN(internal::TransformerFolder found, internal::FindTransformer(reading));
   const bool has_modules = found.modules.has_value();
 
-  ENCORE_ASSIGN_OR_RETURN(
-      internal::TextModel model,
-      internal::TextModel::Open(found.folder,
-                                {.ignore_unknown_keys = options.ignore_unknown_keys,
-                                 .executor = options.executor,
-                                 .precision = options.precision,
-                                 .keep = options.keep,
-                                 .amx_bf16 = options.amx_bf16,
-                                 .weights = options.weights},
-                                &decisions));
+  ENCORE_ASSIGN_OR_RETURN(internal::TextModel model,
+                          internal::TextModel::Open(found.folder, options, &decisions));
   Result<Tokenizer> tokenizer = OpenTokenizer(found);
   if (tokenizer.ok()) {
     for (const Decision& decision : tokenizer->Describe()) decisions.push_back(decision);

@@ -246,6 +246,12 @@ inline constexpr std::array<LayerTensor, kNumLayerTensors> kLayerTensors = [] {
   return tensors;
 }();
 
+// The types that a tensor may have: floats, and of a matrix int8.
+constexpr bool IsWeightType(DType type, bool may_be_int8) {
+  return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16 ||
+         type == DType::kF64 || (may_be_int8 && type == DType::kI8);
+}
+
 // The names of the final norm's.
 inline constexpr std::string_view kFinalNormWeight = "norm.weight";
 inline constexpr std::string_view kFinalNormBias = "norm.bias";

@@ -186,10 +186,9 @@ Status CheckTensor(const SafetensorsEntry& entry, const Shape& wanted, bool may_
     return InvalidArgument(name + "found shape " + entry.shape.ToString() + ", wanted " +
                            wanted.ToString());
   }
-  const DType d = entry.dtype;
-  if (d != DType::kF32 && d != DType::kF64 && d != DType::kF16 && d != DType::kBF16 &&
-      !(may_be_int8 && d == DType::kI8)) {
-    return InvalidArgument(name + "found dtype " + std::string(DTypeName(d)) + ", wanted " +
+  if (!internal::IsWeightType(entry.dtype, may_be_int8)) {
+    return InvalidArgument(name + "found dtype " + std::string(DTypeName(entry.dtype)) +
+                           ", wanted " +
                            (may_be_int8 ? "F32, F64, F16, BF16 or I8" : "F32, F64, F16 or BF16"));
   }
   return Status();

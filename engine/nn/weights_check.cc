@@ -76,10 +76,9 @@ Status CheckTensor(const std::string& name, const WeightView& view, const Shape&
     return InvalidArgument(name + " has shape " + view.shape().ToString() + "; wanted " +
                            wanted.ToString() + " (" + why + ")");
   }
-  const DType d = view.dtype();
-  if (d != DType::kF32 && d != DType::kBF16 && d != DType::kF16 && d != DType::kF64 &&
-      !(may_be_int8 && d == DType::kI8)) {
-    return InvalidArgument(name + " has dtype " + std::string(DTypeName(d)) + "; wanted " +
+  if (!IsWeightType(view.dtype(), may_be_int8)) {
+    return InvalidArgument(name + " has dtype " + std::string(DTypeName(view.dtype())) +
+                           "; wanted " +
                            (may_be_int8 ? "F32, BF16, F16, F64 or I8" : "F32, BF16, F16 or F64"));
   }
   return {};

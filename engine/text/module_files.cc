@@ -123,14 +123,6 @@ struct DenseConfig {
   const TorchActivation* activation = nullptr;
 };
 
-const TorchActivation* ReadActivation(JsonMembers& members) {
-  constexpr std::string_view kKey = "activation_function";
-  const TorchActivation* activation =
-      FindTorchActivation(members.String(kKey, "torch.nn.modules.activation.Tanh"));
-  if (activation == nullptr) members.Refuse(kKey, "one of " + TorchActivationNames());
-  return activation;
-}
-
 Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
                                const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
@@ -143,7 +135,12 @@ Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
   config.in_features = members.RequiredSize("in_features");
   config.out_features = members.RequiredSize("out_features");
   config.bias = members.Bool("bias", true);
-  config.activation = ReadActivation(members);
+  constexpr std::string_view kActivation = "activation_function";
+  config.activation =
+      FindTorchActivation(members.String(kActivation, "torch.nn.modules.activation.Tanh"));
+  if (config.activation == nullptr) {
+    members.Refuse(kActivation, "one of " + TorchActivationNames());
+  }
   if (config.in_features != width) {
     members.Refuse("in_features", std::to_string(width) + ", the width of what comes before");
   }

@@ -18,7 +18,7 @@ Status NoMemoryFor(const WeightSource& source) {
   for (size_t p = 0; p < source.num_parts; ++p) {
     shapes += (p == 0 ? "" : " and ") + source.parts[p].weight.shape().ToString();
   }
-  return Status(ErrorCode::kOutOfMemory, "packed weights of " + shapes + " do not fit into memory");
+  return internal::NoMemoryFor("packed weights of shape " + shapes);
 }
 
 // Rows [row, row + rows) of the source, k elements each, become the columns of one panel.
@@ -63,18 +63,15 @@ Status NotFinite(const WeightSource& source) {
 
 }  // namespace
 
-void PackPanelInto(const PackedView& view, size_t p, const float* b, ptrdiff_t stride_k,
-                   ptrdiff_t stride_n, void* data) {
-  const size_t nr = view.nr();
-  view.kernel->pack(b + static_cast<ptrdiff_t>(p * nr) * stride_n, stride_k, stride_n, view.k,
-                    view.panel_cols(p), view.panel_ld(p),
-                    static_cast<std::byte*>(data) + p * view.panel_bytes(nr));
-}
-
 void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n,
               void* data) {
   if (view.k == 0) return;  // and n may be beyond counting
-  for (size_t p = 0; p < view.panels(); ++p) PackPanelInto(view, p, b, stride_k, stride_n, data);
+  const size_t nr = view.nr();
+  for (size_t p = 0; p < view.panels(); ++p) {
+    view.kernel->pack(b + static_cast<ptrdiff_t>(p * nr) * stride_n, stride_k, stride_n, view.k,
+                      view.panel_cols(p), view.panel_ld(p),
+                      static_cast<std::byte*>(data) + p * view.panel_bytes(nr));
+  }
 }
 
 Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const GemmKernel& kernel,

@@ -7,16 +7,13 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <random>
 #include <system_error>
 #include <utility>
 
-#include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
-#include "engine/platform/path_check.h"
-#include "engine/platform/system_error.h"
+#include "engine/platform/file_error.h"
 
 #if defined(__unix__) || defined(__APPLE__)
 #define ENCORE_HAVE_FSYNC 1
@@ -113,7 +110,7 @@ int FileWriter::OpenNamed() {
 }
 
 Result<FileWriter> FileWriter::Create(const std::string& path, Temporary temporary) {
-  return Guarded(path.c_str(), [&]() -> Result<FileWriter> {
+  return GuardedFile(path, [&]() -> Result<FileWriter> {
     ENCORE_RETURN_IF_ERROR(CheckPath(path));
     FileWriter writer;
     writer.path_ = path;
@@ -177,7 +174,7 @@ Status FileWriter::Replace(size_t offset, std::span<const std::byte> bytes) {
 }
 
 Status FileWriter::Commit() {
-  return Guarded(path_.c_str(), [&]() -> Status {
+  return GuardedFile(path_, [&]() -> Status {
     if (std::fflush(file_.get()) != 0) return SystemError(path_, "cannot be written", errno);
 #if ENCORE_HAVE_FSYNC
     // Before the rename: after a power cut, the name must not lead to a file whose bytes never

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "encore/cpu.h"
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/thread_affinity.h"
 #include "engine/platform/worker_threads.h"

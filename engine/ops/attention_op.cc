@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "encore/ops.h"
@@ -136,15 +137,13 @@ Status CheckOverlaps(ConstView q, ConstView k, ConstView v, MutableView out,
 
 Status CheckAttention(ConstView q, ConstView k, ConstView v, MutableView out,
                       const AttentionOptions& options) {
-  if (q.rank() < 2)
-    return InvalidArgument("q has shape " + q.shape().ToString() +
-                           "; wanted [..., queries, head size]");
-  if (k.rank() < 2)
-    return InvalidArgument("k has shape " + k.shape().ToString() +
-                           "; wanted [..., keys, head size]");
-  if (v.rank() < 2)
-    return InvalidArgument("v has shape " + v.shape().ToString() +
-                           "; wanted [..., keys, value size]");
+  const std::tuple<const char*, ConstView, const char*> matrices[] = {
+      {"q", q, "queries, head size"}, {"k", k, "keys, head size"}, {"v", v, "keys, value size"}};
+  for (const auto& [name, view, axes] : matrices) {
+    if (view.rank() >= 2) continue;
+    return InvalidArgument(std::string(name) + " has shape " + view.shape().ToString() +
+                           "; wanted [..., " + axes + "]");
+  }
   ENCORE_RETURN_IF_ERROR(CheckRank("q", q, q.rank()));
   const size_t last = q.rank() - 1;
   const size_t queries = q.dim(last - 1);

@@ -27,11 +27,6 @@ using internal::ElementwiseKernels;
 // buffers stay in L1.
 constexpr size_t kBlock = 256;
 
-Status CheckInput(const char* name, const ConstView& x, const MutableView& y, const char* y_name) {
-  if (internal::SameView(x, y)) return {};
-  return internal::CheckNoOverlap(y_name, y, name, x);
-}
-
 // The axes of all views with the output's (the last view's) longest strides outermost: elements are
 // independent, so any order will do, and this one makes the innermost run contiguous where it can
 // be.
@@ -113,7 +108,7 @@ Status RunUnary(ElementwiseKernels::Unary ElementwiseKernels::*function, ConstVi
     ENCORE_RETURN_IF_ERROR(internal::CheckRank("x", x, x.rank()));
     ENCORE_RETURN_IF_ERROR(internal::CheckShape("y", y, x.shape(), "that of x"));
     ENCORE_RETURN_IF_ERROR(internal::CheckOutput("y", y));
-    ENCORE_RETURN_IF_ERROR(CheckInput("x", x, y, "y"));
+    ENCORE_RETURN_IF_ERROR(internal::CheckInPlaceOrApart("y", y, "x", x));
     const ElementwiseKernels::Unary kernel = internal::GetElementwiseKernels().*function;
     ForRuns<1>({x}, y, [kernel](const auto& from, float* to, size_t n) { kernel(from[0], to, n); });
     return {};
@@ -137,8 +132,8 @@ Status Add(ConstView a, ConstView b, MutableView c) {
     ENCORE_RETURN_IF_ERROR(internal::CheckShape("b", b, a.shape(), "that of a"));
     ENCORE_RETURN_IF_ERROR(internal::CheckShape("c", c, a.shape(), "that of a"));
     ENCORE_RETURN_IF_ERROR(internal::CheckOutput("c", c));
-    ENCORE_RETURN_IF_ERROR(CheckInput("a", a, c, "c"));
-    ENCORE_RETURN_IF_ERROR(CheckInput("b", b, c, "c"));
+    ENCORE_RETURN_IF_ERROR(internal::CheckInPlaceOrApart("c", c, "a", a));
+    ENCORE_RETURN_IF_ERROR(internal::CheckInPlaceOrApart("c", c, "b", b));
     const auto kernel = internal::GetElementwiseKernels().add;
     ForRuns<2>({a, b}, c, [kernel](const auto& from, float* to, size_t n) {
       kernel(from[0], from[1], to, n);

@@ -31,7 +31,7 @@ inline Status CheckRowViews(const ConstView& x, const MutableView& y) {
   ENCORE_RETURN_IF_ERROR(CheckRank("x", x, x.rank()));
   ENCORE_RETURN_IF_ERROR(CheckShape("y", y, x.shape(), "that of x"));
   ENCORE_RETURN_IF_ERROR(CheckOutput("y", y));
-  return SameView(x, y) ? Status() : CheckNoOverlap("y", y, "x", x);
+  return CheckInPlaceOrApart("y", y, "x", x);
 }
 
 // Calls kernel(x, ldx, y, ldy, rows) until all rows of y are written; x and y as CheckRowViews

@@ -9,7 +9,7 @@
 #include "bench/elementwise.h"
 #include "bench/free.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/ops/gemm.h"
 #include "engine/ops/gemm_blocking.h"

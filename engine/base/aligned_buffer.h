@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AlignedBuffer: owns an aligned array of a plain type, such as packed weights.
+// Memory with the alignment that the kernels want: raw, and AlignedBuffer, which owns an array of a
+// plain type, such as packed weights. Raw memory is defined in engine/platform/aligned_memory.cc,
+// because it needs system calls, which this folder has none of.
 
 #ifndef ENCORE_ENGINE_BASE_ALIGNED_BUFFER_H_
 #define ENCORE_ENGINE_BASE_ALIGNED_BUFFER_H_
@@ -10,10 +12,23 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/base/aligned_memory.h"
 #include "engine/base/int_math.h"
 
 namespace encore::inline v0_1::internal {
+
+// A cache line, and a whole AVX-512 vector.
+inline constexpr size_t kMemoryAlignment = 64;
+// A large page of x86-64 and of AArch64 with 4 KiB granules.
+inline constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+// At least `bytes` bytes (64 if 0), aligned to kMemoryAlignment; from kHugePageBytes on aligned to
+// that, and the system is asked for large pages, which spare the walks of page tables in big
+// weights (4-6 % of a block's time). Contents are undefined. Null if there is no such memory; never
+// throws.
+void* AllocateAligned(size_t bytes);
+
+// Takes what AllocateAligned gave, or null.
+void FreeAligned(void* memory);
 
 // Movable, not copyable; empty until Allocate. A moved-from buffer is empty.
 template <typename T>

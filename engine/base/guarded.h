@@ -7,43 +7,39 @@
 #ifndef ENCORE_ENGINE_BASE_GUARDED_H_
 #define ENCORE_ENGINE_BASE_GUARDED_H_
 
-#include <exception>
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "encore/status.h"
-#include "engine/base/out_of_memory.h"
 
 namespace encore::inline v0_1::internal {
 
+// Needs no memory itself: every standard library keeps up to 15 characters within the string.
+inline Status OutOfMemory() { return Status(ErrorCode::kOutOfMemory, "out of memory"); }
+
 // "no memory for `what`"; "out of memory" if there is none for that sentence either.
-inline Status NoMemoryFor(const char* what) noexcept {
+inline Status NoMemoryFor(std::string_view what) noexcept {
   try {
-    return Status(ErrorCode::kOutOfMemory, std::string("no memory for ") + what);
+    return Status(ErrorCode::kOutOfMemory, "no memory for " + std::string(what));
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }
 }
 
 // f(), a Status or Result, whose failed allocations become NoMemoryFor(what). A vector that is
-// asked for more elements than it can ever hold throws length_error. Whatever else is thrown comes
-// from the system, which for instance cannot express a path in its own encoding: kIo.
+// asked for more elements than it can ever hold throws length_error. Whatever else is thrown is a
+// defect, or comes out of a host's parallel_for, and goes on to the caller. Files have a guard of
+// their own (platform/file_error.h).
 template <class F>
-auto Guarded(const char* what, F&& f) -> decltype(f()) {
+auto Guarded(std::string_view what, const F& f) -> decltype(f()) {
   try {
-    try {
-      return std::forward<F>(f)();
-    } catch (const std::bad_alloc&) {
-      return NoMemoryFor(what);
-    } catch (const std::length_error&) {
-      return NoMemoryFor(what);
-    } catch (const std::exception& error) {
-      return Status(ErrorCode::kIo, std::string(what) + ": " + error.what());
-    }
-  } catch (const std::bad_alloc&) {  // by the last sentence
-    return OutOfMemory();
+    return f();
+  } catch (const std::bad_alloc&) {
+    return NoMemoryFor(what);
+  } catch (const std::length_error&) {
+    return NoMemoryFor(what);
   }
 }
 

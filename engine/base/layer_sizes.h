@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sizes of one layer and the operations that it takes: pure functions of a LayerConfig. Not
-// here: where anything lies (scratch_plan.h), who does it (thread_plan.h).
+// The sizes of one layer and the operations that it takes: pure functions of a LayerConfig.
 
 #ifndef ENCORE_ENGINE_BASE_LAYER_SIZES_H_
 #define ENCORE_ENGINE_BASE_LAYER_SIZES_H_
@@ -46,11 +45,20 @@ inline double VisiblePairs(bool causal, const std::optional<size_t>& window, siz
 
 // What the time of a layer depends on.
 struct LayerCost {
-  LayerCost(size_t d_model, const LayerConfig& layer);
+  LayerCost(size_t d_model, const LayerConfig& layer) : causal(layer.causal), window(layer.window) {
+    const LayerSizes sizes(d_model, layer);
+    const double attention = static_cast<double>(sizes.qkv_width() + sizes.q_width());
+    const double d_ff = static_cast<double>(sizes.d_ff) * (layer.gate == Gate::kNone ? 2 : 3);
+    flops_per_token = 2 * static_cast<double>(d_model) * (attention + d_ff);
+    flops_per_pair = 4 * static_cast<double>(sizes.q_width());
+  }
   // Of the matrix products and of attention for one sequence: 2 S (d_model (q + k + v widths + q
   // width) + d_model d_ff (2, or 3 where gated)) + 4 q width for each visible pair. Softmax, norms,
   // positions and activations count as none.
-  double Flops(size_t tokens) const;
+  double Flops(size_t tokens) const {
+    return flops_per_token * static_cast<double>(tokens) +
+           flops_per_pair * VisiblePairs(causal, window, tokens);
+  }
   bool operator==(const LayerCost&) const = default;
 
   double flops_per_token;
@@ -58,20 +66,6 @@ struct LayerCost {
   bool causal;
   std::optional<size_t> window;
 };
-
-inline LayerCost::LayerCost(size_t d_model, const LayerConfig& layer)
-    : causal(layer.causal), window(layer.window) {
-  const LayerSizes sizes(d_model, layer);
-  const double attention = static_cast<double>(sizes.qkv_width() + sizes.q_width());
-  const double d_ff = static_cast<double>(sizes.d_ff) * (layer.gate == Gate::kNone ? 2 : 3);
-  flops_per_token = 2 * static_cast<double>(d_model) * (attention + d_ff);
-  flops_per_pair = 4 * static_cast<double>(sizes.q_width());
-}
-
-inline double LayerCost::Flops(size_t tokens) const {
-  return flops_per_token * static_cast<double>(tokens) +
-         flops_per_pair * VisiblePairs(causal, window, tokens);
-}
 
 // Floating point operations of a layer for one sequence of so many tokens.
 inline double LayerFlops(size_t d_model, const LayerConfig& layer, size_t tokens) {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "engine/base/aligned_memory.h"
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"

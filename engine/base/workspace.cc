@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/base/aligned_memory.h"
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
 

@@ -8,11 +8,9 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/platform/path_check.h"
-#include "engine/platform/system_error.h"
+#include "engine/platform/file_error.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -59,7 +57,7 @@ Status CheckNoLostLink(const fs::path& path) {
 }  // namespace
 
 Result<Folder> Folder::Open(const std::string& path) {
-  return Guarded(path.c_str(), [&]() -> Result<Folder> {
+  return GuardedFile(path, [&]() -> Result<Folder> {
     ENCORE_RETURN_IF_ERROR(CheckPath(path));
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
@@ -89,7 +87,7 @@ Status Folder::CheckAbsent(std::string_view name) const {
 }
 
 Result<bool> Folder::Has(std::string_view name) const {
-  return Guarded(path_.c_str(), [&]() -> Result<bool> {
+  return GuardedFile(path_, [&]() -> Result<bool> {
     std::error_code error;
     const fs::file_status status = fs::status(PathOf(name), error);
     if (fs::exists(status)) return true;
@@ -102,7 +100,7 @@ Result<bool> Folder::Has(std::string_view name) const {
 }
 
 Result<std::optional<MappedFile>> Folder::Read(std::string_view name) const {
-  return Guarded(path_.c_str(), [&]() -> Result<std::optional<MappedFile>> {
+  return GuardedFile(path_, [&]() -> Result<std::optional<MappedFile>> {
     Result<MappedFile> file = MappedFile::OpenCopy(PathOf(name), LimitsOf(name).bytes);
     if (file.ok()) {
       ENCORE_RETURN_IF_ERROR(CheckNoGitLfsPointer(file->bytes(), Quoted(PathOf(name))));
@@ -115,7 +113,7 @@ Result<std::optional<MappedFile>> Folder::Read(std::string_view name) const {
 }
 
 Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const {
-  return Guarded(path_.c_str(), [&]() -> Result<std::optional<JsonValue>> {
+  return GuardedFile(path_, [&]() -> Result<std::optional<JsonValue>> {
     ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, Read(name));
     if (!file.has_value()) return std::optional<JsonValue>();
     Result<JsonValue> value = JsonValue::Parse(TextOf(*file), LimitsOf(name).values);

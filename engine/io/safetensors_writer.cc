@@ -139,7 +139,7 @@ SafetensorsEntry MakeSafetensorsEntry(std::string name, const Tensor& tensor) {
 
 Status WriteSafetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
                         const SafetensorsMetadata& metadata) {
-  return internal::Guarded(path.c_str(), [&]() -> Status {
+  return internal::Guarded(path, [&]() -> Status {
     std::vector<StreamedTensor> tensors;
     for (const SafetensorsEntry& entry : entries) {
       const auto write = [&entry](const internal::ByteSink& sink) { return sink(entry.bytes); };
@@ -160,7 +160,7 @@ Status WriteSafetensors(const std::string& path, std::span<const SafetensorsEntr
 Status internal::WriteSafetensorsStream(const std::string& path,
                                         std::span<const StreamedTensor> tensors,
                                         const SafetensorsMetadata& metadata) {
-  return internal::Guarded(path.c_str(), [&]() -> Status {
+  return internal::Guarded(path, [&]() -> Status {
     std::vector<size_t> bytes;
     Status status = CheckTensors(tensors, &bytes);
     if (!status.ok()) return Status(status.code(), path + ": " + status.message());

@@ -57,41 +57,25 @@ HWY_INLINE void MapGated(const float* gate, size_t ld_gate, float* c, size_t ldc
   }
 }
 
-struct Relu {
-  static HWY_INLINE hn::Vec<TagF32> Of(hn::Vec<TagF32> v) { return TileRelu(TagF32(), v); }
-};
-struct Gelu {
-  static HWY_INLINE hn::Vec<TagF32> Of(hn::Vec<TagF32> v) { return TileGelu(TagF32(), v); }
-};
-struct GeluTanh {
-  static HWY_INLINE hn::Vec<TagF32> Of(hn::Vec<TagF32> v) { return TileGeluTanh(TagF32(), v); }
-};
-struct Silu {
-  static HWY_INLINE hn::Vec<TagF32> Of(hn::Vec<TagF32> v) { return TileSilu(TagF32(), v); }
-};
-struct QuickGelu {
-  static HWY_INLINE hn::Vec<TagF32> Of(hn::Vec<TagF32> v) { return TileQuickGelu(TagF32(), v); }
-};
-
 template <class F>
 void Tile(float* c, size_t ldc, size_t rows, size_t cols) {
-  MapTile(c, ldc, rows, cols, [](auto v) HWY_ATTR { return F::Of(v); });
+  MapTile(c, ldc, rows, cols, [](auto v) HWY_ATTR { return F::Of(TagF32(), v); });
 }
 
 template <class F>
 void Gated(const float* gate, size_t ld_gate, float* c, size_t ldc, size_t rows, size_t cols) {
-  MapGated(gate, ld_gate, c, ldc, rows, cols, [](auto v) HWY_ATTR { return F::Of(v); });
+  MapGated(gate, ld_gate, c, ldc, rows, cols, [](auto v) HWY_ATTR { return F::Of(TagF32(), v); });
 }
 
 template <class F>
 constexpr ActivationKernels::Function kFunction = {.tile = &Tile<F>, .gated = &Gated<F>};
 
 constexpr ActivationKernels kKernels = {
-    .relu = kFunction<Relu>,
-    .gelu = kFunction<Gelu>,
-    .gelu_tanh = kFunction<GeluTanh>,
-    .silu = kFunction<Silu>,
-    .quick_gelu = kFunction<QuickGelu>,
+    .relu = kFunction<TileRelu>,
+    .gelu = kFunction<TileGelu>,
+    .gelu_tanh = kFunction<TileGeluTanh>,
+    .silu = kFunction<TileSilu>,
+    .quick_gelu = kFunction<TileQuickGelu>,
 };
 
 const ActivationKernels* TargetActivationKernels() { return &kKernels; }

@@ -30,14 +30,16 @@ namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // max(x, 0); -0 and NaN stay as they are.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V TileRelu(D d, V x) {
+struct TileRelu {
+  template <class D, class V>
+  static HWY_INLINE V Of(D d, V x) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
-  return hn::Max(hn::Zero(d), x);  // the second where one is NaN or both are zeros
+    return hn::Max(hn::Zero(d), x);  // the second where one is NaN or both are zeros
 #else
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
+    return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
 #endif
-}
+  }
+};
 
 // The polynomial of the interval `index`, at u.
 template <class D, class Index, class V = hn::Vec<D>>
@@ -57,7 +59,7 @@ HWY_INLINE V MinusEvenTail(D d, const EvenTail& table, V x) {
   const V rounded = hn::MulAdd(a, hn::Set(d, table.inverse_step), magic);
   const V u = hn::NegMulAdd(hn::Sub(rounded, magic), hn::Set(d, table.step), a);
   const V f = TailPolynomial(d, table.power, Index16(d, hn::BitCast(di, rounded)), u);
-  return hn::NegMulAdd(a, f, TileRelu(d, x));
+  return hn::NegMulAdd(a, f, TileRelu::Of(d, x));
 }
 
 template <class D, class V = hn::Vec<D>>
@@ -67,36 +69,44 @@ HWY_INLINE V MinusOctaveTail(D d, const OctaveTail& table, V x) {
   const V scaled = hn::MulAdd(a, hn::Set(d, table.scale), hn::Set(d, 2.0f));
   const auto index = Index16(d, hn::ShiftRight<21>(hn::BitCast(di, scaled)));
   const V u = hn::Sub(a, Lookup16(d, table.centre, index));
-  return hn::NegMulAdd(a, TailPolynomial(d, table.power, index, u), TileRelu(d, x));
+  return hn::NegMulAdd(a, TailPolynomial(d, table.power, index, u), TileRelu::Of(d, x));
 }
 
 // x Phi(x), Phi the normal distribution function. Largest error 0.8906 ulp of x, 0.3914 before the
 // last rounding (without FMA 1.1659).
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V TileGelu(D d, V x) {
-  return MinusEvenTail(d, kGeluTail, x);
-}
+struct TileGelu {
+  template <class D, class V>
+  static HWY_INLINE V Of(D d, V x) {
+    return MinusEvenTail(d, kGeluTail, x);
+  }
+};
 
 // x / (1 + e^-y), y = 2 sqrt(2 / pi) (x + 0.044715 x^3). Largest error 0.8542 ulp of x, 0.3542
 // before the last rounding (without FMA 1.1298).
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V TileGeluTanh(D d, V x) {
-  return MinusEvenTail(d, kGeluTanhTail, x);
-}
+struct TileGeluTanh {
+  template <class D, class V>
+  static HWY_INLINE V Of(D d, V x) {
+    return MinusEvenTail(d, kGeluTanhTail, x);
+  }
+};
 
 // x / (1 + e^-x). Largest error 0.7825 ulp of x, 0.2938 before the last rounding (without FMA
 // 1.0644).
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V TileSilu(D d, V x) {
-  return MinusOctaveTail(d, kSiluTail, x);
-}
+struct TileSilu {
+  template <class D, class V>
+  static HWY_INLINE V Of(D d, V x) {
+    return MinusOctaveTail(d, kSiluTail, x);
+  }
+};
 
 // x / (1 + e^-(1.702 x)). Largest error 0.8009 ulp of x, 0.3047 before the last rounding (without
 // FMA 1.0093).
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V TileQuickGelu(D d, V x) {
-  return MinusOctaveTail(d, kQuickGeluTail, x);
-}
+struct TileQuickGelu {
+  template <class D, class V>
+  static HWY_INLINE V Of(D d, V x) {
+    return MinusOctaveTail(d, kQuickGeluTail, x);
+  }
+};
 
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

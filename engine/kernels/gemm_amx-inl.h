@@ -293,14 +293,15 @@ HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
   }
 }
 
-// Makes a kernel of tiles one that takes rows at once.
+// The kernel of tiles with the rows that it takes at once.
 template <class Type>
-void FillRows(GemmKernel& kernel) {
+constexpr GemmKernel WithRows(GemmKernel kernel) {
   kernel.target = "AMX";
   kernel.rows[1] = &RunRows<Type, 1>;
   kernel.rows[2] = &RunRows<Type, 2>;
   kernel.rows[3] = &RunRows<Type, 3>;
   kernel.rows[4] = &RunRows<Type, 4>;
+  return kernel;
 }
 
 }  // namespace amx

@@ -6,12 +6,13 @@
 // broadcast by a load. NEON's BFDOT rounds otherwise and is not used. AMX sums in another order:
 // a kernel of its own, for those who ask for it.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "engine/base/bf16.h"
-#include "engine/base/once.h"
 #include "engine/base/strict_math.h"
 #include "engine/kernels/gemm_kernel.h"
 
@@ -22,7 +23,7 @@
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/gemm_amx-inl.h"
 #include "engine/kernels/gemm_tiles-inl.h"
-#include "engine/kernels/gemm_words-inl.h"
+#include "engine/kernels/unroll.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -69,32 +70,26 @@ struct PackBf16 {
     for (; i + lanes <= count; i += lanes) hn::StoreU(narrow(hn::LoadU(d, in + i)), du16, to + i);
     if (i < count) hn::StoreN(narrow(hn::LoadN(d, in + i, count - i)), du16, to + i, count - i);
   }
-};
-
-// Values of attention lie in rows: two of them make a row of words.
-void PackPanelBf16(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size_t cols,
-                   size_t nr, void* panel) {
-  if (stride_n != 1 || stride_k == 1) {
-    PackWords<PackBf16>(b, stride_k, stride_n, k, cols, nr, panel);
-    return;
-  }
-  const GemmTagF32 d;
-  const TagU32 du;
-  const size_t lanes = hn::Lanes(d);
-  uint32_t* const out = static_cast<uint32_t*>(panel);
-  for (size_t g = 0; 2 * g < k; ++g) {
-    const float* HWY_RESTRICT even = b + static_cast<ptrdiff_t>(2 * g) * stride_k;
-    const bool has_odd = 2 * g + 1 < k;
-    const float* HWY_RESTRICT odd = has_odd ? even + stride_k : even;
-    for (size_t n = 0; n < nr; n += lanes) {
-      const size_t left = n < cols ? HWY_MIN(cols - n, lanes) : 0;
-      const VecF32 low = left == lanes ? hn::LoadU(d, even + n) : hn::LoadN(d, even + n, left);
-      VecF32 high = left == lanes ? hn::LoadU(d, odd + n) : hn::LoadN(d, odd + n, left);
-      if (!has_odd) high = hn::Zero(d);
-      hn::StoreU(Interleave(low, high), du, out + g * nr + n);
+  // Values of attention lie in rows: two of them make a row of words.
+  static void PackRows(const float* b, ptrdiff_t stride, size_t k, size_t cols, size_t nr,
+                       uint32_t* out) {
+    const GemmTagF32 d;
+    const TagU32 du;
+    const size_t lanes = hn::Lanes(d);
+    for (size_t g = 0; 2 * g < k; ++g) {
+      const float* HWY_RESTRICT even = b + static_cast<ptrdiff_t>(2 * g) * stride;
+      const bool has_odd = 2 * g + 1 < k;
+      const float* HWY_RESTRICT odd = has_odd ? even + stride : even;
+      for (size_t n = 0; n < nr; n += lanes) {
+        const size_t left = n < cols ? HWY_MIN(cols - n, lanes) : 0;
+        const VecF32 low = left == lanes ? hn::LoadU(d, even + n) : hn::LoadN(d, even + n, left);
+        VecF32 high = left == lanes ? hn::LoadU(d, odd + n) : hn::LoadN(d, odd + n, left);
+        if (!has_odd) high = hn::Zero(d);
+        hn::StoreU(Interleave(low, high), du, out + g * nr + n);
+      }
     }
   }
-}
+};
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_ZEN4
 
@@ -106,7 +101,6 @@ struct TypeBf16 {
   using Vec = hn::Vec<TagBf16>;
   static constexpr size_t kGroup = 2;
   static constexpr bool kInteger = false;
-  static constexpr size_t kABytes = 2;
   static HWY_INLINE Vec Spread(const AWord& word) {
     return hn::BitCast(TagBf16(), hn::Set(TagU32(), word));
   }
@@ -165,7 +159,6 @@ struct TypeBf16 {
   };
   static constexpr size_t kGroup = 2;
   static constexpr bool kInteger = false;
-  static constexpr size_t kABytes = 4;
   static HWY_INLINE Pair Spread(const AWord& word) {
     return {hn::Set(GemmTagF32(), word.even), hn::Set(GemmTagF32(), word.odd)};
   }
@@ -215,25 +208,13 @@ void MakeRowsBf16(const RowsToMake& rows) {
 
 #endif
 
-GemmKernel MakeKernel() {
-  GemmKernel kernel = KernelOfTiles<TypeBf16>();
-  kernel.a_bytes = TypeBf16::kABytes;
-  kernel.b_bytes = sizeof(uint16_t);
-  kernel.pack = &PackPanelBf16;
-  kernel.transpose = &TransposeWords<PackBf16>;
-  kernel.make_rows = &MakeRowsBf16;
-  return kernel;
-}
+constexpr GemmKernel kKernel = KernelOf<TypeBf16, PackBf16>(&MakeRowsBf16);
 
-const GemmKernel* TargetGemmKernelBf16() {
-  static constinit Once<GemmKernel> kernel;
-  return &kernel.Get(MakeKernel);
-}
+const GemmKernel* TargetGemmKernelBf16() { return &kKernel; }
 
 #if ENCORE_TARGET_HAS_AMX
 
 struct TypeBf16Amx {
-  using AWord = uint32_t;
   using Word = uint32_t;
   static constexpr size_t kGroup = 2;
   static constexpr bool kInteger = false;
@@ -253,25 +234,23 @@ void MakeRowsOfPairs(const RowsToMake& rows) {
   }
 }
 
-#endif
-
-GemmKernel MakeAmxKernel() {
-  GemmKernel kernel = MakeKernel();
-#if ENCORE_TARGET_HAS_AMX
-  // No tiles: their sums are others.
-  std::memset(kernel.tile, 0, sizeof kernel.tile);
+constexpr GemmKernel MakeAmxKernel() {
+  GemmKernel kernel = amx::WithRows<TypeBf16Amx>(kKernel);
+  for (auto& lines : kernel.tile) {  // their sums are others
+    for (auto& widths : lines) std::fill(std::begin(widths), std::end(widths), nullptr);
+  }
   kernel.only_rows = true;
   kernel.a_bytes = sizeof(uint16_t);
   kernel.make_rows = &MakeRowsOfPairs;
-  amx::FillRows<TypeBf16Amx>(kernel);
-#endif
   return kernel;
 }
+constexpr GemmKernel kAmxKernel = MakeAmxKernel();
 
-const GemmKernel* TargetGemmKernelBf16Amx() {
-  static constinit Once<GemmKernel> kernel;
-  return &kernel.Get(MakeAmxKernel);
-}
+#else
+constexpr const GemmKernel& kAmxKernel = kKernel;
+#endif
+
+const GemmKernel* TargetGemmKernelBf16Amx() { return &kAmxKernel; }
 
 }  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 
-#include "engine/base/once.h"
 #include "engine/base/strict_math.h"
 #include "engine/kernels/one_avx3.h"
 
@@ -15,8 +14,8 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
 #include "engine/kernels/dispatch.h"
-#include "engine/kernels/gemm_pack-inl.h"
 #include "engine/kernels/gemm_tiles-inl.h"
+#include "engine/kernels/unroll.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -55,19 +54,9 @@ struct TypeF32 {
 #endif
 };
 
-GemmKernel MakeKernel() {
-  GemmKernel kernel = KernelOfTiles<TypeF32>();
-  kernel.a_bytes = sizeof(float);
-  kernel.b_bytes = sizeof(float);
-  kernel.pack = &PackPanel;
-  kernel.transpose = &Transpose;
-  return kernel;
-}
+constexpr GemmKernel kKernel = KernelOf<TypeF32, PackF32>(nullptr);
 
-const GemmKernel* TargetGemmKernelF32() {
-  static constinit Once<GemmKernel> kernel;
-  return &kernel.Get(MakeKernel);
-}
+const GemmKernel* TargetGemmKernelF32() { return &kKernel; }
 
 }  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE

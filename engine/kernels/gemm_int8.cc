@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/base/once.h"
 #include "engine/base/strict_math.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/kernels/round_magic.h"
@@ -19,7 +18,7 @@
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/gemm_amx-inl.h"
 #include "engine/kernels/gemm_tiles-inl.h"
-#include "engine/kernels/gemm_words-inl.h"
+#include "engine/kernels/unroll.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,59 +30,41 @@ using TagU32 = hn::RebindToUnsigned<GemmTagF32>;
 using VecF32 = hn::Vec<GemmTagF32>;
 using VecI32 = hn::Vec<TagI32>;
 
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
-
-using TagI8 = hn::Repartition<int8_t, GemmTagF32>;
-using TagU8 = hn::Repartition<uint8_t, GemmTagF32>;
-
-struct TypeInt8 {
-  using AElement = uint8_t;
-  using BElement = int8_t;
-  using AWord = uint32_t;
-  using Word = uint32_t;
-  static constexpr size_t kGroup = 4;
-  static constexpr bool kInteger = true;
-  static HWY_INLINE hn::Vec<TagU8> Spread(const AWord& word) {
-    return hn::BitCast(TagU8(), hn::Set(TagU32(), word));
-  }
-  static HWY_INLINE hn::Vec<TagI8> Load(const Word* words) {
-    return hn::BitCast(TagI8(), hn::LoadU(TagU32(), words));
-  }
-  static HWY_INLINE VecF32 MulAdd(hn::Vec<TagU8> a, hn::Vec<TagI8> b, VecF32 sum) {
-    const TagI32 di;
-    return hn::BitCast(GemmTagF32(), hn::SumOfMulQuadAccumulate(di, a, b, hn::BitCast(di, sum)));
-  }
-
-  // Latency 4 or 5 and two a cycle: 10 accumulators or more.
-  static constexpr size_t kMaxMr[] = {0, 12, 8, 8, 6};
-  static constexpr size_t kBestNv = 3;
-  static constexpr size_t kWidePanels[][3] = {{}, {}, {}, {}, {}};
-};
-
+#define ENCORE_MULTIPLIES_BYTES (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL)
+#if ENCORE_MULTIPLIES_BYTES
+using AElement = uint8_t;
+using BElement = int8_t;
+using TagA = hn::Repartition<uint8_t, GemmTagF32>;
 #else
-
-using TagI16 = hn::Repartition<int16_t, GemmTagF32>;
+using AElement = uint16_t;  // 0 .. 255, as the instruction takes both
+using BElement = int16_t;
+using TagA = hn::Repartition<int16_t, GemmTagF32>;
+#endif
+using TagB = hn::Repartition<BElement, GemmTagF32>;
 
 struct TypeInt8 {
-  using AElement = uint16_t;
-  using BElement = int16_t;
   using AWord = uint32_t;
   using Word = uint32_t;
-  static constexpr size_t kGroup = 2;
+  static constexpr size_t kGroup = sizeof(Word) / sizeof(BElement);
   static constexpr bool kInteger = true;
-  static HWY_INLINE hn::Vec<TagI16> Spread(const AWord& word) {
-    return hn::BitCast(TagI16(), hn::Set(TagU32(), word));
+  static HWY_INLINE hn::Vec<TagA> Spread(const AWord& word) {
+    return hn::BitCast(TagA(), hn::Set(TagU32(), word));
   }
-  static HWY_INLINE hn::Vec<TagI16> Load(const Word* words) {
-    return hn::BitCast(TagI16(), hn::LoadU(TagU32(), words));
+  static HWY_INLINE hn::Vec<TagB> Load(const Word* words) {
+    return hn::BitCast(TagB(), hn::LoadU(TagU32(), words));
   }
-  static HWY_INLINE VecF32 MulAdd(hn::Vec<TagI16> a, hn::Vec<TagI16> b, VecF32 sum) {
+  static HWY_INLINE VecF32 MulAdd(hn::Vec<TagA> a, hn::Vec<TagB> b, VecF32 sum) {
     const TagI32 di;
+#if ENCORE_MULTIPLIES_BYTES
+    return hn::BitCast(GemmTagF32(), hn::SumOfMulQuadAccumulate(di, a, b, hn::BitCast(di, sum)));
+#else
     return hn::BitCast(GemmTagF32(),
                        hn::Add(hn::BitCast(di, sum), hn::WidenMulPairwiseAdd(di, a, b)));
+#endif
   }
 
-// MR * NV accumulators, NV vectors of B, one of A and a product.
+// MR * NV accumulators, NV vectors of B, one of A and, where numbers are widened, a product. The
+// latency is 4 or 5 and two go a cycle: 10 accumulators or more.
 #if ENCORE_32_REGISTERS
   static constexpr size_t kMaxMr[] = {0, 12, 8, 8, 6};
   static constexpr size_t kBestNv = 3;
@@ -94,8 +75,7 @@ struct TypeInt8 {
   static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 4, 2}, {0, 3, 0}, {}};
 #endif
 };
-
-#endif
+#undef ENCORE_MULTIPLIES_BYTES
 
 // Packs floats that are integers, -128 .. 127.
 struct PackInt8 {
@@ -112,16 +92,16 @@ struct PackInt8 {
   static void ToWords(const float* in, size_t words, uint32_t* out) {
     const GemmTagF32 d;
     const TagI32 di;
-    const hn::Rebind<TypeInt8::BElement, GemmTagF32> db;
+    const hn::Rebind<BElement, GemmTagF32> db;
     const size_t lanes = hn::Lanes(d);
-    auto* bytes = reinterpret_cast<TypeInt8::BElement*>(out);
+    auto* bytes = reinterpret_cast<BElement*>(out);
     const size_t count = words * kGroup;
     size_t i = 0;
     for (; i + lanes <= count; i += lanes) {
       const VecI32 integers = hn::ConvertTo(di, hn::LoadU(d, in + i));
       hn::StoreU(hn::DemoteTo(db, integers), db, bytes + i);
     }
-    for (; i < count; ++i) bytes[i] = static_cast<TypeInt8::BElement>(in[i]);
+    for (; i < count; ++i) bytes[i] = static_cast<BElement>(in[i]);
   }
 };
 
@@ -265,9 +245,9 @@ size_t RowsAtATime(size_t k) {
   return rows < 1 ? 1 : HWY_MIN(rows, kMaxRows);
 }
 
-HWY_INLINE void QuantizeRow(const QuantizedRow& row, size_t k, TypeInt8::AElement* out) {
+HWY_INLINE void QuantizeRow(const QuantizedRow& row, size_t k, AElement* out) {
   const TagU32 du;
-  const hn::Rebind<TypeInt8::AElement, TagU32> da;
+  const hn::Rebind<AElement, TagU32> da;
   constexpr size_t kLanes = hn::MaxLanes(TagU32());
   const auto byte = hn::Set(du, 255u);
   size_t i = StoreWhole(row, k, out);
@@ -297,38 +277,22 @@ void MakeRowsInt8(const RowsToMake& rows) {
       out.quant[r] = {quants.scale[r], quants.zero_point[r]};
       const QuantizedRow row{in.row(r), rows.factor, hn::Set(d, quants.inverse[r]),
                              hn::Set(d, quants.zero_point[r] + kRoundMagic)};
-      QuantizeRow(row, k, reinterpret_cast<TypeInt8::AElement*>(out.From(r).data));
+      QuantizeRow(row, k, reinterpret_cast<AElement*>(out.From(r).data));
     }
   }
 }
 
-GemmKernel MakeKernel() {
-  GemmKernel kernel = KernelOfTiles<TypeInt8>();
-  kernel.a_bytes = sizeof(TypeInt8::AElement);
-  kernel.b_bytes = sizeof(TypeInt8::BElement);
-  kernel.pack = &PackWords<PackInt8>;
-  kernel.transpose = &TransposeWords<PackInt8>;
-  kernel.make_rows = &MakeRowsInt8;
-  return kernel;
-}
+constexpr GemmKernel kKernel = KernelOf<TypeInt8, PackInt8>(&MakeRowsInt8);
 
-const GemmKernel* TargetGemmKernelInt8() {
-  static constinit Once<GemmKernel> kernel;
-  return &kernel.Get(MakeKernel);
-}
+const GemmKernel* TargetGemmKernelInt8() { return &kKernel; }
 
-GemmKernel MakeAmxKernel() {
-  GemmKernel kernel = MakeKernel();
 #if ENCORE_TARGET_HAS_AMX
-  amx::FillRows<TypeInt8>(kernel);
+constexpr GemmKernel kAmxKernel = amx::WithRows<TypeInt8>(kKernel);
+#else
+constexpr const GemmKernel& kAmxKernel = kKernel;
 #endif
-  return kernel;
-}
 
-const GemmKernel* TargetGemmKernelInt8Amx() {
-  static constinit Once<GemmKernel> kernel;
-  return &kernel.Get(MakeAmxKernel);
-}
+const GemmKernel* TargetGemmKernelInt8Amx() { return &kAmxKernel; }
 
 }  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE

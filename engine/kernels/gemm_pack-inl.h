@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packing of the f32 right-hand matrix B [K, N] into panels of NR = NV * lanes columns:
+// Packing of the right-hand matrix B [K, N] into panels of NR = NV * lanes columns:
 //
 //            n = 0 .. NR-1        NR .. 2NR-1
 //   k = 0   [0   1   ...  NR-1]  [K*NR ...        ]
@@ -8,10 +8,17 @@
 //   ...     [                  ] [                ]
 //   k = K-1 [                  ] [                ]
 //
-// Numbers are offsets in floats: a panel is contiguous and the micro-kernel reads it from end to
-// end. The last panel has as many whole vectors as its columns need. Columns past N are zeros.
-// With groups of kr > 1 a float's place holds the group's elements. Included once for each SIMD
-// target.
+// Numbers are offsets in words: a panel is contiguous and the micro-kernel reads it from end to
+// end. The last panel has as many whole vectors as its columns need. Columns past N are zeros. A
+// word is a float, or a group of kr > 1 elements along k. Included once for each SIMD target.
+//
+// Of the element type it knows:
+//   kGroup                                  elements of a group
+//   uint32_t ToWord(const float* e)         the word of the elements e[0 .. kGroup - 1]
+//   void ToWords(in, words, out)            the words of in[0 .. words * kGroup - 1], contiguous;
+//                                           not of groups of one
+//   void PackRows(b, stride, k, cols, nr, out)   a panel of k rows of contiguous elements, where
+//                                           there is a faster way than word by word
 
 #if defined(ENCORE_ENGINE_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_GEMM_PACK_INL_H_
@@ -20,7 +27,9 @@
 #define ENCORE_ENGINE_KERNELS_GEMM_PACK_INL_H_
 #endif
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 
 #include "hwy/highway.h"
 
@@ -95,46 +104,94 @@ inline void Transpose(const float* in, size_t ld_in, size_t rows, size_t cols, v
   }
 }
 
-// Contiguous rows of `cols` floats become rows of nr, whole vectors, filled up with zeros. No calls
-// of memcpy: with the few columns of a small head they would show beside the product.
-inline void CopyRows(const float* in, ptrdiff_t stride, size_t rows, size_t cols, size_t nr,
-                     float* out) {
-  const hn::CappedTag<float, 16> d;
-  const size_t lanes = hn::Lanes(d);
-  for (size_t r = 0; r < rows; ++r) {
-    const float* HWY_RESTRICT from = in + static_cast<ptrdiff_t>(r) * stride;
-    float* HWY_RESTRICT to = out + r * nr;
-    size_t n = 0;
-    for (; n + lanes <= cols; n += lanes) hn::StoreU(hn::LoadU(d, from + n), d, to + n);
-    if (n < cols) {
-      hn::StoreU(hn::LoadN(d, from + n, cols - n), d, to + n);
-      n += lanes;
-    }
-    for (; n < nr; n += lanes) hn::StoreU(hn::Zero(d), d, to + n);
-  }
+// A word of up to kGroup elements, stride apart; those missing are zeros.
+template <class Type>
+uint32_t GatherWord(const float* in, ptrdiff_t stride, size_t count) {
+  float elements[Type::kGroup] = {};
+  for (size_t i = 0; i < count; ++i) elements[i] = in[static_cast<ptrdiff_t>(i) * stride];
+  return Type::ToWord(elements);
 }
 
-inline void PackPanel(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size_t cols,
-                      size_t nr, void* out) {
-  float* panel = static_cast<float*>(out);
-  if (stride_k == 1 && stride_n >= 0) {
-    Transpose(b, static_cast<size_t>(stride_n), cols, k, panel, nr);
-  } else if (stride_n == 1) {
-    CopyRows(b, stride_k, k, cols, nr, panel);
-    return;
+// out[w * ld_out + r] = word w of row r, for contiguous rows of k elements.
+template <class Type>
+void TransposeWords(const float* in, size_t ld_in, size_t rows, size_t k, void* out,
+                    size_t ld_out) {
+  if constexpr (Type::kGroup == 1) {
+    Transpose(in, ld_in, rows, k, out, ld_out);
   } else {
-    for (size_t i = 0; i < k; ++i) {
-      const float* row = b + static_cast<ptrdiff_t>(i) * stride_k;
-      for (size_t n = 0; n < cols; ++n) {
-        panel[i * nr + n] = row[static_cast<ptrdiff_t>(n) * stride_n];
+    // A piece is moved as floats, whose bits nothing looks at, and stays in L1.
+    constexpr size_t kRows = 16;
+    constexpr size_t kWords = 64;
+    HWY_ALIGN uint32_t words[kRows * kWords];
+    uint32_t* const to = static_cast<uint32_t*>(out);
+    for (size_t k0 = 0; k0 < k; k0 += kWords * Type::kGroup) {
+      const size_t count = HWY_MIN(k - k0, kWords * Type::kGroup);
+      const size_t whole = count / Type::kGroup;
+      const size_t all = (count + Type::kGroup - 1) / Type::kGroup;
+      for (size_t r0 = 0; r0 < rows; r0 += kRows) {
+        const size_t piece = HWY_MIN(rows - r0, kRows);
+        for (size_t r = 0; r < piece; ++r) {
+          const float* from = in + (r0 + r) * ld_in + k0;
+          Type::ToWords(from, whole, words + r * kWords);
+          if (all != whole) {
+            const size_t left = count - whole * Type::kGroup;
+            words[r * kWords + whole] = GatherWord<Type>(from + whole * Type::kGroup, 1, left);
+          }
+        }
+        Transpose(reinterpret_cast<const float*>(words), kWords, piece, all,
+                  to + k0 / Type::kGroup * ld_out + r0, ld_out);
       }
     }
   }
-  if (cols == nr) return;
-  for (size_t i = 0; i < k; ++i) {
-    for (size_t n = cols; n < nr; ++n) panel[i * nr + n] = 0.0f;
+}
+
+template <class Type>
+void PackPanel(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size_t cols,
+               size_t nr, void* panel) {
+  const size_t groups = (k + Type::kGroup - 1) / Type::kGroup;
+  uint32_t* const out = static_cast<uint32_t*>(panel);
+  if (stride_k == 1 && stride_n >= 0) {
+    TransposeWords<Type>(b, static_cast<size_t>(stride_n), cols, k, panel, nr);
+  } else {
+    if constexpr (requires { &Type::PackRows; }) {
+      if (stride_n == 1) return Type::PackRows(b, stride_k, k, cols, nr, out);
+    }
+    for (size_t g = 0; g < groups; ++g) {
+      const size_t k0 = g * Type::kGroup;
+      const float* from = b + static_cast<ptrdiff_t>(k0) * stride_k;
+      for (size_t n = 0; n < cols; ++n) {
+        out[g * nr + n] = GatherWord<Type>(from + static_cast<ptrdiff_t>(n) * stride_n, stride_k,
+                                           HWY_MIN(k - k0, Type::kGroup));
+      }
+    }
+  }
+  for (size_t g = 0; cols != nr && g < groups; ++g) {
+    for (size_t n = cols; n < nr; ++n) out[g * nr + n] = 0;
   }
 }
+
+struct PackF32 {
+  static constexpr size_t kGroup = 1;
+  static uint32_t ToWord(const float* e) { return std::bit_cast<uint32_t>(*e); }
+  // No calls of memcpy: with the few columns of a small head they would show beside the product.
+  static void PackRows(const float* b, ptrdiff_t stride, size_t k, size_t cols, size_t nr,
+                       uint32_t* panel) {
+    const hn::CappedTag<float, 16> d;
+    const size_t lanes = hn::Lanes(d);
+    float* const out = reinterpret_cast<float*>(panel);
+    for (size_t r = 0; r < k; ++r) {
+      const float* HWY_RESTRICT from = b + static_cast<ptrdiff_t>(r) * stride;
+      float* HWY_RESTRICT to = out + r * nr;
+      size_t n = 0;
+      for (; n + lanes <= cols; n += lanes) hn::StoreU(hn::LoadU(d, from + n), d, to + n);
+      if (n < cols) {
+        hn::StoreU(hn::LoadN(d, from + n, cols - n), d, to + n);
+        n += lanes;
+      }
+      for (; n < nr; n += lanes) hn::StoreU(hn::Zero(d), d, to + n);
+    }
+  }
+};
 
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

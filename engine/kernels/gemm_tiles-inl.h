@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of an element type's tiles. Included once for each SIMD target.
+// The kernel of an element type: the table of its tiles, and packing. Included once for each SIMD
+// target.
 //
 // Beside what a tile wants of a Type, it says here:
 //   kMaxMr[nv]             the most rows of a tile of nv vectors; 0: there is none
@@ -18,6 +19,7 @@
 #include <utility>
 
 #include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/gemm_pack-inl.h"
 #include "engine/kernels/gemm_tile-inl.h"
 #include "hwy/highway.h"
 
@@ -27,7 +29,7 @@ namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class Type, size_t NV, size_t... I>
-void FillTiles(GemmKernel& kernel, std::index_sequence<I...>) {
+constexpr void FillTiles(GemmKernel& kernel, std::index_sequence<I...>) {
   // Tiles of several vectors have loads to spare: those that need no prefetch are those that ask
   // for a line at each k, of an address that costs nothing. A third less code.
   constexpr TilePrefetch kNone = NV == 1 ? kNoLine : kOneLine;
@@ -37,7 +39,7 @@ void FillTiles(GemmKernel& kernel, std::index_sequence<I...>) {
 }
 
 template <class Type, size_t NV, size_t MR>
-void FillWideTile(GemmKernel& kernel) {
+constexpr void FillWideTile(GemmKernel& kernel) {
   constexpr size_t kPanels = Type::kWidePanels[NV][MR];
   if constexpr (kPanels != 0) {
     kernel.wide[NV][MR] = {kPanels, &RunGemmTile<MR, NV * kPanels, kAllLines, Type, kPanels>};
@@ -52,7 +54,7 @@ inline constexpr size_t kMostRows = GemmKernel::kMaxMr;
 #endif
 
 template <class Type, size_t NV>
-void FillWidth(GemmKernel& kernel) {
+constexpr void FillWidth(GemmKernel& kernel) {
   constexpr size_t kMaxMr = HWY_MIN(Type::kMaxMr[NV], kMostRows);
   kernel.max_mr[NV] = kMaxMr;
   if constexpr (kMaxMr != 0) FillTiles<Type, NV>(kernel, std::make_index_sequence<kMaxMr>());
@@ -60,12 +62,14 @@ void FillWidth(GemmKernel& kernel) {
   FillWideTile<Type, NV, 2>(kernel);
 }
 
-// A kernel without packing and without sizes of elements.
-template <class Type>
-GemmKernel KernelOfTiles() {
+// make_rows: null where rows of floats are rows of A.
+template <class Type, class Pack>
+constexpr GemmKernel KernelOf(GemmKernel::MakeRowsFn make_rows) {
   GemmKernel kernel{};
-  kernel.target = hwy::TargetName(HWY_TARGET);
+  kernel.target = HWY_STR(HWY_NAMESPACE) + 2;  // "N_AVX2"
   kernel.integer = Type::kInteger;
+  kernel.a_bytes = sizeof(typename Type::AWord) / Type::kGroup;
+  kernel.b_bytes = sizeof(typename Type::Word) / Type::kGroup;
   kernel.kr = Type::kGroup;
   kernel.lanes = hn::MaxLanes(GemmTagF32());
   kernel.best_nv = Type::kBestNv;
@@ -73,6 +77,9 @@ GemmKernel KernelOfTiles() {
   FillWidth<Type, 2>(kernel);
   FillWidth<Type, 3>(kernel);
   FillWidth<Type, 4>(kernel);
+  kernel.pack = &PackPanel<Pack>;
+  kernel.transpose = &TransposeWords<Pack>;
+  kernel.make_rows = make_rows;
   return kernel;
 }
 

@@ -23,8 +23,6 @@ HWY_BEFORE_NAMESPACE();
 namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
 
-constexpr size_t kLanes = hn::MaxLanes(TagLanes());
-
 // Rows that are walked at a time: enough chains of additions to hide their latency.
 constexpr size_t kRowsAtOnce = kLaneVecs <= 2 ? 4 : 1;
 
@@ -97,7 +95,7 @@ HWY_INLINE void SumSomeRows(const Rows& args, size_t first, Term term,
     for (size_t r = 0; r < kRows; ++r) {
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
-        const size_t count = LanesBelow(args.cols - c, j);
+        const size_t count = CountBelow(args.cols - c, j * kLanes);
         const VecLanes x = hn::LoadN(d, args.x + (first + r) * args.ldx + c + j * kLanes, count);
         // Adding 0 changes no sum: they begin at 0, and so are never -0.
         const VecLanes value = hn::IfThenElseZero(hn::FirstN(d, count), term(first + r, x));

@@ -25,9 +25,9 @@ inline constexpr size_t kVirtualLanes = 16;
 using TagLanes = hn::CappedTag<float, kVirtualLanes>;
 using VecLanes = hn::Vec<TagLanes>;
 
-// Vectors that hold the 16 lanes: 1 on AVX-512, 2 on AVX2, 4 where vectors have four lanes, 16
-// without SIMD.
-inline constexpr size_t kLaneVecs = kVirtualLanes / hn::MaxLanes(TagLanes());
+inline constexpr size_t kLanes = hn::MaxLanes(TagLanes());  // of a vector
+// Vectors that hold the 16 lanes: 1 on AVX-512, 2 on AVX2, 4 where vectors have four lanes.
+inline constexpr size_t kLaneVecs = kVirtualLanes / kLanes;
 
 // One number for each of up to four rows.
 using TagRows = hn::CappedTag<float, 4>;
@@ -41,10 +41,9 @@ struct Lanes16 {
   VecLanes v[kLaneVecs];
 };
 
-// Elements of vector j that lie below n, where n counts from the first of the 16 lanes.
-HWY_INLINE size_t LanesBelow(size_t n, size_t j) {
-  constexpr size_t kLanes = hn::MaxLanes(TagLanes());
-  return n <= j * kLanes ? 0 : HWY_MIN(n - j * kLanes, kLanes);
+// How many of the elements [c, c + kLanes) lie below `end`.
+HWY_INLINE size_t CountBelow(size_t end, size_t c) {
+  return c >= end ? 0 : HWY_MIN(end - c, kLanes);
 }
 
 HWY_INLINE Lanes16 SetLanes(float value) {
@@ -151,13 +150,6 @@ HWY_INLINE void StoreRows(VecRows v, float* to) {
 HWY_INLINE VecRows InverseOrZero(VecRows v) {
   const TagRows d;
   return hn::IfThenZeroElse(hn::Eq(v, hn::Zero(d)), hn::Div(hn::Set(d, 1.0f), v));
-}
-
-// The vector of elements [c, c + lanes) of a row of n; those past n are zeros.
-HWY_INLINE VecLanes LoadBelow(const float* row, size_t c, size_t n) {
-  const TagLanes d;
-  if (c + hn::MaxLanes(d) <= n) return hn::LoadU(d, row + c);
-  return c < n ? hn::LoadN(d, row + c, n - c) : hn::Zero(d);
 }
 
 }  // namespace encore::internal::HWY_NAMESPACE

@@ -41,60 +41,47 @@ HWY_INLINE void Turn(float& a, float& b, float cos, float sin) {
 }
 
 // Pairs [i, pairs) of a row, as far as whole vectors go; gives the first one left.
-template <class D>
-HWY_INLINE size_t TurnHalves(D d, size_t i, size_t pairs, float* x, const float* cos,
-                             const float* sin) {
-  const size_t lanes = hn::Lanes(d);
-  for (; i + lanes <= pairs; i += lanes) {
-    auto a = hn::LoadU(d, x + i);
-    auto b = hn::LoadU(d, x + pairs + i);
-    Turn(a, b, hn::LoadU(d, cos + i), hn::LoadU(d, sin + i));
-    hn::StoreU(a, d, x + i);
-    hn::StoreU(b, d, x + pairs + i);
-  }
-  return i;
-}
-
-template <class D>
-HWY_INLINE size_t TurnNeighbours(D d, size_t i, size_t pairs, float* x, const float* cos,
-                                 const float* sin) {
+template <bool kInterleaved, class D>
+HWY_INLINE size_t TurnVectors(D d, size_t i, size_t pairs, float* x, const float* cos,
+                              const float* sin) {
   const size_t lanes = hn::Lanes(d);
   for (; i + lanes <= pairs; i += lanes) {
     hn::Vec<D> a, b;
-    hn::LoadInterleaved2(d, x + 2 * i, a, b);
+    if constexpr (kInterleaved) {
+      hn::LoadInterleaved2(d, x + 2 * i, a, b);
+    } else {
+      a = hn::LoadU(d, x + i);
+      b = hn::LoadU(d, x + pairs + i);
+    }
     Turn(a, b, hn::LoadU(d, cos + i), hn::LoadU(d, sin + i));
-    hn::StoreInterleaved2(a, b, d, x + 2 * i);
+    if constexpr (kInterleaved) {
+      hn::StoreInterleaved2(a, b, d, x + 2 * i);
+    } else {
+      hn::StoreU(a, d, x + i);
+      hn::StoreU(b, d, x + pairs + i);
+    }
   }
   return i;
 }
 
-void Half(const RotaryArgs& given) {
+template <bool kInterleaved>
+void TurnRows(const RotaryArgs& given) {
   const RotaryArgs args = given;
   const size_t pairs = args.size / 2;
   for (size_t r = 0; r < args.rows; ++r) {
     float* x = args.x + r * args.ldx;
     const float* cos = args.cos + r * args.ld_table;
     const float* sin = args.sin + r * args.ld_table;
-    size_t i = TurnHalves(TagWide(), 0, pairs, x, cos, sin);
-    i = TurnHalves(TagNarrow(), i, pairs, x, cos, sin);
-    for (; i < pairs; ++i) Turn(x[i], x[pairs + i], cos[i], sin[i]);
+    size_t i = TurnVectors<kInterleaved>(TagWide(), 0, pairs, x, cos, sin);
+    i = TurnVectors<kInterleaved>(TagNarrow(), i, pairs, x, cos, sin);
+    for (; i < pairs; ++i) {
+      float* a = kInterleaved ? x + 2 * i : x + i;
+      Turn(*a, a[kInterleaved ? 1 : pairs], cos[i], sin[i]);
+    }
   }
 }
 
-void Interleaved(const RotaryArgs& given) {
-  const RotaryArgs args = given;
-  const size_t pairs = args.size / 2;
-  for (size_t r = 0; r < args.rows; ++r) {
-    float* x = args.x + r * args.ldx;
-    const float* cos = args.cos + r * args.ld_table;
-    const float* sin = args.sin + r * args.ld_table;
-    size_t i = TurnNeighbours(TagWide(), 0, pairs, x, cos, sin);
-    i = TurnNeighbours(TagNarrow(), i, pairs, x, cos, sin);
-    for (; i < pairs; ++i) Turn(x[2 * i], x[2 * i + 1], cos[i], sin[i]);
-  }
-}
-
-constexpr RotaryKernels kKernels = {.half = &Half, .interleaved = &Interleaved};
+constexpr RotaryKernels kKernels = {.half = &TurnRows<false>, .interleaved = &TurnRows<true>};
 
 const RotaryKernels* TargetRotaryKernels() { return &kKernels; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rotary positions (Su et al. 2021, arXiv:2104.09864): pairs of elements are turned, in place. Not
-// here: the sines and cosines (engine/ops/rotary_table.h), which rows are turned.
+// Rotary positions (Su et al. 2021, arXiv:2104.09864): pairs of elements are turned, in place, by
+// the sines and cosines of engine/ops/rotary_table.h.
 
 #ifndef ENCORE_ENGINE_KERNELS_ROTARY_H_
 #define ENCORE_ENGINE_KERNELS_ROTARY_H_

@@ -206,17 +206,17 @@ HWY_INLINE RowGroup<kKind, kLimits, R> GroupOf(const ScoreTile& tile, size_t row
   return group;
 }
 
-// Calls many(row) for as many groups of kRowsAtOnce rows as there are from `begin` on, and one(row)
-// for the rest.
-template <class Many, class One>
-HWY_INLINE void ForGroups(size_t begin, size_t end, Many many, One one) {
+// Calls f<kRowsAtOnce>(row) for as many groups of so many rows as there are from `begin` on, and
+// f<1>(row) for the rest.
+template <class F>
+HWY_INLINE void ForGroups(size_t begin, size_t end, F f) {
   size_t r = begin;
-  for (; r + kRowsAtOnce <= end; r += kRowsAtOnce) many(r);
-  for (; r < end; ++r) one(r);
+  for (; r + kRowsAtOnce <= end; r += kRowsAtOnce) f.template operator()<kRowsAtOnce>(r);
+  for (; r < end; ++r) f.template operator()<1>(r);
 }
 
 void SoftmaxRows(const float* x, size_t ldx, float* y, size_t ldy, size_t rows, size_t cols) {
-  const auto group = [=]<size_t R>(size_t row) HWY_ATTR {
+  ForGroups(0, rows, [=]<size_t R>(size_t row) HWY_ATTR {
     RowGroup<ScoreKind::kPlain, Limits::kNone, R> g{};
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
@@ -227,10 +227,7 @@ void SoftmaxRows(const float* x, size_t ldx, float* y, size_t ldy, size_t rows, 
     g.full = RoundDown(cols);
     g.some = RoundUp(cols);
     SoftmaxGroup(g);
-  };
-  ForGroups(
-      0, rows, [&](size_t r) HWY_ATTR { group.template operator()<kRowsAtOnce>(r); },
-      [&](size_t r) HWY_ATTR { group.template operator()<1>(r); });
+  });
 }
 
 // A scale that the exponential does not take (negative, 0, NaN, out of range) is multiplied in, and
@@ -263,24 +260,17 @@ void TileOf(const ScoreTile& tile, float* m, float* l, float* factor) {
     }
     return;
   }
-  const auto maxima = [&]<size_t R>(size_t r, float* shift) HWY_ATTR {
-    TileMaxima(GroupOf<kKind, kLimits, R>(tile, r), constants, m + r, factor + r, shift);
-  };
-  const auto exponentials = [&]<size_t R>(size_t r, const float* shift) HWY_ATTR {
-    TileExponentials(GroupOf<kKind, kLimits, R>(tile, r), constants, shift, factor + r, l + r);
-  };
   float shift[kBlockRows];
   for (size_t begin = 0; begin < tile.rows; begin += kBlockRows) {
     const size_t end = std::min(begin + kBlockRows, tile.rows);
-    ForGroups(
-        begin, end,
-        [&](size_t r) HWY_ATTR { maxima.template operator()<kRowsAtOnce>(r, shift + (r - begin)); },
-        [&](size_t r) HWY_ATTR { maxima.template operator()<1>(r, shift + (r - begin)); });
-    ForGroups(
-        begin, end,
-        [&](size_t r)
-            HWY_ATTR { exponentials.template operator()<kRowsAtOnce>(r, shift + (r - begin)); },
-        [&](size_t r) HWY_ATTR { exponentials.template operator()<1>(r, shift + (r - begin)); });
+    ForGroups(begin, end, [&]<size_t R>(size_t r) HWY_ATTR {
+      TileMaxima(GroupOf<kKind, kLimits, R>(tile, r), constants, m + r, factor + r,
+                 shift + (r - begin));
+    });
+    ForGroups(begin, end, [&]<size_t R>(size_t r) HWY_ATTR {
+      TileExponentials(GroupOf<kKind, kLimits, R>(tile, r), constants, shift + (r - begin),
+                       factor + r, l + r);
+    });
   }
 }
 
@@ -312,13 +302,9 @@ void SoftmaxTile(const ScoreTile& given, float* m, float* l, float* factor) {
 template <ScoreKind kKind, Limits kLimits>
 void WeightsOf(const ScoreTile& tile, const float* m, const float* l) {
   const ExpConstants constants = ConstantsOf(tile);
-  ForGroups(
-      0, tile.rows,
-      [&](size_t r) HWY_ATTR {
-        WeightsGroup(GroupOf<kKind, kLimits, kRowsAtOnce>(tile, r), constants, m + r, l + r);
-      },
-      [&](size_t r)
-          HWY_ATTR { WeightsGroup(GroupOf<kKind, kLimits, 1>(tile, r), constants, m + r, l + r); });
+  ForGroups(0, tile.rows, [&]<size_t R>(size_t r) HWY_ATTR {
+    WeightsGroup(GroupOf<kKind, kLimits, R>(tile, r), constants, m + r, l + r);
+  });
 }
 
 void AttentionWeights(const ScoreTile& given, const float* m, const float* l) {

@@ -14,6 +14,7 @@
 #define ENCORE_ENGINE_KERNELS_SOFTMAX_EXP_INL_H_
 #endif
 
+#include "engine/kernels/lookup16-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,30 +23,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // The bits of f32 2^(i / 8) minus i << 20, for i mod 8 = 0 .. 7: adding N << 20, N = 8 n + i, makes
 // 2^(N / 8) of them. The rounding of the powers costs 0.34 ulp at most. Twice, for vectors of 16.
-alignas(64) inline constexpr int32_t kEighthPowers[16] = {
+alignas(64) inline constexpr int32_t kEighthPowerWords[16] = {
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
 };
-
-// kEighthPowers[n mod 8] of the n in the low bits.
-template <class DI, class VI = hn::Vec<DI>>
-HWY_INLINE VI LookupEighthPower(DI di, VI bits) {
-  constexpr size_t kLanes = hn::MaxLanes(DI());
-#if HWY_TARGET_IS_NEON || HWY_IS_DEBUG_BUILD || HWY_TARGET == HWY_EMU128 || HWY_TARGET > HWY_AVX2
-  const VI index = hn::And(bits, hn::Set(di, 7));
-#else
-  const VI index = bits;  // the instructions look at the low bits only
-#endif
-  if constexpr (kLanes >= 8) {
-    return hn::TableLookupLanes(hn::Load(di, kEighthPowers), hn::IndicesFromVec(di, index));
-  } else if constexpr (kLanes == 4) {
-    return hn::TwoTablesLookupLanes(di, hn::Load(di, kEighthPowers),
-                                    hn::Load(di, kEighthPowers + 4),
-                                    hn::IndicesFromVec(di, hn::And(index, hn::Set(di, 7))));
-  } else {
-    return hn::GatherIndex(di, kEighthPowers, hn::And(index, hn::Set(di, 7)));
-  }
-}
 
 // The scales that ExpNonPositive takes; their cubes are far from the ends of f32's range.
 inline constexpr float kLeastExpScale = 0x1p-20f;
@@ -126,7 +107,8 @@ HWY_INLINE V ExpNonPositive(D d, const ExpVectors<D>& s, V x) {
   const V r = hn::Sub(hn::Sub(x, hn::Mul(n, s.eighth)), hn::Mul(n, s.eighth_low));
 #endif
   const auto bits = hn::BitCast(di, rounded);
-  const V power = hn::BitCast(d, hn::Add(LookupEighthPower(di, bits), hn::ShiftLeft<20>(bits)));
+  const V power = hn::BitCast(
+      d, hn::Add(Lookup8(di, kEighthPowerWords, Index8(di, bits)), hn::ShiftLeft<20>(bits)));
   const V tail = hn::MulAdd(hn::MulAdd(s.cube, r, s.square), r, s.scale);
   const V y = hn::MulAdd(power, hn::Mul(tail, r), power);
   return ZeroBelow(d, x, s.lowest, y);

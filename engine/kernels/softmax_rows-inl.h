@@ -24,7 +24,6 @@ namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
-inline constexpr size_t kLanes = hn::MaxLanes(TagLanes());
 
 // What z is made of: x itself (its scale goes into the exponential), or x * scale + additive.
 enum class ScoreKind { kPlain, kMasked };
@@ -57,7 +56,6 @@ struct RowGroup {
   size_t some;
 
   HWY_INLINE size_t Visible(size_t r) const { return kHasLimits ? visible[r] : cols; }
-  HWY_INLINE size_t Lead() const { return kHasFirst ? lead : 0; }
   HWY_INLINE size_t From() const { return kHasFirst ? from : 0; }
 };
 
@@ -67,11 +65,6 @@ HWY_INLINE VecLanes AddMask(const Group& group, VecLanes x, VecLanes additive) {
   const VecLanes minus_inf = hn::Set(TagLanes(), kMinusInf);
   return hn::IfThenElse(hn::Eq(additive, minus_inf), minus_inf,
                         hn::MulAdd(x, hn::Set(TagLanes(), group.scale), additive));
-}
-
-// How many of the elements [c, c + kLanes) lie below `end`.
-HWY_INLINE size_t CountBelow(size_t end, size_t c) {
-  return c >= end ? 0 : HWY_MIN(end - c, kLanes);
 }
 
 // z of elements [c, c + kLanes) of row r.

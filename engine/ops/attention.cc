@@ -89,13 +89,12 @@ KeyRange KeysOfBlock(const AttentionHead& head, size_t block) {
   return range;
 }
 
-// Whether positions (null for 0, 1, 2 ...) rise by one from each of [begin, end) to the next.
-bool AreConsecutive(const size_t* positions, size_t begin, size_t end) {
-  if (positions == nullptr) return true;
-  for (size_t i = begin + 1; i < end; ++i) {
-    if (positions[i] != positions[i - 1] + 1) return false;
-  }
-  return true;
+// How far positions (null for 0, 1, 2 ...) rise by one from each to the next, within [begin, end).
+size_t EndOfRun(const size_t* positions, size_t begin, size_t end) {
+  if (positions == nullptr || begin == end) return end;
+  size_t i = begin + 1;
+  while (i < end && positions[i] == positions[i - 1] + 1) ++i;
+  return i;
 }
 
 size_t PositionOf(const size_t* positions, size_t i) {
@@ -185,10 +184,10 @@ class Block {
       return;
     }
     if (!additive && !blocked) return;
-    const bool consecutive_keys = AreConsecutive(head_.key_positions, begin, end);
-    if (head_.distance_bias == nullptr && !blocked && consecutive_keys &&
-        mask.additive.stride(1) == 1 &&
-        AreConsecutive(head_.query_positions, first_ + row, first_ + row_end)) {
+    const size_t query_end = first_ + row_end;
+    if (head_.distance_bias == nullptr && !blocked && mask.additive.stride(1) == 1 &&
+        EndOfRun(head_.key_positions, begin, end) == end &&
+        EndOfRun(head_.query_positions, first_ + row, query_end) == query_end) {
       tile->additive = &mask.additive(PositionOf(head_.query_positions, first_ + row),
                                       PositionOf(head_.key_positions, begin));
       tile->ld_additive = mask.additive.stride(0);
@@ -196,10 +195,9 @@ class Block {
     }
     for (size_t r = row; r < row_end; ++r) {
       float* out = scratch_.additive.row(r - row);
-      if (consecutive_keys) {
-        GatherRow(first_ + r, begin, end - begin, out);
-      } else {
-        GatherPositions(first_ + r, begin, end - begin, out);
+      for (size_t key = begin, next; key < end; key = next) {
+        next = EndOfRun(head_.key_positions, key, end);
+        GatherRun(first_ + r, key, next - key, out + (key - begin));
       }
     }
     tile->additive = scratch_.additive.data;
@@ -225,7 +223,7 @@ class Block {
   // What is added to the scores of a query and `count` keys from `begin` on, whose columns of the
   // mask follow each other. Loops of their own where rows are dense, which compilers make vectors
   // of.
-  void GatherRow(size_t query, size_t begin, size_t count, float* out) const {
+  void GatherRun(size_t query, size_t begin, size_t count, float* out) const {
     const AttentionMask& mask = head_.mask;
     const size_t mask_row = PositionOf(head_.query_positions, query);
     const size_t column = PositionOf(head_.key_positions, begin);
@@ -254,19 +252,6 @@ class Block {
           if (hidden[static_cast<ptrdiff_t>(j) * stride]) out[j] = kMinusInf;
         }
       }
-    }
-  }
-
-  // The same for columns in any order.
-  void GatherPositions(size_t query, size_t begin, size_t count, float* out) const {
-    const AttentionMask& mask = head_.mask;
-    const size_t mask_row = PositionOf(head_.query_positions, query);
-    const size_t* columns = head_.key_positions + begin;
-    for (size_t j = 0; j < count; ++j) {
-      float add = mask.additive.empty() ? 0.0f : mask.additive(mask_row, columns[j]);
-      if (head_.distance_bias != nullptr) add += head_.distance_bias[Distance(query, begin + j)];
-      if (!mask.blocked.empty() && mask.blocked(mask_row, columns[j])) add = kMinusInf;
-      out[j] = add;
     }
   }
 

@@ -8,11 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <new>
 #include <utility>
 
 #include "encore/ops.h"
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/ops/axis_loop.h"
 #include "engine/ops/overlap_check.h"
 #include "engine/ops/view_check.h"
@@ -27,11 +26,6 @@ using internal::ElementwiseKernels;
 // Elements that pass through a buffer at a time where a view is not contiguous; 1 KiB, so that two
 // buffers stay in L1.
 constexpr size_t kBlock = 256;
-
-Status CheckInput(const char* name, const ConstView& x, const MutableView& y, const char* y_name) {
-  if (internal::SameView(x, y)) return {};
-  return internal::CheckNoOverlap(y_name, y, name, x);
-}
 
 // The axes of all views with the output's (the last view's) longest strides outermost: elements are
 // independent, so any order will do, and this one makes the innermost run contiguous where it can
@@ -109,16 +103,16 @@ void ForRuns(const std::array<ConstView, kInputs>& inputs, const MutableView& y,
 }
 
 Status RunUnary(ElementwiseKernels::Unary ElementwiseKernels::*function, ConstView x,
-                MutableView y) try {
-  ENCORE_RETURN_IF_ERROR(internal::CheckRank("x", x, x.rank()));
-  ENCORE_RETURN_IF_ERROR(internal::CheckShape("y", y, x.shape(), "that of x"));
-  ENCORE_RETURN_IF_ERROR(internal::CheckOutput("y", y));
-  ENCORE_RETURN_IF_ERROR(CheckInput("x", x, y, "y"));
-  const ElementwiseKernels::Unary kernel = internal::GetElementwiseKernels().*function;
-  ForRuns<1>({x}, y, [kernel](const auto& from, float* to, size_t n) { kernel(from[0], to, n); });
-  return {};
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+                MutableView y) {
+  return internal::Guarded("an elementwise operation", [&]() -> Status {
+    ENCORE_RETURN_IF_ERROR(internal::CheckRank("x", x, x.rank()));
+    ENCORE_RETURN_IF_ERROR(internal::CheckShape("y", y, x.shape(), "that of x"));
+    ENCORE_RETURN_IF_ERROR(internal::CheckOutput("y", y));
+    ENCORE_RETURN_IF_ERROR(internal::CheckInPlaceOrApart("y", y, "x", x));
+    const ElementwiseKernels::Unary kernel = internal::GetElementwiseKernels().*function;
+    ForRuns<1>({x}, y, [kernel](const auto& from, float* to, size_t n) { kernel(from[0], to, n); });
+    return {};
+  });
 }
 
 }  // namespace
@@ -132,19 +126,20 @@ Status GeluTanh(ConstView x, MutableView y) {
 }
 Status Silu(ConstView x, MutableView y) { return RunUnary(&ElementwiseKernels::silu, x, y); }
 
-Status Add(ConstView a, ConstView b, MutableView c) try {
-  ENCORE_RETURN_IF_ERROR(internal::CheckRank("a", a, a.rank()));
-  ENCORE_RETURN_IF_ERROR(internal::CheckShape("b", b, a.shape(), "that of a"));
-  ENCORE_RETURN_IF_ERROR(internal::CheckShape("c", c, a.shape(), "that of a"));
-  ENCORE_RETURN_IF_ERROR(internal::CheckOutput("c", c));
-  ENCORE_RETURN_IF_ERROR(CheckInput("a", a, c, "c"));
-  ENCORE_RETURN_IF_ERROR(CheckInput("b", b, c, "c"));
-  const auto kernel = internal::GetElementwiseKernels().add;
-  ForRuns<2>({a, b}, c,
-             [kernel](const auto& from, float* to, size_t n) { kernel(from[0], from[1], to, n); });
-  return {};
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+Status Add(ConstView a, ConstView b, MutableView c) {
+  return internal::Guarded("a sum", [&]() -> Status {
+    ENCORE_RETURN_IF_ERROR(internal::CheckRank("a", a, a.rank()));
+    ENCORE_RETURN_IF_ERROR(internal::CheckShape("b", b, a.shape(), "that of a"));
+    ENCORE_RETURN_IF_ERROR(internal::CheckShape("c", c, a.shape(), "that of a"));
+    ENCORE_RETURN_IF_ERROR(internal::CheckOutput("c", c));
+    ENCORE_RETURN_IF_ERROR(internal::CheckInPlaceOrApart("c", c, "a", a));
+    ENCORE_RETURN_IF_ERROR(internal::CheckInPlaceOrApart("c", c, "b", b));
+    const auto kernel = internal::GetElementwiseKernels().add;
+    ForRuns<2>({a, b}, c, [kernel](const auto& from, float* to, size_t n) {
+      kernel(from[0], from[1], to, n);
+    });
+    return {};
+  });
 }
 
 }  // namespace encore

@@ -5,14 +5,13 @@
 // weights packed once and no allocation.
 
 #include <array>
-#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "encore/ops.h"
 #include "encore/tensor.h"
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/ops/view_check.h"
 
 namespace encore::inline v0_1 {
@@ -111,11 +110,9 @@ Status ApplyToBatch(const PackedLinear& linear, ConstView x, MutableView y,
 
 // x [B, S, d] weight^T + bias, dense.
 Result<Tensor> Project(ConstView x, ConstView weight, ConstView bias, const Executor& executor) {
-  const Result<PackedLinear> linear = PackedLinear::Create(weight, bias);
-  if (!linear.ok()) return linear.status();
-  Result<Tensor> y = Tensor::Create(DType::kF32, x.shape());
-  if (!y.ok()) return y;
-  ENCORE_RETURN_IF_ERROR(ApplyToBatch(*linear, x, y->View<float>(), executor));
+  ENCORE_ASSIGN_OR_RETURN(const PackedLinear linear, PackedLinear::Create(weight, bias));
+  ENCORE_ASSIGN_OR_RETURN(Tensor y, Tensor::Create(DType::kF32, x.shape()));
+  ENCORE_RETURN_IF_ERROR(ApplyToBatch(linear, x, y.View<float>(), executor));
   return y;
 }
 
@@ -123,45 +120,39 @@ Result<Tensor> Project(ConstView x, ConstView weight, ConstView bias, const Exec
 
 Status MultiHeadAttention(ConstView query, ConstView key, ConstView value,
                           const MultiHeadAttentionWeights& weights, MutableView out,
-                          const AttentionOptions& options) try {
-  ENCORE_RETURN_IF_ERROR(CheckInputs(query, key, value, weights, out, options));
-  query = AsBatch(query);
-  key = AsBatch(key);
-  value = AsBatch(value);
-  out = AsBatch(out);
-  const size_t d = query.dim(2);
-  const auto project = [&](ConstView x, size_t part) {
-    return Project(x, Rows(weights.in_proj_weight, part * d, d),
-                   Rows(weights.in_proj_bias, part * d, d), options.executor);
-  };
-  Result<Tensor> q = project(query, 0);
-  if (!q.ok()) return q.status();
-  Result<Tensor> k = project(key, 1);
-  if (!k.ok()) return k.status();
-  Result<Tensor> v = project(value, 2);
-  if (!v.ok()) return v.status();
-  Result<Tensor> context = Tensor::Create(DType::kF32, query.shape());
-  if (!context.ok()) return context.status();
-  // Before attention writes its weights, which an error must leave untouched.
-  const Result<PackedLinear> projection =
-      PackedLinear::Create(weights.out_proj_weight, weights.out_proj_bias);
-  if (!projection.ok()) return projection.status();
+                          const AttentionOptions& options) {
+  return internal::Guarded("multi-head attention", [&]() -> Status {
+    ENCORE_RETURN_IF_ERROR(CheckInputs(query, key, value, weights, out, options));
+    query = AsBatch(query);
+    key = AsBatch(key);
+    value = AsBatch(value);
+    out = AsBatch(out);
+    const size_t d = query.dim(2);
+    const auto project = [&](ConstView x, size_t part) {
+      return Project(x, Rows(weights.in_proj_weight, part * d, d),
+                     Rows(weights.in_proj_bias, part * d, d), options.executor);
+    };
+    ENCORE_ASSIGN_OR_RETURN(const Tensor q, project(query, 0));
+    ENCORE_ASSIGN_OR_RETURN(const Tensor k, project(key, 1));
+    ENCORE_ASSIGN_OR_RETURN(const Tensor v, project(value, 2));
+    ENCORE_ASSIGN_OR_RETURN(Tensor context, Tensor::Create(DType::kF32, query.shape()));
+    // Before attention writes its weights, which an error must leave untouched.
+    ENCORE_ASSIGN_OR_RETURN(const PackedLinear projection,
+                            PackedLinear::Create(weights.out_proj_weight, weights.out_proj_bias));
 
-  AttentionOptions inner = options;
-  if (options.weights.rank() == 3) {
-    const MutableView& w = options.weights;
-    inner.weights = MutableView(w.data(), Shape(1, w.dim(0), w.dim(1), w.dim(2)),
-                                MutableView::Strides{0, w.stride(0), w.stride(1), w.stride(2)});
-  }
-  const size_t heads = weights.num_heads;
-  const MutableView context_view = context->View<float>();
-  ENCORE_RETURN_IF_ERROR(Attention(SplitHeads<const float>(q->View<float>(), heads),
-                                   SplitHeads<const float>(k->View<float>(), heads),
-                                   SplitHeads<const float>(v->View<float>(), heads),
-                                   SplitHeads(context_view, heads), inner));
-  return ApplyToBatch(*projection, context_view, out, options.executor);
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+    AttentionOptions inner = options;
+    if (options.weights.rank() == 3) {
+      const MutableView& w = options.weights;
+      inner.weights = MutableView(w.data(), Shape(1, w.dim(0), w.dim(1), w.dim(2)),
+                                  MutableView::Strides{0, w.stride(0), w.stride(1), w.stride(2)});
+    }
+    const size_t heads = weights.num_heads;
+    const MutableView context_view = context.View<float>();
+    ENCORE_RETURN_IF_ERROR(
+        Attention(SplitHeads(q.View<float>(), heads), SplitHeads(k.View<float>(), heads),
+                  SplitHeads(v.View<float>(), heads), SplitHeads(context_view, heads), inner));
+    return ApplyToBatch(projection, context_view, out, options.executor);
+  });
 }
 
 }  // namespace encore

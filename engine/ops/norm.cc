@@ -6,13 +6,12 @@
 
 #include <cmath>
 #include <cstddef>
-#include <new>
 #include <string>
 
 #include "encore/ops.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/guarded.h"
 #include "engine/base/number_text.h"
-#include "engine/base/out_of_memory.h"
 #include "engine/ops/overlap_check.h"
 #include "engine/ops/row_blocks.h"
 #include "engine/ops/view_check.h"
@@ -42,36 +41,36 @@ bool Contiguous(const ConstView& parameter, internal::AlignedBuffer<float>& buff
 
 // Either of them.
 Status Norm(void (*kernel)(const internal::NormArgs&), const ConstView& x, const ConstView& weight,
-            const ConstView& bias, double epsilon, const MutableView& y) try {
-  ENCORE_RETURN_IF_ERROR(internal::CheckRowViews(x, y));
-  const size_t cols = x.dim(x.rank() - 1);
-  ENCORE_RETURN_IF_ERROR(CheckParameter("weight", weight, cols, y));
-  ENCORE_RETURN_IF_ERROR(CheckParameter("bias", bias, cols, y));
-  if (!(epsilon >= 0 && std::isfinite(epsilon))) {
-    return InvalidArgument("epsilon is " + internal::NumberText(epsilon) +
-                           "; wanted a finite number of at least 0");
-  }
-  internal::AlignedBuffer<float> weight_buffer;
-  internal::AlignedBuffer<float> bias_buffer;
-  internal::NormArgs args{};
-  args.epsilon = epsilon;
-  args.cols = cols;
-  if (!Contiguous(weight, weight_buffer, &args.weight) ||
-      !Contiguous(bias, bias_buffer, &args.bias)) {
-    return Status(ErrorCode::kOutOfMemory,
-                  "no memory for a copy of weight or bias of " + std::to_string(cols) + " floats");
-  }
-  return internal::ForRowBlocks(
-      x, y, [&](const float* from, size_t ldx, float* to, size_t ldy, size_t rows) {
-        args.x = from;
-        args.ldx = ldx;
-        args.y = to;
-        args.ldy = ldy;
-        args.rows = rows;
-        kernel(args);
-      });
-} catch (const std::bad_alloc&) {
-  return internal::OutOfMemory();
+            const ConstView& bias, double epsilon, const MutableView& y) {
+  return internal::Guarded("a norm", [&]() -> Status {
+    ENCORE_RETURN_IF_ERROR(internal::CheckRowViews(x, y));
+    const size_t cols = x.dim(x.rank() - 1);
+    ENCORE_RETURN_IF_ERROR(CheckParameter("weight", weight, cols, y));
+    ENCORE_RETURN_IF_ERROR(CheckParameter("bias", bias, cols, y));
+    if (!(epsilon >= 0 && std::isfinite(epsilon))) {
+      return InvalidArgument("epsilon is " + internal::NumberText(epsilon) +
+                             "; wanted a finite number of at least 0");
+    }
+    internal::AlignedBuffer<float> weight_buffer;
+    internal::AlignedBuffer<float> bias_buffer;
+    internal::NormArgs args{};
+    args.epsilon = epsilon;
+    args.cols = cols;
+    if (!Contiguous(weight, weight_buffer, &args.weight) ||
+        !Contiguous(bias, bias_buffer, &args.bias)) {
+      return internal::NoMemoryFor("a copy of weight or bias of " + std::to_string(cols) +
+                                   " floats");
+    }
+    return internal::ForRowBlocks(
+        x, y, [&](const float* from, size_t ldx, float* to, size_t ldy, size_t rows) {
+          args.x = from;
+          args.ldx = ldx;
+          args.y = to;
+          args.ldy = ldy;
+          args.rows = rows;
+          kernel(args);
+        });
+  });
 }
 
 }  // namespace

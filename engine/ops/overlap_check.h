@@ -54,8 +54,7 @@ inline bool SameView(const TensorView<const float>& a, const TensorView<const fl
   return true;
 }
 
-// `out` shares no element with `in`; callers let SameView pass before, where the operation may
-// work in place.
+// `out` shares no element with `in`.
 inline Status CheckNoOverlap(const char* out_name, const TensorView<float>& out,
                              const char* in_name, const TensorView<const float>& in) {
   const AddressRange a = AddressesOf(out);
@@ -66,6 +65,12 @@ inline Status CheckNoOverlap(const char* out_name, const TensorView<float>& out,
   return InvalidArgument(std::string(out_name) + " of shape " + out.shape().ToString() +
                          " shares memory with " + in_name + " of shape " + in.shape().ToString() +
                          "; wanted other memory, or the very same view where that is allowed");
+}
+
+// The same for operations that may work in place.
+inline Status CheckInPlaceOrApart(const char* out_name, const TensorView<float>& out,
+                                  const char* in_name, const TensorView<const float>& in) {
+  return SameView(in, out) ? Status() : CheckNoOverlap(out_name, out, in_name, in);
 }
 
 }  // namespace encore::internal

@@ -18,39 +18,33 @@ Status NoMemoryFor(const WeightSource& source) {
   for (size_t p = 0; p < source.num_parts; ++p) {
     shapes += (p == 0 ? "" : " and ") + source.parts[p].weight.shape().ToString();
   }
-  return Status(ErrorCode::kOutOfMemory, "packed weights of " + shapes + " do not fit into memory");
+  return internal::NoMemoryFor("packed weights of shape " + shapes);
 }
 
-// Rows [row, row + rows) of the source, k elements each, become the columns of one panel.
-void PackRows(const GemmKernel& kernel, const WeightSource& source, size_t row, size_t rows,
-              size_t k, size_t nr, std::byte* panel) {
+// Rows [row, row + rows) of the source, k elements each, become the columns of one panel. For a
+// kernel of integers their scales and sums are written too; false if a number is not finite then.
+bool PackRows(const GemmKernel& kernel, const WeightSource& source, size_t row, size_t rows,
+              size_t k, size_t nr, std::byte* panel, float* scales, float* sums) {
   PlainRows plain;
-  if (FindPlainRows(source, row, rows, &plain)) {
+  if (!kernel.integer && FindPlainRows(source, row, rows, &plain)) {
     kernel.pack(plain.data, plain.stride_k, plain.stride_row, k, rows, nr, panel);
-    return;
+    return true;
+  }
+  const FpEnvScope modes;
+  if (kernel.integer) {
+    ReadInt8Scales(source, row, rows, scales);
+    if (!std::all_of(scales, scales + rows, [](float s) { return std::isfinite(s); })) return false;
   }
   // A piece of 64 k, a multiple of every kr, fills 16 KiB at the most, half of a small L1.
   constexpr size_t kPiece = 64;
   alignas(64) float piece[GemmKernel::kMaxNr * kPiece];
-  const FpEnvScope modes;
   for (size_t k0 = 0; k0 < k; k0 += kPiece) {
     const size_t count = std::min(kPiece, k - k0);
-    ReadRows(source, row, rows, k0, count, piece, kPiece);
-    kernel.pack(piece, 1, kPiece, count, rows, nr, panel + k0 * nr * kernel.b_bytes);
-  }
-}
-
-// The same for a kernel of integers, whose columns' scales and sums are written too.
-bool PackInt8Rows(const GemmKernel& kernel, const WeightSource& source, size_t row, size_t rows,
-                  size_t k, size_t nr, std::byte* panel, float* scales, float* sums) {
-  const FpEnvScope modes;
-  ReadInt8Scales(source, row, rows, scales);
-  if (!std::all_of(scales, scales + rows, [](float s) { return std::isfinite(s); })) return false;
-  constexpr size_t kPiece = 64;
-  alignas(64) float piece[GemmKernel::kMaxNr * kPiece];
-  for (size_t k0 = 0; k0 < k; k0 += kPiece) {
-    const size_t count = std::min(kPiece, k - k0);
-    ReadInt8Rows(source, scales, row, rows, k0, count, piece, kPiece, sums);
+    if (kernel.integer) {
+      ReadInt8Rows(source, scales, row, rows, k0, count, piece, kPiece, sums);
+    } else {
+      ReadRows(source, row, rows, k0, count, piece, kPiece);
+    }
     kernel.pack(piece, 1, kPiece, count, rows, nr, panel + k0 * nr * kernel.b_bytes);
   }
   return true;
@@ -63,18 +57,15 @@ Status NotFinite(const WeightSource& source) {
 
 }  // namespace
 
-void PackPanelInto(const PackedView& view, size_t p, const float* b, ptrdiff_t stride_k,
-                   ptrdiff_t stride_n, void* data) {
-  const size_t nr = view.nr();
-  view.kernel->pack(b + static_cast<ptrdiff_t>(p * nr) * stride_n, stride_k, stride_n, view.k,
-                    view.panel_cols(p), view.panel_ld(p),
-                    static_cast<std::byte*>(data) + p * view.panel_bytes(nr));
-}
-
 void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n,
               void* data) {
   if (view.k == 0) return;  // and n may be beyond counting
-  for (size_t p = 0; p < view.panels(); ++p) PackPanelInto(view, p, b, stride_k, stride_n, data);
+  const size_t nr = view.nr();
+  for (size_t p = 0; p < view.panels(); ++p) {
+    view.kernel->pack(b + static_cast<ptrdiff_t>(p * nr) * stride_n, stride_k, stride_n, view.k,
+                      view.panel_cols(p), view.panel_ld(p),
+                      static_cast<std::byte*>(data) + p * view.panel_bytes(nr));
+  }
 }
 
 Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const GemmKernel& kernel,
@@ -137,13 +128,11 @@ bool PackedMatrix::Pack(const WeightSource& source, size_t begin, size_t end, st
     for (size_t half = 0; half < view.halves(); ++half) {
       std::byte* panel = data + (view.panel(p, half) - data);
       const size_t row = half * view.n + p * view.nr();
-      if (!kernel.integer) {
-        PackRows(kernel, source, row, view.panel_cols(p), view.k, view.panel_ld(p), panel);
-        continue;
-      }
-      float* const scales = columns_.data() + view.padded_column(p, half);
-      if (!PackInt8Rows(kernel, source, row, view.panel_cols(p), view.k, view.panel_ld(p), panel,
-                        scales, scales + (view.column_quant.sum - view.column_quant.scale))) {
+      const size_t column = view.padded_column(p, half);
+      float* const scales = kernel.integer ? columns_.data() + column : nullptr;
+      float* const sums = kernel.integer ? columns_.data() + columns_.size() / 2 + column : nullptr;
+      if (!PackRows(kernel, source, row, view.panel_cols(p), view.k, view.panel_ld(p), panel,
+                    scales, sums)) {
         return false;
       }
     }

@@ -60,16 +60,12 @@ struct PackedView {
   size_t padded_column(size_t p, size_t half) const {
     return (half == 0 ? p : panels() + p) * nr();
   }
-  const float* panel_bias(size_t p, size_t half) const { return bias + padded_column(p, half); }
   // Bytes of packed data: n rounded up to whole vectors, times the groups.
   size_t packed_bytes() const { return halves() * panel_bytes(RoundUp(n, kernel->lanes)); }
 };
 
-// Packs panel p of element (k, n) = b[k * stride_k + n * stride_n] into data, which has room for
+// Packs element (k, n) = b[k * stride_k + n * stride_n] into data, which has room for
 // view.packed_bytes(). view.panel_rows is view.k.
-void PackPanelInto(const PackedView& view, size_t p, const float* b, ptrdiff_t stride_k,
-                   ptrdiff_t stride_n, void* data);
-// All panels.
 void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n,
               void* data);
 

@@ -12,6 +12,7 @@
 
 #include "encore/ops.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
 #include "engine/ops/axis_loop.h"
 #include "engine/ops/overlap_check.h"
@@ -30,20 +31,7 @@ inline Status CheckRowViews(const ConstView& x, const MutableView& y) {
   ENCORE_RETURN_IF_ERROR(CheckRank("x", x, x.rank()));
   ENCORE_RETURN_IF_ERROR(CheckShape("y", y, x.shape(), "that of x"));
   ENCORE_RETURN_IF_ERROR(CheckOutput("y", y));
-  return SameView(x, y) ? Status() : CheckNoOverlap("y", y, "x", x);
-}
-
-// Copies `rows` rows of `cols` elements; column by column, so that the source of a transposed view
-// is read along its lines.
-inline void CopyRows(const float* from, ptrdiff_t from_row, ptrdiff_t from_col, float* to,
-                     ptrdiff_t to_row, ptrdiff_t to_col, size_t rows, size_t cols) {
-  for (size_t c = 0; c < cols; ++c) {
-    for (size_t r = 0; r < rows; ++r) {
-      const ptrdiff_t i = static_cast<ptrdiff_t>(r);
-      const ptrdiff_t j = static_cast<ptrdiff_t>(c);
-      to[i * to_row + j * to_col] = from[i * from_row + j * from_col];
-    }
-  }
+  return CheckInPlaceOrApart("y", y, "x", x);
 }
 
 // Calls kernel(x, ldx, y, ldy, rows) until all rows of y are written; x and y as CheckRowViews
@@ -69,8 +57,7 @@ Status ForRowBlocks(const ConstView& x, const MutableView& y, Kernel kernel) {
   if (!contiguous) {
     size_t floats = 0;
     if (!CheckedMul(cols, std::min(rows, kBufferedRows), &floats) || !buffer.Allocate(floats)) {
-      return Status(ErrorCode::kOutOfMemory,
-                    "no memory for a copy of rows of " + std::to_string(cols) + " floats");
+      return NoMemoryFor("a copy of rows of " + std::to_string(cols) + " floats");
     }
   }
   // Leading dimensions of kernels are not negative.
@@ -88,10 +75,10 @@ Status ForRowBlocks(const ConstView& x, const MutableView& y, Kernel kernel) {
                n == 1 ? cols : static_cast<size_t>(y_row), n);
         continue;
       }
-      const ptrdiff_t width = static_cast<ptrdiff_t>(cols);
-      CopyRows(from, x_row, x_col, buffer.data(), width, 1, n, cols);
+      const MutableView copy(buffer.data(), Shape(n, cols));
+      CopyMatrix(ConstView(from, copy.shape(), {x_row, x_col}), copy);
       kernel(buffer.data(), cols, buffer.data(), cols, n);
-      CopyRows(buffer.data(), width, 1, to, y_row, y_col, n, cols);
+      CopyMatrix(copy, MutableView(to, copy.shape(), {y_row, y_col}));
     }
   });
   return {};

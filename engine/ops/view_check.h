@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What every operation asks of its views at the entry, with sentences that name the view, what was
-// found and what was wanted.
+// found and what was wanted; and copies of those whose rows the kernels cannot walk.
 
 #ifndef ENCORE_ENGINE_OPS_VIEW_CHECK_H_
 #define ENCORE_ENGINE_OPS_VIEW_CHECK_H_
@@ -28,6 +28,14 @@ bool HasPlainRows(const TensorView<T>& view) {
   const size_t last = view.rank() - 1;
   return (view.dim(last) <= 1 || view.stride(last) == 1) &&
          (view.dim(last - 1) <= 1 || view.stride(last - 1) >= 0);
+}
+
+// Copies a matrix to one of its shape; column by column, so that the source of a transposed view is
+// read along its lines.
+inline void CopyMatrix(const ConstView& from, const MutableView& to) {
+  for (size_t c = 0; c < from.dim(1); ++c) {
+    for (size_t r = 0; r < from.dim(0); ++r) to(r, c) = from(r, c);
+  }
 }
 
 // The view has this rank, memory (unless it has no elements), and a size that does not overflow.

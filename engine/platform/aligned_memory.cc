@@ -2,7 +2,7 @@
 //
 // Aligned memory from the C library, and large pages where the system has them (Linux).
 
-#include "engine/base/aligned_memory.h"
+#include "engine/base/aligned_buffer.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -38,39 +38,35 @@ uint64_t EnabledStates() {
   return uint64_t{high} << 32 | low;
 }
 
-bool FindAmx() {
+struct Amx {
+  bool int8 = false;
+  bool bf16 = false;
+};
+
+Amx FindAmx() {
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kSystemSavesStates) == 0) return false;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-  if ((d & kTilesAndInt8) != kTilesAndInt8) return false;
-  if ((EnabledStates() & kTileStates) != kTileStates) return false;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kSystemSavesStates) == 0) return {};
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return {};
+  if ((d & kTilesAndInt8) != kTilesAndInt8) return {};
+  if ((EnabledStates() & kTileStates) != kTileStates) return {};
   uint64_t supported = 0;
-  return syscall(SYS_arch_prctl, kGetSupported, &supported) == 0 &&
-         (supported >> kTileData & 1) != 0;
+  const bool known = syscall(SYS_arch_prctl, kGetSupported, &supported) == 0;
+  const bool saved = known && (supported >> kTileData & 1) != 0;
+  return {.int8 = saved, .bf16 = saved && (d & kBf16) != 0};
 }
 
-bool FindBf16() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kBf16) != 0;
+const Amx& MachineAmx() {
+  static constinit Once<Amx> amx;
+  return amx.Get(FindAmx);
 }
 
 }  // namespace
 
-bool MachineHasAmx() {
-  static constinit Once<bool> has;
-  return has.Get(FindAmx);
-}
-
-bool MachineHasAmxBf16() {
-  static constinit Once<bool> has;
-  return has.Get([] { return MachineHasAmx() && FindBf16(); });
-}
+bool MachineHasAmx() { return MachineAmx().int8; }
+bool MachineHasAmxBf16() { return MachineAmx().bf16; }
 
 bool MayUseAmx() {
   static constinit Once<bool> may;

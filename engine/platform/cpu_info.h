@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pure parts of cpu.h, for tests: how the core count is chosen, and how sysfs writes sizes. Not
-// here: control groups (cgroup.h).
+// The pure parts of cpu.h, for tests: how the core count is chosen, and how sysfs writes sizes.
 
 #ifndef ENCORE_ENGINE_PLATFORM_CPU_INFO_H_
 #define ENCORE_ENGINE_PLATFORM_CPU_INFO_H_

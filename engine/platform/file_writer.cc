@@ -7,16 +7,13 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <random>
 #include <system_error>
 #include <utility>
 
-#include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
-#include "engine/platform/path_check.h"
-#include "engine/platform/system_error.h"
+#include "engine/platform/file_error.h"
 
 #if defined(__unix__) || defined(__APPLE__)
 #define ENCORE_HAVE_FSYNC 1
@@ -47,6 +44,19 @@ fs::path RandomName(const fs::path& destination) {
   std::random_device random;
   const uint64_t number = (uint64_t{random()} << 32) | random();
   return destination.parent_path() / (".encore-" + std::to_string(number) + ".tmp");
+}
+
+// Of an open file and its name, if it has one. 0, or the error number.
+int SetPermissions([[maybe_unused]] std::FILE* file, [[maybe_unused]] const fs::path& name,
+                   fs::perms permissions) {
+#if ENCORE_HAVE_FSYNC
+  const auto mode = static_cast<mode_t>(permissions & fs::perms::mask);
+  return ::fchmod(::fileno(file), mode) == 0 ? 0 : errno;
+#else
+  std::error_code error;
+  fs::permissions(name, permissions, error);
+  return error.value();
+#endif
 }
 
 #if ENCORE_HAVE_NAMELESS
@@ -113,7 +123,7 @@ int FileWriter::OpenNamed() {
 }
 
 Result<FileWriter> FileWriter::Create(const std::string& path, Temporary temporary) {
-  return Guarded(path.c_str(), [&]() -> Result<FileWriter> {
+  return GuardedFile(path, [&]() -> Result<FileWriter> {
     ENCORE_RETURN_IF_ERROR(CheckPath(path));
     FileWriter writer;
     writer.path_ = path;
@@ -143,13 +153,7 @@ Result<FileWriter> FileWriter::Create(const std::string& path, Temporary tempora
       if (reason != 0) return SystemError(path, "no temporary file can be made beside it", reason);
     }
     if (fs::exists(old)) {
-#if ENCORE_HAVE_FSYNC
-      const auto mode = static_cast<mode_t>(old.permissions() & fs::perms::mask);
-      const int reason = ::fchmod(::fileno(writer.file_.get()), mode) == 0 ? 0 : errno;
-#else
-    fs::permissions(writer.temporary_, old.permissions(), error);
-    const int reason = error.value();
-#endif
+      const int reason = SetPermissions(writer.file_.get(), writer.temporary_, old.permissions());
       if (reason != 0) return SystemError(path, "its permissions cannot be kept", reason);
     }
     return writer;
@@ -177,8 +181,9 @@ Status FileWriter::Replace(size_t offset, std::span<const std::byte> bytes) {
 }
 
 Status FileWriter::Commit() {
-  return Guarded(path_.c_str(), [&]() -> Status {
+  return GuardedFile(path_, [&]() -> Status {
     if (std::fflush(file_.get()) != 0) return SystemError(path_, "cannot be written", errno);
+    int descriptor = -1;
 #if ENCORE_HAVE_FSYNC
     // Before the rename: after a power cut, the name must not lead to a file whose bytes never
     // arrived. EINVAL means a file system without fsync.
@@ -188,9 +193,7 @@ Status FileWriter::Commit() {
     const bool nameless = temporary_.empty();
     const Descriptor kept(nameless ? ::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0) : -1);
     if (nameless && kept.get() < 0) return SystemError(path_, "cannot be written", errno);
-    const int descriptor = kept.get();
-#else
-  const int descriptor = -1;
+    descriptor = kept.get();
 #endif
     int reason = std::fclose(file_.release()) == 0 ? 0 : errno;
     if (reason == 0) reason = Publish(descriptor);

@@ -8,16 +8,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <limits>
 #include <system_error>
 #include <utility>
 
-#include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
-#include "engine/platform/path_check.h"
-#include "engine/platform/system_error.h"
+#include "engine/platform/file_error.h"
 
 #if defined(__unix__) || defined(__APPLE__)
 #define ENCORE_HAVE_MMAP 1
@@ -171,7 +168,7 @@ Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t m
 #endif
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
-  return Guarded(path.c_str(), [&]() -> Result<MappedFile> {
+  return GuardedFile(path, [&]() -> Result<MappedFile> {
     ENCORE_RETURN_IF_ERROR(CheckPath(path));
 #if ENCORE_HAVE_MMAP
     struct stat info = {};
@@ -196,7 +193,7 @@ Result<MappedFile> MappedFile::Open(const std::string& path) {
 }
 
 Result<MappedFile> MappedFile::OpenCopy(const std::string& path, size_t max_bytes) {
-  return Guarded(path.c_str(), [&]() -> Result<MappedFile> {
+  return GuardedFile(path, [&]() -> Result<MappedFile> {
     ENCORE_RETURN_IF_ERROR(CheckPath(path));
     ENCORE_ASSIGN_OR_RETURN(Memory memory, ReadAll(path, max_bytes));
     return MappedFile(std::move(memory));

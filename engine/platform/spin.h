@@ -42,6 +42,11 @@ bool SpinUntil(const Ready& ready, std::chrono::microseconds time) {
   }
 }
 
+// How long a thread in a call looks for what it waits for before it sleeps: longer than a short
+// stage is uneven, shorter than what anyone would notice as burnt time. Waking up through the
+// kernel costs 5-50 us.
+inline constexpr std::chrono::microseconds kStageSpin{50};
+
 // Sets `word` and wakes all who wait for it to change. Sequentially consistent: std::atomic's
 // notify looks at a count of waiters, and must not have looked before its store was seen, or a
 // thread that is just going to sleep never wakes.

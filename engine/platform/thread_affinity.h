@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which cores threads run on, and what they are called (Linux; elsewhere nothing happens). Not
-// here: how many cores there are (encore/cpu.h).
+// Which cores threads run on, and what they are called (Linux; elsewhere nothing happens).
 
 #ifndef ENCORE_ENGINE_PLATFORM_THREAD_AFFINITY_H_
 #define ENCORE_ENGINE_PLATFORM_THREAD_AFFINITY_H_

@@ -12,17 +12,12 @@
 #include <vector>
 
 #include "encore/cpu.h"
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/thread_affinity.h"
 #include "engine/platform/worker_threads.h"
 
 namespace encore::inline v0_1 {
-
-struct ThreadPool::Impl {
-  explicit Impl(ThreadPoolOptions options) : workers(std::move(options)) {}
-  internal::WorkerThreads workers;
-};
 
 namespace {
 
@@ -48,7 +43,8 @@ Status CheckCores(const std::vector<int>& cores, int threads) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ThreadPool::ThreadPool(std::unique_ptr<internal::WorkerThreads> workers)
+    : workers_(std::move(workers)) {}
 ThreadPool::ThreadPool(ThreadPool&&) noexcept = default;
 ThreadPool& ThreadPool::operator=(ThreadPool&&) noexcept = default;
 ThreadPool::~ThreadPool() = default;
@@ -65,7 +61,7 @@ Result<ThreadPool> ThreadPool::Create(const ThreadPoolOptions& options) try {
   ThreadPoolOptions known = options;
   if (known.threads == 0) known.threads = std::min(UsableCores(), kMaxThreads);
   ENCORE_RETURN_IF_ERROR(CheckCores(known.cores, known.threads));
-  return ThreadPool(std::make_unique<Impl>(std::move(known)));
+  return ThreadPool(std::make_unique<internal::WorkerThreads>(std::move(known)));
 } catch (const std::bad_alloc&) {
   return internal::OutOfMemory();
 } catch (const std::system_error& error) {
@@ -74,9 +70,9 @@ Result<ThreadPool> ThreadPool::Create(const ThreadPoolOptions& options) try {
 }
 
 Executor ThreadPool::executor() const& {
-  return impl_ == nullptr ? Executor() : Executor::Workers(&impl_->workers, threads());
+  return workers_ == nullptr ? Executor() : Executor::Workers(workers_.get(), threads());
 }
 
-int ThreadPool::threads() const { return impl_ == nullptr ? 1 : impl_->workers.threads(); }
+int ThreadPool::threads() const { return workers_ == nullptr ? 1 : workers_->threads(); }
 
 }  // namespace encore

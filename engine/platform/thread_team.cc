@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 
 #if defined(ENCORE_HAVE_OPENMP)
@@ -38,8 +37,8 @@ constexpr size_t kApart = 128;
 class TaskShare {
  public:
   template <typename Run>  // Run(begin, end)
-  void Work(size_t count, size_t thread, size_t threads, Team::Sharing sharing, const Run& run) {
-    if (sharing == Team::Sharing::kInOrder) {
+  void Work(size_t count, size_t thread, size_t threads, StageBoard::Order order, const Run& run) {
+    if (order == StageBoard::Order::kRising) {
       for (;;) {
         const size_t i = next_.fetch_add(1, std::memory_order_relaxed);
         if (i >= count) return;
@@ -69,10 +68,6 @@ class TaskShare {
 // phase_, so it is at once ready for the next stage.
 class Barrier {
  public:
-  // Longer than a short stage is uneven, shorter than what anyone would notice as burnt time. A
-  // sleep and wake-up through the kernel costs 5-50 us.
-  static constexpr std::chrono::microseconds kSpin{50};
-
   // Calls on_last() on the last thread to come, before any thread leaves.
   template <typename OnLast>
   void Wait(int threads, bool spin, const OnLast& on_last) {
@@ -85,7 +80,7 @@ class Barrier {
       return;
     }
     const auto open = [&] { return phase_.load(std::memory_order_acquire) != phase; };
-    if (spin && SpinUntil(open, kSpin)) return;
+    if (spin && SpinUntil(open, kStageSpin)) return;
     phase_.wait(phase, std::memory_order_acquire);
   }
 
@@ -150,8 +145,8 @@ bool RunOnPool(const Executor& executor, int threads, RecipeFn fn, const void* r
 struct HostStage {
   size_t count;
   size_t threads;
-  Team::Sharing sharing;
-  void (*fn)(const void*, size_t, size_t, int);
+  StageBoard::Order order;
+  StageFn fn;
   const void* task;
   TaskShare share;
   std::atomic<size_t> calls{0};
@@ -169,41 +164,35 @@ struct HostStage {
  private:
   void RunShare(size_t thread) {
     FpEnvScope fp_env;
-    share.Work(count, thread, threads, sharing,
+    share.Work(count, thread, threads, order,
                [&](size_t begin, size_t end) { fn(task, begin, end, static_cast<int>(thread)); });
   }
 };
 
 }  // namespace
 
-void Team::ForEachRange(size_t count, Sharing sharing, RangeFn fn, const void* task) {
-  if (threads_ == 1) {
+void Team::ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task) {
+  const Executor& executor = *state_->executor;
+  const size_t threads = std::min(count, static_cast<size_t>(threads_));
+  // With OpenMP all threads are here, and meet.
+  if (threads_ == 1 || (threads <= 1 && executor.kind() != Executor::Kind::kOpenMP)) {
     if (count > 0) fn(task, 0, count, 0);
     return;
   }
-  if (state_->executor->kind() == Executor::Kind::kHost) {
-    const size_t threads = std::min(count, static_cast<size_t>(threads_));
-    if (threads <= 1) {
-      if (count > 0) fn(task, 0, count, 0);
-      return;
-    }
-    HostStage stage{count, threads, sharing, fn, task, {}};
-    state_->executor->parallel_for()(state_->executor->pool(), threads, HostStage::RunThread,
-                                     &stage);
+  if (executor.kind() == Executor::Kind::kHost) {
+    HostStage stage{count, threads, order, fn, task, {}};
+    executor.parallel_for()(executor.pool(), threads, HostStage::RunThread, &stage);
     stage.RunRest();
     return;
   }
-  if (state_->executor->kind() == Executor::Kind::kPool) {
-    const auto order =
-        sharing == Sharing::kInOrder ? StageBoard::Order::kRising : StageBoard::Order::kOwnRanges;
-    static_cast<WorkerThreads*>(state_->executor->pool())
-        ->RunStage(count, order, threads_, fn, task);
+  if (executor.kind() == Executor::Kind::kPool) {
+    static_cast<WorkerThreads*>(executor.pool())
+        ->RunStage(count, order, static_cast<int>(threads), fn, task);
     return;
   }
-  const size_t threads = std::min(count, static_cast<size_t>(threads_));
   const size_t thread = static_cast<size_t>(thread_);
   if (thread < threads) {
-    state_->share.Work(count, thread, threads, sharing,
+    state_->share.Work(count, thread, threads, order,
                        [&](size_t begin, size_t end) { fn(task, begin, end, thread_); });
   }
   state_->barrier.Wait(threads_, state_->spin, [this] { state_->share.Reset(); });

@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "encore/executor.h"
+#include "engine/platform/stage_board.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -30,20 +31,16 @@ class Team {
   // done; what they wrote is then visible to all threads.
   template <typename F>
   void ForEach(size_t count, const F& task) {
-    ForEachRange(count, Sharing::kBlocks, &RunRange<F>, &task);
+    ForEachRange(count, StageBoard::Order::kOwnRanges, &RunRange<F>, &task);
   }
 
   // The same for tasks of unequal cost, the most expensive first: whoever is free takes the next.
   template <typename F>
   void ForEachInOrder(size_t count, const F& task) {
-    ForEachRange(count, Sharing::kInOrder, &RunRange<F>, &task);
+    ForEachRange(count, StageBoard::Order::kRising, &RunRange<F>, &task);
   }
 
-  enum class Sharing { kBlocks, kInOrder };
-
  private:
-  using RangeFn = void (*)(const void* task, size_t begin, size_t end, int thread);
-
   template <typename F>
   static void RunRange(const void* f, size_t begin, size_t end, int thread) {
     for (size_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i, thread);
@@ -52,7 +49,7 @@ class Team {
 
   Team(TeamState* state, int thread, int threads)
       : state_(state), thread_(thread), threads_(threads) {}
-  void ForEachRange(size_t count, Sharing sharing, RangeFn fn, const void* task);
+  void ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task);
 
   TeamState* state_;
   int thread_;  // of the thread that runs this copy of the recipe

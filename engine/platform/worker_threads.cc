@@ -14,15 +14,6 @@
 #include "engine/platform/spin.h"
 
 namespace encore::inline v0_1::internal {
-namespace {
-
-// How long a thread in a call looks for what it waits for before it sleeps: longer than a short
-// stage is uneven, shorter than what anyone would notice as burnt time. Waking up through the
-// kernel costs 5-50 us.
-constexpr std::chrono::microseconds kStageSpin{50};
-
-}  // namespace
-
 WorkerThreads::WorkerThreads(ThreadPoolOptions options)
     : board_(options.threads), options_(std::move(options)), cores_for_them_(UsableCores()) {
   const int threads = options_.threads;
@@ -70,11 +61,6 @@ void WorkerThreads::Return() {
 
 void WorkerThreads::RunStage(size_t count, StageBoard::Order order, int threads, StageFn run,
                              const void* task) {
-  threads = static_cast<int>(std::min(count, static_cast<size_t>(threads)));
-  if (threads <= 1) {
-    if (count > 0) run(task, 0, count, 0);
-    return;
-  }
   const bool spin = HaveACoreEach(threads);
   // Threads that would take the cores from each other are woken once a call: that they sleep then
   // says that there was nothing for them to do.

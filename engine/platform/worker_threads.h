@@ -39,8 +39,8 @@ class WorkerThreads {
   void Return();
 
   // By the caller they are lent to, as thread 0: calls run(task, begin, end, thread) so that each
-  // of [0, count) is in one call's [begin, end), on any of the first `threads` threads; returns
-  // when all is done. Allocates nothing.
+  // of [0, count) is in one call's [begin, end), on any of the first `threads` threads, of which
+  // there are 2 .. count; returns when all is done. Allocates nothing.
   void RunStage(size_t count, StageBoard::Order order, int threads, StageFn run, const void* task);
 
   // How long a thread that finds nothing to do looks for it before it sleeps, within a call and

@@ -5,7 +5,7 @@
 #include "engine/text/scratch.h"
 
 #include "engine/base/int_math.h"
-#include "engine/base/out_of_memory.h"
+#include "engine/base/guarded.h"
 
 namespace encore::inline v0_1::internal {
 

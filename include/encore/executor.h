@@ -22,6 +22,10 @@ class WorkerThreads;
 // threads and in any order (one after another is fine), and returns when all calls have returned.
 // `pool` is the host's own. A call that it leaves out is made up for on the calling thread, and one
 // too many does nothing; but none may run on after it has returned.
+// It may throw, once none of its calls runs any more. std::bad_alloc and std::length_error then
+// make the library's call return kOutOfMemory, and anything else passes through it to its caller.
+// What outputs hold is undefined then; encoders, workspaces and the executor may be used again.
+// `body` never throws.
 using ParallelFor = void (*)(void* pool, size_t count, void (*body)(void* context, size_t i),
                              void* context);
 

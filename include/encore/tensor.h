@@ -35,33 +35,19 @@ ENCORE_API std::string_view DTypeName(DType type);
 template <typename T>
 struct DTypeOf;
 template <>
-struct DTypeOf<bool> {
-  static constexpr DType value = DType::kBool;
-};
+struct DTypeOf<bool> : std::integral_constant<DType, DType::kBool> {};
 template <>
-struct DTypeOf<uint8_t> {
-  static constexpr DType value = DType::kU8;
-};
+struct DTypeOf<uint8_t> : std::integral_constant<DType, DType::kU8> {};
 template <>
-struct DTypeOf<int8_t> {
-  static constexpr DType value = DType::kI8;
-};
+struct DTypeOf<int8_t> : std::integral_constant<DType, DType::kI8> {};
 template <>
-struct DTypeOf<int32_t> {
-  static constexpr DType value = DType::kI32;
-};
+struct DTypeOf<int32_t> : std::integral_constant<DType, DType::kI32> {};
 template <>
-struct DTypeOf<int64_t> {
-  static constexpr DType value = DType::kI64;
-};
+struct DTypeOf<int64_t> : std::integral_constant<DType, DType::kI64> {};
 template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::kF32;
-};
+struct DTypeOf<float> : std::integral_constant<DType, DType::kF32> {};
 template <>
-struct DTypeOf<double> {
-  static constexpr DType value = DType::kF64;
-};
+struct DTypeOf<double> : std::integral_constant<DType, DType::kF64> {};
 
 // Integers, which excludes bool: `true` is no size.
 template <typename T>

@@ -68,9 +68,8 @@ class ENCORE_API ThreadPool {
   int threads() const;
 
  private:
-  struct Impl;
-  explicit ThreadPool(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit ThreadPool(std::unique_ptr<internal::WorkerThreads> workers);
+  std::unique_ptr<internal::WorkerThreads> workers_;
 };
 
 }  // namespace encore

@@ -24,7 +24,7 @@
 #include "encore/encoder.h"
 #include "encore/ops.h"
 #include "encore/thread_pool.h"
-#include "engine/base/aligned_memory.h"
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/bf16.h"
 #include "gtest/gtest.h"
 #include "reference/drawn.h"

@@ -135,8 +135,13 @@ void CheckPlan(const Planned& p) {
       CheckGroups(p);
       EXPECT_LE(p.plan.threads * std::min(p.plan.max_task_rows, kRowsOfTask),
                 RowsOfAllBlocks(p.starts.back(), p.threads));
-      // Costs are rounded to thousands of operations before they are compared.
-      EXPECT_TRUE(p.plan.threads == 1 || p.Imbalance() <= 1.0601) << p.Imbalance();
+      // Another plan costs about 6 percent in waiting. Costs are compared in thousands of
+      // operations, so that each sequence may be off by one.
+      EXPECT_TRUE(p.plan.threads == 1 ||
+                  p.Imbalance() <= 1.06 + 1e3 *
+                                              static_cast<double>(p.sequences() * p.plan.threads) /
+                                              p.total_flops())
+          << p.Imbalance();
       break;
     case ThreadPlanKind::kRows:
       EXPECT_TRUE(p.plan.threads > 1 || p.plan.attention_apart);

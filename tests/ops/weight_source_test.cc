@@ -131,8 +131,8 @@ void CheckPacked(const WeightSource& source, const std::vector<float>& rows, siz
       ASSERT_TRUE(SameBits(Panel(view, p, half, count), Panel(want, p, 0, count)))
           << "panel " << p << ", half " << half;
       if (bias.empty()) continue;
-      ASSERT_TRUE(
-          SameBits({view.panel_bias(p, half), view.nr()}, {want.panel_bias(p, 0), view.nr()}))
+      ASSERT_TRUE(SameBits({view.bias + view.padded_column(p, half), view.nr()},
+                           {want.bias + want.padded_column(p, 0), view.nr()}))
           << "panel " << p << ", half " << half;
     }
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of engine/platform/path_check.h: whoever opens a path refuses one with a zero byte, at
+// Tests of engine/platform/file_error.h: whoever opens a path refuses one with a zero byte, at
 // which the system's calls would cut it off.
 
-#include "engine/platform/path_check.h"
+#include "engine/platform/file_error.h"
 
 #include <gtest/gtest.h>
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -136,11 +137,30 @@ TEST_F(StageBoardTest, ThreadsThatDoNotComeAreNotWaitedFor) {
   }
 }
 
-TEST_F(StageBoardTest, ItsOwnFromTheFrontThenTheOthersFromTheBack) {
-  StageBoard board(3);
-  EXPECT_EQ(Taken(board, 1, 12, Order::kOwnRanges, 3),
-            (std::vector<size_t>{4, 5, 6, 7, 11, 10, 9, 8, 3, 2, 1, 0}));
-  EXPECT_EQ(Taken(board, 1, 2, Order::kOwnRanges, 3), (std::vector<size_t>{1, 0}));
+// Each thread has tasks of its own, the same ones in every stage of that size, which keeps it on
+// the rows in its cache. It begins with them, and then does those of threads that do not come.
+TEST_F(StageBoardTest, ItsOwnTasksFirstAndThenTheOthers) {
+  constexpr size_t kThreads = 3;
+  StageBoard board(kThreads);
+  for (const size_t count : {size_t{3}, size_t{12}, size_t{300}}) {
+    const auto own_of = [&](size_t thread) {
+      const std::vector<size_t> taken =
+          Taken(board, static_cast<int>(thread), count, Order::kOwnRanges, kThreads);
+      EXPECT_EQ(std::set<size_t>(taken.begin(), taken.end()).size(), count) << "each once";
+      EXPECT_EQ(taken.size(), count);
+      return std::set<size_t>(taken.begin(),
+                              taken.begin() + static_cast<ptrdiff_t>(count / kThreads));
+    };
+    std::set<size_t> all;
+    for (size_t thread = 0; thread < kThreads; ++thread) {
+      const std::set<size_t> own = own_of(thread);
+      EXPECT_EQ(own, own_of(thread)) << "thread " << thread << " of " << count;
+      all.insert(own.begin(), own.end());
+    }
+    EXPECT_EQ(all.size(), count) << "no task is two threads' own";
+  }
+  // One that has no task of its own.
+  EXPECT_EQ(Taken(board, 2, 2, Order::kOwnRanges, kThreads).size(), 2u);
 }
 
 TEST_F(StageBoardTest, RisingTasksAreTakenFromTheFrontByEveryThread) {

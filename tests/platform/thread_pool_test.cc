@@ -81,7 +81,7 @@ TEST_F(ThreadPoolTest, CreateNamesWhatIsWrong) {
   EXPECT_TRUE(ThreadPool::Create({.threads = 2, .idle_spin = microseconds(1000000)}).ok());
 }
 
-TEST_F(ThreadPoolTest, ThreadsAndLanes) {
+TEST_F(ThreadPoolTest, HasTheThreadsAskedFor) {
   const Result<ThreadPool> usable = ThreadPool::Create();
   ASSERT_TRUE(usable.ok());
   EXPECT_EQ(usable->threads(), std::min(UsableCores(), ThreadPool::kMaxThreads));
@@ -96,7 +96,7 @@ TEST_F(ThreadPoolTest, ThreadsAndLanes) {
   }
 }
 
-TEST_F(ThreadPoolTest, EveryLaneIsAThreadOfItsOwn) {
+TEST_F(ThreadPoolTest, EveryNumberIsAThreadOfItsOwn) {
   ThreadPool pool = MakePool(4);
   std::vector<std::thread::id> ids(4);
   std::atomic<int> there = 0;

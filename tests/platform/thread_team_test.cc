@@ -135,7 +135,7 @@ TEST(ThreadTeamTest, NoThreadBeyondTheTasksIsGivenOne) {
   });
 }
 
-TEST(ThreadTeamTest, TeamHasTheLanesAskedFor) {
+TEST(ThreadTeamTest, TeamHasTheThreadsAskedFor) {
   ForEachExecutor([](const Executor& executor) {
     std::atomic<int> threads = 0;
     RunTeam(executor,
@@ -144,7 +144,7 @@ TEST(ThreadTeamTest, TeamHasTheLanesAskedFor) {
   });
 }
 
-TEST(ThreadTeamTest, OneTaskAtATimeHasALane) {
+TEST(ThreadTeamTest, OneTaskAtATimeHasAThread) {
   ForEachExecutor([](const Executor& executor) {
     std::vector<std::atomic<int>> busy(static_cast<size_t>(executor.threads()));
     std::atomic<int> clashes = 0;
@@ -222,7 +222,7 @@ TEST(ThreadTeamTest, SeveralCallersAtOnce) {
   EXPECT_EQ(tasks, 4 * 20 * 13);
 }
 
-TEST(ThreadTeamTest, MoreLanesThanCoresDoNotCollapse) {
+TEST(ThreadTeamTest, MoreThreadsThanCoresDoNotCollapse) {
   const auto start = std::chrono::steady_clock::now();
   std::atomic<int> tasks = 0;
   RunTeam(Executor::OpenMP(4 * UsableCores() + 3), [&](Team& team) {

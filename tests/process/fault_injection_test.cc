@@ -35,7 +35,7 @@
 #include <vector>
 
 #include "encore/encore.h"
-#include "engine/base/aligned_memory.h"
+#include "engine/base/aligned_buffer.h"
 #include "engine/platform/cpu_info.h"
 #include "engine/platform/worker_threads.h"
 #include "gtest/gtest.h"

@@ -20,9 +20,9 @@ import torch
 from transformers import ModernBertConfig, ModernBertModel
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tests/make"))
 
-from tokenizer_check import shapes  # noqa: E402  pylint: disable=wrong-import-position
+import shapes  # noqa: E402  pylint: disable=wrong-import-position
 
 MODULES = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
 

@@ -168,32 +168,26 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddEmbed(CLI::App& app, Action& action) {
-  const auto [sub, options] = AddCommand(
-      app, action, "embed", "Turn texts into embeddings with a model's folder", kFooter, Run);
-  options->text.AddTo(*sub);
-  AddRequired(*sub, "--output", "FILE", options->output,
-              "Write the vectors there: .npy, .safetensors or .jsonl");
-  sub->add_flag("--resume", options->resume,
-                "Keep the rows of --output and compute the remaining texts");
-  CLI::Option* name = sub->add_option("--prompt-name", options->prompt_name,
-                                      "Put this prompt of the folder before each text")
-                          ->type_name("NAME");
-  CLI::Option* prompt =
-      sub->add_option("--prompt", options->prompt, "Put this before each text")->type_name("TEXT");
-  prompt->excludes(name);
-  sub->add_flag("--no-prompt", options->no_prompt, "Disable the folder's default prompt")
-      ->excludes(name)
-      ->excludes(prompt);
-  sub->add_flag_function(
-         "--normalize,!--no-normalize",
-         [options = options](int64_t given) { options->normalize = given > 0; },
-         "Scale vectors to length 1, or do not (default: as the folder says)")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  sub->add_option("--dimensions", options->dimensions,
-                  "Keep only the first N columns, for models trained for it; 0: as the folder says")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str();
+void AddEmbed(CommandLine& line, Action& action) {
+  const auto [command, options] = AddCommand(
+      line, action, "embed", "Turn texts into embeddings with a model's folder", kFooter, Run);
+  options->text.AddTo(command);
+  command.Add("--output", &options->output, "Write the vectors there: .npy, .safetensors or .jsonl",
+              {.type = "FILE", .required = true});
+  command.Add("--resume", &options->resume,
+              "Keep the rows of --output and compute the remaining texts");
+  const Option name =
+      command.Add("--prompt-name", &options->prompt_name,
+                  "Put this prompt of the folder before each text", {.type = "NAME"});
+  const Option prompt = command.Add("--prompt", &options->prompt, "Put this before each text",
+                                    {.type = "TEXT", .excludes = {name}});
+  command.Add("--no-prompt", &options->no_prompt, "Disable the folder's default prompt",
+              {.excludes = {name, prompt}});
+  command.Add("--normalize,!--no-normalize", &options->normalize,
+              "Scale vectors to length 1, or do not (default: as the folder says)");
+  command.Add("--dimensions", &options->dimensions,
+              "Keep only the first N columns, for models trained for it; 0: as the folder says",
+              {.show_default = true, .range = Range{0, 1 << 24}});
 }
 
 }  // namespace encore::tool

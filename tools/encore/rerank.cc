@@ -112,17 +112,16 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddRerank(CLI::App& app, Action& action) {
-  const auto [sub, options] = AddCommand(
-      app, action, "rerank", "Rank texts by how well they fit a query, best first", kFooter, Run);
-  options->text.AddTo(*sub);
-  AddRequired(*sub, "--query", "TEXT", options->query, "Score each text against this query");
-  CLI::Option* scores = sub->add_flag("--scores", options->scores,
-                                      "Print one score per line, in the order of the input");
-  sub->add_option("--top", options->top, "Print only the best N; 0: all")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str()
-      ->excludes(scores);
+void AddRerank(CommandLine& line, Action& action) {
+  const auto [command, options] = AddCommand(
+      line, action, "rerank", "Rank texts by how well they fit a query, best first", kFooter, Run);
+  options->text.AddTo(command);
+  command.Add("--query", &options->query, "Score each text against this query",
+              {.type = "TEXT", .required = true});
+  const Option scores = command.Add("--scores", &options->scores,
+                                    "Print one score per line, in the order of the input");
+  command.Add("--top", &options->top, "Print only the best N; 0: all",
+              {.show_default = true, .range = Range{0, 1 << 24}, .excludes = {scores}});
 }
 
 }  // namespace encore::tool

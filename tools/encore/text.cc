@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "engine/tokenizer/utf8.h"
 
@@ -66,6 +68,13 @@ std::string Printable(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string FolderName(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::weakly_canonical(folder, error);
+  if (!path.has_filename()) path = path.parent_path();
+  return Printable(path.has_filename() ? path.filename().string() : folder);
 }
 
 size_t DisplayWidth(std::string_view printable) {

@@ -128,6 +128,15 @@ bool TextReader::Next(TextInput* input) {
   return true;
 }
 
+std::vector<std::string> SampleTexts(const std::string& path, size_t most) {
+  std::vector<std::string> texts;
+  TextReader reader({.path = path});
+  TextInput input;
+  while (texts.size() < most && reader.Next(&input)) texts.push_back(std::move(input.text));
+  if (texts.empty()) throw Failure("--texts " + Printable(path) + ": no text, wanted at least one");
+  return texts;
+}
+
 TextChunks::TextChunks(const TextSource& source) : reader_(source) {
   std::error_code error;
   if (source.path == "-" || !std::filesystem::is_regular_file(source.path, error)) return;

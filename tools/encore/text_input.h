@@ -71,6 +71,10 @@ class TextReader {
   size_t id_column_ = 0;  // that of the header's end: none
 };
 
+// The texts of --texts, a file with one a line, at most so many. Throws Failure where there is
+// none.
+std::vector<std::string> SampleTexts(const std::string& path, size_t most = SIZE_MAX);
+
 // The texts of a file or of standard input, some at a time.
 class TextChunks {
  public:

@@ -13,7 +13,7 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 encore="$here/../build/release/bin/encore"
 
 "$here/setup.sh"
-"$here/build.sh" build/release -DENCORE_UNITY=ON --target encore_tool
+"$here/build.sh" build/release --target encore_tool
 [[ $# -eq 0 ]] || exec "$encore" "$@"
 
 if "$here/fetch_model.sh"; then

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Prepares a Debian or Ubuntu machine to build encore, as root or with sudo: installs what is
-# missing with apt and, where the distribution's Highway is older than 1.2.0, builds a newer one
-# into .deps/. Says nothing when there is nothing to do. Builds no encore: see run.sh and test.sh.
+# missing with apt and builds Highway from a source package of apt's into .deps/. Says
+# nothing when there is nothing to do. Builds no encore: see run.sh and test.sh.
 #
 #   tools/setup.sh         what building, testing and benchmarking need
 #   tools/setup.sh --ci    also what .ci/run needs: clang, its sanitizers and OpenMP, its linters, a
-#                          compiler for AArch64, a clang that knows its bf16, an emulator of it, and
-#                          Highway's source
+#                          compiler for AArch64, a clang that knows its bf16, and an emulator of it
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,7 +15,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly root="$PWD"
 readonly deps="$root/.deps"
 readonly log="$deps/setup.log"
-readonly highway_wanted=1.2.0
 readonly arm_clang_wanted=17  # the first with which Highway compiles NEON_BF16
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -76,11 +74,9 @@ missing_packages() {
   fi
 }
 
-# Whether a Highway that is new enough is installed, by us or by somebody else.
-have_highway() {
-  [[ -e "$deps/highway/include/hwy/highway.h" ]] ||
-    { have_command pkg-config && pkg-config --atleast-version="$highway_wanted" libhwy; }
-}
+# Highway is built from source on every machine: one version everywhere, and its source is there for
+# other architectures. CMake takes it before one that is installed.
+have_highway() { [[ -e "$deps/highway/include/hwy/highway.h" && -d "$deps/highway-source" ]]; }
 
 can_be_root() { [[ $EUID -eq 0 ]] || have_command sudo; }
 
@@ -162,17 +158,12 @@ download_highway_source() {
   return 1
 }
 
-# Unpacks the source package in the current folder into its folder source/.
-unpack_highway() {
-  mkdir source
-  logged tar -xf ./*.orig.tar.* -C source --strip-components=1
-  grep -q "VERSION" source/CMakeLists.txt || fail "no Highway in $PWD/source"
-}
-
 # Builds Highway from the source package in the current folder into .deps/highway.
 build_highway() {
   local source="$PWD/source"
-  unpack_highway
+  mkdir source
+  logged tar -xf ./*.orig.tar.* -C source --strip-components=1
+  grep -q "VERSION" source/CMakeLists.txt || fail "no Highway in $PWD/source"
   logged cmake -S "$source" -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_INSTALL_PREFIX="$deps/highway" -DCMAKE_INSTALL_LIBDIR=lib \
     -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF \
@@ -185,53 +176,22 @@ build_highway() {
   logged install -D -m 644 -t "$PWD/stage$deps/highway/include/hwy/contrib/math" \
     "$source"/hwy/contrib/math/*.h
   rm -rf "$deps/highway" "$deps/highway-source"
-  mv source "$deps/highway-source"  # for builds for other machines
+  mv source "$deps/highway-source"
   mv "$PWD/stage$deps/highway" "$deps/highway"
 }
 
-# Changes to a new folder that goes when this script ends.
-enter_work_folder() {
+get_highway() {
   local work
+  say "building Highway from source"
   work="$(mktemp -d "$deps/highway-XXXXXX")"
   # shellcheck disable=SC2064  # $work as it is now
   trap "rm -rf '$work'" EXIT
   cd "$work"
-}
-
-get_highway() {
-  local candidate
-  candidate="$(apt_candidate libhwy-dev)"
-  if [[ -z "$candidate" ]] && can_be_root; then
-    apt_update
-    candidate="$(apt_candidate libhwy-dev)"
-  fi
-  if [[ -n "$candidate" ]] && dpkg --compare-versions "$candidate" ge "$highway_wanted"; then
-    apt_install libhwy-dev
-    return
-  fi
-  say "building Highway from source (libhwy-dev here: ${candidate:-none}; wanted: $highway_wanted)"
-  enter_work_folder
   if download_highway_source; then
     build_highway
   else
-    say "no newer suite has its source; CMake will download the pinned release"
+    say "apt has no source of Highway; CMake takes an installed one or downloads it"
     [[ -e /etc/ssl/certs/ca-certificates.crt ]] || apt_install ca-certificates
-  fi
-  cd "$root"
-}
-
-# Whether Highway's source has to be fetched for builds for other machines: apt's library comes
-# without it.
-wants_highway_source() { [[ "$ci" == yes && ! -d "$deps/highway-source" ]]; }
-
-get_highway_source() {
-  say "fetching Highway's source"
-  enter_work_folder
-  if download_highway_source; then
-    unpack_highway
-    mv source "$deps/highway-source"
-  else
-    say "no suite has Highway's source; .ci/run will leave its step neon out"
   fi
   cd "$root"
 }
@@ -245,16 +205,13 @@ main() {
   esac
 
   mapfile -t packages < <(missing_packages)
-  if [[ ${#packages[@]} -eq 0 ]] && have_highway && ! wants_arm_clang && ! wants_highway_source
-  then
-    return
-  fi
+  if [[ ${#packages[@]} -eq 0 ]] && have_highway && ! wants_arm_clang; then return; fi
   if [[ ${#packages[@]} -eq 0 ]] && have_highway && ! have_command apt-get; then
-    say "no apt-get here for a newer clang or Highway's source; .ci/run will say what it leaves out"
+    say "no apt-get here for a newer clang; .ci/run will say what it leaves out"
     return
   fi
   have_command apt-get ||
-    fail "no apt-get here; please install by hand: ${packages[*]} and Highway $highway_wanted"
+    fail "no apt-get here; please install by hand: ${packages[*]} and Highway 1.2.0 or newer"
   mkdir -p "$deps"
   : >"$log"
   if wants_arm_clang; then add_arm_clang; fi
@@ -262,8 +219,6 @@ main() {
     apt_install "${packages[@]}"
   fi
   have_highway || get_highway
-  # Where even that has found no source, there is none.
-  if wants_highway_source && have_highway; then get_highway_source; fi
 }
 
 main "$@"

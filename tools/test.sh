@@ -11,5 +11,5 @@ set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 
 "$here/setup.sh"
-"$here/build.sh" build/release -DENCORE_UNITY=ON
+"$here/build.sh" build/release
 "$here/ctest.sh" build/release "$@"

@@ -26,13 +26,15 @@ inline locale_t LocaleOf(const std::string& name) {
   if (!is_new) return place->second;
   const std::string full = name + ".UTF-8";
   locale_t& locale = place->second;
-  locale = ::newlocale(LC_ALL_MASK, full.c_str(), nullptr);
+  // Asked once we have made some, glibc would remember that this one is not there.
+  static bool all_made_here = false;
+  if (!all_made_here) locale = ::newlocale(LC_ALL_MASK, full.c_str(), nullptr);
   if (locale != nullptr) return locale;
   static const TemporaryFolder made;
   const std::string command =
       "localedef -i " + name + " -f UTF-8 '" + made.File(full) + "' > /dev/null 2>&1";
   if (std::system(command.c_str()) != 0) return nullptr;
-  ::setenv("LOCPATH", made.path().c_str(), 1);
+  all_made_here = ::setenv("LOCPATH", made.path().c_str(), 1) == 0;
   locale = ::newlocale(LC_ALL_MASK, full.c_str(), nullptr);
   return locale;
 }

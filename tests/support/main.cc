@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The main function of every test program: GoogleTest's, with one argument more.
-//   --file=softmax_test.cc   the tests of that source file alone; an error if it has none
+//   --file=softmax_test.cc   the tests of that source file alone; an error if it has none;
+//                            given more than once, the tests of all those files
 
 #include <gtest/gtest.h>
 
@@ -35,17 +36,21 @@ std::string FilterOf(std::string_view file) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   constexpr std::string_view kFile = "--file=";
+  std::string filter;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument.substr(0, kFile.size()) != kFile) {
       std::fprintf(stderr, "unknown argument '%s'; wanted --file=NAME_test.cc\n", argv[i]);
       return 2;
     }
-    const std::string filter = FilterOf(argument.substr(kFile.size()));
-    if (filter.empty()) {
+    const std::string tests = FilterOf(argument.substr(kFile.size()));
+    if (tests.empty()) {
       std::fprintf(stderr, "%s: no test here is of that file\n", argv[i]);
       return 2;
     }
+    filter += (filter.empty() ? "" : ":") + tests;
+  }
+  if (!filter.empty()) {
 #ifdef GTEST_FLAG_SET
     GTEST_FLAG_SET(filter, filter);
 #else

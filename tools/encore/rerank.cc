@@ -6,7 +6,6 @@
 #include <cmath>
 #include <iostream>
 
-#include "nlohmann/json.hpp"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
@@ -62,11 +61,8 @@ void Keep(size_t top, std::vector<Ranked>* ranked) {
 
 // {"score": 3.2, "index": 0, "id": "a7", "text": "..."}
 std::string JsonLine(const Ranked& one) {
-  const nlohmann::json text(one.text);
   return "{\"score\": " + ShortestText(one.score) + ", \"index\": " + std::to_string(one.index) +
-         (one.id.empty() ? "" : ", \"id\": " + one.id) +
-         ", \"text\": " + text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "}\n";
+         (one.id.empty() ? "" : ", \"id\": " + one.id) + ", \"text\": " + AsJson(one.text) + "}\n";
 }
 
 int Run(const Options& options) {

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "engine/tokenizer/utf8.h"
+#include "nlohmann/json.hpp"
 
 namespace encore::tool {
 namespace {
@@ -68,6 +69,10 @@ std::string Printable(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string AsJson(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string FolderName(const std::string& folder) {

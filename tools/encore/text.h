@@ -20,6 +20,9 @@ std::string Printable(std::string_view text);
 // where that is the present folder.
 std::string FolderName(const std::string& folder);
 
+// text as a string of JSON, bytes that are not UTF-8 replaced.
+std::string AsJson(const std::string& text);
+
 // Columns that printable text takes; East Asian wide characters and emoji take two.
 size_t DisplayWidth(std::string_view printable);
 

@@ -43,7 +43,7 @@ bool IsGiven(const LayerTensor& tensor, const LayerConfig& layer, const WeightCh
     case TensorPlace::kLayerScale:
       return choices.layer_scale && layer.norm_placement != NormPlacement::kBoth;
     default:
-      if (!internal::HasPlace(tensor.part->place, layer, {})) return false;
+      if (!internal::WhyNoPlace(tensor.part->place, layer, {}).empty()) return false;
   }
   if (tensor.is_bias()) return choices.biases;
   return KindOf(tensor) != WeightKind::kNormWeight || choices.norm_weights;

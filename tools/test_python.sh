@@ -40,7 +40,7 @@ tools+=(matplotlib scipy Jinja2)  # for pyencore.lab
 "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' && tools+=(cmake)
 if [[ ! -e "$venv/tools.txt" ]]; then
   install "${tools[@]}" || absent "pip cannot install ${tools[*]}"
-  for package in huggingface_hub langchain-core llama-index-core haystack-ai; do
+  for package in huggingface_hub langchain-core llama-index-core haystack-ai 'ray[data]==2.60.0'; do
     install "$package" || printf 'test_python: without %s\n' "$package" >&2
   done
   touch "$venv/tools.txt"

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -102,9 +103,16 @@ struct LayerPart {
   Extent rows;     // of its weight, and elements of its bias
   Extent columns;  // of its weight
   TensorPlace place;
-  LayerMatrix matrix;  // of a linear layer: the product that it is packed into
-  bool in_torch;       // torch.nn.TransformerEncoderLayer has it
+  std::optional<LayerMatrix> matrix;  // of a linear layer: the product that it is packed into
+  bool in_torch;                      // torch.nn.TransformerEncoderLayer has it
 };
+
+// A part that is packed into no product: a norm or a tensor by itself.
+constexpr LayerPart NoMatrix(std::string_view name, LayerMember member, Extent rows,
+                             TensorPlace place, bool in_torch = false,
+                             Extent columns = Extent::kOne) {
+  return {name, "", member, nullptr, rows, columns, place, std::nullopt, in_torch};
+}
 
 inline constexpr std::array<LayerPart, 18> kLayerParts = [] {
   using W = EncoderLayerWeights;
@@ -120,37 +128,14 @@ inline constexpr std::array<LayerPart, 18> kLayerParts = [] {
        false},
       {"self_attn.v_proj.", "", &W::v_proj, nullptr, E::kKeys, E::kModel, P::kApartQkv, K::kQkv,
        false},
-      {"self_attn.q_norm.", "", &W::q_norm, nullptr, E::kHead, E::kOne, P::kQkNorm, {}, false},
-      {"self_attn.k_norm.", "", &W::k_norm, nullptr, E::kHead, E::kOne, P::kQkNorm, {}, false},
-      {"self_attn.position_bias",
-       "",
-       &W::position_bias,
-       nullptr,
-       E::kBuckets,
-       E::kHeads,
-       P::kBuckets,
-       {},
-       false},
+      NoMatrix("self_attn.q_norm.", &W::q_norm, E::kHead, P::kQkNorm),
+      NoMatrix("self_attn.k_norm.", &W::k_norm, E::kHead, P::kQkNorm),
+      NoMatrix("self_attn.position_bias", &W::position_bias, E::kBuckets, P::kBuckets, false,
+               E::kHeads),
       {"self_attn.out_proj.", "", &W::out_proj, &W::out_proj, E::kModel, E::kQueries, P::kAlways,
        K::kOutProj, true},
-      {"layer_scale1",
-       "",
-       &W::layer_scale1,
-       nullptr,
-       E::kModel,
-       E::kOne,
-       P::kLayerScale,
-       {},
-       false},
-      {"layer_scale2",
-       "",
-       &W::layer_scale2,
-       nullptr,
-       E::kModel,
-       E::kOne,
-       P::kLayerScale,
-       {},
-       false},
+      NoMatrix("layer_scale1", &W::layer_scale1, E::kModel, P::kLayerScale),
+      NoMatrix("layer_scale2", &W::layer_scale2, E::kModel, P::kLayerScale),
       {"linear1.", "ff.0.", &W::linear1, &W::linear1, E::kFirst, E::kModel, P::kFusedFirst,
        K::kLinear1, true},
       {"gate_proj.", "", &W::gate_proj, &W::linear1, E::kInner, E::kModel, P::kApartFirst,
@@ -159,10 +144,10 @@ inline constexpr std::array<LayerPart, 18> kLayerParts = [] {
        false},
       {"linear2.", "ff.2.", &W::linear2, &W::linear2, E::kModel, E::kInner, P::kAlways, K::kLinear2,
        true},
-      {"norm1.", "", &W::norm1, nullptr, E::kModel, E::kOne, P::kNorm1, {}, true},
-      {"norm2.", "", &W::norm2, nullptr, E::kModel, E::kOne, P::kAlways, {}, true},
-      {"post_norm1.", "", &W::post_norm1, nullptr, E::kModel, E::kOne, P::kPostNorm, {}, false},
-      {"post_norm2.", "", &W::post_norm2, nullptr, E::kModel, E::kOne, P::kPostNorm, {}, false},
+      NoMatrix("norm1.", &W::norm1, E::kModel, P::kNorm1, true),
+      NoMatrix("norm2.", &W::norm2, E::kModel, P::kAlways, true),
+      NoMatrix("post_norm1.", &W::post_norm1, E::kModel, P::kPostNorm),
+      NoMatrix("post_norm2.", &W::post_norm2, E::kModel, P::kPostNorm),
   }};
 }();
 
@@ -261,6 +246,12 @@ inline constexpr std::array<LayerTensor, kNumLayerTensors> kLayerTensors = [] {
   return tensors;
 }();
 
+// The types that a tensor may have: floats, and of a matrix int8.
+constexpr bool IsWeightType(DType type, bool may_be_int8) {
+  return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16 ||
+         type == DType::kF64 || (may_be_int8 && type == DType::kI8);
+}
+
 // The names of the final norm's.
 inline constexpr std::string_view kFinalNormWeight = "norm.weight";
 inline constexpr std::string_view kFinalNormBias = "norm.bias";
@@ -279,7 +270,7 @@ inline std::vector<MatrixOfLayer> FloatMatrices(const EncoderWeights& weights) {
     for (const LayerTensor& tensor : kLayerTensors) {
       const WeightView& view = tensor.In(weights.layers[i]);
       if (!tensor.is_matrix() || view.empty() || view.dtype() == DType::kI8) continue;
-      const LayerMatrix matrix = tensor.part->matrix;
+      const LayerMatrix matrix = *tensor.part->matrix;
       const bool again = !found.empty() && found.back().layer == i && found.back().matrix == matrix;
       if (!again) found.push_back({i, matrix});
     }

@@ -11,7 +11,6 @@
 #include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/io/git_lfs.h"
 #include "engine/platform/path_check.h"
 #include "engine/platform/system_error.h"
 
@@ -119,15 +118,25 @@ Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const {
   return Guarded(path_.c_str(), [&]() -> Result<std::optional<JsonValue>> {
     ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, Read(name));
     if (!file.has_value()) return std::optional<JsonValue>();
-    const std::span<const std::byte> bytes = file->bytes();
-    Result<JsonValue> value = JsonValue::Parse(
-        std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-        LimitsOf(name).values);
+    Result<JsonValue> value = JsonValue::Parse(TextOf(*file), LimitsOf(name).values);
     if (!value.ok()) {
       return Status(value.status().code(), Quoted(PathOf(name)) + ": " + value.status().message());
     }
     return std::optional<JsonValue>(*std::move(value));
   });
+}
+
+// https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md has the format.
+Status CheckNoGitLfsPointer(std::span<const std::byte> bytes, const std::string& quoted) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  // Pointers have less than 1024 bytes, by that page.
+  if (text.size() >= 1024 || !text.starts_with("version https://git-lfs.github.com/spec/")) {
+    return {};
+  }
+  return Status(ErrorCode::kCorruptData,
+                quoted +
+                    " is a git-lfs pointer, which names the file and does not hold it; wanted "
+                    "the file itself: `git lfs pull` in the folder's clone fetches it");
 }
 
 }  // namespace encore::internal

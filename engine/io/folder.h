@@ -5,7 +5,9 @@
 #ifndef ENCORE_ENGINE_IO_FOLDER_H_
 #define ENCORE_ENGINE_IO_FOLDER_H_
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -43,6 +45,14 @@ class Folder {
 
   std::string path_;
 };
+
+inline std::string_view TextOf(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+// kCorruptData where a file's bytes are the small text that a clone without git-lfs has in place of
+// a large file; `quoted` names the file.
+Status CheckNoGitLfsPointer(std::span<const std::byte> bytes, const std::string& quoted);
 
 }  // namespace encore::internal
 

@@ -5,27 +5,35 @@
 #include "engine/io/json_members.h"
 
 #include <cstdint>
-#include <limits>
-
-#include "engine/base/once.h"
-#include "engine/base/quoted.h"
+#include <type_traits>
+#include <utility>
 
 namespace encore::inline v0_1::internal {
 namespace {
 
-const JsonValue& Null() {
-  static constinit Once<JsonValue> null;
-  return null.Get([] { return JsonValue(); });
+// Whole numbers as size_t.
+template <typename T>
+std::optional<T> Typed(const JsonValue& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (value.is_bool()) return value.boolean();
+  } else if constexpr (std::is_same_v<T, double>) {
+    if (value.is_number()) return value.number();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (value.is_string()) return value.text();
+  } else {
+    uint64_t number = 0;
+    if (value.AsUnsigned(&number) && std::in_range<T>(number)) return static_cast<T>(number);
+  }
+  return {};
 }
-
-bool AsSize(const JsonValue& value, size_t* size) {
-  uint64_t number = 0;
-  if (!value.AsUnsigned(&number) || number > std::numeric_limits<size_t>::max()) return false;
-  *size = static_cast<size_t>(number);
-  return true;
-}
-
-constexpr std::string_view kWhole = "a whole number of at least 0";
+template <typename T>
+constexpr const char* kWanted = "a whole number of at least 0";
+template <>
+constexpr const char* kWanted<bool> = "true or false";
+template <>
+constexpr const char* kWanted<double> = "a number";
+template <>
+constexpr const char* kWanted<std::string> = "a string";
 
 }  // namespace
 
@@ -60,69 +68,25 @@ void JsonMembers::Refuse(std::string_view key, std::string_view wanted) {
                             std::string(wanted));
 }
 
-std::optional<bool> JsonMembers::OptionalBool(std::string_view key) {
-  if (!Has(key)) return {};
-  const JsonValue* value = Find(key);
-  if (value->is_bool()) return value->boolean();
-  Refuse(key, "true or false");
-  return {};
+template <typename T>
+std::optional<T> JsonMembers::Read(std::string_view key, bool required) {
+  if (!Has(key) && !required) return {};
+  const JsonValue* const value = Value(key);
+  std::optional<T> typed = value == nullptr ? std::optional<T>() : Typed<T>(*value);
+  if (!typed) Refuse(key, kWanted<T>);
+  return typed;
 }
-
-std::optional<size_t> JsonMembers::OptionalSize(std::string_view key) {
-  if (!Has(key)) return {};
-  size_t size = 0;
-  if (AsSize(*Find(key), &size)) return size;
-  Refuse(key, kWhole);
-  return {};
-}
-
-std::optional<double> JsonMembers::OptionalNumber(std::string_view key) {
-  if (!Has(key)) return {};
-  const JsonValue* value = Find(key);
-  if (value->is_number()) return value->number();
-  Refuse(key, "a number");
-  return {};
-}
-
-std::optional<std::string> JsonMembers::OptionalString(std::string_view key) {
-  if (!Has(key)) return {};
-  const JsonValue* value = Find(key);
-  if (value->is_string()) return value->text();
-  Refuse(key, "a string");
-  return {};
-}
-
-bool JsonMembers::Bool(std::string_view key, bool absent) {
-  return OptionalBool(key).value_or(absent);
-}
-size_t JsonMembers::Size(std::string_view key, size_t absent) {
-  return OptionalSize(key).value_or(absent);
-}
-double JsonMembers::Number(std::string_view key, double absent) {
-  return OptionalNumber(key).value_or(absent);
-}
-std::string JsonMembers::String(std::string_view key, std::string_view absent) {
-  return OptionalString(key).value_or(std::string(absent));
-}
-
-size_t JsonMembers::RequiredSize(std::string_view key) {
-  const std::optional<size_t> size = OptionalSize(key);
-  if (!size) Refuse(key, kWhole);
-  return size.value_or(0);
-}
-
-std::string JsonMembers::RequiredString(std::string_view key) {
-  std::optional<std::string> text = OptionalString(key);
-  if (!text) Refuse(key, "a string");
-  return std::move(text).value_or(std::string());
-}
+template std::optional<bool> JsonMembers::Read(std::string_view, bool);
+template std::optional<size_t> JsonMembers::Read(std::string_view, bool);
+template std::optional<double> JsonMembers::Read(std::string_view, bool);
+template std::optional<std::string> JsonMembers::Read(std::string_view, bool);
 
 const JsonValue& JsonMembers::Require(std::string_view key, JsonValue::Kind kind,
                                       std::string_view wanted) {
   const JsonValue* value = Find(key);
   if (value != nullptr && value->kind() == kind) return *value;
   Refuse(key, wanted);
-  return Null();
+  return JsonValue::Null();
 }
 
 const JsonValue& JsonMembers::RequiredObject(std::string_view key) {

@@ -7,6 +7,7 @@
 #define ENCORE_ENGINE_IO_JSON_MEMBERS_H_
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,19 +37,27 @@ class JsonMembers {
   // The member, or null where it is absent. Counts as read.
   const JsonValue* Find(std::string_view key);
 
-  // The member's value; `absent` where it is absent or null. Another type is an error.
-  bool Bool(std::string_view key, bool absent);
-  size_t Size(std::string_view key, size_t absent);
-  double Number(std::string_view key, double absent);
-  std::string String(std::string_view key, std::string_view absent);
-  // Nothing where it is absent or null.
-  std::optional<bool> OptionalBool(std::string_view key);
-  std::optional<size_t> OptionalSize(std::string_view key);
-  std::optional<double> OptionalNumber(std::string_view key);
-  std::optional<std::string> OptionalString(std::string_view key);
+  // The member's value; nothing, or `absent`, where it is absent or null. Another type is an error.
+  std::optional<bool> OptionalBool(std::string_view key) { return Read<bool>(key, false); }
+  std::optional<size_t> OptionalSize(std::string_view key) { return Read<size_t>(key, false); }
+  std::optional<double> OptionalNumber(std::string_view key) { return Read<double>(key, false); }
+  std::optional<std::string> OptionalString(std::string_view key) {
+    return Read<std::string>(key, false);
+  }
+  bool Bool(std::string_view key, bool absent) { return OptionalBool(key).value_or(absent); }
+  size_t Size(std::string_view key, size_t absent) { return OptionalSize(key).value_or(absent); }
+  double Number(std::string_view key, double absent) {
+    return OptionalNumber(key).value_or(absent);
+  }
+  std::string String(std::string_view key, std::string_view absent) {
+    return OptionalString(key).value_or(std::string(absent));
+  }
   // An error where it is absent or null.
-  size_t RequiredSize(std::string_view key);
-  std::string RequiredString(std::string_view key);
+  bool RequiredBool(std::string_view key) { return Read<bool>(key, true).value_or(false); }
+  size_t RequiredSize(std::string_view key) { return Read<size_t>(key, true).value_or(0); }
+  std::string RequiredString(std::string_view key) {
+    return Read<std::string>(key, true).value_or(std::string());
+  }
   const JsonValue& RequiredObject(std::string_view key);
   const JsonValue& RequiredArray(std::string_view key);
 
@@ -60,8 +69,9 @@ class JsonMembers {
   std::vector<std::string> Unread() const;
 
  private:
+  template <typename T>
+  std::optional<T> Read(std::string_view key, bool required);
   const JsonValue& Require(std::string_view key, JsonValue::Kind kind, std::string_view wanted);
-
   const JsonValue* Value(std::string_view key) const;
 
   const JsonValue* object_;

@@ -1,30 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the tree from the parser's events, with a stack of its own.
+// Builds the tree from the events of nlohmann/json's parser, which keeps its own stack on the heap,
+// as the builder does. Nothing else in the library includes that one.
 
 #include "engine/io/json_value.h"
 
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "engine/base/guarded.h"
 #include "engine/base/once.h"
 #include "engine/base/quoted.h"
-#include "engine/io/json.h"
+#include "engine/platform/c_locale.h"
+#include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
 
-class JsonTreeBuilder : public JsonVisitor {
+using Json = nlohmann::json;
+
+class JsonTreeBuilder : public nlohmann::json_sax<Json> {
  public:
   explicit JsonTreeBuilder(size_t max_values) : max_values_(max_values) {}
 
-  bool BeginObject() override { return Open(true); }
-  bool Key(const std::string& key) override {
-    open_.back().key = key;
+  bool null() override { return Put(std::monostate()); }
+  bool boolean(bool value) override { return Put(value); }
+  bool number_integer(number_integer_t value) override { return Put(int64_t{value}); }
+  bool number_unsigned(number_unsigned_t value) override { return Put(uint64_t{value}); }
+  bool number_float(number_float_t value, const string_t& token) override {
+    // All threads share what localeconv() returns, by which the library spells the token for
+    // strtod. Under a thread with another locale that may have gone wrong: the token is read again
+    // as the file has it. What is too small for that is `value`, 0.
+    std::string text = token;
+    const size_t point = text.find_first_not_of("+-0123456789eE");
+    if (point != std::string::npos) text[point] = '.';
+    double number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    return Put(read.ec == std::errc() ? number : value);
+  }
+  bool string(string_t& value) override { return Put(std::as_const(value)); }
+  bool binary(binary_t&) override { return false; }  // JSON has none
+  bool start_object(size_t) override { return Open(true); }
+  bool key(string_t& value) override {
+    open_.back().key = value;
     return true;
   }
-  bool EndObject() override {
+  bool end_object() override {
     // Sorted by name to find two of one name in one pass; the members keep the file's order.
     const std::vector<JsonValue::Member>& members = open_.back().members;
     std::vector<std::string_view> keys(members.size());
@@ -32,22 +55,16 @@ class JsonTreeBuilder : public JsonVisitor {
                    [](const JsonValue::Member& m) { return std::string_view(m.first); });
     std::sort(keys.begin(), keys.end());
     const auto twice = std::adjacent_find(keys.begin(), keys.end());
-    if (twice != keys.end()) {
-      error_ =
-          Status(ErrorCode::kCorruptData, "JSON has an object with two keys " + Quoted(*twice));
-      return false;
-    }
+    if (twice != keys.end()) return Fail("JSON has an object with two keys " + Quoted(*twice));
     Unfinished done = Close();
     return Put(std::make_shared<const std::vector<JsonValue::Member>>(std::move(done.members)));
   }
-  bool BeginArray() override { return Open(false); }
-  bool EndArray() override { return Put(Close().items); }
-  bool String(const std::string& value) override { return Put(value); }
-  bool Null() override { return Put(std::monostate()); }
-  bool Bool(bool value) override { return Put(value); }
-  bool Unsigned(uint64_t value) override { return Put(value); }
-  bool Negative(int64_t value) override { return Put(value); }
-  bool Fraction(double value, std::string_view) override { return Put(value); }
+  bool start_array(size_t) override { return Open(false); }
+  bool end_array() override { return Put(Close().items); }
+  bool parse_error(size_t position, const std::string& last_token,
+                   const Json::exception&) override {
+    return Fail("JSON breaks at byte " + std::to_string(position) + ", near " + Quoted(last_token));
+  }
 
   const Status& error() const { return error_; }
   JsonValue Take() { return std::move(root_); }
@@ -61,12 +78,13 @@ class JsonTreeBuilder : public JsonVisitor {
     std::string key;  // of the member that comes next
   };
 
+  bool Fail(std::string message) {
+    error_ = Status(ErrorCode::kCorruptData, std::move(message));
+    return false;
+  }
   bool Open(bool is_object) {
     if (open_.size() == JsonValue::kMaxDepth) {
-      error_ =
-          Status(ErrorCode::kCorruptData,
-                 "JSON is nested deeper than " + std::to_string(JsonValue::kMaxDepth) + " levels");
-      return false;
+      return Fail("JSON is nested deeper than " + std::to_string(JsonValue::kMaxDepth) + " levels");
     }
     open_.emplace_back().is_object = is_object;
     return true;
@@ -79,9 +97,8 @@ class JsonTreeBuilder : public JsonVisitor {
   template <typename T>
   bool Put(T&& of_value) {
     if (values_++ == max_values_) {
-      error_ = Status(ErrorCode::kCorruptData, "JSON has more than " + std::to_string(max_values_) +
-                                                   " values; wanted at most that");
-      return false;
+      return Fail("JSON has more than " + std::to_string(max_values_) +
+                  " values; wanted at most that");
     }
     JsonValue value;
     value.value_ = std::forward<T>(of_value);
@@ -123,13 +140,22 @@ std::string FractionText(double number) {
 
 Result<JsonValue> JsonValue::Parse(std::string_view text, size_t max_values) {
   return Guarded("the JSON", [&]() -> Result<JsonValue> {
+    // The library takes a NUL byte for the end of the text and would ignore what follows.
+    const size_t nul = text.find('\0');
+    if (nul != std::string_view::npos) {
+      return Status(ErrorCode::kCorruptData,
+                    "JSON breaks at byte " + std::to_string(nul + 1) + ": a NUL byte");
+    }
+    const CLocaleScope locale;
+    const FpEnvScope modes;
     JsonTreeBuilder builder(max_values);
-    const Status parsed = ParseJson(text, builder);
+    Json::sax_parse(text.begin(), text.end(), &builder);
     if (!builder.error().ok()) return builder.error();
-    if (!parsed.ok()) return parsed;
     return builder.Take();
   });
 }
+
+const JsonValue& JsonValue::Null() { return Empty<JsonValue>(); }
 
 JsonValue JsonValue::Array(std::vector<JsonValue> items) {
   JsonValue value;
@@ -185,6 +211,11 @@ const JsonValue* JsonValue::Find(std::string_view key) const {
   return nullptr;
 }
 
+const JsonValue& JsonValue::operator[](std::string_view key) const {
+  const JsonValue* const value = Find(key);
+  return value == nullptr ? Null() : *value;
+}
+
 bool JsonValue::AsUnsigned(uint64_t* value) const {
   const auto* whole = std::get_if<uint64_t>(&value_);
   if (whole == nullptr) return false;
@@ -210,6 +241,12 @@ std::string JsonValue::Described() const {
       return "an object";
   }
   return "?";
+}
+
+Result<std::string> JsonString(std::string_view text) try {
+  return Json(text).dump();
+} catch (const Json::exception&) {
+  return InvalidArgument(Quoted(text) + " is not UTF-8");
 }
 
 }  // namespace encore::internal

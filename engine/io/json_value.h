@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A JSON text as a tree of values, for files whose parts refer to each other.
+// A JSON text as a tree of values, and JSON strings. Hides the JSON library from the rest of
+// encore.
 
 #ifndef ENCORE_ENGINE_IO_JSON_VALUE_H_
 #define ENCORE_ENGINE_IO_JSON_VALUE_H_
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,17 +32,21 @@ class JsonValue {
   // tokenizer.json of a million tokens and two million pairs of merges has 7 million.
   static constexpr size_t kMaxValues = size_t{8} << 20;
 
-  // kCorruptData says where the text breaks, that it is nested deeper than kMaxDepth or has more
-  // values than max_values, or which key an object has twice; kOutOfMemory.
+  // Of exactly one value in strict UTF-8 (no comments, no NUL bytes) with white space around it.
+  // The caller's locale and rounding mode change no number. kCorruptData says where the text
+  // breaks, that it is nested deeper than kMaxDepth or has more values than max_values, or which
+  // key an object has twice; kOutOfMemory.
   static Result<JsonValue> Parse(std::string_view text, size_t max_values = kMaxValues);
 
   JsonValue() = default;  // null
+  static const JsonValue& Null();
   // Values that are made instead of read. Keys of Object must differ.
-  JsonValue(bool value) : value_(value) {}                    // NOLINT(google-explicit-constructor)
-  JsonValue(uint64_t value) : value_(value) {}                // NOLINT(google-explicit-constructor)
-  JsonValue(std::string value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  // NOLINTNEXTLINE(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor)
+  JsonValue(std::same_as<bool> auto value) : value_(value) {}  // a pointer would become a bool
+  JsonValue(uint64_t value) : value_(value) {}
+  JsonValue(std::string value) : value_(std::move(value)) {}
   JsonValue(const char* value) : value_(std::string(value)) {}
+  // NOLINTEND(google-explicit-constructor)
   static JsonValue Array(std::vector<JsonValue> items);
   static JsonValue Object(std::vector<Member> members);
 
@@ -60,6 +66,8 @@ class JsonValue {
   const std::vector<Member>& members() const;   // kObject, in the order of the file
   // kObject: the member of this name, or null.
   const JsonValue* Find(std::string_view key) const;
+  // The same; a value that is null where there is none.
+  const JsonValue& operator[](std::string_view key) const;
 
   // kNumber that is a whole number in 0 .. 2^64 - 1: true, and *value is it. 3.0 is not.
   bool AsUnsigned(uint64_t* value) const;
@@ -76,6 +84,10 @@ class JsonValue {
   // Numbers as the parser typed them: whole ones of at least 0, those below, all others.
   std::variant<std::monostate, bool, uint64_t, int64_t, double, std::string, Items, Members> value_;
 };
+
+// text with quotes and escapes as JSON wants it; kInvalidArgument if it is not UTF-8. Throws
+// std::bad_alloc.
+Result<std::string> JsonString(std::string_view text);
 
 }  // namespace encore::internal
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The safetensors header's parser: a state machine over JSON events, then the checks on all tensors
-// together.
+// The safetensors header's reader, and the checks on all tensors together:
+//   {"__metadata__": {"key": "value", ...},
+//    "tensor": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
 
 #include "engine/io/safetensors_header.h"
 
@@ -10,219 +11,109 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "engine/base/int_math.h"
 #include "engine/base/quoted.h"
-#include "engine/io/json.h"
+#include "engine/base/status_macros.h"
+#include "engine/io/json_members.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
 
+// A tensor's object, its three members, as many extents as there can be, and two offsets.
+constexpr size_t kMaxValuesOfTensor = 1 + 3 + Shape::kMaxRank + 2;
 constexpr std::array kDTypes = {DType::kBool, DType::kU8,   DType::kI8,  DType::kI32, DType::kI64,
                                 DType::kF16,  DType::kBF16, DType::kF32, DType::kF64};
 
 Status Corrupt(std::string message) { return Status(ErrorCode::kCorruptData, std::move(message)); }
 
-// Takes the JSON events of
-//   {"__metadata__": {"key": "value", ...},
-//    "tensor": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
-// and refuses everything else at the first event that does not fit, so that hostile depth ends at
-// once.
-class HeaderVisitor : public JsonVisitor {
- public:
-  const Status& status() const { return status_; }
-  SafetensorsHeader& header() { return header_; }
+Result<DType> ReadDType(const std::string& name, const std::string& where) {
+  std::string known;
+  for (const DType dtype : kDTypes) {
+    if (DTypeName(dtype) == name) return dtype;
+    known += (known.empty() ? "" : ", ") + std::string(DTypeName(dtype));
+  }
+  return Status(ErrorCode::kUnsupported,
+                where + ": found dtype " + Quoted(name) + ", wanted one of " + known);
+}
 
-  bool BeginObject() override {
-    switch (place_) {
-      case Place::kStart:
-        place_ = Place::kTop;
-        return true;
-      case Place::kTopValue:
-        place_ = in_metadata_ ? Place::kMetadata : Place::kTensor;
-        return true;
-      default:
-        return Unexpected("an object");
+Result<std::vector<size_t>> ReadSizes(const JsonValue& list, const std::string& where) {
+  std::vector<size_t> sizes;
+  for (const JsonValue& item : list.items()) {
+    uint64_t size = 0;
+    if (!item.AsUnsigned(&size) || !std::in_range<size_t>(size)) {
+      return Corrupt(where + ": found " + item.Described() +
+                     ", wanted whole numbers of at least 0 that this machine can address");
     }
+    sizes.push_back(static_cast<size_t>(size));
   }
+  return sizes;
+}
 
-  bool Key(const std::string& key) override {
-    key_ = key;
-    if (place_ != Place::kTensor && ++keys_ > kMaxHeaderKeys) {
-      return Fail(Corrupt("found more than " + std::to_string(kMaxHeaderKeys) +
-                          " tensors and metadata keys, wanted at most that"));
+Result<HeaderTensor> ReadTensor(const std::string& name, const JsonValue& json) {
+  const std::string where = "tensor " + Quoted(name);
+  JsonMembers members(json, where);
+  const std::string dtype = members.RequiredString("dtype");
+  const JsonValue& shape = members.RequiredArray("shape");
+  const JsonValue& offsets = members.RequiredArray("data_offsets");
+  if (!members.ok()) return Corrupt(members.status().message());
+  if (const std::vector<std::string> keys = members.Unread(); !keys.empty()) {
+    return Corrupt(where + ": found the key " + Quoted(keys[0]) +
+                   ", wanted dtype, shape and data_offsets");
+  }
+  HeaderTensor tensor;
+  tensor.name = name;
+  ENCORE_ASSIGN_OR_RETURN(tensor.dtype, ReadDType(dtype, where));
+  ENCORE_ASSIGN_OR_RETURN(const std::vector<size_t> extents, ReadSizes(shape, where + ": shape"));
+  if (extents.size() > Shape::kMaxRank) {
+    return Status(ErrorCode::kUnsupported, where + ": found a shape of more than " +
+                                               std::to_string(Shape::kMaxRank) +
+                                               " extents, wanted at most that");
+  }
+  ENCORE_ASSIGN_OR_RETURN(tensor.shape, Shape::Create(extents.data(), extents.size()));
+  ENCORE_ASSIGN_OR_RETURN(const std::vector<size_t> range,
+                          ReadSizes(offsets, where + ": data_offsets"));
+  if (range.size() != 2) {
+    return Corrupt(where + ": found " + std::to_string(range.size()) + " data_offsets, wanted 2");
+  }
+  tensor.begin = range[0];
+  tensor.end = range[1];
+  return tensor;
+}
+
+Status ReadMetadata(const JsonValue& json, SafetensorsMetadata* metadata) {
+  if (!json.is_object()) {
+    return Corrupt("metadata: found " + json.Described() + ", wanted an object");
+  }
+  for (const auto& [key, value] : json.members()) {
+    if (!value.is_string()) {
+      return Corrupt("metadata key " + Quoted(key) + ": found " + value.Described() +
+                     ", wanted a string");
     }
-    if (place_ == Place::kTop) return TopKey(key);
-    if (place_ == Place::kMetadata) {
-      place_ = Place::kMetadataValue;
-      if (!header_.metadata.contains(key)) return true;
-      return Fail(Corrupt("metadata key " + Quoted(key) + " is there twice"));
+    metadata->emplace(key, value.text());
+  }
+  return {};
+}
+
+Result<SafetensorsHeader> ReadHeader(std::string_view text) {
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json,
+                          JsonValue::Parse(text, kMaxHeaderKeys * kMaxValuesOfTensor));
+  if (json.members().size() + json[kMetadataKey].members().size() > kMaxHeaderKeys) {
+    return Corrupt("found more than " + std::to_string(kMaxHeaderKeys) +
+                   " tensors and metadata keys, wanted at most that");
+  }
+  SafetensorsHeader header;
+  for (const auto& [name, value] : json.members()) {
+    if (name == kMetadataKey) {
+      ENCORE_RETURN_IF_ERROR(ReadMetadata(value, &header.metadata));
+      continue;
     }
-    return TensorKey(key);
+    ENCORE_ASSIGN_OR_RETURN(HeaderTensor tensor, ReadTensor(name, value));
+    header.tensors.push_back(std::move(tensor));
   }
-
-  bool EndObject() override {
-    const Place ended = std::exchange(place_, Place::kTop);
-    return ended != Place::kTensor || FinishTensor();
-  }
-
-  bool BeginArray() override {
-    if (place_ == Place::kShape && !shape_) {
-      shape_.emplace();
-    } else if (place_ == Place::kOffsets && !offsets_) {
-      offsets_.emplace();
-    } else {
-      return Unexpected("an array");
-    }
-    return true;
-  }
-
-  bool EndArray() override {
-    place_ = Place::kTensor;
-    return true;
-  }
-
-  bool String(const std::string& value) override {
-    if (place_ == Place::kMetadataValue) {
-      header_.metadata.emplace(key_, value);
-      place_ = Place::kMetadata;
-      return true;
-    }
-    if (place_ != Place::kDType) return Unexpected("the string " + Quoted(value));
-    place_ = Place::kTensor;
-    for (const DType dtype : kDTypes) {
-      if (DTypeName(dtype) == value) dtype_ = dtype;
-    }
-    if (dtype_) return true;
-    std::string known;
-    for (const DType dtype : kDTypes)
-      known += (known.empty() ? "" : ", ") + std::string(DTypeName(dtype));
-    return Fail(Status(ErrorCode::kUnsupported,
-                       Tensor() + "found dtype " + Quoted(value) + ", wanted one of " + known));
-  }
-
-  bool Unsigned(uint64_t value) override {
-    const bool in_shape = place_ == Place::kShape && shape_;
-    const bool in_offsets = place_ == Place::kOffsets && offsets_;
-    if (!in_shape && !in_offsets) return Unexpected("the number " + std::to_string(value));
-    if (value > std::numeric_limits<size_t>::max()) {
-      return Fail(Corrupt(Tensor() + "found " + std::to_string(value) +
-                          ", more than this machine can address"));
-    }
-    std::vector<size_t>& list = in_shape ? *shape_ : *offsets_;
-    if (in_shape && list.size() == Shape::kMaxRank) {
-      return Fail(Status(ErrorCode::kUnsupported, Tensor() + "found a shape of more than " +
-                                                      std::to_string(Shape::kMaxRank) +
-                                                      " extents, wanted at most that"));
-    }
-    if (in_offsets && list.size() == 2)
-      return Fail(Corrupt(Tensor() + "found more than 2 data_offsets, wanted 2"));
-    list.push_back(static_cast<size_t>(value));
-    return true;
-  }
-
-  bool Null() override { return Unexpected(Quoted("null")); }
-  bool Bool(bool value) override { return Unexpected(Quoted(value ? "true" : "false")); }
-  bool Negative(int64_t value) override { return Unexpected(Quoted(std::to_string(value))); }
-  bool Fraction(double, std::string_view text) override { return Unexpected(Quoted(text)); }
-
- private:
-  enum class Place {
-    kStart,          // before the text's object
-    kTop,            // in it, before a key
-    kTopValue,       // after a key of it
-    kMetadata,       // in "__metadata__", before a key
-    kMetadataValue,  // after a key of it
-    kTensor,         // in a tensor's object, before a key
-    kDType,          // after "dtype"
-    kShape,          // after "shape", or in its array
-    kOffsets,        // after "data_offsets", or in its array
-  };
-
-  bool TopKey(const std::string& key) {
-    place_ = Place::kTopValue;
-    in_metadata_ = key == kMetadataKey;
-    if (!names_.insert(key).second)
-      return Fail(Corrupt("key " + Quoted(key) + " is in the header twice"));
-    if (in_metadata_) return true;
-    tensor_ = key;
-    dtype_.reset();
-    shape_.reset();
-    offsets_.reset();
-    return true;
-  }
-
-  bool TensorKey(const std::string& key) {
-    bool twice = false;
-    if (key == "dtype") {
-      place_ = Place::kDType;
-      twice = dtype_.has_value();
-    } else if (key == "shape") {
-      place_ = Place::kShape;
-      twice = shape_.has_value();
-    } else if (key == "data_offsets") {
-      place_ = Place::kOffsets;
-      twice = offsets_.has_value();
-    } else {
-      return Fail(Corrupt(Tensor() + "found the key " + Quoted(key) +
-                          ", wanted dtype, shape and data_offsets"));
-    }
-    return !twice || Fail(Corrupt(Tensor() + "the key " + Quoted(key) + " is there twice"));
-  }
-
-  bool FinishTensor() {
-    if (!dtype_) return Fail(Corrupt(Tensor() + "dtype is missing"));
-    if (!shape_) return Fail(Corrupt(Tensor() + "shape is missing"));
-    if (!offsets_ || offsets_->size() != 2) {
-      return Fail(Corrupt(Tensor() + "found " + std::to_string(offsets_ ? offsets_->size() : 0) +
-                          " data_offsets, wanted 2"));
-    }
-    Result<Shape> shape = Shape::Create(shape_->data(), shape_->size());
-    if (!shape.ok()) return Fail(shape.status());  // cannot be: the rank was checked on the way
-    header_.tensors.push_back({tensor_, *dtype_, *shape, (*offsets_)[0], (*offsets_)[1]});
-    return true;
-  }
-
-  bool Unexpected(const std::string& found) {
-    switch (place_) {
-      case Place::kStart:
-        return Fail(Corrupt("found " + found + ", wanted an object"));
-      case Place::kTopValue:
-        return Fail(Corrupt("key " + Quoted(key_) + ": found " + found + ", wanted an object"));
-      case Place::kMetadataValue:
-        return Fail(
-            Corrupt("metadata key " + Quoted(key_) + ": found " + found + ", wanted a string"));
-      case Place::kDType:
-        return Fail(Corrupt(Tensor() + "dtype: found " + found + ", wanted a string"));
-      default:
-        return Fail(Corrupt(Tensor() + key_ + ": found " + found +
-                            ", wanted an array of whole numbers of at least 0"));
-    }
-  }
-
-  bool Fail(Status status) {
-    status_ = std::move(status);
-    return false;
-  }
-
-  std::string Tensor() const { return "tensor " + Quoted(tensor_) + ": "; }
-
-  Place place_ = Place::kStart;
-  bool in_metadata_ = false;
-  std::string key_;  // the last one seen
-  size_t keys_ = 0;  // of the top object and the metadata
-  std::set<std::string>
-      names_;           // of the top object; ordered, so that no choice of names makes it slow
-  std::string tensor_;  // the one being read, and what is known of it:
-  std::optional<DType> dtype_;
-  std::optional<std::vector<size_t>> shape_;
-  std::optional<std::vector<size_t>> offsets_;
-  SafetensorsHeader header_;
-  Status status_;
-};
+  return header;
+}
 
 std::string RangeText(const HeaderTensor& tensor) {
   return "data_offsets [" + std::to_string(tensor.begin) + ", " + std::to_string(tensor.end) + "]";
@@ -298,18 +189,13 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json, size_t d
     return Corrupt("header: found " + (json.empty() ? "nothing" : Quoted(json.substr(0, 1))) +
                    " at its start, wanted '{'");
   }
-  HeaderVisitor visitor;
-  Status status = ParseJson(json, visitor);
-  if (status.ok()) status = visitor.status();
-  if (!status.ok()) return Status(status.code(), "header: " + status.message());
-
-  for (const HeaderTensor& tensor : visitor.header().tensors) {
-    status = CheckTensor(tensor, data_bytes);
-    if (!status.ok()) return status;
+  Result<SafetensorsHeader> header = ReadHeader(json);
+  if (!header.ok()) return Status(header.status().code(), "header: " + header.status().message());
+  for (const HeaderTensor& tensor : header->tensors) {
+    ENCORE_RETURN_IF_ERROR(CheckTensor(tensor, data_bytes));
   }
-  status = CheckCoverage(visitor.header().tensors, data_bytes);
-  if (!status.ok()) return status;
-  return std::move(visitor.header());
+  ENCORE_RETURN_IF_ERROR(CheckCoverage(header->tensors, data_bytes));
+  return header;
 }
 
 }  // namespace encore::internal

@@ -19,8 +19,7 @@ namespace encore::inline v0_1::internal {
 
 inline constexpr size_t kLengthBytes = 8;             // the header's length comes first
 inline constexpr size_t kMaxHeaderBytes = 100000000;  // the limit of the reference reader
-// Tensors and members of the metadata, which take some 300 bytes each. Published files have a
-// hundredth of it.
+// Tensors and members of the metadata. Published files have a hundredth of it.
 inline constexpr size_t kMaxHeaderKeys = size_t{1} << 18;
 inline constexpr std::string_view kMetadataKey = "__metadata__";
 

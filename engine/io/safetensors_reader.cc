@@ -16,7 +16,7 @@
 #include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/io/git_lfs.h"
+#include "engine/io/folder.h"
 #include "engine/io/safetensors_header.h"
 #include "engine/platform/fp_env.h"
 #include "engine/platform/mapped_file.h"

@@ -14,7 +14,7 @@
 #include "engine/base/int_math.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/io/json.h"
+#include "engine/io/json_value.h"
 #include "engine/io/safetensors_header.h"
 #include "engine/io/safetensors_stream.h"
 #include "engine/platform/file_writer.h"

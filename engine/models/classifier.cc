@@ -25,55 +25,38 @@ Task TaskOf(const std::vector<std::string>& architectures) {
   return task;
 }
 
-std::string_view ActivationText(HeadPlan::Activation activation) {
-  switch (activation) {
-    case HeadPlan::Activation::kTanh:
-      return "tanh";
-    case HeadPlan::Activation::kGelu:
-      return "gelu (erf)";
-    case HeadPlan::Activation::kRelu:
-      return "relu";
-  }
-  return "";
-}
-
 // "classifier(tanh(pooler.dense(first token)))".
 std::string HeadText(const HeadPlan& plan, const std::string& dense) {
   const bool mean = plan.rows == OutputRows::kAll;
   const std::string input = mean ? "mean of the tokens" : "first token";
-  std::string inner =
-      std::string(ActivationText(plan.activation)) + "(" + dense + "(" + input + "))";
+  std::string inner = std::string(plan.activation.text) + "(" + dense + "(" + input + "))";
   if (!plan.norm.empty()) inner = std::string(plan.norm) + "(" + inner + ")";
   return std::string(plan.out) + "(" + inner + ")";
 }
 
 }  // namespace
 
-Result<std::optional<Classifier>> Classifier::Create(const ModelConfig& config,
-                                                     ModelTensors* tensors,
-                                                     std::vector<Decision>* decisions) {
-  const HeadPlan& plan = config.plan.head;
+Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tensors,
+                                      std::vector<Decision>* decisions) {
+  Classifier head;
+  const HeadPlan& plan = model.head;
+  const Task task = TaskOf(model.architectures);
   if (plan.out.empty()) {
-    if (TaskOf(config.architectures) != Task::kSequenceClassifier) {
-      return std::optional<Classifier>();
-    }
+    if (task != Task::kSequenceClassifier) return head;
     return Status(ErrorCode::kUnsupported,
                   std::string(kConfigFile) +
                       ": architectures names a sequence classifier; encore has none of " +
-                      config.model_type);
+                      model.model_type);
   }
   const std::string dense =
       plan.dense_in_base ? tensors->Base(plan.dense) : std::string(plan.dense);
   const std::string out(plan.out);
   const SafetensorsEntry* last = tensors->Find(out + ".weight");
   const bool there = last != nullptr && tensors->Find(dense + ".weight") != nullptr;
-  const Task task = TaskOf(config.architectures);
-  if (task == Task::kAnother || (task == Task::kUnnamed && !there)) {
-    return std::optional<Classifier>();
-  }
-  if (!config.labels.ok()) return config.labels.status();
-  const size_t d_model = config.plan.encoder.d_model;
-  std::vector<std::string> labels = *config.labels;
+  if (task == Task::kAnother || (task == Task::kUnnamed && !there)) return head;
+  if (!model.labels.ok()) return model.labels.status();
+  const size_t d_model = model.encoder.d_model;
+  std::vector<std::string> labels = *model.labels;
   if (labels.empty()) {  // then the tensor says how many there are
     const bool fits = last != nullptr && last->shape.rank() == 2 && last->shape[0] != 0 &&
                       last->shape[1] == d_model;
@@ -85,12 +68,11 @@ Result<std::optional<Classifier>> Classifier::Create(const ModelConfig& config,
     }
     for (size_t i = 0; i < last->shape[0]; ++i) labels.push_back("LABEL_" + std::to_string(i));
   }
-  if (config.num_labels.value_or(labels.size()) != labels.size()) {
+  if (model.num_labels.value_or(labels.size()) != labels.size()) {
     return InvalidArgument(std::string(kConfigFile) + ": num_labels is " +
-                           std::to_string(*config.num_labels) + "; wanted " +
+                           std::to_string(*model.num_labels) + "; wanted " +
                            std::to_string(labels.size()) + ", as there are labels");
   }
-  Classifier head;
   head.plan_ = plan;
   ENCORE_ASSIGN_OR_RETURN(head.dense_,
                           tensors->ReadLinear(dense, d_model, d_model, plan.dense_bias));
@@ -105,10 +87,13 @@ Result<std::optional<Classifier>> Classifier::Create(const ModelConfig& config,
                         std::to_string(count) + (count == 1 ? " label: " : " labels: ") +
                             HeadText(plan, dense) + std::string(plan.note),
                         tensors->files().name()});
-  return std::optional<Classifier>(std::move(head));
+  return head;
 }
 
 Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& executor) const {
+  if (labels_.empty()) {
+    return Status(ErrorCode::kUnsupported, "the folder's model has no head of a classifier");
+  }
   if (pooled.rank() != 2) {
     return InvalidArgument("pooled has shape " + pooled.shape().ToString() +
                            "; wanted [sequences, d_model]");
@@ -117,10 +102,7 @@ Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& e
       Tensor memory, Tensor::Create(DType::kF32, Shape(pooled.dim(0), dense_->out_features())));
   const MutableView inner = memory.View<float>();
   ENCORE_RETURN_IF_ERROR(dense_->Apply(pooled, inner, executor));
-  const auto activation = plan_.activation == HeadPlan::Activation::kTanh   ? Tanh
-                          : plan_.activation == HeadPlan::Activation::kGelu ? Gelu
-                                                                            : Relu;
-  ENCORE_RETURN_IF_ERROR(activation(inner, inner));
+  ENCORE_RETURN_IF_ERROR(plan_.activation.apply(inner, inner));
   if (!plan_.norm.empty()) ENCORE_RETURN_IF_ERROR(norm_.Apply(inner));
   return out_->Apply(inner, logits, executor);
 }

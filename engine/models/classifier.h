@@ -7,7 +7,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "encore/executor.h"
@@ -15,19 +14,19 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/tokenizer.h"
-#include "engine/models/model_config.h"
+#include "engine/models/family.h"
 #include "engine/models/model_tensors.h"
 
 namespace encore::inline v0_1::internal {
 
-// Immutable.
+// Immutable. One without labels is none.
 class Classifier {
  public:
-  // Nothing where the folder has none: `architectures` names another task, or names none and a
+  // None where the folder has none: `architectures` names another task, or names none and a
   // tensor is missing. Where it names a sequence classifier all tensors must be there. kUnsupported
   // where the folder has one and encore has none of its family.
-  static Result<std::optional<Classifier>> Create(const ModelConfig& config, ModelTensors* tensors,
-                                                  std::vector<Decision>* decisions);
+  static Result<Classifier> Create(const ModelPlan& plan, ModelTensors* tensors,
+                                   std::vector<Decision>* decisions);
 
   const std::vector<std::string>& labels() const { return labels_; }
   OutputRows rows() const { return plan_.rows; }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys of config.json: readers that families share, and lists of words.
+// Keys of config.json: readers that families share, lists of words, rotary positions
+// (rope_keys.cc), and keys that the model's family does not read (other_keys.cc).
 
 #ifndef ENCORE_ENGINE_MODELS_CONFIG_KEYS_H_
 #define ENCORE_ENGINE_MODELS_CONFIG_KEYS_H_
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "encore/layer.h"
 #include "encore/status.h"
+#include "encore/tokenizer.h"
 #include "engine/io/json_members.h"
 #include "engine/models/family.h"
 
@@ -36,6 +39,40 @@ Status ReadActivation(JsonMembers* config, const ConfigKey<std::string_view>& ke
 // says for a layer's number.
 void ReadWindows(JsonMembers* config, size_t window, const std::function<bool(size_t)>& absent,
                  std::vector<LayerConfig>* layers);
+
+// ---- Rotary positions, in the spellings of transformers 4 (rope_theta, rope_scaling) and 5
+// (rope_parameters).
+
+// Of a family's heads, or of one type of its layers.
+struct RopeSource {
+  size_t head_size = 0;
+  size_t max_positions = 0;  // yarn's original_max_position_embeddings where it has none
+  double theta = 10000;      // where no key says another
+  // Whether the family's own code has type "ntk", which scales all lengths alike.
+  bool ntk = false;
+  // The type of layers, which has an object of its own in rope_parameters; empty: all layers.
+  std::string_view layer_type = {};
+  std::string_view theta_key = "rope_theta";  // the older one, "global_rope_theta"
+  bool scaled = true;                         // by the older rope_scaling
+};
+
+// rope_parameters, or theta_key and rope_scaling. Types "default", "linear" and "yarn", all others
+// are kUnsupported: "dynamic" and "longrope" go by the longest sequence of a batch.
+Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rotary);
+
+// ---- Keys that nobody has read.
+
+// Each key that was not read is one of four:
+//   harmless in all families: passed over
+//   one that has a single value that encore computes: kUnsupported with another
+//   one that another family reads, and that may have been meant: kInvalidArgument, or with
+//   ignore_unknown a decision
+//   any other: a decision, as transformers does not look at keys that a family's class has not
+Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_unknown,
+                      std::vector<Decision>* decisions);
+
+// kUnsupported where a key that has a single value has another.
+Status CheckOnly(const std::string& where, const OnlyValue& only, const JsonValue& value);
 
 }  // namespace encore::internal
 

@@ -9,7 +9,9 @@
 #define ENCORE_ENGINE_MODELS_EMBEDDINGS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,12 +21,18 @@
 #include "encore/tensor.h"
 #include "engine/models/family.h"
 #include "engine/models/model_tensors.h"
-#include "engine/models/text_model.h"
 
 namespace encore::inline v0_1::internal {
 
 // The names of a plan's tables in the base model, with ".weight".
 std::vector<std::string> EmbeddingTables(const EmbeddingPlan& plan);
+
+// Packed sequences of token ids; the caller's memory.
+struct TokenBatch {
+  std::span<const int32_t> ids;        // [tokens]
+  std::span<const uint8_t> type_ids;   // [tokens], or empty: all 0
+  std::span<const size_t> seq_starts;  // as Batch's; every sequence has a token
+};
 
 struct EmbeddingTable {
   WeightView rows;  // [rows, width]; empty where the family has none

@@ -3,13 +3,10 @@
 // From a family's row and a config.json to a plan.
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/family.h"
-#include "engine/models/other_keys.h"
-#include "engine/models/rope_keys.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -26,6 +23,7 @@ const Family* FindIf(const F& f) {
 }
 
 bool HasMarker(const Family& family, const JsonValue& config) {
+  if (family.marker_key.empty()) return false;
   const JsonValue* value = config.Find(family.marker_key);
   if (value == nullptr || value->is_null()) return false;
   return family.marker_value.empty() ||
@@ -133,6 +131,13 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
   const FamilyKeys& keys = family.keys;
   for (const std::string_view key : Words(family.ignored_keys)) config->Ignore(key);
   for (const OnlyValue& only : family.only) {
+    // Another type makes no sense; another value of its type is one that encore does not compute.
+    if (std::holds_alternative<double>(only.value)) {
+      config->OptionalSize(only.key);
+    } else {
+      config->OptionalString(only.key);
+    }
+    ENCORE_RETURN_IF_ERROR(config->status());
     if (const JsonValue* value = config->Find(only.key)) {
       ENCORE_RETURN_IF_ERROR(CheckOnly(config->where(), only, *value));
     }

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +18,11 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "encore/ops.h"
 #include "encore/status.h"
+#include "encore/tokenizer.h"
 #include "engine/base/layer_tensors.h"
+#include "engine/io/folder.h"
 #include "engine/io/json_members.h"
 
 namespace encore::inline v0_1::internal {
@@ -80,14 +84,22 @@ struct EmbeddingPlan {
   }
 };
 
+// Between a head's linear layers.
+struct HeadActivation {
+  std::string_view text;  // for Describe()
+  Status (*apply)(ConstView x, MutableView y);
+};
+inline constexpr HeadActivation kHeadTanh = {"tanh", Tanh};
+inline constexpr HeadActivation kHeadGelu = {"gelu (erf)", Gelu};
+inline constexpr HeadActivation kHeadRelu = {"relu", Relu};
+
 // logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states.
 struct HeadPlan {
-  enum class Activation : uint8_t { kTanh, kGelu, kRelu };
   OutputRows rows = OutputRows::kFirst;  // x is such a row, or the mean of all
   std::string_view dense = {};
   bool dense_in_base = false;  // `dense` has the base model's prefix, as BERT's pooler
   bool dense_bias = true;
-  Activation activation = Activation::kTanh;
+  HeadActivation activation = kHeadTanh;
   std::string_view norm = {};  // a LayerNorm; empty: none
   double norm_epsilon = 0;
   bool norm_bias = true;
@@ -164,13 +176,26 @@ struct Family {
 
 // Everything that config.json says, in encore's terms.
 struct ModelPlan {
+  std::string model_type = {};
   const Family* family = nullptr;
   EncoderConfig encoder = {};
   std::vector<LayerModule> layer_modules = {};
   bool final_norm_bias = false;
   EmbeddingPlan embeddings = {};
   HeadPlan head = {};
+  std::vector<std::string> architectures = {};  // class names of transformers; may be empty
+  // id2label, by id; empty where there is none. An error matters to a head only.
+  Result<std::vector<std::string>> labels = std::vector<std::string>();
+  std::optional<size_t> num_labels = {};  // where config.json has the key
 };
+
+inline constexpr const char kConfigFile[] = "config.json";
+
+// The plan of config.json. kNotFound without one; kUnsupported for a family that encore has not, a
+// folder that is an adapter's, and values that encore does not compute; kCorruptData;
+// kInvalidArgument. Appends what was decided.
+Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
+                                  std::vector<Decision>* decisions);
 
 // Norms after sublayers, as BERT's, and before them, as Llama's.
 std::span<const Family> PostNormFamilies();
@@ -184,7 +209,7 @@ std::string AllModelTypes();
 bool IsFamilyKey(std::string_view key);
 
 // Reads the family's keys into the plan. Keys that mean the same in all families, and keys that
-// mean nothing here, are left to other_keys.h.
+// mean nothing here, are left to CheckOtherKeys.
 Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan);
 
 }  // namespace encore::internal

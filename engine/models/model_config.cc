@@ -2,18 +2,16 @@
 //
 // config.json as a plan of the model.
 
-#include "engine/models/model_config.h"
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <system_error>
-#include <utility>
 
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/models/other_keys.h"
+#include "engine/models/config_keys.h"
+#include "engine/models/family.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
@@ -107,9 +105,8 @@ std::string PositionsText(const ModelPlan& plan) {
   return in_layers.empty() ? text : text + "; " + in_layers;
 }
 
-void Tell(const ModelConfig& config, std::vector<Decision>* decisions) {
-  const ModelPlan& plan = config.plan;
-  decisions->push_back({"family", config.model_type, kConfigFile});
+void Tell(const ModelPlan& plan, std::vector<Decision>* decisions) {
+  decisions->push_back({"family", plan.model_type, kConfigFile});
   decisions->push_back({"positions", PositionsText(plan), kConfigFile});
   decisions->push_back({"activation",
                         std::string(ActivationText(plan.encoder.layers.front().activation)),
@@ -118,8 +115,8 @@ void Tell(const ModelConfig& config, std::vector<Decision>* decisions) {
 
 }  // namespace
 
-Result<ModelConfig> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
-                                    std::vector<Decision>* decisions) {
+Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
+                                  std::vector<Decision>* decisions) {
   ENCORE_RETURN_IF_ERROR(CheckNoAdapter(folder));
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kConfigFile));
   if (!json) {
@@ -127,26 +124,26 @@ Result<ModelConfig> ReadModelConfig(const Folder& folder, bool ignore_unknown_ke
                                             "; wanted a Hugging Face model's folder");
   }
   JsonMembers members(*json, kConfigFile);
-  ModelConfig config;
-  config.model_type = members.RequiredString("model_type");
+  ModelPlan plan;
+  plan.model_type = members.RequiredString("model_type");
   ENCORE_RETURN_IF_ERROR(members.status());
-  const Family* family = FindFamily(config.model_type, *json);
+  const Family* family = FindFamily(plan.model_type, *json);
   if (family == nullptr) {
     return Status(ErrorCode::kUnsupported, std::string(kConfigFile) + ": model_type is " +
-                                               Quoted(config.model_type) + "; wanted one of " +
+                                               Quoted(plan.model_type) + "; wanted one of " +
                                                AllModelTypes());
   }
   {
     const FpEnvScope default_modes;  // some keys are computed with
-    ENCORE_RETURN_IF_ERROR(ReadFamily(*family, &members, &config.plan));
+    ENCORE_RETURN_IF_ERROR(ReadFamily(*family, &members, &plan));
   }
-  ENCORE_RETURN_IF_ERROR(ReadArchitectures(&members, &config.architectures));
-  config.labels = ReadLabels(*json);
-  config.num_labels = members.OptionalSize("num_labels");
+  ENCORE_RETURN_IF_ERROR(ReadArchitectures(&members, &plan.architectures));
+  plan.labels = ReadLabels(*json);
+  plan.num_labels = members.OptionalSize("num_labels");
   ENCORE_RETURN_IF_ERROR(members.status());
-  Tell(config, decisions);
+  Tell(plan, decisions);
   ENCORE_RETURN_IF_ERROR(CheckOtherKeys(*json, &members, ignore_unknown_keys, decisions));
-  return config;
+  return plan;
 }
 
 }  // namespace encore::internal

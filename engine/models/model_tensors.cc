@@ -26,10 +26,6 @@ std::string OldName(std::string_view name) {
   return {};
 }
 
-bool IsFloatingPoint(DType type) {
-  return type == DType::kF32 || type == DType::kF64 || type == DType::kF16 || type == DType::kBF16;
-}
-
 using W = EncoderLayerWeights;
 
 // "encoder.layer.{N}.output.dense" of layer 3: "encoder.layer.3.output.dense".
@@ -131,7 +127,7 @@ Result<WeightFiles::Found> ModelTensors::Require(std::string_view name, const Sh
                            wanted.ToString() + ", as config.json has it");
   }
   const DType type = found.tensor->dtype;
-  if (!IsFloatingPoint(type) && !(may_be_int8 && type == DType::kI8)) {
+  if (!IsWeightType(type, may_be_int8)) {
     return InvalidArgument(where + "found dtype " + std::string(DTypeName(type)) + "; wanted " +
                            (may_be_int8 ? "F32, F64, F16, BF16 or I8" : "F32, F64, F16 or BF16"));
   }

@@ -2,7 +2,7 @@
 //
 // The keys that mean the same, or nothing, in every family, and what becomes of the rest.
 
-#include "engine/models/other_keys.h"
+#include "engine/models/config_keys.h"
 
 #include <algorithm>
 #include <iterator>
@@ -12,7 +12,6 @@
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/models/config_keys.h"
 
 namespace encore::inline v0_1::internal {
 namespace {

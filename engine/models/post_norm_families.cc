@@ -10,7 +10,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/family.h"
-#include "engine/models/rope_keys.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -56,7 +55,7 @@ constexpr HeadPlan PoolerHead(std::string_view pooler = "pooler.dense") {
   return {.dense = pooler, .dense_in_base = true, .out = "classifier"};
 }
 
-constexpr HeadPlan TwoLayerHead(HeadPlan::Activation activation = HeadPlan::Activation::kTanh) {
+constexpr HeadPlan TwoLayerHead(const HeadActivation& activation = kHeadTanh) {
   return {.dense = "classifier.dense", .activation = activation, .out = "classifier.out_proj"};
 }
 
@@ -192,10 +191,11 @@ constexpr LayerModule kNomicNorms[] = {
     {"encoder.layers.{N}.norm2", &W::norm2},
 };
 constexpr OnlyValue kNomicOnly[] = {{"moe_every_n_layers", 0.0, ": it has no experts"}};
-// How the published code computes, where it lies, and GPT-2's keys.
+// How the published code computes, where it lies, and GPT-2's keys. n_embd is the marker, which
+// says nothing where it is null.
 constexpr std::string_view kNomicIgnored =
     "attn_pdrop auto_map dense_seq_output embd_pdrop fused_bias_fc fused_dropout_add_ln "
-    "last_layer_subset pad_vocab_size_multiple reorder_and_upcast_attn resid_pdrop "
+    "last_layer_subset n_embd pad_vocab_size_multiple reorder_and_upcast_attn resid_pdrop "
     "summary_activation summary_first_dropout summary_proj_to_labels summary_type "
     "summary_use_proj use_flash_attn use_xentropy";
 
@@ -299,9 +299,7 @@ constexpr Family kFamilies[] = {
      .embeddings = {.word = "embeddings.word_embeddings",
                     .position = "embeddings.position_embeddings",
                     .norm = "embeddings.LayerNorm"},
-     .head = {.dense = "pre_classifier",
-              .activation = HeadPlan::Activation::kRelu,
-              .out = "classifier"}},
+     .head = {.dense = "pre_classifier", .activation = kHeadRelu, .out = "classifier"}},
     // Clark et al. 2020, arXiv:2003.10555: embeddings may be narrower than layers. The ignored keys
     // are of ElectraForMultipleChoice.
     {.model_types = "electra",
@@ -311,7 +309,7 @@ constexpr Family kFamilies[] = {
      .ignored_keys = "summary_type summary_use_proj summary_activation summary_last_dropout",
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(PositionRule::kFromZero, "embeddings_project"),
-     .head = TwoLayerHead(HeadPlan::Activation::kGelu),
+     .head = TwoLayerHead(kHeadGelu),
      .finish = FinishElectra},
     // RoBERTa (Liu et al. 2019, arXiv:1907.11692), XLM-RoBERTa (arXiv:1911.02116), CamemBERT
     // (arXiv:1911.03894): positions count around padding. All name their base model "roberta".

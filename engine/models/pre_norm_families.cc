@@ -12,7 +12,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/family.h"
-#include "engine/models/rope_keys.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -85,9 +84,9 @@ Status FinishModernBertHead(JsonMembers* config, ModelPlan* plan) {
   const std::string activation = config->String("classifier_activation", "gelu");
   ENCORE_RETURN_IF_ERROR(config->status());
   if (activation == "gelu") {
-    head.activation = HeadPlan::Activation::kGelu;
+    head.activation = kHeadGelu;
   } else if (activation == "relu") {
-    head.activation = HeadPlan::Activation::kRelu;
+    head.activation = kHeadRelu;
   } else if (activation != "tanh") {
     return Status(ErrorCode::kUnsupported, config->where() + ": classifier_activation is " +
                                                Quoted(activation) +
@@ -323,7 +322,7 @@ constexpr Family kFamilies[] = {
      .rope_theta = 10000,
      .final_norm = "norm",
      .embeddings = WordsAlone("embed_tokens"),
-     .head = {.dense = "dense", .activation = HeadPlan::Activation::kGelu, .out = "classifier"},
+     .head = {.dense = "dense", .activation = kHeadGelu, .out = "classifier"},
      .finish = FinishEuroBert},
     // arXiv:2505.09388, as Qwen3-Embedding (arXiv:2506.05176) uses it: a causal model whose last
     // token's hidden state is the vector.

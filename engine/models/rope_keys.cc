@@ -3,7 +3,7 @@
 // Rotary positions from config.json. Frequencies are computed in double with functions of our own,
 // so that they have the same bits on every machine.
 
-#include "engine/models/rope_keys.h"
+#include "engine/models/config_keys.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,10 +7,7 @@
 #define ENCORE_ENGINE_MODELS_TEXT_MODEL_H_
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,56 +16,45 @@
 #include "encore/encoder.h"
 #include "encore/safetensors.h"
 #include "encore/status.h"
+#include "encore/text_encoder.h"
 #include "encore/tokenizer.h"
 #include "engine/io/folder.h"
-#include "engine/models/family.h"
+#include "engine/models/classifier.h"
+#include "engine/models/embeddings.h"
+#include "engine/models/weight_files.h"
 
 namespace encore::inline v0_1::internal {
 
-// Packed sequences of token ids; the caller's memory.
-struct TokenBatch {
-  std::span<const int32_t> ids;        // [tokens]
-  std::span<const uint8_t> type_ids;   // [tokens], or empty: all 0
-  std::span<const size_t> seq_starts;  // as Batch's; every sequence has a token
-};
-
-// What the caller of Open knows or wants.
-struct ModelOptions {
-  bool ignore_unknown_keys = false;
-  Executor executor = {};
-  // As OpenOptions. Of the encoder; embeddings and the head are f32.
-  std::optional<Precision> precision = {};
-  std::vector<MatrixOfLayer> keep = {};
-  bool amx_bf16 = false;
-  FileMemory weights = FileMemory::kMapped;
-};
-
-// Immutable, thread-safe; copies share it.
+// Immutable, thread-safe.
 class TextModel {
  public:
-  // Reads config.json and model.safetensors (or its shards). Appends what was decided. Embedding
-  // tables stay mapped from the file, the rest is packed. kNotFound, kUnsupported, kCorruptData,
-  // kInvalidArgument name the file, the key or tensor, what was found and what was wanted; kIo;
-  // kOutOfMemory.
-  static Result<TextModel> Open(const Folder& folder, const ModelOptions& options,
+  // Reads config.json and model.safetensors (or its shards). Of the options, those of the model
+  // count: precision is the encoder's, embeddings and the head are f32. Appends what was decided.
+  // Embedding tables stay mapped from the file, the rest is packed. kNotFound, kUnsupported,
+  // kCorruptData, kInvalidArgument name the file, the key or tensor, what was found and what was
+  // wanted; kIo; kOutOfMemory.
+  static Result<TextModel> Open(const Folder& folder, const OpenOptions& options,
                                 std::vector<Decision>* decisions);
 
-  std::string_view family() const;  // model_type as config.json has it
-  size_t d_model() const;
-  size_t vocab_size() const;       // rows of the embedding table
-  size_t type_vocab_size() const;  // type ids are below this; 0: the family has none
+  std::string_view family() const { return family_; }  // model_type as config.json has it
+  size_t d_model() const { return encoder_.config().d_model; }
+  size_t vocab_size() const { return plan().vocab_size; }  // rows of the embedding table
+  // Type ids are below this; 0: the family has none.
+  size_t type_vocab_size() const { return plan().type_vocab_size; }
   // Tokens a sequence may have, special ones included.
-  size_t max_tokens() const;
+  size_t max_tokens() const { return plan().max_tokens(); }
   // What a text is cut to unless a caller or a file wants more.
-  size_t usual_tokens() const;
+  size_t usual_tokens() const { return plan().usual_tokens(); }
   // Whether tokens of pad_token_id have one position that is no other token's, and count for none.
-  bool positions_skip_padding() const;
-  const Encoder& encoder() const;
+  bool positions_skip_padding() const {
+    return plan().position_rule == PositionRule::kAroundPadding;
+  }
+  const Encoder& encoder() const { return encoder_; }
 
   // Every id is in the table, every type id too (a family without types does not read them), every
   // sequence has a token and none is longer than max_tokens(). kInvalidArgument names the sequence,
   // the place, what was found and what was wanted.
-  Status CheckTokens(const TokenBatch& batch) const;
+  Status CheckTokens(const TokenBatch& batch) const { return embeddings_.Check(batch); }
 
   // The sum of embeddings, normalized (and projected, where the family does): x [tokens, d_model],
   // contiguous rows. The batch was checked. Rows are shared among the executor's threads. kIo if a
@@ -78,23 +64,39 @@ class TextModel {
   // hidden = encoder(x): [tokens, d_model] for kAll, else [sequences, d_model]. x is overwritten;
   // hidden may be x for kAll. Memory as Encoder::WorkspaceBytes says.
   Status Forward(const TokenBatch& batch, OutputRows rows, MutableView x, MutableView hidden,
-                 const Workspace& workspace, const Executor& executor, const Taps& taps = {}) const;
+                 const Workspace& workspace, const Executor& executor,
+                 const Taps& taps = {}) const {
+    return encoder_.ForwardRows({.seq_starts = batch.seq_starts}, rows, x, hidden, workspace,
+                                executor, taps);
+  }
 
   // ---- The head of a sequence classifier.
-  bool has_head() const;
-  const std::vector<std::string>& labels() const;  // id2label, by id
+  bool has_head() const { return !labels().empty(); }
+  const std::vector<std::string>& labels() const { return head_.labels(); }  // id2label, by id
   // The row of a sequence's hidden states that the head reads, or with kAll their mean. Without a
   // head: the first.
-  OutputRows head_rows() const;
+  OutputRows head_rows() const { return head_.rows(); }
   // pooled [sequences, d_model]: what the head reads, before any pooler; logits [sequences,
   // labels]. Allocates.
-  Status Logits(ConstView pooled, MutableView logits, const Executor& executor) const;
-
-  struct Impl;
+  Status Logits(ConstView pooled, MutableView logits, const Executor& executor) const {
+    return head_.Apply(pooled, logits, executor);
+  }
 
  private:
-  explicit TextModel(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-  std::shared_ptr<const Impl> impl_;
+  TextModel(std::string family, WeightFiles files, Embeddings embeddings, Encoder encoder,
+            Classifier head)
+      : family_(std::move(family)),
+        files_(std::move(files)),
+        embeddings_(std::move(embeddings)),
+        encoder_(std::move(encoder)),
+        head_(std::move(head)) {}
+  const EmbeddingPlan& plan() const { return embeddings_.plan(); }
+
+  std::string family_;
+  WeightFiles files_;  // keeps alive what the embeddings view
+  Embeddings embeddings_;
+  Encoder encoder_;
+  Classifier head_;
 };
 
 }  // namespace encore::internal

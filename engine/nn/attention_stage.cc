@@ -90,7 +90,7 @@ void AttentionStage::NormAndRotate(const QkvBuffer& qkv, const PackedNorm& norm,
                                    size_t end, size_t head) const {
   if (norm.given()) {
     const Rows rows = Head(qkv, head, begin);
-    norm.Run(rows.data, rows.ld, nullptr, 0, rows.data, rows.ld, end - begin, sizes_.head_size);
+    norm.Run(rows, {nullptr, 0}, rows, end - begin, sizes_.head_size);
   }
   if (layer_.rotary == kNoTable) return;
   const PositionTables::Rotary table =

@@ -38,6 +38,7 @@ class AttentionStage {
   // Of layer `index`.
   AttentionStage(const Pass& pass, const PackedLayer& layer, size_t index);
 
+  const Pass& pass() const { return pass_; }
   // Where everything of all rows lies.
   QkvBuffer WholeBatch() const;
   // Where the sequences of a task lie that a thread takes through a block: in memory that stays the
@@ -101,8 +102,8 @@ class AttentionStage {
   const LayerConfig& config_;
   const LayerSizes& sizes_;
   const size_t index_;
-  PackedView keys_;  // these two without keys
-  PackedView values_;
+  PackedView keys_;    // of no sequence: see KeysOf
+  PackedView values_;  // of the longest one: see ValuesOf
   bool by_heads_;
   bool packs_values_;  // of some sequence
 };

@@ -19,11 +19,6 @@ namespace {
 
 std::string Number(size_t n) { return std::to_string(n); }
 
-template <typename Enum>
-bool IsBeyond(Enum value, Enum last) {
-  return static_cast<size_t>(value) > static_cast<size_t>(last);
-}
-
 // Checks switches under their full names. The first failure is kept; later ones are not looked at.
 class SwitchChecker {
  public:
@@ -44,15 +39,12 @@ class SwitchChecker {
          "a finite f32 number");
   }
   template <typename Enum>
-  void WantEnumerator(const char* name, Enum value, Enum last, const char* type) {
-    Want(!IsBeyond(value, last),
-         std::string(name) + " is number " + Number(static_cast<size_t>(value)),
+  void WantEnumerator(const std::string& name, Enum value, Enum last, const char* type) {
+    Want(value <= last, name + " is number " + Number(static_cast<size_t>(value)),
          std::string("one of the ") + type + " enumerators");
   }
   void CheckNorm(const std::string& name, const NormConfig& norm) {
-    Want(!IsBeyond(norm.type, NormType::kRmsNorm),
-         name + ".type is number " + Number(static_cast<size_t>(norm.type)),
-         "one of the NormType enumerators");
+    WantEnumerator(name + ".type", norm.type, NormType::kRmsNorm, "NormType");
     Want(norm.epsilon >= 0 && std::isfinite(norm.epsilon),
          name + ".epsilon is " + NumberText(norm.epsilon), "a finite number of at least 0");
     WantFiniteFloat(name + ".weight_offset", norm.weight_offset);
@@ -118,15 +110,15 @@ void CheckPositions(const LayerConfig& c, size_t head_size, SwitchChecker& check
 // d_model by any width of the layer, and all of a row, in bytes of any type and with padding.
 bool IsAddressable(size_t d_model, const LayerConfig& c) {
   const LayerSizes sizes(d_model, c);
+  const auto fits = [](size_t a, size_t b) {
+    return CheckedMul(a, b, &a) && CheckedMul(a, 64, &a);
+  };
   size_t heads = 0;
   size_t width = 0;
-  size_t bytes = 0;
+  size_t inner = 0;
   return CheckedMul(sizes.kv_heads, 2, &heads) && CheckedAdd(c.num_heads, heads, &heads) &&
-         CheckedMul(heads, sizes.head_size, &width) && CheckedMul(width, d_model, &bytes) &&
-         CheckedMul(bytes, 64, &bytes) && CheckedMul(width, 64, &bytes) &&
-         CheckedMul(d_model, d_model, &bytes) && CheckedMul(bytes, 64, &bytes) &&
-         CheckedMul(c.d_ff, 2, &width) && CheckedMul(width, d_model, &bytes) &&
-         CheckedMul(bytes, 64, &bytes) && CheckedMul(width, 64, &bytes);
+         CheckedMul(heads, sizes.head_size, &width) && fits(width, d_model) &&
+         fits(d_model, d_model) && CheckedMul(c.d_ff, 2, &inner) && fits(inner, d_model);
 }
 
 Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefix) {

@@ -17,10 +17,6 @@
 #include "engine/base/workspace_use.h"
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
-#include "engine/nn/encoder_packing.h"
-#include "engine/nn/output_rows.h"
-#include "engine/nn/packed_layer.h"
-#include "engine/nn/position_tables.h"
 #include "engine/nn/prepared_encoder.h"
 #include "engine/nn/product_observer.h"
 #include "engine/nn/scratch_plan.h"
@@ -66,9 +62,7 @@ struct Encoder::Impl : internal::PreparedEncoder {
         precision(options.precision),
         kernels{&internal::KernelOfAttention(options), &internal::GetSoftmaxKernels(),
                 &internal::GetRotaryKernels()},
-        packed_weights(std::move(panels)) {
-    matrices = {};  // they view the caller's weights
-  }
+        packed_weights(std::move(panels)) {}
 
   Precision precision;
   internal::BlockKernels kernels;
@@ -121,11 +115,6 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
         sizes, batch.seq_starts.get(), static_cast<size_t>(executor.threads()),
         internal::MachineCaches(), pass.At<size_t>(plan->words));
   }
-  auto* block_starts = pass.At<size_t>(plan->block_starts);
-  if (pass.thread_plan.kind == internal::ThreadPlanKind::kRows) {
-    internal::CountQueryBlocks(pass, block_starts);
-    pass.block_starts = block_starts;
-  }
   const int threads = static_cast<int>(pass.thread_plan.threads);
   internal::RunTeam(executor, threads, [&](internal::Team& team) {
     if (!tables.empty()) tables.Fill(team, pass.longest, pass.tables_memory());
@@ -139,10 +128,8 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
   return internal::Guarded("an encoder", [&]() -> Result<Encoder> {
     ENCORE_ASSIGN_OR_RETURN(internal::PreparedEncoder prepared,
                             internal::PreparedEncoder::Create(config, weights, options));
-    const internal::FpEnvScope modes;
     internal::AlignedBuffer<std::byte> panels;
-    ENCORE_RETURN_IF_ERROR(
-        internal::PackMatrices(prepared.matrices, options.executor, options.layer_packed, &panels));
+    ENCORE_RETURN_IF_ERROR(prepared.Pack(options, &panels));
     return Encoder(std::make_shared<Impl>(std::move(prepared), std::move(panels), options));
   });
 }
@@ -245,7 +232,6 @@ Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, 
     if (impl_ == nullptr) return NoWeights();
     if (rows == OutputRows::kAll) return impl_->Forward(batch, x, y, workspace, executor, taps);
     ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
-    ENCORE_RETURN_IF_ERROR(internal::CheckNoEmptySequence(batch));
     ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->config, batch));
     ENCORE_RETURN_IF_ERROR(internal::CheckInputOutputRows(impl_->config, batch, x, y));
     ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));

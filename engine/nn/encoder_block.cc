@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "engine/nn/attention_stage.h"
-#include "engine/nn/recipe.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -46,15 +45,10 @@ class BlockOnBatch {
     team.ForEachInOrder(plan.tasks, [&](size_t i, int thread) {
       const size_t own = plan.order[i];
       const QkvBuffer qkv = attention_.OfTask(own, thread);
-      const size_t first = pass_.starts()[plan.task_starts[own]];
-      const size_t rows = pass_.starts()[plan.task_starts[own + 1]] - first;
-      const EvenSplit blocks{rows, DivCeil(rows, kRowsOfTask)};
-      for (size_t b = 0; b < blocks.parts; ++b) {
-        BeforeAttention(qkv, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
-      }
-      for (size_t b = 0; b < blocks.parts; ++b) {
-        AfterKeys(qkv, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
-      }
+      pass_.ForRowBlocks(
+          own, [&](size_t begin, size_t end) { BeforeAttention(qkv, begin, end, thread); });
+      pass_.ForRowBlocks(own,
+                         [&](size_t begin, size_t end) { AfterKeys(qkv, begin, end, thread); });
     });
   }
 
@@ -72,35 +66,36 @@ class BlockOnBatch {
 
   void RunByColumns(Team& team) const {
     const QkvBuffer qkv = attention_.WholeBatch();
-    RunStepsByColumns(team, pass_, attention_, qkv, recipe_.before, rows_, pass_.tokens(),
+    RunStepsByColumns(team, attention_, recipe_.before, rows_, pass_.tokens(),
                       heads_together_ ? 1 : 0);
     if (heads_together_) {
       RunProjectionByHeads(team, qkv);
     } else {
       RunAttentionByHeads(team, qkv);
     }
-    RunStepsByColumns(team, pass_, attention_, qkv, recipe_.after, rows_, pass_.tokens());
+    RunStepsByColumns(team, attention_, recipe_.after, rows_, pass_.tokens());
   }
 
   // Rows [begin, end) up to their queries, keys and values.
   void BeforeAttention(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
-    RunSteps(pass_, attention_, qkv, recipe_.before, rows_.From(begin, ThreadRow(thread)),
-             {begin, end - begin});
+    RunSteps(attention_, qkv, recipe_.before, rows_, begin, end, thread);
     attention_.PrepareQueries(qkv, begin, end, AllHeads());
     attention_.PrepareKeys(qkv, begin, end, {0, sizes_.kv_heads});
   }
 
   // The rest for rows [begin, end), once their sequences' keys and values are there.
   void AfterKeys(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
-    const StepRows rows = rows_.From(begin, ThreadRow(thread));
-    if (rows.own_context) attention_.Run(qkv, begin, end, AllHeads(), thread, rows.context);
-    RunSteps(pass_, attention_, qkv, recipe_.after, rows, {begin, end - begin});
+    if (rows_.own_context) {
+      attention_.Run(qkv, begin, end, AllHeads(), thread,
+                     rows_.context().From(pass_.ThreadRow(thread)));
+    }
+    RunSteps(attention_, qkv, recipe_.after, rows_, begin, end, thread);
   }
 
   // Attention by blocks of queries of one head. A sequence's tasks lie together, head by head, so
   // that a thread meets the same keys again; the longest sequence comes first.
   void RunAttentionByBlocks(Team& team, const QkvBuffer& qkv) const {
-    const size_t* const starts = pass_.block_starts;
+    const size_t* const starts = pass_.thread_plan.block_starts;
     const size_t heads = sizes_.heads;
     team.ForEachInOrder(starts[pass_.sequences()] * heads, [&](size_t task, int thread) {
       const size_t* const next =
@@ -112,7 +107,7 @@ class BlockOnBatch {
       const size_t sequence = pass_.thread_plan.order[i];
       const size_t begin = pass_.starts()[sequence] + within % blocks * kQueryBlock;
       const size_t end = std::min(begin + kQueryBlock, pass_.starts()[sequence + 1]);
-      attention_.Run(qkv, begin, end, {head, head + 1}, thread, rows_.context.From(begin));
+      attention_.Run(qkv, begin, end, {head, head + 1}, thread, rows_.context().From(begin));
     });
   }
 
@@ -164,7 +159,7 @@ class BlockOnBatch {
           const PackedView& after = FirstMatrix(recipe_.after);
           range.next = after.panel(EvenSplit{after.panels(), parts}.begin(i));
         }
-        RunStep(pass_, attention_, qkv, recipe_.projection(), rows_, range);
+        RunStep(attention_, qkv, recipe_.projection(), rows_, range);
       }
       const size_t each = sizes_.kv_heads / parts;
       const HeadRange keys{i * each, (i + 1) * each};
@@ -185,11 +180,7 @@ class BlockOnBatch {
 
   void AttendHeads(const QkvBuffer& qkv, HeadRange heads, int thread) const {
     attention_.PrepareQueries(qkv, 0, pass_.tokens(), heads);
-    attention_.Run(qkv, 0, pass_.tokens(), heads, thread, rows_.context);
-  }
-
-  size_t ThreadRow(int thread) const {
-    return pass_.scratch_plan.FirstRowOf(thread, pass_.thread_plan.threads);
+    attention_.Run(qkv, 0, pass_.tokens(), heads, thread, rows_.context());
   }
 
   const Pass& pass_;
@@ -211,14 +202,6 @@ void CopyRows(Team& team, const Pass& pass, ConstRows from, const MutableView& t
 
 }  // namespace
 
-void CountQueryBlocks(const Pass& pass, size_t* starts) {
-  starts[0] = 0;
-  for (size_t i = 0; i < pass.sequences(); ++i) {
-    const size_t b = pass.thread_plan.order[i];
-    starts[i + 1] = starts[i] + DivCeil(pass.starts()[b + 1] - pass.starts()[b], kQueryBlock);
-  }
-}
-
 void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t index, ConstRows x,
                   Rows y) {
   BlockOnBatch(pass, layer, index, x, y).Run(team);
@@ -227,12 +210,11 @@ void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t
   }
 }
 
-void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size_t rows) {
-  const EvenSplit split{rows, static_cast<size_t>(team.threads())};
+void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size_t count) {
+  const EvenSplit split{count, static_cast<size_t>(team.threads())};
   team.ForEach(split.parts, [&](size_t i, int /*thread*/) {
-    const size_t begin = split.begin(i);
-    float* data = y.row(begin);
-    norm.Run(data, y.ld, nullptr, 0, data, y.ld, split.begin(i + 1) - begin, pass.config->d_model);
+    const Rows rows = y.From(split.begin(i));
+    norm.Run(rows, {nullptr, 0}, rows, split.begin(i + 1) - split.begin(i), pass.config->d_model);
   });
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One encoder block over a batch: the recipe and its packed weights.
+// One encoder block over a batch: the recipe and its packed weights. And the last block of a stack
+// where one row of each sequence is wanted: it takes all rows up to their keys and values, and only
+// the wanted ones any further (output_rows.cc).
 
 #ifndef ENCORE_ENGINE_NN_ENCODER_BLOCK_H_
 #define ENCORE_ENGINE_NN_ENCODER_BLOCK_H_
 
 #include <cstddef>
 
+#include "encore/encoder.h"
 #include "engine/nn/packed_layer.h"
 #include "engine/nn/pass.h"
 #include "engine/nn/row_steps.h"
@@ -14,16 +17,19 @@
 
 namespace encore::inline v0_1::internal {
 
-// starts[i] = the number of query blocks before the i-th sequence in the thread plan's order; an
-// entry a sequence, plus the end.
-void CountQueryBlocks(const Pass& pass, size_t* starts);
-
 // y = block(x), and what the taps want of layer `index`. y may be x.
 void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t index, ConstRows x,
                   Rows y);
 
-// Row 0 .. rows - 1 of y = norm(y), shared among the threads.
-void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size_t rows);
+// Row b of y = block(x) at the wanted row of sequence b. No sequence is empty; y is apart from x.
+void BlockOfOutputRows(Team& team, const Pass& pass, const PackedLayer& layer, size_t index,
+                       ConstRows x, OutputRows wanted, Rows y);
+
+// Row b of y = the wanted row of sequence b in x, shared among the threads.
+void CopyOutputRows(Team& team, const Pass& pass, ConstRows x, OutputRows wanted, Rows y);
+
+// Row 0 .. count - 1 of y = norm(y), shared among the threads.
+void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size_t count);
 
 }  // namespace encore::internal
 

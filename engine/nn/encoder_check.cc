@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <string>
 
-#include "engine/base/int_math.h"
 #include "engine/ops/overlap_check.h"
 #include "engine/ops/view_check.h"
 
@@ -121,17 +120,13 @@ Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const C
   return {};
 }
 
-Status CheckNoEmptySequence(const Batch& batch) {
+Status CheckInputOutputRows(const EncoderConfig& config, const Batch& batch, const MutableView& x,
+                            const MutableView& y) {
   for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
     if (batch.seq_starts[b] != batch.seq_starts[b + 1]) continue;
     return InvalidArgument("sequence " + std::to_string(b) +
                            " has no token; wanted at least one, as a row of each is an output");
   }
-  return {};
-}
-
-Status CheckInputOutputRows(const EncoderConfig& config, const Batch& batch, const MutableView& x,
-                            const MutableView& y) {
   const Shape tokens(batch.seq_starts.back(), config.d_model);
   const Shape sequences(batch.seq_starts.size() - 1, config.d_model);
   ENCORE_RETURN_IF_ERROR(CheckShape("x", x, tokens, "the last of seq_starts by d_model"));

@@ -6,6 +6,8 @@
 #ifndef ENCORE_ENGINE_NN_ENCODER_CHECK_H_
 #define ENCORE_ENGINE_NN_ENCODER_CHECK_H_
 
+#include <string_view>
+
 #include "encore/encoder.h"
 #include "encore/status.h"
 #include "engine/base/layer_tensors.h"
@@ -19,8 +21,9 @@ Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options);
 // Every tensor's shape, and the scales' numbers; the configuration is already checked. Names are
 // those of a torch state_dict (weights_check.cc).
 Status CheckWeights(const EncoderConfig& config, const EncoderWeights& weights);
-// Whether the configuration, and what else is given, leave a place for such a tensor.
-bool HasPlace(TensorPlace place, const LayerConfig& layer, const EncoderLayerWeights& weights);
+// Why the configuration, and what else is given, leave no place for such a tensor, or "".
+std::string_view WhyNoPlace(TensorPlace place, const LayerConfig& layer,
+                            const EncoderLayerWeights& weights);
 
 // ---- Of a batch (encoder_check.cc).
 Status CheckSequenceStarts(const Batch& batch);
@@ -28,11 +31,10 @@ Status CheckSequenceStarts(const Batch& batch);
 Status CheckBatch(const EncoderConfig& config, const Batch& batch);
 Status CheckInputOutput(const EncoderConfig& config, const Batch& batch, const ConstView& x,
                         const MutableView& y);
-// The same where y has a row for each sequence, and the rows of x are written too.
+// The same where y has a row for each sequence, of which none is empty, and the rows of x are
+// written too.
 Status CheckInputOutputRows(const EncoderConfig& config, const Batch& batch, const MutableView& x,
                             const MutableView& y);
-// Sequence starts are already checked.
-Status CheckNoEmptySequence(const Batch& batch);
 // x and y are already checked.
 Status CheckTaps(const EncoderConfig& config, const Batch& batch, const Taps& taps,
                  const ConstView& x, const MutableView& y);

@@ -5,12 +5,11 @@
 // follows attention, on the gathered rows again. A row's bits do not depend on its neighbours, so
 // they are those of a block of all rows.
 
-#include "engine/nn/output_rows.h"
+#include "engine/nn/encoder_block.h"
 
 #include <algorithm>
 
 #include "engine/nn/attention_stage.h"
-#include "engine/nn/recipe.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -74,24 +73,19 @@ class LastBlock {
     const size_t blocks = DivCeil(pass_.sequences(), kRowsOfTask);
     return {pass_.sequences(), RoundUp(blocks, pass_.thread_plan.threads)};
   }
-  static StepPart PartOf(const EvenSplit& blocks, size_t i) {
-    return {blocks.begin(i), blocks.begin(i + 1) - blocks.begin(i)};
-  }
 
   // The wanted rows into y, and their queries into the context.
   void ProjectQueries(Team& team) const {
     if (by_blocks_) {
       const EvenSplit blocks = BlocksOfGathered();
       team.ForEach(blocks.parts, [&](size_t i, int thread) {
-        const StepPart part = PartOf(blocks, i);
-        Gather(pass_, x_, wanted_, part.begin, part.begin + part.rows, y_);
-        RunGathered(gathered_.before, part, thread);
+        Gather(pass_, x_, wanted_, blocks.begin(i), blocks.begin(i + 1), y_);
+        RunGathered(gathered_.before, blocks, i, thread);
       });
       return;
     }
     CopyOutputRows(team, pass_, x_, wanted_, y_);
-    RunStepsByColumns(team, pass_, attention_, attention_.WholeBatch(), gathered_.before,
-                      gathered_rows_, pass_.sequences());
+    RunStepsByColumns(team, attention_, gathered_.before, gathered_rows_, pass_.sequences());
   }
 
   void AttendBySequences(Team& team) const {
@@ -99,12 +93,8 @@ class LastBlock {
     team.ForEachInOrder(plan.tasks, [&](size_t i, int thread) {
       const size_t own = plan.order[i];
       const QkvBuffer qkv = attention_.OfTask(own, thread);
-      const size_t first = pass_.starts()[plan.task_starts[own]];
-      const size_t rows = pass_.starts()[plan.task_starts[own + 1]] - first;
-      const EvenSplit blocks{rows, DivCeil(rows, kRowsOfTask)};
-      for (size_t b = 0; b < blocks.parts; ++b) {
-        KeysAndValues(qkv, first + blocks.begin(b), first + blocks.begin(b + 1), thread);
-      }
+      pass_.ForRowBlocks(own,
+                         [&](size_t begin, size_t end) { KeysAndValues(qkv, begin, end, thread); });
       for (size_t b = plan.task_starts[own]; b < plan.task_starts[own + 1]; ++b) {
         Attend(qkv, b, {0, sizes_.heads}, thread);
       }
@@ -122,7 +112,7 @@ class LastBlock {
 
   void AttendByColumns(Team& team) const {
     const QkvBuffer qkv = attention_.WholeBatch();
-    RunStepsByColumns(team, pass_, attention_, qkv, all_.before, all_rows_, pass_.tokens());
+    RunStepsByColumns(team, attention_, all_.before, all_rows_, pass_.tokens());
     team.ForEach(sizes_.kv_heads, [&](size_t h, int /*thread*/) {
       attention_.PrepareKeys(qkv, 0, pass_.tokens(), {h, h + 1});
     });
@@ -131,8 +121,7 @@ class LastBlock {
 
   // Rows [begin, end) up to their keys and values.
   void KeysAndValues(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
-    RunSteps(pass_, attention_, qkv, all_.before, all_rows_.From(begin, ThreadRow(thread)),
-             {begin, end - begin});
+    RunSteps(attention_, qkv, all_.before, all_rows_, begin, end, thread);
     attention_.PrepareKeys(qkv, begin, end, {0, sizes_.kv_heads});
   }
 
@@ -150,7 +139,7 @@ class LastBlock {
   // Some heads of one sequence's wanted row, from their queries to their context.
   void Attend(const QkvBuffer& qkv, size_t sequence, HeadRange heads, int thread) const {
     const size_t row = RowOf(pass_, wanted_, sequence);
-    const Rows context = gathered_rows_.context.From(sequence);
+    const Rows context = gathered_rows_.context().From(sequence);
     attention_.PutQueries(qkv, row, context.data, q_columns_, heads);
     attention_.PrepareQueries(qkv, row, row + 1, heads);
     attention_.Run(qkv, row, row + 1, heads, thread, context);
@@ -158,23 +147,18 @@ class LastBlock {
 
   void Finish(Team& team) const {
     if (!by_blocks_) {
-      RunStepsByColumns(team, pass_, attention_, attention_.WholeBatch(), gathered_.after,
-                        gathered_rows_, pass_.sequences());
+      RunStepsByColumns(team, attention_, gathered_.after, gathered_rows_, pass_.sequences());
       return;
     }
     const EvenSplit blocks = BlocksOfGathered();
-    team.ForEach(blocks.parts, [&](size_t i, int thread) {
-      RunGathered(gathered_.after, PartOf(blocks, i), thread);
-    });
+    team.ForEach(blocks.parts,
+                 [&](size_t i, int thread) { RunGathered(gathered_.after, blocks, i, thread); });
   }
 
-  void RunGathered(const RowSteps& steps, const StepPart& part, int thread) const {
-    RunSteps(pass_, attention_, attention_.WholeBatch(), steps,
-             gathered_rows_.From(part.begin, ThreadRow(thread)), part);
-  }
-
-  size_t ThreadRow(int thread) const {
-    return pass_.scratch_plan.FirstRowOf(thread, pass_.thread_plan.threads);
+  // Block i of the gathered rows.
+  void RunGathered(const RowSteps& steps, const EvenSplit& blocks, size_t i, int thread) const {
+    RunSteps(attention_, attention_.WholeBatch(), steps, gathered_rows_, blocks.begin(i),
+             blocks.begin(i + 1), thread);
   }
 
   const Pass& pass_;

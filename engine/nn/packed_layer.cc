@@ -5,12 +5,9 @@
 #include "engine/nn/packed_layer.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
 
 #include "engine/base/layer_tensors.h"
 #include "engine/base/status_macros.h"
-#include "engine/ops/view_check.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -72,28 +69,18 @@ bool HasIntegers(const WeightSource& source) {
 }
 
 void ChooseActivation(const LayerConfig& config, PackedLayer* layer) {
-  const ActivationKernels& kernels = GetActivationKernels();
-  const auto choose = [&]() -> const ActivationKernels::Function& {
-    switch (config.activation) {
-      case Activation::kGelu:
-        return kernels.gelu;
-      case Activation::kGeluTanh:
-        return kernels.gelu_tanh;
-      case Activation::kSilu:
-        return kernels.silu;
-      case Activation::kQuickGelu:
-        return kernels.quick_gelu;
-      case Activation::kRelu:
-        break;
-    }
-    return kernels.relu;
-  };
+  constexpr ActivationKernels::Function ActivationKernels::*kFunctions[] = {
+      // by Activation
+      &ActivationKernels::relu, &ActivationKernels::gelu, &ActivationKernels::gelu_tanh,
+      &ActivationKernels::silu, &ActivationKernels::quick_gelu};
+  const ActivationKernels::Function& function =
+      GetActivationKernels().*kFunctions[static_cast<size_t>(config.activation)];
   if (config.gate != Gate::kNone) {
-    layer->activation.gated = choose().gated;
+    layer->activation.gated = function.gated;
   } else if (config.activation == Activation::kRelu) {
     layer->activation.relu = true;
   } else {
-    layer->activation.tile = choose().tile;
+    layer->activation.tile = function.tile;
   }
 }
 
@@ -131,36 +118,27 @@ Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
   // count, queries and keys do not. The inputs of the other two matrices come from no norm, and
   // weights alone tell too little of them.
   const size_t values = layer->sizes.q_width() + layer->sizes.kv_width();
-  const size_t qkv_rows = layer->sizes.qkv_width();
-  const size_t inner_rows = config.d_ff * (config.gate == Gate::kNone ? 1 : 2);
-  const struct {
-    LayerMatrix matrix;
-    std::string_view name;
-    PackedMatrix* packed;
-    const PackedNorm* norm;
-    size_t row_begin;
-    size_t row_end;
-  } parts[] = {
-      {LayerMatrix::kQkv, "qkv", &layer->qkv, post ? input_norm : &layer->norm1, values, qkv_rows},
-      {LayerMatrix::kOutProj, "out_proj", &layer->out_proj, nullptr, 0, 0},
-      {LayerMatrix::kLinear1, "linear1", &layer->linear1, post ? &layer->norm1 : &layer->norm2, 0,
-       inner_rows},
-      {LayerMatrix::kLinear2, "linear2", &layer->linear2, nullptr, 0, 0}};
-  for (const auto& part : parts) {
-    const WeightSource source = SourceOf(part.matrix, config, w);
-    const GemmKernel& kernel = *kernels[static_cast<size_t>(part.matrix)];
-    const WeightView& given = source.int8_input_scale;
-    const bool finds_own = part.row_end != 0 && !HasIntegers(source);
-    const bool smoothed = kernel.integer && (finds_own || !given.empty());
-    ENCORE_ASSIGN_OR_RETURN(*part.packed, PackedMatrix::Prepare(source, kernel, smoothed));
-    matrices->push_back({.source = source,
-                         .packed = part.packed,
-                         .name = part.name,
-                         .smoothed = smoothed,
-                         .given_scale = given,
-                         .norm = part.norm,
-                         .row_begin = part.row_begin,
-                         .row_end = part.row_end});
+  MatrixToPack products[] = {// by LayerMatrix
+                             {.packed = &layer->qkv,
+                              .name = "qkv",
+                              .norm = post ? input_norm : &layer->norm1,
+                              .row_begin = values,
+                              .row_end = layer->sizes.qkv_width()},
+                             {.packed = &layer->out_proj, .name = "out_proj"},
+                             {.packed = &layer->linear1,
+                              .name = "linear1",
+                              .norm = post ? &layer->norm1 : &layer->norm2,
+                              .row_end = config.d_ff * (config.gate == Gate::kNone ? 1 : 2)},
+                             {.packed = &layer->linear2, .name = "linear2"}};
+  for (size_t m = 0; m < kernels.size(); ++m) {
+    MatrixToPack& product = products[m];
+    product.source = SourceOf(static_cast<LayerMatrix>(m), config, w);
+    const bool finds_own = product.row_end != 0 && !HasIntegers(product.source);
+    product.smoothed =
+        kernels[m]->integer && (finds_own || !product.source.int8_input_scale.empty());
+    ENCORE_ASSIGN_OR_RETURN(*product.packed,
+                            PackedMatrix::Prepare(product.source, *kernels[m], product.smoothed));
+    matrices->push_back(product);
   }
   return {};
 }

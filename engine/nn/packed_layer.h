@@ -15,23 +15,23 @@
 #include "engine/base/layer_sizes.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/norm.h"
+#include "engine/kernels/rows.h"
 #include "engine/ops/packed_matrix.h"
 
 namespace encore::inline v0_1::internal {
 
 struct PackedNorm {
   // y = norm(x) (+ residual) over rows of `cols`; y may be x or the residual.
-  void Run(const float* x, size_t ldx, const float* residual, size_t ld_residual, float* y,
-           size_t ldy, size_t rows, size_t cols) const {
-    kernel({.x = x,
-            .ldx = ldx,
+  void Run(ConstRows x, ConstRows residual, Rows y, size_t rows, size_t cols) const {
+    kernel({.x = x.data,
+            .ldx = x.ld,
             .weight = weight.data(),
             .bias = bias.data(),
             .epsilon = epsilon,
-            .residual = residual,
-            .ld_residual = ld_residual,
-            .y = y,
-            .ldy = ldy,
+            .residual = residual.data,
+            .ld_residual = residual.ld,
+            .y = y.data,
+            .ldy = y.ld,
             .rows = rows,
             .cols = cols});
   }
@@ -74,15 +74,14 @@ struct PackedLayer {
 
 // A matrix to pack, and where to.
 struct MatrixToPack {
-  WeightSource source;
-  PackedMatrix* packed;
-  std::string_view name;  // "qkv", "out_proj" ...
+  WeightSource source = {};
+  PackedMatrix* packed = nullptr;
+  std::string_view name = {};  // "qkv", "out_proj" ...
   bool ends_layer = false;
-  // Of an int8 matrix whose input channels are smoothed: the scales that were given; or if empty
-  // (smoothing.h) the norm that makes its input, or null for one that is not known, and the rows
+  // Of an int8 matrix whose input channels are smoothed by scales that the source has not
+  // (smoothing.h): the norm that makes its input, or null for one that is not known, and the rows
   // whose errors count.
   bool smoothed = false;
-  WeightView given_scale{};
   const PackedNorm* norm = nullptr;
   size_t row_begin = 0;
   size_t row_end = 0;

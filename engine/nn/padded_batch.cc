@@ -2,8 +2,8 @@
 //
 // PaddedBatch: from [B, S, D] with a key-padding mask to packed rows and back.
 
-#include <exception>
 #include <string>
+#include <vector>
 
 #include "encore/encoder.h"
 #include "engine/base/guarded.h"
@@ -28,15 +28,9 @@ Result<PaddedBatch> PaddedBatch::Create(size_t batch, size_t seq,
     PaddedBatch padded;
     padded.batch_ = batch;
     padded.seq_ = seq;
-    try {
-      padded.starts_.reserve(starts);
-      padded.positions_.reserve(rows);
-      padded.rows_.reserve(rows);
-    } catch (const std::exception&) {  // bad_alloc, or length_error of a vector
-      return Status(ErrorCode::kOutOfMemory, "no memory for a batch of " + std::to_string(batch) +
-                                                 " sequences of " + std::to_string(seq) +
-                                                 " tokens");
-    }
+    padded.starts_.reserve(starts);
+    padded.positions_.reserve(rows);
+    padded.rows_.reserve(rows);
     for (size_t b = 0; b < batch; ++b) {
       for (size_t s = 0; s < seq; ++s) {
         if (!key_padding_mask.empty() && key_padding_mask(b, s)) continue;
@@ -54,8 +48,8 @@ Result<PaddedBatch> PaddedBatch::FromAttentionMask(TensorView<const int64_t> att
     ENCORE_RETURN_IF_ERROR(internal::CheckRank("attention_mask", attention_mask, 2));
     const size_t batch = attention_mask.dim(0);
     const size_t seq = attention_mask.dim(1);
-    ENCORE_ASSIGN_OR_RETURN(Tensor padding, Tensor::Create(DType::kBool, Shape(batch, seq)));
-    const TensorView<bool> is_padding = padding.View<bool>();
+    std::vector<bool> mask;
+    mask.reserve(batch * seq);
     for (size_t b = 0; b < batch; ++b) {
       for (size_t s = 0; s < seq; ++s) {
         const int64_t value = attention_mask(b, s);
@@ -64,10 +58,10 @@ Result<PaddedBatch> PaddedBatch::FromAttentionMask(TensorView<const int64_t> att
                                  "] is " + std::to_string(value) +
                                  "; wanted 1 for a token or 0 for padding");
         }
-        is_padding(b, s) = value == 0;
+        mask.push_back(value == 1);
       }
     }
-    return Create(batch, seq, is_padding);
+    return FromAttentionMask(batch, seq, mask);
   });
 }
 

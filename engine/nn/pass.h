@@ -40,9 +40,8 @@ struct Pass {
   ThreadPlan thread_plan;
   std::byte* scratch;  // the workspace
   const PositionTables* tables;
-  ProductObserver* observer;   // of products' inputs, or null (product_observer.h)
-  size_t longest;              // tokens of the longest sequence
-  const size_t* block_starts;  // see CountQueryBlocks; only in a plan by rows
+  ProductObserver* observer;  // of products' inputs, or null (product_observer.h)
+  size_t longest;             // tokens of the longest sequence
 
   std::span<const size_t> starts() const { return batch->seq_starts.get(); }
   // What lies at an offset of the scratch plan.
@@ -53,6 +52,20 @@ struct Pass {
   float* tables_memory() const { return At(scratch_plan.positions); }
   size_t tokens() const { return starts().back(); }
   size_t sequences() const { return starts().size() - 1; }
+  // Where a thread's share of the scratch plan's block_rows begins.
+  size_t ThreadRow(int thread) const {
+    return static_cast<size_t>(thread) * (scratch_plan.block_rows / thread_plan.threads);
+  }
+
+  // Calls f(begin, end) for each block of rows of a task, in a plan by sequences.
+  template <typename F>
+  void ForRowBlocks(size_t task, const F& f) const {
+    const size_t first = starts()[thread_plan.task_starts[task]];
+    const size_t rows = starts()[thread_plan.task_starts[task + 1]] - first;
+    const EvenSplit blocks{rows, DivCeil(rows, kRowsOfTask)};
+    for (size_t b = 0; b < blocks.parts; ++b)
+      f(first + blocks.begin(b), first + blocks.begin(b + 1));
+  }
 
   // Calls f(sequence, first, last) for each sequence that has rows in [begin, end) of the batch:
   // its own rows [first, last), counted from its start.

@@ -5,7 +5,7 @@
 #include "engine/nn/position_tables.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "engine/base/double_math.h"
 #include "engine/base/int_math.h"
@@ -17,12 +17,8 @@ namespace {
 // Positions of a task that fills a table.
 constexpr size_t kPositionsOfTask = 64;
 
-// Biases of one head: distances -longest .. longest, and what keeps heads apart by some lines.
-constexpr size_t kBiasMargin = 32;
-size_t BiasFloats(size_t longest) { return 2 * longest + kBiasMargin; }
-
-}  // namespace
-
+// The bucket of a distance, 0 .. num_buckets - 1, as in T5: exact for small distances, then
+// logarithmic.
 size_t BucketOf(const BucketConfig& buckets, ptrdiff_t distance) {
   const size_t half = buckets.num_buckets / 2;
   const size_t exact = half / 2;
@@ -36,6 +32,8 @@ size_t BucketOf(const BucketConfig& buckets, ptrdiff_t distance) {
   const size_t wide = exact + static_cast<size_t>(steps + 1e-9);
   return base + std::min(wide, half - 1);
 }
+
+}  // namespace
 
 DistanceBias::DistanceBias(const AlibiConfig& alibi) : heads_(alibi.slopes.size()) {
   for (const double slope : alibi.slopes) slopes_.push_back(static_cast<float>(slope));
@@ -80,45 +78,27 @@ void PositionTables::Add(const LayerConfig& config, const EncoderLayerWeights& w
       const size_t pairs = r.inverse_frequencies.size();
       rotary_.push_back({r.inverse_frequencies, r.magnitude,
                          RotaryTable(r.inverse_frequencies.data(), pairs, r.magnitude),
-                         rotary_pairs()});
-      floats_per_position_ += 2 * pairs;
+                         rotary_pairs_});
+      rotary_pairs_ += pairs;
     }
   }
   if (config.alibi || config.buckets) {
-    const std::vector<double> slopes = config.alibi ? config.alibi->slopes : std::vector<double>();
-    const BucketConfig buckets = config.buckets.value_or(BucketConfig{0, 0});
-    const WeightView& table = weights.position_bias;
-    const auto same = [&](const BiasEntry& e) {
-      return e.slopes == slopes && e.weights.data() == table.data() &&
-             e.weights.dtype() == table.dtype() && e.weights.strides() == table.strides() &&
-             e.buckets.num_buckets == buckets.num_buckets &&
-             e.buckets.max_distance == buckets.max_distance && e.bias.heads() == config.num_heads;
-    };
-    const auto found = std::find_if(biases_.begin(), biases_.end(), same);
+    DistanceBias bias = config.alibi ? DistanceBias(*config.alibi)
+                                     : DistanceBias(*config.buckets, weights.position_bias);
+    const auto found = std::find_if(biases_.begin(), biases_.end(),
+                                    [&](const BiasEntry& e) { return e.bias == bias; });
     layer->distance_bias = static_cast<size_t>(found - biases_.begin());
     if (found == biases_.end()) {
-      const size_t before =
-          biases_.empty() ? 0 : biases_.back().heads_before + biases_.back().bias.heads();
-      biases_.push_back({slopes, table, buckets,
-                         config.alibi ? DistanceBias(*config.alibi) : DistanceBias(buckets, table),
-                         before});
-      floats_per_position_ += 2 * config.num_heads;
-      floats_beside_ += kBiasMargin * config.num_heads;
+      biases_.push_back({std::move(bias), bias_heads_});
+      bias_heads_ += config.num_heads;
     }
   }
-}
-
-size_t PositionTables::rotary_pairs() const {
-  return rotary_.empty() ? 0
-                         : rotary_.back().pairs_before + rotary_.back().inverse_frequencies.size();
 }
 
 void PositionTables::Fill(Team& team, size_t longest, float* memory) const {
   const size_t blocks = DivCeil(longest, kPositionsOfTask);
   const size_t rotary_tasks = rotary_.size() * blocks;
-  const size_t bias_tasks =
-      biases_.empty() ? 0 : biases_.back().heads_before + biases_.back().bias.heads();
-  team.ForEach(rotary_tasks + bias_tasks, [&](size_t task, int /*thread*/) {
+  team.ForEach(rotary_tasks + bias_heads_, [&](size_t task, int /*thread*/) {
     if (task < rotary_tasks) {
       const size_t t = task / blocks;
       const size_t begin = task % blocks * kPositionsOfTask;
@@ -143,8 +123,9 @@ PositionTables::Rotary PositionTables::RotaryAt(size_t table, size_t longest, fl
 }
 
 float* PositionTables::BiasAt(size_t table, size_t head, size_t longest, float* memory) const {
-  float* first = memory + 2 * longest * rotary_pairs();
-  return first + (biases_[table].heads_before + head) * BiasFloats(longest) + longest;
+  // Of a head: distances -longest .. longest, and the margin.
+  float* first = memory + 2 * longest * rotary_pairs_;
+  return first + (biases_[table].heads_before + head) * (2 * longest + kBiasMargin) + longest;
 }
 
 }  // namespace encore::internal

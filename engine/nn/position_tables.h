@@ -27,6 +27,7 @@ class DistanceBias {
   size_t heads() const { return heads_; }
   // Fills the biases of distances -longest .. longest; `at_zero` is where that of 0 goes.
   void Fill(size_t head, size_t longest, float* at_zero) const;
+  bool operator==(const DistanceBias&) const = default;
 
  private:
   size_t heads_;
@@ -36,10 +37,6 @@ class DistanceBias {
   size_t reach_ = 0;
 };
 
-// The bucket of a distance, 0 .. num_buckets - 1, as in T5: exact for small distances, then
-// logarithmic.
-size_t BucketOf(const BucketConfig& buckets, ptrdiff_t distance);
-
 class PositionTables {
  public:
   // Finds or makes the tables of a layer, and notes them in it. `config` has its defaults filled
@@ -48,8 +45,8 @@ class PositionTables {
 
   bool empty() const { return rotary_.empty() && biases_.empty(); }
   // Floats for each position of the longest sequence, and beside these.
-  size_t floats_per_position() const { return floats_per_position_; }
-  size_t floats_beside() const { return floats_beside_; }
+  size_t floats_per_position() const { return 2 * (rotary_pairs_ + bias_heads_); }
+  size_t floats_beside() const { return kBiasMargin * bias_heads_; }
 
   // Fills all of them at `memory`, which has room for longest * floats_per_position() +
   // floats_beside() floats; the team's threads share the work.
@@ -73,18 +70,16 @@ class PositionTables {
     size_t pairs_before;
   };
   struct BiasEntry {
-    std::vector<double> slopes;  // what it was made of, to find it again
-    WeightView weights;
-    BucketConfig buckets;
     DistanceBias bias;
     size_t heads_before;
   };
-  size_t rotary_pairs() const;
+  // Floats that keep the heads of biases apart by some lines.
+  static constexpr size_t kBiasMargin = 32;
 
   std::vector<RotaryEntry> rotary_;
   std::vector<BiasEntry> biases_;
-  size_t floats_per_position_ = 0;
-  size_t floats_beside_ = 0;
+  size_t rotary_pairs_ = 0;  // of all entries
+  size_t bias_heads_ = 0;
 };
 
 }  // namespace encore::internal

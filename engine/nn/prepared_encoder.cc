@@ -1,25 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer after layer, from views to what is to be packed; defaults are filled in.
+// Layer after layer, from views to what is to be packed, with defaults filled in and kernels
+// chosen; and packing into one piece of memory.
 
 #include "engine/nn/prepared_encoder.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "engine/base/double_math.h"
+#include "engine/base/int_math.h"
 #include "engine/base/layer_sizes.h"
 #include "engine/base/status_macros.h"
 #include "engine/nn/encoder_check.h"
-#include "engine/nn/encoder_packing.h"
 #include "engine/nn/scratch_plan.h"
-#include "engine/ops/view_check.h"
+#include "engine/nn/smoothing.h"
+#include "engine/platform/amx.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
-
 namespace {
+
+const GemmKernel& KernelOfBf16(const EncoderOptions& options) {
+  return options.amx_bf16 && UseAmxBf16() ? GetGemmKernelBf16Amx() : GetGemmKernelBf16();
+}
+
+LayerKernels KernelsOfLayer(const EncoderOptions& options, size_t layer) {
+  LayerKernels kernels;
+  for (size_t m = 0; m < kernels.size(); ++m) {
+    const bool kept =
+        std::any_of(options.keep.begin(), options.keep.end(), [&](const MatrixOfLayer& k) {
+          return k.layer == layer && static_cast<size_t>(k.matrix) == m;
+        });
+    kernels[m] = kept || options.precision == Precision::kBF16 ? &KernelOfBf16(options)
+                                                               : &KernelOf(options.precision);
+  }
+  return kernels;
+}
+
+// The most bytes that a row made for one of these takes.
+size_t LongestInputRow(const std::vector<MatrixToPack>& matrices) {
+  size_t bytes = 0;
+  for (const MatrixToPack& m : matrices) {
+    const PackedView& view = m.packed->view();
+    const GemmKernel& kernel = *view.kernel;
+    if (kernel.make_rows == nullptr) continue;
+    bytes = std::max(bytes, view.groups() * kernel.kr * kernel.a_bytes);
+  }
+  return bytes;
+}
 
 std::vector<double> InverseFrequencies(const RotaryConfig& rotary) {
   const double log_theta = PortableLog(rotary.theta);
@@ -72,6 +104,43 @@ EncoderConfig WithDefaults(const EncoderConfig& config) {
 
 }  // namespace
 
+const GemmKernel& KernelOf(Precision precision) {
+  switch (precision) {
+    case Precision::kBF16:
+      return GetGemmKernelBf16();
+    case Precision::kInt8:
+      return UseAmx() ? GetGemmKernelInt8Amx() : GetGemmKernelInt8();
+    case Precision::kF32:
+      break;
+  }
+  return GetGemmKernelF32();
+}
+
+const GemmKernel& KernelOfAttention(const EncoderOptions& options) {
+  return options.precision == Precision::kF32 ? GetGemmKernelF32() : KernelOfBf16(options);
+}
+
+void FindInputScale(Team& team, const MatrixToPack& m) {
+  float* const scales = m.packed->input_scale();
+  const size_t k = m.packed->view().k;
+  const WeightView& given = m.source.int8_input_scale;
+  if (!given.empty()) {
+    team.ForEach(1, [&](size_t /*i*/, int /*thread*/) {
+      ReadVector(given, scales);
+      m.packed->InputScaleIsSet();
+    });
+    return;
+  }
+  const EvenSplit split{k, std::min(k, static_cast<size_t>(team.threads()))};
+  team.ForEach(split.parts, [&](size_t i, int /*thread*/) {
+    SumSquares(m.source, m.row_begin, m.row_end, split.begin(i), split.begin(i + 1), scales);
+  });
+  team.ForEach(1, [&](size_t /*i*/, int /*thread*/) {
+    ScalesFromNorm(m.norm, k, scales);
+    m.packed->InputScaleIsSet();
+  });
+}
+
 Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
                                                 const EncoderWeights& weights,
                                                 const EncoderOptions& options) {
@@ -97,7 +166,61 @@ Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
   return all;
 }
 
-Result<size_t> PreparedEncoder::PanelBytes() const { return internal::PanelBytes(matrices); }
+Result<size_t> PreparedEncoder::PanelBytes() const {
+  size_t bytes = 0;
+  for (const MatrixToPack& m : matrices) {
+    if (!CheckedAdd(bytes, m.packed->data_bytes(), &bytes)) {
+      return Status(ErrorCode::kOutOfMemory, "the packed weights exceed what can be addressed");
+    }
+  }
+  return bytes;
+}
+
+Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::byte>* panels) {
+  const FpEnvScope modes;
+  ENCORE_ASSIGN_OR_RETURN(const size_t bytes, PanelBytes());
+  if (!panels->Allocate(bytes)) {
+    return Status(ErrorCode::kOutOfMemory,
+                  "no memory for packed weights of " + std::to_string(bytes) + " bytes");
+  }
+  std::vector<std::byte*> places;
+  std::byte* next = panels->data();
+  for (const MatrixToPack& m : matrices) {
+    places.push_back(next);
+    m.packed->SetData(next);
+    next += m.packed->data_bytes();
+  }
+  const size_t none = matrices.size();
+  std::atomic<size_t> bad{none};  // the first that cannot be packed
+  RunTeam(options.executor, [&](Team& team) {
+    for (size_t i = 0; i < matrices.size(); ++i) {
+      const MatrixToPack& m = matrices[i];
+      WeightSource source = m.source;
+      if (m.smoothed) {
+        FindInputScale(team, m);
+        source.input_scale = m.packed->input_scale();
+      }
+      team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {
+        if (m.packed->Pack(source, p, p + 1, places[i])) return;
+        // One matrix is packed after another, so the first to say so is the first of all.
+        size_t unknown = none;
+        bad.compare_exchange_strong(unknown, i);
+      });
+      if (m.ends_layer && options.layer_packed) {
+        team.ForEach(1, [&](size_t /*i*/, int /*thread*/) { options.layer_packed(); });
+      }
+    }
+  });
+  if (bad == none) {
+    matrices = {};
+    return {};
+  }
+  const auto layer = std::count_if(matrices.begin(), matrices.begin() + static_cast<ptrdiff_t>(bad),
+                                   [](const MatrixToPack& m) { return m.ends_layer; });
+  return InvalidArgument("layers." + std::to_string(layer) + ": the weights of " +
+                         std::string(matrices[bad].name) +
+                         " have a number that is not finite; wanted finite ones for int8");
+}
 
 Result<size_t> PreparedEncoder::WorkspaceBytes(const BatchLimits& limits, int threads) const {
   ENCORE_ASSIGN_OR_RETURN(const ScratchPlan plan,

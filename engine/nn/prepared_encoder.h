@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Everything of an encoder but its panels: what Encoder::Create packs, `encore convert` writes, and
-// the bytes that both need are counted by.
+// the bytes that both need are counted by. And the kernels that an encoder's options mean.
 
 #ifndef ENCORE_ENGINE_NN_PREPARED_ENCODER_H_
 #define ENCORE_ENGINE_NN_PREPARED_ENCODER_H_
@@ -12,11 +12,21 @@
 
 #include "encore/encoder.h"
 #include "encore/status.h"
-#include "engine/nn/model_sizes.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/packed_layer.h"
 #include "engine/nn/position_tables.h"
+#include "engine/nn/thread_plan.h"
+#include "engine/platform/thread_team.h"
 
 namespace encore::inline v0_1::internal {
+
+// Those of the active SIMD target.
+const GemmKernel& KernelOf(Precision precision);
+const GemmKernel& KernelOfAttention(const EncoderOptions& options);
+
+// Fills the input_scale() of a smoothed matrix with what was given, or with its own.
+void FindInputScale(Team& team, const MatrixToPack& m);
 
 // Movable. Views the weights until they are packed.
 struct PreparedEncoder {
@@ -25,8 +35,12 @@ struct PreparedEncoder {
   static Result<PreparedEncoder> Create(const EncoderConfig& config, const EncoderWeights& weights,
                                         const EncoderOptions& options);
 
-  // Of the matrices' panels.
+  // Of all matrices' panels. kOutOfMemory if they exceed what can be addressed.
   Result<size_t> PanelBytes() const;
+  // Packs all matrices one after another into one piece of memory, in the order in which a pass
+  // reads them; they are gone then. kOutOfMemory; kInvalidArgument names a matrix with numbers that
+  // int8 cannot have.
+  Status Pack(const EncoderOptions& options, AlignedBuffer<std::byte>* panels);
   // See Encoder::WorkspaceBytes.
   Result<size_t> WorkspaceBytes(const BatchLimits& limits, int threads) const;
 

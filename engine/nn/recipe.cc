@@ -2,7 +2,7 @@
 //
 // The three orders of steps that layer.h names. Read "in -> out" down each function.
 
-#include "engine/nn/recipe.h"
+#include "engine/nn/row_steps.h"
 
 namespace encore::inline v0_1::internal {
 namespace {

@@ -12,12 +12,14 @@
 namespace encore::inline v0_1::internal {
 
 StepRows::StepRows(const Pass& pass, ConstRows in, Rows out, bool own_buffers, bool context_too)
-    : x(in), y(out), own_context(context_too), own(own_buffers) {
+    : x(in), own_context(context_too), own(own_buffers) {
   const ScratchPlan& plan = pass.scratch_plan;
-  context = {pass.At(plan.context), plan.ld_context};
-  mid = {pass.At(plan.mid), plan.ld_model};
-  normed = {pass.At(plan.normed), plan.ld_model};
-  hidden = {pass.At(plan.hidden), plan.ld_ff};
+  written = {{{nullptr, 0},
+              out,
+              {pass.At(plan.context), plan.ld_context},
+              {pass.At(plan.mid), plan.ld_model},
+              {pass.At(plan.normed), plan.ld_model},
+              {pass.At(plan.hidden), plan.ld_ff}}};
   input = {pass.At<std::byte>(plan.input), plan.input_stride, pass.At<RowQuant>(plan.quants)};
 }
 
@@ -25,44 +27,21 @@ StepRows StepRows::From(size_t begin, size_t thread_row) const {
   const size_t row = own ? thread_row : begin;
   StepRows rows = *this;
   rows.x = x.From(begin);
-  rows.y = y.From(begin);
-  rows.context = context.From(own_context ? thread_row : begin);
-  rows.mid = mid.From(row);
-  rows.normed = normed.From(row);
-  rows.hidden = hidden.From(row);
+  for (size_t i = 0; i < written.size(); ++i) {
+    const auto place = static_cast<Place>(i);
+    const bool is_own = place == Place::kContext ? own_context : own && place != Place::kY;
+    rows.written[i] = written[i].From(is_own ? thread_row : begin);
+  }
   rows.input = input.From(row);
   return rows;
 }
 
-Rows StepRows::Written(Place place) const {
-  switch (place) {
-    case Place::kY:
-      return y;
-    case Place::kContext:
-      return context;
-    case Place::kMid:
-      return mid;
-    case Place::kNormed:
-      return normed;
-    case Place::kHidden:
-      return hidden;
-    case Place::kX:
-    case Place::kInput:
-    case Place::kProjection:
-    case Place::kNone:
-      break;
-  }
-  ENCORE_DCHECK(place == Place::kNone);
-  return {nullptr, 0};
-}
-
-void RunStep(const Pass& pass, const AttentionStage& attention, const QkvBuffer& qkv,
-             const RowStep& step, const StepRows& rows, const StepPart& part) {
+void RunStep(const AttentionStage& attention, const QkvBuffer& qkv, const RowStep& step,
+             const StepRows& rows, const StepPart& part) {
+  const Pass& pass = attention.pass();
   const ConstRows residual = rows.Read(step.residual);
   if (step.norm != nullptr) {
-    const ConstRows in = rows.Read(step.in);
-    const Rows out = rows.Written(step.out);
-    step.norm->Run(in.data, in.ld, residual.data, residual.ld, out.data, out.ld, part.rows,
+    step.norm->Run(rows.Read(step.in), residual, rows.Written(step.out), part.rows,
                    pass.config->d_model);
     return;
   }
@@ -101,9 +80,15 @@ void RunStep(const Pass& pass, const AttentionStage& attention, const QkvBuffer&
             std::min(part.panel_end, step.last_panel()));
 }
 
-void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvBuffer& qkv, const RowSteps& steps, const StepRows& rows,
-                       size_t count, size_t left_out) {
+void RunSteps(const AttentionStage& attention, const QkvBuffer& qkv, const RowSteps& steps,
+              const StepRows& all, size_t begin, size_t end, int thread) {
+  const StepRows rows = all.From(begin, attention.pass().ThreadRow(thread));
+  for (const RowStep& step : steps) RunStep(attention, qkv, step, rows, {begin, end - begin});
+}
+
+void RunStepsByColumns(Team& team, const AttentionStage& attention, const RowSteps& steps,
+                       const StepRows& rows, size_t count, size_t left_out) {
+  const QkvBuffer qkv = attention.WholeBatch();
   const size_t threads = static_cast<size_t>(team.threads());
   const RowStep* const end = steps.end() - left_out;
   for (const RowStep* step = steps.begin(); step != end; ++step) {
@@ -115,8 +100,7 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
       team.ForEach(parts.parts, [&](size_t i, int /*thread*/) {
         const StepRows some = rows.From(parts.begin(i));
         for (const RowStep* s = first; s <= step; ++s) {
-          RunStep(pass, attention, qkv, *s, some,
-                  {parts.begin(i), parts.begin(i + 1) - parts.begin(i)});
+          RunStep(attention, qkv, *s, some, {parts.begin(i), parts.begin(i + 1) - parts.begin(i)});
         }
       });
       continue;
@@ -135,7 +119,7 @@ void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& atten
         const EvenSplit theirs{view.panels(), std::min(view.panels(), threads)};
         if (i < theirs.parts) part.next = view.panel(theirs.begin(i));
       }
-      RunStep(pass, attention, qkv, *step, rows, part);
+      RunStep(attention, qkv, *step, rows, part);
     });
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of a block that take each row of tokens by itself: linear layers and norms.
+// Steps of a block that take each row of tokens by itself, linear layers and norms, and their
+// order.
 
 #ifndef ENCORE_ENGINE_NN_ROW_STEPS_H_
 #define ENCORE_ENGINE_NN_ROW_STEPS_H_
@@ -22,12 +23,12 @@ namespace encore::inline v0_1::internal {
 // What a step reads or writes.
 enum class Place {
   kNone,
-  kX,        // the layer's input; never written
-  kY,        // its output; may be x
+  kY,        // the layer's output; may be x
   kContext,  // attention's output
   kMid,      // a sum before its norm
   kNormed,
   kHidden,      // inside the feed-forward network
+  kX,           // the layer's input; never written. From here on no rows to write floats to
   kInput,       // rows of A of a product that takes no floats
   kProjection,  // attention's QkvBuffer, which the projection alone writes (attention_stage.h)
 };
@@ -36,11 +37,7 @@ enum class Place {
 // of it.
 struct StepRows {
   ConstRows x;
-  Rows y;
-  Rows context;
-  Rows mid;
-  Rows normed;
-  Rows hidden;
+  std::array<Rows, static_cast<size_t>(Place::kX)> written;  // by Place
   MadeRows input;
   bool own_context;  // a row block's context lies in its thread's share of the buffer
   bool own;          // so do mid, normed, hidden and input
@@ -52,7 +49,11 @@ struct StepRows {
   // Where threads share rows.
   StepRows From(size_t begin) const { return From(begin, begin); }
 
-  Rows Written(Place place) const;
+  Rows Written(Place place) const {
+    ENCORE_DCHECK(place < Place::kX);
+    return written[static_cast<size_t>(place)];
+  }
+  Rows context() const { return Written(Place::kContext); }
   ConstRows Read(Place place) const { return place == Place::kX ? x : ConstRows(Written(place)); }
 };
 
@@ -100,21 +101,30 @@ class RowSteps {
   size_t count_ = 0;
 };
 
+// The order of a layer's steps: what comes before attention, the projection to queries, keys and
+// values, and what comes after.
+struct Recipe {
+  RowSteps before;  // ends with the projection
+  RowSteps after;
+
+  RowStep& projection() { return before.last(); }
+  const RowStep& projection() const { return before.last(); }
+};
+// recipe.cc.
+Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer);
+
 // One step for a part, whose rows are the first of `rows`; `qkv` is where a projection's output
 // goes.
-void RunStep(const Pass& pass, const AttentionStage& attention, const QkvBuffer& qkv,
-             const RowStep& step, const StepRows& rows, const StepPart& part);
-// Some in order.
-inline void RunSteps(const Pass& pass, const AttentionStage& attention, const QkvBuffer& qkv,
-                     const RowSteps& steps, const StepRows& rows, const StepPart& part) {
-  for (const RowStep& step : steps) RunStep(pass, attention, qkv, step, rows, part);
-}
+void RunStep(const AttentionStage& attention, const QkvBuffer& qkv, const RowStep& step,
+             const StepRows& rows, const StepPart& part);
+// All steps for rows [begin, end), by one thread. `all` begins with row 0 of the batch.
+void RunSteps(const AttentionStage& attention, const QkvBuffer& qkv, const RowSteps& steps,
+              const StepRows& all, size_t begin, size_t end, int thread);
 
 // All steps but the last `left_out` of the first `count` of `rows`, each shared by all threads: a
 // linear one by columns, others by rows.
-void RunStepsByColumns(Team& team, const Pass& pass, const AttentionStage& attention,
-                       const QkvBuffer& qkv, const RowSteps& steps, const StepRows& rows,
-                       size_t count, size_t left_out = 0);
+void RunStepsByColumns(Team& team, const AttentionStage& attention, const RowSteps& steps,
+                       const StepRows& rows, size_t count, size_t left_out = 0);
 
 }  // namespace encore::internal
 

@@ -9,7 +9,6 @@
 
 #include "engine/base/int_math.h"
 #include "engine/kernels/gemm_kernel.h"
-#include "engine/nn/thread_plan.h"
 #include "engine/ops/attention.h"
 
 namespace encore::inline v0_1::internal {
@@ -97,7 +96,6 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
       layout.Sum(layout.Product(longest, model.floats_per_position), model.floats_beside), 1);
   plan.words = layout.Take(layout.Sum(layout.Sum(layout.Product(sequences, 2), 1), threads), 1,
                            sizeof(size_t));  // ThreadPlanWords
-  plan.block_starts = layout.Take(layout.Sum(sequences, 1), 1, sizeof(size_t));
   plan.bytes = layout.bytes();
   if (!layout.ok()) {
     return InvalidArgument("the workspace for " + std::to_string(tokens) + " tokens in " +

@@ -8,7 +8,7 @@
 #include <cstddef>
 
 #include "encore/status.h"
-#include "engine/nn/model_sizes.h"
+#include "engine/nn/thread_plan.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -25,8 +25,8 @@ struct ScratchPlan {
 
   size_t qkv;        // [tokens, ld_qkv], or by heads: see QkvBuffer
   size_t keys;       // packed keys: [(tokens + 16 sequences) * kv_width]
-  size_t values;     // packed values: [(tokens + 16 sequences) * packed_value_bytes],
-                     // or nothing if no sequence is long enough
+  size_t values;     // packed values: [(tokens + 16 sequences) * packed_value_bytes], or nothing
+                     // where products take floats and no sequence is long enough
   size_t context;    // attention's output: [tokens, ld_context] or [block_rows, ld_context]
   size_t mid;        // [block_rows, ld_model]: a sum before its norm
   size_t normed;     // [block_rows, ld_model]
@@ -35,17 +35,11 @@ struct ScratchPlan {
   size_t quants;     // [block_rows] RowQuant, those of int8 rows
   size_t attention;  // [threads with attention to do, attention_floats]: AttentionScratchFloats
   size_t attention_floats;
-  size_t positions;     // the tables of position_tables.h, for the longest sequence
-  size_t words;         // size_t [ThreadPlanWords]
-  size_t block_starts;  // size_t [sequences + 1]: blocks of queries before each sequence
+  size_t positions;  // the tables of position_tables.h, for the longest sequence
+  size_t words;      // size_t [ThreadPlanWords]
 
-  size_t block_rows;  // of all threads' blocks together (RowsOfAllBlocks), or of all tokens
+  size_t block_rows;  // RowsOfAllBlocks: those of all threads; in a plan by columns all tokens
   size_t bytes;       // of everything
-
-  // Where the share of a thread in [block_rows, ...] begins, in a plan for so many threads.
-  size_t FirstRowOf(int thread, size_t threads) const {
-    return static_cast<size_t>(thread) * (block_rows / threads);
-  }
 
   // `longest`: tokens of the longest sequence, or a bound of it. Monotone in tokens, sequences,
   // longest and threads. kInvalidArgument if a size overflows.

@@ -5,9 +5,11 @@
 #include "engine/nn/thread_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "engine/base/int_math.h"
+#include "engine/ops/attention.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -65,6 +67,14 @@ size_t MakeTasks(std::span<const size_t> starts, size_t threads, size_t* task_st
   return tasks;
 }
 
+// order = 0 .. count - 1, the largest first, equals as they are.
+template <typename Size>
+void OrderBySize(size_t count, const Size& size, size_t* order) {
+  std::iota(order, order + count, size_t{0});
+  std::sort(order, order + count,
+            [&](size_t a, size_t b) { return size(a) != size(b) ? size(a) > size(b) : a < b; });
+}
+
 // The work of the busiest thread if each takes the next task in order as it gets free, in the unit
 // of `cost`. loads: [threads].
 template <typename Cost>
@@ -81,16 +91,44 @@ size_t Makespan(const ThreadPlan& plan, const Cost& cost, size_t* loads) {
 
 }  // namespace
 
-const char* ThreadPlanKindName(ThreadPlanKind kind) {
-  switch (kind) {
-    case ThreadPlanKind::kSequences:
-      return "sequences";
-    case ThreadPlanKind::kRows:
-      return "rows";
-    case ThreadPlanKind::kColumns:
-      return "columns";
+ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
+    : d_model(config.d_model),
+      makes_rows(reduced),
+      num_layers_(static_cast<double>(config.layers.size())) {
+  for (const LayerConfig& layer : config.layers) {
+    const LayerSizes sizes(d_model, layer);
+    heads = std::max(heads, sizes.heads);
+    q_width = std::max(q_width, sizes.q_width());
+    kv_width = std::max(kv_width, sizes.kv_width());
+    qkv_width = std::max(qkv_width, sizes.qkv_width());
+    head_size = std::max(head_size, sizes.head_size);
+    d_ff = std::max(d_ff, sizes.d_ff);
+    if (reduced || sizes.head_size % 16 != 0) {
+      packed_value_bytes = std::max(packed_value_bytes,
+                                    sizes.kv_heads * RoundUp(sizes.head_size, 16) * sizeof(float));
+    }
+    if (!layer.window) global_kv_width = std::max(global_kv_width, sizes.kv_width());
+    const LayerCost cost(d_model, layer);
+    const auto same = std::find_if(kinds_.begin(), kinds_.end(),
+                                   [&](const Kind& kind) { return kind.cost == cost; });
+    if (same != kinds_.end()) {
+      same->count += 1;
+    } else {
+      kinds_.push_back({cost, 1});
+    }
   }
-  return "unknown";
+}
+
+double ModelSizes::FlopsOfLayer(size_t tokens) const {
+  double flops = 0;
+  for (const Kind& kind : kinds_) flops += kind.count * kind.cost.Flops(tokens);
+  return flops / num_layers_;
+}
+
+const char* ThreadPlanKindName(ThreadPlanKind kind) {
+  constexpr const char* kNames[] = {"sequences", "rows", "columns"};
+  const auto i = static_cast<size_t>(kind);
+  return i < std::size(kNames) ? kNames[i] : "unknown";
 }
 
 ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq_starts,
@@ -121,9 +159,7 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
   const bool long_ones = 8.0 * static_cast<double>(all.longest * model.global_kv_width) > l3 / 2;
   if (plan.threads == 1 && !long_ones) return plan;
 
-  std::sort(order, order + plan.tasks, [&](size_t a, size_t b) {
-    return rows_of(a) != rows_of(b) ? rows_of(a) > rows_of(b) : a < b;
-  });
+  OrderBySize(plan.tasks, rows_of, order);
   const auto cost = [&](size_t b) {  // in thousands, which no batch makes too many of
     return static_cast<size_t>(model.FlopsOfLayer(seq_starts[b + 1] - seq_starts[b]) * 1e-3);
   };
@@ -141,12 +177,15 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
     plan.row_blocks = {all.tokens, parts};
     plan.attention_apart = all.shortest != all.longest || long_ones;
     // Of sequences then, by falling length.
-    std::iota(order, order + seq_starts.size() - 1, size_t{0});
-    std::sort(order, order + seq_starts.size() - 1, [&](size_t a, size_t b) {
-      const size_t length_a = seq_starts[a + 1] - seq_starts[a];
-      const size_t length_b = seq_starts[b + 1] - seq_starts[b];
-      return length_a != length_b ? length_a > length_b : a < b;
-    });
+    const auto length_of = [&](size_t b) { return seq_starts[b + 1] - seq_starts[b]; };
+    OrderBySize(seq_starts.size() - 1, length_of, order);
+    size_t* const block_starts = words;  // in the tasks' place
+    block_starts[0] = 0;
+    for (size_t i = 0; i + 1 < seq_starts.size(); ++i) {
+      block_starts[i + 1] = block_starts[i] + DivCeil(length_of(order[i]), kQueryBlock);
+    }
+    plan.block_starts = block_starts;
+    plan.task_starts = nullptr;
     return plan;
   }
   plan.kind = ThreadPlanKind::kColumns;

@@ -186,10 +186,9 @@ Status CheckTensor(const SafetensorsEntry& entry, const Shape& wanted, bool may_
     return InvalidArgument(name + "found shape " + entry.shape.ToString() + ", wanted " +
                            wanted.ToString());
   }
-  const DType d = entry.dtype;
-  if (d != DType::kF32 && d != DType::kF64 && d != DType::kF16 && d != DType::kBF16 &&
-      !(may_be_int8 && d == DType::kI8)) {
-    return InvalidArgument(name + "found dtype " + std::string(DTypeName(d)) + ", wanted " +
+  if (!internal::IsWeightType(entry.dtype, may_be_int8)) {
+    return InvalidArgument(name + "found dtype " + std::string(DTypeName(entry.dtype)) +
+                           ", wanted " +
                            (may_be_int8 ? "F32, F64, F16, BF16 or I8" : "F32, F64, F16 or BF16"));
   }
   return Status();
@@ -236,35 +235,29 @@ EncoderWeights ViewsOf(const Places& places) {
       kLayerTensors[t].In(views) = ViewOf(layer[t]);
     }
   }
-  weights.norm.weight = ViewOf(places.norm_weight);
-  weights.norm.bias = ViewOf(places.norm_bias);
+  weights.norm = {ViewOf(places.norm_weight), ViewOf(places.norm_bias)};
   return weights;
-}
-
-struct Contents {
-  EncoderConfig config;
-  EncoderWeights weights;
-  Precision precision = Precision::kF32;
-};
-
-Result<Contents> Read(const SafetensorsFile& file, const TorchOverrides& overrides) {
-  ENCORE_ASSIGN_OR_RETURN(const Places places, PlaceTensors(file));
-  ENCORE_ASSIGN_OR_RETURN(const TorchFacts facts, DeriveFacts(places));
-  ENCORE_RETURN_IF_ERROR(CheckTensors(places, facts));
-  Contents contents;
-  ENCORE_ASSIGN_OR_RETURN(contents.config,
-                          internal::MakeTorchConfig(file.metadata(), overrides, facts));
-  ENCORE_ASSIGN_OR_RETURN(contents.precision, internal::StoredPrecision(file.metadata()));
-  contents.weights = ViewsOf(places);
-  return contents;
 }
 
 }  // namespace
 
 struct TorchWeights::Impl {
   SafetensorsFile file;  // keeps alive what is viewed
-  Contents contents;
-  std::vector<MatrixOfLayer> keep;
+  EncoderConfig config = {};
+  EncoderWeights weights = {};
+  Precision precision = Precision::kF32;
+  std::vector<MatrixOfLayer> keep = {};
+
+  Status Read(const TorchOverrides& overrides) {
+    ENCORE_ASSIGN_OR_RETURN(const Places places, PlaceTensors(file));
+    ENCORE_ASSIGN_OR_RETURN(const TorchFacts facts, DeriveFacts(places));
+    ENCORE_RETURN_IF_ERROR(CheckTensors(places, facts));
+    ENCORE_ASSIGN_OR_RETURN(config, internal::MakeTorchConfig(file.metadata(), overrides, facts));
+    ENCORE_ASSIGN_OR_RETURN(precision, internal::StoredPrecision(file.metadata()));
+    weights = ViewsOf(places);
+    if (precision == Precision::kInt8) keep = internal::FloatMatrices(weights);
+    return {};
+  }
 };
 
 Result<TorchWeights> TorchWeights::Open(const std::string& path, const TorchOverrides& overrides) {
@@ -277,21 +270,17 @@ Result<TorchWeights> TorchWeights::Open(const std::string& path, const TorchOver
 Result<TorchWeights> TorchWeights::FromFile(const SafetensorsFile& file,
                                             const TorchOverrides& overrides) {
   return internal::Guarded("the weights", [&]() -> Result<TorchWeights> {
-    Result<Contents> contents = Read(file, overrides);
-    if (!contents.ok()) {
-      const Status& status = contents.status();
+    auto impl = std::make_shared<Impl>(Impl{file});
+    if (const Status status = impl->Read(overrides); !status.ok()) {
       return Status(status.code(), file.name() + ": " + status.message());
     }
-    std::vector<MatrixOfLayer> keep;
-    if (contents->precision == Precision::kInt8) keep = internal::FloatMatrices(contents->weights);
-    return TorchWeights(
-        std::make_shared<const Impl>(Impl{file, *std::move(contents), std::move(keep)}));
+    return TorchWeights(std::move(impl));
   });
 }
 
-const EncoderConfig& TorchWeights::config() const& { return impl_->contents.config; }
-const EncoderWeights& TorchWeights::weights() const& { return impl_->contents.weights; }
-Precision TorchWeights::precision() const { return impl_->contents.precision; }
+const EncoderConfig& TorchWeights::config() const& { return impl_->config; }
+const EncoderWeights& TorchWeights::weights() const& { return impl_->weights; }
+Precision TorchWeights::precision() const { return impl_->precision; }
 const std::vector<MatrixOfLayer>& TorchWeights::keep() const& { return impl_->keep; }
 
 }  // namespace encore

@@ -13,7 +13,6 @@
 #include "engine/base/number_text.h"
 #include "engine/base/status_macros.h"
 #include "engine/nn/encoder_check.h"
-#include "engine/ops/view_check.h"
 #include "engine/ops/weight_source.h"
 #include "engine/platform/fp_env.h"
 
@@ -27,44 +26,6 @@ bool IsFusedQkv(const EncoderLayerWeights& w) {
 
 bool IsFusedFirst(const EncoderLayerWeights& w) {
   return !w.linear1.weight.empty() || (w.gate_proj.weight.empty() && w.up_proj.weight.empty());
-}
-
-// Why a tensor has no place in the layer, or "".
-std::string_view WhyNoPlace(TensorPlace place, const LayerConfig& layer,
-                            const EncoderLayerWeights& weights) {
-  const auto unless = [](bool has_place, std::string_view why) {
-    return has_place ? std::string_view() : why;
-  };
-  const bool both_sides = layer.norm_placement == NormPlacement::kBoth;
-  switch (place) {
-    case TensorPlace::kAlways:
-      return "";
-    case TensorPlace::kFusedQkv:
-      return unless(IsFusedQkv(weights), "q_proj, k_proj or v_proj is given too");
-    case TensorPlace::kApartQkv:
-      return unless(
-          !IsFusedQkv(weights),
-          "in_proj_weight is given too, or none of the weights of q_proj, k_proj and v_proj");
-    case TensorPlace::kQkNorm:
-      return unless(layer.qk_norm.type != NormType::kNone, "the layer has no qk_norm");
-    case TensorPlace::kBuckets:
-      return unless(layer.buckets.has_value(), "the layer has no buckets");
-    case TensorPlace::kLayerScale:
-      return unless(!both_sides, "the layer has norms on both sides");
-    case TensorPlace::kFusedFirst:
-      return unless(IsFusedFirst(weights), "gate_proj or up_proj is given too");
-    case TensorPlace::kApartFirst:
-      if (layer.gate == Gate::kNone) return "the layer is not gated";
-      return unless(!IsFusedFirst(weights),
-                    "linear1.weight is given too, or neither weight of gate_proj and up_proj");
-    case TensorPlace::kNorm1:
-      return unless(layer.attention_norm, "the layer has no attention_norm");
-    case TensorPlace::kPostNorm:
-      return unless(both_sides, "the layer does not have norms on both sides");
-    case TensorPlace::kNever:
-      return "in_proj or linear1 has the scale of its input";
-  }
-  return "";
 }
 
 // Numbers that can be multiplied by and divided by.
@@ -115,10 +76,9 @@ Status CheckTensor(const std::string& name, const WeightView& view, const Shape&
     return InvalidArgument(name + " has shape " + view.shape().ToString() + "; wanted " +
                            wanted.ToString() + " (" + why + ")");
   }
-  const DType d = view.dtype();
-  if (d != DType::kF32 && d != DType::kBF16 && d != DType::kF16 && d != DType::kF64 &&
-      !(may_be_int8 && d == DType::kI8)) {
-    return InvalidArgument(name + " has dtype " + std::string(DTypeName(d)) + "; wanted " +
+  if (!IsWeightType(view.dtype(), may_be_int8)) {
+    return InvalidArgument(name + " has dtype " + std::string(DTypeName(view.dtype())) +
+                           "; wanted " +
                            (may_be_int8 ? "F32, BF16, F16, F64 or I8" : "F32, BF16, F16 or F64"));
   }
   return {};
@@ -149,8 +109,41 @@ Status CheckLayerWeights(size_t d_model, const LayerConfig& layer, const Encoder
 
 }  // namespace
 
-bool HasPlace(TensorPlace place, const LayerConfig& layer, const EncoderLayerWeights& weights) {
-  return WhyNoPlace(place, layer, weights).empty();
+std::string_view WhyNoPlace(TensorPlace place, const LayerConfig& layer,
+                            const EncoderLayerWeights& weights) {
+  const auto unless = [](bool has_place, std::string_view why) {
+    return has_place ? std::string_view() : why;
+  };
+  const bool both_sides = layer.norm_placement == NormPlacement::kBoth;
+  switch (place) {
+    case TensorPlace::kAlways:
+      return "";
+    case TensorPlace::kFusedQkv:
+      return unless(IsFusedQkv(weights), "q_proj, k_proj or v_proj is given too");
+    case TensorPlace::kApartQkv:
+      return unless(
+          !IsFusedQkv(weights),
+          "in_proj_weight is given too, or none of the weights of q_proj, k_proj and v_proj");
+    case TensorPlace::kQkNorm:
+      return unless(layer.qk_norm.type != NormType::kNone, "the layer has no qk_norm");
+    case TensorPlace::kBuckets:
+      return unless(layer.buckets.has_value(), "the layer has no buckets");
+    case TensorPlace::kLayerScale:
+      return unless(!both_sides, "the layer has norms on both sides");
+    case TensorPlace::kFusedFirst:
+      return unless(IsFusedFirst(weights), "gate_proj or up_proj is given too");
+    case TensorPlace::kApartFirst:
+      if (layer.gate == Gate::kNone) return "the layer is not gated";
+      return unless(!IsFusedFirst(weights),
+                    "linear1.weight is given too, or neither weight of gate_proj and up_proj");
+    case TensorPlace::kNorm1:
+      return unless(layer.attention_norm, "the layer has no attention_norm");
+    case TensorPlace::kPostNorm:
+      return unless(both_sides, "the layer does not have norms on both sides");
+    case TensorPlace::kNever:
+      return "in_proj or linear1 has the scale of its input";
+  }
+  return "";
 }
 
 Status CheckWeights(const EncoderConfig& c, const EncoderWeights& weights) {

@@ -2,18 +2,88 @@
 //
 // From hidden states to finished vectors. What works a row at a time is done in one pass over the
 // rows: pooling and everything up to the first dense layer, what is between two, what follows the
-// last.
+// last. Loops of pooling go along the columns, which the compiler makes vectors of; every column
+// has its own chain, so the order of its additions is that of the rows.
 
 #include "engine/text/after_encoder.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
 
-namespace encore::inline v0_1::internal {
+namespace encore::inline v0_1 {
+
+std::string_view PoolingModeName(PoolingMode mode) {
+  constexpr std::string_view kNames[] = {"cls",          "max",      "mean", "mean_sqrt_len_tokens",
+                                         "weightedmean", "lasttoken"};
+  const auto i = static_cast<size_t>(mode);
+  return i < std::size(kNames) ? kNames[i] : "unknown";
+}
+
+namespace internal {
 namespace {
+
+void Sum(const float* hidden, size_t rows, size_t width, double* sums) {
+  for (size_t c = 0; c < width; ++c) sums[c] = hidden[c];
+  for (size_t r = 1; r < rows; ++r) {
+    const float* row = hidden + r * width;
+    for (size_t c = 0; c < width; ++c) sums[c] += row[c];
+  }
+}
+
+// Row t counts t + 1 times; the products are exact in double.
+void WeightedSum(const float* hidden, size_t rows, size_t width, double* sums) {
+  for (size_t c = 0; c < width; ++c) sums[c] = hidden[c];
+  for (size_t r = 1; r < rows; ++r) {
+    const float* row = hidden + r * width;
+    const double weight = static_cast<double>(r + 1);
+    for (size_t c = 0; c < width; ++c) sums[c] += weight * row[c];
+  }
+}
+
+void Divide(const double* sums, size_t width, double divisor, float* out) {
+  for (size_t c = 0; c < width; ++c) out[c] = static_cast<float>(sums[c] / divisor);
+}
+
+void Max(const float* hidden, size_t rows, size_t width, float* out) {
+  std::copy_n(hidden, width, out);
+  for (size_t r = 1; r < rows; ++r) {
+    const float* row = hidden + r * width;
+    for (size_t c = 0; c < width; ++c) out[c] = row[c] > out[c] ? row[c] : out[c];
+  }
+}
+
+void PoolOne(PoolingMode mode, const float* hidden, size_t rows, size_t width, double* sums,
+             float* out) {
+  const double count = static_cast<double>(rows);
+  switch (mode) {
+    case PoolingMode::kCls:
+      std::copy_n(hidden, width, out);
+      return;
+    case PoolingMode::kLastToken:
+      std::copy_n(hidden + (rows - 1) * width, width, out);
+      return;
+    case PoolingMode::kMax:
+      Max(hidden, rows, width, out);
+      return;
+    case PoolingMode::kMean:
+      Sum(hidden, rows, width, sums);
+      Divide(sums, width, count, out);
+      return;
+    case PoolingMode::kMeanSqrtLength:
+      Sum(hidden, rows, width, sums);
+      Divide(sums, width, std::sqrt(count), out);
+      return;
+    case PoolingMode::kWeightedMean:
+      WeightedSum(hidden, rows, width, sums);
+      Divide(sums, width, count * (count + 1) / 2, out);
+      return;
+  }
+}
 
 // Values below which waking a thread takes longer than the work: 0.5 ns each against 50 us.
 constexpr size_t kFewValues = size_t{1} << 16;
@@ -45,13 +115,52 @@ struct RowLoop {
 };
 
 // The modules from `from` on that are normalizations, up to `end`.
-size_t NormalizationsFrom(const std::vector<AfterPooling>& modules, size_t from, size_t end) {
+size_t NormalizationsFrom(const std::vector<std::optional<Dense>>& modules, size_t from,
+                          size_t end) {
   size_t count = 0;
-  while (from + count < end && !modules[from + count].dense) ++count;
+  while (from + count < end && !modules[from + count]) ++count;
   return count;
 }
 
 }  // namespace
+
+OutputRows RowsOf(std::span<const PoolingMode> modes) {
+  const auto only = [&](PoolingMode wanted) {
+    return std::all_of(modes.begin(), modes.end(),
+                       [&](PoolingMode mode) { return mode == wanted; });
+  };
+  if (only(PoolingMode::kCls)) return OutputRows::kFirst;
+  if (only(PoolingMode::kLastToken)) return OutputRows::kLast;
+  return OutputRows::kAll;
+}
+
+void PoolRows(std::span<const PoolingMode> modes, const float* hidden, size_t rows, size_t width,
+              double* sums, float* out) {
+  for (size_t i = 0; i < modes.size(); ++i) {
+    PoolOne(modes[i], hidden, rows, width, sums, out + i * width);
+  }
+}
+
+void NormalizeRow(float* row, size_t width) {
+  constexpr size_t kLanes = 8;
+  double lanes[kLanes] = {};
+  size_t c = 0;
+  for (; c + kLanes <= width; c += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const double value = row[c + lane];
+      lanes[lane] += value * value;
+    }
+  }
+  for (size_t lane = 0; c < width; ++c, ++lane) {
+    const double value = row[c];
+    lanes[lane] += value * value;
+  }
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  constexpr double kEpsilon = 1e-12;
+  const double norm = std::max(std::sqrt(sum), kEpsilon);
+  for (size_t i = 0; i < width; ++i) row[i] = static_cast<float>(row[i] / norm);
+}
 
 Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, size_t d_model,
                                         const std::vector<PoolingMode>& pooling,
@@ -69,11 +178,11 @@ Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, si
     if (entry.kind == ModuleKind::kDense) {
       ENCORE_ASSIGN_OR_RETURN(Dense dense, ReadDense(entry.path, after.width_, reading));
       after.width_ = dense.linear.out_features();
-      after.modules_.push_back({std::move(dense)});
+      after.modules_.push_back(std::move(dense));
       after.trailing_normalizations_ = 0;
     } else if (entry.kind == ModuleKind::kNormalize) {
       ENCORE_RETURN_IF_ERROR(CheckNormalize(entry.path, reading));
-      after.modules_.push_back({});
+      after.modules_.push_back(std::nullopt);
       ++after.trailing_normalizations_;
       reading.Tell("normalize", "to length 1", "modules.json");
     }
@@ -130,7 +239,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
   FloatBuffer* to = &scratch->projected;
   size_t from_width = pooled_width;
   for (size_t m = normalizations; m < end; m += 1 + normalizations) {
-    const Dense& dense = *modules_[m].dense;
+    const Dense& dense = *modules_[m];
     const size_t to_width = dense.linear.out_features();
     size_t values = 0;
     if (!CheckedMul(sequences, to_width, &values)) {
@@ -155,4 +264,5 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
   return {};
 }
 
-}  // namespace encore::internal
+}  // namespace internal
+}  // namespace encore

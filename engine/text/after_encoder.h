@@ -8,23 +8,31 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "encore/encoder.h"
 #include "encore/executor.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/text_encoder.h"
 #include "engine/text/folder_files.h"
-#include "engine/text/pooling.h"
 #include "engine/text/scratch.h"
 
 namespace encore::inline v0_1::internal {
 
-// A module behind the pooling: a dense layer, or without one a normalization.
-struct AfterPooling {
-  std::optional<Dense> dense;
-};
+// Which rows of the last layer the modes read.
+OutputRows RowsOf(std::span<const PoolingMode> modes);
+
+// From the hidden states of one text's tokens to one vector: out [modes, width] from hidden [rows,
+// width], contiguous, rows >= 1. Each column is summed up in double, first row to last, divided in
+// double and rounded once. With RowsOf(modes) kFirst or kLast hidden is that row alone. sums is
+// scratch, [width].
+void PoolRows(std::span<const PoolingMode> modes, const float* hidden, size_t rows, size_t width,
+              double* sums, float* out);
+
+// row / max(sqrt(sum row^2), 1e-12), as torch.nn.functional.normalize: computed in double, element
+// i summed up in virtual lane i mod 8, the lanes in order; rounded once. In place.
+void NormalizeRow(float* row, size_t width);
 
 // What a call wants otherwise than the modules say.
 struct FinishOptions {
@@ -62,7 +70,7 @@ class AfterEncoder {
   size_t d_model_ = 0;
   size_t width_ = 0;
   std::vector<PoolingMode> pooling_;
-  std::vector<AfterPooling> modules_;
+  std::vector<std::optional<Dense>> modules_;  // behind the pooling; nothing: a normalization
   size_t trailing_normalizations_ = 0;
 };
 

@@ -65,11 +65,11 @@ encore_status Fail(const Status& status) noexcept {
   return static_cast<encore_status>(status.code());
 }
 
-// body() returns a Status; nothing that it throws gets out.
-template <typename F>
-encore_status Guarded(F&& body) noexcept {
+// call(arguments...) returns a Status; nothing that it throws gets out.
+template <typename F, typename... Arguments>
+encore_status Guarded(F call, const Arguments&... arguments) noexcept {
   try {
-    Status status = body();
+    Status status = call(arguments...);
     return status.ok() ? ENCORE_OK : Fail(status);
   } catch (const std::bad_alloc&) {
     SetLastError("out of memory");
@@ -229,7 +229,7 @@ int32_t encore_c_api_version(void) { return ENCORE_C_API_VERSION; }
 
 encore_status encore_open(const char* folder, const encore_open_options* options,
                           encore_model** model) {
-  return encore::internal::Guarded([&] { return encore::internal::Open(folder, options, model); });
+  return encore::internal::Guarded(encore::internal::Open, folder, options, model);
 }
 
 void encore_free(encore_model* model) { delete model; }
@@ -249,26 +249,23 @@ const char* encore_describe(const encore_model* model) {
 encore_status encore_encode(const encore_model* model, const encore_text* texts, size_t count,
                             const encore_encode_options* options, float* vectors, size_t capacity,
                             size_t* tokens, size_t* cut) {
-  return encore::internal::Guarded([&] {
-    return encore::internal::Encode(model, texts, count, options, vectors, capacity, tokens, cut);
-  });
+  return encore::internal::Guarded(encore::internal::Encode, model, texts, count, options, vectors,
+                                   capacity, tokens, cut);
 }
 
 encore_status encore_score(const encore_model* model, encore_text query,
                            const encore_text* documents, size_t count,
                            const encore_score_options* options, float* scores, size_t capacity,
                            size_t* tokens, size_t* cut) {
-  return encore::internal::Guarded([&] {
-    return encore::internal::Score(model, query, documents, count, options, scores, capacity,
-                                   tokens, cut);
-  });
+  return encore::internal::Guarded(encore::internal::Score, model, query, documents, count, options,
+                                   scores, capacity, tokens, cut);
 }
 
 encore_status encore_tokenize(const encore_model* model, encore_text text,
                               const encore_tokenize_options* options, int32_t* ids, size_t capacity,
                               size_t* count, size_t* cut) {
-  return encore::internal::Guarded(
-      [&] { return encore::internal::Tokenize(model, text, options, ids, capacity, count, cut); });
+  return encore::internal::Guarded(encore::internal::Tokenize, model, text, options, ids, capacity,
+                                   count, cut);
 }
 
 }  // extern "C"

@@ -2,12 +2,9 @@
 //
 // TextEncoder's vectors of texts, ids and tokens.
 
-#include <algorithm>
-
 #include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/text/stream.h"
 #include "engine/text/text_encoder_impl.h"
 
 namespace encore::inline v0_1 {
@@ -39,8 +36,8 @@ Result<std::string_view> ResolvePrompt(const TextEncoder::Impl& impl,
                          (known.empty() ? "the folder has no prompts" : "wanted one of " + known));
 }
 
-Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted) {
-  if (wanted == 0) return impl.max_length;
+Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted, size_t absent) {
+  if (wanted == 0) return absent;
   const size_t most = impl.model.max_tokens();
   if (wanted > most) {
     return InvalidArgument("max_length is " + std::to_string(wanted) + "; wanted at most " +
@@ -53,13 +50,8 @@ Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted) {
 
 namespace {
 
-// What Encode and EncodeIds do with a batch.
-struct Encoding {
-  internal::FinishOptions finish;
-  internal::StreamOptions stream;
-};
-
-Result<Encoding> MakeEncoding(const TextEncoder::Impl& impl, const EncodeOptions& options) {
+Result<internal::FinishOptions> MakeFinishOptions(const TextEncoder::Impl& impl,
+                                                  const EncodeOptions& options) {
   if (!impl.after) {
     return Status(ErrorCode::kUnsupported,
                   "modules.json lists no Pooling module, so the folder has no vectors of texts "
@@ -70,22 +62,9 @@ Result<Encoding> MakeEncoding(const TextEncoder::Impl& impl, const EncodeOptions
     return InvalidArgument("dimensions is " + std::to_string(options.dimensions) +
                            "; wanted at most " + std::to_string(width));
   }
-  Encoding encoding;
-  encoding.finish.dimensions = options.dimensions > 0 ? options.dimensions : impl.dimensions();
-  encoding.finish.normalize = options.normalize ? options.normalize : impl.normalize;
-  encoding.stream.executor = options.executor;
-  encoding.stream.batch_tokens = options.batch_tokens;
-  encoding.stream.rows = impl.after->pooled_rows();
-  return encoding;
-}
-
-internal::TakeBatch WriteVectors(const TextEncoder::Impl& impl, const Encoding& encoding,
-                                 MutableView vectors) {
-  return [&impl, &encoding, vectors](const float* hidden, std::span<const size_t> texts,
-                                     internal::Scratch* scratch) {
-    return impl.after->Run({hidden, scratch->starts, texts}, encoding.finish, vectors, scratch,
-                           encoding.stream.executor);
-  };
+  return internal::FinishOptions{
+      .normalize = options.normalize ? options.normalize : impl.normalize,
+      .dimensions = options.dimensions > 0 ? options.dimensions : impl.dimensions()};
 }
 
 Status CheckVectors(MutableView vectors, size_t texts, size_t dimensions) {
@@ -106,20 +85,36 @@ Status CheckVectors(MutableView vectors, size_t texts, size_t dimensions) {
   return {};
 }
 
-Status EncodeTexts(const TextEncoder::Impl& impl, const Texts& texts, const Encoding& encoding,
-                   const EncodeOptions& options, MutableView vectors, TextCounts* counts) {
-  const Result<std::string_view> prompt =
-      internal::ResolvePrompt(impl, options.prompt_name, options.prompt);
-  if (!prompt.ok()) return prompt.status();
-  const Result<size_t> max_length = internal::ResolveMaxLength(impl, options.max_length);
-  if (!max_length.ok()) return max_length.status();
-  internal::StreamOptions stream = encoding.stream;
-  stream.tokenize = {.max_length = *max_length,
-                     .on_long = options.on_long,
-                     .on_invalid_utf8 = options.on_invalid_utf8,
-                     .plain_text = options.plain_text};
-  return internal::StreamTexts(impl, {.texts = texts, .prompt = *prompt}, stream,
-                               WriteVectors(impl, encoding, vectors), counts);
+// `vectors` was checked.
+Status EncodeInto(const TextEncoder::Impl& impl, internal::TextInputs inputs,
+                  const internal::FinishOptions& finish, const EncodeOptions& options,
+                  MutableView vectors, TextCounts* counts) {
+  const bool of_ids = inputs.ids.has_value();
+  if (of_ids && (options.prompt || options.prompt_name)) {
+    return InvalidArgument("found a prompt; wanted none, as ids are taken as they are");
+  }
+  ENCORE_ASSIGN_OR_RETURN(inputs.prompt,
+                          internal::ResolvePrompt(impl, options.prompt_name, options.prompt));
+  ENCORE_ASSIGN_OR_RETURN(
+      const internal::StreamOptions stream,
+      internal::MakeStreamOptions(impl, options, of_ids, impl.after->pooled_rows()));
+  const auto write = [&](const float* hidden, std::span<const size_t> texts,
+                         internal::Scratch* scratch) {
+    return impl.after->Run({hidden, scratch->starts, texts}, finish, vectors, scratch,
+                           options.executor);
+  };
+  return internal::StreamTexts(impl, inputs, stream, write, counts);
+}
+
+Result<Embeddings> EncodeInputs(const TextEncoder::Impl& impl, const internal::TextInputs& inputs,
+                                const EncodeOptions& options) {
+  ENCORE_ASSIGN_OR_RETURN(const internal::FinishOptions finish, MakeFinishOptions(impl, options));
+  ENCORE_ASSIGN_OR_RETURN(Tensor vectors,
+                          Tensor::Create(DType::kF32, {inputs.size(), finish.dimensions}));
+  Embeddings embeddings{std::move(vectors), {}};
+  ENCORE_RETURN_IF_ERROR(EncodeInto(impl, inputs, finish, options, embeddings.vectors.View<float>(),
+                                    &embeddings.counts));
+  return embeddings;
 }
 
 }  // namespace
@@ -127,43 +122,22 @@ Status EncodeTexts(const TextEncoder::Impl& impl, const Texts& texts, const Enco
 Status TextEncoder::Encode(Texts texts, MutableView vectors, TextCounts* counts,
                            const EncodeOptions& options) const {
   return internal::Guarded("the vectors", [&]() -> Status {
-    ENCORE_ASSIGN_OR_RETURN(const Encoding encoding, MakeEncoding(*impl_, options));
-    ENCORE_RETURN_IF_ERROR(CheckVectors(vectors, texts.size(), encoding.finish.dimensions));
-    return EncodeTexts(*impl_, texts, encoding, options, vectors, counts);
+    ENCORE_ASSIGN_OR_RETURN(const internal::FinishOptions finish,
+                            MakeFinishOptions(*impl_, options));
+    ENCORE_RETURN_IF_ERROR(CheckVectors(vectors, texts.size(), finish.dimensions));
+    return EncodeInto(*impl_, {.texts = texts}, finish, options, vectors, counts);
   });
 }
 
 Result<Embeddings> TextEncoder::Encode(Texts texts, const EncodeOptions& options) const {
-  return internal::Guarded("the vectors", [&]() -> Result<Embeddings> {
-    ENCORE_ASSIGN_OR_RETURN(const Encoding encoding, MakeEncoding(*impl_, options));
-    ENCORE_ASSIGN_OR_RETURN(
-        Tensor vectors, Tensor::Create(DType::kF32, {texts.size(), encoding.finish.dimensions}));
-    Embeddings embeddings{std::move(vectors), {}};
-    ENCORE_RETURN_IF_ERROR(EncodeTexts(*impl_, texts, encoding, options,
-                                       embeddings.vectors.View<float>(), &embeddings.counts));
-    return embeddings;
-  });
+  return internal::Guarded("the vectors",
+                           [&] { return EncodeInputs(*impl_, {.texts = texts}, options); });
 }
 
 Result<Embeddings> TextEncoder::EncodeIds(std::span<const std::vector<int32_t>> ids,
                                           const EncodeOptions& options) const {
-  return internal::Guarded("the vectors", [&]() -> Result<Embeddings> {
-    ENCORE_ASSIGN_OR_RETURN(const Encoding encoding, MakeEncoding(*impl_, options));
-    if (options.prompt || options.prompt_name) {
-      return InvalidArgument("found a prompt; wanted none, as ids are taken as they are");
-    }
-    ENCORE_ASSIGN_OR_RETURN(
-        const size_t max_length,
-        internal::ResolveMaxLength(
-            *impl_, options.max_length > 0 ? options.max_length : impl_->model.max_tokens()));
-    ENCORE_ASSIGN_OR_RETURN(Tensor vectors,
-                            Tensor::Create(DType::kF32, {ids.size(), encoding.finish.dimensions}));
-    Embeddings embeddings{std::move(vectors), {}};
-    ENCORE_RETURN_IF_ERROR(internal::StreamIds(
-        *impl_, ids, {}, max_length, encoding.stream,
-        WriteVectors(*impl_, encoding, embeddings.vectors.View<float>()), &embeddings.counts));
-    return embeddings;
-  });
+  return internal::Guarded("the vectors",
+                           [&] { return EncodeInputs(*impl_, {.ids = ids}, options); });
 }
 
 Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
@@ -177,34 +151,27 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
     }
     ENCORE_ASSIGN_OR_RETURN(const std::string_view prompt,
                             internal::ResolvePrompt(*impl_, options.prompt_name, options.prompt));
-    const Result<size_t> max_length = internal::ResolveMaxLength(*impl_, options.max_length);
-    if (!max_length.ok()) return max_length.status();
-
+    ENCORE_ASSIGN_OR_RETURN(
+        internal::StreamOptions stream,
+        internal::MakeStreamOptions(*impl_, options, /*of_ids=*/false, OutputRows::kAll));
+    stream.tokenize.offsets = true;
     TokenVectors result;
     const std::string joined = std::string(prompt) + std::string(text);
-    Status status = impl_->tokenizer->Encode(joined, &result.tokens,
-                                             {.max_length = *max_length,
-                                              .on_long = options.on_long,
-                                              .on_invalid_utf8 = options.on_invalid_utf8,
-                                              .plain_text = options.plain_text,
-                                              .offsets = true});
-    if (!status.ok()) return status;
-    Result<Tensor> vectors =
-        Tensor::Create(DType::kF32, {result.tokens.ids.size(), impl_->model.d_model()});
-    if (!vectors.ok()) return vectors.status();
-    result.vectors = *std::move(vectors);
+    ENCORE_RETURN_IF_ERROR(impl_->tokenizer->Encode(joined, &result.tokens, stream.tokenize));
+    const internal::TextModel& model = impl_->model;
+    ENCORE_ASSIGN_OR_RETURN(
+        result.vectors, Tensor::Create(DType::kF32, {result.tokens.ids.size(), model.d_model()}));
     const std::vector<size_t> starts = {0, result.tokens.ids.size()};
     internal::TokenBatch batch{.ids = result.tokens.ids, .type_ids = {}, .seq_starts = starts};
     if (impl_->use_type_ids) batch.type_ids = result.tokens.type_ids;
-    const internal::TextModel& model = impl_->model;
-    if (status = model.CheckTokens(batch); !status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(model.CheckTokens(batch));
     ENCORE_ASSIGN_OR_RETURN(
         const Workspace workspace,
         model.encoder().MakeWorkspace(Batch{.seq_starts = starts}, options.executor));
     const MutableView x = result.vectors.View<float>();
-    if (status = model.Embed(batch, x, options.executor); !status.ok()) return status;
-    status = model.Forward(batch, OutputRows::kAll, x, x, workspace, options.executor);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(model.Embed(batch, x, options.executor));
+    ENCORE_RETURN_IF_ERROR(
+        model.Forward(batch, OutputRows::kAll, x, x, workspace, options.executor));
     return result;
   });
 }

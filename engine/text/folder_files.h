@@ -23,7 +23,9 @@
 #include "encore/status.h"
 #include "encore/text_encoder.h"
 #include "encore/tokenizer.h"
+#include "engine/base/quoted.h"
 #include "engine/io/folder.h"
+#include "engine/io/json_members.h"
 #include "engine/text/torch_activation.h"
 
 namespace encore::inline v0_1::internal {
@@ -38,6 +40,45 @@ struct FolderReading {
     decisions.push_back({std::move(what), std::move(value), std::move(source)});
   }
 };
+
+// The members' own error; else each key that was not read is a decision, as sentence-transformers
+// leaves unknown keys of some files alone.
+inline Status FinishAsUnused(const JsonMembers& members, const FolderReading& reading) {
+  for (const std::string& key : members.Unread()) {
+    reading.Tell("ignored", "unknown key " + Quoted(key), members.where());
+  }
+  return members.status();
+}
+
+// As FinishAsUnused, but kInvalidArgument for such a key unless they are to be ignored.
+inline Status Finish(const JsonMembers& members, const FolderReading& reading) {
+  const std::vector<std::string> unread = members.Unread();
+  if (!members.ok() || unread.empty() || reading.ignore_unknown_keys) {
+    return FinishAsUnused(members, reading);
+  }
+  return InvalidArgument(members.where() + ": unknown key " + Quoted(unread[0]) +
+                         "; it may change the result (ignore_unknown_keys lets it pass)");
+}
+
+// An error unless the member is absent, null, or the empty object or array: settings that encore
+// has no use for and that mean nothing where they are empty.
+inline void WantEmpty(JsonMembers& members, std::string_view key) {
+  if (!members.Has(key)) return;
+  const JsonValue& value = *members.Find(key);
+  const bool is_list = value.is_object() || value.is_array();
+  if (!is_list || !value.members().empty() || !value.items().empty()) {
+    members.Refuse(key, "nothing in it");
+  }
+}
+
+// A module that comes after the pooling takes the sentence's vector and gives it.
+inline void WantSentenceVectors(JsonMembers& members) {
+  for (const std::string_view key : {"module_input_name", "module_output_name"}) {
+    if (members.String(key, "sentence_embedding") != "sentence_embedding") {
+      members.Refuse(key, "'sentence_embedding'");
+    }
+  }
+}
 
 // `path`/`name`, or `name` where path is empty.
 std::string Within(std::string_view path, std::string_view name);
@@ -93,6 +134,15 @@ struct LengthSources {
 // takes more tokens than the cap where some are padding and need no position; an option beyond it
 // is kInvalidArgument, and so is what leaves no room for the special tokens.
 Result<size_t> ChooseMaxLength(const LengthSources& sources, const FolderReading& reading);
+
+// The tokenizer of a model's folder, or of a folder that has nothing but one. A model of a family
+// that encore has not is no error.
+struct FolderTokenizer {
+  Tokenizer tokenizer;
+  size_t max_length = 0;  // tokens that a text may have; 0: no limit is known
+  bool type_ids = false;  // the model is given type ids, as far as the tokenizer's files say
+};
+Result<FolderTokenizer> OpenFolderTokenizer(const std::string& folder, bool ignore_unknown_keys);
 
 inline constexpr std::string_view kSentenceConfigFile = "config_sentence_transformers.json";
 

@@ -7,7 +7,7 @@
 
 #include "encore/safetensors.h"
 #include "engine/base/status_macros.h"
-#include "engine/text/folder_keys.h"
+#include "engine/text/folder_files.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -123,14 +123,6 @@ struct DenseConfig {
   const TorchActivation* activation = nullptr;
 };
 
-const TorchActivation* ReadActivation(JsonMembers& members) {
-  constexpr std::string_view kKey = "activation_function";
-  const TorchActivation* activation =
-      FindTorchActivation(members.String(kKey, "torch.nn.modules.activation.Tanh"));
-  if (activation == nullptr) members.Refuse(kKey, "one of " + TorchActivationNames());
-  return activation;
-}
-
 Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
                                const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
@@ -143,7 +135,12 @@ Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
   config.in_features = members.RequiredSize("in_features");
   config.out_features = members.RequiredSize("out_features");
   config.bias = members.Bool("bias", true);
-  config.activation = ReadActivation(members);
+  constexpr std::string_view kActivation = "activation_function";
+  config.activation =
+      FindTorchActivation(members.String(kActivation, "torch.nn.modules.activation.Tanh"));
+  if (config.activation == nullptr) {
+    members.Refuse(kActivation, "one of " + TorchActivationNames());
+  }
   if (config.in_features != width) {
     members.Refuse("in_features", std::to_string(width) + ", the width of what comes before");
   }
@@ -201,37 +198,35 @@ struct Named {
   std::string source;
 };
 
-// Of config.json; nothing if it says nothing.
-Result<std::optional<Named>> FromModelConfig(const std::string& path,
-                                             const FolderReading& reading) {
+// Nothing if no file names one.
+Result<std::optional<Named>> FindScoreFunction(const std::string& path,
+                                               const SentenceConfig& config,
+                                               const FolderReading& reading) {
+  std::optional<Named> named;
+  if (config.activation_fn) {
+    named = {*config.activation_fn, std::string(kSentenceConfigFile)};
+    return named;
+  }
   const std::string file = Within(path, "config.json");
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
-  if (!json.has_value()) return std::optional<Named>();
+  if (!json.has_value()) return named;
   JsonMembers members(*json, file);
   // Where the newer key is there, the older one does not count, not even if the newer is null.
   if (members.Has("sentence_transformers")) {
     JsonMembers inner(members.RequiredObject("sentence_transformers"),
                       file + ": sentence_transformers");
-    if (!members.ok()) return members.status();
+    ENCORE_RETURN_IF_ERROR(members.status());
     const bool is_there = inner.Find("activation_fn") != nullptr;
     const std::optional<std::string> function = inner.OptionalString("activation_fn");
-    if (!inner.ok()) return inner.status();
-    if (function) return std::optional<Named>({*function, inner.where()});
-    if (is_there) return std::optional<Named>();
+    ENCORE_RETURN_IF_ERROR(inner.status());
+    if (function) named = {*function, inner.where()};
+    if (is_there) return named;
   }
   const std::optional<std::string> old =
       members.OptionalString("sbert_ce_default_activation_function");
-  if (!members.ok()) return members.status();
-  if (old) return std::optional<Named>({*old, file});
-  return std::optional<Named>();
-}
-
-Result<std::optional<Named>> Find(const std::string& path, const SentenceConfig& config,
-                                  const FolderReading& reading) {
-  if (config.activation_fn) {
-    return std::optional<Named>({*config.activation_fn, std::string(kSentenceConfigFile)});
-  }
-  return FromModelConfig(path, reading);
+  ENCORE_RETURN_IF_ERROR(members.status());
+  if (old) named = {*old, file};
+  return named;
 }
 
 }  // namespace
@@ -341,7 +336,8 @@ Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading&
 Result<const TorchActivation*> ReadScoreActivation(const std::string& path,
                                                    const SentenceConfig& config, size_t labels,
                                                    const FolderReading& reading) {
-  ENCORE_ASSIGN_OR_RETURN(const std::optional<Named> named, Find(path, config, reading));
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<Named> named,
+                          FindScoreFunction(path, config, reading));
   if (named.has_value()) {
     const TorchActivation* activation = FindTorchActivation(named->function);
     if (activation == nullptr) {

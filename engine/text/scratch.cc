@@ -4,8 +4,6 @@
 
 #include "engine/text/scratch.h"
 
-#include <utility>
-
 #include "engine/base/int_math.h"
 #include "engine/base/out_of_memory.h"
 
@@ -32,18 +30,18 @@ ScratchPool::~ScratchPool() {
   for (const std::atomic<Scratch*>& place : idle_) delete place.load(std::memory_order_relaxed);
 }
 
-std::unique_ptr<Scratch> ScratchPool::Take() {
+ScratchPool::Lease ScratchPool::Take() {
   for (std::atomic<Scratch*>& place : idle_) {
     if (place.load(std::memory_order_relaxed) == nullptr) continue;
-    std::unique_ptr<Scratch> scratch(place.exchange(nullptr, std::memory_order_acquire));
+    Lease scratch(place.exchange(nullptr, std::memory_order_acquire), GiveBack{this});
     if (!scratch) continue;
     idle_bytes_.fetch_sub(scratch->idle_bytes, std::memory_order_relaxed);
     return scratch;
   }
-  return std::make_unique<Scratch>();
+  return Lease(new Scratch(), GiveBack{this});
 }
 
-void ScratchPool::GiveBack(std::unique_ptr<Scratch> scratch) {
+void ScratchPool::Put(std::unique_ptr<Scratch> scratch) {
   scratch->idle_bytes = scratch->size_bytes();
   const size_t others = idle_bytes_.fetch_add(scratch->idle_bytes, std::memory_order_relaxed);
   for (std::atomic<Scratch*>& place : idle_) {
@@ -60,9 +58,5 @@ void ScratchPool::GiveBack(std::unique_ptr<Scratch> scratch) {
   }
   idle_bytes_.fetch_sub(scratch->idle_bytes, std::memory_order_relaxed);
 }
-
-ScratchPool::Lease::Lease(ScratchPool* pool) : pool_(pool), scratch_(pool->Take()) {}
-
-ScratchPool::Lease::~Lease() { pool_->GiveBack(std::move(scratch_)); }
 
 }  // namespace encore::internal

@@ -66,28 +66,21 @@ class ScratchPool {
   ScratchPool& operator=(const ScratchPool&) = delete;
   ~ScratchPool();
 
-  // Takes one, or makes one; gives it back when destroyed, unless a lot is idle already.
-  class Lease {
-   public:
-    explicit Lease(ScratchPool* pool);
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    ~Lease();
-    Scratch* operator->() const { return scratch_.get(); }
-    Scratch& operator*() const { return *scratch_; }
-
-   private:
-    ScratchPool* pool_;
-    std::unique_ptr<Scratch> scratch_;
+  // Gives a scratch back when it is destroyed, unless a lot is idle already.
+  struct GiveBack {
+    ScratchPool* pool;
+    void operator()(Scratch* scratch) const { pool->Put(std::unique_ptr<Scratch>(scratch)); }
   };
+  using Lease = std::unique_ptr<Scratch, GiveBack>;
+  // Takes one, or makes one.
+  Lease Take();
 
   // Bytes that may lie idle: two threads' batches of a base model.
   static constexpr size_t kMaxIdleBytes = size_t{128} << 20;
   size_t idle_bytes() const { return idle_bytes_.load(std::memory_order_relaxed); }
 
  private:
-  std::unique_ptr<Scratch> Take();
-  void GiveBack(std::unique_ptr<Scratch> scratch);
+  void Put(std::unique_ptr<Scratch> scratch);
 
   // One for each of as many threads as call at once; more of them make their own each time. The
   // first ones are taken first, as their memory is likely to be in caches.

@@ -3,14 +3,13 @@
 // The loop over all texts. Texts are computed together, the longest first, about so many tokens at
 // once. No result depends on any of it.
 
-#include "engine/text/stream.h"
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/text/text_encoder_impl.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -58,8 +57,9 @@ BatchLimits LargestBatches(const TokenStore& store, const std::vector<size_t>& o
   return largest;
 }
 
-// The end of the texts from `begin` on whose tokens are held at once.
+// The end of the texts from `begin` on whose tokens are held at once; the caller holds ids.
 size_t ChunkEnd(const TextInputs& inputs, size_t begin) {
+  if (inputs.ids) return inputs.size();
   size_t bytes = 0;
   size_t end = begin;
   while (end < inputs.size() && end - begin < kChunkTexts && bytes < kChunkBytes) {
@@ -201,29 +201,21 @@ void Prepare(size_t texts, TextCounts* counts) {
 
 Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& inputs,
                    const StreamOptions& options, const TakeBatch& take, TextCounts* counts) {
-  ENCORE_RETURN_IF_ERROR(WantTokenizer(impl));
+  if (!inputs.ids) ENCORE_RETURN_IF_ERROR(WantTokenizer(impl));
   Prepare(inputs.size(), counts);
-  const ScratchPool::Lease scratch(&impl.scratch);
+  const ScratchPool::Lease scratch = impl.scratch.Take();
+  TokenStore& tokens = scratch->tokens;
   for (size_t begin = 0; begin < inputs.size();) {
     const size_t end = ChunkEnd(inputs, begin);
-    ENCORE_RETURN_IF_ERROR(scratch->tokens.Fill(*impl.tokenizer, impl.model, impl.use_type_ids,
-                                                options.tokenize, inputs, begin, end,
-                                                options.executor));
-    Count(scratch->tokens, begin, counts);
-    ENCORE_RETURN_IF_ERROR(ComputeStored(impl, begin, options, take, &*scratch));
+    ENCORE_RETURN_IF_ERROR(
+        inputs.ids ? tokens.Refer(impl.model, inputs, options.tokenize.max_length)
+                   : tokens.Fill(*impl.tokenizer, impl.model, impl.use_type_ids, options.tokenize,
+                                 inputs, begin, end, options.executor));
+    Count(tokens, begin, counts);
+    ENCORE_RETURN_IF_ERROR(ComputeStored(impl, begin, options, take, scratch.get()));
     begin = end;
   }
   return {};
-}
-
-Status StreamIds(const TextEncoder::Impl& impl, std::span<const std::vector<int32_t>> ids,
-                 std::span<const std::vector<uint8_t>> type_ids, size_t max_length,
-                 const StreamOptions& options, const TakeBatch& take, TextCounts* counts) {
-  Prepare(ids.size(), counts);
-  const ScratchPool::Lease scratch(&impl.scratch);
-  ENCORE_RETURN_IF_ERROR(scratch->tokens.Refer(impl.model, ids, type_ids, max_length));
-  Count(scratch->tokens, 0, counts);
-  return ComputeStored(impl, 0, options, take, &*scratch);
 }
 
 }  // namespace encore::internal

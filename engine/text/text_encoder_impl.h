@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a TextEncoder holds.
+// What a TextEncoder holds, and the loop over all texts of a call: chunks are tokenized, sorted,
+// cut into batches and computed.
 
 #ifndef ENCORE_ENGINE_TEXT_TEXT_ENCODER_IMPL_H_
 #define ENCORE_ENGINE_TEXT_TEXT_ENCODER_IMPL_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "encore/text_encoder.h"
+#include "engine/base/status_macros.h"
 #include "engine/models/text_model.h"
 #include "engine/text/after_encoder.h"
 #include "engine/text/scratch.h"
@@ -41,7 +45,7 @@ struct TextEncoder::Impl {
 
 namespace internal {
 
-// Errors for what the folder has not.
+// An error where the folder has no tokenizer.
 Status WantTokenizer(const TextEncoder::Impl& impl);
 
 // The text before each text: the call's, by name or as it is, else the folder's default. The
@@ -50,8 +54,41 @@ Result<std::string_view> ResolvePrompt(const TextEncoder::Impl& impl,
                                        const std::optional<std::string>& prompt_name,
                                        const std::optional<std::string>& prompt);
 
-// max_length as a call has it: 0 is the encoder's own. kInvalidArgument above that of the model.
-Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted);
+// max_length as a call has it: 0 is `absent`. kInvalidArgument above that of the model.
+Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted, size_t absent);
+
+struct StreamOptions {
+  Executor executor;
+  TokenizeOptions tokenize;
+  size_t batch_tokens = 0;  // 0: encore's choice
+  OutputRows rows = OutputRows::kAll;
+};
+
+// Of EncodeOptions or ScoreOptions. Texts are cut to the encoder's length, ids may be as long as
+// the model computes.
+template <typename Options>
+Result<StreamOptions> MakeStreamOptions(const TextEncoder::Impl& impl, const Options& options,
+                                        bool of_ids, OutputRows rows) {
+  const size_t absent = of_ids ? impl.model.max_tokens() : impl.max_length;
+  ENCORE_ASSIGN_OR_RETURN(const size_t max_length,
+                          ResolveMaxLength(impl, options.max_length, absent));
+  return StreamOptions{.executor = options.executor,
+                       .tokenize = {.max_length = max_length,
+                                    .on_long = options.on_long,
+                                    .on_invalid_utf8 = options.on_invalid_utf8,
+                                    .plain_text = options.plain_text},
+                       .batch_tokens = options.batch_tokens,
+                       .rows = rows};
+}
+
+// Takes a batch's hidden states: [tokens, d_model] for kAll, else [texts, d_model]; scratch->starts
+// has where each text begins. `texts` are indices into the call's.
+using TakeBatch =
+    std::function<Status(const float* hidden, std::span<const size_t> texts, Scratch* scratch)>;
+
+// Counts may be null.
+Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& inputs,
+                   const StreamOptions& options, const TakeBatch& take, TextCounts* counts);
 
 }  // namespace internal
 }  // namespace encore

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Opens a model's folder: reads its files in the order in which they count, and keeps what was
-// decided.
+// decided. Or its tokenizer alone.
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "engine/base/guarded.h"
-#include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/text/folder_tokenizer.h"
+#include "engine/models/family.h"
 #include "engine/text/text_encoder_impl.h"
 
 namespace encore::inline v0_1 {
@@ -20,21 +20,14 @@ using internal::ModuleEntry;
 
 namespace {
 
-// The tokenizer, or why texts cannot be used where ids can.
-Result<Tokenizer> OpenTokenizer(const internal::TransformerFolder& found,
-                                const FolderReading& reading) {
-  Result<Tokenizer> tokenizer = internal::OpenTokenizer(found);
-  if (tokenizer.ok()) {
-    for (const Decision& decision : tokenizer->Describe()) reading.decisions.push_back(decision);
-  } else {
-    reading.Tell("tokenizer", "none: ids only", tokenizer.status().message());
-  }
-  return tokenizer;
+Result<Tokenizer> OpenTokenizer(const internal::TransformerFolder& found) {
+  return Tokenizer::Open(found.folder.path(), {.lowercase = found.settings.lower_case});
 }
 
-bool MayLackTokenizer(const Status& status) {
-  return status.ok() || status.code() == ErrorCode::kUnsupported ||
-         status.code() == ErrorCode::kNotFound;
+// What encore or the folder has not: without a tokenizer ids are of use, without a model the
+// tokenizer is.
+bool MayBeMissing(const Status& status) {
+  return status.code() == ErrorCode::kUnsupported || status.code() == ErrorCode::kNotFound;
 }
 
 Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& folder_path,
@@ -44,44 +37,38 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   const FolderReading reading{folder, options.ignore_unknown_keys, decisions};
 
   ENCORE_ASSIGN_OR_RETURN(internal::TransformerFolder found, internal::FindTransformer(reading));
-  const std::string& path = found.path;
   const bool has_modules = found.modules.has_value();
 
-  Result<internal::TextModel> model =
-      internal::TextModel::Open(found.folder,
-                                {.ignore_unknown_keys = options.ignore_unknown_keys,
-                                 .executor = options.executor,
-                                 .precision = options.precision,
-                                 .keep = options.keep,
-                                 .amx_bf16 = options.amx_bf16,
-                                 .weights = options.weights},
-                                &decisions);
-  if (!model.ok()) return model.status();
-  Result<Tokenizer> tokenizer = OpenTokenizer(found, reading);
-  if (!MayLackTokenizer(tokenizer.status())) return tokenizer.status();
-  const Result<size_t> max_length = internal::ChooseMaxLength(
-      {.option = options.max_length,
-       .settings = found.settings,
-       .tokenizer_maximum =
-           tokenizer.ok() ? tokenizer->model_max_length() : std::optional<size_t>(),
-       .model_usual = model->usual_tokens(),
-       .model_maximum = model->max_tokens(),
-       .special_tokens = tokenizer.ok() ? tokenizer->special_tokens_of_text() : 0,
-       .positions_skip_padding = model->positions_skip_padding()},
-      reading);
-  if (!max_length.ok()) return max_length.status();
-  const Result<bool> use_type_ids =
-      internal::ReadUsesTypeIds(found, model->type_vocab_size(), reading);
-  if (!use_type_ids.ok()) return use_type_ids.status();
-
-  Result<internal::SentenceConfig> config = internal::ReadSentenceConfig(has_modules, reading);
-  if (!config.ok()) return config.status();
+  ENCORE_ASSIGN_OR_RETURN(internal::TextModel model,
+                          internal::TextModel::Open(found.folder, options, &decisions));
+  Result<Tokenizer> tokenizer = OpenTokenizer(found);
+  if (tokenizer.ok()) {
+    for (const Decision& decision : tokenizer->Describe()) decisions.push_back(decision);
+  } else {
+    if (!MayBeMissing(tokenizer.status())) return tokenizer.status();
+    reading.Tell("tokenizer", "none: ids only", tokenizer.status().message());
+  }
+  ENCORE_ASSIGN_OR_RETURN(
+      const size_t max_length,
+      internal::ChooseMaxLength(
+          {.option = options.max_length,
+           .settings = found.settings,
+           .tokenizer_maximum =
+               tokenizer.ok() ? tokenizer->model_max_length() : std::optional<size_t>(),
+           .model_usual = model.usual_tokens(),
+           .model_maximum = model.max_tokens(),
+           .special_tokens = tokenizer.ok() ? tokenizer->special_tokens_of_text() : 0,
+           .positions_skip_padding = model.positions_skip_padding()},
+          reading));
+  ENCORE_ASSIGN_OR_RETURN(const bool use_type_ids,
+                          internal::ReadUsesTypeIds(found, model.type_vocab_size(), reading));
+  ENCORE_ASSIGN_OR_RETURN(internal::SentenceConfig config,
+                          internal::ReadSentenceConfig(has_modules, reading));
 
   std::optional<internal::AfterEncoder> after;
-  const bool classifies = found.settings.classifies;
   std::span<const ModuleEntry> rest;
   if (has_modules) rest = std::span<const ModuleEntry>(*found.modules).subspan(1);
-  if (classifies && !rest.empty()) {
+  if (found.settings.classifies && !rest.empty()) {
     return Status(ErrorCode::kUnsupported,
                   "modules.json: found modules behind a transformer that classifies; encore has "
                   "none of them");
@@ -90,41 +77,80 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   const bool pools = !has_modules || !rest.empty() || !options.pooling.empty();
   if (pools) {
     ENCORE_ASSIGN_OR_RETURN(
-        internal::AfterEncoder read,
-        internal::AfterEncoder::Read(rest, model->d_model(), options.pooling, reading));
-    after = std::move(read);
+        after, internal::AfterEncoder::Read(rest, model.d_model(), options.pooling, reading));
     if (options.normalize) {
       reading.Tell("normalize", *options.normalize ? "to length 1" : "no", "option normalize");
     }
   }
   Result<const internal::TorchActivation*> activation =
       internal::FindTorchActivation("torch.nn.Identity");
-  if (model->has_head()) {
-    activation = internal::ReadScoreActivation(path, *config, model->labels().size(), reading);
+  if (model.has_head()) {
+    activation = internal::ReadScoreActivation(found.path, config, model.labels().size(), reading);
     if (!activation.ok()) {
       if (activation.status().code() != ErrorCode::kUnsupported) return activation.status();
       reading.Tell("scores", "only with an activation of the caller's",
                    activation.status().message());
     }
   }
-  if (config->truncate_dim && after) {
-    reading.Tell("dimensions", std::to_string(std::min(*config->truncate_dim, after->width())),
+  if (config.truncate_dim && after) {
+    reading.Tell("dimensions", std::to_string(std::min(*config.truncate_dim, after->width())),
                  std::string(internal::kSentenceConfigFile));
   }
   return std::shared_ptr<const TextEncoder::Impl>(new TextEncoder::Impl{
-      .model = *std::move(model),
+      .model = std::move(model),
       .tokenizer = std::move(tokenizer),
       .after = std::move(after),
       .activation = std::move(activation),
-      .config = *std::move(config),
-      .max_length = *max_length,
-      .use_type_ids = *use_type_ids,
+      .config = std::move(config),
+      .max_length = max_length,
+      .use_type_ids = use_type_ids,
       .normalize = options.normalize,
       .decisions = std::move(decisions),
   });
 }
 
+// A model's tokens of a text, unless a caller or a file wants more, and at most; the largest
+// numbers where its family or its config.json is not known.
+struct ModelLengths {
+  size_t usual = std::numeric_limits<size_t>::max();
+  size_t maximum = std::numeric_limits<size_t>::max();
+};
+
+Result<ModelLengths> ReadLengths(const Folder& folder, bool ignore_unknown_keys) {
+  std::vector<Decision> decisions;
+  const Result<internal::ModelPlan> plan =
+      internal::ReadModelConfig(folder, ignore_unknown_keys, &decisions);
+  if (plan.ok()) {
+    return ModelLengths{plan->embeddings.usual_tokens(), plan->embeddings.max_tokens()};
+  }
+  if (MayBeMissing(plan.status())) return ModelLengths();
+  return plan.status();
+}
+
 }  // namespace
+
+Result<internal::FolderTokenizer> internal::OpenFolderTokenizer(const std::string& path,
+                                                                bool ignore_unknown_keys) {
+  return Guarded("the tokenizer", [&]() -> Result<FolderTokenizer> {
+    ENCORE_ASSIGN_OR_RETURN(const Folder folder, Folder::Open(path));
+    std::vector<Decision> decisions;
+    const FolderReading reading{folder, ignore_unknown_keys, decisions};
+    ENCORE_ASSIGN_OR_RETURN(const TransformerFolder found, FindTransformer(reading));
+    ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, OpenTokenizer(found));
+    ENCORE_ASSIGN_OR_RETURN(const ModelLengths lengths,
+                            ReadLengths(found.folder, ignore_unknown_keys));
+    ENCORE_ASSIGN_OR_RETURN(const size_t length,
+                            ChooseMaxLength({.option = {},
+                                             .settings = found.settings,
+                                             .tokenizer_maximum = tokenizer.model_max_length(),
+                                             .model_usual = lengths.usual,
+                                             .model_maximum = lengths.maximum},
+                                            reading));
+    const bool is_known = length < std::numeric_limits<size_t>::max();
+    ENCORE_ASSIGN_OR_RETURN(const bool type_ids, ReadUsesTypeIds(found, 1, reading));
+    return FolderTokenizer{std::move(tokenizer), is_known ? length : 0, type_ids};
+  });
+}
 
 Result<TextEncoder> TextEncoder::Open(const std::string& folder, const OpenOptions& options) {
   return internal::Guarded("the model", [&]() -> Result<TextEncoder> {

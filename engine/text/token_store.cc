@@ -140,12 +140,9 @@ Status TokenStore::Fill(const Tokenizer& tokenizer, const TextModel& model, bool
   return {};
 }
 
-Status TokenStore::Refer(const TextModel& model, std::span<const std::vector<int32_t>> ids,
-                         std::span<const std::vector<uint8_t>> type_ids, size_t max_length) {
-  if (!type_ids.empty() && type_ids.size() != ids.size()) {
-    return InvalidArgument("type_ids has " + std::to_string(type_ids.size()) + " lists; wanted " +
-                           std::to_string(ids.size()) + ", as ids has");
-  }
+Status TokenStore::Refer(const TextModel& model, const TextInputs& inputs, size_t max_length) {
+  const std::span<const std::vector<int32_t>> ids = *inputs.ids;
+  const std::span<const std::vector<uint8_t>> type_ids = inputs.type_ids;
   lists_ = ids;
   type_lists_ = type_ids;
   has_type_ids_ = !type_ids.empty();

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,15 +21,18 @@
 
 namespace encore::inline v0_1::internal {
 
-// What a call was given: texts, pairs, or one text with each of many.
+// What a call was given: texts, pairs, one text with each of many, or ids.
 struct TextInputs {
   Texts texts = {};                         // of pairs, the first ones
   const Texts* second = nullptr;            // of pairs: as many
   const std::string_view* query = nullptr;  // in place of texts' part as the first of each pair
   std::string_view prompt = {};             // before each text, of pairs before the first
   std::string_view name = "texts";          // in error sentences
+  // In place of all these: tokens as they are, and their type ids, one list each or none at all.
+  std::optional<std::span<const std::vector<int32_t>>> ids = {};
+  std::span<const std::vector<uint8_t>> type_ids = {};
 
-  size_t size() const { return texts.size(); }
+  size_t size() const { return ids ? ids->size() : texts.size(); }
   bool pairs() const { return second != nullptr || query != nullptr; }
 };
 
@@ -40,9 +44,8 @@ class TokenStore {
   Status Fill(const Tokenizer& tokenizer, const TextModel& model, bool use_type_ids,
               const TokenizeOptions& options, const TextInputs& inputs, size_t begin, size_t end,
               const Executor& executor);
-  // Refers to the caller's ids; type_ids may be empty. Checked too.
-  Status Refer(const TextModel& model, std::span<const std::vector<int32_t>> ids,
-               std::span<const std::vector<uint8_t>> type_ids, size_t max_length);
+  // Refers to the ids of inputs that have them. Checked too.
+  Status Refer(const TextModel& model, const TextInputs& inputs, size_t max_length);
 
   size_t size() const { return entries_.size(); }
   bool has_type_ids() const { return has_type_ids_; }

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "engine/base/status_macros.h"
-#include "engine/text/folder_keys.h"
+#include "engine/text/folder_files.h"
 #include "engine/tokenizer/tokenizer_class.h"
 
 namespace encore::inline v0_1::internal {

@@ -14,13 +14,10 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-bool Is(char32_t c, CharProperty property) {
-  return (Unicode::Get().Properties(c) & property) != 0;
-}
-
 // Whether a word character ends before, or starts at, a place of the text.
 bool WordBefore(std::string_view text, size_t place) {
-  return place != 0 && Is(LastCodePoint(text.data(), text.data() + place), kWordChar);
+  const char* at = text.data() + place;
+  return place != 0 && Is(PreviousCodePoint(at), kWordChar);
 }
 bool WordAt(std::string_view text, size_t place) {
   const char* at = text.data() + place;
@@ -30,23 +27,10 @@ bool WordAt(std::string_view text, size_t place) {
 // The start of the white space that ends at a place, not before `limit`; and the end of that which
 // starts there.
 size_t WhiteStart(std::string_view text, size_t place, size_t limit) {
-  while (place > limit) {
-    const char32_t c = LastCodePoint(text.data() + limit, text.data() + place);
-    if (!Is(c, kWhite)) break;
-    char bytes[4];
-    place -= static_cast<size_t>(PutCodePoint(c, bytes) - bytes);
-  }
-  return place;
+  return limit + WithoutWhiteEnd(text.substr(limit, place - limit)).size();
 }
 size_t WhiteEnd(std::string_view text, size_t place) {
-  const char* at = text.data() + place;
-  const char* const end = text.data() + text.size();
-  while (at < end) {
-    const char* next = at;
-    if (!Is(NextCodePoint(next), kWhite)) break;
-    at = next;
-  }
-  return static_cast<size_t>(at - text.data());
+  return text.size() - WithoutWhiteStart(text.substr(place)).size();
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "encore/status.h"
@@ -28,6 +29,14 @@ struct AddedToken {
   bool single_word = false;  // only where no word character touches it
   bool lstrip = false;       // white space before it belongs to it
   bool rstrip = false;       // white space behind it does
+
+  static AddedToken Special(std::string content) {
+    AddedToken token;
+    token.content = std::move(content);
+    token.special = true;
+    token.normalized = false;
+    return token;
+  }
 };
 
 // A part of a text: an added token, or text between them.

@@ -21,11 +21,11 @@ Result<AddedToken> ReadOne(const JsonValue& json, const std::string& where) {
   AddedToken token;
   token.content = members.RequiredString("content");
   const size_t id = members.RequiredSize("id");
-  token.special = RequiredBool(&members, "special");
-  token.normalized = RequiredBool(&members, "normalized");
-  token.single_word = RequiredBool(&members, "single_word");
-  token.lstrip = RequiredBool(&members, "lstrip");
-  token.rstrip = RequiredBool(&members, "rstrip");
+  token.special = members.RequiredBool("special");
+  token.normalized = members.RequiredBool("normalized");
+  token.single_word = members.RequiredBool("single_word");
+  token.lstrip = members.RequiredBool("lstrip");
+  token.rstrip = members.RequiredBool("rstrip");
   if (token.content.empty()) members.Refuse("content", "at least one character");
   if (id > ByteTrie::kMaxValue)
     members.Refuse("id", "at most " + std::to_string(ByteTrie::kMaxValue));
@@ -79,10 +79,28 @@ class AddedTokenList {
   explicit AddedTokenList(const Model& model) : model_(model) {}
 
   // Throws std::bad_alloc.
-  void Add(AddedToken token);
-  void Add(const std::vector<AddedToken>& tokens);
+  void Add(AddedToken token) {
+    const auto [place, is_new] = places_.emplace(token.content, tokens_.size());
+    if (!is_new) {
+      AddedToken& known = tokens_[place->second];
+      token.id = known.id;
+      token.special |= known.special;
+      known = std::move(token);
+      return;
+    }
+    const int64_t next = std::max(max_id_ + 1, static_cast<int64_t>(model_.token_count()));
+    token.id = model_.TokenToId(token.content).value_or(static_cast<int32_t>(next));
+    max_id_ = std::max<int64_t>(max_id_, token.id);
+    tokens_.push_back(std::move(token));
+  }
+  void Add(const std::vector<AddedToken>& tokens) {
+    for (const AddedToken& token : tokens) Add(token);
+  }
   // The token of this content, or null.
-  const AddedToken* Find(const std::string& content) const;
+  const AddedToken* Find(const std::string& content) const {
+    const auto found = places_.find(content);
+    return found == places_.end() ? nullptr : &tokens_[found->second];
+  }
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
@@ -92,34 +110,10 @@ class AddedTokenList {
   int64_t max_id_ = -1;
 };
 
-const AddedToken* AddedTokenList::Find(const std::string& content) const {
-  const auto found = places_.find(content);
-  return found == places_.end() ? nullptr : &tokens_[found->second];
-}
-
-void AddedTokenList::Add(AddedToken token) {
-  const auto [place, is_new] = places_.emplace(token.content, tokens_.size());
-  if (!is_new) {
-    AddedToken& known = tokens_[place->second];
-    token.id = known.id;
-    token.special |= known.special;
-    known = std::move(token);
-    return;
-  }
-  const int64_t next = std::max(max_id_ + 1, static_cast<int64_t>(model_.token_count()));
-  token.id = model_.TokenToId(token.content).value_or(static_cast<int32_t>(next));
-  max_id_ = std::max<int64_t>(max_id_, token.id);
-  tokens_.push_back(std::move(token));
-}
-
-void AddedTokenList::Add(const std::vector<AddedToken>& tokens) {
-  for (const AddedToken& token : tokens) Add(token);
-}
-
 }  // namespace
 
 Status AddTokens(const JsonValue& json, const std::string& file, const TokenizerClass& which,
-                 const TokenizerConfig& config, bool by_class, std::vector<NamedToken>* named,
+                 const TokenizerConfig& config, bool by_class, std::vector<SpecialToken>* named,
                  TokenizerParts* parts) {
   std::vector<AddedToken> written;
   ENCORE_RETURN_IF_ERROR(ReadAddedTokens(json, file, !by_class, *parts->model, &written));
@@ -149,7 +143,7 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
   };
   std::vector<AddedToken> extra = config.extra_tokens.value_or(std::vector<AddedToken>());
   if (!config.extra_tokens) extra = ExtraTokens(which.kind, config);
-  for (NamedToken& token : *named) {
+  for (SpecialToken& token : *named) {
     const std::string& content = token.token.content;
     if (content.empty()) continue;
     if (AddedToken* const known = find_told(content)) {
@@ -167,13 +161,9 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
   if (which.kind == TokenizerKind::kQwen2) {
     // Once more, with no flags but that they are special.
     const auto again = [&](const std::string& content) {
-      AddedToken token;
-      token.content = content;
-      token.special = true;
-      token.normalized = false;
-      if (!content.empty()) list.Add(std::move(token));
+      if (!content.empty()) list.Add(AddedToken::Special(content));
     };
-    for (const NamedToken& token : *named) again(token.token.content);
+    for (const SpecialToken& token : *named) again(token.token.content);
     for (const AddedToken& token : extra) again(token.content);
   }
   for (size_t i = 0; i < told; ++i) {

@@ -9,15 +9,12 @@
 #include <functional>
 #include <stdexcept>
 
-#include "engine/tokenizer/byte_alphabet.h"
-
 namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr uint32_t kNone = MergeTable::kNone;
 // Words of more symbols go through a heap: from here on it is faster.
 constexpr size_t kFewSymbols = 48;
-constexpr std::string_view kMark = "\xE2\x96\x81";  // U+2581
 
 }  // namespace
 
@@ -70,9 +67,8 @@ void Bpe::Spell(std::string_view word, ModelScratch* scratch) const {
       spelled += character;
       if (last) spelled += settings_.end_of_word_suffix;
       const auto fallback = [&](char c) { return fallback_[static_cast<unsigned char>(c)]; };
-      if (std::none_of(spelled.begin(), spelled.end(),
-                       [&](char c) { return fallback(c) == kNone; })) {
-        for (const char c : spelled) add(fallback(c), 1);
+      if (std::none_of(spelled.begin(), spelled.end(), [&](char c) { return fallback(c) < 0; })) {
+        for (const char c : spelled) add(static_cast<uint32_t>(fallback(c)), 1);
         continue;
       }
     }
@@ -152,10 +148,7 @@ void Bpe::MergeMany(ModelScratch* scratch) const {
 }
 
 size_t Bpe::CutSize(std::string_view word) const {
-  if (!mark_starts_words_) return word.size();
-  size_t at = 0;
-  while (word.substr(at).starts_with(kMark)) at += kMark.size();
-  return std::min(word.find(kMark, at), word.size());
+  return mark_starts_words_ ? InnerMark(word) : word.size();
 }
 
 void Bpe::TokenizeWord(TextView text, Span word, ModelScratch* scratch, TokenList* out) const {

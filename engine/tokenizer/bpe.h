@@ -6,7 +6,9 @@
 #ifndef ENCORE_ENGINE_TOKENIZER_BPE_H_
 #define ENCORE_ENGINE_TOKENIZER_BPE_H_
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,6 +23,44 @@
 #include "engine/tokenizer/model.h"
 
 namespace encore::inline v0_1::internal {
+
+// sentencepiece's mark of where a word starts, U+2581; and where it stands behind another character
+// of a text, or the text's end.
+inline constexpr std::string_view kBpeMark = "\xE2\x96\x81";
+inline size_t InnerMark(std::string_view text) {
+  size_t at = 0;
+  while (text.substr(at).starts_with(kBpeMark)) at += kBpeMark.size();
+  return std::min(text.find(kBpeMark, at), text.size());
+}
+
+// GPT-2's alphabet, in which vocabularies of bytes are spelled: every byte is a printable
+// character. The byte of each character below U+0144; -1: none. Printable bytes of Latin-1 stand
+// for themselves, the others in their order for U+0100 and on.
+inline constexpr std::array<int16_t, 0x144> kBytesOfAlphabet = [] {
+  std::array<int16_t, 0x144> made{};
+  made.fill(-1);
+  size_t next = 0x100;
+  for (int16_t byte = 0; byte < 256; ++byte) {
+    const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
+    made[printable ? static_cast<size_t>(byte) : next++] = byte;
+  }
+  return made;
+}();
+
+// How many bytes of UTF-8 a byte's character has.
+inline size_t SpelledSize(char byte) { return byte >= 0x21 && byte <= 0x7E ? 1 : 2; }
+
+// The bytes that valid text in the alphabet stands for; nothing for other text.
+inline std::optional<std::string> BytesSpelledBy(std::string_view text) {
+  std::string bytes;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at < end;) {
+    const char32_t c = NextCodePoint(at);
+    if (c >= kBytesOfAlphabet.size() || kBytesOfAlphabet[c] < 0) return {};
+    bytes += static_cast<char>(kBytesOfAlphabet[c]);
+  }
+  return bytes;
+}
 
 struct BpeSettings {
   std::optional<std::string> unk_token;   // nothing: unknown characters are left out
@@ -73,8 +113,8 @@ class Bpe : public Model {
   ByteTrie words_;  // texts that become one token
   MergeTable merges_;
   uint32_t unk_id_ = MergeTable::kNone;
-  bool mark_starts_words_ = false;  // merges never put something in front of a U+2581
-  std::array<uint32_t, 256> fallback_;
+  bool mark_starts_words_ = false;     // merges never put something in front of a U+2581
+  std::array<int32_t, 256> fallback_;  // see TokenTable::OfBytes
   // With `bytes`: of each byte; by whether it is first, and whether it is last, in a word.
   std::array<std::array<uint32_t, 256>, 4> byte_symbols_;
 };

@@ -7,21 +7,12 @@
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/tokenizer/bpe.h"
-#include "engine/tokenizer/byte_alphabet.h"
 #include "engine/tokenizer/component_json.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
 
 constexpr uint32_t kNone = MergeTable::kNone;
-constexpr std::string_view kMark = "\xE2\x96\x81";  // U+2581
-
-// Whether a U+2581 stands behind another character.
-bool HasMarkInside(std::string_view token) {
-  size_t at = 0;
-  while (token.substr(at).starts_with(kMark)) at += kMark.size();
-  return token.find(kMark, at) != std::string_view::npos;
-}
 
 uint32_t OrNone(const std::optional<int32_t>& id) {
   return id ? static_cast<uint32_t>(*id) : kNone;
@@ -62,11 +53,9 @@ Result<std::unique_ptr<const Model>> Bpe::Create(const Vocabulary& vocabulary, c
   model->settings_ = settings;
   ENCORE_ASSIGN_OR_RETURN(model->tokens_, TokenTable::Create(vocabulary, where));
   if (settings.unk_token) {
-    model->unk_id_ = OrNone(model->tokens_.Id(*settings.unk_token));
-    if (model->unk_id_ == kNone) {
-      return InvalidArgument(where + ": the unknown token " + Quoted(*settings.unk_token) +
-                             " is not in the vocabulary");
-    }
+    ENCORE_ASSIGN_OR_RETURN(const int32_t id,
+                            UnknownId(model->tokens_, *settings.unk_token, where));
+    model->unk_id_ = static_cast<uint32_t>(id);
   }
   ENCORE_RETURN_IF_ERROR(model->ReadMerges(merges, where));
   ENCORE_RETURN_IF_ERROR(model->FindSymbols(where));
@@ -84,7 +73,7 @@ Status Bpe::ReadMerges(const Merges& merges, const std::string& where) {
   // Unknown characters that are left out would bring marks on both sides of them together.
   mark_starts_words_ = unk_id_ != kNone && !settings_.bytes && prefix == 0 &&
                        settings_.end_of_word_suffix.empty() && !settings_.ignore_merges &&
-                       tokens_.Id(kMark).has_value();
+                       tokens_.Id(kBpeMark).has_value();
   std::string both;
   for (size_t i = 0; i < merges.size(); ++i) {
     const auto& left = merges[i].first;  // clang 14 captures no structured bindings
@@ -109,17 +98,13 @@ Status Bpe::ReadMerges(const Merges& merges, const std::string& where) {
     if (!merges_.Add(ids[0], ids[1], ids[2])) {
       return InvalidArgument(here() + " is there twice; wanted each pair once");
     }
-    mark_starts_words_ = mark_starts_words_ && !HasMarkInside(both);
+    mark_starts_words_ = mark_starts_words_ && InnerMark(both) == both.size();
   }
   return {};
 }
 
 Status Bpe::FindSymbols(const std::string& where) {
-  for (size_t byte = 0; byte < 256; ++byte) {
-    constexpr char kDigits[] = "0123456789ABCDEF";
-    const std::string token = {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
-    fallback_[byte] = OrNone(tokens_.Id(token));
-  }
+  fallback_ = tokens_.OfBytes();
   if (!settings_.bytes) return {};
   const std::string& prefix = settings_.continuing_subword_prefix;
   const std::string& suffix = settings_.end_of_word_suffix;

@@ -33,19 +33,7 @@ class ByteTrie {
   // The longest key that [at, end) starts with.
   Match Longest(const char* at, const char* end) const {
     Match match;
-    uint32_t packed_value = 0;
-    uint32_t base = root_;
-    for (const char* p = at; p < end;) {
-      const uint32_t byte = static_cast<unsigned char>(*p++);
-      const Node node = nodes_[base ^ byte];
-      if ((node.label_and_value & kLabelMask) != byte) break;
-      base = node.base;
-      if (node.label_and_value >> kLabelBits != 0) {
-        packed_value = node.label_and_value >> kLabelBits;
-        match.size = static_cast<size_t>(p - at);
-      }
-    }
-    match.value = packed_value - 1;
+    ForEachPrefix(at, end, [&match](size_t size, uint32_t value) { match = {size, value}; });
     return match;
   }
   // Calls body(size, value) for every key that [at, end) starts with, the shortest first.

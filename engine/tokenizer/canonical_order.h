@@ -16,30 +16,34 @@
 
 namespace encore::inline v0_1::internal {
 
-// A mark on its way through NFC, NFKC or NFKD (unicode_forms.cc).
-struct MarkOfForm {
+// A combining mark on its way to its place.
+struct Mark {
   char32_t c;
-  int change;  // see Written in aligned_writer.h
   unsigned rank;
+  int change;    // see Written in aligned_writer.h; 0: the first part of the character it came from
   size_t place;  // among the marks of its run
+  ByteRange origin = {};
 };
+
+inline void PutInOrder(std::vector<Mark>* marks) {
+  std::sort(marks->begin(), marks->end(), [](const Mark& a, const Mark& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.place < b.place;
+  });
+}
 
 // A run of marks between two starters. Its memory is reused. Adding throws std::bad_alloc.
 class MarkRun {
  public:
   // What unicode_forms.cc works with: marks to be sorted, and those that compose with nothing.
-  std::vector<MarkOfForm> run_of_form;
-  std::vector<MarkOfForm> blocked_of_form;
+  std::vector<Mark> marks;
+  std::vector<Mark> blocked;
 
-  bool empty() const { return marks_.empty(); }
-  size_t memory_bytes() const {
-    return MemoryBytes(run_of_form, blocked_of_form, marks_, origins_);
-  }
+  size_t memory_bytes() const { return MemoryBytes(marks, blocked, origins_); }
 
   // A mark of this rank (not 0). `first`: it is the first part of the character that it came from,
   // which lies at `origin`.
   void Add(char32_t c, unsigned rank, bool first, ByteRange origin) {
-    marks_.push_back({c, rank, first, marks_.size(), origin});
+    marks.push_back({c, rank, first ? 0 : 1, marks.size(), origin});
   }
   // Where the character before the run came from.
   void SetBefore(ByteRange origin) { before_ = origin; }
@@ -49,32 +53,22 @@ class MarkRun {
   // another, and a part of a character that is not the first with what was read last.
   template <typename Put>
   void Flush(const Put& put) {
-    if (marks_.empty()) return;
+    if (marks.empty()) return;
     origins_.clear();
-    for (const Mark& mark : marks_) {
-      if (mark.first) origins_.push_back(mark.origin);
+    for (const Mark& mark : marks) {
+      if (mark.change == 0) origins_.push_back(mark.origin);
     }
-    std::sort(marks_.begin(), marks_.end(), [](const Mark& a, const Mark& b) {
-      return a.rank != b.rank ? a.rank < b.rank : a.place < b.place;
-    });
+    PutInOrder(&marks);
     ByteRange origin = before_;
     size_t read = 0;
-    for (const Mark& mark : marks_) {
-      if (mark.first) origin = origins_[read++];
+    for (const Mark& mark : marks) {
+      if (mark.change == 0) origin = origins_[read++];
       put(mark.c, origin);
     }
-    marks_.clear();
+    marks.clear();
   }
 
  private:
-  struct Mark {
-    char32_t c;
-    unsigned rank;
-    bool first;
-    size_t place;
-    ByteRange origin;
-  };
-  std::vector<Mark> marks_;
   std::vector<ByteRange> origins_;
   ByteRange before_;
 };

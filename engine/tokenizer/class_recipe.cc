@@ -66,15 +66,6 @@ const ClassRow& RowOf(Kind kind) {
   return found == std::end(kRows) ? kNone : *found;
 }
 
-AddedToken SpecialToken(std::string content, bool lstrip = false) {
-  AddedToken token;
-  token.content = std::move(content);
-  token.special = true;
-  token.normalized = false;
-  token.lstrip = lstrip;
-  return token;
-}
-
 using Members = std::vector<JsonValue::Member>;
 
 JsonValue Component(const char* type, Members members = {}) {
@@ -129,12 +120,10 @@ JsonValue Split(JsonValue pattern, const char* behavior) {
 }
 
 // The place of a token in a Unigram vocabulary, else 0.
-size_t PlaceOf(const std::string& token, const JsonValue* vocab) {
-  if (vocab == nullptr || !vocab->is_array()) return 0;
-  const std::vector<JsonValue>& items = vocab->items();
+size_t PlaceOf(const std::string& token, const JsonValue& vocab) {
+  const std::vector<JsonValue>& items = vocab.items();
   const auto found = std::find_if(items.begin(), items.end(), [&](const JsonValue& item) {
-    return item.is_array() && !item.items().empty() && item.items()[0].is_string() &&
-           item.items()[0].text() == token;
+    return !item.items().empty() && item.items()[0].is_string() && item.items()[0].text() == token;
   });
   return found == items.end() ? 0 : static_cast<size_t>(found - items.begin());
 }
@@ -144,45 +133,41 @@ size_t PlaceOf(const std::string& token, const JsonValue* vocab) {
 std::string_view ModelOf(Kind kind) { return RowOf(kind).model; }
 bool HasTemplate(Kind kind) { return RowOf(kind).has_template; }
 
-std::vector<NamedToken> NamedTokens(Kind kind, const TokenizerConfig& config) {
-  std::vector<NamedToken> named;
+std::vector<SpecialToken> NamedTokens(Kind kind, const TokenizerConfig& config) {
+  std::vector<SpecialToken> named;
   const ClassRow& row = RowOf(kind);
   for (size_t i = 0; i < row.tokens.size(); ++i) {
-    const std::string_view key = kSpecialTokenKeys[i];
-    if (const TokenizerConfig::SpecialToken* const told = config.Find(key)) {
-      named.push_back({std::string(key), told->token});
+    const std::string key = kSpecialTokenKeys[i];
+    if (const SpecialToken* const told = FindToken(config.special_tokens, key)) {
+      named.push_back(*told);
     } else if (row.tokens[i] != nullptr) {
-      const bool lstrip = key == "mask_token" && row.mask_takes_spaces;
-      named.push_back({std::string(key), SpecialToken(row.tokens[i], lstrip), true});
+      SpecialToken& token = named.emplace_back();
+      token = {.key = key, .token = AddedToken::Special(row.tokens[i]), .from_class = true};
+      token.token.lstrip = key == "mask_token" && row.mask_takes_spaces;
     }
   }
-  for (const TokenizerConfig::SpecialToken& told : config.special_tokens) {
-    const bool is_standard =
-        std::any_of(std::begin(kSpecialTokenKeys), std::end(kSpecialTokenKeys),
-                    [&](const char* standard) { return told.key == standard; });
-    if (!is_standard) named.push_back({told.key, told.token});
+  for (const SpecialToken& told : config.special_tokens) {
+    if (!IsSpecialTokenKey(told.key)) named.push_back(told);
   }
   return named;
 }
 
-const std::string& ContentOf(const std::vector<NamedToken>& named, std::string_view key) {
+const std::string& ContentOf(const std::vector<SpecialToken>& named, std::string_view key) {
   static constinit Once<std::string> none;
-  for (const NamedToken& token : named) {
-    if (token.key == key) return token.token.content;
-  }
-  return none.Get([] { return std::string(); });
+  const SpecialToken* const token = FindToken(named, key);
+  return token == nullptr ? none.Get([] { return std::string(); }) : token->token.content;
 }
 
 std::vector<AddedToken> ExtraTokens(Kind kind, const TokenizerConfig& config) {
   std::vector<AddedToken> tokens;
   if (kind == Kind::kCamembert) {
     for (const char* const content : {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}) {
-      tokens.push_back(SpecialToken(content));
+      tokens.push_back(AddedToken::Special(content));
     }
   }
   if (kind == Kind::kT5) {
     for (size_t i = 0; i < config.extra_ids; ++i) {
-      tokens.push_back(SpecialToken("<extra_id_" + std::to_string(i) + ">"));
+      tokens.push_back(AddedToken::Special("<extra_id_" + std::to_string(i) + ">"));
     }
   }
   return tokens;
@@ -249,7 +234,7 @@ JsonValue PreTokenizerJson(Kind kind, const TokenizerConfig& config) {
   }
 }
 
-JsonValue ModelJson(Kind kind, const std::vector<NamedToken>& named, const JsonValue* vocab) {
+JsonValue ModelJson(Kind kind, const std::vector<SpecialToken>& named, const JsonValue& vocab) {
   const std::string& unknown = ContentOf(named, "unk_token");
   const JsonValue unk_token = unknown.empty() ? JsonValue() : JsonValue(unknown);
   const auto bpe = [](const JsonValue& unk, const char* suffix, bool llama) {
@@ -295,14 +280,13 @@ JsonValue ModelJson(Kind kind, const std::vector<NamedToken>& named, const JsonV
 }
 
 Status SetClassTemplate(const TokenizerClass& which, const TokenizerConfig& config,
-                        const std::vector<NamedToken>& named, TokenizerParts* parts) {
+                        const std::vector<SpecialToken>& named, TokenizerParts* parts) {
   Status status;
   const auto id = [&](const char* key) -> int32_t {
-    const auto token = std::find_if(named.begin(), named.end(),
-                                    [&](const NamedToken& other) { return other.key == key; });
-    const std::string content = token == named.end() ? "" : token->token.content;
+    const SpecialToken* const token = FindToken(named, key);
+    const std::string content = token == nullptr ? "" : token->token.content;
     const AddedToken* const added = content.empty() ? nullptr : parts->added_tokens.Find(content);
-    const bool invented = token != named.end() && token->from_class &&
+    const bool invented = token != nullptr && token->from_class &&
                           !parts->model->TokenToId(content) && added != nullptr &&
                           added->id >= static_cast<int32_t>(parts->model->token_count());
     if (added != nullptr && !invented) return added->id;
@@ -313,29 +297,33 @@ Status SetClassTemplate(const TokenizerClass& which, const TokenizerConfig& conf
     return 0;
   };
   PostTemplate* const post = &parts->post_template;
-  const auto set = [&](auto make, const char* first, const char* last) {
-    const int32_t first_id = id(first);
-    make(first_id, id(last), post);
+  const auto bert = [&] {
+    const int32_t cls = id("cls_token");
+    SetTemplate(cls, {}, id("sep_token"), 1, post);
+  };
+  const auto roberta = [&](const char* first, const char* last) {
+    const int32_t first_id = id(first), last_id = id(last);
+    SetTemplate(first_id, last_id, last_id, 0, post);
   };
   switch (which.kind) {
     case Kind::kBert:
     case Kind::kConvBert:
     case Kind::kAlbert:
-      set(SetBertTemplate, "cls_token", "sep_token");
+      bert();
       break;
     case Kind::kFunnel:
-      set(SetBertTemplate, "cls_token", "sep_token");
+      bert();
       post->single[0].type_id = post->pair[0].type_id = 2;
       break;
     case Kind::kHerbert:
-      SetBertTemplate(0, 2, post);
+      SetTemplate(0, {}, 2, 1, post);
       break;
     case Kind::kMpnet:
-      set(SetRobertaTemplate, "cls_token", "sep_token");
+      roberta("cls_token", "sep_token");
       post->trim = OffsetTrim::kAllSpaces;
       break;
     case Kind::kRoberta:
-      set(SetRobertaTemplate, "cls_token", "sep_token");
+      roberta("cls_token", "sep_token");
       if (config.trim_offsets.value_or(true)) {
         post->trim = config.add_prefix_space.value_or(false) ? OffsetTrim::kKeepFirstSpace
                                                              : OffsetTrim::kAllSpaces;
@@ -343,10 +331,10 @@ Status SetClassTemplate(const TokenizerClass& which, const TokenizerConfig& conf
       break;
     case Kind::kXlmRoberta:
     case Kind::kCamembert:
-      set(SetRobertaTemplate, "bos_token", "eos_token");
+      roberta("bos_token", "eos_token");
       break;
     case Kind::kT5:
-      SetEndTemplate(id("eos_token"), post);
+      SetTemplate({}, {}, id("eos_token"), 0, post);
       break;
     default:
       return {};

@@ -26,21 +26,16 @@ bool HasTemplate(TokenizerKind kind);
 
 // Special tokens: the class's defaults, and over them the config's, in the order of
 // kSpecialTokenKeys and then of the file. A token that only the class names has from_class.
-struct NamedToken {
-  std::string key;
-  AddedToken token;
-  bool from_class = false;
-};
-std::vector<NamedToken> NamedTokens(TokenizerKind kind, const TokenizerConfig& config);
+std::vector<SpecialToken> NamedTokens(TokenizerKind kind, const TokenizerConfig& config);
 // The content of a key's token; empty if there is none.
-const std::string& ContentOf(const std::vector<NamedToken>& named, std::string_view key);
+const std::string& ContentOf(const std::vector<SpecialToken>& named, std::string_view key);
 // Tokens that the class adds where no file has extra_special_tokens.
 std::vector<AddedToken> ExtraTokens(TokenizerKind kind, const TokenizerConfig& config);
 
 // added_tokens_json.cc: the added tokens of all files, then special tokens that are none yet.
 // `json` is "added_tokens" of `file`, which counts as it is unless `by_class`. After the model.
 Status AddTokens(const JsonValue& json, const std::string& file, const TokenizerClass& which,
-                 const TokenizerConfig& config, bool by_class, std::vector<NamedToken>* named,
+                 const TokenizerConfig& config, bool by_class, std::vector<SpecialToken>* named,
                  TokenizerParts* parts);
 
 // Components as in tokenizer.json; only of classes with a ModelOf. `charsmap` is the Precompiled
@@ -50,13 +45,13 @@ JsonValue NormalizerJson(TokenizerKind kind, const TokenizerConfig& config,
 JsonValue PreTokenizerJson(TokenizerKind kind, const TokenizerConfig& config);
 // Members of "model" that take the place of the file's. `vocab` is the file's, for classes that
 // look for the unknown token in it.
-JsonValue ModelJson(TokenizerKind kind, const std::vector<NamedToken>& named,
-                    const JsonValue* vocab);
+JsonValue ModelJson(TokenizerKind kind, const std::vector<SpecialToken>& named,
+                    const JsonValue& vocab);
 
 // Sets the class's template, if it has one. kInvalidArgument names a token that the template needs
 // and no file has.
 Status SetClassTemplate(const TokenizerClass& which, const TokenizerConfig& config,
-                        const std::vector<NamedToken>& named, TokenizerParts* parts);
+                        const std::vector<SpecialToken>& named, TokenizerParts* parts);
 
 }  // namespace encore::internal
 

@@ -5,6 +5,7 @@
 #include "engine/tokenizer/component_json.h"
 
 #include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -21,41 +22,38 @@ Status UnknownType(const std::string& where, const std::string& type, std::strin
                 where + ": type is " + Quoted(type) + "; encore has " + std::string(known));
 }
 
-bool RequiredBool(JsonMembers* members, std::string_view key) {
-  const std::optional<bool> value = members->OptionalBool(key);
-  if (!value) members->Refuse(key, "true or false");
-  return value.value_or(false);
+Status ReadComponent(const JsonValue& json, const std::string& where, const std::string& list,
+                     const ComponentReader& read) {
+  JsonMembers members(json, where);
+  const std::string type = members.RequiredString("type");
+  if (type == "Sequence") {
+    const std::vector<JsonValue>& items = members.RequiredArray(list).items();
+    for (size_t i = 0; i < items.size(); ++i) {
+      const std::string here = where + ": " + list + "[" + std::to_string(i) + "]";
+      ENCORE_RETURN_IF_ERROR(ReadComponent(items[i], here, list, read));
+    }
+  } else if (members.ok()) {
+    ENCORE_RETURN_IF_ERROR(read(type, &members));
+  }
+  return RefuseUnread(members);
 }
 
-std::optional<Pattern> ReadPattern(JsonMembers* members, std::string_view key, Status* status) {
-  const JsonValue& json = members->RequiredObject(key);
-  if (!members->ok()) return {};
-  JsonMembers pattern(json, members->where() + ": " + std::string(key));
+Result<Pattern> ReadPattern(JsonMembers* members) {
+  const JsonValue& json = members->RequiredObject("pattern");
+  if (!members->ok()) return members->status();
+  JsonMembers pattern(json, members->where() + ": pattern");
   if (pattern.Has("String")) {
     const std::string text = pattern.RequiredString("String");
-    if (pattern.ok() && text.empty()) pattern.Refuse("String", "at least one character");
-    *status = RefuseUnread(pattern);
-    if (!status->ok()) return {};
+    if (text.empty()) pattern.Refuse("String", "at least one character");
+    ENCORE_RETURN_IF_ERROR(RefuseUnread(pattern));
     return Pattern::Literal(text);
   }
   const std::string regex = pattern.RequiredString("Regex");
-  *status = RefuseUnread(pattern);
-  if (!status->ok()) return {};
-  std::optional<Pattern> found = Pattern::Regex(regex);
-  if (!found) {
-    *status = Status(ErrorCode::kUnsupported,
-                     pattern.where() + ": Regex is " + Quoted(regex) +
-                         "; encore has the published ones of GPT-2, Llama 3, Qwen 2, CLIP, T5");
-  }
-  return found;
-}
-
-std::string OneCharacter(JsonMembers* members, std::string_view key) {
-  std::string text = members->RequiredString(key);
-  if (members->ok() && (text.empty() || text.size() != Utf8Length(text[0]))) {
-    members->Refuse(key, "one character");
-  }
-  return text;
+  ENCORE_RETURN_IF_ERROR(RefuseUnread(pattern));
+  if (std::optional<Pattern> found = Pattern::Regex(regex)) return *std::move(found);
+  return Status(ErrorCode::kUnsupported,
+                pattern.where() + ": Regex is " + Quoted(regex) +
+                    "; encore has the published ones of GPT-2, Llama 3, Qwen 2, CLIP, T5");
 }
 
 }  // namespace encore::internal

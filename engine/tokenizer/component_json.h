@@ -10,6 +10,7 @@
 #ifndef ENCORE_ENGINE_TOKENIZER_COMPONENT_JSON_H_
 #define ENCORE_ENGINE_TOKENIZER_COMPONENT_JSON_H_
 
+#include <functional>
 #include <string>
 
 #include "encore/status.h"
@@ -25,8 +26,11 @@ namespace encore::inline v0_1::internal {
 Status RefuseUnread(const JsonMembers& members);
 // "FILE: WHAT has type 'X'; encore has A, B".
 Status UnknownType(const std::string& where, const std::string& type, std::string_view known);
-// A member that must be true or false.
-bool RequiredBool(JsonMembers* members, std::string_view key);
+// Reads a component by read(type, members), or each of a Sequence, which has them in its member
+// `list`. `where` is the component's.
+using ComponentReader = std::function<Status(const std::string& type, JsonMembers* members)>;
+Status ReadComponent(const JsonValue& json, const std::string& where, const std::string& list,
+                     const ComponentReader& read);
 
 // normalizer_json.cc; null is none. `lowercase`: see TokenizerOptions.
 Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lowercase,
@@ -39,24 +43,22 @@ Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts*
                  const JsonValue* over = nullptr);
 // Which model it is, by its type or, in files of old, its members; empty if that is not known.
 std::string ModelType(const JsonValue& json);
-// Of the model's object, by its type: bpe_create.cc, unigram.cc. `where` is the model's.
+// Of the model's object, by its type: word_piece.cc, bpe_create.cc, unigram.cc.
+Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts);
 Status ReadBpe(JsonMembers* members, TokenizerParts* parts);
 Status ReadUnigram(JsonMembers* members, TokenizerParts* parts);
-// The entries of "vocab" where it is an object.
+// The entries of "vocab" where it is an object. `where` is the model's.
 Status ReadVocabulary(const JsonValue& json, const std::string& where, Vocabulary* vocabulary);
+// The id of the token that stands for what is unknown.
+Result<int32_t> UnknownId(const TokenTable& tokens, const std::string& token,
+                          const std::string& where);
 // template_json.cc; null is none. After the model and the added tokens.
 Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts);
 
-// {"String": ...} or {"Regex": ...} under `key`; nothing, and an error in the members' or
-// `status`, for what encore has not.
-std::optional<Pattern> ReadPattern(JsonMembers* members, std::string_view key, Status* status);
-// A member that must be a string of one character.
-std::string OneCharacter(JsonMembers* members, std::string_view key);
+// {"String": ...} or {"Regex": ...} under "pattern".
+Result<Pattern> ReadPattern(JsonMembers* members);
 
-// BERT's template, RoBERTa's, T5's, and the decisions about whichever template there is.
-void SetBertTemplate(int32_t cls, int32_t sep, PostTemplate* post);
-void SetRobertaTemplate(int32_t cls, int32_t sep, PostTemplate* post);
-void SetEndTemplate(int32_t eos, PostTemplate* post);
+// The decisions about whichever template there is.
 void DescribeTemplate(const std::string& source, TokenizerParts* parts);
 
 }  // namespace encore::internal

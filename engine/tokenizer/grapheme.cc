@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules GB3 to GB11 of Unicode Standard Annex 29. Regional indicators (GB12, GB13) are left
-// out: two of them have 8 bytes.
-
-#include "engine/tokenizer/grapheme.h"
+// Extended grapheme clusters: the rules GB3 to GB11 of Unicode Standard Annex 29. Regional
+// indicators (GB12, GB13) are left out: two of them have 8 bytes.
 
 #include <cstdint>
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer.json: "model". Which one it is, and WordPiece.
+// tokenizer.json: "model". Which one it is.
 
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/tokenizer/component_json.h"
-#include "engine/tokenizer/word_piece.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -17,26 +16,6 @@ std::string TypeByMembers(const JsonValue& json) {
   if (has("unk_id")) return "Unigram";
   if (has("continuing_subword_prefix") && has("max_input_chars_per_word")) return "WordPiece";
   return "";
-}
-
-Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts) {
-  const std::string& where = members->where();
-  const WordPieceSettings settings = {
-      .unk_token = members->RequiredString("unk_token"),
-      .continuing_subword_prefix = members->RequiredString("continuing_subword_prefix"),
-      .max_input_chars_per_word = members->RequiredSize("max_input_chars_per_word")};
-  const JsonValue& vocab = members->RequiredObject("vocab");
-  if (!members->ok()) return members->status();
-  Vocabulary vocabulary;
-  ENCORE_RETURN_IF_ERROR(ReadVocabulary(vocab, where, &vocabulary));
-  ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
-  ENCORE_ASSIGN_OR_RETURN(parts->model, WordPiece::Create(vocabulary, settings, where));
-  parts->unk_token = settings.unk_token;
-  parts->Tell("unknown token", settings.unk_token, where + ": unk_token");
-  parts->Tell("characters of a word",
-              "at most " + std::to_string(settings.max_input_chars_per_word),
-              where + ": max_input_chars_per_word");
-  return {};
 }
 
 }  // namespace
@@ -55,10 +34,16 @@ Status ReadVocabulary(const JsonValue& json, const std::string& where, Vocabular
   return {};
 }
 
+Result<int32_t> UnknownId(const TokenTable& tokens, const std::string& token,
+                          const std::string& where) {
+  if (const std::optional<int32_t> id = tokens.Id(token)) return *id;
+  return InvalidArgument(where + ": the unknown token " + Quoted(token) +
+                         " is not in the vocabulary");
+}
+
 std::string ModelType(const JsonValue& json) {
-  const JsonValue* const type = json.is_object() ? json.Find("type") : nullptr;
-  if (type != nullptr && type->is_string()) return type->text();
-  return json.is_object() ? TypeByMembers(json) : "";
+  const std::string& type = json["type"].text();
+  return type.empty() ? TypeByMembers(json) : type;
 }
 
 Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts,

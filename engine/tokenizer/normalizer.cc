@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps one after another, between two buffers; and the steps that go by the properties of each
-// character. BertNormalizer does several things in one pass.
+// Steps one after another, between two buffers; the steps that go by the properties of each
+// character, of which BertNormalizer does several things in one pass; and those that look at a
+// text.
 
 #include "engine/tokenizer/normalizer.h"
 
+#include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
 
 #include "engine/tokenizer/unicode.h"
 
@@ -39,34 +43,6 @@ class Lowercase : public NormalizerStep {
     });
   }
   double Growth() const override { return 2; }
-
- private:
-  const Unicode& unicode_ = Unicode::Get();
-};
-
-class Nfd : public NormalizerStep {
- public:
-  void Apply(TextView text, MarkRun* marks, TextBuffer* out) const override {
-    const auto put = [out](char32_t c, ByteRange origin) { out->Put(c, origin); };
-    const auto add = [&](char32_t c, bool first, ByteRange origin) {
-      const unsigned rank = OrderRank(unicode_.Properties(c));
-      if (rank != 0) return marks->Add(c, rank, first, origin);
-      marks->Flush(put);
-      out->Put(c, origin);
-      marks->SetBefore(origin);
-    };
-    marks->SetBefore({});
-    ForEachCharacter(unicode_, text, [&](char32_t c, uint16_t properties, ByteRange origin) {
-      if ((properties & kDecomposes) == 0) return add(c, true, origin);
-      const Decomposition decomposition = unicode_.Decompose(c);
-      for (size_t i = 0; i < decomposition.size; ++i) {
-        add(decomposition.parts[i], i == 0, origin);
-      }
-    });
-    marks->Flush(put);
-  }
-  // U+0390: from two bytes to six.
-  double Growth() const override { return 3; }
 
  private:
   const Unicode& unicode_ = Unicode::Get();
@@ -202,6 +178,64 @@ class BertNormalizer : public NormalizerStep {
   std::array<unsigned char, 128> ascii_;  // what becomes of each
 };
 
+class Replace : public NormalizerStep {
+ public:
+  Replace(Pattern pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
+
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    size_t done = 0;
+    std::string_view match;
+    while (pattern_.Next(text.data + done, text.data + text.size, &match)) {
+      const size_t begin = static_cast<size_t>(match.data() - text.data);
+      out->PutPart(text.Part({done, begin}));
+      done = begin + match.size();
+      // All of it comes from where the last character does.
+      out->PutBytes(content_, text.Origin({done - 1, done}));
+    }
+    out->PutPart(text.Part({done, text.size}));
+  }
+  double Growth() const override {
+    return std::max(1.0, static_cast<double>(content_.size()) /
+                             static_cast<double>(pattern_.min_match_bytes()));
+  }
+
+ private:
+  const Pattern pattern_;
+  const std::string content_;
+};
+
+class Prepend : public NormalizerStep {
+ public:
+  explicit Prepend(std::string content) : content_(std::move(content)) {}
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    if (text.size == 0) return;
+    out->PutBytes(content_, text.Origin({0, 1}));
+    out->PutPart(text);
+  }
+  double Growth() const override { return 1 + static_cast<double>(content_.size()); }
+
+ private:
+  const std::string content_;
+};
+
+class Strip : public NormalizerStep {
+ public:
+  Strip(bool left, bool right) : left_(left), right_(right) {}
+  void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
+    std::string_view kept = text.text();
+    if (left_) kept = WithoutWhiteStart(kept);
+    const size_t begin = text.size - kept.size();
+    if (right_) kept = WithoutWhiteEnd(kept);
+    out->PutPart(text.Part({begin, begin + kept.size()}));
+  }
+  double Growth() const override { return 1; }
+
+ private:
+  const bool left_;
+  const bool right_;
+};
+
 }  // namespace
 
 TextView Normalizer::Apply(TextView text, Scratch* scratch) const {
@@ -221,12 +255,21 @@ double Normalizer::Growth() const {
 }
 
 std::unique_ptr<const NormalizerStep> MakeLowercase() { return std::make_unique<Lowercase>(); }
-std::unique_ptr<const NormalizerStep> MakeNfd() { return std::make_unique<Nfd>(); }
 std::unique_ptr<const NormalizerStep> MakeStripAccents() {
   return std::make_unique<StripAccents>();
 }
 std::unique_ptr<const NormalizerStep> MakeBertNormalizer(const BertNormalizerSettings& settings) {
   return std::make_unique<BertNormalizer>(settings);
+}
+
+std::unique_ptr<const NormalizerStep> MakeReplace(Pattern pattern, std::string content) {
+  return std::make_unique<Replace>(std::move(pattern), std::move(content));
+}
+std::unique_ptr<const NormalizerStep> MakePrepend(std::string content) {
+  return std::make_unique<Prepend>(std::move(content));
+}
+std::unique_ptr<const NormalizerStep> MakeStrip(bool left, bool right) {
+  return std::make_unique<Strip>(left, right);
 }
 
 }  // namespace encore::internal

@@ -36,20 +36,18 @@ struct BertNormalizerSettings {
 };
 std::unique_ptr<const NormalizerStep> MakeBertNormalizer(const BertNormalizerSettings& settings);
 
-// Each character's lower case, whatever its neighbours are; canonical decomposition and order;
-// removal of characters that are marks.
+// Each character's lower case, whatever its neighbours are; removal of characters that are marks.
 std::unique_ptr<const NormalizerStep> MakeLowercase();
-std::unique_ptr<const NormalizerStep> MakeNfd();
 std::unique_ptr<const NormalizerStep> MakeStripAccents();
 
-// unicode_forms.cc
+// unicode_forms.cc: NFD where nothing is set.
 struct UnicodeFormSettings {
   bool compatibility = false;  // NFKC, NFKD
   bool compose = false;        // NFC, NFKC
 };
 std::unique_ptr<const NormalizerStep> MakeUnicodeForm(const UnicodeFormSettings& settings);
 
-// text_normalizers.cc: every match becomes `content`; `content` in front of a text that is not
+// Every match becomes `content`; `content` in front of a text that is not
 // empty; white space at the ends goes.
 std::unique_ptr<const NormalizerStep> MakeReplace(Pattern pattern, std::string content);
 std::unique_ptr<const NormalizerStep> MakePrepend(std::string content);

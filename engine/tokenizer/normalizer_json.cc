@@ -16,26 +16,14 @@ constexpr std::string_view kKnown =
 
 const char* YesNo(bool value) { return value ? "yes" : "no"; }
 
-Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* parts);
-
-void AddLowercaseBefore(TokenizerParts* parts) {
-  if (parts->facts.has_lowercase_step) return;
-  parts->normalizer.Prepend(MakeLowercase());
-  parts->facts.lowercase = true;
-  parts->facts.has_lowercase_step = true;
-  parts->Tell("lower case", "yes, before the normalizer", "option");
-}
-
-Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
+void ReadBert(JsonMembers* members, TokenizerParts* parts) {
   NormalizerFacts& facts = parts->facts;
   const std::string& source = members->where();
-  const bool clean_text = RequiredBool(members, "clean_text");
+  const bool clean_text = members->RequiredBool("clean_text");
   facts.is_bert = true;
-  facts.handle_chinese_chars = RequiredBool(members, "handle_chinese_chars");
+  facts.handle_chinese_chars = members->RequiredBool("handle_chinese_chars");
   facts.strip_accents = members->OptionalBool("strip_accents");
-  facts.bert_lowercase = RequiredBool(members, "lowercase");
-  facts.lowercase |= facts.bert_lowercase;
-  if (!members->ok()) return members->status();
+  facts.bert_lowercase = members->RequiredBool("lowercase");
   const bool strip_accents = facts.strip_accents.value_or(facts.bert_lowercase);
   parts->normalizer.Append(MakeBertNormalizer({.clean_text = clean_text,
                                                .handle_chinese_chars = facts.handle_chinese_chars,
@@ -49,96 +37,53 @@ Status ReadBert(JsonMembers* members, TokenizerParts* parts) {
       "accents removed", YesNo(strip_accents),
       source + (facts.strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null"));
   parts->Tell("lower case", YesNo(facts.bert_lowercase), source + ": lowercase");
-  return {};
 }
 
-Status ReadSequence(JsonMembers* members, TokenizerParts* parts) {
-  const JsonValue& list = members->RequiredArray("normalizers");
-  if (!members->ok()) return members->status();
-  for (size_t i = 0; i < list.items().size(); ++i) {
-    ENCORE_RETURN_IF_ERROR(ReadOne(
-        list.items()[i], members->where() + ": normalizers[" + std::to_string(i) + "]", parts));
-  }
-  return {};
-}
+using Step = std::unique_ptr<const NormalizerStep>;
 
-Status ReadReplace(JsonMembers* members, TokenizerParts* parts) {
-  std::string content = members->RequiredString("content");
-  Status status;
-  std::optional<Pattern> pattern = ReadPattern(members, "pattern", &status);
-  if (!members->ok()) return members->status();
-  if (!pattern) return status;
-  parts->normalizer.Append(MakeReplace(*std::move(pattern), std::move(content)));
-  parts->Tell("normalizer", "Replace", members->where());
-  return {};
-}
-
-Status ReadPrecompiled(JsonMembers* members, TokenizerParts* parts) {
+Result<Step> ReadPrecompiled(JsonMembers* members) {
   const std::string text = members->RequiredString("precompiled_charsmap");
   if (!members->ok()) return members->status();
   const std::string where = members->where() + ": precompiled_charsmap";
   const std::optional<std::string> charsmap = FromBase64(text);
-  if (!charsmap) {
-    return Status(ErrorCode::kCorruptData, where + " is " + Quoted(text) + "; wanted base64");
-  }
-  ENCORE_ASSIGN_OR_RETURN(std::unique_ptr<const NormalizerStep> step,
-                          MakePrecompiled(*charsmap, where));
-  parts->normalizer.Append(std::move(step));
-  parts->Tell("normalizer", "Precompiled", members->where());
-  return {};
+  if (charsmap) return MakePrecompiled(*charsmap, where);
+  return Status(ErrorCode::kCorruptData, where + " is " + Quoted(text) + "; wanted base64");
 }
 
-// Normalizers that are steps with few settings; false if `type` is none of them.
-bool ReadStep(const std::string& type, JsonMembers* members, TokenizerParts* parts) {
-  Normalizer* const normalizer = &parts->normalizer;
-  if (type == "Prepend") {
-    normalizer->Append(MakePrepend(members->RequiredString("prepend")));
-    parts->Tell("normalizer", type, members->where());
-  } else if (type == "Strip") {
-    const bool left = RequiredBool(members, "strip_left");
-    normalizer->Append(MakeStrip(left, RequiredBool(members, "strip_right")));
-    parts->Tell("normalizer", type, members->where());
-  } else if (type == "NFC" || type == "NFKC" || type == "NFKD") {
-    normalizer->Append(
-        MakeUnicodeForm({.compatibility = type != "NFC", .compose = type != "NFKD"}));
-    parts->Tell("Unicode normalization", type, members->where());
-  } else {
-    return false;
-  }
-  return true;
-}
-
-Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* parts) {
-  JsonMembers members(json, where);
-  const std::string type = members.RequiredString("type");
-  if (!members.ok()) return members.status();
-  Status status;
+Status ReadOne(const std::string& type, JsonMembers* members, TokenizerParts* parts) {
+  const std::string& where = members->where();
+  Step step;
+  Decision decision = {"normalizer", type, where};
   if (type == "BertNormalizer") {
-    status = ReadBert(&members, parts);
-  } else if (type == "Sequence") {
-    status = ReadSequence(&members, parts);
+    ReadBert(members, parts);
+    return {};
   } else if (type == "Lowercase") {
-    parts->normalizer.Append(MakeLowercase());
-    parts->facts.lowercase = true;
+    step = MakeLowercase();
     parts->facts.has_lowercase_step = true;
-    parts->Tell("lower case", "yes", where + " (Lowercase)");
+    decision = {"lower case", "yes", where + " (Lowercase)"};
   } else if (type == "StripAccents") {
-    parts->normalizer.Append(MakeStripAccents());
-    parts->Tell("accents", "marks removed", where + " (StripAccents)");
-  } else if (type == "NFD") {
-    parts->normalizer.Append(MakeNfd());
-    parts->Tell("Unicode normalization", "NFD", where);
+    step = MakeStripAccents();
+    decision = {"accents", "marks removed", where + " (StripAccents)"};
+  } else if (type == "NFC" || type == "NFD" || type == "NFKC" || type == "NFKD") {
+    step = MakeUnicodeForm({.compatibility = type[2] == 'K', .compose = type.ends_with('C')});
+    decision.what = "Unicode normalization";
   } else if (type == "Replace") {
-    status = ReadReplace(&members, parts);
+    std::string content = members->RequiredString("content");
+    ENCORE_ASSIGN_OR_RETURN(Pattern pattern, ReadPattern(members));
+    step = MakeReplace(std::move(pattern), std::move(content));
   } else if (type == "Precompiled") {
-    status = ReadPrecompiled(&members, parts);
-  } else if (ReadStep(type, &members, parts)) {
-    status = members.status();
+    ENCORE_ASSIGN_OR_RETURN(step, ReadPrecompiled(members));
+  } else if (type == "Prepend") {
+    step = MakePrepend(members->RequiredString("prepend"));
+  } else if (type == "Strip") {
+    const bool left = members->RequiredBool("strip_left");
+    step = MakeStrip(left, members->RequiredBool("strip_right"));
   } else {
     return UnknownType(where, type, kKnown);
   }
-  if (!status.ok()) return status;
-  return RefuseUnread(members);
+  parts->normalizer.Append(std::move(step));
+  parts->decisions.push_back(std::move(decision));
+  return {};
 }
 
 }  // namespace
@@ -149,9 +94,16 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
   if (json.is_null()) {
     parts->Tell("normalizer", "none", where);
   } else {
-    ENCORE_RETURN_IF_ERROR(ReadOne(json, where, parts));
+    ENCORE_RETURN_IF_ERROR(ReadComponent(json, where, "normalizers",
+                                         [parts](const std::string& type, JsonMembers* members) {
+                                           return ReadOne(type, members, parts);
+                                         }));
   }
-  if (lowercase) AddLowercaseBefore(parts);
+  if (lowercase && !parts->facts.has_lowercase_step) {
+    parts->normalizer.Prepend(MakeLowercase());
+    parts->facts.has_lowercase_step = true;
+    parts->Tell("lower case", "yes, before the normalizer", "option");
+  }
   return {};
 }
 

@@ -78,8 +78,8 @@ const char* ContractionAnyCase(const char* at, const char* end) {
 // \s+(?!\S)|\s+ at white space whose run ends at `run_end`.
 const char* Spaces(const char* at, const char* run_end, const char* end) {
   if (run_end == end) return end;
-  const char* last = run_end - 1;
-  while ((static_cast<unsigned char>(*last) & 0xC0) == 0x80) --last;
+  const char* last = run_end;
+  PreviousCodePoint(last);
   return last == at ? run_end : last;  // all but the last one, unless that is all
 }
 
@@ -165,67 +165,65 @@ const char* MatchThreeNumbers(const char* at, const char* end) {
   return done;
 }
 
-struct Published {
-  std::string_view regex;
-  Pattern::Match match;
-};
-
-constexpr Published kPublished[] = {
-    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", MatchGpt2},
-    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+)"
-     R"([\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-     MatchLlama3},
-    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
-     R"(\s*[\r\n]+|\s+(?!\S)|\s+)",
-     MatchQwen2},
-    {R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)", MatchClip},
-    {" {2,}", MatchTwoSpaces},
-    {R"(\s+)", MatchAnySpaces},
-    {R"(\s)", MatchOneSpace},
-    {R"([\r\n])", MatchNewline},
-    {R"(\p{N})", MatchNumber},
-    {R"(\p{N}{1,3})", MatchThreeNumbers},
-};
-
-}  // namespace
-
-Pattern Pattern::Literal(std::string text) {
-  Pattern pattern;
-  pattern.literal_ = std::move(text);
-  return pattern;
+const char* MatchPunctuation(const char* at, const char*) {
+  return Is(NextCodePoint(at), kPunctuation) ? at : nullptr;
 }
 
-std::optional<Pattern> Pattern::Regex(std::string_view regex) {
-  for (const Published& published : kPublished) {
-    if (published.regex != regex) continue;
-    Pattern pattern;
-    pattern.match_ = published.match;
-    return pattern;
-  }
-  return {};
-}
-
-Pattern Pattern::Gpt2() {
-  Pattern pattern;
-  pattern.match_ = MatchGpt2;
-  return pattern;
-}
-
-bool Pattern::Next(const char* at, const char* end, std::string_view* match) const {
-  if (match_ == nullptr) {
-    const std::string_view text(at, static_cast<size_t>(end - at));
-    const size_t place = text.find(literal_);
-    if (place == std::string_view::npos) return false;
-    *match = text.substr(place, literal_.size());
-    return true;
-  }
+// The first match from `at` on, of what kMatch finds at a place: the match's end, or null.
+template <const char* (*kMatch)(const char* at, const char* end)>
+bool FindNext(const char* at, const char* end, std::string_view* match) {
   for (; at < end; at += Utf8Length(*at)) {
-    const char* const match_end = match_(at, end);
+    const char* const match_end = kMatch(at, end);
     if (match_end == nullptr) continue;
     *match = {at, static_cast<size_t>(match_end - at)};
     return true;
   }
   return false;
+}
+
+struct Published {
+  std::string_view regex;
+  Pattern::Search search;
+};
+
+constexpr Published kPublished[] = {
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+     FindNext<MatchGpt2>},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+)"
+     R"([\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     FindNext<MatchLlama3>},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+     R"(\s*[\r\n]+|\s+(?!\S)|\s+)",
+     FindNext<MatchQwen2>},
+    {R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)", FindNext<MatchClip>},
+    {" {2,}", FindNext<MatchTwoSpaces>},
+    {R"(\s+)", FindNext<MatchAnySpaces>},
+    {R"(\s)", FindNext<MatchOneSpace>},
+    {R"([\r\n])", FindNext<MatchNewline>},
+    {R"(\p{N})", FindNext<MatchNumber>},
+    {R"(\p{N}{1,3})", FindNext<MatchThreeNumbers>},
+};
+
+}  // namespace
+
+Pattern Pattern::Literal(std::string text) { return {std::move(text), nullptr}; }
+Pattern Pattern::Gpt2() { return {"", FindNext<MatchGpt2>}; }
+Pattern Pattern::Punctuation() { return {"", FindNext<MatchPunctuation>}; }
+
+std::optional<Pattern> Pattern::Regex(std::string_view regex) {
+  for (const Published& published : kPublished) {
+    if (published.regex == regex) return Pattern("", published.search);
+  }
+  return {};
+}
+
+bool Pattern::Next(const char* at, const char* end, std::string_view* match) const {
+  if (search_ != nullptr) return search_(at, end, match);
+  const std::string_view text(at, static_cast<size_t>(end - at));
+  const size_t place = text.find(literal_);
+  if (place == std::string_view::npos) return false;
+  *match = text.substr(place, literal_.size());
+  return true;
 }
 
 }  // namespace encore::internal

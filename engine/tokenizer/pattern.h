@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/tokenizer/text_buffer.h"
@@ -18,8 +19,8 @@ namespace encore::inline v0_1::internal {
 // Immutable.
 class Pattern {
  public:
-  // The match that starts at `at`, in valid text that ends at `end`: its end, or null.
-  using Match = const char* (*)(const char* at, const char* end);
+  // As Next.
+  using Search = bool (*)(const char* at, const char* end, std::string_view* match);
 
   // Of a string that is not empty, as it stands.
   static Pattern Literal(std::string text);
@@ -27,16 +28,20 @@ class Pattern {
   static std::optional<Pattern> Regex(std::string_view regex);
   // GPT-2's, which ByteLevel has inside.
   static Pattern Gpt2();
+  // One character of punctuation, as BERT has it.
+  static Pattern Punctuation();
 
   // The first match from `at` on, in valid text that ends at `end`; false if there is none.
   // Matches are never empty.
   bool Next(const char* at, const char* end, std::string_view* match) const;
   // No match has fewer bytes.
-  size_t min_match_bytes() const { return match_ == nullptr ? literal_.size() : 1; }
+  size_t min_match_bytes() const { return search_ == nullptr ? literal_.size() : 1; }
 
  private:
+  Pattern(std::string literal, Search search) : literal_(std::move(literal)), search_(search) {}
+
   std::string literal_;
-  Match match_ = nullptr;  // null: literal_
+  Search search_ = nullptr;  // null: literal_
 };
 
 }  // namespace encore::internal

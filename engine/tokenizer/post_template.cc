@@ -15,9 +15,7 @@ namespace {
 
 constexpr char32_t kSpaceOfBytes = 0x120;  // a space in GPT-2's alphabet
 
-bool IsSpace(char32_t c) {
-  return c == kSpaceOfBytes || (Unicode::Get().Properties(c) & kWhite) != 0;
-}
+bool IsSpace(char32_t c) { return c == kSpaceOfBytes || Is(c, kWhite); }
 
 size_t LeadingSpaces(std::string_view token) {
   const char* const end = token.data() + token.size();
@@ -27,20 +25,28 @@ size_t LeadingSpaces(std::string_view token) {
 }
 
 size_t TrailingSpaces(std::string_view token) {
+  const char* at = token.data() + token.size();
   size_t count = 0;
-  while (!token.empty()) {
-    const char32_t c = LastCodePoint(token.data(), token.data() + token.size());
-    if (!IsSpace(c)) break;
-    char bytes[4];
-    token.remove_suffix(static_cast<size_t>(PutCodePoint(c, bytes) - bytes));
-    ++count;
-  }
+  while (at > token.data() && IsSpace(PreviousCodePoint(at))) ++count;
   return count;
 }
 
-bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
 }  // namespace
+
+void SetTemplate(std::optional<int32_t> first, std::optional<int32_t> between,
+                 std::optional<int32_t> last, uint8_t second_type, PostTemplate* post) {
+  using Kind = TemplatePiece::Kind;
+  const auto put = [&](std::optional<int32_t> before, Kind kind, uint8_t type,
+                       std::vector<TemplatePiece>* pieces) {
+    if (before) pieces->push_back({Kind::kToken, *before, type});
+    pieces->push_back({kind, 0, type});
+    if (last) pieces->push_back({Kind::kToken, *last, type});
+  };
+  post->single.clear();
+  put(first, Kind::kFirst, 0, &post->single);
+  post->pair = post->single;
+  put(between, Kind::kSecond, second_type, &post->pair);
+}
 
 size_t CountSpecial(const std::vector<TemplatePiece>& pieces) {
   return static_cast<size_t>(std::count_if(

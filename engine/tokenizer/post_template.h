@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -39,6 +40,11 @@ struct PostTemplate {
                                      {TemplatePiece::Kind::kSecond, 0, 1}};
   OffsetTrim trim = OffsetTrim::kNone;
 };
+
+// The template "FIRST text LAST", and "FIRST text LAST BETWEEN second text LAST" of pairs, with
+// those tokens that there are. From BETWEEN on the type id is `second_type`.
+void SetTemplate(std::optional<int32_t> first, std::optional<int32_t> between,
+                 std::optional<int32_t> last, uint8_t second_type, PostTemplate* post);
 
 // Tokens that the template adds.
 size_t CountSpecial(const std::vector<TemplatePiece>& pieces);

@@ -8,7 +8,6 @@
 #include <array>
 #include <utility>
 
-#include "engine/base/once.h"
 #include "engine/tokenizer/unicode.h"
 
 namespace encore::inline v0_1::internal {
@@ -38,60 +37,44 @@ CharKind KindOf(PreTokenizerStep step, char32_t c) {
   return CharKind::kFirst;
 }
 
-using AsciiKinds = std::array<CharKind, 128>;
-
-const AsciiKinds& AsciiKindsOf(PreTokenizerStep step) {
-  static constinit Once<std::array<AsciiKinds, 5>> kinds;
-  const auto make = [] {
-    const auto of = [](PreTokenizerStep s) {
-      AsciiKinds made;
-      for (char32_t c = 0; c < made.size(); ++c) made[c] = KindOf(s, c);
-      return made;
-    };
-    return std::array<AsciiKinds, 5>{of(PreTokenizerStep::kWhitespaceSplit),
-                                     of(PreTokenizerStep::kBert), of(PreTokenizerStep::kWhitespace),
-                                     of(PreTokenizerStep::kDigits),
-                                     of(PreTokenizerStep::kIndividualDigits)};
-  };
-  return kinds.Get(make)[static_cast<size_t>(step)];
-}
-
-// Appends the words of a part of the text.
-void SplitPart(PreTokenizerStep step, const char* text, Span part, std::vector<Span>* words) {
-  const AsciiKinds& ascii = AsciiKindsOf(step);
-  const char* const end = text + part.end;
-  const char* at = text + part.begin;
-  const auto place = [text](const char* p) { return static_cast<size_t>(p - text); };
-  // The kind of the character at `at`, which moves behind it.
-  const auto next = [&] {
-    if (IsAscii(*at)) return ascii[static_cast<size_t>(*at++)];
-    return KindOf(step, NextCodePoint(at));
-  };
-  while (at < end) {
-    const size_t begin = place(at);
-    const CharKind kind = next();
-    if (kind == CharKind::kRemoved) continue;
-    while (at < end && kind != CharKind::kAlone) {
-      const char* const before = at;
-      if (next() == kind) continue;
-      at = before;
-      break;
-    }
-    words->push_back({begin, place(at)});
-  }
-}
-
 class SplitByKind : public WordStep {
  public:
-  explicit SplitByKind(PreTokenizerStep step) : step_(step) {}
+  explicit SplitByKind(PreTokenizerStep step) : step_(step) {
+    for (char32_t c = 0; c < ascii_.size(); ++c) ascii_[c] = KindOf(step, c);
+  }
   TextView Apply(TextView text, const std::vector<Span>& words, TextBuffer*,
                  std::vector<Span>* finer) const override {
-    for (const Span& word : words) SplitPart(step_, text.data, word, finer);
+    for (const Span& word : words) SplitWord(text.data, word, finer);
     return text;
   }
 
  private:
+  // Appends the parts of a word.
+  void SplitWord(const char* text, Span word, std::vector<Span>* words) const {
+    const char* const end = text + word.end;
+    const char* at = text + word.begin;
+    const auto place = [text](const char* p) { return static_cast<size_t>(p - text); };
+    // The kind of the character at `at`, which moves behind it.
+    const auto next = [&] {
+      if (IsAscii(*at)) return ascii_[static_cast<size_t>(*at++)];
+      return KindOf(step_, NextCodePoint(at));
+    };
+    while (at < end) {
+      const size_t begin = place(at);
+      const CharKind kind = next();
+      if (kind == CharKind::kRemoved) continue;
+      while (at < end && kind != CharKind::kAlone) {
+        const char* const before = at;
+        if (next() == kind) continue;
+        at = before;
+        break;
+      }
+      words->push_back({begin, place(at)});
+    }
+  }
+
   const PreTokenizerStep step_;
+  std::array<CharKind, 128> ascii_;
 };
 
 // The parts of one word, from left to right.
@@ -166,42 +149,10 @@ class Split : public WordStep {
   const bool invert_;
 };
 
-class Punctuation : public WordStep {
- public:
-  explicit Punctuation(SplitBehavior behavior) : behavior_(behavior) {}
-
-  TextView Apply(TextView text, const std::vector<Span>& words, TextBuffer*,
-                 std::vector<Span>* finer) const override {
-    for (const Span& word : words) {
-      Parts parts(behavior_, finer);
-      size_t done = word.begin;
-      for (size_t begin = word.begin; begin < word.end;) {
-        const char* at = text.data + begin;
-        const bool is_match = (Unicode::Get().Properties(NextCodePoint(at)) & kPunctuation) != 0;
-        const size_t end = static_cast<size_t>(at - text.data);
-        if (is_match) {
-          parts.Add({done, begin}, false);
-          parts.Add({begin, end}, true);
-          done = end;
-        }
-        begin = end;
-      }
-      parts.Add({done, word.end}, false);
-    }
-    return text;
-  }
-
- private:
-  const SplitBehavior behavior_;
-};
-
 }  // namespace
 
 std::unique_ptr<const WordStep> MakeSplit(Pattern pattern, SplitBehavior behavior, bool invert) {
   return std::make_unique<Split>(std::move(pattern), behavior, invert);
-}
-std::unique_ptr<const WordStep> MakePunctuation(SplitBehavior behavior) {
-  return std::make_unique<Punctuation>(behavior);
 }
 
 void PreTokenizer::Append(PreTokenizerStep step) {

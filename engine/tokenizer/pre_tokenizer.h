@@ -46,7 +46,6 @@ enum class SplitBehavior : uint8_t {
 
 // With `invert`, what lies between matches are the matches.
 std::unique_ptr<const WordStep> MakeSplit(Pattern pattern, SplitBehavior behavior, bool invert);
-std::unique_ptr<const WordStep> MakePunctuation(SplitBehavior behavior);
 
 // Steps that change the text: metaspace.cc.
 enum class PrependScheme : uint8_t { kNever, kFirst, kAlways };

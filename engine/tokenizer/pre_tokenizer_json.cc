@@ -36,19 +36,15 @@ SplitBehavior ReadBehavior(JsonMembers* members, std::string_view absent) {
 Status ReadSplit(JsonMembers* members, TokenizerParts* parts) {
   const SplitBehavior behavior = ReadBehavior(members, "");
   const bool invert = members->Bool("invert", false);
-  Status status;
-  std::optional<Pattern> pattern = ReadPattern(members, "pattern", &status);
-  if (!members->ok()) return members->status();
-  if (!pattern) return status;
-  parts->pre_tokenizer.Append(MakeSplit(*std::move(pattern), behavior, invert));
+  ENCORE_ASSIGN_OR_RETURN(Pattern pattern, ReadPattern(members));
+  parts->pre_tokenizer.Append(MakeSplit(std::move(pattern), behavior, invert));
   return {};
 }
 
-Status ReadByteLevel(JsonMembers* members, TokenizerParts* parts) {
-  const bool space_before = RequiredBool(members, "add_prefix_space");
+void ReadByteLevel(JsonMembers* members, TokenizerParts* parts) {
+  const bool space_before = members->RequiredBool("add_prefix_space");
   const bool use_regex = members->Bool("use_regex", true);
-  RequiredBool(members, "trim_offsets");  // counts in the post-processor alone
-  if (!members->ok()) return members->status();
+  members->RequiredBool("trim_offsets");  // counts in the post-processor alone
   parts->byte_level = true;
   if (space_before) parts->pre_tokenizer.Append(MakeSpaceBefore());
   if (use_regex) {
@@ -56,11 +52,14 @@ Status ReadByteLevel(JsonMembers* members, TokenizerParts* parts) {
   }
   parts->Tell("a space before the text", space_before ? "yes" : "no",
               members->where() + ": add_prefix_space");
-  return {};
 }
 
-Status ReadMetaspace(JsonMembers* members, TokenizerParts* parts) {
-  MetaspaceSettings settings = {.replacement = OneCharacter(members, "replacement")};
+void ReadMetaspace(JsonMembers* members, TokenizerParts* parts) {
+  MetaspaceSettings settings = {.replacement = members->RequiredString("replacement")};
+  if (settings.replacement.empty() ||
+      settings.replacement.size() != Utf8Length(settings.replacement[0])) {
+    members->Refuse("replacement", "one character");
+  }
   settings.split = members->Bool("split", true);
   const std::optional<bool> space_before = members->OptionalBool("add_prefix_space");
   std::string scheme =
@@ -77,31 +76,17 @@ Status ReadMetaspace(JsonMembers* members, TokenizerParts* parts) {
   if (space_before == false && scheme != "never") {
     members->Refuse("prepend_scheme", "never, as add_prefix_space is false");
   }
-  if (!members->ok()) return members->status();
   parts->pre_tokenizer.Append(MakeMetaspace(settings));
   parts->Tell("a space before the text", scheme, members->where() + ": prepend_scheme");
-  return {};
 }
 
-Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* parts) {
-  JsonMembers members(json, where);
-  const std::string type = members.RequiredString("type");
-  if (!members.ok()) return members.status();
-  if (type == "Sequence") {
-    const JsonValue& list = members.RequiredArray("pretokenizers");
-    if (!members.ok()) return members.status();
-    for (size_t i = 0; i < list.items().size(); ++i) {
-      ENCORE_RETURN_IF_ERROR(
-          ReadOne(list.items()[i], where + ": pretokenizers[" + std::to_string(i) + "]", parts));
-    }
-    return RefuseUnread(members);
-  }
+Status ReadOne(const std::string& type, JsonMembers* members, TokenizerParts* parts) {
+  const std::string& where = members->where();
   if (parts->byte_level) {
     return Status(
         ErrorCode::kUnsupported,
         where + ": type is " + Quoted(type) + " behind ByteLevel; encore has that as the last one");
   }
-  Status status;
   if (type == "BertPreTokenizer") {
     parts->pre_tokenizer.Append(PreTokenizerStep::kBert);
   } else if (type == "WhitespaceSplit") {
@@ -109,32 +94,37 @@ Status ReadOne(const JsonValue& json, const std::string& where, TokenizerParts* 
   } else if (type == "Whitespace") {
     parts->pre_tokenizer.Append(PreTokenizerStep::kWhitespace);
   } else if (type == "Digits") {
-    parts->pre_tokenizer.Append(members.Bool("individual_digits", false)
+    parts->pre_tokenizer.Append(members->Bool("individual_digits", false)
                                     ? PreTokenizerStep::kIndividualDigits
                                     : PreTokenizerStep::kDigits);
   } else if (type == "Punctuation") {
-    parts->pre_tokenizer.Append(MakePunctuation(ReadBehavior(&members, "Isolated")));
+    parts->pre_tokenizer.Append(
+        MakeSplit(Pattern::Punctuation(), ReadBehavior(members, "Isolated"), false));
   } else if (type == "Split") {
-    status = ReadSplit(&members, parts);
+    ENCORE_RETURN_IF_ERROR(ReadSplit(members, parts));
   } else if (type == "ByteLevel") {
-    status = ReadByteLevel(&members, parts);
+    ReadByteLevel(members, parts);
   } else if (type == "Metaspace") {
-    status = ReadMetaspace(&members, parts);
+    ReadMetaspace(members, parts);
   } else {
     return UnknownType(where, type, kKnown);
   }
-  if (!status.ok()) return status;
   parts->Tell("pre-tokenizer", type, where);
-  return RefuseUnread(members);
+  return {};
 }
 
 }  // namespace
 
 Status ReadPreTokenizer(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
   const std::string where = file + ": pre_tokenizer";
-  if (!json.is_null()) return ReadOne(json, where, parts);
-  parts->Tell("pre-tokenizer", "none: a text is one word", where);
-  return {};
+  if (json.is_null()) {
+    parts->Tell("pre-tokenizer", "none: a text is one word", where);
+    return {};
+  }
+  return ReadComponent(json, where, "pretokenizers",
+                       [parts](const std::string& type, JsonMembers* members) {
+                         return ReadOne(type, members, parts);
+                       });
 }
 
 }  // namespace encore::internal

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "engine/tokenizer/aligned_writer.h"
-#include "engine/tokenizer/grapheme.h"
 #include "engine/tokenizer/normalizer.h"
+#include "engine/tokenizer/unicode.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -113,7 +113,6 @@ class Charsmap {
     }
     return true;
   }
-  static bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
   std::vector<uint32_t> units_;
   std::string replacements_;
@@ -139,13 +138,11 @@ class LateWriter {
   // What stands for `old_count` characters.
   void Replace(std::string_view with, int old_count) {
     const char* const end = with.data() + with.size();
-    int new_count = 0;
-    for (const char* at = with.data(); at < end; at += Utf8Length(*at)) ++new_count;
-    int number = 0;
-    for (const char* at = with.data(); at < end; ++number) {
-      Put({NextCodePoint(at), number < old_count ? 0 : 1});
+    int count = 0;
+    for (const char* at = with.data(); at < end; ++count) {
+      Put({NextCodePoint(at), count < old_count ? 0 : 1});
     }
-    if (new_count < old_count && has_last_) last_.change += new_count - old_count;
+    if (count < old_count && has_last_) last_.change += count - old_count;
   }
   void Flush() {
     if (has_last_) writer_.Put(last_);
@@ -190,24 +187,19 @@ class Precompiled : public NormalizerStep {
 
  private:
   void PutCluster(std::string_view cluster, LateWriter* writer) const {
+    if (cluster.size() <= kMaxClusterBytes && Replace(cluster, writer)) return;
     const char* const end = cluster.data() + cluster.size();
-    if (cluster.size() <= kMaxClusterBytes) {
-      if (const auto found = map_.Find(cluster)) {
-        int count = 0;
-        for (const char* at = cluster.data(); at < end; at += Utf8Length(*at)) ++count;
-        return writer->Replace(*found, count);
-      }
-    }
     for (const char* at = cluster.data(); at < end;) {
       const std::string_view character(at, Utf8Length(*at));
-      const auto found = map_.Find(character);
       const char32_t c = NextCodePoint(at);
-      if (found) {
-        writer->Replace(*found, 1);
-      } else {
-        writer->Put({c, 0});
-      }
+      if (!Replace(character, writer)) writer->Put({c, 0});
     }
+  }
+  // Puts what some characters become; false if they stay.
+  bool Replace(std::string_view characters, LateWriter* writer) const {
+    const auto found = map_.Find(characters);
+    if (found) writer->Replace(*found, static_cast<int>(CountCodePoints(characters)));
+    return found.has_value();
   }
 
   const Charsmap map_;

@@ -22,20 +22,12 @@ using Kind = TemplatePiece::Kind;
 // Ids of a special token by its name in the template.
 using SpecialTokens = std::map<std::string, std::vector<int32_t>, std::less<>>;
 
-// The token of an id, in the model or among added tokens; empty if there is none.
-std::string_view TokenOf(const TokenizerParts& parts, int32_t id) {
-  for (const AddedToken& token : parts.added_tokens.tokens()) {
-    if (token.id == id) return token.content;
-  }
-  return parts.model->IdToToken(id);
-}
-
 Status CheckId(const TokenizerParts& parts, const std::string& where, const JsonValue& json,
                const std::string& token, int32_t* id) {
   uint64_t number = 0;
   const bool fits = json.AsUnsigned(&number) && number <= std::numeric_limits<int32_t>::max();
   *id = fits ? static_cast<int32_t>(number) : -1;
-  if (fits && !token.empty() && TokenOf(parts, *id) == token) return {};
+  if (fits && !token.empty() && parts.TokenOf(*id) == token) return {};
   return InvalidArgument(where + ": token " + Quoted(token) + " has id " + json.Described() +
                          "; wanted the id that the vocabulary gives it");
 }
@@ -142,70 +134,53 @@ Status ReadTokenAndId(JsonMembers* members, std::string_view key, const Tokenize
                  json.items()[0].text(), id);
 }
 
-// BertProcessing and RobertaProcessing name the same two tokens.
-Status ReadClsAndSep(JsonMembers* members, void (*set)(int32_t cls, int32_t sep, PostTemplate*),
-                     TokenizerParts* parts) {
-  int32_t sep = 0, cls = 0;
-  ENCORE_RETURN_IF_ERROR(ReadTokenAndId(members, "sep", *parts, &sep));
-  ENCORE_RETURN_IF_ERROR(ReadTokenAndId(members, "cls", *parts, &cls));
-  set(cls, sep, &parts->post_template);
-  return {};
-}
-
 // Where tokens of bytes begin and end: ByteLevel's, and RobertaProcessing's.
 void ReadTrimming(JsonMembers* members, PostTemplate* post) {
-  const bool trim = RequiredBool(members, "trim_offsets");
-  const bool space_before = RequiredBool(members, "add_prefix_space");
+  const bool trim = members->RequiredBool("trim_offsets");
+  const bool space_before = members->RequiredBool("add_prefix_space");
   if (trim) post->trim = space_before ? OffsetTrim::kKeepFirstSpace : OffsetTrim::kAllSpaces;
 }
 
-// `templates`: how many parts have placed tokens so far.
-Status ReadOne(const JsonValue& json, const std::string& where, int* templates,
-               TokenizerParts* parts) {
-  JsonMembers members(json, where);
-  const std::string type = members.RequiredString("type");
-  if (!members.ok()) return members.status();
-  Status status;
-  if (type == "Sequence") {
-    const JsonValue& list = members.RequiredArray("processors");
-    if (!members.ok()) return members.status();
-    for (size_t i = 0; i < list.items().size(); ++i) {
-      status = ReadOne(list.items()[i], where + ": processors[" + std::to_string(i) + "]",
-                       templates, parts);
-      if (!status.ok()) return status;
-    }
-    return RefuseUnread(members);
+// BertProcessing and RobertaProcessing name the same two tokens.
+Status ReadClsAndSep(bool is_roberta, JsonMembers* members, TokenizerParts* parts) {
+  int32_t sep = 0, cls = 0;
+  ENCORE_RETURN_IF_ERROR(ReadTokenAndId(members, "sep", *parts, &sep));
+  ENCORE_RETURN_IF_ERROR(ReadTokenAndId(members, "cls", *parts, &cls));
+  if (is_roberta) {
+    SetTemplate(cls, sep, sep, 0, &parts->post_template);
+    ReadTrimming(members, &parts->post_template);
+  } else {
+    SetTemplate(cls, {}, sep, 1, &parts->post_template);
   }
-  if (*templates > 0) {
+  return {};
+}
+
+// `has_template`: a part before this one has placed tokens.
+Status ReadOne(const std::string& type, JsonMembers* members, bool* has_template,
+               TokenizerParts* parts) {
+  if (*has_template) {
     return Status(ErrorCode::kUnsupported,
-                  where + ": type is " + Quoted(type) +
+                  members->where() + ": type is " + Quoted(type) +
                       " behind a template; encore has a template as the last one");
   }
   if (type == "ByteLevel") {
-    members.Ignore("use_regex");
-    ReadTrimming(&members, &parts->post_template);
-    return members.ok() ? RefuseUnread(members) : members.status();
+    members->Ignore("use_regex");
+    ReadTrimming(members, &parts->post_template);
+    return {};
   }
-  ++*templates;
-  if (type == "TemplateProcessing") {
-    status = ReadTemplate(&members, parts);
-  } else if (type == "BertProcessing") {
-    status = ReadClsAndSep(&members, SetBertTemplate, parts);
-  } else if (type == "RobertaProcessing") {
-    status = ReadClsAndSep(&members, SetRobertaTemplate, parts);
-    ReadTrimming(&members, &parts->post_template);
-    if (status.ok()) status = members.status();
-  } else {
-    return UnknownType(where, type, kKnown);
+  *has_template = true;
+  if (type == "TemplateProcessing") return ReadTemplate(members, parts);
+  if (type == "BertProcessing" || type == "RobertaProcessing") {
+    return ReadClsAndSep(type == "RobertaProcessing", members, parts);
   }
-  return status.ok() ? RefuseUnread(members) : status;
+  return UnknownType(members->where(), type, kKnown);
 }
 
 std::string Spelled(const std::vector<TemplatePiece>& pieces, const TokenizerParts& parts) {
   std::string text;
   for (const TemplatePiece& piece : pieces) {
     if (!text.empty()) text += ' ';
-    if (piece.kind == Kind::kToken) text += TokenOf(parts, piece.id);
+    if (piece.kind == Kind::kToken) text += parts.TokenOf(piece.id);
     if (piece.kind == Kind::kFirst) text += 'A';
     if (piece.kind == Kind::kSecond) text += 'B';
     text += ':' + std::to_string(piece.type_id);
@@ -215,28 +190,6 @@ std::string Spelled(const std::vector<TemplatePiece>& pieces, const TokenizerPar
 
 }  // namespace
 
-void SetBertTemplate(int32_t cls, int32_t sep, PostTemplate* post) {
-  post->single = {{Kind::kToken, cls, 0}, {Kind::kFirst, 0, 0}, {Kind::kToken, sep, 0}};
-  post->pair = post->single;
-  post->pair.push_back({Kind::kSecond, 0, 1});
-  post->pair.push_back({Kind::kToken, sep, 1});
-}
-
-void SetRobertaTemplate(int32_t cls, int32_t sep, PostTemplate* post) {
-  post->single = {{Kind::kToken, cls, 0}, {Kind::kFirst, 0, 0}, {Kind::kToken, sep, 0}};
-  post->pair = post->single;
-  post->pair.push_back({Kind::kToken, sep, 0});
-  post->pair.push_back({Kind::kSecond, 0, 0});
-  post->pair.push_back({Kind::kToken, sep, 0});
-}
-
-void SetEndTemplate(int32_t eos, PostTemplate* post) {
-  post->single = {{Kind::kFirst, 0, 0}, {Kind::kToken, eos, 0}};
-  post->pair = post->single;
-  post->pair.push_back({Kind::kSecond, 0, 0});
-  post->pair.push_back({Kind::kToken, eos, 0});
-}
-
 void DescribeTemplate(const std::string& source, TokenizerParts* parts) {
   parts->Tell("template", Spelled(parts->post_template.single, *parts), source);
   parts->Tell("template of pairs", Spelled(parts->post_template.pair, *parts), source);
@@ -245,8 +198,11 @@ void DescribeTemplate(const std::string& source, TokenizerParts* parts) {
 Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
   const std::string where = file + ": post_processor";
   if (!json.is_null()) {
-    int templates = 0;
-    ENCORE_RETURN_IF_ERROR(ReadOne(json, where, &templates, parts));
+    bool has_template = false;
+    ENCORE_RETURN_IF_ERROR(ReadComponent(json, where, "processors",
+                                         [&](const std::string& type, JsonMembers* members) {
+                                           return ReadOne(type, members, &has_template, parts);
+                                         }));
   }
   DescribeTemplate(where, parts);
   return {};

@@ -20,10 +20,6 @@ Result<TokenTable> TokenTable::Create(const Vocabulary& vocabulary, const std::s
   Vocabulary found;
   found.reserve(vocabulary.size());
   for (const auto& [token, id] : vocabulary) {
-    if (id > ByteTrie::kMaxValue) {
-      return InvalidArgument(where + ": token " + Quoted(token) + " has id " + std::to_string(id) +
-                             "; wanted at most " + std::to_string(ByteTrie::kMaxValue));
-    }
     table.by_id_.push_back({id, table.text_.size(), token.size()});
     table.text_ += token;
     if (!token.empty()) found.emplace_back(token, id);
@@ -61,6 +57,16 @@ std::string_view TokenTable::Token(int32_t id) const {
   });
   if (at == by_id_.end() || static_cast<int64_t>(at->id) != id) return {};
   return std::string_view(text_).substr(at->begin, at->size);
+}
+
+std::array<int32_t, 256> TokenTable::OfBytes() const {
+  std::array<int32_t, 256> ids;
+  for (size_t byte = 0; byte < 256; ++byte) {
+    constexpr char kDigits[] = "0123456789ABCDEF";
+    const std::string token = {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
+    ids[byte] = Id(token).value_or(-1);
+  }
+  return ids;
 }
 
 }  // namespace encore::internal

@@ -5,6 +5,7 @@
 #ifndef ENCORE_ENGINE_TOKENIZER_TOKEN_TABLE_H_
 #define ENCORE_ENGINE_TOKENIZER_TOKEN_TABLE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,8 +28,8 @@ class TokenTable {
   enum class Twice : uint8_t { kError, kLastCounts };
 
   TokenTable() = default;
-  // kInvalidArgument if an id is there twice, or a token with Twice::kError, or an id is above
-  // ByteTrie::kMaxValue; sentences start with `where`. An empty token has an id and is never found.
+  // Of ids up to ByteTrie::kMaxValue. kInvalidArgument if one is there twice, or a token with
+  // Twice::kError; sentences start with `where`. An empty token has an id and is never found.
   // Throws std::bad_alloc.
   static Result<TokenTable> Create(const Vocabulary& vocabulary, const std::string& where,
                                    Twice twice = Twice::kError);
@@ -44,6 +45,8 @@ class TokenTable {
   // Every id is below this.
   size_t id_limit() const { return by_id_.empty() ? 0 : static_cast<size_t>(by_id_.back().id) + 1; }
   const ByteTrie& trie() const { return trie_; }
+  // The ids of "<0x00>" to "<0xFF>", which stand for single bytes; -1: none.
+  std::array<int32_t, 256> OfBytes() const;
 
  private:
   // A token's text in text_.

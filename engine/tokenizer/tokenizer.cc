@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/base/guarded.h"
+#include "engine/base/status_macros.h"
 #include "engine/tokenizer/tokenizer_factory.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 #include "engine/tokenizer/utf8.h"
@@ -47,6 +48,18 @@ size_t MemoryOf(const Tokens& tokens) {
   return bytes + sizeof(s) + s.text.memory_bytes() + s.normalizer.memory_bytes() +
          s.pre_tokenizer.memory_bytes() + s.model.memory_bytes() + s.first.memory_bytes() +
          s.second.memory_bytes() + MemoryBytes(s.raw_pieces, s.normalized_pieces);
+}
+
+std::optional<int32_t> TokenizerParts::IdOf(std::string_view token) const {
+  const AddedToken* const added = added_tokens.Find(token);
+  return added == nullptr ? model->TokenToId(token) : added->id;
+}
+
+std::string_view TokenizerParts::TokenOf(int32_t id) const {
+  for (const AddedToken& token : added_tokens.tokens()) {
+    if (token.id == id) return token.content;
+  }
+  return model->IdToToken(id);
 }
 
 // What a tokenizer does. Not in Tokenizer::Impl itself: members of a struct in an exported class
@@ -174,11 +187,12 @@ Status internal::TokenizerBody::Encode(std::string_view first, const std::string
     }
     if (tokens->scratch == nullptr) tokens->scratch = std::make_unique<Tokens::Scratch>();
     Tokens::Scratch* const scratch = tokens->scratch.get();
-    Status status = EncodeText(first, options, scratch, &scratch->first);
-    if (!status.ok()) return status;
+    ENCORE_RETURN_IF_ERROR(EncodeText(first, options, scratch, &scratch->first));
     scratch->second.Clear();
-    if (second != nullptr) status = EncodeText(*second, options, scratch, &scratch->second);
-    if (!status.ok()) return Status(status.code(), "second text: " + status.message());
+    if (second != nullptr) {
+      const Status status = EncodeText(*second, options, scratch, &scratch->second);
+      if (!status.ok()) return Status(status.code(), "second text: " + status.message());
+    }
 
     const size_t first_count = scratch->first.ids.size();
     const size_t second_count = scratch->second.ids.size();
@@ -212,17 +226,10 @@ Status Tokenizer::EncodePair(std::string_view first, std::string_view second, To
 size_t Tokenizer::vocab_size() const { return impl_->vocab_size; }
 
 std::optional<int32_t> Tokenizer::TokenToId(std::string_view token) const {
-  const AddedToken* const added = impl_->parts.added_tokens.Find(token);
-  if (added != nullptr) return added->id;
-  return impl_->parts.model->TokenToId(token);
+  return impl_->parts.IdOf(token);
 }
 
-std::string_view Tokenizer::IdToToken(int32_t id) const& {
-  for (const AddedToken& token : impl_->parts.added_tokens.tokens()) {
-    if (token.id == id) return token.content;
-  }
-  return impl_->parts.model->IdToToken(id);
-}
+std::string_view Tokenizer::IdToToken(int32_t id) const& { return impl_->parts.TokenOf(id); }
 
 size_t Tokenizer::special_tokens_of_text() const {
   return internal::CountSpecial(impl_->parts.post_template.single);

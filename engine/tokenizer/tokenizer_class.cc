@@ -158,8 +158,9 @@ TokenizerClass FindClass(std::string_view name) {
   return found;
 }
 
-Result<std::string> StringOf(const JsonValue* json, const char* file, const char* key) {
-  if (json == nullptr) return std::string();
+Result<std::string> StringOf(const std::optional<JsonValue>& json, const char* file,
+                             const char* key) {
+  if (!json) return std::string();
   JsonMembers members(*json, file);
   std::string text = members.String(key, "");
   if (!members.ok()) return members.status();
@@ -168,17 +169,16 @@ Result<std::string> StringOf(const JsonValue* json, const char* file, const char
 
 }  // namespace
 
-Result<TokenizerClass> ChooseTokenizerClass(const JsonValue* tokenizer_config,
-                                            const JsonValue* config,
+Result<TokenizerClass> ChooseTokenizerClass(const std::optional<JsonValue>& tokenizer_config,
+                                            const std::optional<JsonValue>& config,
                                             std::string_view tokenizer_json) {
   constexpr const char* kTokenizerFile = "tokenizer_config.json";
   constexpr const char* kModelFile = "config.json";
-  Result<std::string> named = StringOf(tokenizer_config, kTokenizerFile, "tokenizer_class");
-  if (!named.ok()) return named.status();
+  ENCORE_ASSIGN_OR_RETURN(std::string named,
+                          StringOf(tokenizer_config, kTokenizerFile, "tokenizer_class"));
   std::string source = std::string(kTokenizerFile) + ": tokenizer_class";
-  if (named->empty()) {
-    named = StringOf(config, kModelFile, "tokenizer_class");
-    if (!named.ok()) return named.status();
+  if (named.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(named, StringOf(config, kModelFile, "tokenizer_class"));
     source = std::string(kModelFile) + ": tokenizer_class";
   }
   ENCORE_ASSIGN_OR_RETURN(const std::string model_type, StringOf(config, kModelFile, "model_type"));
@@ -187,7 +187,7 @@ Result<TokenizerClass> ChooseTokenizerClass(const JsonValue* tokenizer_config,
   });
   const bool has_type = type != std::end(kTypes);
 
-  std::string_view name = WithoutFast(*named);
+  std::string_view name = WithoutFast(named);
   const bool by_type = has_type && (name.empty() || (type->always && name != type->name));
   if (by_type) {
     name = type->name;
@@ -212,15 +212,11 @@ Result<TokenizerClass> ChooseTokenizerClass(const Folder& folder) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> tokenizer_config,
                           folder.ReadJson("tokenizer_config.json"));
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> config, folder.ReadJson("config.json"));
-  const JsonValue* const first = tokenizer_config ? &*tokenizer_config : nullptr;
-  const JsonValue* const second = config ? &*config : nullptr;
-  Result<TokenizerClass> found = ChooseTokenizerClass(first, second, {});
+  Result<TokenizerClass> found = ChooseTokenizerClass(tokenizer_config, config, {});
   if (!found.ok() || found->kind != Kind::kLlama) return found;
   ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> tokenizer, folder.Read("tokenizer.json"));
   if (!tokenizer.has_value()) return found;
-  const std::span<const std::byte> bytes = tokenizer->bytes();
-  return ChooseTokenizerClass(first, second,
-                              {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return ChooseTokenizerClass(tokenizer_config, config, TextOf(*tokenizer));
 }
 
 }  // namespace encore::internal

@@ -7,6 +7,7 @@
 #ifndef ENCORE_ENGINE_TOKENIZER_TOKENIZER_CLASS_H_
 #define ENCORE_ENGINE_TOKENIZER_TOKENIZER_CLASS_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -49,11 +50,11 @@ struct TokenizerClass {
 
 // By the rules of AutoTokenizer in transformers 5: tokenizer_class of tokenizer_config.json, else
 // of config.json, else the class of config.json's model_type; some types of models have one class
-// whatever the files say. Either may be null. `tokenizer_json` is the text of that file: a
+// whatever the files say. Either may be absent. `tokenizer_json` is the text of that file: a
 // LlamaTokenizer whose file has ByteLevel is taken as written. An error if tokenizer_class or
 // model_type is no string.
-Result<TokenizerClass> ChooseTokenizerClass(const JsonValue* tokenizer_config,
-                                            const JsonValue* config,
+Result<TokenizerClass> ChooseTokenizerClass(const std::optional<JsonValue>& tokenizer_config,
+                                            const std::optional<JsonValue>& config,
                                             std::string_view tokenizer_json);
 // Reads the three files. kIo, kCorruptData.
 Result<TokenizerClass> ChooseTokenizerClass(const Folder& folder);

@@ -18,26 +18,11 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-using SpecialToken = TokenizerConfig::SpecialToken;
-
 // Lengths from here on mean that there is no limit: transformers writes int(1e30).
 constexpr double kNoLimit = 1e15;
 // T5 has 100 extra ids, and no class more than some dozens of special tokens with names.
 constexpr size_t kMaxExtraIds = 10000;
 constexpr size_t kMaxNamed = 1000;
-
-bool IsStandard(std::string_view key) {
-  return std::any_of(std::begin(kSpecialTokenKeys), std::end(kSpecialTokenKeys),
-                     [key](const char* standard) { return key == standard; });
-}
-
-AddedToken SpecialOf(const std::string& content) {
-  AddedToken token;
-  token.content = content;
-  token.special = true;
-  token.normalized = false;
-  return token;
-}
 
 void ReadFlags(JsonMembers* members, AddedToken* token) {
   token->content = members->RequiredString("content");
@@ -49,7 +34,7 @@ void ReadFlags(JsonMembers* members, AddedToken* token) {
 
 // A special token is a string, or an object with its flags.
 std::optional<AddedToken> ReadToken(const JsonValue& json, const std::string& where) {
-  if (json.is_string()) return SpecialOf(json.text());
+  if (json.is_string()) return AddedToken::Special(json.text());
   if (!json.is_object()) return {};
   JsonMembers members(json, where);
   AddedToken token;
@@ -108,7 +93,7 @@ void ReadSpecialTokens(const JsonValue& json, JsonMembers* members, TokenizerCon
     if (token != nullptr) ReadSpecial(key, *token, members, config);
   }
   for (const auto& [key, value] : json.members()) {
-    const bool other = key.ends_with("_token") && value.is_string() && !IsStandard(key);
+    const bool other = key.ends_with("_token") && value.is_string() && !IsSpecialTokenKey(key);
     if (other) ReadSpecial(key, value, members, config);
   }
   ReadExtraTokens("extra_special_tokens", members, config);
@@ -152,11 +137,15 @@ const char* TrueFalse(bool value) { return value ? "true" : "false"; }
 
 }  // namespace
 
-const SpecialToken* TokenizerConfig::Find(std::string_view key) const {
-  for (const SpecialToken& token : special_tokens) {
-    if (token.key == key) return &token;
-  }
-  return nullptr;
+bool IsSpecialTokenKey(std::string_view key) {
+  return std::any_of(std::begin(kSpecialTokenKeys), std::end(kSpecialTokenKeys),
+                     [key](const char* known) { return key == known; });
+}
+
+const SpecialToken* FindToken(const std::vector<SpecialToken>& tokens, std::string_view key) {
+  const auto found = std::find_if(tokens.begin(), tokens.end(),
+                                  [key](const SpecialToken& token) { return token.key == key; });
+  return found == tokens.end() ? nullptr : &*found;
 }
 
 Result<TokenizerConfig> ReadTokenizerConfig(const JsonValue& json) {
@@ -217,7 +206,7 @@ Status ReadOldAddedTokens(const JsonValue& json, TokenizerConfig* config) {
   if (!members.ok()) return members.status();
   std::set<std::string_view> names;  // of special tokens
   for (const SpecialToken& token : config->special_tokens) {
-    if (IsStandard(token.key) && !token.is_object) names.insert(token.token.content);
+    if (IsSpecialTokenKey(token.key) && !token.is_object) names.insert(token.token.content);
   }
   if (config->extra_tokens) {
     for (const AddedToken& token : *config->extra_tokens) names.insert(token.content);
@@ -229,12 +218,10 @@ Status ReadOldAddedTokens(const JsonValue& json, TokenizerConfig* config) {
                              "; wanted a token and its id");
     }
     ENCORE_ASSIGN_OR_RETURN(const int32_t checked, IdOf(number, file, id.Described()));
-    const bool special = names.contains(content);
     AddedToken token;
+    if (names.contains(content)) token = AddedToken::Special(content);
     token.content = content;
     token.id = checked;
-    token.special = special;
-    token.normalized = !special;
     config->old_added_tokens.push_back(std::move(token));
   }
   return {};
@@ -251,7 +238,8 @@ void CompareWithConfig(const TokenizerConfig& config, const std::string& file,
     if (says && *says != counts) tell(what, counts ? "yes" : "no", key, TrueFalse(*says));
   };
   const NormalizerFacts& facts = parts->facts;
-  compare("lower case", facts.lowercase, "do_lower_case", config.do_lower_case);
+  compare("lower case", facts.bert_lowercase || facts.has_lowercase_step, "do_lower_case",
+          config.do_lower_case);
   if (facts.is_bert) {
     compare("Chinese characters apart", facts.handle_chinese_chars, "tokenize_chinese_chars",
             config.tokenize_chinese_chars);
@@ -260,9 +248,7 @@ void CompareWithConfig(const TokenizerConfig& config, const std::string& file,
   }
   const auto in_template = [&](const std::string& token) {
     const std::vector<TemplatePiece>& pieces = parts->post_template.single;
-    const AddedToken* const added = parts->added_tokens.Find(token);
-    const std::optional<int32_t> id =
-        added != nullptr ? std::optional<int32_t>(added->id) : parts->model->TokenToId(token);
+    const std::optional<int32_t> id = parts->IdOf(token);
     return id && std::any_of(pieces.begin(), pieces.end(), [&](const TemplatePiece& piece) {
              return piece.kind == TemplatePiece::Kind::kToken && piece.id == *id;
            });

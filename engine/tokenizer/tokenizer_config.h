@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,17 +18,23 @@
 
 namespace encore::inline v0_1::internal {
 
+// A special token with its key. One that is null in the file has no content: the class's default
+// does not hold.
+struct SpecialToken {
+  std::string key;
+  AddedToken token;         // the id is not known
+  bool is_object = false;   // in tokenizer_config.json; a token of added_tokens.json is not special
+                            // by its name then
+  bool from_class = false;  // the class alone names it
+};
+inline constexpr const char* kSpecialTokenKeys[] = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+bool IsSpecialTokenKey(std::string_view key);
+// The token of a key, or null.
+const SpecialToken* FindToken(const std::vector<SpecialToken>& tokens, std::string_view key);
+
 // What the files say of the tokenizer; nothing where they say nothing.
 struct TokenizerConfig {
-  // A special token with its key. One that is null in the file has no content: the class's default
-  // does not hold.
-  struct SpecialToken {
-    std::string key;
-    AddedToken token;        // the id is not known
-    bool is_object = false;  // in tokenizer_config.json; a token of added_tokens.json is not
-                             // special by its name then
-  };
-
   std::string file = "tokenizer_config.json";
   std::optional<bool> do_lower_case;
   std::optional<bool> strip_accents;
@@ -53,13 +60,7 @@ struct TokenizerConfig {
   // count then.
   std::optional<std::vector<AddedToken>> added_tokens;
   std::vector<AddedToken> old_added_tokens;  // of added_tokens.json
-
-  // The entry of a key, or null.
-  const SpecialToken* Find(std::string_view key) const;
 };
-
-inline constexpr const char* kSpecialTokenKeys[] = {
-    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 
 // kInvalidArgument or kCorruptData names file and key. Throws std::bad_alloc.
 Result<TokenizerConfig> ReadTokenizerConfig(const JsonValue& json);

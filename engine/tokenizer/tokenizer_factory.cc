@@ -11,7 +11,6 @@
 #include "engine/tokenizer/tokenizer_class.h"
 #include "engine/tokenizer/tokenizer_config.h"
 #include "engine/tokenizer/tokenizer_json.h"
-#include "engine/tokenizer/vocabulary_files.h"
 
 namespace encore::inline v0_1 {
 namespace internal {
@@ -21,44 +20,15 @@ constexpr const char* kJsonFile = "tokenizer.json";
 constexpr const char* kVocabFile = "vocab.txt";
 constexpr const char* kBpeFiles = "vocab.json and merges.txt";
 
-// A vocab.txt whose class no file names is BERT's, and ConvBERT's is as well.
-TokenizerClass OrBert(TokenizerClass which) {
-  if (which.is_named && which.kind != TokenizerKind::kConvBert) return which;
-  which.name = "BertTokenizer";
-  which.kind = TokenizerKind::kBert;
-  return which;
-}
-
-struct Config {
-  TokenizerClass which;
-  TokenizerConfig config;
-};
-
-// From the text of tokenizer_config.json, which may be empty.
-Result<Config> ParseConfig(std::string_view text, std::string_view tokenizer_json) {
-  Config read;
-  JsonValue json;
-  if (!text.empty()) {
-    ENCORE_ASSIGN_OR_RETURN(json, JsonValue::Parse(text));
-    Result<TokenizerConfig> config = ReadTokenizerConfig(json);
-    if (!config.ok()) return config.status();
-    read.config = *std::move(config);
-  }
-  Result<TokenizerClass> which =
-      ChooseTokenizerClass(text.empty() ? nullptr : &json, nullptr, tokenizer_json);
-  if (!which.ok()) return which.status();
-  read.which = *std::move(which);
-  return read;
-}
-
 // A sentence about a file of this folder.
-Status InFolder(const Folder& folder, const Status& status) {
+Status InFolder(const Folder& folder, Status status) {
+  if (status.ok()) return status;
   return Status(status.code(), Quoted(folder.path()) + ": " + status.message());
 }
-
-std::string_view TextOf(const MappedFile& file) {
-  const std::span<const std::byte> bytes = file.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+template <typename T>
+Result<T> InFolder(const Folder& folder, Result<T> result) {
+  if (result.ok()) return result;
+  return InFolder(folder, result.status());
 }
 
 // tokenizer_config.json with the files that older versions of transformers wrote beside it.
@@ -66,18 +36,18 @@ Result<TokenizerConfig> ConfigOfFolder(const Folder& folder) {
   TokenizerConfig config;
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(config.file));
   if (json.has_value()) {
-    Result<TokenizerConfig> read = ReadTokenizerConfig(*json);
-    if (!read.ok()) return InFolder(folder, read.status());
-    config = *std::move(read);
+    ENCORE_ASSIGN_OR_RETURN(config, InFolder(folder, ReadTokenizerConfig(*json)));
   }
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> map,
                           folder.ReadJson("special_tokens_map.json"));
-  Status status = map.has_value() ? ReadSpecialTokensMap(*map, &config) : Status();
-  if (!status.ok()) return InFolder(folder, status);
+  if (map.has_value()) {
+    ENCORE_RETURN_IF_ERROR(InFolder(folder, ReadSpecialTokensMap(*map, &config)));
+  }
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> added,
                           folder.ReadJson("added_tokens.json"));
-  status = added.has_value() ? ReadOldAddedTokens(*added, &config) : Status();
-  if (!status.ok()) return InFolder(folder, status);
+  if (added.has_value()) {
+    ENCORE_RETURN_IF_ERROR(InFolder(folder, ReadOldAddedTokens(*added, &config)));
+  }
   return config;
 }
 
@@ -99,22 +69,36 @@ Result<JsonValue> VocabularyOfFolder(const Folder& folder, std::string* name) {
 
 Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOptions& options) {
   ENCORE_ASSIGN_OR_RETURN(const TokenizerConfig config, ConfigOfFolder(folder));
-  Result<TokenizerClass> which = ChooseTokenizerClass(folder);
-  if (!which.ok()) return InFolder(folder, which.status());
-  Result<std::optional<JsonValue>> json = folder.ReadJson(kJsonFile);
-  if (!json.ok()) return json.status();
-  const bool is_vocabulary = !json->has_value();
+  ENCORE_ASSIGN_OR_RETURN(const TokenizerClass which,
+                          InFolder(folder, ChooseTokenizerClass(folder)));
+  ENCORE_ASSIGN_OR_RETURN(std::optional<JsonValue> json, folder.ReadJson(kJsonFile));
+  const bool is_vocabulary = !json.has_value();
   std::string name = kJsonFile;
   if (is_vocabulary) {
-    Result<JsonValue> vocabulary = VocabularyOfFolder(folder, &name);
-    if (!vocabulary.ok()) return InFolder(folder, vocabulary.status());
-    *json = *std::move(vocabulary);
-    if (name == kVocabFile) which = OrBert(*std::move(which));
+    ENCORE_ASSIGN_OR_RETURN(json, InFolder(folder, VocabularyOfFolder(folder, &name)));
   }
-  Result<TokenizerParts> parts =
-      ReadTokenizerJson({**json, name, is_vocabulary}, *which, config, options);
-  if (!parts.ok()) return InFolder(folder, parts.status());
-  return parts;
+  return InFolder(folder, ReadTokenizerJson({*json, name, is_vocabulary}, which, config, options));
+}
+
+// From the texts of tokenizer.json or vocab.txt, and of tokenizer_config.json.
+Result<Tokenizer> FromTexts(bool is_vocabulary, std::string_view text, std::string_view config_text,
+                            const TokenizerOptions& options) {
+  return internal::Guarded("the tokenizer", [&]() -> Result<Tokenizer> {
+    const char* const name = is_vocabulary ? kVocabFile : kJsonFile;
+    TokenizerConfig config;
+    std::optional<JsonValue> config_json;
+    if (!config_text.empty()) {
+      ENCORE_ASSIGN_OR_RETURN(config_json, JsonValue::Parse(config_text));
+      ENCORE_ASSIGN_OR_RETURN(config, ReadTokenizerConfig(*config_json));
+    }
+    ENCORE_ASSIGN_OR_RETURN(const TokenizerClass which,
+                            ChooseTokenizerClass(config_json, {}, is_vocabulary ? "" : text));
+    ENCORE_ASSIGN_OR_RETURN(const JsonValue json,
+                            is_vocabulary ? ModelOfVocabTxt(text) : JsonValue::Parse(text));
+    ENCORE_ASSIGN_OR_RETURN(TokenizerParts parts,
+                            ReadTokenizerJson({json, name, is_vocabulary}, which, config, options));
+    return TokenizerFactory::Make(std::move(parts));
+  });
 }
 
 }  // namespace
@@ -122,26 +106,13 @@ Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOpti
 Result<Tokenizer> TokenizerFactory::FromJson(std::string_view tokenizer_json,
                                              const TokenizerOptions& options,
                                              std::string_view config_json) {
-  return internal::Guarded("the tokenizer", [&]() -> Result<Tokenizer> {
-    ENCORE_ASSIGN_OR_RETURN(const Config config, ParseConfig(config_json, tokenizer_json));
-    ENCORE_ASSIGN_OR_RETURN(const JsonValue json, JsonValue::Parse(tokenizer_json));
-    ENCORE_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerJson({json, kJsonFile}, config.which,
-                                                                    config.config, options));
-    return Make(std::move(parts));
-  });
+  return FromTexts(false, tokenizer_json, config_json, options);
 }
 
 Result<Tokenizer> TokenizerFactory::FromVocab(std::string_view vocab_txt,
                                               const TokenizerOptions& options,
                                               std::string_view config_json) {
-  return internal::Guarded("the tokenizer", [&]() -> Result<Tokenizer> {
-    ENCORE_ASSIGN_OR_RETURN(Config config, ParseConfig(config_json, {}));
-    ENCORE_ASSIGN_OR_RETURN(const JsonValue json, ModelOfVocabTxt(vocab_txt));
-    ENCORE_ASSIGN_OR_RETURN(TokenizerParts parts, ReadTokenizerJson({json, kVocabFile, true},
-                                                                    OrBert(std::move(config.which)),
-                                                                    config.config, options));
-    return Make(std::move(parts));
-  });
+  return FromTexts(true, vocab_txt, config_json, options);
 }
 
 }  // namespace internal

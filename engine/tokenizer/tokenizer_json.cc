@@ -6,10 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
-#include <unordered_map>
 
-#include "engine/base/once.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/tokenizer/class_recipe.h"
@@ -31,28 +28,20 @@ Status CheckGrowth(const std::string& file, const TokenizerParts& parts) {
                     " times as long; wanted at most " + std::to_string(kMaxGrowth) + " times");
 }
 
-// The member, or null.
-const JsonValue& FindOrNull(const JsonValue& json, std::string_view key) {
-  static constinit Once<JsonValue> null;
-  const JsonValue* const value = json.Find(key);
-  return value == nullptr ? null.Get([] { return JsonValue(); }) : *value;
-}
-
 // The Precompiled normalizer of the file, in the order of a list or alone; null if there is none.
 JsonValue FindCharsmap(const JsonValue& normalizer) {
   const auto is_precompiled = [](const JsonValue& json) {
-    return json.is_object() && FindOrNull(json, "type").text() == "Precompiled" &&
-           FindOrNull(json, "precompiled_charsmap").is_string();
+    return json["type"].text() == "Precompiled" && json["precompiled_charsmap"].is_string();
   };
   const JsonValue* found = &normalizer;
   if (!is_precompiled(normalizer)) {
-    const std::vector<JsonValue>& list = FindOrNull(normalizer, "normalizers").items();
+    const std::vector<JsonValue>& list = normalizer["normalizers"].items();
     const auto at = std::find_if(list.begin(), list.end(), is_precompiled);
     if (at == list.end()) return {};
     found = &*at;
   }
   return JsonValue::Object(
-      {{"type", "Precompiled"}, {"precompiled_charsmap", *found->Find("precompiled_charsmap")}});
+      {{"type", "Precompiled"}, {"precompiled_charsmap", (*found)["precompiled_charsmap"]}});
 }
 
 // Which end of a text that is too long is kept.
@@ -76,27 +65,14 @@ Status ReadTruncation(const JsonValue& json, const std::string& file, const Toke
 }
 
 // bos_token and eos_token where no tokenizer.json has a template: GPT-2's way.
-void SetBosEosTemplate(const TokenizerConfig& config, const std::vector<NamedToken>& named,
+void SetBosEosTemplate(const TokenizerConfig& config, const std::vector<SpecialToken>& named,
                        TokenizerParts* parts) {
-  using Piece = TemplatePiece;
-  PostTemplate& post = parts->post_template;
-  const auto id = [&](const char* key) -> std::optional<int32_t> {
+  const auto id = [&](const std::optional<bool>& wanted, const char* key) {
     const AddedToken* const token = parts->added_tokens.Find(ContentOf(named, key));
-    return token == nullptr ? std::optional<int32_t>() : token->id;
+    return token == nullptr || !wanted.value_or(false) ? std::optional<int32_t>() : token->id;
   };
-  const std::optional<int32_t> bos =
-      config.add_bos_token.value_or(false) ? id("bos_token") : std::nullopt;
-  const std::optional<int32_t> eos =
-      config.add_eos_token.value_or(false) ? id("eos_token") : std::nullopt;
-  const auto put = [&](std::vector<Piece>* pieces, Piece::Kind kind, uint8_t type) {
-    if (bos) pieces->push_back({Piece::Kind::kToken, *bos, type});
-    pieces->push_back({kind, 0, type});
-    if (eos) pieces->push_back({Piece::Kind::kToken, *eos, type});
-  };
-  post.single.clear();
-  put(&post.single, Piece::Kind::kFirst, 0);
-  post.pair = post.single;
-  put(&post.pair, Piece::Kind::kSecond, 1);
+  const std::optional<int32_t> bos = id(config.add_bos_token, "bos_token");
+  SetTemplate(bos, bos, id(config.add_eos_token, "eos_token"), 1, &parts->post_template);
   DescribeTemplate(config.file, parts);
 }
 
@@ -125,7 +101,7 @@ void TellClass(const TokenizerClass& which, const std::string& file, bool by_cla
 
 }  // namespace
 
-Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const TokenizerClass& which,
+Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerClass which,
                                          const TokenizerConfig& config,
                                          const TokenizerOptions& options) {
   if (which.kind == TokenizerKind::kPython) {
@@ -138,8 +114,14 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const Tokeni
   if (members.String("version", "1.0") != "1.0") members.Refuse("version", "'1.0'");
   const JsonValue& model = members.RequiredObject("model");
   if (!members.ok()) return members.status();
-  const std::string_view wanted = ModelOf(which.kind);
   const std::string found = ModelType(model);
+  // A vocab.txt whose class no file names is BERT's, and ConvBERT's is as well.
+  if (file.is_vocabulary && found == "WordPiece" &&
+      (!which.is_named || which.kind == TokenizerKind::kConvBert)) {
+    which.name = "BertTokenizer";
+    which.kind = TokenizerKind::kBert;
+  }
+  const std::string_view wanted = ModelOf(which.kind);
   if (file.is_vocabulary && !ReadsVocabulary(which.kind, found)) {
     return Status(ErrorCode::kUnsupported,
                   which.source + ": the tokenizer's class is " + Quoted(which.name) +
@@ -149,20 +131,19 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const Tokeni
                                       : "BertTokenizer, MPNetTokenizer, FunnelTokenizer") +
                       " and their kin, others from tokenizer.json");
   }
-  std::vector<NamedToken> named = NamedTokens(which.kind, config);
+  std::vector<SpecialToken> named = NamedTokens(which.kind, config);
   const bool by_class = !wanted.empty() && wanted == found;
   JsonValue own_normalizer, own_pre_tokenizer, own_model;
   if (by_class) {
-    own_normalizer =
-        NormalizerJson(which.kind, config, FindCharsmap(FindOrNull(file.json, "normalizer")));
+    own_normalizer = NormalizerJson(which.kind, config, FindCharsmap(file.json["normalizer"]));
     own_pre_tokenizer = PreTokenizerJson(which.kind, config);
-    own_model = ModelJson(which.kind, named, model.Find("vocab"));
+    own_model = ModelJson(which.kind, named, model["vocab"]);
   }
   TellClass(which, file.name, by_class, found, &parts);
   if (!by_class && !wanted.empty()) named = NamedTokens(TokenizerKind::kAsWritten, config);
-  const JsonValue& normalizer = FindOrNull(file.json, "normalizer");
-  const JsonValue& pre_tokenizer = FindOrNull(file.json, "pre_tokenizer");
-  const JsonValue& post_processor = FindOrNull(file.json, "post_processor");
+  const JsonValue& normalizer = file.json["normalizer"];
+  const JsonValue& pre_tokenizer = file.json["pre_tokenizer"];
+  const JsonValue& post_processor = file.json["post_processor"];
   const std::string& source = by_class ? which.name : file.name;
   ENCORE_RETURN_IF_ERROR(
       ReadNormalizer(by_class ? own_normalizer : normalizer, source, options.lowercase, &parts));
@@ -170,8 +151,8 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const Tokeni
       ReadPreTokenizer(by_class ? own_pre_tokenizer : pre_tokenizer, source, &parts));
   ENCORE_RETURN_IF_ERROR(CheckGrowth(file.name, parts));
   ENCORE_RETURN_IF_ERROR(ReadModel(model, file.name, &parts, by_class ? &own_model : nullptr));
-  ENCORE_RETURN_IF_ERROR(AddTokens(FindOrNull(file.json, "added_tokens"), file.name, which, config,
-                                   by_class, &named, &parts));
+  ENCORE_RETURN_IF_ERROR(
+      AddTokens(file.json["added_tokens"], file.name, which, config, by_class, &named, &parts));
   const bool keeps_class = by_class || which.kind == TokenizerKind::kConvBert;
   const bool file_counts = which.kind == TokenizerKind::kAlbert && !post_processor.is_null();
   if (keeps_class && HasTemplate(which.kind) && !file_counts) {
@@ -181,8 +162,7 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const Tokeni
   } else {
     ENCORE_RETURN_IF_ERROR(ReadPostProcessor(post_processor, file.name, &parts));
   }
-  ENCORE_RETURN_IF_ERROR(
-      ReadTruncation(FindOrNull(file.json, "truncation"), file.name, config, &parts));
+  ENCORE_RETURN_IF_ERROR(ReadTruncation(file.json["truncation"], file.name, config, &parts));
   for (const char* const key : {"truncation", "padding"}) {
     if (members.Has(key)) parts.Tell(key, "ignored", file.name + ": " + key);
   }

@@ -7,6 +7,7 @@
 #define ENCORE_ENGINE_TOKENIZER_TOKENIZER_JSON_H_
 
 #include <string>
+#include <string_view>
 
 #include "encore/status.h"
 #include "encore/tokenizer.h"
@@ -26,9 +27,20 @@ struct TokenizerFile {
 
 // Errors as component_json.h has them. kUnsupported for a class that works in Python, and for a
 // vocabulary of another model than the class makes. Throws std::bad_alloc.
-Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, const TokenizerClass& which,
+Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerClass which,
                                          const TokenizerConfig& config,
                                          const TokenizerOptions& options);
+
+// vocabulary_files.cc: vocab.txt, or vocab.json and merges.txt, which transformers saved before.
+// Both give an object like tokenizer.json with a "model" alone, whose settings the tokenizer's
+// class adds. Errors name the file. They throw std::bad_alloc.
+
+// A token a line, its number from 0 being the id; white space at its end is left out, and the last
+// of equal lines counts. kCorruptData for bytes that are not UTF-8.
+Result<JsonValue> ModelOfVocabTxt(std::string_view vocab_txt);
+// `vocab_json`: an object of tokens with their ids. `merges_txt`: two tokens a line with a space
+// between; lines that start with #version are left out. kCorruptData, kInvalidArgument.
+Result<JsonValue> ModelOfVocabJson(std::string_view vocab_json, std::string_view merges_txt);
 
 }  // namespace encore::internal
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,6 @@ namespace encore::inline v0_1::internal {
 
 // The normalizer's settings that tokenizer_config.json has names for.
 struct NormalizerFacts {
-  bool lowercase = false;
   bool bert_lowercase = false;      // BertNormalizer's own
   bool has_lowercase_step = false;  // a Lowercase apart from it
   bool handle_chinese_chars = false;
@@ -44,6 +44,10 @@ struct TokenizerParts {
   bool cut_start = false;   // a text that is too long loses its first tokens
   bool plain_text = false;  // special tokens in texts are ordinary text
   std::vector<Decision> decisions;
+
+  // Of the added tokens, else of the model; nothing, or empty, if there is none.
+  std::optional<int32_t> IdOf(std::string_view token) const;
+  std::string_view TokenOf(int32_t id) const;
 
   void Tell(std::string what, std::string value, std::string source) {
     decisions.push_back({std::move(what), std::move(value), std::move(source)});

@@ -9,6 +9,7 @@
 #include "engine/base/check.h"
 #include "engine/base/once.h"
 #include "engine/tokenizer/unicode_data.h"
+#include "engine/tokenizer/utf8.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -38,9 +39,8 @@ void Unicode::TwoStage<T, kBlocks>::Pack(const std::vector<T>& all) {
   }
 }
 
-template <size_t kRoom>
-uint16_t Unicode::PartList<kRoom>::Append(std::span<const uint32_t> parts) {
-  ENCORE_CHECK(parts.size() < kRoom - size);
+uint16_t Unicode::PartList::Append(std::span<const uint32_t> parts) {
+  ENCORE_CHECK(parts.size() < values.size() - size);
   const size_t place = size;
   values[size++] = static_cast<uint32_t>(parts.size());
   for (const uint32_t part : parts) values[size++] = part;
@@ -69,9 +69,9 @@ Unicode::Unicode() {
   properties_.Pack(properties);
   lower_.Pack(lower);
 
-  std::fill(places.begin(), places.end(), compatible_parts_.Append({}));
+  std::fill(places.begin(), places.end(), parts_.Append({}));
   ForEachUnicodeMapping(kUnicodeCompatibility, [&](char32_t c, std::span<const uint32_t> parts) {
-    places[c] = compatible_parts_.Append(parts);
+    places[c] = parts_.Append(parts);
   });
   compatibility_.Pack(places);
   MakeCompositions(composed);
@@ -118,10 +118,23 @@ Decomposition Unicode::Decompose(char32_t c) const {
              kVowels + syllable / kTrailingCount % kVowelCount, kTrailing + trailing},
             trailing == 0 ? size_t{2} : size_t{3}};
   }
-  const uint32_t* const parts = parts_.values.data() + decomposition_.At(c);
-  Decomposition result = {{}, parts[0]};
-  std::copy_n(parts + 1, result.size, result.parts.begin());
+  const std::span<const uint32_t> parts = parts_.At(decomposition_.At(c));
+  Decomposition result = {{}, parts.size()};
+  std::copy(parts.begin(), parts.end(), result.parts.begin());
   return result;
+}
+
+std::string_view WithoutWhiteStart(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  const char* at = text.data();
+  for (const char* next = at; next < end && Is(NextCodePoint(next), kWhite);) at = next;
+  return {at, static_cast<size_t>(end - at)};
+}
+
+std::string_view WithoutWhiteEnd(std::string_view text) {
+  const char* end = text.data() + text.size();
+  for (const char* at = end; at > text.data() && Is(PreviousCodePoint(at), kWhite);) end = at;
+  return {text.data(), static_cast<size_t>(end - text.data())};
 }
 
 }  // namespace encore::internal

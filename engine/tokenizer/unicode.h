@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace encore::inline v0_1::internal {
@@ -68,8 +69,7 @@ class Unicode {
   Decomposition Decompose(char32_t c) const;
   // The parts of its compatibility decomposition; none where that is the canonical one.
   std::span<const uint32_t> Compatibility(char32_t c) const {
-    const uint32_t* const parts = compatible_parts_.values.data() + compatibility_.At(c);
-    return {parts + 1, parts[0]};
+    return parts_.At(compatibility_.At(c));
   }
   // The character that NFC makes of two, or 0.
   char32_t Compose(char32_t first, char32_t second) const;
@@ -96,12 +96,14 @@ class Unicode {
     std::array<uint32_t, kCodePoints / kSize> blocks_ = {};  // where a block's values begin
     std::array<T, kBlocks* kSize> values_ = {};
   };
-  // Numbers of parts, and they.
-  template <size_t kRoom>
+  // Lists one after another, each behind its size.
   struct PartList {
-    std::array<uint32_t, kRoom> values = {};
+    std::array<uint32_t, 14742> values = {};
     size_t size = 0;
-    uint16_t Append(std::span<const uint32_t> parts);  // where they begin
+    uint16_t Append(std::span<const uint32_t> parts);  // the list's place
+    std::span<const uint32_t> At(uint16_t place) const {
+      return {values.data() + place + 1, values[place]};
+    }
   };
   struct Composition {
     uint64_t pair = 0;  // first << 32 | second; 0: none
@@ -121,14 +123,26 @@ class Unicode {
 
   TwoStage<uint16_t, 231> properties_;
   TwoStage<uint16_t, 54> decomposition_;  // index into parts_
-  TwoStage<uint16_t, 65> compatibility_;  // index into compatible_parts_; 0: none
+  TwoStage<uint16_t, 65> compatibility_;  // the same; an empty list: none
   TwoStage<int32_t, 38> lower_;           // difference
   TwoStage<uint16_t, 256> patterns_;
-  PartList<5464> parts_;
-  PartList<9278> compatible_parts_;
+  PartList parts_;
   static constexpr unsigned kCompositionBits = 11;  // 940 of them
   std::array<Composition, size_t{1} << kCompositionBits> compositions_ = {};
 };
+
+inline bool Is(char32_t c, CharProperty property) {
+  return (Unicode::Get().Properties(c) & property) != 0;
+}
+
+// Valid text without the white space at its start or its end.
+std::string_view WithoutWhiteStart(std::string_view text);
+std::string_view WithoutWhiteEnd(std::string_view text);
+
+// grapheme.cc: the end of the extended grapheme cluster (Unicode Standard Annex 29) that starts at
+// `at`, in valid text that goes on to `end`. Clusters of up to 5 bytes are exact; longer ones may
+// be cut where both parts have 6 bytes or one character.
+const char* ClusterEnd(const char* at, const char* end);
 
 }  // namespace encore::internal
 

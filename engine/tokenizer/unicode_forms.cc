@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NFC, NFKC and NFKD (Unicode Standard Annex 15), with the tables of `tokenizers`.
+// NFC, NFD, NFKC and NFKD (Unicode Standard Annex 15), with the tables of `tokenizers`.
 
 #include <algorithm>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 // Composes characters that come in canonical order.
 class Composer {
  public:
-  Composer(const Unicode& unicode, AlignedWriter* out, std::vector<MarkOfForm>* blocked)
+  Composer(const Unicode& unicode, AlignedWriter* out, std::vector<Mark>* blocked)
       : unicode_(unicode), out_(out), blocked_(blocked) {}
 
   void Add(Written next, unsigned rank) {
@@ -32,7 +32,7 @@ class Composer {
         return;
       }
     }
-    if (rank != 0) return blocked_->push_back({next.c, next.change, rank, 0});
+    if (rank != 0) return blocked_->push_back({next.c, rank, next.change, 0});
     Flush();
     starter_ = next;
     has_starter_ = true;
@@ -40,7 +40,7 @@ class Composer {
   void Flush() {
     if (has_starter_) out_->Put(starter_);
     has_starter_ = false;
-    for (const MarkOfForm& mark : *blocked_) out_->Put({mark.c, mark.change});
+    for (const Mark& mark : *blocked_) out_->Put({mark.c, mark.change});
     blocked_->clear();
   }
 
@@ -49,7 +49,7 @@ class Composer {
   AlignedWriter* const out_;
   Written starter_ = {};
   bool has_starter_ = false;
-  std::vector<MarkOfForm>* const blocked_;  // marks behind the starter that stay
+  std::vector<Mark>* const blocked_;  // marks behind the starter that stay
 };
 
 class UnicodeForm : public NormalizerStep {
@@ -58,8 +58,8 @@ class UnicodeForm : public NormalizerStep {
 
   void Apply(TextView text, MarkRun* marks, TextBuffer* out) const override {
     AlignedWriter writer(text, out);
-    std::vector<MarkOfForm>* const run = &marks->run_of_form;
-    Composer composer(unicode_, &writer, &marks->blocked_of_form);
+    std::vector<Mark>* const run = &marks->marks;
+    Composer composer(unicode_, &writer, &marks->blocked);
     const auto put = [&](Written written, unsigned rank) {
       if (settings_.compose) {
         composer.Add(written, rank);
@@ -68,15 +68,13 @@ class UnicodeForm : public NormalizerStep {
       }
     };
     const auto flush_run = [&] {
-      std::sort(run->begin(), run->end(), [](const MarkOfForm& a, const MarkOfForm& b) {
-        return a.rank != b.rank ? a.rank < b.rank : a.place < b.place;
-      });
-      for (const MarkOfForm& mark : *run) put({mark.c, mark.change}, mark.rank);
+      PutInOrder(run);
+      for (const Mark& mark : *run) put({mark.c, mark.change}, mark.rank);
       run->clear();
     };
     const auto add = [&](char32_t c, int change) {
       const unsigned rank = OrderRank(unicode_.Properties(c));
-      if (rank != 0) return run->push_back({c, change, rank, run->size()});
+      if (rank != 0) return run->push_back({c, rank, change, run->size()});
       flush_run();
       put({c, change}, 0);
     };

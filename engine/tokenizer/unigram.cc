@@ -30,11 +30,14 @@ constexpr double kUnknownPenalty = 10;  // what an unknown character has less th
 class Unigram : public Model {
  public:
   // scores[i] is that of the token with id i. Of a token that is there twice the last id counts, as
-  // in `tokenizers`. kInvalidArgument for a score that is no finite number, for an unk_id that no
-  // token has, and for what TokenTable refuses.
-  static Result<std::unique_ptr<const Model>> Create(const Vocabulary& vocabulary,
-                                                     std::vector<double> scores, size_t unk_id,
-                                                     bool byte_fallback, const std::string& where);
+  // in `tokenizers`.
+  Unigram(TokenTable tokens, std::vector<double> scores, size_t unk_id, bool byte_fallback)
+      : scores_(std::move(scores)),
+        unk_id_(static_cast<uint32_t>(unk_id)),
+        unk_score_(*std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty) {
+    tokens_ = std::move(tokens);
+    if (byte_fallback) fallback_ = tokens_.OfBytes();
+  }
 
   void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
                 TokenList* out) const override;
@@ -45,49 +48,12 @@ class Unigram : public Model {
   // Appends the tokens of a piece that may be no token.
   void PutPiece(TextView text, Span piece, TokenList* out) const;
 
-  std::vector<double> scores_;  // by id
-  uint32_t unk_id_ = 0;
-  double unk_score_ = 0;  // of one unknown character
+  const std::vector<double> scores_;  // by id
+  const uint32_t unk_id_;
+  const double unk_score_;  // of one unknown character
   // The tokens of bytes; nothing without byte_fallback. -1: none.
   std::optional<std::array<int32_t, 256>> fallback_;
 };
-
-Result<std::unique_ptr<const Model>> Unigram::Create(const Vocabulary& vocabulary,
-                                                     std::vector<double> scores, size_t unk_id,
-                                                     bool byte_fallback, const std::string& where) {
-  auto model = std::make_unique<Unigram>();
-  for (size_t i = 0; i < scores.size(); ++i) {
-    if (std::isfinite(scores[i])) continue;
-    return InvalidArgument(where + ": vocab[" + std::to_string(i) + "] has a score that is " +
-                           "no finite number of 64 bits");
-  }
-  if (unk_id >= scores.size()) {
-    return InvalidArgument(where + ": unk_id is " + std::to_string(unk_id) +
-                           "; wanted an id below " + std::to_string(scores.size()) +
-                           ", the vocabulary's size");
-  }
-  for (const auto& [token, id] : vocabulary) {
-    if (token.size() <= kMaxPieceBytes) continue;
-    return Status(ErrorCode::kUnsupported,
-                  where + ": vocab[" + std::to_string(id) + "] is " + Quoted(token) + ", of " +
-                      std::to_string(token.size()) + " bytes; wanted at most " +
-                      std::to_string(kMaxPieceBytes));
-  }
-  ENCORE_ASSIGN_OR_RETURN(model->tokens_,
-                          TokenTable::Create(vocabulary, where, TokenTable::Twice::kLastCounts));
-  model->unk_id_ = static_cast<uint32_t>(unk_id);
-  model->unk_score_ = *std::min_element(scores.begin(), scores.end()) - kUnknownPenalty;
-  model->scores_ = std::move(scores);
-  if (byte_fallback) {
-    model->fallback_.emplace();
-    for (size_t byte = 0; byte < 256; ++byte) {
-      constexpr char kDigits[] = "0123456789ABCDEF";
-      const std::string token = {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};
-      (*model->fallback_)[byte] = model->tokens_.Id(token).value_or(-1);
-    }
-  }
-  return std::unique_ptr<const Model>(std::move(model));
-}
 
 void Unigram::FindBest(std::string_view word, ModelScratch* scratch) const {
   if (word.size() > std::numeric_limits<uint32_t>::max()) {
@@ -165,8 +131,7 @@ Status ReadUnigram(JsonMembers* members, TokenizerParts* parts) {
   const bool byte_fallback = members->Bool("byte_fallback", false);
   const JsonValue& vocab = members->RequiredArray("vocab");
   if (!members->ok()) return members->status();
-  Status status = RefuseUnread(*members);
-  if (!status.ok()) return status;
+  ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
   if (!unk_id) {
     return Status(ErrorCode::kUnsupported,
                   where + ": unk_id is null; encore needs a token for unknown characters");
@@ -182,15 +147,32 @@ Status ReadUnigram(JsonMembers* members, TokenizerParts* parts) {
       return InvalidArgument(where + ": vocab[" + std::to_string(i) + "] is " + item.Described() +
                              "; wanted a token and its score");
     }
-    if (i > ByteTrie::kMaxValue) {
-      return InvalidArgument(where + ": vocab is " + vocab.Described() + "; wanted at most " +
-                             std::to_string(ByteTrie::kMaxValue) + " tokens");
+    const std::string& token = item.items()[0].text();
+    const double score = item.items()[1].number();
+    if (!std::isfinite(score)) {
+      return InvalidArgument(where + ": vocab[" + std::to_string(i) + "] has a score that is " +
+                             "no finite number of 64 bits");
     }
-    vocabulary.emplace_back(item.items()[0].text(), static_cast<uint32_t>(i));
-    scores.push_back(item.items()[1].number());
+    if (token.size() > kMaxPieceBytes) {
+      return Status(ErrorCode::kUnsupported,
+                    where + ": vocab[" + std::to_string(i) + "] is " + Quoted(token) + ", of " +
+                        std::to_string(token.size()) + " bytes; wanted at most " +
+                        std::to_string(kMaxPieceBytes));
+    }
+    // Fewer than ByteTrie::kMaxValue: each is three values of JSON.
+    static_assert(JsonValue::kMaxValues / 3 < ByteTrie::kMaxValue);
+    vocabulary.emplace_back(token, static_cast<uint32_t>(i));
+    scores.push_back(score);
   }
-  ENCORE_ASSIGN_OR_RETURN(
-      parts->model, Unigram::Create(vocabulary, std::move(scores), *unk_id, byte_fallback, where));
+  if (*unk_id >= scores.size()) {
+    return InvalidArgument(where + ": unk_id is " + std::to_string(*unk_id) +
+                           "; wanted an id below " + std::to_string(scores.size()) +
+                           ", the vocabulary's size");
+  }
+  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens,
+                          TokenTable::Create(vocabulary, where, TokenTable::Twice::kLastCounts));
+  parts->model =
+      std::make_unique<Unigram>(std::move(tokens), std::move(scores), *unk_id, byte_fallback);
   parts->unk_token = parts->model->IdToToken(static_cast<int32_t>(*unk_id));
   parts->Tell("unknown token", (byte_fallback ? "bytes, else " : "") + parts->unk_token,
               where + ": unk_id");

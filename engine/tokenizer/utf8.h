@@ -5,6 +5,7 @@
 #ifndef ENCORE_ENGINE_TOKENIZER_UTF8_H_
 #define ENCORE_ENGINE_TOKENIZER_UTF8_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -23,10 +24,17 @@ size_t ValidUtf8Length(std::string_view text);
 size_t InvalidUtf8Length(std::string_view text);
 
 inline bool IsAscii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
+// Whether a byte is one of a code point, but not its first.
+inline bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 // The bytes of a code point, by its first one, in valid text.
 inline size_t Utf8Length(char first) {
   const auto byte = static_cast<unsigned char>(first);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+// How many code points valid text has.
+inline size_t CountCodePoints(std::string_view text) {
+  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), Continues));
 }
 
 // The code point at `at`, which valid text goes on from; moves `at` behind it.
@@ -52,10 +60,12 @@ inline char32_t NextCodePoint(const char*& at) {
   return (first & 7) << 18 | second << 12 | third << 6 | fourth;
 }
 
-// The code point that ends before `end`, in valid text that starts at `begin` < `end`.
-inline char32_t LastCodePoint(const char* begin, const char* end) {
-  const char* at = end - 1;
-  while (at > begin && (static_cast<unsigned char>(*at) & 0xC0) == 0x80) --at;
+// The code point that ends before `end`, in valid text that starts before that; moves `end` to it.
+inline char32_t PreviousCodePoint(const char*& end) {
+  do {
+    --end;
+  } while (Continues(*end));
+  const char* at = end;
   return NextCodePoint(at);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes vocabularies what the readers of tokenizer.json take.
-
-#include "engine/tokenizer/vocabulary_files.h"
+// A tokenizer's model from vocab.txt, or from vocab.json and merges.txt, as the readers of
+// tokenizer.json take it.
 
 #include <algorithm>
 #include <string>
@@ -11,21 +10,12 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "engine/tokenizer/tokenizer_json.h"
 #include "engine/tokenizer/unicode.h"
 #include "engine/tokenizer/utf8.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
-
-std::string_view WithoutWhiteEnd(std::string_view line) {
-  while (!line.empty()) {
-    const char32_t c = LastCodePoint(line.data(), line.data() + line.size());
-    if ((Unicode::Get().Properties(c) & kWhite) == 0) break;
-    char bytes[4];
-    line.remove_suffix(static_cast<size_t>(PutCodePoint(c, bytes) - bytes));
-  }
-  return line;
-}
 
 // Takes the first line off a text, without its end.
 std::string_view TakeLine(std::string_view* text) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WordPiece over two tries.
+// tokenizer.json: a "model" of type WordPiece. A word becomes the longest token that it starts
+// with, then the longest continuing one, and so on; one unknown token if that fails anywhere (Wu et
+// al. 2016, arXiv:1609.08144, as in BERT).
 
-#include "engine/tokenizer/word_piece.h"
-
-#include <algorithm>
+#include <memory>
 
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
+#include "engine/tokenizer/component_json.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -22,30 +23,33 @@ bool MoreCharactersThan(size_t limit, const char* at, const char* end) {
   return false;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<const Model>> WordPiece::Create(const Vocabulary& vocabulary,
-                                                       const WordPieceSettings& settings,
-                                                       const std::string& where) {
-  std::unique_ptr<WordPiece> model(new WordPiece);
-  model->max_chars_ = settings.max_input_chars_per_word;
-  ENCORE_ASSIGN_OR_RETURN(model->tokens_, TokenTable::Create(vocabulary, where));
-  Vocabulary continuing;
-  const std::string& prefix = settings.continuing_subword_prefix;
-  for (const auto& [token, id] : vocabulary) {
-    if (token.size() > prefix.size() && token.starts_with(prefix)) {
-      continuing.emplace_back(token.substr(prefix.size()), id);
+class WordPiece : public Model {
+ public:
+  // Tokens with the prefix continue a word; words of more characters are unknown.
+  WordPiece(TokenTable tokens, const Vocabulary& vocabulary, const std::string& prefix,
+            int32_t unk_id, size_t max_chars)
+      : max_chars_(max_chars), unk_id_(unk_id) {
+    tokens_ = std::move(tokens);
+    Vocabulary continuing;
+    for (const auto& [token, id] : vocabulary) {
+      if (token.size() > prefix.size() && token.starts_with(prefix)) {
+        continuing.emplace_back(token.substr(prefix.size()), id);
+      }
     }
+    continuing_ = ByteTrie(std::move(continuing));
   }
-  model->continuing_ = ByteTrie(std::move(continuing));
-  const std::optional<int32_t> unk = model->tokens_.Id(settings.unk_token);
-  if (!unk) {
-    return InvalidArgument(where + ": the unknown token " + Quoted(settings.unk_token) +
-                           " is not in the vocabulary");
-  }
-  model->unk_id_ = *unk;
-  return std::unique_ptr<const Model>(std::move(model));
-}
+
+  void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch*,
+                TokenList* out) const override;
+
+ private:
+  // Appends the tokens of a word; false (and some of them appended) if it is unknown.
+  bool TokenizeWord(TextView text, Span word, TokenList* out) const;
+
+  const size_t max_chars_;
+  const int32_t unk_id_;
+  ByteTrie continuing_;  // those with the prefix, without it
+};
 
 bool WordPiece::TokenizeWord(TextView text, Span word, TokenList* out) const {
   const char* at = text.data + word.begin;
@@ -77,6 +81,28 @@ void WordPiece::Tokenize(TextView text, const std::vector<Span>& words, ModelScr
     out->origins.resize(before);
     out->origins.push_back(text.Origin(word));
   }
+}
+
+}  // namespace
+
+Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts) {
+  const std::string& where = members->where();
+  parts->unk_token = members->RequiredString("unk_token");
+  const std::string prefix = members->RequiredString("continuing_subword_prefix");
+  const size_t max_chars = members->RequiredSize("max_input_chars_per_word");
+  const JsonValue& vocab = members->RequiredObject("vocab");
+  if (!members->ok()) return members->status();
+  Vocabulary vocabulary;
+  ENCORE_RETURN_IF_ERROR(ReadVocabulary(vocab, where, &vocabulary));
+  ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
+  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens, TokenTable::Create(vocabulary, where));
+  ENCORE_ASSIGN_OR_RETURN(const int32_t unk_id, UnknownId(tokens, parts->unk_token, where));
+  parts->model =
+      std::make_unique<WordPiece>(std::move(tokens), vocabulary, prefix, unk_id, max_chars);
+  parts->Tell("unknown token", parts->unk_token, where + ": unk_token");
+  parts->Tell("characters of a word", "at most " + std::to_string(max_chars),
+              where + ": max_input_chars_per_word");
+  return {};
 }
 
 }  // namespace encore::internal

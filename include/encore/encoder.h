@@ -189,8 +189,8 @@ struct Taps {
   std::span<const MutableView> hidden = {};
 };
 
-// Which rows of each sequence: all, its first token's (CLS) or its last token's.
-enum class OutputRows : uint8_t { kAll, kFirst, kLast };
+// Which rows of each sequence: its first token's (CLS), its last token's, or all.
+enum class OutputRows : uint8_t { kFirst = 0, kLast = 1, kAll = 2 };
 
 // How an encoder is made. Thread-safe to share.
 struct EncoderOptions {

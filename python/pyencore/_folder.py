@@ -35,6 +35,10 @@ def patterns() -> list[str]:
     return [*_NAMES, *(f"[0-9]*_*/{name}" for name in _NAMES)]
 
 
+def ignored_patterns() -> list[str]:
+    return list(_IGNORED)
+
+
 def find_folder(
     name: str | os.PathLike[str],
     *,

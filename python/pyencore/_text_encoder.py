@@ -103,7 +103,8 @@ class TextEncoder(Opened):
         prompt: str | None = None,
         batch_size: int | None = None,
         show_progress_bar: bool | None = None,
-        output_value: Literal["sentence_embedding", "token_embeddings"] = "sentence_embedding",
+        output_value: Literal["sentence_embedding", "token_embeddings"]
+        | None = "sentence_embedding",
         precision: Precision = "float32",
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
@@ -117,7 +118,9 @@ class TextEncoder(Opened):
 
         As SentenceTransformer.encode. batch_size is checked and then encore's own choice: a text's
         bits do not depend on it. out is an array (or anything that speaks DLPack) of the result's
-        shape and type, which is filled and returned.
+        shape and type, which is filled and returned. output_value "token_embeddings" gives a text's
+        [tokens, d_model], None a dict of all that was computed of it: ids, masks and both kinds of
+        vectors, without padding.
         """
         if (
             isinstance(inputs, str)
@@ -142,10 +145,12 @@ class TextEncoder(Opened):
         text = self._resolve_prompt(prompt_name, prompt)
         if output_value == "token_embeddings":
             return self._token_vectors(inputs, text, convert_to_tensor)
+        if output_value is None:
+            return self._features(inputs, text, self._width(truncate_dim), convert_to_tensor)
         if output_value != "sentence_embedding":
             raise ValueError(
-                f"output_value is {output_value!r}; wanted 'sentence_embedding' or "
-                "'token_embeddings'"
+                f"output_value is {output_value!r}; wanted 'sentence_embedding', "
+                "'token_embeddings' or None"
             )
         normalize = True if normalize_embeddings else None
         if isinstance(inputs, str):
@@ -289,6 +294,26 @@ class TextEncoder(Opened):
             vectors = self._core.encode_tokens(inputs, prompt, self._max_length)
             return torch_module("convert_to_tensor").from_numpy(vectors) if tensors else vectors
         return [self._token_vectors(text, prompt, tensors) for text in inputs]
+
+    def _features(self, inputs: Inputs, prompt: str | None, width: int, tensors: bool) -> Any:
+        if not isinstance(inputs, str):
+            return [self._features(text, prompt, width, tensors) for text in inputs]
+        row = np.empty(width, np.float32)
+        self._core.encode_one(inputs, row, prompt, None, width, self._max_length)
+        token_vectors = self._core.encode_tokens(inputs, prompt, self._max_length)
+        tokens = self.tokenize((prompt or "") + inputs)
+        features: dict[str, Any] = {name: rows[0] for name, rows in tokens.items()}
+        features |= {"token_embeddings": token_vectors, "sentence_embedding": row}
+        if tensors:
+            torch = torch_module("convert_to_tensor")
+            features = {name: torch.from_numpy(array) for name, array in features.items()}
+        features["modality"] = "text"
+        if prompt:
+            of_prompt = self.tokenizer.encode(prompt)
+            # Without the special token that ends a text.
+            ended = bool(of_prompt.offsets) and of_prompt.offsets[-1] == (0, 0)
+            features["prompt_length"] = len(of_prompt) - int(ended)
+        return features
 
 
 def _list_of(inputs: Any) -> list[str] | None:

@@ -61,7 +61,7 @@ needs_minilm = pytest.mark.skipif(
 
 
 def pytest_report_header() -> list[str]:
-    absent = [name for name in ("sentence_transformers", "torch", "tqdm") if not has(name)]
+    absent = [name for name in ("sentence_transformers", "torch", "tqdm", "ray") if not has(name)]
     absent += [] if MINILM.is_dir() else ["all-MiniLM-L6-v2"]
     return [f"pyencore: left out for want of {', '.join(absent)}"] if absent else []
 

@@ -16,7 +16,7 @@ BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
 
 
 @needs_minilm
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/ray.md", "README.md"])
 def test_blocks(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -38,6 +38,8 @@ def test_blocks(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_minilm
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
 def test_example(example: Path, tmp_path: Path) -> None:
+    if example.name.startswith("ray_") and not has("ray"):
+        pytest.skip("ray is not installed")
     texts = tmp_path / "documents.txt"
     texts.write_text("The cat sat on the mat\nRenew it at the town hall\nTrains are late\n")
     command = [sys.executable, str(example), str(MINILM), str(texts), "Where do I get a passport?"]

@@ -64,6 +64,70 @@ def test_vectors_of_each_family(folders: Any, name: str) -> None:
     assert ours.prompts == theirs.prompts
 
 
+def features_are_close(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
+    assert len(found) == len(wanted)
+    for a, b in zip(found, wanted, strict=True):
+        assert a.keys() == b.keys()
+        seen = b["attention_mask"].numpy() == 1  # the reference pads a batch's texts
+        for name, value in a.items():
+            if isinstance(value, (str, int)):
+                assert value == b[name]
+            elif name == "sentence_embedding":
+                close(value, b[name].numpy())
+            else:
+                close(value, b[name].numpy()[seen], 4e-6)  # before they are normalized
+
+
+@needs_reference
+@pytest.mark.parametrize(
+    "name", [pytest.param("minilm", marks=needs_minilm), "base", *WHOLE]
+)
+def test_features(folders: Any, name: str) -> None:
+    """output_value=None"""
+    import torch
+
+    ours, theirs = both(folders(name))
+    for options in ({}, {"prompt": "road: "}, {"truncate_dim": 7, "normalize_embeddings": True}):
+        found = ours.encode(TEXTS, output_value=None, **options)
+        wanted = theirs.encode(TEXTS, output_value=None, **options)
+        features_are_close(found, wanted)
+        for a, vector, tokens in zip(
+            found,
+            ours.encode(TEXTS, **{**options, "normalize_embeddings": False}),
+            ours.encode(TEXTS, output_value="token_embeddings", prompt=options.get("prompt")),
+            strict=True,
+        ):
+            assert np.array_equal(a["sentence_embedding"], vector)
+            assert np.array_equal(a["token_embeddings"], tokens)
+    one = ours.encode(TEXTS[1], output_value=None, convert_to_tensor=True)
+    assert isinstance(one["token_embeddings"], torch.Tensor)
+    features_are_close([one], [theirs.encode(TEXTS[1], output_value=None)])
+    assert ours.encode([], output_value=None) == theirs.encode([], output_value=None)
+
+
+def test_arguments_are_those_of_the_reference() -> None:
+    """Names, order and defaults, but those that the documentation says are not there."""
+    pytest.importorskip("sentence_transformers", reason="the reference is not installed")
+    import inspect
+
+    import sentence_transformers as reference
+    from pyencore import CrossEncoder
+
+    for ours, theirs in (
+        (TextEncoder.encode, reference.SentenceTransformer.encode),
+        (CrossEncoder.predict, reference.CrossEncoder.predict),
+        (CrossEncoder.rank, reference.CrossEncoder.rank),
+    ):
+        found = inspect.signature(ours).parameters
+        wanted = inspect.signature(inspect.unwrap(theirs)).parameters
+        absent = {"pool", "chunk_size", "kwargs"}  # one model uses all cores
+        names = [name for name in wanted if name not in absent]
+        assert [name for name in found if name != "out"] == names
+        for name in names:
+            if name != "batch_size":  # encore's own choice
+                assert found[name].default == wanted[name].default, name
+
+
 @needs_reference
 @needs_minilm
 class TestMiniLM:

@@ -39,7 +39,7 @@ def test_inputs(model: TextEncoder, inputs: Any, kind: type[Exception], words: s
     [
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
         ({"precision": "int4"}, "Precision 'int4' is not supported"),
-        ({"output_value": "else"}, "output_value is 'else'"),
+        ({"output_value": "else"}, "output_value is 'else'; wanted 'sentence_embedding'"),
         ({"device": "cuda"}, "encore computes on CPUs"),
         ({"truncate_dim": 0}, "truncate_dim is 0; wanted at least 1"),
         ({"prompt_name": "none"}, "Prompt name 'none' not found"),

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import many_threads
 import numpy as np
 import pytest
 from conftest import MINILM, TEXTS, needs_minilm
@@ -39,6 +40,14 @@ def test_threads_share_a_model(model: TextEncoder) -> None:
 
     with ThreadPoolExecutor(16) as pool:
         assert all(pool.map(work, range(400)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_threads_for_seconds(folders: Any, threads: int) -> None:
+    calls, grown = many_threads.run(TextEncoder(folders("base"), threads=threads), 3)
+    assert calls > 0
+    assert grown < 8  # MiB; python/tests/many_threads.py takes a minute
 
 
 def test_the_gil_is_released(folders: Any) -> None:

@@ -109,6 +109,14 @@ TEST(ModelFamilies, ValuesThatMakeNoSenseAreInvalid) {
       {"eurobert_3", "classifier_pooling", "first"},
       {"albert", "embedding_size", 0},
       {"ernie", "task_type_vocab_size", 0},
+      // Another type than the one value has that encore computes.
+      {"albert", "num_hidden_groups", "1"},
+      {"albert", "inner_group_num", 1.5},
+      {"mpnet", "relative_attention_num_buckets", true},
+      {"ernie", "task_id", -1},
+      {"ernie", "pool_act", 0},
+      {"nomic_bert", "moe_every_n_layers", "none"},
+      {"gte", "position_embedding_type", 1},
   };
   for (const Change& change : changes) {
     ExpectRefused(change, ErrorCode::kInvalidArgument, {"config.json: " + change.key + " is "});
@@ -274,6 +282,15 @@ TEST(ModelFamilies, NomicsFactorWorksBeyondTheTrainedLengthOnly) {
   EXPECT_EQ((*folder.Open()).max_tokens(), 2048u);
   folder.SetKey("max_trained_positions", 512);
   EXPECT_EQ((*folder.Open()).max_tokens(), 512u);
+}
+
+TEST(ModelFamilies, AMarkerThatIsNullMarksNothing) {
+  ModelFolder nomic(kModels + "nomic_bert");
+  nomic.SetKey("n_embd", nullptr);
+  EXPECT_TRUE(nomic.Open().ok()) << nomic.Open().status().message();
+  ModelFolder bert(kModels + "bert");
+  bert.SetKey("", "alibi");
+  EXPECT_TRUE(bert.Open().ok()) << bert.Open().status().message();
 }
 
 TEST(ModelFamilies, AVariantOfJinaIsRefusedByItsTensors) {

@@ -14,21 +14,21 @@
 #include <string>
 #include <vector>
 
-#include "engine/models/model_config.h"
+#include "engine/models/family.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/safetensors_bytes.h"
 
 namespace encore {
 namespace {
 
-using internal::ModelConfig;
+using internal::ModelPlan;
 using nlohmann::json;
 
 json PublishedConfigs() {
   return json::parse(std::ifstream(ENCORE_TEST_DATA_DIR "/published_configs.json"));
 }
 
-Result<ModelConfig> Read(const json& config, std::vector<Decision>* decisions) {
+Result<ModelPlan> Read(const json& config, std::vector<Decision>* decisions) {
   const TemporaryFolder temporary;
   std::ofstream(temporary.File("config.json")) << config.dump();
   const std::string file = temporary.File("config.json");
@@ -38,13 +38,12 @@ Result<ModelConfig> Read(const json& config, std::vector<Decision>* decisions) {
 }
 
 // What encore makes of a configuration, in the members that `wanted` has.
-json Summary(const ModelConfig& config, const std::vector<Decision>& decisions,
-             const json& wanted) {
-  const std::vector<LayerConfig>& layers = config.plan.encoder.layers;
-  json all = {{"d_model", config.plan.encoder.d_model},
+json Summary(const ModelPlan& config, const std::vector<Decision>& decisions, const json& wanted) {
+  const std::vector<LayerConfig>& layers = config.encoder.layers;
+  json all = {{"d_model", config.encoder.d_model},
               {"layers", layers.size()},
               {"heads", layers.front().num_heads},
-              {"max_tokens", config.plan.embeddings.usual_tokens()},
+              {"max_tokens", config.embeddings.usual_tokens()},
               {"causal", layers.front().causal},
               {"labels", config.labels.ok() ? *config.labels : std::vector<std::string>()}};
   for (const Decision& decision : decisions) all[decision.what] = decision.value;
@@ -68,7 +67,7 @@ TEST(PublishedConfigs, AreReadWithEveryKey) {
     if (!entry.contains("want")) continue;
     SCOPED_TRACE(name);
     std::vector<Decision> decisions;
-    const Result<ModelConfig> config = Read(entry.at("config"), &decisions);
+    const Result<ModelPlan> config = Read(entry.at("config"), &decisions);
     ASSERT_TRUE(config.ok()) << config.status().message();
     const json& wanted = entry.at("want");
     EXPECT_EQ(Summary(*config, decisions, wanted), wanted);
@@ -85,7 +84,7 @@ TEST(PublishedConfigs, OfVariantsThatEncoreHasNotAreRefusedByName) {
     if (!entry.contains("refused")) continue;
     SCOPED_TRACE(name);
     std::vector<Decision> decisions;
-    const Result<ModelConfig> config = Read(entry.at("config"), &decisions);
+    const Result<ModelPlan> config = Read(entry.at("config"), &decisions);
     ASSERT_FALSE(config.ok());
     for (const json& part : entry.at("refused")) {
       EXPECT_NE(config.status().message().find(part.get<std::string>()), std::string::npos)
@@ -109,7 +108,7 @@ TEST(PublishedConfigs, KeysThatNoFamilyReadsAreTold) {
     json config = entry.at("config");
     config.update(more);
     std::vector<Decision> decisions;
-    const Result<ModelConfig> read = Read(config, &decisions);
+    const Result<ModelPlan> read = Read(config, &decisions);
     ASSERT_TRUE(read.ok()) << read.status().message();
     const json& wanted = entry.at("want");
     EXPECT_EQ(Summary(*read, decisions, wanted), wanted);

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "encore/encoder.h"
-#include "engine/nn/model_sizes.h"
 #include "engine/nn/scratch_plan.h"
+#include "engine/nn/thread_plan.h"
 #include "gtest/gtest.h"
 #include "reference/encoder_model.h"
 #include "reference/switched.h"

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "encore/encoder.h"
-#include "engine/nn/model_sizes.h"
+#include "engine/nn/thread_plan.h"
 #include "gtest/gtest.h"
 
 namespace encore::inline v0_1::internal {

@@ -17,7 +17,7 @@
 
 #include "engine/base/bf16.h"
 #include "engine/kernels/gemm_kernel.h"
-#include "engine/nn/encoder_packing.h"
+#include "engine/nn/prepared_encoder.h"
 #include "engine/platform/amx.h"
 #include "reference/accuracy.h"
 #include "tests/support/fma_chain.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "encore/text_encoder.h"
-#include "engine/text/folder_tokenizer.h"
+#include "engine/text/folder_files.h"
 #include "tests/support/text_case.h"
 
 namespace encore {

@@ -85,7 +85,7 @@ TEST(TextMemoryTest, AHugeTextLeavesNoMoreThanTheBound) {
 TEST(TextMemoryTest, APoolKeepsScratchUpToItsBound) {
   ScratchPool pool;
   const auto leave = [&](size_t bytes) {
-    ScratchPool::Lease lease(&pool);
+    const ScratchPool::Lease lease = pool.Take();
     lease->type_ids.resize(bytes);
     lease->type_ids.shrink_to_fit();
     return static_cast<const Scratch*>(&*lease);
@@ -99,8 +99,8 @@ TEST(TextMemoryTest, APoolKeepsScratchUpToItsBound) {
   EXPECT_EQ(pool.idle_bytes(), 0u) << "none is kept";
   {
     // Two at once, of which the second to come back is too much.
-    ScratchPool::Lease a(&pool);
-    ScratchPool::Lease b(&pool);
+    const ScratchPool::Lease a = pool.Take();
+    const ScratchPool::Lease b = pool.Take();
     a->type_ids.resize(ScratchPool::kMaxIdleBytes / 3 * 2);
     b->type_ids.resize(ScratchPool::kMaxIdleBytes / 3 * 2);
   }

@@ -2,7 +2,7 @@
 //
 // Pooling and normalization of single texts by their definitions, in long double.
 
-#include "engine/text/pooling.h"
+#include "engine/text/after_encoder.h"
 
 #include <gtest/gtest.h>
 

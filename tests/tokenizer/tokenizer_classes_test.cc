@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "encore/tokenizer.h"
-#include "engine/text/folder_tokenizer.h"
+#include "engine/text/folder_files.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/safetensors_bytes.h"

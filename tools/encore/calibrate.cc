@@ -17,7 +17,7 @@
 #include "encore/torch_weights.h"
 #include "engine/io/safetensors_stream.h"
 #include "engine/models/embeddings.h"
-#include "engine/text/folder_tokenizer.h"
+#include "engine/text/folder_files.h"
 #include "tools/encore/calibration.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/converted_tensors.h"
@@ -114,9 +114,8 @@ void AddSampleTexts(const std::string& texts, const std::string& path, WeightsFo
   const internal::FolderTokenizer opened =
       Take(internal::OpenFolderTokenizer(path, /*ignore_unknown_keys=*/true), "IN");
   const size_t d_model = calibration->encoder().config().d_model;
-  const internal::Embeddings embeddings =
-      Take(internal::Embeddings::Create(folder->config.plan.embeddings, d_model, &folder->tensors),
-           "IN");
+  const internal::Embeddings embeddings = Take(
+      internal::Embeddings::Create(folder->config.embeddings, d_model, &folder->tensors), "IN");
   TokenizeOptions tokenize;
   tokenize.max_length = opened.max_length == 0
                             ? embeddings.plan().usual_tokens()
@@ -170,7 +169,7 @@ std::vector<CalibratedMatrix> CalibrateFile(const Options& options, const Execut
 std::vector<CalibratedMatrix> CalibrateFolder(const Options& options, const Executor& executor,
                                               size_t* tokens) {
   WeightsFolder folder = OpenUnconvertedFolder(options.in);
-  Calibration calibration(folder.config.plan.encoder, folder.weights, executor);
+  Calibration calibration(folder.config.encoder, folder.weights, executor);
   AddSampleTexts(options.input, options.in, &folder, &calibration);
   std::vector<CalibratedMatrix> found = calibration.Finish(executor);
   WriteWeightsFolder(options.in, options.out, folder,

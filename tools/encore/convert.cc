@@ -82,7 +82,7 @@ ConversionSizes ConvertFolder(const std::string& in, const std::string& out,
                               const ConversionSettings& settings) {
   const WeightsFolder folder = OpenUnconvertedFolder(in);
   const ConvertedTensors converted(
-      {folder.files.files(), folder.config.plan.encoder, folder.weights, folder.EmbeddingNames()},
+      {folder.files.files(), folder.config.encoder, folder.weights, folder.EmbeddingNames()},
       settings);
   SafetensorsMetadata metadata = folder.metadata;
   if (settings.precision != Precision::kF32) {

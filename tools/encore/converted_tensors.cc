@@ -15,7 +15,6 @@
 #include "engine/base/bf16.h"
 #include "engine/base/layer_tensors.h"
 #include "engine/base/quoted.h"
-#include "engine/nn/encoder_packing.h"
 #include "engine/ops/weight_source.h"
 #include "engine/platform/fp_env.h"
 #include "engine/platform/thread_team.h"
@@ -198,7 +197,7 @@ void ConvertedTensors::AddMatrix(const SafetensorsEntry& entry, const MatrixTens
   WeightSource rows = WeightSource::One(entry.View());
   if (m.smoothed) rows.input_scale = m.packed->input_scale();
   AddIntegers(entry, rows);
-  if (!matrix.first || !m.smoothed || !m.given_scale.empty()) return;
+  if (!matrix.first || !m.smoothed || !m.source.int8_input_scale.empty()) return;
   tensors_.push_back({InputScaleName(entry.name), DType::kF32, Shape(entry.shape[1]),
                       [&m, k = entry.shape[1]](const ByteSink& sink) {
                         return sink(std::as_bytes(std::span(m.packed->input_scale(), k)));
@@ -227,7 +226,7 @@ MatrixTensors::MatrixTensors(const EncoderWeights& weights, bool may_share) {
     for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
       const WeightView& view = tensor.In(weights.layers[i]);
       if (!tensor.is_matrix() || view.empty()) continue;
-      const size_t index = 4 * i + static_cast<size_t>(tensor.part->matrix);
+      const size_t index = 4 * i + static_cast<size_t>(*tensor.part->matrix);
       if (!by_address_.emplace(view.data(), MatrixTensor{index, last != index}).second &&
           !may_share) {
         throw Failure("layer " + std::to_string(i) + " has its " + tensor.name() +

@@ -20,7 +20,7 @@
 #include "encore/executor.h"
 #include "encore/safetensors.h"
 #include "engine/io/safetensors_stream.h"
-#include "engine/models/model_config.h"
+#include "engine/models/family.h"
 #include "engine/models/model_tensors.h"
 #include "engine/models/weight_files.h"
 #include "engine/nn/prepared_encoder.h"
@@ -112,7 +112,7 @@ class ConvertedTensors {
 // ---- Folders (weights_folder.cc) ----------------------------------------------------------------
 
 struct WeightsFolder {
-  internal::ModelConfig config;
+  internal::ModelPlan config;
   internal::WeightFiles files;
   internal::ModelTensors tensors;
   EncoderWeights weights;                 // views of the files

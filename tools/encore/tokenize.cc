@@ -11,7 +11,7 @@
 #include <string>
 
 #include "encore/tokenizer.h"
-#include "engine/text/folder_tokenizer.h"
+#include "engine/text/folder_files.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/shared_options.h"

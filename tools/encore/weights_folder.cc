@@ -76,7 +76,7 @@ void WantNothingAt(const std::string& out) {
 WeightsFolder OpenWeightsFolder(const std::string& path, const std::string& option) {
   const internal::Folder folder = Take(internal::Folder::Open(path), option);
   std::vector<Decision> decisions;
-  internal::ModelConfig config =
+  internal::ModelPlan config =
       Take(internal::ReadModelConfig(folder, /*ignore_unknown_keys=*/true, &decisions), option);
   internal::WeightFiles files = Take(internal::WeightFiles::Open(folder), option);
   SafetensorsMetadata metadata;
@@ -87,8 +87,8 @@ WeightsFolder OpenWeightsFolder(const std::string& path, const std::string& opti
     if (stored != Precision::kF32) precision = stored;
     metadata.insert(file.metadata().begin(), file.metadata().end());
   }
-  internal::ModelTensors tensors = Take(internal::ModelTensors::Create(files, config.plan), option);
-  EncoderWeights weights = Take(internal::ViewLayers(config.plan, &tensors), option);
+  internal::ModelTensors tensors = Take(internal::ModelTensors::Create(files, config), option);
+  EncoderWeights weights = Take(internal::ViewLayers(config, &tensors), option);
   return {std::move(config),  std::move(files),    std::move(tensors),
           std::move(weights), std::move(metadata), precision};
 }
@@ -102,7 +102,7 @@ WeightsFolder OpenUnconvertedFolder(const std::string& path) {
 
 std::set<std::string> WeightsFolder::EmbeddingNames() const {
   std::set<std::string> names;
-  for (const std::string& name : internal::EmbeddingTables(config.plan.embeddings)) {
+  for (const std::string& name : internal::EmbeddingTables(config.embeddings)) {
     const SafetensorsEntry* const entry = tensors.Find(tensors.Base(name));
     if (entry != nullptr) names.insert(entry->name);
   }

@@ -61,7 +61,7 @@ Weights WeightsOf(const WeightsFolder& folder) {
     count(folder.tensors.Find(name));
     count(folder.tensors.Find(RowScaleName(name)));
   }
-  Weights weights = {folder.config.plan.encoder, folder.weights, folder.precision, {}, {}};
+  Weights weights = {folder.config.encoder, folder.weights, folder.precision, {}, {}};
   if (folder.precision == Precision::kInt8) weights.kept = internal::FloatMatrices(folder.weights);
   weights.embeddings = {{"bytes", bytes}, {"types", types}};
   return weights;

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of more texts than one machine has time for, by Ray Data: pip install 'pyencore[ray]'.
+
+A text's vector has the same bits whichever node computed it, in whatever batch, before or after a
+node was lost: the result of a cluster is that of one process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import ray
+import ray.data
+from ray.data.checkpoint import CheckpointConfig
+
+from pyencore._folder import find_folder
+from pyencore._ray_worker import BoundCores, Files, digest_of, read_files, write_files
+from pyencore._text_encoder import TextEncoder
+
+# What a column of fixed-size lists may hold. The ranges of int8 and uint8 are those of all vectors,
+# which nobody has seen before the end.
+_PRECISIONS = ("float32", "float16", "binary", "ubinary")
+_SETTINGS = "_encore.json"  # readers of Parquet pass over names with an underscore
+
+
+class EncodeBatches:
+    """For Dataset.map_batches: batches with a column of vectors added to `columns` (all of them by
+    default).
+
+        dataset.map_batches(
+            EncodeBatches,
+            fn_constructor_kwargs={"model": ship("folder"), "cores": 4},
+            batch_format="pyarrow",
+            compute=ray.data.ActorPoolStrategy(size=8),
+            num_cpus=2,  # half of the cores: see embed_parquet
+        )
+
+    Each actor opens the model once, and is bound to `cores` cores that no other actor has. model: a
+    path that every node sees, a hub name, or what ship() returned. Batches are pyarrow tables
+    or dicts of arrays. model_options are TextEncoder's, encode_options those of encode().
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | ray.ObjectRef[Files],
+        *,
+        text_column: str = "text",
+        vector_column: str = "embedding",
+        columns: Sequence[str] | None = None,
+        cores: int = 1,
+        model_options: Mapping[str, Any] | None = None,
+        encode_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._columns = columns
+        self._text_column = text_column
+        self._vector_column = vector_column
+        self._encode_options = dict(encode_options or {})
+        self._cores = BoundCores(cores)
+        options = {"threads": cores, **(model_options or {})}
+        if isinstance(model, ray.ObjectRef):
+            # The encoder has the files mapped: they may lose their names once it is open.
+            with tempfile.TemporaryDirectory(prefix="pyencore-") as folder:
+                write_files(ray.get(model), folder)
+                self._encoder = TextEncoder(folder, **options)
+        else:
+            self._encoder = TextEncoder(model, **options)
+
+    def __call__(self, batch: Any) -> Any:
+        texts = batch[self._text_column]
+        listed = texts.to_pylist() if isinstance(batch, pa.Table) else list(texts)
+        vectors = self._encoder.encode(listed, **self._encode_options)
+        if not isinstance(batch, pa.Table):
+            kept = batch if self._columns is None else {name: batch[name] for name in self._columns}
+            return {**kept, self._vector_column: vectors}
+        if self._columns is not None:
+            batch = batch.select(self._columns)
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+        return batch.append_column(self._vector_column, column)
+
+
+def ship(model: str | os.PathLike[str]) -> ray.ObjectRef[Files]:
+    """The files of a folder, or of a hub name, in Ray's object store, for nodes that lack them."""
+    files: ray.ObjectRef[Files] = ray.put(read_files(find_folder(model)))
+    return files
+
+
+class Embedded(NamedTuple):
+    """What embed_parquet wrote, those of earlier runs included."""
+
+    rows: int
+    files: int
+
+
+def embed_parquet(
+    input: str | Sequence[str],  # noqa: A002 (beside output)
+    output: str,
+    model: str | os.PathLike[str],
+    *,
+    text_column: str = "text",
+    id_column: str = "id",
+    columns: Sequence[str] = (),
+    vector_column: str = "embedding",
+    cores: int | None = None,
+    actors: int | None = None,
+    rows_per_file: int = 8192,
+    ship_model: bool = True,
+    show_progress: bool = True,
+    model_options: Mapping[str, Any] | None = None,
+    encode_options: Mapping[str, Any] | None = None,
+) -> Embedded:
+    """Reads Parquet files of texts; writes id_column, `columns` and the vectors, a fixed-size list.
+
+    input and output are paths that every node sees, or URIs of pyarrow's file systems. Ids are
+    unique. `rows_per_file` rows are read, computed, written and remembered together: that and the
+    number of actors bound the memory. The order of rows is not that of the input.
+
+    A run that was interrupted goes on where it stopped, by the same call: `output + ".checkpoint"`
+    has the ids of complete files. A call of a complete output does nothing. At the end
+    the rows are counted: RuntimeError if there are more or fewer than in the input.
+
+    cores: of an actor; by default those of the smallest node, at most 8. actors: by default one for
+    each such group of cores. An actor asks Ray for half of its cores: the rest is for tasks that
+    read and write, and for the actors of a lost node. ship_model=False leaves the folder where
+    it is: a path that every node sees, or a hub name that every node fetches.
+    """
+    given = dict(encode_options or {})
+    precision = given.get("precision", "float32")
+    if precision not in _PRECISIONS:
+        raise ValueError(f"precision is {precision!r}; wanted one of {', '.join(_PRECISIONS)}")
+    if not ray.is_initialized():
+        ray.init()
+    inputs = [_absolute(path) for path in ([input] if isinstance(input, str) else input)]
+    files = read_files(find_folder(model)) if ship_model else {}
+    target = _Output(
+        _absolute(output),
+        {
+            "input": inputs,
+            "model": digest_of(files) if ship_model else os.fspath(model),
+            "columns": [id_column, text_column, vector_column, *columns],
+            "model_options": _without(model_options, "threads"),
+            "encode_options": _without(given, "show_progress_bar", "batch_size"),
+        },
+    )
+    if target.complete:
+        return target.count()
+
+    read = list(dict.fromkeys([id_column, text_column, *columns]))
+    dataset = ray.data.read_parquet(inputs, num_cpus=0.25).select_columns(read)
+    dataset.context.checkpoint_config = CheckpointConfig(
+        id_column, target.checkpoint, delete_checkpoint_on_success=False
+    )
+    dataset.context.enable_progress_bars = show_progress
+    group, pool = _groups(cores, actors)
+    dataset.repartition(target_num_rows_per_block=rows_per_file).map_batches(
+        EncodeBatches,
+        fn_constructor_kwargs={
+            "model": ray.put(files) if ship_model else os.fspath(model),
+            "text_column": text_column,
+            "vector_column": vector_column,
+            "columns": list(dict.fromkeys([id_column, *columns])),
+            "cores": group,
+            "model_options": dict(model_options or {}),
+            "encode_options": given,
+        },
+        batch_size=rows_per_file,
+        batch_format="pyarrow",
+        compute=ray.data.ActorPoolStrategy(size=pool),
+        num_cpus=group / 2,
+    ).write_parquet(target.path, ray_remote_args={"num_cpus": 0.25})
+
+    wanted = ray.data.read_parquet(inputs).count()
+    written = target.count()
+    if written.rows != wanted:
+        raise RuntimeError(
+            f"{output} has {written.rows} rows, the input has {wanted}; wanted unique ids in "
+            f"{id_column}, and an input that does not change"
+        )
+    target.finish()
+    return written
+
+
+def _absolute(path: str) -> str:
+    return path if "://" in path else os.path.abspath(path)
+
+
+def _without(options: Mapping[str, Any] | None, *names: str) -> dict[str, Any]:
+    """Options that tell which vectors come out."""
+    return {key: value for key, value in (options or {}).items() if key not in names}
+
+
+def _groups(cores: int | None, actors: int | None) -> tuple[int, int]:
+    """Cores of an actor, and how many actors."""
+    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call, unused-ignore]
+    of_nodes = [int(node["Resources"].get("CPU", 0)) for node in nodes if node["Alive"]]
+    of_nodes = [count for count in of_nodes if count > 0] or [1]
+    group = cores or min(8, *of_nodes)
+    return group, actors or max(1, sum(count // group for count in of_nodes))
+
+
+class _Output:
+    """The folder that is written, and the settings of the run that began it."""
+
+    def __init__(self, uri: str, settings: Mapping[str, Any]) -> None:
+        self.path = uri.rstrip("/")
+        self.checkpoint = self.path + ".checkpoint"
+        self._files, self._folder = pafs.FileSystem.from_uri(self.path)
+        self._remembered = self._files.from_uri(self.checkpoint)[1]
+        # As JSON has them.
+        self._settings = json.loads(json.dumps(dict(settings), default=str))
+        found = self._load()
+        if found is None:
+            if self._list(self._folder):
+                raise ValueError(f"{uri} has files of others; wanted a new or an empty folder")
+            self.complete = False
+            self._files.create_dir(self._folder)
+            self._save()
+            return
+        self.complete = bool(found.pop("complete"))
+        for key, value in self._settings.items():
+            if found.get(key) != value:
+                raise ValueError(
+                    f"{uri} was begun with {key} {found.get(key)!r}, found {value!r}; wanted the "
+                    "same to go on, or a new folder"
+                )
+        self._forget_halves()
+
+    def count(self) -> Embedded:
+        import pyarrow.dataset
+
+        dataset = pyarrow.dataset.dataset(self._folder, filesystem=self._files, format="parquet")
+        return Embedded(dataset.count_rows(), len(dataset.files))
+
+    def finish(self) -> None:
+        self.complete = True
+        self._save()
+        if self._files.get_file_info(self._remembered).type != pafs.FileType.NotFound:
+            self._files.delete_dir(self._remembered)
+
+    def _forget_halves(self) -> None:
+        """A write that was tried again after its commit, and then interrupted, has left a pending
+        and a committed list of ids. Ray deletes its file for the former: the latter goes too."""
+        names = {info.path for info in self._list(self._remembered)}
+        for name in names:
+            committed = name.removesuffix(".pending.parquet") + ".parquet"
+            if name.endswith(".pending.parquet") and committed in names:
+                self._files.delete_file(committed)
+
+    def _list(self, folder: str) -> list[pafs.FileInfo]:
+        selector = pafs.FileSelector(folder, allow_not_found=True)
+        found: list[pafs.FileInfo] = self._files.get_file_info(selector)
+        return found
+
+    def _load(self) -> dict[str, Any] | None:
+        path = f"{self._folder}/{_SETTINGS}"
+        if self._files.get_file_info(path).type == pafs.FileType.NotFound:
+            return None
+        with self._files.open_input_stream(path) as stream:
+            settings: dict[str, Any] = json.loads(stream.read())
+        return settings
+
+    def _save(self) -> None:
+        text = json.dumps({**self._settings, "complete": self.complete}, indent=1)
+        with self._files.open_output_stream(f"{self._folder}/{_SETTINGS}") as stream:
+            stream.write(text.encode())

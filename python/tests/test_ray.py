@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pyencore.ray: a class for map_batches, cores that are bound, folders that are shipped, and
+Parquet to Parquet on a cluster that loses a driver and a node."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DATA, TEXTS, has
+from pyencore import TextEncoder
+from pyencore._ray_worker import digest_of, read_files, write_files
+
+needs_ray = pytest.mark.skipif(not has("ray"), reason="ray is not installed")
+SOURCES = str(Path(sys.modules["pyencore"].__file__ or "").parents[1])
+
+BOUND = """
+import os, socket, threading
+from pyencore._ray_worker import BoundCores
+usable = sorted(os.sched_getaffinity(0))
+stop = threading.Event()
+other = threading.Thread(target=stop.wait)
+other.start()
+first = BoundCores(1)
+assert first.cores[0] in usable and os.sched_getaffinity(0) == set(first.cores)
+assert os.sched_getaffinity(other.native_id) == set(first.cores)
+stop.set()
+# A process with one usable core, which another has.
+assert BoundCores(1).cores == []
+held = first.cores
+first.release()
+assert BoundCores(1).cores == held
+assert BoundCores(10_000).cores == []
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no threads")
+def test_cores_are_of_one_process() -> None:
+    environment = {**os.environ, "PYTHONPATH": SOURCES}
+    subprocess.run([sys.executable, "-c", BOUND], check=True, env=environment)
+
+
+@pytest.mark.parametrize("folder", sorted((DATA / "sentences").iterdir()), ids=lambda p: p.name)
+def test_a_folder_is_shipped(folder: Path, tmp_path: Path) -> None:
+    files = read_files(folder)
+    write_files(files, tmp_path)
+    assert digest_of(read_files(tmp_path)) == digest_of(files)
+    texts = ["a short text", "another one"]
+    options: dict[str, Any] = {"threads": 1, "ignore_unknown_keys": True}
+    wanted = TextEncoder(folder, **options).encode(texts)
+    assert np.array_equal(TextEncoder(tmp_path, **options).encode(texts), wanted)
+    name = next(iter(files))
+    files[name] = np.append(files[name], np.uint8(32))
+    assert digest_of(files) != digest_of(read_files(tmp_path))
+
+
+@needs_ray
+class TestBatches:
+    def test_tables_and_arrays(self, folders: Any) -> None:
+        import pyarrow as pa
+        from pyencore.ray import EncodeBatches
+
+        wanted = TextEncoder(folders("base"), threads=1).encode(TEXTS, precision="float16")
+        options: dict[str, Any] = {"encode_options": {"precision": "float16"}, "cores": 10_000}
+        options["model_options"] = {"threads": 1}
+        encode = EncodeBatches(folders("base"), **options)
+        batch = {"id": np.arange(len(TEXTS)), "text": np.array(TEXTS, object)}
+        found = encode(batch)
+        assert found.keys() == {"id", "text", "embedding"}
+        assert np.array_equal(found["embedding"], wanted)
+        some = EncodeBatches(folders("base"), columns=["id"], vector_column="v", **options)
+        table = some(pa.table(batch))
+        assert table.column_names == ["id", "v"]
+        assert table.schema.field("v").type == pa.list_(pa.float16(), 32)
+        flat = table["v"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        assert np.array_equal(flat.reshape(wanted.shape), wanted)
+        assert some(batch).keys() == {"id", "v"}
+        with pytest.raises(TypeError, match=r"inputs\[1\] is of type NoneType; wanted str"):
+            some(pa.table({"id": [1, 2], "text": ["a", None]}))
+
+
+@needs_ray
+class TestCluster:
+    def test_a_driver_and_a_node_are_lost(self) -> None:
+        import ray_cluster
+
+        ray_cluster.run(8000, DATA / "text" / "base")
+
+    def test_settings_of_a_run(self, tmp_path: Path) -> None:
+        """What needs no cluster of embed_parquet: which outputs are refused, and which are done."""
+        from pyencore.ray import _Output, embed_parquet
+
+        output = tmp_path / "out"
+        first = _Output(str(output), {"model": "a", "encode_options": {}})
+        assert not first.complete
+        assert not _Output(str(output), {"model": "a", "encode_options": {}}).complete
+        with pytest.raises(ValueError, match="begun with model 'a', found 'b'; wanted the same"):
+            _Output(str(output), {"model": "b", "encode_options": {}})
+        first.finish()
+        assert _Output(str(output), {"model": "a", "encode_options": {}}).complete
+        assert json.loads((output / "_encore.json").read_text())["complete"]
+        with pytest.raises(ValueError, match="has files of others; wanted a new or an empty"):
+            _Output(str(DATA), {})
+        with pytest.raises(ValueError, match="precision is 'int8'; wanted one of float32, float16"):
+            embed_parquet("in", "out", "model", encode_options={"precision": "int8"})

@@ -68,24 +68,22 @@ T OrFail(Result<T> result) {
 Flags ParseFlags(int argc, char** argv) {
   Flags flags;
   flags.run.threads = {"2"};
-  CLI::App app("Times single calls of encoder blocks.", "bench_latency");
-  app.add_option("--workload", flags.workloads, "As `encore bench --list` has them")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->type_name("NAME,...");
-  app.add_option("--calls", flags.calls, "Of each; else 10000, of workloads over 1 GFLOP 2000")
-      ->check(CLI::Range(2, 100'000'000));
-  app.add_option("--busy", flags.busy, "Again with so many busy processes beside it")
-      ->check(CLI::Range(0, 1024));
-  app.add_flag("--beside-inline", flags.beside_inline,
-               "Alternates with calls on the calling thread alone");
-  app.add_option("--json", flags.json, "Write the figures there, too")->type_name("FILE");
-  flags.run.AddTo(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error) == 0 ? 0 : 2);
-  }
+  CommandLine line("bench_latency", "Times single calls of encoder blocks.");
+  const Command all = line.all();
+  all.Add("--workload", &flags.workloads, "As `encore bench --list` has them",
+          {.type = "NAME,...", .show_default = true});
+  all.Add("--calls", &flags.calls, "Of each; else 10000, of workloads over 1 GFLOP 2000",
+          {.range = Range{2, 100'000'000}});
+  all.Add("--busy", &flags.busy, "Again with so many busy processes beside it",
+          {.range = Range{0, 1024}});
+  all.Add("--beside-inline", &flags.beside_inline,
+          "Alternates with calls on the calling thread alone");
+  all.Add("--json", &flags.json, "Write the figures there, too", {.type = "FILE"});
+  flags.run.AddTo(all);
+  bool done = false;
+  const std::string wrong = line.Read(argc, argv, &done);
+  if (!wrong.empty()) Fail(wrong);
+  if (done) std::exit(0);
   // Before the work rather than after it; the file itself is not touched yet.
   if (!flags.json.empty()) OrFail(internal::FileWriter::Create(flags.json));
   return flags;

@@ -162,44 +162,45 @@ void Fail(const Status& status) {
 // Returns the exit status: 0, 1 if a benchmark failed, 2 for wrong flags.
 int Main(int argc, char** argv) {
   Flags& flags = GetFlags();
-  CLI::App app("A benchmark of encore. Precisions other than f32 are for whole encoders.", argv[0]);
-  const CLI::Option* precision = flags.run.AddTo(app);
+  CommandLine line(argv[0],
+                   "A benchmark of encore. Precisions other than f32 are for whole encoders.");
+  const Option precision = flags.run.AddTo(line.all());
   flags.cpu = GetCores().Last();
-  const CLI::Option* cpu =
-      app.add_option("--cpu", flags.cpu, "Core for the runs with one thread, -1 for any")
-          ->check(CLI::Range(-1, 1024))
-          ->capture_default_str();
-  app.add_option("--clock", flags.clock,
-                 "cpu: runs with one thread count only the time that it had the core, for machines "
-                 "with other work")
-      ->check(CLI::IsMember({"wall", "cpu"}))
-      ->capture_default_str();
+  const Option cpu =
+      line.all().Add("--cpu", &flags.cpu, "Core for the runs with one thread, -1 for any",
+                     {.show_default = true, .range = Range{-1, 1024}});
+  line.all().Add(
+      "--clock", &flags.clock,
+      "cpu: runs with one thread count only the time that it had the core, for machines with "
+      "other work",
+      {.show_default = true, .one_of = {"wall", "cpu"}});
   static char help[] = "--help";  // what Google Benchmark knows
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "-h") argv[i] = help;
   }
   if (std::find(argv, argv + argc, std::string("--help")) != argv + argc) {
-    std::cout << app.help() << "\nand the flags of Google Benchmark:\n" << std::flush;
+    std::cout << line.Help() << "\nand the flags of Google Benchmark:\n" << std::flush;
   }
   benchmark::Initialize(&argc, argv);
-  try {
-    app.parse(argc, argv);
-    if (cpu->count() > 0 && !GetCores().Bind(flags.cpu)) {
-      throw CLI::ValidationError("--cpu", "found " + std::to_string(flags.cpu) +
-                                              ", wanted a core that this process may use, or -1");
-    }
-    GetCores().Bind(-1);
-    const Result<std::vector<int>> threads = flags.run.Apply();
-    if (!threads.ok()) throw CLI::ParseError(threads.status().message(), 2);
-    flags.threads = *threads;
-    RegisterBenchmarks();
-    if (precision->count() > 0 && !flags.precision_asked) {
-      throw CLI::ValidationError("--precision", "found " + flags.run.precision_name +
-                                                    ", wanted nothing: this benchmark is of f32");
-    }
-  } catch (const CLI::ParseError& error) {
-    std::cerr << error.what() << "\n";
+  const auto wrong = [](const std::string& sentence) {
+    std::cerr << sentence << "\n";
     return 2;
+  };
+  bool done = false;
+  const std::string unread = line.Read(argc, argv, &done);
+  if (!unread.empty()) return wrong(unread);
+  if (cpu.given() && !GetCores().Bind(flags.cpu)) {
+    return wrong("--cpu: found " + std::to_string(flags.cpu) +
+                 ", wanted a core that this process may use, or -1");
+  }
+  GetCores().Bind(-1);
+  const Result<std::vector<int>> threads = flags.run.Apply();
+  if (!threads.ok()) return wrong(threads.status().message());
+  flags.threads = *threads;
+  RegisterBenchmarks();
+  if (precision.given() && !flags.precision_asked) {
+    return wrong("--precision: found " + flags.run.precision_name +
+                 ", wanted nothing: this benchmark is of f32");
   }
   for (const auto& [name, value] : Context()) {
     benchmark::AddCustomContext("encore_" + name, value);

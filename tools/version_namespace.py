@@ -25,7 +25,7 @@ NAMESPACE = re.compile(r"^(namespace encore)(?:::inline v[0-9_]+)?((?:::\w+)* \{
 INTERNAL = re.compile(r"^(namespace encore)(?:::inline v[0-9_]+)?(::internal(?:::\w+)* \{)$",
                       re.MULTILINE)
 # It writes files of the library.
-GENERATOR = "tools/unicode_tables.py"
+GENERATOR = "tests/make/unicode_tables.py"
 
 
 def name_of(root):

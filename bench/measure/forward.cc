@@ -25,10 +25,9 @@ Result<Tensor> DrawTensor(const Shape& shape, float low, float high) {
   return tensor;
 }
 
-size_t CopiesForCold(size_t bytes) {
-  // 32 MiB where the system does not tell.
-  const size_t l3 = Caches().l3 > 0 ? Caches().l3 : size_t{32} << 20;
-  return 4 * l3 / std::max<size_t>(bytes, 1) + 2;
+size_t CopiesForCold(size_t bytes, size_t l3) {
+  if (l3 == 0) l3 = size_t{32} << 20;  // the system does not tell
+  return std::min(4 * l3, kMostColdBytes) / std::max<size_t>(bytes, 1) + 2;
 }
 
 Result<DrawnWeights> DrawWeights(const EncoderConfig& config, const WeightChoices& choices) {

@@ -10,6 +10,7 @@
 
 #include "bench/measure/models.h"
 #include "bench/measure/peak.h"
+#include "encore/cpu.h"
 #include "encore/encoder.h"
 #include "encore/executor.h"
 #include "encore/status.h"
@@ -26,8 +27,9 @@ Result<Tensor> DrawTensor(const Shape& shape, float low, float high);
 // in turn: together they are over four times that cache, as are the buffers that memory's bandwidth
 // is measured with (read.h). A cache keeps some of a walk that is longer than itself: Zen 5's
 // raised the bandwidth by 8 % of such a walk of four times its size, by 15 % of one of twice its
-// size.
-size_t CopiesForCold(size_t bytes);
+// size. Of a cache so large that this would be more than kMostColdBytes, it holds a part of them.
+size_t CopiesForCold(size_t bytes, size_t l3 = Caches().l3);
+inline constexpr size_t kMostColdBytes = size_t{1} << 30;
 
 // Weights of a configuration, as MakeEncoders draws them: the largest matrix serves as all of them,
 // and one row as all biases.

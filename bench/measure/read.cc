@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "bench/measure/forward.h"
 #include "bench/measure/os.h"
 #include "bench/measure/roof_kernels.h"
 #include "encore/cpu.h"
@@ -25,7 +26,6 @@ constexpr double kWindowSeconds = 1e-3;  // beside which threads that start apar
 constexpr size_t kInParts = size_t{256} << 20;
 constexpr size_t kPart = size_t{64} << 20;
 constexpr size_t kLeastMemory = size_t{64} << 20;
-constexpr size_t kMostMemory = size_t{1} << 30;  // of all threads together
 
 // How many cores share core 0's L3, "0-7,16" being 9; all of them where the system does not tell.
 int CoresOfAnL3() {
@@ -53,7 +53,7 @@ std::vector<ReadLevel> ReadLevels(int threads) {
   if (caches.l2 > 0) levels.push_back({"L2", caches.l2 / 2, caches.l2 * all});
   const size_t part = caches.l3 / 2 / sharers;
   const size_t memory =
-      std::min(std::max(kLeastMemory, 4 * caches.l3 / sharers), kMostMemory / all);
+      std::min(std::max(kLeastMemory, 4 * caches.l3 / sharers), kMostColdBytes / all);
   // Not where nothing could be read from memory alone.
   if (part > 2 * caches.l2 && part < memory / 2) {
     levels.push_back({"L3", part, caches.l3 * all / sharers});

@@ -20,23 +20,17 @@ Status Wrong(const std::string& sentence) { return Status(ErrorCode::kInvalidArg
 
 }  // namespace
 
-CLI::Option* RunOptions::AddTo(CLI::App& app) {
-  app.add_option("--threads", threads, "Thread counts; all: as many as usable cores")
-      ->delimiter(',')
-      ->capture_default_str()
-      ->type_name("N,...");
-  app.add_option("--executor", executor, "Where threads come from: pool or openmp")
-      ->check(CLI::IsMember({"pool", "openmp"}))
-      ->capture_default_str();
-  app.add_option("--idle-spin", idle_spin,
-                 "How long a pool's threads look for the next call before they sleep")
-      ->check(CLI::Range(0, kMaxIdleSpin))
-      ->capture_default_str()
-      ->type_name("US");
-  app.add_option("--target", target, "SIMD target, e.g. AVX2; else the best")->type_name("NAME");
-  return app.add_option("--precision", precision_name, "What weights and products are in")
-      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
-      ->capture_default_str();
+Option RunOptions::AddTo(const Command& command) {
+  command.Add("--threads", &threads, "Thread counts; all: as many as usable cores",
+              {.type = "N,...", .show_default = true});
+  command.Add("--executor", &executor, "Where threads come from: pool or openmp",
+              {.show_default = true, .one_of = {"pool", "openmp"}});
+  command.Add("--idle-spin", &idle_spin,
+              "How long a pool's threads look for the next call before they sleep",
+              {.type = "US", .show_default = true, .range = Range{0, kMaxIdleSpin}});
+  command.Add("--target", &target, "SIMD target, e.g. AVX2; else the best", {.type = "NAME"});
+  return command.Add("--precision", &precision_name, "What weights and products are in",
+                     {.show_default = true, .one_of = {"f32", "bf16", "int8"}});
 }
 
 Precision RunOptions::precision() const { return *PrecisionFromName(precision_name); }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
+#include "bench/measure/command_line.h"
 #include "encore/precision.h"
 #include "encore/status.h"
 
@@ -24,7 +24,7 @@ struct RunOptions {
 
   // Adds --precision, --threads, --executor, --idle-spin and --target, and returns --precision.
   // This object must stay where it is until the command line has been read.
-  CLI::Option* AddTo(CLI::App& app);
+  Option AddTo(const Command& command);
 
   Precision precision() const;
 

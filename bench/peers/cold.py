@@ -8,8 +8,9 @@ import pathlib
 
 import numpy
 
-# Weights that no cache keeps are so many times the L3, as CopiesForCold (bench/measure) has it.
-TIMES_L3 = 4
+# Weights that no cache keeps are so many times the L3, and so many bytes at most, as CopiesForCold
+# and kMostColdBytes (bench/measure/forward.h) have it.
+TIMES_L3, MOST_BYTES = 4, 1 << 30
 # A model has at least that many layers to go through before it meets the first one again ...
 MIN_LAYERS = 12
 # ... and at most so many, for engines take minutes to compile more. Where these fit into the cache,
@@ -31,13 +32,18 @@ def l3_bytes():
     return DEFAULT_L3
 
 
+def bytes_for_cold():
+    """That memory is read through to meet none of it in a cache."""
+    return min(TIMES_L3 * l3_bytes(), MOST_BYTES)
+
+
 def weight_bytes(workload, precision):
     return workload.weight_elements * BYTES[precision]
 
 
 def layers(workload, precision):
     """How many layers a model has for its weights to come from memory."""
-    wanted = TIMES_L3 * l3_bytes() // weight_bytes(workload, precision) + 2
+    wanted = bytes_for_cold() // weight_bytes(workload, precision) + 2
     return min(max(wanted, MIN_LAYERS), MAX_LAYERS)
 
 
@@ -50,8 +56,8 @@ class Sweep:
     def __init__(self, workload, precision):
         cold_bytes = layers(workload, precision) * weight_bytes(workload, precision)
         self.other = None
-        if cold_bytes < TIMES_L3 * l3_bytes():
-            self.other = numpy.ones(TIMES_L3 * l3_bytes() // 8)
+        if cold_bytes < bytes_for_cold():
+            self.other = numpy.ones(bytes_for_cold() // 8)
 
     def __call__(self):
         if self.other is not None:

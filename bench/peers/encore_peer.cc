@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// encore's products and whole models for encore_peer.py, which compiles it: PackedLinear and
-// TextEncoder::EncodeIds behind C functions. Those that make something give null and the others
-// false for a failure; encore_peer_error() says which.
+// What pyencore has not, for encore_peer.py, which compiles it: PackedLinear,
+// TextEncoder::EncodeIds and the ids of many texts, behind C functions. Those that make something
+// give null and the others false for a failure; encore_peer_error() says which.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,8 @@
 #include "encore/ops.h"
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
+#include "encore/tokenizer.h"
+#include "encore/version.h"
 
 namespace {
 
@@ -41,6 +45,7 @@ void* Given(encore::Result<T> result) {
 extern "C" {
 
 const char* encore_peer_error() { return error.c_str(); }
+const char* encore_peer_version() { return ENCORE_VERSION_STRING; }
 const char* encore_peer_target() {
   error = encore::ActiveTarget();
   return error.c_str();
@@ -85,6 +90,23 @@ bool encore_peer_encode(const void* pool, const void* model, const int32_t* ids,
           lists, {.executor = static_cast<const encore::ThreadPool*>(pool)->executor()});
   if (!Done(found.status())) return false;
   std::memcpy(vectors, found->vectors.data(), found->vectors.size_bytes());
+  return true;
+}
+
+void* encore_peer_tokenizer(const char* folder) { return Given(encore::Tokenizer::Open(folder)); }
+
+// The ids of all texts, uncut, one text after another, and how many each has: counts [texts].
+bool encore_peer_tokenize(const void* tokenizer, const char* const* data, const size_t* sizes,
+                          size_t texts, int32_t* ids, size_t* counts) {
+  encore::Tokens tokens;
+  for (size_t i = 0; i < texts; ++i) {
+    const std::string_view text(data[i], sizes[i]);
+    if (!Done(static_cast<const encore::Tokenizer*>(tokenizer)->Encode(text, &tokens))) {
+      return false;
+    }
+    counts[i] = tokens.ids.size();
+    ids = std::copy(tokens.ids.begin(), tokens.ids.end(), ids);
+  }
   return true;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""encore beside engines that do not compute blocks: its products alone (PackedLinear, f32), and
-whole models from token ids (TextEncoder). Its blocks are timed by `encore bench` (encore_side.py).
+"""encore where neither pyencore nor `encore bench` (encore_side.py) has the call: its products
+alone (PackedLinear, f32), whole models from token ids (TextEncoder), and the ids of many texts.
 
 Needs a C++ compiler, and the library of
     tools/build.sh build/shared -DBUILD_SHARED_LIBS=ON --target encore_text
@@ -16,19 +16,20 @@ import tempfile
 import numpy
 
 import products
-import text_encore
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIBRARY = ROOT / "build/shared/engine/libencore_text.so"
 
 NAME = "encore"
-VERSION = text_encore.Library(LIBRARY).version()
 WAIT_POLICY = "sleeps (the default)"
 GRAPHS = {precision: ("",) for precision in ("f32", "bf16", "int8")}
 
 
 def _load():
     """The functions of encore_peer.cc."""
+    if not LIBRARY.is_file():
+        raise SystemExit(f"there is no {LIBRARY}\nTo build it: tools/build.sh build/shared "
+                         "-DBUILD_SHARED_LIBS=ON --target encore_text")
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "libencore_peer.so")
         subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-shared", "-fPIC",
@@ -36,16 +37,17 @@ def _load():
                         path, f"-L{LIBRARY.parent}", f"-Wl,-rpath,{LIBRARY.parent}",
                         "-lencore_text", "-lencore"], check=True)
         found = ctypes.CDLL(str(path))
-    for name in ("pool", "linear", "model"):
+    for name in ("pool", "linear", "model", "tokenizer"):
         getattr(found, f"encore_peer_{name}").restype = ctypes.c_void_p
-    for name in ("set_target", "apply", "encode"):
+    for name in ("set_target", "apply", "encode", "tokenize"):
         getattr(found, f"encore_peer_{name}").restype = ctypes.c_bool
-    for name in ("error", "target"):
+    for name in ("error", "target", "version"):
         getattr(found, f"encore_peer_{name}").restype = ctypes.c_char_p
     return found
 
 
 _FUNCTIONS = _load()
+VERSION = _FUNCTIONS.encore_peer_version().decode()
 
 
 def isa(_limit):
@@ -101,6 +103,26 @@ class Model:
     def output(self):
         """[B, D]: the mean over the tokens of the last call."""
         return self.y
+
+
+class Texts:
+    """Texts, ready to tokenize again and again with a folder's tokenizer."""
+
+    def __init__(self, folder, texts):
+        data = [text.encode() for text in texts]
+        self.tokenizer = made("tokenizer", str(folder).encode())
+        self.data = (ctypes.c_char_p * len(data))(*data)
+        self.sizes = numpy.array([len(text) for text in data], numpy.uintp)
+        self.counts = numpy.empty_like(self.sizes)
+        # A token is a byte at least; [CLS] and [SEP] come to them.
+        self.ids = numpy.empty(int(self.sizes.sum()) + 2 * len(data), numpy.int32)
+
+    def run(self):
+        checked(_FUNCTIONS.encore_peer_tokenize(
+            self.tokenizer, self.data, products.pointer(self.sizes),
+            ctypes.c_size_t(len(self.data)), products.pointer(self.ids),
+            products.pointer(self.counts)))
+        return self.ids[:self.counts.sum()], self.counts
 
 
 def Peer(workload, weights, x, threads, precision, _graph, layers):  # as the adapters' classes

@@ -11,7 +11,7 @@ import numpy
 
 import blocks
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tests/make"))
 
 from golden import plain  # noqa: E402  pylint: disable=wrong-import-position
 

@@ -75,7 +75,7 @@ def seconds_of(session, sample):
 class Engine:
     """A model, ready to encode again and again."""
 
-    def __init__(self, folder, threads, _library):
+    def __init__(self, folder, threads):
         sample = texts.mixed_sentences(folder, texts.BATCH, seed=2)
         sessions, fused = {}, {}
         with tempfile.TemporaryDirectory() as work:

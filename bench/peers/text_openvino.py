@@ -12,7 +12,7 @@ NAME = "OpenVINO"
 class Engine(texts.TokenizedEngine):
     """A model, ready to encode again and again."""
 
-    def __init__(self, folder, threads, _library):
+    def __init__(self, folder, threads):
         super().__init__(folder)
         self.version = openvino.get_version().split("-")[0]
         model = openvino.convert_model(text_model_torch.HiddenStates(folder, "sdpa"),

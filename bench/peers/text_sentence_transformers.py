@@ -13,7 +13,7 @@ NAME = "sentence-transformers"
 class Engine:
     """A model, ready to encode again and again."""
 
-    def __init__(self, folder, threads, _library):
+    def __init__(self, folder, threads):
         torch.set_num_threads(threads)
         self.version = f"{sentence_transformers.__version__}, torch {torch.__version__}"
         self.model = SentenceTransformer(str(folder), device="cpu",

@@ -7,18 +7,15 @@
     .deps/venv/bin/python bench/peers/text_to_ids.py --markdown [--texts FILE]
 
 Texts are sentences of words from the model's vocabulary, or the lines of a file. All three take a
-list of texts in one call and give ids with special tokens, uncut; encore through a loop in C
-(text_to_ids.c). They take turns for some rounds. A figure is the median over the rounds.
+list of texts in one call and give ids with special tokens, uncut; encore through a loop in C++
+(encore_peer.cc). They take turns for some rounds. A figure is the median over the rounds.
 """
 
 import argparse
-import ctypes
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 import typing
 
@@ -33,7 +30,7 @@ numpy = remote.import_or_leave("numpy")
 tokenizers = remote.import_or_leave("tokenizers")
 IreeTokenizer = remote.import_or_leave("iree.tokenizer").Tokenizer
 quiet = remote.import_or_leave("quiet")
-text_encore = remote.import_or_leave("text_encore")
+encore_peer = remote.import_or_leave("encore_peer")
 texts = remote.import_or_leave("texts")
 
 
@@ -50,33 +47,14 @@ class Engine(typing.NamedTuple):
     lists: typing.Callable
 
 
-def encore(args, batch, work):
-    """encore's tokenizer behind its C interface."""
-    library = text_encore.Library(args.library)
-    loop, folder = work / "libtext_to_ids.so", args.library.resolve().parent
-    subprocess.run([os.environ.get("CC", "cc"), "-std=c99", "-O2", "-shared", "-fPIC",
-                    f"-I{ROOT / 'include'}", pathlib.Path(__file__).with_suffix(".c"),
-                    "-o", loop, f"-L{folder}", f"-Wl,-rpath,{folder}", "-lencore_text"],
-                   check=True)
-    run_loop, size = ctypes.CDLL(str(loop)).tokenize_all, ctypes.c_size_t
-    run_loop.restype = size
-    handle = library.open(args.model, 1)
-    views, data = text_encore.views(batch)
-    # A token is a byte at least; [CLS] and [SEP] come to them.
-    sizes = [len(text) + 2 for text in data]
-    longest = max(sizes)
-    ids = numpy.empty(sum(sizes) + longest, numpy.int32)
-    counts = numpy.empty(len(data), numpy.uintp)
-
-    def run():
-        return run_loop(handle, views, size(len(data)), ctypes.c_void_p(ids.ctypes.data),
-                        size(longest), ctypes.c_void_p(counts.ctypes.data))
-
-    return Engine(f"encore {library.version()}", run,
-                  lambda total: parts(ids[:total], counts) if total else [])
+def encore(args, batch):
+    """encore's tokenizer, by a loop in C++."""
+    texts_of_encore = encore_peer.Texts(args.model, batch)
+    return Engine(f"encore {encore_peer.VERSION}", texts_of_encore.run,
+                  lambda found: parts(*found))
 
 
-def hugging_face(args, batch, _work):
+def hugging_face(args, batch):
     """`tokenizers`, by the call that leaves offsets out."""
     tokenizer = tokenizers.Tokenizer.from_file(str(args.model / "tokenizer.json"))
     tokenizer.no_padding()
@@ -86,7 +64,7 @@ def hugging_face(args, batch, _work):
                   lambda encodings: [encoding.ids for encoding in encodings])
 
 
-def iree(args, batch, _work):
+def iree(args, batch):
     """iree-tokenizer, by the call that gives arrays."""
     tokenizer = IreeTokenizer.from_file(str(args.model / "tokenizer.json"))
     return Engine("iree-tokenizer",
@@ -105,8 +83,6 @@ def parse_args():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=pathlib.Path,
                         default=ROOT / ".deps/models/all-MiniLM-L6-v2", metavar="DIR")
-    parser.add_argument("--library", type=pathlib.Path,
-                        default=ROOT / "build/shared/engine/libencore_text.so", metavar="FILE")
     parser.add_argument("--texts", type=pathlib.Path, metavar="FILE",
                         help="lines of UTF-8 in place of sentences")
     parser.add_argument("--count", type=int, default=20000, help="so many texts at most")
@@ -126,9 +102,8 @@ def main():
         batch = [line for line in lines if line][:args.count]
     else:
         batch = texts.mixed_sentences(args.model, args.count)
-    with tempfile.TemporaryDirectory() as work:
-        engines = [make(args, batch, pathlib.Path(work)) for make in (hugging_face, encore, iree)]
-        lists = [engine.lists(engine.run()) for engine in engines]
+    engines = [make(args, batch) for make in (hugging_face, encore, iree)]
+    lists = [engine.lists(engine.run()) for engine in engines]
     tokens = sum(map(len, lists[0]))
     rates = {engine.name: [] for engine in engines}
     for _ in range(args.rounds):

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times encore and its peers from text to vector, side by side in one run, vectors compared first.
 
-    tools/fetch_model.sh && tools/python_env.sh peers
-    tools/build.sh build/shared -DBUILD_SHARED_LIBS=ON --target encore_text
+    tools/fetch_model.sh && tools/python_env.sh peers && .deps/venv/bin/pip install .
     .deps/venv/bin/python bench/peers/text_to_vector.py --markdown
 
 Each engine lives in a process of its own with as many cores as threads (one thread: the last core).
@@ -68,7 +67,7 @@ def serve(args):
         texts, turn = remote.import_or_leave("texts"), remote.import_or_leave("quiet").turn
         numpy = remote.import_or_leave("numpy")
         module = remote.import_or_leave(f"text_{args.as_engine}")
-        engine = module.Engine(args.model, args.threads[-1], args.library)
+        engine = module.Engine(args.model, args.threads[-1])
         sentences = texts.mixed_sentences(args.model, max(args.sentences, default=COMPARED))
         batches = {shape: texts.of_shape(args.model, *map(int, shape.split("x")))
                    for shape in args.shape}
@@ -221,9 +220,6 @@ def parse_args():
     parser.add_argument("--model", type=pathlib.Path,
                         default=ROOT / ".deps/models/all-MiniLM-L6-v2", metavar="DIR",
                         help="a folder as sentence-transformers has it (default: %(default)s)")
-    parser.add_argument("--library", type=pathlib.Path,
-                        default=ROOT / "build/shared/engine/libencore_text.so", metavar="FILE",
-                        help="the shared library to time (default: %(default)s)")
     parser.add_argument("--encore", type=pathlib.Path, metavar="BINARY",
                         help="the command line, to time `encore embed` too")
     parser.add_argument("--engine", action="append", choices=ENGINES, metavar="NAME",

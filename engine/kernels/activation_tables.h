@@ -8,7 +8,7 @@
 // coefficients stands at each table, in halves of an f32 ulp of a. Centres are chosen so that f is
 // an f32 to some 30 bits there, and rounding the first coefficient costs nothing (Gal's accurate
 // tables). The last interval ends at its own centre with f = 0, so what lies beyond is clamped to
-// it and gives exactly 0. Made by tools/vec_math_coefficients.py.
+// it and gives exactly 0. Made by tests/make/vec_math_coefficients.py.
 
 #ifndef ENCORE_ENGINE_KERNELS_ACTIVATION_TABLES_H_
 #define ENCORE_ENGINE_KERNELS_ACTIVATION_TABLES_H_

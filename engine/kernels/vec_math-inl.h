@@ -8,7 +8,7 @@
 // which tries every one of them; targets without FMA (SSE4, SSE2, EMU128) are listed apart. Unless
 // said otherwise results may be subnormal and then hold the same bound, in ulps of the subnormal.
 // The rounding mode must be to nearest, denormals must not be flushed. Coefficients come from
-// tools/vec_math_coefficients.py.
+// tests/make/vec_math_coefficients.py.
 
 #include <cstdint>
 

@@ -7,7 +7,7 @@
 // exponent joined with the upper two of its mantissa. In each the function is sum_k c[k] u^k with
 // u = a - centre, minimax by the Remez algorithm on the relative error. Each centre is a point near
 // the middle where c[0] happens to be an f32 to some 33 bits, so that rounding it costs nothing
-// (Gal's accurate tables). Made by tools/vec_math_coefficients.py.
+// (Gal's accurate tables). Made by tests/make/vec_math_coefficients.py.
 
 #ifndef ENCORE_ENGINE_KERNELS_VEC_MATH_TABLES_H_
 #define ENCORE_ENGINE_KERNELS_VEC_MATH_TABLES_H_

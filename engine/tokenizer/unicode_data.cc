@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Made by tools/unicode_tables.py from the answers of tokenizers 0.23.3; not to be edited.
+// Made by tests/make/unicode_tables.py from the answers of tokenizers 0.23.3; not to be edited.
 // What code points are, and what they turn into.
 
 #include "engine/tokenizer/unicode_data.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generated tables of Unicode (tools/unicode_tables.py), and how their numbers are read.
+// The generated tables of Unicode (tests/make/unicode_tables.py), and how their numbers are read.
 //
 // A table is a row of numbers in LEB128 (seven bits a byte, the lowest first; the eighth bit says
 // that more follow), and its bytes are base64.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bench/measure/check.h"
+#include "bench/measure/forward.h"
 #include "bench/measure/models.h"
 #include "bench/measure/noise.h"
 #include "bench/measure/os.h"
@@ -80,6 +81,17 @@ TEST(ReadLevels, AreTheNearestThatHaveRoom) {
       EXPECT_LT(here[i].bytes, here[i + 1].bytes) << threads << " " << here[i].name;
     }
   }
+}
+
+TEST(CopiesForCold, ExceedTheCacheAndAreBounded) {
+  constexpr size_t kMiB = size_t{1} << 20;
+  for (const size_t bytes : {kMiB / 8, kMiB, 28 * kMiB}) {
+    for (const size_t l3 : {size_t{0}, 8 * kMiB, 96 * kMiB}) {
+      EXPECT_GE(CopiesForCold(bytes, l3) * bytes, 4 * l3);
+    }
+    EXPECT_LE(CopiesForCold(bytes, 1024 * 1024 * kMiB) * bytes, kMostColdBytes + 2 * bytes);
+  }
+  EXPECT_EQ(CopiesForCold(4096 * kMiB, 1024 * kMiB), 2u);  // a copy larger than the bound
 }
 
 TEST(Samples, SlotsAndPercentilesAreOfTheSamples) {

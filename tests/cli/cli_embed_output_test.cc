@@ -10,14 +10,18 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "engine/base/bf16.h"
+#include "nlohmann/json.hpp"
 #include "tests/cli/cli_runner.h"
 #include "tests/support/text_case.h"
 
@@ -115,6 +119,123 @@ TEST_F(CliEmbedOutputTest, ResumeRefusesRowsOfAnotherRun) {
   }
 }
 
+std::string Rest(const std::string& bytes) { return bytes.substr(256); }
+
+TEST_F(CliEmbedOutputTest, TypesAreThoseOfQuantizeEmbeddings) {
+  WriteFile(Path("x"), "tea\nbread and butter\n");
+  ASSERT_EQ(Embed("x", "f32.npy", {"--normalize"}).status, 0);
+  std::vector<float> wanted(64);
+  const std::string floats = Rest(ReadFile(Path("f32.npy")));
+  ASSERT_EQ(floats.size(), wanted.size() * sizeof(float));
+  std::memcpy(wanted.data(), floats.data(), floats.size());
+  for (const std::string type : {"f16", "int8", "ubinary"}) {
+    SCOPED_TRACE(type);
+    for (const char* ending : {".npy", ".safetensors", ".jsonl"}) {
+      ASSERT_EQ(Embed("x", type + ending, {"--normalize", "--output-type", type}).status, 0);
+    }
+    const std::string bytes = Rest(ReadFile(Path(type + ".npy")));
+    EXPECT_EQ(Rest(ReadFile(Path(type + ".safetensors"))), bytes);
+    const std::string lines = ReadFile(Path(type + ".jsonl"));
+    const nlohmann::json first = nlohmann::json::parse(lines.substr(0, lines.find('\n')));
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (type == "f16") {
+        ASSERT_EQ(bytes.size(), 128u);
+        uint16_t half = 0;
+        std::memcpy(&half, bytes.data() + 2 * i, 2);
+        EXPECT_EQ(half, internal::F32ToF16(wanted[i]));
+        if (i < 32) {
+          EXPECT_EQ(first[i].get<float>(), internal::F16ToF32(half));
+        }
+      } else if (type == "int8") {
+        ASSERT_EQ(bytes.size(), 64u);
+        const int found = static_cast<int8_t>(bytes[i]);
+        EXPECT_EQ(found, static_cast<int>(std::floor((wanted[i] + 1) / (2.0f / 255))) - 128)
+            << wanted[i];
+        if (i < 32) {
+          EXPECT_EQ(first[i], found);
+        }
+      } else {
+        ASSERT_EQ(bytes.size(), 8u);
+        EXPECT_EQ((bytes[i / 8] >> (7 - i % 8)) & 1, wanted[i] > 0 ? 1 : 0);
+        if (i % 8 == 0 && i < 32) {
+          EXPECT_EQ(first[i / 8], static_cast<uint8_t>(bytes[i / 8]));
+        }
+      }
+    }
+    EXPECT_EQ(Embed("x", type + ".npy", {"--normalize", "--output-type", type, "--resume"}).status,
+              0);
+    ExpectRefused(Arguments(Path("x"), Path(type + ".npy"), {"--normalize", "--resume"}),
+                  {"--resume", type + ".npy"});
+  }
+  EXPECT_NE(ReadFile(Path("f16.npy")).find("'descr': '<f2'"), std::string::npos);
+  EXPECT_NE(ReadFile(Path("int8.npy")).find("'descr': '|i1'"), std::string::npos);
+  EXPECT_NE(ReadFile(Path("ubinary.npy"))
+                .find("'descr': '|u1', 'fortran_order': False, 'shape': "
+                      "(2, 4)"),
+            std::string::npos);
+  EXPECT_NE(ReadFile(Path("ubinary.safetensors")).find(R"("U8","shape":[2,4])"), std::string::npos);
+}
+
+TEST_F(CliEmbedOutputTest, ShardsShareTheInput) {
+  WriteFile(Path("x"), Lines(701));
+  ASSERT_EQ(Embed("x", "whole.npy").status, 0);
+  const std::string whole = Rest(ReadFile(Path("whole.npy")));
+  constexpr size_t kRow = 32 * sizeof(float);
+  std::string together(whole.size(), '?');
+  for (size_t shard = 0; shard < 3; ++shard) {
+    const std::string name = std::to_string(shard) + ".npy";
+    ASSERT_EQ(Embed("x", name, {"--shard", std::to_string(shard + 1) + "/3"}).status, 0);
+    const std::string part = Rest(ReadFile(Path(name)));
+    for (size_t row = 0; row * kRow < part.size(); ++row) {
+      together.replace((row * 3 + shard) * kRow, kRow, part, row * kRow, kRow);
+    }
+  }
+  EXPECT_EQ(together, whole);
+  // A run that was interrupted goes on within its shard, and within no other.
+  WriteFile(Path("some"), Lines(400));
+  ASSERT_EQ(Embed("some", "2.npy", {"--shard", "3/3"}).status, 0);
+  const CliResult resumed = Embed("x", "2.npy", {"--shard", "3/3", "--resume"});
+  EXPECT_EQ(resumed.out.substr(0, 30), "133 texts had been done before") << resumed.out;
+  ASSERT_EQ(Embed("x", "again.npy", {"--shard", "3/3"}).status, 0);
+  EXPECT_EQ(ReadFile(Path("2.npy")), ReadFile(Path("again.npy")));
+  ExpectRefused(Arguments(Path("x"), Path("2.npy"), {"--shard", "2/3", "--resume"}),
+                {"--resume", "row 0"});
+  for (const char* wrong : {"0/3", "4/3", "2", "2/", "/3", "a/3", "2/3x", "-1/3"}) {
+    ExpectRefused(Arguments(Path("x"), Path("y.npy"), {"--shard", wrong}), {"--shard", wrong});
+  }
+}
+
+TEST_F(CliEmbedOutputTest, JsonLinesInAndOutByField) {
+  WriteFile(Path("x.jsonl"),
+            "{\"id\": 7, \"body\": \"tea\"}\n{\"body\": \"bread\"}\n"
+            "{\"id\": \"a,[7\", \"body\": \"butter\"}\n");
+  const std::vector<std::string> more = {"--field", "body", "--output-field", "my \"vector\""};
+  ASSERT_EQ(Embed("x.jsonl", "v.jsonl", more).status, 0);
+  ASSERT_EQ(Embed("x.jsonl", "plain.jsonl", {"--field", "body"}).status, 0);
+  std::istringstream objects(ReadFile(Path("v.jsonl")));
+  std::istringstream arrays(ReadFile(Path("plain.jsonl")));
+  const std::vector<nlohmann::json> ids = {7, nullptr, "a,[7"};
+  for (const nlohmann::json& id : ids) {
+    std::string line;
+    ASSERT_TRUE(std::getline(objects, line));
+    const nlohmann::json object = nlohmann::json::parse(line);
+    ASSERT_TRUE(std::getline(arrays, line));
+    EXPECT_EQ(object["my \"vector\""], nlohmann::json::parse(line));
+    EXPECT_EQ(object.size(), id.is_null() ? 1u : 2u);
+    if (!id.is_null()) {
+      EXPECT_EQ(object["id"], id);
+    }
+  }
+  const std::string before = ReadFile(Path("v.jsonl"));
+  std::vector<std::string> again = more;
+  again.emplace_back("--resume");
+  EXPECT_EQ(Embed("x.jsonl", "v.jsonl", again).status, 0);
+  EXPECT_EQ(ReadFile(Path("v.jsonl")), before);
+  ExpectRefused(Arguments(Path("x.jsonl"), Path("v.jsonl"), {"--field", "body", "--resume"}),
+                {"--resume", "v.jsonl"});
+  ExpectRefused(Arguments(Path("x.jsonl"), Path("v.npy"), more), {"--output-field", ".jsonl"});
+}
+
 #if defined(__linux__)
 // Stops a run that waits for more of its standard input: everything else there has been computed.
 TEST_F(CliEmbedOutputTest, AStoppedRunKeepsWhatIsDone) {
@@ -196,6 +317,7 @@ TEST_F(CliEmbedOutputTest, JsonHasNoNan) {
   FillWeights(std::numeric_limits<float>::quiet_NaN());
   WriteFile(Path("x.csv"), "text\n\ntea\n");
   ExpectRefused(Arguments(Path("x.csv"), Path("v.jsonl")), {"line 3", "text 1", "nan", ".npy"});
+  ExpectRefused(Arguments(Path("x.csv"), Path("v.npy"), {"--output-type", "int8"}), {"text 1"});
   EXPECT_EQ(Files(), std::vector<std::string>{"x.csv"});
   EXPECT_EQ(Embed("x.csv", "v.npy").status, 0);
 }

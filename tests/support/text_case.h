@@ -62,7 +62,7 @@ struct TextCases {
   std::vector<TextCase> cases;
 };
 
-// Builds the case's folder as tools/make_text_fixtures.py did.
+// Builds the case's folder as tests/make/make_text_fixtures.py did.
 std::unique_ptr<TextFolder> MakeFolder(const TextCase& text_case);
 
 }  // namespace encore

@@ -99,7 +99,7 @@ TEST(PrecisionAccuracyTest, KeepsTheVectorsOfRealSentences) {
     Precision precision;
     double mean, worst, rank;
   };
-  // As in tools/check_precision.py.
+  // As in tests/compare/check_precision.py.
   for (const Target& target : {Target{Precision::kBF16, 0.9999, 0.9999, 0.9999},
                                Target{Precision::kInt8, 0.9990, 0.997, 0.9985}}) {
     Vectors found;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Folders of tokenizers as transformers opens them by their class: ids and type ids are those of
-// its AutoTokenizer (tests/data/tokenizer_classes.json, made by tools/make_class_fixtures.py). And
-// what is told or refused of folders that encore opens otherwise.
+// its AutoTokenizer (tests/data/tokenizer_classes.json, made by
+// tests/make/make_class_fixtures.py). And what is told or refused of folders that encore opens
+// otherwise.
 
 #include <filesystem>
 #include <fstream>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Difficult texts through small tokenizers: ids, type ids, offsets and what was cut are those of
-// Hugging Face's `tokenizers` (tests/data/tokenizer/, made by tools/make_tokenizer_fixtures.py).
+// Hugging Face's `tokenizers` (tests/data/tokenizer/, made by
+// tests/make/make_tokenizer_fixtures.py).
 
 #include <filesystem>
 #include <fstream>

@@ -46,7 +46,7 @@ With --model the weights are those of a real model, a folder as it was downloade
 Layers and heads are counted from 1. `python -m pyencore.lab attention` draws all of this.)";
 
 // Of numbers that can be asked for; a model's own are looked at once it is open.
-constexpr size_t kMostLayers = 100000;
+constexpr int kMostLayers = 100000;
 
 struct Options {
   std::vector<std::string> text;  // a sentence, or its words one by one
@@ -151,57 +151,42 @@ int Run(const Options& options) {
   return Show(options, example, CheckCase(spec, example));
 }
 
-void AddModelOptions(CLI::App& sub, CLI::Option* model, Options& options) {
-  options.precision.AddTo(sub)->needs(model);
-  sub.add_option("--pair", options.pair, "A second text, for models of pairs")
-      ->type_name("TEXT")
-      ->needs(model);
-  CLI::Option* layer = sub.add_option("--layer", options.layer, "This layer's weights, from 1")
-                           ->check(CLI::Range(size_t{1}, kMostLayers))
-                           ->type_name("N")
-                           ->needs(model);
-  sub.add_option("--head", options.head, "This head's weights, from 1")
-      ->check(CLI::Range(size_t{1}, kMostLayers))
-      ->type_name("N")
-      ->needs(layer);
+void AddModelOptions(const Command& command, const Option& model, Options& options) {
+  options.precision.AddTo(command, {.needs = model});
+  command.Add("--pair", &options.pair, "A second text, for models of pairs",
+              {.type = "TEXT", .needs = model});
+  const Option layer = command.Add("--layer", &options.layer, "This layer's weights, from 1",
+                                   {.type = "N", .range = Range{1, kMostLayers}, .needs = model});
+  command.Add("--head", &options.head, "This head's weights, from 1",
+              {.type = "N", .range = Range{1, kMostLayers}, .needs = layer});
 }
 
 }  // namespace
 
-void AddAttend(CLI::App& app, Action& action) {
-  const auto [sub, options] =
-      AddCommand(app, action, "attend",
+void AddAttend(CommandLine& line, Action& action) {
+  const auto [command, options] =
+      AddCommand(line, action, "attend",
                  "Show the self-attention of a sentence, step by step or in a model", kFooter, Run);
-  sub->add_option("text", options->text, "The sentence; without --model its words are the tokens")
-      ->type_name("TEXT");
-  CLI::Option* dim = sub->add_option("--dim", options->dim, "Width of embeddings, Q, K and V")
-                         ->check(CLI::Range(size_t{1}, kMaxExampleDim))
-                         ->capture_default_str();
-  CLI::Option* heads =
-      sub->add_option("--heads", options->heads, "Attention heads; must divide --dim")
-          ->check(CLI::Range(size_t{1}, kMaxExampleDim))
-          ->capture_default_str();
-  CLI::Option* seed = sub->add_option("--seed", options->seed, "Seed of the random matrices")
-                          ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
-                          ->capture_default_str();
-  sub->add_option("--digits", options->digits, "Digits after the point [4, with --model 2]")
-      ->check(CLI::Range(1, 9));
-  CLI::Option* file = sub->add_option("--file", options->file, "A JSON file of worked examples")
-                          ->type_name("FILE")
-                          ->excludes(dim)
-                          ->excludes(heads);
-  sub->add_option("--case", options->name, "Take the case of this name")
-      ->type_name("NAME")
-      ->needs(file);
-  CLI::Option* model =
-      sub->add_option("--model", options->model, "Show attention in all of this model's folder")
-          ->type_name("FOLDER")
-          ->excludes(dim)
-          ->excludes(heads)
-          ->excludes(seed)
-          ->excludes(file);
-  AddModelOptions(*sub, model, *options);
-  sub->add_flag("--json", options->json, "Print all numbers as JSON");
+  command.Add("text", &options->text, "The sentence; without --model its words are the tokens",
+              {.type = "TEXT"});
+  const Option dim = command.Add("--dim", &options->dim, "Width of embeddings, Q, K and V",
+                                 {.show_default = true, .range = Range{1, kMaxExampleDim}});
+  const Option heads = command.Add("--heads", &options->heads, "Attention heads; must divide --dim",
+                                   {.show_default = true, .range = Range{1, kMaxExampleDim}});
+  const Option seed =
+      command.Add("--seed", &options->seed, "Seed of the random matrices",
+                  {.show_default = true, .range = Range{0, std::numeric_limits<uint32_t>::max()}});
+  command.Add("--digits", &options->digits, "Digits after the point [4, with --model 2]",
+              {.range = Range{1, 9}});
+  const Option file = command.Add("--file", &options->file, "A JSON file of worked examples",
+                                  {.type = "FILE", .excludes = {dim, heads}});
+  command.Add("--case", &options->name, "Take the case of this name",
+              {.type = "NAME", .needs = file});
+  const Option model =
+      command.Add("--model", &options->model, "Show attention in all of this model's folder",
+                  {.type = "FOLDER", .excludes = {dim, heads, seed, file}});
+  AddModelOptions(command, model, *options);
+  command.Add("--json", &options->json, "Print all numbers as JSON");
 }
 
 }  // namespace encore::tool

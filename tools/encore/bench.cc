@@ -73,16 +73,15 @@ struct Options {
   bool amx_bf16 = false;
   bool cold = false;
   bool warm = false;
-  double seconds = 0;
-  CLI::Option* seconds_option = nullptr;
-  CLI::Option* precision_option = nullptr;
+  std::optional<double> seconds;
+  Option precision_option;
   std::string folder;  // of a model; empty: workloads
   std::string texts;
-  OutputFormat format = OutputFormat::kTable;
+  std::string format = "table";
   std::string json;
   bool list = false;
   ModelOptions model;
-  std::vector<CLI::Option*> model_options;
+  std::vector<Option> model_options;
 };
 
 // A query's p99 wants more calls.
@@ -113,9 +112,9 @@ std::vector<ChosenRow> ChosenRows(const Options& options) {
            both || options.cold);
   }
   const bool custom = std::count(options.workloads.begin(), options.workloads.end(), "custom") > 0;
-  for (const CLI::Option* option : options.model_options) {
-    if (option->count() > 0 && !custom) {
-      throw Failure(option->get_name() + " is for --workload custom, which was not asked for");
+  for (const Option& option : options.model_options) {
+    if (option.given() && !custom) {
+      throw Failure(option.name() + " is for --workload custom, which was not asked for");
     }
   }
   for (const bench::NamedWorkload& workload : bench::NamedWorkloads()) {
@@ -135,7 +134,7 @@ class BenchRows {
       return;
     }
     std::vector<Precision> precisions;
-    if (options.precision_option->count() > 0) precisions = {options.run.precision()};
+    if (options.precision_option.given()) precisions = {options.run.precision()};
     texts_ = TextWorkloads(options.texts);
     model_.emplace(options.folder, std::move(precisions), options.amx_bf16);
   }
@@ -213,18 +212,17 @@ int Run(const Options& options) {
   const bool texts = !options.folder.empty();
   if (!texts && !options.texts.empty())
     throw Failure("--texts is for --model, which was not given");
-  const double seconds = options.seconds_option->count() > 0 ? options.seconds
-                         : texts                             ? kSecondsOfTexts
-                                                             : kSeconds;
+  const double seconds = options.seconds.value_or(texts ? kSecondsOfTexts : kSeconds);
   CheckSeconds(seconds);
   (void)ChosenRows(options);  // names what is wrong before anything is opened
   const std::vector<int> threads = Take(options.run.Apply());
   WantWritable(options.json, "--json");
 
-  const bool table = options.format == OutputFormat::kTable;
+  const bool table = options.format == "table";
+  const bool json = options.format == "json";
   BenchMeasurer measurer(seconds);
   BenchRows rows(options, &measurer);
-  if (options.format != OutputFormat::kJson) PrintContext(std::cout, table);
+  if (!json) PrintContext(std::cout, table);
   constexpr int kVisits = BenchMeasurer::kVisits;
   Progress progress(StderrIsTerminal(),
                     static_cast<double>((1 + rows.count() * kVisits) * threads.size()));
@@ -249,40 +247,42 @@ int Run(const Options& options) {
     }
   }
   const Report report = measurer.Finish();
-  if (options.format == OutputFormat::kMarkdown) printed.PrintAsMarkdown(std::cout, report.rows);
-  if (options.format == OutputFormat::kJson) std::cout << ReportJson(report);
-  if (options.format != OutputFormat::kJson) PrintNoise(std::cout, report.noise);
+  if (!table && !json) printed.PrintAsMarkdown(std::cout, report.rows);
+  if (json) {
+    std::cout << ReportJson(report);
+  } else {
+    PrintNoise(std::cout, report.noise);
+  }
   if (!options.json.empty()) WriteTextFile(options.json, ReportJson(report));
   return kExitOk;
 }
 
 }  // namespace
 
-void AddBench(CLI::App& app, Action& action) {
-  const auto [sub, options] = AddCommand(
-      app, action, "bench", "How fast blocks are here, beside the machine's peak", kFooter, Run);
-  sub->add_option("--workload", options->workloads,
-                  "What to measure (--list shows what there is), or custom; else a standard set")
-      ->delimiter(',')
-      ->type_name("NAME,...");
-  CLI::Option* const folder =
-      sub->add_option("--model", options->folder, "A model's folder, to be measured on texts")
-          ->type_name("FOLDER")
-          ->excludes(sub->get_option("--workload"));
-  sub->add_option("--texts", options->texts, "Of --model: texts, one a line; else 64 of its own")
-      ->type_name("FILE");
-  options->precision_option = options->run.AddTo(*sub);
-  sub->add_flag("--amx-bf16", options->amx_bf16, kAmxBf16Help);
-  sub->add_flag("--warm", options->warm, "Only with weights in cache, as far as they fit")
-      ->excludes(folder);
-  sub->add_flag("--cold", options->cold, "Only with weights from memory")->excludes(folder);
-  options->seconds_option =
-      sub->add_option("--seconds", options->seconds,
-                      "How long each row is measured (0.5; with --model 2); 4 calls at least");
-  sub->add_option("--json", options->json, "Write the rows there, too")->type_name("FILE");
-  AddFormat(*sub, options->format);
-  sub->add_flag("--list", options->list, "Show the workloads and exit");
-  options->model_options = options->model.AddTo(*sub);
+void AddBench(CommandLine& line, Action& action) {
+  const auto [command, options] = AddCommand(
+      line, action, "bench", "How fast blocks are here, beside the machine's peak", kFooter, Run);
+  const Option workload =
+      command.Add("--workload", &options->workloads,
+                  "What to measure (--list shows what there is), or custom; else a standard set",
+                  {.type = "NAME,..."});
+  const Option folder =
+      command.Add("--model", &options->folder, "A model's folder, to be measured on texts",
+                  {.type = "FOLDER", .excludes = {workload}});
+  command.Add("--texts", &options->texts, "Of --model: texts, one a line; else 64 of its own",
+              {.type = "FILE"});
+  options->precision_option = options->run.AddTo(command);
+  command.Add("--amx-bf16", &options->amx_bf16, kAmxBf16Help);
+  command.Add("--warm", &options->warm, "Only with weights in cache, as far as they fit",
+              {.excludes = {folder}});
+  command.Add("--cold", &options->cold, "Only with weights from memory", {.excludes = {folder}});
+  command.Add("--seconds", &options->seconds,
+              "How long each row is measured (0.5; with --model 2); 4 calls at least");
+  command.Add("--json", &options->json, "Write the rows there, too", {.type = "FILE"});
+  command.Add("--format", &options->format, "What is printed: table, markdown or json",
+              {.show_default = true, .one_of = {"table", "markdown", "json"}});
+  command.Add("--list", &options->list, "Show the workloads and exit");
+  options->model_options = options->model.AddTo(command);
 }
 
 }  // namespace encore::tool

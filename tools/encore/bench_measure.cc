@@ -115,6 +115,7 @@ const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
                                         bench::Products products, int threads, bool cold) {
   const size_t bytes = bench::LayerBytes(workload.model, products.precision) * workload.layers;
   const size_t copies = cold ? bench::CopiesForCold(bytes) : 1;
+  cold_in_l3_ |= cold && copies * bytes < 2 * report_.machine.l3_bytes;
   MakeEncoders(workload, products, copies);
 
   const auto call_of = [&](const Executor& executor) {
@@ -240,6 +241,7 @@ Report BenchMeasurer::Finish() {
   report_.noise.steal_percent = load.steal_percent;
   report_.noise.busy_percent = load.busy_percent;
   roofs_.Finish(&report_);
+  if (cold_in_l3_) report_.noise.notes.emplace_back("L3 holds a part of what cold rows read");
   report_.run.seconds = bench::WallSeconds() - start_;
   return std::move(report_);
 }

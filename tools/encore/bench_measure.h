@@ -78,6 +78,7 @@ class BenchMeasurer {
   std::optional<bench::CpuTimes> times_;
   BenchRoofs roofs_;
   bool shares_core_ = false;
+  bool cold_in_l3_ = false;
 
   struct Visited {
     size_t row;

@@ -6,7 +6,6 @@
 #include "tools/encore/bench_table.h"
 
 #include <algorithm>
-#include <map>
 
 #include "tools/encore/text.h"
 
@@ -46,18 +45,6 @@ std::string EscapedBars(const std::string& text) {
 }
 
 }  // namespace
-
-void AddFormat(CLI::App& app, OutputFormat& format) {
-  static const std::map<std::string, OutputFormat> kFormats = {
-      {"table", OutputFormat::kTable},
-      {"markdown", OutputFormat::kMarkdown},
-      {"json", OutputFormat::kJson}};
-  app.add_option_function<std::string>(
-         "--format", [&format](const std::string& name) { format = kFormats.at(name); },
-         "What is printed: table, markdown or json")
-      ->check(CLI::IsMember({"table", "markdown", "json"}))
-      ->default_str("table");
-}
 
 void PrintMarkdown(std::ostream& out, const std::vector<std::vector<std::string>>& lines,
                    size_t first_number, size_t last_number) {

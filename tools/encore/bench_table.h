@@ -6,21 +6,13 @@
 #define ENCORE_TOOLS_ENCORE_BENCH_TABLE_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "tools/encore/report_data.h"
 
 namespace encore::tool {
-
-// Of --format: what goes to standard output.
-enum class OutputFormat : uint8_t { kTable, kMarkdown, kJson };
-
-// Adds --format table|markdown|json, which is written to `format`.
-void AddFormat(CLI::App& app, OutputFormat& format);
 
 // Cells as a table of Markdown; the first line is its head. Bars in cells are escaped. Columns from
 // `first_number` to before `last_number` are aligned to the right.

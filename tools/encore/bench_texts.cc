@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -87,9 +86,7 @@ Answer Call(const TextEncoder& model, const std::vector<std::string>& texts,
 
 ReportModel AboutFolder(const std::string& path) {
   ReportModel about;
-  std::filesystem::path place = std::filesystem::weakly_canonical(path);
-  if (!place.has_filename()) place = place.parent_path();
-  about.name = Printable(place.filename().string());
+  about.name = FolderName(path);
   const internal::Folder folder = Take(internal::Folder::Open(path), "--model");
   const internal::WeightFiles files = Take(internal::WeightFiles::Open(folder), "--model");
   for (const SafetensorsFile& file : files.files()) {
@@ -104,15 +101,7 @@ ReportModel AboutFolder(const std::string& path) {
 }  // namespace
 
 std::vector<TextWorkload> TextWorkloads(const std::string& path) {
-  std::vector<std::string> texts;
-  if (path.empty()) {
-    texts = DrawnTexts();
-  } else {
-    TextReader reader({.path = path});
-    TextInput input;
-    while (texts.size() < kMostTexts && reader.Next(&input)) texts.push_back(input.text);
-    if (texts.empty()) throw Failure("--texts " + Printable(path) + ": no text, wanted some");
-  }
+  std::vector<std::string> texts = path.empty() ? DrawnTexts() : SampleTexts(path, kMostTexts);
   const std::string name = Counted(texts.size(), "text");
   return {{"query", {kQuery}}, {name, std::move(texts)}};
 }

@@ -195,16 +195,18 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddCalibrate(CLI::App& app, Action& action) {
-  const auto [sub, options] =
-      AddCommand(app, action, "calibrate", "Fit int8 to sample inputs", kFooter, Run);
-  AddRequired(*sub, "IN", "FILE|FOLDER", options->in, "Weights (safetensors), or a model's folder");
-  AddRequired(*sub, "OUT", "FILE|FOLDER", options->out, "A copy with scales; must not exist");
-  AddRequired(*sub, "--input", "FILE", options->input,
-              "Inputs (safetensors), or texts for a folder");
-  sub->add_flag("--suggest-keep", options->suggest_keep,
-                "Also print the products that int8 hurts most");
-  options->torch.AddTo(*sub);
+void AddCalibrate(CommandLine& line, Action& action) {
+  const auto [command, options] =
+      AddCommand(line, action, "calibrate", "Fit int8 to sample inputs", kFooter, Run);
+  command.Add("IN", &options->in, "Weights (safetensors), or a model's folder",
+              {.type = "FILE|FOLDER", .required = true});
+  command.Add("OUT", &options->out, "A copy with scales; must not exist",
+              {.type = "FILE|FOLDER", .required = true});
+  command.Add("--input", &options->input, "Inputs (safetensors), or texts for a folder",
+              {.type = "FILE", .required = true});
+  command.Add("--suggest-keep", &options->suggest_keep,
+              "Also print the products that int8 hurts most");
+  options->torch.AddTo(command);
 }
 
 }  // namespace encore::tool

@@ -148,17 +148,6 @@ void PrintSizes(const std::string& out, const ConversionSettings& settings,
   line("all weights", before, after, "");
 }
 
-// Of a file of texts; the built-in sentences where there is no file.
-std::vector<std::string> LossTexts(const std::string& path) {
-  if (path.empty()) return BuiltInSentences();
-  std::vector<std::string> texts;
-  TextReader reader({.path = path});
-  TextInput input;
-  while (reader.Next(&input)) texts.push_back(input.text);
-  if (texts.empty()) throw Failure("--texts " + Printable(path) + ": no text, wanted at least one");
-  return texts;
-}
-
 // What the new tables cost, and what the matrices cost without them.
 void PrintLoss(const Options& options, const ConversionSettings& settings,
                const std::vector<std::string>& texts) {
@@ -194,8 +183,10 @@ int Run(const Options& options) {
   const bool told = settings.embeddings.has_value() || !options.texts.empty();
   if (told && !folder) throw Failure("--embeddings and --texts are for a folder, IN is a file");
   // Before the work rather than after it.
-  const std::vector<std::string> texts =
-      told ? LossTexts(options.texts) : std::vector<std::string>();
+  std::vector<std::string> texts;
+  if (told) {
+    texts = options.texts.empty() ? BuiltInSentences() : SampleTexts(options.texts);
+  }
   const ConversionSizes sizes = folder ? ConvertFolder(options.in, options.out, settings)
                                        : ConvertFile(options.in, options.out, settings);
   PrintSizes(options.out, settings, sizes);
@@ -205,19 +196,21 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddConvert(CLI::App& app, Action& action) {
-  const auto [sub, options] =
-      AddCommand(app, action, "convert", "Write weights in bf16 or int8", kFooter, Run);
-  AddRequired(*sub, "IN", "FILE|FOLDER", options->in, "Weights (safetensors), or a model's folder");
-  AddRequired(*sub, "OUT", "FILE|FOLDER", options->out, "Where they go; must not exist");
-  options->precision.AddTo(*sub)->required();
-  sub->add_option("--embeddings", options->embeddings,
-                  "Of a folder: what its tables of embeddings become (f32, f16, bf16 or int8 rows "
-                  "with a scale each); else they are copied")
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "int8"}));
-  sub->add_option("--texts", options->texts,
-                  "Texts, one a line, to tell the loss on; else built-in sentences")
-      ->type_name("FILE");
+void AddConvert(CommandLine& line, Action& action) {
+  const auto [command, options] =
+      AddCommand(line, action, "convert", "Write weights in bf16 or int8", kFooter, Run);
+  command.Add("IN", &options->in, "Weights (safetensors), or a model's folder",
+              {.type = "FILE|FOLDER", .required = true});
+  command.Add("OUT", &options->out, "Where they go; must not exist",
+              {.type = "FILE|FOLDER", .required = true});
+  options->precision.AddTo(command, {.required = true});
+  command.Add(
+      "--embeddings", &options->embeddings,
+      "Of a folder: what its tables of embeddings become (f32, f16, bf16 or int8 rows with a "
+      "scale each); else they are copied",
+      {.one_of = {"f32", "f16", "bf16", "int8"}});
+  command.Add("--texts", &options->texts,
+              "Texts, one a line, to tell the loss on; else built-in sentences", {.type = "FILE"});
 }
 
 }  // namespace encore::tool

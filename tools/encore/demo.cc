@@ -290,22 +290,20 @@ int Run(const Options& options) {
 
 int RunDefaultDemo() { return Run(Options()); }
 
-void AddDemo(CLI::App& app, Action& action) {
-  const auto [sub, options] = AddCommand(
-      app, action, "demo", "Run one encoder block, checked and timed (the default)", kFooter, Run);
-  CLI::Option* seed =
-      sub->add_option("--seed", options->seed, "Seed of the random weights and inputs")
-          ->check(CLI::Range(uint32_t{0}, std::numeric_limits<uint32_t>::max()))
-          ->capture_default_str();
-  CLI::Option* model = sub->add_option("--model", options->model,
-                                       "Turn sentences into vectors with this model's folder")
-                           ->type_name("FOLDER")
-                           ->excludes(seed);
-  options->precision.AddTo(*sub)->needs(model);
-  sub->add_option("--seconds", options->seconds, "How long each speed is measured; 0: not at all")
-      ->capture_default_str();
-  sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; default: the best")
-      ->type_name("NAME");
+void AddDemo(CommandLine& line, Action& action) {
+  const auto [command, options] = AddCommand(
+      line, action, "demo", "Run one encoder block, checked and timed (the default)", kFooter, Run);
+  const Option seed =
+      command.Add("--seed", &options->seed, "Seed of the random weights and inputs",
+                  {.show_default = true, .range = Range{0, std::numeric_limits<uint32_t>::max()}});
+  const Option model = command.Add("--model", &options->model,
+                                   "Turn sentences into vectors with this model's folder",
+                                   {.type = "FOLDER", .excludes = {seed}});
+  options->precision.AddTo(command, {.needs = model});
+  command.Add("--seconds", &options->seconds, "How long each speed is measured; 0: not at all",
+              {.show_default = true});
+  command.Add("--target", &options->target, "SIMD target, e.g. AVX2; default: the best",
+              {.type = "NAME"});
 }
 
 }  // namespace encore::tool

@@ -4,6 +4,7 @@
 // file in one of three formats.
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -33,10 +34,15 @@ Input, by the name's ending or --format:
   jsonl         one JSON string per line, or one object whose member "text" (or --field) is the text
   csv, tsv      a header, then rows; the column "text" (or --field) is the text (RFC 4180)
 
-The output has one row per text, in the order of the input: f32 [texts, dimensions].
+The output has one row per text, in the order of the input: f32 [texts, dimensions], unless
+--output-type says otherwise. int8 and ubinary are those of sentence-transformers'
+quantize_embeddings, int8 with ranges of -1 and 1.
   .npy          numpy.load("out.npy")
   .safetensors  one tensor, "vectors"
-  .jsonl        one array of numbers per line
+  .jsonl        one array of numbers per line; an object with --output-field
+
+With --shard I/N, row r (from 0) is text r N + I (from 1) of the input. A command that fails leaves
+no output.
 
 Ctrl-C keeps the vectors that are done (exit status 3). The same command with --resume computes the
 others. It checks that the output's rows are those of the first texts.
@@ -45,11 +51,17 @@ Examples:
   encore embed --model all-MiniLM-L6-v2 --input texts.txt --output vectors.npy
   zcat texts.gz | encore embed --model all-MiniLM-L6-v2 --input - --output vectors.npy
   encore embed --model all-MiniLM-L6-v2 --input texts.txt --output vectors.npy --precision int8
+  encore embed --model all-MiniLM-L6-v2 --input texts.txt --output 2.npy --shard 2/8
+  encore embed --model all-MiniLM-L6-v2 --input x.jsonl --field body --output y.jsonl \
+      --output-field embedding
   encore embed --model e5-small --input q.csv --field question --prompt "query: " --output q.npy)";
 
 struct Options {
   TextOptions text;
   std::string output;
+  std::string output_type = "f32";
+  std::string output_field;
+  std::string shard;
   std::string prompt_name;
   std::string prompt;
   bool no_prompt = false;
@@ -104,7 +116,7 @@ void SkipWritten(const WrittenVectors& written, const TextEncoder& model,
       const Result<Embeddings> made = model.Encode({input->texts()[i - first]}, encode);
       Check(made.status(), input->Where(i - first));
       const ConstView vector = made->vectors.View<float>();
-      if (written.Holds(i, {vector.data(), vector.dim(1)})) continue;
+      if (written.Holds(i, {vector.data(), vector.dim(1)}, input->ids()[i - first])) continue;
       throw Failure("--resume: row " + std::to_string(i) + " of --output is not the vector of " +
                     input->Where(i - first) + ": it was made of other texts, by another model or " +
                     "with other options");
@@ -117,29 +129,46 @@ void WriteVectors(const Embeddings& embeddings, const TextChunks& input, VectorW
   const size_t bad = writer->FirstUnwritable(vectors);
   if (bad < vectors.dim(0)) {
     throw Failure(input.Where(bad) + ": text " + std::to_string(writer->rows() + bad + 1) +
-                  " has a vector with nan or inf, which JSON cannot hold; .npy can");
+                  " has a vector with nan or inf, which JSON and integers cannot hold; .npy in f32 "
+                  "can");
   }
-  writer->Write(vectors);
+  writer->Write(vectors, input.ids());
+}
+
+// The input, or of "2/8" every eighth text from the second on.
+TextSource SourceOf(const Options& options) {
+  TextSource source = options.text.input.source();
+  if (options.shard.empty()) return source;
+  const char* const end = options.shard.data() + options.shard.size();
+  const auto [slash, error] = std::from_chars(options.shard.data(), end, source.shard);
+  const bool has_slash = error == std::errc() && slash != end && *slash == '/';
+  const auto [stop, wrong] = std::from_chars(has_slash ? slash + 1 : end, end, source.shards);
+  if (wrong != std::errc() || stop != end || source.shard < 1 || source.shard > source.shards) {
+    throw Failure("--shard: found '" + Printable(options.shard) +
+                  "', wanted a number from 1, a slash and how many shards there are: 2/8");
+  }
+  --source.shard;
+  return source;
 }
 
 int Run(const Options& options) {
-  (void)VectorFormatOf(options.output);
+  VectorLayout layout(options.output, options.output_type, options.output_field);
   WantFolderOf(options.output);
   WantOutputOfItsOwn(options);
-  TextChunks input(options.text.input.source());
+  TextChunks input(SourceOf(options));
   CatchStopSignals();
   const TextSession session(options.text);
   const TextEncoder& model = session.model();
   const EncodeOptions encode = MakeEncodeOptions(options, session.executor());
-  const size_t columns = options.dimensions > 0 ? options.dimensions : model.dimensions();
+  layout.dimensions = options.dimensions > 0 ? options.dimensions : model.dimensions();
   // No texts at all would hide what is wrong with the options.
   Check(model.Encode(Texts(), encode).status());
 
-  VectorWriter writer(options.output, columns);
+  VectorWriter writer(options.output, layout);
   TextProgress progress(input);
   std::error_code error;
   if (options.resume && std::filesystem::exists(options.output, error)) {
-    const WrittenVectors written(options.output, columns);
+    const WrittenVectors written(options.output, layout);
     SkipWritten(written, model, encode, &input);
     writer.Append(written);
     progress.Skip();
@@ -168,32 +197,36 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddEmbed(CLI::App& app, Action& action) {
-  const auto [sub, options] = AddCommand(
-      app, action, "embed", "Turn texts into embeddings with a model's folder", kFooter, Run);
-  options->text.AddTo(*sub);
-  AddRequired(*sub, "--output", "FILE", options->output,
-              "Write the vectors there: .npy, .safetensors or .jsonl");
-  sub->add_flag("--resume", options->resume,
-                "Keep the rows of --output and compute the remaining texts");
-  CLI::Option* name = sub->add_option("--prompt-name", options->prompt_name,
-                                      "Put this prompt of the folder before each text")
-                          ->type_name("NAME");
-  CLI::Option* prompt =
-      sub->add_option("--prompt", options->prompt, "Put this before each text")->type_name("TEXT");
-  prompt->excludes(name);
-  sub->add_flag("--no-prompt", options->no_prompt, "Disable the folder's default prompt")
-      ->excludes(name)
-      ->excludes(prompt);
-  sub->add_flag_function(
-         "--normalize,!--no-normalize",
-         [options = options](int64_t given) { options->normalize = given > 0; },
-         "Scale vectors to length 1, or do not (default: as the folder says)")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  sub->add_option("--dimensions", options->dimensions,
-                  "Keep only the first N columns, for models trained for it; 0: as the folder says")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str();
+void AddEmbed(CommandLine& line, Action& action) {
+  const auto [command, options] = AddCommand(
+      line, action, "embed", "Turn texts into embeddings with a model's folder", kFooter, Run);
+  options->text.AddTo(command);
+  command.Add("--output", &options->output, "Write the vectors there: .npy, .safetensors or .jsonl",
+              {.type = "FILE", .required = true});
+  command.Add("--output-type", &options->output_type,
+              "Write numbers in f32 or f16; int8: from -1 to 1 in 255 steps, for vectors of length "
+              "1; ubinary: 8 bits in a byte, 1 above 0",
+              {.show_default = true, .one_of = {"f32", "f16", "int8", "ubinary"}});
+  command.Add("--output-field", &options->output_field,
+              "With .jsonl, write objects: the vector is this member, beside the input's \"id\"",
+              {.type = "NAME"});
+  command.Add("--shard", &options->shard,
+              "Take every N-th text from the I-th on, e.g. 2/8: N commands share the input",
+              {.type = "I/N"});
+  command.Add("--resume", &options->resume,
+              "Keep the rows of --output and compute the remaining texts");
+  const Option name =
+      command.Add("--prompt-name", &options->prompt_name,
+                  "Put this prompt of the folder before each text", {.type = "NAME"});
+  const Option prompt = command.Add("--prompt", &options->prompt, "Put this before each text",
+                                    {.type = "TEXT", .excludes = {name}});
+  command.Add("--no-prompt", &options->no_prompt, "Disable the folder's default prompt",
+              {.excludes = {name, prompt}});
+  command.Add("--normalize,!--no-normalize", &options->normalize,
+              "Scale vectors to length 1, or do not (default: as the folder says)");
+  command.Add("--dimensions", &options->dimensions,
+              "Keep only the first N columns, for models trained for it; 0: as the folder says",
+              {.show_default = true, .range = Range{0, 1 << 24}});
 }
 
 }  // namespace encore::tool

@@ -38,8 +38,8 @@ struct Options {
   std::string target;
   ModelOptions model;
   PrecisionOptions precision;
-  CLI::Option* precision_option = nullptr;
-  std::vector<CLI::Option*> plan_options;
+  Option precision_option;
+  std::vector<Option> plan_options;
 };
 
 nlohmann::ordered_json MachineJson() {
@@ -78,10 +78,10 @@ void PrintMachine(std::ostream& out) {
 }
 
 int Run(const Options& options) {
-  for (const CLI::Option* option : options.plan_options) {
-    const bool for_weights = option->get_name() == "--threads" || option->get_name() == "--target";
-    if (option->count() > 0 && !options.plan && (options.weights.empty() || !for_weights)) {
-      throw Failure(option->get_name() + " is for --plan, which was not asked for");
+  for (const Option& option : options.plan_options) {
+    const bool for_weights = option.name() == "--threads" || option.name() == "--target";
+    if (option.given() && !options.plan && (options.weights.empty() || !for_weights)) {
+      throw Failure(option.name() + " is for --plan, which was not asked for");
     }
   }
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
@@ -106,7 +106,7 @@ int Run(const Options& options) {
   if (options.ignore_unknown_keys) {
     throw Failure("--ignore-unknown-keys is for a folder, which was not given");
   }
-  if (options.precision_option->count() > 0) {
+  if (options.precision_option.given()) {
     throw Failure("--precision is for a folder, which was not given");
   }
   nlohmann::ordered_json plan;
@@ -124,30 +124,28 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddInfo(CLI::App& app, Action& action) {
-  const auto [sub, options] = AddCommand(
-      app, action, "info",
+void AddInfo(CommandLine& line, Action& action) {
+  const auto [command, options] = AddCommand(
+      line, action, "info",
       "Show this machine's SIMD targets, caches and cores, or what a model's folder means", kFooter,
       Run);
-  sub->add_option("folder", options->folder,
-                  "A model's folder: its sizes, and each setting with the file it comes from")
-      ->type_name("FOLDER");
-  sub->add_flag("--ignore-unknown-keys", options->ignore_unknown_keys, kIgnoreUnknownKeysHelp);
-  sub->add_option("--weights", options->weights,
-                  "A file of weights, or a model's folder: its memory in each precision")
-      ->type_name("FILE|FOLDER");
-  sub->add_flag("--json", options->json,
-                "Print JSON; sizes are in bytes, 0: unknown or not limited");
-  sub->add_flag("--plan", options->plan,
-                "Also show how a layer and a batch would be computed here");
-  options->plan_options = options->model.AddTo(*sub);
-  options->plan_options.push_back(sub->add_option("--threads", options->threads,
-                                                  "Threads to plan for; default: all usable cores")
-                                      ->check(CLI::Range(1, bench::kMaxThreads)));
-  options->plan_options.push_back(
-      sub->add_option("--target", options->target, "SIMD target to plan for, e.g. AVX2")
-          ->type_name("NAME"));
-  options->precision_option = options->precision.AddTo(*sub);
+  command.Add("folder", &options->folder,
+              "A model's folder: its sizes, and each setting with the file it comes from",
+              {.type = "FOLDER"});
+  command.Add("--ignore-unknown-keys", &options->ignore_unknown_keys, kIgnoreUnknownKeysHelp);
+  command.Add("--weights", &options->weights,
+              "A file of weights, or a model's folder: its memory in each precision",
+              {.type = "FILE|FOLDER"});
+  command.Add("--json", &options->json,
+              "Print JSON; sizes are in bytes, 0: unknown or not limited");
+  command.Add("--plan", &options->plan, "Also show how a layer and a batch would be computed here");
+  options->plan_options = options->model.AddTo(command);
+  options->plan_options.push_back(command.Add("--threads", &options->threads,
+                                              "Threads to plan for; default: all usable cores",
+                                              {.range = Range{1, bench::kMaxThreads}}));
+  options->plan_options.push_back(command.Add(
+      "--target", &options->target, "SIMD target to plan for, e.g. AVX2", {.type = "NAME"}));
+  options->precision_option = options->precision.AddTo(command);
 }
 
 }  // namespace encore::tool

@@ -14,7 +14,7 @@
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/terminal.h"
-#include "tools/encore/usage.h"
+#include "tools/encore/text.h"
 
 namespace encore::tool {
 namespace {
@@ -38,29 +38,6 @@ constexpr const char* kFooter =
 `encore COMMAND --help` explains each command.
 Exit status: 0 done, 1 a check failed, 2 bad usage or input and nothing was written, 3 ended early
 and part of the output was written.)";
-
-// "encore", or "encore run" once that subcommand was recognised: what its errors start with.
-std::string Name(const CLI::App& app) {
-  for (const CLI::App* sub : app.get_subcommands()) return "encore " + sub->get_name();
-  return "encore";
-}
-
-// An empty value is a mistake, such as a shell's variable that was not set; CLI11 would take it for
-// 0 or for no option at all.
-void RefuseEmptyValues(CLI::App& app) {
-  const CLI::Validator not_empty(
-      [](std::string& value) {
-        return value.empty() ? std::string("found nothing, wanted a value") : std::string();
-      },
-      "");
-  for (CLI::App* sub : app.get_subcommands({})) {
-    for (CLI::Option* option : sub->get_options()) {
-      if (option->get_items_expected_max() > 0 && !option->get_positional()) {
-        option->check(not_empty);
-      }
-    }
-  }
-}
 
 // Standard output, whose characters are counted.
 class CountedOutput : public std::streambuf {
@@ -122,42 +99,28 @@ int RunAction(const std::string& name, const Action& action) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Turn texts into embeddings, or run transformer encoder layers directly, on CPUs.",
-               "encore");
-  app.formatter(MakeHelpFormatter());  // of subcommands too, which take it when they are added
-  app.set_version_flag("--version", std::string("encore ") + ENCORE_VERSION_STRING,
-                       "Print the version and exit");
-  app.set_help_flag("-h,--help", "Print this help and exit");
-  app.footer(kFooter);
-  app.require_subcommand(0, 1);
+  CommandLine line(
+      "encore", "Turn texts into embeddings, or run transformer encoder layers directly, on CPUs.",
+      kFooter, std::string("encore ") + ENCORE_VERSION_STRING);
   Action action = RunDefaultDemo;
-  AddDemo(app, action);
-  AddAttend(app, action);
-  AddRun(app, action);
-  AddConvert(app, action);
-  AddCalibrate(app, action);
-  AddBench(app, action);
-  AddInfo(app, action);
-  AddVerify(app, action);
-  AddTokenize(app, action);
-  AddEmbed(app, action);
-  AddRerank(app, action);
-  RefuseEmptyValues(app);
+  AddDemo(line, action);
+  AddAttend(line, action);
+  AddRun(line, action);
+  AddConvert(line, action);
+  AddCalibrate(line, action);
+  AddBench(line, action);
+  AddInfo(line, action);
+  AddVerify(line, action);
+  AddTokenize(line, action);
+  AddEmbed(line, action);
+  AddRerank(line, action);
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-      return Finish(Name(app), app.exit(error));  // the help or the version that was asked for
-    }
-    const std::string name = Name(app);
-    const std::string unknown = UnknownArgument(app);
-    return Fail(
-        name,
-        (unknown.empty() ? error.what() : unknown) + "; `" + name + " --help` shows the usage",
-        kExitBadInput);
-  }
-  return RunAction(Name(app), action);
+  bool done = false;
+  const std::string wrong = Printable(line.Read(argc, argv, &done));
+  const std::string name = line.name();
+  if (done) return Finish(name, kExitOk);
+  if (wrong.empty()) return RunAction(name, action);
+  return Fail(name, wrong + "; `" + name + " --help` shows the usage", kExitBadInput);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 
 #include "encore/thread_pool.h"
@@ -18,13 +17,6 @@
 
 namespace encore::tool {
 namespace {
-
-// The folder's own name: "all-MiniLM-L6-v2" of "models/all-MiniLM-L6-v2/".
-std::string NameOf(const std::string& folder) {
-  std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  return Printable(path.has_filename() ? path.filename().string() : folder);
-}
 
 Tokens Tokenize(const Tokenizer& tokenizer, const std::string& text,
                 const std::optional<std::string>& pair, size_t max_tokens) {
@@ -185,7 +177,7 @@ ModelAttention AttendWithModel(const std::string& folder, const PrecisionOptions
   const Tokens tokens = Tokenize(tokenizer, text, pair, model.usual_tokens());
   if (tokens.ids.empty()) throw Failure("found no tokens in the text, wanted some");
   ModelAttention attention;
-  attention.model = NameOf(folder);
+  attention.model = FolderName(folder);
   attention.precision = model.encoder().precision();
   attention.text = Printable(text) + (pair ? " | " + Printable(*pair) : "");
   attention.pair = pair.has_value();

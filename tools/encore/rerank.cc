@@ -6,7 +6,6 @@
 #include <cmath>
 #include <iostream>
 
-#include "nlohmann/json.hpp"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
@@ -62,11 +61,8 @@ void Keep(size_t top, std::vector<Ranked>* ranked) {
 
 // {"score": 3.2, "index": 0, "id": "a7", "text": "..."}
 std::string JsonLine(const Ranked& one) {
-  const nlohmann::json text(one.text);
   return "{\"score\": " + ShortestText(one.score) + ", \"index\": " + std::to_string(one.index) +
-         (one.id.empty() ? "" : ", \"id\": " + one.id) +
-         ", \"text\": " + text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "}\n";
+         (one.id.empty() ? "" : ", \"id\": " + one.id) + ", \"text\": " + AsJson(one.text) + "}\n";
 }
 
 int Run(const Options& options) {
@@ -112,17 +108,16 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddRerank(CLI::App& app, Action& action) {
-  const auto [sub, options] = AddCommand(
-      app, action, "rerank", "Rank texts by how well they fit a query, best first", kFooter, Run);
-  options->text.AddTo(*sub);
-  AddRequired(*sub, "--query", "TEXT", options->query, "Score each text against this query");
-  CLI::Option* scores = sub->add_flag("--scores", options->scores,
-                                      "Print one score per line, in the order of the input");
-  sub->add_option("--top", options->top, "Print only the best N; 0: all")
-      ->check(CLI::Range(0, 1 << 24))
-      ->capture_default_str()
-      ->excludes(scores);
+void AddRerank(CommandLine& line, Action& action) {
+  const auto [command, options] = AddCommand(
+      line, action, "rerank", "Rank texts by how well they fit a query, best first", kFooter, Run);
+  options->text.AddTo(command);
+  command.Add("--query", &options->query, "Score each text against this query",
+              {.type = "TEXT", .required = true});
+  const Option scores = command.Add("--scores", &options->scores,
+                                    "Print one score per line, in the order of the input");
+  command.Add("--top", &options->top, "Print only the best N; 0: all",
+              {.show_default = true, .range = Range{0, 1 << 24}, .excludes = {scores}});
 }
 
 }  // namespace encore::tool

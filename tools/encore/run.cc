@@ -122,28 +122,27 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddRun(CLI::App& app, Action& action) {
-  const auto [sub, options] =
-      AddCommand(app, action, "run", "Run an encoder on tensors from files", kFooter, Run);
-  AddRequired(*sub, "--weights", "FILE", options->weights,
-              "Weights and configuration (safetensors)");
-  AddRequired(*sub, "--input", "FILE", options->input, "Input tensors (safetensors)");
-  AddRequired(*sub, "--output", "FILE", options->output, "Write the results there (safetensors)");
-  sub->add_flag("--attention-weights", options->attention_weights, "Also write attention.N");
-  sub->add_flag("--hidden-states", options->hidden_states, "Also write hidden.N");
-  sub->add_flag("--causal", options->causal, "Causal attention: no token sees a later one");
-  sub->add_option("--threads", options->threads, "Threads; 0: encore's choice")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  sub->add_option("--executor", options->executor,
-                  "Where threads come from: pool, openmp or inline")
-      ->check(CLI::IsMember({"pool", "openmp", "inline"}))
-      ->capture_default_str();
-  sub->add_option("--target", options->target, "SIMD target, e.g. AVX2; default: the best")
-      ->type_name("NAME");
-  options->precision.AddTo(*sub);
-  options->precision.AddAmxTo(*sub);
-  options->torch.AddTo(*sub);
+void AddRun(CommandLine& line, Action& action) {
+  const auto [command, options] =
+      AddCommand(line, action, "run", "Run an encoder on tensors from files", kFooter, Run);
+  command.Add("--weights", &options->weights, "Weights and configuration (safetensors)",
+              {.type = "FILE", .required = true});
+  command.Add("--input", &options->input, "Input tensors (safetensors)",
+              {.type = "FILE", .required = true});
+  command.Add("--output", &options->output, "Write the results there (safetensors)",
+              {.type = "FILE", .required = true});
+  command.Add("--attention-weights", &options->attention_weights, "Also write attention.N");
+  command.Add("--hidden-states", &options->hidden_states, "Also write hidden.N");
+  command.Add("--causal", &options->causal, "Causal attention: no token sees a later one");
+  command.Add("--threads", &options->threads, "Threads; 0: encore's choice",
+              {.show_default = true, .range = Range{0, 1024}});
+  command.Add("--executor", &options->executor, "Where threads come from: pool, openmp or inline",
+              {.show_default = true, .one_of = {"pool", "openmp", "inline"}});
+  command.Add("--target", &options->target, "SIMD target, e.g. AVX2; default: the best",
+              {.type = "NAME"});
+  options->precision.AddTo(command);
+  options->precision.AddAmxTo(command);
+  options->torch.AddTo(command);
 }
 
 }  // namespace encore::tool

@@ -17,7 +17,6 @@
 #include <system_error>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "encore/cpu.h"
 #include "engine/platform/file_writer.h"
 #include "tools/encore/failure.h"
@@ -48,11 +47,6 @@ bool ParseMatrix(std::string_view text, MatrixOfLayer* matrix) {
 constexpr int kMaxSize = 1 << 20;
 
 }  // namespace
-
-void AddRequired(CLI::App& app, const std::string& name, const std::string& type,
-                 std::string& value, const std::string& words) {
-  app.add_option(name, value, words)->required()->type_name(type);
-}
 
 void WriteTextFile(const std::string& path, const std::string& text) {
   internal::FileWriter writer = Take(internal::FileWriter::Create(path));
@@ -98,22 +92,20 @@ std::string MatrixName(const MatrixOfLayer& matrix) {
   return std::to_string(matrix.layer) + "." + std::string(found->first);
 }
 
-CLI::Option* PrecisionOptions::AddTo(CLI::App& app) {
-  CLI::Option* const option =
-      app.add_option("--precision", name,
-                     "Multiply in f32, or in bf16 or int8, which are faster and less exact; "
-                     "default: what the weights were converted to (`encore convert`), or f32")
-          ->check(CLI::IsMember({"f32", "bf16", "int8"}));
-  app.add_option("--keep", keep,
-                 "With int8, keep these matrices in bf16, e.g. 0.linear1,5.out_proj")
-      ->delimiter(',')
-      ->type_name("LAYER.MATRIX")
-      ->needs(option);
+Option PrecisionOptions::AddTo(const Command& command, OptionRules rules) {
+  rules.one_of = {"f32", "bf16", "int8"};
+  const Option option =
+      command.Add("--precision", &name,
+                  "Multiply in f32, or in bf16 or int8, which are faster and less exact; default: "
+                  "what the weights were converted to (`encore convert`), or f32",
+                  rules);
+  command.Add("--keep", &keep, "With int8, keep these matrices in bf16, e.g. 0.linear1,5.out_proj",
+              {.type = "LAYER.MATRIX", .needs = option});
   return option;
 }
 
-void PrecisionOptions::AddAmxTo(CLI::App& app) {
-  app.add_flag("--amx-bf16", amx_bf16, kAmxBf16Help);
+void PrecisionOptions::AddAmxTo(const Command& command) {
+  command.Add("--amx-bf16", &amx_bf16, kAmxBf16Help);
 }
 
 std::optional<Precision> PrecisionOptions::precision() const {
@@ -133,26 +125,20 @@ std::vector<MatrixOfLayer> PrecisionOptions::kept() const {
   return matrices;
 }
 
-std::vector<CLI::Option*> ModelOptions::AddTo(CLI::App& app) {
-  const auto add = [&](const std::string& name, size_t& value, const std::string& help) {
-    return app.add_option(name, value, help)->check(CLI::Range(1, kMaxSize))->capture_default_str();
+std::vector<Option> ModelOptions::AddTo(const Command& command) {
+  const auto add = [&](const std::string& name, size_t* value, const std::string& help) {
+    return command.Add(name, value, help, {.show_default = true, .range = Range{1, kMaxSize}});
   };
-  CLI::Option* batch_option = nullptr;
-  CLI::Option* seq_option = nullptr;
-  std::vector<CLI::Option*> options = {
-      add("--d-model", d_model, "Width of a token's vector"),
-      add("--heads", heads, "Attention heads"),
-      add("--d-ff", d_ff, "Inner width of the feed-forward network"),
-      batch_option = add("--batch", batch, "Sequences of --seq tokens each"),
-      seq_option = add("--seq", seq, "Tokens of a sequence"),
+  std::vector<Option> options = {
+      add("--d-model", &d_model, "Width of a token's vector"),
+      add("--heads", &heads, "Attention heads"),
+      add("--d-ff", &d_ff, "Inner width of the feed-forward network"),
+      add("--batch", &batch, "Sequences of --seq tokens each"),
+      add("--seq", &seq, "Tokens of a sequence"),
   };
-  options.push_back(
-      app.add_option("--lengths", lengths, "Tokens of each sequence, in place of --batch and --seq")
-          ->delimiter(',')
-          ->check(CLI::Range(1, kMaxSize))
-          ->type_name("N,N,...")
-          ->excludes(batch_option)
-          ->excludes(seq_option));
+  options.push_back(command.Add(
+      "--lengths", &lengths, "Tokens of each sequence, in place of --batch and --seq",
+      {.type = "N,N,...", .range = Range{1, kMaxSize}, .excludes = {options[3], options[4]}}));
   return options;
 }
 
@@ -166,16 +152,13 @@ bench::NamedWorkload ModelOptions::Workload() const {
           .lengths = lengths.empty() ? std::vector<size_t>(batch, seq) : lengths};
 }
 
-void TorchOptions::AddTo(CLI::App& app) {
-  app.add_option("--nhead", nhead, "Attention heads")
-      ->check(CLI::Range(1, std::numeric_limits<int>::max()));
-  app.add_option("--activation", activation, "relu, gelu, gelu_tanh, silu or quick_gelu")
-      ->type_name("NAME");
-  app.add_option("--eps", eps, "Epsilon of the layer norms");
-  app.add_flag_function(
-         "--norm-first,!--no-norm-first", [this](int64_t given) { norm_first = given > 0; },
-         "Pre-norm, or post-norm")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+void TorchOptions::AddTo(const Command& command) {
+  command.Add("--nhead", &nhead, "Attention heads",
+              {.range = Range{1, std::numeric_limits<int>::max()}});
+  command.Add("--activation", &activation, "relu, gelu, gelu_tanh, silu or quick_gelu",
+              {.type = "NAME"});
+  command.Add("--eps", &eps, "Epsilon of the layer norms");
+  command.Add("--norm-first,!--no-norm-first", &norm_first, "Pre-norm, or post-norm");
 }
 
 TorchOverrides TorchOptions::overrides() const {
@@ -190,17 +173,18 @@ TorchOverrides TorchOptions::overrides() const {
   return given;
 }
 
-void InputOptions::AddTo(CLI::App& app) {
-  AddRequired(app, "--input", "FILE", path, "The texts; - is standard input");
-  CLI::Option* const option =
-      app.add_option("--format", format,
-                     "What the input is; default: by its ending, .jsonl, .csv or .tsv, else text "
-                     "with one text per line")
-          ->check(CLI::IsMember({"text", "jsonl", "csv", "tsv"}));
-  app.add_option("--field", field,
-                 "The member (jsonl) or column (csv, tsv) that is the text; default: text")
-      ->type_name("NAME");
-  app.add_flag("--jsonl", jsonl, "The same as --format jsonl")->excludes(option);
+void InputOptions::AddTo(const Command& command) {
+  command.Add("--input", &path, "The texts; - is standard input",
+              {.type = "FILE", .required = true});
+  const Option option =
+      command.Add("--format", &format,
+                  "What the input is; default: by its ending, .jsonl, .csv or .tsv, else text with "
+                  "one text per line",
+                  {.one_of = {"text", "jsonl", "csv", "tsv"}});
+  command.Add("--field", &field,
+              "The member (jsonl) or column (csv, tsv) that is the text; default: text",
+              {.type = "NAME"});
+  command.Add("--jsonl", &jsonl, "The same as --format jsonl", {.excludes = {option}});
 }
 
 TextSource InputOptions::source() const {
@@ -212,31 +196,27 @@ TextSource InputOptions::source() const {
   return source;
 }
 
-void TextOptions::AddTo(CLI::App& app) {
+void TextOptions::AddTo(const Command& command) {
   // Far above any model and any memory, far below what could overflow.
   constexpr int kMost = 1 << 24;
-  AddRequired(app, "--model", "FOLDER", model, "A model's folder, as it was downloaded");
-  input.AddTo(app);
-  app.add_option("--threads", threads, "Threads; 0: all usable cores (`encore info`)")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  app.add_option("--target", target, "SIMD target, e.g. AVX2; default: the best")
-      ->type_name("NAME");
-  precision.AddTo(app);
-  precision.AddAmxTo(app);
-  app.add_option("--max-length", max_length,
-                 "Tokens per text, at most; 0: as many as the folder says")
-      ->check(CLI::Range(0, kMost))
-      ->capture_default_str();
-  app.add_option("--on-long", on_long, "Truncate (cut) or reject (error) long texts")
-      ->check(CLI::IsMember({"cut", "error"}))
-      ->capture_default_str();
-  app.add_option("--batch-tokens", batch_tokens, "Tokens computed at once; 0: encore's choice")
-      ->check(CLI::Range(0, kMost))
-      ->capture_default_str();
-  app.add_flag("--plain-text", plain_text, kPlainTextHelp);
-  app.add_flag("--replace-invalid", replace_invalid, kReplaceInvalidHelp);
-  app.add_flag("--ignore-unknown-keys", ignore_unknown_keys, kIgnoreUnknownKeysHelp);
+  command.Add("--model", &model, "A model's folder, as it was downloaded",
+              {.type = "FOLDER", .required = true});
+  input.AddTo(command);
+  command.Add("--threads", &threads, "Threads; 0: all usable cores (`encore info`)",
+              {.show_default = true, .range = Range{0, 1024}});
+  command.Add("--target", &target, "SIMD target, e.g. AVX2; default: the best", {.type = "NAME"});
+  precision.AddTo(command);
+  precision.AddAmxTo(command);
+  command.Add("--max-length", &max_length,
+              "Tokens per text, at most; 0: as many as the folder says",
+              {.show_default = true, .range = Range{0, kMost}});
+  command.Add("--on-long", &on_long, "Truncate (cut) or reject (error) long texts",
+              {.show_default = true, .one_of = {"cut", "error"}});
+  command.Add("--batch-tokens", &batch_tokens, "Tokens computed at once; 0: encore's choice",
+              {.show_default = true, .range = Range{0, kMost}});
+  command.Add("--plain-text", &plain_text, kPlainTextHelp);
+  command.Add("--replace-invalid", &replace_invalid, kReplaceInvalidHelp);
+  command.Add("--ignore-unknown-keys", &ignore_unknown_keys, kIgnoreUnknownKeysHelp);
 }
 
 TextSession::TextSession(const TextOptions& options) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/measure/command_line.h"
 #include "bench/measure/models.h"
 #include "encore/precision.h"
 #include "encore/text_encoder.h"
@@ -18,20 +19,12 @@
 #include "encore/torch_weights.h"
 #include "tools/encore/text_input.h"
 
-// CLI11 takes a compiler most of ten seconds: only files that add options include it (commands.h).
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace encore::tool {
 
-// The values of options are written where they were when the option was added: what holds them must
-// stay there until the command line has been read.
-
-// An option that must be given.
-void AddRequired(CLI::App& app, const std::string& name, const std::string& type,
-                 std::string& value, const std::string& words);
+using bench::Command;
+using bench::Option;
+using bench::OptionRules;
+using bench::Range;
 
 // Writes the file whole or not at all; throws Failure.
 void WriteTextFile(const std::string& path, const std::string& text);
@@ -70,10 +63,10 @@ struct PrecisionOptions {
   std::vector<std::string> keep;  // "0.linear1": layer, counted from 0, and matrix
   bool amx_bf16 = false;
 
-  // Adds both, and returns --precision.
-  CLI::Option* AddTo(CLI::App& app);
+  // Adds both, and returns --precision, which has these rules besides its own.
+  Option AddTo(const Command& command, OptionRules rules = {});
   // And --amx-bf16, for commands that run a model.
-  void AddAmxTo(CLI::App& app);
+  void AddAmxTo(const Command& command);
 
   // Nothing where the option was not given.
   std::optional<Precision> precision() const;
@@ -93,7 +86,7 @@ struct ModelOptions {
   std::vector<size_t> lengths;  // in place of batch and seq
 
   // Adds --d-model, --heads, --d-ff, --batch, --seq and --lengths, and returns them.
-  std::vector<CLI::Option*> AddTo(CLI::App& app);
+  std::vector<Option> AddTo(const Command& command);
 
   // The name "custom", activation GELU. Throws Failure if the heads do not divide the width.
   bench::NamedWorkload Workload() const;
@@ -107,7 +100,7 @@ struct TorchOptions {
   std::optional<bool> norm_first;
 
   // Adds --nhead, --activation, --eps and --norm-first.
-  void AddTo(CLI::App& app);
+  void AddTo(const Command& command);
 
   // Throws Failure where one has a value that it cannot have.
   TorchOverrides overrides() const;
@@ -120,7 +113,7 @@ struct InputOptions {
   std::string field;
   bool jsonl = false;
 
-  void AddTo(CLI::App& app);
+  void AddTo(const Command& command);
   TextSource source() const;
 };
 
@@ -138,7 +131,7 @@ struct TextOptions {
   bool replace_invalid = false;
   bool ignore_unknown_keys = false;
 
-  void AddTo(CLI::App& app);
+  void AddTo(const Command& command);
 
   // What EncodeOptions and ScoreOptions have in common.
   template <typename Settings>

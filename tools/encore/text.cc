@@ -9,8 +9,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "engine/tokenizer/utf8.h"
+#include "nlohmann/json.hpp"
 
 namespace encore::tool {
 namespace {
@@ -66,6 +69,17 @@ std::string Printable(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string AsJson(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string FolderName(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::weakly_canonical(folder, error);
+  if (!path.has_filename()) path = path.parent_path();
+  return Printable(path.has_filename() ? path.filename().string() : folder);
 }
 
 size_t DisplayWidth(std::string_view printable) {

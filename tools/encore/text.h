@@ -16,6 +16,13 @@ namespace encore::tool {
 // becomes U+FFFD. Such text is harmless in a terminal and in JSON.
 std::string Printable(std::string_view text);
 
+// A folder's own name, printable: "all-MiniLM-L6-v2" of "models/all-MiniLM-L6-v2/", and of "."
+// where that is the present folder.
+std::string FolderName(const std::string& folder);
+
+// text as a string of JSON, bytes that are not UTF-8 replaced.
+std::string AsJson(const std::string& text);
+
 // Columns that printable text takes; East Asian wide characters and emoji take two.
 size_t DisplayWidth(std::string_view printable);
 

@@ -29,10 +29,6 @@ std::string EndingOf(const std::string& path) {
   return ending;
 }
 
-std::string AsJson(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 }  // namespace
 
 TextFormat TextSource::FormatOrGuess() const {
@@ -128,7 +124,17 @@ bool TextReader::Next(TextInput* input) {
   return true;
 }
 
-TextChunks::TextChunks(const TextSource& source) : reader_(source) {
+std::vector<std::string> SampleTexts(const std::string& path, size_t most) {
+  std::vector<std::string> texts;
+  TextReader reader({.path = path});
+  TextInput input;
+  while (texts.size() < most && reader.Next(&input)) texts.push_back(std::move(input.text));
+  if (texts.empty()) throw Failure("--texts " + Printable(path) + ": no text, wanted at least one");
+  return texts;
+}
+
+TextChunks::TextChunks(const TextSource& source)
+    : reader_(source), shard_(source.shard), shards_(source.shards) {
   std::error_code error;
   if (source.path == "-" || !std::filesystem::is_regular_file(source.path, error)) return;
   const auto size = std::filesystem::file_size(source.path, error);
@@ -144,6 +150,7 @@ bool TextChunks::Next(size_t most) {
   most = std::min(most, kMostTexts);
   while (texts_.size() < most && bytes < kBytes && reader_.Next(&input)) {
     if (input.pair) throw Failure(reader_.Where() + ": found a pair, wanted a single text");
+    if (read_++ % shards_ != shard_) continue;
     bytes += input.text.size() + input.id.size();
     texts_.push_back(std::move(input.text));
     ids_.push_back(std::move(input.id));

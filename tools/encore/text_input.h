@@ -30,6 +30,9 @@ struct TextSource {
   std::string path;                       // or "-" for the standard input
   std::optional<TextFormat> format = {};  // else by the name's ending: .jsonl, .ndjson, .csv, .tsv
   std::string field = "";                 // empty: "text"
+  // Of TextChunks: text `shard`, shard + shards and so on, counted from 0.
+  size_t shard = 0;
+  size_t shards = 1;
 
   // Throws Failure where the ending is .json and the format is not given.
   TextFormat FormatOrGuess() const;
@@ -71,6 +74,10 @@ class TextReader {
   size_t id_column_ = 0;  // that of the header's end: none
 };
 
+// The texts of --texts, a file with one a line, at most so many. Throws Failure where there is
+// none.
+std::vector<std::string> SampleTexts(const std::string& path, size_t most = SIZE_MAX);
+
 // The texts of a file or of standard input, some at a time.
 class TextChunks {
  public:
@@ -98,6 +105,9 @@ class TextChunks {
 
  private:
   TextReader reader_;
+  size_t shard_;
+  size_t shards_;
+  size_t read_ = 0;  // texts, those of other shards too
   std::optional<size_t> size_bytes_;
   std::vector<std::string> texts_;
   std::vector<std::string> ids_;

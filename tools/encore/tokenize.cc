@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -31,7 +32,7 @@ Examples:
 struct Options {
   std::string model;
   InputOptions input;
-  std::optional<int64_t> max_length;  // signed, or -2 would pass for 2^64 - 2
+  std::optional<size_t> max_length;
   bool plain_text = false;
   bool replace_invalid = false;
   bool details = false;
@@ -73,8 +74,7 @@ int Tokenize(const Options& options) {
       Take(internal::OpenFolderTokenizer(options.model, true), "--model");
   const Tokenizer& tokenizer = opened.tokenizer;
   TokenizeOptions tokenize;
-  tokenize.max_length =
-      options.max_length ? static_cast<size_t>(*options.max_length) : opened.max_length;
+  tokenize.max_length = options.max_length.value_or(opened.max_length);
   tokenize.plain_text = options.plain_text;
   tokenize.offsets = options.details;
   tokenize.on_invalid_utf8 =
@@ -117,23 +117,24 @@ int Tokenize(const Options& options) {
 
 }  // namespace
 
-void AddTokenize(CLI::App& app, Action& action) {
-  const auto [sub, options] =
-      AddCommand(app, action, "tokenize", "Print the token ids of texts", kFooter, Tokenize);
-  AddRequired(*sub, "--model", "FOLDER", options->model, "A model's folder, with a tokenizer");
-  options->input.AddTo(*sub);
-  sub->add_option("--max-length", options->max_length,
-                  "Tokens per text or pair, at most, special ones included; 0: no limit; default: "
-                  "as many as the model takes (`encore info FOLDER`)")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
-  sub->add_flag("--plain-text", options->plain_text, kPlainTextHelp);
-  sub->add_flag("--replace-invalid", options->replace_invalid, kReplaceInvalidHelp);
-  sub->add_flag("--type-ids", options->type_ids,
-                "Print an object with ids and type_ids a line, as a model with type ids gets them");
-  sub->add_flag("--details", options->details,
-                "Print an object a line: ids, type_ids, and offsets, the bytes [begin, end) of its "
-                "text that each token came from");
+void AddTokenize(CommandLine& line, Action& action) {
+  const auto [command, options] =
+      AddCommand(line, action, "tokenize", "Print the token ids of texts", kFooter, Tokenize);
+  command.Add("--model", &options->model, "A model's folder, with a tokenizer",
+              {.type = "FOLDER", .required = true});
+  options->input.AddTo(command);
+  command.Add(
+      "--max-length", &options->max_length,
+      "Tokens per text or pair, at most, special ones included; 0: no limit; default: as many "
+      "as the model takes (`encore info FOLDER`)",
+      {.type = "N", .range = Range{0, std::numeric_limits<int64_t>::max()}});
+  command.Add("--plain-text", &options->plain_text, kPlainTextHelp);
+  command.Add("--replace-invalid", &options->replace_invalid, kReplaceInvalidHelp);
+  command.Add("--type-ids", &options->type_ids,
+              "Print an object with ids and type_ids a line, as a model with type ids gets them");
+  command.Add("--details", &options->details,
+              "Print an object a line: ids, type_ids, and offsets, the bytes [begin, end) of its "
+              "text that each token came from");
 }
 
 }  // namespace encore::tool

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers and rows of the three formats. npy is that of NumPy's NEP 1, version 1.0. The headers of
-// npy and safetensors are written with room for any number of rows, and again at the end.
+// Headers and rows of the three formats, in four types of numbers. npy is that of NumPy's NEP 1,
+// version 1.0. The headers of npy and safetensors are written with room for any number of rows, and
+// again at the end.
 
 #include "tools/encore/vector_file.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <iterator>
 
+#include "engine/base/bf16.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
 
@@ -33,143 +35,216 @@ std::string LittleEndian(size_t value, size_t bytes) {
   return text;
 }
 
-std::string NpyHeader(size_t rows, size_t columns) {
+struct TypeName {
+  const char* name;   // of --output-type
+  const char* npy;    // in the header
+  const char* dtype;  // of safetensors
+  size_t bits;        // of a number
+};
+constexpr TypeName kTypes[] = {{"f32", "<f4", "F32", 32},
+                               {"f16", "<f2", "F16", 16},
+                               {"int8", "|i1", "I8", 8},
+                               {"ubinary", "|u1", "U8", 1}};
+
+const TypeName& NameOf(VectorType type) { return kTypes[static_cast<size_t>(type)]; }
+
+std::string NpyHeader(const VectorLayout& layout, size_t rows) {
   const std::string magic = "\x93NUMPY\x01";
   const size_t length = kHeaderBytes - magic.size() - 3;
-  std::string header = Padded("{'descr': '<f4', 'fortran_order': False, 'shape': (" +
-                                  std::to_string(rows) + ", " + std::to_string(columns) + "), }",
+  std::string header = Padded(std::string("{'descr': '") + NameOf(layout.type).npy +
+                                  "', 'fortran_order': False, 'shape': (" + std::to_string(rows) +
+                                  ", " + std::to_string(layout.columns()) + "), }",
                               length - 1);
   return magic + '\0' + LittleEndian(length, 2) + header + '\n';
 }
 
-std::string SafetensorsHeader(size_t rows, size_t columns) {
+std::string SafetensorsHeader(const VectorLayout& layout, size_t rows) {
   const size_t length = kHeaderBytes - 8;
   return LittleEndian(length, 8) +
-         Padded(R"({"vectors":{"dtype":"F32","shape":[)" + std::to_string(rows) + "," +
-                    std::to_string(columns) + R"(],"data_offsets":[0,)" +
-                    std::to_string(rows * columns * sizeof(float)) + "]}}",
+         Padded(std::string(R"({"vectors":{"dtype":")") + NameOf(layout.type).dtype +
+                    R"(","shape":[)" + std::to_string(rows) + "," +
+                    std::to_string(layout.columns()) + R"(],"data_offsets":[0,)" +
+                    std::to_string(rows * layout.row_bytes()) + "]}}",
                 length);
 }
 
-// Empty for JSON lines.
-std::string HeaderOf(VectorFormat format, size_t rows, size_t columns) {
-  switch (format) {
-    case VectorFormat::kNpy:
-      return NpyHeader(rows, columns);
-    case VectorFormat::kSafetensors:
-      return SafetensorsHeader(rows, columns);
-    case VectorFormat::kJsonLines:
-      break;
-  }
-  return "";
+// quantize_embeddings of sentence-transformers in f32, with ranges of -1 and 1.
+int8_t ToInt8(float value) {
+  constexpr float kStep = 2.0f / 255;
+  const float step = std::clamp(std::floor((value + 1) / kStep), 0.0f, 255.0f);
+  return static_cast<int8_t>(static_cast<int>(step) - 128);
 }
 
-std::string JsonLine(std::span<const float> vector) {
+// What fills the columns of a row: numbers of the file's type.
+std::vector<float> Numbers(const VectorLayout& layout, std::span<const float> vector) {
+  std::vector<float> numbers(vector.begin(), vector.end());
+  if (layout.type == VectorType::kUbinary) {
+    numbers.assign(layout.columns(), 0.0f);
+    for (size_t i = 0; i < vector.size(); ++i) {
+      if (vector[i] > 0) numbers[i / 8] += static_cast<float>(128 >> (i % 8));
+    }
+  }
+  for (float& number : numbers) {
+    if (layout.type == VectorType::kF16) number = internal::F16ToF32(internal::F32ToF16(number));
+    if (layout.type == VectorType::kInt8) number = ToInt8(number);
+  }
+  return numbers;
+}
+
+std::string JsonLine(const VectorLayout& layout, std::span<const float> numbers,
+                     const std::string& id) {
   std::string text;
-  for (const float& value : vector) {
-    text += &value == vector.data() ? '[' : ',';
-    text += ShortestText(value);
+  if (!layout.field.empty()) {
+    text = (id.empty() ? "{" : "{\"id\":" + id + ",") + AsJson(layout.field) + ":";
   }
-  return text + "]\n";
-}
-
-std::span<const float> ValuesOf(ConstView rows, size_t columns) {
-  return {rows.data(), rows.dim(0) * columns};
+  for (const float& number : numbers) {
+    text += &number == numbers.data() ? '[' : ',';
+    text += ShortestText(number);
+  }
+  return text + (layout.field.empty() ? "]\n" : "]}\n");
 }
 
 }  // namespace
 
-VectorFormat VectorFormatOf(const std::string& path) {
+VectorLayout::VectorLayout(const std::string& path, const std::string& type_name,
+                           const std::string& field_name)
+    : field(field_name) {
   const auto ends = [&](const std::string& ending) {
     return path.size() > ending.size() && path.ends_with(ending);
   };
-  if (ends(".npy")) return VectorFormat::kNpy;
-  if (ends(".safetensors")) return VectorFormat::kSafetensors;
-  if (ends(".jsonl")) return VectorFormat::kJsonLines;
-  throw Failure("--output " + path + ": wanted a name that ends in .npy, .safetensors or .jsonl");
+  if (ends(".npy")) {
+    format = VectorFormat::kNpy;
+  } else if (ends(".safetensors")) {
+    format = VectorFormat::kSafetensors;
+  } else if (ends(".jsonl")) {
+    format = VectorFormat::kJsonLines;
+  } else {
+    throw Failure("--output " + path + ": wanted a name that ends in .npy, .safetensors or .jsonl");
+  }
+  if (!field.empty() && format != VectorFormat::kJsonLines) {
+    throw Failure("--output-field is for an output that ends in .jsonl, found " + path);
+  }
+  const auto* const named = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                         [&](const TypeName& t) { return type_name == t.name; });
+  type = static_cast<VectorType>(named - std::begin(kTypes));
 }
 
-WrittenVectors::WrittenVectors(const std::string& path, size_t columns)
-    : format_(VectorFormatOf(path)), file_(Take(internal::MappedFile::Open(path), "--resume")) {
+size_t VectorLayout::columns() const {
+  return type == VectorType::kUbinary ? row_bytes() : dimensions;
+}
+
+size_t VectorLayout::row_bytes() const { return (dimensions * NameOf(type).bits + 7) / 8; }
+
+bool VectorLayout::CanHold(std::span<const float> vector) const {
+  if (type == VectorType::kUbinary) return true;
+  if (format != VectorFormat::kJsonLines && type != VectorType::kInt8) return true;
+  const bool half = type == VectorType::kF16;
+  return std::all_of(vector.begin(), vector.end(), [half](float value) {
+    return std::isfinite(half ? internal::F16ToF32(internal::F32ToF16(value)) : value);
+  });
+}
+
+std::string VectorLayout::Row(std::span<const float> vector, const std::string& id) const {
+  const std::vector<float> numbers = Numbers(*this, vector);
+  if (format == VectorFormat::kJsonLines) return JsonLine(*this, numbers, id);
+  std::string bytes;
+  for (const float number : numbers) {
+    if (type == VectorType::kF16) {
+      bytes += LittleEndian(internal::F32ToF16(number), 2);
+    } else if (type == VectorType::kF32) {
+      bytes += LittleEndian(std::bit_cast<uint32_t>(number), 4);
+    } else {
+      bytes += static_cast<char>(static_cast<int>(number));
+    }
+  }
+  return bytes;
+}
+
+std::string VectorLayout::Header(size_t rows) const {
+  if (format == VectorFormat::kJsonLines) return "";
+  return format == VectorFormat::kNpy ? NpyHeader(*this, rows) : SafetensorsHeader(*this, rows);
+}
+
+WrittenVectors::WrittenVectors(const std::string& path, const VectorLayout& layout)
+    : layout_(layout), file_(Take(internal::MappedFile::Open(path), "--resume")) {
   const std::string_view all = bytes();
   const auto refuse = [&] {
     throw Failure("--resume: " + path + " is no file that this command wrote with " +
-                  Counted(columns, "column") + ", wanted one or none");
+                  Counted(layout.columns(), "column") + ", wanted one or none");
   };
-  if (format_ == VectorFormat::kJsonLines) {
+  if (layout.format == VectorFormat::kJsonLines) {
     if (!all.empty() && !all.ends_with('\n')) refuse();
-    line_starts_.push_back(0);
-    while (line_starts_.back() < all.size()) {
-      const std::string_view line = all.substr(line_starts_.back());
-      const size_t end = line.find('\n');
-      const auto commas = std::count(line.begin(), line.begin() + static_cast<ptrdiff_t>(end), ',');
-      if (line[0] != '[' || end < 2 || line[end - 1] != ']' ||
-          static_cast<size_t>(commas) + 1 != columns) {
+    const std::string first = layout.field.empty() ? "[" : "{";
+    const std::string last = layout.field.empty() ? "]" : "]}";
+    row_starts_.push_back(0);
+    while (row_starts_.back() < all.size()) {
+      std::string_view line = all.substr(row_starts_.back());
+      line = line.substr(0, line.find('\n'));
+      const size_t open = std::min(line.rfind('['), line.size());
+      const auto commas = std::count(line.begin() + static_cast<ptrdiff_t>(open), line.end(), ',');
+      if (!line.starts_with(first) || !line.ends_with(last) ||
+          static_cast<size_t>(commas) + 1 != layout.columns()) {
         refuse();
       }
-      line_starts_.push_back(line_starts_.back() + end + 1);
+      row_starts_.push_back(row_starts_.back() + line.size() + 1);
     }
-    rows_ = line_starts_.size() - 1;
+    rows_ = row_starts_.size() - 1;
     return;
   }
-  row_bytes_ = columns * sizeof(float);
-  if (all.size() < kHeaderBytes || (all.size() - kHeaderBytes) % row_bytes_ != 0) refuse();
-  rows_ = (all.size() - kHeaderBytes) / row_bytes_;
-  if (all.substr(0, kHeaderBytes) != HeaderOf(format_, rows_, columns)) refuse();
+  const size_t row = layout.row_bytes();
+  if (all.size() < kHeaderBytes || (all.size() - kHeaderBytes) % row != 0) refuse();
+  rows_ = (all.size() - kHeaderBytes) / row;
+  if (all.substr(0, kHeaderBytes) != layout.Header(rows_)) refuse();
 }
 
 std::string_view WrittenVectors::bytes() const {
   return {reinterpret_cast<const char*>(file_.bytes().data()), file_.bytes().size()};
 }
 
-bool WrittenVectors::Holds(size_t row, std::span<const float> vector) const {
-  if (format_ == VectorFormat::kJsonLines) {
-    return bytes().substr(line_starts_[row], line_starts_[row + 1] - line_starts_[row]) ==
-           JsonLine(vector);
-  }
-  return std::memcmp(bytes().data() + kHeaderBytes + row * row_bytes_, vector.data(), row_bytes_) ==
-         0;
+bool WrittenVectors::Holds(size_t row, std::span<const float> vector, const std::string& id) const {
+  const size_t size = layout_.row_bytes();
+  const bool lines = layout_.format == VectorFormat::kJsonLines;
+  const std::string_view found =
+      lines ? bytes().substr(row_starts_[row], row_starts_[row + 1] - row_starts_[row])
+            : bytes().substr(kHeaderBytes + row * size, size);
+  return found == layout_.Row(vector, id);
 }
 
-VectorWriter::VectorWriter(const std::string& path, size_t columns)
-    : format_(VectorFormatOf(path)),
-      columns_(columns),
-      file_(Take(internal::FileWriter::Create(path), "--output")) {
-  Append(Header());
+VectorWriter::VectorWriter(const std::string& path, const VectorLayout& layout)
+    : layout_(layout), file_(Take(internal::FileWriter::Create(path), "--output")) {
+  Append(layout_.Header(0));
 }
 
 void VectorWriter::Append(const WrittenVectors& written) {
-  Append(written.bytes().substr(Header().size()));
+  Append(written.bytes().substr(layout_.Header(0).size()));
   rows_ += written.rows();
 }
 
 size_t VectorWriter::FirstUnwritable(ConstView rows) const {
-  if (format_ != VectorFormat::kJsonLines) return rows.dim(0);
-  const std::span<const float> values = ValuesOf(rows, columns_);
-  const auto found =
-      std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
-  return static_cast<size_t>(found - values.begin()) / columns_;
+  size_t row = 0;
+  while (row < rows.dim(0) && layout_.CanHold({rows[row].data(), layout_.dimensions})) ++row;
+  return row;
 }
 
-void VectorWriter::Write(ConstView rows) {
-  const std::span<const float> values = ValuesOf(rows, columns_);
+void VectorWriter::Write(ConstView rows, const std::vector<std::string>& ids) {
   rows_ += rows.dim(0);
-  if (format_ != VectorFormat::kJsonLines) {
+  if (layout_.format != VectorFormat::kJsonLines && layout_.type == VectorType::kF32) {
+    const std::span<const float> values(rows.data(), rows.dim(0) * layout_.dimensions);
     Check(file_.Write(std::as_bytes(values)), "--output");
     return;
   }
   std::string text;
-  for (size_t i = 0; i < rows.dim(0); ++i) text += JsonLine(values.subspan(i * columns_, columns_));
+  for (size_t i = 0; i < rows.dim(0); ++i) {
+    text += layout_.Row({rows[i].data(), layout_.dimensions}, ids[i]);
+  }
   Append(text);
 }
 
 void VectorWriter::Commit() {
-  const std::string header = Header();
+  const std::string header = layout_.Header(rows_);
   Check(file_.Replace(0, std::as_bytes(std::span(header))), "--output");
   Check(file_.Commit(), "--output");
 }
-
-std::string VectorWriter::Header() const { return HeaderOf(format_, rows_, columns_); }
 
 void VectorWriter::Append(std::string_view bytes) {
   Check(file_.Write(std::as_bytes(std::span(bytes))), "--output");

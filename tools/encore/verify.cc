@@ -68,7 +68,7 @@ struct Options {
   bool all_targets = false;
   bool markdown = false;
   bool print_hashes = false;
-  uint64_t step = 0;                // 0: by the mode
+  size_t step = 0;                  // 0: by the mode
   size_t batches = 0;               // 0: by the mode
   std::set<std::string> only;       // empty: everything
   std::set<std::string> functions;  // empty: all
@@ -164,47 +164,36 @@ int Verify(const Options& options) {
 
 }  // namespace
 
-void AddVerify(CLI::App& app, Action& action) {
-  const auto [sub, options] = AddCommand(
-      app, action, "verify", "Prove the promises about numbers on this machine", kFooter, Verify);
-  CLI::Option* quick =
-      sub->add_flag("--quick", options->quick, "Some millions of inputs (default)");
-  CLI::Option* full =
-      sub->add_flag("--full", options->full, "All floats, larger models, more batches")
-          ->excludes(quick);
-  sub->add_option("--step", options->step, "Try every N-th float (quick: 509, full: 1)")
-      ->check(CLI::Range(1u, 1u << 31))
-      ->type_name("N");
-  sub->add_option("--batches", options->batches,
-                  "Draw N batches of each model (quick: 6 or fewer, full: 60 or fewer)")
-      ->check(CLI::Range(1u, 1u << 20))
-      ->type_name("N");
-  sub->add_flag("--all-targets", options->all_targets,
-                "All floats on every target, where --full tries one in 251 on some")
-      ->needs(full);
-  sub->add_option("--only", options->only,
-                  "Try these parts alone, with commas between: functions, operations, conversions, "
-                  "bits, published")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"functions", "operations", "conversions", "bits", "published"}))
-      ->type_name("PART");
-  sub->add_option("--function", options->functions,
-                  "Try these functions alone, with commas between; without --only no other part")
-      ->delimiter(',')
-      ->check(CLI::IsMember(FunctionNames()))
-      ->type_name("NAME");
-  sub->add_flag("--markdown", options->markdown,
-                "Print the largest errors of functions as the tables of docs/accuracy.md, too");
-  sub->add_option("--precision", options->precisions,
-                  "Compare the bits of blocks in these precisions, with commas between")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
-      ->type_name("NAME")
-      ->capture_default_str();
-  sub->add_option("--json", options->json, "Write the findings to this file as well")
-      ->type_name("FILE");
-  sub->add_flag("--print-hashes", options->print_hashes,
-                "Only print the hashes that are published, as this machine computes them");
+void AddVerify(CommandLine& line, Action& action) {
+  const auto [command, options] = AddCommand(
+      line, action, "verify", "Prove the promises about numbers on this machine", kFooter, Verify);
+  const Option quick = command.Add("--quick", &options->quick, "Some millions of inputs (default)");
+  const Option full = command.Add("--full", &options->full,
+                                  "All floats, larger models, more batches", {.excludes = {quick}});
+  command.Add("--step", &options->step, "Try every N-th float (quick: 509, full: 1)",
+              {.type = "N", .range = Range{1, int64_t{1} << 31}});
+  command.Add("--batches", &options->batches,
+              "Draw N batches of each model (quick: 6 or fewer, full: 60 or fewer)",
+              {.type = "N", .range = Range{1, 1 << 20}});
+  command.Add("--all-targets", &options->all_targets,
+              "All floats on every target, where --full tries one in 251 on some", {.needs = full});
+  command.Add(
+      "--only", &options->only,
+      "Try these parts alone, with commas between: functions, operations, conversions, bits, "
+      "published",
+      {.type = "PART", .one_of = {"functions", "operations", "conversions", "bits", "published"}});
+  command.Add("--function", &options->functions,
+              "Try these functions alone, with commas between; without --only no other part",
+              {.type = "NAME", .one_of = FunctionNames()});
+  command.Add("--markdown", &options->markdown,
+              "Print the largest errors of functions as the tables of docs/accuracy.md, too");
+  command.Add("--precision", &options->precisions,
+              "Compare the bits of blocks in these precisions, with commas between",
+              {.type = "NAME", .show_default = true, .one_of = {"f32", "bf16", "int8"}});
+  command.Add("--json", &options->json, "Write the findings to this file as well",
+              {.type = "FILE"});
+  command.Add("--print-hashes", &options->print_hashes,
+              "Only print the hashes that are published, as this machine computes them");
 }
 
 }  // namespace encore::tool

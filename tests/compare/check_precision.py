@@ -7,7 +7,7 @@ texts: tests/data/text/sentences.jsonl, to which the targets below apply, and gr
 are a few words each and lose most.
 
     tools/python_env.sh                          numpy, into .deps/venv
-    .deps/venv/bin/python tools/check_precision.py [--markdown] [-- OPTION ...]
+    .deps/venv/bin/python tests/compare/check_precision.py [--markdown] [-- OPTION ...]
 
 For each text the cosine of its two vectors; for each file Spearman's rank correlation over all
 pairs of texts, between their cosines in the precision and in f32, and the largest difference of two
@@ -27,7 +27,7 @@ except ImportError:
     sys.exit("check_precision: there is no numpy; run tools/python_env.sh, then this with "
              ".deps/venv/bin/python")
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = ROOT / ".deps/models/all-MiniLM-L6-v2"
 TEXTS = ROOT / "tests/data/text"
 SKIPPED = 77

@@ -9,7 +9,7 @@ import copy
 import json
 import pathlib
 
-DATA = pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "data" / "tokenizer"
+DATA = pathlib.Path(__file__).resolve().parents[2] / "data" / "tokenizer"
 BACKENDS = ["TokenizersBackend", "PreTrainedTokenizerFast", "NoSuchTokenizer", None, None]
 # For each kind of model: fixtures that have such a tokenizer.json, classes, types of models.
 KINDS = {

@@ -6,8 +6,8 @@ and what sentence-transformers computes from texts with them in float64.
 Holds the folders' files: configuration, modules, prompts and tokenizer in the published spelling,
 random weights. Needs torch 2.15.0, transformers 5.23.0 and sentence-transformers 6.2.0.
 
-    tools/make_sentence_fixtures.py [NAME ...]     writes the folders and their expected.json
-    tools/make_sentence_fixtures.py --check        makes them again and compares
+    tests/make/make_sentence_fixtures.py [NAME ...]     writes the folders and their expected.json
+    tests/make/make_sentence_fixtures.py --check        makes them again and compares
 
 Two results are compared on the way: sentence-transformers as it is, with rotary angles, softmax and
 RMSNorm in float32, and with these in float64, which is what is written. transformers builds some
@@ -27,13 +27,14 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import numpy as np  # noqa: E402
 
-from make_text_fixtures import (CORPUS, TEXTS, booleans, check_versions, legacy,  # noqa: E402
-                                modules, rounded, write_json)
+from made_files import SENTENCES, require  # noqa: E402
+from make_text_fixtures import (CORPUS, TEXTS, booleans, legacy, modules,  # noqa: E402
+                                rounded, write_json)
 from model_fixture_families import (GEMMA, GTE, NTK, QWEN3, T5, by_type, old_gemma,  # noqa: E402
                                     old_gte, old_llama, old_t5, rename_tensors, rope, set_exact)
-from tokenizer_check import shapes  # noqa: E402
+import shapes  # noqa: E402
 
-DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data"
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 IDENTITY = "torch.nn.modules.linear.Identity"
 BOUND = 2e-6  # of sentence-transformers as it is, from float64
 LONG = "Trains stop here twice a day; water boils early on high mountains. " * 9
@@ -239,7 +240,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CASES))
     arguments = parser.parse_args()
-    check_versions()
+    require(SENTENCES)
     import transformers
     transformers.logging.set_verbosity_error()
     right = True

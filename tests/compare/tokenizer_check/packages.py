@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 
+from .compare import Settings, encore_says
 from .folders import put
 
 # What is in them, of what encore reads: Claude's, Llama 3's, Qwen 2's, 2.5's and 3's and GLM 4's
@@ -55,13 +56,6 @@ def kind_of(tree):
     return hashlib.sha256(json.dumps([*parts, model, size], sort_keys=True).encode()).hexdigest()
 
 
-def refusal_of(encore, folder):
-    """encore's sentence where it does not open the folder, or None."""
-    done = subprocess.run([*encore, "tokenize", "--model", folder.path, "--input", "-"], input=b"",
-                          capture_output=True)
-    return done.stderr.decode(errors="replace").strip() if done.returncode else None
-
-
 def real_folders(into, encore, download):
     """Folders that encore opens, and how many it wrongly refuses; tells what is left out."""
     found, seen, wrong = [], set(), 0
@@ -77,7 +71,7 @@ def real_folders(into, encore, download):
                 continue
             seen.add(kind)
             folder = put(into, f"real: {name}", data.decode())
-            refusal = refusal_of([encore], folder)
+            refusal = encore_says([encore], folder.path, [], Settings())
             if not refusal:
                 found.append(folder)
                 continue

@@ -4,7 +4,7 @@
 # Prints a public header as Doxygen wants to read it: its plain comments become documentation, and
 # indented lines in them, which are formulas, stay as they are laid out. docs/Doxyfile calls it.
 #
-#   tools/doxygen_filter.py HEADER
+#   docs/doxygen_filter.py HEADER
 
 import re
 import sys

@@ -10,8 +10,9 @@ import random
 
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers
 
-from . import charsmap, shapes
-from .shapes import BYTES, CLIP, GPT2, LLAMA3, MARK, QWEN2
+import charsmap
+import shapes
+from shapes import BYTES, CLIP, GPT2, LLAMA3, MARK, QWEN2
 
 REGEXES = [GPT2, LLAMA3, QWEN2, CLIP, " {2,}", r"\s+", r"\s", r"[\r\n]", r"\p{N}", r"\p{N}{1,3}"]
 OTHER_REGEXES = [r"\w+|[^\w\s]+", r"[a-c]+"]  # of those that encore has not

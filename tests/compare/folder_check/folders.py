@@ -12,9 +12,9 @@ from tokenizers import Tokenizer
 
 from folder_check import families
 from make_text_fixtures import CORPUS, POOLINGS
-from tokenizer_check import shapes
+import shapes
 
-BASE = pathlib.Path(__file__).resolve().parents[2] / "tests/data/text/base/tokenizer.json"
+BASE = pathlib.Path(__file__).resolve().parents[3] / "tests/data/text/base/tokenizer.json"
 WIDTH = 32
 BERT_CLASSES = ["BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "ElectraTokenizer",
                 "DistilBertTokenizer", "TokenizersBackend", "FunnelTokenizer", None]

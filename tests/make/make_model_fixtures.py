@@ -8,7 +8,7 @@ below, from PyPI. Random numbers come from numpy's RandomState, whose stream nev
 changes. transformers' own initialisation sets biases to 0 and norms to 1, which hides mistakes:
 here every tensor is random, then rounded to the type that its file has.
 
-  tools/make_model_fixtures.py [FOLDER [NAME ...]]   default: all of tests/data/models
+  tests/make/make_model_fixtures.py [FOLDER [NAME ...]]   default: all of tests/data/models
 """
 import copy
 import json
@@ -27,10 +27,10 @@ import torch
 import transformers
 from safetensors.numpy import save_file
 
+from made_files import SENTENCES, other_versions
 from model_fixture_families import (FAMILIES, JinaBert, old_albert, old_bert, old_ernie,
                                     set_exact, write_config)
 
-PACKAGES = {"torch": "2.15.0", "transformers": "5.23.0"}  # these made the files
 LENGTHS = [1, 2, 7, 60, 130]
 LONG = [1, 2, 7, 60, 230, 700]  # past windows and buckets
 VOCABULARY = 120
@@ -255,10 +255,8 @@ def generate(root, names):
 
 
 if __name__ == "__main__":
-    for package, version in PACKAGES.items():
-        found = sys.modules[package].__version__.split("+")[0]
-        if found != version:
-            print(f"{package} is {found}, the files were made with {version}", file=sys.stderr)
-    here = pathlib.Path(__file__).resolve().parent.parent
+    for sentence in other_versions({name: SENTENCES[name] for name in ("torch", "transformers")}):
+        print(sentence, file=sys.stderr)
+    here = pathlib.Path(__file__).resolve().parents[2]
     generate(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here / "tests" / "data" / "models",
              sys.argv[2:])

@@ -8,9 +8,9 @@ two dense layers, and cases.json: for each case the files that it adds to a fold
 and the expected vectors or scores. Needs torch 2.15.0, transformers 5.23.0 and
 sentence-transformers 6.2.0.
 
-    tools/make_text_fixtures.py           writes tests/data/text
-    tools/make_text_fixtures.py --check   computes the cases again from the folders that are there
-    tools/make_text_fixtures.py --minilm FOLDER
+    make_text_fixtures.py           writes tests/data/text
+    make_text_fixtures.py --check   computes the cases again from the folders that are there
+    make_text_fixtures.py --minilm FOLDER
                                           writes minilm.safetensors, from the real all-MiniLM-L6-v2
 """
 import argparse
@@ -25,8 +25,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import numpy as np  # noqa: E402
 
-DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "text"
-PACKAGES = {"torch": "2.15.0", "transformers": "5.23.0", "sentence_transformers": "6.2.0"}
+from made_files import SENTENCES, require  # noqa: E402
+
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "text"
 MAX_POSITIONS = 40
 POOLINGS = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens",
             "lasttoken")
@@ -328,19 +329,12 @@ def minilm(folder):
               DATA / "minilm.safetensors", metadata={"texts": json.dumps(texts)})
 
 
-def check_versions():
-    for name, wanted in PACKAGES.items():
-        found = __import__(name).__version__.split("+")[0]
-        if found != wanted:
-            raise SystemExit(f"make_text_fixtures: found {name} {found}, wanted {wanted}")
-
-
 def main():
     parser = argparse.ArgumentParser(description="Makes tests/data/text.")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     parser.add_argument("--minilm", metavar="FOLDER", help="write minilm.safetensors alone")
     arguments = parser.parse_args()
-    check_versions()
+    require(SENTENCES)
     if arguments.minilm:
         minilm(arguments.minilm)
         return 0

@@ -7,7 +7,7 @@ with sentence-transformers in float64.
 Holds the search; what is drawn is in folder_check/. Needs torch 2.15.0, transformers 5.23.0 and
 sentence-transformers 6.2.0, and a build folder, in which it builds folder_answers.
 
-    nice .deps/venv/bin/python tools/check_folders.py --count 500
+    nice .deps/venv/bin/python tests/compare/check_folders.py --count 500
     ... --seed 7 --only 123 --keep /tmp/folder     one folder again, which stays
 
 Each folder ends as one of
@@ -39,9 +39,10 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import numpy as np  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/make"))
 from folder_check import folders, reference  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 BOUND = 2e-6  # of the largest number of a folder's results
 TOLD = "sentence-transformers"  # in a decision that tells of a difference
 TOLD_IDS = "may have other ids"  # in one that tells of nothing but the tokenizer

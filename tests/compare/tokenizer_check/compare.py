@@ -52,21 +52,25 @@ class Settings:
     escaped: bool = False  # JSON lines in ASCII
 
 
-def ids_of_encore(encore, folder, texts, settings):
-    """One list of ids a text, or a sentence that says what went wrong."""
-    command = [*encore, "tokenize", "--model", folder.path, "--jsonl", "--input", "-"]
-    if settings.max_length:
-        command += ["--max-length", str(settings.max_length)]
-    if settings.plain:
-        command.append("--plain-text")
-    lines = input_lines(texts, settings.escaped)
-    done = subprocess.run(command, input=lines, capture_output=True)
+def encore_says(encore, path, texts, settings, details=""):
+    """A list a text: its ids, or with `details` (an option of `encore tokenize`) the lists that
+    this adds. A sentence where encore fails."""
+    command = [*encore, "tokenize", "--model", str(path), "--jsonl", "--input", "-",
+               "--max-length", str(settings.max_length)]
+    command += ["--plain-text"] * settings.plain + [details] * bool(details)
+    done = subprocess.run(command, input=input_lines(texts, settings.escaped), capture_output=True)
     if done.returncode != 0:
-        return f"encore ended with {done.returncode}: {done.stderr.decode(errors='replace')[:500]}"
-    lines = done.stdout.decode().splitlines()
-    if len(lines) != len(texts):
-        return f"encore wrote {len(lines)} lines for {len(texts)} texts"
-    return json.loads("[" + ",".join(lines) + "]")
+        sentence = done.stderr.decode(errors="replace").strip()
+        return f"encore ended with {done.returncode}: {sentence[:500]}"
+    found = json.loads(b"[" + b",".join(done.stdout.splitlines()) + b"]")
+    if len(found) != len(texts):
+        return f"encore wrote {len(found)} lines for {len(texts)} texts"
+    return [list(one.values()) for one in found] if details else found
+
+
+def is_refusal(sentence):
+    """Whether encore does not take the folder at all."""
+    return "--model: " in sentence
 
 
 def ids_of_reference(tokenizer, texts, settings):
@@ -84,7 +88,7 @@ def ids_of_reference(tokenizer, texts, settings):
 def compare(encore, folder, tokenizer, texts, settings, group):
     """Runs both over the texts."""
     outcome = Outcome(group, texts=len(texts))
-    got = ids_of_encore(encore, folder, texts, settings)
+    got = encore_says(encore, folder.path, texts, settings)
     want = ids_of_reference(tokenizer, texts, settings)
     outcome.tokens = sum(map(len, want))
     if isinstance(got, str):

@@ -4,7 +4,7 @@
 tests/data/families with the modules of transformers.
 
 Holds generation, --check (made again, the files must agree) and --self-check (each case computed
-from its files by golden/plain.py) of golden/. tools/golden/ has the families, with the same
+from its files by golden/plain.py) of golden/. tests/make/golden/ has the families, with the same
 commands. The list of cases is tests/data/golden_cases.json, the format of the files is in
 tests/data/README.md, and running encore on them is the tests' business. Needs numpy and PyTorch
 1.13 or newer (apt-get install python3-torch); the families need transformers as well, from PyPI.
@@ -28,7 +28,7 @@ import numpy as np
 from golden import families, plain
 from golden.tensor_files import differences, largest_error, read_safetensors, write_safetensors
 
-DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data"
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 TOLERANCE = 1e-12  # of the largest magnitude; float64 itself leaves about 1e-15
 
 

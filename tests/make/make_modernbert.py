@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a folder of ModernBERT-base's sizes with random weights, for text_to_vector.py: 22 layers
+"""Writes a folder of ModernBERT-base's sizes with random weights, for bench/peers: 22 layers
 of 768, windows of 128 but in every third layer, texts up to 8,192 tokens; mean pooling.
 
-    .deps/venv/bin/python bench/peers/make_modernbert.py build/modernbert
+    .deps/venv/bin/python tests/make/make_modernbert.py build/modernbert
     .deps/venv/bin/python bench/peers/text_to_vector.py --model build/modernbert --markdown \\
         --engine encore --engine sentence_transformers --engine openvino \\
         --shape 1x128 --shape 8x128 --shape 1x8192
@@ -16,13 +16,11 @@ import json
 import pathlib
 import sys
 
+import shapes
 import torch
 from transformers import ModernBertConfig, ModernBertModel
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
-
-from tokenizer_check import shapes  # noqa: E402  pylint: disable=wrong-import-position
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 MODULES = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
 

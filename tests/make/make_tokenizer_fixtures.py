@@ -3,14 +3,14 @@
 """Makes tests/data/tokenizer/*.json: small tokenizers, difficult texts, and what the Hugging Face
 `tokenizers` library makes of them. Needs tokenizers 0.23.3 (from PyPI).
 
-  tools/make_tokenizer_fixtures.py           writes the files
-  tools/make_tokenizer_fixtures.py --check   makes them again and compares; exit 1 if they differ
+  make_tokenizer_fixtures.py           writes the files
+  make_tokenizer_fixtures.py --check   makes them again and compares; exit 1 if they differ
 
 A file has "tokenizer", the content of a tokenizer.json; "lowercase", whether TokenizerOptions has
 it; and "cases", each with "text", perhaps "pair", the options that differ from their defaults
 ("max_length", "special", "plain"), and the results: "ids", "types", "offsets" in bytes of the text
 that a token came from, "cut". Where "tokenizers" itself panics there is no case. Comparing more
-texts than a repository should hold is tools/check_tokenizer.py's business.
+texts than a repository should hold is tests/compare/check_tokenizer.py's business.
 """
 import functools
 import itertools
@@ -22,9 +22,10 @@ import sys
 import tokenizers
 
 from made_files import write_or_check
-from tokenizer_check import charsmap, shapes
+import charsmap
+import shapes
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "tokenizer"
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "data" / "tokenizer"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 TEXTS = [
@@ -63,7 +64,7 @@ TEXTS = [
 ]
 
 
-# Of the shapes in tokenizer_check/shapes.py: what their own components look at.
+# Of the shapes in shapes.py: what their own components look at.
 MORE_TEXTS = [
     "I've I'VE he'll HE'LL it's IT'\u017f 's's 'x ''d",
     "1 12 123 1234567 \u0663\u0664 \u00bd\u00b2", "  two  spaces   three ",

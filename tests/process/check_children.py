@@ -5,7 +5,7 @@
 # that ends: SIGTERM, SIGINT and SIGKILL come while a process is asked and works. One that worked on
 # would disturb whatever is measured next.
 #
-#   tools/check_children.py   exit 1 with one line for each that was left. Linux only.
+#   tests/process/check_children.py   exit 1 with one line for each that was left. Linux only.
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-PEERS = pathlib.Path(__file__).resolve().parent.parent / "bench/peers"
+PEERS = pathlib.Path(__file__).resolve().parents[2] / "bench/peers"
 PATIENCE_SECONDS = 5
 # Each prints the number of the process that works, and then works until it is ended.
 ENGINE = """

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A formatter for CLI11, and distances between words.
+// CLI11 behind command_line.h: options of each type, a formatter for the help, and what is said of
+// commands and options that do not exist.
 
-#include "tools/encore/usage.h"
+#include "bench/measure/command_line.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <string_view>
+#include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "CLI/CLI.hpp"
-#include "tools/encore/text.h"
 
-namespace encore::tool {
+namespace encore::bench {
 namespace {
 
 constexpr size_t kColumns = 100;
@@ -27,15 +27,16 @@ std::string Wrapped(const std::string& head, const std::string& text, size_t ind
     out += line + "\n";
     line.clear();
   };
-  if (DisplayWidth(line) >= indent && indent > 0) end_line();
+  if (line.size() >= indent && indent > 0) end_line();
   bool first = true;
-  for (const std::string& word : SplitWords(text)) {
-    if (!first && DisplayWidth(line) + 1 + DisplayWidth(word) > kColumns) {
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!first && line.size() + 1 + word.size() > kColumns) {
       end_line();
       first = true;
     }
     if (first) {
-      line = PadRight(line, indent);
+      line.resize(std::max(line.size(), indent), ' ');
     } else {
       line += ' ';
     }
@@ -137,26 +138,8 @@ size_t Distance(const std::string& a, const std::string& b) {
   return of[a.size()][b.size()];
 }
 
-std::vector<std::string> OptionNames(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-std::vector<std::string> CommandNames(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  return names;
-}
-
-}  // namespace
-
-std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter() {
-  return std::make_shared<HelpFormatter>();
-}
-
+// The one of `known` that `word` may be a slip of: few letters are missing, wrong or swapped, or it
+// is the beginning. Empty if none is near.
 std::string NearestOf(const std::string& word, const std::vector<std::string>& known) {
   constexpr size_t kLongest = 64;  // no name is near to longer ones
   constexpr size_t kShortestBeginning = 3;
@@ -176,6 +159,22 @@ std::string NearestOf(const std::string& word, const std::vector<std::string>& k
   return found == known.end() ? "" : *found;
 }
 
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+// Of what the command line holds and no command takes, the first: "unknown option --modle, the
+// nearest is --model". Empty if there is nothing.
 std::string UnknownArgument(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining(true);
   const auto is_word = [](const std::string& word) { return word != "--"; };
@@ -187,15 +186,109 @@ std::string UnknownArgument(const CLI::App& app) {
   std::string sentence;
   std::string nearest;
   if (word.starts_with('-')) {
-    sentence = "unknown option " + Printable(word);
+    sentence = "unknown option " + word;
     nearest = NearestOf(word, OptionNames(commands.empty() ? app : *commands.front()));
   } else if (commands.empty()) {
-    sentence = "unknown command '" + Printable(word) + "'";
+    sentence = "unknown command '" + word + "'";
     nearest = NearestOf(word, CommandNames(app));
   } else {
-    sentence = "unexpected argument '" + Printable(word) + "'";
+    sentence = "unexpected argument '" + word + "'";
   }
   return nearest.empty() ? sentence : sentence + ", the nearest is " + nearest;
 }
 
-}  // namespace encore::tool
+// CLI11 would take an empty value for 0 or for no option at all.
+void RefuseEmptyValues(CLI::App& app) {
+  const CLI::Validator not_empty(
+      [](std::string& value) {
+        return value.empty() ? std::string("found nothing, wanted a value") : std::string();
+      },
+      "");
+  for (CLI::App* command : app.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options()) {
+      if (option->get_items_expected_max() > 0 && !option->get_positional()) {
+        option->check(not_empty);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool Option::given() const { return option_->count() > 0; }
+
+std::string Option::name() const { return option_->get_name(); }
+
+Option Command::Add(const std::string& name, const OptionValue& value, const std::string& words,
+                    const OptionRules& rules) const {
+  CLI::Option* const option = std::visit(
+      [&](auto* to) {
+        using T = std::remove_pointer_t<decltype(to)>;
+        if constexpr (std::is_same_v<T, bool>) {
+          return app_->add_flag(name, *to, words);
+        } else if constexpr (std::is_same_v<T, std::optional<bool>>) {
+          return app_
+              ->add_flag_function(
+                  name, [to](int64_t given) { *to = given > 0; }, words)
+              ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+        } else {
+          CLI::Option* const added = app_->add_option(name, *to, words);
+          const bool list = added->get_expected_max() == CLI::detail::expected_max_vector_size;
+          return list && name.starts_with('-') ? added->delimiter(',') : added;
+        }
+      },
+      value);
+  if (rules.range) option->check(CLI::Range(rules.range->least, rules.range->most));
+  if (!rules.one_of.empty()) option->check(CLI::IsMember(rules.one_of));
+  if (*rules.type != '\0') option->type_name(rules.type);
+  if (rules.required) option->required();
+  if (rules.show_default) option->capture_default_str();
+  if (rules.needs.option_ != nullptr) option->needs(rules.needs.option_);
+  for (const Option& other : rules.excludes) option->excludes(other.option_);
+  return Option(option);
+}
+
+CommandLine::CommandLine(const std::string& program, const std::string& words,
+                         const std::string& footer, const std::string& version)
+    : app_(std::make_unique<CLI::App>(words, program)) {
+  app_->formatter(std::make_shared<HelpFormatter>());  // commands take it when they are added
+  if (!version.empty()) app_->set_version_flag("--version", version, "Print the version and exit");
+  app_->set_help_flag("-h,--help", "Print this help and exit");
+  app_->footer(footer);
+  app_->require_subcommand(0, 1);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::AddCommand(const std::string& name, const std::string& words,
+                                const std::string& footer, const std::function<void()>& chosen) {
+  CLI::App* const command = app_->add_subcommand(name, words)->footer(footer);
+  command->callback(chosen);
+  return Command(command);
+}
+
+std::string CommandLine::Read(int argc, const char* const* argv, bool* done) {
+  RefuseEmptyValues(*app_);
+  *done = false;
+  try {
+    app_->parse(argc, argv);
+    return "";
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      app_->exit(error);  // prints it
+      *done = true;
+      return "";
+    }
+    const std::string unknown = UnknownArgument(*app_);
+    return unknown.empty() ? error.what() : unknown;
+  }
+}
+
+std::string CommandLine::name() const {
+  const std::vector<CLI::App*> given = app_->get_subcommands();
+  return app_->get_name() + (given.empty() ? "" : " " + given.front()->get_name());
+}
+
+std::string CommandLine::Help() const { return app_->help(); }
+
+}  // namespace encore::bench

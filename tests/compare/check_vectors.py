@@ -6,8 +6,8 @@ Holds the comparison over real sentences and over texts at the edges of the maxi
 here: tokens alone (check_tokenizer.py), the tests' small folders (make_text_fixtures.py). Needs
 sentence-transformers 6.2.0 and a model's folder.
 
-    tools/check_vectors.py --model .deps/models/all-MiniLM-L6-v2
-    tools/check_vectors.py --model FOLDER --texts FILE --count 20000
+    tests/compare/check_vectors.py --model .deps/models/all-MiniLM-L6-v2
+    tests/compare/check_vectors.py --model FOLDER --texts FILE --count 20000
 
 Texts are the lines of --texts; without it, sentences of the licences and fortunes that Debian
 installs. Exit status 1 if any component of a unit vector is further than 1e-6 from float64's.
@@ -30,7 +30,7 @@ import numpy as np  # noqa: E402
 
 from check_precision import cosines_of, vectors  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOUND = 1e-6
 FOLDERS = ["/usr/share/games/fortunes", "/usr/share/common-licenses", "/usr/share/doc"]
 

@@ -12,14 +12,15 @@ import json
 import pathlib
 import random
 import re
-import subprocess
 import tempfile
 from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
+from make_tokenizer_fixtures import byte_places
+
 from . import compositions
-from .compare import Outcome, Settings, input_lines
+from .compare import Outcome, Settings, encore_says, is_refusal
 from .random_strings import Pools, RandomStrings
 
 BATCH = 2000  # texts of a drawn tokenizer
@@ -78,29 +79,15 @@ class Refused(Exception):
     """What encore has not, as it says."""
 
 
-def write_tree(folder, tree):
-    (folder / "tokenizer.json").write_text(json.dumps(tree), encoding="utf-8")
-
-
-def encore_says(encore, folder, texts, settings, details):
+def found_by_encore(encore, folder, tree, texts, settings, details):
     """A list a text: ids, or [ids, type ids, offsets in bytes]."""
-    command = [*encore, "tokenize", "--model", str(folder), "--jsonl", "--input", "-",
-               "--max-length", str(settings.max_length)]
-    command += ["--plain-text"] * settings.plain + ["--details"] * details
-    done = subprocess.run(command, input=input_lines(texts, settings.escaped), capture_output=True)
-    if done.returncode != 0:
-        sentence = done.stderr.decode(errors="replace").strip()
-        if "--model: " in sentence:
-            raise Refused(sentence)
-        return [f"encore ended with {done.returncode}: {sentence[:300]}"] * len(texts)
-    found = json.loads(b"[" + b",".join(done.stdout.splitlines()) + b"]")
-    return [list(one.values()) for one in found] if details else found
-
-
-def byte_places(text):
-    """The byte at which each character starts, and the end."""
-    sizes = (1 if c < "\x80" else 2 if c < "\u0800" else 3 if c < "\U00010000" else 4 for c in text)
-    return [0, *itertools.accumulate(sizes)]
+    (folder / "tokenizer.json").write_text(json.dumps(tree), encoding="utf-8")
+    found = encore_says(encore, folder, texts, settings, "--details" * details)
+    if not isinstance(found, str):
+        return found
+    if is_refusal(found):
+        raise Refused(found)
+    return [found] * len(texts)
 
 
 def as_encore_says(encoding, text, details):
@@ -155,9 +142,8 @@ def compare_one(encore, folder, seed, outcome):
     if details and has_no_places(tree["model"]):
         outcome.note("tokenizers whose offsets are not compared", 1)
         details = False
-    write_tree(folder, tree)
     try:
-        got = encore_says(encore, folder, texts, settings, details)
+        got = found_by_encore(encore, folder, tree, texts, settings, details)
     except Refused as refused:
         outcome.note("refused: " + kind_of_refusal(str(refused)), 1)
         return
@@ -203,9 +189,9 @@ class Case:
     details: bool
 
     def both(self):
-        write_tree(self.folder, self.tree)
         try:
-            got = encore_says(self.encore, self.folder, [self.text], self.settings, self.details)[0]
+            got = found_by_encore(self.encore, self.folder, self.tree, [self.text], self.settings,
+                                  self.details)[0]
             tokenizer = Tokenizer.from_str(json.dumps(self.tree))
             return got, reference_says(tokenizer, [self.text], self.settings, self.details)[0]
         except Exception:  # refused by either

@@ -5,8 +5,8 @@
 Folders have the small tokenizers of tests/data/tokenizer and other files beside them; each has
 difficult texts with their ids and type ids. Needs transformers 5.23 (from PyPI).
 
-    tools/make_class_fixtures.py           writes the file
-    tools/make_class_fixtures.py --check   compares it with what transformers makes now
+    tests/make/make_class_fixtures.py           writes the file
+    tests/make/make_class_fixtures.py --check   compares it with what transformers makes now
 """
 
 import json
@@ -19,11 +19,9 @@ os.environ.update(
     HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", TRANSFORMERS_VERBOSITY="error"
 )
 import made_files
-import transformers
 from transformers import AutoTokenizer
 
-WANTED = "5.23."
-DATA = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data"
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 WORDS = [
     "Hello there, \u00c9t\u00e9 AND more",
     "a  ",
@@ -271,19 +269,26 @@ def folders():
     }
 
 
-def lines_of(tokenizer, texts, max_length):
+def answer(tokenizer, text, max_length):
+    """Ids and type ids of a text or a pair, cut if max_length is not 0."""
     how = {"truncation": "longest_first", "max_length": max_length} if max_length else {}
+    given = ([text],) if isinstance(text, str) else ([text[0]], [text[1]])
+    out = tokenizer(*given, **how)
+    ids = out["input_ids"][0]
+    assert all(out.get("attention_mask", [[1]])[0])
+    return ids, out["token_type_ids"][0] if "token_type_ids" in out else [0] * len(ids)
+
+
+def lines_of(tokenizer, texts, max_length):
     for text in texts:
-        given = ([text],) if isinstance(text, str) else ([text[0]], [text[1]])
-        out = tokenizer(*given, **how)
-        ids = out["input_ids"][0]
+        ids, types = answer(tokenizer, text, max_length)
         line = {"text": text} if isinstance(text, str) else {"text": text[0], "pair": text[1]}
         if max_length:
             line["max_length"] = max_length
         yield {
             **line,
             "ids": ids,
-            "types": out["token_type_ids"][0] if "token_type_ids" in out else [0] * len(ids),
+            "types": types,
         }
 
 
@@ -312,8 +317,7 @@ def make():
 
 
 if __name__ == "__main__":
-    if not transformers.__version__.startswith(WANTED):
-        sys.exit(f"transformers is {transformers.__version__}, wanted {WANTED}x")
+    made_files.require({"transformers": "5.23"})
     sys.exit(
         made_files.write_or_check(__doc__.split("\n")[0], DATA, {"tokenizer_classes.json": make})
     )

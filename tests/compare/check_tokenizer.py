@@ -2,28 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows that `encore tokenize` gives the ids of Hugging Face's `tokenizers` 0.23.3, text by text.
 
-    tools/check_tokenizer.py --scalars           every Unicode scalar value, in four settings
-    tools/check_tokenizer.py --random 10000000   random texts and pairs, cut and whole
-    tools/check_tokenizer.py --texts [--download]   Debian's texts in many scripts
-    tools/check_tokenizer.py --real N --download    N random texts for each real model's file
-    tools/check_tokenizer.py --compositions N    N texts through tokenizers of parts drawn at random
-    tools/check_tokenizer.py --quick             some of each, in a few minutes
+    check_tokenizer.py --scalars           every Unicode scalar value, in four settings
+    check_tokenizer.py --random 10000000   random texts and pairs, cut and whole
+    check_tokenizer.py --texts [--download]   Debian's texts in many scripts
+    check_tokenizer.py --real N --download    N random texts for each real model's file
+    check_tokenizer.py --compositions N    N texts through tokenizers of parts drawn at random
+    check_tokenizer.py --quick             some of each, in a few minutes
 
 Prints how many texts, tokens and differences each folder or source had, and the shortest
 differences; exit 1 if there is one, 77 if tokenizers 0.23.3 is not installed here. Needs no network
-but for --download. The rooms are in tools/tokenizer_check/: folders, packages that carry real
-files, drawn compositions, texts, the comparison.
+but for --download. tokenizer_check/ has the folders, packages
+that carry real files, drawn compositions, texts, the comparison.
 """
 import argparse
-import importlib.metadata
 import multiprocessing
 import pathlib
 import sys
 import tempfile
 import time
 
-WANTED = "0.23.3"
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/make"))
+from made_files import VERSION, other_versions  # noqa: E402
+
 SKIPPED = 77
 
 
@@ -56,17 +57,6 @@ def arguments_of_command():
     return arguments
 
 
-def wheel_is_here():
-    try:
-        found = importlib.metadata.version("tokenizers")
-    except importlib.metadata.PackageNotFoundError:
-        found = None
-    if found != WANTED:
-        print(f"left out: tokenizers {WANTED} is not installed for {sys.executable}"
-              + (f", but {found}" if found else ""))
-    return found == WANTED
-
-
 def needs_folders(arguments):
     return (arguments.quick or arguments.scalars or arguments.random or arguments.real
             or arguments.texts)
@@ -74,7 +64,8 @@ def needs_folders(arguments):
 
 def folders_in(place):
     """The real folder, those of BERT's kind, and those of other shapes."""
-    from tokenizer_check import folders, shapes
+    import shapes
+    from tokenizer_check import folders
     real = folders.minilm(place)
     if not real:
         print(f"left out: the real all-MiniLM-L6-v2, whose package {folders.REAL_PACKAGE} is not "
@@ -123,7 +114,9 @@ def report(totals, seconds):
 
 def main():
     arguments = arguments_of_command()
-    if not wheel_is_here():
+    wrong = other_versions({"tokenizers": VERSION})
+    if wrong:
+        print(f"left out: {wrong[0]}")
         return SKIPPED
     from tokenizer_check import compare, composed, folders, jobs, packages, texts
 

@@ -7,8 +7,8 @@ That library mixes versions of Unicode: general categories of 8.0, decomposition
 and white space of the Rust it was built with. No system library has that mixture, so each table is
 an answer of the installed wheel, about every scalar value. Needs tokenizers 0.23.3 (from PyPI).
 
-  tools/unicode_tables.py           asks and writes the file
-  tools/unicode_tables.py --check   asks and compares with the file; exit 1 if they differ
+  tests/make/unicode_tables.py           asks and writes the file
+  tests/make/unicode_tables.py --check   asks and compares with the file; exit 1 if they differ
 
 engine/tokenizer/unicode_data.h says how numbers are packed; engine/tokenizer/unicode.cc reads them.
 """
@@ -22,7 +22,7 @@ from tokenizers import Regex, normalizers, pre_tokenizers
 
 from made_files import VERSION, write_or_check
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "engine" / "tokenizer"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "engine" / "tokenizer"
 SCALARS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 HANGUL = range(0xAC00, 0xD7A4)  # decomposed by arithmetic
 NFD = normalizers.NFD()
@@ -263,7 +263,7 @@ def data():
     return f"""\
 // SPDX-License-Identifier: Apache-2.0
 //
-// Made by tools/unicode_tables.py from the answers of tokenizers {VERSION}; not to be edited.
+// Made by tests/make/unicode_tables.py from the answers of tokenizers {VERSION}; not to be edited.
 // What code points are, and what they turn into.
 
 #include "engine/tokenizer/unicode_data.h"

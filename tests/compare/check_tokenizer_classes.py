@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows that encore gives folders' texts the ids and type ids of transformers 5.23's AutoTokenizer.
 
-    tools/check_tokenizer_classes.py --folders 500 --seed 1
+    tests/compare/check_tokenizer_classes.py --folders 500 --seed 1
 
-Draws folders (tools/tokenizer_check/class_folders.py), opens each with AutoTokenizer and with
+Draws folders (tokenizer_check/class_folders.py), opens each with AutoTokenizer and with
 `encore tokenize --type-ids`, and compares texts and pairs, whole and cut. A folder that differs is
 counted as told where Describe() says so (the target folder_answers). Prints how many folders
 and texts there were, each difference, and the folders that encore refuses although transformers
@@ -14,7 +14,6 @@ transformers does not open are counted and left out.
 
 import argparse
 import collections
-import importlib.metadata
 import json
 import os
 import pathlib
@@ -26,40 +25,13 @@ import tempfile
 os.environ.update(
     HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", TRANSFORMERS_VERBOSITY="error"
 )
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-WANTED = "5.23"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/make"))
+import made_files  # noqa: E402
+
 SKIPPED = 77
 CUT = 12
 TOLD = "may have other ids"
-
-
-def encore_lines(encore, path, texts, max_length):
-    """Ids and type ids of each text, or a sentence that says what went wrong."""
-    lines = "".join(
-        json.dumps(t if isinstance(t, str) else {"text": t[0], "pair": t[1]}) + "\n" for t in texts
-    )
-    done = subprocess.run(
-        [
-            encore,
-            "tokenize",
-            "--model",
-            str(path),
-            "--jsonl",
-            "--type-ids",
-            "--input",
-            "-",
-            "--max-length",
-            str(max_length),
-        ],
-        input=lines.encode(),
-        capture_output=True,
-    )
-    if done.returncode != 0:
-        return done.stderr.decode(errors="replace").strip()
-    return [
-        (line["ids"], line["type_ids"])
-        for line in map(json.loads, done.stdout.decode().splitlines())
-    ]
 
 
 def tells_other_ids(answers, path):
@@ -67,18 +39,6 @@ def tells_other_ids(answers, path):
     request = json.dumps({"tokenizer": str(path)}) + "\n"
     done = subprocess.run([answers], input=request, capture_output=True, text=True, check=True)
     return any(TOLD in value for _, value, _ in json.loads(done.stdout)["describe"])
-
-
-def reference_lines(tokenizer, texts, max_length):
-    how = {"truncation": "longest_first", "max_length": max_length} if max_length else {}
-    found = []
-    for text in texts:
-        given = ([text],) if isinstance(text, str) else ([text[0]], [text[1]])
-        out = tokenizer(*given, **how)
-        ids = out["input_ids"][0]
-        assert all(out.get("attention_mask", [[1]])[0])
-        found.append((ids, out["token_type_ids"][0] if "token_type_ids" in out else [0] * len(ids)))
-    return found
 
 
 def main():
@@ -96,15 +56,14 @@ def main():
     )
     parser.add_argument("--keep", type=pathlib.Path, help="leave folders that differ here")
     arguments = parser.parse_args()
-    try:
-        found = importlib.metadata.version("transformers")
-    except importlib.metadata.PackageNotFoundError:
-        found = ""
-    if not found.startswith(WANTED + "."):
-        print(f"left out: transformers {WANTED} is not installed for {sys.executable}")
+    wrong = made_files.other_versions({"transformers": "5.23"})
+    if wrong:
+        print(f"left out: {wrong[0]}")
         return SKIPPED
-    from transformers import AutoTokenizer
+    from make_class_fixtures import answer
     from tokenizer_check import class_folders
+    from tokenizer_check.compare import Settings, encore_says
+    from transformers import AutoTokenizer
 
     counts, refusals, differences = collections.Counter(), collections.Counter(), 0
     with tempfile.TemporaryDirectory(prefix="encore-classes-") as temporary:
@@ -117,7 +76,10 @@ def main():
             texts += list(zip(texts[::3], texts[1::3]))
             try:
                 tokenizer = AutoTokenizer.from_pretrained(path)
-                wants = {length: reference_lines(tokenizer, texts, length) for length in (0, CUT)}
+                wants = {
+                    length: [answer(tokenizer, text, length) for text in texts]
+                    for length in (0, CUT)
+                }
             except BaseException as error:  # a panic in Rust is no Exception
                 if isinstance(error, KeyboardInterrupt):
                     raise
@@ -126,7 +88,7 @@ def main():
             counts["folders"] += 1
             wrong = []
             for length, want in wants.items():
-                got = encore_lines(arguments.encore, path, texts, length)
+                got = encore_says([arguments.encore], path, texts, Settings(length), "--type-ids")
                 if isinstance(got, str):
                     refusals[got.replace(str(path), "FOLDER")] += 1
                     counts["folders that encore refuses"] += 1

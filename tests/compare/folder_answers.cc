@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the text library makes of folders, for tools/check_folders.py and
-// tools/check_tokenizer_classes.py: a JSON object a line in, one out. In: folder, texts, where they
-// are pairs seconds, classifies, and a prompt_name; or in place of texts ids and type_ids. Out:
-// error, or describe (what, value, source) and for each of texts its row and ids, or error. In:
-// tokenizer, a folder that needs no model. Out: error or describe.
+// What the text library makes of folders, for check_folders.py and check_tokenizer_classes.py: a
+// JSON object a line in, one out. In: folder, texts, where they are pairs seconds, classifies, and
+// a prompt_name; or in place of texts ids and type_ids. Out: error, or describe (what, value,
+// source) and for each of texts its row and ids, or error. In: tokenizer, a folder that needs no
+// model. Out: error or describe.
 
 #include <iostream>
 #include <string>

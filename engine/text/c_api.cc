@@ -65,11 +65,11 @@ encore_status Fail(const Status& status) noexcept {
   return static_cast<encore_status>(status.code());
 }
 
-// call(arguments...) returns a Status; nothing that it throws gets out.
+// function(arguments...) returns a Status; nothing that it throws gets out.
 template <typename F, typename... Arguments>
-encore_status Guarded(F call, const Arguments&... arguments) noexcept {
+encore_status Call(F function, const Arguments&... arguments) noexcept {
   try {
-    Status status = call(arguments...);
+    Status status = function(arguments...);
     return status.ok() ? ENCORE_OK : Fail(status);
   } catch (const std::bad_alloc&) {
     SetLastError("out of memory");
@@ -121,12 +121,12 @@ Status Open(const char* folder, const encore_open_options* given, encore_model**
     ENCORE_ASSIGN_OR_RETURN(pool, ThreadPool::Create({.threads = known.threads}));
     options.executor = pool->executor();
   }
-  ENCORE_ASSIGN_OR_RETURN(TextEncoder encoder, TextEncoder::Open(folder, options));
+  ENCORE_ASSIGN_OR_RETURN(const TextEncoder encoder, TextEncoder::Open(folder, options));
   std::string description;
   for (const Decision& decision : encoder.Describe()) {
     description += decision.what + ": " + decision.value + " (" + decision.source + ")\n";
   }
-  *model = new encore_model{std::move(encoder), std::move(pool), std::move(description)};
+  *model = new encore_model{encoder, std::move(pool), std::move(description)};
   return {};
 }
 
@@ -229,7 +229,7 @@ int32_t encore_c_api_version(void) { return ENCORE_C_API_VERSION; }
 
 encore_status encore_open(const char* folder, const encore_open_options* options,
                           encore_model** model) {
-  return encore::internal::Guarded(encore::internal::Open, folder, options, model);
+  return encore::internal::Call(encore::internal::Open, folder, options, model);
 }
 
 void encore_free(encore_model* model) { delete model; }
@@ -249,23 +249,23 @@ const char* encore_describe(const encore_model* model) {
 encore_status encore_encode(const encore_model* model, const encore_text* texts, size_t count,
                             const encore_encode_options* options, float* vectors, size_t capacity,
                             size_t* tokens, size_t* cut) {
-  return encore::internal::Guarded(encore::internal::Encode, model, texts, count, options, vectors,
-                                   capacity, tokens, cut);
+  return encore::internal::Call(encore::internal::Encode, model, texts, count, options, vectors,
+                                capacity, tokens, cut);
 }
 
 encore_status encore_score(const encore_model* model, encore_text query,
                            const encore_text* documents, size_t count,
                            const encore_score_options* options, float* scores, size_t capacity,
                            size_t* tokens, size_t* cut) {
-  return encore::internal::Guarded(encore::internal::Score, model, query, documents, count, options,
-                                   scores, capacity, tokens, cut);
+  return encore::internal::Call(encore::internal::Score, model, query, documents, count, options,
+                                scores, capacity, tokens, cut);
 }
 
 encore_status encore_tokenize(const encore_model* model, encore_text text,
                               const encore_tokenize_options* options, int32_t* ids, size_t capacity,
                               size_t* count, size_t* cut) {
-  return encore::internal::Guarded(encore::internal::Tokenize, model, text, options, ids, capacity,
-                                   count, cut);
+  return encore::internal::Call(encore::internal::Tokenize, model, text, options, ids, capacity,
+                                count, cut);
 }
 
 }  // extern "C"

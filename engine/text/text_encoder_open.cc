@@ -136,7 +136,7 @@ Result<internal::FolderTokenizer> internal::OpenFolderTokenizer(const std::strin
     std::vector<Decision> decisions;
     const FolderReading reading{folder, ignore_unknown_keys, decisions};
     ENCORE_ASSIGN_OR_RETURN(const TransformerFolder found, FindTransformer(reading));
-    ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, OpenTokenizer(found));
+    ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, OpenTokenizer(found));
     ENCORE_ASSIGN_OR_RETURN(const ModelLengths lengths,
                             ReadLengths(found.folder, ignore_unknown_keys));
     ENCORE_ASSIGN_OR_RETURN(const size_t length,
@@ -148,7 +148,7 @@ Result<internal::FolderTokenizer> internal::OpenFolderTokenizer(const std::strin
                                             reading));
     const bool is_known = length < std::numeric_limits<size_t>::max();
     ENCORE_ASSIGN_OR_RETURN(const bool type_ids, ReadUsesTypeIds(found, 1, reading));
-    return FolderTokenizer{std::move(tokenizer), is_known ? length : 0, type_ids};
+    return FolderTokenizer{tokenizer, is_known ? length : 0, type_ids};
   });
 }
 

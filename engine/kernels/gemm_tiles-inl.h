@@ -66,7 +66,7 @@ constexpr void FillWidth(GemmKernel& kernel) {
 template <class Type, class Pack>
 constexpr GemmKernel KernelOf(GemmKernel::MakeRowsFn make_rows) {
   GemmKernel kernel{};
-  kernel.target = HWY_STR(HWY_NAMESPACE) + 2;  // "N_AVX2"
+  kernel.target = &HWY_STR(HWY_NAMESPACE)[2];  // of "N_AVX2"
   kernel.integer = Type::kInteger;
   kernel.a_bytes = sizeof(typename Type::AWord) / Type::kGroup;
   kernel.b_bytes = sizeof(typename Type::Word) / Type::kGroup;

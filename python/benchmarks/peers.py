@@ -137,7 +137,7 @@ def opened(variant: str, folder: str, threads: int) -> Encode:
     if name == "encore":
         from pyencore import TextEncoder
 
-        return TextEncoder(folder, compute=precision, threads=threads).encode  # type: ignore[arg-type]
+        return TextEncoder(folder, compute=precision, threads=threads).encode
     if name == "fastembed":
         return fastembed(folder, threads)
     return sentence_transformers(folder, name, precision, threads)

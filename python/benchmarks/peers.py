@@ -12,7 +12,7 @@ with the lowest and the highest. Vectors are compared first: the largest differe
 f32. A variant whose packages are absent or refuse to open the folder is left out, with the reason.
 optimum-onnx and optimum-intel want other versions of transformers than each other: --python names
 the interpreter of an environment for `onnx`, `openvino` or `fastembed`. fastembed takes
-MODEL/onnx/model.onnx.
+MODEL/onnx/model.onnx, or what PyTorch exports of a BERT.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -81,10 +82,43 @@ def sentence_transformers(folder: str, backend: str, precision: str, threads: in
     return lambda texts: model.encode(texts, show_progress_bar=False)
 
 
+def with_onnx(folder: str) -> str:
+    """The folder, or a copy with onnx/model.onnx as PyTorch exports a BERT."""
+    if (Path(folder) / "onnx" / "model.onnx").exists():
+        return folder
+    import torch
+    import transformers
+
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
+    model = model.eval().requires_grad_(False)
+
+    class Hidden(torch.nn.Module):
+        def forward(self, ids: Any, mask: Any, types: Any) -> Any:
+            hidden_away = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
+            return model(ids, attention_mask=hidden_away, token_type_ids=types).last_hidden_state
+
+    copy = tempfile.mkdtemp()
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
+    (Path(copy) / "onnx").mkdir()
+    names = ["input_ids", "attention_mask", "token_type_ids", "last_hidden_state"]
+    torch.onnx.export(
+        Hidden(),
+        (torch.ones(2, 5, dtype=torch.int64),) * 3,
+        f"{copy}/onnx/model.onnx",
+        input_names=names[:3],
+        output_names=names[3:],
+        dynamic_axes={name: {0: "texts", 1: "tokens"} for name in names},
+        opset_version=17,
+        dynamo=False,
+    )
+    return copy
+
+
 def fastembed(folder: str, threads: int) -> Encode:
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
 
+    folder = with_onnx(folder)
     config = json.loads((Path(folder) / "config.json").read_text())
     TextEmbedding.add_custom_model(
         model="here",
@@ -103,7 +137,7 @@ def opened(variant: str, folder: str, threads: int) -> Encode:
     if name == "encore":
         from pyencore import TextEncoder
 
-        return TextEncoder(folder, compute=precision, threads=threads).encode  # type: ignore[arg-type]
+        return TextEncoder(folder, compute=precision, threads=threads).encode
     if name == "fastembed":
         return fastembed(folder, threads)
     return sentence_transformers(folder, name, precision, threads)

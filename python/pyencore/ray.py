@@ -151,7 +151,7 @@ def embed_parquet(
         return target.count()
 
     read = list(dict.fromkeys([id_column, text_column, *columns]))
-    dataset = ray.data.read_parquet(inputs, num_cpus=0.25).select_columns(read)
+    dataset = ray.data.read_parquet(inputs, columns=read, num_cpus=0.25)
     dataset.context.checkpoint_config = CheckpointConfig(
         id_column, target.checkpoint, delete_checkpoint_on_success=False
     )

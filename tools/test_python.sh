@@ -67,7 +67,6 @@ rm -rf build/python-wheels
 "$venv/bin/pip" wheel . --no-deps --no-build-isolation --wheel-dir build/python-wheels \
   --config-settings build-dir=build/python-wheel \
   --config-settings cmake.define.ENCORE_OPENMP=ON \
-  --config-settings cmake.define.ENCORE_UNITY=ON \
   --config-settings cmake.define.ENCORE_WERROR="${ENCORE_WERROR:-OFF}" >>"$log" 2>&1 || {
   grep -n -m1 -A20 -E 'error:|FAILED|CMake Error' "$log" >&2 || tail -n 30 "$log" >&2
   echo "test_python: the wheel was not built; all of it is in $log" >&2

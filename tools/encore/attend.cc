@@ -176,7 +176,7 @@ void AddAttend(CommandLine& line, Action& action) {
   const Option seed =
       command.Add("--seed", &options->seed, "Seed of the random matrices",
                   {.show_default = true, .range = Range{0, std::numeric_limits<uint32_t>::max()}});
-  command.Add("--digits", &options->digits, "Digits after the point [4, with --model 2]",
+  command.Add("--digits", &options->digits, "Digits after the point (default 4, or 2 with --model)",
               {.range = Range{1, 9}});
   const Option file = command.Add("--file", &options->file, "A JSON file of worked examples",
                                   {.type = "FILE", .excludes = {dim, heads}});

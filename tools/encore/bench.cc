@@ -39,9 +39,9 @@ says, and run on any core unless OMP_PROC_BIND=true is set. A sequence of S
 tokens takes 8 S d^2 + 4 S d d_ff + 4 S^2 d operations a layer, whatever softmax, norms and
 activation take. The roof that applies is the one under which the work takes longer: its operations
 at the peak of multiply-adds, or its weights at the bandwidth of the cache that holds them, or of
-memory. Figures of different runs compare by share, better still by runs that alternate. Two
-threads whose peak is that of one share a core, as virtual machines may let them: a * marks the row,
-and a note below says so.
+memory. Figures of different runs compare by share, better still by runs that alternate. If two
+threads together reach the peak of only one, they share a core (common on virtual machines): such
+rows have a *, and a note below says so.
 
 Each row is measured twice for half of its time, with all others in between: what slows a machine
 for some seconds then shows within the row, and `python -m pyencore.lab compare` allows for it. Rows
@@ -261,7 +261,7 @@ int Run(const Options& options) {
 
 void AddBench(CommandLine& line, Action& action) {
   const auto [command, options] = AddCommand(
-      line, action, "bench", "How fast blocks are here, beside the machine's peak", kFooter, Run);
+      line, action, "bench", "How fast layers are here, beside the machine's peak", kFooter, Run);
   const Option workload =
       command.Add("--workload", &options->workloads,
                   "What to measure (--list shows what there is), or custom; else a standard set",
@@ -269,15 +269,15 @@ void AddBench(CommandLine& line, Action& action) {
   const Option folder =
       command.Add("--model", &options->folder, "A model's folder, to be measured on texts",
                   {.type = "FOLDER", .excludes = {workload}});
-  command.Add("--texts", &options->texts, "Of --model: texts, one a line; else 64 of its own",
-              {.type = "FILE"});
+  command.Add("--texts", &options->texts,
+              "Texts for --model, one per line; default: 64 built-in texts", {.type = "FILE"});
   options->precision_option = options->run.AddTo(command);
   command.Add("--amx-bf16", &options->amx_bf16, kAmxBf16Help);
   command.Add("--warm", &options->warm, "Only with weights in cache, as far as they fit",
               {.excludes = {folder}});
   command.Add("--cold", &options->cold, "Only with weights from memory", {.excludes = {folder}});
   command.Add("--seconds", &options->seconds,
-              "How long each row is measured (0.5; with --model 2); 4 calls at least");
+              "Seconds per row (default 0.5, or 2 with --model); at least 4 calls");
   command.Add("--json", &options->json, "Write the rows there, too", {.type = "FILE"});
   command.Add("--format", &options->format, "What is printed: table, markdown or json",
               {.show_default = true, .one_of = {"table", "markdown", "json"}});

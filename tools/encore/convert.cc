@@ -28,9 +28,9 @@ namespace {
 constexpr const char* kFooter =
     R"(IN is a file as `encore run --weights` takes it, or a folder as `encore embed --model` does;
 OUT must not exist, and appears whole or not at all. Matrices of the encoder's layers become bf16,
-or int8 with an f32 scale for each row; everything else is copied. What is computed from OUT has the
-bits of IN with the same --precision, and OUT says which that is: run, embed and the others take it
-from there.
+or int8 with an f32 scale for each row; everything else is copied. OUT gives the
+same bits as IN with this --precision. OUT records the precision, and the other commands use it
+unless told otherwise.
 
 --embeddings rounds a folder's tables of embeddings (of words, positions, types) to bf16 or f16, or
 makes them int8 with an f32 scale for each row, and prints how far vectors are then from those of IN

@@ -35,7 +35,7 @@ namespace encore::tool {
 namespace {
 
 constexpr const char* kFooter =
-    R"(Runs the block of torch.nn.TransformerEncoderLayer (d_model 64, 4 heads, d_ff 256, relu,
+    R"(Runs the layer of torch.nn.TransformerEncoderLayer (d_model 64, 4 heads, d_ff 256, relu,
 post-norm) with random weights on x [32, 10, 64], inline and with a pool of threads, and compares it
 with a reference in double precision. Exit status 1 if it is wrong. With --model it shows what a
 sentence encoder does instead: three sentences, their vectors, which two are closest.
@@ -270,7 +270,7 @@ int Run(const Options& options) {
   const Encoder encoder = Take(Encoder::Create(block.config, block.views));
   const ThreadPool pool = Take(ThreadPool::Create());
 
-  std::cout << "encore " << ENCORE_VERSION_STRING << ": a transformer encoder block, computed with "
+  std::cout << "encore " << ENCORE_VERSION_STRING << ": a transformer encoder layer, computed with "
             << encoder.target() << "\n"
             << "d_model 64, 4 heads, d_ff 256, relu, post-norm; weights drawn with seed "
             << options.seed << "\n\n";
@@ -280,7 +280,7 @@ int Run(const Options& options) {
   if (options.seconds > 0) PrintSpeed(encoder, x, pool.executor(), options.seconds);
   std::cout << "\nNext: encore attend \"" << kSentence << "\", encore run --help, encore info\n";
   if (!right) {
-    throw Failure("the check failed: the block's results are wrong on this machine",
+    throw Failure("the check failed: the layer's results are wrong on this machine",
                   kExitCheckFailed);
   }
   return kExitOk;
@@ -292,7 +292,7 @@ int RunDefaultDemo() { return Run(Options()); }
 
 void AddDemo(CommandLine& line, Action& action) {
   const auto [command, options] = AddCommand(
-      line, action, "demo", "Run one encoder block, checked and timed (the default)", kFooter, Run);
+      line, action, "demo", "Run one encoder layer, checked and timed (the default)", kFooter, Run);
   const Option seed =
       command.Add("--seed", &options->seed, "Seed of the random weights and inputs",
                   {.show_default = true, .range = Range{0, std::numeric_limits<uint32_t>::max()}});

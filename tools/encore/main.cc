@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kFooter =
     R"(Examples:
-  encore                                        run the demo: one block, checked and timed
+  encore                                        run the demo: one layer, checked and timed
   encore attend "The cat sat on the mat"        self-attention, step by step
   encore run --weights w.safetensors --input x.safetensors --output y.safetensors
   encore convert w.safetensors w8.safetensors --precision int8

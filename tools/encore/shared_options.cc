@@ -176,11 +176,11 @@ TorchOverrides TorchOptions::overrides() const {
 void InputOptions::AddTo(const Command& command) {
   command.Add("--input", &path, "The texts; - is standard input",
               {.type = "FILE", .required = true});
-  const Option option =
-      command.Add("--format", &format,
-                  "What the input is; default: by its ending, .jsonl, .csv or .tsv, else text with "
-                  "one text per line",
-                  {.one_of = {"text", "jsonl", "csv", "tsv"}});
+  const Option option = command.Add(
+      "--format", &format,
+      "The input's format; default: by its ending (.jsonl, .ndjson, .csv, .tsv), else one "
+      "text per line",
+      {.one_of = {"text", "jsonl", "csv", "tsv"}});
   command.Add("--field", &field,
               "The member (jsonl) or column (csv, tsv) that is the text; default: text",
               {.type = "NAME"});

@@ -52,7 +52,10 @@ inline constexpr char kPlainTextHelp[] =
     "Read \"[SEP]\" and the like in a text as text, not as special tokens";
 inline constexpr char kReplaceInvalidHelp[] =
     "Replace bytes that are not UTF-8 by U+FFFD; default: an error";
-inline constexpr char kIgnoreUnknownKeysHelp[] = "Ignore unknown keys of the folder's files";
+inline constexpr char kIgnoreUnknownKeysHelp[] =
+    "Ignore, and list, keys that might change the result: in config.json those of other families, "
+    "in "
+    "other files unknown ones";
 
 // As --keep has it: "0.linear1".
 std::string MatrixName(const MatrixOfLayer& matrix);

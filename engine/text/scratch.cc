@@ -4,8 +4,8 @@
 
 #include "engine/text/scratch.h"
 
-#include "engine/base/int_math.h"
 #include "engine/base/guarded.h"
+#include "engine/base/int_math.h"
 
 namespace encore::inline v0_1::internal {
 

@@ -19,6 +19,7 @@ BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
 @pytest.mark.parametrize("page", ["docs/python.md", "docs/ray.md", "README.md"])
 def test_blocks(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("RAY_ADDRESS", "local")  # no cluster that somebody left
     text = (ROOT / page).read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     blocks = [
@@ -44,9 +45,8 @@ def test_example(example: Path, tmp_path: Path) -> None:
     texts.write_text("The cat sat on the mat\nRenew it at the town hall\nTrains are late\n")
     command = [sys.executable, str(example), str(MINILM), str(texts), "Where do I get a passport?"]
     paths = ":".join(p for p in sys.path if p)
-    run = subprocess.run(
-        command, capture_output=True, text=True, env={"PYTHONPATH": paths, "PATH": "/usr/bin:/bin"}
-    )
+    variables = {"PYTHONPATH": paths, "PATH": "/usr/bin:/bin", "RAY_ADDRESS": "local"}
+    run = subprocess.run(command, capture_output=True, text=True, env=variables)
     assert run.returncode == 0, run.stderr
     assert "town hall" in run.stdout.splitlines()[0]
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string>
 
+#include "engine/base/guarded.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {

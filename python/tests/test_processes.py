@@ -123,8 +123,9 @@ def test_fork_while_others_compute(model: TextEncoder) -> None:
 
 
 INTERRUPTED = """
-import sys, time
+import signal, sys, time
 from pyencore import TextEncoder
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job of a script ignores it
 model = TextEncoder(sys.argv[1], threads=1)
 model.encode(["warm up"] * 300)
 print("ready", flush=True)

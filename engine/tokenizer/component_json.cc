@@ -28,9 +28,11 @@ Status ReadComponent(const JsonValue& json, const std::string& where, const std:
   const std::string type = members.RequiredString("type");
   if (type == "Sequence") {
     const std::vector<JsonValue>& items = members.RequiredArray(list).items();
+    const auto place = [&](size_t i) {
+      return where + ": " + list + "[" + std::to_string(i) + "]";
+    };
     for (size_t i = 0; i < items.size(); ++i) {
-      const std::string here = where + ": " + list + "[" + std::to_string(i) + "]";
-      ENCORE_RETURN_IF_ERROR(ReadComponent(items[i], here, list, read));
+      ENCORE_RETURN_IF_ERROR(ReadComponent(items[i], place(i), list, read));
     }
   } else if (members.ok()) {
     ENCORE_RETURN_IF_ERROR(read(type, &members));

@@ -56,7 +56,7 @@ class SplitByKind : public WordStep {
     const auto place = [text](const char* p) { return static_cast<size_t>(p - text); };
     // The kind of the character at `at`, which moves behind it.
     const auto next = [&] {
-      if (IsAscii(*at)) return ascii_[static_cast<size_t>(*at++)];
+      if (IsAscii(*at)) return ascii_[static_cast<unsigned char>(*at++)];
       return KindOf(step_, NextCodePoint(at));
     };
     while (at < end) {

@@ -88,7 +88,8 @@ TEST(TextMemoryTest, APoolKeepsScratchUpToItsBound) {
     const ScratchPool::Lease lease = pool.Take();
     lease->type_ids.resize(bytes);
     lease->type_ids.shrink_to_fit();
-    return static_cast<const Scratch*>(&*lease);
+    const Scratch* const scratch = lease.get();  // compared only: the pool has it now
+    return scratch;
   };
   const Scratch* first = leave(size_t{1} << 20);
   EXPECT_GE(pool.idle_bytes(), size_t{1} << 20);

@@ -13,23 +13,26 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-enum class Task : uint8_t { kUnnamed, kSequenceClassifier, kAnother };
+enum class Task : uint8_t { kUnnamed, kSequenceClassifier, kTokenClassifier, kAnother };
 
 // From class names such as "BertForSequenceClassification", "BertModel", "BertForMaskedLM".
 Task TaskOf(const std::vector<std::string>& architectures) {
   Task task = Task::kUnnamed;
   for (const std::string& name : architectures) {
     if (name.ends_with("ForSequenceClassification")) return Task::kSequenceClassifier;
+    if (name.ends_with("ForTokenClassification")) return Task::kTokenClassifier;
     if (name.find("For") != std::string::npos) task = Task::kAnother;
   }
   return task;
 }
 
 // "classifier(tanh(pooler.dense(first token)))".
-std::string HeadText(const HeadPlan& plan, const std::string& dense) {
+std::string HeadText(const HeadPlan& plan, const std::string& dense, bool of_tokens) {
   const bool mean = plan.rows == OutputRows::kAll;
-  const std::string input = mean ? "mean of the tokens" : "first token";
-  std::string inner = std::string(plan.activation.text) + "(" + dense + "(" + input + "))";
+  std::string inner = of_tokens ? "each token" : mean ? "mean of the tokens" : "first token";
+  if (!dense.empty()) {
+    inner = std::string(plan.activation.text) + "(" + dense + "(" + inner + "))";
+  }
   if (!plan.norm.empty()) inner = std::string(plan.norm) + "(" + inner + ")";
   return std::string(plan.out) + "(" + inner + ")";
 }
@@ -39,20 +42,22 @@ std::string HeadText(const HeadPlan& plan, const std::string& dense) {
 Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tensors,
                                       std::vector<Decision>* decisions) {
   Classifier head;
-  const HeadPlan& plan = model.head;
   const Task task = TaskOf(model.architectures);
+  head.of_tokens_ = task == Task::kTokenClassifier;
+  const HeadPlan& plan = head.of_tokens_ ? model.token_head : model.head;
   if (plan.out.empty()) {
-    if (task != Task::kSequenceClassifier) return head;
-    return Status(ErrorCode::kUnsupported,
-                  std::string(kConfigFile) +
-                      ": architectures names a sequence classifier; encore has none of " +
-                      model.model_type);
+    if (task != Task::kSequenceClassifier && !head.of_tokens_) return head;
+    return Status(ErrorCode::kUnsupported, std::string(kConfigFile) + ": architectures names a " +
+                                               (head.of_tokens_ ? "token" : "sequence") +
+                                               " classifier; encore has none of " +
+                                               model.model_type);
   }
   const std::string dense =
       plan.dense_in_base ? tensors->Base(plan.dense) : std::string(plan.dense);
   const std::string out(plan.out);
   const SafetensorsEntry* last = tensors->Find(out + ".weight");
-  const bool there = last != nullptr && tensors->Find(dense + ".weight") != nullptr;
+  const bool there =
+      last != nullptr && (dense.empty() || tensors->Find(dense + ".weight") != nullptr);
   if (task == Task::kAnother || (task == Task::kUnnamed && !there)) return head;
   if (!model.labels.ok()) return model.labels.status();
   const size_t d_model = model.encoder.d_model;
@@ -74,8 +79,10 @@ Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tens
                            std::to_string(labels.size()) + ", as there are labels");
   }
   head.plan_ = plan;
-  ENCORE_ASSIGN_OR_RETURN(head.dense_,
-                          tensors->ReadLinear(dense, d_model, d_model, plan.dense_bias));
+  if (!dense.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(head.dense_,
+                            tensors->ReadLinear(dense, d_model, d_model, plan.dense_bias));
+  }
   ENCORE_ASSIGN_OR_RETURN(head.out_, tensors->ReadLinear(out, labels.size(), d_model, true));
   if (!plan.norm.empty()) {
     ENCORE_ASSIGN_OR_RETURN(head.norm_, tensors->ReadNorm(std::string(plan.norm), d_model,
@@ -85,7 +92,7 @@ Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tens
   head.labels_ = std::move(labels);
   decisions->push_back({"head",
                         std::to_string(count) + (count == 1 ? " label: " : " labels: ") +
-                            HeadText(plan, dense) + std::string(plan.note),
+                            HeadText(plan, dense, head.of_tokens_) + std::string(plan.note),
                         tensors->files().name()});
   return head;
 }
@@ -98,6 +105,7 @@ Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& e
     return InvalidArgument("pooled has shape " + pooled.shape().ToString() +
                            "; wanted [sequences, d_model]");
   }
+  if (!dense_) return out_->Apply(pooled, logits, executor);
   ENCORE_ASSIGN_OR_RETURN(
       Tensor memory, Tensor::Create(DType::kF32, Shape(pooled.dim(0), dense_->out_features())));
   const MutableView inner = memory.View<float>();

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -171,6 +172,15 @@ Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
                             tensors->ReadLinear(tensors->Base(plan.projection), d_model, plan.width,
                                                 /*has_bias=*/true));
   }
+  return e;
+}
+
+Embeddings Embeddings::WithoutTables(size_t vocab_size) {
+  Embeddings e;
+  e.plan_ = {.vocab_size = vocab_size,
+             .max_positions = std::numeric_limits<size_t>::max(),
+             .any_length = true,
+             .position_rule = PositionRule::kNone};
   return e;
 }
 

@@ -47,6 +47,9 @@ class Embeddings {
   static Result<Embeddings> Create(const EmbeddingPlan& plan, size_t d_model,
                                    ModelTensors* tensors);
 
+  // Checks ids of a vocabulary of so many, and has nothing to apply.
+  static Embeddings WithoutTables(size_t vocab_size);
+
   const EmbeddingPlan& plan() const { return plan_; }
   // Whether one of the tables is I8.
   bool has_int8() const;

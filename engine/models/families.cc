@@ -108,6 +108,21 @@ const Family* FindFamily(std::string_view model_type, const JsonValue& config) {
   return found != nullptr ? found : FindIf(plain);
 }
 
+HeadActivation HeadActivationOf(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return kHeadRelu;
+    case Activation::kSilu:
+      return {"silu", Silu};
+    case Activation::kGeluTanh:
+      return {"gelu (tanh)", GeluTanh};
+    case Activation::kGelu:
+      return kHeadGelu;
+    default:
+      return {ActivationName(activation), nullptr};
+  }
+}
+
 std::string AllModelTypes() {
   std::string all;
   FindIf([&](const Family& family) {
@@ -144,6 +159,8 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
   }
   plan->family = &family;
   plan->head = family.head;
+  plan->token_head = family.token_head;
+  plan->language = family.language;
   plan->embeddings = family.embeddings;
 
   const size_t d_model = ReadRequired(config, keys.d_model);
@@ -169,6 +186,10 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
                                     &layer.rotary.emplace()));
   }
   const NormConfig none = {.type = NormType::kNone};
+  if (plan->language.layer_activation) {
+    plan->language.activation = HeadActivationOf(layer.activation);
+  }
+  if (plan->language.norm_epsilon == 0) plan->language.norm_epsilon = layer.norm.epsilon;
   plan->encoder = EncoderConfig::Uniform(d_model, ReadLayers(config, keys.layers), layer,
                                          family.final_norm.empty() ? none : layer.norm);
   for (const std::span<const LayerModule> modules : family.modules) {

@@ -92,8 +92,11 @@ struct HeadActivation {
 inline constexpr HeadActivation kHeadTanh = {"tanh", Tanh};
 inline constexpr HeadActivation kHeadGelu = {"gelu (erf)", Gelu};
 inline constexpr HeadActivation kHeadRelu = {"relu", Relu};
+// Of a layer's activation; without a function for one that has none of its own.
+HeadActivation HeadActivationOf(Activation activation);
 
-// logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states.
+// logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states, or
+// the hidden state of each token. Without `dense`: out(x).
 struct HeadPlan {
   OutputRows rows = OutputRows::kFirst;  // x is such a row, or the mean of all
   std::string_view dense = {};
@@ -105,6 +108,21 @@ struct HeadPlan {
   bool norm_bias = true;
   std::string_view out = {};   // empty: encore has no head of this family
   std::string_view note = {};  // for Describe(), behind what is computed
+};
+
+// The head of a masked language model: logits = decoder(norm(activation(dense(x)))), decoder being
+// the table of words unless tie_word_embeddings says otherwise.
+struct LanguageHeadPlan {
+  std::string_view dense = {};
+  bool dense_bias = true;
+  HeadActivation activation = kHeadGelu;
+  bool layer_activation = false;  // `activation` is that of the layers
+  std::string_view norm = {};
+  double norm_epsilon = 0;  // 0: that of the layers
+  bool norm_bias = true;
+  std::string_view decoder = {};  // `decoder`.weight where it is not the table of words
+  std::string_view bias = {};     // or `decoder`.bias; empty: encore has no head of this family
+  bool has_bias = true;
 };
 
 // A key of config.json and what counts where it is absent. Without a name that counts always.
@@ -170,6 +188,8 @@ struct Family {
   std::string_view final_norm = {};  // the module after the last layer; empty: none
   EmbeddingPlan embeddings = {};
   HeadPlan head = {};
+  HeadPlan token_head = {.rows = OutputRows::kAll, .out = "classifier"};  // of labels of tokens
+  LanguageHeadPlan language = {};
   // In what else the family differs: changes the plan that the row made.
   Status (*finish)(JsonMembers* config, ModelPlan* plan) = nullptr;
 };
@@ -183,6 +203,9 @@ struct ModelPlan {
   bool final_norm_bias = false;
   EmbeddingPlan embeddings = {};
   HeadPlan head = {};
+  HeadPlan token_head = {};
+  LanguageHeadPlan language = {};
+  bool tied = true;  // the language model's last matrix is the table of words
   std::vector<std::string> architectures = {};  // class names of transformers; may be empty
   // id2label, by id; empty where there is none. An error matters to a head only.
   Result<std::vector<std::string>> labels = std::vector<std::string>();

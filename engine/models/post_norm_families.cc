@@ -59,6 +59,16 @@ constexpr HeadPlan TwoLayerHead(const HeadActivation& activation = kHeadTanh) {
   return {.dense = "classifier.dense", .activation = activation, .out = "classifier.out_proj"};
 }
 
+constexpr LanguageHeadPlan kBertLanguage = {.dense = "cls.predictions.transform.dense",
+                                            .layer_activation = true,
+                                            .norm = "cls.predictions.transform.LayerNorm",
+                                            .decoder = "cls.predictions.decoder",
+                                            .bias = "cls.predictions.bias"};
+constexpr LanguageHeadPlan kRobertaLanguage = {.dense = "lm_head.dense",
+                                               .norm = "lm_head.layer_norm",
+                                               .decoder = "lm_head.decoder",
+                                               .bias = "lm_head.bias"};
+
 // position_ids are 0, 1, 2 ... in a buffer; the others are heads of pre-training and other tasks.
 constexpr std::string_view kBertHarmless =
     "embeddings.position_ids pooler. cls. lm_head. discriminator_predictions. "
@@ -265,7 +275,8 @@ constexpr Family kFamilies[] = {
      .harmless_tensors = kBertHarmless,
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(),
-     .head = PoolerHead()},
+     .head = PoolerHead(),
+     .language = kBertLanguage},
     // Jina v2 (Guenther et al. 2023, arXiv:2310.19923): BERT with ALiBi on both sides and gated
     // networks. v2-base-code and its like normalize q and k over all heads at once.
     {.model_types = "bert",
@@ -299,7 +310,13 @@ constexpr Family kFamilies[] = {
      .embeddings = {.word = "embeddings.word_embeddings",
                     .position = "embeddings.position_embeddings",
                     .norm = "embeddings.LayerNorm"},
-     .head = {.dense = "pre_classifier", .activation = kHeadRelu, .out = "classifier"}},
+     .head = {.dense = "pre_classifier", .activation = kHeadRelu, .out = "classifier"},
+     .language = {.dense = "vocab_transform",
+                  .layer_activation = true,
+                  .norm = "vocab_layer_norm",
+                  .norm_epsilon = 1e-12,
+                  .decoder = "vocab_projector",
+                  .bias = "vocab_projector.bias"}},
     // Clark et al. 2020, arXiv:2003.10555: embeddings may be narrower than layers. The ignored keys
     // are of ElectraForMultipleChoice.
     {.model_types = "electra",
@@ -310,6 +327,10 @@ constexpr Family kFamilies[] = {
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(PositionRule::kFromZero, "embeddings_project"),
      .head = TwoLayerHead(kHeadGelu),
+     .language = {.dense = "generator_predictions.dense",
+                  .norm = "generator_predictions.LayerNorm",
+                  .decoder = "generator_lm_head",
+                  .bias = "generator_lm_head.bias"},
      .finish = FinishElectra},
     // RoBERTa (Liu et al. 2019, arXiv:1907.11692), XLM-RoBERTa (arXiv:1911.02116), CamemBERT
     // (arXiv:1911.03894): positions count around padding. All name their base model "roberta".
@@ -318,7 +339,8 @@ constexpr Family kFamilies[] = {
      .harmless_tensors = kBertHarmless,
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(PositionRule::kAroundPadding),
-     .head = TwoLayerHead()},
+     .head = TwoLayerHead(),
+     .language = kRobertaLanguage},
     // Song et al. 2020, arXiv:2004.09297: scores have a bias by distance, one table for all layers.
     // transformers counts positions around id 1, whatever pad_token_id says.
     {.model_types = "mpnet",
@@ -332,6 +354,7 @@ constexpr Family kFamilies[] = {
                     .pad_token_id = 1,
                     .norm = "embeddings.LayerNorm"},
      .head = TwoLayerHead(),
+     .language = kRobertaLanguage,
      .finish = FinishMpnet},
     // Lan et al. 2019, arXiv:1909.11942: all layers are one, embeddings are narrower. The ignored
     // keys are of training and of the first code's other networks.
@@ -345,7 +368,12 @@ constexpr Family kFamilies[] = {
      .only = kAlbertOnly,
      .modules = {kAlbertModules},
      .embeddings = BertEmbeddings(PositionRule::kFromZero, "encoder.embedding_hidden_mapping_in"),
-     .head = PoolerHead("pooler")},
+     .head = PoolerHead("pooler"),
+     .language = {.dense = "predictions.dense",
+                  .layer_activation = true,
+                  .norm = "predictions.LayerNorm",
+                  .decoder = "predictions.decoder",
+                  .bias = "predictions.bias"}},
     // ERNIE 1 to 3 (Sun et al. 2019, arXiv:1907.12412, and 2021, arXiv:2107.02137): embeddings may
     // have a part for the task, which is the first one's for whoever names none. The ignored keys
     // are of the framework that the models were trained in.
@@ -358,6 +386,7 @@ constexpr Family kFamilies[] = {
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(),
      .head = PoolerHead(),
+     .language = kBertLanguage,
      .finish = FinishErnie},
     // nomic-bert 1 and 1.5 (Nussbaum et al. 2024, arXiv:2402.01613): rotary positions and gated
     // networks, in transformers' spelling and in that of the published folders, which is GPT-2's.

@@ -95,6 +95,22 @@ Status FinishModernBertHead(JsonMembers* config, ModelPlan* plan) {
   return {};
 }
 
+// The same layers before the labels of tokens and before the decoder.
+void ShareModernBertHead(JsonMembers* config, ModelPlan* plan) {
+  const HeadPlan& head = plan->head;
+  plan->token_head = head;
+  plan->token_head.rows = OutputRows::kAll;
+  plan->language = {.dense = head.dense,
+                    .dense_bias = head.dense_bias,
+                    .activation = head.activation,
+                    .norm = head.norm,
+                    .norm_epsilon = head.norm_epsilon,
+                    .norm_bias = head.norm_bias,
+                    .decoder = "decoder",
+                    .bias = "decoder.bias",
+                    .has_bias = config->Bool("decoder_bias", true)};
+}
+
 Status FinishModernBert(JsonMembers* config, ModelPlan* plan) {
   // Both sides together; in a window of 1 a token sees itself only.
   const size_t both_sides = ReadExtent(config, {"local_attention", 128});
@@ -107,7 +123,9 @@ Status FinishModernBert(JsonMembers* config, ModelPlan* plan) {
   plan->encoder.layers.front().attention_norm = false;  // the embeddings have been normalized
   plan->final_norm_bias = config->Bool("norm_bias", false);
   plan->embeddings.norm_bias = plan->final_norm_bias;
-  return FinishModernBertHead(config, plan);
+  ENCORE_RETURN_IF_ERROR(FinishModernBertHead(config, plan));
+  ShareModernBertHead(config, plan);
+  return {};
 }
 
 // ---- EuroBERT.
@@ -341,6 +359,7 @@ constexpr Family kFamilies[] = {
      .rope_theta = 10000,
      .final_norm = "norm",
      .embeddings = WordsAlone("embed_tokens"),
+     .token_head = {.rows = OutputRows::kAll, .out = "score"},
      .finish = FinishQwen3},
     // arXiv:2503.19786 without causality, as EmbeddingGemma (arXiv:2509.20354) uses it: norms on
     // both sides of sublayers, windows in most layers, scaled embeddings.

@@ -109,12 +109,41 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
                                                                 : "not to be had here",
                           "option amx_bf16"});
   }
-  ENCORE_ASSIGN_OR_RETURN(Classifier head, Classifier::Create(plan, &tensors, decisions));
+  TextModel model(plan.model_type, files, std::move(embeddings));
+  model.encoder_ = std::move(encoder);
+  ENCORE_ASSIGN_OR_RETURN(model.head_, Classifier::Create(plan, &tensors, decisions));
+  if (options.language_head) {
+    ENCORE_ASSIGN_OR_RETURN(model.language_, LanguageHead::Create(plan, &tensors, decisions));
+  }
   TellUnused(plan, tensors, decisions);
   files.ReleasePages();
   ENCORE_RETURN_IF_ERROR(files.CheckUnchanged());
-  return TextModel(plan.model_type, files, std::move(embeddings), std::move(encoder),
-                   std::move(head));
+  return model;
+}
+
+Result<TextModel> TextModel::OpenStatic(const Folder& folder, const OpenOptions& options,
+                                        std::vector<Decision>* decisions) {
+  ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
+  ENCORE_ASSIGN_OR_RETURN(StaticTable table, StaticTable::Create(files, decisions));
+  TextModel model("static", files, Embeddings::WithoutTables(table.vocab_size()));
+  model.table_ = std::move(table);
+  return model;
+}
+
+Status TextModel::Means(const TokenBatch& batch, float* means, const Executor& executor) const {
+  ENCORE_RETURN_IF_ERROR(files_.CheckUnchanged());
+  // Some hundred texts a task; fewer are not worth waking a thread.
+  constexpr size_t kTaskTokens = 4096;
+  const size_t sequences = batch.seq_starts.size() - 1;
+  const size_t tasks = std::clamp<size_t>(batch.ids.size() / kTaskTokens, 1, sequences + 1);
+  RunParallel(tasks == 1 ? Executor() : executor, tasks, [&](size_t task) {
+    for (size_t b = sequences * task / tasks; b < sequences * (task + 1) / tasks; ++b) {
+      const size_t begin = batch.seq_starts[b];
+      table_->Mean(batch.ids.subspan(begin, batch.seq_starts[b + 1] - begin),
+                   means + b * d_model());
+    }
+  });
+  return {};
 }
 
 Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const {

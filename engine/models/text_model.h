@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A text model from its folder: token ids to hidden states, and a classification head where the
-// folder has one.
+// folder has one. Or a table of static embeddings, which has no layers.
 
 #ifndef ENCORE_ENGINE_MODELS_TEXT_MODEL_H_
 #define ENCORE_ENGINE_MODELS_TEXT_MODEL_H_
@@ -21,6 +21,8 @@
 #include "engine/io/folder.h"
 #include "engine/models/classifier.h"
 #include "engine/models/embeddings.h"
+#include "engine/models/language_head.h"
+#include "engine/models/static_table.h"
 #include "engine/models/weight_files.h"
 
 namespace encore::inline v0_1::internal {
@@ -35,9 +37,12 @@ class TextModel {
   // wanted; kIo; kOutOfMemory.
   static Result<TextModel> Open(const Folder& folder, const OpenOptions& options,
                                 std::vector<Decision>* decisions);
+  // The same of a folder of static embeddings: reads model.safetensors alone.
+  static Result<TextModel> OpenStatic(const Folder& folder, const OpenOptions& options,
+                                      std::vector<Decision>* decisions);
 
   std::string_view family() const { return family_; }  // model_type as config.json has it
-  size_t d_model() const { return encoder_.config().d_model; }
+  size_t d_model() const { return table_ ? table_->width() : encoder_->config().d_model; }
   size_t vocab_size() const { return plan().vocab_size; }  // rows of the embedding table
   // Type ids are below this; 0: the family has none.
   size_t type_vocab_size() const { return plan().type_vocab_size; }
@@ -49,13 +54,20 @@ class TextModel {
   bool positions_skip_padding() const {
     return plan().position_rule == PositionRule::kAroundPadding;
   }
-  const Encoder& encoder() const { return encoder_; }
+  bool is_static() const { return table_.has_value(); }
+  const Encoder& encoder() const { return *encoder_; }  // unless is_static()
 
   // Every id is in the table, every type id too (a family without types does not read them), every
   // sequence has a token and none is longer than max_tokens(). kInvalidArgument names the sequence,
   // the place, what was found and what was wanted.
   Status CheckTokens(const TokenBatch& batch) const { return embeddings_.Check(batch); }
 
+  // Of static embeddings: means [sequences, d_model], contiguous. Zeros for a sequence without
+  // tokens. The batch was checked otherwise. Rows are shared among the executor's threads. kIo as
+  // Embed.
+  Status Means(const TokenBatch& batch, float* means, const Executor& executor) const;
+
+  // ---- Unless is_static():
   // The sum of embeddings, normalized (and projected, where the family does): x [tokens, d_model],
   // contiguous rows. The batch was checked. Rows are shared among the executor's threads. kIo if a
   // file of the weights was changed since it was opened.
@@ -66,12 +78,17 @@ class TextModel {
   Status Forward(const TokenBatch& batch, OutputRows rows, MutableView x, MutableView hidden,
                  const Workspace& workspace, const Executor& executor,
                  const Taps& taps = {}) const {
-    return encoder_.ForwardRows({.seq_starts = batch.seq_starts}, rows, x, hidden, workspace,
-                                executor, taps);
+    return encoder_->ForwardRows({.seq_starts = batch.seq_starts}, rows, x, hidden, workspace,
+                                 executor, taps);
   }
 
-  // ---- The head of a sequence classifier.
-  bool has_head() const { return !labels().empty(); }
+  // Of a masked language model, with OpenOptions::language_head; else null.
+  const LanguageHead* language_head() const { return language_ ? &*language_ : nullptr; }
+
+  // ---- The head of a classifier, of sequences unless it says otherwise.
+  bool has_head() const { return !labels().empty() && !labels_tokens(); }
+  // The head labels each token; Logits takes hidden states then.
+  bool labels_tokens() const { return head_.of_tokens(); }
   const std::vector<std::string>& labels() const { return head_.labels(); }  // id2label, by id
   // The row of a sequence's hidden states that the head reads, or with kAll their mean. Without a
   // head: the first.
@@ -83,20 +100,17 @@ class TextModel {
   }
 
  private:
-  TextModel(std::string family, WeightFiles files, Embeddings embeddings, Encoder encoder,
-            Classifier head)
-      : family_(std::move(family)),
-        files_(std::move(files)),
-        embeddings_(std::move(embeddings)),
-        encoder_(std::move(encoder)),
-        head_(std::move(head)) {}
+  TextModel(std::string family, WeightFiles files, Embeddings embeddings)
+      : family_(std::move(family)), files_(std::move(files)), embeddings_(std::move(embeddings)) {}
   const EmbeddingPlan& plan() const { return embeddings_.plan(); }
 
   std::string family_;
   WeightFiles files_;  // keeps alive what the embeddings view
   Embeddings embeddings_;
-  Encoder encoder_;
+  std::optional<StaticTable> table_;
+  std::optional<Encoder> encoder_;  // where there is no table
   Classifier head_;
+  std::optional<LanguageHead> language_;
 };
 
 }  // namespace encore::internal

@@ -162,15 +162,13 @@ void NormalizeRow(float* row, size_t width) {
   for (size_t i = 0; i < width; ++i) row[i] = static_cast<float>(row[i] / norm);
 }
 
-Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, size_t d_model,
-                                        const std::vector<PoolingMode>& pooling,
+Result<AfterEncoder> AfterEncoder::Read(std::vector<PoolingMode> pooling,
+                                        std::span<const ModuleEntry> modules, size_t d_model,
+                                        std::optional<bool> normalize,
                                         const FolderReading& reading) {
   AfterEncoder after;
   after.d_model_ = d_model;
-  ENCORE_ASSIGN_OR_RETURN(
-      std::vector<PoolingMode> modes,
-      ReadPooling(modules.empty() ? nullptr : &modules.front(), d_model, pooling, reading));
-  after.pooling_ = std::move(modes);
+  after.pooling_ = std::move(pooling);
   if (!CheckedMul(after.pooling_.size(), d_model, &after.width_)) {
     return InvalidArgument("pooling: the width of its vectors exceeds what can be addressed");
   }
@@ -186,6 +184,9 @@ Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, si
       ++after.trailing_normalizations_;
       reading.Tell("normalize", "to length 1", "modules.json");
     }
+  }
+  if (normalize) {
+    reading.Tell("normalize", *normalize ? "to length 1" : "no", "option normalize");
   }
   return after;
 }

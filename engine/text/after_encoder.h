@@ -51,12 +51,11 @@ struct HiddenBatch {
 // Immutable.
 class AfterEncoder {
  public:
-  // From the modules behind the transformer; `modules` empty: pooling alone, of the last
-  // token where config.json names a causal language model, else the mean. pooling replaces
-  // the folder's, where not empty.
-  static Result<AfterEncoder> Read(std::span<const ModuleEntry> modules, size_t d_model,
-                                   const std::vector<PoolingMode>& pooling,
-                                   const FolderReading& reading);
+  // Pooling by these modes, and then the dense layers and normalizations among the modules.
+  // `normalize` is OpenOptions', which is told.
+  static Result<AfterEncoder> Read(std::vector<PoolingMode> pooling,
+                                   std::span<const ModuleEntry> modules, size_t d_model,
+                                   std::optional<bool> normalize, const FolderReading& reading);
 
   size_t width() const { return width_; }  // of the vectors, before any column is left out
   OutputRows pooled_rows() const { return RowsOf(pooling_); }

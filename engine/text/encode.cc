@@ -53,6 +53,11 @@ namespace {
 Result<internal::FinishOptions> MakeFinishOptions(const TextEncoder::Impl& impl,
                                                   const EncodeOptions& options) {
   if (!impl.after) {
+    if (impl.sparse.pooling) {
+      return Status(ErrorCode::kUnsupported,
+                    "modules.json lists SpladePooling, so the folder has sparse vectors "
+                    "(EncodeSparse gives them)");
+    }
     return Status(ErrorCode::kUnsupported,
                   "modules.json lists no Pooling module, so the folder has no vectors of texts "
                   "(OpenOptions::pooling gives them)");
@@ -148,6 +153,10 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
       return InvalidArgument(
           "found dimensions or normalize; wanted neither, as these are for the "
           "vectors of texts");
+    }
+    if (impl_->model.is_static()) {
+      return Status(ErrorCode::kUnsupported,
+                    "the folder has static embeddings: its tokens have no hidden states");
     }
     ENCORE_ASSIGN_OR_RETURN(const std::string_view prompt,
                             internal::ResolvePrompt(*impl_, options.prompt_name, options.prompt));

@@ -83,7 +83,18 @@ inline void WantSentenceVectors(JsonMembers& members) {
 // `path`/`name`, or `name` where path is empty.
 std::string Within(std::string_view path, std::string_view name);
 
-enum class ModuleKind : uint8_t { kTransformer, kPooling, kDense, kNormalize };
+enum class ModuleKind : uint8_t {
+  kTransformer,
+  kStaticEmbedding,
+  kPooling,
+  kDense,
+  kNormalize,
+  // Of a SparseEncoder.
+  kMlmTransformer,  // the older name of a transformer whose task is "fill-mask"
+  kSpladePooling,
+  kSparseStatic,
+  kRouter,
+};
 
 struct ModuleEntry {
   ModuleKind kind = ModuleKind::kTransformer;
@@ -97,17 +108,35 @@ struct TransformerSettings {
   // Texts are made lower case before the tokenizer's own normalizer. false, as in the file, says
   // nothing: the normalizer may do it all the same.
   bool lower_case = false;
-  bool classifies = false;  // transformer_task is "sequence-classification"
+  bool classifies = false;   // transformer_task is "sequence-classification"
+  bool fills_masks = false;  // it is "fill-mask"
+};
+
+// A Router whose texts are documents, by the transformer, or queries, by static weights.
+struct SparseRoutes {
+  std::string
+      query_path;  // the folder of the queries' module, within the model's; empty: no Router
+  std::string by_default;  // "query" or "document"; empty: none
 };
 
 struct TransformerFolder {
   // Of modules.json, if there is one: a transformer, then at most one pooling before any number of
-  // dense layers and normalizations.
+  // dense layers and normalizations. Or static embeddings before these, or a transformer and
+  // SpladePooling, which may be a Router's documents'.
   std::optional<std::vector<ModuleEntry>> modules;
   std::string path;  // of the transformer, within the model's folder
   Folder folder;     // the same, opened
   TransformerSettings settings;
+  SparseRoutes routes;
 };
+
+// A module by its class in Python and its folder within the model's; `where` stands in front of
+// sentences. kUnsupported for a class that encore has not.
+Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
+                               const std::string& where);
+// The modules of documents. kUnsupported for other routes than SparseRoutes'.
+Result<std::vector<ModuleEntry>> ReadRouter(const std::string& path, SparseRoutes* routes,
+                                            const FolderReading& reading);
 
 // Reads modules.json and the transformer's settings; these do not count without modules.json.
 Result<TransformerFolder> FindTransformer(const FolderReading& reading);
@@ -144,12 +173,16 @@ struct FolderTokenizer {
 };
 Result<FolderTokenizer> OpenFolderTokenizer(const std::string& folder, bool ignore_unknown_keys);
 
+// tokenizer.json as it is, whatever other files say. kNotFound without one.
+Result<Tokenizer> OpenWrittenTokenizer(const Folder& folder);
+
 inline constexpr std::string_view kSentenceConfigFile = "config_sentence_transformers.json";
 
 struct SentenceConfig {
   std::vector<std::pair<std::string, std::string>> prompts;  // names and texts, in the file's order
   std::optional<std::string> default_prompt_name;            // one of them
   std::optional<size_t> truncate_dim;
+  size_t max_active_dims = 0;                // of sparse vectors; 0: all
   std::optional<std::string> activation_fn;  // of a cross-encoder's scores
 
   // The text of this name, or null.

@@ -307,9 +307,10 @@ Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading&
   config.activation_fn = members.OptionalString("activation_fn");
   const std::optional<std::string> similarity = members.OptionalString("similarity_fn_name");
   const std::string type = members.String("model_type", "SentenceTransformer");
-  if (type != "SentenceTransformer" && type != "CrossEncoder") {
-    members.Refuse("model_type", "'SentenceTransformer' or 'CrossEncoder'");
+  if (type != "SentenceTransformer" && type != "CrossEncoder" && type != "SparseEncoder") {
+    members.Refuse("model_type", "'SentenceTransformer', 'CrossEncoder' or 'SparseEncoder'");
   }
+  config.max_active_dims = members.Size("max_active_dims", 0);
   if (config.default_prompt_name && config.FindPrompt(*config.default_prompt_name) == nullptr) {
     // sentence-transformers has these two names always.
     if (*config.default_prompt_name == "query" || *config.default_prompt_name == "document") {

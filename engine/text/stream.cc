@@ -160,9 +160,34 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
   return static_cast<const float*>(hidden.data());
 }
 
+// The same of static embeddings, where nothing is gained by an order: some hundred texts at a time,
+// whose vectors then are in caches.
+Status ComputeStatic(const TextEncoder::Impl& impl, size_t first, const StreamOptions& options,
+                     const TakeBatch& take, Scratch* scratch) {
+  constexpr size_t kTexts = 256;
+  const size_t batch = kTexts * static_cast<size_t>(options.executor.threads());
+  std::vector<size_t>& order = scratch->order;
+  order.resize(scratch->tokens.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t begin = 0; begin < order.size(); begin += batch) {
+    const std::span<size_t> texts(order.data() + begin, std::min(batch, order.size() - begin));
+    ENCORE_RETURN_IF_ERROR(Pack(texts, scratch));
+    size_t values = 0;
+    if (!CheckedMul(texts.size(), impl.model.d_model(), &values)) return TooManyTokens();
+    ENCORE_ASSIGN_OR_RETURN(float* const means, scratch->hidden.Get<float>(values));
+    ENCORE_RETURN_IF_ERROR(
+        impl.model.Means({.ids = scratch->ids, .type_ids = {}, .seq_starts = scratch->starts},
+                         means, options.executor));
+    for (size_t& text : texts) text += first;
+    ENCORE_RETURN_IF_ERROR(take(means, texts, scratch));
+  }
+  return {};
+}
+
 // Everything that scratch->tokens holds; they are the call's texts from `first` on.
 Status ComputeStored(const TextEncoder::Impl& impl, size_t first, const StreamOptions& options,
                      const TakeBatch& take, Scratch* scratch) {
+  if (impl.model.is_static()) return ComputeStatic(impl, first, options, take, scratch);
   const TokenStore& store = scratch->tokens;
   std::vector<size_t>& order = scratch->order;
   SortByLength(store, &order);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -19,6 +20,8 @@
 #include "engine/models/text_model.h"
 #include "engine/text/after_encoder.h"
 #include "engine/text/scratch.h"
+#include "engine/text/sparse_vectors.h"
+#include "engine/text/token_labels.h"
 
 namespace encore::inline v0_1 {
 
@@ -30,9 +33,11 @@ struct TextEncoder::Impl {
   Result<const internal::TorchActivation*>
       activation;  // or what the folder asks for that encore has not
   internal::SentenceConfig config;
-  size_t max_length = 0;
+  size_t max_length = 0;  // 0: there is no limit
   bool use_type_ids = false;
   std::optional<bool> normalize = {};  // OpenOptions'
+  internal::SparseSide sparse = {};
+  std::optional<internal::WordRules> words = {};  // where the model labels tokens
   std::vector<Decision> decisions;
   mutable internal::ScratchPool scratch = {};
 
@@ -44,6 +49,11 @@ struct TextEncoder::Impl {
 };
 
 namespace internal {
+
+// Opens a folder whose modules begin with static embeddings.
+Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFolder& found,
+                                                            const OpenOptions& options,
+                                                            const FolderReading& reading);
 
 // An error where the folder has no tokenizer.
 Status WantTokenizer(const TextEncoder::Impl& impl);
@@ -76,6 +86,7 @@ Result<StreamOptions> MakeStreamOptions(const TextEncoder::Impl& impl, const Opt
                        .tokenize = {.max_length = max_length,
                                     .on_long = options.on_long,
                                     .on_invalid_utf8 = options.on_invalid_utf8,
+                                    .add_special_tokens = !impl.model.is_static(),
                                     .plain_text = options.plain_text},
                        .batch_tokens = options.batch_tokens,
                        .rows = rows};

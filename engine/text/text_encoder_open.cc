@@ -30,6 +30,41 @@ bool MayBeMissing(const Status& status) {
   return status.code() == ErrorCode::kUnsupported || status.code() == ErrorCode::kNotFound;
 }
 
+// Whether the modules are a masked language model and SpladePooling; kUnsupported where they are
+// one of these without the other.
+Result<bool> HasSplade(const internal::TransformerFolder& found) {
+  const bool pools = found.modules && found.modules->size() > 1 &&
+                     (*found.modules)[1].kind == internal::ModuleKind::kSpladePooling;
+  if (found.settings.fills_masks == pools) return pools;
+  return Status(ErrorCode::kUnsupported,
+                pools
+                    ? "modules.json: SpladePooling follows a transformer whose transformer_task is "
+                      "not 'fill-mask'; wanted that"
+                    : found.settings.file +
+                          ": transformer_task is 'fill-mask'; encore has that only before "
+                          "SpladePooling");
+}
+
+Result<internal::SparseSide> ReadSparse(const internal::TransformerFolder& found,
+                                        const internal::TextModel& model,
+                                        const FolderReading& reading) {
+  internal::SparseSide sparse;
+  if (model.language_head() == nullptr) return sparse;
+  if (!found.modules) {
+    sparse.pooling.emplace();
+    reading.Tell("sparse vectors", "max of log1p(relu)", "default without modules.json");
+    return sparse;
+  }
+  if (!found.settings.fills_masks) return sparse;
+  ENCORE_ASSIGN_OR_RETURN(sparse.pooling, internal::ReadSpladePooling((*found.modules)[1].path,
+                                                                      model.vocab_size(), reading));
+  if (found.routes.query_path.empty()) return sparse;
+  ENCORE_ASSIGN_OR_RETURN(sparse.query, internal::ReadSparseStatic(found.routes.query_path,
+                                                                   model.vocab_size(), reading));
+  sparse.default_task = found.routes.by_default;
+  return sparse;
+}
+
 Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& folder_path,
                                                           const OpenOptions& options) {
   ENCORE_ASSIGN_OR_RETURN(const Folder folder, Folder::Open(folder_path));
@@ -38,9 +73,17 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
 
   ENCORE_ASSIGN_OR_RETURN(internal::TransformerFolder found, internal::FindTransformer(reading));
   const bool has_modules = found.modules.has_value();
+  if (has_modules && found.modules->front().kind == internal::ModuleKind::kStaticEmbedding) {
+    return internal::OpenStatic(found, options, reading);
+  }
 
+  std::span<const ModuleEntry> rest;
+  if (has_modules) rest = std::span<const ModuleEntry>(*found.modules).subspan(1);
+  ENCORE_ASSIGN_OR_RETURN(const bool splade, HasSplade(found));
+  OpenOptions model_options = options;
+  model_options.language_head = options.language_head || splade;
   ENCORE_ASSIGN_OR_RETURN(internal::TextModel model,
-                          internal::TextModel::Open(found.folder, options, &decisions));
+                          internal::TextModel::Open(found.folder, model_options, &decisions));
   Result<Tokenizer> tokenizer = OpenTokenizer(found);
   if (tokenizer.ok()) {
     for (const Decision& decision : tokenizer->Describe()) decisions.push_back(decision);
@@ -66,21 +109,20 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
                           internal::ReadSentenceConfig(has_modules, reading));
 
   std::optional<internal::AfterEncoder> after;
-  std::span<const ModuleEntry> rest;
-  if (has_modules) rest = std::span<const ModuleEntry>(*found.modules).subspan(1);
   if (found.settings.classifies && !rest.empty()) {
     return Status(ErrorCode::kUnsupported,
                   "modules.json: found modules behind a transformer that classifies; encore has "
                   "none of them");
   }
   // Where modules.json lists a transformer alone, nothing makes vectors of texts.
-  const bool pools = !has_modules || !rest.empty() || !options.pooling.empty();
+  const bool pools = !has_modules || (!rest.empty() && !splade) || !options.pooling.empty();
   if (pools) {
-    ENCORE_ASSIGN_OR_RETURN(
-        after, internal::AfterEncoder::Read(rest, model.d_model(), options.pooling, reading));
-    if (options.normalize) {
-      reading.Tell("normalize", *options.normalize ? "to length 1" : "no", "option normalize");
-    }
+    ENCORE_ASSIGN_OR_RETURN(std::vector<PoolingMode> pooling,
+                            internal::ReadPooling(rest.empty() || splade ? nullptr : &rest.front(),
+                                                  model.d_model(), options.pooling, reading));
+    ENCORE_ASSIGN_OR_RETURN(after,
+                            internal::AfterEncoder::Read(std::move(pooling), rest, model.d_model(),
+                                                         options.normalize, reading));
   }
   Result<const internal::TorchActivation*> activation =
       internal::FindTorchActivation("torch.nn.Identity");
@@ -96,6 +138,11 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
     reading.Tell("dimensions", std::to_string(std::min(*config.truncate_dim, after->width())),
                  std::string(internal::kSentenceConfigFile));
   }
+  ENCORE_ASSIGN_OR_RETURN(internal::SparseSide sparse, ReadSparse(found, model, reading));
+  std::optional<internal::WordRules> words;
+  if (model.labels_tokens() && tokenizer.ok()) {
+    ENCORE_ASSIGN_OR_RETURN(words, internal::ReadWordRules(found.folder, *tokenizer));
+  }
   return std::shared_ptr<const TextEncoder::Impl>(new TextEncoder::Impl{
       .model = std::move(model),
       .tokenizer = std::move(tokenizer),
@@ -105,6 +152,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
       .max_length = max_length,
       .use_type_ids = use_type_ids,
       .normalize = options.normalize,
+      .sparse = std::move(sparse),
+      .words = std::move(words),
       .decisions = std::move(decisions),
   });
 }
@@ -164,6 +213,7 @@ size_t TextEncoder::d_model() const { return impl_->model.d_model(); }
 size_t TextEncoder::max_length() const { return impl_->max_length; }
 bool TextEncoder::has_tokenizer() const { return impl_->tokenizer.ok(); }
 const Tokenizer& TextEncoder::tokenizer() const& { return *impl_->tokenizer; }
+bool TextEncoder::has_encoder() const { return !impl_->model.is_static(); }
 const Encoder& TextEncoder::encoder() const& { return impl_->model.encoder(); }
 const std::vector<std::string>& TextEncoder::labels() const& { return impl_->model.labels(); }
 const std::vector<std::pair<std::string, std::string>>& TextEncoder::prompts() const& {

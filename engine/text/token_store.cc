@@ -72,12 +72,14 @@ Status TokenStore::TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* 
     status = job.tokenizer.Encode(first, &tokens, job.options);
   }
   if (!status.ok()) return status;
-  if (tokens.ids.empty()) {
+  const bool may_be_empty = job.model.is_static();
+  if (tokens.ids.empty() && !may_be_empty) {
     return InvalidArgument("no tokens; the tokenizer adds none to an empty text");
   }
   const std::span<const uint8_t> types =
       has_type_ids_ ? std::span<const uint8_t>(tokens.type_ids) : std::span<const uint8_t>();
-  if (status = CheckOne(job.model, tokens.ids, types); !status.ok()) return status;
+  if (!tokens.ids.empty()) status = CheckOne(job.model, tokens.ids, types);
+  if (!status.ok()) return status;
   entry->offset = worker->ids.size();
   entry->length = tokens.ids.size();
   entry->cut = tokens.cut;

@@ -21,16 +21,23 @@ struct ClassName {
   std::string_view file;  // the class's own module, in the newer paths
   ModuleKind kind;
 };
-constexpr std::array<ClassName, 4> kClasses = {{
+constexpr std::array<ClassName, 9> kClasses = {{
     {"Transformer", "transformer", ModuleKind::kTransformer},
+    {"StaticEmbedding", "static_embedding", ModuleKind::kStaticEmbedding},
     {"Pooling", "pooling", ModuleKind::kPooling},
     {"Dense", "dense", ModuleKind::kDense},
     {"Normalize", "normalize", ModuleKind::kNormalize},
+    {"MLMTransformer", "mlm_transformer", ModuleKind::kMlmTransformer},
+    {"SpladePooling", "splade_pooling", ModuleKind::kSpladePooling},
+    {"SparseStaticEmbedding", "sparse_static_embedding", ModuleKind::kSparseStatic},
+    {"Router", "router", ModuleKind::kRouter},
 }};
-constexpr std::array<std::string_view, 3> kPackages = {
+constexpr std::array<std::string_view, 5> kPackages = {
     "sentence_transformers.models.",
     "sentence_transformers.base.modules.",
     "sentence_transformers.sentence_transformer.modules.",
+    "sentence_transformers.sparse_encoder.models.",
+    "sentence_transformers.sparse_encoder.modules.",
 };
 
 // "PACKAGE.Class", "PACKAGE.file.Class".
@@ -49,18 +56,26 @@ std::optional<ModuleKind> KindOf(std::string_view type) {
   return {};
 }
 
+bool IsTransformer(ModuleKind kind) {
+  return kind == ModuleKind::kTransformer || kind == ModuleKind::kMlmTransformer;
+}
+
 Status CheckOrder(const std::vector<ModuleEntry>& modules) {
   const std::string where(kModulesFile);
   if (modules.empty()) return InvalidArgument(where + ": found no module; wanted a Transformer");
+  const bool is_static = modules.front().kind == ModuleKind::kStaticEmbedding;
+  const bool is_splade = modules.size() == 2 && modules[1].kind == ModuleKind::kSpladePooling;
   for (size_t i = 0; i < modules.size(); ++i) {
     const ModuleKind kind = modules[i].kind;
-    const bool fits = i == 0   ? kind == ModuleKind::kTransformer
-                      : i == 1 ? kind == ModuleKind::kPooling
-                               : kind == ModuleKind::kDense || kind == ModuleKind::kNormalize;
+    const bool fits = i == 0 ? is_static || IsTransformer(kind)
+                      : i == 1 && !is_static
+                          ? kind == ModuleKind::kPooling || is_splade
+                          : kind == ModuleKind::kDense || kind == ModuleKind::kNormalize;
     if (fits) continue;
-    return Status(ErrorCode::kUnsupported, where + ": module " + std::to_string(i) +
-                                               " is out of order; wanted Transformer, "
-                                               "Pooling, then Dense and Normalize");
+    return Status(ErrorCode::kUnsupported,
+                  where + ": module " + std::to_string(i) +
+                      " is out of order; wanted Transformer and Pooling, or StaticEmbedding, then "
+                      "Dense and Normalize; or Transformer and SpladePooling alone");
   }
   return {};
 }
@@ -80,28 +95,18 @@ bool IsWithin(std::string_view path) {
 
 Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const FolderReading& reading) {
   JsonMembers members(value, std::string(kModulesFile) + ": [" + std::to_string(index) + "]");
-  ModuleEntry entry;
   const std::string type = members.RequiredString("type");
-  entry.path = members.RequiredString("path");
+  const std::string path = members.RequiredString("path");
   members.Ignore("idx");  // the list's order counts
   members.Ignore("name");
   WantEmpty(members, "kwargs");
-  if (members.ok() && !IsWithin(entry.path)) {
-    members.Refuse("path", "a folder within the model's");
-  }
+  if (members.ok() && !IsWithin(path)) members.Refuse("path", "a folder within the model's");
   ENCORE_RETURN_IF_ERROR(Finish(members, reading));
-  const std::optional<ModuleKind> kind = KindOf(type);
-  if (!kind) {
-    return Status(ErrorCode::kUnsupported,
-                  members.where() + ": type is " + Quoted(type) +
-                      "; encore has Transformer, Pooling, Dense and Normalize of "
-                      "sentence_transformers");
-  }
-  entry.kind = *kind;
-  return entry;
+  return MakeModule(type, path, members.where());
 }
 
-Result<std::optional<std::vector<ModuleEntry>>> ReadModuleList(const FolderReading& reading) {
+Result<std::optional<std::vector<ModuleEntry>>> ReadModuleList(SparseRoutes* routes,
+                                                               const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> file,
                           reading.folder.ReadJson(kModulesFile));
   if (!file.has_value()) return std::optional<std::vector<ModuleEntry>>();
@@ -114,6 +119,9 @@ Result<std::optional<std::vector<ModuleEntry>>> ReadModuleList(const FolderReadi
   for (const JsonValue& value : list.items()) {
     ENCORE_ASSIGN_OR_RETURN(ModuleEntry entry, ReadEntry(value, modules.size(), reading));
     modules.push_back(std::move(entry));
+  }
+  if (modules.size() == 1 && modules[0].kind == ModuleKind::kRouter) {
+    ENCORE_ASSIGN_OR_RETURN(modules, ReadRouter(modules[0].path, routes, reading));
   }
   ENCORE_RETURN_IF_ERROR(CheckOrder(modules));
   return std::optional(std::move(modules));
@@ -147,8 +155,9 @@ void ReadArguments(JsonMembers& members, std::string_view key) {
 }
 
 // What the model is called with and which of its outputs is taken: texts and the usual one only.
-void ReadModalities(JsonMembers& members, bool classifies, const FolderReading& reading) {
-  const std::string_view output = classifies ? "scores" : "token_embeddings";
+void ReadModalities(JsonMembers& members, const TransformerSettings& settings,
+                    const FolderReading& reading) {
+  const std::string_view output = settings.classifies ? "scores" : "token_embeddings";
   if (members.String("module_output_name", output) != output) {
     members.Refuse("module_output_name", "'" + std::string(output) + "'");
   }
@@ -162,7 +171,8 @@ void ReadModalities(JsonMembers& members, bool classifies, const FolderReading& 
   }
   JsonMembers inner(*text, members.where() + ": modality_config: text");
   if (inner.RequiredString("method") != "forward") inner.Refuse("method", "'forward'");
-  const std::string_view wanted = classifies ? "logits" : "last_hidden_state";
+  const bool has_head = settings.classifies || settings.fills_masks;
+  const std::string_view wanted = has_head ? "logits" : "last_hidden_state";
   if (inner.RequiredString("method_output_name") != wanted) {
     inner.Refuse("method_output_name", "'" + std::string(wanted) + "'");
   }
@@ -186,10 +196,12 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
     settings.lower_case = members.Bool("do_lower_case", false);
     const std::string task = members.String("transformer_task", "feature-extraction");
     settings.classifies = task == "sequence-classification";
-    if (!settings.classifies && task != "feature-extraction") {
-      members.Refuse("transformer_task", "'feature-extraction' or 'sequence-classification'");
+    settings.fills_masks = task == "fill-mask";
+    if (!settings.classifies && !settings.fills_masks && task != "feature-extraction") {
+      members.Refuse("transformer_task",
+                     "'feature-extraction', 'sequence-classification' or 'fill-mask'");
     }
-    ReadModalities(members, settings.classifies, reading);
+    ReadModalities(members, settings, reading);
     WantEmpty(members, "processing_kwargs");
     for (const std::string_view key : {"model_args", "tokenizer_args", "config_args",
                                        "model_kwargs", "processor_kwargs", "config_kwargs"}) {
@@ -218,22 +230,43 @@ void TellIgnored(const FolderReading& reading) {
 
 }  // namespace
 
+Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
+                               const std::string& where) {
+  if (!IsWithin(path)) {
+    return InvalidArgument(where + ": found the folder " + Quoted(path) +
+                           "; wanted one within the model's");
+  }
+  const std::optional<ModuleKind> kind = KindOf(type);
+  if (kind) return ModuleEntry{*kind, path};
+  return Status(ErrorCode::kUnsupported,
+                where + ": type is " + Quoted(type) +
+                    "; encore has Transformer, StaticEmbedding, Pooling, Dense, Normalize, "
+                    "SpladePooling, SparseStaticEmbedding and Router of sentence_transformers");
+}
+
 std::string Within(std::string_view path, std::string_view name) {
   if (path.empty()) return std::string(name);
   return std::string(path) + "/" + std::string(name);
 }
 
 Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
-  ENCORE_ASSIGN_OR_RETURN(std::optional<std::vector<ModuleEntry>> modules, ReadModuleList(reading));
+  SparseRoutes routes;
+  ENCORE_ASSIGN_OR_RETURN(std::optional<std::vector<ModuleEntry>> modules,
+                          ReadModuleList(&routes, reading));
   if (!modules.has_value()) {
     TellIgnored(reading);
-    return TransformerFolder{{}, "", reading.folder, {}};
+    return TransformerFolder{{}, "", reading.folder, {}, {}};
   }
   const std::string path = (*modules)[0].path;
   ENCORE_ASSIGN_OR_RETURN(Folder folder, path.empty() ? Result<Folder>(reading.folder)
                                                       : Folder::Open(reading.folder.PathOf(path)));
-  ENCORE_ASSIGN_OR_RETURN(TransformerSettings settings, ReadTransformerSettings(path, reading));
-  return TransformerFolder{std::move(modules), path, std::move(folder), std::move(settings)};
+  TransformerSettings settings;
+  if (IsTransformer((*modules)[0].kind)) {
+    ENCORE_ASSIGN_OR_RETURN(settings, ReadTransformerSettings(path, reading));
+  }
+  if ((*modules)[0].kind == ModuleKind::kMlmTransformer) settings.fills_masks = true;
+  return TransformerFolder{std::move(modules), path, std::move(folder), std::move(settings),
+                           std::move(routes)};
 }
 
 Result<bool> ReadUsesTypeIds(const TransformerFolder& transformer, size_t type_vocab_size,

@@ -103,6 +103,10 @@ struct OpenOptions {
   // too.
   std::vector<MatrixOfLayer> keep = {};
   bool amx_bf16 = false;  // as EncoderOptions::amx_bf16
+  // The head of a masked language model is opened too, for PredictTokens; without modules.json also
+  // for EncodeSparse, with the maximum and relu. Folders with SpladePooling have it in any case. It
+  // takes 4 bytes for each value of the table of words.
+  bool language_head = false;
   // Embedding tables are read in each call from where they lie. kCopied: from a copy of the weight
   // files in memory, whole: changes to the files then do no harm.
   FileMemory weights = FileMemory::kMapped;
@@ -173,6 +177,69 @@ struct ScoreOptions {
   size_t batch_tokens = 0;
 };
 
+// Sparse vectors, in compressed rows: text i has the entries from row_starts[i] to
+// row_starts[i + 1] of indices and values. Indices are token ids, which rise within a text; no
+// value is 0.
+struct SparseVectors {
+  size_t columns = 0;              // of a row written out: the vocabulary
+  std::vector<size_t> row_starts;  // [texts + 1]
+  std::vector<int32_t> indices;    // [entries]
+  std::vector<float> values;       // [entries]
+  TextCounts counts;
+};
+
+struct SparseOptions {
+  Executor executor = {};
+  // As EncodeOptions.
+  std::optional<std::string> prompt_name = {};
+  std::optional<std::string> prompt = {};
+  size_t max_length = 0;
+  OnLong on_long = OnLong::kCut;
+  OnInvalidUtf8 on_invalid_utf8 = OnInvalidUtf8::kError;
+  bool plain_text = false;
+  // "query" or "document": which route texts take where the folder has a Router. Nothing: its
+  // default route. Other folders do not mind.
+  std::optional<std::string> task = {};
+  // Of each text only so many entries, those of the largest magnitude (of equals the lower index).
+  // 0: max_active_dims of the folder, or all.
+  size_t max_active_dims = 0;
+  size_t batch_tokens = 0;
+};
+
+// How labels of tokens become entities, as transformers' aggregation_strategy: each token's best
+// label by itself (kNone), or neighbours of one label joined (kSimple), after a word's tokens have
+// agreed on the label of the first, of the mean of their scores, or of the highest score.
+enum class Aggregation : uint8_t { kNone, kSimple, kFirst, kAverage, kMax };
+// "none", "simple", "first", "average", "max".
+ENCORE_API std::string_view AggregationName(Aggregation aggregation);
+
+struct Entity {
+  std::string label;  // of the folder; joined ones without "B-" and "I-"
+  float score = 0;    // by softmax; of several tokens or words their mean
+  ByteRange place;    // in the text
+};
+
+struct Entities {
+  std::vector<std::vector<Entity>> of_texts;  // [texts], in the order of the text
+  TextCounts counts;
+};
+
+struct LabelOptions {
+  Executor executor = {};
+  size_t max_length = 0;
+  OnLong on_long = OnLong::kCut;
+  OnInvalidUtf8 on_invalid_utf8 = OnInvalidUtf8::kError;
+  bool plain_text = false;
+  Aggregation aggregation = Aggregation::kSimple;
+  std::vector<std::string> ignore_labels = {"O"};  // entities of these labels are left out
+  size_t batch_tokens = 0;
+};
+
+struct TokenLogits {
+  Tensor logits;  // F32 [rows, labels]: a row a token, or a position that was asked for
+  Tokens tokens;  // with offsets
+};
+
 // A model with its tokenizer. Immutable: any number of threads may use it at once. Copying shares
 // it. Methods return kInvalidArgument with the text's index where a text is at fault; kUnsupported
 // for what the folder's model cannot do (a head that it has not, texts where encore has not its
@@ -229,14 +296,38 @@ class ENCORE_API TextEncoder {
                                   std::span<const std::vector<uint8_t>> type_ids = {},
                                   const ScoreOptions& options = {}) const;
 
+  // ---- Labels of tokens, and tokens in place of others ---------------------------------------
+  // Models for token classification (names, personal data): entities as transformers' pipeline
+  // finds them, with bytes of the text. No prompt is put before a text.
+  Result<Entities> FindEntities(Texts texts, const LabelOptions& options = {}) const;
+  // What the head says of each token of a text, special ones included.
+  Result<TokenLogits> LabelTokens(std::string_view text, const LabelOptions& options = {}) const;
+  // Masked language models: the logits of every token of the vocabulary at these positions of a
+  // text's tokens ("[MASK]" may be written in it). kInvalidArgument for a position beyond them.
+  Result<TokenLogits> PredictTokens(std::string_view text, std::span<const size_t> positions,
+                                    const LabelOptions& options = {}) const;
+
+  // ---- Sparse vectors ------------------------------------------------------------------------
+  // As sentence-transformers' SparseEncoder, of a masked language model with SpladePooling:
+  //   v_j = log(1 + max(0, logit_tj)), its maximum or sum over the tokens t, where
+  //   activation_function
+  // is log1p_relu with the logarithm twice (Formal et al. 2021, arXiv:2107.05720, and later). On
+  // the query side of a Router with SparseStaticEmbedding: v_j = weight_j for each token j of the
+  // text.
+  Result<SparseVectors> EncodeSparse(Texts texts, const SparseOptions& options = {}) const;
+
   // ---- What it is ----------------------------------------------------------------------------
   size_t dimensions() const;  // of Encode's vectors; 0: the folder's modules give none
-  size_t d_model() const;     // of token vectors
-  size_t max_length() const;  // tokens of a text, special ones included
+  // Columns of EncodeSparse's vectors; 0: the folder gives none.
+  size_t sparse_dimensions() const;
+  bool labels_tokens() const;  // labels() are of tokens
+  size_t d_model() const;      // of token vectors
+  size_t max_length() const;   // tokens of a text, special ones included; 0: no limit
   bool has_tokenizer() const;
   const Tokenizer& tokenizer() const&;  // only where has_tokenizer()
   const Tokenizer& tokenizer() const&& = delete;
-  const Encoder& encoder() const&;
+  bool has_encoder() const;         // false: static embeddings, which have no layers
+  const Encoder& encoder() const&;  // only where has_encoder()
   const Encoder& encoder() const&& = delete;
   // Names of the head's outputs; empty without a head.
   const std::vector<std::string>& labels() const&;

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
         supported_targets,
     )
     from pyencore._quantize import quantize_embeddings
+    from pyencore._sparse_encoder import SparseEncoder, SparseMatrix
     from pyencore._text_encoder import TextEncoder
+    from pyencore._token_classifier import TokenClassifier
     from pyencore._tokenizer import Encoding, Tokenizer
     from pyencore._version import __version__
 
@@ -31,7 +33,10 @@ _WHERE = {
     "CrossEncoder": "_cross_encoder",
     "Encoder": "_encoder",
     "Encoding": "_tokenizer",
+    "SparseEncoder": "_sparse_encoder",
+    "SparseMatrix": "_sparse_encoder",
     "TextEncoder": "_text_encoder",
+    "TokenClassifier": "_token_classifier",
     "Tokenizer": "_tokenizer",
     "UnsupportedError": "_errors",
     "active_target": "_machine",
@@ -49,7 +54,10 @@ __all__ = [
     "CrossEncoder",
     "Encoder",
     "Encoding",
+    "SparseEncoder",
+    "SparseMatrix",
     "TextEncoder",
+    "TokenClassifier",
     "Tokenizer",
     "UnsupportedError",
     "__version__",

@@ -73,6 +73,7 @@ class Opened:
         revision: str | None = None,
         token: str | bool | None = None,
         local_files_only: bool = False,
+        language_head: bool = False,
     ) -> None:
         check_device(device)
         if threads < 0:
@@ -93,6 +94,7 @@ class Opened:
             "pooling": modes,
             "normalize": normalize,
             "ignore_unknown_keys": ignore_unknown_keys,
+            "language_head": language_head,
         }
         self._core = _core.Model(self.folder, **self._options)
         forget_threads_after_fork(self._core)

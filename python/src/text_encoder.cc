@@ -24,15 +24,25 @@ using encore::Status;
 using Rows = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
 using Row = nb::ndarray<float, nb::ndim<1>, nb::device::cpu>;
 
+// A numpy array that owns the numbers.
+template <typename T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> ArrayOfVector(std::vector<T> numbers) {
+  auto* const kept = new std::vector<T>(std::move(numbers));
+  const nb::capsule owner(
+      kept, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
 class Model {
  public:
   Model(const std::string& folder, const std::optional<std::string>& compute, int threads,
         const std::vector<std::string>& keep, std::optional<size_t> max_length,
         const std::vector<std::string>& pooling, std::optional<bool> normalize,
-        bool ignore_unknown_keys)
+        bool ignore_unknown_keys, bool language_head)
       : threads_(threads), model_(Open(folder, [&] {
           encore::OpenOptions options;
           options.ignore_unknown_keys = ignore_unknown_keys;
+          options.language_head = language_head;
           options.max_length = max_length;
           options.normalize = normalize;
           for (const std::string& name : pooling) options.pooling.push_back(PoolingFromName(name));
@@ -96,6 +106,70 @@ class Model {
     return ArrayOf(Take(std::move(found)).values);
   }
 
+  // Compressed rows: starts [texts + 1], indices, values.
+  nb::tuple EncodeSparse(const TextList& texts, size_t begin, size_t end,
+                         const std::optional<std::string>& prompt,
+                         const std::optional<std::string>& task, size_t max_active_dims,
+                         size_t max_length) const {
+    const std::vector<std::string_view> views = Utf8OfRange(texts, begin, end);
+    encore::SparseOptions options;
+    options.prompt = prompt;
+    options.task = task;
+    options.max_active_dims = max_active_dims;
+    options.max_length = max_length;
+    options.executor = Take(threads_.executor());
+    auto found = Take(WithoutGil([&] { return model_.EncodeSparse(views, options); }));
+    return nb::make_tuple(
+        ArrayOfVector(std::vector<int64_t>(found.row_starts.begin(), found.row_starts.end())),
+        ArrayOfVector(std::move(found.indices)), ArrayOfVector(std::move(found.values)));
+  }
+
+  // Of each text a list of (label, score, begin, end), in bytes of UTF-8.
+  nb::list Entities(const TextList& texts, size_t begin, size_t end, const std::string& aggregation,
+                    const std::vector<std::string>& ignore_labels, size_t max_length) const {
+    const std::vector<std::string_view> views = Utf8OfRange(texts, begin, end);
+    encore::LabelOptions options;
+    for (const auto known :
+         {encore::Aggregation::kNone, encore::Aggregation::kSimple, encore::Aggregation::kFirst,
+          encore::Aggregation::kAverage, encore::Aggregation::kMax}) {
+      if (aggregation == encore::AggregationName(known)) options.aggregation = known;
+    }
+    options.ignore_labels = ignore_labels;
+    options.max_length = max_length;
+    options.executor = Take(threads_.executor());
+    const auto found = Take(WithoutGil([&] { return model_.FindEntities(views, options); }));
+    nb::list all;
+    for (const std::vector<encore::Entity>& entities : found.of_texts) {
+      nb::list of_text;
+      for (const encore::Entity& entity : entities) {
+        of_text.append(nb::make_tuple(nb::str(entity.label.data(), entity.label.size()),
+                                      entity.score, entity.place.begin, entity.place.end));
+      }
+      all.append(of_text);
+    }
+    return all;
+  }
+
+  // The logits [tokens, labels] of one text.
+  Array LabelTokens(nb::handle text, size_t max_length) const {
+    const std::string_view view = Utf8(text, "inputs");
+    encore::LabelOptions options;
+    options.max_length = max_length;
+    options.executor = Take(threads_.executor());
+    return ArrayOf(Take(WithoutGil([&] { return model_.LabelTokens(view, options); })).logits);
+  }
+
+  // The logits [positions, vocabulary] of one text.
+  Array PredictTokens(nb::handle text, const std::vector<size_t>& positions,
+                      size_t max_length) const {
+    const std::string_view view = Utf8(text, "inputs");
+    encore::LabelOptions options;
+    options.max_length = max_length;
+    options.executor = Take(threads_.executor());
+    auto found = WithoutGil([&] { return model_.PredictTokens(view, positions, options); });
+    return ArrayOf(Take(std::move(found)).logits);
+  }
+
   const encore::TextEncoder& model() const { return model_; }
   int threads() const { return threads_.count(); }
   void ForgetAfterFork() { threads_.ForgetAfterFork(); }
@@ -128,10 +202,18 @@ void BindTextEncoder(nb::module_& module) {
   nb::class_<Model>(module, "Model", nb::is_weak_referenceable())
       .def(nb::init<const std::string&, const std::optional<std::string>&, int,
                     const std::vector<std::string>&, std::optional<size_t>,
-                    const std::vector<std::string>&, std::optional<bool>, bool>(),
+                    const std::vector<std::string>&, std::optional<bool>, bool, bool>(),
            nb::arg("folder"), nb::arg("compute").none(), nb::arg("threads"), nb::arg("keep"),
            nb::arg("max_length").none(), nb::arg("pooling"), nb::arg("normalize").none(),
-           nb::arg("ignore_unknown_keys"))
+           nb::arg("ignore_unknown_keys"), nb::arg("language_head") = false)
+      .def("encode_sparse", &Model::EncodeSparse, nb::arg("texts"), nb::arg("begin"),
+           nb::arg("end"), nb::arg("prompt").none(), nb::arg("task").none(),
+           nb::arg("max_active_dims"), nb::arg("max_length"))
+      .def("entities", &Model::Entities, nb::arg("texts"), nb::arg("begin"), nb::arg("end"),
+           nb::arg("aggregation"), nb::arg("ignore_labels"), nb::arg("max_length"))
+      .def("label_tokens", &Model::LabelTokens, nb::arg("text"), nb::arg("max_length"))
+      .def("predict_tokens", &Model::PredictTokens, nb::arg("text"), nb::arg("positions"),
+           nb::arg("max_length"))
       .def("encode", &Model::Encode, nb::arg("texts"), nb::arg("begin"), nb::arg("end"),
            nb::arg("out").noconvert(), nb::arg("prompt").none(), nb::arg("normalize").none(),
            nb::arg("dimensions"), nb::arg("max_length"))
@@ -145,11 +227,18 @@ void BindTextEncoder(nb::module_& module) {
       .def("forget_after_fork", &Model::ForgetAfterFork)
       .def_prop_ro("threads", &Model::threads)
       .def_prop_ro("dimensions", [](const Model& model) { return model.model().dimensions(); })
+      .def_prop_ro("sparse_dimensions",
+                   [](const Model& model) { return model.model().sparse_dimensions(); })
+      .def_prop_ro("labels_tokens",
+                   [](const Model& model) { return model.model().labels_tokens(); })
       .def_prop_ro("d_model", [](const Model& model) { return model.model().d_model(); })
       .def_prop_ro("max_length", [](const Model& model) { return model.model().max_length(); })
       .def_prop_ro("precision",
                    [](const Model& model) {
-                     return encore::PrecisionName(model.model().encoder().precision());
+                     const encore::TextEncoder& encoder = model.model();
+                     return encore::PrecisionName(encoder.has_encoder()
+                                                      ? encoder.encoder().precision()
+                                                      : encore::Precision::kF32);
                    })
       .def_prop_ro("labels", [](const Model& model) { return model.model().labels(); })
       .def_prop_ro("prompts", [](const Model& model) { return model.model().prompts(); })

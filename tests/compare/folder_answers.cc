@@ -4,10 +4,12 @@
 // JSON object a line in, one out. In: folder, texts, where they are pairs seconds, classifies, and
 // a prompt_name; or in place of texts ids and type_ids. Out: error, or describe (what, value,
 // source) and for each of texts its row and ids, or error. In: tokenizer, a folder that needs no
-// model. Out: error or describe.
+// model. Out: error or describe. In: folder, texts, and head (check_heads.py): "static", "tokens"
+// with an aggregation, or "sparse" with a task or null. Out: error, or rows of all texts at once.
 
 #include <iostream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -92,6 +94,56 @@ json Described(const std::vector<Decision>& decisions) {
   return described;
 }
 
+json HeadRow(const SparseVectors& vectors, size_t i) {
+  const auto begin = static_cast<ptrdiff_t>(vectors.row_starts[i]);
+  const auto end = static_cast<ptrdiff_t>(vectors.row_starts[i + 1]);
+  const auto& [indices, values] = std::tie(vectors.indices, vectors.values);
+  return {{"indices", std::vector(indices.begin() + begin, indices.begin() + end)},
+          {"values", std::vector(values.begin() + begin, values.begin() + end)}};
+}
+
+json HeadRow(const std::vector<Entity>& entities) {
+  json row = json::array();
+  for (const Entity& entity : entities) {
+    row.push_back({{"label", entity.label},
+                   {"score", entity.score},
+                   {"start", entity.place.begin},
+                   {"end", entity.place.end}});
+  }
+  return row;
+}
+
+json AnswerHead(const TextEncoder& model, const json& request) {
+  const std::string head = request["head"];
+  const std::vector<std::string> texts = request["texts"];
+  json rows = json::array();
+  if (head == "static") {
+    const Result<Embeddings> found = model.Encode(texts);
+    if (!found.ok()) return Failed(found.status());
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const ConstView row = found->vectors.View<float>()[i];
+      rows.push_back(std::vector<float>(row.data(), row.data() + row.dim(0)));
+    }
+  } else if (head == "tokens") {
+    LabelOptions options;
+    options.ignore_labels = {};
+    for (const Aggregation known : {Aggregation::kNone, Aggregation::kSimple, Aggregation::kFirst,
+                                    Aggregation::kAverage, Aggregation::kMax}) {
+      if (AggregationName(known) == request["aggregation"]) options.aggregation = known;
+    }
+    const Result<Entities> found = model.FindEntities(texts, options);
+    if (!found.ok()) return Failed(found.status());
+    for (const std::vector<Entity>& entities : found->of_texts) rows.push_back(HeadRow(entities));
+  } else {
+    SparseOptions options;
+    if (request["task"].is_string()) options.task = request["task"].get<std::string>();
+    const Result<SparseVectors> found = model.EncodeSparse(texts, options);
+    if (!found.ok()) return Failed(found.status());
+    for (size_t i = 0; i < texts.size(); ++i) rows.push_back(HeadRow(*found, i));
+  }
+  return {{"rows", std::move(rows)}};
+}
+
 json Answer(const json& request) {
   if (request.contains("tokenizer")) {
     const Result<Tokenizer> tokenizer = Tokenizer::Open(request["tokenizer"].get<std::string>());
@@ -100,6 +152,7 @@ json Answer(const json& request) {
   }
   const Result<TextEncoder> model = TextEncoder::Open(request["folder"].get<std::string>());
   if (!model.ok()) return Failed(model.status());
+  if (request.contains("head")) return AnswerHead(*model, request);
   json answer = {{"describe", Described(model->Describe())}, {"texts", json::array()}};
   const bool from_ids = request.contains("ids");
   const size_t count = request[from_ids ? "ids" : "texts"].size();

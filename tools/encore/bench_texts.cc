@@ -113,6 +113,9 @@ BenchModel::BenchModel(const std::string& folder, std::vector<Precision> precisi
   OpenOptions options = {.amx_bf16 = amx_bf16};
   if (chosen) options.precision = precisions_[0];
   models_.push_back(Take(TextEncoder::Open(folder, options), "--model"));
+  if (!models_[0].has_encoder()) {
+    throw Failure("--model " + Printable(folder) + ": found static embeddings, wanted layers");
+  }
   const Precision first = models_[0].encoder().precision();
   if (!chosen && first != Precision::kF32) precisions_ = {first};  // it has been converted
   for (size_t i = 1; i < precisions_.size(); ++i) {

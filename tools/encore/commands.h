@@ -47,6 +47,7 @@ void AddVerify(CommandLine& line, Action& action);     // verify.cc
 void AddTokenize(CommandLine& line, Action& action);   // tokenize.cc
 void AddEmbed(CommandLine& line, Action& action);      // embed.cc
 void AddRerank(CommandLine& line, Action& action);     // rerank.cc
+void AddLabel(CommandLine& line, Action& action);      // label.cc
 
 // What `encore` alone does: the demo with its defaults.
 int RunDefaultDemo();

@@ -181,10 +181,15 @@ double Cosine(ConstView a, ConstView b) {
 void PrintModel(const std::string& folder, const TextEncoder& model, const Executor& executor,
                 double seconds) {
   std::cout << "encore " << ENCORE_VERSION_STRING << ": texts to vectors with the model in "
-            << Printable(folder) << "\n(" << Counted(model.encoder().config().num_layers(), "layer")
-            << " of width " << model.d_model() << ", computed in "
-            << PrecisionName(model.encoder().precision()) << " with " << model.encoder().target()
-            << " on " << Threads(executor) << "; opened in " << Number(seconds * 1e3, 0)
+            << Printable(folder) << "\n(";
+  if (model.has_encoder()) {
+    std::cout << Counted(model.encoder().config().num_layers(), "layer") << " of width "
+              << model.d_model() << ", computed in " << PrecisionName(model.encoder().precision())
+              << " with " << model.encoder().target();
+  } else {
+    std::cout << "static embeddings of width " << model.d_model();
+  }
+  std::cout << " on " << Threads(executor) << "; opened in " << Number(seconds * 1e3, 0)
             << " ms)\n";
 }
 

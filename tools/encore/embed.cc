@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tools/encore/commands.h"
+#include "tools/encore/embed_sparse.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
 #include "tools/encore/shared_options.h"
@@ -40,6 +41,9 @@ quantize_embeddings, int8 with ranges of -1 and 1.
   .npy          numpy.load("out.npy")
   .safetensors  one tensor, "vectors"
   .jsonl        one array of numbers per line; an object with --output-field
+
+Sparse vectors (a SparseEncoder's folder) go to .jsonl, an object per text:
+{"indices": [7, 12], "values": [0.5, 1.25]}, with the input's "id", if it has one.
 
 With --shard I/N, row r (from 0) is text r N + I (from 1) of the input. A command that fails leaves
 no output.
@@ -67,6 +71,8 @@ struct Options {
   bool no_prompt = false;
   std::optional<bool> normalize;
   size_t dimensions = 0;
+  size_t max_active_dims = 0;  // of sparse vectors
+  std::string task;            // likewise
   bool resume = false;
 };
 
@@ -151,6 +157,23 @@ TextSource SourceOf(const Options& options) {
   return source;
 }
 
+SparseOptions MakeSparseOptions(const Options& options, const Executor& executor) {
+  auto sparse = options.text.SettingsOf<SparseOptions>(executor);
+  const EncodeOptions encode = MakeEncodeOptions(options, executor);
+  sparse.prompt_name = encode.prompt_name;
+  sparse.prompt = encode.prompt;
+  sparse.max_active_dims = options.max_active_dims;
+  if (!options.task.empty()) sparse.task = options.task;
+  const bool dense_only = options.resume || options.dimensions > 0 || options.normalize ||
+                          options.output_type != "f32" || !options.output_field.empty();
+  if (dense_only) {
+    throw Failure(
+        "found an option of dense vectors (--resume, --dimensions, --normalize, "
+        "--output-type, --output-field), wanted none, as the model's are sparse");
+  }
+  return sparse;
+}
+
 int Run(const Options& options) {
   VectorLayout layout(options.output, options.output_type, options.output_field);
   WantFolderOf(options.output);
@@ -159,6 +182,15 @@ int Run(const Options& options) {
   CatchStopSignals();
   const TextSession session(options.text);
   const TextEncoder& model = session.model();
+  if (model.sparse_dimensions() > 0 && model.dimensions() == 0) {
+    return EmbedSparse(model, MakeSparseOptions(options, session.executor()), options.output,
+                       &input);
+  }
+  if (options.max_active_dims > 0 || !options.task.empty()) {
+    throw Failure(
+        "found --max-active-dims or --task, wanted neither, as the model's vectors are "
+        "dense");
+  }
   const EncodeOptions encode = MakeEncodeOptions(options, session.executor());
   layout.dimensions = options.dimensions > 0 ? options.dimensions : model.dimensions();
   // No texts at all would hide what is wrong with the options.
@@ -227,6 +259,12 @@ void AddEmbed(CommandLine& line, Action& action) {
   command.Add("--dimensions", &options->dimensions,
               "Keep only the first N columns, for models trained for it; 0: as the folder says",
               {.show_default = true, .range = Range{0, 1 << 24}});
+  command.Add("--max-active-dims", &options->max_active_dims,
+              "Of sparse vectors, keep the N largest entries; 0: as the folder says",
+              {.show_default = true, .range = Range{0, 1 << 24}});
+  command.Add("--task", &options->task,
+              "Of a folder with a Router: texts are queries or documents (default: its own)",
+              {.one_of = {"query", "document"}});
 }
 
 }  // namespace encore::tool

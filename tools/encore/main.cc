@@ -31,6 +31,7 @@ constexpr const char* kFooter =
                                                 turn texts into embeddings
   encore rerank --model FOLDER --query Q --input FILE
                                                 rank texts by how well they fit a query
+  encore label --model FOLDER --input FILE      find names and other entities
   encore tokenize --model FOLDER --input FILE   print token ids of texts
   encore info                                   show what encore sees of this machine
   encore verify                                 check the promises about numbers here
@@ -114,6 +115,7 @@ int Main(int argc, char** argv) {
   AddTokenize(line, action);
   AddEmbed(line, action);
   AddRerank(line, action);
+  AddLabel(line, action);
 
   bool done = false;
   const std::string wrong = Printable(line.Read(argc, argv, &done));

@@ -59,8 +59,9 @@ std::string Listed(std::vector<std::string> names) {
 Json ModelJson(const TextEncoder& model, const std::string& folder) {
   Json json;
   json["weights"] = WeightsJson(folder);
-  json["precision"] = PrecisionName(model.encoder().precision());
-  json["layers"] = model.encoder().config().num_layers();
+  const bool layers = model.has_encoder();
+  json["precision"] = PrecisionName(layers ? model.encoder().precision() : Precision::kF32);
+  json["layers"] = layers ? model.encoder().config().num_layers() : 0;
   json["d_model"] = model.d_model();
   json["dimensions"] = model.dimensions();
   json["max_length"] = model.max_length();
@@ -105,7 +106,8 @@ void PrintText(std::ostream& out, const std::string& folder, const Json& model) 
                       Counted(weights["files"], "file"));
   line("layers", model["layers"].dump() + " of width " + model["d_model"].dump());
   if (model["vocabulary"] != 0) line("vocabulary", Counted(model["vocabulary"], "token"));
-  line("texts", "up to " + Counted(model["max_length"], "token"));
+  line("texts", model["max_length"] == 0 ? "of any length"
+                                         : "up to " + Counted(model["max_length"], "token"));
   if (model["dimensions"] != 0) line("vectors", "of " + Counted(model["dimensions"], "column"));
   if (!model["labels"].empty()) line("labels", Listed(model["labels"]));
   if (!model["prompts"].empty()) line("prompts", Listed(KeysOf(model["prompts"])));

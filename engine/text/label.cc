@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TextEncoder's labels of tokens, and its predictions of tokens.
+
+#include <algorithm>
+#include <atomic>
+
+#include "engine/base/guarded.h"
+#include "engine/base/status_macros.h"
+#include "engine/text/text_encoder_impl.h"
+
+namespace encore::inline v0_1 {
+namespace {
+
+Status WantTokenHead(const TextEncoder::Impl& impl) {
+  ENCORE_RETURN_IF_ERROR(internal::WantTokenizer(impl));
+  if (impl.model.labels_tokens()) return {};
+  return Status(ErrorCode::kUnsupported,
+                "the folder's model does not label tokens; wanted one for token classification");
+}
+
+// logits [tokens, labels] of hidden [tokens, d_model].
+Result<Tensor> TokenLogitsOf(const internal::TextModel& model, const float* hidden, size_t tokens,
+                             const Executor& executor) {
+  const size_t labels = model.labels().size();
+  ENCORE_ASSIGN_OR_RETURN(Tensor logits, Tensor::Create(DType::kF32, {tokens, labels}));
+  ENCORE_RETURN_IF_ERROR(model.Logits(ConstView(hidden, Shape(tokens, model.d_model())),
+                                      logits.View<float>(), executor));
+  return logits;
+}
+
+Result<Entities> FindAll(const TextEncoder::Impl& impl, Texts texts, const LabelOptions& options) {
+  ENCORE_RETURN_IF_ERROR(WantTokenHead(impl));
+  ENCORE_ASSIGN_OR_RETURN(
+      const internal::StreamOptions stream,
+      internal::MakeStreamOptions(impl, options, /*of_ids=*/false, OutputRows::kAll));
+  TokenizeOptions with_offsets = stream.tokenize;
+  with_offsets.offsets = true;
+  const std::vector<std::string>& labels = impl.model.labels();
+  Entities found;
+  found.of_texts.resize(texts.size());
+  const auto take = [&](const float* hidden, std::span<const size_t> batch,
+                        internal::Scratch* scratch) -> Status {
+    const std::vector<size_t>& starts = scratch->starts;
+    ENCORE_ASSIGN_OR_RETURN(const Tensor logits,
+                            TokenLogitsOf(impl.model, hidden, starts.back(), options.executor));
+    const auto* const values = static_cast<const float*>(logits.data());
+    std::atomic<bool> failed = false;
+    // Tokens are made again, with their places, which costs little beside the model.
+    RunParallel(options.executor, batch.size(), [&](size_t i) {
+      const Status status = internal::Guarded("entities", [&]() -> Status {
+        const std::string_view text = texts[batch[i]];
+        Tokens tokens;
+        ENCORE_RETURN_IF_ERROR(impl.tokenizer->Encode(text, &tokens, with_offsets));
+        found.of_texts[batch[i]] =
+            internal::EntitiesOf(text, tokens, values + starts[i] * labels.size(), labels,
+                                 *impl.tokenizer, *impl.words, options);
+        return {};
+      });
+      if (!status.ok()) failed = true;
+    });
+    // The texts have been tokenized before.
+    return failed ? internal::NoMemoryFor("the entities of a text") : Status();
+  };
+  ENCORE_RETURN_IF_ERROR(
+      internal::StreamTexts(impl, {.texts = texts}, stream, take, &found.counts));
+  return found;
+}
+
+// The tokens of a text, and their hidden states.
+Result<TokenVectors> HiddenStates(const TextEncoder& encoder, std::string_view text,
+                                  const LabelOptions& options) {
+  EncodeOptions encode;
+  encode.executor = options.executor;
+  encode.prompt = "";
+  encode.max_length = options.max_length;
+  encode.on_long = options.on_long;
+  encode.on_invalid_utf8 = options.on_invalid_utf8;
+  encode.plain_text = options.plain_text;
+  return encoder.EncodeTokens(text, encode);
+}
+
+Status CheckPositions(std::span<const size_t> positions, size_t tokens) {
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if (positions[i] < tokens) continue;
+    return InvalidArgument("positions[" + std::to_string(i) + "] is " +
+                           std::to_string(positions[i]) + "; wanted 0 .. " +
+                           std::to_string(tokens - 1) + ", as the text has tokens");
+  }
+  return {};
+}
+
+// Logits of rows of hidden states, a block of the vocabulary after the other.
+Result<Tensor> VocabularyLogits(const internal::LanguageHead& head, ConstView hidden,
+                                const Executor& executor) {
+  const size_t rows = hidden.dim(0);
+  ENCORE_ASSIGN_OR_RETURN(Tensor logits, Tensor::Create(DType::kF32, {rows, head.vocab_size()}));
+  ENCORE_ASSIGN_OR_RETURN(Tensor transformed, Tensor::Create(DType::kF32, {rows, head.width()}));
+  if (rows == 0) return logits;
+  ENCORE_RETURN_IF_ERROR(head.Transform(hidden, transformed.View<float>(), executor));
+  auto* const out = static_cast<float*>(logits.data());
+  const TensorView<float>::Strides strides = {static_cast<ptrdiff_t>(head.vocab_size()), 1};
+  std::atomic<bool> failed = false;
+  RunParallel(executor, head.blocks(), [&](size_t block) {
+    const MutableView columns(out + block * internal::LanguageHead::kBlock,
+                              Shape(rows, head.block_size(block)), strides);
+    if (!head.Block(block, transformed.View<float>(), columns).ok()) failed = true;
+  });
+  if (failed) return internal::NoMemoryFor("the logits of the vocabulary");
+  return logits;
+}
+
+}  // namespace
+
+Result<Entities> TextEncoder::FindEntities(Texts texts, const LabelOptions& options) const {
+  return internal::Guarded("the entities", [&] { return FindAll(*impl_, texts, options); });
+}
+
+Result<TokenLogits> TextEncoder::LabelTokens(std::string_view text,
+                                             const LabelOptions& options) const {
+  return internal::Guarded("the labels", [&]() -> Result<TokenLogits> {
+    ENCORE_RETURN_IF_ERROR(WantTokenHead(*impl_));
+    ENCORE_ASSIGN_OR_RETURN(TokenVectors hidden, HiddenStates(*this, text, options));
+    ENCORE_ASSIGN_OR_RETURN(
+        Tensor logits, TokenLogitsOf(impl_->model, static_cast<const float*>(hidden.vectors.data()),
+                                     hidden.tokens.ids.size(), options.executor));
+    return TokenLogits{std::move(logits), std::move(hidden.tokens)};
+  });
+}
+
+Result<TokenLogits> TextEncoder::PredictTokens(std::string_view text,
+                                               std::span<const size_t> positions,
+                                               const LabelOptions& options) const {
+  return internal::Guarded("the predictions", [&]() -> Result<TokenLogits> {
+    const internal::LanguageHead* const head = impl_->model.language_head();
+    if (head == nullptr) {
+      return Status(ErrorCode::kUnsupported,
+                    "the folder was opened without a masked language model's head; wanted "
+                    "OpenOptions::language_head");
+    }
+    ENCORE_ASSIGN_OR_RETURN(TokenVectors hidden, HiddenStates(*this, text, options));
+    const size_t width = impl_->model.d_model();
+    ENCORE_RETURN_IF_ERROR(CheckPositions(positions, hidden.tokens.ids.size()));
+    ENCORE_ASSIGN_OR_RETURN(Tensor rows, Tensor::Create(DType::kF32, {positions.size(), width}));
+    const auto* const from = static_cast<const float*>(hidden.vectors.data());
+    for (size_t i = 0; i < positions.size(); ++i) {
+      std::copy_n(from + positions[i] * width, width, static_cast<float*>(rows.data()) + i * width);
+    }
+    ENCORE_ASSIGN_OR_RETURN(
+        Tensor logits, VocabularyLogits(*head, ConstView(rows.View<float>()), options.executor));
+    return TokenLogits{std::move(logits), std::move(hidden.tokens)};
+  });
+}
+
+bool TextEncoder::labels_tokens() const { return impl_->model.labels_tokens(); }
+
+}  // namespace encore

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What makes sparse vectors: how logits are pooled, and the static weights of a query's side.
+
+#ifndef ENCORE_ENGINE_TEXT_SPARSE_VECTORS_H_
+#define ENCORE_ENGINE_TEXT_SPARSE_VECTORS_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encore/status.h"
+#include "encore/tensor.h"
+#include "encore/tokenizer.h"
+#include "engine/text/folder_files.h"
+
+namespace encore::inline v0_1::internal {
+
+// sentence-transformers' SpladePooling.
+struct SpladePooling {
+  bool sum = false;    // of the tokens; else their maximum
+  bool twice = false;  // log1p(log1p(relu)); else log1p(relu)
+};
+
+// Its SparseStaticEmbedding: a text's vector has the weight of each token that is in it.
+struct SparseStatic {
+  Tokenizer tokenizer;
+  Tensor weights;  // F32 [vocabulary]
+};
+
+// All that a folder has of it.
+struct SparseSide {
+  std::optional<SpladePooling> pooling;
+  std::optional<SparseStatic> query;  // of the task "query"
+  std::string default_task;           // with `query`; empty: none
+};
+
+Result<SpladePooling> ReadSpladePooling(const std::string& path, size_t vocab_size,
+                                        const FolderReading& reading);
+Result<SparseStatic> ReadSparseStatic(const std::string& path, size_t vocab_size,
+                                      const FolderReading& reading);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_TEXT_SPARSE_VECTORS_H_

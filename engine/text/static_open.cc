@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opens a folder of static embeddings, as sentence-transformers' StaticEmbedding does: a table, and
+// tokenizer.json as it is, without special tokens.
+
+#include <utility>
+
+#include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
+#include "engine/text/text_encoder_impl.h"
+#include "engine/tokenizer/tokenizer_factory.h"
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+constexpr std::string_view kTokenizerFile = "tokenizer.json";
+
+// truncation of tokenizer.json, which holds here; 0: none.
+Result<size_t> ReadTruncation(const JsonValue& json) {
+  JsonMembers members(json, std::string(kTokenizerFile));
+  if (!members.Has("truncation")) return size_t{0};
+  const JsonValue& truncation = members.RequiredObject("truncation");
+  ENCORE_RETURN_IF_ERROR(members.status());
+  JsonMembers inner(truncation, std::string(kTokenizerFile) + ": truncation");
+  const size_t length = inner.RequiredSize("max_length");
+  if (length == 0) inner.Refuse("max_length", "at least 1");
+  ENCORE_RETURN_IF_ERROR(inner.status());
+  return length;
+}
+
+Result<size_t> ChooseLength(const Folder& folder, const std::optional<size_t>& option,
+                            const FolderReading& reading) {
+  const std::string what = "maximum length";
+  if (option == size_t{0}) return InvalidArgument("max_length is 0; wanted at least 1");
+  if (option) {
+    reading.Tell(what, std::to_string(*option), "option max_length");
+    return *option;
+  }
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kTokenizerFile));
+  ENCORE_ASSIGN_OR_RETURN(const size_t length, ReadTruncation(*json));
+  reading.Tell(what, length == 0 ? "none" : std::to_string(length),
+               std::string(kTokenizerFile) + ": truncation");
+  return length;
+}
+
+}  // namespace
+
+Result<Tokenizer> OpenWrittenTokenizer(const Folder& folder) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, folder.Read(kTokenizerFile));
+  if (!file.has_value()) {
+    return Status(ErrorCode::kNotFound, "there is no " + Quoted(folder.PathOf(kTokenizerFile)) +
+                                            "; wanted it beside static embeddings");
+  }
+  Result<Tokenizer> tokenizer = TokenizerFactory::FromJson(TextOf(*file));
+  if (tokenizer.ok()) return tokenizer;
+  std::string sentence = tokenizer.status().message();
+  if (!sentence.starts_with(kTokenizerFile))
+    sentence = std::string(kTokenizerFile) + ": " + sentence;
+  return Status(tokenizer.status().code(), Quoted(folder.path()) + ": " + sentence);
+}
+
+Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFolder& found,
+                                                            const OpenOptions& options,
+                                                            const FolderReading& reading) {
+  if (!options.pooling.empty()) {
+    return InvalidArgument("found pooling; wanted none, as static embeddings are averaged");
+  }
+  ENCORE_ASSIGN_OR_RETURN(TextModel model,
+                          TextModel::OpenStatic(found.folder, options, &reading.decisions));
+  ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, OpenWrittenTokenizer(found.folder));
+  for (const Decision& decision : tokenizer.Describe()) {
+    if (decision.what != "truncation") reading.decisions.push_back(decision);  // told below
+  }
+  ENCORE_ASSIGN_OR_RETURN(const size_t length,
+                          ChooseLength(found.folder, options.max_length, reading));
+  ENCORE_ASSIGN_OR_RETURN(SentenceConfig config, ReadSentenceConfig(/*has_modules=*/true, reading));
+  reading.Tell("pooling", "mean of all tokens, without special ones", "modules.json");
+  const std::span<const ModuleEntry> rest = std::span(*found.modules).subspan(1);
+  // What comes is a row a text already.
+  ENCORE_ASSIGN_OR_RETURN(
+      AfterEncoder after,
+      AfterEncoder::Read({PoolingMode::kCls}, rest, model.d_model(), options.normalize, reading));
+  if (config.truncate_dim) {
+    reading.Tell("dimensions", std::to_string(std::min(*config.truncate_dim, after.width())),
+                 std::string(kSentenceConfigFile));
+  }
+  return std::shared_ptr<const TextEncoder::Impl>(
+      new TextEncoder::Impl{.model = std::move(model),
+                            .tokenizer = std::move(tokenizer),
+                            .after = std::move(after),
+                            .activation = FindTorchActivation("torch.nn.Identity"),
+                            .config = std::move(config),
+                            .max_length = length,
+                            .normalize = options.normalize,
+                            .decisions = reading.decisions});
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TokenClassifier: names and other entities in texts, as transformers' pipeline finds them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from pyencore._arrays import Floats
+from pyencore._errors import UnsupportedError
+from pyencore._loop import in_pieces, lengths_of, progress_bar
+from pyencore._opened import Opened
+
+Aggregation = Literal["none", "simple", "first", "average", "max"]
+
+
+class TokenClassifier(Opened):
+    """A model for token classification (NER, personal data)."""
+
+    def __init__(self, folder_or_hub_name: str | os.PathLike[str], **options: Any) -> None:
+        super().__init__(folder_or_hub_name, **options)
+        if not self._core.labels_tokens:
+            raise UnsupportedError(f"{self.folder} has no head for token classification")
+
+    @property
+    def labels(self) -> list[str]:
+        return list(self._core.labels)
+
+    def predict(
+        self,
+        inputs: str | Iterable[str],
+        aggregation_strategy: Aggregation = "simple",
+        ignore_labels: Sequence[str] = ("O",),
+        show_progress_bar: bool | None = None,
+    ) -> list[Any]:
+        """The entities of a text, or of each: dicts of entity_group (with "none": entity), score,
+        word, and start and end in characters. word is the text between these."""
+        known = ("none", "simple", "first", "average", "max")
+        if aggregation_strategy not in known:
+            raise ValueError(
+                f"aggregation_strategy is {aggregation_strategy!r}; wanted one of {known}"
+            )
+        single = isinstance(inputs, str)
+        texts = [inputs] if isinstance(inputs, str) else list(inputs)
+        key = "entity" if aggregation_strategy == "none" else "entity_group"
+        found: list[list[dict[str, Any]]] = []
+
+        def step(begin: int, end: int) -> None:
+            rows = self._core.entities(
+                texts, begin, end, aggregation_strategy, list(ignore_labels), self._max_length
+            )
+            for text, row in zip(texts[begin:end], rows, strict=True):
+                found.append([_entity(key, text.encode(), *entity) for entity in row])
+
+        in_pieces(lengths_of(texts), step, self._pace, progress_bar(show_progress_bar, len(texts)))
+        return found[0] if single else found
+
+    def logits(self, text: str) -> Floats:
+        """[tokens, labels] of one text, special tokens included."""
+        return self._core.label_tokens(text, self._max_length)
+
+
+def _entity(
+    key: str, text: bytes, label: str, score: float, begin: int, end: int
+) -> dict[str, Any]:
+    start, word = len(text[:begin].decode()), text[begin:end].decode()
+    return {key: label, "score": score, "word": word, "start": start, "end": start + len(word)}

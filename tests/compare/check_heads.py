@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random folders of static embeddings, token classifiers and sparse encoders beside
+sentence-transformers and transformers' pipeline in float64.
+
+    tests/compare/check_heads.py [--answers build/release/tests/folder_answers] [--count 20] [HEAD]
+
+HEAD is static, tokens or sparse; all by default. Needs the packages of
+tests/make/make_head_fixtures.py. Exit status 1 where one differs by more than 1e-6 of the largest
+magnitude, in an entity, or in the support of a sparse vector where no value is below 1e-6.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "make"))
+
+import numpy as np  # noqa: E402
+
+import make_head_fixtures as heads  # noqa: E402
+
+TOLERANCE = 1e-6
+WORDS = ("harbour hills road lighthouse tea café naïve 東京 3.14 , . - -- xyzzy unbelievable "
+         "Ana Lisbon [SEP] trains boulangerie « » a ! 's co-op 30€").split()
+ENTITIES = ["label", "start", "end"]
+
+
+def draw_texts(rng, longest):
+    lengths = [1, 2, 5, 17, 60, longest]
+    return [" ".join(rng.choice(WORDS, length)) for length in lengths] + ["tea  \t x"]
+
+
+def ask(answers, folder, texts, **request):
+    line = json.dumps({"folder": str(folder), "texts": texts, **request})
+    result = subprocess.run([answers], input=line + "\n", capture_output=True, text=True,
+                            check=True)
+    answer = json.loads(result.stdout)
+    assert "error" not in answer, answer["error"]
+    return answer["rows"]
+
+
+def check_static(answers, folder, rng):
+    kind = rng.choice(["st", "model2vec"])
+    types = [np.float32, np.float16, np.float64] + ([np.int8] if kind == "model2vec" else [])
+    dtype = types[rng.randint(len(types))]
+    settings = {"width": int(rng.choice([1, 7, 64, 256, 300, 513])),
+                "normalize": bool(rng.randint(2)),
+                "truncation": int(rng.choice([0, 1, 9, 100])) or None}
+    heads.draw_static(kind, rng, folder, dtype, **settings)
+    texts = ["", *draw_texts(rng, 600)]
+    found = np.array(ask(answers, folder, texts, head="static"))
+    wanted = heads.static_vectors(folder, texts)
+    worst = np.abs(found - wanted).max() / np.abs(wanted).max()
+    assert worst <= TOLERANCE, f"differs by {worst:.1e}"
+    return f"{kind} {np.dtype(dtype).name} {settings}", worst
+
+
+def check_tokens(answers, folder, rng):
+    family = rng.choice(list(heads.FAMILIES))
+    heads.draw_model(family, "TokenClassification", rng, folder, np.float32)
+    texts = draw_texts(rng, 200)
+    _, entities = heads.token_answers(folder, texts)
+    worst = 0.0
+    for name, wanted in entities.items():
+        out = ask(answers, folder, texts, head="tokens", aggregation=name)
+        for found, rows in zip(out, wanted, strict=True):
+            assert [[e[k] for k in ENTITIES] for e in found] == [
+                [e[k] for k in ENTITIES] for e in rows], f"{name}: other entities"
+            for e, w in zip(found, rows, strict=True):
+                worst = max(worst, abs(e["score"] - w["score"]))
+    assert worst <= 2 * TOLERANCE, f"scores differ by {worst:.1e}"  # the pipeline's are f32
+    return family, worst
+
+
+def check_sparse(answers, folder, rng):
+    family = rng.choice(list(heads.FAMILIES))
+    changes = {}
+    if family not in ("Roberta", "XLMRoberta", "Camembert", "MPNet", "Electra", "ModernBert"):
+        key = "activation" if family == "DistilBert" else "hidden_act"
+        changes[key] = str(rng.choice(["gelu", "relu", "silu", "gelu_new"]))
+    if family == "ModernBert":
+        changes = {"classifier_bias": bool(rng.randint(2)), "norm_bias": bool(rng.randint(2)),
+                   "decoder_bias": bool(rng.randint(2)),
+                   "classifier_activation": str(rng.choice(["gelu", "relu"]))}
+    changes["tie_word_embeddings"] = bool(rng.randint(3))
+    heads.draw_model(family, "MaskedLM", rng, folder, np.float32, **changes)
+    task = [None, None, "query", "document"][rng.randint(4)]
+    if task:
+        heads.make_router(folder, rng, default=[None, "document"][rng.randint(2)])
+        settings = {"task": task}
+    else:
+        settings = {"strategy": str(rng.choice(["max", "sum"])),
+                    "activation": str(rng.choice(["relu", "log1p_relu"])),
+                    "max_active_dims": [None, 25][rng.randint(2)], "old": bool(rng.randint(2))}
+        heads.make_sparse(folder, **settings)
+    texts = draw_texts(rng, 200)
+    out = ask(answers, folder, texts, head="sparse", task=task)
+    wanted = heads.sparse_vectors(folder, texts, task)
+    found = np.zeros_like(wanted)
+    for row, entries in zip(found, out, strict=True):
+        row[entries["indices"]] = entries["values"]
+    worst = np.abs(found - wanted).max() / np.abs(wanted).max()
+    near = (np.abs(wanted) < 1e-6) & (wanted != 0) | (np.abs(found) < 1e-6) & (found != 0)
+    assert worst <= TOLERANCE, f"differs by {worst:.1e} ({settings}, {changes})"
+    assert ((found != 0) == (wanted != 0))[~near].all(), f"other support ({settings}, {changes})"
+    return f"{family} {settings} {changes}", worst
+
+
+CHECKS = {"static": check_static, "tokens": check_tokens, "sparse": check_sparse}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--answers", default="build/release/tests/folder_answers", metavar="FILE")
+    parser.add_argument("--count", type=int, default=20, help="folders of each head")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--verbose", action="store_true", help="print each folder")
+    parser.add_argument("heads", nargs="*", metavar="HEAD", help=", ".join(CHECKS))
+    arguments = parser.parse_args()
+    heads.require(heads.SENTENCES)
+    import transformers
+    transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    wrong = 0
+    for head in arguments.heads or CHECKS:
+        largest = 0.0
+        for i in range(arguments.count):
+            with tempfile.TemporaryDirectory() as temporary:
+                folder = pathlib.Path(temporary) / "model"
+                folder.mkdir()
+                rng = np.random.RandomState(1000 * arguments.seed + i)
+                try:
+                    what, worst = CHECKS[head](arguments.answers, folder, rng)
+                    largest = max(largest, worst)
+                    if arguments.verbose:
+                        print(f"  {head} {i}: {what}: {worst:.1e}")
+                except (AssertionError, ValueError) as error:
+                    wrong += 1
+                    print(f"{head} {i}: {error}")
+                    shutil.copytree(folder, f"build/check_heads/{head}_{i}", dirs_exist_ok=True)
+        print(f"{head}: {arguments.count} folders, largest difference {largest:.1e}", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

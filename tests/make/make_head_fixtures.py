@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes tests/data/heads: tiny folders of static embeddings, token classifiers and sparse encoders,
+and what sentence-transformers and transformers' pipeline compute from texts with them.
+
+Needs torch 2.15.0, transformers 5.23.0 and sentence-transformers 6.2.0. The functions that draw
+folders are shared with tests/compare/check_heads.py.
+
+    tests/make/make_head_fixtures.py [NAME ...]     writes the folders and their expected.json
+"""
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np  # noqa: E402
+
+from made_files import SENTENCES, require  # noqa: E402
+from make_text_fixtures import TEXTS, rounded, write_json  # noqa: E402
+
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
+TOKENIZER = DATA / "text/base/tokenizer.json"
+LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-MISC-X", "MONEY"]
+AGGREGATIONS = ["none", "simple", "first", "average", "max"]
+NAMES = ["Ana Lima met Tom in Rome, or was it unbelievable Lisbon?", "Zoë paid 30 €.", "x"]
+# Of both kinds of families: the keys that BERT has other names for.
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "intermediate_size": 37, "max_position_embeddings": 160}
+DISTILBERT = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 37,
+              "max_position_embeddings": 160}
+# Families with both heads: the start of the classes' names, and keys beside SIZES.
+FAMILIES = {
+    "Bert": {"type_vocab_size": 2, "pad_token_id": 0},
+    "Ernie": {"type_vocab_size": 2, "pad_token_id": 0},
+    "Roberta": {"type_vocab_size": 1, "pad_token_id": 1},
+    "XLMRoberta": {"type_vocab_size": 1, "pad_token_id": 1},
+    "Camembert": {"type_vocab_size": 1, "pad_token_id": 1},
+    "MPNet": {"pad_token_id": 1},
+    "DistilBert": {"pad_token_id": 0},
+    "Electra": {"type_vocab_size": 2, "pad_token_id": 0, "embedding_size": 20},
+    "Albert": {"type_vocab_size": 2, "pad_token_id": 0, "embedding_size": 20},
+    "ModernBert": {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2,
+                   "eos_token_id": 3, "local_attention": 16, "global_attn_every_n_layers": 2},
+}
+
+
+def vocabulary_size():
+    file = json.loads(TOKENIZER.read_text())
+    return 1 + max([t["id"] for t in file["added_tokens"]] + [len(file["model"]["vocab"]) - 1])
+
+
+def draw_model(family, task, rng, folder, dtype=np.float16, **changes):
+    """A model of a family with every tensor random, and BERT's tokenizer beside it."""
+    import torch
+    import transformers
+    from make_model_fixtures import randomise
+    sizes = DISTILBERT if family == "DistilBert" else SIZES
+    settings = {**sizes, "vocab_size": vocabulary_size(), **FAMILIES[family], **changes}
+    if task == "TokenClassification":
+        settings["id2label"] = dict(enumerate(LABELS))
+        settings["label2id"] = {label: i for i, label in enumerate(LABELS)}
+    config = getattr(transformers, family + "Config")(**settings)
+    model = getattr(transformers, f"{family}For{task}")(config).eval()
+    torch_type = {np.float16: torch.float16, np.float32: torch.float32}[dtype]
+    randomise(model, rng, torch_type)
+    with torch.no_grad():  # labels and logits that differ
+        for name, p in model.named_parameters():
+            if name.startswith("classifier."):
+                p.mul_(3)
+    model.to(torch_type).save_pretrained(folder)
+    shutil.copy(TOKENIZER, folder / "tokenizer.json")
+    write_json(folder / "tokenizer_config.json", {
+        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 64,
+        "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]",
+        "mask_token": "[MASK]"})
+
+
+def draw_static(kind, rng, folder, dtype=np.float32, width=24, normalize=True, truncation=None):
+    """kind: "st" (embedding.weight), or "model2vec" (embeddings, weights, mapping)."""
+    from safetensors.numpy import save_file
+    folder.mkdir(parents=True, exist_ok=True)
+    size = vocabulary_size()
+    file = json.loads(TOKENIZER.read_text())
+    if truncation:
+        file["truncation"] = {"direction": "Right", "max_length": truncation,
+                              "strategy": "LongestFirst", "stride": 0}
+    write_json(folder / "tokenizer.json", file)
+    rows = size if kind == "st" else size // 2
+    table = rng.standard_normal((rows, width))
+    table = np.clip(np.rint(table * 40), -127, 127) if dtype == np.int8 else table
+    tensors = {"embedding.weight" if kind == "st" else "embeddings": table.astype(dtype)}
+    if kind != "st":
+        tensors["mapping"] = rng.randint(0, rows, size).astype(np.int64)
+        tensors["weights"] = rng.random_sample(size).astype(np.float32)
+        write_json(folder / "config.json", {
+            "model_type": "model2vec", "architectures": ["StaticModel"], "normalize": normalize,
+            "max_length": 512})
+    save_file(tensors, folder / "model.safetensors")
+    listed = [{"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models."
+               "StaticEmbedding"}]
+    if normalize:
+        listed.append({"idx": 1, "name": "1", "path": "1_Normalize",
+                       "type": "sentence_transformers.models.Normalize"})
+        (folder / "1_Normalize").mkdir(exist_ok=True)
+    write_json(folder / "modules.json", listed)
+
+
+def static_vectors(folder, texts):
+    import torch
+    from sentence_transformers import SentenceTransformer
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    model[0].embedding.weight = torch.nn.Parameter(model[0].embedding.weight.double())
+    return model.encode(texts)
+
+
+def token_answers(folder, texts):
+    """Logits of each text in float64, and entities by each strategy from these in float32."""
+    import torch
+    import transformers
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForTokenClassification.from_pretrained(
+        folder, dtype=torch.float64, attn_implementation="eager")
+    logits = []
+    for text in texts:
+        with torch.no_grad():
+            given = tokenizer(text, return_tensors="pt", truncation=True)
+            logits.append(model(**given).logits[0].numpy())
+    pipeline = transformers.pipeline("token-classification", model=model, tokenizer=tokenizer)
+    entities = {}
+    for name in AGGREGATIONS:
+        rows = []
+        for text in texts:
+            found = pipeline(text, aggregation_strategy=name, ignore_labels=[]) if text else []
+            rows.append([{"label": e["entity" if name == "none" else "entity_group"],
+                          "score": float(e["score"]), "start": len(text[:e["start"]].encode()),
+                          "end": len(text[:e["end"]].encode())} for e in found])
+        entities[name] = rows
+    return logits, entities
+
+
+def make_sparse(folder, strategy="max", activation="relu", max_active_dims=None, old=False):
+    """Puts sentence-transformers' files around a masked language model, as it saves them."""
+    new = "sentence_transformers.base.modules.transformer.Transformer"
+    kinds = [("sentence_transformers.sparse_encoder.models.MLMTransformer" if old else new, ""),
+             ("sentence_transformers.sparse_encoder." + (
+                 "models.SpladePooling" if old else "modules.splade_pooling.SpladePooling"),
+              "1_SpladePooling")]
+    write_json(folder / "modules.json", [
+        {"idx": i, "name": str(i), "path": path, "type": kind}
+        for i, (kind, path) in enumerate(kinds)])
+    dimension = "word_embedding_dimension" if old else "embedding_dimension"
+    (folder / "1_SpladePooling").mkdir(exist_ok=True)
+    write_json(folder / "1_SpladePooling/config.json", {
+        "pooling_strategy": strategy, "activation_function": activation,
+        dimension: vocabulary_size()})
+    settings = {"max_seq_length": 48, "do_lower_case": False} if old else {
+        "transformer_task": "fill-mask", "module_output_name": "token_embeddings",
+        "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}}}
+    write_json(folder / "sentence_bert_config.json", settings)
+    write_json(folder / "config_sentence_transformers.json", {
+        "model_type": "SparseEncoder", "prompts": {"query": "find: ", "document": ""},
+        "default_prompt_name": None, "similarity_fn_name": "dot",
+        "max_active_dims": max_active_dims})
+
+
+def make_router(folder, rng, default=None):
+    """Around the folder of a masked language model: documents by it, queries by weights."""
+    from safetensors.numpy import save_file
+    document, query = folder / "document_0_Transformer", folder / "query_0_SparseStaticEmbedding"
+    document.mkdir()
+    query.mkdir()
+    make_sparse(folder)
+    for file in list(folder.iterdir()):
+        if file.is_file() and file.name not in ("modules.json",
+                                                "config_sentence_transformers.json"):
+            shutil.move(file, document / file.name)
+    shutil.move(folder / "1_SpladePooling", folder / "document_1_SpladePooling")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(document / name, query / name)
+    weights = rng.random_sample(vocabulary_size()) * (rng.random_sample(vocabulary_size()) < 0.9)
+    save_file({"weight": weights.astype(np.float32)}, query / "model.safetensors")
+    write_json(query / "config.json", {"frozen": False})
+    base = "sentence_transformers."
+    write_json(folder / "router_config.json", {
+        "types": {
+            query.name: base + "sparse_encoder.modules.sparse_static_embedding."
+            "SparseStaticEmbedding",
+            document.name: base + "base.modules.transformer.Transformer",
+            "document_1_SpladePooling": base + "sparse_encoder.modules.splade_pooling."
+            "SpladePooling"},
+        "structure": {"query": [query.name],
+                      "document": [document.name, "document_1_SpladePooling"]},
+        "parameters": {"default_route": default, "allow_empty_key": True, "route_mappings": {}}})
+    write_json(folder / "modules.json", [
+        {"idx": 0, "name": "0", "path": "", "type": base + "base.modules.router.Router"}])
+
+
+def sparse_vectors(folder, texts, task=None):
+    """[texts, vocabulary] in float64; of max_active_dims what the folder says."""
+    import torch
+    from sentence_transformers import SparseEncoder
+    model = SparseEncoder(str(folder), device="cpu", local_files_only=True,
+                          model_kwargs={"attn_implementation": "eager"}).double()
+    options = {"convert_to_sparse_tensor": False, "batch_size": 1}
+    if task:
+        options["task"] = task
+    with torch.no_grad():
+        return model.encode(texts, **options).numpy()
+
+
+# ---- The folders of the tests.
+
+
+def static_f16(folder, rng):
+    draw_static("st", rng, folder, np.float16, truncation=12)
+
+
+def model2vec(folder, rng):
+    draw_static("model2vec", rng, folder, np.int8, width=300, normalize=False)
+
+
+def ner_bert(folder, rng):
+    draw_model("Bert", "TokenClassification", rng, folder)
+
+
+def ner_modernbert(folder, rng):
+    draw_model("ModernBert", "TokenClassification", rng, folder, num_hidden_layers=2)
+
+
+def splade_bert(folder, rng):
+    draw_model("Bert", "MaskedLM", rng, folder)
+    make_sparse(folder, max_active_dims=40)
+
+
+def splade_distilbert(folder, rng):
+    draw_model("DistilBert", "MaskedLM", rng, folder)
+    make_sparse(folder, "sum", "log1p_relu", old=True)
+
+
+def router(folder, rng):
+    draw_model("Electra", "MaskedLM", rng, folder)
+    make_router(folder, rng, default="document")
+
+
+CASES = {case.__name__: case for case in (static_f16, model2vec, ner_bert, ner_modernbert,
+                                          splade_bert, splade_distilbert, router)}
+
+
+def nonzero(rows):
+    return [{"indices": np.flatnonzero(row).tolist(), "values": rounded([row[np.flatnonzero(row)]])[0]}
+            for row in rows]
+
+
+def main():
+    require(SENTENCES)
+    import transformers
+    transformers.logging.set_verbosity_error()
+    for name in sys.argv[1:] or CASES:
+        folder = DATA / "heads" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        CASES[name](folder, np.random.RandomState(len(name)))
+        texts = [*TEXTS, *NAMES]
+        if name.startswith("ner"):
+            texts = [text for text in texts if text]
+            logits, entities = token_answers(folder, texts)
+            answer = {"texts": texts, "logits": [rounded(rows) for rows in logits],
+                      "entities": entities}
+        elif name in ("static_f16", "model2vec"):
+            answer = {"texts": texts, "vectors": rounded(static_vectors(folder, texts))}
+        else:
+            tasks = ["query", "document"] if name == "router" else [None]
+            answer = {"texts": texts, "results": [
+                {"task": task, "rows": nonzero(sparse_vectors(folder, texts, task))}
+                for task in tasks]}
+        text = json.dumps(answer, ensure_ascii=False)
+        (folder / "expected.json").write_text(text.replace("], [", "],\n[") + "\n")
+        for file in folder.rglob("*.*"):
+            if file.is_file():
+                file.chmod(0o644)
+        print(name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

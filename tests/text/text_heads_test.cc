@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The folders of tests/data/heads: static embeddings, token classifiers and sparse encoders, beside
+// what sentence-transformers and transformers' pipeline compute in float64. And what is refused.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "encore/safetensors.h"
+#include "encore/text_encoder.h"
+#include "encore/thread_pool.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/compare.h"
+
+namespace encore {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr double kTolerance = 1e-6;  // of the largest magnitude
+
+std::string FolderOf(const std::string& name) {
+  return std::string(ENCORE_TEST_DATA_DIR "/heads/") + name;
+}
+
+json ExpectedOf(const std::string& name) {
+  return json::parse(std::ifstream(FolderOf(name) + "/expected.json"));
+}
+
+std::vector<std::string> TextsOf(const json& expected) {
+  return expected.at("texts").get<std::vector<std::string>>();
+}
+
+// rows: [[numbers]].
+void ExpectNear(std::span<const float> found, const json& rows) {
+  std::vector<double> expected;
+  double largest = 0;
+  for (const json& row : rows) {
+    for (const double value : row) {
+      expected.push_back(value);
+      largest = std::max(largest, std::fabs(value));
+    }
+  }
+  ASSERT_EQ(found.size(), expected.size());
+  double worst = 0;
+  EXPECT_TRUE(Near({found.begin(), found.end()}, expected, kTolerance * largest, &worst));
+}
+
+std::span<const float> ValuesOf(const Tensor& tensor) {
+  return {static_cast<const float*>(tensor.data()), tensor.size_bytes() / sizeof(float)};
+}
+
+class StaticFolders : public testing::TestWithParam<const char*> {};
+
+TEST_P(StaticFolders, GiveWhatSentenceTransformersGives) {
+  const json expected = ExpectedOf(GetParam());
+  const std::vector<std::string> texts = TextsOf(expected);
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf(GetParam()));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_FALSE(model->has_encoder());
+  const Result<Embeddings> found = model->Encode(texts);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ExpectNear(ValuesOf(found->vectors), expected.at("vectors"));
+  // A text's bits are the same alone and on threads.
+  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 3});
+  ASSERT_TRUE(pool.ok());
+  std::vector<std::string> many;
+  for (int i = 0; i < 300; ++i) many.insert(many.end(), texts.begin(), texts.end());
+  EncodeOptions options;
+  options.executor = pool->executor();
+  const Result<Embeddings> again = model->Encode(many, options);
+  ASSERT_TRUE(again.ok());
+  const size_t size = found->vectors.size_bytes() / sizeof(float);
+  EXPECT_TRUE(
+      SameBits(ValuesOf(found->vectors), ValuesOf(again->vectors).subspan(299 * size, size)));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StaticFolders, testing::Values("static_f16", "model2vec"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(StaticFolder, CutsWhereTokenizerJsonSays) {
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf("static_f16"));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->max_length(), 12u);
+  const std::string text = "One two three. One two three. One two three. One two three.";
+  const Result<Embeddings> cut = model->Encode({text});
+  ASSERT_TRUE(cut.ok());
+  EXPECT_EQ(cut->counts.tokens[0], 12u);
+  EXPECT_GT(cut->counts.cut[0], 0u);
+}
+
+TEST(StaticFolder, RefusesWhatWantsLayers) {
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf("model2vec"));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->EncodeTokens("tea").status().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(model->FindEntities({"tea"}).status().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(model->EncodeSparse({"tea"}).status().code(), ErrorCode::kUnsupported);
+}
+
+// A copy of a folder whose tensors a test changes.
+class CopiedFolder {
+ public:
+  explicit CopiedFolder(const std::string& name)
+      : path_(testing::TempDir() + "encore_heads_" + name) {
+    fs::remove_all(path_);
+    fs::copy(FolderOf(name), path_, fs::copy_options::recursive);
+  }
+  ~CopiedFolder() { fs::remove_all(path_); }
+  CopiedFolder(const CopiedFolder&) = delete;
+  CopiedFolder& operator=(const CopiedFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  void Write(const std::string& file, const std::string& text) const {
+    std::ofstream(path_ + "/" + file) << text;
+  }
+  // A sentence with all of these.
+  void ExpectRefused(const std::vector<std::string>& words) const {
+    const Result<TextEncoder> model = TextEncoder::Open(path_);
+    ASSERT_FALSE(model.ok());
+    for (const std::string& word : words) {
+      EXPECT_NE(model.status().message().find(word), std::string::npos) << model.status().message();
+    }
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(StaticFolder, RefusesTensorsThatDoNotFit) {
+  const CopiedFolder folder("model2vec");
+  const Result<SafetensorsFile> file =
+      SafetensorsFile::Open(FolderOf("model2vec") + "/model.safetensors");
+  ASSERT_TRUE(file.ok());
+  const std::string path = folder.path() + "/model.safetensors";
+  Tensor mapping = *file->Read("mapping");
+  const Tensor table = *file->Read("embeddings");
+  const auto write = [&](const Tensor& rows, const Tensor& places) {
+    const std::vector<SafetensorsEntry> entries = {MakeSafetensorsEntry("embeddings", rows),
+                                                   MakeSafetensorsEntry("mapping", places)};
+    ASSERT_TRUE(WriteSafetensors(path, entries).ok());
+  };
+  static_cast<int64_t*>(mapping.data())[3] = static_cast<int64_t>(table.shape()[0]);
+  write(table, mapping);
+  folder.ExpectRefused({"'mapping'", "at 3"});
+  static_cast<int64_t*>(mapping.data())[3] = -1;
+  write(table, mapping);
+  folder.ExpectRefused({"'mapping'", "found -1"});
+  write(mapping, mapping);
+  folder.ExpectRefused({"'embeddings'", "found I64"});
+  folder.Write("model.safetensors", "short");
+  folder.ExpectRefused({"model.safetensors"});
+}
+
+TEST(StaticFolder, RefusesATokenizerThatIsNotThere) {
+  const CopiedFolder folder("static_f16");
+  fs::remove(folder.path() + "/tokenizer.json");
+  folder.ExpectRefused({"tokenizer.json", "static embeddings"});
+}
+
+class TokenFolders : public testing::TestWithParam<const char*> {};
+
+TEST_P(TokenFolders, GiveTheLogitsAndEntitiesOfTransformers) {
+  const json expected = ExpectedOf(GetParam());
+  const std::vector<std::string> texts = TextsOf(expected);
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf(GetParam()));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_TRUE(model->labels_tokens());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const Result<TokenLogits> found = model->LabelTokens(texts[i]);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    ExpectNear(ValuesOf(found->logits), expected.at("logits").at(i));
+  }
+  for (const Aggregation aggregation :
+       {Aggregation::kNone, Aggregation::kSimple, Aggregation::kFirst, Aggregation::kAverage,
+        Aggregation::kMax}) {
+    const std::string name(AggregationName(aggregation));
+    LabelOptions options;
+    options.aggregation = aggregation;
+    options.ignore_labels = {};
+    const Result<Entities> found = model->FindEntities(texts, options);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const json& wanted = expected.at("entities").at(name).at(i);
+      const std::vector<Entity>& entities = found->of_texts[i];
+      ASSERT_EQ(entities.size(), wanted.size()) << name << ", text " << i;
+      for (size_t e = 0; e < entities.size(); ++e) {
+        EXPECT_EQ(entities[e].label, wanted[e].at("label")) << name << ", text " << i;
+        EXPECT_EQ(entities[e].place.begin, wanted[e].at("start")) << name << ", text " << i;
+        EXPECT_EQ(entities[e].place.end, wanted[e].at("end")) << name << ", text " << i;
+        EXPECT_NEAR(entities[e].score, wanted[e].at("score").get<double>(), 1e-6);
+      }
+    }
+  }
+  EXPECT_EQ(model->Classify({"tea"}).status().code(), ErrorCode::kUnsupported);
+}
+
+TEST_P(TokenFolders, LeaveOutWhatIsIgnored) {
+  const json expected = ExpectedOf(GetParam());
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf(GetParam()));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Result<Entities> found = model->FindEntities(TextsOf(expected));
+  ASSERT_TRUE(found.ok());
+  size_t entities = 0;
+  for (const std::vector<Entity>& of_text : found->of_texts) {
+    for (const Entity& entity : of_text) EXPECT_NE(entity.label, "O");
+    entities += of_text.size();
+  }
+  EXPECT_GT(entities, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TokenFolders, testing::Values("ner_bert", "ner_modernbert"),
+                         [](const auto& test) { return std::string(test.param); });
+
+void ExpectRows(const SparseVectors& found, const json& rows) {
+  ASSERT_EQ(found.row_starts.size(), rows.size() + 1);
+  double largest = 0;
+  for (const json& row : rows) {
+    for (const double value : row.at("values")) largest = std::max(largest, std::fabs(value));
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto indices = rows[i].at("indices").get<std::vector<int32_t>>();
+    const auto values = rows[i].at("values").get<std::vector<double>>();
+    const size_t begin = found.row_starts[i];
+    const std::vector<int32_t> support(
+        found.indices.begin() + static_cast<ptrdiff_t>(begin),
+        found.indices.begin() + static_cast<ptrdiff_t>(found.row_starts[i + 1]));
+    ASSERT_EQ(support, indices) << "text " << i;
+    for (size_t k = 0; k < values.size(); ++k) {
+      EXPECT_NEAR(found.values[begin + k], values[k], kTolerance * largest) << "text " << i;
+    }
+  }
+}
+
+class SparseFolders : public testing::TestWithParam<const char*> {};
+
+TEST_P(SparseFolders, GiveWhatSentenceTransformersGives) {
+  const json expected = ExpectedOf(GetParam());
+  const std::vector<std::string> texts = TextsOf(expected);
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf(GetParam()));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_GT(model->sparse_dimensions(), 0u);
+  EXPECT_EQ(model->dimensions(), 0u);
+  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 3});
+  ASSERT_TRUE(pool.ok());
+  for (const json& result : expected.at("results")) {
+    SparseOptions options;
+    if (result.at("task").is_string()) options.task = result.at("task").get<std::string>();
+    const Result<SparseVectors> found = model->EncodeSparse(texts, options);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(found->columns, model->sparse_dimensions());
+    ExpectRows(*found, result.at("rows"));
+    options.executor = pool->executor();
+    options.batch_tokens = 7;
+    const Result<SparseVectors> again = model->EncodeSparse(texts, options);
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(found->indices, again->indices);
+    EXPECT_TRUE(SameBits(found->values, again->values));
+  }
+  EXPECT_EQ(model->Encode(texts).status().code(), ErrorCode::kUnsupported);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SparseFolders,
+                         testing::Values("splade_bert", "splade_distilbert", "router"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(SparseFolder, KeepsTheLargest) {
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf("splade_distilbert"));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Result<SparseVectors> all = model->EncodeSparse({"a harbour"});
+  SparseOptions options;
+  options.max_active_dims = 3;
+  const Result<SparseVectors> some = model->EncodeSparse({"a harbour"}, options);
+  ASSERT_TRUE(all.ok() && some.ok());
+  ASSERT_EQ(some->values.size(), 3u);
+  EXPECT_TRUE(std::is_sorted(some->indices.begin(), some->indices.end()));
+  const float least = *std::min_element(some->values.begin(), some->values.end());
+  EXPECT_EQ(std::count_if(all->values.begin(), all->values.end(),
+                          [&](float value) { return value >= least; }),
+            3);
+}
+
+TEST(SparseFolder, RefusesOtherTasksAndRouters) {
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf("router"));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  SparseOptions options;
+  options.task = "passage";
+  EXPECT_EQ(model->EncodeSparse({"tea"}, options).status().code(), ErrorCode::kInvalidArgument);
+  const CopiedFolder folder("router");
+  const std::string file = folder.path() + "/router_config.json";
+  json config = json::parse(std::ifstream(file));
+  config["structure"]["query"] = config["structure"]["document"];
+  folder.Write("router_config.json", config.dump());
+  folder.ExpectRefused({"router_config.json", "another Router"});
+  folder.Write("router_config.json", "{}");
+  folder.ExpectRefused({"router_config.json", "types"});
+}
+
+TEST(SparseFolder, RefusesPoolingWithoutALanguageModel) {
+  const CopiedFolder folder("splade_bert");
+  folder.Write("sentence_bert_config.json", "{}");
+  folder.ExpectRefused({"SpladePooling", "fill-mask"});
+}
+
+// Without modules.json the same model gives vectors of both kinds.
+TEST(SparseFolder, IsOpenedWithoutModules) {
+  const CopiedFolder folder("splade_bert");
+  fs::remove(folder.path() + "/modules.json");
+  OpenOptions options;
+  EXPECT_EQ(TextEncoder::Open(folder.path(), options)->sparse_dimensions(), 0u);
+  options.language_head = true;
+  const Result<TextEncoder> model = TextEncoder::Open(folder.path(), options);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Result<SparseVectors> sparse = model->EncodeSparse({"tea"});
+  ASSERT_TRUE(sparse.ok()) << sparse.status().message();
+  EXPECT_TRUE(model->Encode({"tea"}).ok());
+  // The largest logit of the text's tokens is where the vector says.
+  const Result<TokenLogits> logits = model->PredictTokens("tea", std::vector<size_t>{0, 1, 2});
+  ASSERT_TRUE(logits.ok()) << logits.status().message();
+  const ConstView rows = logits->logits.View<float>();
+  for (size_t i = 0; i < sparse->indices.size(); ++i) {
+    const auto j = static_cast<size_t>(sparse->indices[i]);
+    const float largest = std::max({rows(0, j), rows(1, j), rows(2, j)});
+    EXPECT_NEAR(sparse->values[i], std::log1p(largest), 1e-6);
+  }
+  EXPECT_EQ(model->PredictTokens("tea", std::vector<size_t>{3}).status().code(),
+            ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace encore

@@ -52,10 +52,12 @@ Result<LanguageHead> LanguageHead::Create(const ModelPlan& model, ModelTensors* 
                           tensors->Read(words + ".weight", {head.vocab_size_, head.width_}));
   Tensor bias;
   if (plan.has_bias) {
-    const std::string alias = std::string(plan.decoder) + ".bias";
-    const bool has_name = tensors->Find(plan.bias) != nullptr;
-    ENCORE_ASSIGN_OR_RETURN(
-        bias, tensors->Read(has_name ? std::string(plan.bias) : alias, {head.vocab_size_}));
+    // Two names of one tensor; where nothing is shared the decoder's own counts.
+    std::string name(plan.bias);
+    std::string other = std::string(plan.decoder) + ".bias";
+    if (!model.tied) std::swap(name, other);
+    if (tensors->Find(name) == nullptr) name = other;
+    ENCORE_ASSIGN_OR_RETURN(bias, tensors->Read(name, {head.vocab_size_}));
   }
   const ConstView rows = table.View<float>();
   for (size_t begin = 0; begin < head.vocab_size_; begin += kBlock) {

@@ -250,8 +250,9 @@ CASES = {case.__name__: case for case in (static_f16, model2vec, ner_bert, ner_m
 
 
 def nonzero(rows):
-    return [{"indices": np.flatnonzero(row).tolist(), "values": rounded([row[np.flatnonzero(row)]])[0]}
-            for row in rows]
+    places = [np.flatnonzero(row) for row in rows]
+    return [{"indices": at.tolist(), "values": rounded([row[at]])[0]}
+            for at, row in zip(places, rows, strict=True)]
 
 
 def main():

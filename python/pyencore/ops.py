@@ -102,7 +102,9 @@ class PackedLinear:
 
     def __call__(self, x: Any, *, out: Any = None) -> Any:
         rows = as_floats(x)
-        shape = (*rows.shape[:-1], self._core.out_features)
+        if rows.ndim != 2:
+            raise ValueError(f"x is {list(rows.shape)}; wanted [M, K]")
+        shape = (len(rows), self._core.out_features)
         y = np.empty(shape, np.float32) if out is None else writable(out, shape, "f4")
         self._core.apply(rows, y)
         return y if out is None else out

@@ -180,15 +180,17 @@ def test_attention() -> None:
 
 
 def test_packed_linear() -> None:
-    weight, bias, x = normal(24, 16), normal(24), normal(3, 7, 16)
+    weight, bias, x = normal(24, 16), normal(24), normal(21, 16)
     linear = ops.PackedLinear(weight, bias)
     y = linear(x)
-    assert np.array_equal(y.reshape(21, 24), ops.matmul(x.reshape(21, 16), weight.T, bias))
+    assert np.array_equal(y, ops.matmul(x, weight.T, bias))
     out = np.empty_like(y)
     assert ops.PackedLinear(weight, bias, threads=2)(x, out=out) is out
     assert np.array_equal(out, y)
     with pytest.raises(ValueError, match="16"):
         linear(normal(3, 15))
+    with pytest.raises(ValueError, match=r"wanted \[M, K\]"):
+        linear(normal(16))
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(linear)
 

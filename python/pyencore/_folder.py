@@ -15,6 +15,7 @@ _NAMES = (
     "modules.json",
     "config_sentence_transformers.json",
     "sentence_*_config.json",
+    "router_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -31,8 +32,9 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
 def patterns() -> list[str]:
-    """For snapshot_download: files at the top and in modules' folders (1_Pooling)."""
-    return [*_NAMES, *(f"[0-9]*_*/{name}" for name in _NAMES)]
+    """For snapshot_download: files at the top and in modules' folders (1_Pooling, and a Router's)."""
+    folders = ("[0-9]*_*", "query_*", "document_*")
+    return [*_NAMES, *(f"{folder}/{name}" for folder in folders for name in _NAMES)]
 
 
 def ignored_patterns() -> list[str]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SparseEncoder, TokenClassifier and static embeddings on the folders of tests/data/heads, beside what
-sentence-transformers and transformers' pipeline computed."""
+"""SparseEncoder, TokenClassifier and static embeddings on the folders of tests/data/heads, beside
+what sentence-transformers and transformers' pipeline computed."""
 
 from __future__ import annotations
 

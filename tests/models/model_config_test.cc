@@ -283,7 +283,7 @@ TEST(ModelConfig, AHeadIsThereUnlessTheArchitectureIsOfAnotherTask) {
       {json(), true},
       {json::array(), true},
       {{"BertModel"}, true},
-      {{"BertForTokenClassification"}, false},
+      {{"BertForQuestionAnswering"}, false},
       {{"BertForMultipleChoice"}, false},
       {{"BertForMaskedLM"}, false},
   };
@@ -299,6 +299,16 @@ TEST(ModelConfig, AHeadIsThereUnlessTheArchitectureIsOfAnotherTask) {
     EXPECT_EQ(folder.Decided("ignored"),
               head ? "" : "tensors 'classifier.bias', 'classifier.weight'");
   }
+}
+
+TEST(ModelConfig, ATokenClassifierHasNoHeadOfSequences) {
+  ModelFolder folder(kModels + "bert_old");
+  folder.SetKey("architectures", {"BertForTokenClassification"});
+  const Result<TextModel> model = folder.Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_FALSE(model->has_head());
+  EXPECT_TRUE(model->labels_tokens());
+  EXPECT_EQ(model->labels().size(), 3u);
 }
 
 TEST(ModelConfig, ASequenceClassifierNeedsItsTensors) {

@@ -2,7 +2,7 @@
 //
 // What sentence-transformers takes from config.json where its own files say nothing: the pooling of
 // causal language models, and how many tokens a text may have without a table of positions. And the
-// quantizer of pplx-embed. Not here: what the files say (text_folder_test.cc).
+// quantizer of pplx-embed.
 
 #include <gtest/gtest.h>
 

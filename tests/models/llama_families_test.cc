@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // config.json of the families with Llama's layers: causality and windows, scalings, voyage's linear
-// layer, UltraBERT's head. What is refused is in model_families_test.cc.
+// layer, UltraBERT's head.
 
 #include <gtest/gtest.h>
 

@@ -43,14 +43,16 @@ Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tens
                                       std::vector<Decision>* decisions) {
   Classifier head;
   const Task task = TaskOf(model.architectures);
-  head.of_tokens_ = task == Task::kTokenClassifier;
+  // Of a family without such a head the folder is a model without one.
+  head.of_tokens_ = task == Task::kTokenClassifier && !model.token_head.out.empty();
+  if (task == Task::kTokenClassifier && !head.of_tokens_) return head;
   const HeadPlan& plan = head.of_tokens_ ? model.token_head : model.head;
   if (plan.out.empty()) {
-    if (task != Task::kSequenceClassifier && !head.of_tokens_) return head;
-    return Status(ErrorCode::kUnsupported, std::string(kConfigFile) + ": architectures names a " +
-                                               (head.of_tokens_ ? "token" : "sequence") +
-                                               " classifier; encore has none of " +
-                                               model.model_type);
+    if (task != Task::kSequenceClassifier) return head;
+    return Status(ErrorCode::kUnsupported,
+                  std::string(kConfigFile) +
+                      ": architectures names a sequence classifier; encore has none of " +
+                      model.model_type);
   }
   const std::string dense =
       plan.dense_in_base ? tensors->Base(plan.dense) : std::string(plan.dense);

@@ -84,6 +84,20 @@ struct EmbeddingPlan {
   }
 };
 
+// A linear layer without a bias that each token's last state goes through: [width, d_model].
+struct ProjectionPlan {
+  std::string_view name = {};  // of its module in the file; empty: none
+  size_t width = 0;
+};
+
+// Words alone, without positions and norm.
+constexpr EmbeddingPlan WordsAlone(std::string_view word, std::string_view alias = {}) {
+  return {.word = word,
+          .word_alias = alias,
+          .any_length = alias.empty(),
+          .position_rule = PositionRule::kNone};
+}
+
 // Between a head's linear layers.
 struct HeadActivation {
   std::string_view text;  // for Describe()
@@ -125,6 +139,8 @@ struct LanguageHeadPlan {
   bool has_bias = true;
 };
 
+inline constexpr HeadPlan kTokenHead = {.rows = OutputRows::kAll, .out = "classifier"};
+
 // A key of config.json and what counts where it is absent. Without a name that counts always.
 template <typename T>
 struct ConfigKey {
@@ -146,7 +162,7 @@ struct FamilyKeys {
   std::string_view layers = "num_hidden_layers";
   std::string_view heads = "num_attention_heads";
   std::string_view d_ff = "intermediate_size";
-  std::string_view kv_heads = {};                    // empty: as many as heads
+  ConfigKey<size_t> kv_heads = {};                   // absent 0, and null: as many as heads
   ConfigKey<size_t> head_size = {};                  // absent 0: d_model / heads
   ConfigKey<size_t> embedding_width = {};            // absent 0: d_model
   ConfigKey<size_t> types = {"type_vocab_size", 2};  // where the embeddings have types
@@ -188,7 +204,7 @@ struct Family {
   std::string_view final_norm = {};  // the module after the last layer; empty: none
   EmbeddingPlan embeddings = {};
   HeadPlan head = {};
-  HeadPlan token_head = {.rows = OutputRows::kAll, .out = "classifier"};  // of labels of tokens
+  HeadPlan token_head = {};  // of labels of tokens; empty: encore has none of this family
   LanguageHeadPlan language = {};
   // In what else the family differs: changes the plan that the row made.
   Status (*finish)(JsonMembers* config, ModelPlan* plan) = nullptr;
@@ -206,6 +222,7 @@ struct ModelPlan {
   HeadPlan token_head = {};
   LanguageHeadPlan language = {};
   bool tied = true;  // the language model's last matrix is the table of words
+  ProjectionPlan projection = {};
   std::vector<std::string> architectures = {};  // class names of transformers; may be empty
   // id2label, by id; empty where there is none. An error matters to a head only.
   Result<std::vector<std::string>> labels = std::vector<std::string>();
@@ -220,9 +237,10 @@ inline constexpr const char kConfigFile[] = "config.json";
 Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
                                   std::vector<Decision>* decisions);
 
-// Norms after sublayers, as BERT's, and before them, as Llama's.
+// Norms after sublayers, as BERT's; before them, as ModernBERT's; Llama's layers.
 std::span<const Family> PostNormFamilies();
 std::span<const Family> PreNormFamilies();
+std::span<const Family> LlamaFamilies();
 
 // The family of a model_type and, where several share it, of a key that marks one; or null.
 const Family* FindFamily(std::string_view model_type, const JsonValue& config);

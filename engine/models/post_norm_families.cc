@@ -276,6 +276,7 @@ constexpr Family kFamilies[] = {
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(),
      .head = PoolerHead(),
+     .token_head = kTokenHead,
      .language = kBertLanguage},
     // Jina v2 (Guenther et al. 2023, arXiv:2310.19923): BERT with ALiBi on both sides and gated
     // networks. v2-base-code and its like normalize q and k over all heads at once.
@@ -311,6 +312,7 @@ constexpr Family kFamilies[] = {
                     .position = "embeddings.position_embeddings",
                     .norm = "embeddings.LayerNorm"},
      .head = {.dense = "pre_classifier", .activation = kHeadRelu, .out = "classifier"},
+     .token_head = kTokenHead,
      .language = {.dense = "vocab_transform",
                   .layer_activation = true,
                   .norm = "vocab_layer_norm",
@@ -327,6 +329,7 @@ constexpr Family kFamilies[] = {
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(PositionRule::kFromZero, "embeddings_project"),
      .head = TwoLayerHead(kHeadGelu),
+     .token_head = kTokenHead,
      .language = {.dense = "generator_predictions.dense",
                   .norm = "generator_predictions.LayerNorm",
                   .decoder = "generator_lm_head",
@@ -340,6 +343,7 @@ constexpr Family kFamilies[] = {
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(PositionRule::kAroundPadding),
      .head = TwoLayerHead(),
+     .token_head = kTokenHead,
      .language = kRobertaLanguage},
     // Song et al. 2020, arXiv:2004.09297: scores have a bias by distance, one table for all layers.
     // transformers counts positions around id 1, whatever pad_token_id says.
@@ -354,6 +358,7 @@ constexpr Family kFamilies[] = {
                     .pad_token_id = 1,
                     .norm = "embeddings.LayerNorm"},
      .head = TwoLayerHead(),
+     .token_head = kTokenHead,
      .language = kRobertaLanguage,
      .finish = FinishMpnet},
     // Lan et al. 2019, arXiv:1909.11942: all layers are one, embeddings are narrower. The ignored
@@ -369,6 +374,7 @@ constexpr Family kFamilies[] = {
      .modules = {kAlbertModules},
      .embeddings = BertEmbeddings(PositionRule::kFromZero, "encoder.embedding_hidden_mapping_in"),
      .head = PoolerHead("pooler"),
+     .token_head = kTokenHead,
      .language = {.dense = "predictions.dense",
                   .layer_activation = true,
                   .norm = "predictions.LayerNorm",
@@ -386,6 +392,7 @@ constexpr Family kFamilies[] = {
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(),
      .head = PoolerHead(),
+     .token_head = kTokenHead,
      .language = kBertLanguage,
      .finish = FinishErnie},
     // nomic-bert 1 and 1.5 (Nussbaum et al. 2024, arXiv:2402.01613): rotary positions and gated

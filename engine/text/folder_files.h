@@ -89,6 +89,7 @@ enum class ModuleKind : uint8_t {
   kPooling,
   kDense,
   kNormalize,
+  kQuantize,
   // Of a SparseEncoder.
   kMlmTransformer,  // the older name of a transformer whose task is "fill-mask"
   kSpladePooling,
@@ -121,8 +122,8 @@ struct SparseRoutes {
 
 struct TransformerFolder {
   // Of modules.json, if there is one: a transformer, then at most one pooling before any number of
-  // dense layers and normalizations. Or static embeddings before these, or a transformer and
-  // SpladePooling, which may be a Router's documents'.
+  // dense layers, normalizations and quantizers. Or static embeddings before these, or a
+  // transformer and SpladePooling, which may be a Router's documents'.
   std::optional<std::vector<ModuleEntry>> modules;
   std::string path;  // of the transformer, within the model's folder
   Folder folder;     // the same, opened

@@ -40,8 +40,13 @@ constexpr std::array<std::string_view, 5> kPackages = {
     "sentence_transformers.sparse_encoder.modules.",
 };
 
+// Of the code beside pplx-embed, which encode() hands the arguments that `kwargs` names. Without
+// any it makes int8.
+constexpr std::string_view kQuantizer = "st_quantize.FlexibleQuantizer";
+
 // "PACKAGE.Class", "PACKAGE.file.Class".
 std::optional<ModuleKind> KindOf(std::string_view type) {
+  if (type == kQuantizer) return ModuleKind::kQuantize;
   for (const std::string_view package : kPackages) {
     if (!type.starts_with(package)) continue;
     const std::string_view rest = type.substr(package.size());
@@ -67,15 +72,17 @@ Status CheckOrder(const std::vector<ModuleEntry>& modules) {
   const bool is_splade = modules.size() == 2 && modules[1].kind == ModuleKind::kSpladePooling;
   for (size_t i = 0; i < modules.size(); ++i) {
     const ModuleKind kind = modules[i].kind;
-    const bool fits = i == 0 ? is_static || IsTransformer(kind)
-                      : i == 1 && !is_static
-                          ? kind == ModuleKind::kPooling || is_splade
-                          : kind == ModuleKind::kDense || kind == ModuleKind::kNormalize;
+    const bool follows = kind == ModuleKind::kDense || kind == ModuleKind::kNormalize ||
+                         kind == ModuleKind::kQuantize;
+    const bool fits = i == 0                 ? is_static || IsTransformer(kind)
+                      : i == 1 && !is_static ? kind == ModuleKind::kPooling || is_splade
+                                             : follows;
     if (fits) continue;
     return Status(ErrorCode::kUnsupported,
                   where + ": module " + std::to_string(i) +
                       " is out of order; wanted Transformer and Pooling, or StaticEmbedding, then "
-                      "Dense and Normalize; or Transformer and SpladePooling alone");
+                      "Dense, Normalize and FlexibleQuantizer; or Transformer and SpladePooling "
+                      "alone");
   }
   return {};
 }
@@ -99,7 +106,11 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
   const std::string path = members.RequiredString("path");
   members.Ignore("idx");  // the list's order counts
   members.Ignore("name");
-  WantEmpty(members, "kwargs");
+  if (type == kQuantizer) {
+    members.Ignore("kwargs");
+  } else {
+    WantEmpty(members, "kwargs");
+  }
   if (members.ok() && !IsWithin(path)) members.Refuse("path", "a folder within the model's");
   ENCORE_RETURN_IF_ERROR(Finish(members, reading));
   return MakeModule(type, path, members.where());
@@ -241,7 +252,8 @@ Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
   return Status(ErrorCode::kUnsupported,
                 where + ": type is " + Quoted(type) +
                     "; encore has Transformer, StaticEmbedding, Pooling, Dense, Normalize, "
-                    "SpladePooling, SparseStaticEmbedding and Router of sentence_transformers");
+                    "SpladePooling, SparseStaticEmbedding and Router of sentence_transformers, and "
+                    "st_quantize.FlexibleQuantizer");
 }
 
 std::string Within(std::string_view path, std::string_view name) {

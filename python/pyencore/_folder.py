@@ -32,7 +32,7 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
 def patterns() -> list[str]:
-    """For snapshot_download: files at the top and in modules' folders (1_Pooling, and a Router's)."""
+    """For snapshot_download: files at the top and in modules' folders (1_Pooling)."""
     folders = ("[0-9]*_*", "query_*", "document_*")
     return [*_NAMES, *(f"{folder}/{name}" for folder in folders for name in _NAMES)]
 

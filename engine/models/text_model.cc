@@ -117,6 +117,14 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
                    std::move(head));
 }
 
+Batch TextModel::PackedBatch(const TokenBatch& batch) {
+  if (batch.unseen.empty()) return {.seq_starts = batch.seq_starts};
+  static constexpr bool kBlocked[] = {false, true, false, true};
+  return {.seq_starts = batch.seq_starts,
+          .mask = {.blocked = TensorView<const bool>(kBlocked, Shape(2, 2))},
+          .positions = batch.unseen};
+}
+
 Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const {
   const Shape wanted(batch.ids.size(), d_model());
   if (!(x.shape() == wanted) || (x.dim(1) > 1 && x.stride(1) != 1)) {

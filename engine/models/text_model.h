@@ -66,8 +66,7 @@ class TextModel {
   Status Forward(const TokenBatch& batch, OutputRows rows, MutableView x, MutableView hidden,
                  const Workspace& workspace, const Executor& executor,
                  const Taps& taps = {}) const {
-    return encoder_.ForwardRows({.seq_starts = batch.seq_starts}, rows, x, hidden, workspace,
-                                executor, taps);
+    return encoder_.ForwardRows(PackedBatch(batch), rows, x, hidden, workspace, executor, taps);
   }
 
   // ---- The head of a sequence classifier.
@@ -91,6 +90,7 @@ class TextModel {
         encoder_(std::move(encoder)),
         head_(std::move(head)) {}
   const EmbeddingPlan& plan() const { return embeddings_.plan(); }
+  static Batch PackedBatch(const TokenBatch& batch);
 
   std::string family_;
   WeightFiles files_;  // keeps alive what the embeddings view

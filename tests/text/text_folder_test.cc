@@ -276,7 +276,7 @@ TEST_F(TextFolderTest, RefusesUnfitDenseModules) {
   refused({{"in_features", 31}}, {"31", "32"});
   refused({{"activation_function", "torch.nn.modules.activation.PReLU"}}, {"PReLU", "GELU"});
   refused({{"activation_function", "transformers.activations.NewGELUActivation"}}, {"NewGELU"});
-  refused({{"use_residual", true}}, {"use_residual"});
+  refused({{"use_residual", true}}, {"residual.weight"});
   refused({{"module_input_name", "token_embeddings"}}, {"module_input_name"});
   refused({{"module_output_name", "scores"}}, {"module_output_name"});
   folder_.PatchJson(file, {{"dropout", 0.1}});

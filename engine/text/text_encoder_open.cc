@@ -46,6 +46,12 @@ Status CheckClass(const internal::TransformerFolder& found, bool wants_late,
                   "the folder's model is not one of late interaction; wanted one of "
                   "MultiVectorEncoder's: TextEncoder opens others");
   }
+  const bool pools = !found.modules || found.modules->size() < 2 ||
+                     (*found.modules)[1].kind == internal::ModuleKind::kPooling;
+  if (!is_late && !pools) {
+    return Status(ErrorCode::kUnsupported,
+                  "modules.json: module 1 is out of order; wanted Pooling behind Transformer");
+  }
   const internal::TaskLengths& lengths = found.settings.lengths;
   if (!is_late && !lengths.empty()) {
     const auto is = [](const char* key, size_t length) {

@@ -61,7 +61,7 @@ class AfterEncoder {
   static AfterEncoder OfTokens(std::optional<PackedLinear> projection, size_t d_model);
   // Behind all others.
   void AddNormalization() {
-    modules_.push_back(std::nullopt);
+    steps_.push_back({std::nullopt, NormalizeRow});
     ++trailing_normalizations_;
   }
 
@@ -74,10 +74,21 @@ class AfterEncoder {
              Scratch* scratch, const Executor& executor) const;
 
  private:
+  // What follows the pooling: a linear layer or none, then a function of each row.
+  struct Step {
+    std::optional<PackedLinear> linear;
+    void (*apply)(float* row, size_t width) = nullptr;
+    bool use_residual = false;  // as Dense's
+    std::optional<PackedLinear> residual = {};
+  };
+  // The steps from `from` on that have no linear layer, up to `end`; and their functions in turn.
+  size_t RowSteps(size_t from, size_t end) const;
+  void ApplyRowSteps(size_t from, size_t count, float* row, size_t width) const;
+
   size_t d_model_ = 0;
   size_t width_ = 0;
   std::vector<PoolingMode> pooling_;
-  std::vector<std::optional<Dense>> modules_;  // behind the pooling; nothing: a normalization
+  std::vector<Step> steps_;
   size_t trailing_normalizations_ = 0;
 };
 

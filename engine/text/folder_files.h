@@ -91,7 +91,14 @@ inline void WantVectors(JsonMembers& members, VectorsOf what, VectorsOf absent) 
 // `path`/`name`, or `name` where path is empty.
 std::string Within(std::string_view path, std::string_view name);
 
-enum class ModuleKind : uint8_t { kTransformer, kPooling, kDense, kNormalize, kMultiVectorMask };
+enum class ModuleKind : uint8_t {
+  kTransformer,
+  kPooling,
+  kDense,
+  kNormalize,
+  kQuantize,
+  kMultiVectorMask
+};
 
 struct ModuleEntry {
   ModuleKind kind = ModuleKind::kTransformer;
@@ -135,7 +142,7 @@ struct TransformerSettings {
 
 struct TransformerFolder {
   // Of modules.json, if there is one: a transformer, then at most one pooling before any number of
-  // dense layers and normalizations.
+  // dense layers, normalizations and quantizers.
   std::optional<std::vector<ModuleEntry>> modules;
   std::string path;  // of the transformer, within the model's folder
   Folder folder;     // the same, opened

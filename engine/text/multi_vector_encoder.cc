@@ -122,12 +122,13 @@ class Encoding {
 
   // `batch` are texts of the last chunk.
   Status Take(const float* hidden, std::span<const size_t> batch, internal::Scratch* scratch) {
-    const size_t width = text_.model.d_model();
+    const size_t width = text_.model.hidden_width();
     const Chunk& chunk = chunks_.back();
     outputs_.clear();
     float* gathered = nullptr;
     if (!KeepsAll()) {
-      ENCORE_ASSIGN_OR_RETURN(gathered, scratch->hidden.Get<float>(scratch->starts.back() * width));
+      ENCORE_ASSIGN_OR_RETURN(gathered,
+                              scratch->gathered.Get<float>(scratch->starts.back() * width));
     }
     for (size_t b = 0; b < batch.size(); ++b) {
       const size_t start = scratch->starts[b];

@@ -24,7 +24,7 @@ size_t Scratch::size_bytes() const {
          ids.capacity() * sizeof(int32_t) + type_ids.capacity() +
          (starts.capacity() + unseen.capacity()) * sizeof(size_t) + workspace.size_bytes() +
          x.size_bytes() + hidden.size_bytes() + pooled.size_bytes() + projected.size_bytes() +
-         residual.size_bytes() + sums.size_bytes();
+         gathered.size_bytes() + residual.size_bytes() + sums.size_bytes();
 }
 
 ScratchPool::~ScratchPool() {

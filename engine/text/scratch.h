@@ -52,6 +52,7 @@ struct Scratch {
   FloatBuffer hidden;          // [sequences, d_model], where not all rows are wanted
   FloatBuffer pooled;          // [sequences, width]
   FloatBuffer projected;       // [sequences, width] after a dense layer
+  FloatBuffer gathered;        // [rows, d_model]: of late interaction, those that are kept
   FloatBuffer residual;        // the same, of its residual
   FloatBuffer sums;            // doubles of pooling
 

@@ -123,17 +123,17 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
   if (late != nullptr) {
     late_settings.AddPrefixes(&config);
     config.truncate_dim = {};
-    ENCORE_ASSIGN_OR_RETURN(
-        after, ReadLateModules(found, late_settings, model.d_model(), options.normalize, reading));
+    ENCORE_ASSIGN_OR_RETURN(after, ReadLateModules(found, late_settings, model.hidden_width(),
+                                                   options.normalize, reading));
     ENCORE_ASSIGN_OR_RETURN(*late, ResolveLate(found, late_settings, *tokenizer, model, max_length,
                                                options.max_length, reading));
   } else if (pools) {
     ENCORE_ASSIGN_OR_RETURN(std::vector<PoolingMode> pooling,
                             internal::ReadPooling(rest.empty() ? nullptr : &rest.front(),
-                                                  model.d_model(), options.pooling, reading));
-    ENCORE_ASSIGN_OR_RETURN(after,
-                            internal::AfterEncoder::Read(std::move(pooling), rest, model.d_model(),
-                                                         options.normalize, reading));
+                                                  model.hidden_width(), options.pooling, reading));
+    ENCORE_ASSIGN_OR_RETURN(
+        after, internal::AfterEncoder::Read(std::move(pooling), rest, model.hidden_width(),
+                                            options.normalize, reading));
   }
   Result<const internal::TorchActivation*> activation =
       internal::FindTorchActivation("torch.nn.Identity");
@@ -216,7 +216,7 @@ Result<TextEncoder> TextEncoder::Open(const std::string& folder, const OpenOptio
 }
 
 size_t TextEncoder::dimensions() const { return impl_->after ? impl_->dimensions() : 0; }
-size_t TextEncoder::d_model() const { return impl_->model.d_model(); }
+size_t TextEncoder::d_model() const { return impl_->model.hidden_width(); }
 size_t TextEncoder::max_length() const { return impl_->max_length; }
 bool TextEncoder::has_tokenizer() const { return impl_->tokenizer.ok(); }
 const Tokenizer& TextEncoder::tokenizer() const& { return *impl_->tokenizer; }

@@ -36,9 +36,14 @@ constexpr std::array<std::string_view, 4> kPackages = {
     "sentence_transformers.multi_vector_encoder.modules.",
 };
 
+// Of the code beside pplx-embed, which encode() hands the arguments that `kwargs` names. Without
+// any it makes int8.
+constexpr std::string_view kQuantizer = "st_quantize.FlexibleQuantizer";
+
 // "PACKAGE.Class", "PACKAGE.file.Class".
 std::optional<ModuleKind> KindOf(std::string_view type) {
   if (type == kPyLateDense) return ModuleKind::kDense;
+  if (type == kQuantizer) return ModuleKind::kQuantize;
   for (const std::string_view package : kPackages) {
     if (!type.starts_with(package)) continue;
     const std::string_view rest = type.substr(package.size());
@@ -60,16 +65,18 @@ Status CheckOrder(const std::vector<ModuleEntry>& modules) {
   const bool pools = modules.size() > 1 && modules[1].kind == ModuleKind::kPooling;
   for (size_t i = 0; i < modules.size(); ++i) {
     const ModuleKind kind = modules[i].kind;
-    const bool fits = i == 0 ? kind == ModuleKind::kTransformer
-                      : i == 1 && pools
-                          ? true
-                          : kind == ModuleKind::kDense || kind == ModuleKind::kNormalize ||
-                                (kind == ModuleKind::kMultiVectorMask && !pools);
+    const bool fits =
+        i == 0  ? kind == ModuleKind::kTransformer
+        : pools ? i == 1 || (kind != ModuleKind::kTransformer && kind != ModuleKind::kPooling &&
+                             kind != ModuleKind::kMultiVectorMask)
+                : kind == ModuleKind::kDense || kind == ModuleKind::kNormalize ||
+                      kind == ModuleKind::kMultiVectorMask;
     if (fits) continue;
-    return Status(ErrorCode::kUnsupported,
-                  where + ": module " + std::to_string(i) +
-                      " is out of order; wanted Transformer, Pooling, then Dense and Normalize, or "
-                      "Transformer, then Dense, MultiVectorMask and Normalize");
+    return Status(
+        ErrorCode::kUnsupported,
+        where + ": module " + std::to_string(i) +
+            " is out of order; wanted Transformer, Pooling, then Dense, Normalize and "
+            "FlexibleQuantizer, or Transformer, then Dense, MultiVectorMask and Normalize");
   }
   return {};
 }
@@ -94,7 +101,11 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
   entry.path = members.RequiredString("path");
   members.Ignore("idx");  // the list's order counts
   members.Ignore("name");
-  WantEmpty(members, "kwargs");
+  if (type == kQuantizer) {
+    members.Ignore("kwargs");
+  } else {
+    WantEmpty(members, "kwargs");
+  }
   if (members.ok() && !IsWithin(entry.path)) {
     members.Refuse("path", "a folder within the model's");
   }
@@ -104,7 +115,7 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
     return Status(ErrorCode::kUnsupported,
                   members.where() + ": type is " + Quoted(type) +
                       "; encore has Transformer, Pooling, Dense, Normalize and MultiVectorMask of "
-                      "sentence_transformers");
+                      "sentence_transformers, and st_quantize.FlexibleQuantizer");
   }
   entry.kind = *kind;
   entry.of_pylate = type == kPyLateDense;

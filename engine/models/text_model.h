@@ -105,6 +105,7 @@ class TextModel {
   TextModel(std::string family, WeightFiles files, Embeddings embeddings)
       : family_(std::move(family)), files_(std::move(files)), embeddings_(std::move(embeddings)) {}
   const EmbeddingPlan& plan() const { return embeddings_.plan(); }
+  static Batch PackedBatch(const TokenBatch& batch);
 
   std::string family_;
   WeightFiles files_;  // keeps alive what the embeddings view

@@ -73,7 +73,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFol
   }
   ENCORE_ASSIGN_OR_RETURN(const size_t length,
                           ChooseLength(found.folder, options.max_length, reading));
-  ENCORE_ASSIGN_OR_RETURN(SentenceConfig config, ReadSentenceConfig(/*has_modules=*/true, reading));
+  ENCORE_ASSIGN_OR_RETURN(SentenceConfig config,
+                          ReadSentenceConfig(/*has_modules=*/true, reading, /*is_late=*/false));
   reading.Tell("pooling", "mean of all tokens, without special ones", "modules.json");
   const std::span<const ModuleEntry> rest = std::span(*found.modules).subspan(1);
   // What comes is a row a text already.

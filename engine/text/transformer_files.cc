@@ -21,7 +21,7 @@ struct ClassName {
   std::string_view file;  // the class's own module, in the newer paths
   ModuleKind kind;
 };
-constexpr std::array<ClassName, 9> kClasses = {{
+constexpr std::array<ClassName, 10> kClasses = {{
     {"Transformer", "transformer", ModuleKind::kTransformer},
     {"StaticEmbedding", "static_embedding", ModuleKind::kStaticEmbedding},
     {"Pooling", "pooling", ModuleKind::kPooling},
@@ -31,13 +31,16 @@ constexpr std::array<ClassName, 9> kClasses = {{
     {"SpladePooling", "splade_pooling", ModuleKind::kSpladePooling},
     {"SparseStaticEmbedding", "sparse_static_embedding", ModuleKind::kSparseStatic},
     {"Router", "router", ModuleKind::kRouter},
+    {"MultiVectorMask", "multi_vector_mask", ModuleKind::kMultiVectorMask},
 }};
-constexpr std::array<std::string_view, 5> kPackages = {
+constexpr std::string_view kPyLateDense = "pylate.models.Dense.Dense";
+constexpr std::array<std::string_view, 6> kPackages = {
     "sentence_transformers.models.",
     "sentence_transformers.base.modules.",
     "sentence_transformers.sentence_transformer.modules.",
     "sentence_transformers.sparse_encoder.models.",
     "sentence_transformers.sparse_encoder.modules.",
+    "sentence_transformers.multi_vector_encoder.modules.",
 };
 
 // Of the code beside pplx-embed, which encode() hands the arguments that `kwargs` names. Without
@@ -46,6 +49,7 @@ constexpr std::string_view kQuantizer = "st_quantize.FlexibleQuantizer";
 
 // "PACKAGE.Class", "PACKAGE.file.Class".
 std::optional<ModuleKind> KindOf(std::string_view type) {
+  if (type == kPyLateDense) return ModuleKind::kDense;
   if (type == kQuantizer) return ModuleKind::kQuantize;
   for (const std::string_view package : kPackages) {
     if (!type.starts_with(package)) continue;
@@ -70,19 +74,22 @@ Status CheckOrder(const std::vector<ModuleEntry>& modules) {
   if (modules.empty()) return InvalidArgument(where + ": found no module; wanted a Transformer");
   const bool is_static = modules.front().kind == ModuleKind::kStaticEmbedding;
   const bool is_splade = modules.size() == 2 && modules[1].kind == ModuleKind::kSpladePooling;
+  // Without a pooling, the others are of tokens.
+  const bool pools = is_static || (modules.size() > 1 && modules[1].kind == ModuleKind::kPooling);
   for (size_t i = 0; i < modules.size(); ++i) {
     const ModuleKind kind = modules[i].kind;
-    const bool follows = kind == ModuleKind::kDense || kind == ModuleKind::kNormalize ||
-                         kind == ModuleKind::kQuantize;
-    const bool fits = i == 0                 ? is_static || IsTransformer(kind)
-                      : i == 1 && !is_static ? kind == ModuleKind::kPooling || is_splade
-                                             : follows;
+    const bool behind = kind == ModuleKind::kDense || kind == ModuleKind::kNormalize ||
+                        kind == (pools ? ModuleKind::kQuantize : ModuleKind::kMultiVectorMask);
+    const bool fits = i == 0                          ? is_static || IsTransformer(kind)
+                      : i == 1 && pools && !is_static ? true
+                                                      : behind || is_splade;
     if (fits) continue;
-    return Status(ErrorCode::kUnsupported,
-                  where + ": module " + std::to_string(i) +
-                      " is out of order; wanted Transformer and Pooling, or StaticEmbedding, then "
-                      "Dense, Normalize and FlexibleQuantizer; or Transformer and SpladePooling "
-                      "alone");
+    return Status(
+        ErrorCode::kUnsupported,
+        where + ": module " + std::to_string(i) +
+            " is out of order; wanted Transformer and Pooling, or StaticEmbedding, then Dense, "
+            "Normalize and FlexibleQuantizer; or Transformer, then Dense, MultiVectorMask and "
+            "Normalize; or Transformer and SpladePooling alone");
   }
   return {};
 }
@@ -218,10 +225,8 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
                                        "model_kwargs", "processor_kwargs", "config_kwargs"}) {
       ReadArguments(members, key);
     }
-    for (const std::string_view key :
-         {"query_length", "document_length", "query_expansion", "tokenizer_name_or_path"}) {
-      if (members.Has(key)) members.Refuse(key, "null");
-    }
+    settings.lengths = ReadTaskLengths(members);
+    if (members.Has("tokenizer_name_or_path")) members.Refuse("tokenizer_name_or_path", "null");
     members.Ignore("unpad_inputs");  // how, not what: encore never pads
     ENCORE_RETURN_IF_ERROR(Finish(members, reading));
     return settings;
@@ -248,11 +253,12 @@ Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
                            "; wanted one within the model's");
   }
   const std::optional<ModuleKind> kind = KindOf(type);
-  if (kind) return ModuleEntry{*kind, path};
+  if (kind) return ModuleEntry{*kind, path, /*of_pylate=*/type == kPyLateDense};
   return Status(ErrorCode::kUnsupported,
                 where + ": type is " + Quoted(type) +
                     "; encore has Transformer, StaticEmbedding, Pooling, Dense, Normalize, "
-                    "SpladePooling, SparseStaticEmbedding and Router of sentence_transformers, and "
+                    "SpladePooling, SparseStaticEmbedding, Router and MultiVectorMask of "
+                    "sentence_transformers, and "
                     "st_quantize.FlexibleQuantizer");
 }
 

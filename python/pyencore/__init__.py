@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         set_target,
         supported_targets,
     )
+    from pyencore._multi_vector_encoder import MultiVectorEncoder
     from pyencore._quantize import quantize_embeddings
     from pyencore._sparse_encoder import SparseEncoder, SparseMatrix
     from pyencore._text_encoder import TextEncoder
@@ -33,6 +34,7 @@ _WHERE = {
     "CrossEncoder": "_cross_encoder",
     "Encoder": "_encoder",
     "Encoding": "_tokenizer",
+    "MultiVectorEncoder": "_multi_vector_encoder",
     "SparseEncoder": "_sparse_encoder",
     "SparseMatrix": "_sparse_encoder",
     "TextEncoder": "_text_encoder",
@@ -54,6 +56,7 @@ __all__ = [
     "CrossEncoder",
     "Encoder",
     "Encoding",
+    "MultiVectorEncoder",
     "SparseEncoder",
     "SparseMatrix",
     "TextEncoder",

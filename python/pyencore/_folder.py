@@ -16,6 +16,7 @@ _NAMES = (
     "config_sentence_transformers.json",
     "sentence_*_config.json",
     "router_config.json",
+    "artifact.metadata",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",

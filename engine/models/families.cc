@@ -14,7 +14,8 @@ namespace {
 // Calls f(family) until it returns true.
 template <typename F>
 const Family* FindIf(const F& f) {
-  for (const std::span<const Family> all : {PostNormFamilies(), PreNormFamilies()}) {
+  for (const std::span<const Family> all :
+       {PostNormFamilies(), DebertaFamilies(), PreNormFamilies()}) {
     for (const Family& family : all) {
       if (f(family)) return &family;
     }

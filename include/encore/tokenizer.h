@@ -101,7 +101,7 @@ class ENCORE_API Tokenizer {
   Tokenizer(const Tokenizer&) = default;
   Tokenizer& operator=(const Tokenizer&) = default;
 
-  // From a model's folder: tokenizer.json; else vocab.txt, vocab.json with merges.txt, or spm.model.
+  // From a folder: tokenizer.json; else vocab.txt, vocab.json with merges.txt, or spm.model.
   // Which file counts is decided as by AutoTokenizer of transformers 5.23:
   //
   // 1. The class is tokenizer_class of tokenizer_config.json, else of config.json, else the one of

@@ -166,6 +166,11 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
     for (const SpecialToken& token : *named) again(token.token.content);
     for (const AddedToken& token : extra) again(token.content);
   }
+  for (const std::string& content : config.whole_tokens) {
+    if (list.Find(content) == nullptr && !parts->model->TokenToId(content)) continue;
+    list.Add(AddedToken::Special(content));
+    parts->Tell("special token", Quoted(content), "prefix of queries or documents");
+  }
   for (size_t i = 0; i < told; ++i) {
     const int32_t id = list.Find(more[i].content)->id;
     if (id == more[i].id) continue;

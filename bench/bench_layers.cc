@@ -69,6 +69,10 @@ std::vector<NamedLayer> Layers() {
       Changed("qk_norm", [](LayerConfig& layer) { layer.qk_norm.type = NormType::kRmsNorm; }),
       Changed("alibi", [](LayerConfig& layer) { layer.alibi = AlibiConfig{}; }),
       Changed("buckets", [](LayerConfig& layer) { layer.buckets = BucketConfig{}; }),
+      Changed("relative",
+              [](LayerConfig& layer) {
+                layer.relative = RelativeConfig{.buckets = 256, .max_distance = 512};
+              }),
       ModernBert(),
       EmbeddingGemma(),
   };

@@ -41,6 +41,7 @@ Distribution DistributionOf(const NewWeight& weight) {
     case WeightKind::kLayerScale:
       return {0.1f, 0.5f};
     case WeightKind::kPositionBias:
+    case WeightKind::kRelativeEmbeddings:
       return {1, 0};
     case WeightKind::kBias:
     case WeightKind::kNormBias:

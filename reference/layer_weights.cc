@@ -16,11 +16,19 @@ using internal::TensorPlace;
 
 WeightKind KindOf(const LayerTensor& tensor) {
   if (tensor.part->place == TensorPlace::kBuckets) return WeightKind::kPositionBias;
+  if (tensor.part->place == TensorPlace::kRelative) return WeightKind::kRelativeEmbeddings;
   if (tensor.part->place == TensorPlace::kLayerScale) return WeightKind::kLayerScale;
   if (tensor.part->member.linear == nullptr) {
     return tensor.is_bias() ? WeightKind::kNormBias : WeightKind::kNormWeight;
   }
   return tensor.is_bias() ? WeightKind::kBias : WeightKind::kMatrix;
+}
+
+// Of a norm's tensor, its norm.
+const NormConfig& NormOf(const LayerTensor& tensor, const LayerConfig& layer) {
+  if (tensor.part->place == TensorPlace::kQkNorm) return layer.qk_norm;
+  if (tensor.part->place == TensorPlace::kRelativeNorm) return layer.relative->norm;
+  return layer.norm;
 }
 
 // Whether the layer has this tensor.
@@ -67,17 +75,19 @@ EncoderWeights MakeWeights(const EncoderConfig& config, std::span<const WeightCh
       if (!IsGiven(tensor, layer, choices[i])) continue;
       const Shape shape = internal::ShapeOf(tensor, config.d_model, layer);
       WeightView& view = tensor.In(w);
-      if (kind == WeightKind::kPositionBias && choices[i].shared_position_bias && i > 0) {
+      const bool table =
+          kind == WeightKind::kPositionBias || kind == WeightKind::kRelativeEmbeddings;
+      if (table && choices[i].shared_position_bias && i > 0) {
         view = tensor.In(weights.layers[i - 1]);
         if (!view.empty() && view.shape() == shape) continue;
       }
-      const bool of_heads = tensor.part->place == TensorPlace::kQkNorm;
+      const NormConfig& norm = NormOf(tensor, layer);
       view = make({.name = tensor.name(),
                    .alias = tensor.alias(),
                    .kind = kind,
                    .shape = shape,
                    .inputs = linear ? inputs : 0,
-                   .weight_offset = (of_heads ? layer.qk_norm : layer.norm).weight_offset,
+                   .weight_offset = norm.weight_offset,
                    .type = choices[i].type});
     }
   }

@@ -22,11 +22,20 @@ struct WeightChoices {
   bool fused_qkv = true;    // in_proj, or q_proj, k_proj and v_proj
   bool fused_first = true;  // of a gated layer: linear1, or gate_proj and up_proj
   bool layer_scale = false;
-  bool shared_position_bias = false;  // the view of the layer before, where it has one
+  // Of biases and of relative embeddings: the view of the layer before, where it has one.
+  bool shared_position_bias = false;
   DType type = DType::kF32;
 };
 
-enum class WeightKind { kMatrix, kBias, kNormWeight, kNormBias, kLayerScale, kPositionBias };
+enum class WeightKind {
+  kMatrix,
+  kBias,
+  kNormWeight,
+  kNormBias,
+  kLayerScale,
+  kPositionBias,
+  kRelativeEmbeddings
+};
 
 // A tensor to be made.
 struct NewWeight {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What positions add to scores, as published: ALiBi's slopes and T5's buckets. And the frequencies
-// of rotary positions, whose turning is in rotary.h.
+// What positions add to scores, as published: ALiBi's slopes, T5's buckets, DeBERTa's rows of
+// relative embeddings. And the frequencies of rotary positions, whose turning is in rotary.h.
 
 #ifndef ENCORE_REFERENCE_POSITIONS_H_
 #define ENCORE_REFERENCE_POSITIONS_H_
@@ -52,6 +52,23 @@ inline size_t Bucket(const BucketConfig& buckets, ptrdiff_t distance) {
       bucket = single + k;
   }
   return (distance > 0 ? half : 0) + bucket;
+}
+
+// The row of the table of relative embeddings that distance i - j of query and key has, as DeBERTa
+// v2 has it (encore/layer.h).
+inline size_t RelativeRow(const RelativeConfig& relative, ptrdiff_t distance) {
+  const double d = std::abs(static_cast<double>(distance));
+  const double mid = std::floor(static_cast<double>(relative.buckets) / 2);
+  double bucket = d;
+  if (relative.buckets != 0 && d > mid) {
+    const double last = static_cast<double>(relative.max_distance) - 1;
+    // Steps that are whole numbers may come out an ulp too large.
+    bucket = std::ceil(std::log(d / mid) / std::log(last / mid) * (mid - 1) - 1e-9) + mid;
+  }
+  const auto span =
+      static_cast<double>(relative.buckets != 0 ? relative.buckets : relative.max_distance);
+  return static_cast<size_t>(
+      std::clamp(span + (distance < 0 ? -bucket : bucket), 0.0, 2 * span - 1));
 }
 
 }  // namespace encore::reference

@@ -69,6 +69,48 @@ Matrix<T> PositionBias(const LayerConfig& c, const EncoderLayerWeights& w, size_
   return bias;
 }
 
+// Relative embeddings as keys and as queries of all heads, [rows, G D] and [rows, H D].
+template <typename T>
+struct RelativeTables {
+  Matrix<T> keys;
+  Matrix<T> queries;
+};
+template <typename T>
+RelativeTables<T> ProjectRelative(const LayerConfig& c, const EncoderLayerWeights& w,
+                                  size_t q_width, size_t kv_width) {
+  if (!c.relative) return {};
+  const RelativeConfig& r = *c.relative;
+  const Matrix<T> rows =
+      Norm(r.norm, Numbers<T>(w.relative_embeddings), w.relative_norm.weight, w.relative_norm.bias);
+  RelativeTables<T> tables;
+  if (!r.own_projections) {
+    const Matrix<T> qkv = Projections(rows, w);
+    return {Columns(qkv, q_width, kv_width), Columns(qkv, 0, q_width)};
+  }
+  if (r.content_to_position) tables.keys = Linear(rows, w.pos_k_proj.weight, w.pos_k_proj.bias);
+  if (r.position_to_content) tables.queries = Linear(rows, w.pos_q_proj.weight, w.pos_q_proj.bias);
+  return tables;
+}
+
+// What they add to q_i k_j in a head, whose columns of keys and queries are `pk` and `pq`.
+template <typename T>
+Matrix<T> RelativeScores(const RelativeConfig& r, const Matrix<T>& q, const Matrix<T>& k,
+                         const Matrix<T>& pk, const Matrix<T>& pq) {
+  Matrix<T> scores(q.rows, k.rows);
+  for (size_t i = 0; i < q.rows; ++i) {
+    for (size_t j = 0; j < k.rows; ++j) {
+      const size_t t = RelativeRow(r, static_cast<ptrdiff_t>(i) - static_cast<ptrdiff_t>(j));
+      T sum(0.0);
+      for (size_t d = 0; d < q.cols; ++d) {
+        if (r.content_to_position) sum = sum + q(i, d) * pk(t, d);
+        if (r.position_to_content) sum = sum + pq(t, d) * k(j, d);
+      }
+      scores(i, j) = sum;
+    }
+  }
+  return scores;
+}
+
 // x [S, d_model]; *weights becomes [head]: [S, S]. `mask` and `positions` are the batch's.
 template <typename T>
 Matrix<T> SelfAttention(const LayerConfig& c, const EncoderLayerWeights& w, const Matrix<T>& x,
@@ -81,6 +123,7 @@ Matrix<T> SelfAttention(const LayerConfig& c, const EncoderLayerWeights& w, cons
       c.attention_scale != 0 ? c.attention_scale : 1 / std::sqrt(static_cast<double>(size));
   Matrix<T> context(x.rows, c.num_heads * size);
   weights->resize(c.num_heads);
+  const RelativeTables<T> relative = ProjectRelative<T>(c, w, c.num_heads * size, kv_heads * size);
   for (size_t h = 0; h < c.num_heads; ++h) {
     const size_t g = h * kv_heads / c.num_heads;
     const auto head_of = [&](size_t index) { return Columns(qkv, index * size, size); };
@@ -88,10 +131,18 @@ Matrix<T> SelfAttention(const LayerConfig& c, const EncoderLayerWeights& w, cons
     mask.causal = mask.causal || c.causal;
     if (mask.additive.rank() == 3) mask.additive = mask.additive[h];
     const Matrix<T> bias = PositionBias<T>(c, w, h, x.rows);
+    const auto part_of = [&](const Matrix<T>& table, size_t head) {
+      return table.data.empty() ? Matrix<T>() : Columns(table, head * size, size);
+    };
+    const Matrix<T> added =
+        c.relative ? RelativeScores(*c.relative, head_of(h), head_of(c.num_heads + g),
+                                    part_of(relative.keys, g), part_of(relative.queries, h))
+                   : Matrix<T>();
     const auto sees = [&](size_t i, size_t j) {
       return Sees(mask, positions, i, j, {.window = c.window});
     };
     const auto add_bias = [&](T score, size_t i, size_t j) {
+      if (c.relative) score = score + added(i, j) * (T(scale) * T(1.0));
       if (!mask.additive.empty()) score = score + T(Added(mask, positions, i, j));
       return bias.data.empty() ? score : score + bias(i, j);
     };

@@ -43,6 +43,21 @@ inline EncoderConfig BucketsAndBothNorms() {
                                  .norm = {.type = NormType::kRmsNorm, .weight_offset = 1}});
 }
 
+// Relative embeddings with shared projections and buckets, and with their own in a window.
+inline EncoderConfig RelativeAndWindow() {
+  EncoderConfig config = EncoderConfig::Uniform(
+      30, 2,
+      {.num_heads = 3,
+       .attention_scale = 0.2,
+       .relative = RelativeConfig{.buckets = 16, .max_distance = 60, .norm = {.epsilon = 1e-7}},
+       .d_ff = 50,
+       .activation = Activation::kGelu});
+  config.layers[1].head_size = 16;
+  config.layers[1].window = 100;
+  config.layers[1].relative = RelativeConfig{.max_distance = 40, .own_projections = true};
+  return config;
+}
+
 }  // namespace encore
 
 #endif  // ENCORE_REFERENCE_SWITCHED_H_

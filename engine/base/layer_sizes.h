@@ -34,6 +34,11 @@ struct LayerSizes {
   size_t qkv_width() const { return q_width() + 2 * kv_width(); }
 };
 
+// Half of the rows of a table of relative embeddings.
+inline size_t RelativeSpan(const RelativeConfig& relative) {
+  return relative.buckets != 0 ? relative.buckets : relative.max_distance;
+}
+
 // Pairs of a query and a key that it sees, over a sequence of so many tokens.
 inline double VisiblePairs(bool causal, const std::optional<size_t>& window, size_t tokens) {
   const double s = static_cast<double>(tokens);

@@ -28,6 +28,7 @@ enum class Extent {
   kHead,
   kHeads,
   kBuckets,
+  kRelative,
   kInner,
   kFirst,
 };
@@ -38,7 +39,7 @@ struct ExtentFacts {
   size_t (*of)(const LayerSizes& sizes, const LayerConfig& layer);
 };
 // In the order of the enumerators.
-inline constexpr std::array<ExtentFacts, 10> kExtents = {{
+inline constexpr std::array<ExtentFacts, 11> kExtents = {{
     {"1", [](const LayerSizes&, const LayerConfig&) -> size_t { return 1; }},
     {"d_model", [](const LayerSizes& s, const LayerConfig&) { return s.d_model; }},
     {"(num_heads + 2 num_kv_heads) head_size",
@@ -51,6 +52,10 @@ inline constexpr std::array<ExtentFacts, 10> kExtents = {{
     {"num_buckets",
      [](const LayerSizes&, const LayerConfig& layer) {
        return layer.buckets ? layer.buckets->num_buckets : 0;
+     }},
+    {"2 span",
+     [](const LayerSizes&, const LayerConfig& layer) {
+       return layer.relative ? 2 * RelativeSpan(*layer.relative) : 0;
      }},
     {"d_ff", [](const LayerSizes& s, const LayerConfig&) { return s.d_ff; }},
     {"d_ff, twice where gated",
@@ -65,16 +70,20 @@ constexpr const ExtentFacts& FactsOf(Extent extent) {
 // What gives a tensor its place in a layer (nn/encoder_check.h).
 enum class TensorPlace {
   kAlways,
-  kFusedQkv,    // unless one of the three is given
-  kApartQkv,    // if one of the three is given
-  kQkNorm,      // qk_norm
-  kBuckets,     // buckets
-  kLayerScale,  // any placement but kBoth
-  kFusedFirst,  // unless gate_proj or up_proj is given
-  kApartFirst,  // gate_proj or up_proj is given, and the layer is gated
-  kNorm1,       // attention_norm
-  kPostNorm,    // NormPlacement::kBoth
-  kNever,       // the input scale of a matrix that shares another's
+  kFusedQkv,         // unless one of the three is given
+  kApartQkv,         // if one of the three is given
+  kQkNorm,           // qk_norm
+  kBuckets,          // buckets
+  kRelative,         // relative
+  kRelativeNorm,     // relative, whose norm is not kNone
+  kRelativeQueries,  // relative with own_projections and position_to_content
+  kRelativeKeys,     // relative with own_projections and content_to_position
+  kLayerScale,       // any placement but kBoth
+  kFusedFirst,       // unless gate_proj or up_proj is given
+  kApartFirst,       // gate_proj or up_proj is given, and the layer is gated
+  kNorm1,            // attention_norm
+  kPostNorm,         // NormPlacement::kBoth
+  kNever,            // the input scale of a matrix that shares another's
 };
 
 // A member of EncoderLayerWeights: a linear layer, a norm or a tensor by itself.
@@ -103,23 +112,24 @@ struct LayerPart {
   Extent rows;     // of its weight, and elements of its bias
   Extent columns;  // of its weight
   TensorPlace place;
-  std::optional<LayerMatrix> matrix;  // of a linear layer: the product that it is packed into
-  bool in_torch;                      // torch.nn.TransformerEncoderLayer has it
+  // Of a linear layer: the product that it is packed into. Without one its weight is never int8.
+  std::optional<LayerMatrix> matrix;
+  bool in_torch;  // torch.nn.TransformerEncoderLayer has it
 };
 
-// A part that is packed into no product: a norm or a tensor by itself.
+// A part that is packed into no product: a norm, a tensor by itself, or what makes tables.
 constexpr LayerPart NoMatrix(std::string_view name, LayerMember member, Extent rows,
                              TensorPlace place, bool in_torch = false,
                              Extent columns = Extent::kOne) {
   return {name, "", member, nullptr, rows, columns, place, std::nullopt, in_torch};
 }
 
-inline constexpr std::array<LayerPart, 18> kLayerParts = [] {
+inline constexpr std::array<LayerPart, 22> kLayerParts = [] {
   using W = EncoderLayerWeights;
   using E = Extent;
   using P = TensorPlace;
   using K = LayerMatrix;
-  return std::array<LayerPart, 18>{{
+  return std::array<LayerPart, 22>{{
       {"self_attn.in_proj_", "", &W::in_proj, &W::in_proj, E::kQkv, E::kModel, P::kFusedQkv,
        K::kQkv, true},
       {"self_attn.q_proj.", "", &W::q_proj, &W::in_proj, E::kQueries, E::kModel, P::kApartQkv,
@@ -132,6 +142,13 @@ inline constexpr std::array<LayerPart, 18> kLayerParts = [] {
       NoMatrix("self_attn.k_norm.", &W::k_norm, E::kHead, P::kQkNorm),
       NoMatrix("self_attn.position_bias", &W::position_bias, E::kBuckets, P::kBuckets, false,
                E::kHeads),
+      NoMatrix("self_attn.relative_embeddings", &W::relative_embeddings, E::kRelative, P::kRelative,
+               false, E::kModel),
+      NoMatrix("self_attn.relative_norm.", &W::relative_norm, E::kModel, P::kRelativeNorm),
+      NoMatrix("self_attn.pos_q_proj.", &W::pos_q_proj, E::kQueries, P::kRelativeQueries, false,
+               E::kModel),
+      NoMatrix("self_attn.pos_k_proj.", &W::pos_k_proj, E::kKeys, P::kRelativeKeys, false,
+               E::kModel),
       {"self_attn.out_proj.", "", &W::out_proj, &W::out_proj, E::kModel, E::kQueries, P::kAlways,
        K::kOutProj, true},
       NoMatrix("layer_scale1", &W::layer_scale1, E::kModel, P::kLayerScale),
@@ -197,9 +214,9 @@ struct LayerTensor {
   constexpr bool is_scale() const {
     return role == TensorRole::kRowScale || role == TensorRole::kInputScale;
   }
-  // The weight of a linear layer; it may be int8.
+  // The weight of a product; it may be int8.
   constexpr bool is_matrix() const {
-    return role == TensorRole::kWeight && part->member.linear != nullptr;
+    return role == TensorRole::kWeight && part->matrix.has_value();
   }
 
  private:
@@ -224,8 +241,8 @@ struct LayerTensor {
 
 // How many tensors a part has: the first so many roles.
 constexpr size_t NumTensors(const LayerPart& part) {
-  if (part.member.linear != nullptr) return 4;
-  return part.member.norm != nullptr ? 2 : 1;
+  if (part.matrix.has_value()) return 4;
+  return part.member.tensor != nullptr ? 1 : 2;
 }
 
 inline constexpr size_t kNumLayerTensors = [] {

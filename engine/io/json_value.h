@@ -43,6 +43,7 @@ class JsonValue {
   // Values that are made instead of read. Keys of Object must differ.
   // NOLINTBEGIN(google-explicit-constructor)
   JsonValue(std::same_as<bool> auto value) : value_(value) {}  // a pointer would become a bool
+  JsonValue(std::same_as<double> auto value) : value_(value) {}
   JsonValue(uint64_t value) : value_(value) {}
   JsonValue(std::string value) : value_(std::move(value)) {}
   JsonValue(const char* value) : value_(std::string(value)) {}

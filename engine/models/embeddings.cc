@@ -164,13 +164,14 @@ Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
     ENCORE_RETURN_IF_ERROR(view(plan.task, plan.task_vocab_size, &e.tasks_));
   }
   if (!plan.norm.empty()) {
-    ENCORE_ASSIGN_OR_RETURN(e.norm_, tensors->ReadNorm(tensors->Base(plan.norm), plan.width,
+    const size_t width = plan.projection_first ? d_model : plan.width;
+    ENCORE_ASSIGN_OR_RETURN(e.norm_, tensors->ReadNorm(tensors->Base(plan.norm), width,
                                                        plan.norm_epsilon, plan.norm_bias));
   }
   if (!plan.projection.empty()) {
     ENCORE_ASSIGN_OR_RETURN(e.projection_,
                             tensors->ReadLinear(tensors->Base(plan.projection), d_model, plan.width,
-                                                /*has_bias=*/true));
+                                                plan.projection_bias));
   }
   return e;
 }
@@ -242,9 +243,12 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
       if (!tasks_.rows.empty()) PutRow(tasks_, 0, true, out);
     }
     const MutableView rows = rows_of(sums, begin, end);
+    const bool norm_last = plan_.projection_first;
     Status status;
-    if (!plan_.norm.empty()) status = norm_.Apply(rows);
+    if (!plan_.norm.empty() && !norm_last) status = norm_.Apply(rows);
     if (status.ok() && projection_) status = projection_->Apply(rows, rows_of(x, begin, end));
+    if (status.ok() && !plan_.norm.empty() && norm_last)
+      status = norm_.Apply(rows_of(x, begin, end));
     if (!status.ok()) failed = true;
   };
   const bool few = tokens * width <= kInlineFloats;

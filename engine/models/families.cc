@@ -15,7 +15,7 @@ namespace {
 template <typename F>
 const Family* FindIf(const F& f) {
   for (const std::span<const Family> all :
-       {PostNormFamilies(), PreNormFamilies(), LlamaFamilies()}) {
+       {PostNormFamilies(), DebertaFamilies(), PreNormFamilies(), LlamaFamilies()}) {
     for (const Family& family : all) {
       if (f(family)) return &family;
     }

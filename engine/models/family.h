@@ -48,7 +48,8 @@ enum class PositionRule : uint8_t {
 inline constexpr size_t kAnyLength = size_t{1} << 20;
 
 // x = LayerNorm(scale word[id] + type[type id] + position[place] + task[0]), all `width` wide, then
-// a linear layer to d_model where there is a projection. Names are of modules with a ".weight" (and
+// a linear layer to d_model where there is a projection; or the norm after that. Names are of
+// modules with a ".weight" (and
 // ".bias"); an empty one means that the family has no such thing. A row has names and rules, sizes
 // come from config.json.
 struct EmbeddingPlan {
@@ -72,6 +73,8 @@ struct EmbeddingPlan {
   std::string_view norm = {};
   bool norm_bias = true;
   std::string_view projection = {};
+  bool projection_bias = true;
+  bool projection_first = false;  // before the norm, which is d_model wide then
 
   // Tokens that a sequence may have.
   size_t max_tokens() const {
@@ -237,8 +240,10 @@ inline constexpr const char kConfigFile[] = "config.json";
 Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
                                   std::vector<Decision>* decisions);
 
-// Norms after sublayers, as BERT's; before them, as ModernBERT's; Llama's layers.
+// Norms after sublayers, as BERT's; those of them with relative embeddings; norms before sublayers,
+// as ModernBERT's; Llama's layers.
 std::span<const Family> PostNormFamilies();
+std::span<const Family> DebertaFamilies();
 std::span<const Family> PreNormFamilies();
 std::span<const Family> LlamaFamilies();
 

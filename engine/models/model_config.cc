@@ -82,6 +82,12 @@ std::string LayerPositionsText(const std::vector<LayerConfig>& layers) {
   const LayerConfig& first = layers.front();
   if (first.alibi) return "ALiBi";
   if (first.buckets) return "biases of " + std::to_string(first.buckets->num_buckets) + " buckets";
+  if (first.relative) {
+    const RelativeConfig& r = *first.relative;
+    return "relative embeddings of " +
+           (r.buckets != 0 ? std::to_string(r.buckets) + " buckets" : std::string("distances")) +
+           " up to " + std::to_string(r.max_distance);
+  }
   if (!first.rotary) return {};
   std::vector<std::string> kinds;
   for (const LayerConfig& layer : layers) {

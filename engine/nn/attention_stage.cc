@@ -147,6 +147,13 @@ void AttentionStage::Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRan
   work.window = config_.window.value_or(kNoWindow);
   work.mask = pass_.batch->mask;
   work.mask.causal = work.mask.causal || config_.causal;
+  RelativeTerms relative{};
+  const PackedRelative& embeddings = layer_.relative;
+  if (embeddings.table != kNoTable) {
+    relative.row = pass_.tables->RelativeAt(embeddings.table, pass_.longest, pass_.tables_memory());
+    relative.keys = embeddings.keys;
+    work.relative = &relative;
+  }
   const ConstView& additive = pass_.batch->mask.additive;
   const bool mask_by_heads = additive.rank() == 3;
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
@@ -176,6 +183,12 @@ void AttentionStage::Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRan
       if (layer_.distance_bias != kNoTable) {
         work.distance_bias =
             pass_.tables->BiasAt(layer_.distance_bias, h, pass_.longest, pass_.tables_memory());
+      }
+      if (embeddings.key_data != nullptr) {
+        relative.keys.data = embeddings.key_data + kv_head * embeddings.key_bytes();
+      }
+      if (embeddings.queries.data != nullptr) {
+        relative.queries = InputRows::Of(embeddings.queries.From(h * embeddings.rows));
       }
       // Queries are counted from the sequence's start, the context's rows from `begin`.
       work.out = context.From(start + first - begin);

@@ -74,6 +74,31 @@ void CheckRotary(const RotaryConfig& rotary, size_t head_size, SwitchChecker& ch
   }
 }
 
+// `sizes` are the layer's.
+void CheckRelative(const LayerConfig& c, const LayerSizes& sizes, SwitchChecker& check) {
+  const RelativeConfig& r = *c.relative;
+  check.Want(!c.rotary && !c.alibi && !c.buckets, "positions are given by relative and another",
+             "relative without rotary, alibi and buckets");
+  check.Want(c.qk_norm.type == NormType::kNone,
+             "positions are given by relative and qk_norm is set", "relative without qk_norm");
+  check.Want(r.content_to_position || r.position_to_content,
+             "relative.content_to_position and position_to_content are false",
+             "one of them true, or no relative");
+  // Bounds that no model comes near, as of buckets.
+  check.Want(r.buckets != 1 && r.buckets <= (size_t{1} << 20),
+             "relative.buckets is " + Number(r.buckets), "0, or 2 to 2^20");
+  check.Want(r.max_distance > r.buckets / 2 + 1 && r.max_distance <= (size_t{1} << 20),
+             "relative.max_distance is " + Number(r.max_distance),
+             "more than half of relative.buckets and 1, and at most 2^20");
+  check.CheckNorm("relative.norm", r.norm);
+  if (!check.status().ok()) return;
+  size_t table = 0;  // projected, in bytes and with room
+  check.Want(CheckedMul(2 * RelativeSpan(r), sizes.qkv_width() + sizes.d_model, &table) &&
+                 CheckedMul(table, 64, &table),
+             "relative embeddings have " + Number(2 * RelativeSpan(r)) + " rows",
+             "tables of all heads and rows that can be addressed");
+}
+
 void CheckPositions(const LayerConfig& c, size_t head_size, SwitchChecker& check) {
   const int given =
       int{c.rotary.has_value()} + int{c.alibi.has_value()} + int{c.buckets.has_value()};
@@ -151,6 +176,7 @@ Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefi
              "sizes whose matrices can be addressed");
   if (!check.status().ok()) return check.status();
   CheckPositions(c, LayerSizes(d_model, c).head_size, check);
+  if (c.relative) CheckRelative(c, LayerSizes(d_model, c), check);
   return check.status();
 }
 

@@ -53,6 +53,17 @@ struct BlockActivation {
 
 inline constexpr size_t kNoTable = static_cast<size_t>(-1);
 
+// Relative embeddings as attention reads them: rows that some distance has (relative_rows.h).
+struct PackedRelative {
+  size_t table = kNoTable;  // in PositionTables
+  size_t rows = 0;
+  PackedView keys;                      // pk of a key head, without data
+  const std::byte* key_data = nullptr;  // of all key heads; null without content_to_position
+  MadeRows queries = {};  // pq, [heads, rows]; without data without position_to_content
+
+  size_t key_bytes() const { return RoundUp(keys.packed_bytes(), 64); }  // of a key head
+};
+
 struct PackedLayer {
   PackedLayer(size_t d_model, const LayerConfig& config) : sizes(d_model, config) {}
 
@@ -70,6 +81,7 @@ struct PackedLayer {
   BlockActivation activation;
   size_t rotary = kNoTable;  // in PositionTables
   size_t distance_bias = kNoTable;
+  PackedRelative relative;
 };
 
 // A matrix to pack, and where to.

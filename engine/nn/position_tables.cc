@@ -93,12 +93,20 @@ void PositionTables::Add(const LayerConfig& config, const EncoderLayerWeights& w
       bias_heads_ += config.num_heads;
     }
   }
+  if (config.relative) {
+    const auto found =
+        std::find_if(relative_.begin(), relative_.end(),
+                     [&](const RelativeRows& rows) { return rows.AreOf(*config.relative); });
+    layer->relative.table = static_cast<size_t>(found - relative_.begin());
+    if (found == relative_.end()) relative_.emplace_back(*config.relative);
+  }
 }
 
 void PositionTables::Fill(Team& team, size_t longest, float* memory) const {
   const size_t blocks = DivCeil(longest, kPositionsOfTask);
   const size_t rotary_tasks = rotary_.size() * blocks;
-  team.ForEach(rotary_tasks + bias_heads_, [&](size_t task, int /*thread*/) {
+  const size_t bias_tasks = rotary_tasks + bias_heads_;
+  team.ForEach(bias_tasks + relative_.size(), [&](size_t task, int /*thread*/) {
     if (task < rotary_tasks) {
       const size_t t = task / blocks;
       const size_t begin = task % blocks * kPositionsOfTask;
@@ -106,6 +114,11 @@ void PositionTables::Fill(Team& team, size_t longest, float* memory) const {
       const size_t end = std::min(begin + kPositionsOfTask, longest);
       rotary_[t].table.Fill(begin, end, const_cast<float*>(at.cos) + begin * at.pairs,
                             const_cast<float*>(at.sin) + begin * at.pairs);
+      return;
+    }
+    if (task >= bias_tasks) {
+      const size_t t = task - bias_tasks;
+      relative_[t].Fill(longest, RelativeAt(t, longest, memory));
       return;
     }
     size_t t = 0;
@@ -126,6 +139,12 @@ float* PositionTables::BiasAt(size_t table, size_t head, size_t longest, float* 
   // Of a head: distances -longest .. longest, and the margin.
   float* first = memory + 2 * longest * rotary_pairs_;
   return first + (biases_[table].heads_before + head) * (2 * longest + kBiasMargin) + longest;
+}
+
+int32_t* PositionTables::RelativeAt(size_t table, size_t longest, float* memory) const {
+  static_assert(sizeof(int32_t) == sizeof(float));
+  float* first = memory + 2 * longest * rotary_pairs_ + bias_heads_ * (2 * longest + kBiasMargin);
+  return reinterpret_cast<int32_t*>(first + table * (2 * longest + kBiasMargin) + longest);
 }
 
 }  // namespace encore::internal

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What positions need beside weights: sines and cosines of rotary layers, and biases that depend on
-// the distance of query and key (ALiBi, buckets). Layers with equal positions share a table. A pass
-// fills them for its longest sequence: memory is linear in that.
+// What positions need beside weights: sines and cosines of rotary layers, biases that depend on the
+// distance of query and key (ALiBi, buckets), and the rows of relative embeddings by distance.
+// Layers with equal positions share a table. A pass fills them for its longest sequence: memory is
+// linear in that.
 
 #ifndef ENCORE_ENGINE_NN_POSITION_TABLES_H_
 #define ENCORE_ENGINE_NN_POSITION_TABLES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "encore/encoder.h"
 #include "engine/nn/packed_layer.h"
+#include "engine/nn/relative_rows.h"
 #include "engine/ops/rotary_table.h"
 #include "engine/platform/thread_team.h"
 
@@ -43,10 +46,12 @@ class PositionTables {
   // in.
   void Add(const LayerConfig& config, const EncoderLayerWeights& weights, PackedLayer* layer);
 
-  bool empty() const { return rotary_.empty() && biases_.empty(); }
+  bool empty() const { return rotary_.empty() && biases_.empty() && relative_.empty(); }
   // Floats for each position of the longest sequence, and beside these.
-  size_t floats_per_position() const { return 2 * (rotary_pairs_ + bias_heads_); }
-  size_t floats_beside() const { return kBiasMargin * bias_heads_; }
+  size_t floats_per_position() const {
+    return 2 * (rotary_pairs_ + bias_heads_ + relative_.size());
+  }
+  size_t floats_beside() const { return kBiasMargin * (bias_heads_ + relative_.size()); }
 
   // Fills all of them at `memory`, which has room for longest * floats_per_position() +
   // floats_beside() floats; the team's threads share the work.
@@ -61,6 +66,10 @@ class PositionTables {
   Rotary RotaryAt(size_t table, size_t longest, float* memory) const;
   // Where the bias of distance 0 is.
   float* BiasAt(size_t table, size_t head, size_t longest, float* memory) const;
+  // Of relative embeddings, for AttentionHead.
+  const RelativeRows& relative(size_t table) const { return relative_[table]; }
+  // Where the row of distance 0 is.
+  int32_t* RelativeAt(size_t table, size_t longest, float* memory) const;
 
  private:
   struct RotaryEntry {
@@ -78,6 +87,7 @@ class PositionTables {
 
   std::vector<RotaryEntry> rotary_;
   std::vector<BiasEntry> biases_;
+  std::vector<RelativeRows> relative_;
   size_t rotary_pairs_ = 0;  // of all entries
   size_t bias_heads_ = 0;
 };

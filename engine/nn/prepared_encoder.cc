@@ -158,6 +158,10 @@ Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
                                         &all.matrices));
     all.matrices.back().ends_layer = true;
     all.tables.Add(layer, weights.layers[i], &packed);
+    if (!layer.relative) continue;
+    ENCORE_RETURN_IF_ERROR(PrepareRelative(
+        *layer.relative, weights.layers[i], all.tables.relative(packed.relative.table),
+        KernelOfAttention(options), &packed, &all.relative.emplace_back()));
   }
   ENCORE_RETURN_IF_ERROR(PackNorm(config.final_norm, weights.norm, &all.final_norm));
   all.sizes.floats_per_position = all.tables.floats_per_position();
@@ -168,12 +172,13 @@ Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
 
 Result<size_t> PreparedEncoder::PanelBytes() const {
   size_t bytes = 0;
+  bool fits = true;
   for (const MatrixToPack& m : matrices) {
-    if (!CheckedAdd(bytes, m.packed->data_bytes(), &bytes)) {
-      return Status(ErrorCode::kOutOfMemory, "the packed weights exceed what can be addressed");
-    }
+    fits = fits && CheckedAdd(bytes, m.packed->data_bytes(), &bytes);
   }
-  return bytes;
+  for (const RelativeToPack& r : relative) fits = fits && CheckedAdd(bytes, r.bytes(), &bytes);
+  if (fits) return bytes;
+  return Status(ErrorCode::kOutOfMemory, "the packed weights exceed what can be addressed");
 }
 
 Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::byte>* panels) {
@@ -212,7 +217,13 @@ Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::b
     }
   });
   if (bad == none) {
+    for (const RelativeToPack& r : relative) {
+      ENCORE_RETURN_IF_ERROR(
+          PackRelative(r, tables.relative(r.layer->relative.table), options.executor, next));
+      next += r.bytes();
+    }
     matrices = {};
+    relative.clear();
     return {};
   }
   const auto layer = std::count_if(matrices.begin(), matrices.begin() + static_cast<ptrdiff_t>(bad),

@@ -16,6 +16,7 @@
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/packed_layer.h"
 #include "engine/nn/position_tables.h"
+#include "engine/nn/relative_packing.h"
 #include "engine/nn/thread_plan.h"
 #include "engine/platform/thread_team.h"
 
@@ -35,18 +36,20 @@ struct PreparedEncoder {
   static Result<PreparedEncoder> Create(const EncoderConfig& config, const EncoderWeights& weights,
                                         const EncoderOptions& options);
 
-  // Of all matrices' panels. kOutOfMemory if they exceed what can be addressed.
+  // Of all matrices' panels and of relative embeddings. kOutOfMemory if they exceed what can be
+  // addressed.
   Result<size_t> PanelBytes() const;
   // Packs all matrices one after another into one piece of memory, in the order in which a pass
-  // reads them; they are gone then. kOutOfMemory; kInvalidArgument names a matrix with numbers that
-  // int8 cannot have.
+  // reads them, and relative embeddings behind them; they are gone then. kOutOfMemory;
+  // kInvalidArgument names a matrix with numbers that int8 cannot have.
   Status Pack(const EncoderOptions& options, AlignedBuffer<std::byte>* panels);
   // See Encoder::WorkspaceBytes.
   Result<size_t> WorkspaceBytes(const BatchLimits& limits, int threads) const;
 
   EncoderConfig config;  // with defaults
   std::vector<PackedLayer> layers;
-  std::vector<MatrixToPack> matrices;  // four a layer; they point to the layers
+  std::vector<MatrixToPack> matrices;    // four a layer; they point to the layers
+  std::vector<RelativeToPack> relative;  // likewise, of layers that have relative embeddings
   PackedNorm final_norm;
   PositionTables tables;
   ModelSizes sizes;

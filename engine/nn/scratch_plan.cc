@@ -83,8 +83,9 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.hidden = layout.Take(plan.block_rows, plan.ld_ff);
   plan.input = layout.Take(model.input_row_bytes != 0 ? plan.block_rows : 0, plan.input_stride, 1);
   plan.quants = layout.Take(model.input_row_bytes != 0 ? plan.block_rows : 0, 1, sizeof(RowQuant));
-  plan.attention_floats = AttentionScratchFloats(longest, model.head_size, /*masked=*/true,
-                                                 model.makes_rows ? model.head_size : 0);
+  plan.attention_floats =
+      AttentionScratchFloats(longest, model.head_size, /*masked=*/true,
+                             model.makes_rows ? model.head_size : 0, model.relative);
   // A task of attention has a sequence, a block of at least kMinRowsOfBlock rows, or some heads of
   // a block of queries.
   const size_t query_blocks =

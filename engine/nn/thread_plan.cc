@@ -103,6 +103,7 @@ ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
     qkv_width = std::max(qkv_width, sizes.qkv_width());
     head_size = std::max(head_size, sizes.head_size);
     d_ff = std::max(d_ff, sizes.d_ff);
+    relative = relative || layer.relative.has_value();
     if (reduced || sizes.head_size % 16 != 0) {
       packed_value_bytes = std::max(packed_value_bytes,
                                     sizes.kv_heads * RoundUp(sizes.head_size, 16) * sizeof(float));

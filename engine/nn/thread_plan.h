@@ -41,6 +41,7 @@ struct ModelSizes {
   size_t qkv_width = 0;
   size_t head_size = 0;
   size_t d_ff = 0;
+  bool relative = false;       // some layer has relative embeddings
   size_t global_kv_width = 0;  // of the layers without a window; 0 if all have one
   // Of position_tables.h: 0 until somebody sets them.
   size_t floats_per_position = 0;

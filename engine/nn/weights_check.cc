@@ -128,6 +128,19 @@ std::string_view WhyNoPlace(TensorPlace place, const LayerConfig& layer,
       return unless(layer.qk_norm.type != NormType::kNone, "the layer has no qk_norm");
     case TensorPlace::kBuckets:
       return unless(layer.buckets.has_value(), "the layer has no buckets");
+    case TensorPlace::kRelative:
+      return unless(layer.relative.has_value(), "the layer has no relative embeddings");
+    case TensorPlace::kRelativeNorm:
+      return unless(layer.relative && layer.relative->norm.type != NormType::kNone,
+                    "the layer has no norm of relative embeddings");
+    case TensorPlace::kRelativeQueries:
+      return unless(
+          layer.relative && layer.relative->own_projections && layer.relative->position_to_content,
+          "the layer has no own projection of relative embeddings to queries");
+    case TensorPlace::kRelativeKeys:
+      return unless(
+          layer.relative && layer.relative->own_projections && layer.relative->content_to_position,
+          "the layer has no own projection of relative embeddings to keys");
     case TensorPlace::kLayerScale:
       return unless(!both_sides, "the layer has norms on both sides");
     case TensorPlace::kFusedFirst:

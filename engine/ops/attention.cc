@@ -46,7 +46,20 @@ struct Scratch {
   Rows sums;         // [kQueryBlock]: sum of p v so far; only with several tiles of keys
   Rows additive;     // [rows], only with a mask
   MadeRows queries;  // [kQueryBlock], if the kernel does not take floats
+  // These two only with relative embeddings.
+  Rows relative;    // [kQueryBlock]: the term of keys
+  float* products;  // of embeddings with queries or keys
 };
+
+// Distances from `queries` to `keys` neighbours.
+constexpr size_t Distances(size_t queries, size_t keys) { return queries + keys - 1; }
+
+// Floats in a row of products of queries and embeddings, for a tile of so many keys: there are no
+// more embeddings than distances, and columns begin and end at whole vectors.
+size_t RelativeRowFloats(size_t keys) {
+  return RoundUp(Distances(kQueryBlock, std::clamp<size_t>(keys, 1, kKeyTile)), kMaxLanes) +
+         2 * kMaxLanes;
+}
 
 // What rows of A of so many elements take for each, whatever the element: whole vectors.
 size_t MadeRowFloats(size_t elements) { return RoundUp(elements, kMaxLanes); }
@@ -65,6 +78,12 @@ Scratch LayOut(const AttentionHead& head, size_t keys, float* memory) {
   s.additive = {s.sums.row(keys > kKeyTile ? kQueryBlock : 0), s.scores.ld};
   const size_t masks = HasMatrix(head.mask) ? RoundUp(s.rows * s.scores.ld, kMaxLanes) : 0;
   s.queries = MadeIn({s.additive.data + masks, MadeRowFloats(head.keys.k)});
+  if (head.relative == nullptr) return s;
+  const bool makes_rows = head.keys.kernel->make_rows != nullptr;
+  float* const behind =
+      s.additive.data + masks + (makes_rows ? kQueryBlock * MadeRowFloats(head.keys.k) : 0);
+  s.relative = {behind, s.scores.ld};
+  s.products = s.relative.row(kQueryBlock);
   return s;
 }
 
@@ -126,6 +145,7 @@ class Block {
     const EvenSplit groups{rows_, DivCeil(rows_, scratch_.rows)};
     for (size_t begin = keys_.begin; begin < keys_.end; begin += kKeyTile) {
       const size_t end = std::min(begin + kKeyTile, keys_.end);
+      MultiplyRelativeQueries(begin, end);
       for (size_t g = 0; g < groups.parts; ++g) {
         Advance(groups.begin(g), groups.begin(g + 1), begin, end);
       }
@@ -135,7 +155,17 @@ class Block {
       if (l_[r] == 0.0f) std::fill_n(Out(r), head_.values.n, 0.0f);
     }
     if (head_.weights.empty()) return;
-    for (size_t g = 0; g < groups.parts; ++g) StoreWeights(groups.begin(g), groups.begin(g + 1));
+    for (size_t r = 0; r < rows_; ++r) {
+      for (size_t j = 0; j < keys_.begin; ++j) head_.weights(first_ + r, j) = 0.0f;
+      for (size_t j = keys_.end; j < head_.keys.n; ++j) head_.weights(first_ + r, j) = 0.0f;
+    }
+    for (size_t begin = keys_.begin; begin < keys_.end; begin += kKeyTile) {
+      const size_t end = std::min(begin + kKeyTile, keys_.end);
+      MultiplyRelativeQueries(begin, end);
+      for (size_t g = 0; g < groups.parts; ++g) {
+        StoreWeights(groups.begin(g), groups.begin(g + 1), begin, end);
+      }
+    }
   }
 
  private:
@@ -143,7 +173,10 @@ class Block {
 
   // Scores of rows [row, row_end) and keys [begin, end), not scaled, with what hides some of them.
   ScoreTile Score(size_t row, size_t row_end, size_t begin, size_t end) {
-    MultiplyKeys(row, row_end, begin, end);
+    const Rows scores = scratch_.scores;
+    if (head_.relative != nullptr) AddRelative(row, row_end, begin, end);
+    MultiplyColumns(head_.keys, q_.From(row), row_end - row, begin, end,
+                    head_.relative != nullptr ? ConstRows(scores) : ConstRows{kZeroRow, 0}, scores);
     ScoreTile tile{};
     tile.scores = scratch_.scores.data;
     tile.ld_scores = scratch_.scores.ld;
@@ -273,27 +306,92 @@ class Block {
     MultiplyValues(weights, row, row_end, begin, end, last);
   }
 
+  // The row of relative embeddings that query first_ + r and the key have.
+  int32_t RelativeRow(size_t r, size_t key) const {
+    return head_.relative->row[Distance(first_ + r, key)];
+  }
+
+  // The term of keys and relative embeddings, of all queries and of keys [begin, end). kQueryBlock
+  // keys at a time, since few embeddings lie between these and the queries. A row of the product
+  // belongs to an embedding, a column to a key.
+  void MultiplyRelativeQueries(size_t begin, size_t end) {
+    if (head_.relative == nullptr || head_.relative->queries.data == nullptr) return;
+    const Rows products{scratch_.products, kQueryBlock};
+    for (size_t key = begin, next; key < end; key = next) {
+      next = std::min(key + kQueryBlock, end);
+      const int32_t low = RelativeRow(rows_ - 1, key);
+      const int32_t high = RelativeRow(0, next - 1);
+      MultiplyColumns(head_.keys, head_.relative->queries.From(static_cast<size_t>(low)),
+                      static_cast<size_t>(high - low) + 1, key, next, {kZeroRow, 0}, products);
+      for (size_t r = 0; r < rows_; ++r) {
+        const int32_t* row = head_.relative->row + Distance(first_ + r, key);
+        float* out = scratch_.relative.row(r) + (key - begin);
+        for (size_t j = 0; j < next - key; ++j) {
+          out[j] = products.data[static_cast<size_t>(row[j] - low) * kQueryBlock + j];
+        }
+      }
+    }
+  }
+
+  // The scores of rows [row, row_end) and keys [begin, end) become what relative embeddings add:
+  // the term of queries and embeddings, a row of whose product belongs to a query, and a column to
+  // an embedding; and that of keys.
+  void AddRelative(size_t row, size_t row_end, size_t begin, size_t end) {
+    const RelativeTerms& terms = *head_.relative;
+    const bool of_keys = terms.queries.data != nullptr;
+    const bool of_queries = terms.keys.data != nullptr;
+    const Rows products{scratch_.products, RelativeRowFloats(keys_.end - keys_.begin)};
+    size_t first = 0;
+    if (of_queries) {
+      first = static_cast<size_t>(RelativeRow(row_end - 1, begin)) / terms.keys.kernel->lanes *
+              terms.keys.kernel->lanes;
+      MultiplyColumns(terms.keys, q_.From(row), row_end - row, first,
+                      static_cast<size_t>(RelativeRow(row, end - 1)) + 1, {kZeroRow, 0}, products);
+    }
+    for (size_t r = row; r < row_end; ++r) {
+      float* out = scratch_.scores.row(r - row);
+      const float* add = scratch_.relative.row(r);
+      if (!of_queries) {
+        std::copy_n(add, end - begin, out);
+        continue;
+      }
+      const int32_t* at = terms.row + Distance(first_ + r, begin);
+      const float* of_query = products.row(r - row);
+      const auto low = static_cast<int32_t>(first);
+      if (!of_keys) {
+        for (size_t j = 0; j < end - begin; ++j) out[j] = of_query[at[j] - low];
+      } else {
+        for (size_t j = 0; j < end - begin; ++j) out[j] = of_query[at[j] - low] + add[j];
+      }
+    }
+  }
+
   // The two products, in tiles of their own: heads of short sequences are so little work that
-  // whatever else a general product does would show.
-  void MultiplyKeys(size_t row, size_t row_end, size_t begin, size_t end) {
-    const PackedView& b = head_.keys;
+  // whatever else a general product does would show. This one: columns [begin, end) of init + a b,
+  // the first one to c; begin is at a whole vector, and `init` may be c.
+  static void MultiplyColumns(const PackedView& b, const InputRows& a, size_t rows, size_t begin,
+                              size_t end, ConstRows init, Rows c) {
     const size_t lanes = b.kernel->lanes;
-    const std::byte* keys = static_cast<const std::byte*>(b.data) + begin * b.column_bytes();
+    const auto* const data = static_cast<const std::byte*>(b.data);
     GemmTile tile = PlainTile();
     tile.in.kc = b.groups();
-    tile.out.ldc = scratch_.scores.ld;
-    for (size_t col = 0; col < end - begin;) {
+    tile.in.ld_init = init.ld;
+    tile.out.ldc = c.ld;
+    size_t within = begin % b.nr();  // the panel at hand
+    for (size_t col = begin; col < end;) {
       // Whole vectors: what lies past the end is never looked at. A window may end within a panel.
-      const size_t panel_nv = std::min(b.nv, DivCeil(b.n - begin - col, lanes));
-      const size_t nv = std::min(panel_nv, DivCeil(end - begin - col, lanes));
-      tile.in.a = q_.From(row);
-      tile.in.b = keys + col * b.column_bytes();
+      const size_t panel = col - within;
+      const size_t panel_nv = std::min(b.nv, DivCeil(b.n - panel, lanes));
+      const size_t nv = std::min(panel_nv - within / lanes, DivCeil(end - col, lanes));
+      tile.in.a = a;
+      tile.in.b = data + panel * b.column_bytes() + within * b.kernel->group_bytes();
       tile.in.ldb = panel_nv * lanes;
       tile.out.cols = nv * lanes;
-      tile.in.init = kZeroRow;
-      for (size_t j = 0; j < nv; ++j) tile.out.c[j] = scratch_.scores.data + col + j * lanes;
-      RunTiles(*b.kernel, nv, row_end - row, tile);
+      tile.in.init = init.ld == 0 ? init.data : init.data + (col - begin);
+      for (size_t j = 0; j < nv; ++j) tile.out.c[j] = c.data + (col - begin) + j * lanes;
+      RunTiles(*b.kernel, nv, rows, tile);
       col += nv * lanes;
+      within = 0;
     }
   }
 
@@ -332,18 +430,11 @@ class Block {
   }
 
   // The scores once more, now that each row's final maximum and sum are known.
-  void StoreWeights(size_t row, size_t row_end) {
-    for (size_t begin = keys_.begin; begin < keys_.end; begin += kKeyTile) {
-      const size_t end = std::min(begin + kKeyTile, keys_.end);
-      head_.softmax->weights(Score(row, row_end, begin, end), m_ + row, l_ + row);
-      for (size_t r = row; r < row_end; ++r) {
-        const float* weights = scratch_.scores.row(r - row);
-        for (size_t j = begin; j < end; ++j) head_.weights(first_ + r, j) = weights[j - begin];
-      }
-    }
+  void StoreWeights(size_t row, size_t row_end, size_t begin, size_t end) {
+    head_.softmax->weights(Score(row, row_end, begin, end), m_ + row, l_ + row);
     for (size_t r = row; r < row_end; ++r) {
-      for (size_t j = 0; j < keys_.begin; ++j) head_.weights(first_ + r, j) = 0.0f;
-      for (size_t j = keys_.end; j < head_.keys.n; ++j) head_.weights(first_ + r, j) = 0.0f;
+      const float* weights = scratch_.scores.row(r - row);
+      for (size_t j = begin; j < end; ++j) head_.weights(first_ + r, j) = weights[j - begin];
     }
   }
 
@@ -363,13 +454,21 @@ class Block {
 
 }  // namespace
 
-size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked, size_t head_size) {
+size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked, size_t head_size,
+                              bool relative) {
   const size_t row = ScoreRowFloats(keys);
   // The most that ScoreRows times a row can be for so many keys or fewer.
   const size_t scores = std::min(kQueryBlock * row, std::max(kScoreFloats, kRowGroup * row));
   const size_t sums = keys > kKeyTile ? kQueryBlock * RoundUp(value_size, kMaxLanes) : 0;
+  // A row of products of queries has that of scores and at most kBeside floats. That is room for
+  // those of keys too, [Distances(kQueryBlock, kQueryBlock), kQueryBlock].
+  constexpr size_t kBeside = kQueryBlock + 3 * kMaxLanes;
+  static_assert(kQueryBlock * (kMaxLanes + kBeside) >=
+                Distances(kQueryBlock, kQueryBlock) * kQueryBlock);
+  const size_t terms =
+      relative ? kQueryBlock * row + RoundUp(scores, kMaxLanes) + kQueryBlock * kBeside : 0;
   return RoundUp(scores, kMaxLanes) * (masked ? 2 : 1) + sums +
-         kQueryBlock * MadeRowFloats(head_size);
+         kQueryBlock * MadeRowFloats(head_size) + terms;
 }
 
 void Attend(const AttentionHead& head, size_t begin, size_t end, float* scratch) {

@@ -63,6 +63,15 @@ inline bool ShouldPackValues(const PackedView& values) {
   return kernel.kr > 1 || (values.k >= kPackedValueKeys && values.n % kernel.lanes != 0);
 }
 
+// What relative embeddings add to the score of query i and key j before it is scaled: q_i k'_r +
+// q'_r k_j, r = row[j - i].
+struct RelativeTerms {
+  // By distance, readable for all of a sequence; 0 or 1 more from each to the next.
+  const int32_t* row;
+  PackedView keys;    // k' [head_size, rows], of the kernel of the keys; without data no such term
+  InputRows queries;  // q' [rows], rows of A of head_size; without data no such term
+};
+
 // One head's work. Everything lives as long as the call.
 struct AttentionHead {
   PackedView keys;
@@ -82,11 +91,13 @@ struct AttentionHead {
   // Readable for all distances from a query to a key of the sequence, windows or not. Where there
   // is an additive mask too, the sum of both is rounded before it is added.
   const float* distance_bias = nullptr;
+  const RelativeTerms* relative = nullptr;  // or null
 };
 
 // Floats of scratch for Attend; a multiple of 16, monotone in every size. head_size: 0 if the
-// kernel takes rows of floats as they are.
-size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked, size_t head_size = 0);
+// kernel takes rows of floats as they are. relative: of heads with RelativeTerms.
+size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked, size_t head_size = 0,
+                              bool relative = false);
 
 // Queries [begin, end): any range gives the same bits as a part of any other. `scratch` is aligned
 // to 64 bytes.

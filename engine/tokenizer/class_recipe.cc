@@ -52,6 +52,10 @@ constexpr ClassRow kRows[] = {
      "Unigram",
      true,
      {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}},
+    {Kind::kDebertaV2,
+     "Unigram",
+     true,
+     {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
     {Kind::kT5, "Unigram", true, {kNo, "</s>", "<unk>", kNo, "<pad>"}},
     {Kind::kLlama, "BPE", false, {"<s>", "</s>", "<unk>"}},
     {Kind::kGemma, "BPE", false, {"<bos>", "<eos>", "<unk>", kNo, "<pad>", kNo, "<mask>"}},
@@ -99,6 +103,18 @@ JsonValue AlbertNormalizer(const TokenizerConfig& config, const JsonValue& chars
   return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
 }
 
+// Without the normalization that sentencepiece's model has, which transformers leaves out.
+JsonValue DebertaNormalizer(const TokenizerConfig& config) {
+  std::vector<JsonValue> steps;
+  if (config.do_lower_case.value_or(false)) steps.push_back(Component("Lowercase"));
+  steps.push_back(Component(
+      "Replace",
+      {{"pattern", JsonValue::Object({{"Regex", R"(\s{2,}|[\n\r\t])"}})}, {"content", " "}}));
+  steps.push_back(Component("NFC"));
+  steps.push_back(Component("Strip", {{"strip_left", false}, {"strip_right", true}}));
+  return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
+}
+
 JsonValue Metaspace(const char* scheme, bool split) {
   return Component("Metaspace",
                    {{"replacement", "▁"}, {"prepend_scheme", scheme}, {"split", split}});
@@ -126,6 +142,19 @@ size_t PlaceOf(const std::string& token, const JsonValue& vocab) {
     return !item.items().empty() && item.items()[0].is_string() && item.items()[0].text() == token;
   });
   return found == items.end() ? 0 : static_cast<size_t>(found - items.begin());
+}
+
+// The place of the unknown token if its score is 0; else what the files say, or 1.
+size_t DebertaUnknown(const std::string& token, const TokenizerConfig& config,
+                      const JsonValue& vocab) {
+  const std::vector<JsonValue>& items = vocab.items();
+  const auto found = std::find_if(items.begin(), items.end(), [&](const JsonValue& item) {
+    const std::vector<JsonValue>& pair = item.items();
+    return pair.size() == 2 && pair[0].text() == token && pair[1].is_number() &&
+           pair[1].number() == 0;
+  });
+  return found == items.end() ? config.unk_id.value_or(1)
+                              : static_cast<size_t>(found - items.begin());
 }
 
 }  // namespace
@@ -189,6 +218,8 @@ JsonValue NormalizerJson(Kind kind, const TokenizerConfig& config, const JsonVal
       return charsmap;
     case Kind::kAlbert:
       return AlbertNormalizer(config, charsmap);
+    case Kind::kDebertaV2:
+      return DebertaNormalizer(config);
     case Kind::kQwen2:
       return Component("NFC");
     case Kind::kGemma:
@@ -222,6 +253,14 @@ JsonValue PreTokenizerJson(Kind kind, const TokenizerConfig& config) {
     case Kind::kT5:
       return InOrder({Component("WhitespaceSplit"),
                       Metaspace(space_before || kind == Kind::kT5 ? "always" : "never", true)});
+    case Kind::kDebertaV2: {
+      std::vector<JsonValue> steps;
+      if (config.split_by_punct.value_or(false)) {
+        steps.push_back(Component("Punctuation", {{"behavior", "Isolated"}}));
+      }
+      steps.push_back(Metaspace(space_before ? "always" : "first", true));
+      return InOrder(std::move(steps));
+    }
     case Kind::kLlama:
       return Metaspace(!space_before                   ? "never"
                        : config.legacy.value_or(false) ? "always"
@@ -234,7 +273,8 @@ JsonValue PreTokenizerJson(Kind kind, const TokenizerConfig& config) {
   }
 }
 
-JsonValue ModelJson(Kind kind, const std::vector<SpecialToken>& named, const JsonValue& vocab) {
+JsonValue ModelJson(Kind kind, const TokenizerConfig& config,
+                    const std::vector<SpecialToken>& named, const JsonValue& vocab) {
   const std::string& unknown = ContentOf(named, "unk_token");
   const JsonValue unk_token = unknown.empty() ? JsonValue() : JsonValue(unknown);
   const auto bpe = [](const JsonValue& unk, const char* suffix, bool llama) {
@@ -272,6 +312,8 @@ JsonValue ModelJson(Kind kind, const std::vector<SpecialToken>& named, const Jso
       return unigram(PlaceOf(unknown, vocab));
     case Kind::kAlbert:
       return unigram(1);
+    case Kind::kDebertaV2:
+      return unigram(DebertaUnknown(unknown, config, vocab));
     case Kind::kT5:
       return unigram(2);
     default:
@@ -309,6 +351,7 @@ Status SetClassTemplate(const TokenizerClass& which, const TokenizerConfig& conf
     case Kind::kBert:
     case Kind::kConvBert:
     case Kind::kAlbert:
+    case Kind::kDebertaV2:
       bert();
       break;
     case Kind::kFunnel:

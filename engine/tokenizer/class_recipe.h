@@ -45,8 +45,8 @@ JsonValue NormalizerJson(TokenizerKind kind, const TokenizerConfig& config,
 JsonValue PreTokenizerJson(TokenizerKind kind, const TokenizerConfig& config);
 // Members of "model" that take the place of the file's. `vocab` is the file's, for classes that
 // look for the unknown token in it.
-JsonValue ModelJson(TokenizerKind kind, const std::vector<SpecialToken>& named,
-                    const JsonValue& vocab);
+JsonValue ModelJson(TokenizerKind kind, const TokenizerConfig& config,
+                    const std::vector<SpecialToken>& named, const JsonValue& vocab);
 
 // Sets the class's template, if it has one. kInvalidArgument names a token that the template needs
 // and no file has.

@@ -152,6 +152,12 @@ const char* MatchAnySpaces(const char* at, const char* end) {
   const char* const next = RunOf(kSpace, at, end);
   return next == at ? nullptr : next;
 }
+const char* MatchSpacesOrLine(const char* at, const char* end) {
+  const char* next = at;
+  if ((Take(next) & kSpace) == 0) return nullptr;
+  const char* const run_end = RunOf(kSpace, next, end);
+  return run_end != next || IsNewline(*at) || *at == '\t' ? run_end : nullptr;
+}
 const char* MatchOneSpace(const char* at, const char*) {
   return (Take(at) & kSpace) != 0 ? at : nullptr;
 }
@@ -198,6 +204,7 @@ constexpr Published kPublished[] = {
     {R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)", FindNext<MatchClip>},
     {" {2,}", FindNext<MatchTwoSpaces>},
     {R"(\s+)", FindNext<MatchAnySpaces>},
+    {R"(\s{2,}|[\n\r\t])", FindNext<MatchSpacesOrLine>},
     {R"(\s)", FindNext<MatchOneSpace>},
     {R"([\r\n])", FindNext<MatchNewline>},
     {R"(\p{N})", FindNext<MatchNumber>},

@@ -44,6 +44,7 @@ constexpr ClassRow kClasses[] = {
     {"XLMRobertaTokenizer", Kind::kXlmRoberta},
     {"CamembertTokenizer", Kind::kCamembert},
     {"AlbertTokenizer", Kind::kAlbert, false, true},
+    {"DebertaV2Tokenizer", Kind::kDebertaV2, true, true},
     {"T5Tokenizer", Kind::kT5},
     {"LlamaTokenizer", Kind::kLlama},
     {"GemmaTokenizer", Kind::kGemma},
@@ -62,13 +63,9 @@ constexpr std::string_view kOthers[] = {
     "WhisperTokenizer",  "XGLMTokenizer",      "XLNetTokenizer",      "DPRReaderTokenizer",
 };
 constexpr std::string_view kOthersWithTypeIds[] = {
-    "DPRContextEncoderTokenizer",
-    "DPRQuestionEncoderTokenizer",
-    "DebertaTokenizer",
-    "DebertaV2Tokenizer",
-    "FNetTokenizer",
-    "LayoutLMv2Tokenizer",
-    "MarkupLMTokenizer",
+    "DPRContextEncoderTokenizer", "DPRQuestionEncoderTokenizer",
+    "DebertaTokenizer",           "FNetTokenizer",
+    "LayoutLMv2Tokenizer",        "MarkupLMTokenizer",
 };
 
 // Classes whose code is Python, or sentencepiece's.
@@ -100,6 +97,7 @@ constexpr TypeRow kTypes[] = {
     {"camembert", "CamembertTokenizer"},
     {"convbert", "BertTokenizer"},
     {"data2vec-text", "RobertaTokenizer"},
+    {"deberta-v2", "DebertaV2Tokenizer"},
     {"distilbert", "BertTokenizer"},
     {"electra", "BertTokenizer"},
     {"ernie", "BertTokenizer"},

@@ -30,6 +30,7 @@ enum class TokenizerKind : uint8_t {
   kXlmRoberta,
   kCamembert,
   kAlbert,
+  kDebertaV2,
   kT5,
   kLlama,
   kGemma,

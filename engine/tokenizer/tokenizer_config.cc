@@ -157,6 +157,7 @@ Result<TokenizerConfig> ReadTokenizerConfig(const JsonValue& json) {
   config.tokenize_chinese_chars = members.OptionalBool("tokenize_chinese_chars");
   config.clean_text = members.OptionalBool("clean_text");
   config.keep_accents = members.OptionalBool("keep_accents");
+  config.split_by_punct = members.OptionalBool("split_by_punct");
   config.add_prefix_space = members.OptionalBool("add_prefix_space");
   config.trim_offsets = members.OptionalBool("trim_offsets");
   config.legacy = members.OptionalBool("legacy");
@@ -167,6 +168,7 @@ Result<TokenizerConfig> ReadTokenizerConfig(const JsonValue& json) {
   if (config.extra_ids > kMaxExtraIds) {
     members.Refuse("extra_ids", "at most " + std::to_string(kMaxExtraIds));
   }
+  config.unk_id = members.OptionalSize("unk_id");
   ReadTruncationSide(&members, &config);
   const double length = members.OptionalNumber("model_max_length").value_or(kNoLimit);
   if (!(length >= 1) || (length < kNoLimit && length != std::floor(length))) {

@@ -41,6 +41,7 @@ struct TokenizerConfig {
   std::optional<bool> tokenize_chinese_chars;
   std::optional<bool> clean_text;
   std::optional<bool> keep_accents;
+  std::optional<bool> split_by_punct;
   std::optional<bool> add_prefix_space;
   std::optional<bool> trim_offsets;
   std::optional<bool> legacy;
@@ -49,6 +50,7 @@ struct TokenizerConfig {
   std::optional<bool> cut_start;  // truncation_side is left
   bool split_special_tokens = false;
   size_t extra_ids = 100;                  // T5's
+  std::optional<size_t> unk_id;            // DeBERTa's, where the vocabulary does not say it
   std::optional<size_t> model_max_length;  // "no limit" is nothing too
   // "unk_token" and its like, in the order of kSpecialTokenKeys; then other keys that end in
   // _token, and the members of extra_special_tokens where that is an object, in the order of the

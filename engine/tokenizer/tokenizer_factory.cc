@@ -19,6 +19,7 @@ namespace {
 constexpr const char* kJsonFile = "tokenizer.json";
 constexpr const char* kVocabFile = "vocab.txt";
 constexpr const char* kBpeFiles = "vocab.json and merges.txt";
+constexpr const char* kSentencePieceFile = "spm.model";
 
 // A sentence about a file of this folder.
 Status InFolder(const Folder& folder, Status status) {
@@ -51,7 +52,21 @@ Result<TokenizerConfig> ConfigOfFolder(const Folder& folder) {
   return config;
 }
 
-Result<JsonValue> VocabularyOfFolder(const Folder& folder, std::string* name) {
+// The older files, in the order in which they count; `config` takes what one says of added tokens.
+Result<JsonValue> VocabularyOfFolder(const Folder& folder, const TokenizerClass& which,
+                                     std::string* name, TokenizerConfig* config) {
+  if (which.kind == TokenizerKind::kDebertaV2) {
+    ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> spm, folder.Read(kSentencePieceFile));
+    if (!spm.has_value()) {
+      return Status(ErrorCode::kNotFound, "there is neither tokenizer.json nor spm.model");
+    }
+    *name = kSentencePieceFile;
+    ENCORE_ASSIGN_OR_RETURN(SentencePieceModel model,
+                            ModelOfSentencePiece(kSentencePieceFile, TextOf(*spm)));
+    config->extra_tokens = std::move(model.added_tokens);
+    config->unk_id = model.unk_id;
+    return std::move(model.json);
+  }
   ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> vocab_txt, folder.Read(kVocabFile));
   if (vocab_txt.has_value()) {
     *name = kVocabFile;
@@ -77,7 +92,8 @@ Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOpti
   const bool is_vocabulary = !json.has_value();
   std::string name = kJsonFile;
   if (is_vocabulary) {
-    ENCORE_ASSIGN_OR_RETURN(json, InFolder(folder, VocabularyOfFolder(folder, &name)));
+    ENCORE_ASSIGN_OR_RETURN(json,
+                            InFolder(folder, VocabularyOfFolder(folder, which, &name, &config)));
   }
   return InFolder(folder, ReadTokenizerJson({*json, name, is_vocabulary}, which, config, options));
 }

@@ -76,8 +76,10 @@ void SetBosEosTemplate(const TokenizerConfig& config, const std::vector<SpecialT
   DescribeTemplate(config.file, parts);
 }
 
-// Whether a class has its model from the older files: LLaMA's and Gemma's are sentencepiece's.
+// Whether a class has its model from the older files. LLaMA's, Gemma's and most of those with
+// Unigram are sentencepiece's, in an order of their own.
 bool ReadsVocabulary(TokenizerKind kind, std::string_view model) {
+  if (model == "Unigram") return kind == TokenizerKind::kDebertaV2;
   return ModelOf(kind) == model && kind != TokenizerKind::kLlama && kind != TokenizerKind::kGemma;
 }
 
@@ -137,7 +139,7 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
   if (by_class) {
     own_normalizer = NormalizerJson(which.kind, config, FindCharsmap(file.json["normalizer"]));
     own_pre_tokenizer = PreTokenizerJson(which.kind, config);
-    own_model = ModelJson(which.kind, named, model["vocab"]);
+    own_model = ModelJson(which.kind, config, named, model["vocab"]);
   }
   TellClass(which, file.name, by_class, found, &parts);
   if (!by_class && !wanted.empty()) named = NamedTokens(TokenizerKind::kAsWritten, config);

@@ -42,6 +42,15 @@ Result<JsonValue> ModelOfVocabTxt(std::string_view vocab_txt);
 // between; lines that start with #version are left out. kCorruptData, kInvalidArgument.
 Result<JsonValue> ModelOfVocabJson(std::string_view vocab_json, std::string_view merges_txt);
 
+// sentence_piece.cc: the same of a model of sentencepiece, of type Unigram, and the pieces that are
+// control symbols (special) or symbols of the user. kCorruptData, kUnsupported.
+struct SentencePieceModel {
+  JsonValue json;
+  size_t unk_id = 0;
+  std::vector<AddedToken> added_tokens;
+};
+Result<SentencePieceModel> ModelOfSentencePiece(const char* file, std::string_view bytes);
+
 }  // namespace encore::internal
 
 #endif  // ENCORE_ENGINE_TOKENIZER_TOKENIZER_JSON_H_

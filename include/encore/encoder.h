@@ -95,6 +95,13 @@ struct EncoderLayerWeights {
   NormWeights k_norm = {};  // [D]
   // With buckets: the table of the biases. Layers may share one: then give the same view.
   WeightView position_bias = {};  // [num_buckets, H]
+  // With relative: its table and the norm of the table's rows, which layers may share as well.
+  WeightView relative_embeddings = {};  // [2 span, d_model]
+  NormWeights relative_norm = {};       // [d_model]
+  // With relative and own_projections, of floats: with position_to_content, with
+  // content_to_position.
+  LinearWeights pos_q_proj = {};  // [H D, d_model]
+  LinearWeights pos_k_proj = {};  // [G D, d_model]
   LinearWeights out_proj = {};    // [d_model, H D]
   // LayerScale (arXiv:2103.17239), or empty: multiplies what attention and the feed-forward network
   // add to x. Folded into weights. Not with NormPlacement::kBoth.

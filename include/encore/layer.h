@@ -79,6 +79,26 @@ struct BucketConfig {
   size_t max_distance = 128;  // > num_buckets / 4
 };
 
+// Disentangled attention (He et al. 2020, arXiv:2006.03654; shared projections and log buckets: He
+// et al. 2021, arXiv:2111.09543): the score of query i and key j is scale (q_i k_j + q_i pk_t +
+// pq_t k_j), where pk_t and pq_t are projections of row t of a table of relative embeddings,
+// without norms of heads. With span = buckets, or max_distance where buckets is 0, and m = buckets
+// / 2,
+//   t = min(max(bucket(i - j) + span, 0), 2 span - 1)
+//   bucket(d) = d where |d| <= m or buckets is 0, else
+//               sign(d) (ceil(log(|d| / m) / log((max_distance - 1) / m) (m - 1)) + m)
+struct RelativeConfig {
+  size_t buckets = 0;         // 0, or at least 2
+  size_t max_distance = 512;  // > buckets / 2 + 1
+  // Which of the two terms there are; at least one.
+  bool content_to_position = true;  // q_i pk_t
+  bool position_to_content = true;  // pq_t k_j
+  // False: pk and pq are made by the layer's own projections of keys and of queries. True: by
+  // pos_k_proj and pos_q_proj.
+  bool own_projections = false;
+  NormConfig norm = {.type = NormType::kNone};  // of the table's rows
+};
+
 struct LayerConfig {
   // ---- Attention: softmax(scale q k^T + bias) v of each head.
   size_t num_heads = 0;
@@ -96,6 +116,7 @@ struct LayerConfig {
   std::optional<RotaryConfig> rotary = {};
   std::optional<AlibiConfig> alibi = {};
   std::optional<BucketConfig> buckets = {};
+  std::optional<RelativeConfig> relative = {};
 
   // ---- Feed-forward network.
   size_t d_ff = 0;  // inner width; of each half where gated

@@ -37,6 +37,9 @@ void ForEachModel(const F& f) {
     for (LayerConfig& layer : config.layers) layer.d_ff = 1201;
     config.layers[1].window = 30;
     f(config);
+    config = RelativeAndWindow();
+    for (LayerConfig& layer : config.layers) layer.d_ff = 1201;
+    f(config);
   });
 }
 

@@ -83,6 +83,7 @@ def folders():
         ("shape_camembert", "CamembertTokenizer"),
         ("shape_t5", "T5TokenizerFast"),
         ("shape_xlm_r", "AlbertTokenizer"),
+        ("shape_xlm_r", "DebertaV2Tokenizer"),
         ("cased", "BertTokenizer"),
         ("uncased", "DistilBertTokenizer"),
         ("shape_mpnet", "MPNetTokenizerFast"),
@@ -97,7 +98,7 @@ def folders():
         ("uncased", "NoSuchTokenizer"),
         ("shape_gpt_2", "LlamaTokenizer"),
     ):
-        extra = SPECIAL if name == "AlbertTokenizer" else {}
+        extra = SPECIAL if name in ("AlbertTokenizer", "DebertaV2Tokenizer") else {}
         if name == "FunnelTokenizer":
             extra = {
                 "cls_token": "[CLS]",

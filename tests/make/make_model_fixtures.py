@@ -120,7 +120,9 @@ def randomise(model, rng, dtype):
     with torch.no_grad():
         for name, p in model.named_parameters():
             n = rng.standard_normal(tuple(p.shape))
-            if "embeddings." in name and p.dim() == 2:
+            if "rel_embeddings." in name:  # as rows that a norm makes
+                value = n
+            elif "embeddings." in name and p.dim() == 2:
                 value = 0.05 * n
             elif "embed_tokens" in name or "shared" in name:  # no norm follows
                 value = n / (1 + 2 * offset)

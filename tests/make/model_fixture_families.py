@@ -27,6 +27,10 @@ NOMIC = {**SIZES, "num_attention_heads": 2, "type_vocab_size": 2, "bos_token_id"
          "eos_token_id": None}
 GTE = {**SIZES, "num_attention_heads": 2, "type_vocab_size": 2}
 JINA = {**SIZES, "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu"}
+DEBERTA = {**SIZES, "type_vocab_size": 0, "position_biased_input": False, "layer_norm_eps": 1e-7,
+           "relative_attention": True, "share_att_key": True, "pos_att_type": ["p2c", "c2p"],
+           "norm_rel_ebd": "layer_norm", "position_buckets": 32, "max_relative_positions": 128,
+           "bos_token_id": None, "eos_token_id": None}
 LLAMA = {**SIZES, "num_key_value_heads": 2, "head_dim": 8}
 QWEN3 = {**LLAMA, "head_dim": 16, "max_window_layers": 2}
 GEMMA = {**LLAMA, "num_hidden_layers": 3, "head_dim": 16, "query_pre_attn_scalar": 24,
@@ -230,6 +234,16 @@ def old_albert(folder, config):
                   gradient_checkpointing=False, torch_dtype=config.pop("dtype"))
 
 
+def old_deberta(folder, config):
+    """As published: one string of terms, and keys of training."""
+    for key in ("is_decoder", "add_cross_attention", "tie_word_embeddings", "bos_token_id",
+                "eos_token_id", "legacy"):
+        config.pop(key, None)
+    if isinstance(config.get("pos_att_type"), list):
+        config["pos_att_type"] = "|".join(config["pos_att_type"])
+    config.update(pooler_dropout=0, vocab_type="spm", torch_dtype=config.pop("dtype"))
+
+
 def old_ernie(folder, config):
     """With keys of the framework that it was trained in."""
     config.update(enable_recompute=False, fuse=False, paddlenlp_version=None, pool_act="tanh",
@@ -375,6 +389,18 @@ FAMILIES = [
                   "layer_types": ["sliding_attention"] * 2 + ["full_attention"] * 2}}),
     ("mpnet", "MPNet", MPNET, {"changes": {"hidden_act": "gelu_new"}}),
     ("mpnet_1", "MPNet", MPNET, {"labels": 1, "dtype": torch.bfloat16}),
+    ("deberta_v2", "DebertaV2", DEBERTA, {"published": old_deberta}),
+    ("deberta_v2_1", "DebertaV2", DEBERTA,
+     {"labels": 1, "dtype": torch.bfloat16,
+      "changes": {"share_att_key": False, "pos_att_type": ["c2p"], "norm_rel_ebd": "none",
+                  "position_buckets": -1, "max_relative_positions": 40, "type_vocab_size": 2,
+                  "position_biased_input": True, "embedding_size": 24, "hidden_act": "gelu_new",
+                  "pooler_hidden_act": "tanh"}}),
+    ("deberta_v2_3", "DebertaV2", DEBERTA,
+     {"labels": 3, "changes": {"share_att_key": False, "attention_head_size": 8,
+                               "position_buckets": 256, "max_relative_positions": 512}}),
+    ("deberta_v2_absolute", "DebertaV2", DEBERTA,
+     {"changes": {"relative_attention": False, "position_biased_input": True}}),
     ("nomic_bert", "NomicBert", NOMIC, {"changes": rope(300.0)}),
     ("nomic_bert_old", "NomicBert", NOMIC, {"published": old_nomic, "changes": rope(1000.0)}),
     ("nomic_bert_1", "NomicBert", NOMIC, {"labels": 1, "changes": rope(1000.0)}),

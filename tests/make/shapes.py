@@ -223,7 +223,7 @@ def drawn_pieces(size, texts, pre, normalizer):
     return [(piece, -draw.randrange(4 << 20, 16 << 20) / (1 << 20)) for piece in pieces]
 
 
-def unigram(size, texts, pre, normalizer, special):
+def unigram(size, texts, pre, normalizer, special, unknown="<unk>"):
     """Trained, or drawn where it is small."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre
@@ -231,12 +231,12 @@ def unigram(size, texts, pre, normalizer, special):
         tokenizer.normalizer = normalizer
     if size >= 1000:
         tokenizer.train_from_iterator(texts(), trainers.UnigramTrainer(
-            vocab_size=size, special_tokens=special, unk_token="<unk>", show_progress=False,
+            vocab_size=size, special_tokens=special, unk_token=unknown, show_progress=False,
             max_piece_length=12))
     else:
         tokenizer.model = models.Unigram(
             [(token, 0.0) for token in special] + drawn_pieces(size, texts, pre, normalizer),
-            unk_id=special.index("<unk>"))
+            unk_id=special.index(unknown))
         tokenizer.add_special_tokens(special)
     return tokenizer
 
@@ -262,6 +262,15 @@ def bge_m3(texts, size):
     tokenizer = unigram(size, texts, pre_tokenizers.Metaspace(prepend_scheme="always"),
                         nmt(TWO_SPACES), XLM_SPECIAL)
     return with_roberta_template(tokenizer, trim_offsets=True)
+
+
+def deberta(texts, size):
+    special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+    tokenizer = unigram(size, texts, pre_tokenizers.Metaspace(prepend_scheme="always"),
+                        nmt(TWO_SPACES), special, "[UNK]")
+    tokenizer.add_special_tokens(["[MASK]"])
+    return with_template(tokenizer, "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", "[CLS]",
+                         "[SEP]")
 
 
 def t5(texts, size):

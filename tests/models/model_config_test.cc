@@ -52,7 +52,7 @@ TEST(ModelConfig, ValuesThatEncoreDoesNotComputeAreUnsupported) {
       {"auto_map", {{"AutoModel", "modeling_bert.JinaBertModel"}}},
       {"hidden_act", "mish"},
       {"hidden_act", "gelu_10"},
-      {"model_type", "deberta-v2"},
+      {"model_type", "deberta"},
   };
   for (const auto& [key, value] : cases) {
     SCOPED_TRACE(key + " = " + value.dump());

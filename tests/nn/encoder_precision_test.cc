@@ -121,6 +121,7 @@ TEST(EncoderPrecision, Families) {
   }
   CheckModel(EncoderModel(RotaryAndGate()), kLengths, &worst);
   CheckModel(EncoderModel(BucketsAndBothNorms()), kLengths, &worst);
+  CheckModel(EncoderModel(RelativeAndWindow()), kLengths, &worst);
 }
 
 TEST(EncoderPrecision, GatesActivationsAndNorms) {

@@ -172,6 +172,52 @@ TEST(EncoderSwitches, BiasesByDistance) {
   PrintWorst(worst);
 }
 
+TEST(EncoderSwitches, RelativeEmbeddings) {
+  double worst = 0;
+  const RelativeConfig relatives[] = {
+      {.buckets = 8, .max_distance = 40},
+      {.buckets = 8, .max_distance = 40, .position_to_content = false},
+      {.buckets = 8, .max_distance = 40, .content_to_position = false},
+      {.buckets = 2, .max_distance = 3},    // all distances but 0 and 1 alike
+      {.buckets = 7, .max_distance = 30},   // an odd number
+      {.buckets = 40, .max_distance = 24},  // buckets that no distance has
+      {.max_distance = 5},                  // no buckets
+      {.max_distance = 100},
+      {.buckets = 32, .max_distance = 128, .norm = {.epsilon = 1e-7}},
+  };
+  for (RelativeConfig relative : relatives) {
+    for (const bool own : {false, true}) {
+      SCOPED_TRACE(testing::Message() << relative.buckets << " buckets to " << relative.max_distance
+                                      << ", own projections " << own);
+      LayerConfig layer = Plain();
+      relative.own_projections = own;
+      layer.relative = relative;
+      layer.attention_scale = 0.2;
+      CheckLayer(layer, &worst, {.fused_qkv = own, .shared_position_bias = !own}, {1, 2, 90});
+    }
+  }
+  LayerConfig layer = Plain();
+  layer.num_heads = 6;
+  layer.relative = relatives[0];
+  for (const size_t head_size : {5, 16}) {  // key heads that are shared
+    layer.head_size = head_size;
+    for (const size_t kv_heads : {1, 3}) {
+      layer.num_kv_heads = kv_heads;
+      CheckLayer(layer, &worst, {}, {65, 20});
+    }
+  }
+  layer.window = 70;
+  CheckLayer(layer, &worst, {}, {140, 3});
+  layer.causal = true;
+  CheckLayer(layer, &worst, {}, {70, 3});
+  // Beyond a tile of 512 keys.
+  EncoderConfig config = EncoderConfig::Uniform(8, 2, {.num_heads = 1, .d_ff = 12});
+  config.layers[0].relative = RelativeConfig{.buckets = 64, .max_distance = 256};
+  config.layers[1].relative = RelativeConfig{.max_distance = 600};
+  CheckModel(EncoderModel(config), {530, 3}, &worst);
+  PrintWorst(worst);
+}
+
 TEST(EncoderSwitches, CausalityAndWindows) {
   double worst = 0;
   for (const bool causal : {false, true}) {
@@ -216,6 +262,9 @@ TEST(EncoderSwitches, MasksOfEachHead) {
     check();
     layer.window = 20;
     layer.num_kv_heads = 1;
+    check();
+    layer.buckets.reset();
+    layer.relative = RelativeConfig{.buckets = 16, .max_distance = 40};
     check();
   }
   PrintWorst(worst);

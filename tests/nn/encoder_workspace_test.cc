@@ -81,7 +81,9 @@ TEST(EncoderWorkspace, ExactlyThatManyBytesSuffice) {
       TorchStack{.d_model = 14, .num_heads = 1, .d_ff = 100},
       TorchStack{.d_model = 64, .num_heads = 8, .d_ff = 30, .norm_first = true},
       TorchStack{.d_model = 24, .num_heads = 2, .d_ff = 7, .num_layers = 2, .final_norm = true},
-      RotaryAndGate(), BucketsAndBothNorms()};
+      RotaryAndGate(),
+      BucketsAndBothNorms(),
+      RelativeAndWindow()};
   for (const EncoderConfig& config : configs) {
     const EncoderModel model(config);
     ForEachTarget([&](const std::string& target) {

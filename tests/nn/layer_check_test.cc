@@ -169,6 +169,35 @@ TEST(LayerCheck, OneKindOfPositions) {
                            {"positions are given by rotary and alibi and buckets", wanted}));
 }
 
+TEST(LayerCheck, RelativeEmbeddings) {
+  const auto refuses = [](const std::function<void(L&)>& change,
+                          std::initializer_list<std::string_view> parts) {
+    return RefusesLayer(
+        [&](L& l) {
+          l.relative = RelativeConfig{};
+          change(l);
+        },
+        parts);
+  };
+  EXPECT_TRUE(refuses([](L& l) { l.alibi = AlibiConfig{}; },
+                      {"positions are given by relative and another"}));
+  EXPECT_TRUE(
+      refuses([](L& l) { l.qk_norm.type = NormType::kRmsNorm; }, {"relative without qk_norm"}));
+  EXPECT_TRUE(refuses(
+      [](L& l) { l.relative->content_to_position = l.relative->position_to_content = false; },
+      {"relative.content_to_position and position_to_content are false"}));
+  for (const size_t buckets : {size_t{1}, size_t{1022}, size_t{1} << 21}) {
+    EXPECT_TRUE(refuses([&](L& l) { l.relative->buckets = buckets; }, {"relative.", "wanted "}));
+  }
+  for (const size_t distance : {size_t{0}, size_t{1}, size_t{1} << 21}) {
+    EXPECT_TRUE(refuses([&](L& l) { l.relative->max_distance = distance; },
+                        {"relative.max_distance is " + std::to_string(distance)}));
+  }
+  EXPECT_TRUE(
+      refuses([](L& l) { l.relative->norm.epsilon = -1; }, {"relative.norm.epsilon is -1"}));
+  EXPECT_TRUE(refuses([](L&) {}, {"self_attn.relative_embeddings is missing; wanted shape [1024"}));
+}
+
 TEST(LayerCheck, NumberOfLayersAndTheFinalNorm) {
   EXPECT_TRUE(Refuses([](C& c) { c.layers.push_back(c.layers[0]); },
                       {"weights have 2 layers", "as many as the configuration has, 3"}));

@@ -280,6 +280,7 @@ TEST(EncoderAllocations, ForwardAllocatesNothing) {
 TEST(EncoderAllocations, NorWithOtherSwitches) {
   ExpectNoAllocation(RotaryAndGate());
   ExpectNoAllocation(BucketsAndBothNorms());
+  ExpectNoAllocation(RelativeAndWindow());
 }
 
 TEST(PackedLinearAllocations, ApplyToPlainRowsAllocatesNothing) {

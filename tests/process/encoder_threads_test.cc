@@ -74,6 +74,7 @@ TEST(EncoderThreads, EightCallersOfOneEncoder) {
     SCOPED_TRACE(PrecisionName(precision));
     ExpectEightCallers(RotaryAndGate(), precision);
     ExpectEightCallers(BucketsAndBothNorms(), precision);
+    ExpectEightCallers(RelativeAndWindow(), precision);
   }
 }
 

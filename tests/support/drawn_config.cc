@@ -15,8 +15,20 @@ NormConfig DrawNorm(Draw& draw) {
           .weight_offset = draw.Chance(4) ? 1.0 : 0.0};
 }
 
+RelativeConfig DrawRelative(Draw& draw) {
+  RelativeConfig relative;
+  relative.buckets = draw.Chance(3) ? 0 : draw.Between(2, 40);
+  relative.max_distance = relative.buckets / 2 + draw.Between(2, 100);
+  const size_t terms = draw.Between(1, 3);
+  relative.content_to_position = terms != 1;
+  relative.position_to_content = terms != 2;
+  relative.own_projections = draw.Chance(3);
+  if (draw.Chance(2)) relative.norm = DrawNorm(draw);
+  return relative;
+}
+
 void DrawPositions(Draw& draw, size_t head_size, LayerConfig& layer) {
-  switch (draw.Between(0, 4)) {
+  switch (draw.Between(0, 5)) {
     case 0:
       layer.alibi = AlibiConfig{};
       break;
@@ -31,6 +43,10 @@ void DrawPositions(Draw& draw, size_t head_size, LayerConfig& layer) {
                                   .interleaved = draw.Chance(2),
                                   .theta = draw.Chance(2) ? 10000.0 : 160000.0,
                                   .magnitude = draw.Chance(4) ? 1.25 : 1.0};
+      break;
+    case 4:
+      layer.relative = DrawRelative(draw);
+      layer.qk_norm = {.type = NormType::kNone};
       break;
     default:
       break;
@@ -141,6 +157,10 @@ std::string Describe(const EncoderConfig& config) {
     if (l.rotary) text += ", rotary " + number(l.rotary->size);
     if (l.alibi) text += ", alibi";
     if (l.buckets) text += ", buckets";
+    if (l.relative) {
+      text +=
+          ", relative " + number(l.relative->buckets) + " to " + number(l.relative->max_distance);
+    }
   }
   return text;
 }

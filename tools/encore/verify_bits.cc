@@ -177,9 +177,10 @@ std::string Where(const Trial& trial, const std::string& how, size_t sequence) {
   return "sequence " + std::to_string(sequence) + " of " + std::to_string(trial.lengths[sequence]) +
          " tokens, " + how + ", in a model of " + std::to_string(trial.config.d_model) + " x " +
          std::to_string(layer.num_heads) + " x " + std::to_string(layer.d_ff) +
-         (layer.rotary    ? ", rotary"
-          : layer.buckets ? ", buckets"
-                          : "");
+         (layer.rotary     ? ", rotary"
+          : layer.buckets  ? ", buckets"
+          : layer.relative ? ", relative embeddings"
+                           : "");
 }
 
 // One batch in all ways; `wanted` is what each sequence gives alone.

@@ -11,10 +11,10 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from make_model_fixtures import BERT, DISTILBERT, ROBERTA, randomise
-from model_fixture_families import (GEMMA, GTE, LLAMA, MODERNBERT, MPNET, NOMIC, QWEN2, QWEN3, T5,
-                                    ULTRABERT, old_albert, old_bert, old_ernie, old_eurobert,
-                                    old_gemma, old_llama, old_modernbert, old_t5, old_ultrabert,
-                                    by_type, rope)
+from model_fixture_families import (DEBERTA, GEMMA, GTE, LLAMA, MODERNBERT, MPNET, NOMIC, QWEN2,
+                                    QWEN3, T5, ULTRABERT, old_albert, old_bert, old_deberta,
+                                    old_ernie, old_eurobert, old_gemma, old_llama, old_modernbert,
+                                    old_t5, old_ultrabert, by_type, rope)
 
 GELUS = ["gelu", "gelu_new", "relu", "silu", "gelu_pytorch_tanh", "quick_gelu"]
 TYPES = {"type_vocab_size": [1, 2, 2, 3]}
@@ -55,6 +55,15 @@ FAMILIES = {
     "Camembert": (ROBERTA, BERT_KEYS, [], None),
     "MPNet": (MPNET, {"hidden_act": GELUS, "layer_norm_eps": [1e-5, 0.01],
                       "max_position_embeddings": [24, 40, 160]}, ["ForMaskedLM"], None),
+    "DebertaV2": (DEBERTA, {
+        "hidden_act": GELUS, "layer_norm_eps": [1e-7, 0.03], "type_vocab_size": [0, 1, 2],
+        "max_position_embeddings": [24, 40, 160], "relative_attention": [True, False],
+        "share_att_key": [True, False], "position_biased_input": [True, False],
+        "pos_att_type": ["p2c|c2p", "C2P | P2C", ["c2p"], ["p2c"], [], None],
+        "norm_rel_ebd": ["layer_norm", "none"], "position_buckets": [-1, 0, 8, 32, 256],
+        "embedding_size": [24], "attention_head_size": [8], "num_hidden_layers": [1, 2],
+        "pooler_hidden_act": ["gelu", "tanh", "relu", "silu"], "legacy": [True, False]},
+                  ["ForMaskedLM"], old_deberta),
     "ModernBert": (MODERNBERT, {**ROPE_KEYS, "norm_bias": [False, True], "norm_eps": [1e-5, 0.01],
                                 "attention_bias": [False, True], "mlp_bias": [False, True],
                                 "hidden_activation": ["gelu", "silu", "gelu_pytorch_tanh"],
@@ -96,7 +105,7 @@ FAMILIES = {
     "MT5": (T5, {"feed_forward_proj": ["gated-gelu", "relu"]}, [], None),
 }
 HEADS = ["Bert", "Albert", "Ernie", "Electra", "DistilBert", "Roberta", "XLMRoberta", "Camembert",
-         "MPNet", "ModernBert", "NomicBert", "Gte", "EuroBert", "Ultrabert"]
+         "MPNet", "DebertaV2", "ModernBert", "NomicBert", "Gte", "EuroBert", "Ultrabert"]
 
 # What nobody reads, what other families or older versions read, and what trainers leave.
 NOTHING = {
@@ -205,6 +214,9 @@ def fitting(family, settings):
     """Sizes that fit together."""
     if family == "Gemma3Text":
         settings["layer_types"] = settings["layer_types"][:settings["num_hidden_layers"]]
+    if family == "DebertaV2":  # 0: as max_position_embeddings
+        settings["max_relative_positions"] = {8: 40, 32: 128, 256: 512}.get(
+            settings["position_buckets"], 0)
     if family == "Camembert" or family == "XLMRoberta" or family == "Roberta":
         settings["max_position_embeddings"] += settings["pad_token_id"] + 1
     if family == "T5" and settings.get("relative_attention_max_distance") == 20:

@@ -9,6 +9,7 @@ import pathlib
 import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer
+from transformers.convert_slow_tokenizer import import_protobuf
 
 from folder_check import families
 from make_text_fixtures import CORPUS, POOLINGS
@@ -35,6 +36,8 @@ TOKENIZERS = {  # shape: what makes it, classes that folders of it name, the pad
     "bge-m3": (shapes.bge_m3, UNIGRAM_CLASSES, "<pad>"),
     "T5": (shapes.t5, ["T5Tokenizer", "T5TokenizerFast", *UNIGRAM_CLASSES[1:]], "<pad>"),
     "CamemBERT": (shapes.camembert, ["CamembertTokenizer", *UNIGRAM_CLASSES[1:]], "<pad>"),
+    "DeBERTa": (shapes.deberta, ["DebertaV2Tokenizer", "DebertaV2TokenizerFast",
+                                 *UNIGRAM_CLASSES[1:]], "[PAD]"),
     "ALBERT": (shapes.bge_m3, ["AlbertTokenizer", "PreTrainedTokenizerFast"], "<pad>"),
 }
 TOKENIZER_KEYS = {  # key: values
@@ -46,6 +49,7 @@ TOKENIZER_KEYS = {  # key: values
     "add_prefix_space": [True, False], "clean_up_tokenization_spaces": [True, False],
     "split_special_tokens": [True, False], "add_bos_token": [True, False],
     "add_eos_token": [True, False], "max_length": [7], "stride": [2],
+    "split_by_punct": [True, False],
     "additional_special_tokens": [["river"], []], "extra_special_tokens": [{}, {"a": "boat"}],
     "unk_token": ["tea"], "cls_token": ["tea"], "sep_token": ["tea"], "pad_token": ["none such"],
     "truncation_strategy": ["longest_first", "only_first"], "somebodys_key": [3],
@@ -79,6 +83,17 @@ def tokenizer_of(shape):
         tree["normalizer"]["lowercase"] = shape == "uncased"
         return json.dumps(tree)
     return make(lambda: iter(CORPUS.strip().splitlines() * 3), 420).to_str()
+
+
+def sentence_piece(tree):
+    """spm.model of a tokenizer.json's vocabulary, as transformers reads it."""
+    proto = import_protobuf().ModelProto()
+    special = {token["content"] for token in tree["added_tokens"]}
+    for i, (piece, score) in enumerate(tree["model"]["vocab"]):
+        kind = 2 if i == tree["model"]["unk_id"] else 3 if piece in special else 1
+        proto.pieces.add(piece=piece, score=score, type=kind)
+    proto.trainer_spec.unk_id = tree["model"]["unk_id"]
+    return proto.SerializeToString()
 
 
 def one_in(rng, n):
@@ -212,13 +227,16 @@ def draw(rng):
     model = families.draw_model(rng, tokenizer.get_vocab_size(), tokenizer.token_to_id(pad) or 0,
                                 classifies)
     dense, prompt, transformer = {}, None, ""
+    unigram = files["tokenizer.json"]["model"].get("type") == "Unigram"
+    spm = model["family"] == "DebertaV2" and unigram and one_in(rng, 2)
     if classifies:
         draw_scores(rng, model)
     elif not one_in(rng, 6):
         transformer = draw_modules(rng, files, dense)
         prompt = draw_settings(rng, files)
     return {"model": model, "files": files, "dense": dense, "classifies": classifies,
-            "prompt": prompt, "transformer": transformer, "pairs": classifies and one_in(rng, 1.5)}
+            "prompt": prompt, "transformer": transformer, "spm": spm,
+            "pairs": classifies and one_in(rng, 1.5)}
 
 
 def write(drawn, folder):
@@ -230,6 +248,9 @@ def write(drawn, folder):
         target = (own if of_model else folder) / path
         target.parent.mkdir(exist_ok=True)
         target.write_text(json.dumps(value))
+    if drawn["spm"]:
+        (own / "tokenizer.json").unlink()
+        (own / "spm.model").write_bytes(sentence_piece(drawn["files"]["tokenizer.json"]))
     rng = np.random.RandomState(drawn["model"]["seed"])
     for path, config in drawn["dense"].items():
         shape = config["out_features"], config["in_features"]

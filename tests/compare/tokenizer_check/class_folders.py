@@ -54,9 +54,12 @@ KINDS = {
             "CamembertTokenizer",
             "AlbertTokenizer",
             "AlbertTokenizerFast",
+            "DebertaV2Tokenizer",
+            "DebertaV2TokenizerFast",
             "T5Tokenizer",
         ],
-        ["xlm-roberta", "camembert", "albert", "t5", "mt5", "bert", "gte", "umt5", "new"],
+        ["xlm-roberta", "camembert", "albert", "deberta-v2", "t5", "mt5", "bert", "gte", "umt5",
+         "new"],
     ),
     "BPE": (
         ["shape_llama_2", "shape_gemma", "shape_mistral", "shape_bpe_without_bytes"],

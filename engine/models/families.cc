@@ -14,7 +14,7 @@ namespace {
 // Calls f(family) until it returns true.
 template <typename F>
 const Family* FindIf(const F& f) {
-  for (const std::span<const Family> all : {PostNormFamilies(), PreNormFamilies()}) {
+  for (const auto all : {PostNormFamilies(), PreNormFamilies(), TowerFamilies()}) {
     for (const Family& family : all) {
       if (f(family)) return &family;
     }

@@ -8,6 +8,7 @@ Holds the search; what is drawn is in folder_check/. Needs torch 2.15.0, transfo
 sentence-transformers 6.2.0, and a build folder, in which it builds folder_answers.
 
     nice .deps/venv/bin/python tests/compare/check_folders.py --count 500
+    ... --families Esm,CLIPText                    folders of these families alone
     ... --seed 7 --only 123 --keep /tmp/folder     one folder again, which stays
 
 Each folder ends as one of
@@ -158,7 +159,7 @@ def distance(found, wanted):
 def summary_of(drawn):
     """What was drawn, in a line; the tokenizer by its keys alone."""
     files = {name: value for name, value in drawn["files"].items() if name != "tokenizer.json"}
-    tokenizer = drawn["files"]["tokenizer.json"]
+    tokenizer = drawn["files"].get("tokenizer.json", {})
     model = {key: value for key, value in drawn["model"].items() if value}
     return json.dumps({**drawn, "model": model, "files": files, "dense": None, "tokenizer": {
         key: tokenizer.get(key) for key in ("truncation", "padding")}}, default=str)
@@ -168,6 +169,7 @@ def main():
     parser = argparse.ArgumentParser(description="encore's folders against sentence-transformers.")
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--families", type=lambda text: text.split(","))
     parser.add_argument("--only", type=int, help="this folder alone")
     parser.add_argument("--keep", type=pathlib.Path, help="with --only: where the folder stays")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
@@ -180,7 +182,7 @@ def main():
     verdicts, kinds = collections.Counter(), collections.defaultdict(list)
     numbers = range(arguments.count) if arguments.only is None else [arguments.only]
     for number in numbers:
-        drawn = folders.draw(random.Random(f"{arguments.seed}/{number}"))
+        drawn = folders.draw(random.Random(f"{arguments.seed}/{number}"), arguments.families)
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary) / "folder"
             with contextlib.redirect_stdout(sys.stderr):

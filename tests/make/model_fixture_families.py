@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
 from safetensors.torch import save_file
+from transformers.models.esm import modeling_esm as esm
 
 from golden.jina import JinaEncoder
 
@@ -31,6 +32,10 @@ QWEN3 = {**LLAMA, "head_dim": 16, "max_window_layers": 2}
 GEMMA = {**LLAMA, "num_hidden_layers": 3, "head_dim": 16, "query_pre_attn_scalar": 24,
          "sliding_window": 60, "use_bidirectional_attention": True,
          "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+ESM = {**SIZES, "pad_token_id": 1, "mask_token_id": 32, "layer_norm_eps": 1e-5,
+       "token_dropout": True, "bos_token_id": None}
+CLIP = {**SIZES, "pad_token_id": 1}
+JINA_V3 = {**SIZES, "pad_token_id": 1, "type_vocab_size": 1}
 T5 = {"vocab_size": VOCABULARY, "d_model": 32, "d_kv": 12, "d_ff": 37, "num_layers": 2,
       "num_heads": 4, "pad_token_id": 0}
 
@@ -62,6 +67,7 @@ def set_exact(model, exact, rope=None):
     """Rotary angles, RMSNorm and softmax in float64 (exact), or as transformers computes them, in
     float32. rope: a scaling that transformers has not."""
     F.softmax = exact_softmax if exact else SOFTMAX
+    esm.apply_rotary_pos_emb = exact_turn if exact else ESM_TURN
     for module in model.modules():
         name = type(module).__name__
         if name.endswith(("RotaryEmbedding", "RMSNorm", "T5LayerNorm")):
@@ -73,6 +79,13 @@ def set_exact(model, exact, rope=None):
 
 
 SOFTMAX = F.softmax
+ESM_TURN = esm.apply_rotary_pos_emb
+
+
+def exact_turn(q, k, cos, sin, unsqueeze_dim=1):
+    """Without ESM's rounding to float32."""
+    cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
+    return tuple(x * cos + esm.rotate_half(x) * sin for x in (q, k))
 
 
 def exact_softmax(x, dim=-1, dtype=None, **_):
@@ -94,6 +107,10 @@ def set_rotary(module, exact, rope):
         return
 
     def forward(x, position_ids, layer_type=None):
+        if isinstance(module, esm.EsmRotaryEmbedding):  # its frequencies are in the file
+            angles = position_ids[..., None].double() * module.inv_freq.double()
+            angles = torch.cat([angles, angles], -1)
+            return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         own = rope or config.rope_parameters
         inverse, magnitude = frequencies(own[layer_type] if layer_type else own, size,
                                          config.max_position_embeddings)
@@ -276,6 +293,35 @@ def old_t5(folder, config):
         config.pop(key, None)
 
 
+def old_esm(folder, config):
+    """As facebook/esm2: frequencies in each layer, a table of positions that is not used."""
+    tensors = load_file(folder / "model.safetensors")
+    base = "esm." if any(n.startswith("esm.") for n in tensors) else ""
+    for name in [n for n in tensors if n.endswith("inv_freq")]:
+        frequencies = tensors.pop(name)
+        for i in range(config["num_hidden_layers"]):  # the first layer's count
+            tensors[f"{base}encoder.layer.{i}.attention.self.rotary_embeddings.inv_freq"] = (
+                frequencies / (i + 1))
+        tensors[base + "embeddings.position_embeddings.weight"] = torch.ones(
+            config["max_position_embeddings"], config["hidden_size"], dtype=torch.float16)
+    inputs = config["num_hidden_layers"] * config["num_attention_heads"]
+    tensors[base + "contact_head.regression.weight"] = torch.ones(1, inputs)
+    tensors[base + "contact_head.regression.bias"] = torch.ones(1)
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    for key in ("rope_theta", "is_decoder", "add_cross_attention", "tie_word_embeddings"):
+        config.pop(key, None)
+    config.update(esmfold_config=None, is_folding_model=False, vocab_list=None, hidden_act="gelu",
+                  classifier_dropout=None, torch_dtype=config.pop("dtype"))
+
+
+def old_clip(folder, config):
+    """With what stands before the names, and positions as a buffer."""
+    positions = torch.arange(config["max_position_embeddings"])[None]
+    rename_tensors(folder, lambda n: n if n.startswith("text_") else "text_model." + n,
+                   **{"text_model.embeddings.position_ids": positions})
+    config.update(torch_dtype=config.pop("dtype"), dropout=0.0, eos_token_id=2)
+
+
 NTK = {"rope_type": "ntk", "rope_theta": 20000.0, "factor": 8.0}
 
 
@@ -328,6 +374,22 @@ FAMILIES = [
     ("qwen3_both_sides", "Qwen3", QWEN3,
      {"changes": {"is_causal": False, "use_sliding_window": True, "sliding_window": 20,
                   "max_window_layers": 1, **rope(10000.0)}}),
+    ("esm", "Esm", ESM, {"changes": {"position_embedding_type": "rotary"}}),
+    ("esm_old", "Esm", ESM,
+     {"kind": "ForMaskedLM", "published": old_esm,
+      "changes": {"position_embedding_type": "rotary", "emb_layer_norm_before": False}}),
+    ("esm_1b", "Esm", ESM,
+     {"dtype": torch.bfloat16, "changes": {"emb_layer_norm_before": True, "pad_token_id": 5}}),
+    ("esm_3", "Esm", ESM, {"labels": 3, "changes": {"token_dropout": False,
+                                                   "emb_layer_norm_before": True}}),
+    ("jina_v3", "JinaEmbeddingsV3", JINA_V3, {"changes": rope(300.0)}),
+    ("jina_v3_3", "JinaEmbeddingsV3", JINA_V3,
+     {"labels": 3, "dtype": torch.bfloat16,
+      "changes": {"type_vocab_size": 2, "hidden_act": "silu", **rope(20000.0)}}),
+    ("clip_text", "CLIPText", CLIP, {"changes": {"layer_norm_eps": 1e-3}}),
+    ("clip_text_old", "CLIPText", CLIP,
+     {"kind": "ModelWithProjection", "published": old_clip, "dtype": torch.bfloat16,
+      "changes": {"hidden_act": "gelu", "projection_dim": 24}}),
     ("t5", "T5", T5, {"kind": "EncoderModel", "published": old_t5}),
     ("t5_v1_1", "T5", T5,
      {"kind": "EncoderModel", "changes": {"feed_forward_proj": "gated-gelu",

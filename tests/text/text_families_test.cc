@@ -58,6 +58,10 @@ constexpr FamilyCase kCases[] = {
     {"gemma3_old", "mean_tokens", 2, 0xc99e4a746565af34},
     {"t5", "mean_tokens", 1, 0x106c9d845a3d8302},
     {"t5_v1_1", "mean_tokens", 0, 0x9f38080324099115},
+    {"esm_old", "mean_tokens", 0, 0},
+    {"esm_1b", "mean_tokens", 0, 0},
+    {"clip_text", "lasttoken", 0, 0},
+    {"jina_v3", "mean_tokens", 0, 0},
 };
 
 // The batch of a folder's expected.safetensors, sequence by sequence.

@@ -102,6 +102,15 @@ JsonValue AlbertNormalizer(const TokenizerConfig& config, const JsonValue& chars
   return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
 }
 
+// Four characters are white space to Python and not to Unicode.
+JsonValue EsmNormalizer() {
+  std::vector<JsonValue> steps;
+  for (const char* const separator : {"\x1C", "\x1D", "\x1E", "\x1F"}) {
+    steps.push_back(Replace(Literal(separator), " "));
+  }
+  return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
+}
+
 JsonValue Metaspace(const char* scheme, bool split) {
   return Component("Metaspace",
                    {{"replacement", "▁"}, {"prepend_scheme", scheme}, {"split", split}});
@@ -201,6 +210,8 @@ JsonValue NormalizerJson(Kind kind, const TokenizerConfig& config, const JsonVal
                                              Component("Lowercase")})}});
     case Kind::kGemma:
       return Replace(Literal(" "), "▁");
+    case Kind::kEsm:
+      return EsmNormalizer();
     default:
       return JsonValue();
   }

@@ -67,7 +67,7 @@ TEXTS = [
     "   before and  between", "One two three. " * 14, "\u00dcn\u00efcode: caf\u00e9, na\u00efve",
     "\u6771\u4eac\u306b\u3044\u307e\u3059 and \u4e2d\u56fd", "[MASK] and [SEP] </s> <mask> <pad>",
     "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440! \u0645\u0631\u062d\u0628\u0627",
-    "MKTAYIAKQRQISFVKSHFSRQLEERLGLIEVQ" * 18, "M<mask>KV LL mk\u3000t<pad>V <null_1>  .-x",
+    "MKTAYIAKQRQISFVKSHFSRQLEERLGLIEVQ" * 18, "M<mask>KV LL mk\u3000t\x1cq<pad>V <null_1>  .-x",
     "don't 2026 <|endoftext|>!<|endoftext|>a <|STARTOFTEXT|>",
     "A \U0001F600 b\u0301 \u200d\u00ad x", "La boulangerie OUVRE de bonne heure; the bread is gone."
 ]

@@ -91,7 +91,8 @@ constexpr Family kFamilies[] = {
                     .norm = "embeddings.layer_norm"},
      .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
      .finish = FinishEsm},
-    // ESM-2's positions. A table that some files have all the same is not used.
+    // ESM-2's positions. A table that some files have all the same is not used. transformers 5.23
+    // writes the asterisk.
     {.model_types = "esm",
      .marker_key = "position_embedding_type",
      .marker_value = "rotary",
@@ -104,7 +105,8 @@ constexpr Family kFamilies[] = {
      .modules = {kEsmModules},
      .norm_placement = NormPlacement::kPre,
      .frequencies = "rotary_embeddings.inv_freq "
-                    "encoder.layer.{N}.attention.self.rotary_embeddings.inv_freq",
+                    "encoder.layer.{N}.attention.self.rotary_embeddings.inv_freq "
+                    "encoder.layer.*.attention.self.rotary_embeddings.inv_freq",
      .final_norm = "encoder.emb_layer_norm_after",
      .embeddings = {.word = "embeddings.word_embeddings",
                     .any_length = true,

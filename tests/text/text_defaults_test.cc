@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What sentence-transformers takes from config.json where its own files say nothing: the pooling of
-// causal language models, and how many tokens a text may have without a table of positions. Not
-// here: what the files say (text_folder_test.cc).
+// causal language models, and how many tokens a text may have without a table of positions.
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,6 @@ Holds the search; what is drawn is in folder_check/. Needs torch 2.15.0, transfo
 sentence-transformers 6.2.0, and a build folder, in which it builds folder_answers.
 
     nice .deps/venv/bin/python tests/compare/check_folders.py --count 500
-    ... --families Esm,CLIPText                    folders of these families alone
     ... --seed 7 --only 123 --keep /tmp/folder     one folder again, which stays
 
 Each folder ends as one of
@@ -169,8 +168,8 @@ def main():
     parser = argparse.ArgumentParser(description="encore's folders against sentence-transformers.")
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--families", type=lambda text: text.split(","))
     parser.add_argument("--only", type=int, help="this folder alone")
+    parser.add_argument("--families", help="draw of these alone: Llama,Qwen2")
     parser.add_argument("--keep", type=pathlib.Path, help="with --only: where the folder stays")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--program", type=pathlib.Path, help="a folder_answers that is built")
@@ -178,11 +177,13 @@ def main():
     arguments = parser.parse_args()
     reference.quiet()
     warnings.simplefilter("ignore")
+    if arguments.families:
+        folders.families.draw_only(arguments.families.split(","))
     answers = Answers(arguments)
     verdicts, kinds = collections.Counter(), collections.defaultdict(list)
     numbers = range(arguments.count) if arguments.only is None else [arguments.only]
     for number in numbers:
-        drawn = folders.draw(random.Random(f"{arguments.seed}/{number}"), arguments.families)
+        drawn = folders.draw(random.Random(f"{arguments.seed}/{number}"))
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary) / "folder"
             with contextlib.redirect_stdout(sys.stderr):

@@ -217,11 +217,10 @@ def draw_scores(rng, model):
         model["more"]["sbert_ce_default_activation_function"] = name
 
 
-def draw(rng, among=None):
-    """A folder's description: model, files, weights of dense layers, what to ask of it. `among`:
-    names of families."""
-    classifies = one_in(rng, 4) and (among is None or bool({*among} & {*families.HEADS}))
-    family = families.draw_family(rng, classifies, among)
+def draw(rng):
+    """A folder's description: model, files, weights of dense layers, what to ask of it."""
+    classifies = one_in(rng, 4) and bool(families.HEADS)
+    family = families.draw_family(rng, classifies)
     if family == "Esm":
         files = draw_esm_tokenizer(rng)
         size, pad = len(files["vocab.txt"]), 1

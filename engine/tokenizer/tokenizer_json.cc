@@ -132,6 +132,12 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
   }
   JsonMembers members(file.json, file.name);
   TokenizerParts parts;
+  if (which.kind == TokenizerKind::kEsm) {
+    parts.Tell("pairs that are too long",
+               "cut as `tokenizers` does; sentence-transformers may keep one token more of the "
+               "first text and one less of the second",
+               which.source);
+  }
   if (members.String("version", "1.0") != "1.0") members.Refuse("version", "'1.0'");
   const JsonValue& model = members.RequiredObject("model");
   if (!members.ok()) return members.status();

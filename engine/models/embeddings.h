@@ -32,6 +32,8 @@ struct TokenBatch {
   std::span<const int32_t> ids;        // [tokens]
   std::span<const uint8_t> type_ids;   // [tokens], or empty: all 0
   std::span<const size_t> seq_starts;  // as Batch's; every sequence has a token
+  // [tokens], or empty: 1 for a token that no token sees, not even itself; else 0.
+  std::span<const size_t> unseen = {};
 };
 
 struct EmbeddingTable {

@@ -128,6 +128,14 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
                    std::move(projection), std::move(head));
 }
 
+Batch TextModel::PackedBatch(const TokenBatch& batch) {
+  if (batch.unseen.empty()) return {.seq_starts = batch.seq_starts};
+  static constexpr bool kBlocked[] = {false, true, false, true};
+  return {.seq_starts = batch.seq_starts,
+          .mask = {.blocked = TensorView<const bool>(kBlocked, Shape(2, 2))},
+          .positions = batch.unseen};
+}
+
 Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const {
   const Shape wanted(batch.ids.size(), d_model());
   if (!(x.shape() == wanted) || (x.dim(1) > 1 && x.stride(1) != 1)) {
@@ -149,8 +157,8 @@ Status TextModel::Forward(const TokenBatch& batch, OutputRows rows, MutableView 
     ENCORE_ASSIGN_OR_RETURN(memory, Tensor::Create(DType::kF32, Shape(hidden.dim(0), d_model())));
     states = memory.View<float>();
   }
-  ENCORE_RETURN_IF_ERROR(encoder_.ForwardRows({.seq_starts = batch.seq_starts}, rows, x, states,
-                                              workspace, executor, taps));
+  ENCORE_RETURN_IF_ERROR(
+      encoder_.ForwardRows(PackedBatch(batch), rows, x, states, workspace, executor, taps));
   return projection_ ? projection_->Apply(states, hidden, executor) : Status();
 }
 

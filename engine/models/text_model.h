@@ -94,6 +94,7 @@ class TextModel {
         projection_(std::move(projection)),
         head_(std::move(head)) {}
   const EmbeddingPlan& plan() const { return embeddings_.plan(); }
+  static Batch PackedBatch(const TokenBatch& batch);
 
   std::string family_;
   WeightFiles files_;  // keeps alive what the embeddings view

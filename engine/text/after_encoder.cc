@@ -172,34 +172,47 @@ void AfterEncoder::ApplyRowSteps(size_t from, size_t count, float* row, size_t w
   for (size_t i = from; i < from + count; ++i) steps_[i].apply(row, width);
 }
 
-Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, size_t d_model,
-                                        const std::vector<PoolingMode>& pooling,
-                                        const FolderReading& reading) {
+Result<AfterEncoder> AfterEncoder::Read(std::vector<PoolingMode> pooling,
+                                        std::span<const ModuleEntry> modules, size_t d_model,
+                                        std::optional<bool> normalize, const FolderReading& reading,
+                                        VectorsOf what) {
   AfterEncoder after;
   after.d_model_ = d_model;
-  ENCORE_ASSIGN_OR_RETURN(
-      std::vector<PoolingMode> modes,
-      ReadPooling(modules.empty() ? nullptr : &modules.front(), d_model, pooling, reading));
-  after.pooling_ = std::move(modes);
+  after.pooling_ = std::move(pooling);
   if (!CheckedMul(after.pooling_.size(), d_model, &after.width_)) {
     return InvalidArgument("pooling: the width of its vectors exceeds what can be addressed");
   }
   for (const ModuleEntry& entry : modules) {
     if (entry.kind == ModuleKind::kDense) {
-      ENCORE_ASSIGN_OR_RETURN(Dense dense, ReadDense(entry.path, after.width_, reading));
+      ENCORE_ASSIGN_OR_RETURN(Dense dense, ReadDense(entry.path, after.width_, what, reading));
       after.width_ = dense.linear.out_features();
-      after.steps_.push_back({std::move(dense.linear), dense.activation->apply});
+      after.steps_.push_back({std::move(dense.linear), dense.activation->apply, dense.use_residual,
+                              std::move(dense.residual)});
       after.trailing_normalizations_ = 0;
     } else if (entry.kind == ModuleKind::kNormalize) {
-      ENCORE_RETURN_IF_ERROR(CheckNormalize(entry.path, reading));
-      after.steps_.push_back({std::nullopt, NormalizeRow});
-      ++after.trailing_normalizations_;
+      ENCORE_ASSIGN_OR_RETURN(const bool counts, ReadNormalize(entry.path, what, reading));
+      if (!counts) continue;
+      after.AddNormalization();
       reading.Tell("normalize", "to length 1", "modules.json");
     } else if (entry.kind == ModuleKind::kQuantize) {
       after.steps_.push_back({std::nullopt, QuantizeTanh});
       after.trailing_normalizations_ = 0;
       reading.Tell("quantize", "127 tanh(x) to whole numbers of -127 .. 127", "modules.json");
     }
+  }
+  if (normalize) {
+    reading.Tell("normalize", *normalize ? "to length 1" : "no", "option normalize");
+  }
+  return after;
+}
+
+AfterEncoder AfterEncoder::OfTokens(std::optional<PackedLinear> projection, size_t d_model) {
+  AfterEncoder after;
+  after.d_model_ = d_model;
+  after.pooling_ = {PoolingMode::kCls};
+  after.width_ = projection ? projection->out_features() : d_model;
+  if (projection) {
+    after.steps_.push_back({*projection, FindTorchActivation("torch.nn.Identity")->apply});
   }
   return after;
 }
@@ -208,7 +221,6 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
                          MutableView vectors, Scratch* scratch, const Executor& executor) const {
   const size_t sequences = batch.outputs.size();
   if (sequences == 0) return {};
-  const size_t tokens = batch.starts[sequences];
   const size_t dimensions = options.dimensions;
   // Normalizations at the end are left out where the call says so; another one is not needed where
   // they have made the length 1 already.
@@ -233,8 +245,8 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
   };
 
   const OutputRows rows = pooled_rows();
-  const RowLoop pool_rows(executor, sequences,
-                          (rows == OutputRows::kAll ? tokens : sequences) * pooled_width);
+  const size_t rows_read = rows == OutputRows::kAll ? batch.starts[sequences] : sequences;
+  const RowLoop pool_rows(executor, sequences, rows_read * pooled_width);
   ENCORE_ASSIGN_OR_RETURN(double* const sums,
                           scratch->sums.Get<double>(pool_rows.tasks * d_model_));
   size_t row_steps = RowSteps(0, end);
@@ -261,14 +273,24 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
     }
     const Result<float*> x = from->Get<float>(sequences * from_width);
     ENCORE_ASSIGN_OR_RETURN(float* const y, to->Get<float>(values));
-    ENCORE_RETURN_IF_ERROR(dense.linear->Apply(ConstView(*x, Shape(sequences, from_width)),
-                                               MutableView(y, Shape(sequences, to_width)),
-                                               executor));
+    const ConstView rows_in(*x, Shape(sequences, from_width));
+    ENCORE_RETURN_IF_ERROR(
+        dense.linear->Apply(rows_in, MutableView(y, Shape(sequences, to_width)), executor));
+    const float* added = dense.use_residual ? *x : nullptr;
+    if (dense.residual) {
+      ENCORE_ASSIGN_OR_RETURN(float* const residual, scratch->residual.Get<float>(values));
+      ENCORE_RETURN_IF_ERROR(dense.residual->Apply(
+          rows_in, MutableView(residual, Shape(sequences, to_width)), executor));
+      added = residual;
+    }
     row_steps = RowSteps(m + 1, end);
     const bool last = m + 1 + row_steps == end;
     RowLoop(executor, sequences, values).Run([&](size_t i, size_t) {
       float* row = y + i * to_width;
       dense.apply(row, to_width);
+      if (added != nullptr) {
+        for (size_t c = 0; c < to_width; ++c) row[c] += added[i * to_width + c];
+      }
       ApplyRowSteps(m + 1, row_steps, row, to_width);
       if (last) finish(row, i);
     });

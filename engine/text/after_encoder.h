@@ -44,19 +44,26 @@ struct FinishOptions {
 // first or last row of each sequence.
 struct HiddenBatch {
   const float* hidden = nullptr;
-  std::span<const size_t> starts;   // as Batch's
+  std::span<const size_t> starts;   // as Batch's; not read where there is one row of each
   std::span<const size_t> outputs;  // [sequences]: which row of `vectors` is whose
 };
 
 // Immutable.
 class AfterEncoder {
  public:
-  // From the modules behind the transformer; `modules` empty: pooling alone, of the last
-  // token where config.json names a causal language model, else the mean. pooling replaces
-  // the folder's, where not empty.
-  static Result<AfterEncoder> Read(std::span<const ModuleEntry> modules, size_t d_model,
-                                   const std::vector<PoolingMode>& pooling,
-                                   const FolderReading& reading);
+  // Pooling by these modes, and then the dense layers and normalizations among the modules.
+  // `normalize` is OpenOptions', which is told.
+  static Result<AfterEncoder> Read(std::vector<PoolingMode> pooling,
+                                   std::span<const ModuleEntry> modules, size_t d_model,
+                                   std::optional<bool> normalize, const FolderReading& reading,
+                                   VectorsOf what = VectorsOf::kTexts);
+  // Of late interaction, without such modules: a linear layer where there is one.
+  static AfterEncoder OfTokens(std::optional<PackedLinear> projection, size_t d_model);
+  // Behind all others.
+  void AddNormalization() {
+    steps_.push_back({std::nullopt, NormalizeRow});
+    ++trailing_normalizations_;
+  }
 
   size_t width() const { return width_; }  // of the vectors, before any column is left out
   OutputRows pooled_rows() const { return RowsOf(pooling_); }
@@ -71,6 +78,8 @@ class AfterEncoder {
   struct Step {
     std::optional<PackedLinear> linear;
     void (*apply)(float* row, size_t width) = nullptr;
+    bool use_residual = false;  // as Dense's
+    std::optional<PackedLinear> residual = {};
   };
   // The steps from `from` on that have no linear layer, up to `end`; and their functions in turn.
   size_t RowSteps(size_t from, size_t end) const;

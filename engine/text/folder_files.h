@@ -71,24 +71,63 @@ inline void WantEmpty(JsonMembers& members, std::string_view key) {
   }
 }
 
-// A module that comes after the pooling takes the sentence's vector and gives it.
-inline void WantSentenceVectors(JsonMembers& members) {
-  for (const std::string_view key : {"module_input_name", "module_output_name"}) {
-    if (members.String(key, "sentence_embedding") != "sentence_embedding") {
-      members.Refuse(key, "'sentence_embedding'");
-    }
+// Between the transformer's hidden states and the vectors of tokens, or of texts.
+enum class VectorsOf : uint8_t { kTexts, kTokens };
+
+// A module takes the vectors of texts, or of tokens, and gives them. `absent`: what it takes where
+// the file does not say; it gives what it takes.
+inline void WantVectors(JsonMembers& members, VectorsOf what, VectorsOf absent) {
+  const auto name = [](VectorsOf vectors) {
+    return vectors == VectorsOf::kTexts ? "sentence_embedding" : "token_embeddings";
+  };
+  const std::string wanted = "'" + std::string(name(what)) + "'";
+  const std::string input = members.String("module_input_name", name(absent));
+  if (input != name(what)) members.Refuse("module_input_name", wanted);
+  if (members.String("module_output_name", input) != input) {
+    members.Refuse("module_output_name", wanted);
   }
 }
 
 // `path`/`name`, or `name` where path is empty.
 std::string Within(std::string_view path, std::string_view name);
 
-enum class ModuleKind : uint8_t { kTransformer, kPooling, kDense, kNormalize, kQuantize };
+enum class ModuleKind : uint8_t {
+  kTransformer,
+  kPooling,
+  kDense,
+  kNormalize,
+  kQuantize,
+  kMultiVectorMask
+};
 
 struct ModuleEntry {
   ModuleKind kind = ModuleKind::kTransformer;
-  std::string path;  // within the folder; may be ""
+  std::string path;        // within the folder; may be ""
+  bool of_pylate = false;  // a class of PyLate's
 };
+
+// How a query of late interaction gets more tokens (arXiv:2004.12832).
+struct QueryExpansion {
+  size_t length = 32;      // tokens that a query has at least
+  bool fixed = true;       // and at most
+  bool attend = false;     // others see the tokens that are added
+  std::string token = {};  // empty: the tokenizer's mask, else its end
+};
+
+// Tokens of queries and of documents, where they differ. Without a key a model's other files count;
+// a null counts, and means that there is no limit or no expansion.
+struct TaskLengths {
+  std::optional<std::optional<size_t>> query;
+  std::optional<std::optional<size_t>> document;
+  std::optional<std::optional<QueryExpansion>> expansion;
+
+  bool empty() const {
+    const bool none = !expansion || !*expansion;
+    return none && !query.value_or(std::nullopt) && !document.value_or(std::nullopt);
+  }
+};
+// query_length, document_length and query_expansion.
+TaskLengths ReadTaskLengths(JsonMembers& members);
 
 // sentence_bert_config.json, which has other names for some models.
 struct TransformerSettings {
@@ -98,6 +137,7 @@ struct TransformerSettings {
   // nothing: the normalizer may do it all the same.
   bool lower_case = false;
   bool classifies = false;  // transformer_task is "sequence-classification"
+  TaskLengths lengths = {};
 };
 
 struct TransformerFolder {
@@ -156,8 +196,20 @@ struct SentenceConfig {
   const std::string* FindPrompt(std::string_view name) const;
 };
 // As sentence-transformers, which reads the file only beside modules.json: `has_modules` false
-// ignores it, and says so.
-Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading& reading);
+// ignores it, and says so. `is_late`: of late interaction, whose keys ReadLateSettings reads.
+Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading& reading,
+                                          bool is_late);
+
+// What PyLate wrote into config_sentence_transformers.json.
+inline constexpr std::string_view kPyLateKeys[] = {"query_length",
+                                                   "document_length",
+                                                   "query_expansion",
+                                                   "do_query_expansion",
+                                                   "attend_to_expansion_tokens",
+                                                   "attend_to_mask_tokens",
+                                                   "query_prefix",
+                                                   "document_prefix",
+                                                   "skiplist_words"};
 
 // The modes of a Pooling module in the order in which their vectors are concatenated: booleans in
 // PoolingMode's order, a list in its own. `given` replaces the folder's, where not empty. Without a
@@ -166,17 +218,22 @@ Result<std::vector<PoolingMode>> ReadPooling(const ModuleEntry* module, size_t d
                                              const std::vector<PoolingMode>& given,
                                              const FolderReading& reading);
 
-// A linear layer after the pooling, with an activation behind it.
+// activation(linear(x)), to which with use_residual x is added, or residual(x) where the width
+// changes.
 struct Dense {
   PackedLinear linear;
   const TorchActivation* activation = nullptr;  // never null once it was read
+  bool use_residual = false;
+  std::optional<PackedLinear> residual = {};
 };
 // Reads the module's config.json and model.safetensors in `path` and packs its weights. `width` is
-// that of the vectors that come in.
-Result<Dense> ReadDense(const std::string& path, size_t width, const FolderReading& reading);
+// that of the vectors that come in, which are those of texts or of tokens.
+Result<Dense> ReadDense(const std::string& path, size_t width, VectorsOf what,
+                        const FolderReading& reading);
 
-// The few settings that a Normalize module may have in `path`.
-Status CheckNormalize(const std::string& path, const FolderReading& reading);
+// Whether a Normalize module in `path`, with the few settings that it may have, has an effect: in a
+// model of late interaction, one of the vectors of texts has none.
+Result<bool> ReadNormalize(const std::string& path, VectorsOf what, const FolderReading& reading);
 
 // The function between a classification head and its scores, as in sentence-transformers'
 // CrossEncoder: activation_fn of config_sentence_transformers.json, else of config.json's

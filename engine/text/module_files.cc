@@ -120,10 +120,11 @@ struct DenseConfig {
   size_t in_features = 0;
   size_t out_features = 0;
   bool bias = true;
+  bool use_residual = false;
   const TorchActivation* activation = nullptr;
 };
 
-Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
+Result<DenseConfig> ReadConfig(const std::string& file, size_t width, VectorsOf what,
                                const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
   if (!json.has_value()) {
@@ -145,8 +146,8 @@ Result<DenseConfig> ReadConfig(const std::string& file, size_t width,
     members.Refuse("in_features", std::to_string(width) + ", the width of what comes before");
   }
   if (config.out_features == 0) members.Refuse("out_features", "at least 1");
-  if (members.Bool("use_residual", false)) members.Refuse("use_residual", "false");
-  WantSentenceVectors(members);
+  config.use_residual = members.Bool("use_residual", false);
+  WantVectors(members, what, what);
   ENCORE_RETURN_IF_ERROR(FinishAsUnused(members, reading));
   return config;
 }
@@ -247,14 +248,18 @@ Result<std::vector<PoolingMode>> ReadPooling(const ModuleEntry* module, size_t d
   return std::vector<PoolingMode>{mode};
 }
 
-Result<Dense> ReadDense(const std::string& path, size_t width, const FolderReading& reading) {
+Result<Dense> ReadDense(const std::string& path, size_t width, VectorsOf what,
+                        const FolderReading& reading) {
   const std::string config_file = Within(path, "config.json");
-  ENCORE_ASSIGN_OR_RETURN(const DenseConfig config, ReadConfig(config_file, width, reading));
+  ENCORE_ASSIGN_OR_RETURN(const DenseConfig config, ReadConfig(config_file, width, what, reading));
   ENCORE_ASSIGN_OR_RETURN(const SafetensorsFile file, OpenWeights(path, reading));
+  const bool projects = config.use_residual && config.in_features != config.out_features;
   for (const SafetensorsEntry& entry : file.tensors()) {
     if (entry.name == "linear.weight" || (config.bias && entry.name == "linear.bias")) continue;
+    if (projects && entry.name == "residual.weight") continue;
     return InvalidArgument(file.name() + ": unknown tensor " + Quoted(entry.name) +
-                           "; wanted linear.weight" + (config.bias ? " and linear.bias" : ""));
+                           "; wanted linear.weight" + (config.bias ? " and linear.bias" : "") +
+                           (projects ? " and residual.weight" : ""));
   }
   ENCORE_ASSIGN_OR_RETURN(
       const Tensor weight,
@@ -265,23 +270,38 @@ Result<Dense> ReadDense(const std::string& path, size_t width, const FolderReadi
   }
   ENCORE_ASSIGN_OR_RETURN(PackedLinear linear,
                           PackedLinear::Create(weight.View<float>(), bias.View<float>()));
+  std::optional<PackedLinear> residual;
+  if (projects) {
+    ENCORE_ASSIGN_OR_RETURN(
+        const Tensor matrix,
+        ReadTensor(file, "residual.weight", {config.out_features, config.in_features}));
+    ENCORE_ASSIGN_OR_RETURN(residual, PackedLinear::Create(matrix.View<float>()));
+  }
   reading.Tell("dense",
                std::to_string(config.in_features) + " to " + std::to_string(config.out_features) +
-                   (config.bias ? ", " : ", no bias, ") + std::string(config.activation->text),
+                   (config.bias ? ", " : ", no bias, ") + std::string(config.activation->text) +
+                   (config.use_residual ? ", with a residual" : ""),
                config_file);
-  return Dense{std::move(linear), config.activation};
+  return Dense{std::move(linear), config.activation, config.use_residual, std::move(residual)};
 }
 
 // A Normalize module has no settings but these, and mostly no folder at all.
-Status CheckNormalize(const std::string& path, const FolderReading& reading) {
+Result<bool> ReadNormalize(const std::string& path, VectorsOf what, const FolderReading& reading) {
   const std::string file = Within(path, "config.json");
+  const bool counts = what == VectorsOf::kTexts;
   // Without a folder of its own the file would be the model's.
-  if (path.empty()) return {};
+  if (path.empty()) return counts;
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
-  if (!json.has_value()) return {};
+  if (!json.has_value()) return counts;
   JsonMembers members(*json, file);
-  WantSentenceVectors(members);
-  return Finish(members, reading);
+  if (!counts &&
+      members.String("module_input_name", "sentence_embedding") == "sentence_embedding") {
+    reading.Tell("ignored", "a normalization of texts' vectors, of which there are none", file);
+    return false;
+  }
+  WantVectors(members, what, VectorsOf::kTexts);
+  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  return true;
 }
 
 const std::string* SentenceConfig::FindPrompt(std::string_view name) const {
@@ -291,7 +311,8 @@ const std::string* SentenceConfig::FindPrompt(std::string_view name) const {
   return nullptr;
 }
 
-Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading& reading) {
+Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading& reading,
+                                          bool is_late) {
   SentenceConfig config;
   const std::string file(kSentenceConfigFile);
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
@@ -307,7 +328,10 @@ Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading&
   config.activation_fn = members.OptionalString("activation_fn");
   const std::optional<std::string> similarity = members.OptionalString("similarity_fn_name");
   const std::string type = members.String("model_type", "SentenceTransformer");
-  if (type != "SentenceTransformer" && type != "CrossEncoder") {
+  if (is_late) {
+    for (const std::string_view key : kPyLateKeys)
+      members.Ignore(key);  // late_settings.cc has them
+  } else if (type != "SentenceTransformer" && type != "CrossEncoder") {
     members.Refuse("model_type", "'SentenceTransformer' or 'CrossEncoder'");
   }
   if (config.default_prompt_name && config.FindPrompt(*config.default_prompt_name) == nullptr) {
@@ -329,7 +353,9 @@ Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading&
     reading.Tell("prompt " + Quoted(name), Quoted(text) + (by_default ? ", the default" : ""),
                  file);
   }
-  if (similarity) reading.Tell("similarity", *similarity + ", for the caller to apply", file);
+  if (similarity && !is_late) {
+    reading.Tell("similarity", *similarity + ", for the caller to apply", file);
+  }
   return config;
 }
 

@@ -22,8 +22,9 @@ Status FloatBuffer::Reserve(size_t count, size_t element) {
 size_t Scratch::size_bytes() const {
   return tokens.size_bytes() + order.capacity() * sizeof(size_t) +
          ids.capacity() * sizeof(int32_t) + type_ids.capacity() +
-         starts.capacity() * sizeof(size_t) + workspace.size_bytes() + x.size_bytes() +
-         hidden.size_bytes() + pooled.size_bytes() + projected.size_bytes() + sums.size_bytes();
+         (starts.capacity() + unseen.capacity()) * sizeof(size_t) + workspace.size_bytes() +
+         x.size_bytes() + hidden.size_bytes() + pooled.size_bytes() + projected.size_bytes() +
+         gathered.size_bytes() + residual.size_bytes() + sums.size_bytes();
 }
 
 ScratchPool::~ScratchPool() {

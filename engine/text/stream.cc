@@ -85,8 +85,10 @@ Status TooManyTokens() {
   return Status(ErrorCode::kOutOfMemory, "a batch's tokens exceed what can be addressed");
 }
 
-Status Pack(std::span<const size_t> texts, Scratch* scratch) {
+// `marks`: tokens of an expansion are seen by nobody.
+Status Pack(std::span<const size_t> texts, bool marks, Scratch* scratch) {
   const TokenStore& store = scratch->tokens;
+  scratch->unseen.clear();
   scratch->ids.clear();
   scratch->type_ids.clear();
   scratch->starts.assign(1, 0);
@@ -100,6 +102,9 @@ Status Pack(std::span<const size_t> texts, Scratch* scratch) {
       scratch->type_ids.insert(scratch->type_ids.end(), types.begin(), types.end());
     }
     scratch->starts.push_back(tokens);
+    if (!marks) continue;
+    scratch->unseen.resize(scratch->unseen.size() + store.own_length(text), 0);
+    scratch->unseen.resize(tokens, 1);
   }
   return {};
 }
@@ -137,9 +142,9 @@ Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
 // Packs the tokens of scratch->tokens' texts `texts` and computes their hidden states: [tokens,
 // hidden_width()] for kAll, else [texts, hidden_width()], in scratch; scratch->starts has where
 // each begins. Valid until the next call. The workspace was reserved.
-Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts,
+Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts, bool marks,
                                   OutputRows rows, Scratch* scratch, const Executor& executor) {
-  ENCORE_RETURN_IF_ERROR(Pack(texts, scratch));
+  ENCORE_RETURN_IF_ERROR(Pack(texts, marks, scratch));
   const size_t tokens = scratch->starts.back();
   const size_t width = model.d_model();
   size_t values = 0;
@@ -147,8 +152,10 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
   ENCORE_ASSIGN_OR_RETURN(float* const x, scratch->x.Get<float>(values));
   const Shape shape(tokens, width);
   const MutableView x_view(x, shape);
-  const TokenBatch batch{
-      .ids = scratch->ids, .type_ids = scratch->type_ids, .seq_starts = scratch->starts};
+  const TokenBatch batch{.ids = scratch->ids,
+                         .type_ids = scratch->type_ids,
+                         .seq_starts = scratch->starts,
+                         .unseen = scratch->unseen};
   ENCORE_RETURN_IF_ERROR(model.Embed(batch, x_view, executor));
   MutableView hidden = x_view;
   if (rows != OutputRows::kAll || model.has_projection()) {
@@ -162,8 +169,8 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
 }
 
 // Everything that scratch->tokens holds; they are the call's texts from `first` on.
-Status ComputeStored(const TextEncoder::Impl& impl, size_t first, const StreamOptions& options,
-                     const TakeBatch& take, Scratch* scratch) {
+Status ComputeStored(const TextEncoder::Impl& impl, size_t first, bool marks,
+                     const StreamOptions& options, const TakeBatch& take, Scratch* scratch) {
   const TokenStore& store = scratch->tokens;
   std::vector<size_t>& order = scratch->order;
   SortByLength(store, &order);
@@ -173,8 +180,9 @@ Status ComputeStored(const TextEncoder::Impl& impl, size_t first, const StreamOp
   for (size_t begin = 0; begin < order.size();) {
     const size_t end = BatchEnd(store, order, begin, batch_tokens);
     const std::span<size_t> texts(order.data() + begin, end - begin);
-    ENCORE_ASSIGN_OR_RETURN(const float* const hidden, ForwardBatch(impl.model, texts, options.rows,
-                                                                    scratch, options.executor));
+    ENCORE_ASSIGN_OR_RETURN(
+        const float* const hidden,
+        ForwardBatch(impl.model, texts, marks, options.rows, scratch, options.executor));
     for (size_t& text : texts) text += first;
     ENCORE_RETURN_IF_ERROR(take(hidden, texts, scratch));
     begin = end;
@@ -201,7 +209,9 @@ void Prepare(size_t texts, TextCounts* counts) {
 }  // namespace
 
 Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& inputs,
-                   const StreamOptions& options, const TakeBatch& take, TextCounts* counts) {
+                   const StreamOptions& options, const TakeBatch& take, TextCounts* counts,
+                   const TakeTokens& take_tokens) {
+  const bool marks = inputs.expansion != nullptr && !inputs.expansion->attend;
   if (!inputs.ids) ENCORE_RETURN_IF_ERROR(WantTokenizer(impl));
   Prepare(inputs.size(), counts);
   const ScratchPool::Lease scratch = impl.scratch.Take();
@@ -213,7 +223,8 @@ Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& inputs,
                    : tokens.Fill(*impl.tokenizer, impl.model, impl.use_type_ids, options.tokenize,
                                  inputs, begin, end, options.executor));
     Count(tokens, begin, counts);
-    ENCORE_RETURN_IF_ERROR(ComputeStored(impl, begin, options, take, scratch.get()));
+    if (take_tokens) ENCORE_RETURN_IF_ERROR(take_tokens(tokens, begin));
+    ENCORE_RETURN_IF_ERROR(ComputeStored(impl, begin, marks, options, take, scratch.get()));
     begin = end;
   }
   return {};

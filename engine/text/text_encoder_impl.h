@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,6 +46,14 @@ struct TextEncoder::Impl {
 };
 
 namespace internal {
+
+struct LateModel;
+
+// Opens a folder for TextEncoder or, where `late` is not null, for MultiVectorEncoder: what it
+// needs beside goes there. kUnsupported for a folder of the other class.
+Result<std::shared_ptr<const TextEncoder::Impl>> OpenFolder(const std::string& path,
+                                                            const OpenOptions& options,
+                                                            LateModel* late);
 
 // An error where the folder has no tokenizer.
 Status WantTokenizer(const TextEncoder::Impl& impl);
@@ -86,9 +96,13 @@ Result<StreamOptions> MakeStreamOptions(const TextEncoder::Impl& impl, const Opt
 using TakeBatch =
     std::function<Status(const float* hidden, std::span<const size_t> texts, Scratch* scratch)>;
 
-// Counts may be null.
+// Is told the tokens of the call's texts from `first` on, before their batches are taken.
+using TakeTokens = std::function<Status(const TokenStore& tokens, size_t first)>;
+
+// Counts may be null, take_tokens empty.
 Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& inputs,
-                   const StreamOptions& options, const TakeBatch& take, TextCounts* counts);
+                   const StreamOptions& options, const TakeBatch& take, TextCounts* counts,
+                   const TakeTokens& take_tokens = {});
 
 }  // namespace internal
 }  // namespace encore

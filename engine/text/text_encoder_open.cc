@@ -10,6 +10,7 @@
 #include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
 #include "engine/models/family.h"
+#include "engine/text/late_settings.h"
 #include "engine/text/text_encoder_impl.h"
 
 namespace encore::inline v0_1 {
@@ -30,22 +31,66 @@ bool MayBeMissing(const Status& status) {
   return status.code() == ErrorCode::kUnsupported || status.code() == ErrorCode::kNotFound;
 }
 
-Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& folder_path,
-                                                          const OpenOptions& options) {
+// The folder is of the class that was asked for.
+Status CheckClass(const internal::TransformerFolder& found, bool wants_late,
+                  const FolderReading& reading) {
+  ENCORE_ASSIGN_OR_RETURN(const bool is_late, internal::IsLateInteraction(found, reading));
+  if (is_late && !wants_late) {
+    return Status(
+        ErrorCode::kUnsupported,
+        "the folder's model has a vector for each token (late interaction); wanted one of "
+        "TextEncoder's: MultiVectorEncoder opens it");
+  }
+  if (!is_late && wants_late) {
+    return Status(ErrorCode::kUnsupported,
+                  "the folder's model is not one of late interaction; wanted one of "
+                  "MultiVectorEncoder's: TextEncoder opens others");
+  }
+  const bool pools = !found.modules || found.modules->size() < 2 ||
+                     (*found.modules)[1].kind == internal::ModuleKind::kPooling;
+  if (!is_late && !pools) {
+    return Status(ErrorCode::kUnsupported,
+                  "modules.json: module 1 is out of order; wanted Pooling behind Transformer");
+  }
+  const internal::TaskLengths& lengths = found.settings.lengths;
+  if (!is_late && !lengths.empty()) {
+    const auto is = [](const char* key, size_t length) {
+      return std::string(key) + " is " + std::to_string(length);
+    };
+    const std::string what = lengths.query && *lengths.query ? is("query_length", **lengths.query)
+                             : lengths.document && *lengths.document
+                                 ? is("document_length", **lengths.document)
+                                 : "query_expansion is an object";
+    return InvalidArgument(found.settings.file + ": " + what +
+                           "; wanted null but in models of late interaction");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
+    const std::string& folder_path, const OpenOptions& options, LateModel* late) {
   ENCORE_ASSIGN_OR_RETURN(const Folder folder, Folder::Open(folder_path));
   std::vector<Decision> decisions;
   const FolderReading reading{folder, options.ignore_unknown_keys, decisions};
 
   ENCORE_ASSIGN_OR_RETURN(internal::TransformerFolder found, internal::FindTransformer(reading));
   const bool has_modules = found.modules.has_value();
+  ENCORE_RETURN_IF_ERROR(CheckClass(found, late != nullptr, reading));
+  LateSettings late_settings;
+  if (late != nullptr) {
+    ENCORE_ASSIGN_OR_RETURN(late_settings, ReadLateSettings(found, reading));
+  }
 
   ENCORE_ASSIGN_OR_RETURN(internal::TextModel model,
                           internal::TextModel::Open(found.folder, options, &decisions));
-  Result<Tokenizer> tokenizer = OpenTokenizer(found);
+  Result<Tokenizer> tokenizer =
+      late != nullptr ? OpenLateTokenizer(found, late_settings) : OpenTokenizer(found);
   if (tokenizer.ok()) {
     for (const Decision& decision : tokenizer->Describe()) decisions.push_back(decision);
   } else {
-    if (!MayBeMissing(tokenizer.status())) return tokenizer.status();
+    if (!MayBeMissing(tokenizer.status()) || late != nullptr) return tokenizer.status();
     reading.Tell("tokenizer", "none: ids only", tokenizer.status().message());
   }
   ENCORE_ASSIGN_OR_RETURN(
@@ -63,7 +108,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   ENCORE_ASSIGN_OR_RETURN(const bool use_type_ids,
                           internal::ReadUsesTypeIds(found, model.type_vocab_size(), reading));
   ENCORE_ASSIGN_OR_RETURN(internal::SentenceConfig config,
-                          internal::ReadSentenceConfig(has_modules, reading));
+                          internal::ReadSentenceConfig(has_modules, reading, late != nullptr));
 
   std::optional<internal::AfterEncoder> after;
   std::span<const ModuleEntry> rest;
@@ -75,12 +120,20 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   }
   // Where modules.json lists a transformer alone, nothing makes vectors of texts.
   const bool pools = !has_modules || !rest.empty() || !options.pooling.empty();
-  if (pools) {
+  if (late != nullptr) {
+    late_settings.AddPrefixes(&config);
+    config.truncate_dim = {};
+    ENCORE_ASSIGN_OR_RETURN(after, ReadLateModules(found, late_settings, model.hidden_width(),
+                                                   options.normalize, reading));
+    ENCORE_ASSIGN_OR_RETURN(*late, ResolveLate(found, late_settings, *tokenizer, model, max_length,
+                                               options.max_length, reading));
+  } else if (pools) {
+    ENCORE_ASSIGN_OR_RETURN(std::vector<PoolingMode> pooling,
+                            internal::ReadPooling(rest.empty() ? nullptr : &rest.front(),
+                                                  model.hidden_width(), options.pooling, reading));
     ENCORE_ASSIGN_OR_RETURN(
-        after, internal::AfterEncoder::Read(rest, model.hidden_width(), options.pooling, reading));
-    if (options.normalize) {
-      reading.Tell("normalize", *options.normalize ? "to length 1" : "no", "option normalize");
-    }
+        after, internal::AfterEncoder::Read(std::move(pooling), rest, model.hidden_width(),
+                                            options.normalize, reading));
   }
   Result<const internal::TorchActivation*> activation =
       internal::FindTorchActivation("torch.nn.Identity");
@@ -108,6 +161,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
       .decisions = std::move(decisions),
   });
 }
+
+namespace {
 
 // A model's tokens of a text, unless a caller or a file wants more, and at most; the largest
 // numbers where its family or its config.json is not known.
@@ -154,7 +209,8 @@ Result<internal::FolderTokenizer> internal::OpenFolderTokenizer(const std::strin
 
 Result<TextEncoder> TextEncoder::Open(const std::string& folder, const OpenOptions& options) {
   return internal::Guarded("the model", [&]() -> Result<TextEncoder> {
-    ENCORE_ASSIGN_OR_RETURN(std::shared_ptr<const Impl> impl, OpenImpl(folder, options));
+    ENCORE_ASSIGN_OR_RETURN(std::shared_ptr<const Impl> impl,
+                            internal::OpenFolder(folder, options, nullptr));
     return TextEncoder(std::move(impl));
   });
 }

@@ -75,6 +75,11 @@ Status TokenStore::TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* 
   if (tokens.ids.empty()) {
     return InvalidArgument("no tokens; the tokenizer adds none to an empty text");
   }
+  entry->own_length = tokens.ids.size();
+  if (inputs.expansion != nullptr && tokens.ids.size() < inputs.expansion->length) {
+    tokens.ids.resize(inputs.expansion->length, inputs.expansion->id);
+    tokens.type_ids.resize(inputs.expansion->length, 0);
+  }
   const std::span<const uint8_t> types =
       has_type_ids_ ? std::span<const uint8_t>(tokens.type_ids) : std::span<const uint8_t>();
   if (status = CheckOne(job.model, tokens.ids, types); !status.ok()) return status;
@@ -163,7 +168,7 @@ Status TokenStore::Refer(const TextModel& model, const TextInputs& inputs, size_
       status = CheckOne(model, ids[i], types);
     }
     if (!status.ok()) return Named("ids", i, status);
-    entries_[i] = {.length = ids[i].size()};
+    entries_[i] = {.length = ids[i].size(), .own_length = ids[i].size()};
   }
   return {};
 }

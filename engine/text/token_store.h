@@ -21,6 +21,13 @@
 
 namespace encore::inline v0_1::internal {
 
+// A query gets tokens of this id until it has so many.
+struct Expansion {
+  size_t length = 0;
+  int32_t id = 0;
+  bool attend = false;  // other tokens see them; else they see the others, and nobody sees them
+};
+
 // What a call was given: texts, pairs, one text with each of many, or ids.
 struct TextInputs {
   Texts texts = {};                         // of pairs, the first ones
@@ -28,6 +35,7 @@ struct TextInputs {
   const std::string_view* query = nullptr;  // in place of texts' part as the first of each pair
   std::string_view prompt = {};             // before each text, of pairs before the first
   std::string_view name = "texts";          // in error sentences
+  const Expansion* expansion = nullptr;     // of each text
   // In place of all these: tokens as they are, and their type ids, one list each or none at all.
   std::optional<std::span<const std::vector<int32_t>>> ids = {};
   std::span<const std::vector<uint8_t>> type_ids = {};
@@ -51,6 +59,8 @@ class TokenStore {
   bool has_type_ids() const { return has_type_ids_; }
   size_t length(size_t i) const { return entries_[i].length; }
   size_t cut(size_t i) const { return entries_[i].cut; }
+  // Tokens of the text itself, before those of an expansion.
+  size_t own_length(size_t i) const { return entries_[i].own_length; }
   std::span<const int32_t> ids(size_t i) const {
     const Entry& entry = entries_[i];
     const int32_t* data = lists_.empty() ? workers_[entry.worker].ids.data() : lists_[i].data();
@@ -70,6 +80,7 @@ class TokenStore {
     size_t worker = 0;
     size_t offset = 0;
     size_t length = 0;
+    size_t own_length = 0;
     size_t cut = 0;
   };
   // What one thread at a time uses.

@@ -21,16 +21,19 @@ struct ClassName {
   std::string_view file;  // the class's own module, in the newer paths
   ModuleKind kind;
 };
-constexpr std::array<ClassName, 4> kClasses = {{
+constexpr std::array<ClassName, 5> kClasses = {{
     {"Transformer", "transformer", ModuleKind::kTransformer},
     {"Pooling", "pooling", ModuleKind::kPooling},
     {"Dense", "dense", ModuleKind::kDense},
     {"Normalize", "normalize", ModuleKind::kNormalize},
+    {"MultiVectorMask", "multi_vector_mask", ModuleKind::kMultiVectorMask},
 }};
-constexpr std::array<std::string_view, 3> kPackages = {
+constexpr std::string_view kPyLateDense = "pylate.models.Dense.Dense";
+constexpr std::array<std::string_view, 4> kPackages = {
     "sentence_transformers.models.",
     "sentence_transformers.base.modules.",
     "sentence_transformers.sentence_transformer.modules.",
+    "sentence_transformers.multi_vector_encoder.modules.",
 };
 
 // Of the code beside pplx-embed, which encode() hands the arguments that `kwargs` names. Without
@@ -39,6 +42,7 @@ constexpr std::string_view kQuantizer = "st_quantize.FlexibleQuantizer";
 
 // "PACKAGE.Class", "PACKAGE.file.Class".
 std::optional<ModuleKind> KindOf(std::string_view type) {
+  if (type == kPyLateDense) return ModuleKind::kDense;
   if (type == kQuantizer) return ModuleKind::kQuantize;
   for (const std::string_view package : kPackages) {
     if (!type.starts_with(package)) continue;
@@ -57,16 +61,22 @@ std::optional<ModuleKind> KindOf(std::string_view type) {
 Status CheckOrder(const std::vector<ModuleEntry>& modules) {
   const std::string where(kModulesFile);
   if (modules.empty()) return InvalidArgument(where + ": found no module; wanted a Transformer");
+  // Without a pooling, the others are of tokens.
+  const bool pools = modules.size() > 1 && modules[1].kind == ModuleKind::kPooling;
   for (size_t i = 0; i < modules.size(); ++i) {
     const ModuleKind kind = modules[i].kind;
-    const bool fits = i == 0   ? kind == ModuleKind::kTransformer
-                      : i == 1 ? kind == ModuleKind::kPooling
-                               : kind != ModuleKind::kTransformer && kind != ModuleKind::kPooling;
+    const bool fits =
+        i == 0  ? kind == ModuleKind::kTransformer
+        : pools ? i == 1 || (kind != ModuleKind::kTransformer && kind != ModuleKind::kPooling &&
+                             kind != ModuleKind::kMultiVectorMask)
+                : kind == ModuleKind::kDense || kind == ModuleKind::kNormalize ||
+                      kind == ModuleKind::kMultiVectorMask;
     if (fits) continue;
-    return Status(ErrorCode::kUnsupported, where + ": module " + std::to_string(i) +
-                                               " is out of order; wanted Transformer, "
-                                               "Pooling, then Dense, Normalize and "
-                                               "FlexibleQuantizer");
+    return Status(
+        ErrorCode::kUnsupported,
+        where + ": module " + std::to_string(i) +
+            " is out of order; wanted Transformer, Pooling, then Dense, Normalize and "
+            "FlexibleQuantizer, or Transformer, then Dense, MultiVectorMask and Normalize");
   }
   return {};
 }
@@ -104,10 +114,11 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
   if (!kind) {
     return Status(ErrorCode::kUnsupported,
                   members.where() + ": type is " + Quoted(type) +
-                      "; encore has Transformer, Pooling, Dense and Normalize of "
+                      "; encore has Transformer, Pooling, Dense, Normalize and MultiVectorMask of "
                       "sentence_transformers, and st_quantize.FlexibleQuantizer");
   }
   entry.kind = *kind;
+  entry.of_pylate = type == kPyLateDense;
   return entry;
 }
 
@@ -205,10 +216,8 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
                                        "model_kwargs", "processor_kwargs", "config_kwargs"}) {
       ReadArguments(members, key);
     }
-    for (const std::string_view key :
-         {"query_length", "document_length", "query_expansion", "tokenizer_name_or_path"}) {
-      if (members.Has(key)) members.Refuse(key, "null");
-    }
+    settings.lengths = ReadTaskLengths(members);
+    if (members.Has("tokenizer_name_or_path")) members.Refuse("tokenizer_name_or_path", "null");
     members.Ignore("unpad_inputs");  // how, not what: encore never pads
     ENCORE_RETURN_IF_ERROR(Finish(members, reading));
     return settings;

@@ -174,6 +174,11 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
       if (!token.content.empty() && list.Find(token.content) == nullptr) list.Add(token);
     }
   }
+  for (const std::string& content : config.whole_tokens) {
+    if (list.Find(content) == nullptr && !parts->model->TokenToId(content)) continue;
+    list.Add(AddedToken::Special(content));
+    parts->Tell("special token", Quoted(content), "prefix of queries or documents");
+  }
   for (size_t i = 0; i < told; ++i) {
     const int32_t id = list.Find(more[i].content)->id;
     if (id == more[i].id) continue;

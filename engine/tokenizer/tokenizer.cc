@@ -242,6 +242,14 @@ std::optional<size_t> Tokenizer::model_max_length() const { return impl_->parts.
 
 const std::vector<Decision>& Tokenizer::Describe() const& { return impl_->parts.decisions; }
 
+std::optional<int32_t> internal::TokenizerFactory::SpecialTokenId(const Tokenizer& tokenizer,
+                                                                  std::string_view key) {
+  for (const auto& [name, id] : tokenizer.impl_->parts.special_ids) {
+    if (name == key) return id;
+  }
+  return {};
+}
+
 Tokenizer internal::TokenizerFactory::Make(TokenizerParts parts) {
   size_t vocab_size = parts.model->id_limit();
   for (const AddedToken& token : parts.added_tokens.tokens()) {

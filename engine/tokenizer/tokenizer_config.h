@@ -60,6 +60,8 @@ struct TokenizerConfig {
   // count then.
   std::optional<std::vector<AddedToken>> added_tokens;
   std::vector<AddedToken> old_added_tokens;  // of added_tokens.json
+  // Of no file: those that are tokens already become special ones, so that texts hold them whole.
+  std::vector<std::string> whole_tokens;
 };
 
 // kInvalidArgument or kCorruptData names file and key. Throws std::bad_alloc.

@@ -67,8 +67,10 @@ Result<JsonValue> VocabularyOfFolder(const Folder& folder, std::string* name) {
                 "there is neither tokenizer.json nor vocab.txt, nor vocab.json with merges.txt");
 }
 
-Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOptions& options) {
-  ENCORE_ASSIGN_OR_RETURN(const TokenizerConfig config, ConfigOfFolder(folder));
+Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOptions& options,
+                                       const std::vector<std::string>& whole_tokens) {
+  ENCORE_ASSIGN_OR_RETURN(TokenizerConfig config, ConfigOfFolder(folder));
+  config.whole_tokens = whole_tokens;
   ENCORE_ASSIGN_OR_RETURN(const TokenizerClass which,
                           InFolder(folder, ChooseTokenizerClass(folder)));
   std::optional<JsonValue> json;
@@ -118,15 +120,20 @@ Result<Tokenizer> TokenizerFactory::FromVocab(std::string_view vocab_txt,
   return FromTexts(true, vocab_txt, config_json, options);
 }
 
+Result<Tokenizer> TokenizerFactory::OpenWith(const std::vector<std::string>& whole_tokens,
+                                             const std::string& folder,
+                                             const TokenizerOptions& options) {
+  return Guarded("the tokenizer", [&]() -> Result<Tokenizer> {
+    ENCORE_ASSIGN_OR_RETURN(const Folder opened, Folder::Open(folder));
+    ENCORE_ASSIGN_OR_RETURN(TokenizerParts parts, PartsFromFolder(opened, options, whole_tokens));
+    return Make(std::move(parts));
+  });
+}
+
 }  // namespace internal
 
 Result<Tokenizer> Tokenizer::Open(const std::string& folder, const TokenizerOptions& options) {
-  return internal::Guarded("the tokenizer", [&]() -> Result<Tokenizer> {
-    ENCORE_ASSIGN_OR_RETURN(const internal::Folder opened, internal::Folder::Open(folder));
-    ENCORE_ASSIGN_OR_RETURN(internal::TokenizerParts parts,
-                            internal::PartsFromFolder(opened, options));
-    return internal::TokenizerFactory::Make(std::move(parts));
-  });
+  return internal::TokenizerFactory::OpenWith({}, folder, options);
 }
 
 }  // namespace encore

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenizers from files that are in memory, for tests and fuzzing.
+// Tokenizers from files that are in memory, for tests and fuzzing; and what models of late
+// interaction want of theirs.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_TOKENIZER_FACTORY_H_
 #define ENCORE_ENGINE_TOKENIZER_TOKENIZER_FACTORY_H_
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "encore/tokenizer.h"
 #include "engine/tokenizer/tokenizer_parts.h"
@@ -23,6 +27,13 @@ class TokenizerFactory {
   static Result<Tokenizer> FromVocab(std::string_view vocab_txt,
                                      const TokenizerOptions& options = {},
                                      std::string_view config_json = {});
+  // As Tokenizer::Open, with these tokens, where the tokenizer has them, as special ones: texts
+  // hold them whole ("[unused0]" of ColBERT's models).
+  static Result<Tokenizer> OpenWith(const std::vector<std::string>& whole_tokens,
+                                    const std::string& folder, const TokenizerOptions& options);
+  // Of the token that the files, or else the tokenizer's class, name by this key of
+  // tokenizer_config.json: "mask_token", "eos_token"; nothing if there is none.
+  static std::optional<int32_t> SpecialTokenId(const Tokenizer& tokenizer, std::string_view key);
   static Tokenizer Make(TokenizerParts parts);
 };
 

@@ -181,6 +181,10 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
   ENCORE_RETURN_IF_ERROR(ReadModel(model, file.name, &parts, by_class ? &own_model : nullptr));
   ENCORE_RETURN_IF_ERROR(
       AddTokens(file.json["added_tokens"], file.name, which, config, by_class, &named, &parts));
+  for (const SpecialToken& token : named) {
+    const std::optional<int32_t> id = parts.IdOf(token.token.content);
+    if (id && !token.token.content.empty()) parts.special_ids.emplace_back(token.key, *id);
+  }
   const bool keeps_class = by_class || which.kind == TokenizerKind::kConvBert;
   const bool file_counts = which.kind == TokenizerKind::kAlbert && !post_processor.is_null();
   if (keeps_class && HasTemplate(which.kind) && !file_counts) {

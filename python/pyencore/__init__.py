@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         set_target,
         supported_targets,
     )
+    from pyencore._multi_vector_encoder import MultiVectorEncoder
     from pyencore._quantize import quantize_embeddings
     from pyencore._text_encoder import TextEncoder
     from pyencore._tokenizer import Encoding, Tokenizer
@@ -31,6 +32,7 @@ _WHERE = {
     "CrossEncoder": "_cross_encoder",
     "Encoder": "_encoder",
     "Encoding": "_tokenizer",
+    "MultiVectorEncoder": "_multi_vector_encoder",
     "TextEncoder": "_text_encoder",
     "Tokenizer": "_tokenizer",
     "UnsupportedError": "_errors",
@@ -49,6 +51,7 @@ __all__ = [
     "CrossEncoder",
     "Encoder",
     "Encoding",
+    "MultiVectorEncoder",
     "TextEncoder",
     "Tokenizer",
     "UnsupportedError",

@@ -15,6 +15,7 @@ _NAMES = (
     "modules.json",
     "config_sentence_transformers.json",
     "sentence_*_config.json",
+    "artifact.metadata",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",

@@ -57,6 +57,8 @@ def check_batch_size(batch_size: int | None) -> None:
 class Opened:
     """A model of a folder. Any number of threads may use it at once."""
 
+    _core_class: Any = _core.Model
+
     def __init__(
         self,
         folder_or_hub_name: str | os.PathLike[str],
@@ -94,7 +96,7 @@ class Opened:
             "normalize": normalize,
             "ignore_unknown_keys": ignore_unknown_keys,
         }
-        self._core = _core.Model(self.folder, **self._options)
+        self._core = self._core_class(self.folder, **self._options)
         forget_threads_after_fork(self._core)
         self._pace = Pace()
         self._max_length = 0  # the model's
@@ -107,7 +109,7 @@ class Opened:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._core = _core.Model(self.folder, **self._options)
+        self._core = self._core_class(self.folder, **self._options)
         forget_threads_after_fork(self._core)
         self._pace = Pace()
 

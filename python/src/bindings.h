@@ -24,6 +24,7 @@ namespace nb = nanobind;
 
 void BindMachine(nb::module_& module);
 void BindTextEncoder(nb::module_& module);
+void BindMultiVectorEncoder(nb::module_& module);
 void BindTokenizer(nb::module_& module);
 void BindEncoder(nb::module_& module);
 void BindOps(nb::module_& module);

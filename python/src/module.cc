@@ -15,6 +15,7 @@ NB_MODULE(_core, module) {
   pyencore::BindMachine(module);
   pyencore::BindTokenizer(module);
   pyencore::BindTextEncoder(module);
+  pyencore::BindMultiVectorEncoder(module);
   pyencore::BindEncoder(module);
   pyencore::BindOps(module);
 }

@@ -3,7 +3,9 @@
 // What the text library makes of folders, for check_folders.py and check_tokenizer_classes.py: a
 // JSON object a line in, one out. In: folder, texts, where they are pairs seconds, classifies, and
 // a prompt_name; or in place of texts ids and type_ids. Out: error, or describe (what, value,
-// source) and for each of texts its row and ids, or error. In: tokenizer, a folder that needs no
+// source) and for each of texts its row and ids, or error. In: folder, queries and documents. Out:
+// error, or of late interaction query, document and none (of the first two documents), a list each
+// of rows and ids of the text's own tokens, and scores. In: tokenizer, a folder that needs no
 // model. Out: error or describe.
 
 #include <iostream>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "encore/multi_vector_encoder.h"
 #include "encore/text_encoder.h"
 #include "nlohmann/json.hpp"
 
@@ -92,7 +95,67 @@ json Described(const std::vector<Decision>& decisions) {
   return described;
 }
 
+// Of texts with a task: rows, and the ids of the text's own tokens.
+json LateTexts(const MultiVectorEncoder& model, TextTask task, const MultiVectors& vectors,
+               const std::vector<std::string>& texts) {
+  const ConstView all = vectors.vectors.View<float>();
+  json answers = json::array();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    json rows = json::array();
+    for (size_t r = vectors.row_starts[i]; r < vectors.row_starts[i + 1]; ++r) {
+      const float* const row = &all(r, 0);
+      rows.push_back(std::vector<double>(row, row + all.dim(1)));
+    }
+    std::string prompt;
+    const auto find = [&](const std::string& name) {
+      for (const auto& [known, text] : model.prompts()) {
+        if (known != name) continue;
+        prompt = text;
+        return true;
+      }
+      return false;
+    };
+    if (task == TextTask::kQuery) find("query");
+    if (task == TextTask::kDocument) find("document") || find("passage") || find("corpus");
+    Tokens tokens;
+    const Status status = model.tokenizer().Encode(prompt + texts[i], &tokens,
+                                                   {.max_length = model.max_length(task)});
+    answers.push_back({{"rows", rows}, {"ids", tokens.ids}});
+    if (!status.ok()) answers.back()["ids"] = status.message();
+  }
+  return answers;
+}
+
+json AnswerLate(const json& request) {
+  const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(request["folder"]);
+  if (!model.ok()) return Failed(model.status());
+  const std::vector<std::string> queries = request["queries"];
+  const std::vector<std::string> documents = request["documents"];
+  const std::vector<std::string> first(documents.begin(), documents.begin() + 2);
+  const Result<MultiVectors> query = model->EncodeQueries(queries);
+  const Result<MultiVectors> document = model->EncodeDocuments(documents);
+  const Result<MultiVectors> none = model->Encode(first);
+  for (const Result<MultiVectors>* result : {&query, &document, &none}) {
+    if (!result->ok()) return Failed(result->status());
+  }
+  std::vector<float> scores(queries.size() * documents.size());
+  const Status status =
+      model->Similarity(query->rows(), document->rows(),
+                        MutableView(scores.data(), Shape(queries.size(), documents.size())));
+  if (!status.ok()) return Failed(status);
+  json lists = json::array();
+  for (size_t q = 0; q < queries.size(); ++q) {
+    const float* const row = scores.data() + q * documents.size();
+    lists.push_back(std::vector<double>(row, row + documents.size()));
+  }
+  return {{"query", LateTexts(*model, TextTask::kQuery, *query, queries)},
+          {"document", LateTexts(*model, TextTask::kDocument, *document, documents)},
+          {"none", LateTexts(*model, TextTask::kNone, *none, first)},
+          {"scores", lists}};
+}
+
 json Answer(const json& request) {
+  if (request.contains("queries")) return AnswerLate(request);
   if (request.contains("tokenizer")) {
     const Result<Tokenizer> tokenizer = Tokenizer::Open(request["tokenizer"].get<std::string>());
     if (!tokenizer.ok()) return Failed(tokenizer.status());

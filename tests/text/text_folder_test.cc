@@ -276,10 +276,11 @@ TEST_F(TextFolderTest, RefusesUnfitDenseModules) {
   refused({{"in_features", 31}}, {"31", "32"});
   refused({{"activation_function", "torch.nn.modules.activation.PReLU"}}, {"PReLU", "GELU"});
   refused({{"activation_function", "transformers.activations.NewGELUActivation"}}, {"NewGELU"});
-  refused({{"use_residual", true}}, {"use_residual"});
   refused({{"module_input_name", "token_embeddings"}}, {"module_input_name"});
   refused({{"module_output_name", "scores"}}, {"module_output_name"});
-  folder_.PatchJson(file, {{"dropout", 0.1}});
+  folder_.PatchJson(file, {{"use_residual", true}});
+  ExpectRefused({"residual.weight"});
+  folder_.PatchJson(file, {{"use_residual", false}, {"dropout", 0.1}});
   EXPECT_NE(Decided(*Open(), "ignored").find("unknown key 'dropout' | " + file), std::string::npos);
   folder_.WriteJson(file, {{"in_features", 32}, {"out_features", 21}});
   ExpectRefused({"linear.weight", "[20, 32]", "[21, 32]"});

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MaxSim of late interaction: queries of 32 tokens with documents of 180, in vectors of 128. 2 x
+// 128 floating point operations for each pair of tokens; maxima and sums count as none.
+// bench/peers/max_sim.py measures the same with numpy and torch.
+
+#include <string>
+#include <vector>
+
+#include "bench/common.h"
+#include "encore/max_sim.h"
+
+namespace encore::bench {
+namespace {
+
+constexpr size_t kQueryTokens = 32;
+constexpr size_t kDocumentTokens = 180;
+constexpr size_t kWidth = 128;
+
+std::vector<size_t> Starts(size_t texts, size_t tokens) {
+  std::vector<size_t> starts;
+  for (size_t i = 0; i <= texts; ++i) starts.push_back(i * tokens);
+  return starts;
+}
+
+void LateInteraction(benchmark::State& state, size_t queries, size_t documents, int threads) {
+  const std::vector<size_t> query_starts = Starts(queries, kQueryTokens);
+  const std::vector<size_t> document_starts = Starts(documents, kDocumentTokens);
+  const Tensor x = RandomTensor(Shape(query_starts.back(), kWidth));
+  const Tensor y = RandomTensor(Shape(document_starts.back(), kWidth));
+  Tensor scores = ZeroTensor(Shape(queries, documents));
+  const RowGroups query_rows{x.View<float>(), query_starts};
+  const RowGroups document_rows{y.View<float>(), document_starts};
+  const MaxSimOptions options{.executor = OrFail(ExecutorOf(threads))};
+  const double pairs = static_cast<double>(query_starts.back() * document_starts.back());
+  Measure(state, threads,
+          Work{.flops = 2.0 * static_cast<double>(kWidth) * pairs,
+               .tokens = static_cast<double>(document_starts.back())},
+          [&](size_t) { return MaxSim(query_rows, document_rows, scores.View<float>(), options); });
+}
+
+}  // namespace
+
+void RegisterBenchmarks() {
+  for (const int threads : ThreadCounts()) {
+    for (const size_t queries : {1, 8}) {
+      Register("max_sim/" + std::to_string(queries) + "x1000/threads:" + std::to_string(threads),
+               [=](benchmark::State& state) { LateInteraction(state, queries, 1000, threads); });
+    }
+  }
+}
+
+}  // namespace encore::bench

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MaxSim against its definition in double precision on every SIMD target; bits that do not depend
+// on the other texts or on threads; views of every kind, and arguments that do not fit.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "encore/max_sim.h"
+#include "gtest/gtest.h"
+#include "reference/max_sim.h"
+#include "tests/support/compare.h"
+#include "tests/support/executors.h"
+#include "tests/support/guarded.h"
+#include "tests/support/targets.h"
+
+namespace encore {
+namespace {
+
+// Texts of so many rows of random vectors of length 1.
+struct Drawn {
+  Drawn(const std::vector<size_t>& lengths, size_t dimensions, uint32_t seed)
+      : width(dimensions), starts{0} {
+    for (const size_t length : lengths) starts.push_back(starts.back() + length);
+    floats = RandomFloats(starts.back() * width, seed);
+    for (size_t r = 0; r < starts.back(); ++r) {
+      double squares = 0;
+      for (size_t c = 0; c < width; ++c) squares += std::pow(floats[r * width + c], 2);
+      for (size_t c = 0; c < width; ++c) {
+        floats[r * width + c] = static_cast<float>(floats[r * width + c] / std::sqrt(squares));
+      }
+    }
+  }
+  ConstView view() const { return ConstView(floats.data(), Shape(starts.back(), width)); }
+  RowGroups groups() const { return {view(), starts}; }
+  size_t texts() const { return starts.size() - 1; }
+
+  size_t width;
+  std::vector<size_t> starts;
+  std::vector<float> floats;
+};
+
+std::vector<float> Scores(const RowGroups& queries, const RowGroups& documents,
+                          const MaxSimOptions& options = {}) {
+  Guarded scores(Shape(queries.row_starts.size() - 1, documents.row_starts.size() - 1));
+  const Status status = MaxSim(queries, documents, scores.view(), options);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(scores.Intact());
+  std::vector<float> values;
+  for (size_t q = 0; q < scores.view().dim(0); ++q) {
+    for (size_t d = 0; d < scores.view().dim(1); ++d) values.push_back(scores.view()(q, d));
+  }
+  return values;
+}
+
+// Around vectors, panels and the rows that pass at once.
+const std::vector<size_t> kQueryLengths = {1, 7, 8, 9, 16, 17, 32, 33, 70};
+const std::vector<size_t> kDocumentLengths = {1, 2, 5, 47, 48, 49, 95, 97, 180};
+
+TEST(MaxSimTest, IsWhatItsDefinitionSays) {
+  for (const size_t width : {1, 3, 16, 128, 130}) {
+    const Drawn queries(kQueryLengths, width, 1);
+    const Drawn documents(kDocumentLengths, width, 2);
+    for (const bool mean : {false, true}) {
+      std::vector<double> wanted;
+      std::vector<double> tolerances;
+      for (size_t q = 0; q < queries.texts(); ++q) {
+        const double divisor = mean ? static_cast<double>(kQueryLengths[q]) : 1;
+        for (size_t d = 0; d < documents.texts(); ++d) {
+          wanted.push_back(reference::MaxSim(queries.view(), queries.starts[q],
+                                             queries.starts[q + 1], documents.view(),
+                                             documents.starts[d], documents.starts[d + 1]) /
+                           divisor);
+          // A product of vectors of length 1 is right to (K + 1) u.
+          tolerances.push_back(static_cast<double>((width + 2) * kQueryLengths[q]) * 6e-8 /
+                               divisor);
+        }
+      }
+      ForEachTarget([&](const std::string&) {
+        EXPECT_TRUE(
+            Near(Scores(queries.groups(), documents.groups(), {.mean = mean}), wanted, tolerances));
+      });
+    }
+  }
+}
+
+TEST(MaxSimTest, AScoreDependsOnItsQueryAndItsDocumentAlone) {
+  // Several pieces of packed queries.
+  std::vector<size_t> lengths;
+  for (size_t i = 0; i < 400; ++i) lengths.push_back(1 + i * 37 % 90);
+  const Drawn queries(lengths, 64, 3);
+  const Drawn documents(kDocumentLengths, 64, 4);
+  const std::vector<float> all = Scores(queries.groups(), documents.groups());
+  const Executors executors;
+  for (const auto& [name, executor] : executors) {
+    SCOPED_TRACE(name);
+    EXPECT_TRUE(
+        SameBits(Scores(queries.groups(), documents.groups(), {.executor = executor}), all));
+  }
+  for (const size_t q : {size_t{0}, size_t{199}, size_t{399}}) {
+    const size_t begin = queries.starts[q];
+    const std::vector<size_t> one = {0, queries.starts[q + 1] - begin};
+    const ConstView rows(queries.floats.data() + begin * 64, Shape(one[1], 64));
+    EXPECT_TRUE(SameBits(Scores({rows, one}, documents.groups()),
+                         std::span(all).subspan(q * documents.texts(), documents.texts())));
+  }
+}
+
+TEST(MaxSimTest, TextsWithoutRowsHaveScores) {
+  const Drawn queries({0, 3}, 8, 5);
+  const Drawn documents({0, 2, 0}, 8, 6);
+  for (const bool mean : {false, true}) {
+    const std::vector<float> scores = Scores(queries.groups(), documents.groups(), {.mean = mean});
+    const float empty = kEmptyDocumentScore / (mean ? 3.0f : 1.0f);
+    const std::vector<float> wanted = {kEmptyDocumentScore, 0,    kEmptyDocumentScore, empty,
+                                       scores[4],           empty};
+    EXPECT_TRUE(SameBits(scores, wanted));
+  }
+  const Drawn none({}, 8, 7);
+  EXPECT_TRUE(Scores(none.groups(), documents.groups()).empty());
+  EXPECT_TRUE(Scores(queries.groups(), none.groups()).empty());
+}
+
+TEST(MaxSimTest, TakesViewsOfAnyStrides) {
+  const Drawn queries({4, 20}, 24, 8);
+  const Drawn documents({60, 3}, 24, 9);
+  const std::vector<float> wanted = Scores(queries.groups(), documents.groups());
+  const auto columns = [](const Drawn& drawn) {
+    const auto rows = static_cast<ptrdiff_t>(drawn.starts.back());
+    auto turned = std::make_unique<Guarded>(drawn.view().shape(), Guarded::Strides{1, rows + 1});
+    for (size_t r = 0; r < drawn.starts.back(); ++r) {
+      for (size_t c = 0; c < drawn.width; ++c) turned->view()(r, c) = drawn.view()(r, c);
+    }
+    return turned;
+  };
+  const auto turned_queries = columns(queries);
+  const auto turned_documents = columns(documents);
+  EXPECT_TRUE(SameBits(Scores({turned_queries->view(), queries.starts},
+                              {turned_documents->view(), documents.starts}),
+                       wanted));
+  Guarded backward(Shape(2, 2), {-3, 1});
+  ASSERT_TRUE(MaxSim(queries.groups(), documents.groups(), backward.view()).ok());
+  EXPECT_TRUE(backward.Intact());
+  EXPECT_EQ(backward.view()(1, 0), wanted[2]);
+}
+
+TEST(MaxSimTest, NegativeProductsCount) {
+  const float query[] = {1, 0};
+  const float documents[] = {-0.5f, 0, -0.25f, 0};
+  const std::vector<size_t> one = {0, 1};
+  const std::vector<size_t> two = {0, 2};
+  EXPECT_EQ(Scores({ConstView(query, {1, 2}), one}, {ConstView(documents, {2, 2}), two})[0],
+            -0.25f);
+}
+
+TEST(MaxSimTest, RefusesWhatDoesNotFit) {
+  const Drawn queries({2}, 8, 10);
+  const Drawn documents({3, 1}, 8, 11);
+  float memory[4] = {};
+  const MutableView scores(memory, {1, 2});
+  const auto refused = [&](const RowGroups& q, const RowGroups& d, MutableView out,
+                           const std::string& word) {
+    const Status status = MaxSim(q, d, out);
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(status.message().find(word), std::string::npos) << status.message();
+  };
+  const std::vector<size_t> empty, falling = {0, 3, 2, 4}, late = {1, 4}, few = {0, 3};
+  refused({queries.view(), empty}, documents.groups(), scores, "queries.row_starts is empty");
+  refused(queries.groups(), {documents.view(), falling}, scores, "documents.row_starts[2] is 2");
+  refused(queries.groups(), {documents.view(), late}, scores, "documents.row_starts[0] is 1");
+  refused(queries.groups(), {documents.view(), few}, scores, "ends with 3; wanted 4");
+  refused(queries.groups(), documents.groups(), MutableView(memory, {2, 2}), "scores");
+  const Drawn narrow({2}, 7, 12);
+  refused(narrow.groups(), documents.groups(), scores, "wanted 7 columns");
+  refused(queries.groups(), documents.groups(),
+          MutableView(const_cast<float*>(documents.floats.data()), {1, 2}), "scores");
+}
+
+}  // namespace
+}  // namespace encore

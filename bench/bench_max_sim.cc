@@ -43,7 +43,7 @@ void LateInteraction(benchmark::State& state, size_t queries, size_t documents, 
 
 void RegisterBenchmarks() {
   for (const int threads : ThreadCounts()) {
-    for (const size_t queries : {1, 8}) {
+    for (const size_t queries : {size_t{1}, size_t{8}}) {
       Register("max_sim/" + std::to_string(queries) + "x1000/threads:" + std::to_string(threads),
                [=](benchmark::State& state) { LateInteraction(state, queries, 1000, threads); });
     }

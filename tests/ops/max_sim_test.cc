@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <random>
+#include <initializer_list>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "encore/max_sim.h"
@@ -61,7 +62,7 @@ const std::vector<size_t> kQueryLengths = {1, 7, 8, 9, 16, 17, 32, 33, 70};
 const std::vector<size_t> kDocumentLengths = {1, 2, 5, 47, 48, 49, 95, 97, 180};
 
 TEST(MaxSimTest, IsWhatItsDefinitionSays) {
-  for (const size_t width : {1, 3, 16, 128, 130}) {
+  for (const size_t width : std::initializer_list<size_t>{1, 3, 16, 128, 130}) {
     const Drawn queries(kQueryLengths, width, 1);
     const Drawn documents(kDocumentLengths, width, 2);
     for (const bool mean : {false, true}) {

@@ -19,6 +19,7 @@
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
+#include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -84,6 +85,28 @@ std::vector<uint32_t> PositionsOf(const EmbeddingPlan& plan, const TokenBatch& b
     }
   }
   return positions;
+}
+
+// What each token's row is multiplied by; empty where all are multiplied by 1.
+std::vector<float> FactorsOf(const EmbeddingPlan& plan, const TokenBatch& batch) {
+  if (!plan.dropped_token) return {};
+  const FpEnvScope default_modes;
+  constexpr double kKept = 0.88;  // of the tokens in training
+  std::vector<float> factors(batch.ids.size());
+  for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
+    const std::span<const int32_t> ids =
+        batch.ids.subspan(batch.seq_starts[b], batch.seq_starts[b + 1] - batch.seq_starts[b]);
+    const auto is_dropped = [&](int32_t id) {
+      return static_cast<size_t>(id) == *plan.dropped_token;
+    };
+    const auto dropped = std::count_if(ids.begin(), ids.end(), is_dropped);
+    const double share = static_cast<double>(dropped) / static_cast<double>(ids.size());
+    const auto factor = static_cast<float>(kKept / (1 - share));
+    for (size_t t = 0; t < ids.size(); ++t) {
+      factors[batch.seq_starts[b] + t] = is_dropped(ids[t]) ? 0 : factor;
+    }
+  }
+  return factors;
 }
 
 std::string Place(size_t sequence, size_t token) {
@@ -194,18 +217,25 @@ Status Embeddings::Check(const TokenBatch& batch) const {
       return InvalidArgument("sequence " + std::to_string(b) + " has " + std::to_string(tokens) +
                              " tokens; wanted at most " + std::to_string(plan_.max_tokens()));
     }
+    size_t dropped = 0;
     for (size_t t = 0; t < tokens; ++t) {
       const int32_t id = batch.ids[begin + t];
       if (id < 0 || static_cast<size_t>(id) >= plan_.vocab_size) {
         return InvalidArgument(Place(b, t) + ": id " + std::to_string(id) + "; wanted 0 .. " +
                                std::to_string(plan_.vocab_size - 1));
       }
+      if (static_cast<size_t>(id) == plan_.dropped_token) ++dropped;
       if (plan_.type_vocab_size == 0 || batch.type_ids.empty()) continue;
       if (batch.type_ids[begin + t] >= plan_.type_vocab_size) {
         return InvalidArgument(Place(b, t) + ": type id " +
                                std::to_string(batch.type_ids[begin + t]) + "; wanted 0 .. " +
                                std::to_string(plan_.type_vocab_size - 1));
       }
+    }
+    if (dropped == tokens) {
+      return InvalidArgument("sequence " + std::to_string(b) + " has no token but the mask, " +
+                             std::to_string(*plan_.dropped_token) +
+                             "; wanted another one, as its rows are divided by the others' share");
     }
   }
   return {};
@@ -215,6 +245,7 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
   const size_t tokens = batch.ids.size();
   const size_t width = plan_.width;
   const std::vector<uint32_t> positions = PositionsOf(plan_, batch);
+  const std::vector<float> factors = FactorsOf(plan_, batch);
   // The sums lie in x, or where they are narrower beside it.
   Tensor narrow;
   MutableView sums = x;
@@ -235,6 +266,9 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
       PutRow(words_, static_cast<size_t>(batch.ids[t]), false, out);
       if (plan_.scale != 1) {
         for (size_t c = 0; c < width; ++c) out[c] *= plan_.scale;
+      }
+      if (!factors.empty()) {
+        for (size_t c = 0; c < width; ++c) out[c] *= factors[t];
       }
       if (!types_.rows.empty()) {
         PutRow(types_, batch.type_ids.empty() ? 0 : batch.type_ids[t], true, out);

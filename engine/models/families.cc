@@ -14,8 +14,8 @@ namespace {
 // Calls f(family) until it returns true.
 template <typename F>
 const Family* FindIf(const F& f) {
-  for (const std::span<const Family> all :
-       {PostNormFamilies(), DebertaFamilies(), PreNormFamilies(), LlamaFamilies()}) {
+  for (const std::span<const Family> all : {PostNormFamilies(), DebertaFamilies(),
+                                            PreNormFamilies(), LlamaFamilies(), TowerFamilies()}) {
     for (const Family& family : all) {
       if (f(family)) return &family;
     }
@@ -153,7 +153,9 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
     // Another type makes no sense; another value of its type is one that encore does not compute.
     if (std::holds_alternative<double>(only.value)) {
       config->OptionalSize(only.key);
-    } else {
+    } else if (std::holds_alternative<bool>(only.value)) {
+      config->OptionalBool(only.key);
+    } else if (std::holds_alternative<std::string_view>(only.value)) {
       config->OptionalString(only.key);
     }
     ENCORE_RETURN_IF_ERROR(config->status());

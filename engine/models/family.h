@@ -58,6 +58,9 @@ struct EmbeddingPlan {
   std::string_view word = {};
   std::string_view word_alias = {};  // the table's name where the file has none of `word`
   float scale = 1;
+  // A token whose row is 0. All rows of its sequence are multiplied by 0.88 / (1 - its share of
+  // them), as ESM was trained with 12 % of the tokens dropped so. Nothing: no such token or factor.
+  std::optional<size_t> dropped_token = {};
   size_t type_vocab_size = 0;  // 0: no types
   std::string_view type = {};
   size_t max_positions = 0;  // rows of the table; with kNone the tokens that a text has at most
@@ -203,7 +206,9 @@ struct Family {
   NormPlacement norm_placement = NormPlacement::kPost;
   NormType norm = NormType::kLayerNorm;
   Gate gate = Gate::kNone;
-  double rope_theta = 0;             // of all layers alike, where no key says another; 0: none
+  double rope_theta = 0;  // of all layers alike, where no key says another; 0: none
+  // Tensors that have the rotary frequencies, [head size / 2]: the first that the file has counts.
+  std::string_view frequencies = {};
   std::string_view final_norm = {};  // the module after the last layer; empty: none
   EmbeddingPlan embeddings = {};
   HeadPlan head = {};
@@ -241,11 +246,12 @@ Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys
                                   std::vector<Decision>* decisions);
 
 // Norms after sublayers, as BERT's; those of them with relative embeddings; norms before sublayers,
-// as ModernBERT's; Llama's layers.
+// as ModernBERT's; Llama's layers; LayerNorms before sublayers, as ESM's.
 std::span<const Family> PostNormFamilies();
 std::span<const Family> DebertaFamilies();
 std::span<const Family> PreNormFamilies();
 std::span<const Family> LlamaFamilies();
+std::span<const Family> TowerFamilies();
 
 // The family of a model_type and, where several share it, of a key that marks one; or null.
 const Family* FindFamily(std::string_view model_type, const JsonValue& config);

@@ -198,6 +198,24 @@ std::string ModelTensors::Types() const {
   return types;
 }
 
+Status ReadFrequencies(ModelTensors* tensors, ModelPlan* plan) {
+  std::vector<LayerConfig>& layers = plan->encoder.layers;
+  std::vector<double> found;
+  for (const std::string_view pattern : Words(plan->family->frequencies)) {
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const std::string name = tensors->Base(NameInLayer(pattern, i));
+      if (tensors->Find(name) == nullptr) continue;
+      ENCORE_ASSIGN_OR_RETURN(const Tensor values,
+                              tensors->Read(name, {layers.front().head_size / 2}));
+      const ConstView view = values.View<float>();
+      if (found.empty()) found.assign(view.data(), view.data() + view.dim(0));
+    }
+  }
+  if (found.empty()) return {};
+  for (LayerConfig& layer : layers) layer.rotary->inverse_frequencies = found;
+  return {};
+}
+
 Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) {
   EncoderWeights weights;
   const size_t d_model = plan.encoder.d_model;

@@ -77,6 +77,9 @@ class ModelTensors {
   std::set<DType> types_;
 };
 
+// Sets the layers' rotary frequencies where the file has them (Family::frequencies).
+Status ReadFrequencies(ModelTensors* tensors, ModelPlan* plan);
+
 // Views of the layers' weights by the plan's names, with shapes checked against its configuration.
 Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors);
 

@@ -85,11 +85,12 @@ Result<EncoderOptions> ChoosePrecision(const OpenOptions& options, const WeightF
 
 Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& options,
                                   std::vector<Decision>* decisions) {
-  ENCORE_ASSIGN_OR_RETURN(const ModelPlan plan,
+  ENCORE_ASSIGN_OR_RETURN(ModelPlan plan,
                           ReadModelConfig(folder, options.ignore_unknown_keys, decisions));
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
   ENCORE_ASSIGN_OR_RETURN(ModelTensors tensors, ModelTensors::Create(files, plan));
   ENCORE_RETURN_IF_ERROR(CheckNoForeignTensor(plan, files));
+  ENCORE_RETURN_IF_ERROR(ReadFrequencies(&tensors, &plan));
   ENCORE_ASSIGN_OR_RETURN(Embeddings embeddings,
                           Embeddings::Create(plan.embeddings, plan.encoder.d_model, &tensors));
   ENCORE_ASSIGN_OR_RETURN(const EncoderWeights weights, ViewLayers(plan, &tensors));

@@ -166,6 +166,14 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
     for (const SpecialToken& token : *named) again(token.token.content);
     for (const AddedToken& token : extra) again(token.content);
   }
+  if (which.kind == TokenizerKind::kEsm) {
+    for (size_t id = 0; id < parts->model->id_limit(); ++id) {
+      AddedToken token;
+      token.content = parts->model->IdToToken(static_cast<int32_t>(id));
+      token.normalized = false;
+      if (!token.content.empty() && list.Find(token.content) == nullptr) list.Add(token);
+    }
+  }
   for (const std::string& content : config.whole_tokens) {
     if (list.Find(content) == nullptr && !parts->model->TokenToId(content)) continue;
     list.Add(AddedToken::Special(content));

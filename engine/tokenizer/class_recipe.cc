@@ -60,6 +60,8 @@ constexpr ClassRow kRows[] = {
     {Kind::kLlama, "BPE", false, {"<s>", "</s>", "<unk>"}},
     {Kind::kGemma, "BPE", false, {"<bos>", "<eos>", "<unk>", kNo, "<pad>", kNo, "<mask>"}},
     {Kind::kHerbert, "BPE", true, {kNo, kNo, "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
+    {Kind::kClip, "BPE", true, {"<|startoftext|>", kEnd, kEnd, kNo, kEnd}},
+    {Kind::kEsm, "WordPiece", true, {kNo, "<eos>", "<unk>", kNo, "<pad>", "<cls>", "<mask>"}},
     {Kind::kConvBert, "", true, {kNo, kNo, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
 };
 
@@ -86,14 +88,15 @@ JsonValue BertNormalizer(bool clean_text, bool chinese, const std::optional<bool
                     {"lowercase", lowercase}});
 }
 
+JsonValue Regex(const char* text) { return JsonValue::Object({{"Regex", text}}); }
 JsonValue Literal(const char* text) { return JsonValue::Object({{"String", text}}); }
 
-JsonValue Replace(const char* what, const char* with) {
-  return Component("Replace", {{"pattern", Literal(what)}, {"content", with}});
+JsonValue Replace(JsonValue what, const char* with) {
+  return Component("Replace", {{"pattern", std::move(what)}, {"content", with}});
 }
 
 JsonValue AlbertNormalizer(const TokenizerConfig& config, const JsonValue& charsmap) {
-  std::vector<JsonValue> steps = {Replace("``", "\""), Replace("''", "\"")};
+  std::vector<JsonValue> steps = {Replace(Literal("``"), "\""), Replace(Literal("''"), "\"")};
   if (!config.keep_accents.value_or(false)) {
     steps.push_back(Component("NFKD"));
     steps.push_back(Component("StripAccents"));
@@ -107,11 +110,18 @@ JsonValue AlbertNormalizer(const TokenizerConfig& config, const JsonValue& chars
 JsonValue DebertaNormalizer(const TokenizerConfig& config) {
   std::vector<JsonValue> steps;
   if (config.do_lower_case.value_or(false)) steps.push_back(Component("Lowercase"));
-  steps.push_back(Component(
-      "Replace",
-      {{"pattern", JsonValue::Object({{"Regex", R"(\s{2,}|[\n\r\t])"}})}, {"content", " "}}));
+  steps.push_back(Replace(Regex(R"(\s{2,}|[\n\r\t])"), " "));
   steps.push_back(Component("NFC"));
   steps.push_back(Component("Strip", {{"strip_left", false}, {"strip_right", true}}));
+  return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
+}
+
+// Four characters are white space to Python and not to Unicode.
+JsonValue EsmNormalizer() {
+  std::vector<JsonValue> steps;
+  for (const char* const separator : {"\x1C", "\x1D", "\x1E", "\x1F"}) {
+    steps.push_back(Replace(Literal(separator), " "));
+  }
   return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
 }
 
@@ -130,9 +140,9 @@ JsonValue InOrder(std::vector<JsonValue> pre_tokenizers) {
   return Component("Sequence", {{"pretokenizers", JsonValue::Array(std::move(pre_tokenizers))}});
 }
 
-JsonValue Split(JsonValue pattern, const char* behavior) {
+JsonValue Split(JsonValue pattern, const char* behavior, bool invert = false) {
   return Component("Split",
-                   {{"pattern", std::move(pattern)}, {"behavior", behavior}, {"invert", false}});
+                   {{"pattern", std::move(pattern)}, {"behavior", behavior}, {"invert", invert}});
 }
 
 // The place of a token in a Unigram vocabulary, else 0.
@@ -222,8 +232,15 @@ JsonValue NormalizerJson(Kind kind, const TokenizerConfig& config, const JsonVal
       return DebertaNormalizer(config);
     case Kind::kQwen2:
       return Component("NFC");
+    case Kind::kClip:
+      return Component(
+          "Sequence",
+          {{"normalizers", JsonValue::Array({Component("NFC"), Replace(Regex(R"(\s+)"), " "),
+                                             Component("Lowercase")})}});
     case Kind::kGemma:
-      return Replace(" ", "▁");
+      return Replace(Literal(" "), "▁");
+    case Kind::kEsm:
+      return EsmNormalizer();
     default:
       return JsonValue();
   }
@@ -241,12 +258,17 @@ JsonValue PreTokenizerJson(Kind kind, const TokenizerConfig& config) {
     case Kind::kGpt2:
       return ByteLevel(config.add_prefix_space.value_or(false), true);
     case Kind::kQwen2:
-      return InOrder(
-          {Split(JsonValue::Object(
-                     {{"Regex", R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| )"
-                                R"(?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}}),
-                 "Isolated"),
-           ByteLevel(config.add_prefix_space.value_or(false), false)});
+      return InOrder({Split(Regex(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| )"
+                                  R"(?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"),
+                            "Isolated"),
+                      ByteLevel(config.add_prefix_space.value_or(false), false)});
+    case Kind::kClip:
+      return InOrder({Split(Regex(R"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|)"
+                                  R"([\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)"),
+                            "Removed", true),
+                      ByteLevel(false, true)});
+    case Kind::kEsm:
+      return Component("WhitespaceSplit");
     case Kind::kXlmRoberta:
     case Kind::kCamembert:
     case Kind::kAlbert:
@@ -293,6 +315,7 @@ JsonValue ModelJson(Kind kind, const TokenizerConfig& config,
     case Kind::kBert:
     case Kind::kMpnet:
     case Kind::kFunnel:
+    case Kind::kEsm:
       return Component("WordPiece", {{"continuing_subword_prefix", "##"},
                                      {"unk_token", unk_token},
                                      {"max_input_chars_per_word", uint64_t{100}}});
@@ -305,6 +328,7 @@ JsonValue ModelJson(Kind kind, const TokenizerConfig& config,
     case Kind::kGemma:
       return bpe(unk_token, "", true);
     case Kind::kHerbert:
+    case Kind::kClip:
       return bpe(unk_token, "</w>", false);
     case Kind::kXlmRoberta:
       return unigram(3);
@@ -374,8 +398,14 @@ Status SetClassTemplate(const TokenizerClass& which, const TokenizerConfig& conf
       break;
     case Kind::kXlmRoberta:
     case Kind::kCamembert:
+    case Kind::kClip:
       roberta("bos_token", "eos_token");
       break;
+    case Kind::kEsm: {
+      const int32_t cls = id("cls_token"), eos = id("eos_token");
+      SetTemplate(cls, {}, eos, 0, post);
+      break;
+    }
     case Kind::kT5:
       SetTemplate({}, {}, id("eos_token"), 0, post);
       break;

@@ -143,6 +143,15 @@ const char* MatchClip(const char* at, const char* end) {
   return (properties & kSpace) != 0 ? nullptr : RunOfOthers(kWordLike, next, end);
 }
 
+// The class's: <\|startoftext\|>|<\|endoftext\|>| and the above.
+const char* MatchClipSpecial(const char* at, const char* end) {
+  const std::string_view text(at, static_cast<size_t>(end - at));
+  for (const std::string_view special : {"<|startoftext|>", "<|endoftext|>"}) {
+    if (text.starts_with(special)) return at + special.size();
+  }
+  return MatchClip(at, end);
+}
+
 const char* MatchTwoSpaces(const char* at, const char* end) {
   const char* next = at;
   while (next < end && *next == ' ') ++next;
@@ -202,6 +211,9 @@ constexpr Published kPublished[] = {
      R"(\s*[\r\n]+|\s+(?!\S)|\s+)",
      FindNext<MatchQwen2>},
     {R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)", FindNext<MatchClip>},
+    {R"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|)"
+     R"([^\s\p{L}\p{N}]+)",
+     FindNext<MatchClipSpecial>},
     {" {2,}", FindNext<MatchTwoSpaces>},
     {R"(\s+)", FindNext<MatchAnySpaces>},
     {R"(\s{2,}|[\n\r\t])", FindNext<MatchSpacesOrLine>},

@@ -35,6 +35,8 @@ enum class TokenizerKind : uint8_t {
   kLlama,
   kGemma,
   kHerbert,
+  kClip,
+  kEsm,       // vocab.txt alone, whose tokens are all found in the raw text
   kConvBert,  // tokenizer.json as it is, but for BERT's special tokens and template
   kOther,     // by the class, in ways that encore has not: tokenizer.json as it is, which is told
   kPython,    // in Python, without `tokenizers`

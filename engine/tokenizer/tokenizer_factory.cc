@@ -88,7 +88,10 @@ Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOpti
   config.whole_tokens = whole_tokens;
   ENCORE_ASSIGN_OR_RETURN(const TokenizerClass which,
                           InFolder(folder, ChooseTokenizerClass(folder)));
-  ENCORE_ASSIGN_OR_RETURN(std::optional<JsonValue> json, folder.ReadJson(kJsonFile));
+  std::optional<JsonValue> json;
+  if (which.kind != TokenizerKind::kEsm) {
+    ENCORE_ASSIGN_OR_RETURN(json, folder.ReadJson(kJsonFile));
+  }
   const bool is_vocabulary = !json.has_value();
   std::string name = kJsonFile;
   if (is_vocabulary) {

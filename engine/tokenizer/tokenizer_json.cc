@@ -76,6 +76,24 @@ void SetBosEosTemplate(const TokenizerConfig& config, const std::vector<SpecialT
   DescribeTemplate(config.file, parts);
 }
 
+// What would have other ids in transformers: its code finds every token of the file in the raw
+// text, splits what it finds at white space once more, and looks for none under
+// split_special_tokens.
+Status CheckEsm(const JsonValue& vocab, const TokenizerClass& which, const TokenizerConfig& config,
+                const TokenizerOptions& options) {
+  const auto refused = [&](const std::string& what) {
+    return Status(ErrorCode::kUnsupported, which.source + " is EsmTokenizer, " + what);
+  };
+  if (config.split_special_tokens) return refused("and split_special_tokens is true; wanted false");
+  if (options.lowercase) return refused("and texts are made lower case; wanted them as they are");
+  for (const auto& [token, id] : vocab.members()) {
+    const auto is_white = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+    if (std::none_of(token.begin(), token.end(), is_white)) continue;
+    return refused("and a token is " + Quoted(token) + "; wanted none with white space");
+  }
+  return {};
+}
+
 // Whether a class has its model from the older files. LLaMA's, Gemma's and most of those with
 // Unigram are sentencepiece's, in an order of their own.
 bool ReadsVocabulary(TokenizerKind kind, std::string_view model) {
@@ -111,8 +129,17 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
                   which.source + " is " + Quoted(which.name) +
                       ", whose code is Python; encore has tokenizers that `tokenizers` computes");
   }
+  if (which.kind == TokenizerKind::kEsm) {
+    ENCORE_RETURN_IF_ERROR(CheckEsm(file.json["model"]["vocab"], which, config, options));
+  }
   JsonMembers members(file.json, file.name);
   TokenizerParts parts;
+  if (which.kind == TokenizerKind::kEsm) {
+    parts.Tell("pairs that are too long",
+               "cut as `tokenizers` does; sentence-transformers may keep one token more of the "
+               "first text and one less of the second",
+               which.source);
+  }
   if (members.String("version", "1.0") != "1.0") members.Refuse("version", "'1.0'");
   const JsonValue& model = members.RequiredObject("model");
   if (!members.ok()) return members.status();
@@ -129,8 +156,9 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
                   which.source + ": the tokenizer's class is " + Quoted(which.name) +
                       "; encore reads " + file.name + " of " +
                       (found == "BPE" ? "RobertaTokenizer, GPT2Tokenizer, Qwen2Tokenizer, "
-                                        "HerbertTokenizer"
-                                      : "BertTokenizer, MPNetTokenizer, FunnelTokenizer") +
+                                        "HerbertTokenizer, CLIPTokenizer"
+                                      : "BertTokenizer, MPNetTokenizer, FunnelTokenizer, "
+                                        "EsmTokenizer") +
                       " and their kin, others from tokenizer.json");
   }
   std::vector<SpecialToken> named = NamedTokens(which.kind, config);

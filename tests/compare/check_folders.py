@@ -158,7 +158,7 @@ def distance(found, wanted):
 def summary_of(drawn):
     """What was drawn, in a line; the tokenizer by its keys alone."""
     files = {name: value for name, value in drawn["files"].items() if name != "tokenizer.json"}
-    tokenizer = drawn["files"]["tokenizer.json"]
+    tokenizer = drawn["files"].get("tokenizer.json", {})
     model = {key: value for key, value in drawn["model"].items() if value}
     return json.dumps({**drawn, "model": model, "files": files, "dense": None, "tokenizer": {
         key: tokenizer.get(key) for key in ("truncation", "padding")}}, default=str)

@@ -97,6 +97,7 @@ def folders():
         ("uncased", "PreTrainedTokenizerFast"),
         ("uncased", "NoSuchTokenizer"),
         ("shape_gpt_2", "LlamaTokenizer"),
+        ("shape_clip", "CLIPTokenizer"),
     ):
         extra = SPECIAL if name in ("AlbertTokenizer", "DebertaV2Tokenizer") else {}
         if name == "FunnelTokenizer":
@@ -221,6 +222,11 @@ def folders():
             "vocab.txt": TINY,
             "tokenizer_config.json": named(name),
         }
+    yield "vocab.txt of EsmTokenizer", None, {}, {
+        "vocab.txt": TINY + "one\nwords\n",
+        "config.json": {"model_type": "esm"},
+        "tokenizer_config.json": {"cls_token": "<s>", "eos_token": "</s>", "unk_token": "[UNK]"},
+    }
     for name, more in (
         ("RobertaTokenizer", {}),
         ("BartTokenizerFast", {"add_prefix_space": True}),

@@ -139,6 +139,9 @@ def randomise(model, rng, dtype):
             else:
                 value = 0.1 * n
             p.copy_(torch.tensor(value).to(dtype).to(p.dtype))
+        for name, buffer in model.named_buffers():
+            if name in model.state_dict() and buffer.is_floating_point():  # frequencies
+                buffer.copy_(buffer.to(dtype).to(buffer.dtype))
 
 
 def draw_tokens(case, rng):
@@ -168,6 +171,12 @@ def expected_rows(lengths):
     return rows
 
 
+def states_of(output):
+    """The last one after the final norm, which some families leave out."""
+    last = getattr(output, "last_hidden_state", None)
+    return output.hidden_states if last is None else [*output.hidden_states[:-1], last]
+
+
 def run(model, case, ids, types):
     """Each sequence by itself: the hidden states, embeddings first, and logits."""
     outputs = []
@@ -178,7 +187,7 @@ def run(model, case, ids, types):
             inputs["token_type_ids"] = torch.tensor(kinds[None].astype(np.int64))
         with torch.no_grad():
             outputs.append(model(**inputs, output_hidden_states=True))
-    layers = zip(*(output.hidden_states for output in outputs))
+    layers = zip(*(states_of(output) for output in outputs))
     embeddings, *hidden = (torch.cat(states, dim=1)[0].double().numpy() for states in layers)
     result = {"embeddings": embeddings, **{f"hidden.{i}": h for i, h in enumerate(hidden)}}
     if case.labels:

@@ -13,8 +13,10 @@ import torch.nn.functional as F
 import transformers
 from safetensors.torch import load_file
 from safetensors.torch import save_file
+from transformers.models.esm import modeling_esm as esm
 
 from golden.jina import JinaEncoder
+from published_spellings import old_albert, old_clip, old_deberta, old_ernie, old_esm
 
 VOCABULARY = 120
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2,
@@ -36,6 +38,10 @@ QWEN3 = {**LLAMA, "head_dim": 16, "max_window_layers": 2}
 GEMMA = {**LLAMA, "num_hidden_layers": 3, "head_dim": 16, "query_pre_attn_scalar": 24,
          "sliding_window": 60, "use_bidirectional_attention": True,
          "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+ESM = {**SIZES, "pad_token_id": 1, "mask_token_id": 32, "layer_norm_eps": 1e-5,
+       "token_dropout": True, "bos_token_id": None}
+CLIP = {**SIZES, "pad_token_id": 1}
+JINA_V3 = {**SIZES, "pad_token_id": 1, "type_vocab_size": 1}
 GEMMA_CAUSAL = {**GEMMA, "use_bidirectional_attention": False, "sliding_window": 20}
 QWEN2 = {**SIZES, "num_key_value_heads": 2, "max_window_layers": 1}
 ULTRABERT = {**LLAMA, "num_hidden_layers": 3, "sliding_window": 20}
@@ -75,6 +81,7 @@ def set_exact(model, exact, rope=None):
     """Rotary angles, RMSNorm and softmax in float64 (exact), or as transformers computes them, in
     float32. rope: a scaling that transformers has not."""
     F.softmax = exact_softmax if exact else SOFTMAX
+    esm.apply_rotary_pos_emb = exact_turn if exact else ESM_TURN
     for module in model.modules():
         name = type(module).__name__
         if name.endswith(("RotaryEmbedding", "RMSNorm", "T5LayerNorm")):
@@ -86,6 +93,13 @@ def set_exact(model, exact, rope=None):
 
 
 SOFTMAX = F.softmax
+ESM_TURN = esm.apply_rotary_pos_emb
+
+
+def exact_turn(q, k, cos, sin, unsqueeze_dim=1):
+    """Without ESM's rounding to float32."""
+    cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
+    return tuple(x * cos + esm.rotate_half(x) * sin for x in (q, k))
 
 
 def exact_softmax(x, dim=-1, dtype=None, **_):
@@ -107,6 +121,10 @@ def set_rotary(module, exact, rope):
         return
 
     def forward(x, position_ids, layer_type=None):
+        if isinstance(module, esm.EsmRotaryEmbedding):  # its frequencies are in the file
+            angles = position_ids[..., None].double() * module.inv_freq.double()
+            angles = torch.cat([angles, angles], -1)
+            return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         own = rope or config.rope_parameters
         inverse, magnitude = frequencies(own[layer_type] if layer_type else own, size,
                                          config.max_position_embeddings)
@@ -223,31 +241,6 @@ def old_bert(folder, config):
     config.update({"_name_or_path": "somebody/some-model", "gradient_checkpointing": False,
                    "position_embedding_type": "absolute", "transformers_version": "4.8.2",
                    "torch_dtype": config.pop("dtype")})
-
-
-def old_albert(folder, config):
-    """With the keys of the first code's other networks."""
-    for key in ("is_decoder", "add_cross_attention", "tie_word_embeddings"):
-        config.pop(key, None)
-    config.update(down_scale_factor=1, gap_size=0, net_structure_type=0, num_memory_blocks=0,
-                  layers_to_keep=[], position_embedding_type="absolute",
-                  gradient_checkpointing=False, torch_dtype=config.pop("dtype"))
-
-
-def old_deberta(folder, config):
-    """As published: one string of terms, and keys of training."""
-    for key in ("is_decoder", "add_cross_attention", "tie_word_embeddings", "bos_token_id",
-                "eos_token_id", "legacy"):
-        config.pop(key, None)
-    if isinstance(config.get("pos_att_type"), list):
-        config["pos_att_type"] = "|".join(config["pos_att_type"])
-    config.update(pooler_dropout=0, vocab_type="spm", torch_dtype=config.pop("dtype"))
-
-
-def old_ernie(folder, config):
-    """With keys of the framework that it was trained in."""
-    config.update(enable_recompute=False, fuse=False, paddlenlp_version=None, pool_act="tanh",
-                  task_id=0, position_embedding_type="absolute", torch_dtype=config.pop("dtype"))
 
 
 def old_modernbert(folder, config):
@@ -425,6 +418,22 @@ FAMILIES = [
     ("qwen3_both_sides", "Qwen3", QWEN3,
      {"changes": {"is_causal": False, "use_sliding_window": True, "sliding_window": 20,
                   "max_window_layers": 1, **rope(10000.0)}}),
+    ("esm", "Esm", ESM, {"changes": {"position_embedding_type": "rotary"}}),
+    ("esm_old", "Esm", ESM,
+     {"kind": "ForMaskedLM", "published": old_esm,
+      "changes": {"position_embedding_type": "rotary", "emb_layer_norm_before": False}}),
+    ("esm_1b", "Esm", ESM,
+     {"dtype": torch.bfloat16, "changes": {"emb_layer_norm_before": True, "pad_token_id": 5}}),
+    ("esm_3", "Esm", ESM, {"labels": 3, "changes": {"token_dropout": False,
+                                                   "emb_layer_norm_before": True}}),
+    ("jina_v3", "JinaEmbeddingsV3", JINA_V3, {"changes": rope(300.0)}),
+    ("jina_v3_3", "JinaEmbeddingsV3", JINA_V3,
+     {"labels": 3, "dtype": torch.bfloat16,
+      "changes": {"type_vocab_size": 2, "hidden_act": "silu", **rope(20000.0)}}),
+    ("clip_text", "CLIPText", CLIP, {"changes": {"layer_norm_eps": 1e-3}}),
+    ("clip_text_old", "CLIPText", CLIP,
+     {"kind": "ModelWithProjection", "published": old_clip, "dtype": torch.bfloat16,
+      "changes": {"hidden_act": "gelu", "projection_dim": 24}}),
     ("qwen3_pplx", "Qwen3", QWEN3,
      {"published": pplx_qwen3, "changes": {"is_causal": False, **rope(1000000.0)}}),
     ("qwen3_voyage", "Voyage", QWEN3,

@@ -87,6 +87,14 @@ TEST(ModelFamilies, ValuesThatEncoreDoesNotComputeAreUnsupported) {
       {"t5", "feed_forward_proj", "gated-mish"},
       {"t5", "feed_forward_proj", "gated-gelu-new"},
       {"qwen3", "partial_rotary_factor", 0.5},
+      {"esm", "is_folding_model", true},
+      {"esm", "esmfold_config", {{"esm_type", "esm2"}}},
+      {"esm", "is_decoder", true},
+      {"esm", "rope_scaling", {{"type", "linear"}, {"factor", 2}}},
+      {"esm_1b", "position_embedding_type", "relative_key"},
+      {"clip_text", "hidden_act", "mish"},
+      {"jina_v3", "position_embedding_type", "relative_key"},
+      {"clip_text", "is_causal", false},
       {"bert", "rope_parameters", {{"rope_type", "default"}}},
   };
   for (const Change& change : changes) {
@@ -149,6 +157,10 @@ TEST(ModelFamilies, ValuesThatMakeNoSenseAreInvalid) {
       {"t5", "relative_attention_max_distance", 8},
       {"t5", "d_kv", 0},
       {"eurobert", "rope_parameters", 7},
+      {"esm", "mask_token_id", nullptr},
+      {"esm", "token_dropout", 1},
+      {"esm", "rope_theta", 0},
+      {"esm_1b", "pad_token_id", nullptr},
       {"eurobert_3", "classifier_pooling", "first"},
       {"albert", "embedding_size", 0},
       {"ernie", "task_type_vocab_size", 0},
@@ -370,7 +382,8 @@ TEST(ModelFamilies, TensorsOfGtesOtherTasksAreHarmless) {
 }
 
 TEST(ModelFamilies, OthersWithoutAHeadRefuseClassifiers) {
-  for (const auto* name : {"qwen3", "gemma3", "eurobert", "t5", "llama", "mistral", "qwen2"}) {
+  for (const auto* name :
+       {"qwen3", "gemma3", "eurobert", "t5", "llama", "mistral", "qwen2", "clip_text"}) {
     ExpectRefused({name, "architectures", {"SomeForSequenceClassification"}},
                   ErrorCode::kUnsupported, {"architectures", "sequence classifier"});
     ModelFolder folder(kModels + name);
@@ -390,6 +403,39 @@ TEST(ModelFamilies, AlbertsLayersAreOne) {
   folder.RemoveKey("num_hidden_groups");
   folder.RemoveKey("inner_group_num");
   EXPECT_EQ(LayersOf(folder).size(), 7u);
+}
+
+// Frequencies of the file count, the first layer's for all; those of other sizes are refused.
+TEST(ModelFamilies, EsmsFrequenciesAreTheFiles) {
+  ModelFolder folder(kModels + "esm_old");
+  const std::vector<LayerConfig> layers = LayersOf(folder);
+  ASSERT_EQ(layers.size(), 2u);
+  const std::vector<double> found = layers[0].rotary->inverse_frequencies;
+  EXPECT_EQ(layers[1].rotary->inverse_frequencies, found);
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[0], 1.0);
+  EXPECT_NE(found[1], 0.1);  // in F16
+  EXPECT_NEAR(found[1], 0.1, 1e-4);
+  folder.SetKey("num_attention_heads", 2);
+  const Result<TextModel> model = folder.Open();
+  ASSERT_FALSE(model.ok());
+  EXPECT_NE(model.status().message().find("inv_freq'"), std::string::npos)
+      << model.status().message();
+  ModelFolder absolute(kModels + "esm_1b");
+  EXPECT_FALSE(LayersOf(absolute)[0].rotary);
+}
+
+TEST(ModelFamilies, ASequenceOfMasksAloneIsRefused) {
+  ModelFolder folder(kModels + "esm");
+  const Result<TextModel> model = folder.Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::vector<int32_t> ids = {5, 32, 32, 32};
+  const std::vector<size_t> starts = {0, 2, 4};
+  const Status status = model->CheckTokens({.ids = ids, .type_ids = {}, .seq_starts = starts});
+  EXPECT_EQ(status.message().substr(0, 43), "sequence 1 has no token but the mask, 32; w");
+  folder.SetKey("token_dropout", false);
+  EXPECT_TRUE(
+      (*folder.Open()).CheckTokens({.ids = ids, .type_ids = {}, .seq_starts = starts}).ok());
 }
 
 TEST(ModelFamilies, HeadsSayWhatTheyRead) {

@@ -69,6 +69,10 @@ constexpr FamilyCase kCases[] = {
     {"ultrabert", "mean_tokens", 0, 0xcc5f245f1aa2f5e5},
     {"t5", "mean_tokens", 1, 0x106c9d845a3d8302},
     {"t5_v1_1", "mean_tokens", 0, 0x9f38080324099115},
+    {"esm_old", "mean_tokens", 0, 0x2523cb2ea09c7cb7},
+    {"esm_1b", "mean_tokens", 0, 0x93141db9d3960356},
+    {"clip_text", "lasttoken", 0, 0x26999220a336855f},
+    {"jina_v3", "mean_tokens", 0, 0x4ec01dee22508215},
 };
 
 // The batch of a folder's expected.safetensors, sequence by sequence.

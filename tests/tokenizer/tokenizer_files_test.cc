@@ -301,6 +301,27 @@ TEST(TokenizerFilesTest, VocabTxtThatIsBad) {
   EXPECT_TRUE(Tells(*other, "added tokens", "'a' is 3", "a file says 2"));
 }
 
+// Every token is found in the raw text, and what is left is one unknown token a word.
+TEST(TokenizerFilesTest, VocabTxtOfEsm) {
+  const std::string vocab = "<cls>\n<pad>\n<eos>\n<unk>\nL\nA\nLA\n<mask>\n";
+  const std::string esm = R"({"tokenizer_class": "EsmTokenizer"})";
+  const Result<Tokenizer> opened = TokenizerFactory::FromVocab(vocab, {}, esm);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  Tokens tokens;
+  ASSERT_TRUE(opened->Encode("LLAAl<mask> jj\x1Ck A", &tokens, {}).ok());
+  EXPECT_EQ(tokens.ids, (std::vector<int32_t>{0, 4, 6, 5, 3, 7, 3, 3, 5, 2}));
+  ASSERT_TRUE(opened->EncodePair("A", "", &tokens, {}).ok());
+  EXPECT_EQ(tokens.ids, (std::vector<int32_t>{0, 5, 2, 2}));
+  ExpectError(TokenizerFactory::FromVocab(vocab + "A B\n", {}, esm), kUnsupported,
+              {"tokenizer_class is EsmTokenizer", "'A B'", "white space"});
+  ExpectError(TokenizerFactory::FromVocab(vocab, {.lowercase = true}, esm), kUnsupported,
+              {"EsmTokenizer", "lower case"});
+  ExpectError(
+      TokenizerFactory::FromVocab(
+          vocab, {}, R"({"tokenizer_class": "EsmTokenizer", "split_special_tokens": true})"),
+      kUnsupported, {"EsmTokenizer", "split_special_tokens"});
+}
+
 TEST(TokenizerFilesTest, DescribeTellsTheNormalizersSteps) {
   const json steps = {{{"type", "NFKD"}}, {{"type", "Lowercase"}}};
   const Result<Tokenizer> tokenizer = TokenizerFactory::FromJson(

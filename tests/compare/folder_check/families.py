@@ -11,10 +11,11 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from make_model_fixtures import BERT, DISTILBERT, ROBERTA, randomise
-from model_fixture_families import (DEBERTA, GEMMA, GTE, LLAMA, MODERNBERT, MPNET, NOMIC, QWEN2,
-                                    QWEN3, T5, ULTRABERT, old_albert, old_bert, old_deberta,
-                                    old_ernie, old_eurobert, old_gemma, old_llama, old_modernbert,
-                                    old_t5, old_ultrabert, by_type, rope)
+from model_fixture_families import (CLIP, DEBERTA, ESM, GEMMA, GTE, JINA_V3, LLAMA, MODERNBERT,
+                                    MPNET, NOMIC, QWEN2, QWEN3, T5, ULTRABERT, old_albert,
+                                    old_bert, old_clip, old_deberta, old_ernie, old_esm,
+                                    old_eurobert, old_gemma, old_llama, old_modernbert, old_t5,
+                                    old_ultrabert, by_type, rope)
 
 GELUS = ["gelu", "gelu_new", "relu", "silu", "gelu_pytorch_tanh", "quick_gelu"]
 TYPES = {"type_vocab_size": [1, 2, 2, 3]}
@@ -102,10 +103,33 @@ FAMILIES = {
                 "relative_attention_num_buckets": [8, 32],
                 "relative_attention_max_distance": [20, 128],
                 "layer_norm_epsilon": [1e-6, 1e-3]}, ["ForConditionalGeneration"], old_t5),
+    "Esm": (ESM, {"position_embedding_type": ["rotary", "rotary", "absolute"],
+                  "token_dropout": [True, False, None], "emb_layer_norm_before": [True, False],
+                  "layer_norm_eps": [1e-12, 1e-5, 0.01], "rope_theta": [10000.0, 300.0],
+                  "mask_token_id": [4, 32], "max_position_embeddings": [24, 160, 720, 720],
+                  "num_hidden_layers": [1, 3], "num_attention_heads": [1, 2],
+                  "intermediate_size": [16, 64], "vocab_list": [None, ["A"]],
+                  "is_folding_model": [False], "hidden_dropout_prob": [0.3],
+                  "use_cache": [False], "classifier_dropout": [0.2]},
+            ["ForMaskedLM", "ForTokenClassification"], old_esm),
+    "JinaEmbeddingsV3": (JINA_V3, {**BERT_KEYS, "max_position_embeddings": [24, 160, 720, 720],
+                                   "type_vocab_size": [1, 1, 2], "num_attention_heads": [1, 2],
+                                   "intermediate_size": [16, 64], "hidden_dropout_prob": [0.3],
+                                   "attention_probs_dropout_prob": [0.3], "use_cache": [False],
+                                   "initializer_range": [0.1], "classifier_dropout": [0.2],
+                                   **rope(5000.0)},
+                         ["ForMaskedLM", "ForTokenClassification", "ForQuestionAnswering"], None),
+    "CLIPText": (CLIP, {"hidden_act": GELUS, "layer_norm_eps": [1e-5, 0.01],
+                        "max_position_embeddings": [24, 77, 640, 640],
+                        "num_hidden_layers": [1, 3], "num_attention_heads": [1, 2],
+                        "intermediate_size": [16, 64], "projection_dim": [8, 512],
+                        "attention_dropout": [0.2], "initializer_factor": [2.0],
+                        "eos_token_id": [2, 5, 49407]}, [], old_clip),
     "MT5": (T5, {"feed_forward_proj": ["gated-gelu", "relu"]}, [], None),
 }
 HEADS = ["Bert", "Albert", "Ernie", "Electra", "DistilBert", "Roberta", "XLMRoberta", "Camembert",
-         "MPNet", "DebertaV2", "ModernBert", "NomicBert", "Gte", "EuroBert", "Ultrabert"]
+         "MPNet", "DebertaV2", "ModernBert", "NomicBert", "Gte", "EuroBert", "Ultrabert", "Esm",
+         "JinaEmbeddingsV3"]
 
 # What nobody reads, what other families or older versions read, and what trainers leave.
 NOTHING = {
@@ -137,9 +161,12 @@ def draw_only(names):
     HEADS[:] = [name for name in HEADS if name in FAMILIES]
 
 
-def draw_model(rng, vocabulary, pad, classifies):
+def draw_family(rng, classifies):
+    return rng.choice(HEADS if classifies else list(FAMILIES))
+
+
+def draw_model(rng, family, vocabulary, pad, classifies):
     """What a model is: a description that write_model() carries out."""
-    family = rng.choice(HEADS if classifies else list(FAMILIES))
     base, keys, kinds, old = FAMILIES[family]
     settings = {**copy.deepcopy(base), "vocab_size": vocabulary}
     for key, values in keys.items():
@@ -149,6 +176,8 @@ def draw_model(rng, vocabulary, pad, classifies):
         elif rng.random() < 0.4:
             settings[key] = rng.choice(values)
     settings["pad_token_id"] = pad
+    if family == "Esm" and settings.get("position_embedding_type") != "rotary":
+        settings["max_position_embeddings"] += pad + 1
     if family in ("Roberta", "XLMRoberta", "Camembert") and rng.random() < 0.8:
         settings["pad_token_id"] = min(pad, 5)
     for key in ("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"):

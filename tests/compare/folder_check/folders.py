@@ -38,8 +38,10 @@ TOKENIZERS = {  # shape: what makes it, classes that folders of it name, the pad
     "CamemBERT": (shapes.camembert, ["CamembertTokenizer", *UNIGRAM_CLASSES[1:]], "<pad>"),
     "DeBERTa": (shapes.deberta, ["DebertaV2Tokenizer", "DebertaV2TokenizerFast",
                                  *UNIGRAM_CLASSES[1:]], "[PAD]"),
+    "CLIP": (shapes.clip, ["CLIPTokenizer", "CLIPTokenizerFast", *BPE_CLASSES], "<|endoftext|>"),
     "ALBERT": (shapes.bge_m3, ["AlbertTokenizer", "PreTrainedTokenizerFast"], "<pad>"),
 }
+ESM = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
 TOKENIZER_KEYS = {  # key: values
     "do_lower_case": [True, False], "strip_accents": [True, False, None],
     "tokenize_chinese_chars": [True, False], "model_max_length": [8, 16, 512, 10**30],
@@ -69,6 +71,8 @@ TEXTS = [
     "   before and  between", "One two three. " * 14, "\u00dcn\u00efcode: caf\u00e9, na\u00efve",
     "\u6771\u4eac\u306b\u3044\u307e\u3059 and \u4e2d\u56fd", "[MASK] and [SEP] </s> <mask> <pad>",
     "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440! \u0645\u0631\u062d\u0628\u0627",
+    "MKTAYIAKQRQISFVKSHFSRQLEERLGLIEVQ" * 18, "M<mask>KV LL mk\u3000t\x1cq<pad>V <null_1>  .-x",
+    "don't 2026 <|endoftext|>!<|endoftext|>a <|STARTOFTEXT|>",
     "A \U0001F600 b\u0301 \u200d\u00ad x", "La boulangerie OUVRE de bonne heure; the bread is gone."
 ]
 PAIRS = [("When do trains stop at the coast?", text) for text in TEXTS[:12]] + [
@@ -100,8 +104,17 @@ def one_in(rng, n):
     return rng.random() * n < 1
 
 
-def draw_tokenizer(rng):
-    shape = rng.choice(list(TOKENIZERS))
+def draw_esm_tokenizer(rng):
+    """Files without tokenizer.json, and the vocabulary."""
+    vocabulary = [*ESM, *rng.choice([[], [], ["MK", "a", "tea"]])]
+    config = {key: rng.choice(TOKENIZER_KEYS[key]) for key in rng.sample(
+        [key for key in TOKENIZER_KEYS if "_token" not in key], rng.choice([0, 0, 1, 2]))}
+    if rng.random() < 0.7:
+        config["tokenizer_class"] = "EsmTokenizer"
+    return {"tokenizer_config.json": config, "vocab.txt": vocabulary}
+
+
+def draw_tokenizer(rng, shape):
     _, classes, pad = TOKENIZERS[shape]
     tree = json.loads(tokenizer_of(shape))
     config = {"pad_token": pad}
@@ -222,12 +235,19 @@ def draw_scores(rng, model):
 def draw(rng):
     """A folder's description: model, files, weights of dense layers, what to ask of it."""
     classifies = one_in(rng, 4) and bool(families.HEADS)
-    files, pad = draw_tokenizer(rng)
-    tokenizer = Tokenizer.from_str(json.dumps(files["tokenizer.json"]))
-    model = families.draw_model(rng, tokenizer.get_vocab_size(), tokenizer.token_to_id(pad) or 0,
-                                classifies)
+    family = families.draw_family(rng, classifies)
+    if family == "Esm":
+        files = draw_esm_tokenizer(rng)
+        size, pad = len(files["vocab.txt"]), 1
+    else:
+        shapes_of = {"CLIPText": ["CLIP"] * 9 + [*TOKENIZERS],
+                     "JinaEmbeddingsV3": ["bge-m3"] * 9 + [*TOKENIZERS]}
+        files, token = draw_tokenizer(rng, rng.choice(shapes_of.get(family, list(TOKENIZERS))))
+        tokenizer = Tokenizer.from_str(json.dumps(files["tokenizer.json"]))
+        size, pad = tokenizer.get_vocab_size(), tokenizer.token_to_id(token) or 0
+    model = families.draw_model(rng, family, size, pad, classifies)
     dense, prompt, transformer = {}, None, ""
-    unigram = files["tokenizer.json"]["model"].get("type") == "Unigram"
+    unigram = files.get("tokenizer.json", {}).get("model", {}).get("type") == "Unigram"
     spm = model["family"] == "DebertaV2" and unigram and one_in(rng, 2)
     if classifies:
         draw_scores(rng, model)
@@ -244,10 +264,11 @@ def write(drawn, folder):
     own.mkdir(parents=True)
     families.write_model(drawn["model"], own)
     for path, value in drawn["files"].items():
-        of_model = path.startswith(("tokenizer", "special_tokens", "added_tokens", "sentence_"))
+        of_model = path.startswith(("tokenizer", "special_tokens", "added_tokens", "sentence_",
+                                    "vocab"))
         target = (own if of_model else folder) / path
         target.parent.mkdir(exist_ok=True)
-        target.write_text(json.dumps(value))
+        target.write_text("\n".join(value) if path.endswith(".txt") else json.dumps(value))
     if drawn["spm"]:
         (own / "tokenizer.json").unlink()
         (own / "spm.model").write_bytes(sentence_piece(drawn["files"]["tokenizer.json"]))

@@ -34,6 +34,7 @@ KINDS = {
             "shape_gpt_2",
             "shape_qwen",
             "shape_modernbert",
+            "shape_clip",
         ],
         [
             "RobertaTokenizer",
@@ -42,6 +43,7 @@ KINDS = {
             "Qwen2Tokenizer",
             "BartTokenizerFast",
             "LongformerTokenizer",
+            "CLIPTokenizer",
             "LlamaTokenizer",
         ],
         ["roberta", "qwen3", "qwen2", "modernbert", "eurobert", "gpt2"],

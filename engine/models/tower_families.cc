@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Families with LayerNorms before sublayers, as GPT-2 has them: ESM, CLIP's text side.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/models/config_keys.h"
+#include "engine/models/family.h"
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+using W = EncoderLayerWeights;
+
+// ---- ESM.
+
+constexpr LayerModule kEsmModules[] = {
+    {"encoder.layer.{N}.attention.LayerNorm", &W::norm1},
+    {"encoder.layer.{N}.attention.self.query", &W::q_proj},
+    {"encoder.layer.{N}.attention.self.key", &W::k_proj},
+    {"encoder.layer.{N}.attention.self.value", &W::v_proj},
+    {"encoder.layer.{N}.attention.output.dense", &W::out_proj},
+    {"encoder.layer.{N}.LayerNorm", &W::norm2},
+    {"encoder.layer.{N}.intermediate.dense", &W::linear1},
+    {"encoder.layer.{N}.output.dense", &W::linear2},
+};
+constexpr std::string_view kEsmHarmless =
+    "embeddings.position_ids embeddings.position_embeddings pooler. lm_head. contact_head.";
+// The family's code reads no hidden_act. vocab_list is ESMFold's, with the next two.
+constexpr OnlyValue kEsmOnly[] = {{"is_folding_model", false}, {"esmfold_config", {}}};
+constexpr std::string_view kEsmOwnKeys = "emb_layer_norm_before token_dropout";
+
+Status FinishEsm(JsonMembers* config, ModelPlan* plan) {
+  EmbeddingPlan& e = plan->embeddings;
+  if (!config->Bool("emb_layer_norm_before", false)) e.norm = {};
+  if (config->Bool("token_dropout", false)) e.dropped_token = config->RequiredSize("mask_token_id");
+  plan->final_norm_bias = true;
+  const bool is_rotary = e.position_rule == PositionRule::kNone;
+  const double theta = is_rotary ? config->Number("rope_theta", 10000) : 1;
+  if (!(theta > 0)) config->Refuse("rope_theta", "a number above 0");
+  for (LayerConfig& layer : plan->encoder.layers) {
+    layer.activation = Activation::kGelu;
+    if (is_rotary) layer.rotary = {.theta = theta};
+  }
+  return {};
+}
+
+constexpr FamilyKeys kEsmKeys = {.max_positions = {"max_position_embeddings", 1026},
+                                 .activation = {}};
+
+// ---- CLIP.
+
+constexpr LayerModule kClipModules[] = {
+    {"encoder.layers.{N}.layer_norm1", &W::norm1},
+    {"encoder.layers.{N}.self_attn.q_proj", &W::q_proj},
+    {"encoder.layers.{N}.self_attn.k_proj", &W::k_proj},
+    {"encoder.layers.{N}.self_attn.v_proj", &W::v_proj},
+    {"encoder.layers.{N}.self_attn.out_proj", &W::out_proj},
+    {"encoder.layers.{N}.layer_norm2", &W::norm2},
+    {"encoder.layers.{N}.mlp.fc1", &W::linear1},
+    {"encoder.layers.{N}.mlp.fc2", &W::linear2},
+};
+constexpr OnlyValue kClipOnly[] = {{"is_causal", true}};
+
+Status FinishClip(JsonMembers* /*config*/, ModelPlan* plan) {
+  plan->final_norm_bias = true;
+  for (LayerConfig& layer : plan->encoder.layers) layer.causal = true;
+  return {};
+}
+
+// ---- The rows.
+
+constexpr Family kFamilies[] = {
+    // ESM-1b (Rives et al. 2021, PNAS 118(15)) and ESM-2 (Lin et al. 2022, Science 379): proteins.
+    // Positions as RoBERTa's.
+    {.model_types = "esm",
+     .prefixes = "esm.",
+     .harmless_tensors = kEsmHarmless,
+     .keys = kEsmKeys,
+     .own_keys = kEsmOwnKeys,
+     .ignored_keys = "hidden_act rope_theta vocab_list",
+     .only = kEsmOnly,
+     .modules = {kEsmModules},
+     .norm_placement = NormPlacement::kPre,
+     .final_norm = "encoder.emb_layer_norm_after",
+     .embeddings = {.word = "embeddings.word_embeddings",
+                    .position = "embeddings.position_embeddings",
+                    .position_rule = PositionRule::kAroundPadding,
+                    .norm = "embeddings.layer_norm"},
+     .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
+     .finish = FinishEsm},
+    // ESM-2's positions. A table that some files have all the same is not used. transformers 5.23
+    // writes the asterisk.
+    {.model_types = "esm",
+     .marker_key = "position_embedding_type",
+     .marker_value = "rotary",
+     .prefixes = "esm.",
+     .harmless_tensors = kEsmHarmless,
+     .keys = kEsmKeys,
+     .own_keys = kEsmOwnKeys,
+     .ignored_keys = "hidden_act position_embedding_type vocab_list",
+     .only = kEsmOnly,
+     .modules = {kEsmModules},
+     .norm_placement = NormPlacement::kPre,
+     .frequencies = "rotary_embeddings.inv_freq "
+                    "encoder.layer.{N}.attention.self.rotary_embeddings.inv_freq "
+                    "encoder.layer.*.attention.self.rotary_embeddings.inv_freq",
+     .final_norm = "encoder.emb_layer_norm_after",
+     .embeddings = {.word = "embeddings.word_embeddings",
+                    .any_length = true,
+                    .position_rule = PositionRule::kNone,
+                    .norm = "embeddings.layer_norm"},
+     .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
+     .finish = FinishEsm},
+    // The text side of CLIP (Radford et al. 2021, arXiv:2103.00020), by itself. transformers has
+    // projection_dim for a class that sentence-transformers does not open.
+    {.model_types = "clip_text_model",
+     .prefixes = "text_model.",
+     .harmless_tensors = "embeddings.position_ids text_projection.",
+     .keys = {.max_positions = {"max_position_embeddings", 77},
+              .epsilon = {"layer_norm_eps", 1e-5},
+              .activation = {"hidden_act", "quick_gelu"}},
+     .ignored_keys = "projection_dim",
+     .only = kClipOnly,
+     .modules = {kClipModules},
+     .norm_placement = NormPlacement::kPre,
+     .final_norm = "final_layer_norm",
+     .embeddings = {.word = "embeddings.token_embedding",
+                    .position = "embeddings.position_embedding"},
+     .finish = FinishClip},
+};
+
+}  // namespace
+
+std::span<const Family> TowerFamilies() { return kFamilies; }
+
+}  // namespace encore::internal

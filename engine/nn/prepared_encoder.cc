@@ -211,10 +211,7 @@ Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::b
       }
     }
   });
-  if (bad == none) {
-    matrices = {};
-    return {};
-  }
+  if (bad == none) return {};
   const auto layer = std::count_if(matrices.begin(), matrices.begin() + static_cast<ptrdiff_t>(bad),
                                    [](const MatrixToPack& m) { return m.ends_layer; });
   return InvalidArgument("layers." + std::to_string(layer) + ": the weights of " +

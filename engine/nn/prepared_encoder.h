@@ -38,7 +38,7 @@ struct PreparedEncoder {
   // Of all matrices' panels. kOutOfMemory if they exceed what can be addressed.
   Result<size_t> PanelBytes() const;
   // Packs all matrices one after another into one piece of memory, in the order in which a pass
-  // reads them; they are gone then. kOutOfMemory; kInvalidArgument names a matrix with numbers that
+  // reads them. kOutOfMemory; kInvalidArgument names a matrix with numbers that
   // int8 cannot have.
   Status Pack(const EncoderOptions& options, AlignedBuffer<std::byte>* panels);
   // See Encoder::WorkspaceBytes.

@@ -68,6 +68,8 @@ class Opened:
         pooling: str | Sequence[str] | None = None,
         normalize: bool | None = None,
         ignore_unknown_keys: bool = False,
+        cache: str | os.PathLike[str] | None = None,
+        compare_cache: bool = False,
         device: Any = None,
         cache_folder: str | None = None,
         revision: str | None = None,
@@ -93,6 +95,8 @@ class Opened:
             "pooling": modes,
             "normalize": normalize,
             "ignore_unknown_keys": ignore_unknown_keys,
+            "cache": "" if cache is None else os.fspath(cache),
+            "compare_cache": compare_cache,
         }
         self._core = _core.Model(self.folder, **self._options)
         forget_threads_after_fork(self._core)

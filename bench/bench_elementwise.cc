@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions of rows on one thread, in the sizes of models in use: exp and tanh, the activations of
-// a feed-forward network on [tokens, d_ff], softmax of scores, LayerNorm of [tokens, d_model]. Not
-// here: accuracy (tests/), exp and softmax in the tiles of attention (bench_attention.cc).
+// a feed-forward network on [tokens, d_ff], softmax of scores, LayerNorm of [tokens, d_model].
+// Softmax in the tiles of attention is in bench_attention.cc.
 
 #include <utility>
 

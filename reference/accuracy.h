@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the elementwise functions promise, in one place for the tests that sample and the tools that
-// try every float: largest errors, special values, order; and how an error in ulp is measured. Not
-// here: the activations of a block and softmax's exponential (tile_accuracy.h).
+// try every float: largest errors, special values, order; and how an error in ulp is measured.
+// For the activations of a block and softmax's exponential: tile_accuracy.h.
 
 #ifndef ENCORE_REFERENCE_ACCURACY_H_
 #define ENCORE_REFERENCE_ACCURACY_H_

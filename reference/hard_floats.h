@@ -2,8 +2,7 @@
 //
 // Floats that the elementwise functions find hard: where trying all of them has found the largest
 // errors, now and with earlier formulas, the ends of the ranges, special values. One list for the
-// tests that sample and for `encore verify`, whose JSON names the worst floats that it found. Not
-// here: what errors may be (accuracy.h, tile_accuracy.h).
+// tests that sample and for `encore verify`, whose JSON names the worst floats that it found.
 
 #ifndef ENCORE_REFERENCE_HARD_FLOATS_H_
 #define ENCORE_REFERENCE_HARD_FLOATS_H_

@@ -2,8 +2,7 @@
 //
 // What the benchmarks ask of the operating system: where the calling thread may run, and how long
 // it did run. The library never binds a thread; a measurement on a machine with other work does, so
-// that its thread keeps its caches. Linux only, elsewhere nothing is bound and time is time. Not
-// here: the library's cores (encore/cpu.h).
+// that its thread keeps its caches. Linux only, elsewhere nothing is bound and time is time.
 
 #ifndef ENCORE_BENCH_MEASURE_OS_H_
 #define ENCORE_BENCH_MEASURE_OS_H_

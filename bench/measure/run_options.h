@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options that `encore bench`, the benchmarks and bench_latency have in common: precision,
-// threads and SIMD target.
+// The options that `encore bench` and the benchmarks have in common: precision, threads and SIMD
+// target.
 
 #ifndef ENCORE_BENCH_MEASURE_RUN_OPTIONS_H_
 #define ENCORE_BENCH_MEASURE_RUN_OPTIONS_H_

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cold weights: the layers of a model larger than the caches, in one call whose time is divided by
-their number. `encore bench --cold` has copies of a layer, one a call, each with its own overhead.
+their number. `encore bench --cold` has copies of a layer, one a call, and times their overhead too.
 
 """
 

@@ -4,9 +4,8 @@
 bench`; the products of a block alone; and whole models from token ids, for engines that compute no
 block by itself. Never one of these beside another.
 
-    tools/python_env.sh peers
-    tools/build.sh build/shared -DBUILD_SHARED_LIBS=ON --target encore_text  # products, models
-    .deps/venv/bin/python bench/peers/compare.py --markdown --json peers.json [--encore BIN]
+    tools/python_env.sh peers && .deps/venv/bin/pip install .
+    .deps/venv/bin/python bench/peers/compare.py --markdown --json peers.json
 
 Every engine in every precision computes the same weights and input and is held against float64:
 the largest and the rms error of its output, by the output's rms. One that is too far off is left
@@ -19,8 +18,8 @@ faster), in brackets the lowest and the highest of a round. Each has as many cor
 thread: the last core).
 With more threads than one, encore is timed twice: as it is, and with its threads spinning between
 calls; and twice in bf16 where there is AMX: as it is, and with --amx-bf16. Warm: the same layer
-again and again. Cold: the layers of a model larger than the caches; a peer computes all
-in one call, encore one a call. Whole models are warm alone.
+again and again. Cold: the layers of a model larger than the caches, all in one call. Whole models
+are warm alone.
 --markdown writes a table with a column for each engine; --json a report as `encore bench` does,
 with rows of every engine, which pyencore.lab shows. The errors are in the table that is printed
 without --markdown.
@@ -32,26 +31,20 @@ primitives that they chose.
 """
 
 import argparse
-import contextlib
 import datetime
-import functools
 import importlib.util
 import pathlib
 import shlex
-import subprocess
 import sys
 import tempfile
 import time
 
 import remote
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # In the order of the table: what each is held to, and the precisions that it can compute in.
-# "encore" is encore where `encore bench` does not time it.
 PEERS = {"onnxruntime": ("block", ("f32", "int8")), "openvino": ("block", ("f32", "bf16", "int8")),
          "torch": ("block", ("f32", "bf16")), "onednn": ("products", ("f32", "bf16", "int8")),
          "openblas": ("products", ("f32",)), "ctranslate2": ("model", ("f32", "int8"))}
-OURS = {"products": ("f32",), "model": ("f32", "int8")}
 PACKAGES = {"onednn": ("torch",), "openblas": ("scipy_openblas32",),
             "ctranslate2": ("ctranslate2", "torch", "transformers")}
 PRECISIONS = ("f32", "bf16", "int8")
@@ -59,12 +52,11 @@ WEIGHTS = ("warm", "cold")
 
 blocks = remote.import_or_leave("blocks")
 cases = remote.import_or_leave("cases")
-encore_side = remote.import_or_leave("encore_side")
+encore_peer = remote.import_or_leave("encore_peer")
 isa = remote.import_or_leave("isa")
 reference = remote.import_or_leave("reference")
 results = remote.import_or_leave("results")
 tables = remote.import_or_leave("tables")
-turn = remote.import_or_leave("quiet").turn
 
 
 def say(*words):
@@ -74,12 +66,12 @@ def say(*words):
 class Peer:
     """A peer in its process."""
 
-    def __init__(self, args, name, precision, workload, threads, folder):
+    def __init__(self, args, name, graph, precision, workload, threads, folder):
         self.remote = remote.Remote(
             f"{name} {precision}",
             [*shlex.split(args.through), sys.executable,
              pathlib.Path(__file__).with_name("peer_process.py"), "--peer", name, "--precision",
-             precision, "--workload", workload.name, "--graph", args.graph, "--threads",
+             precision, "--workload", workload.name, "--graph", graph, "--threads",
              str(threads), "--seconds", str(args.seconds), "--retakes", str(args.retakes),
              "--max-isa", args.max_isa, "--folder", folder,
              *(("--encore-target", args.encore_target) if name == "encore" else ())],
@@ -87,6 +79,8 @@ class Peer:
             # Large pages, as encore takes them: 1 to 5 % for a peer whose weights are many.
             {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "OMP_NUM_THREADS": str(threads)})
         self.about = {**self.remote.ready, "precision": precision, "is_encore": name == "encore"}
+        if name == "encore":
+            self.about.update(engine=graph, graph="")
 
     def times(self, weights):
         return self.remote.ask("times", weights)
@@ -98,60 +92,25 @@ class Peer:
         self.remote.close()
 
 
-class Encore:
-    """encore's command line, computing and its threads waiting in one way."""
-
-    def __init__(self, args, compute, wait, precision, workload, threads, folder, wanted):
-        self.args, self.flags, self.precision = args, (*compute, *wait), precision
-        self.workload, self.threads = workload, threads
-        found = encore_side.output(args.encore, folder / "weights.safetensors",
-                                   blocks.random_input(workload), threads, precision,
-                                   args.encore_target, compute)
-        largest, rms = reference.errors(found, wanted)
-        name = " ".join(["encore", *map(str, self.flags)])
-        self.about = {"engine": name, "version": args.encore_version, "precision": precision,
-                      "is_encore": True, "graph": "", "isa": args.encore_target,
-                      "max_error": largest, "rms_error": rms}
-
-    def times(self, weights):
-        time.sleep(remote.REST_SECONDS)
-        row, load = turn(lambda: encore_side.bench(
-            self.args.encore, self.workload, self.threads, self.args.seconds, self.precision,
-            weights, self.args.encore_target, self.flags), self.args.retakes)
-        self.about["isa"], self.about["roof"] = row["target"], row["roof"]
-        return {"seconds": row["seconds"], "calls": row["calls"],
-                "slots": results.summary(row["slots"])["slots"], "others": load}
-
-    def explain(self):
-        return []
-
-    def close(self):
-        pass
-
-
-def engines(args, workload, threads, folder, wanted):
+def engines(args, workload, threads, folder):
     """Those that there are, and are right; in the order of the table."""
-    def makers():
+    def choices():
         for precision in args.precision:
-            if precision in OURS.get(workload.kind, ()):
-                yield functools.partial(Peer, args, "encore", precision, workload, threads, folder)
-            if workload.kind == "block":
-                for compute, wait in encore_side.variants(args.encore, precision, threads,
-                                                          args.encore_target):
-                    yield functools.partial(Encore, args, compute, wait, precision, workload,
-                                            threads, folder, wanted)
+            for variant in encore_peer.variants(workload.kind, precision, threads,
+                                                args.encore_target):
+                yield "encore", variant, precision
             for name in args.peer:
                 if PEERS[name][0] == workload.kind and precision in PEERS[name][1]:
-                    yield functools.partial(Peer, args, name, precision, workload, threads, folder)
+                    yield name, args.graph, precision
 
     made, cell = [], f"{workload.name}, {threads} threads"
-    for make in makers():
+    for name, graph, precision in choices():
         try:
-            engine = make()
-        except (remote.RemoteError, encore_side.Failed) as error:
+            engine = Peer(args, name, graph, precision, workload, threads, folder)
+        except remote.RemoteError as error:
             say(f"{cell}: left out: {error}")
             continue
-        precision, rms_error = engine.about["precision"], engine.about["rms_error"]
+        rms_error = engine.about["rms_error"]
         if reference.is_right(rms_error, precision):
             made.append(engine)
             continue
@@ -166,12 +125,12 @@ def run_cell(args, name, threads):
     workload = blocks.WORKLOADS[name]
     with tempfile.TemporaryDirectory() as text:
         folder = pathlib.Path(text)
-        wanted = cases.write(folder, workload)
-        alive = engines(args, workload, threads, folder, wanted)
+        cases.write(folder, workload)
+        alive = engines(args, workload, threads, folder)
         try:
             if args.explain:
                 explain(workload, threads, alive)
-            with busy_processes(args.busy):
+            with remote.busy_processes(args.busy):
                 turns = take_turns(args, workload, threads, alive)
         finally:
             for engine in alive:
@@ -180,19 +139,6 @@ def run_cell(args, name, threads):
             for (engine, weights), found in turns.items() if len(found) == args.rounds]
     results.add_ratios(rows)
     return rows
-
-
-@contextlib.contextmanager
-def busy_processes(count):
-    """So many processes that only burn time, on any core."""
-    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"],
-                                preexec_fn=remote.begin()) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in burning:
-            process.kill()
-            process.wait()
 
 
 def explain(workload, threads, alive):
@@ -219,7 +165,7 @@ def take_turns(args, workload, threads, alive):
                 continue
             try:
                 turns[engine, weights].append(engine.times(weights))
-            except (remote.RemoteError, encore_side.Failed) as error:
+            except remote.RemoteError as error:
                 failed.add(engine)
                 say(f"{workload.name}, {threads} threads: left out from here: {error}")
     return turns
@@ -235,9 +181,6 @@ def parse_args():
         defaults[option.strip("-")] = list(default)
 
     defaults = {"threads": [1, 2]}
-    parser.add_argument("--encore", type=pathlib.Path, default=ROOT / "build/release/bin/encore",
-                        help="the command line that times blocks (default: %(default)s); "
-                             "products and models are the library's in build/shared")
     parser.add_argument("--encore-target", default="", metavar="NAME",
                         help="encore's SIMD target, e.g. AVX2; else its best")
     parser.add_argument("--max-isa", default="", metavar="NAME",
@@ -269,7 +212,7 @@ def parse_args():
     for name, default in defaults.items():
         setattr(args, name, getattr(args, name) or default)
     if isa.is_without_amx(args.max_isa) and not args.encore_target:
-        args.encore_target = encore_side.best_target_without_amx(args.encore)
+        args.encore_target = encore_peer.target_without_amx()
     if args.rounds < 1 or min(args.threads) < 1 or not args.seconds > 0:
         parser.error("--rounds, --threads and --seconds must be above zero")
     if args.retakes < 0 or args.busy < 0:
@@ -295,14 +238,7 @@ def leave_out_missing(args):
 def main():
     args = parse_args()
     begin = time.monotonic()
-    try:
-        args.encore_version = encore_side.version(args.encore)
-        frame = args.json and encore_side.report_of(
-            args.encore, "bench", "--workload", "example_32x10", "--seconds", 0, "--threads",
-            ",".join(map(str, sorted(set(args.threads)))),
-            *(("--target", args.encore_target) if args.encore_target else ()))
-    except encore_side.Failed as error:
-        raise SystemExit(f"compare: {error}") from error
+    frame = args.json and results.frame(args.threads, args.encore_target)
     leave_out_missing(args)
     rows, kinds = [], {PEERS[name][0] for name in args.peer}
     for name in args.workload:
@@ -317,7 +253,7 @@ def main():
            "other processes": f"{max(max(row['others']) for row in rows):.2f} of a core in the "
                               "worst turn"}
     head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),
-            "cpu": tables.cpu_name(), "encore": args.encore_version, **how}
+            "cpu": tables.cpu_name(), "encore": encore_peer.VERSION, **how}
     for row in rows:
         if not row["is_encore"]:
             head[row["engine"]] = f"{row['version']}; between calls {row['wait_policy']}"

@@ -130,7 +130,7 @@ def main():
     def make():
         engine = remote.import_or_leave(f"{args.peer}_peer")
         if args.encore_target:
-            engine.set_target(args.encore_target)
+            engine.pyencore.set_target(args.encore_target)
         modules = [importlib.import_module(name) for name in ("blocks", "cases", "cold",
                                                               "quiet", "results")]
         one = OnePeer(args, engine, modules)

@@ -3,6 +3,7 @@
 
 """
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -104,6 +105,19 @@ class Remote:
             self.process.kill()
             self.process.wait()
         self.log.close()
+
+
+@contextlib.contextmanager
+def busy_processes(count):
+    """So many processes that only burn time, on any core."""
+    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                                preexec_fn=begin()) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
 
 
 def last_cores(threads):

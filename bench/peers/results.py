@@ -6,6 +6,8 @@ python -m pyencore.lab reads (python/pyencore/lab/report.schema.json).
 
 import statistics
 
+from pyencore.lab import measure, reports
+
 import cold
 import tables
 
@@ -121,12 +123,19 @@ def report_row(r):
             "seconds": {key: seconds[key] for key in ("min", "p50", "p90", "p99", "max")},
             "slots": r["slots"][::-(-len(r["slots"]) // MAX_SLOTS)], "gflops": gflops(r),
             "tokens_per_s": tokens / seconds["p50"], "useful_tokens_per_s": tokens / seconds["p50"],
-            "roof": r.get("roof"), "verified": True}  # others are left out
+            "roof": None, "verified": True}  # others are left out
 
 
-def report(frame, rows, notes):
-    """frame: a report of `encore bench` in the same run, for the machine and its roofs."""
+def frame(threads, target):
+    """A report of `encore bench` in the same run: the machine and its roofs."""
+    return measure.bench(measure.find_encore(), [
+        "--workload", "example_32x10", "--seconds", "0", "--threads",
+        ",".join(map(str, sorted(set(threads)))), *(("--target", target) if target else ())])
+
+
+def report(base, rows, notes):
+    """The rows in the frame of that machine."""
     others = [part for r in rows for part in r["others"]]
-    noise = {**frame["noise"], "notes": [*frame["noise"]["notes"], *notes], "steal_percent": -1,
-             "busy_percent": 100 * statistics.mean(others) / frame["machine"]["cores"]}
-    return {**frame, "noise": noise, "rows": [report_row(r) for r in rows]}
+    noise = {**base["noise"], "notes": [*base["noise"]["notes"], *notes], "steal_percent": -1,
+             "busy_percent": 100 * statistics.mean(others) / base["machine"]["cores"]}
+    return reports.check({**base, "noise": noise, "rows": [report_row(r) for r in rows]})

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times the tokenizers of encore, of Hugging Face and of IREE on one thread, ids compared first.
 
-    tools/fetch_model.sh && tools/python_env.sh peers
-    tools/build.sh build/shared -DBUILD_SHARED_LIBS=ON --target encore_text
+    tools/fetch_model.sh && tools/python_env.sh peers && .deps/venv/bin/pip install .
     .deps/venv/bin/python bench/peers/text_to_ids.py --markdown [--texts FILE]
 
 Texts are sentences of words from the model's vocabulary, or the lines of a file. All three take a
-list of texts in one call and give ids with special tokens, uncut; encore through a loop in C++
-(encore_peer.cc). They take turns for some rounds. A figure is the median over the rounds.
+list of texts in one call and give ids with special tokens, uncut. They take turns for some rounds.
+A figure is the median over the rounds.
 """
 
 import argparse
@@ -30,8 +29,17 @@ numpy = remote.import_or_leave("numpy")
 tokenizers = remote.import_or_leave("tokenizers")
 IreeTokenizer = remote.import_or_leave("iree.tokenizer").Tokenizer
 quiet = remote.import_or_leave("quiet")
-encore_peer = remote.import_or_leave("encore_peer")
-texts = remote.import_or_leave("texts")
+pyencore = remote.import_or_leave("pyencore")
+
+
+def mixed_sentences(folder, count):
+    """Words of the model's vocabulary; lengths are log-normal: 5 to 100 words, 20 in the middle."""
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    pieces = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    words = [word for word, _ in pieces if word.isalpha() and word.isascii() and len(word) > 2]
+    rng = numpy.random.default_rng(1)
+    return [" ".join(rng.choice(words[:8000], max(3, int(rng.lognormal(3.0, 0.7)))))
+            for _ in range(count)]
 
 
 def parts(ids, counts):
@@ -48,10 +56,10 @@ class Engine(typing.NamedTuple):
 
 
 def encore(args, batch):
-    """encore's tokenizer, by a loop in C++."""
-    texts_of_encore = encore_peer.Texts(args.model, batch)
-    return Engine(f"encore {encore_peer.VERSION}", texts_of_encore.run,
-                  lambda found: parts(*found))
+    """encore, by the call that gives arrays."""
+    tokenizer = pyencore.Tokenizer(args.model)
+    return Engine(f"encore {pyencore.__version__}",
+                  lambda: tokenizer.encode_batch_to_array(batch), lambda found: parts(*found))
 
 
 def hugging_face(args, batch):
@@ -101,7 +109,7 @@ def main():
         lines = args.texts.read_text(encoding="utf-8").splitlines()
         batch = [line for line in lines if line][:args.count]
     else:
-        batch = texts.mixed_sentences(args.model, args.count)
+        batch = mixed_sentences(args.model, args.count)
     engines = [make(args, batch) for make in (hugging_face, encore, iree)]
     lists = [engine.lists(engine.run()) for engine in engines]
     tokens = sum(map(len, lists[0]))

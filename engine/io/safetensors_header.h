@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The safetensors header: its limits, its dtype names, and the parser that trusts nothing. Not
-// here: files and bytes (safetensors_reader.cc, safetensors_writer.cc).
+// The safetensors header: its limits, its dtype names, and the parser that trusts nothing.
 
 #ifndef ENCORE_ENGINE_IO_SAFETENSORS_HEADER_H_
 #define ENCORE_ENGINE_IO_SAFETENSORS_HEADER_H_

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +20,6 @@
 
 #include "encore/status.h"
 #include "engine/tokenizer/byte_trie.h"
-#include "engine/tokenizer/merge_table.h"
 #include "engine/tokenizer/model.h"
 
 namespace encore::inline v0_1::internal {
@@ -70,6 +70,58 @@ struct BpeSettings {
   bool byte_fallback = false;  // unknown characters are the tokens <0x00> to <0xFF> of their bytes
   bool ignore_merges = false;  // a word that is a token is that token
   bool bytes = false;          // the vocabulary is spelled in GPT-2's alphabet of bytes
+};
+
+// Which two tokens become which, and in what order: a hash table with open addressing. Immutable
+// once filled.
+class MergeTable {
+ public:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+
+  MergeTable() : MergeTable(0) {}
+  // For so many merges, below kNone. Throws std::bad_alloc.
+  explicit MergeTable(size_t count) {
+    size_t size = 16;
+    while (size < count * 2) size *= 2;
+    shift_ = 64;
+    for (size_t i = size; i > 1; i /= 2) --shift_;
+    slots_.resize(size);
+    results_.reserve(count);
+  }
+
+  // Ranks count from 0. False if the pair is there already.
+  bool Add(uint32_t left, uint32_t right, uint32_t result) {
+    Slot& slot = slots_[Find(left, right)];
+    if (slot.rank != kNone) return false;
+    slot = {left, right, static_cast<uint32_t>(results_.size())};
+    results_.push_back(result);
+    return true;
+  }
+  // kNone: they do not merge.
+  uint32_t Rank(uint32_t left, uint32_t right) const { return slots_[Find(left, right)].rank; }
+  uint32_t Result(uint32_t rank) const { return results_[rank]; }
+
+ private:
+  struct Slot {
+    uint32_t left = 0;
+    uint32_t right = 0;
+    uint32_t rank = kNone;
+  };
+
+  size_t Find(uint32_t left, uint32_t right) const {
+    const uint64_t key = uint64_t{left} << 32 | right;
+    // Fibonacci hashing: 2^64 / golden ratio.
+    size_t place = static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> shift_);
+    while (slots_[place].rank != kNone &&
+           (slots_[place].left != left || slots_[place].right != right)) {
+      place = (place + 1) & (slots_.size() - 1);
+    }
+    return place;
+  }
+
+  std::vector<Slot> slots_;  // a power of two, at most half of them full
+  unsigned shift_ = 0;
+  std::vector<uint32_t> results_;  // by rank
 };
 
 // What merges, in the order of merging; views that outlive Create.

@@ -35,9 +35,10 @@ Status ReadComponent(const JsonValue& json, const std::string& where, const std:
 // normalizer_json.cc; null is none. `lowercase`: see TokenizerOptions.
 Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lowercase,
                       TokenizerParts* parts);
-// pre_tokenizer_json.cc; null is none.
+// pre_tokenizer.cc; null is none. And of the object of type Metaspace (metaspace.cc).
 Status ReadPreTokenizer(const JsonValue& json, const std::string& file, TokenizerParts* parts);
-// model_json.cc; after the pre-tokenizer.
+void ReadMetaspace(JsonMembers* members, TokenizerParts* parts);
+// After the pre-tokenizer.
 // Members of `over`, if it is not null, take the place of the model's.
 Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts,
                  const JsonValue* over = nullptr);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/tokenizer/pre_tokenizer.h"
+#include "engine/tokenizer/component_json.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -18,6 +18,15 @@ void PutBefore(TextView text, Span word, std::string_view what, TextBuffer* out)
   out->PutBytes(what, text.Origin({word.begin, word.begin + 1}));
 }
 
+enum class PrependScheme : uint8_t { kNever, kFirst, kAlways };
+struct MetaspaceSettings {
+  std::string replacement;  // one character
+  PrependScheme prepend_scheme = PrependScheme::kAlways;
+  bool split = true;
+};
+
+// Spaces become the replacement. It is also put in front of words that do not start with it: all,
+// or with kFirst those that the original text starts with.
 class Metaspace : public WordStep {
  public:
   explicit Metaspace(const MetaspaceSettings& settings) : settings_(settings) {}
@@ -108,9 +117,32 @@ class SpaceBefore : public WordStep {
 
 }  // namespace
 
-std::unique_ptr<const WordStep> MakeMetaspace(const MetaspaceSettings& settings) {
-  return std::make_unique<Metaspace>(settings);
-}
 std::unique_ptr<const WordStep> MakeSpaceBefore() { return std::make_unique<SpaceBefore>(); }
+
+void ReadMetaspace(JsonMembers* members, TokenizerParts* parts) {
+  MetaspaceSettings settings = {.replacement = members->RequiredString("replacement")};
+  if (settings.replacement.empty() ||
+      settings.replacement.size() != Utf8Length(settings.replacement[0])) {
+    members->Refuse("replacement", "one character");
+  }
+  settings.split = members->Bool("split", true);
+  const std::optional<bool> space_before = members->OptionalBool("add_prefix_space");
+  std::string scheme =
+      members->String("prepend_scheme", space_before == false ? "never" : "always");
+  members->Ignore("str_rep");  // the replacement once more, in files of old
+  if (scheme == "first") {
+    settings.prepend_scheme = PrependScheme::kFirst;
+    parts->needs_origins = true;
+  } else if (scheme == "never") {
+    settings.prepend_scheme = PrependScheme::kNever;
+  } else if (scheme != "always") {
+    members->Refuse("prepend_scheme", "always, first or never");
+  }
+  if (space_before == false && scheme != "never") {
+    members->Refuse("prepend_scheme", "never, as add_prefix_space is false");
+  }
+  parts->pre_tokenizer.Append(std::make_unique<Metaspace>(settings));
+  parts->Tell("a space before the text", scheme, members->where() + ": prepend_scheme");
+}
 
 }  // namespace encore::internal

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "encore/status.h"
-#include "engine/tokenizer/canonical_order.h"
+#include "engine/tokenizer/aligned_writer.h"
 #include "engine/tokenizer/pattern.h"
 #include "engine/tokenizer/text_buffer.h"
 

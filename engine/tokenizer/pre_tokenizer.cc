@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Splits text into words by the kinds of its characters, one table look-up a character, or at the
-// matches of a pattern.
+// matches of a pattern; and reads tokenizer.json's "pre_tokenizer".
 
 #include "engine/tokenizer/pre_tokenizer.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
+#include "engine/base/quoted.h"
+#include "engine/base/status_macros.h"
+#include "engine/tokenizer/component_json.h"
 #include "engine/tokenizer/unicode.h"
 
 namespace encore::inline v0_1::internal {
@@ -76,6 +81,17 @@ class SplitByKind : public WordStep {
   const PreTokenizerStep step_;
   std::array<CharKind, 128> ascii_;
 };
+
+// What becomes of matches.
+enum class SplitBehavior : uint8_t {
+  kRemoved,
+  kIsolated,            // each is a word
+  kMergedWithPrevious,  // goes to the end of the word before it
+  kMergedWithNext,      // goes to the begin of the word behind it
+  kContiguous,          // neighbours are one word
+};
+constexpr std::string_view kBehaviors[] = {"Removed", "Isolated", "MergedWithPrevious",
+                                           "MergedWithNext", "Contiguous"};
 
 // The parts of one word, from left to right.
 class Parts {
@@ -149,11 +165,78 @@ class Split : public WordStep {
   const bool invert_;
 };
 
-}  // namespace
+// ---- tokenizer.json: "pre_tokenizer" ----------------------------------------------------------
 
-std::unique_ptr<const WordStep> MakeSplit(Pattern pattern, SplitBehavior behavior, bool invert) {
-  return std::make_unique<Split>(std::move(pattern), behavior, invert);
+constexpr std::string_view kKnown =
+    "BertPreTokenizer, ByteLevel, Digits, Metaspace, Punctuation, Split, Whitespace, "
+    "WhitespaceSplit and a Sequence of these";
+
+// The name of one of them, in the order of SplitBehavior.
+SplitBehavior ReadBehavior(JsonMembers* members, std::string_view absent) {
+  const std::string name = members->String("behavior", absent);
+  const auto* const found = std::find(std::begin(kBehaviors), std::end(kBehaviors), name);
+  if (found != std::end(kBehaviors)) return static_cast<SplitBehavior>(found - kBehaviors);
+  members->Refuse("behavior",
+                  "Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
+  return SplitBehavior::kIsolated;
 }
+
+Status ReadSplit(JsonMembers* members, TokenizerParts* parts) {
+  const SplitBehavior behavior = ReadBehavior(members, "");
+  const bool invert = members->Bool("invert", false);
+  ENCORE_ASSIGN_OR_RETURN(Pattern pattern, ReadPattern(members));
+  parts->pre_tokenizer.Append(std::make_unique<Split>(std::move(pattern), behavior, invert));
+  return {};
+}
+
+void ReadByteLevel(JsonMembers* members, TokenizerParts* parts) {
+  const bool space_before = members->RequiredBool("add_prefix_space");
+  const bool use_regex = members->Bool("use_regex", true);
+  members->RequiredBool("trim_offsets");  // counts in the post-processor alone
+  parts->byte_level = true;
+  if (space_before) parts->pre_tokenizer.Append(MakeSpaceBefore());
+  if (use_regex) {
+    parts->pre_tokenizer.Append(
+        std::make_unique<Split>(Pattern::Gpt2(), SplitBehavior::kIsolated, false));
+  }
+  parts->Tell("a space before the text", space_before ? "yes" : "no",
+              members->where() + ": add_prefix_space");
+}
+
+Status ReadOne(const std::string& type, JsonMembers* members, TokenizerParts* parts) {
+  const std::string& where = members->where();
+  if (parts->byte_level) {
+    return Status(
+        ErrorCode::kUnsupported,
+        where + ": type is " + Quoted(type) + " behind ByteLevel; encore has that as the last one");
+  }
+  if (type == "BertPreTokenizer") {
+    parts->pre_tokenizer.Append(PreTokenizerStep::kBert);
+  } else if (type == "WhitespaceSplit") {
+    parts->pre_tokenizer.Append(PreTokenizerStep::kWhitespaceSplit);
+  } else if (type == "Whitespace") {
+    parts->pre_tokenizer.Append(PreTokenizerStep::kWhitespace);
+  } else if (type == "Digits") {
+    parts->pre_tokenizer.Append(members->Bool("individual_digits", false)
+                                    ? PreTokenizerStep::kIndividualDigits
+                                    : PreTokenizerStep::kDigits);
+  } else if (type == "Punctuation") {
+    parts->pre_tokenizer.Append(
+        std::make_unique<Split>(Pattern::Punctuation(), ReadBehavior(members, "Isolated"), false));
+  } else if (type == "Split") {
+    ENCORE_RETURN_IF_ERROR(ReadSplit(members, parts));
+  } else if (type == "ByteLevel") {
+    ReadByteLevel(members, parts);
+  } else if (type == "Metaspace") {
+    ReadMetaspace(members, parts);
+  } else {
+    return UnknownType(where, type, kKnown);
+  }
+  parts->Tell("pre-tokenizer", type, where);
+  return {};
+}
+
+}  // namespace
 
 void PreTokenizer::Append(PreTokenizerStep step) {
   steps_.push_back(std::make_unique<SplitByKind>(step));
@@ -179,6 +262,18 @@ double PreTokenizer::Growth() const {
   double growth = 1;
   for (const auto& step : steps_) growth *= step->Growth();
   return growth;
+}
+
+Status ReadPreTokenizer(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
+  const std::string where = file + ": pre_tokenizer";
+  if (json.is_null()) {
+    parts->Tell("pre-tokenizer", "none: a text is one word", where);
+    return {};
+  }
+  return ReadComponent(json, where, "pretokenizers",
+                       [parts](const std::string& type, JsonMembers* members) {
+                         return ReadOne(type, members, parts);
+                       });
 }
 
 }  // namespace encore::internal

@@ -7,10 +7,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "engine/tokenizer/pattern.h"
 #include "engine/tokenizer/text_buffer.h"
 
 namespace encore::inline v0_1::internal {
@@ -35,29 +33,7 @@ enum class PreTokenizerStep : uint8_t {
   kIndividualDigits,  // every digit apart
 };
 
-// What becomes of matches.
-enum class SplitBehavior : uint8_t {
-  kRemoved,
-  kIsolated,            // each is a word
-  kMergedWithPrevious,  // goes to the end of the word before it
-  kMergedWithNext,      // goes to the begin of the word behind it
-  kContiguous,          // neighbours are one word
-};
-
-// With `invert`, what lies between matches are the matches.
-std::unique_ptr<const WordStep> MakeSplit(Pattern pattern, SplitBehavior behavior, bool invert);
-
-// Steps that change the text: metaspace.cc.
-enum class PrependScheme : uint8_t { kNever, kFirst, kAlways };
-struct MetaspaceSettings {
-  std::string replacement;  // one character
-  PrependScheme prepend_scheme = PrependScheme::kAlways;
-  bool split = true;
-};
-// Spaces become the replacement. It is also put in front of words that do not start with it:
-// all, or with kFirst those that the original text starts with.
-std::unique_ptr<const WordStep> MakeMetaspace(const MetaspaceSettings& settings);
-// Puts a space in front of words that do not start with one.
+// Puts a space in front of words that do not start with one (metaspace.cc).
 std::unique_ptr<const WordStep> MakeSpaceBefore();
 
 // Steps one after another, each splitting the words of the one before. Immutable.

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/tokenizer/aligned_writer.h"
 #include "engine/tokenizer/normalizer.h"
 #include "engine/tokenizer/unicode.h"
 

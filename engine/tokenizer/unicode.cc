@@ -48,10 +48,18 @@ uint16_t Unicode::PartList::Append(std::span<const uint32_t> parts) {
 }
 
 Unicode::Unicode() {
-  std::vector<uint16_t> properties = ReadUnicodeClasses(kUnicodeClasses);
-  patterns_.Pack(ReadUnicodeClasses(kUnicodePatternClasses));
+  std::vector<uint16_t> properties(kCodePoints), places(kCodePoints);
+  {
+    const std::vector<uint32_t> classes = ReadUnicodeClasses(kUnicodeClasses);
+    const auto take_half = [&](unsigned shift) {
+      std::transform(classes.begin(), classes.end(), properties.begin(),
+                     [shift](uint32_t both) { return static_cast<uint16_t>(both >> shift); });
+    };
+    take_half(16);
+    patterns_.Pack(properties);
+    take_half(0);
+  }
 
-  std::vector<uint16_t> places(kCodePoints);
   std::vector<char32_t> composed;
   ForEachUnicodeMapping(kUnicodeDecompositions, [&](char32_t c, std::span<const uint32_t> parts) {
     properties[c] |= kDecomposes;

@@ -28,7 +28,6 @@
 namespace encore::inline v0_1::internal {
 
 extern const std::string_view kUnicodeClasses;
-extern const std::string_view kUnicodePatternClasses;
 extern const std::string_view kUnicodeDecompositions;
 extern const std::string_view kUnicodeCompatibility;
 extern const std::string_view kUnicodeLowercase;
@@ -53,11 +52,11 @@ class UnicodeNumbers {
 };
 
 // The class of each code point.
-inline std::vector<uint16_t> ReadUnicodeClasses(std::string_view table) {
+inline std::vector<uint32_t> ReadUnicodeClasses(std::string_view table) {
   UnicodeNumbers numbers(table);
-  std::vector<uint16_t> classes(numbers.Next());
-  for (uint16_t& one : classes) one = static_cast<uint16_t>(numbers.Next());
-  std::vector<uint16_t> all;
+  std::vector<uint32_t> classes(numbers.Next());
+  for (uint32_t& one : classes) one = numbers.Next();
+  std::vector<uint32_t> all;
   while (!numbers.AtEnd()) {
     const uint32_t run = numbers.Next();
     all.insert(all.end(), 1 + run / classes.size(), classes[run % classes.size()]);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/tokenizer/aligned_writer.h"
 #include "engine/tokenizer/normalizer.h"
 #include "engine/tokenizer/unicode.h"
 

@@ -1,25 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences a second from Python, side by side in one run: pyencore, sentence-transformers' three
+"""Texts to vectors from Python, side by side in one run: pyencore, sentence-transformers' three
 backends, fastembed. Prints a Markdown table.
 
-    python python/benchmarks/peers.py MODEL [--texts N] [--rounds N] [--threads 1 2]
-        [--variants NAME ...] [--python BACKEND=INTERPRETER ...]
+    python python/benchmarks/peers.py MODEL [--texts N] [--shape BxS ...] [--rounds N]
+        [--threads 1 2] [--encore BINARY] [--variants NAME ...] [--python BACKEND=INTERPRETER ...]
 
 Each variant is opened in a process of its own, bound to as many cores as threads. They take turns,
-one works at a time; a figure is the median of the rounds, a ratio the median of the rounds' ratios,
-with the lowest and the highest. Vectors are compared first: the largest difference from pyencore's
-f32. A variant whose packages are absent or refuse to open the folder is left out, with the reason.
+one works at a time, and a turn that other processes disturbed is taken again. Measured: one query
+of 15 tokens, and sentences of mixed lengths in one call; with --shape instead B texts of S tokens.
+A figure is the median of the rounds, a ratio the median of the rounds' ratios, with the lowest and
+the highest. Vectors are compared first: the largest difference from pyencore's f32. A variant whose
+packages are absent or refuse to open the folder is left out, with the reason. --encore times
+`encore embed` too, as a whole: start, reading, opening, writing.
+
 optimum-onnx and optimum-intel want other versions of transformers than each other: --python names
-the interpreter of an environment for `onnx`, `openvino` or `fastembed`. fastembed takes
-MODEL/onnx/model.onnx, or what PyTorch exports of a BERT.
+the interpreter of an environment for `onnx`, `openvino` or `fastembed`. "onnx O3" is the graph
+after ONNX Runtime's optimizer. fastembed takes MODEL/onnx/model.onnx, or what PyTorch exports of a
+BERT.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import statistics
 import subprocess
@@ -32,18 +36,48 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/peers"))
+
+import quiet  # noqa: E402
+import remote  # noqa: E402
+import tables  # noqa: E402
+
 VARIANTS = (
     "encore f32",
     "encore bf16",
     "encore int8",
     "torch f32",
     "onnx f32",
+    "onnx O3",
     "onnx int8",
     "openvino f32",
     "openvino int8",
     "fastembed f32",
 )
+QUERY = "How do I renew a passport that expired three years ago?"
 Encode = Callable[[list[str]], Any]
+
+
+def of_shape(folder: str, batch: int, tokens: int) -> list[str]:
+    """So many texts of so many tokens each, with those at its ends."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+    tokenizer.no_truncation()
+    words = (piece.lstrip("\u0120") for piece in sorted(tokenizer.get_vocab()))
+    whole = [
+        word
+        for word in words
+        if word.isalpha()
+        and word.isascii()
+        and len(tokenizer.encode(f"a {word}", add_special_tokens=False)) == 2
+    ][:1000]
+    special = len(tokenizer.encode(""))
+    rng = np.random.default_rng(1)
+    texts = ["a " + " ".join(rng.choice(whole, tokens - 1 - special)) for _ in range(batch)]
+    if any(len(tokenizer.encode(text)) != tokens for text in texts):
+        raise SystemExit(f"{folder}: its tokenizer does not give texts of {tokens} tokens")
+    return texts
 
 
 # ---- In a variant's process -----------------------------------------------
@@ -67,9 +101,12 @@ def sentence_transformers(folder: str, backend: str, precision: str, threads: in
     model = sentence_transformers.SentenceTransformer(
         folder, device="cpu", backend=backend, model_kwargs=options
     )
-    if precision == "int8":  # each backend's own way, as sentence-transformers documents it
+    if precision != "f32":  # each backend's own way, as sentence-transformers documents it
         path = tempfile.mkdtemp()
-        if backend == "onnx":
+        if precision == "O3":
+            sentence_transformers.export_optimized_onnx_model(model, "O3", path)
+            options["file_name"] = "onnx/model_O3.onnx"
+        elif backend == "onnx":
             sentence_transformers.export_dynamic_quantized_onnx_model(model, "avx512_vnni", path)
             options["file_name"] = "onnx/model_qint8_avx512_vnni.onnx"
         else:
@@ -143,110 +180,186 @@ def opened(variant: str, folder: str, threads: int) -> Encode:
     return sentence_transformers(folder, name, precision, threads)
 
 
-def serve(variant: str, folder: str, threads: int, texts: list[str], vectors: str) -> None:
-    """Answers each line of stdin with the seconds of encoding all texts."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
-    try:
-        encode = opened(variant, folder, threads)
-        np.save(vectors, np.asarray(encode(texts[:64])))
-        encode(texts)
-    except Exception as error:
-        reason = (str(error).splitlines() or [""])[0]
-        print(f"{type(error).__name__}: {reason}", file=answers, flush=True)
-        return
-    print("ready", file=answers, flush=True)
-    for _ in sys.stdin:
+def times(encode: Encode, texts: list[str], seconds: float) -> list[float]:
+    """Of calls for so long: the median and the one that 1 in 100 is slower than."""
+    each: list[float] = []
+    while sum(each) < seconds or not each:
         started = time.perf_counter()
         encode(texts)
-        print(time.perf_counter() - started, file=answers, flush=True)
+        each.append(time.perf_counter() - started)
+    each.sort()
+    return [each[len(each) // 2], each[int(len(each) * 0.99)]]
+
+
+def serve(path: str) -> int:
+    """Answers a request for vectors, or for the times of a list of texts."""
+    with open(path, encoding="utf-8") as file:
+        job = json.load(file)
+
+    def make() -> tuple[str, Callable[..., Any]]:
+        try:
+            encode = opened(job["variant"], job["model"], job["threads"])
+            vectors = [np.asarray(encode(texts[:64])) for texts in job["measured"].values()]
+        except Exception as error:
+            return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}", list
+        for texts in job["measured"].values():
+            encode(texts)
+
+        def answer(what: str, where: str) -> Any:
+            if what == "vectors":
+                np.save(where, np.concatenate(vectors))
+                return None
+            texts, seconds = job["measured"][where], job["seconds"]
+            return quiet.turn(lambda: times(encode, texts, seconds), job["retakes"])
+
+        return "ready", answer
+
+    return remote.serve(make)
 
 
 # ---- In the process that compares -----------------------------------------------
 
 
 class Variant:
-    def __init__(self, name: str, python: str, arguments: list[str], vectors: Path) -> None:
-        self.name, self.seconds = name, list[float]()
-        self._vectors = vectors
-        self._process = subprocess.Popen(
-            [python, __file__, "--serve", name, *arguments, str(vectors)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self.answer = self._line()
+    """One of them in its process, and the seconds that it took in each round."""
 
-    def _line(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip() or "its process ended"
+    def __init__(self, name: str, options: argparse.Namespace, job: dict[str, Any], folder: Path):
+        self.name, self.path = name, folder / f"{name}.json"
+        self.seconds: dict[str, list[list[float]]] = {label: [] for label in job["measured"]}
+        self.path.write_text(json.dumps({**job, "variant": name}), "utf-8")
+        pythons = dict(pair.split("=", 1) for pair in options.python)
+        python = pythons.get(name.split()[0], sys.executable)
+        self.remote = remote.Remote(
+            name,
+            [python, __file__, "--serve", str(self.path)],
+            remote.last_cores(job["threads"]),
+            {"OMP_NUM_THREADS": str(job["threads"]), "HF_HUB_OFFLINE": "1"},
+        )
 
     def vectors(self) -> Any:
-        return np.load(self._vectors)
+        self.remote.ask("vectors", str(self.path.with_suffix(".npy")))
+        return np.load(self.path.with_suffix(".npy"))
 
-    def take_turn(self) -> None:
-        assert self._process.stdin is not None
-        print(file=self._process.stdin, flush=True)
-        self.seconds.append(float(self._line()))
-
-    def end(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+    def take_turn(self, label: str) -> float:
+        found, others = self.remote.ask("times", label)
+        self.seconds[label].append(found)
+        return float(others)
 
 
-def compare(options: argparse.Namespace, threads: int, texts: Path, folder: Path) -> None:
-    pythons = dict(pair.split("=", 1) for pair in options.python)
-    arguments = [str(Path(options.model).resolve()), str(threads), str(texts)]
-    variants = []
-    for name in options.variants:
-        python = pythons.get(name.split()[0], sys.executable)
-        variant = Variant(name, python, arguments, folder / f"{name}.npy")
-        if variant.answer == "ready":
-            variants.append(variant)
-        else:
-            print(f"{name}: left out: {variant.answer[:200]}", file=sys.stderr)
-            variant.end()
-    for _ in range(options.rounds):
+class CommandLine:
+    """`encore embed` as a whole, on lists of texts."""
+
+    name = "encore embed"
+
+    def __init__(self, options: argparse.Namespace, job: dict[str, Any], folder: Path):
+        self.folder, self.job, self.retakes = folder, job, options.retakes
+        self.command = [
+            options.encore,
+            "embed",
+            "--model",
+            job["model"],
+            "--threads",
+            str(job["threads"]),
+            "--output",
+            str(folder / "v.npy"),
+            "--input",
+        ]
+        self.seconds: dict[str, list[list[float]]] = {label: [] for label in job["measured"]}
+
+    def take_turn(self, label: str) -> float:
+        lines = self.folder / "lines.txt"
+        lines.write_text("\n".join(self.job["measured"][label]) + "\n", "utf-8")
+
+        def embed(_: list[str]) -> None:
+            remote.run(
+                [*self.command, str(lines)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            ).check_returncode()
+
+        found, others = quiet.turn(lambda: times(embed, [], 0), self.retakes)
+        self.seconds[label].append(found)
+        return float(others)
+
+
+def cells(label: str, texts: int, variant: Any, first: Any) -> list[str]:
+    """Its figures of what was measured: p50 and p99 of calls, or texts a second; and the ratio."""
+    medians, slow = ([round_[i] for round_ in variant.seconds[label]] for i in (0, 1))
+    each = [a / b[0] for a, b in zip(medians, first.seconds[label], strict=True)]
+    median = statistics.median(medians)
+    figure = f"{texts / median:.0f} texts/s"
+    if texts < 64:
+        figure = f"{1e3 * median:.2f} / {1e3 * statistics.median(slow):.2f} ms"
+    return [figure, f"{statistics.median(each):.2f} ({min(each):.2f} to {max(each):.2f})"]
+
+
+def compare(options: argparse.Namespace, threads: int, job: dict[str, Any], folder: Path) -> None:
+    job = {**job, "threads": threads}
+    variants: list[Any] = []
+    try:
+        for name in options.variants:
+            variant = Variant(name, options, job, folder)
+            if variant.remote.ready == "ready":
+                variants.append(variant)
+            else:
+                print(f"{name}: left out: {variant.remote.ready[:200]}", file=sys.stderr)
+                variant.remote.close()
+        wanted = variants[0].vectors()
+        differences = {v.name: f"{np.abs(v.vectors() - wanted).max():.1e}" for v in variants}
+        timed = variants + ([CommandLine(options, job, folder)] if options.encore else [])
+        others = [
+            variant.take_turn(label)
+            for _ in range(options.rounds)
+            for label in job["measured"]
+            for variant in timed
+        ]
+    finally:
         for variant in variants:
-            variant.take_turn()
-    first = variants[0]
-    of = "thread" if threads == 1 else "threads"
-    print(f"\n| {threads} {of} | sentences/s | {first.name} is faster by | difference |")
-    print("|---|---|---|---|")
-    for variant in variants:
-        rate = options.texts / statistics.median(variant.seconds)
-        each = [a / b for a, b in zip(variant.seconds, first.seconds, strict=True)]
-        ratio = f"{statistics.median(each):.2f} ({min(each):.2f} to {max(each):.2f})"
-        difference = np.abs(variant.vectors() - first.vectors()).max()
-        print(f"| {variant.name} | {rate:.0f} | {ratio} | {difference:.1e} |", flush=True)
-        variant.end()
+            variant.remote.close()
+    rows = [[f"{threads} thread{'s' * (threads > 1)}"]]
+    for label in job["measured"]:
+        rows[0] += [label, f"{timed[0].name} is faster by"]
+    rows[0].append("difference")
+    for variant in timed:
+        row = [variant.name]
+        for label, texts in job["measured"].items():
+            row += cells(label, len(texts), variant, timed[0])
+        rows.append([*row, differences.get(variant.name, "")])
+    print(f"\n{tables.write(rows, {0}, True)}\n", flush=True)
+    print(f"other processes: {max(others):.2f} of a core in the worst turn", file=sys.stderr)
 
 
-def main() -> None:
+def main() -> int:
     if sys.argv[1:2] == ["--serve"]:
-        variant, folder, threads, path, vectors = sys.argv[2:]
-        serve(variant, folder, int(threads), Path(path).read_text("utf-8").splitlines(), vectors)
-        return
+        return serve(sys.argv[2])
     from calls import sentences
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("--texts", type=int, default=1000)
+    parser.add_argument("--shape", nargs="+", default=[], metavar="BxS")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a turn, at least one call")
+    parser.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--encore", metavar="BINARY", help="the command, to be timed too")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS)
     parser.add_argument("--python", nargs="+", default=[], metavar="BACKEND=INTERPRETER")
     options = parser.parse_args()
+    measured = {"one query, p50 / p99": [QUERY], f"{options.texts} texts": sentences(options.texts)}
+    if options.shape:
+        measured = {
+            shape: of_shape(options.model, *map(int, shape.split("x"))) for shape in options.shape
+        }
+    job = {
+        "model": str(Path(options.model).resolve()),
+        "measured": measured,
+        "seconds": options.seconds,
+        "retakes": options.retakes,
+    }
     with tempfile.TemporaryDirectory() as folder:
-        texts = Path(folder) / "texts.txt"
-        texts.write_text("\n".join(sentences(options.texts)), "utf-8")
         for threads in options.threads:
-            compare(options, threads, texts, Path(folder))
+            compare(options, threads, job, Path(folder))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

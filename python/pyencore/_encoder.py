@@ -28,7 +28,8 @@ class Encoder:
 
     weights: the state_dict() of a torch.nn.TransformerEncoder(Layer), as arrays or tensors, or the
     path of a safetensors file with those names. num_heads and activation are needed where the
-    file's metadata lacks them.
+    file's metadata lacks them. idle_spin is how many microseconds the threads look for the next
+    call before they sleep; amx_bf16 takes Intel's AMX for bf16, whose bits are its own.
     """
 
     def __init__(
@@ -42,6 +43,8 @@ class Encoder:
         compute: Compute | None = None,
         keep: Sequence[str] = (),
         threads: int = 0,
+        idle_spin: int = 0,
+        amx_bf16: bool = False,
     ) -> None:
         source = to_bytes(weights) if isinstance(weights, Mapping) else os.fspath(weights)
         self._core = _core.ArrayEncoder(
@@ -53,6 +56,8 @@ class Encoder:
             compute,
             list(keep),
             threads,
+            idle_spin,
+            amx_bf16,
         )
         forget_threads_after_fork(self._core)
 

@@ -205,6 +205,19 @@ class TextEncoder(Opened):
             embeddings1, _similarity.pairwise(self.similarity_fn_name, embeddings1, embeddings2)
         )
 
+    def encode_ids(
+        self,
+        ids: Sequence[Sequence[int]] | NDArray[Any],
+        *,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+    ) -> NDArray[np.float32]:
+        """The vectors of lists of token ids, as they are: no prompt, special tokens or cut."""
+        lists = ids.tolist() if isinstance(ids, np.ndarray) else [list(row) for row in ids]
+        return self._core.encode_ids(
+            lists, True if normalize_embeddings else None, self._width(truncate_dim)
+        )
+
     def tokenize(self, texts: str | Sequence[str]) -> dict[str, NDArray[np.int64]]:
         """input_ids, attention_mask and, where the model has them, token_type_ids, padded."""
         return Padding(self.folder).of(self.tokenizer, texts, self.max_length)

@@ -7,6 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pyencore import _core as core_module
 from pyencore._folder import find_folder
 
@@ -92,6 +95,14 @@ class Tokenizer:
             )
             for first, second in pairs
         ]
+
+    def encode_batch_to_array(
+        self,
+        input: Sequence[str],  # noqa: A002 (tokenizers' name)
+        add_special_tokens: bool = True,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The ids of all texts, one text after another and uncut, and how many each has."""
+        return self._core.encode_many(list(input), add_special_tokens)
 
     def token_to_id(self, token: str) -> int | None:
         return self._core.token_to_id(token)

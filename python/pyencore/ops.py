@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""encore's operations on arrays, by themselves: f32, on the calling thread, the same bits on every
-machine with FMA."""
+"""encore's operations on arrays, by themselves: f32, on the calling thread (PackedLinear on several
+where asked to), the same bits on every machine with FMA."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import numpy as np
 
 from pyencore import _core
 from pyencore._arrays import Floats, as_array, as_floats, writable
+from pyencore._opened import forget_threads_after_fork
 
 __all__ = [
+    "PackedLinear",
     "add",
     "attention",
     "exp",
@@ -86,6 +88,29 @@ def matmul(a: Any, b: Any, bias: Any = None) -> Floats:
     c = np.empty((left.shape[0], right.shape[1]), np.float32)
     _core.ops_matmul(left, right, None if bias is None else as_floats(bias), c)
     return c
+
+
+class PackedLinear:
+    """x [M, K] -> x weight^T + bias [M, N], of a weight [N, K] that is packed once.
+
+    As torch.nn.Linear has it. Any number of threads may call it at once.
+    """
+
+    def __init__(self, weight: Any, bias: Any = None, *, threads: int = 1) -> None:
+        self._core = _core.Linear(as_floats(weight), _maybe(bias), threads)
+        forget_threads_after_fork(self._core)
+
+    def __call__(self, x: Any, *, out: Any = None) -> Any:
+        rows = as_floats(x)
+        if rows.ndim != 2:
+            raise ValueError(f"x is {list(rows.shape)}; wanted [M, K]")
+        shape = (len(rows), self._core.out_features)
+        y = np.empty(shape, np.float32) if out is None else writable(out, shape, "f4")
+        self._core.apply(rows, y)
+        return y if out is None else out
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a PackedLinear cannot be pickled, as it has no copy of its weight")
 
 
 def layer_norm(x: Any, weight: Any = None, bias: Any = None, epsilon: float = 1e-5) -> Floats:

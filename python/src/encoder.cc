@@ -8,6 +8,8 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -33,14 +35,37 @@ encore::SafetensorsFile OpenFile(nb::handle source) {
   return Take(encore::SafetensorsFile::Open(std::string(Utf8(source, "weights"))));
 }
 
+// The workspace of the last call, for the next one: to make it touches all of it. A call that comes
+// meanwhile makes another.
+class Spare {
+ public:
+  Spare() = default;
+  Spare(const Spare&) = delete;
+  Spare& operator=(const Spare&) = delete;
+  ~Spare() { delete kept_.load(); }
+
+  std::unique_ptr<encore::Workspace> Take() {
+    std::unique_ptr<encore::Workspace> taken(kept_.exchange(nullptr));
+    return taken ? std::move(taken) : std::make_unique<encore::Workspace>();
+  }
+  void Give(std::unique_ptr<encore::Workspace> workspace) {
+    constexpr size_t kMostBytes = size_t{128} << 20;
+    if (workspace->size_bytes() > kMostBytes) return;
+    const std::unique_ptr<encore::Workspace> other(kept_.exchange(workspace.release()));
+  }
+
+ private:
+  std::atomic<encore::Workspace*> kept_ = nullptr;
+};
+
 class ArrayEncoder {
  public:
   // `source`: bytes, which must live as long as the call, or a path.
   ArrayEncoder(nb::handle source, std::optional<size_t> num_heads,
                const std::optional<std::string>& activation, std::optional<bool> norm_first,
                std::optional<double> epsilon, const std::optional<std::string>& compute,
-               const std::vector<std::string>& keep, int threads)
-      : threads_(threads), encoder_([&] {
+               const std::vector<std::string>& keep, int threads, int idle_spin, bool amx_bf16)
+      : threads_(threads, idle_spin), encoder_([&] {
           encore::TorchOverrides overrides;
           overrides.num_heads = num_heads;
           overrides.epsilon = epsilon;
@@ -57,6 +82,7 @@ class ArrayEncoder {
               compute ? Take(encore::PrecisionFromName(*compute)) : weights.precision();
           if (options.precision == encore::Precision::kInt8) options.keep = weights.keep();
           for (const std::string& name : keep) options.keep.push_back(MatrixFromName(name));
+          options.amx_bf16 = amx_bf16;
           options.executor = Take(threads_.executor());
           return Take(WithoutGil([&] {
             return encore::Encoder::Create(weights.config(), weights.weights(), options);
@@ -84,9 +110,13 @@ class ArrayEncoder {
     const encore::ConstView from = ViewOf(x);
     const encore::MutableView to = ViewOf(y);
     Check(WithoutGil([&]() -> encore::Status {
-      const encore::Result<encore::Workspace> workspace = encoder_.MakeWorkspace(batch, executor);
-      if (!workspace.ok()) return workspace.status();
-      return encoder_.Forward(batch, from, to, *workspace, executor, taps);
+      const encore::Result<size_t> bytes = encoder_.WorkspaceBytes(batch, executor);
+      if (!bytes.ok()) return bytes.status();
+      std::unique_ptr<encore::Workspace> workspace = spare_.Take();
+      if (encore::Status status = workspace->Reserve(*bytes); !status.ok()) return status;
+      encore::Status status = encoder_.Forward(batch, from, to, *workspace, executor, taps);
+      spare_.Give(std::move(workspace));
+      return status;
     }));
   }
 
@@ -97,6 +127,7 @@ class ArrayEncoder {
  private:
   Threads threads_;
   encore::Encoder encoder_;
+  mutable Spare spare_;
 };
 
 }  // namespace
@@ -105,10 +136,10 @@ void BindEncoder(nb::module_& module) {
   nb::class_<ArrayEncoder>(module, "ArrayEncoder", nb::is_weak_referenceable())
       .def(nb::init<nb::handle, std::optional<size_t>, const std::optional<std::string>&,
                     std::optional<bool>, std::optional<double>, const std::optional<std::string>&,
-                    const std::vector<std::string>&, int>(),
+                    const std::vector<std::string>&, int, int, bool>(),
            nb::arg("source"), nb::arg("num_heads").none(), nb::arg("activation").none(),
            nb::arg("norm_first").none(), nb::arg("epsilon").none(), nb::arg("compute").none(),
-           nb::arg("keep"), nb::arg("threads"))
+           nb::arg("keep"), nb::arg("threads"), nb::arg("idle_spin"), nb::arg("amx_bf16"))
       .def("forward", &ArrayEncoder::Forward, nb::arg("x"), nb::arg("starts"), nb::arg("positions"),
            nb::arg("causal"), nb::arg("blocked").none(), nb::arg("additive").none(),
            nb::arg("y").noconvert(), nb::arg("attention"), nb::arg("hidden"))
@@ -125,6 +156,7 @@ void BindEncoder(nb::module_& module) {
                    [](const ArrayEncoder& self) {
                      return encore::PrecisionName(self.encoder().precision());
                    })
+      .def_prop_ro("amx_bf16", [](const ArrayEncoder& self) { return self.encoder().amx_bf16(); })
       .def_prop_ro("packed_bytes",
                    [](const ArrayEncoder& self) { return self.encoder().packed_bytes(); })
       .def_prop_ro("target", [](const ArrayEncoder& self) { return self.encoder().target(); });

@@ -10,6 +10,7 @@
 
 #include "python/src/bindings.h"
 #include "python/src/model_options.h"
+#include "python/src/threads.h"
 
 namespace pyencore {
 namespace {
@@ -47,9 +48,35 @@ encore::AttentionOptions Options(
   return options;
 }
 
+class Linear {
+ public:
+  Linear(const FloatsIn& weight, const MaybeFloats& bias, int threads)
+      : threads_(threads),
+        linear_(Take(encore::PackedLinear::Create(ViewOf(weight), OptionalView(bias)))) {}
+
+  void Apply(const FloatsIn& x, const FloatsOut& y) const {
+    const ConstView from = ViewOf(x);
+    const MutableView to = ViewOf(y);
+    const encore::Executor executor = Take(threads_.executor());
+    Check(WithoutGil([&] { return linear_.Apply(from, to, executor); }));
+  }
+  void ForgetAfterFork() { threads_.ForgetAfterFork(); }
+  const encore::PackedLinear& linear() const { return linear_; }
+
+ private:
+  Threads threads_;
+  encore::PackedLinear linear_;
+};
+
 }  // namespace
 
 void BindOps(nb::module_& module) {
+  nb::class_<Linear>(module, "Linear", nb::is_weak_referenceable())
+      .def(nb::init<const FloatsIn&, const MaybeFloats&, int>(), nb::arg("weight"),
+           nb::arg("bias").none(), nb::arg("threads"))
+      .def("apply", &Linear::Apply, nb::arg("x"), nb::arg("y").noconvert())
+      .def("forget_after_fork", &Linear::ForgetAfterFork)
+      .def_prop_ro("out_features", [](const Linear& self) { return self.linear().out_features(); });
   BindUnary<&encore::Exp>(module, "ops_exp");
   BindUnary<&encore::Tanh>(module, "ops_tanh");
   BindUnary<&encore::Relu>(module, "ops_relu");

@@ -67,6 +67,17 @@ class Model {
     EncodeInto({&view, 1}, row, prompt, normalize, dimensions, max_length);
   }
 
+  // Vectors of lists of token ids, which are taken as they are.
+  Array EncodeIds(const std::vector<std::vector<int32_t>>& ids, std::optional<bool> normalize,
+                  size_t dimensions) const {
+    encore::EncodeOptions options;
+    options.normalize = normalize;
+    options.dimensions = dimensions;
+    options.executor = Take(threads_.executor());
+    auto found = WithoutGil([&] { return model_.EncodeIds(ids, options); });
+    return ArrayOf(Take(std::move(found)).vectors);
+  }
+
   // The token vectors of one text, [tokens, d_model].
   Array EncodeTokens(nb::handle text, const std::optional<std::string>& prompt,
                      size_t max_length) const {
@@ -141,6 +152,8 @@ void BindTextEncoder(nb::module_& module) {
       .def("encode_one", &Model::EncodeOne, nb::arg("text"), nb::arg("out").noconvert(),
            nb::arg("prompt").none(), nb::arg("normalize").none(), nb::arg("dimensions"),
            nb::arg("max_length"))
+      .def("encode_ids", &Model::EncodeIds, nb::arg("ids"), nb::arg("normalize").none(),
+           nb::arg("dimensions"))
       .def("encode_tokens", &Model::EncodeTokens, nb::arg("text"), nb::arg("prompt").none(),
            nb::arg("max_length"))
       .def("classify", &Model::Classify, nb::arg("first"), nb::arg("second").none(),

@@ -6,6 +6,7 @@
 #ifndef ENCORE_PYTHON_SRC_THREADS_H_
 #define ENCORE_PYTHON_SRC_THREADS_H_
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,7 +19,9 @@ namespace pyencore {
 
 class Threads {
  public:
-  explicit Threads(int count) : count_(count), state_(std::make_shared<State>()) {}
+  // idle_spin: us, as ThreadPoolOptions has it.
+  explicit Threads(int count, int idle_spin = 0)
+      : count_(count), idle_spin_(idle_spin), state_(std::make_shared<State>()) {}
 
   int count() const { return count_ == 0 ? encore::UsableCores() : count_; }
 
@@ -27,7 +30,8 @@ class Threads {
     if (count_ == 1) return encore::Executor();
     const std::lock_guard lock(state_->mutex);
     if (!state_->pool) {
-      encore::Result<encore::ThreadPool> pool = encore::ThreadPool::Create({.threads = count_});
+      encore::Result<encore::ThreadPool> pool =
+          encore::ThreadPool::Create({.threads = count_, .idle_spin = idle_spin_});
       if (!pool.ok()) return pool.status();
       state_->pool.emplace(*std::move(pool));
     }
@@ -47,6 +51,7 @@ class Threads {
     std::optional<encore::ThreadPool> pool;
   };
   int count_;
+  std::chrono::microseconds idle_spin_;
   std::shared_ptr<State> state_;
 };
 

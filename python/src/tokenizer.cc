@@ -8,7 +8,9 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "encore/tokenizer.h"
 #include "python/src/bindings.h"
@@ -55,6 +57,17 @@ OffsetList OffsetsOf(const encore::Tokens& tokens, std::string_view first,
   return offsets;
 }
 
+// A numpy array that owns the numbers.
+template <typename T>
+nb::ndarray<nb::numpy, T> ArrayOfVector(std::vector<T> numbers) {
+  auto kept = std::make_unique<std::vector<T>>(std::move(numbers));
+  T* const data = kept->data();
+  const size_t count = kept->size();
+  const nb::capsule owner(kept.release(),
+                          [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(data, {count}, owner);
+}
+
 // (ids, type ids, offsets, tokens left out)
 nb::typed<nb::tuple, IntList, IntList, OffsetList, nb::int_> Encode(
     const encore::Tokenizer& tokenizer, nb::handle text, nb::handle pair, size_t max_length,
@@ -79,6 +92,26 @@ nb::typed<nb::tuple, IntList, IntList, OffsetList, nb::int_> Encode(
   return nb::make_tuple(ids, types, OffsetsOf(tokens, first, second), tokens.cut);
 }
 
+// The ids of all texts, uncut, one text after another, and how many each has.
+nb::typed<nb::tuple, nb::ndarray<nb::numpy, int32_t>, nb::ndarray<nb::numpy, int64_t>> EncodeMany(
+    const encore::Tokenizer& tokenizer, const TextList& texts, bool special) {
+  const std::vector<std::string_view> views = Utf8OfRange(texts, 0, texts.size());
+  std::vector<int32_t> ids;
+  std::vector<int64_t> counts;
+  encore::TokenizeOptions options;
+  options.add_special_tokens = special;
+  Check(WithoutGil([&] {
+    encore::Tokens tokens;
+    for (const std::string_view text : views) {
+      if (encore::Status s = tokenizer.Encode(text, &tokens, options); !s.ok()) return s;
+      ids.insert(ids.end(), tokens.ids.begin(), tokens.ids.end());
+      counts.push_back(static_cast<int64_t>(tokens.ids.size()));
+    }
+    return encore::Status();
+  }));
+  return nb::make_tuple(ArrayOfVector(std::move(ids)), ArrayOfVector(std::move(counts)));
+}
+
 }  // namespace
 
 void BindTokenizer(nb::module_& module) {
@@ -92,6 +125,7 @@ void BindTokenizer(nb::module_& module) {
           nb::arg("folder"), nb::arg("lowercase"))
       .def("encode", &Encode, nb::arg("text"), nb::arg("pair").none(), nb::arg("max_length"),
            nb::arg("long_is_error"), nb::arg("add_special_tokens"), nb::arg("plain_text"))
+      .def("encode_many", &EncodeMany, nb::arg("texts"), nb::arg("add_special_tokens"))
       .def("token_to_id", &encore::Tokenizer::TokenToId, nb::arg("token"))
       .def(
           "id_to_token",

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import pickle
 from typing import Any
 
 import numpy as np
@@ -39,9 +41,13 @@ def state_dict(d: int = 16, ff: int = 32, layers: int = 2) -> dict[str, Any]:
     return weights
 
 
+WEIGHTS = state_dict()
+OPTIONS: dict[str, Any] = {"num_heads": 4, "activation": "gelu", "threads": 1}
+
+
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return Encoder(state_dict(), num_heads=4, activation="gelu", threads=1)
+    return Encoder(WEIGHTS, **OPTIONS)
 
 
 def test_shapes(encoder: Encoder) -> None:
@@ -171,3 +177,30 @@ def test_attention() -> None:
     seen[:, 4:] = True
     _, hidden = ops.attention(q, k, v, seen, return_weights=True)
     assert not hidden[..., 4:].any()
+
+
+def test_packed_linear() -> None:
+    weight, bias, x = normal(24, 16), normal(24), normal(21, 16)
+    linear = ops.PackedLinear(weight, bias)
+    y = linear(x)
+    assert np.array_equal(y, ops.matmul(x, weight.T, bias))
+    out = np.empty_like(y)
+    assert ops.PackedLinear(weight, bias, threads=2)(x, out=out) is out
+    assert np.array_equal(out, y)
+    with pytest.raises(ValueError, match="16"):
+        linear(normal(3, 15))
+    with pytest.raises(ValueError, match=r"wanted \[M, K\]"):
+        linear(normal(16))
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(linear)
+
+
+def test_a_workspace_serves_calls_of_any_size() -> None:
+    sizes = [1, 300, 2, 64]
+    inputs = [normal(n, 16) for n in sizes]
+    alone = [Encoder(WEIGHTS, **OPTIONS)(x) for x in inputs]
+    again = Encoder(WEIGHTS, **OPTIONS)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for _ in range(20):
+            found = list(pool.map(again, inputs))
+            assert all(map(np.array_equal, found, alone))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import FAMILIES, MINILM, TEXTS, WHOLE, has, needs_minilm, needs_reference
+from conftest import DATA, FAMILIES, MINILM, TEXTS, WHOLE, has, needs_minilm, needs_reference
 from pyencore import TextEncoder
 
 BOUND = 1e-6  # of 1, or of the largest number where that is more
@@ -103,6 +103,21 @@ def test_features(folders: Any, name: str) -> None:
     assert isinstance(one["token_embeddings"], torch.Tensor)
     features_are_close([one], [theirs.encode(TEXTS[1], output_value=None)])
     assert ours.encode([], output_value=None) == theirs.encode([], output_value=None)
+
+
+def test_ids_as_they_are() -> None:
+    model = encore_of(DATA / "text" / "base")
+    longest = model.max_length
+    ids = [model.tokenizer.encode(text, max_length=longest).ids for text in TEXTS]
+    # The same bits as those of the texts, whatever the batch.
+    assert np.array_equal(model.encode_ids(ids), model.encode(TEXTS))
+    assert np.array_equal(model.encode_ids(np.array([ids[0], ids[0]]))[1], model.encode(TEXTS[0]))
+    options: dict[str, Any] = {"normalize_embeddings": True, "truncate_dim": 7}
+    assert np.array_equal(model.encode_ids(ids, **options), model.encode(TEXTS, **options))
+    with pytest.raises(ValueError, match="ids"):
+        model.encode_ids([[1, 10**6]])
+    with pytest.raises(ValueError, match="ids"):
+        model.encode_ids([[]])
 
 
 def test_arguments_are_those_of_the_reference() -> None:

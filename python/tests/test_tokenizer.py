@@ -93,3 +93,17 @@ def test_of_a_model() -> None:
 
     model = TextEncoder(MINILM, threads=1)
     assert model.tokenizer.encode("tea").ids == Tokenizer(MINILM).encode("tea").ids
+
+
+def test_ids_of_many_texts_in_one_array() -> None:
+    tokenizer = Tokenizer(DATA / "text" / "base")
+    for special in (True, False):
+        ids, counts = tokenizer.encode_batch_to_array(DIFFICULT, special)
+        assert (ids.dtype, counts.dtype) == ("int32", "int64")
+        each = [tokenizer.encode(text, add_special_tokens=special).ids for text in DIFFICULT]
+        assert counts.tolist() == [len(row) for row in each]
+        assert ids.tolist() == [i for row in each for i in row]
+    ids, counts = tokenizer.encode_batch_to_array([])
+    assert (ids.shape, counts.shape) == ((0,), (0,))
+    with pytest.raises(TypeError, match=r"inputs\[1\] is of type int; wanted str"):
+        tokenizer.encode_batch_to_array(["a", 1])  # type: ignore[list-item]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `encore calibrate` of files: the scales that it writes, what they mend, and what is refused. Not
-// here: folders (convert_folder_test.cc).
+// `encore calibrate` of files: the scales that it writes, what they mend, and what is refused.
+// Of folders: convert_folder_test.cc.
 
 #include <gtest/gtest.h>
 

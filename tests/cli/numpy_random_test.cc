@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NumpyRandom against numbers that NumPy 1.24.2 printed for RandomState(seed).rand(10000). Not
-// here: what `encore attend` makes of them (cli_attend_test.cc).
+// NumpyRandom against numbers that NumPy 1.24.2 printed for RandomState(seed).rand(10000).
 
 #include "tools/encore/numpy_random.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encoders that are drawn for the fuzz target `encoder`: a configuration with every switch, weights
-// of every type and layout, options; and sometimes one thing in them that Create has to refuse. Not
-// here: which switches there are (tests/support/drawn_config.h), batches (encoder_target.cc).
+// of every type and layout, options; and sometimes one thing in them that Create has to refuse.
+// tests/support/drawn_config.h draws the configuration.
 
 #ifndef ENCORE_TESTS_FUZZ_DRAWN_ENCODER_H_
 #define ENCORE_TESTS_FUZZ_DRAWN_ENCODER_H_

@@ -3,8 +3,7 @@
 // Any bytes as a safetensors file of an encoder's weights with torch's names: an error with a
 // sentence, or weights of which an encoder can be made, that gives a sequence the same bits alone
 // and in a batch. An input that begins with a brace is the header's text, and data is made for it;
-// any other is drawn from: the names, shapes, types and metadata of a file, few of them wrong. Not
-// here: the format's own rules (safetensors_target.cc), models' folders (folder_target.cc).
+// any other is drawn from: the names, shapes, types and metadata of a file, few of them wrong.
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a folder of ModernBERT-base's sizes with random weights, for bench/peers: 22 layers
+"""Writes a folder of ModernBERT-base's sizes with random weights, for comparisons: 22 layers
 of 768, windows of 128 but in every third layer, texts up to 8,192 tokens; mean pooling.
 
     .deps/venv/bin/python tests/make/make_modernbert.py build/modernbert
-    .deps/venv/bin/python bench/peers/text_to_vector.py --model build/modernbert --markdown \\
-        --engine encore --engine sentence_transformers --engine openvino \\
-        --shape 1x128 --shape 8x128 --shape 1x8192
+    .deps/venv/bin/python python/benchmarks/peers.py build/modernbert \\
+        --variants "encore f32" "torch f32" "openvino f32" --shape 1x128 8x128 1x8192
 
 Weights are 600 MB. The tokenizer has the parts of ModernBERT's and a small vocabulary, trained on
 this repository's pages. Needs what `tools/python_env.sh peers` installs.

@@ -13,6 +13,7 @@ an answer of the installed wheel, about every scalar value. Needs tokenizers 0.2
 engine/tokenizer/unicode_data.h says how numbers are packed; engine/tokenizer/unicode.cc reads them.
 """
 import base64
+import collections
 import pathlib
 import struct
 import sys
@@ -212,14 +213,16 @@ def signed(value):
 
 
 def class_numbers(found):
-    """The kinds of classes, and runs of code points of one class."""
-    kinds = sorted(set(found))
-    values, start = [len(kinds), *kinds], 0
+    """The kinds of classes, those of most runs first, and runs of code points of one class."""
+    runs, start = [], 0
     for c in range(1, 0x110001):
         if c == 0x110000 or found[c] != found[start]:
-            values.append((c - start - 1) * len(kinds) + kinds.index(found[start]))
+            runs.append((c - start, found[start]))
             start = c
-    return values
+    count = collections.Counter(kind for _, kind in runs)
+    kinds = sorted(count, key=lambda kind: (-count[kind], kind))
+    return [len(kinds), *kinds,
+            *((size - 1) * len(kinds) + kinds.index(kind) for size, kind in runs)]
 
 
 def mapping_numbers(mapping):
@@ -250,9 +253,11 @@ def table(name, comment, values):
 def data():
     decomposed = decompositions()
     tables = [
-        table("kUnicodeClasses", "CharProperty and the rank of the combining class.",
-              class_numbers(classes(decomposed))),
-        table("kUnicodePatternClasses", "PatternProperty.", class_numbers(pattern_classes())),
+        table("kUnicodeClasses",
+              "PatternProperty in the upper half; CharProperty and the rank of the combining class "
+              "below.",
+              class_numbers([pattern << 16 | own for own, pattern
+                             in zip(classes(decomposed), pattern_classes())])),
         table("kUnicodeDecompositions", "Canonical decompositions, but of Hangul syllables.",
               mapping_numbers(decomposed)),
         table("kUnicodeCompatibility", "Compatibility decompositions that are not canonical ones.",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much stack Forward takes, which encoder.h states: threads of a host may have little. Not
-// here: memory (encoder_alloc_test.cc), calls with texts (text_stack_test.cc).
+// How much stack Forward takes, which encoder.h states: threads of a host may have little.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random configurations, every switch of LayerConfig included, from a seed or a fuzzer's bytes. Not
-// here: weights (reference/encoder_model.h), batches.
+// Random configurations, every switch of LayerConfig included, from a seed or a fuzzer's bytes.
 
 #ifndef ENCORE_TESTS_SUPPORT_DRAWN_CONFIG_H_
 #define ENCORE_TESTS_SUPPORT_DRAWN_CONFIG_H_

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that compare encore with others, on small work: that they run, and that their
+engines agree. No time is judged."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import DATA, has
+from pyencore import lab
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = ["--rounds", "1", "--seconds", "0.01", "--retakes", "0", "--threads"]
+
+
+def run(program: str, *options: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / program), *options], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.skipif(not has("safetensors"), reason="safetensors is not installed")
+@pytest.mark.parametrize("workload", ["example_32x10", "minilm_products_1x16"])
+def test_blocks_beside_torch(workload: str, tmp_path: Path) -> None:
+    report = tmp_path / "peers.json"
+    peer = "torch" if workload == "example_32x10" else "onednn"
+    done = run("bench/peers/compare.py", "--workload", workload, "--peer", peer, "--precision",
+               "f32", "--json", str(report), *QUICK, "2")
+    rows = lab.load(report)["rows"]
+    engines = {row["engine"] for row in rows}
+    assert "encore" in engines, done.stderr
+    assert len(engines) >= 2 or not has("torch"), done.stderr
+    assert {row["weights"] for row in rows} == {"warm", "cold"}
+
+
+@pytest.mark.skipif(not has("tokenizers"), reason="tokenizers is not installed")
+def test_texts_in_turns() -> None:
+    done = run("python/benchmarks/peers.py", str(DATA / "text" / "base"), "--texts", "70",
+               "--variants", "encore f32", "encore int8", *QUICK, "1")
+    table = [line.split("|") for line in done.stdout.splitlines() if line.startswith("|")]
+    assert [row[1].strip() for row in table[2:]] == ["encore f32", "encore int8"], done.stderr
+    assert float(table[2][-2]) == 0 < float(table[3][-2]) < 0.1
+
+
+def test_latency_of_calls(tmp_path: Path) -> None:
+    path = tmp_path / "latency.json"
+    run("bench/peers/latency.py", "--workload", "example_32x10", "--calls", "20", "--busy", "1",
+        "--beside-inline", "--threads", "2", "--json", str(path))
+    alone, busy = json.loads(path.read_text())["rows"]
+    assert (alone["busy"], busy["busy"]) == (0, 1)
+    assert 0 < alone["us_min"] <= alone["us_p50"] <= alone["us_p99"] <= alone["us_max"]
+    assert alone["inline_us_p50"] > 0 and busy["us_share"] > 0

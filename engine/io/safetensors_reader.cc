@@ -139,6 +139,8 @@ void SafetensorsFile::ReleasePages() const {
   if (impl_->file) impl_->file->ReleasePages();
 }
 
+std::string SafetensorsFile::identity() const { return impl_->file ? impl_->file->Identity() : ""; }
+
 Status SafetensorsFile::CheckUnchanged() const {
   if (!impl_->file || impl_->file->Unchanged()) return {};
   return Status(ErrorCode::kIo, Quoted(impl_->name) +

@@ -5,6 +5,9 @@
 #include "engine/models/text_model.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "engine/base/layer_tensors.h"
@@ -13,6 +16,8 @@
 #include "engine/base/stored_precision.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/model_tensors.h"
+#include "engine/platform/file_error.h"
+#include "engine/platform/mapped_file.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -81,6 +86,25 @@ Result<EncoderOptions> ChoosePrecision(const OpenOptions& options, const WeightF
   return chosen;
 }
 
+// A cache for these weights under this config.json.
+Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
+                            const WeightFiles& files) {
+  if (options.cache.empty()) return PackedCache();
+  ENCORE_RETURN_IF_ERROR(CheckPath(options.cache));
+  std::error_code ignored;  // a path that cannot be resolved is as good a name
+  const std::filesystem::path path =
+      std::filesystem::weakly_canonical(folder.PathOf(files.name()), ignored);
+  std::string identity = files.Identity();
+  if (!identity.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> config, folder.Read("config.json"));
+    if (config) identity += TextOf(*config);
+  }
+  return PackedCache{.folder = options.cache,
+                     .model = path.string(),
+                     .identity = std::move(identity),
+                     .compare = options.compare_cache};
+}
+
 }  // namespace
 
 Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& options,
@@ -100,6 +124,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
   }
   ENCORE_ASSIGN_OR_RETURN(EncoderOptions chosen,
                           ChoosePrecision(options, files, weights, decisions));
+  ENCORE_ASSIGN_OR_RETURN(chosen.cache, CacheOf(folder, options, files));
   // Pages of what was packed are given back after each layer, and the rest at the end.
   chosen.layer_packed = [&files] { files.ReleasePages(); };
   ENCORE_ASSIGN_OR_RETURN(Encoder encoder, Encoder::Create(plan.encoder, weights, chosen));
@@ -109,6 +134,9 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
                           : chosen.precision == Precision::kF32 ? "not used, as all is f32"
                                                                 : "not to be had here",
                           "option amx_bf16"});
+  }
+  if (!options.cache.empty()) {
+    decisions->push_back({"packed weights", encoder.cache_use(), "option cache"});
   }
   TextModel model(plan.model_type, files, std::move(embeddings));
   model.encoder_ = std::move(encoder);

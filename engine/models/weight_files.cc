@@ -60,6 +60,16 @@ Status WeightFiles::CheckUnchanged() const {
   return {};
 }
 
+std::string WeightFiles::Identity() const {
+  std::string all;
+  for (const SafetensorsFile& file : files_) {
+    const std::string one = file.identity();
+    if (one.empty()) return "";
+    all += one;
+  }
+  return all;
+}
+
 Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index, FileMemory memory) {
   JsonMembers members(index, std::string(kIndexFile));
   const JsonValue& map = members.RequiredObject("weight_map");

@@ -37,6 +37,7 @@ class WeightFiles {
   // See SafetensorsFile.
   void ReleasePages() const;
   Status CheckUnchanged() const;
+  std::string Identity() const;  // empty if that of a file is
 
  private:
   Status ReadShards(const Folder& folder, const JsonValue& index, FileMemory memory);

@@ -17,6 +17,7 @@
 #include "engine/base/workspace_use.h"
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
+#include "engine/nn/packed_cache.h"
 #include "engine/nn/prepared_encoder.h"
 #include "engine/nn/product_observer.h"
 #include "engine/nn/scratch_plan.h"
@@ -56,7 +57,7 @@ Result<internal::ScratchPlan> PlanScratch(const internal::ModelSizes& sizes, con
 }  // namespace
 
 struct Encoder::Impl : internal::PreparedEncoder {
-  Impl(internal::PreparedEncoder&& prepared, internal::AlignedBuffer<std::byte>&& panels,
+  Impl(internal::PreparedEncoder&& prepared, internal::PackedPanels&& panels,
        const EncoderOptions& options)
       : PreparedEncoder(std::move(prepared)),
         precision(options.precision),
@@ -67,7 +68,7 @@ struct Encoder::Impl : internal::PreparedEncoder {
   Precision precision;
   internal::BlockKernels kernels;
   std::string_view target = internal::ActiveTargetName();
-  internal::AlignedBuffer<std::byte> packed_weights;  // of all layers
+  internal::PackedPanels packed_weights;  // of all layers
 
   // Plans a pass over a checked batch, fills the tables of positions and calls run_layers(team,
   // pass) on the plan's threads; without a token it does nothing.
@@ -95,6 +96,7 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
                            std::to_string(executor.threads()) + " threads (see WorkspaceBytes)");
   }
   if (batch.seq_starts.back() == 0) return {};
+  ENCORE_RETURN_IF_ERROR(packed_weights.CheckUnchanged());
   const internal::WorkspaceUse use(workspace);
   ENCORE_RETURN_IF_ERROR(use.status());
 
@@ -128,8 +130,9 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
   return internal::Guarded("an encoder", [&]() -> Result<Encoder> {
     ENCORE_ASSIGN_OR_RETURN(internal::PreparedEncoder prepared,
                             internal::PreparedEncoder::Create(config, weights, options));
-    internal::AlignedBuffer<std::byte> panels;
-    ENCORE_RETURN_IF_ERROR(prepared.Pack(options, &panels));
+    ENCORE_ASSIGN_OR_RETURN(internal::PackedPanels panels, internal::PackOrMap(options, &prepared));
+    prepared.matrices = {};
+    prepared.relative = {};
     return Encoder(std::make_shared<Impl>(std::move(prepared), std::move(panels), options));
   });
 }
@@ -145,7 +148,11 @@ Precision Encoder::precision() const {
   return impl_ == nullptr ? Precision::kF32 : impl_->precision;
 }
 
-size_t Encoder::packed_bytes() const { return impl_ == nullptr ? 0 : impl_->packed_weights.size(); }
+size_t Encoder::packed_bytes() const { return impl_ == nullptr ? 0 : impl_->packed_weights.bytes; }
+
+std::string Encoder::cache_use() const {
+  return impl_ == nullptr ? "" : impl_->packed_weights.cache_use;
+}
 
 bool Encoder::amx_bf16() const { return impl_ != nullptr && impl_->kernels.gemm->only_rows; }
 

@@ -222,8 +222,6 @@ Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::b
           PackRelative(r, tables.relative(r.layer->relative.table), options.executor, next));
       next += r.bytes();
     }
-    matrices = {};
-    relative.clear();
     return {};
   }
   const auto layer = std::count_if(matrices.begin(), matrices.begin() + static_cast<ptrdiff_t>(bad),

@@ -122,21 +122,25 @@ void PackedMatrix::InputScaleIsSet() {
 
 bool PackedMatrix::Pack(const WeightSource& source, size_t begin, size_t end, std::byte* data) {
   if (view_.k == 0) return true;  // and n may be beyond counting
-  PackedView view = view_;
-  view.data = data;
-  const GemmKernel& kernel = *view.kernel;
   for (size_t p = begin; p < end; ++p) {
-    for (size_t half = 0; half < view.halves(); ++half) {
-      std::byte* panel = data + (view.panel(p, half) - data);
-      const size_t row = half * view.n + p * view.nr();
-      const size_t column = view.padded_column(p, half);
-      float* const scales = kernel.integer ? columns_.data() + column : nullptr;
-      float* const sums = kernel.integer ? columns_.data() + columns_.size() / 2 + column : nullptr;
-      if (!PackRows(kernel, source, row, view.panel_cols(p), view.k, view.panel_ld(p), panel,
-                    scales, sums)) {
-        return false;
-      }
+    if (!PackPanel(source, p, data + view_.panel_offset(p))) return false;
+  }
+  return true;
+}
+
+bool PackedMatrix::PackPanel(const WeightSource& source, size_t p, std::byte* panel) {
+  const GemmKernel& kernel = *view_.kernel;
+  const size_t cols = view_.panel_cols(p);
+  for (size_t half = 0; half < view_.halves(); ++half) {
+    const size_t row = half * view_.n + p * view_.nr();
+    const size_t column = view_.padded_column(p, half);
+    float* const scales = kernel.integer ? columns_.data() + column : nullptr;
+    float* const sums = kernel.integer ? columns_.data() + columns_.size() / 2 + column : nullptr;
+    if (kernel.integer) std::fill_n(sums, cols, 0.0f);
+    if (!PackRows(kernel, source, row, cols, view_.k, view_.panel_ld(p), panel, scales, sums)) {
+      return false;
     }
+    panel += view_.panel_bytes(view_.panel_ld(p));
   }
   return true;
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "encore/status.h"
 #include "engine/base/aligned_buffer.h"
@@ -51,9 +52,12 @@ struct PackedView {
   // Bytes of a packed column, and of a panel of so many.
   size_t column_bytes() const { return kernel->GroupsOf(panel_rows) * kernel->group_bytes(); }
   size_t panel_bytes(size_t columns) const { return columns * column_bytes(); }
+  // Where panel p, or that pair, begins in data, and its bytes.
+  size_t panel_offset(size_t p) const { return p * halves() * panel_bytes(nr()); }
+  size_t pair_bytes(size_t p) const { return halves() * panel_bytes(panel_ld(p)); }
   // Panel p; of a pair, the first (half 0) or the second (1).
   const std::byte* panel(size_t p, size_t half = 0) const {
-    const std::byte* pair = static_cast<const std::byte*>(data) + p * halves() * panel_bytes(nr());
+    const std::byte* pair = static_cast<const std::byte*>(data) + panel_offset(p);
     return half == 0 ? pair : pair + panel_bytes(panel_ld(p));
   }
   // Where panel p begins in bias and column_quant.
@@ -89,10 +93,15 @@ class PackedMatrix {
                                       bool smoothed = false);
   float* input_scale() { return input_scale_.data(); }  // [k]
   void InputScaleIsSet();
+  // What Pack finds of the columns of a kernel of integers: their scales, then their sums, each as
+  // view().column_quant has them. Empty of other kernels.
+  std::span<float> columns() { return {columns_.data(), columns_.size()}; }
   size_t data_bytes() const { return RoundUp(view_.packed_bytes(), 64); }
   void SetData(const std::byte* data) { view_.data = data; }
   // False if the kernel is one of integers and a weight is NaN or infinite.
   [[nodiscard]] bool Pack(const WeightSource& source, size_t begin, size_t end, std::byte* data);
+  // The same of panel p, or of that pair, which begins at `panel`: view().pair_bytes(p) bytes.
+  [[nodiscard]] bool PackPanel(const WeightSource& source, size_t p, std::byte* panel);
 
   const PackedView& view() const { return view_; }
   const GemmBlocking& blocking() const { return blocking_; }

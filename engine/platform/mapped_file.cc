@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/platform/descriptor.h"
@@ -53,13 +54,26 @@ Status CutShort(const std::string& path, size_t got, size_t size) {
 }
 
 #if ENCORE_HAVE_MMAP
-int64_t ModifiedNanoseconds(const struct stat& info) {
-#if defined(__APPLE__)
-  const timespec& time = info.st_mtimespec;
-#else
-  const timespec& time = info.st_mtim;
-#endif
+int64_t Nanoseconds(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
+
+FileIdentity IdentityOf(const struct stat& info) {
+#if defined(__APPLE__)
+  const timespec& modified = info.st_mtimespec;
+  const timespec& changed = info.st_ctimespec;
+#else
+  const timespec& modified = info.st_mtim;
+  const timespec& changed = info.st_ctim;
+#endif
+  constexpr int64_t kSettled = 2000000000;
+  timespec now = {};
+  const bool has_clock = ::clock_gettime(CLOCK_REALTIME, &now) == 0;
+  return {.device = static_cast<uint64_t>(info.st_dev),
+          .inode = static_cast<uint64_t>(info.st_ino),
+          .modified = Nanoseconds(modified),
+          .changed = Nanoseconds(changed),
+          .settled = has_clock && Nanoseconds(changed) < Nanoseconds(now) - kSettled};
 }
 #endif
 
@@ -93,10 +107,22 @@ bool MappedFile::Unchanged() const {
     struct stat info = {};
     return ::fstat(mapping.descriptor, &info) == 0 &&
            static_cast<uintmax_t>(info.st_size) == mapping.size &&
-           ModifiedNanoseconds(info) == mapping.modified;
+           IdentityOf(info).modified == mapping.identity.modified;
   }
 #endif
   return true;
+}
+
+std::string MappedFile::Identity() const {
+  const FileIdentity& file = memory_.get_deleter().identity;
+  if (!file.settled) return "";
+  std::string text;
+  for (const uint64_t number :
+       {file.device, file.inode, uint64_t{bytes().size()}, static_cast<uint64_t>(file.modified),
+        static_cast<uint64_t>(file.changed)}) {
+    text += std::to_string(number) + " ";
+  }
+  return text;
 }
 
 #if ENCORE_HAVE_MMAP
@@ -128,7 +154,7 @@ Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t m
   char* memory = static_cast<char*>(std::malloc(size));
   if (memory == nullptr) return OutOfMemory(path, size);
   Memory owner(reinterpret_cast<const std::byte*>(memory),
-               ReleaseFileMemory{.size = size, .mapped = false});
+               ReleaseFileMemory{.size = size, .identity = IdentityOf(info)});
   for (size_t got = 0; got < size;) {
     const ssize_t more = ::read(file.get(), memory + got, size - got);
     if (more < 0 && errno == EINTR) continue;
@@ -184,7 +210,7 @@ Result<MappedFile> MappedFile::Open(const std::string& path) {
                                ReleaseFileMemory{.size = size,
                                                  .mapped = true,
                                                  .descriptor = file.Release(),
-                                                 .modified = ModifiedNanoseconds(info)}));
+                                                 .identity = IdentityOf(info)}));
     }
     if (errno == ENOMEM) return OutOfMemory(path, size);
 #endif

@@ -16,12 +16,22 @@
 
 namespace encore::inline v0_1::internal {
 
+// Which file it is and when its bytes and its inode last changed, in nanoseconds, as the system
+// told when it was opened.
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  int64_t modified = 0;
+  int64_t changed = 0;
+  bool settled = false;  // no change in the two seconds before: the next one has another time
+};
+
 // Unmaps and closes, or frees, whichever the memory needs.
 struct ReleaseFileMemory {
   size_t size = 0;
   bool mapped = false;
-  int descriptor = -1;   // of a mapped file, to see whether it changes
-  int64_t modified = 0;  // when it was mapped: nanoseconds
+  int descriptor = -1;  // of a mapped file, to see whether it changes
+  FileIdentity identity = {};
   void operator()(const std::byte* memory) const;
 };
 
@@ -43,6 +53,12 @@ class MappedFile {
   // shortened would end the process. Others can do that between this call and the reading; what it
   // finds are copies and downloads over a file that is in use.
   bool Unchanged() const;
+
+  // A text that differs from that of any other file, and from that of this one after a change: of
+  // device, inode, size and times. Empty where that is not certain: for a file that was changed in
+  // the two seconds before it was opened (times may be that coarse), and where the system does not
+  // tell.
+  std::string Identity() const;
 
   // Gives the pages of a mapped file back: they are none of this process's memory until they are
   // touched again. Any thread may read meanwhile. Does nothing where the file was read.

@@ -95,6 +95,10 @@ Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
   ENCORE_RETURN_IF_ERROR(CheckChoice("precision", given.precision, ENCORE_PRECISION_INT8));
   ENCORE_RETURN_IF_ERROR(CheckChoice("amx_bf16", given.amx_bf16, 1));
   options->amx_bf16 = given.amx_bf16 != 0;
+  ENCORE_RETURN_IF_ERROR(CheckChoice("compare_cache", given.compare_cache, 1));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("reserved", given.reserved, 0));
+  options->compare_cache = given.compare_cache != 0;
+  if (given.cache != nullptr) options->cache = given.cache;
   ENCORE_RETURN_IF_ERROR(CheckChoice("pooling", given.pooling, 2 * ENCORE_POOLING_LAST_TOKEN - 1));
   for (const auto& [bit, mode] : kModes) {
     if ((given.pooling & bit) != 0) options->pooling.push_back(mode);

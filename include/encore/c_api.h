@@ -43,7 +43,7 @@
 extern "C" {
 #endif
 
-#define ENCORE_C_API_VERSION 3
+#define ENCORE_C_API_VERSION 4
 
 // What functions return. Codes above the last one here may be added.
 typedef int32_t encore_status;
@@ -111,6 +111,11 @@ typedef struct encore_open_options {
   // 1: bf16 is multiplied by AMX where the machine has it, with bits of its own (encoder.h); since
   // version 3, older libraries refuse it.
   int32_t amx_bf16;
+  // A folder for packed weights, made if it is not there; NULL: none. Opening maps them from there
+  // in milliseconds, and processes share their memory (PackedCache in encoder.h); since version 4.
+  const char* cache;
+  int32_t compare_cache;  // 1: all that is there is compared with the weights; since version 4
+  int32_t reserved;       // 0
 } encore_open_options;
 
 // Opens a folder with config.json, *.safetensors, the tokenizer and sentence-transformers' files.

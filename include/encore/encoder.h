@@ -24,6 +24,7 @@
 #include <memory>
 #include <ranges>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -199,6 +200,31 @@ struct Taps {
 // Which rows of each sequence: its first token's (CLS), its last token's, or all.
 enum class OutputRows : uint8_t { kFirst = 0, kLast = 1, kAll = 2 };
 
+// Where packed weights are kept for the next process. A file in `folder` has them for one model,
+// SIMD target, precision and choice of kernels. It is mapped: an encoder is there in milliseconds,
+// and all processes with it share one copy in memory.
+//
+// Nothing of a file is trusted. Sizes and offsets are computed, never read. At each opening, its
+// length, a description of every matrix and its kernel, `identity`, and a checksum of these and of
+// int8's scales must be right, and one panel of each matrix is packed anew and compared. Where
+// `identity` is another one, or with `compare`, all panels are, which takes as long as packing. A
+// file that differs is replaced. What is not compared at each opening is the rest of the panels:
+// who can write to the folder can change results, but make nothing crash, unless the file is
+// shortened in place during a call (SIGBUS); a change before a call is found (kIo).
+//
+// Files appear whole or not at all, and any number of processes may open and write at once. A file
+// that cannot be written is told by Encoder::cache_use(), and is no error. Old files are nobody's:
+// remove them when you like. Layers with relative embeddings have no file. Results have the same
+// bits with and without a cache. Only a forward pass may take some percent longer, where the system
+// gives files no large pages.
+struct PackedCache {
+  std::string folder = {};    // made if it is not there; empty: no cache
+  std::string model = {};     // tells models in one folder apart: the path of the weights, say
+  std::string identity = {};  // of weights and configuration: another one when they change. Empty:
+                              // not known. For files see SafetensorsFile::identity()
+  bool compare = false;       // all panels, whatever the identity
+};
+
 // How an encoder is made. Thread-safe to share.
 struct EncoderOptions {
   Precision precision = Precision::kF32;
@@ -214,6 +240,7 @@ struct EncoderOptions {
   // order, so that results have other bits than on machines without it, and are about as exact. All
   // else that is promised holds. No effect elsewhere.
   bool amx_bf16 = false;
+  PackedCache cache = {};
 };
 
 // An encoder with its weights packed for the SIMD target that was active at creation. Immutable:
@@ -242,6 +269,10 @@ class ENCORE_API Encoder {
   // The memory of all layers' matrices as they are packed, in bytes: nearly all that an encoder
   // holds. Not biases, norms, and the scales of int8. Copies of an encoder share it.
   size_t packed_bytes() const;
+
+  // What became of EncoderOptions::cache: "mapped", "packed and written", "packed, not written:
+  // ..." and the like; "" without one.
+  std::string cache_use() const;
 
   // A workspace for this batch, or for any batch within the limits, on an executor of at most as
   // many threads. kInvalidArgument if the size overflows; kOutOfMemory.

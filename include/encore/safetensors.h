@@ -79,6 +79,10 @@ class ENCORE_API SafetensorsFile {
   // and time of modification tell. Takes a microsecond; a long-lived program may ask before it
   // reads. What was copied or came from bytes is as it was.
   Status CheckUnchanged() const;
+  // A text for EncoderOptions::cache that no other file has, nor this one after a change, as far as
+  // device, inode, size and times tell. Empty where they do not: for a file that was changed in the
+  // two seconds before it was opened, for bytes, and on systems without them.
+  std::string identity() const;
   // Gives the file's pages back: what was read of it no longer counts as this process's memory, and
   // is read again when it is touched. For instance after Encoder::Create, which packs its own copy
   // of the weights. Views stay valid, and other threads may use them meanwhile. Does nothing where

@@ -110,6 +110,12 @@ struct OpenOptions {
   // Embedding tables are read in each call from where they lie. kCopied: from a copy of the weight
   // files in memory, whole: changes to the files then do no harm.
   FileMemory weights = FileMemory::kMapped;
+  // A folder for packed weights, made if it is not there; empty: none. Opening maps them from there
+  // in milliseconds, and processes share their memory: see PackedCache in encoder.h, whose
+  // identity is that of the weight files and config.json. Describe() tells what became of it.
+  std::string cache = {};
+  // As PackedCache::compare.
+  bool compare_cache = false;
 };
 
 struct EncodeOptions {

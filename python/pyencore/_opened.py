@@ -70,6 +70,8 @@ class Opened:
         pooling: str | Sequence[str] | None = None,
         normalize: bool | None = None,
         ignore_unknown_keys: bool = False,
+        cache: str | os.PathLike[str] | None = None,
+        compare_cache: bool = False,
         device: Any = None,
         cache_folder: str | None = None,
         revision: str | None = None,
@@ -97,6 +99,8 @@ class Opened:
             "normalize": normalize,
             "ignore_unknown_keys": ignore_unknown_keys,
             "language_head": language_head,
+            "cache": "" if cache is None else os.fspath(cache),
+            "compare_cache": compare_cache,
         }
         self._core = self._core_class(self.folder, **self._options)
         forget_threads_after_fork(self._core)

@@ -30,7 +30,9 @@ class TextEncoder(Opened):
 
     compute is the precision of the matrix products; threads 0 is all usable cores; keep lists
     matrices that int8 leaves in bf16 ("0.linear1"); max_length, pooling and normalize replace the
-    folder's. The other arguments are those of SentenceTransformer.
+    folder's. cache is a folder that keeps packed weights: opening takes milliseconds, and
+    processes share them; compare_cache compares all of them with the weights. The other arguments
+    are those of SentenceTransformer.
     """
 
     def __init__(
@@ -44,6 +46,8 @@ class TextEncoder(Opened):
         pooling: str | Sequence[str] | None = None,
         normalize: bool | None = None,
         ignore_unknown_keys: bool = False,
+        cache: str | os.PathLike[str] | None = None,
+        compare_cache: bool = False,
         device: Any = None,
         prompts: Mapping[str, str] | None = None,
         default_prompt_name: str | None = None,
@@ -63,6 +67,8 @@ class TextEncoder(Opened):
             pooling=pooling,
             normalize=normalize,
             ignore_unknown_keys=ignore_unknown_keys,
+            cache=cache,
+            compare_cache=compare_cache,
             device=device,
             cache_folder=cache_folder,
             revision=revision,

@@ -294,7 +294,7 @@ TEST(CApiVersionTest, IsTheLibrarys) {
 TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   if (sizeof(void*) != 8) GTEST_SKIP() << "the sizes here are those of 64-bit machines";
   EXPECT_EQ(sizeof(encore_text), 16u);
-  EXPECT_EQ(sizeof(encore_open_options), 40u);
+  EXPECT_EQ(sizeof(encore_open_options), 56u);
   EXPECT_EQ(offsetof(encore_open_options, threads), 8u);
   EXPECT_EQ(offsetof(encore_open_options, normalize), 12u);
   EXPECT_EQ(offsetof(encore_open_options, pooling), 16u);
@@ -302,6 +302,9 @@ TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   EXPECT_EQ(offsetof(encore_open_options, max_length), 24u);
   EXPECT_EQ(offsetof(encore_open_options, precision), 32u);
   EXPECT_EQ(offsetof(encore_open_options, amx_bf16), 36u);
+  EXPECT_EQ(offsetof(encore_open_options, cache), 40u);
+  EXPECT_EQ(offsetof(encore_open_options, compare_cache), 48u);
+  EXPECT_EQ(offsetof(encore_open_options, reserved), 52u);
   EXPECT_EQ(sizeof(encore_encode_options), 64u);
   EXPECT_EQ(offsetof(encore_encode_options, max_length), 24u);
   EXPECT_EQ(offsetof(encore_encode_options, on_long), 32u);

@@ -88,5 +88,79 @@ TEST(ModelMemory, TheWordTableStaysInTheFileAndLayersLeaveIt) {
   EXPECT_GE(*ResidentFileBytes(), *before + 24 * kMegabyte);
 }
 
+// Bytes by a key of /proc/self/status.
+size_t StatusBytes(const std::string& wanted) {
+  std::ifstream status("/proc/self/status");
+  size_t kilobytes = 0;
+  for (std::string key; status >> key;) {
+    if (key == wanted && status >> kilobytes) break;
+  }
+  return kilobytes * 1024;
+}
+
+// The most resident memory while this runs, above that before it; none where the system does not
+// tell.
+template <typename F>
+std::optional<size_t> PeakOf(const F& run) {
+  std::ofstream reset("/proc/self/clear_refs");
+  if (kEmulated || kSanitized || !(reset << "5" << std::flush)) return std::nullopt;
+  const size_t before = StatusBytes("VmRSS:");
+  run();
+  return StatusBytes("VmHWM:") - before;
+}
+
+// While opening: the packed weights, and of the file no more than a layer.
+TEST(ModelMemory, ThePeakIsThePackedWeightsAndALayer) {
+  constexpr size_t kInner = 60000;  // two layers of 2 * 1.9 million weights
+  constexpr size_t kWeights = kInner * 32;
+  const std::vector<float> values(kWeights, 0.5f);
+  const std::vector<int8_t> integers(kWeights, 3);
+  for (const bool int8 : {false, true}) {
+    ModelFolder folder(ENCORE_TEST_DATA_DIR "/models/bert");
+    folder.SetKey("intermediate_size", kInner);
+    std::vector<SafetensorsEntry> scales;
+    folder.ChangeWeights([&](SafetensorsEntry& e) {
+      const std::string_view name = e.name;
+      if (name.ends_with("intermediate.dense.weight")) {
+        e.shape = Shape(kInner, 32);
+      } else if (name.ends_with("intermediate.dense.bias")) {
+        e.shape = Shape(kInner);
+        e.bytes = std::as_bytes(std::span(values)).first(kInner * sizeof(float));
+        return true;
+      } else if (name.ends_with("output.dense.weight") &&
+                 !name.ends_with("attention.output.dense.weight")) {
+        e.shape = Shape(32, kInner);
+      } else {
+        return true;
+      }
+      e.bytes = std::as_bytes(std::span(values));
+      if (int8) {
+        e.dtype = DType::kI8;
+        e.bytes = std::as_bytes(std::span(integers));
+        scales.push_back({e.name + "_scale", DType::kF32, Shape(e.shape[0]),
+                          std::as_bytes(std::span(values)).first(e.shape[0] * sizeof(float))});
+      }
+      return true;
+    });
+    if (int8) {
+      folder.ChangeWeights([](SafetensorsEntry&) { return true; }, scales);
+    }
+    const size_t layer = 2 * kWeights * (int8 ? sizeof(int8_t) : sizeof(float));
+    std::vector<Decision> decisions;
+    size_t packed = 0;
+    const std::optional<size_t> peak = PeakOf([&] {
+      const OpenOptions options{.precision = int8 ? Precision::kInt8 : Precision::kF32};
+      const Result<TextModel> model =
+          TextModel::Open(*internal::Folder::Open(folder.File("")), options, &decisions);
+      ASSERT_TRUE(model.ok()) << model.status().message();
+      packed = model->encoder().packed_bytes();
+    });
+    if (!peak) GTEST_SKIP() << "the system does not tell the most resident memory";
+    EXPECT_GE(packed, 2 * layer);
+    EXPECT_GE(*peak, packed);
+    EXPECT_LE(*peak, packed + layer + 4 * kMegabyte) << (int8 ? "int8" : "f32");
+  }
+}
+
 }  // namespace
 }  // namespace encore

@@ -186,6 +186,31 @@ TEST(ResidentMemory, LayersAreReleasedWhileAnEncoderIsMade) {
   }
 }
 
+// All but the norms and biases is in the file's pages, which other processes have too.
+TEST(ResidentMemory, APackedCacheIsNoMemoryOfAProcess) {
+  constexpr size_t kLayers = 2;
+  constexpr size_t kModel = 512;
+  const TemporaryFolder folder;
+  const EncoderModel model(
+      EncoderConfig::Uniform(kModel, kLayers, {.num_heads = 8, .d_ff = 4 * kModel}));
+  const EncoderOptions options{.cache = {.folder = folder.File("cache"), .identity = "1"}};
+  const std::vector<float> x = RandomFloats(5 * kModel, 4);
+  const Batch batch{.seq_starts = {0, 5}};
+  std::vector<float> wanted;
+  for (const char* const use : {"packed and written", "mapped"}) {
+    const std::optional<size_t> before = OwnBytes();
+    const Encoder encoder = model.Make(options);
+    EXPECT_EQ(encoder.cache_use(), use);
+    const std::vector<float> found = Forward(encoder, batch, x);
+    if (wanted.empty()) wanted = found;
+    EXPECT_TRUE(SameBits(found, wanted));
+    EXPECT_GE(encoder.packed_bytes(), 24 * kMegabyte);
+    if (before.has_value() && !kSanitized) {
+      EXPECT_LE(OwnBytes().value_or(0), *before + encoder.packed_bytes() / 4);
+    }
+  }
+}
+
 // Tensors and workspaces that were destroyed leave nothing behind: half a gigabyte of each, every
 // page of it written.
 TEST(ResidentMemory, TensorsAndWorkspacesAreGivenBack) {

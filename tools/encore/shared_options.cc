@@ -217,6 +217,11 @@ void TextOptions::AddTo(const Command& command) {
   command.Add("--plain-text", &plain_text, kPlainTextHelp);
   command.Add("--replace-invalid", &replace_invalid, kReplaceInvalidHelp);
   command.Add("--ignore-unknown-keys", &ignore_unknown_keys, kIgnoreUnknownKeysHelp);
+  const Option folder = command.Add(
+      "--cache", &cache, "Keep packed weights in this folder, so that the next start takes less",
+      {.type = "FOLDER"});
+  command.Add("--compare-cache", &compare_cache, "Compare all that is there with the weights",
+              {.needs = folder});
 }
 
 TextSession::TextSession(const TextOptions& options) {
@@ -228,7 +233,9 @@ TextSession::TextSession(const TextOptions& options) {
                                              .executor = pool_->executor(),
                                              .precision = options.precision.precision(),
                                              .keep = kept,
-                                             .amx_bf16 = options.precision.amx_bf16}),
+                                             .amx_bf16 = options.precision.amx_bf16,
+                                             .cache = options.cache,
+                                             .compare_cache = options.compare_cache}),
            "--model " + options.model);
 }
 

@@ -133,6 +133,8 @@ struct TextOptions {
   bool plain_text = false;
   bool replace_invalid = false;
   bool ignore_unknown_keys = false;
+  std::string cache;
+  bool compare_cache = false;
 
   void AddTo(const Command& command);
 

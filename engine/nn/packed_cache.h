@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The panels of an encoder's matrices: in memory of its own, or in a mapped file that keeps them
+// from one process to the next (EncoderOptions::cache).
+//
+// The file, little-endian:
+//   description  text: the format, encore's version, of each matrix its kernel and sizes; filled up
+//                with line ends to a multiple of 64
+//   identity     u64: a hash of PackedCache::identity, 0 if that is empty
+//   checksum     u64: of the description, the identity, the vectors and what fills them up
+//   vectors      f32: of each matrix its input scales, then its columns' scales and sums (int8)
+//   panels       at the next multiple of 4096; each matrix's at a multiple of 64, zeros between
+// All sizes follow from the encoder that is being made, so that none is read from a file.
+
+#ifndef ENCORE_ENGINE_NN_PACKED_CACHE_H_
+#define ENCORE_ENGINE_NN_PACKED_CACHE_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "encore/encoder.h"
+#include "encore/status.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/nn/prepared_encoder.h"
+#include "engine/platform/mapped_file.h"
+
+namespace encore::inline v0_1::internal {
+
+struct PackedPanels {
+  // kIo if a mapped file was changed since it was opened, as MappedFile::Unchanged tells.
+  Status CheckUnchanged() const;
+
+  AlignedBuffer<std::byte> own;
+  std::optional<MappedFile> file;  // in place of `own`
+  size_t bytes = 0;                // of the panels
+  std::string cache_use;           // see Encoder::cache_use
+};
+
+// Gives all matrices their panels: those of the cache, where it has them, else packed, and written
+// to the cache. The errors of PreparedEncoder::Pack; none of the cache's own.
+Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* prepared);
+
+}  // namespace encore::internal
+
+#endif  // ENCORE_ENGINE_NN_PACKED_CACHE_H_

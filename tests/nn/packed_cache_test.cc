@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EncoderOptions::cache: the same bits with a cache as without, on every target and in every
+// precision; and whatever is in the folder, nothing of it is trusted.
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encore/encoder.h"
+#include "encore/executor.h"
+#include "gtest/gtest.h"
+#include "reference/encoder_model.h"
+#include "reference/switched.h"
+#include "tests/support/compare.h"
+#include "tests/support/precisions.h"
+#include "tests/support/safetensors_bytes.h"
+#include "tests/support/targets.h"
+
+namespace encore {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kMapped[] = "mapped";
+constexpr char kCompared[] = "mapped, all panels compared";
+constexpr char kRenewed[] = "mapped, all panels compared and written";
+constexpr char kWritten[] = "packed and written";
+
+// Panels of more than one page, the last of each matrix narrower than the others.
+EncoderConfig Plain() {
+  return EncoderConfig::Uniform(72, 2,
+                                {.num_heads = 2, .d_ff = 136, .activation = Activation::kGelu});
+}
+
+std::vector<float> Output(const Encoder& encoder) {
+  const std::vector<size_t> starts = {0, 3, 20};
+  return Forward(encoder, {.seq_starts = starts},
+                 RandomFloats(starts.back() * encoder.config().d_model, 7));
+}
+
+class PackedCacheTest : public testing::Test {
+ protected:
+  PackedCacheTest() : model_(Plain()) {}
+
+  EncoderOptions Options(const std::string& identity = "one",
+                         Precision precision = Precision::kF32) const {
+    return {.precision = precision,
+            .cache = {.folder = folder_.File("cache"), .model = "m", .identity = identity}};
+  }
+  // The only file there.
+  std::string File() const {
+    std::string found;
+    for (const auto& entry : fs::directory_iterator(folder_.File("cache"))) {
+      EXPECT_TRUE(found.empty()) << entry.path();
+      found = entry.path().string();
+    }
+    return found;
+  }
+  void Expect(const EncoderModel& model, const EncoderOptions& options, const std::string& use) {
+    EncoderOptions without = options;
+    without.cache = {};
+    const Encoder plain = model.Make(without);
+    const Encoder cached = model.Make(options);
+    EXPECT_EQ(cached.cache_use(), use);
+    EXPECT_EQ(cached.packed_bytes(), plain.packed_bytes());
+    EXPECT_TRUE(SameBits(Output(cached), Output(plain)));
+    EXPECT_EQ(plain.cache_use(), "");
+  }
+
+  TemporaryFolder folder_;
+  EncoderModel model_;
+};
+
+TEST_F(PackedCacheTest, BitsAreTheSameOnEveryTarget) {
+  const EncoderModel gated(RotaryAndGate());
+  const EncoderModel both(BucketsAndBothNorms());
+  size_t files = 0;
+  ForEachTarget([&](const std::string&) {
+    for (const EncoderModel* model : {&std::as_const(model_), &gated, &both}) {
+      for (const Precision precision : kPrecisions) {
+        for (const bool keeps : {false, true}) {
+          if (keeps && precision != Precision::kInt8) continue;
+          EncoderOptions options = Options("one", precision);
+          if (keeps) options.keep = {{0, LayerMatrix::kLinear1}, {1, LayerMatrix::kQkv}};
+          SCOPED_TRACE(Describe(options) + " " + std::to_string(model->config().d_model));
+          Expect(*model, options, kWritten);
+          Expect(*model, options, kMapped);
+          options.cache.compare = true;
+          Expect(*model, options, kCompared);
+          ++files;
+        }
+      }
+    }
+  });
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.File("cache")), fs::directory_iterator()),
+            static_cast<ptrdiff_t>(files));
+}
+
+TEST_F(PackedCacheTest, ThreadsCompareAsOneDoes) {
+  for (const Precision precision : kPrecisions) {
+    EncoderOptions options = Options("", precision);
+    Expect(model_, options, kWritten);
+    for (const Executor& executor : {Executor::OpenMP(3), Executor::Inline()}) {
+      options.executor = executor;
+      Expect(model_, options, kCompared);
+    }
+  }
+}
+
+TEST_F(PackedCacheTest, OtherWeightsReplaceIt) {
+  const EncoderModel other(Plain(), WeightChoices{}, 2);
+  for (const Precision precision : kPrecisions) {
+    SCOPED_TRACE(PrecisionName(precision));
+    Expect(model_, Options("one", precision), kWritten);
+    Expect(other, Options("two", precision), kWritten);
+    Expect(other, Options("two", precision), kMapped);
+    // One panel of each matrix tells, even where the identity lies.
+    Expect(model_, Options("two", precision), kWritten);
+    // Gates in the other order: the same tensors, of the same shapes.
+    EncoderConfig config = RotaryAndGate();
+    const EncoderModel first(config);
+    for (LayerConfig& layer : config.layers) layer.gate = Gate::kSecondHalf;
+    Expect(first, Options("gate", precision), kWritten);
+    Expect(EncoderModel(config), Options("gate", precision), kWritten);
+  }
+}
+
+TEST_F(PackedCacheTest, AnotherIdentityIsComparedAndRenewed) {
+  Expect(model_, Options("one"), kWritten);
+  Expect(model_, Options("two"), kRenewed);
+  Expect(model_, Options("two"), kMapped);
+  // An identity that is not known is never equal, and is not written.
+  Expect(model_, Options(""), kCompared);
+  Expect(model_, Options(""), kCompared);
+  Expect(model_, Options("two"), kMapped);
+}
+
+TEST_F(PackedCacheTest, ModelsHaveFilesOfTheirOwn) {
+  Expect(model_, Options(), kWritten);
+  EncoderOptions other = Options();
+  other.cache.model = "n";
+  Expect(EncoderModel(Plain(), WeightChoices{}, 2), other, kWritten);
+  Expect(model_, Options(), kMapped);
+}
+
+TEST_F(PackedCacheTest, HostileBytesAreReplaced) {
+  for (const Precision precision : {Precision::kInt8, Precision::kF32}) {
+    fs::remove_all(folder_.File("cache"));
+    const EncoderOptions options = Options("one", precision);
+    const std::vector<float> wanted = Output(model_.Make({.precision = precision}));
+    const Encoder first = model_.Make(options);
+    EXPECT_EQ(first.cache_use(), kWritten);
+    const std::string path = File();
+    const std::vector<std::byte> bytes = ReadBytes(path);
+    const size_t panels = bytes.size() - first.packed_bytes();
+    const auto expect_replaced = [&](const std::vector<std::byte>& hostile) {
+      WriteBytes(path, hostile);
+      const Encoder encoder = model_.Make(options);
+      EXPECT_EQ(encoder.cache_use(), kWritten);
+      EXPECT_TRUE(SameBits(Output(encoder), wanted));
+      EXPECT_TRUE(ReadBytes(path) == bytes);
+    };
+    // Cut short, and too long.
+    for (const size_t size : {size_t{0}, size_t{1}, size_t{63}, size_t{700}, size_t{4095},
+                              size_t{4096}, bytes.size() / 2, bytes.size() - 1}) {
+      SCOPED_TRACE("size " + std::to_string(size));
+      expect_replaced({bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size)});
+    }
+    std::vector<std::byte> longer = bytes;
+    longer.resize(bytes.size() + 64);
+    expect_replaced(longer);
+    expect_replaced(std::vector<std::byte>(bytes.size(), std::byte{0xFF}));
+    // A bit of the description, the numbers, a vector, or what fills up the page.
+    for (size_t at = 0; at < panels; at += 211) {
+      SCOPED_TRACE("byte " + std::to_string(at));
+      std::vector<std::byte> hostile = bytes;
+      hostile[at] ^= std::byte{0x10};
+      WriteBytes(path, hostile);
+      const Encoder encoder = model_.Make(options);
+      EXPECT_EQ(encoder.cache_use(), kWritten);
+      EXPECT_TRUE(SameBits(Output(encoder), wanted));
+    }
+    // A bit of any panel, where all are compared; and of the first matrix' first panel in any case.
+    for (size_t at = 0; at < 9; ++at) {
+      std::vector<std::byte> hostile = bytes;
+      hostile[panels + at * (bytes.size() - panels) / 9 + 5] ^= std::byte{0x10};
+      EncoderOptions compare = options;
+      compare.cache.compare = at != 0;
+      WriteBytes(path, hostile);
+      EXPECT_EQ(model_.Make(compare).cache_use(), kWritten) << at;
+    }
+  }
+}
+
+TEST_F(PackedCacheTest, WhatIsNoFileIsLeftAlone) {
+  Expect(model_, Options(), kWritten);
+  const std::string path = File();
+  fs::remove(path);
+  fs::create_directory(path);
+  const std::string use = model_.Make(Options()).cache_use();
+  EXPECT_TRUE(use.starts_with("packed, not written: ")) << use;
+  EXPECT_NE(use.find("found a folder"), std::string::npos) << use;
+  fs::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_TRUE(model_.Make(Options()).cache_use().starts_with("packed, not written: "));
+  // A folder that cannot be made.
+  EncoderOptions options = Options();
+  WriteBytes(folder_.File("file"), {});
+  options.cache.folder = folder_.File("file/cache");
+  const Encoder encoder = model_.Make(options);
+  EXPECT_TRUE(encoder.cache_use().starts_with("packed, not written: ")) << encoder.cache_use();
+  EXPECT_TRUE(SameBits(Output(encoder), Output(model_.Make())));
+}
+
+// Exit status of a child process that runs this.
+int InChild(const std::function<int()>& run) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(run());
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+}
+
+TEST_F(PackedCacheTest, AFullDiskIsTold) {
+  const std::vector<float> wanted = Output(model_.Make());
+  EXPECT_EQ(InChild([&] {
+              (void)std::signal(SIGXFSZ, SIG_IGN);
+              const rlimit limit = {.rlim_cur = 20000, .rlim_max = 20000};
+              if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+              const Encoder encoder = model_.Make(Options());
+              if (!encoder.cache_use().starts_with("packed, not written: ")) return 3;
+              return SameBits(Output(encoder), wanted) ? 0 : 4;
+            }),
+            0);
+  EXPECT_TRUE(fs::is_empty(folder_.File("cache")));
+  Expect(model_, Options(), kWritten);
+}
+
+TEST_F(PackedCacheTest, ManyProcessesAtOnce) {
+  const std::vector<float> wanted = Output(model_.Make());
+  std::vector<pid_t> children;
+  for (int i = 0; i < 8; ++i) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    for (int round = 0; round < 20; ++round) {
+      // Two kinds of weights under one name: each replaces the other's file.
+      const EncoderModel other(Plain(), WeightChoices{}, 2);
+      (void)other.Make(Options("two"));
+      const Encoder encoder = model_.Make(Options("one"));
+      if (!SameBits(Output(encoder), wanted)) ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_NE(File(), "");
+}
+
+TEST_F(PackedCacheTest, AChangeInPlaceIsFoundBeforeACall) {
+  ASSERT_EQ(model_.Make(Options()).cache_use(), kWritten);
+  const Encoder encoder = model_.Make(Options());
+  const Encoder copy = encoder;
+  const std::vector<float> wanted = Output(encoder);
+  // Renamed over, as encore does it: the old file stays.
+  fs::rename(File(), folder_.File("old"));
+  ASSERT_EQ(model_.Make(Options()).cache_use(), kWritten);
+  EXPECT_TRUE(SameBits(Output(encoder), wanted));
+  fs::resize_file(folder_.File("old"), 100);
+  const std::vector<size_t> starts = {0, 2};
+  std::vector<float> x(2 * 72);
+  const MutableView view(x.data(), {2, 72});
+  const Workspace workspace = *encoder.MakeWorkspace({.seq_starts = starts});
+  const Status status = copy.Forward({.seq_starts = starts}, view, view, workspace);
+  EXPECT_EQ(status.code(), ErrorCode::kIo);
+  EXPECT_NE(status.message().find("packed weights was changed"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace encore

@@ -28,8 +28,8 @@ Task TaskOf(const std::vector<std::string>& architectures) {
 // "classifier(tanh(pooler.dense(first token)))".
 std::string HeadText(const HeadPlan& plan, const std::string& dense) {
   const bool mean = plan.rows == OutputRows::kAll;
-  const std::string input = mean ? "mean of the tokens" : "first token";
-  std::string inner = std::string(plan.activation.text) + "(" + dense + "(" + input + "))";
+  std::string inner = mean ? "mean of the tokens" : "first token";
+  if (!dense.empty()) inner = std::string(plan.activation.text) + "(" + dense + "(" + inner + "))";
   if (!plan.norm.empty()) inner = std::string(plan.norm) + "(" + inner + ")";
   return std::string(plan.out) + "(" + inner + ")";
 }
@@ -52,7 +52,8 @@ Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tens
       plan.dense_in_base ? tensors->Base(plan.dense) : std::string(plan.dense);
   const std::string out(plan.out);
   const SafetensorsEntry* last = tensors->Find(out + ".weight");
-  const bool there = last != nullptr && tensors->Find(dense + ".weight") != nullptr;
+  const bool there =
+      last != nullptr && (dense.empty() || tensors->Find(dense + ".weight") != nullptr);
   if (task == Task::kAnother || (task == Task::kUnnamed && !there)) return head;
   if (!model.labels.ok()) return model.labels.status();
   const size_t d_model = model.encoder.d_model;
@@ -74,8 +75,10 @@ Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tens
                            std::to_string(labels.size()) + ", as there are labels");
   }
   head.plan_ = plan;
-  ENCORE_ASSIGN_OR_RETURN(head.dense_,
-                          tensors->ReadLinear(dense, d_model, d_model, plan.dense_bias));
+  if (!dense.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(head.dense_,
+                            tensors->ReadLinear(dense, d_model, d_model, plan.dense_bias));
+  }
   ENCORE_ASSIGN_OR_RETURN(head.out_, tensors->ReadLinear(out, labels.size(), d_model, true));
   if (!plan.norm.empty()) {
     ENCORE_ASSIGN_OR_RETURN(head.norm_, tensors->ReadNorm(std::string(plan.norm), d_model,
@@ -98,6 +101,7 @@ Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& e
     return InvalidArgument("pooled has shape " + pooled.shape().ToString() +
                            "; wanted [sequences, d_model]");
   }
+  if (!dense_) return out_->Apply(pooled, logits, executor);
   ENCORE_ASSIGN_OR_RETURN(
       Tensor memory, Tensor::Create(DType::kF32, Shape(pooled.dim(0), dense_->out_features())));
   const MutableView inner = memory.View<float>();

@@ -52,13 +52,17 @@ struct RopeSource {
   bool ntk = false;
   // The type of layers, which has an object of its own in rope_parameters; empty: all layers.
   std::string_view layer_type = {};
-  std::string_view theta_key = "rope_theta";  // the older one, "global_rope_theta"
-  bool scaled = true;                         // by the older rope_scaling
+  // The older one, "global_rope_theta"; empty: none.
+  std::string_view theta_key = "rope_theta";
+  bool scaled = true;  // by the older rope_scaling
 };
 
-// rope_parameters, or theta_key and rope_scaling. Types "default", "linear" and "yarn", all others
-// are kUnsupported: "dynamic" and "longrope" go by the longest sequence of a batch.
+// rope_parameters, or theta_key and rope_scaling. Types "default", "linear", "yarn" and "llama3",
+// all others are kUnsupported: "dynamic" and "longrope" go by the longest sequence of a batch.
 Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rotary);
+// Of layers that see all tokens and of layers with a window, each with rotary positions of their
+// own.
+Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, ModelPlan* plan);
 
 // ---- Keys that nobody has read.
 

@@ -14,7 +14,8 @@ namespace {
 // Calls f(family) until it returns true.
 template <typename F>
 const Family* FindIf(const F& f) {
-  for (const std::span<const Family> all : {PostNormFamilies(), PreNormFamilies()}) {
+  for (const std::span<const Family> all :
+       {PostNormFamilies(), PreNormFamilies(), LlamaFamilies()}) {
     for (const Family& family : all) {
       if (f(family)) return &family;
     }
@@ -32,9 +33,9 @@ bool HasMarker(const Family& family, const JsonValue& config) {
 
 bool Reads(const Family& family, std::string_view key) {
   const FamilyKeys& k = family.keys;
-  for (const std::string_view name :
-       {k.d_model, k.layers, k.heads, k.d_ff, k.kv_heads, k.head_size.name, k.embedding_width.name,
-        k.types.name, k.max_positions.name, k.epsilon.name, k.activation.name}) {
+  for (const std::string_view name : {k.d_model, k.layers, k.heads, k.d_ff, k.kv_heads.name,
+                                      k.head_size.name, k.embedding_width.name, k.types.name,
+                                      k.max_positions.name, k.epsilon.name, k.activation.name}) {
     if (name == key) return true;
   }
   for (const std::span<const LayerModule> modules : family.modules) {
@@ -56,11 +57,14 @@ size_t ReadHeadSize(JsonMembers* config, const FamilyKeys& keys, size_t d_model,
   return ReadExtent(config, {keys.head_size.name, size});
 }
 
-// num_key_value_heads: a divisor of the heads.
-size_t ReadKvHeads(JsonMembers* config, std::string_view key, size_t heads) {
-  const size_t kv_heads = ReadExtent(config, {key, heads});
+// num_key_value_heads: a divisor of the heads. Null means the heads, whatever counts where the key
+// is absent.
+size_t ReadKvHeads(JsonMembers* config, const ConfigKey<size_t>& key, size_t heads) {
+  const bool null = config->Find(key.name) != nullptr && !config->Has(key.name);
+  const size_t absent = key.absent == 0 || null ? heads : key.absent;
+  const size_t kv_heads = ReadExtent(config, {key.name, absent});
   if (heads % kv_heads != 0) {
-    config->Refuse(key, "a divisor of the " + std::to_string(heads) + " heads");
+    config->Refuse(key.name, "a divisor of the " + std::to_string(heads) + " heads");
   }
   return config->ok() ? kv_heads : 1;
 }
@@ -150,7 +154,7 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
   LayerConfig layer;
   layer.num_heads = ReadRequired(config, keys.heads);
   layer.head_size = ReadHeadSize(config, keys, d_model, layer.num_heads);
-  if (!keys.kv_heads.empty()) {
+  if (!keys.kv_heads.name.empty()) {
     layer.num_kv_heads = ReadKvHeads(config, keys.kv_heads, layer.num_heads);
   }
   layer.d_ff = ReadRequired(config, keys.d_ff);

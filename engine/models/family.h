@@ -84,6 +84,20 @@ struct EmbeddingPlan {
   }
 };
 
+// A linear layer without a bias that each token's last state goes through: [width, d_model].
+struct ProjectionPlan {
+  std::string_view name = {};  // of its module in the file; empty: none
+  size_t width = 0;
+};
+
+// Words alone, without positions and norm.
+constexpr EmbeddingPlan WordsAlone(std::string_view word, std::string_view alias = {}) {
+  return {.word = word,
+          .word_alias = alias,
+          .any_length = alias.empty(),
+          .position_rule = PositionRule::kNone};
+}
+
 // Between a head's linear layers.
 struct HeadActivation {
   std::string_view text;  // for Describe()
@@ -93,7 +107,8 @@ inline constexpr HeadActivation kHeadTanh = {"tanh", Tanh};
 inline constexpr HeadActivation kHeadGelu = {"gelu (erf)", Gelu};
 inline constexpr HeadActivation kHeadRelu = {"relu", Relu};
 
-// logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states.
+// logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states;
+// without a `dense` logits = out(x).
 struct HeadPlan {
   OutputRows rows = OutputRows::kFirst;  // x is such a row, or the mean of all
   std::string_view dense = {};
@@ -128,7 +143,7 @@ struct FamilyKeys {
   std::string_view layers = "num_hidden_layers";
   std::string_view heads = "num_attention_heads";
   std::string_view d_ff = "intermediate_size";
-  std::string_view kv_heads = {};                    // empty: as many as heads
+  ConfigKey<size_t> kv_heads = {};                   // absent 0, and null: as many as heads
   ConfigKey<size_t> head_size = {};                  // absent 0: d_model / heads
   ConfigKey<size_t> embedding_width = {};            // absent 0: d_model
   ConfigKey<size_t> types = {"type_vocab_size", 2};  // where the embeddings have types
@@ -183,6 +198,7 @@ struct ModelPlan {
   bool final_norm_bias = false;
   EmbeddingPlan embeddings = {};
   HeadPlan head = {};
+  ProjectionPlan projection = {};
   std::vector<std::string> architectures = {};  // class names of transformers; may be empty
   // id2label, by id; empty where there is none. An error matters to a head only.
   Result<std::vector<std::string>> labels = std::vector<std::string>();
@@ -197,9 +213,10 @@ inline constexpr const char kConfigFile[] = "config.json";
 Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
                                   std::vector<Decision>* decisions);
 
-// Norms after sublayers, as BERT's, and before them, as Llama's.
+// Norms after sublayers, as BERT's; before them, as ModernBERT's; Llama's layers.
 std::span<const Family> PostNormFamilies();
 std::span<const Family> PreNormFamilies();
+std::span<const Family> LlamaFamilies();
 
 // The family of a model_type and, where several share it, of a key that marks one; or null.
 const Family* FindFamily(std::string_view model_type, const JsonValue& config);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Families with norms before sublayers: ModernBERT, T5, and Llama's layers.
+// Families with norms before sublayers: ModernBERT and T5. Those with Llama's layers are in
+// llama_families.cc.
 
 #include <algorithm>
 #include <cmath>
@@ -17,49 +18,6 @@ namespace encore::inline v0_1::internal {
 namespace {
 
 using W = EncoderLayerWeights;
-
-// ---- What several rows share.
-
-constexpr LayerModule kLlamaAttention[] = {
-    {"layers.{N}.input_layernorm", &W::norm1, false},
-    {"layers.{N}.self_attn.q_proj", &W::q_proj, false, "attention_bias"},
-    {"layers.{N}.self_attn.k_proj", &W::k_proj, false, "attention_bias"},
-    {"layers.{N}.self_attn.v_proj", &W::v_proj, false, "attention_bias"},
-    {"layers.{N}.self_attn.o_proj", &W::out_proj, false, "attention_bias"},
-};
-constexpr LayerModule kLlamaNetwork[] = {
-    {"layers.{N}.mlp.gate_proj", &W::gate_proj, false},
-    {"layers.{N}.mlp.up_proj", &W::up_proj, false},
-    {"layers.{N}.mlp.down_proj", &W::linear2, false},
-};
-constexpr LayerModule kLlamaNorm2[] = {
-    {"layers.{N}.post_attention_layernorm", &W::norm2, false},
-};
-constexpr LayerModule kQkNorms[] = {
-    {"layers.{N}.self_attn.q_norm", &W::q_norm, false},
-    {"layers.{N}.self_attn.k_norm", &W::k_norm, false},
-};
-
-// Without positions and norm.
-constexpr EmbeddingPlan WordsAlone(std::string_view word, std::string_view alias = {}) {
-  return {.word = word,
-          .word_alias = alias,
-          .any_length = alias.empty(),
-          .position_rule = PositionRule::kNone};
-}
-
-// Layers that see all tokens and layers that see a window, with rotary positions of their own.
-Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, ModelPlan* plan) {
-  RotaryConfig rotary[2];
-  for (RopeSource* source : {&all, &sliding}) {
-    source->head_size = plan->encoder.layers.front().head_size;
-    source->max_positions = plan->embeddings.max_positions;
-    source->layer_type = source == &all ? "full_attention" : "sliding_attention";
-    ENCORE_RETURN_IF_ERROR(ReadRope(config, *source, &rotary[source == &all ? 0 : 1]));
-  }
-  for (LayerConfig& layer : plan->encoder.layers) layer.rotary = rotary[layer.window ? 1 : 0];
-  return {};
-}
 
 // ---- ModernBERT.
 
@@ -108,102 +66,6 @@ Status FinishModernBert(JsonMembers* config, ModelPlan* plan) {
   plan->final_norm_bias = config->Bool("norm_bias", false);
   plan->embeddings.norm_bias = plan->final_norm_bias;
   return FinishModernBertHead(config, plan);
-}
-
-// ---- EuroBERT.
-
-constexpr LayerModule kEuroBertNetwork[] = {
-    {"layers.{N}.mlp.gate_proj", &W::gate_proj, false, "mlp_bias"},
-    {"layers.{N}.mlp.up_proj", &W::up_proj, false, "mlp_bias"},
-    {"layers.{N}.mlp.down_proj", &W::linear2, false, "mlp_bias"},
-};
-
-// The head is of the first token or of the mean of all. With "late", which is the mean of every
-// token's logits, there is none: a classifier is refused, and a model without one does not mind.
-Status FinishEuroBert(JsonMembers* config, ModelPlan* plan) {
-  // The published code has another name of the key than transformers.
-  const bool published = config->Has("clf_pooling");
-  const std::string_view key = published ? "clf_pooling" : "classifier_pooling";
-  const std::string pooling = config->String(key, "late");
-  if (pooling != "bos" && pooling != "mean" && pooling != "late") {
-    config->Refuse(key, "'bos', 'mean' or 'late'");
-  }
-  if (published && config->String("classifier_pooling", pooling) != pooling) {
-    config->Refuse("classifier_pooling", "'" + pooling + "', as clf_pooling has it");
-  }
-  if (pooling == "late") plan->head = {};
-  if (pooling == "mean") plan->head.rows = OutputRows::kAll;
-  if (published) {
-    plan->head.note =
-        ", by clf_pooling of the folder's own code; sentence-transformers reads the key with that "
-        "code only";
-  }
-  return {};
-}
-
-// ---- Qwen3.
-
-Status FinishQwen3(JsonMembers* config, ModelPlan* plan) {
-  const bool causal = config->Bool("is_causal", true);
-  // A window of w is the token itself and the w - 1 before it, or w on both sides.
-  const bool slides = config->Bool("use_sliding_window", false);
-  const size_t window = slides ? ReadExtent(config, {"sliding_window", 4096}) : 2;
-  config->Ignore("sliding_window");
-  if (window < 2) config->Refuse("sliding_window", "at least 2");
-  const size_t first = config->Size("max_window_layers", 28);
-  ReadWindows(
-      config, causal ? window - 1 : window, [&](size_t i) { return slides && i >= first; },
-      &plan->encoder.layers);
-  for (LayerConfig& layer : plan->encoder.layers) {
-    if (layer.window && !slides) {
-      config->Refuse("layer_types", "no 'sliding_attention' without use_sliding_window");
-    }
-    layer.causal = causal;
-    layer.qk_norm = layer.norm;
-  }
-  return {};
-}
-
-// ---- Gemma 3.
-
-constexpr LayerModule kGemmaNorms[] = {
-    {"layers.{N}.post_attention_layernorm", &W::post_norm1, false},
-    {"layers.{N}.pre_feedforward_layernorm", &W::norm2, false},
-    {"layers.{N}.post_feedforward_layernorm", &W::post_norm2, false},
-};
-
-Status FinishGemma3(JsonMembers* config, ModelPlan* plan) {
-  if (!config->Bool("use_bidirectional_attention", false) && config->ok()) {
-    return Status(ErrorCode::kUnsupported,
-                  config->where() +
-                      ": use_bidirectional_attention is not true; encore computes Gemma 3 only as "
-                      "an encoder, as EmbeddingGemma is one");
-  }
-  const double scalar = config->Number("query_pre_attn_scalar", 256);
-  if (!(scalar > 0) || !std::isfinite(scalar)) {
-    config->Refuse("query_pre_attn_scalar", "a number above 0");
-  }
-  EncoderConfig& encoder = plan->encoder;
-  encoder.final_norm.weight_offset = 1;
-  for (LayerConfig& layer : encoder.layers) {
-    layer.norm = encoder.final_norm;
-    layer.qk_norm = encoder.final_norm;
-    layer.attention_scale = 1 / std::sqrt(scalar);
-  }
-  plan->embeddings.scale = static_cast<float>(std::sqrt(static_cast<double>(encoder.d_model)));
-  const size_t both_sides = ReadExtent(config, {"sliding_window", 4096});
-  if (both_sides < 2) config->Refuse("sliding_window", "at least 2");
-  // transformers takes one token more on each side where this key says again what
-  // use_bidirectional_attention says.
-  const size_t more = config->Bool("is_causal", true) ? 0 : 1;
-  // transformers writes the same number under either name.
-  const size_t other = ReadExtent(config, {"_sliding_window_pattern", 6});
-  const size_t every = ReadExtent(config, {"sliding_window_pattern", other});
-  ReadWindows(
-      config, both_sides / 2 + more, [&](size_t i) { return (i + 1) % every != 0; },
-      &encoder.layers);
-  return ReadTwoRopes(config, {.theta = 1000000},
-                      {.theta_key = "rope_local_base_freq", .scaled = false}, plan);
 }
 
 // ---- T5.
@@ -303,64 +165,6 @@ constexpr Family kFamilies[] = {
                     .norm = "embeddings.norm"},
      .head = {.dense = "head.dense", .norm = "head.norm", .out = "classifier"},
      .finish = FinishModernBert},
-    // Boizard et al. 2025, arXiv:2503.05500: Llama's layers without causality. The ignored keys are
-    // of tokenizers and training, and of where the published code lies.
-    {.model_types = "eurobert",
-     .harmless_tensors = "lm_head.",
-     .keys = {.kv_heads = "num_key_value_heads",
-              .head_size = {"head_dim"},
-              .max_positions = {"max_position_embeddings", 8192},
-              .epsilon = {"rms_norm_eps", 1e-5},
-              .activation = {"hidden_act", "silu"}},
-     .own_keys = "classifier_pooling clf_pooling",
-     .ignored_keys =
-         "auto_map bos_token eos_token hidden_dropout mask_token pad_token pretraining_tp",
-     .modules = {kLlamaAttention, kLlamaNorm2, kEuroBertNetwork},
-     .norm_placement = NormPlacement::kPre,
-     .norm = NormType::kRmsNorm,
-     .gate = Gate::kFirstHalf,
-     .rope_theta = 10000,
-     .final_norm = "norm",
-     .embeddings = WordsAlone("embed_tokens"),
-     .head = {.dense = "dense", .activation = kHeadGelu, .out = "classifier"},
-     .finish = FinishEuroBert},
-    // arXiv:2505.09388, as Qwen3-Embedding (arXiv:2506.05176) uses it: a causal model whose last
-    // token's hidden state is the vector.
-    {.model_types = "qwen3",
-     .harmless_tensors = "lm_head.",
-     .keys = {.kv_heads = "num_key_value_heads",
-              .head_size = {"head_dim", 128},
-              .max_positions = {"max_position_embeddings", 32768},
-              .epsilon = {"rms_norm_eps", 1e-6},
-              .activation = {"hidden_act", "silu"}},
-     .own_keys = "layer_types max_window_layers sliding_window use_sliding_window",
-     .modules = {kLlamaAttention, kLlamaNorm2, kLlamaNetwork, kQkNorms},
-     .norm_placement = NormPlacement::kPre,
-     .norm = NormType::kRmsNorm,
-     .gate = Gate::kFirstHalf,
-     .rope_theta = 10000,
-     .final_norm = "norm",
-     .embeddings = WordsAlone("embed_tokens"),
-     .finish = FinishQwen3},
-    // arXiv:2503.19786 without causality, as EmbeddingGemma (arXiv:2509.20354) uses it: norms on
-    // both sides of sublayers, windows in most layers, scaled embeddings.
-    {.model_types = "gemma3_text",
-     .harmless_tensors = "lm_head.",
-     .keys = {.kv_heads = "num_key_value_heads",
-              .head_size = {"head_dim", 256},
-              .max_positions = {"max_position_embeddings", 131072},
-              .epsilon = {"rms_norm_eps", 1e-6},
-              .activation = {"hidden_activation", "gelu_pytorch_tanh"}},
-     .own_keys = "_sliding_window_pattern layer_types query_pre_attn_scalar rope_local_base_freq "
-                 "sliding_window sliding_window_pattern use_bidirectional_attention",
-     .ignored_keys = "cache_implementation final_logit_softcapping",
-     .modules = {kLlamaAttention, kGemmaNorms, kLlamaNetwork, kQkNorms},
-     .norm_placement = NormPlacement::kBoth,
-     .norm = NormType::kRmsNorm,
-     .gate = Gate::kFirstHalf,
-     .final_norm = "norm",
-     .embeddings = WordsAlone("embed_tokens"),
-     .finish = FinishGemma3},
     // The encoder of T5 (Raffel et al. 2019, arXiv:1910.10683) and of T5 1.1, as Sentence-T5 uses
     // it: no biases, no scale of scores, a bias by distance that layers share. The encoder is the
     // same with a decoder beside it. dense_act_fn and is_gated_act are written from

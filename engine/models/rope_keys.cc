@@ -96,6 +96,34 @@ void ReadNtk(JsonMembers* members, double theta, const RopeSource& source, Rotar
   for (double& frequency : rotary->inverse_frequencies) frequency /= divisor;
 }
 
+// Llama 3.1's: pairs that turn more than high_freq_factor times within the original length as they
+// are, those below low_freq_factor times divided by the factor, a ramp between.
+void ReadLlama3(JsonMembers* members, double theta, const RopeSource& source,
+                RotaryConfig* rotary) {
+  constexpr double kTwoPi = 6.283185307179586;
+  const double original = Positive(members, "original_max_position_embeddings",
+                                   members->Number("original_max_position_embeddings",
+                                                   static_cast<double>(source.max_positions)));
+  const double factor = ReadFactor(members);
+  const auto required = [&](std::string_view key) {
+    if (!members->Has(key)) members->Refuse(key, "a number above 0");
+    return Positive(members, key, members->Number(key, 1));
+  };
+  const double low = required("low_freq_factor");
+  const double high = required("high_freq_factor");
+  if (members->ok() && !(high > low)) {
+    members->Refuse("high_freq_factor", "a number above low_freq_factor");
+  }
+  if (!members->ok()) return;
+  std::vector<double> frequencies = Frequencies(theta, source.head_size);
+  for (double& frequency : frequencies) {
+    const double turns = original * frequency / kTwoPi;
+    const double fastness = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+    frequency = frequency / factor * (1 - fastness) + frequency * fastness;
+  }
+  rotary->inverse_frequencies = std::move(frequencies);
+}
+
 void ReadLinear(JsonMembers* members, double theta, const RopeSource& source,
                 RotaryConfig* rotary) {
   const double factor = ReadFactor(members);
@@ -122,11 +150,13 @@ Status ReadScaling(const JsonValue& object, const std::string& where, std::optio
     ReadLinear(&members, rotary->theta, source, rotary);
   } else if (type == "yarn") {
     ReadYarn(&members, rotary->theta, source, rotary);
+  } else if (type == "llama3") {
+    ReadLlama3(&members, rotary->theta, source, rotary);
   } else if (type == "ntk" && source.ntk) {
     ReadNtk(&members, rotary->theta, source, rotary);
   } else if (type != "default") {
     return Status(ErrorCode::kUnsupported, where + ": " + type_key + " is " + Quoted(type) +
-                                               "; encore computes default, linear" +
+                                               "; encore computes default, linear, llama3" +
                                                (source.ntk ? ", ntk" : "") + " and yarn only");
   }
   // Left behind by whoever wrote the file, for all types.
@@ -168,7 +198,8 @@ const JsonValue* FindScaling(JsonMembers* config, std::string* where) {
 }  // namespace
 
 Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rotary) {
-  const std::optional<double> theta = config->OptionalNumber(source.theta_key);
+  std::optional<double> theta;
+  if (!source.theta_key.empty()) theta = config->OptionalNumber(source.theta_key);
   if (theta) Positive(config, source.theta_key, *theta);
   std::string where;
   const JsonValue* object = FindScaling(config, &where);
@@ -195,6 +226,18 @@ Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rot
   const JsonValue* own = object->Find(source.layer_type);
   if (own == nullptr || own->is_null()) return {};
   return ReadScaling(*own, where + ": " + std::string(source.layer_type), theta, source, rotary);
+}
+
+Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, ModelPlan* plan) {
+  RotaryConfig rotary[2];
+  for (RopeSource* source : {&all, &sliding}) {
+    source->head_size = plan->encoder.layers.front().head_size;
+    source->max_positions = plan->embeddings.max_positions;
+    source->layer_type = source == &all ? "full_attention" : "sliding_attention";
+    ENCORE_RETURN_IF_ERROR(ReadRope(config, *source, &rotary[source == &all ? 0 : 1]));
+  }
+  for (LayerConfig& layer : plan->encoder.layers) layer.rotary = rotary[layer.window ? 1 : 0];
+  return {};
 }
 
 }  // namespace encore::internal

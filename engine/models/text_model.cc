@@ -110,11 +110,21 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
                           "option amx_bf16"});
   }
   ENCORE_ASSIGN_OR_RETURN(Classifier head, Classifier::Create(plan, &tensors, decisions));
+  std::optional<PackedLinear> projection;
+  if (const auto& [name, width] = plan.projection; !name.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(projection,
+                            tensors.ReadLinear(std::string(name), width, plan.encoder.d_model,
+                                               /*has_bias=*/false));
+    decisions->push_back(
+        {"projection",
+         std::string(name) + ", of each token to " + std::to_string(width) + " elements",
+         files.name()});
+  }
   TellUnused(plan, tensors, decisions);
   files.ReleasePages();
   ENCORE_RETURN_IF_ERROR(files.CheckUnchanged());
   return TextModel(plan.model_type, files, std::move(embeddings), std::move(encoder),
-                   std::move(head));
+                   std::move(projection), std::move(head));
 }
 
 Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const {
@@ -125,6 +135,22 @@ Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& 
   }
   ENCORE_RETURN_IF_ERROR(files_.CheckUnchanged());
   return embeddings_.Apply(batch, x, executor);
+}
+
+Status TextModel::Forward(const TokenBatch& batch, OutputRows rows, MutableView x,
+                          MutableView hidden, const Workspace& workspace, const Executor& executor,
+                          const Taps& taps) const {
+  MutableView states = hidden;
+  Tensor memory;
+  if (projection_ && rows == OutputRows::kAll) {
+    states = x;
+  } else if (projection_) {
+    ENCORE_ASSIGN_OR_RETURN(memory, Tensor::Create(DType::kF32, Shape(hidden.dim(0), d_model())));
+    states = memory.View<float>();
+  }
+  ENCORE_RETURN_IF_ERROR(encoder_.ForwardRows({.seq_starts = batch.seq_starts}, rows, x, states,
+                                              workspace, executor, taps));
+  return projection_ ? projection_->Apply(states, hidden, executor) : Status();
 }
 
 }  // namespace encore::internal

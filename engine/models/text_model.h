@@ -38,6 +38,10 @@ class TextModel {
 
   std::string_view family() const { return family_; }  // model_type as config.json has it
   size_t d_model() const { return encoder_.config().d_model; }
+  // Whether a linear layer follows the encoder, which makes hidden states of another width.
+  bool has_projection() const { return projection_.has_value(); }
+  // Columns of hidden states: d_model, or the projection's.
+  size_t hidden_width() const { return projection_ ? projection_->out_features() : d_model(); }
   size_t vocab_size() const { return plan().vocab_size; }  // rows of the embedding table
   // Type ids are below this; 0: the family has none.
   size_t type_vocab_size() const { return plan().type_vocab_size; }
@@ -61,14 +65,12 @@ class TextModel {
   // file of the weights was changed since it was opened.
   Status Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const;
 
-  // hidden = encoder(x): [tokens, d_model] for kAll, else [sequences, d_model]. x is overwritten;
-  // hidden may be x for kAll. Memory as Encoder::WorkspaceBytes says.
+  // hidden = projection(encoder(x)), or encoder(x) where there is none: [tokens, hidden_width()]
+  // for kAll, else [sequences, hidden_width()]. x is overwritten; without a projection hidden may
+  // be x for kAll. Memory as Encoder::WorkspaceBytes says; a projection of other rows than kAll
+  // allocates.
   Status Forward(const TokenBatch& batch, OutputRows rows, MutableView x, MutableView hidden,
-                 const Workspace& workspace, const Executor& executor,
-                 const Taps& taps = {}) const {
-    return encoder_.ForwardRows({.seq_starts = batch.seq_starts}, rows, x, hidden, workspace,
-                                executor, taps);
-  }
+                 const Workspace& workspace, const Executor& executor, const Taps& taps = {}) const;
 
   // ---- The head of a sequence classifier.
   bool has_head() const { return !labels().empty(); }
@@ -84,11 +86,12 @@ class TextModel {
 
  private:
   TextModel(std::string family, WeightFiles files, Embeddings embeddings, Encoder encoder,
-            Classifier head)
+            std::optional<PackedLinear> projection, Classifier head)
       : family_(std::move(family)),
         files_(std::move(files)),
         embeddings_(std::move(embeddings)),
         encoder_(std::move(encoder)),
+        projection_(std::move(projection)),
         head_(std::move(head)) {}
   const EmbeddingPlan& plan() const { return embeddings_.plan(); }
 
@@ -96,6 +99,7 @@ class TextModel {
   WeightFiles files_;  // keeps alive what the embeddings view
   Embeddings embeddings_;
   Encoder encoder_;
+  std::optional<PackedLinear> projection_;
   Classifier head_;
 };
 

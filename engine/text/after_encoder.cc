@@ -114,12 +114,12 @@ struct RowLoop {
   }
 };
 
-// The modules from `from` on that are normalizations, up to `end`.
-size_t NormalizationsFrom(const std::vector<std::optional<Dense>>& modules, size_t from,
-                          size_t end) {
-  size_t count = 0;
-  while (from + count < end && !modules[from + count]) ++count;
-  return count;
+// Of the quantizer beside pplx-embed, st_quantize.FlexibleQuantizer: tanh(x) in whole 127ths, half
+// to even.
+void QuantizeTanh(float* row, size_t width) {
+  static const TorchActivation* const tanh = FindTorchActivation("torch.nn.Tanh");
+  tanh->apply(row, width);
+  for (size_t i = 0; i < width; ++i) row[i] = std::nearbyint(127 * row[i]);
 }
 
 }  // namespace
@@ -162,6 +162,16 @@ void NormalizeRow(float* row, size_t width) {
   for (size_t i = 0; i < width; ++i) row[i] = static_cast<float>(row[i] / norm);
 }
 
+size_t AfterEncoder::RowSteps(size_t from, size_t end) const {
+  size_t count = 0;
+  while (from + count < end && !steps_[from + count].linear) ++count;
+  return count;
+}
+
+void AfterEncoder::ApplyRowSteps(size_t from, size_t count, float* row, size_t width) const {
+  for (size_t i = from; i < from + count; ++i) steps_[i].apply(row, width);
+}
+
 Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, size_t d_model,
                                         const std::vector<PoolingMode>& pooling,
                                         const FolderReading& reading) {
@@ -178,13 +188,17 @@ Result<AfterEncoder> AfterEncoder::Read(std::span<const ModuleEntry> modules, si
     if (entry.kind == ModuleKind::kDense) {
       ENCORE_ASSIGN_OR_RETURN(Dense dense, ReadDense(entry.path, after.width_, reading));
       after.width_ = dense.linear.out_features();
-      after.modules_.push_back(std::move(dense));
+      after.steps_.push_back({std::move(dense.linear), dense.activation->apply});
       after.trailing_normalizations_ = 0;
     } else if (entry.kind == ModuleKind::kNormalize) {
       ENCORE_RETURN_IF_ERROR(CheckNormalize(entry.path, reading));
-      after.modules_.push_back(std::nullopt);
+      after.steps_.push_back({std::nullopt, NormalizeRow});
       ++after.trailing_normalizations_;
       reading.Tell("normalize", "to length 1", "modules.json");
+    } else if (entry.kind == ModuleKind::kQuantize) {
+      after.steps_.push_back({std::nullopt, QuantizeTanh});
+      after.trailing_normalizations_ = 0;
+      reading.Tell("quantize", "127 tanh(x) to whole numbers of -127 .. 127", "modules.json");
     }
   }
   return after;
@@ -200,7 +214,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
   // they have made the length 1 already.
   const bool wanted = options.normalize.value_or(false);
   const size_t end =
-      options.normalize == false ? modules_.size() - trailing_normalizations_ : modules_.size();
+      options.normalize == false ? steps_.size() - trailing_normalizations_ : steps_.size();
   const bool normalize_last = wanted && (!normalizes() || dimensions < width_);
 
   size_t pooled_width = 0;
@@ -223,39 +237,39 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
                           (rows == OutputRows::kAll ? tokens : sequences) * pooled_width);
   ENCORE_ASSIGN_OR_RETURN(double* const sums,
                           scratch->sums.Get<double>(pool_rows.tasks * d_model_));
-  size_t normalizations = NormalizationsFrom(modules_, 0, end);
-  const bool no_dense = normalizations == end;
+  size_t row_steps = RowSteps(0, end);
+  const bool no_dense = row_steps == end;
   pool_rows.Run([&](size_t i, size_t task) {
     const size_t first = rows == OutputRows::kAll ? batch.starts[i] : i;
     const size_t count = rows == OutputRows::kAll ? batch.starts[i + 1] - first : 1;
     float* row = pooled + i * pooled_width;
     PoolRows(pooling_, batch.hidden + first * d_model_, count, d_model_, sums + task * d_model_,
              row);
-    for (size_t n = 0; n < normalizations; ++n) NormalizeRow(row, pooled_width);
+    ApplyRowSteps(0, row_steps, row, pooled_width);
     if (no_dense) finish(row, i);
   });
 
   FloatBuffer* from = &scratch->pooled;
   FloatBuffer* to = &scratch->projected;
   size_t from_width = pooled_width;
-  for (size_t m = normalizations; m < end; m += 1 + normalizations) {
-    const Dense& dense = *modules_[m];
-    const size_t to_width = dense.linear.out_features();
+  for (size_t m = row_steps; m < end; m += 1 + row_steps) {
+    const Step& dense = steps_[m];
+    const size_t to_width = dense.linear->out_features();
     size_t values = 0;
     if (!CheckedMul(sequences, to_width, &values)) {
       return Status(ErrorCode::kOutOfMemory, "dense: its vectors exceed what can be addressed");
     }
     const Result<float*> x = from->Get<float>(sequences * from_width);
     ENCORE_ASSIGN_OR_RETURN(float* const y, to->Get<float>(values));
-    ENCORE_RETURN_IF_ERROR(dense.linear.Apply(ConstView(*x, Shape(sequences, from_width)),
-                                              MutableView(y, Shape(sequences, to_width)),
-                                              executor));
-    normalizations = NormalizationsFrom(modules_, m + 1, end);
-    const bool last = m + 1 + normalizations == end;
+    ENCORE_RETURN_IF_ERROR(dense.linear->Apply(ConstView(*x, Shape(sequences, from_width)),
+                                               MutableView(y, Shape(sequences, to_width)),
+                                               executor));
+    row_steps = RowSteps(m + 1, end);
+    const bool last = m + 1 + row_steps == end;
     RowLoop(executor, sequences, values).Run([&](size_t i, size_t) {
       float* row = y + i * to_width;
-      dense.activation->apply(row, to_width);
-      for (size_t n = 0; n < normalizations; ++n) NormalizeRow(row, to_width);
+      dense.apply(row, to_width);
+      ApplyRowSteps(m + 1, row_steps, row, to_width);
       if (last) finish(row, i);
     });
     std::swap(from, to);

@@ -67,10 +67,19 @@ class AfterEncoder {
              Scratch* scratch, const Executor& executor) const;
 
  private:
+  // What follows the pooling: a linear layer or none, then a function of each row.
+  struct Step {
+    std::optional<PackedLinear> linear;
+    void (*apply)(float* row, size_t width) = nullptr;
+  };
+  // The steps from `from` on that have no linear layer, up to `end`; and their functions in turn.
+  size_t RowSteps(size_t from, size_t end) const;
+  void ApplyRowSteps(size_t from, size_t count, float* row, size_t width) const;
+
   size_t d_model_ = 0;
   size_t width_ = 0;
   std::vector<PoolingMode> pooling_;
-  std::vector<std::optional<Dense>> modules_;  // behind the pooling; nothing: a normalization
+  std::vector<Step> steps_;
   size_t trailing_normalizations_ = 0;
 };
 

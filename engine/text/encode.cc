@@ -159,8 +159,8 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
     const std::string joined = std::string(prompt) + std::string(text);
     ENCORE_RETURN_IF_ERROR(impl_->tokenizer->Encode(joined, &result.tokens, stream.tokenize));
     const internal::TextModel& model = impl_->model;
-    ENCORE_ASSIGN_OR_RETURN(
-        result.vectors, Tensor::Create(DType::kF32, {result.tokens.ids.size(), model.d_model()}));
+    ENCORE_ASSIGN_OR_RETURN(result.vectors, Tensor::Create(DType::kF32, {result.tokens.ids.size(),
+                                                                         model.hidden_width()}));
     const std::vector<size_t> starts = {0, result.tokens.ids.size()};
     internal::TokenBatch batch{.ids = result.tokens.ids, .type_ids = {}, .seq_starts = starts};
     if (impl_->use_type_ids) batch.type_ids = result.tokens.type_ids;
@@ -168,10 +168,18 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
     ENCORE_ASSIGN_OR_RETURN(
         const Workspace workspace,
         model.encoder().MakeWorkspace(Batch{.seq_starts = starts}, options.executor));
-    const MutableView x = result.vectors.View<float>();
+    const MutableView vectors = result.vectors.View<float>();
+    // The encoder's input lies beside them where they are not as wide.
+    Tensor memory;
+    MutableView x = vectors;
+    if (model.has_projection()) {
+      ENCORE_ASSIGN_OR_RETURN(
+          memory, Tensor::Create(DType::kF32, {result.tokens.ids.size(), model.d_model()}));
+      x = memory.View<float>();
+    }
     ENCORE_RETURN_IF_ERROR(model.Embed(batch, x, options.executor));
     ENCORE_RETURN_IF_ERROR(
-        model.Forward(batch, OutputRows::kAll, x, x, workspace, options.executor));
+        model.Forward(batch, OutputRows::kAll, x, vectors, workspace, options.executor));
     return result;
   });
 }

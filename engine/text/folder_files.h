@@ -83,7 +83,7 @@ inline void WantSentenceVectors(JsonMembers& members) {
 // `path`/`name`, or `name` where path is empty.
 std::string Within(std::string_view path, std::string_view name);
 
-enum class ModuleKind : uint8_t { kTransformer, kPooling, kDense, kNormalize };
+enum class ModuleKind : uint8_t { kTransformer, kPooling, kDense, kNormalize, kQuantize };
 
 struct ModuleEntry {
   ModuleKind kind = ModuleKind::kTransformer;
@@ -102,7 +102,7 @@ struct TransformerSettings {
 
 struct TransformerFolder {
   // Of modules.json, if there is one: a transformer, then at most one pooling before any number of
-  // dense layers and normalizations.
+  // dense layers, normalizations and quantizers.
   std::optional<std::vector<ModuleEntry>> modules;
   std::string path;  // of the transformer, within the model's folder
   Folder folder;     // the same, opened

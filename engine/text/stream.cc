@@ -135,8 +135,8 @@ Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
 }
 
 // Packs the tokens of scratch->tokens' texts `texts` and computes their hidden states: [tokens,
-// d_model] for kAll, else [texts, d_model], in scratch; scratch->starts has where each begins.
-// Valid until the next call. The workspace was reserved.
+// hidden_width()] for kAll, else [texts, hidden_width()], in scratch; scratch->starts has where
+// each begins. Valid until the next call. The workspace was reserved.
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts,
                                   OutputRows rows, Scratch* scratch, const Executor& executor) {
   ENCORE_RETURN_IF_ERROR(Pack(texts, scratch));
@@ -151,10 +151,11 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
       .ids = scratch->ids, .type_ids = scratch->type_ids, .seq_starts = scratch->starts};
   ENCORE_RETURN_IF_ERROR(model.Embed(batch, x_view, executor));
   MutableView hidden = x_view;
-  if (rows != OutputRows::kAll) {
-    // Fewer values than x has.
-    ENCORE_ASSIGN_OR_RETURN(float* const some, scratch->hidden.Get<float>(texts.size() * width));
-    hidden = MutableView(some, Shape(texts.size(), width));
+  if (rows != OutputRows::kAll || model.has_projection()) {
+    const size_t count = rows == OutputRows::kAll ? tokens : texts.size();
+    if (!CheckedMul(count, model.hidden_width(), &values)) return TooManyTokens();
+    ENCORE_ASSIGN_OR_RETURN(float* const some, scratch->hidden.Get<float>(values));
+    hidden = MutableView(some, Shape(count, model.hidden_width()));
   }
   ENCORE_RETURN_IF_ERROR(model.Forward(batch, rows, x_view, hidden, scratch->workspace, executor));
   return static_cast<const float*>(hidden.data());

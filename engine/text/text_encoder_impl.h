@@ -38,7 +38,7 @@ struct TextEncoder::Impl {
 
   // Columns of Encode's vectors, unless a call wants fewer.
   size_t dimensions() const {
-    const size_t width = after ? after->width() : model.d_model();
+    const size_t width = after ? after->width() : model.hidden_width();
     return std::min(config.truncate_dim.value_or(width), width);
   }
 };
@@ -81,8 +81,8 @@ Result<StreamOptions> MakeStreamOptions(const TextEncoder::Impl& impl, const Opt
                        .rows = rows};
 }
 
-// Takes a batch's hidden states: [tokens, d_model] for kAll, else [texts, d_model]; scratch->starts
-// has where each text begins. `texts` are indices into the call's.
+// Takes a batch's hidden states: [tokens, hidden_width()] for kAll, else [texts, hidden_width()];
+// scratch->starts has where each text begins. `texts` are indices into the call's.
 using TakeBatch =
     std::function<Status(const float* hidden, std::span<const size_t> texts, Scratch* scratch)>;
 

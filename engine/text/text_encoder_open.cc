@@ -77,7 +77,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenImpl(const std::string& fol
   const bool pools = !has_modules || !rest.empty() || !options.pooling.empty();
   if (pools) {
     ENCORE_ASSIGN_OR_RETURN(
-        after, internal::AfterEncoder::Read(rest, model.d_model(), options.pooling, reading));
+        after, internal::AfterEncoder::Read(rest, model.hidden_width(), options.pooling, reading));
     if (options.normalize) {
       reading.Tell("normalize", *options.normalize ? "to length 1" : "no", "option normalize");
     }
@@ -160,7 +160,7 @@ Result<TextEncoder> TextEncoder::Open(const std::string& folder, const OpenOptio
 }
 
 size_t TextEncoder::dimensions() const { return impl_->after ? impl_->dimensions() : 0; }
-size_t TextEncoder::d_model() const { return impl_->model.d_model(); }
+size_t TextEncoder::d_model() const { return impl_->model.hidden_width(); }
 size_t TextEncoder::max_length() const { return impl_->max_length; }
 bool TextEncoder::has_tokenizer() const { return impl_->tokenizer.ok(); }
 const Tokenizer& TextEncoder::tokenizer() const& { return *impl_->tokenizer; }

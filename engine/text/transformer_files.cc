@@ -33,8 +33,13 @@ constexpr std::array<std::string_view, 3> kPackages = {
     "sentence_transformers.sentence_transformer.modules.",
 };
 
+// Of the code beside pplx-embed, which encode() hands the arguments that `kwargs` names. Without
+// any it makes int8.
+constexpr std::string_view kQuantizer = "st_quantize.FlexibleQuantizer";
+
 // "PACKAGE.Class", "PACKAGE.file.Class".
 std::optional<ModuleKind> KindOf(std::string_view type) {
+  if (type == kQuantizer) return ModuleKind::kQuantize;
   for (const std::string_view package : kPackages) {
     if (!type.starts_with(package)) continue;
     const std::string_view rest = type.substr(package.size());
@@ -56,11 +61,12 @@ Status CheckOrder(const std::vector<ModuleEntry>& modules) {
     const ModuleKind kind = modules[i].kind;
     const bool fits = i == 0   ? kind == ModuleKind::kTransformer
                       : i == 1 ? kind == ModuleKind::kPooling
-                               : kind == ModuleKind::kDense || kind == ModuleKind::kNormalize;
+                               : kind != ModuleKind::kTransformer && kind != ModuleKind::kPooling;
     if (fits) continue;
     return Status(ErrorCode::kUnsupported, where + ": module " + std::to_string(i) +
                                                " is out of order; wanted Transformer, "
-                                               "Pooling, then Dense and Normalize");
+                                               "Pooling, then Dense, Normalize and "
+                                               "FlexibleQuantizer");
   }
   return {};
 }
@@ -85,7 +91,11 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
   entry.path = members.RequiredString("path");
   members.Ignore("idx");  // the list's order counts
   members.Ignore("name");
-  WantEmpty(members, "kwargs");
+  if (type == kQuantizer) {
+    members.Ignore("kwargs");
+  } else {
+    WantEmpty(members, "kwargs");
+  }
   if (members.ok() && !IsWithin(entry.path)) {
     members.Refuse("path", "a folder within the model's");
   }
@@ -95,7 +105,7 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
     return Status(ErrorCode::kUnsupported,
                   members.where() + ": type is " + Quoted(type) +
                       "; encore has Transformer, Pooling, Dense and Normalize of "
-                      "sentence_transformers");
+                      "sentence_transformers, and st_quantize.FlexibleQuantizer");
   }
   entry.kind = *kind;
   return entry;

@@ -169,6 +169,7 @@ def main():
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="this folder alone")
+    parser.add_argument("--families", help="draw of these alone: Llama,Qwen2")
     parser.add_argument("--keep", type=pathlib.Path, help="with --only: where the folder stays")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--program", type=pathlib.Path, help="a folder_answers that is built")
@@ -176,6 +177,8 @@ def main():
     arguments = parser.parse_args()
     reference.quiet()
     warnings.simplefilter("ignore")
+    if arguments.families:
+        folders.families.draw_only(arguments.families.split(","))
     answers = Answers(arguments)
     verdicts, kinds = collections.Counter(), collections.defaultdict(list)
     numbers = range(arguments.count) if arguments.only is None else [arguments.only]

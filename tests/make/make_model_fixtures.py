@@ -28,7 +28,7 @@ import transformers
 from safetensors.numpy import save_file
 
 from made_files import SENTENCES, other_versions
-from model_fixture_families import (FAMILIES, JinaBert, old_albert, old_bert, old_ernie,
+from model_fixture_families import (FAMILIES, JinaBert, Voyage, old_albert, old_bert, old_ernie,
                                     set_exact, write_config)
 
 LENGTHS = [1, 2, 7, 60, 130]
@@ -100,6 +100,10 @@ def build(case):
     settings = copy.deepcopy({**case.base, **case.changes})
     if case.family == "JinaBert":
         return JinaBert(settings, case.labels)
+    if case.family == "Voyage":
+        config = transformers.Qwen3Config(**settings)
+        config._attn_implementation = "eager"
+        return Voyage(config).eval()
     if case.labels:
         settings["id2label"] = {i: f"name {i}" for i in range(case.labels)}
         settings["label2id"] = {f"name {i}": i for i in range(case.labels)}

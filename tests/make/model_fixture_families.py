@@ -10,6 +10,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+import transformers
 from safetensors.torch import load_file
 from safetensors.torch import save_file
 
@@ -31,6 +32,9 @@ QWEN3 = {**LLAMA, "head_dim": 16, "max_window_layers": 2}
 GEMMA = {**LLAMA, "num_hidden_layers": 3, "head_dim": 16, "query_pre_attn_scalar": 24,
          "sliding_window": 60, "use_bidirectional_attention": True,
          "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+GEMMA_CAUSAL = {**GEMMA, "use_bidirectional_attention": False, "sliding_window": 20}
+QWEN2 = {**SIZES, "num_key_value_heads": 2, "max_window_layers": 1}
+ULTRABERT = {**LLAMA, "num_hidden_layers": 3, "sliding_window": 20}
 T5 = {"vocab_size": VOCABULARY, "d_model": 32, "d_kv": 12, "d_ff": 37, "num_layers": 2,
       "num_heads": 4, "pad_token_id": 0}
 
@@ -46,6 +50,11 @@ def frequencies(rope, size, positions):
         return plain / factor, 1.0
     if kind == "ntk":  # of GTE's published code
         return (theta * factor) ** (-2 * pairs / size) / factor ** (2 / size), 1.0
+    if kind == "llama3":
+        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+        turns = rope["original_max_position_embeddings"] * plain / (2 * math.pi)
+        part = ((turns - low) / (high - low)).clamp(0, 1)
+        return plain / factor * (1 - part) + plain * part, 1.0
     assert kind == "yarn"
     original = rope.get("original_max_position_embeddings", positions)
 
@@ -148,6 +157,33 @@ class JinaBert(torch.nn.Module):
                   "transformers_version": "4.26.0"}
         if self.labels:
             config["id2label"] = {str(i): f"name {i}" for i in range(self.labels)}
+        write_config(folder, config)
+
+
+class Voyage(torch.nn.Module):
+    """voyage-4: Qwen3 without causality and a linear layer of each token, which its own code has.
+    The last of the hidden states are those behind it."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.model = transformers.Qwen3Model(config)
+        self.linear = torch.nn.Linear(config.hidden_size, config.num_labels, bias=False)
+        self.config = config
+
+    def forward(self, input_ids, output_hidden_states=True):
+        out = self.model(input_ids=input_ids, output_hidden_states=True)
+        states = (*out.hidden_states[:-1], self.linear(out.last_hidden_state))
+        return type("Output", (), {"hidden_states": states})()
+
+    def save_pretrained(self, folder):
+        folder.mkdir(parents=True)
+        save_file(dict(self.state_dict()), folder / "model.safetensors", {"format": "pt"})
+        config = {**self.config.to_dict(), "architectures": ["Qwen3ForCausalLM"],
+                  "use_bidirectional_attention": True, "num_labels": self.config.num_labels,
+                  "auto_map": {"AutoModel":
+                               "modeling_qwen3_bidirectional.Qwen3BidirectionalModel"}}
+        for key in ("is_causal", "id2label", "label2id"):
+            config.pop(key, None)
         write_config(folder, config)
 
 
@@ -255,6 +291,41 @@ def old_llama(folder, config):
     config["torch_dtype"] = config.pop("dtype")
 
 
+def llama_bidirec(folder, config):
+    """As NVIDIA's embedders, with code in the folder that takes causality away."""
+    old_llama(folder, config)
+    here = "llama_bidirectional_model.LlamaBidirectional"
+    config.pop("is_causal")
+    config.update(model_type="llama_bidirec", architectures=["LlamaBidirectionalModel"],
+                  auto_map={"AutoConfig": here + "Config", "AutoModel": here + "Model"},
+                  pooling="avg", temperature=1.0, pretraining_tp=1)
+
+
+def gte_qwen2(folder, config):
+    """As gte-Qwen2, whose code is transformers' with is_causal."""
+    old_llama(folder, config)
+    config.update(architectures=["Qwen2ForCausalLM"],
+                  auto_map={"AutoModel": "modeling_qwen.Qwen2Model"})
+
+
+def pplx_qwen3(folder, config):
+    """As pplx-embed, with code in the folder that takes causality away."""
+    config.pop("is_causal")
+    config.update(model_type="bidirectional_pplx_qwen3", architectures=["PPLXQwen3Model"],
+                  use_bidirectional_attention=True,
+                  auto_map={"AutoConfig": "configuration.PPLXQwen3Config",
+                            "AutoModel": "modeling.PPLXQwen3Model"})
+
+
+def old_ultrabert(folder, config):
+    """Windows and thetas of each layer, and other names."""
+    rename_tensors(folder, lambda n: n.replace("model.", "ultrabert.", 1))
+    rope, types = config.pop("rope_parameters"), config.pop("layer_types")
+    window = config.pop("sliding_window")
+    config.update(attention_windows=[window if t == "sliding_attention" else 0 for t in types],
+                  rope_theta=[rope[t]["rope_theta"] for t in types])
+
+
 def old_eurobert(folder, config):
     """With the published code's name of a key."""
     old_llama(folder, config)
@@ -328,6 +399,34 @@ FAMILIES = [
     ("qwen3_both_sides", "Qwen3", QWEN3,
      {"changes": {"is_causal": False, "use_sliding_window": True, "sliding_window": 20,
                   "max_window_layers": 1, **rope(10000.0)}}),
+    ("qwen3_pplx", "Qwen3", QWEN3,
+     {"published": pplx_qwen3, "changes": {"is_causal": False, **rope(1000000.0)}}),
+    ("qwen3_voyage", "Voyage", QWEN3,
+     {"changes": {"is_causal": False, "num_labels": 40, **rope(1000000.0)}}),
+    ("qwen2", "Qwen2", QWEN2,
+     {"changes": {"use_sliding_window": True, "sliding_window": 20, **rope(1000000.0)}}),
+    ("qwen2_gte", "Qwen2", QWEN2,
+     {"published": gte_qwen2, "dtype": torch.bfloat16,
+      "changes": {"is_causal": False, "use_sliding_window": True, "sliding_window": 20,
+                  **rope(10000.0)}}),
+    ("llama", "Llama", LLAMA,
+     {"changes": {"attention_bias": True, "mlp_bias": True,
+                  **rope(500000.0, rope_type="llama3", factor=8.0, low_freq_factor=1.0,
+                         high_freq_factor=4.0, original_max_position_embeddings=256)}}),
+    ("llama_bidirec", "Llama", LLAMA,
+     {"published": llama_bidirec, "dtype": torch.bfloat16,
+      "changes": {"is_causal": False, "head_dim": 16, **rope(10000.0)}}),
+    ("mistral", "Mistral", LLAMA, {"changes": {"sliding_window": 20, **rope(10000.0)}}),
+    ("mistral_both_sides", "Mistral", LLAMA,
+     {"changes": {"is_causal": False, "sliding_window": 20, **rope(10000.0)}}),
+    ("gemma3_causal", "Gemma3Text", GEMMA_CAUSAL, {"changes": by_type(20000.0, 500.0)}),
+    ("ultrabert", "Ultrabert", ULTRABERT, {"changes": by_type(20000.0, 500.0)}),
+    ("ultrabert_1", "Ultrabert", ULTRABERT,
+     {"labels": 1, "changes": {"classifier_pooling": "mean", "attention_bias": True,
+                               "mlp_bias": True, **by_type(2560000.0, 10000.0)}}),
+    ("ultrabert_old_3", "Ultrabert", ULTRABERT,
+     {"labels": 3, "published": old_ultrabert, "dtype": torch.bfloat16,
+      "changes": by_type(2560000.0, 10000.0)}),
     ("t5", "T5", T5, {"kind": "EncoderModel", "published": old_t5}),
     ("t5_v1_1", "T5", T5,
      {"kind": "EncoderModel", "changes": {"feed_forward_proj": "gated-gelu",

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,8 +72,15 @@ TEST(ModelFamilies, ValuesThatEncoreDoesNotComputeAreUnsupported) {
       {"gte_new", "logn_attention_clip1", true},
       {"gte_new", "pack_qkv", false},
       {"jina_bert", "feed_forward_type", "original"},
-      {"gemma3", "use_bidirectional_attention", false},
       {"gemma3", "attn_logit_softcapping", 50.0},
+      {"llama", "partial_rotary_factor", 0.5},
+      {"llama", "auto_map", {{"AutoModel", "modeling_llama.LlamaModel"}}},
+      {"llama_bidirec", "auto_map", {{"AutoModel", "modeling_llama.LlamaModel"}}},
+      {"qwen2", "auto_map", {{"AutoModel", "modeling_qwen.Qwen2Other"}}},
+      {"qwen3", "auto_map", {{"AutoModel", "modeling.PPLXQwen3Model"}}},
+      {"qwen3_voyage", "auto_map", {{"AutoModel", "Qwen3BidirectionalModel"}}},
+      {"qwen3_pplx", "auto_map", "modeling.PPLXQwen3Model"},
+      {"ultrabert", "hidden_act", "mish"},
       {"t5", "feed_forward_proj", "gated-mish"},
       {"t5", "feed_forward_proj", "gated-gelu-new"},
       {"qwen3", "partial_rotary_factor", 0.5},
@@ -101,7 +109,28 @@ TEST(ModelFamilies, ValuesThatMakeNoSenseAreInvalid) {
       {"qwen3", "head_dim", 0},
       {"qwen3_window", "sliding_window", 1},
       {"gemma3", "sliding_window", 1},
+      {"gemma3_causal", "sliding_window", 1},
       {"gemma3", "query_pre_attn_scalar", 0},
+      {"mistral", "sliding_window", 1},
+      {"mistral_both_sides", "sliding_window", 0},
+      {"mistral", "sliding_window", "20"},
+      {"mistral", "num_key_value_heads", 3},
+      {"qwen2", "sliding_window", 1},
+      {"qwen2", "layer_types", {"full_attention"}},
+      {"qwen2_gte", "is_causal", true},
+      {"qwen3_pplx", "use_sliding_window", true},
+      {"qwen3_voyage", "use_sliding_window", true},
+      {"qwen3_voyage", "num_labels", 0},
+      {"ultrabert", "sliding_window", 0},
+      {"ultrabert", "classifier_pooling", "max"},
+      {"ultrabert", "rope_scaling", {{"rope_type", "linear"}, {"factor", 2}}},
+      {"ultrabert_old_3", "attention_windows", {20, 20}},
+      {"ultrabert_old_3", "attention_windows", {20, 10, 0}},
+      {"ultrabert_old_3", "attention_windows", {20, 20, -1}},
+      {"ultrabert_old_3", "attention_windows", 20},
+      {"ultrabert_old_3", "rope_theta", 10000.0},
+      {"ultrabert_old_3", "rope_theta", {10000.0, 10000.0}},
+      {"ultrabert_old_3", "rope_theta", {10000.0, 10000.0, 0}},
       {"t5", "relative_attention_num_buckets", 30},
       {"t5", "relative_attention_max_distance", 8},
       {"t5", "d_kv", 0},
@@ -159,7 +188,7 @@ TEST(ModelFamilies, ScalingsOfModernBertAreThoseOfItsHeads) {
 }
 
 TEST(ModelFamilies, OtherScalingsAreRefusedByName) {
-  for (const auto* type : {"dynamic", "longrope", "llama3", "su", "ntk", "proportional"}) {
+  for (const auto* type : {"dynamic", "longrope", "su", "ntk", "proportional"}) {
     for (const auto* folder : {"qwen3_old", "eurobert_old"}) {
       ExpectRefused({folder, "rope_scaling", {{"type", type}, {"factor", 2}}},
                     ErrorCode::kUnsupported,
@@ -183,6 +212,10 @@ TEST(ModelFamilies, ScalingsThatMakeNoSenseAreInvalid) {
       {{{"type", "linear"}, {"factor", 2}, {"beta_fast", 2}}, "beta_fast"},
       {{{"type", "default"}, {"rope_theta", -1}}, "rope_theta"},
       {{{"type", "yarn"}, {"factor", 2}, {"beta_slow", -1}}, "beta_slow"},
+      {{{"type", "llama3"}, {"factor", 2}, {"low_freq_factor", 1}}, "high_freq_factor"},
+      {{{"type", "llama3"}, {"factor", 2}, {"high_freq_factor", 4}}, "low_freq_factor"},
+      {{{"type", "llama3"}, {"factor", 2}, {"low_freq_factor", 4}, {"high_freq_factor", 4}},
+       "high_freq_factor"},
       {{{"type", 7}}, "type"},
       {{{"type", "default"}, {"unheard_of", 1}}, "unheard_of"},
   };
@@ -323,7 +356,7 @@ TEST(ModelFamilies, TensorsOfGtesOtherTasksAreHarmless) {
 }
 
 TEST(ModelFamilies, OthersWithoutAHeadRefuseClassifiers) {
-  for (const auto* name : {"qwen3", "gemma3", "eurobert", "t5"}) {
+  for (const auto* name : {"qwen3", "gemma3", "eurobert", "t5", "llama", "mistral", "qwen2"}) {
     ExpectRefused({name, "architectures", {"SomeForSequenceClassification"}},
                   ErrorCode::kUnsupported, {"architectures", "sequence classifier"});
     ModelFolder folder(kModels + name);

@@ -97,9 +97,9 @@ class ModelGolden : public testing::TestWithParam<std::string> {
                As<size_t, int64_t>(*expected_, "seq_starts")};
   }
 
-  // The mean of each sequence's rows, [sequences, d_model].
+  // The mean of each sequence's rows, [sequences, hidden_width()].
   std::vector<float> Means(const Tokens& tokens, const std::vector<float>& hidden) const {
-    const size_t d_model = model_->d_model();
+    const size_t d_model = model_->hidden_width();
     std::vector<float> means;
     for (size_t b = 0; b + 1 < tokens.starts.size(); ++b) {
       for (size_t c = 0; c < d_model; ++c) {
@@ -135,12 +135,13 @@ class ModelGolden : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(workspace.ok());
     out.hidden.assign(layers, std::vector<float>(count * d_model, NAN));
     const size_t last = rows == OutputRows::kAll ? count : sequences;
-    out.hidden.back().assign(last * d_model, NAN);
+    const size_t width = model_->hidden_width();
+    out.hidden.back().assign(last * width, NAN);
     std::vector<MutableView> taps(layers);
     for (size_t i = 0; i + 1 < layers; ++i) {
       taps[i] = MutableView(out.hidden[i].data(), {count, d_model});
     }
-    const MutableView y(out.hidden.back().data(), {last, d_model});
+    const MutableView y(out.hidden.back().data(), {last, width});
     const Status status =
         model_->Forward(batch, rows, x_view, y, *workspace, executor, {.hidden = taps});
     EXPECT_TRUE(status.ok()) << status.message();
@@ -177,9 +178,9 @@ class ModelGolden : public testing::TestWithParam<std::string> {
   // Of the expected rows.
   double ErrorOfRows(const std::string& name, const std::vector<float>& found) const {
     std::vector<float> some;
-    const auto d_model = static_cast<ptrdiff_t>(model_->d_model());
+    const auto width = static_cast<ptrdiff_t>(found.size() / tokens_.ids.size());
     for (const ptrdiff_t row : As<ptrdiff_t, int64_t>(*expected_, "rows")) {
-      some.insert(some.end(), found.begin() + row * d_model, found.begin() + (row + 1) * d_model);
+      some.insert(some.end(), found.begin() + row * width, found.begin() + (row + 1) * width);
     }
     return Error(some, As<double, float>(*expected_, name));
   }
@@ -188,7 +189,7 @@ class ModelGolden : public testing::TestWithParam<std::string> {
   void CheckVectors(const std::vector<float>& means) const {
     const std::vector<double> expected = As<double, double>(*expected_, "vectors");
     ASSERT_EQ(means.size(), expected.size());
-    const size_t d_model = model_->d_model();
+    const size_t d_model = model_->hidden_width();
     for (size_t begin = 0; begin < means.size(); begin += d_model) {
       double squares = 0;
       for (size_t c = begin; c < begin + d_model; ++c) squares += std::pow(means[c], 2);
@@ -244,7 +245,8 @@ TEST_P(ModelGolden, ASequenceAloneHasTheBitsItHasInTheBatch) {
       return std::span(all).subspan(begin * columns, (end - begin) * columns);
     };
     EXPECT_TRUE(SameBits(alone.embeddings, part(together.embeddings, d_model, true)));
-    EXPECT_TRUE(SameBits(alone.hidden.back(), part(together.hidden.back(), d_model, true)));
+    EXPECT_TRUE(
+        SameBits(alone.hidden.back(), part(together.hidden.back(), model_->hidden_width(), true)));
     EXPECT_TRUE(SameBits(alone.logits, part(together.logits, labels, false)));
   }
 }
@@ -253,7 +255,7 @@ TEST_P(ModelGolden, RowsThatAreWantedAloneHaveTheSameBits) {
   const Result<ThreadPool> pool = ThreadPool::Create({.threads = 2});
   ASSERT_TRUE(pool.ok()) << pool.status().message();
   const Outputs all = Run(tokens_, Executor());
-  const size_t d_model = model_->d_model();
+  const size_t width = model_->hidden_width();
   for (const Executor& executor : {Executor(), pool->executor()}) {
     const Outputs first = Run(tokens_, executor, OutputRows::kFirst);
     const Outputs last = Run(tokens_, executor, OutputRows::kLast);
@@ -263,7 +265,7 @@ TEST_P(ModelGolden, RowsThatAreWantedAloneHaveTheSameBits) {
     }
     for (size_t b = 0; b + 1 < tokens_.starts.size(); ++b) {
       const auto row = [&](const Outputs& outputs, size_t r) {
-        return std::span(outputs.hidden.back()).subspan(r * d_model, d_model);
+        return std::span(outputs.hidden.back()).subspan(r * width, width);
       };
       EXPECT_TRUE(SameBits(row(first, b), row(all, tokens_.starts[b]))) << b;
       EXPECT_TRUE(SameBits(row(last, b), row(all, tokens_.starts[b + 1] - 1))) << b;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What sentence-transformers takes from config.json where its own files say nothing: the pooling of
-// causal language models, and how many tokens a text may have without a table of positions.
+// causal language models, and how many tokens a text may have without a table of positions. And the
+// quantizer of pplx-embed.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -127,6 +130,49 @@ TEST(TextDefaults, PaddingThatNeedsNoPositionIsTold) {
     const Result<TextEncoder> enough = TextEncoder::Open(folder.path());
     ASSERT_TRUE(enough.ok()) << enough.status().message();
     EXPECT_EQ(Decided(*enough, "maximum length"), most + " | sentence_bert_config.json\n");
+  }
+}
+
+// st_quantize.FlexibleQuantizer by its definition, on vectors that are large enough to be cut off.
+TEST(TextDefaults, PplxsQuantizerGivesWholeNumbers) {
+  const TextFolder folder("../models/qwen3_pplx");
+  folder.WriteModules({});
+  const std::vector<std::vector<int32_t>> ids = {SomeIds(1), SomeIds(7), SomeIds(60)};
+  const Result<TextEncoder> plain = TextEncoder::Open(folder.path());
+  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  const Result<Embeddings> means = plain->EncodeIds(ids);
+  ASSERT_TRUE(means.ok()) << means.status().message();
+  json modules = folder.ReadJson("modules.json");
+  modules.push_back({{"idx", 2},
+                     {"name", "2"},
+                     {"path", ""},
+                     {"type", "st_quantize.FlexibleQuantizer"},
+                     {"kwargs", {"quantization"}}});
+  folder.WriteJson("modules.json", modules);
+  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(Decided(*model, "quantize"),
+            "127 tanh(x) to whole numbers of -127 .. 127 | modules.json\n");
+  const Result<Embeddings> found = model->EncodeIds(ids);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  const auto* x = static_cast<const float*>(means->vectors.data());
+  const auto* q = static_cast<const float*>(found->vectors.data());
+  float largest = 0;
+  for (size_t i = 0; i < ids.size() * model->dimensions(); ++i) {
+    const double exact = 127 * std::tanh(static_cast<double>(x[i]));
+    EXPECT_NEAR(q[i], exact, 0.5 + 1e-4) << i;
+    EXPECT_EQ(q[i], std::floor(q[i])) << i;
+    largest = std::max(largest, std::fabs(q[i]));
+  }
+  EXPECT_GT(largest, 100);
+  // A call may want them normalized all the same.
+  const Result<Embeddings> units = model->EncodeIds(ids, {.normalize = true});
+  ASSERT_TRUE(units.ok());
+  const auto* u = static_cast<const float*>(units->vectors.data());
+  double squares = 0;
+  for (size_t i = 0; i < model->dimensions(); ++i) squares += static_cast<double>(q[i]) * q[i];
+  for (size_t i = 0; i < model->dimensions(); ++i) {
+    EXPECT_NEAR(u[i], q[i] / std::sqrt(squares), 1e-6) << i;
   }
 }
 

@@ -67,7 +67,8 @@ void Run(const internal::TextModel& model, const Tokens& tokens, const Executor&
   const Workspace workspace =
       Take(encoder.MakeWorkspace(Batch{.seq_starts = batch.seq_starts}, executor));
   Check(model.Embed(batch, x.View<float>(), executor));
-  Check(model.Forward(batch, OutputRows::kAll, x.View<float>(), x.View<float>(), workspace,
+  Tensor hidden = NewTensor({n, model.hidden_width()});
+  Check(model.Forward(batch, OutputRows::kAll, x.View<float>(), hidden.View<float>(), workspace,
                       executor, {.attention = taps}));
 }
 

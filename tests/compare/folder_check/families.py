@@ -11,9 +11,10 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from make_model_fixtures import BERT, DISTILBERT, ROBERTA, randomise
-from model_fixture_families import (GEMMA, GTE, LLAMA, MODERNBERT, MPNET, NOMIC, QWEN3, T5,
-                                    old_albert, old_bert, old_ernie, old_eurobert, old_gemma,
-                                    old_llama, old_modernbert, old_t5, by_type, rope)
+from model_fixture_families import (GEMMA, GTE, LLAMA, MODERNBERT, MPNET, NOMIC, QWEN2, QWEN3, T5,
+                                    ULTRABERT, old_albert, old_bert, old_ernie, old_eurobert,
+                                    old_gemma, old_llama, old_modernbert, old_t5, old_ultrabert,
+                                    by_type, rope)
 
 GELUS = ["gelu", "gelu_new", "relu", "silu", "gelu_pytorch_tanh", "quick_gelu"]
 TYPES = {"type_vocab_size": [1, 2, 2, 3]}
@@ -22,6 +23,21 @@ BERT_KEYS = {"hidden_act": GELUS, "layer_norm_eps": [1e-12, 1e-5, 0.03], **TYPES
 ROPE_KEYS = {"max_position_embeddings": [24, 40, 720]}
 LLAMA_KEYS = {**ROPE_KEYS, "attention_bias": [False, True], "num_key_value_heads": [1, 2, 4],
               "head_dim": [8, 16], "rms_norm_eps": [1e-6, 1e-3]}
+# Of decoders that may be encoders: causality, windows, activations and scalings.
+ROPES = [rope(10000.0), rope(500.0, rope_type="linear", factor=2.0),
+         rope(10000.0, rope_type="yarn", factor=4.0, original_max_position_embeddings=16),
+         rope(500000.0, rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=40)]
+DECODER_KEYS = {**LLAMA_KEYS, "is_causal": [False, True], "hidden_act": ["silu", *GELUS],
+                "num_hidden_layers": [1, 2, 3], "intermediate_size": [37, 64],
+                "rope_parameters": [r["rope_parameters"] for r in ROPES]}
+WINDOWS = {"use_sliding_window": [True, True, False], "sliding_window": [2, 5, 20],
+           "max_window_layers": [0, 1, 2]}
+
+
+def without(keys, *names):
+    return {key: values for key, values in keys.items() if key not in names}
+
 
 # family: base, keys with their values, classes beside Model, the spelling of older folders.
 FAMILIES = {
@@ -49,9 +65,27 @@ FAMILIES = {
                    ["ForMaskedLM"], old_modernbert),
     "NomicBert": (NOMIC, {**ROPE_KEYS, **rope(1000.0)}, [], None),
     "Gte": (GTE, {**ROPE_KEYS, **rope(5000.0)}, ["ForMaskedLM"], None),
-    "Qwen3": (QWEN3, {**LLAMA_KEYS, **rope(10000.0)}, ["ForCausalLM"], old_llama),
+    "Qwen3": (QWEN3, {**DECODER_KEYS, **WINDOWS}, ["ForCausalLM"], old_llama),
+    "Qwen2": (QWEN2, {**without(DECODER_KEYS, "attention_bias"), **WINDOWS}, ["ForCausalLM"],
+              old_llama),
+    "Llama": (LLAMA, {**DECODER_KEYS, "mlp_bias": [False, True]}, ["ForCausalLM"], old_llama),
+    "Mistral": (LLAMA, {**without(DECODER_KEYS, "attention_bias"),
+                        "sliding_window": [2, 5, 20, None]}, ["ForCausalLM"], old_llama),
     "Gemma3Text": (GEMMA, {**ROPE_KEYS, "query_pre_attn_scalar": [16, 24],
-                           **by_type(10000.0, 500.0)}, [], old_gemma),
+                           "use_bidirectional_attention": [False, True],
+                           "is_causal": [True, True, False], "sliding_window": [4, 9, 60],
+                           "num_key_value_heads": [1, 2, 4], "head_dim": [8, 16],
+                           "rms_norm_eps": [1e-6, 1e-3], "attention_bias": [False, True],
+                           "hidden_activation": ["gelu_pytorch_tanh", "silu"],
+                           "num_hidden_layers": [2, 3], **by_type(10000.0, 500.0)},
+                   [], old_gemma),
+    "Ultrabert": (ULTRABERT, {**without(DECODER_KEYS, "is_causal"), "mlp_bias": [False, True],
+                              "sliding_window": [1, 5, 20],
+                              "layer_types": [None, ["full_attention", "sliding_attention",
+                                                     "full_attention"]],
+                              "num_hidden_layers": 3, "classifier_pooling": ["cls", "mean"],
+                              "prediction_head_size": [12, 32], **by_type(20000.0, 500.0)},
+                  ["ForMaskedLM"], old_ultrabert),
     "EuroBert": (LLAMA, {**LLAMA_KEYS, "mlp_bias": [False, True],
                          "classifier_pooling": ["bos", "mean"], **rope(250000.0)},
                  ["ForMaskedLM"], old_eurobert),
@@ -62,7 +96,7 @@ FAMILIES = {
     "MT5": (T5, {"feed_forward_proj": ["gated-gelu", "relu"]}, [], None),
 }
 HEADS = ["Bert", "Albert", "Ernie", "Electra", "DistilBert", "Roberta", "XLMRoberta", "Camembert",
-         "MPNet", "ModernBert", "NomicBert", "Gte", "EuroBert"]
+         "MPNet", "ModernBert", "NomicBert", "Gte", "EuroBert", "Ultrabert"]
 
 # What nobody reads, what other families or older versions read, and what trainers leave.
 NOTHING = {
@@ -85,6 +119,13 @@ FOREIGN = {
     "rms_norm_eps": 0.2, "num_key_value_heads": 1, "is_encoder_decoder": True, "mlp_bias": True,
     "tie_word_embeddings": False, "add_cross_attention": False, "layer_norm_type": "rms_norm",
 }
+
+
+def draw_only(names):
+    """Leaves no other families to draw."""
+    for name in [name for name in FAMILIES if name not in names]:
+        del FAMILIES[name]
+    HEADS[:] = [name for name in HEADS if name in FAMILIES]
 
 
 def draw_model(rng, vocabulary, pad, classifies):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transformer encoder: one layer or a stack of them, over a batch of packed sequences. Not
-// here: what a layer computes (layer.h), reading weights from a file (torch_weights.h).
+// The transformer encoder: one layer or a stack of them, over a batch of packed sequences.
+// layer.h says what a layer computes; torch_weights.h reads weights from a file.
 //
 // Accuracy: each operation keeps its bound of ops.h; the activation is right to 0.9 ulp of its
 // argument (1.2 on targets without FMA) rather than of its result. A worst-case bound for a whole

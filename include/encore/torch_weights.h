@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An encoder's weights and configuration out of a safetensors file with PyTorch's own names. Not
-// here: the file format (safetensors.h) and what the encoder does with the weights (encoder.h).
+// An encoder's weights and configuration out of a safetensors file with PyTorch's own names.
 //
 // Names, as in the state_dict() of torch.nn.TransformerEncoderLayer and
 // torch.nn.TransformerEncoder:

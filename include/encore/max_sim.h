@@ -16,9 +16,9 @@
 
 namespace encore::inline v0_1 {
 
-// The vectors of several texts, one text below the other: text t owns rows row_starts[t] ..
-// row_starts[t + 1] - 1. row_starts[0] is 0, entries never decrease, the last one is the number of
-// rows; a text may have none. Views of the caller's memory.
+// The vectors of several texts, one text below the other: text t owns the rows from row_starts[t]
+// up to, but not including, row_starts[t + 1]. row_starts[0] is 0, entries never decrease, the last
+// one is the number of rows; a text may have none. Views of the caller's memory.
 struct RowGroups {
   ConstView vectors;                   // [rows, width]
   std::span<const size_t> row_starts;  // [texts + 1]

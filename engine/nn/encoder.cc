@@ -132,7 +132,7 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
                             internal::PreparedEncoder::Create(config, weights, options));
     ENCORE_ASSIGN_OR_RETURN(internal::PackedPanels panels, internal::PackOrMap(options, &prepared));
     prepared.matrices = {};
-    prepared.relative = {};
+    prepared.relative.clear();
     return Encoder(std::make_shared<Impl>(std::move(prepared), std::move(panels), options));
   });
 }

@@ -160,7 +160,7 @@ Status Finish(JsonMembers* config, ModelPlan* plan) {
   return ReadHead(config, plan->encoder.d_model, &plan->head);
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kDebertaFamilies[] = {
     // He et al. 2020, arXiv:2006.03654, and 2021, arXiv:2111.09543. The ignored keys are of
     // training, of the head of masked words, and of a convolution that there is not.
     {.model_types = "deberta-v2",
@@ -190,6 +190,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> DebertaFamilies() { return kFamilies; }
+std::span<const Family> DebertaFamilies() { return kDebertaFamilies; }
 
 }  // namespace encore::internal

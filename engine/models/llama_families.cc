@@ -304,7 +304,7 @@ Status FinishUltraBert(JsonMembers* config, ModelPlan* plan) {
 
 // ---- The rows.
 
-constexpr Family kFamilies[] = {
+constexpr Family kLlamaFamilies[] = {
     // Boizard et al. 2025, arXiv:2503.05500: Llama's layers without causality. The ignored keys are
     // of tokenizers and training, and of where the published code lies.
     {.model_types = "eurobert",
@@ -437,6 +437,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> LlamaFamilies() { return kFamilies; }
+std::span<const Family> LlamaFamilies() { return kLlamaFamilies; }
 
 }  // namespace encore::internal

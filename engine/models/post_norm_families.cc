@@ -274,7 +274,7 @@ Status FinishPublishedNomic(JsonMembers* config, ModelPlan* plan) {
 
 // ---- The rows.
 
-constexpr Family kFamilies[] = {
+constexpr Family kPostNormFamilies[] = {
     // Devlin et al. 2018, arXiv:1810.04805.
     {.model_types = "bert",
      .prefixes = "bert.",
@@ -470,6 +470,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> PostNormFamilies() { return kFamilies; }
+std::span<const Family> PostNormFamilies() { return kPostNormFamilies; }
 
 }  // namespace encore::internal

@@ -157,7 +157,7 @@ Status FinishT5(JsonMembers* config, ModelPlan* plan) {
 
 // ---- The rows.
 
-constexpr Family kFamilies[] = {
+constexpr Family kPreNormFamilies[] = {
     // Warner et al. 2024, arXiv:2412.13663: rotary positions, gated networks, and layers that see a
     // window only between those that see all. The family's code reads neither layer_norm_eps nor
     // position_embedding_type, which the published folders have.
@@ -212,6 +212,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> PreNormFamilies() { return kFamilies; }
+std::span<const Family> PreNormFamilies() { return kPreNormFamilies; }
 
 }  // namespace encore::internal

@@ -72,7 +72,7 @@ Status FinishClip(JsonMembers* /*config*/, ModelPlan* plan) {
 
 // ---- The rows.
 
-constexpr Family kFamilies[] = {
+constexpr Family kTowerFamilies[] = {
     // ESM-1b (Rives et al. 2021, PNAS 118(15)) and ESM-2 (Lin et al. 2022, Science 379): proteins.
     // Positions as RoBERTa's.
     {.model_types = "esm",
@@ -134,6 +134,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> TowerFamilies() { return kFamilies; }
+std::span<const Family> TowerFamilies() { return kTowerFamilies; }
 
 }  // namespace encore::internal

@@ -250,7 +250,7 @@ TEST_F(TextFolderTest, RefusesUnfitSentenceSettings) {
   refused({{"prompts", {{"a", "b"}}}, {"default_prompt_name", "c"}}, {"'c'"});
   refused({{"truncate_dim", 0}}, {"truncate_dim"});
   refused({{"truncate_dim", "many"}}, {"truncate_dim"});
-  refused({{"model_type", "MultiVectorEncoder"}}, {"'MultiVectorEncoder'"});
+  refused({{"model_type", "Other"}}, {"'SparseEncoder'"});
   folder_.WriteJson(file, {{"normalize_all", true}});
   EXPECT_NE(Decided(*Open(), "ignored").find("unknown key 'normalize_all' | " + file),
             std::string::npos);

@@ -35,7 +35,7 @@ size_t BestOf(const std::vector<float>& scores) {
 }
 
 // In f32, as the pipeline does: ties among labels and tokens come out alike.
-std::vector<float> Softmax(const float* logits, size_t labels) {
+std::vector<float> Probabilities(const float* logits, size_t labels) {
   std::vector<float> scores(logits, logits + labels);
   const float largest = *std::max_element(scores.begin(), scores.end());
   float sum = 0;
@@ -112,7 +112,7 @@ std::vector<Entity> EntitiesOf(std::string_view text, const Tokens& tokens, cons
                                const WordRules& rules, const LabelOptions& options) {
   std::vector<Scored> pieces;
   for (size_t t = rules.before; t + rules.behind < tokens.ids.size(); ++t) {
-    Scored piece{.scores = Softmax(logits + t * labels.size(), labels.size()),
+    Scored piece{.scores = Probabilities(logits + t * labels.size(), labels.size()),
                  .place = tokens.offsets[t]};
     piece.best = BestOf(piece.scores);
     piece.goes_on = GoesOn(text, tokens.ids[t], piece.place, tokenizer, rules);

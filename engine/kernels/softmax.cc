@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The softmax kernels of every SIMD target: whole rows, the online form, and attention weights, all
-// made of the two passes of softmax_rows-inl.h.
+// The softmax kernels of every SIMD target: whole rows, the online form, and attention weights, by
+// the two passes of softmax_rows-inl.h. Tiles of up to 16 keys have one of their own
+// (ShortTileGroup).
 
 #include "engine/kernels/softmax.h"
 

@@ -92,8 +92,9 @@ Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
   if (options.cache.empty()) return PackedCache();
   ENCORE_RETURN_IF_ERROR(CheckPath(options.cache));
   std::error_code ignored;  // a path that cannot be resolved is as good a name
-  const std::filesystem::path path =
+  std::filesystem::path path =
       std::filesystem::weakly_canonical(folder.PathOf(files.name()), ignored);
+  if (path.empty()) path = folder.PathOf(files.name());
   std::string identity = files.Identity();
   if (!identity.empty()) {
     ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> config, folder.Read("config.json"));

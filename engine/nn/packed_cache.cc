@@ -162,7 +162,7 @@ bool SamePanels(const EncoderOptions& options, const CacheFile& cache, const std
 }
 
 enum class Check {
-  kSample,    // one panel of each matrix
+  kOwn,       // that it is the one that was just written, and one panel of each matrix
   kIdentity,  // the same, if the identity is known and the file's; else all
   kAll,
 };
@@ -172,9 +172,10 @@ struct Found {
   bool compared = false;  // all panels
 };
 
-// Where there is a file, the vectors of the matrices are its own afterwards.
+// Where there is a file, the vectors of the matrices are its own afterwards. own: of kOwn, the
+// checksum of what was written.
 Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEncoder* prepared,
-               Check check) {
+               Check check, const uint64_t* own = nullptr) {
   Result<MappedFile> file = MappedFile::Open(cache.path);
   if (!file.ok() || file->bytes().size() != cache.bytes) return {};
   const std::byte* const data = file->bytes().data();
@@ -187,6 +188,8 @@ Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEn
   const std::byte* vectors = data + cache.vectors;
   if (checksum != cache.Checksum(identity, vectors)) return {};
   const bool same_identity = identity != 0 && identity == cache.identity;
+  // What another process wrote since then may have other vectors, which would replace ours.
+  if (check == Check::kOwn && (!same_identity || checksum != *own)) return {};
   const bool all = check == Check::kAll || (check == Check::kIdentity && !same_identity);
   if (!SamePanels(options, cache, data, prepared, all)) return {};
   for (const MatrixToPack& m : prepared->matrices) {
@@ -198,9 +201,9 @@ Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEn
   return {*std::move(file), same_identity, all};
 }
 
-// Panels as PreparedEncoder::Pack lays them out.
-Status WriteFile(const CacheFile& cache, const std::string& folder, const PreparedEncoder& prepared,
-                 const std::byte* panels) {
+// Panels as PreparedEncoder::Pack lays them out. Returns the file's checksum.
+Result<uint64_t> WriteFile(const CacheFile& cache, const std::string& folder,
+                           const PreparedEncoder& prepared, const std::byte* panels) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // an error of it is found when writing
   ENCORE_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(cache.path));
@@ -224,7 +227,8 @@ Status WriteFile(const CacheFile& cache, const std::string& folder, const Prepar
     ENCORE_RETURN_IF_ERROR(writer.Write({kZeros, m.packed->data_bytes() - bytes}));
     panels += m.packed->data_bytes();
   }
-  return writer.Commit();
+  ENCORE_RETURN_IF_ERROR(writer.Commit());
+  return numbers[1];
 }
 
 }  // namespace
@@ -261,11 +265,11 @@ Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* p
   };
   // What was compared for want of an identity is written again, so that it has the one of now.
   if (!panels.file || (!found.same_identity && cache.identity != 0)) {
-    const Status written = WriteFile(cache, options.cache.folder, *prepared, data());
+    const Result<uint64_t> written = WriteFile(cache, options.cache.folder, *prepared, data());
     panels.cache_use +=
-        written.ok() ? " and written" : ", not written: " + std::string(written.message());
+        written.ok() ? " and written" : ", not written: " + std::string(written.status().message());
     Found mine;
-    if (written.ok()) mine = FindFile(options, cache, prepared, Check::kSample);
+    if (written.ok()) mine = FindFile(options, cache, prepared, Check::kOwn, &*written);
     if (mine.file) {  // to share it from the start
       panels.file = std::move(mine.file);
       panels.own = {};

@@ -10,12 +10,15 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <span>
 
+#include "engine/base/double_math.h"
 #include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
+#include "engine/platform/fp_env.h"
 #include "engine/text/text_encoder_impl.h"
 
 namespace encore::inline v0_1 {
@@ -27,23 +30,35 @@ constexpr size_t kLogitRows = 128;
 // Floats of the pooled vectors of texts that are computed together: 32 MiB.
 constexpr size_t kPooledFloats = size_t{1} << 23;
 
+// ln(1 + y), y >= 0, by IEEE 754 steps alone, with W. Kahan's correction of 1 + y. NaN and infinity
+// stay.
+double Log1p(double y) {
+  const double sum = 1 + y;
+  if (sum == 1 || !std::isfinite(sum)) return y;
+  return PortableLog(sum) * (y / (sum - 1));
+}
+
 float Activated(float logit, const SpladePooling& pooling) {
-  const double once = std::log1p(std::max(0.0, static_cast<double>(logit)));
-  return static_cast<float>(pooling.twice ? std::log1p(once) : once);
+  if (logit <= 0) return 0;
+  const double once = Log1p(logit);
+  return static_cast<float>(pooling.twice ? Log1p(once) : once);
 }
 
 // Logits of one text's rows [rows, columns] into its pooled [columns], which holds 0 or what came
-// before: the maximum of logits above 0, or the sum of what becomes of them.
+// before: the maximum of logits above 0, or the sum of what becomes of them. NaN stays.
 void PoolLogits(const float* logits, size_t rows, size_t columns, const SpladePooling& pooling,
                 float* pooled) {
   for (size_t r = 0; r < rows; ++r) {
     const float* row = logits + r * columns;
     if (!pooling.sum) {
-      for (size_t c = 0; c < columns; ++c) pooled[c] = row[c] > pooled[c] ? row[c] : pooled[c];
+      for (size_t c = 0; c < columns; ++c) {
+        const float before = pooled[c];
+        pooled[c] = row[c] <= before || before != before ? before : row[c];
+      }
       continue;
     }
     for (size_t c = 0; c < columns; ++c) {
-      if (row[c] > 0) pooled[c] += Activated(row[c], pooling);
+      if (!(row[c] <= 0)) pooled[c] += Activated(row[c], pooling);
     }
   }
 }
@@ -100,12 +115,16 @@ struct SparseEntry {
   float value;
 };
 
-// Leaves `most` entries, those of the largest magnitude, in the order of their indices.
+// Leaves `most` entries, those of the largest magnitude, in the order of their indices. NaN is
+// larger than all else.
 void KeepLargest(size_t most, std::vector<SparseEntry>* entries) {
   if (most == 0 || entries->size() <= most) return;
-  const auto larger = [](const SparseEntry& a, const SparseEntry& b) {
-    const float x = std::fabs(a.value);
-    const float y = std::fabs(b.value);
+  const auto size = [](float value) {
+    return std::isnan(value) ? std::numeric_limits<float>::infinity() : std::fabs(value);
+  };
+  const auto larger = [&](const SparseEntry& a, const SparseEntry& b) {
+    const float x = size(a.value);
+    const float y = size(b.value);
     return x != y ? x > y : a.index < b.index;
   };
   std::nth_element(entries->begin(), entries->begin() + static_cast<ptrdiff_t>(most),
@@ -143,6 +162,7 @@ Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const Spa
       ENCORE_RETURN_IF_ERROR(pooler.Run(transformed + starts[begin] * width,
                                         starts.subspan(begin, count + 1), pooled,
                                         options.executor));
+      const FpEnvScope modes;
       for (size_t i = 0; i < count; ++i) {
         std::vector<SparseEntry>& row = (*rows)[texts[begin + i]];
         const float* const vector = pooled + i * head.vocab_size();

@@ -37,6 +37,7 @@ Result<size_t> ChooseLength(const Folder& folder, const std::optional<size_t>& o
     return *option;
   }
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kTokenizerFile));
+  if (!json) return Status(ErrorCode::kNotFound, "there is no " + std::string(kTokenizerFile));
   ENCORE_ASSIGN_OR_RETURN(const size_t length, ReadTruncation(*json));
   reading.Tell(what, length == 0 ? "none" : std::to_string(length),
                std::string(kTokenizerFile) + ": truncation");
@@ -67,6 +68,9 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFol
   }
   ENCORE_ASSIGN_OR_RETURN(TextModel model,
                           TextModel::OpenStatic(found.folder, options, &reading.decisions));
+  if (!options.cache.empty()) {
+    reading.Tell("packed weights", "none: static embeddings", "option cache");
+  }
   ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, OpenWrittenTokenizer(found.folder));
   for (const Decision& decision : tokenizer.Describe()) {
     if (decision.what != "truncation") reading.decisions.push_back(decision);  // told below

@@ -81,6 +81,17 @@ Status CheckClass(const internal::TransformerFolder& found, bool wants_late,
                   "the folder's model is not one of late interaction; wanted one of "
                   "MultiVectorEncoder's: TextEncoder opens others");
   }
+  for (size_t i = 0; is_late && found.modules && i < found.modules->size(); ++i) {
+    using enum internal::ModuleKind;
+    const internal::ModuleKind kind = (*found.modules)[i].kind;
+    const bool fits = i == 0 ? kind == kTransformer
+                             : kind == kDense || kind == kMultiVectorMask || kind == kNormalize;
+    if (fits) continue;
+    return Status(ErrorCode::kUnsupported,
+                  "modules.json: module " + std::to_string(i) +
+                      " is none of late interaction; wanted a Transformer, and behind it Dense, "
+                      "MultiVectorMask and Normalize alone");
+  }
   const bool pools = !found.modules || found.modules->size() < 2 ||
                      (*found.modules)[1].kind == internal::ModuleKind::kPooling ||
                      (*found.modules)[1].kind == internal::ModuleKind::kSpladePooling ||

@@ -5,11 +5,11 @@
 #include "engine/text/token_labels.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/io/json_members.h"
+#include "engine/text/torch_activation.h"
 
 namespace encore::inline v0_1 {
 
@@ -34,13 +34,11 @@ size_t BestOf(const std::vector<float>& scores) {
   return static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
-// In f32, as the pipeline does: ties among labels and tokens come out alike.
+// Softmax in f32.
 std::vector<float> Probabilities(const float* logits, size_t labels) {
+  const TorchActivation* const softmax = FindTorchActivation("torch.nn.Softmax");
   std::vector<float> scores(logits, logits + labels);
-  const float largest = *std::max_element(scores.begin(), scores.end());
-  float sum = 0;
-  for (float& score : scores) sum += score = std::exp(score - largest);
-  for (float& score : scores) score /= sum;
+  softmax->apply(scores.data(), labels);
   return scores;
 }
 

@@ -204,7 +204,7 @@ struct SparseOptions {
   OnInvalidUtf8 on_invalid_utf8 = OnInvalidUtf8::kError;
   bool plain_text = false;
   // "query" or "document": which route texts take where the folder has a Router. Nothing: its
-  // default route. Other folders do not mind.
+  // default route. Other folders compute both alike.
   std::optional<std::string> task = {};
   // Of each text only so many entries, those of the largest magnitude (of equals the lower index).
   // 0: max_active_dims of the folder, or all.

@@ -213,6 +213,23 @@ TEST_F(HostileLateFolder, OfSentenceTransformers) {
   Refused("tokenizer_config.json", {{"padding_side", "left"}}, "padding_side");
   Refused("config_sentence_transformers.json", {{"model_type", "SentenceTransformer"}},
           "late interaction");
+  json modules;
+  std::ifstream(folder_.File("modules.json")) >> modules;
+  const json was = modules;
+  for (const char* const kind : {"Pooling", "SpladePooling"}) {
+    modules = was;
+    modules[1]["type"] = std::string("sentence_transformers.models.") + kind;
+    std::ofstream(folder_.File("modules.json")) << modules;
+    EXPECT_FALSE(MultiVectorEncoder::Open(folder_.path()).ok()) << kind;
+  }
+  modules = was;
+  modules[0]["type"] = "sentence_transformers.models.StaticEmbedding";
+  std::ofstream(folder_.File("modules.json")) << modules;
+  const Result<MultiVectorEncoder> table = MultiVectorEncoder::Open(folder_.path());
+  ASSERT_FALSE(table.ok());
+  EXPECT_NE(table.status().message().find("module 0"), std::string::npos)
+      << table.status().message();
+  std::ofstream(folder_.File("modules.json")) << was;
   const Result<MultiVectorEncoder> good = MultiVectorEncoder::Open(folder_.path());
   ASSERT_TRUE(good.ok()) << good.status().message();
   EXPECT_FALSE(good->EncodeQueries({"tea"}, {.max_length = 20}).ok());

@@ -134,7 +134,10 @@ WeightView DrawnEncoder::DrawWeight(Draw& draw, const NewWeight& weight) {
                               ? 1.7f / std::sqrt(static_cast<float>(weight.inputs))
                               : 0.2f;
   const auto scaled = [=](float v) { return mean + deviation * v; };
-  if (weight.kind == WeightKind::kMatrix && draw.Chance(8)) {
+  // Relative embeddings' own projections take floats alone.
+  const bool may_be_int8 =
+      weight.kind == WeightKind::kMatrix && !weight.name.starts_with("self_attn.pos_");
+  if (may_be_int8 && draw.Chance(8)) {
     has_reference_ = false;  // which does not know of int8
     return Store(bytes_, draw, DType::kI8, weight.shape,
                  [](float v) { return static_cast<int8_t>(v >= -1 && v <= 1 ? 127 * v : -128); });

@@ -81,8 +81,10 @@ TEST(TokenizerClassesTest, EverythingIsAsAutoTokenizerHasIt) {
                           {"type_vocab_size", 2},
                           {"max_position_embeddings", 64}};
       config.update(model);
-      if (config["model_type"] == "qwen3")
-        config["num_key_value_heads"] = 2;  // else the class's 32
+      const std::string type = config["model_type"];
+      if (type == "qwen3" || type == "gemma3_text") {
+        config["num_key_value_heads"] = 2;  // else the class's own number
+      }
       Write(folder, name, config);
     }
     const Result<internal::FolderTokenizer> opened = Open(folder);

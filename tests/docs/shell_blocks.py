@@ -122,7 +122,7 @@ class Shell:
             for option in re.findall(r"-D(ENCORE_\w+)", " ".join(words)):
                 if option not in (self.root / "CMakeLists.txt").read_text():
                     yield f"there is no option {option}"
-        elif name not in SYSTEM and not name.startswith("build/"):
+        elif name.split("/")[-1] not in SYSTEM and not name.startswith("build/"):
             yield f"nothing tries the command {name}"
 
 

@@ -63,7 +63,7 @@ std::string Describe(const PreparedEncoder& prepared) {
           size_t{kernel.integer}, size_t{kernel.only_rows}, size_t{m.smoothed}}) {
       text += " " + std::to_string(number);
     }
-    text += "\n";
+    text += '\n';
   }
   text.resize(RoundUp(text.size(), 64), '\n');
   return text;

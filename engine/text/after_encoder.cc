@@ -212,7 +212,8 @@ AfterEncoder AfterEncoder::OfTokens(std::optional<PackedLinear> projection, size
   after.pooling_ = {PoolingMode::kCls};
   after.width_ = projection ? projection->out_features() : d_model;
   if (projection) {
-    after.steps_.push_back({*projection, FindTorchActivation("torch.nn.Identity")->apply});
+    after.steps_.push_back(
+        {std::move(projection), FindTorchActivation("torch.nn.Identity")->apply});
   }
   return after;
 }

@@ -138,7 +138,7 @@ Result<SparseStatic> ReadSparseStatic(const std::string& path, size_t vocab_size
   }
   ENCORE_ASSIGN_OR_RETURN(Tensor values, weights.ReadAsF32("weight"));
   ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Open(reading.folder.PathOf(path)));
-  return SparseStatic{std::move(tokenizer), std::move(values)};
+  return SparseStatic{tokenizer, std::move(values)};
 }
 
 }  // namespace encore::internal

@@ -91,7 +91,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFol
   }
   return std::shared_ptr<const TextEncoder::Impl>(
       new TextEncoder::Impl{.model = std::move(model),
-                            .tokenizer = std::move(tokenizer),
+                            .tokenizer = tokenizer,
                             .after = std::move(after),
                             .activation = FindTorchActivation("torch.nn.Identity"),
                             .config = std::move(config),

@@ -218,7 +218,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
       .use_type_ids = use_type_ids,
       .normalize = options.normalize,
       .sparse = std::move(sparse),
-      .words = std::move(words),
+      .words = words,
       .decisions = std::move(decisions),
   });
 }

@@ -49,6 +49,7 @@ def test_texts_in_turns() -> None:
     assert float(table[2][-2]) == 0 < float(table[3][-2]) < 0.1
 
 
+@pytest.mark.skipif(not has("safetensors"), reason="safetensors is not installed")
 def test_latency_of_calls(tmp_path: Path) -> None:
     path = tmp_path / "latency.json"
     run("bench/peers/latency.py", "--workload", "example_32x10", "--calls", "20", "--busy", "1",

@@ -222,8 +222,9 @@ TEST_F(HostileLateFolder, OfSentenceTransformers) {
     std::ofstream(folder_.File("modules.json")) << modules;
     EXPECT_FALSE(MultiVectorEncoder::Open(folder_.path()).ok()) << kind;
   }
-  modules = was;
+  modules = json::array({was[0], was[1]});
   modules[0]["type"] = "sentence_transformers.models.StaticEmbedding";
+  modules[1]["type"] = "pylate.models.Dense.Dense";
   std::ofstream(folder_.File("modules.json")) << modules;
   const Result<MultiVectorEncoder> table = MultiVectorEncoder::Open(folder_.path());
   ASSERT_FALSE(table.ok());

@@ -5,7 +5,13 @@
 #ifndef ENCORE_PYTHON_SRC_MODEL_OPTIONS_H_
 #define ENCORE_PYTHON_SRC_MODEL_OPTIONS_H_
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "encore/precision.h"
 #include "encore/text_encoder.h"
@@ -22,6 +28,33 @@ template <typename F>
 auto WithoutGil(F&& work) {
   const nb::gil_scoped_release released;
   return work();
+}
+
+// __init__ of a class that is made of a folder, a number of threads and options.
+template <typename Model>
+void BindOpen(nb::class_<Model>& model) {
+  const auto open = [](Model* self, const std::string& folder,
+                       const std::optional<std::string>& compute, int threads,
+                       const std::vector<std::string>& keep, std::optional<size_t> max_length,
+                       const std::vector<std::string>& pooling, std::optional<bool> normalize,
+                       bool ignore_unknown_keys, bool language_head, const std::string& cache,
+                       bool compare_cache) {
+    encore::OpenOptions options;
+    options.ignore_unknown_keys = ignore_unknown_keys;
+    options.language_head = language_head;
+    options.cache = cache;
+    options.compare_cache = compare_cache;
+    options.max_length = max_length;
+    options.normalize = normalize;
+    for (const std::string& name : pooling) options.pooling.push_back(PoolingFromName(name));
+    if (compute) options.precision = Take(encore::PrecisionFromName(*compute));
+    for (const std::string& name : keep) options.keep.push_back(MatrixFromName(name));
+    new (self) Model(folder, threads, options);
+  };
+  model.def("__init__", open, nb::arg("folder"), nb::arg("compute").none(), nb::arg("threads"),
+            nb::arg("keep"), nb::arg("max_length").none(), nb::arg("pooling"),
+            nb::arg("normalize").none(), nb::arg("ignore_unknown_keys"), nb::arg("language_head"),
+            nb::arg("cache"), nb::arg("compare_cache"));
 }
 
 // A numpy array that owns the tensor's memory, nothing copied. F32, rank 1 or more.

@@ -32,24 +32,8 @@ TextTask TaskFromName(const std::string& name) {
 
 class LateModel {
  public:
-  LateModel(const std::string& folder, const std::optional<std::string>& compute, int threads,
-            const std::vector<std::string>& keep, std::optional<size_t> max_length,
-            const std::vector<std::string>& pooling, std::optional<bool> normalize,
-            bool ignore_unknown_keys, bool language_head, const std::string& cache,
-            bool compare_cache)
-      : threads_(threads), model_(Open(folder, [&] {
-          encore::OpenOptions options;
-          options.ignore_unknown_keys = ignore_unknown_keys;
-          options.language_head = language_head;
-          options.cache = cache;
-          options.compare_cache = compare_cache;
-          options.max_length = max_length;
-          options.normalize = normalize;
-          for (const std::string& name : pooling) options.pooling.push_back(PoolingFromName(name));
-          if (compute) options.precision = Take(encore::PrecisionFromName(*compute));
-          for (const std::string& name : keep) options.keep.push_back(MatrixFromName(name));
-          return options;
-        }())) {}
+  LateModel(const std::string& folder, int threads, const encore::OpenOptions& options)
+      : threads_(threads), model_(Open(folder, options)) {}
 
   // Of texts[begin, end): rows [rows, dimensions], and where each text's begin.
   std::pair<Array, std::vector<size_t>> Encode(const TextList& texts, size_t begin, size_t end,
@@ -96,15 +80,9 @@ class LateModel {
 }  // namespace
 
 void BindMultiVectorEncoder(nb::module_& module) {
-  nb::class_<LateModel>(module, "LateModel", nb::is_weak_referenceable())
-      .def(nb::init<const std::string&, const std::optional<std::string>&, int,
-                    const std::vector<std::string>&, std::optional<size_t>,
-                    const std::vector<std::string>&, std::optional<bool>, bool, bool,
-                    const std::string&, bool>(),
-           nb::arg("folder"), nb::arg("compute").none(), nb::arg("threads"), nb::arg("keep"),
-           nb::arg("max_length").none(), nb::arg("pooling"), nb::arg("normalize").none(),
-           nb::arg("ignore_unknown_keys"), nb::arg("language_head"), nb::arg("cache"),
-           nb::arg("compare_cache"))
+  nb::class_<LateModel> bound(module, "LateModel", nb::is_weak_referenceable());
+  BindOpen(bound);
+  bound
       .def("encode", &LateModel::Encode, nb::arg("texts"), nb::arg("begin"), nb::arg("end"),
            nb::arg("task"), nb::arg("prompt").none(), nb::arg("normalize").none(),
            nb::arg("max_length"))

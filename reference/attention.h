@@ -83,21 +83,12 @@ Matrix<T> AttentionOver(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>&
   return out;
 }
 
-// Under a mask whose row and column are those of positions[i] and positions[j], or i and j.
+// Under a mask whose row and column are those of positions[i] and positions[j], or i and j. T is
+// double or Rounded.
 template <typename T>
 Matrix<T> Attention(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v, double scale,
                     const AttentionMask& mask, std::span<const size_t> positions,
-                    Matrix<T>* weights, const ByDistance& distance = {}) {
-  return AttentionOver(
-      q, k, v, scale, [&](size_t i, size_t j) { return Sees(mask, positions, i, j, distance); },
-      [&](T score, size_t i, size_t j) {
-        if (mask.additive.empty() && distance.bias == nullptr) return score;
-        T add(mask.additive.empty() ? distance.Bias(i, j) : Added(mask, positions, i, j));
-        if (!mask.additive.empty() && distance.bias != nullptr) add = add + T(distance.Bias(i, j));
-        return score + add;
-      },
-      weights);
-}
+                    Matrix<T>* weights, const ByDistance& distance = {});
 
 }  // namespace encore::reference
 

@@ -79,13 +79,17 @@ JsonValue Component(const char* type, Members members = {}) {
   return JsonValue::Object(std::move(members));
 }
 
+JsonValue OrNull(const std::optional<bool>& value) {
+  if (!value) return {};
+  return *value;
+}
+
 JsonValue BertNormalizer(bool clean_text, bool chinese, const std::optional<bool>& accents,
                          bool lowercase) {
-  return Component("BertNormalizer",
-                   {{"clean_text", clean_text},
-                    {"handle_chinese_chars", chinese},
-                    {"strip_accents", accents ? JsonValue(*accents) : JsonValue()},
-                    {"lowercase", lowercase}});
+  return Component("BertNormalizer", {{"clean_text", clean_text},
+                                      {"handle_chinese_chars", chinese},
+                                      {"strip_accents", OrNull(accents)},
+                                      {"lowercase", lowercase}});
 }
 
 JsonValue Regex(const char* text) { return JsonValue::Object({{"Regex", text}}); }

@@ -16,6 +16,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/executors.h"
 #include "tests/support/guarded.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
 
 namespace encore {
@@ -93,7 +94,7 @@ TEST(MaxSimTest, AScoreDependsOnItsQueryAndItsDocumentAlone) {
   std::vector<size_t> lengths;
   for (size_t i = 0; i < 400; ++i) lengths.push_back(1 + i * 37 % 90);
   const Drawn queries(lengths, 64, 3);
-  const Drawn documents(kDocumentLengths, 64, 4);
+  const Drawn documents(kEmulated ? std::vector<size_t>{1, 49} : kDocumentLengths, 64, 4);
   const std::vector<float> all = Scores(queries.groups(), documents.groups());
   const Executors executors;
   for (const auto& [name, executor] : executors) {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "reference/encoder.h"
+
+#include "reference/feed_forward.h"
+#include "reference/norm.h"
+#include "reference/number.h"
+#include "reference/self_attention.h"
+
+namespace encore::reference {
+namespace {
+
+template <typename T>
+Matrix<T> Add(Matrix<T> a, const Matrix<T>& b) {
+  for (size_t i = 0; i < a.data.size(); ++i) a.data[i] = a.data[i] + b.data[i];
+  return a;
+}
+
+// x [S, d_model]; *weights becomes [head]: [S, S].
+template <typename T>
+Matrix<T> EncodeLayer(const LayerConfig& c, const EncoderLayerWeights& w, const Matrix<T>& x,
+                      const AttentionMask& mask, std::span<const size_t> positions,
+                      std::vector<Matrix<T>>* weights) {
+  const auto attention = [&](const Matrix<T>& in) {
+    return SelfAttention(c, w, in, mask, positions, weights);
+  };
+  const auto feed_forward = [&](const Matrix<T>& in) { return FeedForward(c, w, in); };
+  const auto norm1 = [&](const Matrix<T>& in) {
+    return c.attention_norm ? Norm(c.norm, in, w.norm1.weight, w.norm1.bias) : in;
+  };
+  const auto norm2 = [&](const Matrix<T>& in) {
+    return Norm(c.norm, in, w.norm2.weight, w.norm2.bias);
+  };
+  const auto post1 = [&](const Matrix<T>& in) {
+    return Norm(c.norm, in, w.post_norm1.weight, w.post_norm1.bias);
+  };
+  const auto post2 = [&](const Matrix<T>& in) {
+    return Norm(c.norm, in, w.post_norm2.weight, w.post_norm2.bias);
+  };
+  switch (c.norm_placement) {
+    case NormPlacement::kPost: {
+      const Matrix<T> h = norm1(Add(x, attention(x)));
+      return norm2(Add(h, feed_forward(h)));
+    }
+    case NormPlacement::kPre: {
+      const Matrix<T> h = Add(x, attention(norm1(x)));
+      return Add(h, feed_forward(norm2(h)));
+    }
+    case NormPlacement::kBoth: {
+      const Matrix<T> h = Add(x, post1(attention(norm1(x))));
+      return Add(h, post2(feed_forward(norm2(h))));
+    }
+  }
+  return x;
+}
+
+}  // namespace
+
+template <typename T>
+EncoderResult<T> Encode(const EncoderConfig& config, const EncoderWeights& weights, ConstView x,
+                        const AttentionMask& mask, std::span<const size_t> positions) {
+  EncoderResult<T> result;
+  Matrix<T> h(x);
+  for (size_t i = 0; i < config.num_layers(); ++i) {
+    h = EncodeLayer(config.layers[i], weights.layers[i], h, mask, positions,
+                    &result.attention.emplace_back());
+    result.hidden.push_back(h);
+  }
+  result.y = Norm(config.final_norm, h, weights.norm.weight, weights.norm.bias);
+  return result;
+}
+
+template EncoderResult<double> Encode(const EncoderConfig&, const EncoderWeights&, ConstView,
+                                      const AttentionMask&, std::span<const size_t>);
+template EncoderResult<Rounded> Encode(const EncoderConfig&, const EncoderWeights&, ConstView,
+                                       const AttentionMask&, std::span<const size_t>);
+
+}  // namespace encore::reference

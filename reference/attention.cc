@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Attention of one head, compiled for the types of number that callers use.
 
 #include "reference/attention.h"
 

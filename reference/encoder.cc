@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The encoder in double precision, compiled for the types of number that callers use.
 
 #include "reference/encoder.h"
 

@@ -32,13 +32,17 @@ for argument in "$@"; do
   esac
 done
 
+# One at a time: steps that run at once may want packages.
+mkdir -p .deps
+exec {lock}>.deps/python_env.lock
+flock "$lock"
+
 missing=()
 for package in "${wanted[@]}"; do
   grep -qxF "$package" "$installed" 2>/dev/null || missing+=("$package")
 done
 [[ ${#missing[@]} -gt 0 ]] || exit 0
 
-mkdir -p .deps
 : >"$log"
 printf 'python_env: installing %s into %s\n' "${missing[*]}" "$venv"
 if [[ ! -x "$venv/bin/pip" ]]; then

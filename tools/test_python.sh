@@ -35,7 +35,7 @@ if [[ ! -x "$venv/bin/pip" ]]; then
   "$python" -m venv "$venv" >>"$log" 2>&1 || absent "$python cannot make $venv (python3-venv)"
 fi
 tools=(scikit-build-core==1.1.2 nanobind==3.1.0 ninja numpy pytest mypy tqdm ruff)
-tools+=(matplotlib scipy Jinja2)  # for pyencore.lab
+tools+=(matplotlib scipy Jinja2 jsonschema)  # for pyencore.lab
 # The stable ABI wants CMake 3.26. Else the system's, whose command lines are those in the cache.
 "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' && tools+=(cmake)
 if [[ ! -e "$venv/tools.txt" ]]; then
@@ -76,4 +76,5 @@ install --force-reinstall --no-deps build/python-wheels/pyencore-*.whl
 
 "$venv/bin/ruff" check --quiet python examples
 "$venv/bin/encore" --version
+export ENCORE="${ENCORE:-$PWD/$venv/bin/encore}"  # what pyencore.lab runs
 "$venv/bin/python" -m pytest -q -p no:cacheprovider -rs python/tests "$@"

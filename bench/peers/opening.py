@@ -1,30 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a model's folder: seconds until it answers, and the memory that it takes, beside peers.
+"""Opening a model's folder: seconds until it answers, and the memory that it takes, beside
+sentence-transformers on PyTorch.
 
-    tools/fetch_model.sh && tools/python_env.sh peers
-    tools/build.sh build/shared -DBUILD_SHARED_LIBS=ON --target encore_text
+    tools/fetch_model.sh && tools/python_env.sh peers && .deps/venv/bin/pip install .
     .deps/venv/bin/python bench/peers/opening.py --markdown
     .deps/venv/bin/python bench/peers/opening.py --base --engine encore --engine cache  # base size
 
 Each engine is opened in processes of its own, on as many cores as threads, after its modules were
 imported and its files read once; the median of the rounds is told. Milliseconds: opening, the first
 call with one query, and a later one (the median of 20). MiB, of what was added since the imports:
-resident memory after the calls, the part of it that no other process shares once a second process
-has the model open, and the largest resident memory until the first call was over. Peers get what
-they want to open in place of the folder, made before: ONNX Runtime the graph that its optimizer
-wrote, OpenVINO its IR with f32 weights; their tokenizer counts. `cache` is encore with a folder of
-packed weights, there already; `written` the process that makes it; `int8` a folder that `encore
-convert --precision int8` has made (--int8).
+resident memory after the calls, the part of it that the process has written and shares with none
+(a second process has the model open), and the largest resident memory until the first call was
+over. encore takes part by pyencore. `cache` is encore with a folder of packed weights, there
+already; `written` the process that makes it; `int8` a folder that `encore convert --precision int8`
+has made (--int8).
 """
 
 import argparse
-import ctypes
 import datetime
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,8 +30,7 @@ import remote
 import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-ENGINES = ("encore", "written", "cache", "int8", "onnxruntime", "openvino",
-           "sentence_transformers")  # the last three by the functions below
+ENGINES = ("encore", "written", "cache", "int8", "sentence_transformers")
 QUERY = "How do I renew a passport that expired three years ago?"
 LATER_CALLS = 20
 # BERT base, whose sizes these are, with words in the model's place.
@@ -44,91 +40,13 @@ BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
 
 # ---- What is opened -----------------------------------------------------------------------------
 
-class OpenOptions(ctypes.Structure):
-    """encore_open_options of encore/c_api.h."""
-    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32),
-                ("normalize", ctypes.c_int32), ("pooling", ctypes.c_int32),
-                ("ignore_unknown_keys", ctypes.c_int32), ("max_length", ctypes.c_size_t),
-                ("precision", ctypes.c_int32), ("amx_bf16", ctypes.c_int32),
-                ("cache", ctypes.c_char_p), ("compare_cache", ctypes.c_int32),
-                ("reserved", ctypes.c_int32)]
-
-
-class Text(ctypes.Structure):
-    """encore_text."""
-    _fields_ = [("data", ctypes.c_char_p), ("size", ctypes.c_size_t)]
-
-
 def encore(args, folder):
-    """Opens by the C interface; returns encode()."""
-    library = ctypes.CDLL(str(args.library))
-    library.encore_last_error.restype = ctypes.c_char_p
-    library.encore_dimensions.restype = ctypes.c_size_t
-    library.encore_dimensions.argtypes = [ctypes.c_void_p]
-    library.encore_encode.argtypes = [
-        ctypes.c_void_p, ctypes.POINTER(Text), ctypes.c_size_t, ctypes.c_void_p,
-        ctypes.POINTER(ctypes.c_float), ctypes.c_size_t, ctypes.c_void_p]
-
-    def check(status):
-        if status != 0:
-            raise SystemExit(library.encore_last_error().decode())
+    """A function that opens and returns encode()."""
+    from pyencore import TextEncoder
 
     def open_model():
-        options = OpenOptions(size=ctypes.sizeof(OpenOptions), threads=args.threads,
-                              cache=str(args.cache).encode() if args.cache else None)
-        model = ctypes.c_void_p()
-        check(library.encore_open(str(folder).encode(), ctypes.byref(options),
-                                  ctypes.byref(model)))
-        columns = library.encore_dimensions(model)
-        vector = (ctypes.c_float * columns)()
-        text = Text(QUERY.encode(), len(QUERY))
-        return lambda: check(library.encore_encode(model, ctypes.byref(text), 1, None, vector,
-                                                   columns, None))
-
-    return open_model
-
-
-def tokenized(folder, run):
-    """encode() of a peer whose run() takes ids and mask."""
-    import texts
-
-    class Engine(texts.TokenizedEngine):
-        """What run() makes of ids."""
-
-        def hidden_states(self, ids, mask):
-            return run(ids, mask)
-
-    engine = Engine(folder)
-    return lambda: engine.encode([QUERY])
-
-
-def onnxruntime(args, folder):
-    import onnxruntime as runtime
-    import texts  # noqa: F401, pylint: disable=unused-import
-    import tokenizers  # noqa: F401, pylint: disable=unused-import
-
-    def open_model():
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = args.threads
-        options.log_severity_level = 3
-        session = runtime.InferenceSession(str(args.graphs / "model.onnx"), options,
-                                           providers=["CPUExecutionProvider"])
-        return tokenized(folder, lambda ids, mask: session.run(None, {"ids": ids, "mask": mask})[0])
-
-    return open_model
-
-
-def openvino(args, folder):
-    import openvino as runtime
-    import texts  # noqa: F401, pylint: disable=unused-import
-    import tokenizers  # noqa: F401, pylint: disable=unused-import
-
-    def open_model():
-        compiled = runtime.Core().compile_model(str(args.graphs / "model.xml"), "CPU", {
-            "INFERENCE_NUM_THREADS": args.threads, "NUM_STREAMS": 1,
-            "INFERENCE_PRECISION_HINT": "f32"})
-        request = compiled.create_infer_request()
-        return tokenized(folder, lambda ids, mask: request.infer([ids, mask])[0])
+        model = TextEncoder(folder, threads=args.threads, cache=args.cache)
+        return lambda: model.encode(QUERY)
 
     return open_model
 
@@ -144,17 +62,6 @@ def sentence_transformers(args, folder):
         return lambda: model.encode([QUERY], show_progress_bar=False)
 
     return open_model
-
-
-def prepare(args):
-    """Writes what ONNX Runtime and OpenVINO open, in a process of its own for torch's memory."""
-    import openvino as runtime
-    import text_model_torch
-    import text_onnxruntime
-    text_onnxruntime.export(args.model, "sdpa", args.graphs / "model.onnx")
-    model = runtime.convert_model(text_model_torch.HiddenStates(args.model, "sdpa"),
-                                  example_input=text_model_torch.EXAMPLE)
-    runtime.save_model(model, args.graphs / "model.xml", compress_to_fp16=False)
 
 
 def write_base(folder, source):
@@ -199,16 +106,14 @@ def memory(key):
     raise SystemExit(f"the system does not tell {key}")
 
 
-def private():
-    return memory("Private_Clean") + memory("Private_Dirty")
-
-
 def serve(args):
     """Opens at once and tells; asked again, tells the memory that is its own alone."""
     def make():
         folder = args.int8 if args.as_engine == "int8" else args.model
-        open_model = globals().get(args.as_engine, encore)(args, folder)
-        before = {"rss": memory("Rss"), "private": private()}
+        prepared = sentence_transformers if args.as_engine == "sentence_transformers" else encore
+        open_model = prepared(args, folder)
+        # Not Private_Clean: of libraries that is shared once a second process has them too.
+        before = {"rss": memory("Rss"), "private": memory("Private_Dirty")}
         # What importing took before can hide a peak.
         pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
@@ -223,7 +128,12 @@ def serve(args):
         later = statistics.median(timed(encode)[0] for _ in range(LATER_CALLS))
         found = {"opening": opening, "first": first, "later": later,
                  "rss": memory("Rss") - before["rss"], "peak": peak - before["rss"]}
-        return found, lambda *_: {"private": private() - before["private"]}
+
+        def answer(*_):
+            encode()  # the model is still there
+            return {"private": memory("Private_Dirty") - before["private"]}
+
+        return found, answer
 
     return remote.serve(make)
 
@@ -243,8 +153,8 @@ def measure(args, name):
         for turn in range(args.rounds + (name != "written")):  # the first reads the files
             cache = pathlib.Path(scratch, str(turn) if name == "written" else "cache")
             more = ["--cache", str(cache)] if name in ("cache", "written") else []
-            command = [sys.executable, *sys.argv, "--as-engine", name, "--graphs",
-                       str(args.graphs), "--model", str(args.model), *more]
+            command = [sys.executable, *sys.argv, "--as-engine", name, "--model",
+                       str(args.model), *more]
             one = [remote.Remote(name, command, remote.last_cores(args.threads),
                                  {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
                                   "OMP_NUM_THREADS": str(args.threads)}) for _ in range(2)]
@@ -275,9 +185,6 @@ def parse_args():
     parser.add_argument("--base", action="store_true",
                         help="the same model with drawn weights of BERT base's sizes")
     parser.add_argument("--int8", type=pathlib.Path, metavar="DIR", help="the folder of `int8`")
-    parser.add_argument("--library", type=pathlib.Path, metavar="FILE",
-                        default=ROOT / "build/shared/engine/libencore_text.so",
-                        help="encore's (default: %(default)s)")
     parser.add_argument("--engine", action="append", choices=ENGINES, metavar="NAME",
                         help="only these: " + " ".join(ENGINES))
     parser.add_argument("--threads", type=int, default=1, metavar="N")
@@ -285,9 +192,8 @@ def parse_args():
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build", metavar="DIR",
                         help="where temporary folders are made (default: %(default)s)")
     parser.add_argument("--markdown", action="store_true")
-    for hidden in ("--as-engine", "--cache", "--graphs"):
-        parser.add_argument(hidden, help=argparse.SUPPRESS,
-                            type=pathlib.Path if hidden != "--as-engine" else str)
+    parser.add_argument("--as-engine", help=argparse.SUPPRESS)
+    parser.add_argument("--cache", type=pathlib.Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.engine = args.engine or [name for name in ENGINES if name != "int8" or args.int8]
     if min(args.threads, args.rounds) < 1:
@@ -299,19 +205,13 @@ def parse_args():
 
 def main():
     args = parse_args()
-    if args.as_engine == "prepare":
-        return prepare(args)
     if args.as_engine:
         return serve(args)
     with tempfile.TemporaryDirectory(prefix=".opening-", dir=args.work) as scratch:
-        args.graphs = pathlib.Path(scratch)
         if args.base:
-            write_base(args.graphs / "base", args.model)
-            args.model = args.graphs / "base"
-        if {"onnxruntime", "openvino"} & set(args.engine):
-            subprocess.run([sys.executable, *sys.argv, "--as-engine", "prepare", "--graphs",
-                            scratch, "--model", str(args.model)], check=True,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            base = pathlib.Path(scratch, "base")
+            write_base(base, args.model)
+            args.model = base
         try:
             found = {name: measure(args, name) for name in args.engine}
         except remote.RemoteError as error:

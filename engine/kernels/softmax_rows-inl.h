@@ -85,7 +85,7 @@ HWY_INLINE hn::Mask<TagLanes> SeenFrom(const Group& group, size_t r, size_t c) {
   return hn::AndNot(hn::FirstN(d, CountBelow(group.first[r], c)), below);
 }
 
-// The same for those that are seen; -inf, which neither maximum nor sum notices, for the rest.
+// LoadScores of those that the row sees; -inf, which neither maximum nor sum notices, for the rest.
 template <class Group>
 HWY_INLINE VecLanes LoadScoresN(const Group& group, size_t r, size_t c) {
   const TagLanes d;
@@ -156,7 +156,7 @@ HWY_INLINE VecRows LargestScores(const Group& group) {
 // ExpRows of the elements [begin, end), some of which are hidden.
 template <bool kScaleResult, class Group, size_t R>
 HWY_INLINE void MaskedExponentials(const Group& group, size_t begin, size_t end,
-                                   const ExpVectors<TagLanes>& exp, const VecLanes (&largest)[R],
+                                   const ExpVectors<TagLanes>& exp, const VecLanes (&shifts)[R],
                                    const float* factor, Lanes16 (&acc)[R]) {
   const TagLanes d;
   for (size_t c = begin; c < end; c += kVirtualLanes) {
@@ -166,7 +166,7 @@ HWY_INLINE void MaskedExponentials(const Group& group, size_t begin, size_t end,
       for (size_t j = 0; j < kLaneVecs; ++j) {
         const size_t at = c + j * kLanes;
         const VecLanes z = LoadScoresN(group, r, at);
-        VecLanes p = ExpNonPositive(d, exp, hn::Sub(z, largest[r]));
+        VecLanes p = ExpNonPositive(d, exp, hn::Sub(z, shifts[r]));
         // Where the shift is NaN, those past the limits would be NaN too.
         if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(SeenFrom(group, r, at), p);
         acc[r].v[j] = hn::Add(acc[r].v[j], p);
@@ -187,16 +187,16 @@ HWY_INLINE VecRows ExpRows(const Group& group, const ExpConstants& constants, co
                            const float* factor) {
   const TagLanes d;
   const ExpVectors<TagLanes> exp(d, constants);
-  VecLanes largest[R];
+  VecLanes shifts[R];
   Lanes16 acc[R];
   ENCORE_UNROLL
   for (size_t r = 0; r < R; ++r) {
-    largest[r] = hn::Set(d, shift[r]);
+    shifts[r] = hn::Set(d, shift[r]);
     acc[r] = SetLanes(0.0f);
   }
   if constexpr (Group::kHasFirst) {
     for (size_t r = 0; r < R; ++r) std::fill_n(group.y[r], std::min(group.lead, group.cols), 0.0f);
-    MaskedExponentials<kScaleResult>(group, group.lead, group.from, exp, largest, factor, acc);
+    MaskedExponentials<kScaleResult>(group, group.lead, group.from, exp, shifts, factor, acc);
   }
   for (size_t c = group.From(); c < group.full; c += kVirtualLanes) {
     ENCORE_UNROLL
@@ -204,14 +204,14 @@ HWY_INLINE VecRows ExpRows(const Group& group, const ExpConstants& constants, co
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
         const VecLanes z = LoadScores(group, r, c + j * kLanes);
-        VecLanes p = ExpNonPositive(d, exp, hn::Sub(z, largest[r]));
+        VecLanes p = ExpNonPositive(d, exp, hn::Sub(z, shifts[r]));
         acc[r].v[j] = hn::Add(acc[r].v[j], p);
         if constexpr (kScaleResult) p = hn::Mul(p, hn::Set(d, factor[r]));
         hn::StoreU(p, d, group.y[r] + c + j * kLanes);
       }
     }
   }
-  MaskedExponentials<kScaleResult>(group, group.full, group.some, exp, largest, factor, acc);
+  MaskedExponentials<kScaleResult>(group, group.full, group.some, exp, shifts, factor, acc);
   if constexpr (Group::kHasLimits) {
     if (group.some < group.cols) {
       for (size_t r = 0; r < R; ++r) {

@@ -70,9 +70,9 @@ Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, Mod
 //   harmless in all families: passed over
 //   one that has a single value that encore computes: kUnsupported with another
 //   one that another family reads, and that may have been meant: kInvalidArgument, or with
-//   ignore_unknown a decision
+//   ignore_foreign a decision
 //   any other: a decision, as transformers does not look at keys that a family's class has not
-Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_unknown,
+Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_foreign,
                       std::vector<Decision>* decisions);
 
 // kUnsupported where a key that has a single value has another.

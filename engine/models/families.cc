@@ -14,8 +14,9 @@ namespace {
 // Calls f(family) until it returns true.
 template <typename F>
 const Family* FindIf(const F& f) {
-  for (const std::span<const Family> all : {PostNormFamilies(), DebertaFamilies(),
-                                            PreNormFamilies(), LlamaFamilies(), TowerFamilies()}) {
+  for (const std::span<const Family> all :
+       {PostNormFamilies(), DebertaFamilies(), PreNormFamilies(), LlamaFamilies(),
+        EsmAndClipFamilies()}) {
     for (const Family& family : all) {
       if (f(family)) return &family;
     }

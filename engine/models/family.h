@@ -49,9 +49,8 @@ inline constexpr size_t kAnyLength = size_t{1} << 20;
 
 // x = LayerNorm(scale word[id] + type[type id] + position[place] + task[0]), all `width` wide, then
 // a linear layer to d_model where there is a projection; or the norm after that. Names are of
-// modules with a ".weight" (and
-// ".bias"); an empty one means that the family has no such thing. A row has names and rules, sizes
-// come from config.json.
+// modules with a ".weight" (and ".bias"); an empty one means that the family has no such thing. A
+// row has names and rules, sizes come from config.json.
 struct EmbeddingPlan {
   size_t width = 0;
   size_t vocab_size = 0;
@@ -195,7 +194,8 @@ struct Family {
   std::string_view foreign_tensors = {};
 
   FamilyKeys keys = {};
-  // Keys that the hook reads, and that are refused where another family's config.json has them.
+  // Keys that are refused in other families' config.json, beside those of `keys` and the modules'
+  // `bias_key`: what `finish` reads, and what would mean something there.
   std::string_view own_keys = {};
   // Keys that mean nothing to this family, beside those that mean nothing to any (other_keys.cc).
   std::string_view ignored_keys = {};
@@ -246,12 +246,12 @@ Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys
                                   std::vector<Decision>* decisions);
 
 // Norms after sublayers, as BERT's; those of them with relative embeddings; norms before sublayers,
-// as ModernBERT's; Llama's layers; LayerNorms before sublayers, as ESM's.
+// as ModernBERT's; Llama's layers; ESM and CLIP's text side.
 std::span<const Family> PostNormFamilies();
 std::span<const Family> DebertaFamilies();
 std::span<const Family> PreNormFamilies();
 std::span<const Family> LlamaFamilies();
-std::span<const Family> TowerFamilies();
+std::span<const Family> EsmAndClipFamilies();
 
 // The family of a model_type and, where several share it, of a key that marks one; or null.
 const Family* FindFamily(std::string_view model_type, const JsonValue& config);

@@ -94,14 +94,14 @@ std::string Wanted(const OnlyValue& only) {
 }
 
 Status CheckKey(const std::string& where, const std::string& key, const JsonValue& value,
-                bool ignore_unknown, std::vector<Decision>* decisions) {
+                bool ignore_foreign, std::vector<Decision>* decisions) {
   for (const std::string_view harmless : {kHarmless, kOfGeneration, kOfCrossEncoder}) {
     if (HasWord(harmless, key)) return {};
   }
   const auto* only = std::find_if(std::begin(kOnlyValues), std::end(kOnlyValues),
                                   [&](const OnlyValue& known) { return known.key == key; });
   if (only != std::end(kOnlyValues)) return CheckOnly(where, *only, value);
-  if (IsFamilyKey(key) && !ignore_unknown) {
+  if (IsFamilyKey(key) && !ignore_foreign) {
     return InvalidArgument(where + ": " + Quoted(key) + " is " + value.Described() +
                            ", a key that other families read and this one does not; wanted none "
                            "of these (the option ignore_unknown_keys ignores them)");
@@ -119,11 +119,11 @@ Status CheckOnly(const std::string& where, const OnlyValue& only, const JsonValu
                                              Wanted(only) + " only" + std::string(only.why));
 }
 
-Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_unknown,
+Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_foreign,
                       std::vector<Decision>* decisions) {
   for (const std::string& key : config->Unread()) {
     ENCORE_RETURN_IF_ERROR(
-        CheckKey(config->where(), key, *object.Find(key), ignore_unknown, decisions));
+        CheckKey(config->where(), key, *object.Find(key), ignore_foreign, decisions));
   }
   return {};
 }

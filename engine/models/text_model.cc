@@ -22,9 +22,10 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-void TellUnused(const ModelPlan& plan, const ModelTensors& tensors,
+void TellUnused(const ModelPlan& plan, const ModelTensors& tensors, std::string_view read_later,
                 std::vector<Decision>* decisions) {
-  const std::vector<std::string> unused = tensors.Unused(*plan.family);
+  std::vector<std::string> unused = tensors.Unused(*plan.family);
+  if (!read_later.empty()) std::erase(unused, read_later);
   if (unused.empty()) return;
   constexpr size_t kShown = 4;
   std::string names;
@@ -109,7 +110,7 @@ Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
 }  // namespace
 
 Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& options,
-                                  std::vector<Decision>* decisions) {
+                                  std::vector<Decision>* decisions, std::string_view read_later) {
   ENCORE_ASSIGN_OR_RETURN(ModelPlan plan,
                           ReadModelConfig(folder, options.ignore_unknown_keys, decisions));
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
@@ -159,7 +160,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
          std::string(name) + ", of each token to " + std::to_string(width) + " elements",
          files.name()});
   }
-  TellUnused(plan, tensors, decisions);
+  TellUnused(plan, tensors, read_later, decisions);
   files.ReleasePages();
   ENCORE_RETURN_IF_ERROR(files.CheckUnchanged());
   return model;

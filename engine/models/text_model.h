@@ -35,8 +35,9 @@ class TextModel {
   // Embedding tables stay mapped from the file, the rest is packed. kNotFound, kUnsupported,
   // kCorruptData, kInvalidArgument name the file, the key or tensor, what was found and what was
   // wanted; kIo; kOutOfMemory.
+  // `read_later` is a tensor that the caller reads: it is not listed as ignored.
   static Result<TextModel> Open(const Folder& folder, const OpenOptions& options,
-                                std::vector<Decision>* decisions);
+                                std::vector<Decision>* decisions, std::string_view read_later = {});
   // The same of a folder of static embeddings: reads model.safetensors alone.
   static Result<TextModel> OpenStatic(const Folder& folder, const OpenOptions& options,
                                       std::vector<Decision>* decisions);

@@ -11,6 +11,17 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
+// Where an encoder block's rows lie under the pass's thread plan.
+StepRows RowsUnder(const Pass& pass, ConstRows x, Rows y) {
+  const ThreadPlan& plan = pass.thread_plan;
+  // By columns, threads share the rows of each step.
+  const bool own_buffers = plan.kind != ThreadPlanKind::kColumns;
+  // Attention that is a stage of its own writes contexts for other threads' row blocks.
+  const bool own_context = plan.kind == ThreadPlanKind::kSequences ||
+                           (plan.kind == ThreadPlanKind::kRows && !plan.attention_apart);
+  return StepRows(pass, x, y, own_buffers, own_context);
+}
+
 // An encoder block at work on a batch.
 class BlockOnBatch {
  public:
@@ -20,11 +31,7 @@ class BlockOnBatch {
         attention_(pass, layer, index),
         heads_together_(HeadsTogether(sizes_, pass.thread_plan.threads, layer.qkv.view().nr())),
         recipe_(MakeRecipe(pass.config->layers[index].norm_placement, layer)),
-        // Row blocks stay a thread's own, except where threads share rows.
-        rows_(pass, x, y, pass.thread_plan.kind != ThreadPlanKind::kColumns,
-              pass.thread_plan.kind == ThreadPlanKind::kSequences ||
-                  (pass.thread_plan.kind == ThreadPlanKind::kRows &&
-                   !pass.thread_plan.attention_apart)) {}
+        rows_(RowsUnder(pass, x, y)) {}
 
   void Run(Team& team) const {
     switch (pass_.thread_plan.kind) {

@@ -19,8 +19,8 @@ RowStep Norm(const PackedNorm& norm, Place in, Place out, Place residual = kNone
   return {.norm = &norm, .in = in, .out = out, .residual = residual};
 }
 
-// Appends a linear step, and before it what makes its input into rows of its A, if these are no
-// floats.
+// Adds a linear step. If its kernel does not take floats, first adds a step that converts the
+// input.
 void AddLinear(RowStep linear, RowSteps* steps) {
   if (linear.matrix->view().kernel->make_rows != nullptr) {
     steps->Add({.rows_for = linear.matrix, .in = linear.in, .out = kInput});

@@ -27,8 +27,9 @@ enum class Place {
   kContext,  // attention's output
   kMid,      // a sum before its norm
   kNormed,
-  kHidden,      // inside the feed-forward network
-  kX,           // the layer's input; never written. From here on no rows to write floats to
+  kHidden,  // inside the feed-forward network
+  // Steps write no floats to the places from here on.
+  kX,           // the layer's input; never written
   kInput,       // rows of A of a product that takes no floats
   kProjection,  // attention's QkvBuffer, which the projection alone writes (attention_stage.h)
 };

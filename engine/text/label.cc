@@ -3,7 +3,9 @@
 // TextEncoder's labels of tokens, and its predictions of tokens.
 
 #include <algorithm>
-#include <atomic>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
@@ -16,7 +18,20 @@ Status WantTokenHead(const TextEncoder::Impl& impl) {
   ENCORE_RETURN_IF_ERROR(internal::WantTokenizer(impl));
   if (impl.model.labels_tokens()) return {};
   return Status(ErrorCode::kUnsupported,
-                "the folder's model does not label tokens; wanted one for token classification");
+                "found a model of " + std::string(impl.model.family()) +
+                    " without a head that labels tokens; wanted a folder for token classification, "
+                    "of a family whose head for it encore has");
+}
+
+// Calls f(i) for every i below count, on the executor's threads. The first failure by i.
+template <typename F>
+Status RunTasks(const Executor& executor, size_t count, const F& f) {
+  std::vector<Status> statuses(count);
+  RunParallel(executor, count, [&](size_t i) { statuses[i] = f(i); });
+  for (Status& status : statuses) {
+    if (!status.ok()) return std::move(status);
+  }
+  return {};
 }
 
 // logits [tokens, labels] of hidden [tokens, d_model].
@@ -45,10 +60,9 @@ Result<Entities> FindAll(const TextEncoder::Impl& impl, Texts texts, const Label
     ENCORE_ASSIGN_OR_RETURN(const Tensor logits,
                             TokenLogitsOf(impl.model, hidden, starts.back(), options.executor));
     const auto* const values = static_cast<const float*>(logits.data());
-    std::atomic<bool> failed = false;
     // Tokens are made again, with their places, which costs little beside the model.
-    RunParallel(options.executor, batch.size(), [&](size_t i) {
-      const Status status = internal::Guarded("entities", [&]() -> Status {
+    return RunTasks(options.executor, batch.size(), [&](size_t i) {
+      return internal::Guarded("the entities of a text", [&]() -> Status {
         const std::string_view text = texts[batch[i]];
         Tokens tokens;
         ENCORE_RETURN_IF_ERROR(impl.tokenizer->Encode(text, &tokens, with_offsets));
@@ -57,10 +71,7 @@ Result<Entities> FindAll(const TextEncoder::Impl& impl, Texts texts, const Label
                                  *impl.tokenizer, *impl.words, options);
         return {};
       });
-      if (!status.ok()) failed = true;
     });
-    // The texts have been tokenized before.
-    return failed ? internal::NoMemoryFor("the entities of a text") : Status();
   };
   ENCORE_RETURN_IF_ERROR(
       internal::StreamTexts(impl, {.texts = texts}, stream, take, &found.counts));
@@ -100,13 +111,11 @@ Result<Tensor> VocabularyLogits(const internal::LanguageHead& head, ConstView hi
   ENCORE_RETURN_IF_ERROR(head.Transform(hidden, transformed.View<float>(), executor));
   auto* const out = static_cast<float*>(logits.data());
   const TensorView<float>::Strides strides = {static_cast<ptrdiff_t>(head.vocab_size()), 1};
-  std::atomic<bool> failed = false;
-  RunParallel(executor, head.blocks(), [&](size_t block) {
+  ENCORE_RETURN_IF_ERROR(RunTasks(executor, head.blocks(), [&](size_t block) {
     const MutableView columns(out + block * internal::LanguageHead::kBlock,
                               Shape(rows, head.block_size(block)), strides);
-    if (!head.Block(block, transformed.View<float>(), columns).ok()) failed = true;
-  });
-  if (failed) return internal::NoMemoryFor("the logits of the vocabulary");
+    return head.Block(block, transformed.View<float>(), columns);
+  }));
   return logits;
 }
 

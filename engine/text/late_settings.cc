@@ -148,19 +148,18 @@ Status ReadStanford(const FolderReading& reading, LateSettings* settings) {
 
 // [any, d_model], of the model's own weights.
 Result<PackedLinear> ReadProjection(const Folder& folder, size_t d_model, std::string* source) {
-  constexpr std::string_view kName = "linear.weight";
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder));
-  const WeightFiles::Found found = files.Find(kName);
+  const WeightFiles::Found found = files.Find(kStanfordProjection);
   *source = files.name();
   const bool fits = found.tensor != nullptr && found.tensor->shape.rank() == 2 &&
                     found.tensor->shape[0] != 0 && found.tensor->shape[1] == d_model;
   if (!fits) {
     return InvalidArgument(
-        files.name() + ": tensor " + Quoted(kName) + ": found " +
+        files.name() + ": tensor " + Quoted(kStanfordProjection) + ": found " +
         (found.tensor == nullptr ? "none" : "shape " + found.tensor->shape.ToString()) +
         "; wanted [columns, " + std::to_string(d_model) + "]");
   }
-  ENCORE_ASSIGN_OR_RETURN(const Tensor weight, found.file->ReadAsF32(kName));
+  ENCORE_ASSIGN_OR_RETURN(const Tensor weight, found.file->ReadAsF32(kStanfordProjection));
   return PackedLinear::Create(weight.View<float>());
 }
 

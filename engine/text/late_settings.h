@@ -29,6 +29,9 @@ namespace encore::inline v0_1::internal {
 // MultiVectorMask, or by Stanford's class in config.json.
 Result<bool> IsLateInteraction(const TransformerFolder& found, const FolderReading& reading);
 
+// The projection of Stanford's class, in the model's own file.
+inline constexpr std::string_view kStanfordProjection = "linear.weight";
+
 struct LateSettings {
   TaskLengths lengths;
   // "query" and "document", and what stands before the prompts of these names.
@@ -38,7 +41,7 @@ struct LateSettings {
   std::vector<std::string> skip_tasks = {"document"};
   std::vector<int32_t> keep_ids;  // empty: all
   bool normalizes = false;        // behind all modules, though none says so
-  bool is_stanford = false;       // the projection is linear.weight of the model's own file
+  bool is_stanford = false;       // the projection is kStanfordProjection
   bool mean = false;              // similarity_fn_name is meanmaxsim
 
   // Puts the prefixes before the prompts that they belong to.

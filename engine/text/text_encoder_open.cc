@@ -139,8 +139,11 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
   ENCORE_ASSIGN_OR_RETURN(const bool splade, HasSplade(found));
   OpenOptions model_options = options;
   model_options.language_head = options.language_head || splade;
-  ENCORE_ASSIGN_OR_RETURN(internal::TextModel model,
-                          internal::TextModel::Open(found.folder, model_options, &decisions));
+  const std::string_view projection =
+      late_settings.is_stanford ? internal::kStanfordProjection : std::string_view();
+  ENCORE_ASSIGN_OR_RETURN(
+      internal::TextModel model,
+      internal::TextModel::Open(found.folder, model_options, &decisions, projection));
   Result<Tokenizer> tokenizer =
       late != nullptr ? OpenLateTokenizer(found, late_settings) : OpenTokenizer(found);
   if (tokenizer.ok()) {

@@ -15,7 +15,7 @@ namespace {
 
 using Kind = TokenizerKind;
 
-struct ClassRow {
+struct RecipeRow {
   Kind kind;
   std::string_view model;  // see ModelOf
   bool has_template;
@@ -24,7 +24,7 @@ struct ClassRow {
 };
 constexpr const char* kNo = nullptr;
 constexpr const char* kEnd = "<|endoftext|>";
-constexpr ClassRow kRows[] = {
+constexpr RecipeRow kRows[] = {
     // bos, eos, unk, sep, pad, cls, mask
     {Kind::kBert, "WordPiece", true, {kNo, kNo, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
     {Kind::kMpnet,
@@ -65,10 +65,10 @@ constexpr ClassRow kRows[] = {
     {Kind::kConvBert, "", true, {kNo, kNo, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
 };
 
-const ClassRow& RowOf(Kind kind) {
-  static constexpr ClassRow kNone = {Kind::kAsWritten, "", false};
+const RecipeRow& RowOf(Kind kind) {
+  static constexpr RecipeRow kNone = {Kind::kAsWritten, "", false};
   const auto* const found = std::find_if(std::begin(kRows), std::end(kRows),
-                                         [kind](const ClassRow& row) { return row.kind == kind; });
+                                         [kind](const RecipeRow& row) { return row.kind == kind; });
   return found == std::end(kRows) ? kNone : *found;
 }
 
@@ -178,7 +178,7 @@ bool HasTemplate(Kind kind) { return RowOf(kind).has_template; }
 
 std::vector<SpecialToken> NamedTokens(Kind kind, const TokenizerConfig& config) {
   std::vector<SpecialToken> named;
-  const ClassRow& row = RowOf(kind);
+  const RecipeRow& row = RowOf(kind);
   for (size_t i = 0; i < row.tokens.size(); ++i) {
     const std::string key = kSpecialTokenKeys[i];
     if (const SpecialToken* const told = FindToken(config.special_tokens, key)) {

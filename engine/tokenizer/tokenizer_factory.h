@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenizers from files that are in memory, for tests and fuzzing; and what models of late
-// interaction want of theirs.
+// Tokenizers from files that are in memory, as static embeddings and tests have them; and what
+// models of late interaction want of theirs.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_TOKENIZER_FACTORY_H_
 #define ENCORE_ENGINE_TOKENIZER_TOKENIZER_FACTORY_H_

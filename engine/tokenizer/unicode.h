@@ -35,7 +35,7 @@ enum PatternProperty : uint16_t {
   kLetter = 1 << 0,      // \p{L}
   kNumber = 1 << 1,      // \p{N}
   kSpace = 1 << 2,       // \s
-  kAnyMark = 1 << 3,     // \p{M}
+  kAnyMark = 1 << 3,     // \p{M}; in the tables, though no pattern reads it yet
   kNumeric = 1 << 4,     // what Digits splits at
   kExtends = 1 << 5,     // stays with the character before it (Extend, ZWJ, SpacingMark)
   kPrepends = 1 << 6,    // stays with the character behind it

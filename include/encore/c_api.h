@@ -112,7 +112,7 @@ typedef struct encore_open_options {
   // version 3, older libraries refuse it.
   int32_t amx_bf16;
   // A folder for packed weights, made if it is not there; NULL: none. Opening maps them from there
-  // in milliseconds, and processes share their memory (PackedCache in encoder.h); since version 4.
+  // without packing, and processes share their memory (PackedCache in encoder.h); since version 4.
   const char* cache;
   int32_t compare_cache;  // 1: all that is there is compared with the weights; since version 4
   int32_t reserved;       // 0

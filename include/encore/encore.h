@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All public headers, and the numeric contract that they keep. `encore verify` checks on your
-// machine what one machine can show; the tests check the rest.
+// All public headers of encore::encore, and the numeric contract that they keep. `encore verify`
+// checks on your machine what one machine can show; the tests check the rest. encore::text has
+// headers of its own, such as text_encoder.h.
 //
 // ---- What is promised bit for bit ----------------------------------------------------------
 //
@@ -20,10 +21,11 @@
 // multiply-adds over k = 0, 1, 2 ... that begins at the bias. Sums over a row add element i to
 // virtual lane i mod 16, then combine virtual lanes l and l + 8, l + 4, l + 2, l + 1. Attention
 // takes a sequence's queries 64 at a time and its keys 512 at a time, from key 0 on or, under a
-// sliding window, from the last multiple of 64 that no query of the 64 sees behind. Elementwise
-// steps are IEEE 754 operations, each rounded once, and nothing approximate. Rotary angles are
-// computed in double precision by encore's own sine and cosine. reference/golden_hashes.h
-// publishes what some fixed inputs give.
+// sliding window, from the last multiple of 64 that no query of the 64 sees behind. The sums of a
+// row's tiles are joined in the order of the keys: l = fma(l, factor, sum of the tile), where
+// factor scales what came before to the new maximum. Elementwise steps are IEEE 754 operations,
+// each rounded once, and nothing approximate. Rotary angles are computed in double precision by
+// encore's own sine and cosine. reference/golden_hashes.h publishes what some fixed inputs give.
 //
 // All of it holds in bf16 and int8 too, with sums of products as precision.h has them, but for two
 // things: numbers in bf16 that are subnormal are 0 to the instructions of some targets, and an
@@ -58,6 +60,7 @@
 #include "encore/encoder.h"        // IWYU pragma: export
 #include "encore/executor.h"       // IWYU pragma: export
 #include "encore/layer.h"          // IWYU pragma: export
+#include "encore/max_sim.h"        // IWYU pragma: export
 #include "encore/ops.h"            // IWYU pragma: export
 #include "encore/precision.h"      // IWYU pragma: export
 #include "encore/safetensors.h"    // IWYU pragma: export

@@ -36,10 +36,10 @@ inline constexpr float kEmptyDocumentScore = -1e9f;
 // late interaction of Khattab & Zaharia 2020, arXiv:2004.12832. scores [queries, documents]. Dot
 // products are as MatMul's elements; the sum goes from row to row in double and is rounded once,
 // after the division by the query's rows where the mean is wanted. A query without rows gets 0,
-// and with every query a document without rows kEmptyDocumentScore. NaN counts as no product. Packs
-// the queries into memory it allocates, 4 MiB or one query at a time, and reads documents where
-// they are, unless their rows are not contiguous. A score's bits depend on its query and its
-// document alone.
+// and with every query a document without rows kEmptyDocumentScore. A product that is NaN is
+// skipped; a row of a query whose products are all NaN counts as -inf. Packs the queries into
+// memory it allocates, 4 MiB or one query at a time, and reads documents where they are, unless
+// their rows are not contiguous. A score's bits depend on its query and its document alone.
 ENCORE_API Status MaxSim(const RowGroups& queries, const RowGroups& documents, MutableView scores,
                          const MaxSimOptions& options = {});
 

@@ -42,8 +42,8 @@ namespace encore::inline v0_1 {
 //   kWeightedMean      sum (t + 1) h_t / sum (t + 1)
 //   kLastToken         h_(T - 1)
 // Several are concatenated: those that a folder names by booleans in this order, a list in its own.
-// (Radford et al. 2019 and Muennighoff 2022 for the last
-// two; Reimers & Gurevych 2019, arXiv:1908.10084 for the others.)
+// (Radford et al. 2019 and Muennighoff 2022 for the last two; Reimers & Gurevych 2019,
+// arXiv:1908.10084 for the others.)
 enum class PoolingMode : uint8_t { kCls, kMax, kMean, kMeanSqrtLength, kWeightedMean, kLastToken };
 // "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken".
 ENCORE_API std::string_view PoolingModeName(PoolingMode mode);
@@ -111,7 +111,7 @@ struct OpenOptions {
   // files in memory, whole: changes to the files then do no harm.
   FileMemory weights = FileMemory::kMapped;
   // A folder for packed weights, made if it is not there; empty: none. Opening maps them from there
-  // in milliseconds, and processes share their memory: see PackedCache in encoder.h, whose
+  // without packing, and processes share their memory: see PackedCache in encoder.h, whose
   // identity is that of the weight files and config.json. Describe() tells what became of it.
   std::string cache = {};
   // As PackedCache::compare.
@@ -315,11 +315,10 @@ class ENCORE_API TextEncoder {
 
   // ---- Sparse vectors ------------------------------------------------------------------------
   // As sentence-transformers' SparseEncoder, of a masked language model with SpladePooling:
-  //   v_j = log(1 + max(0, logit_tj)), its maximum or sum over the tokens t, where
-  //   activation_function
-  // is log1p_relu with the logarithm twice (Formal et al. 2021, arXiv:2107.05720, and later). On
-  // the query side of a Router with SparseStaticEmbedding: v_j = weight_j for each token j of the
-  // text.
+  //   v_j = log(1 + max(0, logit_tj)), its maximum or sum over the tokens t
+  // (Formal et al. 2021, arXiv:2107.05720, and later). Where activation_function is log1p_relu, the
+  // logarithm is taken twice. On the query side of a Router with SparseStaticEmbedding: v_j =
+  // weight_j for each token j of the text.
   Result<SparseVectors> EncodeSparse(Texts texts, const SparseOptions& options = {}) const;
 
   // ---- What it is ----------------------------------------------------------------------------

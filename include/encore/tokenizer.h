@@ -101,18 +101,20 @@ class ENCORE_API Tokenizer {
   Tokenizer(const Tokenizer&) = default;
   Tokenizer& operator=(const Tokenizer&) = default;
 
-  // From a folder: tokenizer.json; else vocab.txt, vocab.json with merges.txt, or spm.model.
-  // Which file counts is decided as by AutoTokenizer of transformers 5.23:
+  // From a folder: tokenizer.json; else vocab.txt, or vocab.json with merges.txt. DeBERTa v2's
+  // class reads spm.model in place of these two. ESM's reads vocab.txt, even beside a
+  // tokenizer.json. What counts is decided as by AutoTokenizer of transformers 5.23:
   //
   // 1. The class is tokenizer_class of tokenizer_config.json, else of config.json, else the one of
   //    config.json's model_type. A few types (modernbert, qwen2) have one class whatever is named.
   // 2. TokenizersBackend, PreTrainedTokenizerFast and classes that nobody knows take tokenizer.json
   //    as it is. BERT's, MPNet's, Funnel's, RoBERTa's, GPT-2's, Qwen2's, XLM-R's, CamemBERT's,
-  //    ALBERT's, DeBERTa v2's, T5's, LLaMA's, Gemma's and HerBERT's take its vocabulary, merges and
-  //    map of characters; the rest they make themselves, by the keys of tokenizer_config.json
-  //    (do_lower_case, strip_accents, tokenize_chinese_chars, add_prefix_space, unk_token,
-  //    cls_token ...) or the class's defaults: BertTokenizer lowercases unless do_lower_case is
-  //    false. Of GPT-2's, Qwen2's, ALBERT's, LLaMA's and Gemma's the template is tokenizer.json's.
+  //    ALBERT's, DeBERTa v2's, T5's, LLaMA's, Gemma's, HerBERT's and CLIP's take its vocabulary,
+  //    merges and map of characters, ESM's takes vocab.txt. The rest they make themselves, by the
+  //    keys of tokenizer_config.json (do_lower_case, strip_accents, tokenize_chinese_chars,
+  //    add_prefix_space, unk_token, cls_token ...) or the class's defaults: BertTokenizer
+  //    lowercases unless do_lower_case is false. Of GPT-2's, Qwen2's, ALBERT's, LLaMA's and Gemma's
+  //    the template is tokenizer.json's.
   // 3. Special and added tokens of tokenizer_config.json join tokenizer.json's, those of
   //    special_tokens_map.json and added_tokens.json only without added_tokens_decoder. Ids are the
   //    vocabulary's, else the next free ones.

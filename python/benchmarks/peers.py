@@ -10,9 +10,10 @@ Each variant is opened in a process of its own, bound to as many cores as thread
 one works at a time, and a turn that other processes disturbed is taken again. Measured: one query
 of 15 tokens, and sentences of mixed lengths in one call; with --shape instead B texts of S tokens.
 A figure is the median of the rounds, a ratio the median of the rounds' ratios, with the lowest and
-the highest. Vectors are compared first: the largest difference from pyencore's f32. A variant whose
-packages are absent or refuse to open the folder is left out, with the reason. --encore times
-`encore embed` too, as a whole: start, reading, opening, writing.
+the highest; p99 is given from 100 calls of a turn on. Ratios are to the first variant that is not
+left out. Vectors are compared first: the largest difference from that variant's. A variant whose
+packages are absent, that refuses to open the folder or that ends is left out, with the reason.
+--encore times `encore embed` too, as a whole: start, reading, opening, writing.
 
 optimum-onnx and optimum-intel want other versions of transformers than each other: --python names
 the interpreter of an environment for `onnx`, `openvino` or `fastembed`. "onnx O3" is the graph
@@ -54,6 +55,7 @@ VARIANTS = (
     "openvino int8",
     "fastembed f32",
 )
+CALLS_FOR_P99 = 100  # of a turn, as bench/peers/results.py has it, which needs pyencore.lab
 QUERY = "How do I renew a passport that expired three years ago?"
 Encode = Callable[[list[str]], Any]
 
@@ -181,14 +183,14 @@ def opened(variant: str, folder: str, threads: int) -> Encode:
 
 
 def times(encode: Encode, texts: list[str], seconds: float) -> list[float]:
-    """Of calls for so long: the median and the one that 1 in 100 is slower than."""
+    """Of calls for so long: the median, the one that 1 in 100 is slower than, how many."""
     each: list[float] = []
     while sum(each) < seconds or not each:
         started = time.perf_counter()
         encode(texts)
         each.append(time.perf_counter() - started)
     each.sort()
-    return [each[len(each) // 2], each[int(len(each) * 0.99)]]
+    return [each[len(each) // 2], each[int(len(each) * 0.99)], len(each)]
 
 
 def serve(path: str) -> int:
@@ -282,12 +284,15 @@ class CommandLine:
 
 def cells(label: str, texts: int, variant: Any, first: Any) -> list[str]:
     """Its figures of what was measured: p50 and p99 of calls, or texts a second; and the ratio."""
-    medians, slow = ([round_[i] for round_ in variant.seconds[label]] for i in (0, 1))
+    rounds = variant.seconds[label]
+    medians = [round_[0] for round_ in rounds]
+    slow = [round_[1] for round_ in rounds if round_[2] >= CALLS_FOR_P99]
     each = [a / b[0] for a, b in zip(medians, first.seconds[label], strict=True)]
     median = statistics.median(medians)
     figure = f"{texts / median:.0f} texts/s"
     if texts < 64:
-        figure = f"{1e3 * median:.2f} / {1e3 * statistics.median(slow):.2f} ms"
+        p99 = f"{1e3 * statistics.median(slow):.2f}" if slow else "-"
+        figure = f"{1e3 * median:.2f} / {p99} ms"
     return [figure, f"{statistics.median(each):.2f} ({min(each):.2f} to {max(each):.2f})"]
 
 
@@ -296,12 +301,18 @@ def compare(options: argparse.Namespace, threads: int, job: dict[str, Any], fold
     variants: list[Any] = []
     try:
         for name in options.variants:
-            variant = Variant(name, options, job, folder)
+            try:
+                variant = Variant(name, options, job, folder)
+            except remote.RemoteError as error:  # it ended: killed, or its interpreter is another's
+                print(f"{name}: left out: {str(error)[-400:]}", file=sys.stderr)
+                continue
             if variant.remote.ready == "ready":
                 variants.append(variant)
             else:
                 print(f"{name}: left out: {variant.remote.ready[:200]}", file=sys.stderr)
                 variant.remote.close()
+        if not variants:
+            raise SystemExit("peers: no variant is left to measure")
         wanted = variants[0].vectors()
         differences = {v.name: f"{np.abs(v.vectors() - wanted).max():.1e}" for v in variants}
         timed = variants + ([CommandLine(options, job, folder)] if options.encore else [])
@@ -317,7 +328,7 @@ def compare(options: argparse.Namespace, threads: int, job: dict[str, Any], fold
     rows = [[f"{threads} thread{'s' * (threads > 1)}"]]
     for label in job["measured"]:
         rows[0] += [label, f"{timed[0].name} is faster by"]
-    rows[0].append("difference")
+    rows[0].append(f"difference from {timed[0].name}")
     for variant in timed:
         row = [variant.name]
         for label, texts in job["measured"].items():

@@ -24,6 +24,7 @@ _NAMES = (
     "vocab.txt",
     "vocab.json",
     "merges.txt",
+    "spm.model",
     "*.safetensors",
     "*.safetensors.index.json",
 )

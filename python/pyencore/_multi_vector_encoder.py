@@ -24,8 +24,9 @@ class MultiVectorEncoder(Opened):
     """A folder of late interaction (ColBERT), or a name on the Hugging Face hub.
 
     compute is the precision of the encoder's matrix products; threads 0 is all usable cores;
-    max_length replaces the lengths of documents, and of queries that are not expanded. The other
-    arguments are those of sentence-transformers. Rows of one call are views into one matrix.
+    max_length replaces the lengths of documents, and of queries that are not expanded; cache and
+    compare_cache are as TextEncoder's. The other arguments are those of sentence-transformers. A
+    long call is computed in pieces; the rows of a piece's texts are views into one matrix.
     """
 
     _core_class = _core.LateModel
@@ -40,6 +41,8 @@ class MultiVectorEncoder(Opened):
         max_length: int | None = None,
         normalize: bool | None = None,
         ignore_unknown_keys: bool = False,
+        cache: str | os.PathLike[str] | None = None,
+        compare_cache: bool = False,
         device: Any = None,
         prompts: Mapping[str, str] | None = None,
         default_prompt_name: str | None = None,
@@ -57,6 +60,8 @@ class MultiVectorEncoder(Opened):
             max_length=max_length,
             normalize=normalize,
             ignore_unknown_keys=ignore_unknown_keys,
+            cache=cache,
+            compare_cache=compare_cache,
             device=device,
             cache_folder=cache_folder,
             revision=revision,
@@ -105,7 +110,8 @@ class MultiVectorEncoder(Opened):
         """[rows, dimension] of a text, or a list of these: a row for each token that is scored.
 
         As sentence-transformers' encode, but for convert_to_numpy, which is true. batch_size is
-        checked and then encore's own choice.
+        checked and then encore's own choice. pool, chunk_size, token_pooling and output_value None
+        are not there.
         """
         check_batch_size(batch_size)
         check_device(device)
@@ -114,7 +120,7 @@ class MultiVectorEncoder(Opened):
         if task not in ("query", "document", None):
             raise ValueError(f"task is {task!r}; wanted 'query', 'document' or None")
         single = isinstance(inputs, str)
-        texts = [inputs] if single else list(inputs)
+        texts = [inputs] if isinstance(inputs, str) else list(inputs)
         rows = self._rows(
             texts,
             task or "",
@@ -190,7 +196,7 @@ class MultiVectorEncoder(Opened):
 
     def _encode_as(
         self,
-        task: str,
+        task: Literal["query", "document"],
         candidates: Sequence[str],
         inputs: str | Iterable[str],
         args: Any,

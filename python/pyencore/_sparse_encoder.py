@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyencore._arrays import torch_module
+from pyencore import _similarity
+from pyencore._arrays import Floats, as_floats, is_tensor, torch_module
 from pyencore._errors import UnsupportedError
 from pyencore._folder import read_json
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, Opened, check_batch_size, check_device
+
+# Rows of either side that similarity() has as dense vectors at once.
+_BLOCK = 256
 
 
 class SparseMatrix(NamedTuple):
@@ -30,8 +34,19 @@ class SparseMatrix(NamedTuple):
         begin, end = self.indptr[i], self.indptr[i + 1]
         return self.indices[begin:end], self.values[begin:end]
 
+    def rows(self, begin: int, end: int) -> SparseMatrix:
+        """The rows [begin, end), which share this one's memory."""
+        end = min(end, self.shape[0])
+        first, last = self.indptr[begin], self.indptr[end]
+        return SparseMatrix(
+            self.indptr[begin : end + 1] - first,
+            self.indices[first:last],
+            self.values[first:last],
+            (end - begin, self.shape[1]),
+        )
+
     def to_scipy(self) -> Any:
-        """scipy.sparse.csr_matrix of the same memory."""
+        """scipy.sparse.csr_matrix. It shares values and indices; scipy may copy indptr."""
         from scipy.sparse import csr_matrix  # type: ignore[import-untyped, unused-ignore]
 
         return csr_matrix((self.values, self.indices, self.indptr), shape=self.shape)
@@ -42,7 +57,9 @@ class SparseMatrix(NamedTuple):
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
         places = torch.from_numpy(np.stack([rows, self.indices.astype(np.int64)]))
         values = torch.from_numpy(self.values)
-        return torch.sparse_coo_tensor(places, values, self.shape, is_coalesced=True)
+        return torch.sparse_coo_tensor(
+            places, values, self.shape, is_coalesced=True, check_invariants=False
+        )
 
     def to_dense(self) -> NDArray[np.float32]:
         dense = np.zeros(self.shape, np.float32)
@@ -51,7 +68,11 @@ class SparseMatrix(NamedTuple):
 
 
 class SparseEncoder(Opened):
-    """A model folder, or a name on the Hugging Face hub, that gives sparse vectors."""
+    """A model folder, or a name on the Hugging Face hub, that gives sparse vectors.
+
+    compute, threads, keep, max_length, cache and compare_cache are as TextEncoder's. The other
+    arguments are those of sentence-transformers.
+    """
 
     def __init__(
         self,
@@ -59,21 +80,30 @@ class SparseEncoder(Opened):
         *,
         compute: Compute | None = None,
         threads: int = 0,
+        keep: Sequence[str] = (),
         max_length: int | None = None,
         ignore_unknown_keys: bool = False,
+        cache: str | os.PathLike[str] | None = None,
+        compare_cache: bool = False,
         device: Any = None,
+        prompts: Mapping[str, str] | None = None,
+        default_prompt_name: str | None = None,
         cache_folder: str | None = None,
         revision: str | None = None,
         local_files_only: bool = False,
         token: str | bool | None = None,
+        similarity_fn_name: _similarity.SimilarityName | None = None,
         max_active_dims: int | None = None,
     ) -> None:
         super().__init__(
             folder_or_hub_name,
             compute=compute,
             threads=threads,
+            keep=keep,
             max_length=max_length,
             ignore_unknown_keys=ignore_unknown_keys,
+            cache=cache,
+            compare_cache=compare_cache,
             device=device,
             cache_folder=cache_folder,
             revision=revision,
@@ -85,9 +115,17 @@ class SparseEncoder(Opened):
             raise UnsupportedError(f"{self.folder} gives no sparse vectors; TextEncoder opens it")
         self.prompts: dict[str, str] = {"query": "", "document": ""}
         self.prompts.update(self._core.prompts)
+        self.prompts.update(prompts or {})
         settings = read_json(self.folder, "config_sentence_transformers.json")
-        self.default_prompt_name: str | None = settings.get("default_prompt_name")
-        self.max_active_dims = max_active_dims
+        if default_prompt_name is None:
+            default_prompt_name = settings.get("default_prompt_name")
+        self.default_prompt_name: str | None = default_prompt_name
+        self._resolve_prompt(None, None)  # refuses a name that is not there
+        name = similarity_fn_name
+        if name is None and settings.get("similarity_fn_name") in _similarity.NAMES:
+            name = settings["similarity_fn_name"]
+        self.similarity_fn_name = _similarity.known(name or "dot")
+        self.max_active_dims = _checked(max_active_dims)
 
     def get_embedding_dimension(self) -> int:
         """Columns of a vector: the vocabulary."""
@@ -98,24 +136,34 @@ class SparseEncoder(Opened):
 
     def encode(
         self,
-        inputs: str | Sequence[str],
+        inputs: str | Iterable[str],
         prompt_name: str | None = None,
         prompt: str | None = None,
         batch_size: int | None = None,
         show_progress_bar: bool | None = None,
         convert_to_tensor: bool = False,
+        convert_to_sparse_tensor: bool = True,
+        save_to_cpu: bool = False,
         device: Any = None,
         max_active_dims: int | None = None,
+        *,
         task: str | None = None,
     ) -> Any:
-        """A SparseMatrix with a row for each text, also for a single one; or, with
-        convert_to_tensor, torch's sparse tensor, as SparseEncoder.encode gives."""
+        """A SparseMatrix with a row for each text, also for a single one.
+
+        As sentence-transformers' encode, but for convert_to_tensor, which is false, as tensors need
+        torch. With it: a sparse tensor [texts, vocabulary], or [vocabulary] of a single text.
+        convert_to_sparse_tensor=False gives dense tensors, or without convert_to_tensor dense
+        arrays. batch_size is checked and then encore's own choice; save_to_cpu changes nothing.
+        task is the route of a Router. pool and chunk_size are not there.
+        """
         check_batch_size(batch_size)
         check_device(device)
         single = isinstance(inputs, str)
         texts: list[str] = [inputs] if isinstance(inputs, str) else list(inputs)
         before = self._resolve_prompt(prompt_name, prompt)
-        most = max_active_dims if max_active_dims is not None else self.max_active_dims
+        wanted = _checked(max_active_dims)
+        most = wanted if wanted is not None else self.max_active_dims
         parts: list[Any] = []
 
         def step(begin: int, end: int) -> None:
@@ -127,23 +175,52 @@ class SparseEncoder(Opened):
 
         in_pieces(lengths_of(texts), step, self._pace, progress_bar(show_progress_bar, len(texts)))
         matrix = _joined(parts, len(texts), self.get_embedding_dimension())
-        if not convert_to_tensor:
+        if convert_to_sparse_tensor and not convert_to_tensor:
             return matrix
-        tensor = matrix.to_torch()
-        return tensor[0] if single else tensor
+        result = matrix.to_torch() if convert_to_sparse_tensor else matrix.to_dense()
+        if convert_to_tensor and not convert_to_sparse_tensor:
+            result = torch_module("convert_to_tensor").from_numpy(result)
+        return result[0] if single else result
 
-    def encode_query(self, inputs: str | Sequence[str], **options: Any) -> Any:
+    def encode_query(self, inputs: str | Iterable[str], *args: Any, **options: Any) -> Any:
         """encode() of queries: the prompt "query" and, of a Router, the route."""
-        return self._encode_as("query", ("query",), inputs, options)
+        return self._encode_as("query", ("query",), inputs, args, options)
 
-    def encode_document(self, inputs: str | Sequence[str], **options: Any) -> Any:
+    def encode_document(self, inputs: str | Iterable[str], *args: Any, **options: Any) -> Any:
         """encode() of documents: the first prompt of "document", "passage" and "corpus"."""
-        return self._encode_as("document", ("document", "passage", "corpus"), inputs, options)
+        return self._encode_as("document", ("document", "passage", "corpus"), inputs, args, options)
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """[len(embeddings1), len(embeddings2)], by similarity_fn_name: of SparseMatrix, tensors or
+        dense arrays; a tensor for tensors."""
+        first, second = _Rows(embeddings1), _Rows(embeddings2)
+        scores = np.empty((first.count, second.count), np.float32)
+        for i in range(0, first.count, _BLOCK):
+            block = first.dense(i, i + _BLOCK)
+            for j in range(0, second.count, _BLOCK):
+                scores[i : i + _BLOCK, j : j + _BLOCK] = _similarity.all_pairs(
+                    self.similarity_fn_name, block, second.dense(j, j + _BLOCK)
+                )
+        return torch_module("").from_numpy(scores) if first.tensors else scores
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """[len(embeddings1)]: of embeddings1[i] and embeddings2[i]."""
+        first, second = _Rows(embeddings1), _Rows(embeddings2)
+        if first.count != second.count:
+            raise ValueError(
+                f"found {first.count} and {second.count} embeddings; wanted as many of either"
+            )
+        scores = np.empty(first.count, np.float32)
+        for i in range(0, first.count, _BLOCK):
+            scores[i : i + _BLOCK] = _similarity.pairwise(
+                self.similarity_fn_name, first.dense(i, i + _BLOCK), second.dense(i, i + _BLOCK)
+            )
+        return torch_module("").from_numpy(scores) if first.tensors else scores
 
     def decode(
         self, embeddings: SparseMatrix, top_k: int | None = None
     ) -> list[list[tuple[str, float]]]:
-        """Of each row its tokens and weights, the largest first."""
+        """Of each row its tokens and weights, the largest first. Takes no tensors."""
         tokenizer = self.tokenizer
         found = []
         for i in range(embeddings.shape[0]):
@@ -154,22 +231,63 @@ class SparseEncoder(Opened):
         return found
 
     def _encode_as(
-        self, task: str, names: Sequence[str], inputs: str | Sequence[str], options: dict[str, Any]
+        self,
+        task: str,
+        names: Sequence[str],
+        inputs: str | Iterable[str],
+        args: Any,
+        options: dict[str, Any],
     ) -> Any:
-        if options.get("prompt") is None and options.get("prompt_name") is None:
+        if not args and options.get("prompt") is None and options.get("prompt_name") is None:
             options["prompt_name"] = next((n for n in names if n in self.prompts), None)
-        return self.encode(inputs, task=task, **options)
+        return self.encode(inputs, *args, task=task, **options)
 
     def _resolve_prompt(self, name: str | None, prompt: str | None) -> str | None:
-        if prompt is not None or (name is None and self.default_prompt_name is None):
+        name = self.default_prompt_name if name is None else name
+        if prompt is not None or name is None:
             return prompt
         try:
-            return self.prompts[name or self.default_prompt_name or ""]
+            return self.prompts[name]
         except KeyError:
             raise ValueError(
                 f"Prompt name '{name}' not found in the configured prompts dictionary with keys "
                 f"{list(self.prompts)!r}."
             ) from None
+
+
+def _checked(max_active_dims: int | None) -> int | None:
+    if max_active_dims is not None and max_active_dims < 1:
+        raise ValueError(f"max_active_dims is {max_active_dims}; wanted at least 1")
+    return max_active_dims
+
+
+class _Rows:
+    """Vectors of either kind, dense a block at a time."""
+
+    def __init__(self, given: Any) -> None:
+        listed = isinstance(given, (list, tuple)) and not isinstance(given, SparseMatrix)
+        self.tensors = is_tensor(given[0] if listed and given else given)
+        if self.tensors and listed:
+            given = torch_module("").stack(list(given))
+        if self.tensors and given.is_sparse:
+            given = _of_tensor(given)
+        sparse = isinstance(given, SparseMatrix)
+        self._rows: Any = given if sparse else np.atleast_2d(as_floats(given))
+        self.count: int = self._rows.shape[0]
+
+    def dense(self, begin: int, end: int) -> Floats:
+        if isinstance(self._rows, SparseMatrix):
+            return self._rows.rows(begin, end).to_dense()
+        block: Floats = self._rows[begin:end]
+        return block
+
+
+def _of_tensor(tensor: Any) -> SparseMatrix:
+    """A sparse COO tensor's."""
+    tensor = (tensor if tensor.ndim == 2 else tensor.unsqueeze(0)).detach().cpu().coalesce()
+    rows, columns = tensor.indices().numpy()
+    indptr = np.searchsorted(rows, np.arange(tensor.shape[0] + 1))
+    return SparseMatrix(indptr, columns, tensor.values().numpy(), tuple(tensor.shape))
 
 
 def _joined(parts: list[Any], rows: int, columns: int) -> SparseMatrix:

@@ -30,9 +30,10 @@ class TextEncoder(Opened):
 
     compute is the precision of the matrix products; threads 0 is all usable cores; keep lists
     matrices that int8 leaves in bf16 ("0.linear1"); max_length, pooling and normalize replace the
-    folder's. cache is a folder that keeps packed weights: opening takes milliseconds, and
+    folder's. cache is a folder that keeps packed weights: the next opening is without packing, and
     processes share them; compare_cache compares all of them with the weights. The other arguments
-    are those of SentenceTransformer.
+    are those of SentenceTransformer; the first has a name of its own, as in all classes here but
+    MultiVectorEncoder.
     """
 
     def __init__(

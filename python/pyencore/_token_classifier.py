@@ -21,7 +21,10 @@ class TokenClassifier(Opened):
     def __init__(self, folder_or_hub_name: str | os.PathLike[str], **options: Any) -> None:
         super().__init__(folder_or_hub_name, **options)
         if not self._core.labels_tokens:
-            raise UnsupportedError(f"{self.folder} has no head for token classification")
+            raise UnsupportedError(
+                f"{self.folder} has no head for token classification, or one that encore does not "
+                "compute for its family"
+            )
 
     @property
     def labels(self) -> list[str]:

@@ -9,8 +9,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encore/precision.h"
@@ -60,6 +62,17 @@ void BindOpen(nb::class_<Model>& model) {
 // A numpy array that owns the tensor's memory, nothing copied. F32, rank 1 or more.
 using Array = nb::ndarray<nb::numpy, float>;
 Array ArrayOf(encore::Tensor tensor);
+
+// A numpy array that owns the numbers.
+template <typename T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> ArrayOfVector(std::vector<T> numbers) {
+  auto kept = std::make_unique<std::vector<T>>(std::move(numbers));
+  std::vector<T>& owned = *kept;
+  const nb::capsule owner(kept.get(),
+                          [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  kept.release();
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned.data(), {owned.size()}, owner);
+}
 
 }  // namespace pyencore
 

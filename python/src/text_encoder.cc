@@ -24,15 +24,6 @@ using encore::Status;
 using Rows = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
 using Row = nb::ndarray<float, nb::ndim<1>, nb::device::cpu>;
 
-// A numpy array that owns the numbers.
-template <typename T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> ArrayOfVector(std::vector<T> numbers) {
-  auto* const kept = new std::vector<T>(std::move(numbers));
-  const nb::capsule owner(
-      kept, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
-
 class Model {
  public:
   Model(const std::string& folder, int threads, const encore::OpenOptions& options)

@@ -8,7 +8,6 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -55,17 +54,6 @@ OffsetList OffsetsOf(const encore::Tokens& tokens, std::string_view first,
     offsets.append(nb::make_tuple(before[range.begin], before[range.end] + (inside ? 1 : 0)));
   }
   return offsets;
-}
-
-// A numpy array that owns the numbers.
-template <typename T>
-nb::ndarray<nb::numpy, T> ArrayOfVector(std::vector<T> numbers) {
-  auto kept = std::make_unique<std::vector<T>>(std::move(numbers));
-  T* const data = kept->data();
-  const size_t count = kept->size();
-  const nb::capsule owner(kept.release(),
-                          [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T>(data, {count}, owner);
 }
 
 // (ids, type ids, offsets, tokens left out)

@@ -26,7 +26,10 @@ def run(program: str, *options: str) -> Any:
     return done
 
 
-@pytest.mark.skipif(not has("safetensors"), reason="safetensors is not installed")
+@pytest.mark.skipif(
+    not all(map(has, ("safetensors", "torch", "jsonschema"))),
+    reason="safetensors, torch or jsonschema is not installed",
+)
 @pytest.mark.parametrize("workload", ["example_32x10", "minilm_products_1x16"])
 def test_blocks_beside_torch(workload: str, tmp_path: Path) -> None:
     report = tmp_path / "peers.json"
@@ -36,7 +39,7 @@ def test_blocks_beside_torch(workload: str, tmp_path: Path) -> None:
     rows = lab.load(report)["rows"]
     engines = {row["engine"] for row in rows}
     assert "encore" in engines, done.stderr
-    assert len(engines) >= 2 or not has("torch"), done.stderr
+    assert len(engines) >= 2, done.stderr
     assert {row["weights"] for row in rows} == {"warm", "cold"}
 
 
@@ -47,6 +50,33 @@ def test_texts_in_turns() -> None:
     table = [line.split("|") for line in done.stdout.splitlines() if line.startswith("|")]
     assert [row[1].strip() for row in table[2:]] == ["encore f32", "encore int8"], done.stderr
     assert float(table[2][-2]) == 0 < float(table[3][-2]) < 0.1
+    assert table[0][-2].strip() == "difference from encore f32"
+    assert table[2][2].strip().endswith(" ms")
+
+
+def test_texts_of_no_variant(tmp_path: Path) -> None:
+    (tmp_path / "ends").write_text("#!/bin/sh\necho it ends here >&2\nexit 7\n")
+    (tmp_path / "ends").chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "python/benchmarks/peers.py"), str(DATA / "text" / "base"),
+         "--texts", "1", "--variants", "encore f32", "--python", f"encore={tmp_path / 'ends'}"],
+        capture_output=True, text=True, timeout=60,
+    )
+    assert done.returncode == 1
+    assert "encore f32: left out: encore f32 ended with 7: it ends here" in done.stderr
+    assert done.stderr.endswith("peers: no variant is left to measure\n")
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the system tells no memory")
+def test_opening(tmp_path: Path) -> None:
+    """The first of the rounds is not counted; of `written` it is."""
+    done = run("bench/peers/opening.py", "--model", str(DATA / "text" / "base"), "--rounds", "1",
+               "--engine", "encore", "--engine", "written", "--work", str(tmp_path))
+    lines = [line.split() for line in done.stdout.splitlines()]
+    rows = {line[0]: line[1:] for line in lines if line and line[0] in ("encore", "written")}
+    assert rows.keys() == {"encore", "written"}
+    assert all(float(row[0]) > 0 for row in rows.values())
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(not has("safetensors"), reason="safetensors is not installed")

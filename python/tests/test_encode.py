@@ -5,8 +5,10 @@ of each family."""
 from __future__ import annotations
 
 import logging
+import pickle
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,21 +128,39 @@ def test_arguments_are_those_of_the_reference() -> None:
     import inspect
 
     import sentence_transformers as reference
-    from pyencore import CrossEncoder
+    from pyencore import CrossEncoder, MultiVectorEncoder, SparseEncoder
 
-    for ours, theirs in (
-        (TextEncoder.encode, reference.SentenceTransformer.encode),
-        (CrossEncoder.predict, reference.CrossEncoder.predict),
-        (CrossEncoder.rank, reference.CrossEncoder.rank),
+    pooled = {"pool", "chunk_size", "kwargs"}  # one model uses all cores
+    # Absent here, added here, and with a default of its own: batch_size is encore's own choice, and
+    # tensors need torch.
+    for ours, theirs, absent, added, others in (
+        (TextEncoder.encode, reference.SentenceTransformer.encode, pooled, {"out"}, set()),
+        (CrossEncoder.predict, reference.CrossEncoder.predict, pooled, set(), set()),
+        (CrossEncoder.rank, reference.CrossEncoder.rank, pooled, set(), set()),
+        (
+            MultiVectorEncoder.encode,
+            reference.MultiVectorEncoder.encode,
+            pooled | {"token_pooling"},
+            set(),
+            {"convert_to_numpy"},
+        ),
+        (
+            SparseEncoder.encode,
+            reference.SparseEncoder.encode,
+            pooled,
+            {"task"},  # one of the reference's kwargs
+            {"convert_to_tensor"},
+        ),
     ):
         found = inspect.signature(ours).parameters
         wanted = inspect.signature(inspect.unwrap(theirs)).parameters
-        absent = {"pool", "chunk_size", "kwargs"}  # one model uses all cores
         names = [name for name in wanted if name not in absent]
-        assert [name for name in found if name != "out"] == names
+        assert [name for name in found if name not in added] == names
+        assert added <= set(found)
         for name in names:
-            if name != "batch_size":  # encore's own choice
-                assert found[name].default == wanted[name].default, name
+            if name != "batch_size":
+                same = found[name].default == wanted[name].default
+                assert same == (name not in others), name
 
 
 @needs_reference
@@ -365,6 +385,16 @@ class TestByItself:
         shorter = TextEncoder(folder, truncate_dim=5, threads=1)
         assert shorter.dimension == 5
         assert shorter.encode(TEXTS).shape == (8, 5)
+
+    def test_cache(self, folders: Any, model: TextEncoder, tmp_path: Path) -> None:
+        wanted = model.encode(TEXTS)
+        for options in ({}, {}, {"compare_cache": True}):
+            cached = TextEncoder(folders("base"), threads=1, cache=tmp_path / "packed", **options)
+            assert np.array_equal(cached.encode(TEXTS), wanted)
+            assert any(d.what == "packed weights" for d in cached.describe())
+        assert [path.is_file() for path in (tmp_path / "packed").iterdir()] == [True]
+        again = pickle.loads(pickle.dumps(cached))
+        assert np.array_equal(again.encode(TEXTS), wanted)
 
     def test_describe(self, model: TextEncoder) -> None:
         decisions = {d.what: d for d in model.describe()}

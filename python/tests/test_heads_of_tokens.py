@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import has, needs_reference
 
 import pyencore
 
@@ -64,6 +65,107 @@ def test_sparse_of_queries_and_documents() -> None:
         model.encode(text, task="passage")
     again = pickle.loads(pickle.dumps(model))
     assert again.encode(text).indices.tolist() == model.encode(text).indices.tolist()
+
+
+TEXTS = ["The harbour lies between two hills.", "tea", ""]
+
+
+def test_forms_of_sparse_vectors() -> None:
+    model = pyencore.SparseEncoder(HEADS / "splade_bert", threads=1)
+    matrix = model.encode(TEXTS)
+    dense = matrix.to_dense()
+    assert np.array_equal(model.encode(TEXTS, convert_to_sparse_tensor=False), dense)
+    assert np.array_equal(model.encode(TEXTS[0], convert_to_sparse_tensor=False), dense[0])
+    assert np.array_equal(matrix.rows(1, 9).to_dense(), dense[1:])
+    assert model.encode([]).shape == (0, model.get_embedding_dimension())
+    for options in ({"max_active_dims": 0}, {"max_active_dims": -1}):
+        with pytest.raises(ValueError, match="max_active_dims is .*; wanted at least 1"):
+            model.encode(TEXTS, **options)
+        with pytest.raises(ValueError, match="wanted at least 1"):
+            pyencore.SparseEncoder(HEADS / "splade_bert", **options)
+    for name in ("similarity_fn_name", "default_prompt_name"):
+        with pytest.raises(ValueError, match="none"):
+            pyencore.SparseEncoder(HEADS / "splade_bert", **{name: "none"})
+
+
+@pytest.mark.skipif(not has("scipy"), reason="scipy is not installed")
+def test_sparse_vectors_to_scipy() -> None:
+    matrix = pyencore.SparseEncoder(HEADS / "splade_bert", threads=1).encode(TEXTS)
+    compressed = matrix.to_scipy()
+    assert np.array_equal(compressed.toarray(), matrix.to_dense())
+    assert np.shares_memory(compressed.data, matrix.values)
+    assert np.shares_memory(compressed.indices, matrix.indices)
+
+
+@pytest.mark.skipif(not has("torch"), reason="torch is not installed")
+def test_sparse_vectors_to_torch() -> None:
+    import torch
+
+    model = pyencore.SparseEncoder(HEADS / "splade_bert", threads=1)
+    matrix = model.encode(TEXTS)
+    tensor = matrix.to_torch()
+    assert tensor.is_sparse and tensor.is_coalesced()
+    assert np.array_equal(tensor.to_dense().numpy(), matrix.to_dense())
+    assert torch.equal(model.encode(TEXTS, convert_to_tensor=True).to_dense(), tensor.to_dense())
+    single = model.encode(TEXTS[0], convert_to_tensor=True)
+    assert single.shape == tensor.shape[1:]
+    assert torch.equal(single.to_dense(), tensor[0].to_dense())
+    scores = model.similarity(tensor, tensor)
+    assert isinstance(scores, torch.Tensor)
+    assert np.array_equal(scores.numpy(), model.similarity(matrix, matrix))
+
+
+@pytest.mark.parametrize("name", ["dot", "cosine", "euclidean", "manhattan"])
+def test_similarity_of_sparse_vectors(name: Any) -> None:
+    model = pyencore.SparseEncoder(HEADS / "splade_bert", similarity_fn_name=name, threads=1)
+    matrix = model.encode(TEXTS * 100)  # more than a block of rows
+    scores = model.similarity(matrix, matrix)
+    few = model.similarity(matrix.rows(0, 3).to_dense(), matrix.rows(0, 3))
+    assert np.allclose(scores, np.tile(few, (100, 100)), rtol=1e-5, atol=1e-5)
+    pairs = model.similarity_pairwise(matrix, model.encode(TEXTS[::-1] * 100))
+    assert np.allclose(pairs[:3], few[[0, 1, 2], [2, 1, 0]], rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="wanted as many"):
+        model.similarity_pairwise(matrix, matrix.rows(0, 2))
+
+
+@needs_reference
+@pytest.mark.parametrize("name", ["splade_bert", "splade_distilbert", "router"])
+def test_sparse_calls_are_those_of_sentence_transformers(name: str) -> None:
+    import sentence_transformers
+    import torch
+
+    theirs = sentence_transformers.SparseEncoder(
+        str(HEADS / name), device="cpu", model_kwargs={"dtype": torch.float32}
+    )
+    ours = pyencore.SparseEncoder(HEADS / name, threads=1)
+    assert ours.prompts == theirs.prompts
+    assert ours.similarity_fn_name == theirs.similarity_fn_name
+    for call in ("encode", "encode_query", "encode_document"):
+        for options in ({}, {"max_active_dims": 3}, {"convert_to_sparse_tensor": False}):
+            for inputs in (TEXTS, TEXTS[0]):
+                found = getattr(ours, call)(inputs, convert_to_tensor=True, **options)
+                wanted = getattr(theirs, call)(inputs, **options)
+                assert found.is_sparse == wanted.is_sparse
+                assert found.shape == wanted.shape
+                bound = 1e-6 * max(1.0, float(wanted.to_dense().abs().max()))
+                assert (found.to_dense() - wanted.to_dense()).abs().max() <= bound
+    tensors = theirs.encode(TEXTS)
+    scores = theirs.similarity(tensors, tensors)
+    assert torch.allclose(ours.similarity(tensors, tensors), scores, rtol=1e-6, atol=1e-6)
+    pairs = theirs.similarity_pairwise(tensors, tensors)
+    assert torch.allclose(ours.similarity_pairwise(tensors, tensors), pairs, rtol=1e-6, atol=1e-6)
+
+
+def test_caches_of_heads(tmp_path: Path) -> None:
+    for model, folder in (
+        (pyencore.SparseEncoder, HEADS / "splade_bert"),
+        (pyencore.TokenClassifier, HEADS / "ner_bert"),
+        (pyencore.MultiVectorEncoder, HEADS.parent / "late" / "own"),
+    ):
+        for options in ({}, {"compare_cache": True}):
+            opened = model(folder, threads=1, cache=tmp_path / model.__name__, **options)
+            assert any(d.what == "packed weights" for d in opened.describe())
+        assert len(list((tmp_path / model.__name__).iterdir())) == 1
 
 
 @pytest.mark.parametrize("name", ["ner_bert", "ner_modernbert"])

@@ -33,10 +33,14 @@ def asked_for(name: str) -> bool:
 
 
 def test_only_files_that_encore_reads() -> None:
-    for folder in (DATA / "sentences").iterdir():
+    folders = [f for kind in ("sentences", "late", "heads") for f in (DATA / kind).iterdir()]
+    assert len(folders) > 10
+    for folder in folders:
         for path in folder.rglob("*"):
             if path.is_file() and path.name not in ("expected.json", "README.md"):
                 assert asked_for(str(path.relative_to(folder))), path
+    assert asked_for("spm.model")  # DeBERTa's
+    assert asked_for("0_Transformer/spm.model")
     for name in (
         "pytorch_model.bin",
         "onnx/model.onnx",

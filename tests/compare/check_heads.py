@@ -3,7 +3,8 @@
 """Random folders of static embeddings, token classifiers and sparse encoders beside
 sentence-transformers and transformers' pipeline in float64.
 
-    tests/compare/check_heads.py [--answers build/release/tests/folder_answers] [--count 20] [HEAD]
+    tools/build.sh build/release --target folder_answers
+    .deps/venv/bin/python tests/compare/check_heads.py [--answers FILE] [--count 20] [HEAD]
 
 HEAD is static, tokens or sparse; all by default. Needs the packages of
 tests/make/make_head_fixtures.py. Exit status 1 where one differs by more than 1e-6 of the largest
@@ -20,6 +21,7 @@ import tempfile
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent / "make"))
 
 import numpy as np  # noqa: E402
@@ -118,7 +120,8 @@ CHECKS = {"static": check_static, "tokens": check_tokens, "sparse": check_sparse
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--answers", default="build/release/tests/folder_answers", metavar="FILE")
+    parser.add_argument("--answers", metavar="FILE",
+                        default=ROOT / "build/release/bin/folder_answers")
     parser.add_argument("--count", type=int, default=20, help="folders of each head")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--verbose", action="store_true", help="print each folder")
@@ -144,7 +147,8 @@ def main():
                 except (AssertionError, ValueError) as error:
                     wrong += 1
                     print(f"{head} {i}: {error}")
-                    shutil.copytree(folder, f"build/check_heads/{head}_{i}", dirs_exist_ok=True)
+                    kept = ROOT / f"build/check_heads/{head}_{i}"
+                    shutil.copytree(folder, kept, dirs_exist_ok=True)
         print(f"{head}: {arguments.count} folders, largest difference {largest:.1e}", flush=True)
     return 1 if wrong else 0
 

@@ -51,7 +51,7 @@ class TextBitsTest : public testing::TestWithParam<const char*> {
     Result<TextEncoder> model = TextEncoder::Open(folder_->path());
     ASSERT_TRUE(model.ok()) << model.status().message();
     model_ = std::make_unique<TextEncoder>(*model);
-    texts_ = ManyTexts(kEmulated ? 40 : 200);
+    texts_ = ManyTexts(kEmulated ? 40 : 200);  // 200 take minutes under an emulator
     for (const std::string& text : texts_) {
       const Result<Embeddings> alone = model_->Encode({text});
       ASSERT_TRUE(alone.ok()) << alone.status().message();

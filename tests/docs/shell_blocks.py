@@ -13,9 +13,13 @@ import subprocess
 import tempfile
 
 # Subcommands that are run. The others measure for minutes.
-RUN = {"attend", "calibrate", "convert", "demo", "embed", "info", "rerank", "run", "tokenize"}
-# Commands of the system.
+RUN = {"attend", "calibrate", "convert", "demo", "embed", "info", "label", "rerank", "run",
+       "tokenize"}
+# Commands of the system, and of the environment that tools/python_env.sh makes.
 SYSTEM = {"c++", "cc", "cd", "cmake", "ctest", "git", "ninja", "pip", "taskset", "zcat"}
+PYTHON, PIP = ".deps/venv/bin/python", ".deps/venv/bin/pip"
+# Where programs lie whose options are looked for.
+PROGRAMS = ("tools/", ".ci/", "bench/", "tests/", "python/benchmarks/", "build/release/bench/")
 ENCORE = {"encore", "build/release/bin/encore"}
 
 
@@ -54,6 +58,7 @@ def make_files(folder, root):
     for place in (models / "all-MiniLM-L6-v2", folder / "all-MiniLM-L6-v2", folder / "FOLDER"):
         place.symlink_to(data / "text/base")
     (folder / "RERANKER").symlink_to(data / "text/reranker")
+    (folder / "NER_MODEL").symlink_to(data / "heads/ner_bert")
     texts = "The cat sat on the mat\nA kitten is resting on the rug\n"
     (folder / "texts.txt").write_text(texts)
     (folder / "documents.txt").write_text(texts)
@@ -83,11 +88,13 @@ class Shell:
         return None if done.returncode == 0 else done.stderr.strip()[-500:]
 
     def sources(self, path):
-        """The text in which a program's options stand."""
-        files = [path, *path.parent.glob("*.py")] if path.suffix == ".py" else [path]
+        """The text in which a program's options stand; empty if it is not there."""
+        files = [path]
+        if path.suffix == ".py" and path.exists():  # and what it shares with others
+            files = [path, *path.parent.glob("*.py")]
         if path.parent.name == "bench":  # of build/: its source, and what benchmarks share
-            files = [self.root / "bench" / f"{path.name}.cc",
-                     self.root / "bench/measure/run_options.cc"]
+            source = self.root / "bench" / f"{path.name}.cc"
+            files = [source, self.root / "bench/measure/run_options.cc"] if source.exists() else []
         return "\n".join(file.read_text() for file in files if file.exists())
 
     def check_command(self, words):
@@ -110,19 +117,20 @@ class Shell:
             for option in long_options(own):
                 if f'"{option}"' not in source:
                     yield f"pyencore.lab {words[3]} has no option {option}"
-        elif name.endswith("/python") and len(words) > 1:
+        elif name in ("python", PYTHON) and len(words) > 1:
             yield from self.check_command(words[1:])
-        elif name.startswith(("tools/", ".ci/", "bench/", "tests/", "build/release/bench/")):
+        elif name.startswith(PROGRAMS):
             text = self.sources(self.root / name)
             if not text:
                 yield f"{name} is not there"
+                return
             for option in long_options(words[1:]):
                 if not re.search(rf"{option}(?![\w-])|\"{option.strip('-')}\"", text):
                     yield f"{name} has no option {option}"
             for option in re.findall(r"-D(ENCORE_\w+)", " ".join(words)):
                 if option not in (self.root / "CMakeLists.txt").read_text():
                     yield f"there is no option {option}"
-        elif name.split("/")[-1] not in SYSTEM and not name.startswith("build/"):
+        elif name not in {*SYSTEM, PIP} and not name.startswith("build/"):
             yield f"nothing tries the command {name}"
 
 

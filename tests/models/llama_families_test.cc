@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/models/family.h"
 #include "tests/support/model_folder.h"
 
 namespace encore {
@@ -96,11 +97,22 @@ TEST(LlamaFamilies, KeysOfTheirRelativesAreRefused) {
 }
 
 TEST(LlamaFamilies, AbsentHeadsOfKeysAreThoseOfTheClass) {
-  for (const auto& [name, absent] : {std::pair{"mistral", "8"}, {"qwen2", "32"}, {"qwen3", "32"}}) {
+  for (const auto& [name, absent] :
+       {std::pair{"mistral", size_t{8}}, {"qwen2", size_t{32}}, {"qwen3", size_t{32}}}) {
     ModelFolder folder(kModels + name);
     folder.RemoveKey("num_key_value_heads");
     const std::string message = folder.Open().status().message();  // there are 4 heads
-    EXPECT_NE(message.find("num_key_value_heads"), std::string::npos) << message << absent;
+    EXPECT_NE(message.find("num_key_value_heads"), std::string::npos) << message;
+    // 8 and 32 divide 64 heads: the plan is made, though no weights fit it.
+    folder.SetKey("num_attention_heads", 64);
+    folder.SetKey("hidden_size", 1024);
+    const Result<internal::Folder> opened = internal::Folder::Open(folder.File(""));
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    std::vector<Decision> decisions;
+    const Result<internal::ModelPlan> plan =
+        internal::ReadModelConfig(*opened, /*ignore_unknown_keys=*/false, &decisions);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(plan->encoder.layers.at(0).num_kv_heads, absent) << name;
   }
   ModelFolder llama(kModels + "llama");
   llama.SetKey("num_key_value_heads", nullptr);  // as many as heads, which the file has not

@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 
 std::vector<float> Vectors(const TextEncoder& model) {
   const Result<Embeddings> found = model.Encode({"the bread", "these letters and the harbour"});
+  EXPECT_TRUE(found.ok()) << found.status().message();
   if (!found.ok()) return {};
+  EXPECT_GT(found->vectors.size_bytes(), 0u);
   const auto* floats = static_cast<const float*>(found->vectors.data());
   return {floats, floats + found->vectors.size_bytes() / sizeof(float)};
 }

@@ -326,6 +326,7 @@ TEST(SparseFolder, IsOpenedWithoutModules) {
   const Result<TokenLogits> logits = model->PredictTokens("tea", std::vector<size_t>{0, 1, 2});
   ASSERT_TRUE(logits.ok()) << logits.status().message();
   const ConstView rows = logits->logits.View<float>();
+  ASSERT_FALSE(sparse->indices.empty());
   for (size_t i = 0; i < sparse->indices.size(); ++i) {
     const auto j = static_cast<size_t>(sparse->indices[i]);
     const float largest = std::max({rows(0, j), rows(1, j), rows(2, j)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Families with LayerNorms before sublayers, as GPT-2 has them: ESM, CLIP's text side.
+// ESM and CLIP's text side: LayerNorms before sublayers, as GPT-2 has them.
 
 #include <span>
 #include <string>
@@ -50,6 +50,40 @@ Status FinishEsm(JsonMembers* config, ModelPlan* plan) {
 constexpr FamilyKeys kEsmKeys = {.max_positions = {"max_position_embeddings", 1026},
                                  .activation = {}};
 
+// ESM-1b (Rives et al. 2021, PNAS 118(15)) and ESM-2 (Lin et al. 2022, Science 379): proteins.
+// ESM-1b's positions are RoBERTa's, kAroundPadding. ESM-2's are rotary, kNone: a table that some
+// files have all the same is not used.
+constexpr Family EsmFamily(PositionRule rule) {
+  Family family = {.model_types = "esm",
+                   .prefixes = "esm.",
+                   .harmless_tensors = kEsmHarmless,
+                   .keys = kEsmKeys,
+                   .own_keys = kEsmOwnKeys,
+                   .ignored_keys = "hidden_act rope_theta vocab_list",
+                   .only = kEsmOnly,
+                   .modules = {kEsmModules},
+                   .norm_placement = NormPlacement::kPre,
+                   .final_norm = "encoder.emb_layer_norm_after",
+                   .embeddings = {.word = "embeddings.word_embeddings",
+                                  .position_rule = rule,
+                                  .norm = "embeddings.layer_norm"},
+                   .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
+                   .finish = FinishEsm};
+  if (rule == PositionRule::kAroundPadding) {
+    family.embeddings.position = "embeddings.position_embeddings";
+    return family;
+  }
+  family.marker_key = "position_embedding_type";
+  family.marker_value = "rotary";
+  family.ignored_keys = "hidden_act position_embedding_type vocab_list";
+  // transformers 5.23 writes the asterisk.
+  family.frequencies =
+      "rotary_embeddings.inv_freq encoder.layer.{N}.attention.self.rotary_embeddings.inv_freq "
+      "encoder.layer.*.attention.self.rotary_embeddings.inv_freq";
+  family.embeddings.any_length = true;
+  return family;
+}
+
 // ---- CLIP.
 
 constexpr LayerModule kClipModules[] = {
@@ -72,48 +106,9 @@ Status FinishClip(JsonMembers* /*config*/, ModelPlan* plan) {
 
 // ---- The rows.
 
-constexpr Family kTowerFamilies[] = {
-    // ESM-1b (Rives et al. 2021, PNAS 118(15)) and ESM-2 (Lin et al. 2022, Science 379): proteins.
-    // Positions as RoBERTa's.
-    {.model_types = "esm",
-     .prefixes = "esm.",
-     .harmless_tensors = kEsmHarmless,
-     .keys = kEsmKeys,
-     .own_keys = kEsmOwnKeys,
-     .ignored_keys = "hidden_act rope_theta vocab_list",
-     .only = kEsmOnly,
-     .modules = {kEsmModules},
-     .norm_placement = NormPlacement::kPre,
-     .final_norm = "encoder.emb_layer_norm_after",
-     .embeddings = {.word = "embeddings.word_embeddings",
-                    .position = "embeddings.position_embeddings",
-                    .position_rule = PositionRule::kAroundPadding,
-                    .norm = "embeddings.layer_norm"},
-     .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
-     .finish = FinishEsm},
-    // ESM-2's positions. A table that some files have all the same is not used. transformers 5.23
-    // writes the asterisk.
-    {.model_types = "esm",
-     .marker_key = "position_embedding_type",
-     .marker_value = "rotary",
-     .prefixes = "esm.",
-     .harmless_tensors = kEsmHarmless,
-     .keys = kEsmKeys,
-     .own_keys = kEsmOwnKeys,
-     .ignored_keys = "hidden_act position_embedding_type vocab_list",
-     .only = kEsmOnly,
-     .modules = {kEsmModules},
-     .norm_placement = NormPlacement::kPre,
-     .frequencies = "rotary_embeddings.inv_freq "
-                    "encoder.layer.{N}.attention.self.rotary_embeddings.inv_freq "
-                    "encoder.layer.*.attention.self.rotary_embeddings.inv_freq",
-     .final_norm = "encoder.emb_layer_norm_after",
-     .embeddings = {.word = "embeddings.word_embeddings",
-                    .any_length = true,
-                    .position_rule = PositionRule::kNone,
-                    .norm = "embeddings.layer_norm"},
-     .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
-     .finish = FinishEsm},
+constexpr Family kEsmClipFamilies[] = {
+    EsmFamily(PositionRule::kAroundPadding),
+    EsmFamily(PositionRule::kNone),
     // The text side of CLIP (Radford et al. 2021, arXiv:2103.00020), by itself. transformers has
     // projection_dim for a class that sentence-transformers does not open.
     {.model_types = "clip_text_model",
@@ -134,6 +129,6 @@ constexpr Family kTowerFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> TowerFamilies() { return kTowerFamilies; }
+std::span<const Family> EsmAndClipFamilies() { return kEsmClipFamilies; }
 
 }  // namespace encore::internal

@@ -94,7 +94,7 @@ std::vector<std::string> FoldersOf(const Row& row) {
   return names;
 }
 
-TEST(ReadmeFamilies, TheTableNamesEveryModelType) {
+TEST(FamiliesPage, TheTableNamesEveryModelType) {
   std::set<std::string> types;
   for (const Row& row : ReadTable()) types.insert(row.config.at("model_type").get<std::string>());
   std::set<std::string> known;
@@ -104,7 +104,7 @@ TEST(ReadmeFamilies, TheTableNamesEveryModelType) {
 }
 
 // README.md's rows are `| family | `type`, `type` | yes or no |`.
-TEST(ReadmeFamilies, TheShortTableSaysTheSame) {
+TEST(FamiliesPage, TheShortTableSaysTheSame) {
   std::map<std::string, bool> heads;
   for (const Row& row : ReadTable())
     heads[row.config.at("model_type").get<std::string>()] = row.head;
@@ -127,7 +127,7 @@ TEST(ReadmeFamilies, TheShortTableSaysTheSame) {
   EXPECT_EQ(named, heads);
 }
 
-TEST(ReadmeFamilies, EachRowHasAFolderThatOpens) {
+TEST(FamiliesPage, EachRowHasAFolderThatOpens) {
   for (const Row& row : ReadTable()) {
     SCOPED_TRACE(row.family);
     const std::vector<std::string> names = FoldersOf(row);
@@ -147,7 +147,7 @@ TEST(ReadmeFamilies, EachRowHasAFolderThatOpens) {
   }
 }
 
-TEST(ReadmeFamilies, WhatARowRefusesIsRefusedByName) {
+TEST(FamiliesPage, WhatARowRefusesIsRefusedByName) {
   for (const Row& row : ReadTable()) {
     EXPECT_FALSE(row.refused.empty()) << row.family;
     const std::vector<std::string> names = FoldersOf(row);

@@ -56,15 +56,16 @@ Result<internal::ScratchPlan> PlanScratch(const internal::ModelSizes& sizes, con
 
 }  // namespace
 
-struct Encoder::Impl : internal::PreparedEncoder {
-  Impl(internal::PreparedEncoder&& prepared, internal::PackedPanels&& panels,
+struct Encoder::Impl {
+  Impl(internal::PreparedEncoder&& all_but_panels, internal::PackedPanels&& panels,
        const EncoderOptions& options)
-      : PreparedEncoder(std::move(prepared)),
+      : prepared(std::move(all_but_panels)),
         precision(options.precision),
         kernels{&internal::KernelOfAttention(options), &internal::GetSoftmaxKernels(),
                 &internal::GetRotaryKernels()},
         packed_weights(std::move(panels)) {}
 
+  internal::PreparedEncoder prepared;
   Precision precision;
   internal::BlockKernels kernels;
   std::string_view target = internal::ActiveTargetName();
@@ -86,7 +87,7 @@ template <typename F>
 Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Workspace& workspace,
                               const Executor& executor, const F& run_layers,
                               internal::ProductObserver* observer) const {
-  const Result<internal::ScratchPlan> plan = PlanScratch(sizes, batch, executor);
+  const Result<internal::ScratchPlan> plan = PlanScratch(prepared.sizes, batch, executor);
   if (!plan.ok()) return plan.status();
   if (workspace.size_bytes() < plan->bytes) {
     return InvalidArgument("workspace has " + std::to_string(workspace.size_bytes()) +
@@ -101,25 +102,25 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
   ENCORE_RETURN_IF_ERROR(use.status());
 
   internal::Pass pass{};
-  pass.config = &config;
+  pass.config = &prepared.config;
   pass.kernels = &kernels;
   pass.batch = &batch;
   pass.taps = &taps;
   pass.scratch_plan = *plan;
   pass.scratch = static_cast<std::byte*>(workspace.data());
-  pass.tables = &tables;
+  pass.tables = &prepared.tables;
   pass.observer = observer;
   pass.longest = LongestSequence(batch);
   {
     // The plan weighs work in doubles: under the default modes, and no flag of it for the caller.
     const internal::FpEnvScope modes;
     pass.thread_plan = internal::ChooseThreadPlan(
-        sizes, batch.seq_starts.get(), static_cast<size_t>(executor.threads()),
+        prepared.sizes, batch.seq_starts.get(), static_cast<size_t>(executor.threads()),
         internal::MachineCaches(), pass.At<size_t>(plan->words));
   }
   const int threads = static_cast<int>(pass.thread_plan.threads);
   internal::RunTeam(executor, threads, [&](internal::Team& team) {
-    if (!tables.empty()) tables.Fill(team, pass.longest, pass.tables_memory());
+    if (!pass.tables->empty()) pass.tables->Fill(team, pass.longest, pass.tables_memory());
     run_layers(team, pass);
   });
   return {};
@@ -139,7 +140,7 @@ Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeight
 
 const EncoderConfig& Encoder::config() const& {
   static constinit internal::Once<EncoderConfig> none;
-  return impl_ == nullptr ? none.Get([] { return EncoderConfig(); }) : impl_->config;
+  return impl_ == nullptr ? none.Get([] { return EncoderConfig(); }) : impl_->prepared.config;
 }
 
 std::string_view Encoder::target() const { return impl_ == nullptr ? "" : impl_->target; }
@@ -161,7 +162,7 @@ Result<size_t> Encoder::WorkspaceBytes(const BatchLimits& limits, int threads) c
     if (impl_ == nullptr) return NoWeights();
     if (threads < 1)
       return InvalidArgument("threads is " + std::to_string(threads) + "; wanted at least 1");
-    return impl_->PreparedEncoder::WorkspaceBytes(limits, threads);
+    return impl_->prepared.WorkspaceBytes(limits, threads);
   });
 }
 
@@ -170,7 +171,7 @@ Result<size_t> Encoder::WorkspaceBytes(const Batch& batch, const Executor& execu
     if (impl_ == nullptr) return NoWeights();
     ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
     ENCORE_ASSIGN_OR_RETURN(const internal::ScratchPlan plan,
-                            PlanScratch(impl_->sizes, batch, executor));
+                            PlanScratch(impl_->prepared.sizes, batch, executor));
     return plan.bytes;
   });
 }
@@ -194,19 +195,21 @@ Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
                               const Workspace& workspace, const Executor& executor,
                               const Taps& taps, internal::ProductObserver* observer) const {
   ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
-  ENCORE_RETURN_IF_ERROR(internal::CheckBatch(config, batch));
-  ENCORE_RETURN_IF_ERROR(internal::CheckInputOutput(config, batch, x, y));
-  ENCORE_RETURN_IF_ERROR(internal::CheckTaps(config, batch, taps, x, y));
+  ENCORE_RETURN_IF_ERROR(internal::CheckBatch(prepared.config, batch));
+  ENCORE_RETURN_IF_ERROR(internal::CheckInputOutput(prepared.config, batch, x, y));
+  ENCORE_RETURN_IF_ERROR(internal::CheckTaps(prepared.config, batch, taps, x, y));
   const internal::Rows out{y.data(), internal::RowStride(y)};
   return RunPass(
       batch, taps, workspace, executor,
       [&](internal::Team& team, const internal::Pass& pass) {
         internal::ConstRows in{x.data(), internal::RowStride(x)};
-        for (size_t i = 0; i < layers.size(); ++i) {
-          internal::EncoderBlock(team, pass, layers[i], i, in, out);
+        for (size_t i = 0; i < prepared.layers.size(); ++i) {
+          internal::EncoderBlock(team, pass, prepared.layers[i], i, in, out);
           in = out;
         }
-        if (final_norm.given()) internal::NormRows(team, pass, final_norm, out, pass.tokens());
+        if (prepared.final_norm.given()) {
+          internal::NormRows(team, pass, prepared.final_norm, out, pass.tokens());
+        }
       },
       observer);
 }
@@ -229,7 +232,7 @@ Status internal::EncoderAccess::Forward(const Encoder& encoder, const Batch& bat
 }
 
 const std::vector<PackedLayer>& internal::EncoderAccess::Layers(const Encoder& encoder) {
-  return encoder.impl_->layers;
+  return encoder.impl_->prepared.layers;
 }
 
 Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, MutableView y,
@@ -239,26 +242,27 @@ Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, 
     if (impl_ == nullptr) return NoWeights();
     if (rows == OutputRows::kAll) return impl_->Forward(batch, x, y, workspace, executor, taps);
     ENCORE_RETURN_IF_ERROR(internal::CheckSequenceStarts(batch));
-    ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->config, batch));
-    ENCORE_RETURN_IF_ERROR(internal::CheckInputOutputRows(impl_->config, batch, x, y));
-    ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->config, batch, taps, x, y));
+    ENCORE_RETURN_IF_ERROR(internal::CheckBatch(impl_->prepared.config, batch));
+    ENCORE_RETURN_IF_ERROR(internal::CheckInputOutputRows(impl_->prepared.config, batch, x, y));
+    ENCORE_RETURN_IF_ERROR(internal::CheckTaps(impl_->prepared.config, batch, taps, x, y));
     const internal::Rows in{x.data(), internal::RowStride(x)};
     const internal::Rows out{y.data(), internal::RowStride(y)};
-    const size_t last = impl_->layers.size() - 1;
+    const size_t last = impl_->prepared.layers.size() - 1;
     const bool tapped = internal::TapsLayer(taps, last, batch.seq_starts.size() - 1);
     return impl_->RunPass(
         batch, taps, workspace, executor, [&](internal::Team& team, const internal::Pass& pass) {
           for (size_t i = 0; i < last; ++i) {
-            internal::EncoderBlock(team, pass, impl_->layers[i], i, in, in);
+            internal::EncoderBlock(team, pass, impl_->prepared.layers[i], i, in, in);
           }
           if (tapped) {
-            internal::EncoderBlock(team, pass, impl_->layers[last], last, in, in);
+            internal::EncoderBlock(team, pass, impl_->prepared.layers[last], last, in, in);
             internal::CopyOutputRows(team, pass, in, rows, out);
           } else {
-            internal::BlockOfOutputRows(team, pass, impl_->layers[last], last, in, rows, out);
+            internal::BlockOfOutputRows(team, pass, impl_->prepared.layers[last], last, in, rows,
+                                        out);
           }
-          if (impl_->final_norm.given()) {
-            internal::NormRows(team, pass, impl_->final_norm, out, pass.sequences());
+          if (impl_->prepared.final_norm.given()) {
+            internal::NormRows(team, pass, impl_->prepared.final_norm, out, pass.sequences());
           }
         });
   });

@@ -128,7 +128,7 @@ bool SamePanels(const EncoderOptions& options, const CacheFile& cache, const std
       const auto [input_scale, columns] = VectorsOf(m);
       WeightSource source = m.source;
       if (m.smoothed) {
-        source.input_scale = input_scale.data();
+        source.column_factor = input_scale.data();
         if (all) FindInputScale(team, m);
         team.ForEach(1, [&, scales = input_scale](size_t /*i*/, int /*thread*/) {
           if (all) return compare(scales.data(), vectors, scales.size_bytes());

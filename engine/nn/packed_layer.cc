@@ -41,7 +41,7 @@ WeightSource SourceOf(LayerMatrix matrix, const LayerConfig& config, const Encod
   for (const LayerPart& row : kLayerParts) {
     if (row.member.linear == nullptr || row.matrix != matrix) continue;
     const LinearWeights& linear = w.*row.member.linear;
-    if (!linear.input_scale.empty()) source.int8_input_scale = linear.input_scale;
+    if (!linear.input_scale.empty()) source.input_scale = linear.input_scale;
     if (linear.weight.empty()) continue;
     source.parts[source.num_parts++] = {linear.weight, linear.bias, linear.scale};
   }
@@ -134,8 +134,7 @@ Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
     MatrixToPack& product = products[m];
     product.source = SourceOf(static_cast<LayerMatrix>(m), config, w);
     const bool finds_own = product.row_end != 0 && !HasIntegers(product.source);
-    product.smoothed =
-        kernels[m]->integer && (finds_own || !product.source.int8_input_scale.empty());
+    product.smoothed = kernels[m]->integer && (finds_own || !product.source.input_scale.empty());
     ENCORE_ASSIGN_OR_RETURN(*product.packed,
                             PackedMatrix::Prepare(product.source, *kernels[m], product.smoothed));
     matrices->push_back(product);

@@ -112,8 +112,7 @@ void PositionTables::Fill(Team& team, size_t longest, float* memory) const {
       const size_t begin = task % blocks * kPositionsOfTask;
       const Rotary at = RotaryAt(t, longest, memory);
       const size_t end = std::min(begin + kPositionsOfTask, longest);
-      rotary_[t].table.Fill(begin, end, const_cast<float*>(at.cos) + begin * at.pairs,
-                            const_cast<float*>(at.sin) + begin * at.pairs);
+      rotary_[t].table.Fill(begin, end, at.cos + begin * at.pairs, at.sin + begin * at.pairs);
       return;
     }
     if (task >= bias_tasks) {
@@ -131,7 +130,7 @@ void PositionTables::Fill(Team& team, size_t longest, float* memory) const {
 PositionTables::Rotary PositionTables::RotaryAt(size_t table, size_t longest, float* memory) const {
   const RotaryEntry& entry = rotary_[table];
   const size_t pairs = entry.inverse_frequencies.size();
-  const float* cos = memory + 2 * longest * entry.pairs_before;
+  float* const cos = memory + 2 * longest * entry.pairs_before;
   return {cos, cos + longest * pairs, pairs};
 }
 

@@ -59,8 +59,8 @@ class PositionTables {
 
   // Of a filled table: cosines and sines [longest, pairs].
   struct Rotary {
-    const float* cos;
-    const float* sin;
+    float* cos;
+    float* sin;
     size_t pairs;
   };
   Rotary RotaryAt(size_t table, size_t longest, float* memory) const;

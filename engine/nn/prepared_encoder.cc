@@ -123,7 +123,7 @@ const GemmKernel& KernelOfAttention(const EncoderOptions& options) {
 void FindInputScale(Team& team, const MatrixToPack& m) {
   float* const scales = m.packed->input_scale();
   const size_t k = m.packed->view().k;
-  const WeightView& given = m.source.int8_input_scale;
+  const WeightView& given = m.source.input_scale;
   if (!given.empty()) {
     team.ForEach(1, [&](size_t /*i*/, int /*thread*/) {
       ReadVector(given, scales);
@@ -203,7 +203,7 @@ Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::b
       WeightSource source = m.source;
       if (m.smoothed) {
         FindInputScale(team, m);
-        source.input_scale = m.packed->input_scale();
+        source.column_factor = m.packed->input_scale();
       }
       team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {
         if (m.packed->Pack(source, p, p + 1, places[i])) return;

@@ -101,7 +101,7 @@ bool WeightSource::CountRows(size_t* rows) const {
 bool FindPlainRows(const WeightSource& source, size_t row, size_t rows, PlainRows* plain) {
   const WeightView& weight = FindPart(source, &row).weight;
   if (weight.dtype() != DType::kF32 || !source.output_scale.empty() ||
-      source.input_scale != nullptr || rows > weight.dim(0) - row ||
+      source.column_factor != nullptr || rows > weight.dim(0) - row ||
       reinterpret_cast<uintptr_t>(weight.data()) % alignof(float) != 0) {
     return false;
   }
@@ -122,9 +122,9 @@ void ReadRows(const WeightSource& source, size_t row, size_t rows, size_t k, siz
     if (integers) MultiplyBy(ReadOne(part.scale, within), count, out);
     if (!source.output_scale.empty()) MultiplyBy(ReadOne(source.output_scale, row), count, out);
     if (integers) {
-      if (!source.int8_input_scale.empty()) DivideBy(source.int8_input_scale, k, count, out);
-    } else if (source.input_scale != nullptr) {
-      for (size_t i = 0; i < count; ++i) out[i] *= source.input_scale[k + i];
+      if (!source.input_scale.empty()) DivideBy(source.input_scale, k, count, out);
+    } else if (source.column_factor != nullptr) {
+      for (size_t i = 0; i < count; ++i) out[i] *= source.column_factor[k + i];
     }
   }
 }

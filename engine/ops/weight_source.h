@@ -25,9 +25,8 @@ struct WeightSource {
   std::array<WeightPart, 3> parts{};
   size_t num_parts = 0;
   WeightView output_scale{};  // [rows()], or empty for 1: multiplies each row and its bias
-  // [k], or null for 1: multiplies each column. Not of int8 weights, whose numbers have theirs.
-  const float* input_scale = nullptr;
-  WeightView int8_input_scale{};  // [k], or empty for 1: that of the int8 weights' numbers
+  WeightView input_scale{};   // [k], or empty for 1: columns of int8 weights are divided by it
+  const float* column_factor = nullptr;  // [k], or null for 1: multiplies columns of other weights
   // Two parts of equally many rows: the gate, which an activation is applied to, and what it
   // multiplies. The product has as many columns as one of them.
   bool gated = false;

@@ -247,7 +247,7 @@ TEST(WeightSource, IntegersWithScales) {
   const WeightSource source{.parts = {WeightPart{weight, {}, scale.Vector()}},
                             .num_parts = 1,
                             .output_scale = output.Vector(),
-                            .int8_input_scale = input.Vector()};
+                            .input_scale = input.Vector()};
   CheckPacked(source, floats, kColumns, {});
 
   std::vector<float> scales(kRows);

@@ -52,7 +52,7 @@ std::vector<float> Product(const WeightSource& weights, const GemmKernel& kernel
   WeightSource source = weights;
   source.gated = false;  // both halves side by side
   for (internal::WeightPart& part : source.parts) part.bias = {};
-  source.input_scale = input_scale;
+  source.column_factor = input_scale;
   PackedMatrix matrix =
       Take(PackedMatrix::Prepare(source, kernel, /*smoothed=*/input_scale != nullptr));
   const size_t k = source.k();

@@ -195,9 +195,9 @@ void ConvertedTensors::AddMatrix(const SafetensorsEntry& entry, const MatrixTens
     return;
   }
   WeightSource rows = WeightSource::One(entry.View());
-  if (m.smoothed) rows.input_scale = m.packed->input_scale();
+  if (m.smoothed) rows.column_factor = m.packed->input_scale();
   AddIntegers(entry, rows);
-  if (!matrix.first || !m.smoothed || !m.source.int8_input_scale.empty()) return;
+  if (!matrix.first || !m.smoothed || !m.source.input_scale.empty()) return;
   tensors_.push_back({InputScaleName(entry.name), DType::kF32, Shape(entry.shape[1]),
                       [&m, k = entry.shape[1]](const ByteSink& sink) {
                         return sink(std::as_bytes(std::span(m.packed->input_scale(), k)));

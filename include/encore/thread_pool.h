@@ -68,7 +68,7 @@ class ENCORE_API ThreadPool {
   int threads() const;
 
  private:
-  explicit ThreadPool(std::unique_ptr<internal::WorkerThreads> workers);
+  ENCORE_LOCAL explicit ThreadPool(std::unique_ptr<internal::WorkerThreads> workers);
   std::unique_ptr<internal::WorkerThreads> workers_;
 };
 

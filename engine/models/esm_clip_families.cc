@@ -59,7 +59,6 @@ constexpr Family EsmFamily(PositionRule rule) {
                    .harmless_tensors = kEsmHarmless,
                    .keys = kEsmKeys,
                    .own_keys = kEsmOwnKeys,
-                   .ignored_keys = "hidden_act rope_theta vocab_list",
                    .only = kEsmOnly,
                    .modules = {kEsmModules},
                    .norm_placement = NormPlacement::kPre,
@@ -70,6 +69,7 @@ constexpr Family EsmFamily(PositionRule rule) {
                    .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
                    .finish = FinishEsm};
   if (rule == PositionRule::kAroundPadding) {
+    family.ignored_keys = "hidden_act rope_theta vocab_list";
     family.embeddings.position = "embeddings.position_embeddings";
     return family;
   }

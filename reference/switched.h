@@ -58,6 +58,27 @@ inline EncoderConfig RelativeAndWindow() {
   return config;
 }
 
+// Experts in the second of three layers, two for each token.
+inline EncoderConfig ExpertsInTurn() {
+  EncoderConfig config = EncoderConfig::Uniform(
+      28, 3,
+      {.num_heads = 2, .rotary = RotaryConfig{}, .d_ff = 45, .activation = Activation::kGelu});
+  config.layers[1].experts = ExpertsConfig{.num_experts = 5, .top_k = 2};
+  return config;
+}
+
+// Experts in the last layer, norms before sublayers, and windows.
+inline EncoderConfig ExpertsLast() {
+  EncoderConfig config = EncoderConfig::Uniform(24, 2,
+                                                {.num_heads = 2,
+                                                 .window = 30,
+                                                 .d_ff = 40,
+                                                 .activation = Activation::kSilu,
+                                                 .norm_placement = NormPlacement::kPre});
+  config.layers[1].experts = ExpertsConfig{.num_experts = 7, .top_k = 3, .normalize_weights = true};
+  return config;
+}
+
 }  // namespace encore
 
 #endif  // ENCORE_REFERENCE_SWITCHED_H_

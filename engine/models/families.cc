@@ -15,7 +15,7 @@ namespace {
 template <typename F>
 const Family* FindIf(const F& f) {
   for (const std::span<const Family> all :
-       {PostNormFamilies(), DebertaFamilies(), PreNormFamilies(), LlamaFamilies(),
+       {PostNormFamilies(), NomicFamilies(), DebertaFamilies(), PreNormFamilies(), LlamaFamilies(),
         EsmAndClipFamilies()}) {
     for (const Family& family : all) {
       if (f(family)) return &family;

@@ -61,12 +61,29 @@ Status ViewModule(const std::string& name, const LayerModule& module, size_t d_m
   if (part.member.linear != nullptr) {
     ENCORE_RETURN_IF_ERROR(ViewLinear(name, part, shape, tensors, layer));
   } else {
-    ENCORE_ASSIGN_OR_RETURN(weight.In(*layer), tensors->View(name + ".weight", shape));
+    ENCORE_ASSIGN_OR_RETURN(weight.In(*layer),
+                            tensors->View(name + std::string(module.weight), shape));
   }
   if (!module.bias) return {};
   const LayerTensor bias{&part, TensorRole::kBias};
   ENCORE_ASSIGN_OR_RETURN(bias.In(*layer), tensors->View(name + ".bias", {shape[0]}));
   return {};
+}
+
+// Whether the layer has the module.
+bool HasModule(const LayerConfig& layer, const LayerMember& member) {
+  switch (PartOf(member).place) {
+    case TensorPlace::kNorm1:
+      return layer.attention_norm;
+    case TensorPlace::kExperts:
+      return layer.experts.has_value();
+    case TensorPlace::kNetwork:
+    case TensorPlace::kFusedFirst:
+    case TensorPlace::kApartFirst:
+      return !layer.experts;
+    default:
+      return true;
+  }
 }
 
 }  // namespace
@@ -223,7 +240,7 @@ Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) 
     W& layer = weights.layers.emplace_back();
     for (const LayerModule& module : plan.layer_modules) {
       const LayerConfig& config = plan.encoder.layers[i];
-      if (module.member == &W::norm1 && !config.attention_norm) continue;
+      if (!HasModule(config, module.member)) continue;
       ENCORE_RETURN_IF_ERROR(ViewModule(tensors->Base(NameInLayer(module.name, i)), module, d_model,
                                         config, tensors, &layer));
     }

@@ -5,6 +5,8 @@
 #include "engine/nn/packed_layer.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "engine/base/layer_tensors.h"
 #include "engine/base/status_macros.h"
@@ -63,6 +65,16 @@ WeightSource SourceOf(LayerMatrix matrix, const LayerConfig& config, const Encod
   return source;
 }
 
+// Expert e of a matrix of all experts: rows [e d_ff, (e + 1) d_ff), or these as columns.
+WeightSource ExpertOf(const WeightView& all, size_t e, size_t d_ff, bool as_columns) {
+  const WeightView rows = RowsOf(all, e * d_ff, d_ff);
+  if (!as_columns) return WeightSource::One(rows);
+  WeightView::Strides strides = rows.strides();
+  std::swap(strides[0], strides[1]);
+  return WeightSource::One(
+      WeightView(rows.dtype(), rows.data(), Shape(rows.dim(1), rows.dim(0)), strides));
+}
+
 bool HasIntegers(const WeightSource& source) {
   return std::any_of(source.parts.begin(), source.parts.end(),
                      [](const WeightPart& part) { return part.weight.dtype() == DType::kI8; });
@@ -82,6 +94,52 @@ void ChooseActivation(const LayerConfig& config, PackedLayer* layer) {
   } else {
     layer->activation.tile = function.tile;
   }
+}
+
+// The bias times LayerScale's factors, as the products have them.
+Status PackExpertsBias(const EncoderLayerWeights& w, AlignedBuffer<float>* packed) {
+  ENCORE_RETURN_IF_ERROR(PackVector(w.experts_bias, 0, packed));
+  if (packed->data() == nullptr || w.layer_scale2.empty()) return {};
+  std::vector<float> factors(packed->size());
+  ReadVector(w.layer_scale2, factors.data());
+  for (size_t i = 0; i < factors.size(); ++i) packed->data()[i] *= factors[i];
+  return {};
+}
+
+// Router and experts. `first` is how linear1 is packed without experts.
+Status PrepareExperts(const LayerConfig& config, const EncoderLayerWeights& w,
+                      const LayerKernels& kernels, MatrixToPack first, PackedLayer* layer,
+                      std::vector<MatrixToPack>* matrices) {
+  const size_t count = config.experts->num_experts;
+  PackedExperts& experts = layer->experts.emplace();
+  experts.top_k = config.experts->top_k;
+  experts.normalize_weights = config.experts->normalize_weights;
+  experts.linear1.resize(count);
+  experts.linear2.resize(count);
+  ENCORE_RETURN_IF_ERROR(PackExpertsBias(w, &experts.bias));
+  const auto add = [&](MatrixToPack product, const GemmKernel& kernel) -> Status {
+    ENCORE_ASSIGN_OR_RETURN(*product.packed,
+                            PackedMatrix::Prepare(product.source, kernel, product.smoothed));
+    matrices->push_back(product);
+    return {};
+  };
+  ENCORE_RETURN_IF_ERROR(
+      add({.source = WeightSource::One(w.router), .packed = &experts.router, .name = "the router"},
+          GetGemmKernelF32()));
+  const GemmKernel& kernel1 = *kernels[static_cast<size_t>(LayerMatrix::kLinear1)];
+  const GemmKernel& kernel2 = *kernels[static_cast<size_t>(LayerMatrix::kLinear2)];
+  for (size_t e = 0; e < count; ++e) {
+    first.source = ExpertOf(w.experts_first, e, config.d_ff, /*as_columns=*/false);
+    first.packed = &experts.linear1[e];
+    first.name = "an expert's first matrix";
+    first.smoothed = kernel1.integer;
+    ENCORE_RETURN_IF_ERROR(add(first, kernel1));
+    MatrixToPack second{.packed = &experts.linear2[e], .name = "an expert's second matrix"};
+    second.source = ExpertOf(w.experts_second, e, config.d_ff, /*as_columns=*/true);
+    second.source.output_scale = w.layer_scale2;
+    ENCORE_RETURN_IF_ERROR(add(second, kernel2));
+  }
+  return {};
 }
 
 Status PackNorms(const LayerConfig& config, const EncoderLayerWeights& w, PackedLayer* layer) {
@@ -130,7 +188,8 @@ Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
                               .norm = post ? &layer->norm1 : &layer->norm2,
                               .row_end = config.d_ff * (config.gate == Gate::kNone ? 1 : 2)},
                              {.packed = &layer->linear2, .name = "linear2"}};
-  for (size_t m = 0; m < kernels.size(); ++m) {
+  const size_t linear1 = static_cast<size_t>(LayerMatrix::kLinear1);
+  for (size_t m = 0; m < (config.experts ? linear1 : kernels.size()); ++m) {
     MatrixToPack& product = products[m];
     product.source = SourceOf(static_cast<LayerMatrix>(m), config, w);
     const bool finds_own = product.row_end != 0 && !HasIntegers(product.source);
@@ -139,7 +198,8 @@ Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
                             PackedMatrix::Prepare(product.source, *kernels[m], product.smoothed));
     matrices->push_back(product);
   }
-  return {};
+  if (!config.experts) return {};
+  return PrepareExperts(config, w, kernels, products[linear1], layer, matrices);
 }
 
 }  // namespace encore::internal

@@ -29,14 +29,30 @@ void AddLinear(RowStep linear, RowSteps* steps) {
   steps->Add(linear);
 }
 
+// ff(kNormed) (+ residual).
+void AddFeedForward(const PackedLayer& layer, Place out, Place residual, RowSteps* steps) {
+  if (!layer.experts) {
+    AddLinear(FeedForward1(layer), steps);
+    AddLinear(Linear(layer.linear2, kHidden, out, residual), steps);
+    return;
+  }
+  for (const ExpertsStep part : {ExpertsStep::kRoute, ExpertsStep::kCompute, ExpertsStep::kAdd}) {
+    steps->Add({.experts = &*layer.experts,
+                .part = part,
+                .in = kNormed,
+                .out = out,
+                .residual = residual,
+                .activation = &layer.activation});
+  }
+}
+
 // BERT, MPNet, nomic-bert, GTE, Jina: x = norm1(x + attention(x)); y = norm2(x + ff(x)).
 Recipe PostNorm(const PackedLayer& l) {
   Recipe recipe;
   AddLinear(Linear(l.qkv, kX, kProjection), &recipe.before);
   AddLinear(Linear(l.out_proj, kContext, kMid, kX), &recipe.after);
   recipe.after.Add(Norm(l.norm1, kMid, kNormed));
-  AddLinear(FeedForward1(l), &recipe.after);
-  AddLinear(Linear(l.linear2, kHidden, kMid, kNormed), &recipe.after);
+  AddFeedForward(l, kMid, kNormed, &recipe.after);
   recipe.after.Add(Norm(l.norm2, kMid, kY));
   return recipe;
 }
@@ -50,8 +66,7 @@ Recipe PreNorm(const PackedLayer& l) {
   AddLinear(Linear(l.qkv, in, kProjection), &recipe.before);
   AddLinear(Linear(l.out_proj, kContext, kY, kX), &recipe.after);
   recipe.after.Add(Norm(l.norm2, kY, kNormed));
-  AddLinear(FeedForward1(l), &recipe.after);
-  AddLinear(Linear(l.linear2, kHidden, kY, kY), &recipe.after);
+  AddFeedForward(l, kY, kY, &recipe.after);
   return recipe;
 }
 
@@ -63,8 +78,7 @@ Recipe NormsOnBothSides(const PackedLayer& l) {
   AddLinear(Linear(l.out_proj, kContext, kMid), &recipe.after);
   recipe.after.Add(Norm(l.post_norm1, kMid, kY, kX));
   recipe.after.Add(Norm(l.norm2, kY, kNormed));
-  AddLinear(FeedForward1(l), &recipe.after);
-  AddLinear(Linear(l.linear2, kHidden, kMid), &recipe.after);
+  AddFeedForward(l, kMid, kNone, &recipe.after);
   recipe.after.Add(Norm(l.post_norm2, kMid, kY, kY));
   return recipe;
 }

@@ -103,6 +103,10 @@ ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
     qkv_width = std::max(qkv_width, sizes.qkv_width());
     head_size = std::max(head_size, sizes.head_size);
     d_ff = std::max(d_ff, sizes.d_ff);
+    if (layer.experts) {
+      experts = std::max(experts, layer.experts->num_experts);
+      expert_rows = std::max(expert_rows, layer.experts->top_k);
+    }
     relative = relative || layer.relative.has_value();
     if (reduced || sizes.head_size % 16 != 0) {
       packed_value_bytes = std::max(packed_value_bytes,

@@ -99,6 +99,17 @@ struct RelativeConfig {
   NormConfig norm = {.type = NormType::kNone};  // of the table's rows
 };
 
+// A mixture of experts (Shazeer et al. 2017, arXiv:1701.06538) as the feed-forward network. Each
+// expert e is a network without biases. A token takes the top_k experts whose p is largest, of
+// equal ones the first:
+//   y = bias + sum over these of p_e linear2_e(activation(linear1_e x)),  p = softmax(router x)
+// The softmax is over all experts, in f32 whatever the precision of the products.
+struct ExpertsConfig {
+  size_t num_experts = 8;          // 1 .. 4096
+  size_t top_k = 2;                // 1 .. num_experts
+  bool normalize_weights = false;  // p of a token's experts are divided by their sum
+};
+
 struct LayerConfig {
   // ---- Attention: softmax(scale q k^T + bias) v of each head.
   size_t num_heads = 0;
@@ -122,6 +133,7 @@ struct LayerConfig {
   size_t d_ff = 0;  // inner width; of each half where gated
   Activation activation = Activation::kRelu;
   Gate gate = Gate::kNone;
+  std::optional<ExpertsConfig> experts = {};  // each d_ff wide; with Gate::kNone only
 
   // ---- Norms.
   NormPlacement norm_placement = NormPlacement::kPost;

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "reference/encoder_model.h"
 #include "reference/golden_families.h"
+#include "reference/switched.h"
 #include "tests/support/check_model.h"
 #include "tests/support/drawn_config.h"
 #include "tests/support/guarded.h"
@@ -83,6 +84,34 @@ TEST(EncoderSwitches, GatesAndActivations) {
       }
     }
   }
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, Experts) {
+  double worst = 0;
+  for (const NormPlacement placement :
+       {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kBoth}) {
+    for (const ExpertsConfig& experts :
+         {ExpertsConfig{},
+          {.num_experts = 1, .top_k = 1},
+          {.num_experts = 3, .top_k = 3},
+          {.num_experts = 20, .top_k = 4, .normalize_weights = true}}) {
+      for (const bool more : {false, true}) {
+        SCOPED_TRACE(testing::Message()
+                     << "placement " << static_cast<int>(placement) << ", " << experts.top_k
+                     << " of " << experts.num_experts << ", more " << more);
+        LayerConfig layer = Plain();
+        layer.norm_placement = placement;
+        layer.activation = more ? Activation::kGelu : Activation::kRelu;
+        layer.experts = experts;
+        const bool scale = more && placement != NormPlacement::kBoth;
+        CheckLayer(layer, &worst, {.biases = more, .layer_scale = scale});
+      }
+    }
+  }
+  EncoderConfig config = ExpertsInTurn();
+  config.layers[1].d_ff = 300;
+  CheckModel(EncoderModel(config, {.type = DType::kBF16}), {150, 1, 20}, &worst);
   PrintWorst(worst);
 }
 

@@ -281,6 +281,7 @@ TEST(EncoderAllocations, NorWithOtherSwitches) {
   ExpectNoAllocation(RotaryAndGate());
   ExpectNoAllocation(BucketsAndBothNorms());
   ExpectNoAllocation(RelativeAndWindow());
+  ExpectNoAllocation(ExpertsInTurn());
 }
 
 TEST(PackedLinearAllocations, ApplyToPlainRowsAllocatesNothing) {

@@ -51,6 +51,7 @@ constexpr FamilyCase kCases[] = {
     {"modernbert", "cls_token", 0, 0xd40bf6ea95a74ea8},
     {"modernbert_old", "mean_tokens", 0, 0x264348d38ae33fe3},
     {"nomic_bert_old", "mean_tokens", 0, 0x968df7be6c00b224},
+    {"nomic_moe", "mean_tokens", 0, 0xbb0f946d03d6ac1d},
     {"gte", "mean_tokens", 0, 0x78fd5a58c9988f71},
     {"gte_new", "cls_token", 0, 0xada5407018208178},
     {"jina_bert", "mean_tokens", 0, 0xfce835103975e2b3},

@@ -107,6 +107,10 @@ Encoder MakeEncoder(const EncoderConfig& config, const EncoderWeights& weights,
                     ", wanted weights of floats that were not calibrated before");
     }
   }
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    if (weights.layers[i].router.empty()) continue;
+    throw Failure("layer " + std::to_string(i) + " has experts, wanted layers without them");
+  }
   return Take(Encoder::Create(config, weights, {.executor = executor}));
 }
 

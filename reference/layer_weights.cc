@@ -18,6 +18,7 @@ WeightKind KindOf(const LayerTensor& tensor) {
   if (tensor.part->place == TensorPlace::kBuckets) return WeightKind::kPositionBias;
   if (tensor.part->place == TensorPlace::kRelative) return WeightKind::kRelativeEmbeddings;
   if (tensor.part->place == TensorPlace::kLayerScale) return WeightKind::kLayerScale;
+  if (tensor.part->member == &EncoderLayerWeights::layer_scalar) return WeightKind::kLayerScale;
   if (tensor.part->place == TensorPlace::kExperts) {
     return tensor.required() ? WeightKind::kMatrix : WeightKind::kBias;
   }
@@ -31,6 +32,9 @@ WeightKind KindOf(const LayerTensor& tensor) {
 const NormConfig& NormOf(const LayerTensor& tensor, const LayerConfig& layer) {
   if (tensor.part->place == TensorPlace::kQkNorm) return layer.qk_norm;
   if (tensor.part->place == TensorPlace::kRelativeNorm) return layer.relative->norm;
+  if (tensor.part->member == &EncoderLayerWeights::input_norm && layer.layer_input) {
+    return layer.layer_input->norm;
+  }
   return layer.norm;
 }
 

@@ -67,6 +67,31 @@ inline EncoderConfig ExpertsInTurn() {
   return config;
 }
 
+// The encoder's input in every layer, norms of values, and layers whose heads differ.
+inline EncoderConfig LayerInputs() {
+  const NormConfig rms{.type = NormType::kRmsNorm};
+  EncoderConfig config =
+      EncoderConfig::Uniform(24, 2,
+                             {.num_heads = 4,
+                              .num_kv_heads = 2,
+                              .head_size = 8,
+                              .attention_scale = 1,
+                              .qk_norm = rms,
+                              .v_norm = rms,
+                              .window = 20,
+                              .rotary = RotaryConfig{},
+                              .d_ff = 30,
+                              .activation = Activation::kGeluTanh,
+                              .gate = Gate::kFirstHalf,
+                              .layer_input = LayerInputConfig{.width = 37, .norm = rms},
+                              .norm_placement = NormPlacement::kBoth,
+                              .norm = rms});
+  config.layers[1].head_size = 16;
+  config.layers[1].num_kv_heads = 1;
+  config.layers[1].window.reset();
+  return config;
+}
+
 // Experts in the last layer, norms before sublayers, and windows.
 inline EncoderConfig ExpertsLast() {
   EncoderConfig config = EncoderConfig::Uniform(24, 2,

@@ -33,6 +33,7 @@ enum class Extent {
   kFirst,
   kExperts,
   kAllInner,
+  kLayerInput,
 };
 
 // Of ExpertsConfig; beyond any model.
@@ -44,7 +45,7 @@ struct ExtentFacts {
   size_t (*of)(const LayerSizes& sizes, const LayerConfig& layer);
 };
 // In the order of the enumerators.
-inline constexpr std::array<ExtentFacts, 13> kExtents = {{
+inline constexpr std::array<ExtentFacts, 14> kExtents = {{
     {"1", [](const LayerSizes&, const LayerConfig&) -> size_t { return 1; }},
     {"d_model", [](const LayerSizes& s, const LayerConfig&) { return s.d_model; }},
     {"(num_heads + 2 num_kv_heads) head_size",
@@ -75,6 +76,10 @@ inline constexpr std::array<ExtentFacts, 13> kExtents = {{
      [](const LayerSizes& s, const LayerConfig& layer) {
        return layer.experts ? layer.experts->num_experts * s.d_ff : 0;
      }},
+    {"layer_input.width",
+     [](const LayerSizes&, const LayerConfig& layer) {
+       return layer.layer_input ? layer.layer_input->width : 0;
+     }},
 }};
 constexpr const ExtentFacts& FactsOf(Extent extent) {
   return kExtents[static_cast<size_t>(extent)];
@@ -96,6 +101,7 @@ enum class TensorPlace {
   kFusedFirst,       // the same, unless gate_proj or up_proj is given
   kApartFirst,       // the same, gate_proj or up_proj is given, and the layer is gated
   kExperts,          // experts
+  kLayerInput,       // layer_input
   kNorm1,            // attention_norm
   kPostNorm,         // NormPlacement::kBoth
   kNever,            // the input scale of a matrix that shares another's
@@ -139,12 +145,12 @@ constexpr LayerPart NoMatrix(std::string_view name, LayerMember member, Extent r
   return {name, "", member, nullptr, rows, columns, place, std::nullopt, in_torch};
 }
 
-inline constexpr std::array<LayerPart, 26> kLayerParts = [] {
+inline constexpr std::array<LayerPart, 32> kLayerParts = [] {
   using W = EncoderLayerWeights;
   using E = Extent;
   using P = TensorPlace;
   using K = LayerMatrix;
-  return std::array<LayerPart, 26>{{
+  return std::array<LayerPart, 32>{{
       {"self_attn.in_proj_", "", &W::in_proj, &W::in_proj, E::kQkv, E::kModel, P::kFusedQkv,
        K::kQkv, true},
       {"self_attn.q_proj.", "", &W::q_proj, &W::in_proj, E::kQueries, E::kModel, P::kApartQkv,
@@ -180,6 +186,12 @@ inline constexpr std::array<LayerPart, 26> kLayerParts = [] {
       NoMatrix("experts_first", &W::experts_first, E::kAllInner, P::kExperts, false, E::kModel),
       NoMatrix("experts_second", &W::experts_second, E::kAllInner, P::kExperts, false, E::kModel),
       NoMatrix("experts_bias", &W::experts_bias, E::kModel, P::kExperts),
+      NoMatrix("input_proj.", &W::input_proj, E::kLayerInput, P::kLayerInput, false, E::kModel),
+      NoMatrix("input_norm.", &W::input_norm, E::kLayerInput, P::kLayerInput),
+      NoMatrix("input_gate.", &W::input_gate, E::kLayerInput, P::kLayerInput, false, E::kModel),
+      NoMatrix("input_output.", &W::input_output, E::kModel, P::kLayerInput, false, E::kLayerInput),
+      NoMatrix("post_input_norm.", &W::post_input_norm, E::kModel, P::kLayerInput),
+      NoMatrix("layer_scalar", &W::layer_scalar, E::kOne, P::kLayerInput),
       NoMatrix("norm1.", &W::norm1, E::kModel, P::kNorm1, true),
       NoMatrix("norm2.", &W::norm2, E::kModel, P::kAlways, true),
       NoMatrix("post_norm1.", &W::post_norm1, E::kModel, P::kPostNorm),

@@ -16,7 +16,7 @@ template <typename F>
 const Family* FindIf(const F& f) {
   for (const std::span<const Family> all :
        {PostNormFamilies(), NomicFamilies(), DebertaFamilies(), PreNormFamilies(), LlamaFamilies(),
-        EsmAndClipFamilies()}) {
+        EmbeddingGemma2Families(), EsmAndClipFamilies()}) {
     for (const Family& family : all) {
       if (f(family)) return &family;
     }

@@ -37,6 +37,8 @@ struct LayerModule {
   bool bias = true;
   std::string_view bias_key = {};       // of config.json, which says whether there is one
   std::string_view weight = ".weight";  // what follows the name of a tensor by itself
+  // All layers' matrices are one tensor, those of one layer's rows under another's.
+  bool stacked = false;
 };
 
 enum class PositionRule : uint8_t {
@@ -254,6 +256,7 @@ std::span<const Family> DebertaFamilies();
 std::span<const Family> NomicFamilies();
 std::span<const Family> PreNormFamilies();
 std::span<const Family> LlamaFamilies();
+std::span<const Family> EmbeddingGemma2Families();
 std::span<const Family> EsmAndClipFamilies();
 
 // The family of a model_type and, where several share it, of a key that marks one; or null.

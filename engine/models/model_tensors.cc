@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/int_math.h"
 #include "engine/base/layer_tensors.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
@@ -50,6 +51,21 @@ Status ViewLinear(const std::string& name, const LayerPart& part, const Shape& s
   if (part.input_scale_of == nullptr || tensors->Find(input_name) == nullptr) return {};
   ENCORE_ASSIGN_OR_RETURN((layer->*part.input_scale_of).input_scale,
                           tensors->View(input_name, {shape[1]}));
+  return {};
+}
+
+// Of a tensor that has all layers' matrices, the one of a layer.
+Status ViewStacked(const std::string& name, const LayerModule& module, const ModelPlan& plan,
+                   size_t index, ModelTensors* tensors, W* layer) {
+  const LayerTensor tensor{&PartOf(module.member), TensorRole::kWeight};
+  const Shape own = ShapeOf(tensor, plan.encoder.d_model, plan.encoder.layers[index]);
+  size_t rows = 0;
+  if (!CheckedMul(own[0], plan.encoder.num_layers(), &rows)) {
+    return InvalidArgument(name + ".weight: more rows than can be addressed");
+  }
+  ENCORE_ASSIGN_OR_RETURN(const WeightView all, tensors->View(name + ".weight", {rows, own[1]}));
+  const size_t before = index * own[0] * own[1] * DTypeSize(all.dtype());
+  tensor.In(*layer) = WeightView(all.dtype(), static_cast<const char*>(all.data()) + before, own);
   return {};
 }
 
@@ -241,8 +257,10 @@ Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) 
     for (const LayerModule& module : plan.layer_modules) {
       const LayerConfig& config = plan.encoder.layers[i];
       if (!HasModule(config, module.member)) continue;
-      ENCORE_RETURN_IF_ERROR(ViewModule(tensors->Base(NameInLayer(module.name, i)), module, d_model,
-                                        config, tensors, &layer));
+      const std::string name = tensors->Base(NameInLayer(module.name, i));
+      ENCORE_RETURN_IF_ERROR(module.stacked
+                                 ? ViewStacked(name, module, plan, i, tensors, &layer)
+                                 : ViewModule(name, module, d_model, config, tensors, &layer));
     }
   }
   if (plan.family->final_norm.empty()) return weights;

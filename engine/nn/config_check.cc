@@ -145,7 +145,7 @@ bool IsAddressable(size_t d_model, const LayerConfig& c) {
          CheckedMul(heads, sizes.head_size, &width) && fits(width, d_model) &&
          fits(d_model, d_model) &&
          CheckedMul(c.d_ff, c.experts ? std::max<size_t>(2, c.experts->num_experts) : 2, &inner) &&
-         fits(inner, d_model);
+         fits(inner, d_model) && (!c.layer_input || fits(c.layer_input->width, d_model));
 }
 
 Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefix) {
@@ -177,6 +177,11 @@ Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefi
   check.CheckNorm("norm", c.norm);
   check.Want(c.norm.type != NormType::kNone, "norm.type is kNone", "kLayerNorm or kRmsNorm");
   check.CheckNorm("qk_norm", c.qk_norm);
+  check.CheckNorm("v_norm", c.v_norm);
+  if (c.layer_input) {
+    check.WantAtLeastOne("layer_input.width", c.layer_input->width);
+    check.CheckNorm("layer_input.norm", c.layer_input->norm);
+  }
   check.Want(c.attention_norm || c.norm_placement == NormPlacement::kPre,
              "attention_norm is false and norm_placement is not kPre",
              "a norm before attention left out with kPre only");

@@ -77,6 +77,17 @@ struct PackedExperts {
   size_t count() const { return linear1.size(); }
 };
 
+// The third sublayer of a layer with layer_input.
+struct PackedLayerInput {
+  PackedMatrix proj;    // [d_model, width]
+  PackedMatrix gate;    // [d_model, width]
+  PackedMatrix output;  // [width, d_model]
+  PackedNorm norm;      // maybe not given
+  PackedNorm post_norm;
+  BlockActivation activation;  // of the gate
+  float scalar = 1;
+};
+
 struct PackedLayer {
   PackedLayer(size_t d_model, const LayerConfig& config) : sizes(d_model, config) {}
 
@@ -86,12 +97,14 @@ struct PackedLayer {
   PackedMatrix linear1;   // [d_model, d_ff], gated or not; not with experts
   PackedMatrix linear2;   // [d_ff, d_model]; likewise
   std::optional<PackedExperts> experts;
+  std::optional<PackedLayerInput> layer_input;
   PackedNorm norm1;  // not given without attention_norm
   PackedNorm norm2;
   PackedNorm post_norm1;  // these two with norms on both sides
   PackedNorm post_norm2;
   PackedNorm q_norm;  // these two with qk_norm
   PackedNorm k_norm;
+  PackedNorm v_norm;  // with v_norm
   BlockActivation activation;
   size_t rotary = kNoTable;  // in PositionTables
   size_t distance_bias = kNoTable;

@@ -31,7 +31,8 @@ void FindInputScale(Team& team, const MatrixToPack& m);
 
 // How many products a layer has. Those of LayerMatrix come first, in its order.
 inline size_t MatricesOf(const EncoderLayerWeights& weights) {
-  return weights.router.empty() ? 4 : 3 + 2 * weights.router.dim(0);
+  const size_t network = weights.router.empty() ? 2 : 1 + 2 * weights.router.dim(0);
+  return 2 + network + (weights.input_gate.weight.empty() ? 0 : 3);
 }
 
 // Movable. Views the weights until they are packed.

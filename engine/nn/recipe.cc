@@ -83,9 +83,24 @@ Recipe NormsOnBothSides(const PackedLayer& l) {
   return recipe;
 }
 
-}  // namespace
+// EmbeddingGemma 2: y = scalar (y + post_norm(output(activation(gate y) * norm(proj x0)))).
+void AddLayerInput(const PackedLayerInput& l, RowSteps* steps) {
+  const size_t width = l.gate.view().n;
+  AddLinear(Linear(l.proj, kFirst, kLayerInput), steps);
+  if (l.norm.given()) {
+    steps->Add({.norm = &l.norm, .width = width, .in = kLayerInput, .out = kLayerInput});
+  }
+  RowStep gate = Linear(l.gate, kY, kHidden);
+  gate.activation = &l.activation;
+  AddLinear(gate, steps);
+  steps->Add(
+      {.product = true, .width = width, .in = kHidden, .out = kHidden, .residual = kLayerInput});
+  AddLinear(Linear(l.output, kHidden, kMid), steps);
+  steps->Add(Norm(l.post_norm, kMid, kY, kY));
+  if (l.scalar != 1) steps->Add({.product = true, .scale = l.scalar, .in = kY, .out = kY});
+}
 
-Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer) {
+Recipe MakeTwoSublayers(NormPlacement placement, const PackedLayer& layer) {
   switch (placement) {
     case NormPlacement::kPost:
       break;
@@ -95,6 +110,14 @@ Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer) {
       return NormsOnBothSides(layer);
   }
   return PostNorm(layer);
+}
+
+}  // namespace
+
+Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer) {
+  Recipe recipe = MakeTwoSublayers(placement, layer);
+  if (layer.layer_input) AddLayerInput(*layer.layer_input, &recipe.after);
+  return recipe;
 }
 
 }  // namespace encore::internal

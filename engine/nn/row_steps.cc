@@ -6,11 +6,28 @@
 
 #include <algorithm>
 
+#include "engine/base/strict_math.h"
 #include "engine/nn/experts.h"
 #include "engine/nn/product_observer.h"
 #include "engine/ops/gemm.h"
 
 namespace encore::inline v0_1::internal {
+
+namespace {
+
+// out = scale in (* by, where it is given).
+void ScaleAndMultiply(ConstRows in, ConstRows by, float scale, Rows out, size_t rows,
+                      size_t width) {
+  for (size_t r = 0; r < rows; ++r) {
+    const float* const x = in.row(r);
+    float* const y = out.row(r);
+    for (size_t c = 0; c < width; ++c) {
+      y[c] = by.data == nullptr ? x[c] * scale : x[c] * scale * by.row(r)[c];
+    }
+  }
+}
+
+}  // namespace
 
 StepRows::StepRows(const Pass& pass, ConstRows in, Rows out, bool own_buffers, bool context_too)
     : x(in), own_context(context_too), own(own_buffers) {
@@ -20,7 +37,9 @@ StepRows::StepRows(const Pass& pass, ConstRows in, Rows out, bool own_buffers, b
               {pass.At(plan.context), plan.ld_context},
               {pass.At(plan.mid), plan.ld_model},
               {pass.At(plan.normed), plan.ld_model},
-              {pass.At(plan.hidden), plan.ld_ff}}};
+              {pass.At(plan.hidden), plan.ld_ff},
+              {pass.At(plan.layer_input), plan.ld_input}}};
+  first = {pass.At(plan.first), plan.ld_model};
   input = {pass.At<std::byte>(plan.input), plan.input_stride, pass.At<RowQuant>(plan.quants)};
   routes = {pass.At(plan.routes), plan.ld_routes};
   expert = {pass.At(plan.expert), plan.ld_model};
@@ -32,6 +51,7 @@ StepRows StepRows::From(size_t begin, size_t thread_row) const {
   const size_t wide_row = own ? thread_row * expert_rows : begin;
   StepRows rows = *this;
   rows.x = x.From(begin);
+  rows.first = first.From(begin);
   for (size_t i = 0; i < written.size(); ++i) {
     const auto place = static_cast<Place>(i);
     const bool is_own = place == Place::kContext ? own_context : own && place != Place::kY;
@@ -49,9 +69,14 @@ void RunStep(const AttentionStage& attention, const QkvBuffer& qkv, const RowSte
              const StepRows& rows, const StepPart& part) {
   const Pass& pass = attention.pass();
   const ConstRows residual = rows.Read(step.residual);
+  const size_t width = step.width != 0 ? step.width : pass.config->d_model;
   if (step.norm != nullptr) {
-    step.norm->Run(rows.Read(step.in), residual, rows.Written(step.out), part.rows,
-                   pass.config->d_model);
+    step.norm->Run(rows.Read(step.in), residual, rows.Written(step.out), part.rows, width);
+    return;
+  }
+  if (step.product) {
+    ScaleAndMultiply(rows.Read(step.in), residual, step.scale, rows.Written(step.out), part.rows,
+                     width);
     return;
   }
   if (step.experts != nullptr) return RunExperts(pass, step, rows, part);

@@ -27,9 +27,11 @@ enum class Place {
   kContext,  // attention's output
   kMid,      // a sum before its norm
   kNormed,
-  kHidden,  // inside the feed-forward network
+  kHidden,      // inside the feed-forward network, or what the gate of a layer_input makes
+  kLayerInput,  // proj x0 of a layer_input
   // Steps write no floats to the places from here on.
   kX,           // the layer's input; never written
+  kFirst,       // the encoder's input x0, where layers have layer_input; never written
   kInput,       // rows of A of a product that takes no floats
   kProjection,  // attention's QkvBuffer, which the projection alone writes (attention_stage.h)
 };
@@ -41,6 +43,7 @@ enum class ExpertsStep { kRoute, kCompute, kAdd };
 // of it.
 struct StepRows {
   ConstRows x;
+  ConstRows first;
   std::array<Rows, static_cast<size_t>(Place::kX)> written;  // by Place
   MadeRows input;
   Rows routes;  // of the experts' steps, as their own rows below
@@ -61,7 +64,10 @@ struct StepRows {
     return written[static_cast<size_t>(place)];
   }
   Rows context() const { return Written(Place::kContext); }
-  ConstRows Read(Place place) const { return place == Place::kX ? x : ConstRows(Written(place)); }
+  ConstRows Read(Place place) const {
+    if (place == Place::kFirst) return first;
+    return place == Place::kX ? x : ConstRows(Written(place));
+  }
 };
 
 // A part of a step's work: `rows` rows and, of a linear step, panels [panel_begin, panel_end). Of a
@@ -75,12 +81,15 @@ struct StepPart {
 };
 
 // A linear step, out = activation(in matrix + bias) or out = in matrix + bias (+ residual); a norm,
-// out = norm(in) (+ residual); rows of floats made into rows of A for a linear step to come; or a
-// part of out = experts(in) (+ residual).
+// out = norm(in) (+ residual); out = scale in (* residual); rows of floats made into rows of A for
+// a linear step to come; or a part of out = experts(in) (+ residual).
 struct RowStep {
   const PackedMatrix* matrix = nullptr;
   const PackedNorm* norm = nullptr;
   const PackedMatrix* rows_for = nullptr;
+  bool product = false;  // out = scale in (* residual), element by element
+  float scale = 1;
+  size_t width = 0;  // of a norm or such a product; 0: d_model
   const PackedExperts* experts = nullptr;
   ExpertsStep part = ExpertsStep::kRoute;
   Place in = Place::kNone;
@@ -114,7 +123,7 @@ class RowSteps {
   const RowStep* end() const { return steps_.data() + count_; }
 
  private:
-  std::array<RowStep, 9> steps_;
+  std::array<RowStep, 20> steps_;
   size_t count_ = 0;
 };
 

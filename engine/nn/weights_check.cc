@@ -147,6 +147,8 @@ std::string_view WhyNoPlace(TensorPlace place, const LayerConfig& layer,
       return unless(!layer.experts, "the layer has experts");
     case TensorPlace::kExperts:
       return unless(layer.experts.has_value(), "the layer has no experts");
+    case TensorPlace::kLayerInput:
+      return unless(layer.layer_input.has_value(), "the layer has no layer_input");
     case TensorPlace::kFusedFirst:
       if (layer.experts) return "the layer has experts";
       return unless(IsFusedFirst(weights), "gate_proj or up_proj is given too");

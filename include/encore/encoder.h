@@ -121,6 +121,13 @@ struct EncoderLayerWeights {
   WeightView experts_first = {};   // [E d_ff, d_model]
   WeightView experts_second = {};  // [E d_ff, d_model]
   WeightView experts_bias = {};    // [d_model], or empty for 0
+  // With layer_input, of floats.
+  LinearWeights input_proj = {};     // [width, d_model]
+  NormWeights input_norm = {};       // [width]
+  LinearWeights input_gate = {};     // [width, d_model]
+  LinearWeights input_output = {};   // [d_model, width]
+  NormWeights post_input_norm = {};  // [d_model]
+  WeightView layer_scalar = {};      // [1], or empty for 1
   // Norms of attention (1) and of the feed-forward network (2).
   NormWeights norm1 = {};  // [d_model]
   NormWeights norm2 = {};  // [d_model]

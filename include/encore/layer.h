@@ -110,6 +110,15 @@ struct ExpertsConfig {
   bool normalize_weights = false;  // p of a token's experts are divided by their sum
 };
 
+// A third sublayer, which lets what the encoder was given as x0 into every layer (per-layer
+// embeddings of Gemma 3n and EmbeddingGemma 2). With the layer's activation, and post a norm as the
+// layer's others:
+//   y = scalar (y + post(output(activation(gate y) * norm(proj x0))))
+struct LayerInputConfig {
+  size_t width = 0;      // of what gate and proj make
+  NormConfig norm = {};  // of proj x0
+};
+
 struct LayerConfig {
   // ---- Attention: softmax(scale q k^T + bias) v of each head.
   size_t num_heads = 0;
@@ -120,7 +129,8 @@ struct LayerConfig {
   double attention_scale = 0;  // 0 for 1 / sqrt(head size); T5: 1
   // Of each head of q and of k, before positions; its weights are [head size].
   NormConfig qk_norm = {.type = NormType::kNone};
-  bool causal = false;  // query i sees keys 0 .. i only
+  NormConfig v_norm = {.type = NormType::kNone};  // of each head of v; it has no weights
+  bool causal = false;                            // query i sees keys 0 .. i only
   // Sliding window: query i sees keys j with |i - j| <= window only; >= 1.
   std::optional<size_t> window = {};
   // Positions: at most one of these.
@@ -133,7 +143,8 @@ struct LayerConfig {
   size_t d_ff = 0;  // inner width; of each half where gated
   Activation activation = Activation::kRelu;
   Gate gate = Gate::kNone;
-  std::optional<ExpertsConfig> experts = {};  // each d_ff wide; with Gate::kNone only
+  std::optional<ExpertsConfig> experts = {};         // each d_ff wide; with Gate::kNone only
+  std::optional<LayerInputConfig> layer_input = {};  // after it
 
   // ---- Norms.
   NormPlacement norm_placement = NormPlacement::kPost;

@@ -32,8 +32,8 @@ KEYS = {"n_layer": [1, 2, 3, 4], "n_head": [1, 2, 4], "n_inner": [8, 20, 37],
         "num_experts": [1, 2, 5, 8, 16], "moe_top_k": [1, 2, 3],
         "moe_normalize_expert_weights": [False, True], "moe_every_n_layers": [2, 2, 2, 0],
         "qkv_proj_bias": [True, False], "mlp_fc1_bias": [True, False],
-        "mlp_fc2_bias": [True, False], "type_vocab_size": [1, 2], "layer_norm_epsilon": [1e-5, 0.01],
-        "rotary_emb_base": [10000, 300]}
+        "mlp_fc2_bias": [True, False], "type_vocab_size": [1, 2],
+        "layer_norm_epsilon": [1e-5, 0.01], "rotary_emb_base": [10000, 300]}
 
 
 def draw(rng):

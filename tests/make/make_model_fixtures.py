@@ -145,6 +145,8 @@ def randomise(model, rng, dtype):
                 value = n / np.sqrt(p.shape[1])
             elif "q_norm" in name or "k_norm" in name:  # their product is squared in scores
                 value = 0.6 - offset + 0.3 * n
+                if type(model).__name__.startswith("EmbeddingGemma2"):  # whose scores have no scale
+                    value = value / 2
             elif name.endswith("weight") and ("norm" in name.lower() or "emb_ln" in name):
                 value = 1 - offset + 0.5 * n
             else:
@@ -152,6 +154,8 @@ def randomise(model, rng, dtype):
             p.copy_(torch.tensor(value).to(dtype).to(p.dtype))
         for name, buffer in model.named_buffers():
             if name in model.state_dict() and buffer.is_floating_point():  # frequencies
+                if name.endswith("layer_scalar"):
+                    buffer.copy_(torch.tensor(1 + 0.3 * rng.standard_normal(buffer.shape)))
                 buffer.copy_(buffer.to(dtype).to(buffer.dtype))
 
 

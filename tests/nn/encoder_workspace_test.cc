@@ -84,6 +84,7 @@ TEST(EncoderWorkspace, ExactlyThatManyBytesSuffice) {
       RotaryAndGate(),
       BucketsAndBothNorms(),
       RelativeAndWindow(),
+      LayerInputs(),
       ExpertsLast()};
   for (const EncoderConfig& config : configs) {
     const EncoderModel model(config);

@@ -227,6 +227,20 @@ TEST(LayerCheck, Experts) {
       RefusesLayer(experts({}), {"layers.1.linear1.weight is given and the layer has experts"}));
 }
 
+TEST(LayerCheck, LayerInputs) {
+  EXPECT_TRUE(RefusesLayer([](L& l) { l.layer_input.emplace(); },
+                           {"layers[1].layer_input.width is 0; wanted at least 1"}));
+  EXPECT_TRUE(RefusesLayer([](L& l) { l.layer_input = LayerInputConfig{.width = SIZE_MAX / 4}; },
+                           {"can be addressed"}));
+  EXPECT_TRUE(RefusesLayer(
+      [](L& l) { l.layer_input = LayerInputConfig{.width = 5, .norm = {.epsilon = -1}}; },
+      {"layers[1].layer_input.norm.epsilon is -1"}));
+  EXPECT_TRUE(
+      RefusesLayer([](L& l) { l.v_norm.epsilon = -1; }, {"layers[1].v_norm.epsilon is -1"}));
+  EXPECT_TRUE(RefusesLayer([](L& l) { l.layer_input = LayerInputConfig{.width = 5}; },
+                           {"layers.1.input_proj.weight is missing; wanted shape [5, 8]"}));
+}
+
 TEST(LayerCheck, NumberOfLayersAndTheFinalNorm) {
   EXPECT_TRUE(Refuses([](C& c) { c.layers.push_back(c.layers[0]); },
                       {"weights have 2 layers", "as many as the configuration has, 3"}));
@@ -256,6 +270,7 @@ TEST(LayerCheck, EveryTensor) {
   both.layers[1].norm_placement = NormPlacement::kBoth;
   EncoderConfig experts = Good();
   experts.layers[1].experts = ExpertsConfig{.num_experts = 3};
+  experts.layers[1].layer_input = LayerInputConfig{.width = 5};
   const std::vector<float> memory(1000, 1.0f);
   size_t refused = 0;
   for (const bool fused : {false, true}) {

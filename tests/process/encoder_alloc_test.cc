@@ -282,6 +282,7 @@ TEST(EncoderAllocations, NorWithOtherSwitches) {
   ExpectNoAllocation(BucketsAndBothNorms());
   ExpectNoAllocation(RelativeAndWindow());
   ExpectNoAllocation(ExpertsInTurn());
+  ExpectNoAllocation(LayerInputs());
 }
 
 TEST(PackedLinearAllocations, ApplyToPlainRowsAllocatesNothing) {

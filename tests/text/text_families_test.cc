@@ -67,6 +67,7 @@ constexpr FamilyCase kCases[] = {
     {"llama", "lasttoken", 0, 0x8033ec89a6109ec8},
     {"llama_bidirec", "mean_tokens", 0, 0x279f5782c896e3c3},
     {"mistral", "lasttoken", 0, 0x9a0dc9d4f7cf52f2},
+    {"embedding_gemma2", "mean_tokens", 0, 0x15121cfb0bc49bdc},
     {"ultrabert", "mean_tokens", 0, 0xcc5f245f1aa2f5e5},
     {"t5", "mean_tokens", 1, 0x106c9d845a3d8302},
     {"t5_v1_1", "mean_tokens", 0, 0x9f38080324099115},

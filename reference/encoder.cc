@@ -18,6 +18,26 @@ Matrix<T> Add(Matrix<T> a, const Matrix<T>& b) {
   return a;
 }
 
+// The third sublayer of a layer with layer_input, on its output y; x0 is the encoder's input.
+template <typename T>
+Matrix<T> AddLayerInput(const LayerConfig& c, const EncoderLayerWeights& w, const Matrix<T>& y,
+                        const Matrix<T>& x0) {
+  if (!c.layer_input) return y;
+  Matrix<T> inner = Linear(y, w.input_gate.weight, w.input_gate.bias);
+  const Matrix<T> input =
+      Norm(c.layer_input->norm, Linear(x0, w.input_proj.weight, w.input_proj.bias),
+           w.input_norm.weight, w.input_norm.bias);
+  for (size_t i = 0; i < inner.data.size(); ++i) {
+    inner.data[i] = Activate(c.activation, inner.data[i]) * input.data[i];
+  }
+  Matrix<T> sum = Add(y, Norm(c.norm, Linear(inner, w.input_output.weight, w.input_output.bias),
+                              w.post_input_norm.weight, w.post_input_norm.bias));
+  if (w.layer_scalar.empty()) return sum;
+  const Matrix<T> scalar = Numbers<T>(w.layer_scalar);
+  for (T& element : sum.data) element = element * scalar(0, 0);
+  return sum;
+}
+
 // x [S, d_model]; *weights becomes [head]: [S, S].
 template <typename T>
 Matrix<T> EncodeLayer(const LayerConfig& c, const EncoderLayerWeights& w, const Matrix<T>& x,
@@ -62,10 +82,12 @@ template <typename T>
 EncoderResult<T> Encode(const EncoderConfig& config, const EncoderWeights& weights, ConstView x,
                         const AttentionMask& mask, std::span<const size_t> positions) {
   EncoderResult<T> result;
-  Matrix<T> h(x);
+  const Matrix<T> x0(x);
+  Matrix<T> h = x0;
   for (size_t i = 0; i < config.num_layers(); ++i) {
     h = EncodeLayer(config.layers[i], weights.layers[i], h, mask, positions,
                     &result.attention.emplace_back());
+    h = AddLayerInput(config.layers[i], weights.layers[i], h, x0);
     result.hidden.push_back(h);
   }
   result.y = Norm(config.final_norm, h, weights.norm.weight, weights.norm.bias);

@@ -18,6 +18,10 @@ WeightKind KindOf(const LayerTensor& tensor) {
   if (tensor.part->place == TensorPlace::kBuckets) return WeightKind::kPositionBias;
   if (tensor.part->place == TensorPlace::kRelative) return WeightKind::kRelativeEmbeddings;
   if (tensor.part->place == TensorPlace::kLayerScale) return WeightKind::kLayerScale;
+  if (tensor.part->member == &EncoderLayerWeights::layer_scalar) return WeightKind::kLayerScale;
+  if (tensor.part->place == TensorPlace::kExperts) {
+    return tensor.required() ? WeightKind::kMatrix : WeightKind::kBias;
+  }
   if (tensor.part->member.linear == nullptr) {
     return tensor.is_bias() ? WeightKind::kNormBias : WeightKind::kNormWeight;
   }
@@ -28,6 +32,9 @@ WeightKind KindOf(const LayerTensor& tensor) {
 const NormConfig& NormOf(const LayerTensor& tensor, const LayerConfig& layer) {
   if (tensor.part->place == TensorPlace::kQkNorm) return layer.qk_norm;
   if (tensor.part->place == TensorPlace::kRelativeNorm) return layer.relative->norm;
+  if (tensor.part->member == &EncoderLayerWeights::input_norm && layer.layer_input) {
+    return layer.layer_input->norm;
+  }
   return layer.norm;
 }
 
@@ -43,17 +50,17 @@ bool IsGiven(const LayerTensor& tensor, const LayerConfig& layer, const WeightCh
       if (choices.fused_qkv) return false;
       break;
     case TensorPlace::kFusedFirst:
-      if (!fused_first) return false;
+      if (!fused_first || layer.experts) return false;
       break;
     case TensorPlace::kApartFirst:
-      if (fused_first) return false;
+      if (fused_first || layer.experts) return false;
       break;
     case TensorPlace::kLayerScale:
       return choices.layer_scale && layer.norm_placement != NormPlacement::kBoth;
     default:
       if (!internal::WhyNoPlace(tensor.part->place, layer, {}).empty()) return false;
   }
-  if (tensor.is_bias()) return choices.biases;
+  if (KindOf(tensor) == WeightKind::kBias || tensor.is_bias()) return choices.biases;
   return KindOf(tensor) != WeightKind::kNormWeight || choices.norm_weights;
 }
 

@@ -146,11 +146,11 @@ Matrix<T> SelfAttention(const LayerConfig& c, const EncoderLayerWeights& w, cons
       if (!mask.additive.empty()) score = score + T(Added(mask, positions, i, j));
       return bias.data.empty() ? score : score + bias(i, j);
     };
-    SetColumns(
-        context, h * size,
-        AttentionOver(Prepared(c, head_of(h), w.q_norm.weight, w.q_norm.bias),
-                      Prepared(c, head_of(c.num_heads + g), w.k_norm.weight, w.k_norm.bias),
-                      head_of(c.num_heads + kv_heads + g), scale, sees, add_bias, &(*weights)[h]));
+    SetColumns(context, h * size,
+               AttentionOver(Prepared(c, head_of(h), w.q_norm.weight, w.q_norm.bias),
+                             Prepared(c, head_of(c.num_heads + g), w.k_norm.weight, w.k_norm.bias),
+                             Norm(c.v_norm, head_of(c.num_heads + kv_heads + g), {}, {}), scale,
+                             sees, add_bias, &(*weights)[h]));
   }
   return Linear(context, w.out_proj.weight, w.out_proj.bias, w.layer_scale1);
 }

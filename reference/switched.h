@@ -58,6 +58,52 @@ inline EncoderConfig RelativeAndWindow() {
   return config;
 }
 
+// Experts in the second of three layers, two for each token.
+inline EncoderConfig ExpertsInTurn() {
+  EncoderConfig config = EncoderConfig::Uniform(
+      28, 3,
+      {.num_heads = 2, .rotary = RotaryConfig{}, .d_ff = 45, .activation = Activation::kGelu});
+  config.layers[1].experts = ExpertsConfig{.num_experts = 5, .top_k = 2};
+  return config;
+}
+
+// The encoder's input in every layer, norms of values, and layers whose heads differ.
+inline EncoderConfig LayerInputs() {
+  const NormConfig rms{.type = NormType::kRmsNorm};
+  EncoderConfig config =
+      EncoderConfig::Uniform(24, 2,
+                             {.num_heads = 4,
+                              .num_kv_heads = 2,
+                              .head_size = 8,
+                              .attention_scale = 1,
+                              .qk_norm = rms,
+                              .v_norm = rms,
+                              .window = 20,
+                              .rotary = RotaryConfig{},
+                              .d_ff = 30,
+                              .activation = Activation::kGeluTanh,
+                              .gate = Gate::kFirstHalf,
+                              .layer_input = LayerInputConfig{.width = 37, .norm = rms},
+                              .norm_placement = NormPlacement::kBoth,
+                              .norm = rms});
+  config.layers[1].head_size = 16;
+  config.layers[1].num_kv_heads = 1;
+  config.layers[1].window.reset();
+  return config;
+}
+
+// Experts in the last layer, norms before sublayers, and windows.
+inline EncoderConfig ExpertsLast() {
+  EncoderConfig config = EncoderConfig::Uniform(24, 2,
+                                                {.num_heads = 2,
+                                                 .window = 30,
+                                                 .d_ff = 40,
+                                                 .activation = Activation::kSilu,
+                                                 .norm_placement = NormPlacement::kPre});
+  config.layers[1].experts = ExpertsConfig{.num_experts = 7, .top_k = 3, .normalize_weights = true};
+  return config;
+}
+
 }  // namespace encore
 
 #endif  // ENCORE_REFERENCE_SWITCHED_H_

@@ -31,7 +31,13 @@ enum class Extent {
   kRelative,
   kInner,
   kFirst,
+  kExperts,
+  kAllInner,
+  kLayerInput,
 };
+
+// Of ExpertsConfig; beyond any model.
+inline constexpr size_t kMaxExperts = 4096;
 
 // In words, and as a number.
 struct ExtentFacts {
@@ -39,7 +45,7 @@ struct ExtentFacts {
   size_t (*of)(const LayerSizes& sizes, const LayerConfig& layer);
 };
 // In the order of the enumerators.
-inline constexpr std::array<ExtentFacts, 11> kExtents = {{
+inline constexpr std::array<ExtentFacts, 14> kExtents = {{
     {"1", [](const LayerSizes&, const LayerConfig&) -> size_t { return 1; }},
     {"d_model", [](const LayerSizes& s, const LayerConfig&) { return s.d_model; }},
     {"(num_heads + 2 num_kv_heads) head_size",
@@ -62,6 +68,18 @@ inline constexpr std::array<ExtentFacts, 11> kExtents = {{
      [](const LayerSizes& s, const LayerConfig& layer) {
        return layer.gate == Gate::kNone ? s.d_ff : 2 * s.d_ff;
      }},
+    {"num_experts",
+     [](const LayerSizes&, const LayerConfig& layer) {
+       return layer.experts ? layer.experts->num_experts : 0;
+     }},
+    {"num_experts d_ff",
+     [](const LayerSizes& s, const LayerConfig& layer) {
+       return layer.experts ? layer.experts->num_experts * s.d_ff : 0;
+     }},
+    {"layer_input.width",
+     [](const LayerSizes&, const LayerConfig& layer) {
+       return layer.layer_input ? layer.layer_input->width : 0;
+     }},
 }};
 constexpr const ExtentFacts& FactsOf(Extent extent) {
   return kExtents[static_cast<size_t>(extent)];
@@ -79,8 +97,11 @@ enum class TensorPlace {
   kRelativeQueries,  // relative with own_projections and position_to_content
   kRelativeKeys,     // relative with own_projections and content_to_position
   kLayerScale,       // any placement but kBoth
-  kFusedFirst,       // unless gate_proj or up_proj is given
-  kApartFirst,       // gate_proj or up_proj is given, and the layer is gated
+  kNetwork,          // unless the layer has experts
+  kFusedFirst,       // the same, unless gate_proj or up_proj is given
+  kApartFirst,       // the same, gate_proj or up_proj is given, and the layer is gated
+  kExperts,          // experts
+  kLayerInput,       // layer_input
   kNorm1,            // attention_norm
   kPostNorm,         // NormPlacement::kBoth
   kNever,            // the input scale of a matrix that shares another's
@@ -124,12 +145,12 @@ constexpr LayerPart NoMatrix(std::string_view name, LayerMember member, Extent r
   return {name, "", member, nullptr, rows, columns, place, std::nullopt, in_torch};
 }
 
-inline constexpr std::array<LayerPart, 22> kLayerParts = [] {
+inline constexpr std::array<LayerPart, 32> kLayerParts = [] {
   using W = EncoderLayerWeights;
   using E = Extent;
   using P = TensorPlace;
   using K = LayerMatrix;
-  return std::array<LayerPart, 22>{{
+  return std::array<LayerPart, 32>{{
       {"self_attn.in_proj_", "", &W::in_proj, &W::in_proj, E::kQkv, E::kModel, P::kFusedQkv,
        K::kQkv, true},
       {"self_attn.q_proj.", "", &W::q_proj, &W::in_proj, E::kQueries, E::kModel, P::kApartQkv,
@@ -159,8 +180,18 @@ inline constexpr std::array<LayerPart, 22> kLayerParts = [] {
        K::kLinear1, false},
       {"up_proj.", "", &W::up_proj, nullptr, E::kInner, E::kModel, P::kApartFirst, K::kLinear1,
        false},
-      {"linear2.", "ff.2.", &W::linear2, &W::linear2, E::kModel, E::kInner, P::kAlways, K::kLinear2,
-       true},
+      {"linear2.", "ff.2.", &W::linear2, &W::linear2, E::kModel, E::kInner, P::kNetwork,
+       K::kLinear2, true},
+      NoMatrix("router", &W::router, E::kExperts, P::kExperts, false, E::kModel),
+      NoMatrix("experts_first", &W::experts_first, E::kAllInner, P::kExperts, false, E::kModel),
+      NoMatrix("experts_second", &W::experts_second, E::kAllInner, P::kExperts, false, E::kModel),
+      NoMatrix("experts_bias", &W::experts_bias, E::kModel, P::kExperts),
+      NoMatrix("input_proj.", &W::input_proj, E::kLayerInput, P::kLayerInput, false, E::kModel),
+      NoMatrix("input_norm.", &W::input_norm, E::kLayerInput, P::kLayerInput),
+      NoMatrix("input_gate.", &W::input_gate, E::kLayerInput, P::kLayerInput, false, E::kModel),
+      NoMatrix("input_output.", &W::input_output, E::kModel, P::kLayerInput, false, E::kLayerInput),
+      NoMatrix("post_input_norm.", &W::post_input_norm, E::kModel, P::kLayerInput),
+      NoMatrix("layer_scalar", &W::layer_scalar, E::kOne, P::kLayerInput),
       NoMatrix("norm1.", &W::norm1, E::kModel, P::kNorm1, true),
       NoMatrix("norm2.", &W::norm2, E::kModel, P::kAlways, true),
       NoMatrix("post_norm1.", &W::post_norm1, E::kModel, P::kPostNorm),
@@ -205,8 +236,10 @@ struct LayerTensor {
   }
   constexpr TensorPlace place() const {
     if (role != TensorRole::kInputScale) return part->place;
-    const bool own = part->member.linear == part->input_scale_of;
-    return own ? TensorPlace::kAlways : TensorPlace::kNever;
+    if (part->member.linear != part->input_scale_of) return TensorPlace::kNever;
+    const bool network =
+        part->matrix == LayerMatrix::kLinear1 || part->matrix == LayerMatrix::kLinear2;
+    return network ? TensorPlace::kNetwork : TensorPlace::kAlways;
   }
   // Where it has a place. Biases, scales, and the weights of norms may be missing.
   constexpr bool required() const { return columns() != Extent::kOne; }

@@ -61,7 +61,7 @@ struct RopeSource {
 // all others are kUnsupported: "dynamic" and "longrope" go by the longest sequence of a batch.
 Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rotary);
 // Of layers that see all tokens and of layers with a window, each with rotary positions of their
-// own.
+// own. Heads are those of the first layer where a source does not say.
 Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, ModelPlan* plan);
 
 // ---- Keys that nobody has read.

@@ -15,8 +15,8 @@ namespace {
 template <typename F>
 const Family* FindIf(const F& f) {
   for (const std::span<const Family> all :
-       {PostNormFamilies(), DebertaFamilies(), PreNormFamilies(), LlamaFamilies(),
-        EsmAndClipFamilies()}) {
+       {PostNormFamilies(), NomicFamilies(), DebertaFamilies(), PreNormFamilies(), LlamaFamilies(),
+        EmbeddingGemma2Families(), EsmAndClipFamilies()}) {
     for (const Family& family : all) {
       if (f(family)) return &family;
     }

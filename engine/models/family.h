@@ -29,12 +29,16 @@ namespace encore::inline v0_1::internal {
 
 // A module of the file in an encoder layer: `name` + ".weight" and, if it has one, `name` + ".bias"
 // go to a member of the layer's weights. "{N}" in a name stands for the layer's number; layers
-// share a tensor whose name has none. A layer without attention_norm has no module of norm1.
+// share a tensor whose name has none. A layer without attention_norm has no module of norm1, one
+// with experts none of the matrices that these take the place of, and others no experts.
 struct LayerModule {
   std::string_view name;
   LayerMember member;
   bool bias = true;
-  std::string_view bias_key = {};  // of config.json, which says whether there is one
+  std::string_view bias_key = {};       // of config.json, which says whether there is one
+  std::string_view weight = ".weight";  // what follows the name of a tensor by itself
+  // All layers' matrices are one tensor, those of one layer's rows under another's.
+  bool stacked = false;
 };
 
 enum class PositionRule : uint8_t {
@@ -245,12 +249,14 @@ inline constexpr const char kConfigFile[] = "config.json";
 Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
                                   std::vector<Decision>* decisions);
 
-// Norms after sublayers, as BERT's; those of them with relative embeddings; norms before sublayers,
-// as ModernBERT's; Llama's layers; ESM and CLIP's text side.
+// Norms after sublayers, as BERT's; those of them with relative embeddings, and nomic-bert; norms
+// before sublayers, as ModernBERT's; Llama's layers; ESM and CLIP's text side.
 std::span<const Family> PostNormFamilies();
 std::span<const Family> DebertaFamilies();
+std::span<const Family> NomicFamilies();
 std::span<const Family> PreNormFamilies();
 std::span<const Family> LlamaFamilies();
+std::span<const Family> EmbeddingGemma2Families();
 std::span<const Family> EsmAndClipFamilies();
 
 // The family of a model_type and, where several share it, of a key that marks one; or null.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/int_math.h"
 #include "engine/base/layer_tensors.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
@@ -53,6 +54,21 @@ Status ViewLinear(const std::string& name, const LayerPart& part, const Shape& s
   return {};
 }
 
+// Of a tensor that has all layers' matrices, the one of a layer.
+Status ViewStacked(const std::string& name, const LayerModule& module, const ModelPlan& plan,
+                   size_t index, ModelTensors* tensors, W* layer) {
+  const LayerTensor tensor{&PartOf(module.member), TensorRole::kWeight};
+  const Shape own = ShapeOf(tensor, plan.encoder.d_model, plan.encoder.layers[index]);
+  size_t rows = 0;
+  if (!CheckedMul(own[0], plan.encoder.num_layers(), &rows)) {
+    return InvalidArgument(name + ".weight: more rows than can be addressed");
+  }
+  ENCORE_ASSIGN_OR_RETURN(const WeightView all, tensors->View(name + ".weight", {rows, own[1]}));
+  const size_t before = index * own[0] * own[1] * DTypeSize(all.dtype());
+  tensor.In(*layer) = WeightView(all.dtype(), static_cast<const char*>(all.data()) + before, own);
+  return {};
+}
+
 Status ViewModule(const std::string& name, const LayerModule& module, size_t d_model,
                   const LayerConfig& config, ModelTensors* tensors, W* layer) {
   const LayerPart& part = PartOf(module.member);
@@ -61,12 +77,29 @@ Status ViewModule(const std::string& name, const LayerModule& module, size_t d_m
   if (part.member.linear != nullptr) {
     ENCORE_RETURN_IF_ERROR(ViewLinear(name, part, shape, tensors, layer));
   } else {
-    ENCORE_ASSIGN_OR_RETURN(weight.In(*layer), tensors->View(name + ".weight", shape));
+    ENCORE_ASSIGN_OR_RETURN(weight.In(*layer),
+                            tensors->View(name + std::string(module.weight), shape));
   }
   if (!module.bias) return {};
   const LayerTensor bias{&part, TensorRole::kBias};
   ENCORE_ASSIGN_OR_RETURN(bias.In(*layer), tensors->View(name + ".bias", {shape[0]}));
   return {};
+}
+
+// Whether the layer has the module.
+bool HasModule(const LayerConfig& layer, const LayerMember& member) {
+  switch (PartOf(member).place) {
+    case TensorPlace::kNorm1:
+      return layer.attention_norm;
+    case TensorPlace::kExperts:
+      return layer.experts.has_value();
+    case TensorPlace::kNetwork:
+    case TensorPlace::kFusedFirst:
+    case TensorPlace::kApartFirst:
+      return !layer.experts;
+    default:
+      return true;
+  }
 }
 
 }  // namespace
@@ -223,9 +256,11 @@ Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) 
     W& layer = weights.layers.emplace_back();
     for (const LayerModule& module : plan.layer_modules) {
       const LayerConfig& config = plan.encoder.layers[i];
-      if (module.member == &W::norm1 && !config.attention_norm) continue;
-      ENCORE_RETURN_IF_ERROR(ViewModule(tensors->Base(NameInLayer(module.name, i)), module, d_model,
-                                        config, tensors, &layer));
+      if (!HasModule(config, module.member)) continue;
+      const std::string name = tensors->Base(NameInLayer(module.name, i));
+      ENCORE_RETURN_IF_ERROR(module.stacked
+                                 ? ViewStacked(name, module, plan, i, tensors, &layer)
+                                 : ViewModule(name, module, d_model, config, tensors, &layer));
     }
   }
   if (plan.family->final_norm.empty()) return weights;

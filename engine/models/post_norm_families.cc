@@ -182,21 +182,7 @@ Status FinishGte(JsonMembers* config, ModelPlan* plan) {
   return {};
 }
 
-constexpr LayerModule kNomicModules[] = {
-    {"encoder.layers.{N}.attn.Wqkv", &W::in_proj, false},
-    {"encoder.layers.{N}.attn.out_proj", &W::out_proj, false},
-    {"encoder.layers.{N}.mlp.fc12", &W::gate_proj, false},
-    {"encoder.layers.{N}.mlp.fc11", &W::up_proj, false},
-    {"encoder.layers.{N}.mlp.fc2", &W::linear2, false},
-};
-constexpr LayerModule kPublishedNomicModules[] = {
-    {"encoder.layers.{N}.attn.Wqkv", &W::in_proj, true, "qkv_proj_bias"},
-    {"encoder.layers.{N}.attn.out_proj", &W::out_proj, true, "qkv_proj_bias"},
-    {"encoder.layers.{N}.mlp.fc12", &W::gate_proj, true, "mlp_fc1_bias"},
-    {"encoder.layers.{N}.mlp.fc11", &W::up_proj, true, "mlp_fc1_bias"},
-    {"encoder.layers.{N}.mlp.fc2", &W::linear2, true, "mlp_fc2_bias"},
-};
-constexpr LayerModule kNomicNorms[] = {
+constexpr LayerModule kJinaV3Norms[] = {
     {"encoder.layers.{N}.norm1", &W::norm1},
     {"encoder.layers.{N}.norm2", &W::norm2},
 };
@@ -206,72 +192,6 @@ constexpr LayerModule kJinaV3Modules[] = {
     {"encoder.layers.{N}.mlp.fc1", &W::linear1},
     {"encoder.layers.{N}.mlp.fc2", &W::linear2},
 };
-constexpr OnlyValue kNomicOnly[] = {{"moe_every_n_layers", 0.0, ": it has no experts"}};
-// How the published code computes, where it lies, and GPT-2's keys. n_embd is the marker, which
-// says nothing where it is null.
-constexpr std::string_view kNomicIgnored =
-    "attn_pdrop auto_map dense_seq_output embd_pdrop fused_bias_fc fused_dropout_add_ln "
-    "last_layer_subset n_embd pad_vocab_size_multiple reorder_and_upcast_attn resid_pdrop "
-    "summary_activation summary_first_dropout summary_proj_to_labels summary_type "
-    "summary_use_proj use_flash_attn use_xentropy";
-
-// Folders may have transformers' spelling too: then it must say the same.
-void WantTheSame(JsonMembers* config, const EncoderConfig& encoder) {
-  const LayerConfig& layer = encoder.layers.front();
-  const FamilyKeys now;
-  const ConfigKey<size_t> sizes[] = {{now.d_model, encoder.d_model},
-                                     {now.heads, layer.num_heads},
-                                     {now.layers, encoder.num_layers()},
-                                     {now.d_ff, layer.d_ff},
-                                     {"head_dim", layer.head_size}};
-  for (const auto& [key, value] : sizes) {
-    if (config->Size(key, value) != value) {
-      config->Refuse(key, std::to_string(value) + ", as its other name says");
-    }
-  }
-  const double epsilon = layer.norm.epsilon;
-  if (config->Number(now.epsilon.name, epsilon) != epsilon) {
-    config->Refuse(now.epsilon.name, "layer_norm_epsilon");
-  }
-  const std::string activation(ActivationName(layer.activation));
-  if (config->String(now.activation.name, activation) != activation) {
-    config->Refuse(now.activation.name, Quoted(activation) + ", as activation_function says");
-  }
-  config->Ignore(now.max_positions.name);
-}
-
-Status FinishPublishedNomic(JsonMembers* config, ModelPlan* plan) {
-  const std::string activation = config->String("activation_function", "gelu");
-  ENCORE_RETURN_IF_ERROR(config->status());
-  if (activation != "swiglu" && activation != "geglu") {
-    return Status(ErrorCode::kUnsupported, config->where() + ": activation_function is " +
-                                               Quoted(activation) +
-                                               "; encore computes swiglu and geglu only");
-  }
-  const double theta = config->Number("rotary_emb_base", 10000);
-  if (!(theta > 0)) config->Refuse("rotary_emb_base", "a number above 0");
-  EmbeddingPlan& e = plan->embeddings;
-  RotaryConfig rotary;
-  ENCORE_RETURN_IF_ERROR(ReadRope(config,
-                                  {.head_size = plan->encoder.layers.front().head_size,
-                                   .max_positions = e.max_positions,
-                                   .theta = theta},
-                                  &rotary));
-  for (LayerConfig& layer : plan->encoder.layers) {
-    layer.activation = activation == "swiglu" ? Activation::kSilu : Activation::kGelu;
-    layer.rotary = rotary;
-  }
-  // A factor stretches positions by the length of a batch's longest sequence where that has more
-  // tokens than the model was trained with. Fewer are computed as without.
-  const size_t trained = ReadExtent(config, {"max_trained_positions", 2048});
-  if (config->Number("rotary_scaling_factor", 1) != 1) {
-    e.max_positions = std::min(e.max_positions, trained);
-    e.any_length = false;
-  }
-  WantTheSame(config, plan->encoder);
-  return {};
-}
-
 // ---- The rows.
 
 constexpr Family kPostNormFamilies[] = {
@@ -401,43 +321,6 @@ constexpr Family kPostNormFamilies[] = {
      .token_head = kTokenHead,
      .language = kBertLanguage,
      .finish = FinishErnie},
-    // nomic-bert 1 and 1.5 (Nussbaum et al. 2024, arXiv:2402.01613): rotary positions and gated
-    // networks, in transformers' spelling and in that of the published folders, which is GPT-2's.
-    {.model_types = "nomic_bert",
-     .prefixes = "bert. nomic_bert.",
-     .harmless_tensors = "pooler. cls.",
-     .keys = {.head_size = {"head_dim"},
-              .min_types = 0,
-              .max_positions = {"max_position_embeddings", 2048},
-              .activation = {"hidden_act", "silu"}},
-     .ignored_keys = kNomicIgnored,
-     .only = kNomicOnly,
-     .modules = {kNomicModules, kNomicNorms},
-     .gate = Gate::kFirstHalf,
-     .rope_theta = 1000,
-     .embeddings = RotaryEmbeddings("emb_ln"),
-     .head = PoolerHead()},
-    {.model_types = "nomic_bert",
-     .marker_key = "n_embd",
-     .prefixes = "bert. nomic_bert.",
-     .harmless_tensors = "pooler. cls.",
-     .keys = {.d_model = "n_embd",
-              .layers = "n_layer",
-              .heads = "n_head",
-              .d_ff = "n_inner",
-              .min_types = 0,
-              .max_positions = {"n_positions", 2048},
-              .epsilon = {"layer_norm_epsilon", 1e-5},
-              .activation = {}},
-     .own_keys = "activation_function rotary_emb_base max_trained_positions rotary_scaling_factor "
-                 "moe_every_n_layers",
-     .ignored_keys = kNomicIgnored,
-     .only = kNomicOnly,
-     .modules = {kPublishedNomicModules, kNomicNorms},
-     .gate = Gate::kFirstHalf,
-     .embeddings = RotaryEmbeddings("emb_ln"),
-     .head = PoolerHead(),
-     .finish = FinishPublishedNomic},
     // Jina v3 (Sturua et al. 2024, arXiv:2409.10173) as transformers has it, without an adapter:
     // XLM-R with rotary positions.
     {.model_types = "jina_embeddings_v3",
@@ -446,7 +329,7 @@ constexpr Family kPostNormFamilies[] = {
      .keys = {.types = {"type_vocab_size", 1},
               .max_positions = {"max_position_embeddings", 8194},
               .epsilon = {"layer_norm_eps", 1e-5}},
-     .modules = {kJinaV3Modules, kNomicNorms},
+     .modules = {kJinaV3Modules, kJinaV3Norms},
      .rope_theta = 20000,
      .embeddings = RotaryEmbeddings("emb_ln"),
      .head = TwoLayerHead()},

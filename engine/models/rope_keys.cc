@@ -231,7 +231,7 @@ Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rot
 Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, ModelPlan* plan) {
   RotaryConfig rotary[2];
   for (RopeSource* source : {&all, &sliding}) {
-    source->head_size = plan->encoder.layers.front().head_size;
+    if (source->head_size == 0) source->head_size = plan->encoder.layers.front().head_size;
     source->max_positions = plan->embeddings.max_positions;
     source->layer_type = source == &all ? "full_attention" : "sliding_attention";
     ENCORE_RETURN_IF_ERROR(ReadRope(config, *source, &rotary[source == &all ? 0 : 1]));

@@ -152,9 +152,11 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
                     files.name() + ": tensor " + Quoted(std::string(name) + ".weight") +
                         ": found a projection and a head of tokens; wanted one of them");
     }
+    // Beside the base model's tensors, or among them.
+    const bool beside = tensors.Find(std::string(name) + ".weight") != nullptr;
     ENCORE_ASSIGN_OR_RETURN(model.projection_,
-                            tensors.ReadLinear(std::string(name), width, plan.encoder.d_model,
-                                               /*has_bias=*/false));
+                            tensors.ReadLinear(beside ? std::string(name) : tensors.Base(name),
+                                               width, plan.encoder.d_model, /*has_bias=*/false));
     decisions->push_back(
         {"projection",
          std::string(name) + ", of each token to " + std::to_string(width) + " elements",

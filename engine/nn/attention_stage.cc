@@ -122,6 +122,9 @@ void AttentionStage::PrepareKeys(const QkvBuffer& qkv, size_t begin, size_t end,
   if (begin == end) return;
   for (size_t h = kv_heads.begin; h < kv_heads.end; ++h) {
     NormAndRotate(qkv, layer_.k_norm, begin, end, KeyHead(h));
+    if (!layer_.v_norm.given()) continue;
+    const Rows values = Head(qkv, ValueHead(h), begin);
+    layer_.v_norm.Run(values, {nullptr, 0}, values, end - begin, sizes_.head_size);
   }
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
     const PackedView keys = KeysOf(sequence);

@@ -143,7 +143,9 @@ bool IsAddressable(size_t d_model, const LayerConfig& c) {
   size_t inner = 0;
   return CheckedMul(sizes.kv_heads, 2, &heads) && CheckedAdd(c.num_heads, heads, &heads) &&
          CheckedMul(heads, sizes.head_size, &width) && fits(width, d_model) &&
-         fits(d_model, d_model) && CheckedMul(c.d_ff, 2, &inner) && fits(inner, d_model);
+         fits(d_model, d_model) &&
+         CheckedMul(c.d_ff, c.experts ? std::max<size_t>(2, c.experts->num_experts) : 2, &inner) &&
+         fits(inner, d_model) && (!c.layer_input || fits(c.layer_input->width, d_model));
 }
 
 Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefix) {
@@ -162,10 +164,24 @@ Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefi
   if (c.window) check.WantAtLeastOne("window", *c.window);
   check.WantEnumerator("activation", c.activation, Activation::kQuickGelu, "Activation");
   check.WantEnumerator("gate", c.gate, Gate::kSecondHalf, "Gate");
+  if (c.experts) {
+    const ExpertsConfig& e = *c.experts;
+    check.Want(e.num_experts >= 1 && e.num_experts <= kMaxExperts,
+               "experts.num_experts is " + Number(e.num_experts), "1 to " + Number(kMaxExperts));
+    check.Want(e.top_k >= 1 && e.top_k <= e.num_experts, "experts.top_k is " + Number(e.top_k),
+               "1 to experts.num_experts, which is " + Number(e.num_experts));
+    check.Want(c.gate == Gate::kNone, "experts are given and gate is not kNone",
+               "experts that are not gated");
+  }
   check.WantEnumerator("norm_placement", c.norm_placement, NormPlacement::kBoth, "NormPlacement");
   check.CheckNorm("norm", c.norm);
   check.Want(c.norm.type != NormType::kNone, "norm.type is kNone", "kLayerNorm or kRmsNorm");
   check.CheckNorm("qk_norm", c.qk_norm);
+  check.CheckNorm("v_norm", c.v_norm);
+  if (c.layer_input) {
+    check.WantAtLeastOne("layer_input.width", c.layer_input->width);
+    check.CheckNorm("layer_input.norm", c.layer_input->norm);
+  }
   check.Want(c.attention_norm || c.norm_placement == NormPlacement::kPre,
              "attention_norm is false and norm_placement is not kPre",
              "a norm before attention left out with kPre only");

@@ -217,6 +217,13 @@ void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t
   }
 }
 
+void KeepInput(Team& team, const Pass& pass, ConstRows x) {
+  const ScratchPlan& plan = pass.scratch_plan;
+  CopyRows(team, pass, x,
+           MutableView(pass.At(plan.first), Shape(pass.tokens(), pass.config->d_model),
+                       {static_cast<ptrdiff_t>(plan.ld_model), 1}));
+}
+
 void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size_t count) {
   const EvenSplit split{count, static_cast<size_t>(team.threads())};
   team.ForEach(split.parts, [&](size_t i, int /*thread*/) {

@@ -5,6 +5,8 @@
 #include "engine/nn/packed_layer.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "engine/base/layer_tensors.h"
 #include "engine/base/status_macros.h"
@@ -63,25 +65,105 @@ WeightSource SourceOf(LayerMatrix matrix, const LayerConfig& config, const Encod
   return source;
 }
 
+// Expert e of a matrix of all experts: rows [e d_ff, (e + 1) d_ff), or these as columns.
+WeightSource ExpertOf(const WeightView& all, size_t e, size_t d_ff, bool as_columns) {
+  const WeightView rows = RowsOf(all, e * d_ff, d_ff);
+  if (!as_columns) return WeightSource::One(rows);
+  WeightView::Strides strides = rows.strides();
+  std::swap(strides[0], strides[1]);
+  return WeightSource::One(
+      WeightView(rows.dtype(), rows.data(), Shape(rows.dim(1), rows.dim(0)), strides));
+}
+
 bool HasIntegers(const WeightSource& source) {
   return std::any_of(source.parts.begin(), source.parts.end(),
                      [](const WeightPart& part) { return part.weight.dtype() == DType::kI8; });
 }
 
-void ChooseActivation(const LayerConfig& config, PackedLayer* layer) {
+BlockActivation ActivationOf(Activation activation, bool gated) {
   constexpr ActivationKernels::Function ActivationKernels::*kFunctions[] = {
       // by Activation
       &ActivationKernels::relu, &ActivationKernels::gelu, &ActivationKernels::gelu_tanh,
       &ActivationKernels::silu, &ActivationKernels::quick_gelu};
   const ActivationKernels::Function& function =
-      GetActivationKernels().*kFunctions[static_cast<size_t>(config.activation)];
-  if (config.gate != Gate::kNone) {
-    layer->activation.gated = function.gated;
-  } else if (config.activation == Activation::kRelu) {
-    layer->activation.relu = true;
-  } else {
-    layer->activation.tile = function.tile;
+      GetActivationKernels().*kFunctions[static_cast<size_t>(activation)];
+  if (gated) return {.gated = function.gated};
+  if (activation == Activation::kRelu) return {.relu = true};
+  return {.tile = function.tile};
+}
+
+// The bias times LayerScale's factors, as the products have them.
+Status PackExpertsBias(const EncoderLayerWeights& w, AlignedBuffer<float>* packed) {
+  ENCORE_RETURN_IF_ERROR(PackVector(w.experts_bias, 0, packed));
+  if (packed->data() == nullptr || w.layer_scale2.empty()) return {};
+  std::vector<float> factors(packed->size());
+  ReadVector(w.layer_scale2, factors.data());
+  for (size_t i = 0; i < factors.size(); ++i) packed->data()[i] *= factors[i];
+  return {};
+}
+
+// Lays out the matrix, which is then to be packed.
+Status AddMatrix(const MatrixToPack& product, const GemmKernel& kernel,
+                 std::vector<MatrixToPack>* matrices) {
+  ENCORE_ASSIGN_OR_RETURN(*product.packed,
+                          PackedMatrix::Prepare(product.source, kernel, product.smoothed));
+  matrices->push_back(product);
+  return {};
+}
+
+// In the precision of linear1 and linear2.
+Status PrepareLayerInput(const LayerConfig& config, const EncoderLayerWeights& w,
+                         const LayerKernels& kernels, PackedLayer* layer,
+                         std::vector<MatrixToPack>* matrices) {
+  PackedLayerInput& input = layer->layer_input.emplace();
+  input.activation = ActivationOf(config.activation, /*gated=*/false);
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.layer_input->norm, w.input_norm, &input.norm));
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.post_input_norm, &input.post_norm));
+  if (!w.layer_scalar.empty()) ReadVector(w.layer_scalar, &input.scalar);
+  const GemmKernel& first = *kernels[static_cast<size_t>(LayerMatrix::kLinear1)];
+  const GemmKernel& second = *kernels[static_cast<size_t>(LayerMatrix::kLinear2)];
+  const auto source = [](const LinearWeights& linear) {
+    return WeightSource::One(linear.weight, linear.bias);
+  };
+  ENCORE_RETURN_IF_ERROR(
+      AddMatrix({.source = source(w.input_proj), .packed = &input.proj, .name = "input_proj"},
+                first, matrices));
+  ENCORE_RETURN_IF_ERROR(
+      AddMatrix({.source = source(w.input_gate), .packed = &input.gate, .name = "input_gate"},
+                first, matrices));
+  return AddMatrix(
+      {.source = source(w.input_output), .packed = &input.output, .name = "input_output"}, second,
+      matrices);
+}
+
+// Router and experts. `first` is how linear1 is packed without experts.
+Status PrepareExperts(const LayerConfig& config, const EncoderLayerWeights& w,
+                      const LayerKernels& kernels, MatrixToPack first, PackedLayer* layer,
+                      std::vector<MatrixToPack>* matrices) {
+  const size_t count = config.experts->num_experts;
+  PackedExperts& experts = layer->experts.emplace();
+  experts.top_k = config.experts->top_k;
+  experts.normalize_weights = config.experts->normalize_weights;
+  experts.linear1.resize(count);
+  experts.linear2.resize(count);
+  ENCORE_RETURN_IF_ERROR(PackExpertsBias(w, &experts.bias));
+  ENCORE_RETURN_IF_ERROR(AddMatrix(
+      {.source = WeightSource::One(w.router), .packed = &experts.router, .name = "the router"},
+      GetGemmKernelF32(), matrices));
+  const GemmKernel& kernel1 = *kernels[static_cast<size_t>(LayerMatrix::kLinear1)];
+  const GemmKernel& kernel2 = *kernels[static_cast<size_t>(LayerMatrix::kLinear2)];
+  for (size_t e = 0; e < count; ++e) {
+    first.source = ExpertOf(w.experts_first, e, config.d_ff, /*as_columns=*/false);
+    first.packed = &experts.linear1[e];
+    first.name = "an expert's first matrix";
+    first.smoothed = kernel1.integer;
+    ENCORE_RETURN_IF_ERROR(AddMatrix(first, kernel1, matrices));
+    MatrixToPack second{.packed = &experts.linear2[e], .name = "an expert's second matrix"};
+    second.source = ExpertOf(w.experts_second, e, config.d_ff, /*as_columns=*/true);
+    second.source.output_scale = w.layer_scale2;
+    ENCORE_RETURN_IF_ERROR(AddMatrix(second, kernel2, matrices));
   }
+  return {};
 }
 
 Status PackNorms(const LayerConfig& config, const EncoderLayerWeights& w, PackedLayer* layer) {
@@ -94,7 +176,8 @@ Status PackNorms(const LayerConfig& config, const EncoderLayerWeights& w, Packed
     ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.post_norm2, &layer->post_norm2));
   }
   ENCORE_RETURN_IF_ERROR(PackNorm(config.qk_norm, w.q_norm, &layer->q_norm));
-  return PackNorm(config.qk_norm, w.k_norm, &layer->k_norm);
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.qk_norm, w.k_norm, &layer->k_norm));
+  return PackNorm(config.v_norm, {}, &layer->v_norm);
 }
 
 }  // namespace
@@ -111,7 +194,7 @@ Status PackNorm(const NormConfig& config, const NormWeights& weights, PackedNorm
 Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
                     const LayerKernels& kernels, const PackedNorm* input_norm, PackedLayer* layer,
                     std::vector<MatrixToPack>* matrices) {
-  ChooseActivation(config, layer);
+  layer->activation = ActivationOf(config.activation, config.gate != Gate::kNone);
   ENCORE_RETURN_IF_ERROR(PackNorms(config, w, layer));
   const bool post = config.norm_placement == NormPlacement::kPost;
   // An error of a value goes straight to the output, that of a score through a softmax: value rows
@@ -130,16 +213,19 @@ Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
                               .norm = post ? &layer->norm1 : &layer->norm2,
                               .row_end = config.d_ff * (config.gate == Gate::kNone ? 1 : 2)},
                              {.packed = &layer->linear2, .name = "linear2"}};
-  for (size_t m = 0; m < kernels.size(); ++m) {
+  const size_t linear1 = static_cast<size_t>(LayerMatrix::kLinear1);
+  for (size_t m = 0; m < (config.experts ? linear1 : kernels.size()); ++m) {
     MatrixToPack& product = products[m];
     product.source = SourceOf(static_cast<LayerMatrix>(m), config, w);
     const bool finds_own = product.row_end != 0 && !HasIntegers(product.source);
     product.smoothed = kernels[m]->integer && (finds_own || !product.source.input_scale.empty());
-    ENCORE_ASSIGN_OR_RETURN(*product.packed,
-                            PackedMatrix::Prepare(product.source, *kernels[m], product.smoothed));
-    matrices->push_back(product);
+    ENCORE_RETURN_IF_ERROR(AddMatrix(product, *kernels[m], matrices));
   }
-  return {};
+  if (config.experts) {
+    ENCORE_RETURN_IF_ERROR(PrepareExperts(config, w, kernels, products[linear1], layer, matrices));
+  }
+  if (!config.layer_input) return {};
+  return PrepareLayerInput(config, w, kernels, layer, matrices);
 }
 
 }  // namespace encore::internal

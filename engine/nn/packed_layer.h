@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -64,20 +65,46 @@ struct PackedRelative {
   size_t key_bytes() const { return RoundUp(keys.packed_bytes(), 64); }  // of a key head
 };
 
+// A mixture of experts: expert e goes through linear1[e] and linear2[e].
+struct PackedExperts {
+  size_t top_k;
+  bool normalize_weights;
+  PackedMatrix router;                // [d_model, experts], of f32 in every precision
+  std::vector<PackedMatrix> linear1;  // [d_model, d_ff]
+  std::vector<PackedMatrix> linear2;  // [d_ff, d_model]
+  AlignedBuffer<float> bias;          // [d_model], or nothing for 0
+
+  size_t count() const { return linear1.size(); }
+};
+
+// The third sublayer of a layer with layer_input.
+struct PackedLayerInput {
+  PackedMatrix proj;    // [d_model, width]
+  PackedMatrix gate;    // [d_model, width]
+  PackedMatrix output;  // [width, d_model]
+  PackedNorm norm;      // maybe not given
+  PackedNorm post_norm;
+  BlockActivation activation;  // of the gate
+  float scalar = 1;
+};
+
 struct PackedLayer {
   PackedLayer(size_t d_model, const LayerConfig& config) : sizes(d_model, config) {}
 
   LayerSizes sizes;
   PackedMatrix qkv;       // [d_model, q, k and v widths]
   PackedMatrix out_proj;  // [q width, d_model]
-  PackedMatrix linear1;   // [d_model, d_ff], gated or not
-  PackedMatrix linear2;   // [d_ff, d_model]
-  PackedNorm norm1;       // not given without attention_norm
+  PackedMatrix linear1;   // [d_model, d_ff], gated or not; not with experts
+  PackedMatrix linear2;   // [d_ff, d_model]; likewise
+  std::optional<PackedExperts> experts;
+  std::optional<PackedLayerInput> layer_input;
+  PackedNorm norm1;  // not given without attention_norm
   PackedNorm norm2;
   PackedNorm post_norm1;  // these two with norms on both sides
   PackedNorm post_norm2;
   PackedNorm q_norm;  // these two with qk_norm
   PackedNorm k_norm;
+  PackedNorm v_norm;  // with v_norm
   BlockActivation activation;
   size_t rotary = kNoTable;  // in PositionTables
   size_t distance_bias = kNoTable;

@@ -52,7 +52,8 @@ struct Pass {
   float* tables_memory() const { return At(scratch_plan.positions); }
   size_t tokens() const { return starts().back(); }
   size_t sequences() const { return starts().size() - 1; }
-  // Where a thread's share of the scratch plan's block_rows begins.
+  // Where a thread's share of the scratch plan's block_rows begins. Of places with expert_rows rows
+  // for each, expert_rows times that.
   size_t ThreadRow(int thread) const {
     return static_cast<size_t>(thread) * (scratch_plan.block_rows / thread_plan.threads);
   }

@@ -153,8 +153,9 @@ Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
   for (size_t i = 0; i < config.num_layers(); ++i) {
     const LayerConfig& layer = all.config.layers[i];
     PackedLayer& packed = all.layers.emplace_back(config.d_model, layer);
+    const bool by_norm2 = i != 0 && !all.layers[i - 1].layer_input;
     ENCORE_RETURN_IF_ERROR(PrepareLayer(layer, weights.layers[i], KernelsOfLayer(options, i),
-                                        i == 0 ? nullptr : &all.layers[i - 1].norm2, &packed,
+                                        by_norm2 ? &all.layers[i - 1].norm2 : nullptr, &packed,
                                         &all.matrices));
     all.matrices.back().ends_layer = true;
     all.tables.Add(layer, weights.layers[i], &packed);

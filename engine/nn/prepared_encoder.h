@@ -29,6 +29,12 @@ const GemmKernel& KernelOfAttention(const EncoderOptions& options);
 // Fills the input_scale() of a smoothed matrix with what was given, or with its own.
 void FindInputScale(Team& team, const MatrixToPack& m);
 
+// How many products a layer has. Those of LayerMatrix come first, in its order.
+inline size_t MatricesOf(const EncoderLayerWeights& weights) {
+  const size_t network = weights.router.empty() ? 2 : 1 + 2 * weights.router.dim(0);
+  return 2 + network + (weights.input_gate.weight.empty() ? 0 : 3);
+}
+
 // Movable. Views the weights until they are packed.
 struct PreparedEncoder {
   // Checks configuration, options and weights, and reads vectors: norms, biases, scales and tables.
@@ -48,7 +54,7 @@ struct PreparedEncoder {
 
   EncoderConfig config;  // with defaults
   std::vector<PackedLayer> layers;
-  std::vector<MatrixToPack> matrices;    // four a layer; they point to the layers
+  std::vector<MatrixToPack> matrices;    // MatricesOf each layer; they point to the layers
   std::vector<RelativeToPack> relative;  // likewise, of layers that have relative embeddings
   PackedNorm final_norm;
   PositionTables tables;

@@ -29,14 +29,30 @@ void AddLinear(RowStep linear, RowSteps* steps) {
   steps->Add(linear);
 }
 
+// ff(kNormed) (+ residual).
+void AddFeedForward(const PackedLayer& layer, Place out, Place residual, RowSteps* steps) {
+  if (!layer.experts) {
+    AddLinear(FeedForward1(layer), steps);
+    AddLinear(Linear(layer.linear2, kHidden, out, residual), steps);
+    return;
+  }
+  for (const ExpertsStep part : {ExpertsStep::kRoute, ExpertsStep::kCompute, ExpertsStep::kAdd}) {
+    steps->Add({.experts = &*layer.experts,
+                .part = part,
+                .in = kNormed,
+                .out = out,
+                .residual = residual,
+                .activation = &layer.activation});
+  }
+}
+
 // BERT, MPNet, nomic-bert, GTE, Jina: x = norm1(x + attention(x)); y = norm2(x + ff(x)).
 Recipe PostNorm(const PackedLayer& l) {
   Recipe recipe;
   AddLinear(Linear(l.qkv, kX, kProjection), &recipe.before);
   AddLinear(Linear(l.out_proj, kContext, kMid, kX), &recipe.after);
   recipe.after.Add(Norm(l.norm1, kMid, kNormed));
-  AddLinear(FeedForward1(l), &recipe.after);
-  AddLinear(Linear(l.linear2, kHidden, kMid, kNormed), &recipe.after);
+  AddFeedForward(l, kMid, kNormed, &recipe.after);
   recipe.after.Add(Norm(l.norm2, kMid, kY));
   return recipe;
 }
@@ -50,8 +66,7 @@ Recipe PreNorm(const PackedLayer& l) {
   AddLinear(Linear(l.qkv, in, kProjection), &recipe.before);
   AddLinear(Linear(l.out_proj, kContext, kY, kX), &recipe.after);
   recipe.after.Add(Norm(l.norm2, kY, kNormed));
-  AddLinear(FeedForward1(l), &recipe.after);
-  AddLinear(Linear(l.linear2, kHidden, kY, kY), &recipe.after);
+  AddFeedForward(l, kY, kY, &recipe.after);
   return recipe;
 }
 
@@ -63,15 +78,29 @@ Recipe NormsOnBothSides(const PackedLayer& l) {
   AddLinear(Linear(l.out_proj, kContext, kMid), &recipe.after);
   recipe.after.Add(Norm(l.post_norm1, kMid, kY, kX));
   recipe.after.Add(Norm(l.norm2, kY, kNormed));
-  AddLinear(FeedForward1(l), &recipe.after);
-  AddLinear(Linear(l.linear2, kHidden, kMid), &recipe.after);
+  AddFeedForward(l, kMid, kNone, &recipe.after);
   recipe.after.Add(Norm(l.post_norm2, kMid, kY, kY));
   return recipe;
 }
 
-}  // namespace
+// EmbeddingGemma 2: y = scalar (y + post_norm(output(activation(gate y) * norm(proj x0)))).
+void AddLayerInput(const PackedLayerInput& l, RowSteps* steps) {
+  const size_t width = l.gate.view().n;
+  AddLinear(Linear(l.proj, kFirst, kLayerInput), steps);
+  if (l.norm.given()) {
+    steps->Add({.norm = &l.norm, .width = width, .in = kLayerInput, .out = kLayerInput});
+  }
+  RowStep gate = Linear(l.gate, kY, kHidden);
+  gate.activation = &l.activation;
+  AddLinear(gate, steps);
+  steps->Add(
+      {.product = true, .width = width, .in = kHidden, .out = kHidden, .residual = kLayerInput});
+  AddLinear(Linear(l.output, kHidden, kMid), steps);
+  steps->Add(Norm(l.post_norm, kMid, kY, kY));
+  if (l.scalar != 1) steps->Add({.product = true, .scale = l.scalar, .in = kY, .out = kY});
+}
 
-Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer) {
+Recipe MakeTwoSublayers(NormPlacement placement, const PackedLayer& layer) {
   switch (placement) {
     case NormPlacement::kPost:
       break;
@@ -81,6 +110,14 @@ Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer) {
       return NormsOnBothSides(layer);
   }
   return PostNorm(layer);
+}
+
+}  // namespace
+
+Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer) {
+  Recipe recipe = MakeTwoSublayers(placement, layer);
+  if (layer.layer_input) AddLayerInput(*layer.layer_input, &recipe.after);
+  return recipe;
 }
 
 }  // namespace encore::internal

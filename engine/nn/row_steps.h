@@ -27,21 +27,30 @@ enum class Place {
   kContext,  // attention's output
   kMid,      // a sum before its norm
   kNormed,
-  kHidden,  // inside the feed-forward network
+  kHidden,      // inside the feed-forward network, or what the gate of a layer_input makes
+  kLayerInput,  // proj x0 of a layer_input
   // Steps write no floats to the places from here on.
   kX,           // the layer's input; never written
+  kFirst,       // the encoder's input x0, where layers have layer_input; never written
   kInput,       // rows of A of a product that takes no floats
   kProjection,  // attention's QkvBuffer, which the projection alone writes (attention_stage.h)
 };
+
+// A mixture of experts is computed in three steps (experts.h).
+enum class ExpertsStep { kRoute, kCompute, kAdd };
 
 // Where the places lie. Each begins with the rows at hand: row 0 of the batch, or what From makes
 // of it.
 struct StepRows {
   ConstRows x;
+  ConstRows first;
   std::array<Rows, static_cast<size_t>(Place::kX)> written;  // by Place
   MadeRows input;
-  bool own_context;  // a row block's context lies in its thread's share of the buffer
-  bool own;          // so do mid, normed, hidden and input
+  Rows routes;  // of the experts' steps, as their own rows below
+  Rows expert;
+  size_t expert_rows;  // rows of hidden, input and expert for each row of the others
+  bool own_context;    // a row block's context lies in its thread's share of the buffer
+  bool own;            // so do mid, normed, hidden and input
 
   StepRows(const Pass& pass, ConstRows in, Rows out, bool own_buffers, bool context_too);
 
@@ -55,10 +64,14 @@ struct StepRows {
     return written[static_cast<size_t>(place)];
   }
   Rows context() const { return Written(Place::kContext); }
-  ConstRows Read(Place place) const { return place == Place::kX ? x : ConstRows(Written(place)); }
+  ConstRows Read(Place place) const {
+    if (place == Place::kFirst) return first;
+    return place == Place::kX ? x : ConstRows(Written(place));
+  }
 };
 
-// A part of a step's work: `rows` rows and, of a linear step, panels [panel_begin, panel_end).
+// A part of a step's work: `rows` rows and, of a linear step, panels [panel_begin, panel_end). Of a
+// step of experts [panel_begin, panel_end) are RowStep::Units instead.
 struct StepPart {
   size_t begin;  // in the batch
   size_t rows;
@@ -68,11 +81,17 @@ struct StepPart {
 };
 
 // A linear step, out = activation(in matrix + bias) or out = in matrix + bias (+ residual); a norm,
-// out = norm(in) (+ residual); or rows of floats made into rows of A for a linear step to come.
+// out = norm(in) (+ residual); out = scale in (* residual); rows of floats made into rows of A for
+// a linear step to come; or a part of out = experts(in) (+ residual).
 struct RowStep {
   const PackedMatrix* matrix = nullptr;
   const PackedNorm* norm = nullptr;
   const PackedMatrix* rows_for = nullptr;
+  bool product = false;  // out = scale in (* residual), element by element
+  float scale = 1;
+  size_t width = 0;  // of a norm or such a product; 0: d_model
+  const PackedExperts* experts = nullptr;
+  ExpertsStep part = ExpertsStep::kRoute;
   Place in = Place::kNone;
   Place out = Place::kNone;
   Place residual = Place::kNone;                // may be out
@@ -81,7 +100,13 @@ struct RowStep {
   size_t panel_begin = 0;
   size_t panel_end = static_cast<size_t>(-1);
 
-  size_t last_panel() const { return std::min(panel_end, matrix->view().panels()); }
+  // By what threads share the step: panels of a linear step; experts; or, of other steps of
+  // experts, rows. Rows of the rest are shared by StepRows::From.
+  size_t Units(size_t rows) const {
+    if (matrix != nullptr) return std::min(panel_end, matrix->view().panels());
+    return part == ExpertsStep::kCompute ? experts->count() : rows;
+  }
+  bool by_rows() const { return matrix == nullptr && experts == nullptr; }
 };
 
 // Some steps in order.
@@ -98,7 +123,7 @@ class RowSteps {
   const RowStep* end() const { return steps_.data() + count_; }
 
  private:
-  std::array<RowStep, 9> steps_;
+  std::array<RowStep, 20> steps_;
   size_t count_ = 0;
 };
 

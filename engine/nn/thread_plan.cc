@@ -103,6 +103,12 @@ ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
     qkv_width = std::max(qkv_width, sizes.qkv_width());
     head_size = std::max(head_size, sizes.head_size);
     d_ff = std::max(d_ff, sizes.d_ff);
+    if (layer.layer_input) layer_input = std::max(layer_input, layer.layer_input->width);
+    d_ff = std::max(d_ff, layer_input);
+    if (layer.experts) {
+      experts = std::max(experts, layer.experts->num_experts);
+      expert_rows = std::max(expert_rows, layer.experts->top_k);
+    }
     relative = relative || layer.relative.has_value();
     if (reduced || sizes.head_size % 16 != 0) {
       packed_value_bytes = std::max(packed_value_bytes,

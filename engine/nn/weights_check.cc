@@ -143,9 +143,17 @@ std::string_view WhyNoPlace(TensorPlace place, const LayerConfig& layer,
           "the layer has no own projection of relative embeddings to keys");
     case TensorPlace::kLayerScale:
       return unless(!both_sides, "the layer has norms on both sides");
+    case TensorPlace::kNetwork:
+      return unless(!layer.experts, "the layer has experts");
+    case TensorPlace::kExperts:
+      return unless(layer.experts.has_value(), "the layer has no experts");
+    case TensorPlace::kLayerInput:
+      return unless(layer.layer_input.has_value(), "the layer has no layer_input");
     case TensorPlace::kFusedFirst:
+      if (layer.experts) return "the layer has experts";
       return unless(IsFusedFirst(weights), "gate_proj or up_proj is given too");
     case TensorPlace::kApartFirst:
+      if (layer.experts) return "the layer has experts";
       if (layer.gate == Gate::kNone) return "the layer is not gated";
       return unless(!IsFusedFirst(weights),
                     "linear1.weight is given too, or neither weight of gate_proj and up_proj");

@@ -114,6 +114,20 @@ struct EncoderLayerWeights {
   LinearWeights gate_proj = {};  // [d_ff, d_model]: the activated half
   LinearWeights up_proj = {};    // [d_ff, d_model]: the other
   LinearWeights linear2 = {};    // [d_model, d_ff]
+  // With experts, E = num_experts, in the place of these matrices: those of all experts, one under
+  // another. Of floats. Each expert's second matrix is transposed: a row is what an element of the
+  // inner width adds to y.
+  WeightView router = {};          // [E, d_model]
+  WeightView experts_first = {};   // [E d_ff, d_model]
+  WeightView experts_second = {};  // [E d_ff, d_model]
+  WeightView experts_bias = {};    // [d_model], or empty for 0
+  // With layer_input, of floats.
+  LinearWeights input_proj = {};     // [width, d_model]
+  NormWeights input_norm = {};       // [width]
+  LinearWeights input_gate = {};     // [width, d_model]
+  LinearWeights input_output = {};   // [d_model, width]
+  NormWeights post_input_norm = {};  // [d_model]
+  WeightView layer_scalar = {};      // [1], or empty for 1
   // Norms of attention (1) and of the feed-forward network (2).
   NormWeights norm1 = {};  // [d_model]
   NormWeights norm2 = {};  // [d_model]

@@ -99,6 +99,26 @@ struct RelativeConfig {
   NormConfig norm = {.type = NormType::kNone};  // of the table's rows
 };
 
+// A mixture of experts (Shazeer et al. 2017, arXiv:1701.06538) as the feed-forward network. Each
+// expert e is a network without biases. A token takes the top_k experts whose p is largest, of
+// equal ones the first:
+//   y = bias + sum over these of p_e linear2_e(activation(linear1_e x)),  p = softmax(router x)
+// The softmax is over all experts, in f32 whatever the precision of the products.
+struct ExpertsConfig {
+  size_t num_experts = 8;          // 1 .. 4096
+  size_t top_k = 2;                // 1 .. num_experts
+  bool normalize_weights = false;  // p of a token's experts are divided by their sum
+};
+
+// A third sublayer, which lets what the encoder was given as x0 into every layer (per-layer
+// embeddings of Gemma 3n and EmbeddingGemma 2). With the layer's activation, and post a norm as the
+// layer's others:
+//   y = scalar (y + post(output(activation(gate y) * norm(proj x0))))
+struct LayerInputConfig {
+  size_t width = 0;      // of what gate and proj make
+  NormConfig norm = {};  // of proj x0
+};
+
 struct LayerConfig {
   // ---- Attention: softmax(scale q k^T + bias) v of each head.
   size_t num_heads = 0;
@@ -109,7 +129,8 @@ struct LayerConfig {
   double attention_scale = 0;  // 0 for 1 / sqrt(head size); T5: 1
   // Of each head of q and of k, before positions; its weights are [head size].
   NormConfig qk_norm = {.type = NormType::kNone};
-  bool causal = false;  // query i sees keys 0 .. i only
+  NormConfig v_norm = {.type = NormType::kNone};  // of each head of v; it has no weights
+  bool causal = false;                            // query i sees keys 0 .. i only
   // Sliding window: query i sees keys j with |i - j| <= window only; >= 1.
   std::optional<size_t> window = {};
   // Positions: at most one of these.
@@ -122,6 +143,8 @@ struct LayerConfig {
   size_t d_ff = 0;  // inner width; of each half where gated
   Activation activation = Activation::kRelu;
   Gate gate = Gate::kNone;
+  std::optional<ExpertsConfig> experts = {};         // each d_ff wide; with Gate::kNone only
+  std::optional<LayerInputConfig> layer_input = {};  // after it
 
   // ---- Norms.
   NormPlacement norm_placement = NormPlacement::kPost;

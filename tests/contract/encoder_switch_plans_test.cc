@@ -40,6 +40,12 @@ void ForEachModel(const F& f) {
     config = RelativeAndWindow();
     for (LayerConfig& layer : config.layers) layer.d_ff = 1201;
     f(config);
+    config = LayerInputs();
+    for (LayerConfig& layer : config.layers) layer.d_ff = 1201;
+    f(config);
+    config = ExpertsLast();
+    for (LayerConfig& layer : config.layers) layer.d_ff = 1201;
+    f(config);
   });
 }
 

@@ -30,6 +30,7 @@ from safetensors.numpy import save_file
 from made_files import SENTENCES, other_versions
 from model_fixture_families import (FAMILIES, JinaBert, Voyage, old_albert, old_bert, old_ernie,
                                     set_exact, write_config)
+import nomic_moe
 
 LENGTHS = [1, 2, 7, 60, 130]
 LONG = [1, 2, 7, 60, 230, 700]  # past windows and buckets
@@ -92,6 +93,13 @@ CASES = [
     Case("xlm_roberta_3", "XLMRoberta", ROBERTA, labels=3, dtype=torch.bfloat16),
     Case("camembert_1", "Camembert", ROBERTA, labels=1, dtype=torch.bfloat16),
     Case("camembert_3", "Camembert", ROBERTA, labels=3),
+    Case("nomic_moe", "NomicMoe", nomic_moe.SETTINGS),
+    Case("nomic_moe_sum", "NomicMoe", nomic_moe.SETTINGS, dtype=torch.bfloat16, lengths=LONG,
+         changes={"moe_normalize_expert_weights": True, "qkv_proj_bias": False, "n_layer": 2,
+                  "mlp_fc1_bias": False, "mlp_fc2_bias": False, "type_vocab_size": 2,
+                  "num_experts": 4, "moe_top_k": 3, "n_inner": 37}),
+    Case("nomic_moe_none", "NomicMoe", nomic_moe.SETTINGS,
+         changes={"moe_every_n_layers": 0, "n_layer": 2, "rotary_emb_base": 1000}),
     *(Case(name, family, base, lengths=LONG, **fields) for name, family, base, fields in FAMILIES),
 ]
 
@@ -100,6 +108,9 @@ def build(case):
     settings = copy.deepcopy({**case.base, **case.changes})
     if case.family == "JinaBert":
         return JinaBert(settings, case.labels)
+    if case.family == "NomicMoe":
+        nomic_moe.check()
+        return nomic_moe.NomicMoe(settings)
     if case.family == "Voyage":
         config = transformers.Qwen3Config(**settings)
         config._attn_implementation = "eager"
@@ -134,13 +145,17 @@ def randomise(model, rng, dtype):
                 value = n / np.sqrt(p.shape[1])
             elif "q_norm" in name or "k_norm" in name:  # their product is squared in scores
                 value = 0.6 - offset + 0.3 * n
-            elif "norm" in name.lower() and name.endswith("weight"):
+                if type(model).__name__.startswith("EmbeddingGemma2"):  # whose scores have no scale
+                    value = value / 2
+            elif name.endswith("weight") and ("norm" in name.lower() or "emb_ln" in name):
                 value = 1 - offset + 0.5 * n
             else:
                 value = 0.1 * n
             p.copy_(torch.tensor(value).to(dtype).to(p.dtype))
         for name, buffer in model.named_buffers():
             if name in model.state_dict() and buffer.is_floating_point():  # frequencies
+                if name.endswith("layer_scalar"):
+                    buffer.copy_(torch.tensor(1 + 0.3 * rng.standard_normal(buffer.shape)))
                 buffer.copy_(buffer.to(dtype).to(buffer.dtype))
 
 

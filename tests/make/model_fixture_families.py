@@ -42,6 +42,10 @@ ESM = {**SIZES, "pad_token_id": 1, "mask_token_id": 32, "layer_norm_eps": 1e-5,
        "token_dropout": True, "bos_token_id": None}
 CLIP = {**SIZES, "pad_token_id": 1}
 JINA_V3 = {**SIZES, "pad_token_id": 1, "type_vocab_size": 1}
+EMBEDDING_GEMMA2 = {**LLAMA, "num_hidden_layers": 3, "sliding_window": 20,
+                    "sliding_window_pattern": 2, "global_head_dim": 16,
+                    "num_global_key_value_heads": 1, "hidden_size_per_layer_input": 12,
+                    "embedding_dim": 24}
 GEMMA_CAUSAL = {**GEMMA, "use_bidirectional_attention": False, "sliding_window": 20}
 QWEN2 = {**SIZES, "num_key_value_heads": 2, "max_window_layers": 1}
 ULTRABERT = {**LLAMA, "num_hidden_layers": 3, "sliding_window": 20}
@@ -109,12 +113,14 @@ def exact_softmax(x, dim=-1, dtype=None, **_):
 def exact_norm(module, offset):
     epsilon = getattr(module, "variance_epsilon", None) or module.eps
     return lambda x: (x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt() *
-                      (offset + module.weight))
+                      (offset + getattr(module, "weight", 1)))
 
 
 def set_rotary(module, exact, rope):
     config = module.config
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    of_types = type(module).__name__.startswith("EmbeddingGemma2")  # other heads in each type
+    size = (not of_types and getattr(config, "head_dim", None)
+            or config.hidden_size // config.num_attention_heads)
     if not exact:
         if rope:
             module.inv_freq.copy_(frequencies(rope, size, 0)[0])
@@ -126,7 +132,8 @@ def set_rotary(module, exact, rope):
             angles = torch.cat([angles, angles], -1)
             return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         own = rope or config.rope_parameters
-        inverse, magnitude = frequencies(own[layer_type] if layer_type else own, size,
+        width = config.per_layer_config[layer_type].head_dim if of_types else size
+        inverse, magnitude = frequencies(own[layer_type] if layer_type else own, width,
                                          config.max_position_embeddings)
         angles = position_ids[..., None].double() * inverse
         angles = torch.cat([angles, angles], -1)
@@ -455,6 +462,12 @@ FAMILIES = [
     ("mistral_both_sides", "Mistral", LLAMA,
      {"changes": {"is_causal": False, "sliding_window": 20, **rope(10000.0)}}),
     ("gemma3_causal", "Gemma3Text", GEMMA_CAUSAL, {"changes": by_type(20000.0, 500.0)}),
+    ("embedding_gemma2", "EmbeddingGemma2Text", EMBEDDING_GEMMA2,
+     {"changes": by_type(20000.0, 500.0)}),
+    ("embedding_gemma2_biased", "EmbeddingGemma2Text", EMBEDDING_GEMMA2,
+     {"dtype": torch.bfloat16,
+      "changes": {"attention_bias": True, "hidden_activation": "silu", "num_hidden_layers": 2,
+                  "sliding_window_pattern": 6, **by_type(1000000.0, 10000.0)}}),
     ("ultrabert", "Ultrabert", ULTRABERT, {"changes": by_type(20000.0, 500.0)}),
     ("ultrabert_1", "Ultrabert", ULTRABERT,
      {"labels": 1, "changes": {"classifier_pooling": "mean", "attention_bias": True,

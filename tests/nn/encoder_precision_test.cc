@@ -122,6 +122,14 @@ TEST(EncoderPrecision, Families) {
   CheckModel(EncoderModel(RotaryAndGate()), kLengths, &worst);
   CheckModel(EncoderModel(BucketsAndBothNorms()), kLengths, &worst);
   CheckModel(EncoderModel(RelativeAndWindow()), kLengths, &worst);
+  // With scores of usual size: of 1 times normed heads, softmax makes more of every rounding.
+  EncoderConfig inputs = LayerInputs();
+  for (LayerConfig& layer : inputs.layers) layer.attention_scale = 0;
+  CheckModel(EncoderModel(inputs), kLengths, &worst);
+  // All experts of every token: which are the best may change with the precision.
+  EncoderConfig experts = ExpertsInTurn();
+  experts.layers[1].experts->top_k = experts.layers[1].experts->num_experts;
+  CheckModel(EncoderModel(experts), kLengths, &worst);
 }
 
 TEST(EncoderPrecision, GatesActivationsAndNorms) {

@@ -14,7 +14,9 @@
 #include "gtest/gtest.h"
 #include "reference/encoder_model.h"
 #include "reference/golden_families.h"
+#include "reference/switched.h"
 #include "tests/support/check_model.h"
+#include "tests/support/compare.h"
 #include "tests/support/drawn_config.h"
 #include "tests/support/guarded.h"
 #include "tests/support/sanitizers.h"
@@ -81,6 +83,93 @@ TEST(EncoderSwitches, GatesAndActivations) {
                      {9, 20}, &worst);
         }
       }
+    }
+  }
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, Experts) {
+  double worst = 0;
+  for (const NormPlacement placement :
+       {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kBoth}) {
+    for (const ExpertsConfig& experts :
+         {ExpertsConfig{},
+          {.num_experts = 1, .top_k = 1},
+          {.num_experts = 3, .top_k = 3},
+          {.num_experts = 20, .top_k = 4, .normalize_weights = true}}) {
+      for (const bool more : {false, true}) {
+        SCOPED_TRACE(testing::Message()
+                     << "placement " << static_cast<int>(placement) << ", " << experts.top_k
+                     << " of " << experts.num_experts << ", more " << more);
+        LayerConfig layer = Plain();
+        layer.norm_placement = placement;
+        layer.activation = more ? Activation::kGelu : Activation::kRelu;
+        layer.experts = experts;
+        const bool scale = more && placement != NormPlacement::kBoth;
+        CheckLayer(layer, &worst, {.biases = more, .layer_scale = scale});
+      }
+    }
+  }
+  EncoderConfig config = ExpertsInTurn();
+  config.layers[1].d_ff = 300;
+  CheckModel(EncoderModel(config, {.type = DType::kBF16}), {150, 1, 20}, &worst);
+  PrintWorst(worst);
+}
+
+// All probabilities are equal: the first expert is taken, whose weight becomes 1.
+TEST(EncoderSwitches, OfEqualExpertsTheFirstIsTaken) {
+  LayerConfig layer = Plain();
+  layer.experts = ExpertsConfig{.num_experts = 3, .top_k = 1, .normalize_weights = true};
+  const EncoderModel model(EncoderConfig::Uniform(24, 1, layer));
+  const std::vector<float> zeros(3 * 24);
+  EncoderWeights all = model.weights();
+  all.layers[0].router = ConstView(zeros.data(), {3, 24});
+  EncoderConfig config = model.config();
+  config.layers[0].experts->num_experts = 1;
+  EncoderWeights first = all;
+  first.layers[0].router = ConstView(zeros.data(), {1, 24});
+  for (WeightView EncoderLayerWeights::*matrix :
+       {&EncoderLayerWeights::experts_first, &EncoderLayerWeights::experts_second}) {
+    first.layers[0].*matrix =
+        WeightView(DType::kF32, (all.layers[0].*matrix).data(), Shape(layer.d_ff, 24));
+  }
+  const Result<Encoder> of_three = Encoder::Create(model.config(), all);
+  const Result<Encoder> of_one = Encoder::Create(config, first);
+  ASSERT_TRUE(of_three.ok() && of_one.ok()) << of_one.status().message();
+  const std::vector<float> x = RandomFloats(20 * 24, 3);
+  const Batch batch{.seq_starts = {0, 20}};
+  EXPECT_TRUE(SameBits(Forward(*of_three, batch, x), Forward(*of_one, batch, x)));
+}
+
+TEST(EncoderSwitches, LayerInputs) {
+  double worst = 0;
+  for (const NormPlacement placement :
+       {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kBoth}) {
+    for (const bool more : {false, true}) {
+      SCOPED_TRACE(testing::Message()
+                   << "placement " << static_cast<int>(placement) << ", more " << more);
+      LayerConfig layer = Plain();
+      layer.norm_placement = placement;
+      layer.activation = more ? Activation::kSilu : Activation::kRelu;
+      layer.gate = more ? Gate::kFirstHalf : Gate::kNone;
+      layer.layer_input = LayerInputConfig{.width = more ? 70u : 7u};
+      if (more) layer.layer_input->norm = {.type = NormType::kRmsNorm, .epsilon = 1e-3};
+      CheckLayer(layer, &worst, {.biases = more});
+    }
+  }
+  CheckModel(EncoderModel(LayerInputs()), {1, 17, 130}, &worst);
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, NormsOfValues) {
+  double worst = 0;
+  for (const NormType type : {NormType::kLayerNorm, NormType::kRmsNorm}) {
+    for (const size_t head_size : {7, 16}) {
+      LayerConfig layer = Plain();
+      layer.head_size = head_size;
+      layer.num_kv_heads = 1;
+      layer.v_norm = {.type = type, .epsilon = 1e-6};
+      CheckLayer(layer, &worst);
     }
   }
   PrintWorst(worst);

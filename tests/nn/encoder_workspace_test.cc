@@ -83,7 +83,9 @@ TEST(EncoderWorkspace, ExactlyThatManyBytesSuffice) {
       TorchStack{.d_model = 24, .num_heads = 2, .d_ff = 7, .num_layers = 2, .final_norm = true},
       RotaryAndGate(),
       BucketsAndBothNorms(),
-      RelativeAndWindow()};
+      RelativeAndWindow(),
+      LayerInputs(),
+      ExpertsLast()};
   for (const EncoderConfig& config : configs) {
     const EncoderModel model(config);
     ForEachTarget([&](const std::string& target) {

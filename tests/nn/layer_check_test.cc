@@ -198,6 +198,49 @@ TEST(LayerCheck, RelativeEmbeddings) {
   EXPECT_TRUE(refuses([](L&) {}, {"self_attn.relative_embeddings is missing; wanted shape [1024"}));
 }
 
+TEST(LayerCheck, Experts) {
+  const auto experts = [](const ExpertsConfig& e) { return [e](L& l) { l.experts = e; }; };
+  for (const size_t bad : {size_t{0}, size_t{4097}, SIZE_MAX}) {
+    EXPECT_TRUE(RefusesLayer(
+        experts({.num_experts = bad}),
+        {"layers[1].experts.num_experts is " + std::to_string(bad), "wanted 1 to 4096"}));
+  }
+  for (const size_t bad : {0, 9}) {
+    EXPECT_TRUE(
+        RefusesLayer(experts({.top_k = bad}), {"layers[1].experts.top_k is " + std::to_string(bad),
+                                               "wanted 1 to experts.num_experts, which is 8"}));
+  }
+  EXPECT_TRUE(RefusesLayer(
+      [](L& l) {
+        l.experts.emplace();
+        l.gate = Gate::kFirstHalf;
+      },
+      {"layers[1].experts are given and gate is not kNone", "not gated"}));
+  EXPECT_TRUE(RefusesLayer(
+      [](L& l) {
+        l.experts = ExpertsConfig{.num_experts = 4096};
+        l.d_ff = SIZE_MAX / 1024;
+      },
+      {"d_ff is ", "can be addressed"}));
+  // Neither has tensors of the other.
+  EXPECT_TRUE(
+      RefusesLayer(experts({}), {"layers.1.linear1.weight is given and the layer has experts"}));
+}
+
+TEST(LayerCheck, LayerInputs) {
+  EXPECT_TRUE(RefusesLayer([](L& l) { l.layer_input.emplace(); },
+                           {"layers[1].layer_input.width is 0; wanted at least 1"}));
+  EXPECT_TRUE(RefusesLayer([](L& l) { l.layer_input = LayerInputConfig{.width = SIZE_MAX / 4}; },
+                           {"can be addressed"}));
+  EXPECT_TRUE(RefusesLayer(
+      [](L& l) { l.layer_input = LayerInputConfig{.width = 5, .norm = {.epsilon = -1}}; },
+      {"layers[1].layer_input.norm.epsilon is -1"}));
+  EXPECT_TRUE(
+      RefusesLayer([](L& l) { l.v_norm.epsilon = -1; }, {"layers[1].v_norm.epsilon is -1"}));
+  EXPECT_TRUE(RefusesLayer([](L& l) { l.layer_input = LayerInputConfig{.width = 5}; },
+                           {"layers.1.input_proj.weight is missing; wanted shape [5, 8]"}));
+}
+
 TEST(LayerCheck, NumberOfLayersAndTheFinalNorm) {
   EXPECT_TRUE(Refuses([](C& c) { c.layers.push_back(c.layers[0]); },
                       {"weights have 2 layers", "as many as the configuration has, 3"}));
@@ -225,10 +268,13 @@ TEST(LayerCheck, EveryTensor) {
   layer.gate = Gate::kFirstHalf;
   EncoderConfig both = config;
   both.layers[1].norm_placement = NormPlacement::kBoth;
+  EncoderConfig experts = Good();
+  experts.layers[1].experts = ExpertsConfig{.num_experts = 3};
+  experts.layers[1].layer_input = LayerInputConfig{.width = 5};
   const std::vector<float> memory(1000, 1.0f);
   size_t refused = 0;
   for (const bool fused : {false, true}) {
-    for (const EncoderConfig& c : {config, both}) {
+    for (const EncoderConfig& c : {config, both, experts}) {
       const EncoderModel model(c, {.fused_qkv = fused, .fused_first = fused, .layer_scale = true});
       ASSERT_TRUE(Encoder::Create(c, model.weights()).ok());
       for (const internal::LayerTensor& tensor : internal::kLayerTensors) {

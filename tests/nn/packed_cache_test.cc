@@ -85,9 +85,11 @@ class PackedCacheTest : public testing::Test {
 TEST_F(PackedCacheTest, BitsAreTheSameOnEveryTarget) {
   const EncoderModel gated(RotaryAndGate());
   const EncoderModel both(BucketsAndBothNorms());
+  const EncoderModel experts(ExpertsInTurn());
+  const EncoderModel inputs(LayerInputs());
   size_t files = 0;
   ForEachTarget([&](const std::string&) {
-    for (const EncoderModel* model : {&std::as_const(model_), &gated, &both}) {
+    for (const EncoderModel* model : {&std::as_const(model_), &gated, &both, &experts, &inputs}) {
       for (const Precision precision : kPrecisions) {
         for (const bool keeps : {false, true}) {
           if (keeps && precision != Precision::kInt8) continue;

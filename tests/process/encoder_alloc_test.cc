@@ -281,6 +281,8 @@ TEST(EncoderAllocations, NorWithOtherSwitches) {
   ExpectNoAllocation(RotaryAndGate());
   ExpectNoAllocation(BucketsAndBothNorms());
   ExpectNoAllocation(RelativeAndWindow());
+  ExpectNoAllocation(ExpertsInTurn());
+  ExpectNoAllocation(LayerInputs());
 }
 
 TEST(PackedLinearAllocations, ApplyToPlainRowsAllocatesNothing) {

@@ -75,6 +75,7 @@ TEST(EncoderThreads, EightCallersOfOneEncoder) {
     ExpectEightCallers(RotaryAndGate(), precision);
     ExpectEightCallers(BucketsAndBothNorms(), precision);
     ExpectEightCallers(RelativeAndWindow(), precision);
+    ExpectEightCallers(ExpertsInTurn(), precision);
   }
 }
 

@@ -70,6 +70,11 @@ void DrawSwitches(Draw& draw, DrawnSizes sizes, size_t head_size, LayerConfig& l
   layer.norm_placement = static_cast<NormPlacement>(draw.Between(0, 2));
   layer.norm = DrawNorm(draw);
   layer.attention_norm = layer.norm_placement != NormPlacement::kPre || !draw.Chance(4);
+  if (layer.gate == Gate::kNone && draw.Chance(4)) {
+    layer.experts =
+        ExpertsConfig{.num_experts = draw.Between(1, 9), .normalize_weights = draw.Chance(2)};
+    layer.experts->top_k = draw.Between(1, layer.experts->num_experts);
+  }
 }
 
 // Heads and d_ff; returns the head size.
@@ -151,6 +156,10 @@ std::string Describe(const EncoderConfig& config) {
             number(static_cast<size_t>(l.norm_placement));
     if (l.norm.type == NormType::kRmsNorm) text += " rms";
     if (l.gate != Gate::kNone) text += ", gated";
+    if (l.experts) {
+      text +=
+          ", " + number(l.experts->top_k) + " of " + number(l.experts->num_experts) + " experts";
+    }
     if (l.qk_norm.type != NormType::kNone) text += ", qk_norm";
     if (l.causal) text += ", causal";
     if (l.window) text += ", window " + number(*l.window);

@@ -107,6 +107,13 @@ Encoder MakeEncoder(const EncoderConfig& config, const EncoderWeights& weights,
                     ", wanted weights of floats that were not calibrated before");
     }
   }
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    const bool experts = !weights.layers[i].router.empty();
+    if (!experts && weights.layers[i].input_gate.weight.empty()) continue;
+    throw Failure("layer " + std::to_string(i) + " has " +
+                  (experts ? "experts" : "the encoder's input in it") +
+                  ", wanted layers without them");
+  }
   return Take(Encoder::Create(config, weights, {.executor = executor}));
 }
 

@@ -221,12 +221,13 @@ void ConvertedTensors::AddTable(const SafetensorsEntry& entry, DType type) {
 }
 
 MatrixTensors::MatrixTensors(const EncoderWeights& weights, bool may_share) {
+  size_t first = 0;  // of the layer's products
   for (size_t i = 0; i < weights.layers.size(); ++i) {
     std::optional<size_t> last;
     for (const internal::LayerTensor& tensor : internal::kLayerTensors) {
       const WeightView& view = tensor.In(weights.layers[i]);
       if (!tensor.is_matrix() || view.empty()) continue;
-      const size_t index = 4 * i + static_cast<size_t>(*tensor.part->matrix);
+      const size_t index = first + static_cast<size_t>(*tensor.part->matrix);
       if (!by_address_.emplace(view.data(), MatrixTensor{index, last != index}).second &&
           !may_share) {
         throw Failure("layer " + std::to_string(i) + " has its " + tensor.name() +
@@ -234,6 +235,7 @@ MatrixTensors::MatrixTensors(const EncoderWeights& weights, bool may_share) {
       }
       last = index;
     }
+    first += internal::MatricesOf(weights.layers[i]);
   }
 }
 

@@ -29,7 +29,7 @@
 namespace encore::tool {
 
 struct MatrixTensor {
-  size_t index;  // 4 * layer + LayerMatrix
+  size_t index;  // in PreparedEncoder::matrices
   bool first;    // of the tensors that are packed into this matrix
 };
 

@@ -11,11 +11,11 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from make_model_fixtures import BERT, DISTILBERT, ROBERTA, randomise
-from model_fixture_families import (CLIP, DEBERTA, ESM, GEMMA, GTE, JINA_V3, LLAMA, MODERNBERT,
-                                    MPNET, NOMIC, QWEN2, QWEN3, T5, ULTRABERT, old_albert,
-                                    old_bert, old_clip, old_deberta, old_ernie, old_esm,
-                                    old_eurobert, old_gemma, old_llama, old_modernbert, old_t5,
-                                    old_ultrabert, by_type, rope)
+from model_fixture_families import (CLIP, DEBERTA, EMBEDDING_GEMMA2, ESM, GEMMA, GTE, JINA_V3,
+                                    LLAMA, MODERNBERT, MPNET, NOMIC, QWEN2, QWEN3, T5, ULTRABERT,
+                                    old_albert, old_bert, old_clip, old_deberta, old_ernie,
+                                    old_esm, old_eurobert, old_gemma, old_llama, old_modernbert,
+                                    old_t5, old_ultrabert, by_type, rope)
 
 GELUS = ["gelu", "gelu_new", "relu", "silu", "gelu_pytorch_tanh", "quick_gelu"]
 TYPES = {"type_vocab_size": [1, 2, 2, 3]}
@@ -89,6 +89,13 @@ FAMILIES = {
                            "hidden_activation": ["gelu_pytorch_tanh", "silu"],
                            "num_hidden_layers": [2, 3], **by_type(10000.0, 500.0)},
                    [], old_gemma),
+    "EmbeddingGemma2Text": ({**EMBEDDING_GEMMA2, "embedding_dim": 32}, {
+        **ROPE_KEYS, "attention_bias": [False, True], "head_dim": [8, 16],
+        "hidden_activation": ["gelu_pytorch_tanh", "silu"], "num_key_value_heads": [1, 2, 4],
+        "sliding_window": [1, 4, 20], "num_hidden_layers": [1, 2, 4],
+        "sliding_window_pattern": [1, 2, 3], "global_head_dim": [8, 16],
+        "num_global_key_value_heads": [1, 2, 4], "hidden_size_per_layer_input": [5, 12, 40],
+        "rms_norm_eps": [1e-6, 1e-3], **by_type(10000.0, 500.0)}, [], None),
     "Ultrabert": (ULTRABERT, {**without(DECODER_KEYS, "is_causal"), "mlp_bias": [False, True],
                               "sliding_window": [1, 5, 20],
                               "layer_types": [None, ["full_attention", "sliding_attention",

@@ -9,6 +9,7 @@
 
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
+#include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -28,8 +29,11 @@ Task TaskOf(const std::vector<std::string>& architectures) {
 
 // "classifier(tanh(pooler.dense(first token)))".
 std::string HeadText(const HeadPlan& plan, const std::string& dense, bool of_tokens) {
-  const bool mean = plan.rows == OutputRows::kAll;
-  std::string inner = of_tokens ? "each token" : mean ? "mean of the tokens" : "first token";
+  std::string inner = of_tokens                        ? "each token"
+                      : plan.rows == OutputRows::kAll  ? "mean of the tokens"
+                      : plan.rows == OutputRows::kLast ? "last token"
+                                                       : "first token";
+  if (plan.padding) inner += " that is not " + std::to_string(*plan.padding);
   if (!dense.empty()) {
     inner = std::string(plan.activation.text) + "(" + dense + "(" + inner + "))";
   }
@@ -85,7 +89,8 @@ Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tens
     ENCORE_ASSIGN_OR_RETURN(head.dense_,
                             tensors->ReadLinear(dense, d_model, d_model, plan.dense_bias));
   }
-  ENCORE_ASSIGN_OR_RETURN(head.out_, tensors->ReadLinear(out, labels.size(), d_model, true));
+  ENCORE_ASSIGN_OR_RETURN(head.out_,
+                          tensors->ReadLinear(out, labels.size(), d_model, plan.out_bias));
   if (!plan.norm.empty()) {
     ENCORE_ASSIGN_OR_RETURN(head.norm_, tensors->ReadNorm(std::string(plan.norm), d_model,
                                                           plan.norm_epsilon, plan.norm_bias));
@@ -97,6 +102,70 @@ Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tens
                             HeadText(plan, dense, head.of_tokens_) + std::string(plan.note),
                         tensors->files().name()});
   return head;
+}
+
+Result<Classifier> Classifier::OfLogits(const ModelPlan& model, const LogitScore& score,
+                                        ModelTensors* tensors, std::vector<Decision>* decisions) {
+  if (model.head.rows != OutputRows::kLast || model.head.out.empty()) {
+    return Status(ErrorCode::kUnsupported,
+                  std::string(kConfigFile) + ": model_type is " + model.model_type +
+                      "; encore has no causal language model's scores of it");
+  }
+  if (model.logit_softcapping) {
+    return Status(ErrorCode::kUnsupported,
+                  std::string(kConfigFile) +
+                      ": final_logit_softcapping is not null; encore has no scores of such logits");
+  }
+  const size_t vocabulary = model.embeddings.vocab_size;
+  const size_t d_model = model.encoder.d_model;
+  for (const size_t id : {score.true_token, score.false_token.value_or(0)}) {
+    if (id < vocabulary) continue;
+    return InvalidArgument("a score is of token " + std::to_string(id) + "; wanted 0 .. " +
+                           std::to_string(vocabulary - 1));
+  }
+  std::string name = "lm_head.weight";
+  if (tensors->Find(name) == nullptr) {
+    if (!model.tied) {
+      return InvalidArgument(tensors->files().name() + ": tensor " + Quoted(name) +
+                             ": found none; wanted it, as tie_word_embeddings is not true");
+    }
+    name = tensors->Base(model.embeddings.word) + ".weight";
+  }
+  EmbeddingTable table;
+  ENCORE_RETURN_IF_ERROR(ViewTable(name, {vocabulary, d_model}, tensors, &table));
+  ENCORE_ASSIGN_OR_RETURN(Tensor row, Tensor::Create(DType::kF32, {1, d_model}));
+  auto* const weights = static_cast<float*>(row.data());
+  ReadTableRow(table, score.true_token, weights);
+  if (score.false_token) {  // x . a - x . b = x . (a - b)
+    const FpEnvScope default_modes;
+    std::vector<float> other(d_model);
+    ReadTableRow(table, *score.false_token, other.data());
+    for (size_t i = 0; i < d_model; ++i) weights[i] -= other[i];
+  }
+  Classifier head;
+  head.plan_ = {.rows = OutputRows::kLast};
+  ENCORE_ASSIGN_OR_RETURN(head.out_, PackedLinear::Create(row.View<float>()));
+  head.labels_ = {"LABEL_0"};
+  std::string text = "1 label: logit of token " + std::to_string(score.true_token);
+  if (score.false_token) text += ", less that of " + std::to_string(*score.false_token);
+  decisions->push_back({"head", text + ", after the last token", tensors->files().name()});
+  return head;
+}
+
+size_t Classifier::PlaceOf(std::span<const int32_t> ids) const {
+  size_t place = ids.size() - 1;
+  while (place > 0 && ids[place] == plan_.padding) --place;
+  return place;
+}
+
+OutputRows Classifier::RowsOf(const TokenBatch& batch) const {
+  if (plan_.rows != OutputRows::kLast) return plan_.rows;
+  for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
+    const size_t begin = batch.seq_starts[b];
+    const size_t length = batch.seq_starts[b + 1] - begin;
+    if (PlaceOf(batch.ids.subspan(begin, length)) + 1 != length) return OutputRows::kAll;
+  }
+  return OutputRows::kLast;
 }
 
 Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& executor) const {

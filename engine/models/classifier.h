@@ -6,7 +6,10 @@
 #ifndef ENCORE_ENGINE_MODELS_CLASSIFIER_H_
 #define ENCORE_ENGINE_MODELS_CLASSIFIER_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,10 +18,18 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/tokenizer.h"
+#include "engine/models/embeddings.h"
 #include "engine/models/family.h"
 #include "engine/models/model_tensors.h"
 
 namespace encore::inline v0_1::internal {
+
+// A score of a causal language model, as sentence-transformers' LogitScore has it: the logit of one
+// token of the vocabulary after a text, less that of another.
+struct LogitScore {
+  size_t true_token = 0;
+  std::optional<size_t> false_token = {};
+};
 
 // Immutable. One without labels is none.
 class Classifier {
@@ -30,9 +41,17 @@ class Classifier {
   static Result<Classifier> Create(const ModelPlan& plan, ModelTensors* tensors,
                                    std::vector<Decision>* decisions);
 
+  // One label, of the language model's last matrix: its own, or the table of words. kUnsupported
+  // for families without such a head and for final_logit_softcapping; kInvalidArgument.
+  static Result<Classifier> OfLogits(const ModelPlan& plan, const LogitScore& score,
+                                     ModelTensors* tensors, std::vector<Decision>* decisions);
+
   const std::vector<std::string>& labels() const { return labels_; }
   bool of_tokens() const { return of_tokens_; }
   OutputRows rows() const { return plan_.rows; }
+  // As TextModel's head_rows and head_place.
+  OutputRows RowsOf(const TokenBatch& batch) const;
+  size_t PlaceOf(std::span<const int32_t> ids) const;
   // As TextModel::Logits; for a classifier of tokens rows of hidden states.
   Status Apply(ConstView pooled, MutableView logits, const Executor& executor) const;
 

@@ -5,7 +5,6 @@
 #include "engine/models/embeddings.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "engine/base/bf16.h"
+#include "engine/base/first_failure.h"
 #include "engine/base/int_math.h"
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
@@ -135,7 +135,8 @@ Status CheckStarts(const TokenBatch& batch) {
   return {};
 }
 
-// The table, which may be I8 with a scale for each row.
+}  // namespace
+
 Status ViewTable(const std::string& name, const Shape& shape, ModelTensors* tensors,
                  EmbeddingTable* table) {
   const std::string scale_name = name + "_scale";
@@ -154,7 +155,9 @@ Status ViewTable(const std::string& name, const Shape& shape, ModelTensors* tens
                          "; wanted a finite, normal f32 number above 0");
 }
 
-}  // namespace
+void ReadTableRow(const EmbeddingTable& table, size_t row, float* out) {
+  PutRow(table, row, /*add=*/false, out);
+}
 
 std::vector<std::string> EmbeddingTables(const EmbeddingPlan& plan) {
   std::vector<std::string> names = {std::string(plan.word) + ".weight"};
@@ -257,7 +260,7 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
     return MutableView(view.data() + static_cast<ptrdiff_t>(begin) * view.stride(0),
                        Shape(end - begin, view.dim(1)), view.strides());
   };
-  std::atomic<bool> failed = false;
+  FirstFailure failure;
   const auto task = [&](size_t i) {
     const size_t begin = i * kRowsPerTask;
     const size_t end = std::min(tokens, begin + kRowsPerTask);
@@ -283,13 +286,11 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
     if (status.ok() && projection_) status = projection_->Apply(rows, rows_of(x, begin, end));
     if (status.ok() && !plan_.norm.empty() && norm_last)
       status = norm_.Apply(rows_of(x, begin, end));
-    if (!status.ok()) failed = true;
+    failure.Keep(std::move(status));
   };
   const bool few = tokens * width <= kInlineFloats;
   RunParallel(few ? Executor() : executor, DivCeil(tokens, kRowsPerTask), task);
-  // The views were checked and nothing in a task depends on values.
-  if (failed) return Status(ErrorCode::kOutOfMemory, "no memory to embed tokens");
-  return {};
+  return failure.status();
 }
 
 }  // namespace encore::internal

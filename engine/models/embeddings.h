@@ -43,6 +43,12 @@ struct EmbeddingTable {
   bool is_int8() const { return scales.size_bytes() > 0; }
 };
 
+// Views the table, which may be I8 with a scale for each row. kInvalidArgument as ModelTensors.
+Status ViewTable(const std::string& name, const Shape& shape, ModelTensors* tensors,
+                 EmbeddingTable* table);
+// A row in f32 (f64 to nearest), to out [width].
+void ReadTableRow(const EmbeddingTable& table, size_t row, float* out);
+
 // Immutable. The files of the tensors it was made from must outlive it.
 class Embeddings {
  public:

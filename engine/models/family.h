@@ -122,6 +122,8 @@ HeadActivation HeadActivationOf(Activation activation);
 // the hidden state of each token. Without `dense`: out(x).
 struct HeadPlan {
   OutputRows rows = OutputRows::kFirst;  // x is such a row, or the mean of all
+  // With kLast: x is the last token that is not this one; of a sequence of nothing else, the first.
+  std::optional<int32_t> padding = {};
   std::string_view dense = {};
   bool dense_in_base = false;  // `dense` has the base model's prefix, as BERT's pooler
   bool dense_bias = true;
@@ -129,7 +131,8 @@ struct HeadPlan {
   std::string_view norm = {};  // a LayerNorm; empty: none
   double norm_epsilon = 0;
   bool norm_bias = true;
-  std::string_view out = {};   // empty: encore has no head of this family
+  std::string_view out = {};  // empty: encore has no head of this family
+  bool out_bias = true;
   std::string_view note = {};  // for Describe(), behind what is computed
 };
 
@@ -218,6 +221,7 @@ struct Family {
   HeadPlan head = {};
   HeadPlan token_head = {};  // of labels of tokens; empty: encore has none of this family
   LanguageHeadPlan language = {};
+  bool tied = true;  // ModelPlan::tied where config.json has no tie_word_embeddings
   // In what else the family differs: changes the plan that the row made.
   Status (*finish)(JsonMembers* config, ModelPlan* plan) = nullptr;
 };
@@ -233,7 +237,8 @@ struct ModelPlan {
   HeadPlan head = {};
   HeadPlan token_head = {};
   LanguageHeadPlan language = {};
-  bool tied = true;  // the language model's last matrix is the table of words
+  bool tied = true;                // the language model's last matrix is the table of words
+  bool logit_softcapping = false;  // it is followed by one
   ProjectionPlan projection = {};
   std::vector<std::string> architectures = {};  // class names of transformers; may be empty
   // id2label, by id; empty where there is none. An error matters to a head only.

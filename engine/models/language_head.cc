@@ -5,10 +5,10 @@
 #include "engine/models/language_head.h"
 
 #include <algorithm>
-#include <atomic>
 #include <string>
 #include <utility>
 
+#include "engine/base/first_failure.h"
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
 
@@ -90,16 +90,13 @@ Status LanguageHead::Transform(ConstView hidden, MutableView transformed,
   constexpr size_t kRows = 64;  // of a task
   const size_t rows = hidden.dim(0);
   const size_t tasks = DivCeil(rows, kRows);
-  std::atomic<bool> failed = false;
+  FirstFailure failure;
   RunParallel(tasks == 1 ? Executor() : executor, tasks, [&](size_t task) {
     const size_t begin = task * kRows;
     const size_t end = std::min(rows, begin + kRows);
-    if (!TransformRows(RowRange(hidden, begin, end), RowRange(transformed, begin, end)).ok())
-      failed = true;
+    failure.Keep(TransformRows(RowRange(hidden, begin, end), RowRange(transformed, begin, end)));
   });
-  // The views fit and nothing in a task depends on values.
-  if (failed) return Status(ErrorCode::kOutOfMemory, "no memory for the language model's head");
-  return {};
+  return failure.status();
 }
 
 }  // namespace encore::internal

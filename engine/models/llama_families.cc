@@ -97,6 +97,25 @@ void SetCausal(bool causal, ModelPlan* plan) {
   for (LayerConfig& layer : plan->encoder.layers) layer.causal = causal;
 }
 
+// The head of transformers' decoders. It reads the last token that is not pad_token_id; without
+// that key as the family's class has it, and of null the last token whatever it is.
+constexpr HeadPlan kScore = {.rows = OutputRows::kLast, .out = "score", .out_bias = false};
+
+Status ReadScorePadding(JsonMembers* config, std::optional<int32_t> absent, ModelPlan* plan) {
+  plan->head.padding = absent;
+  const JsonValue* key = config->Find("pad_token_id");
+  if (key == nullptr) return {};
+  plan->head.padding = {};
+  if (key->is_null()) return {};
+  const double id = key->is_number() ? key->number() : 0.5;
+  if (id != std::floor(id) || std::fabs(id) > std::numeric_limits<int32_t>::max()) {
+    config->Refuse("pad_token_id", "a token's id, or null");
+    return config->status();
+  }
+  plan->head.padding = static_cast<int32_t>(id);
+  return {};
+}
+
 // ---- EuroBERT.
 
 // The head is of the first token or of the mean of all. With "late", which is the mean of every
@@ -133,12 +152,14 @@ Status FinishLlama(JsonMembers* config, ModelPlan* plan) {
     for (const std::string_view key : {"pooling", "temperature"}) config->Ignore(key);
   }
   SetCausal(!both_sides && config->Bool("is_causal", true), plan);
-  return {};
+  if (both_sides) plan->head = {};  // its own code's pools in another way
+  return ReadScorePadding(config, {}, plan);
 }
 
 Status FinishMistral(JsonMembers* config, ModelPlan* plan) {
   const bool causal = config->Bool("is_causal", true);
   SetCausal(causal, plan);
+  ENCORE_RETURN_IF_ERROR(ReadScorePadding(config, {}, plan));
   if (IsNull(config, "sliding_window")) return {};
   const size_t reach = ReadReach(config, causal, 4096);
   for (LayerConfig& layer : plan->encoder.layers) layer.window = reach;
@@ -170,6 +191,8 @@ Status FinishQwen2(JsonMembers* config, ModelPlan* plan) {
   ENCORE_RETURN_IF_ERROR(ReadOwnCode(config, "Qwen2Model", &own));
   if (own && causal) config->Refuse("is_causal", "false beside auto_map's Qwen2Model");
   SetCausal(causal, plan);
+  if (own) plan->head = {};
+  ENCORE_RETURN_IF_ERROR(ReadScorePadding(config, {}, plan));
   return ReadQwenWindows(config, causal, plan);
 }
 
@@ -197,6 +220,8 @@ Status FinishQwen3(JsonMembers* config, ModelPlan* plan) {
     config->Refuse("use_sliding_window", "false, as in the published models");
   }
   SetCausal(causal, plan);
+  if (own || pplx) plan->head = {};
+  ENCORE_RETURN_IF_ERROR(ReadScorePadding(config, {}, plan));
   return ReadQwenWindows(config, causal, plan);
 }
 
@@ -234,6 +259,8 @@ Status FinishGemma3(JsonMembers* config, ModelPlan* plan) {
     layer.attention_scale = 1 / std::sqrt(scalar);
   }
   plan->embeddings.scale = static_cast<float>(std::sqrt(static_cast<double>(encoder.d_model)));
+  ENCORE_RETURN_IF_ERROR(ReadScorePadding(config, 0, plan));
+  plan->logit_softcapping = config->Has("final_logit_softcapping");
   const size_t reach = ReadGemmaReach(config, plan);
   // transformers writes the same number under either name.
   const size_t other = ReadExtent(config, {"_sliding_window_pattern", 6});
@@ -340,6 +367,8 @@ constexpr Family kLlamaFamilies[] = {
                .ignored_keys = "pretraining_tp",
                .modules = {kLlamaAttention, kLlamaNorm2, kBiasedNetwork},
                .rope_theta = 10000,
+               .head = kScore,
+               .tied = false,
                .finish = FinishLlama}),
     // Jiang et al. 2023, arXiv:2310.06825: windows in all layers or in none.
     LlamaLike({.model_types = "mistral",
@@ -351,6 +380,8 @@ constexpr Family kLlamaFamilies[] = {
                .own_keys = "sliding_window",
                .modules = {kPlainAttention, kLlamaNorm2, kLlamaNetwork},
                .rope_theta = 10000,
+               .head = kScore,
+               .tied = false,
                .finish = FinishMistral}),
     // Yang et al. 2024, arXiv:2407.10671: biases of q, k and v.
     LlamaLike({.model_types = "qwen2",
@@ -362,6 +393,8 @@ constexpr Family kLlamaFamilies[] = {
                .own_keys = "layer_types max_window_layers sliding_window use_sliding_window",
                .modules = {kQwen2Attention, kLlamaNorm2, kLlamaNetwork},
                .rope_theta = 10000,
+               .head = kScore,
+               .tied = false,
                .finish = FinishQwen2}),
     // arXiv:2505.09388, as Qwen3-Embedding (arXiv:2506.05176) uses it: a causal model whose last
     // token's hidden state is the vector. pplx-embed and voyage-4 have it without causality.
@@ -374,6 +407,8 @@ constexpr Family kLlamaFamilies[] = {
                .own_keys = "layer_types max_window_layers sliding_window use_sliding_window",
                .modules = {kLlamaAttention, kLlamaNorm2, kLlamaNetwork, kQkNorms},
                .rope_theta = 10000,
+               .head = kScore,
+               .tied = false,
                .finish = FinishQwen3}),
     // arXiv:2503.19786: norms on both sides of sublayers, windows in most layers, scaled
     // embeddings.
@@ -387,9 +422,10 @@ constexpr Family kLlamaFamilies[] = {
                .own_keys =
                    "_sliding_window_pattern layer_types query_pre_attn_scalar rope_local_base_freq "
                    "sliding_window sliding_window_pattern use_bidirectional_attention",
-               .ignored_keys = "cache_implementation final_logit_softcapping",
+               .ignored_keys = "cache_implementation",
                .modules = {kLlamaAttention, kGemmaNorms, kLlamaNetwork, kQkNorms},
                .norm_placement = NormPlacement::kBoth,
+               .head = kScore,
                .finish = FinishGemma3}),
     // dmis-lab/UltraBERT-150M: windows on both sides in two of three layers. prediction_head_size
     // is

@@ -146,7 +146,7 @@ Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys
   ENCORE_RETURN_IF_ERROR(ReadArchitectures(&members, &plan.architectures));
   plan.labels = ReadLabels(*json);
   plan.num_labels = members.OptionalSize("num_labels");
-  plan.tied = members.Bool("tie_word_embeddings", true);
+  plan.tied = members.Bool("tie_word_embeddings", family->tied);
   ENCORE_RETURN_IF_ERROR(members.status());
   Tell(plan, decisions);
   ENCORE_RETURN_IF_ERROR(CheckOtherKeys(*json, &members, ignore_unknown_keys, decisions));

@@ -110,7 +110,7 @@ Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
 }  // namespace
 
 Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& options,
-                                  std::vector<Decision>* decisions, std::string_view read_later) {
+                                  std::vector<Decision>* decisions, const ModelExtras& extras) {
   ENCORE_ASSIGN_OR_RETURN(ModelPlan plan,
                           ReadModelConfig(folder, options.ignore_unknown_keys, decisions));
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
@@ -142,7 +142,13 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
   }
   TextModel model(plan.model_type, files, std::move(embeddings));
   model.encoder_ = std::move(encoder);
-  ENCORE_ASSIGN_OR_RETURN(model.head_, Classifier::Create(plan, &tensors, decisions));
+  if (extras.score) {
+    Result<Classifier> head = Classifier::OfLogits(plan, *extras.score, &tensors, decisions);
+    if (!head.ok() && !extras.score_may_be_missing) return head.status();
+    if (head.ok()) model.head_ = *std::move(head);
+  } else {
+    ENCORE_ASSIGN_OR_RETURN(model.head_, Classifier::Create(plan, &tensors, decisions));
+  }
   if (options.language_head) {
     ENCORE_ASSIGN_OR_RETURN(model.language_, LanguageHead::Create(plan, &tensors, decisions));
   }
@@ -162,7 +168,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
          std::string(name) + ", of each token to " + std::to_string(width) + " elements",
          files.name()});
   }
-  TellUnused(plan, tensors, read_later, decisions);
+  TellUnused(plan, tensors, extras.read_later, decisions);
   files.ReleasePages();
   ENCORE_RETURN_IF_ERROR(files.CheckUnchanged());
   return model;

@@ -27,6 +27,14 @@
 
 namespace encore::inline v0_1::internal {
 
+// What a folder's modules want of its model.
+struct ModelExtras {
+  std::string_view read_later = {};  // a tensor that the caller reads: it is not listed as ignored
+  // In place of a classifier's head.
+  std::optional<LogitScore> score = {};
+  bool score_may_be_missing = false;  // where the model cannot have it, there is no head
+};
+
 // Immutable, thread-safe.
 class TextModel {
  public:
@@ -35,15 +43,21 @@ class TextModel {
   // Embedding tables stay mapped from the file, the rest is packed. kNotFound, kUnsupported,
   // kCorruptData, kInvalidArgument name the file, the key or tensor, what was found and what was
   // wanted; kIo; kOutOfMemory.
-  // `read_later` is a tensor that the caller reads: it is not listed as ignored.
   static Result<TextModel> Open(const Folder& folder, const OpenOptions& options,
-                                std::vector<Decision>* decisions, std::string_view read_later = {});
+                                std::vector<Decision>* decisions, const ModelExtras& extras = {});
   // The same of a folder of static embeddings: reads model.safetensors alone.
   static Result<TextModel> OpenStatic(const Folder& folder, const OpenOptions& options,
                                       std::vector<Decision>* decisions);
+  // Of weights of tokens that lie elsewhere: ids are checked, and nothing is computed.
+  static TextModel OfVocabulary(size_t vocab_size) {
+    return TextModel("static", {}, Embeddings::WithoutTables(vocab_size));
+  }
 
   std::string_view family() const { return family_; }  // model_type as config.json has it
-  size_t d_model() const { return table_ ? table_->width() : encoder_->config().d_model; }
+  size_t d_model() const {
+    if (encoder_) return encoder_->config().d_model;
+    return table_ ? table_->width() : 0;
+  }
   // Whether a linear layer follows the encoder, which makes hidden states of another width.
   bool has_projection() const { return projection_.has_value(); }
   // Columns of hidden states: d_model, or the projection's.
@@ -59,7 +73,7 @@ class TextModel {
   bool positions_skip_padding() const {
     return plan().position_rule == PositionRule::kAroundPadding;
   }
-  bool is_static() const { return table_.has_value(); }
+  bool is_static() const { return !encoder_; }          // one of a vocabulary alone too
   const Encoder& encoder() const { return *encoder_; }  // unless is_static()
 
   // Every id is in the table, every type id too (a family without types does not read them), every
@@ -96,6 +110,11 @@ class TextModel {
   // The row of a sequence's hidden states that the head reads, or with kAll their mean. Without a
   // head: the first.
   OutputRows head_rows() const { return head_.rows(); }
+  // The rows of a batch that have what the head reads: head_rows(), but kAll where that is kLast
+  // and a sequence ends with padding, whose row the head does not read.
+  OutputRows head_rows(const TokenBatch& batch) const { return head_.RowsOf(batch); }
+  // With kLast: which of a sequence's tokens the head reads.
+  size_t head_place(std::span<const int32_t> ids) const { return head_.PlaceOf(ids); }
   // pooled [sequences, d_model]: what the head reads, before any pooler; logits [sequences,
   // labels]. Allocates.
   Status Logits(ConstView pooled, MutableView logits, const Executor& executor) const {

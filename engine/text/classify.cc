@@ -25,14 +25,25 @@ Result<const internal::TorchActivation*> ActivationOf(const TextEncoder::Impl& i
 }
 
 // What the head reads: [texts, d_model] of a batch's hidden states.
-std::vector<float> PoolForHead(const internal::TextModel& model, const float* hidden, size_t texts,
-                               const std::vector<size_t>& starts) {
+std::vector<float> PoolForHead(const internal::TextModel& model, const float* hidden,
+                               const internal::Scratch& scratch) {
   const size_t width = model.d_model();
-  if (model.head_rows() == OutputRows::kFirst) {
-    return std::vector<float>(hidden, hidden + texts * width);
+  const std::vector<size_t>& starts = scratch.starts;
+  const size_t texts = starts.size() - 1;
+  const OutputRows rows =
+      model.head_rows({.ids = scratch.ids, .type_ids = {}, .seq_starts = starts});
+  if (rows != OutputRows::kAll) return std::vector<float>(hidden, hidden + texts * width);
+  std::vector<float> pooled(texts * width);
+  if (model.head_rows() == OutputRows::kLast) {
+    for (size_t i = 0; i < texts; ++i) {
+      const std::span<const int32_t> ids =
+          std::span(scratch.ids).subspan(starts[i], starts[i + 1] - starts[i]);
+      std::copy_n(hidden + (starts[i] + model.head_place(ids)) * width, width,
+                  pooled.data() + i * width);
+    }
+    return pooled;
   }
   constexpr PoolingMode kMean[] = {PoolingMode::kMean};
-  std::vector<float> pooled(texts * width);
   std::vector<double> sums(width);
   RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
     for (size_t i = 0; i < texts; ++i) {
@@ -43,24 +54,48 @@ std::vector<float> PoolForHead(const internal::TextModel& model, const float* hi
   return pooled;
 }
 
+// Sets the chat template that renders inputs, if there is one.
+Status ChooseTemplate(const TextEncoder::Impl& impl, const ScoreOptions& options,
+                      internal::TextInputs* inputs) {
+  if (!impl.pair_template.ok()) return impl.pair_template.status();
+  if (!*impl.pair_template) return {};
+  if (!inputs->pairs()) {
+    return Status(ErrorCode::kUnsupported,
+                  "the folder's texts are rendered by a chat template; encore has that for pairs "
+                  "alone");
+  }
+  if (options.plain_text) {
+    return Status(ErrorCode::kUnsupported,
+                  "found plain_text; wanted none, as the folder's chat template has special tokens "
+                  "in its text");
+  }
+  inputs->pair_template = &**impl.pair_template;
+  return {};
+}
+
 // For all of `inputs`.
 Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs inputs,
                             const ScoreOptions& options) {
   ENCORE_ASSIGN_OR_RETURN(const internal::TorchActivation* const activation,
                           ActivationOf(impl, options));
-  // As CrossEncoder.predict: the default prompt goes before the first text of a pair.
-  ENCORE_ASSIGN_OR_RETURN(inputs.prompt, internal::ResolvePrompt(impl, {}, {}));
+  if (!inputs.ids) ENCORE_RETURN_IF_ERROR(ChooseTemplate(impl, options, &inputs));
+  // As CrossEncoder.predict: the default prompt goes before the first text of a pair. A template
+  // has it already.
+  if (inputs.pair_template == nullptr) {
+    ENCORE_ASSIGN_OR_RETURN(inputs.prompt, internal::ResolvePrompt(impl, {}, {}));
+  }
   ENCORE_ASSIGN_OR_RETURN(
-      const internal::StreamOptions stream,
+      internal::StreamOptions stream,
       internal::MakeStreamOptions(impl, options, inputs.ids.has_value(), impl.model.head_rows()));
+  stream.of_head = true;
+  if (inputs.pair_template != nullptr) stream.tokenize.add_special_tokens = false;
   const size_t labels = impl.model.labels().size();
   ENCORE_ASSIGN_OR_RETURN(Tensor values, Tensor::Create(DType::kF32, {inputs.size(), labels}));
   Predictions predictions{std::move(values), {}};
   const MutableView rows = predictions.values.View<float>();
   const auto write = [&](const float* hidden, std::span<const size_t> texts,
                          internal::Scratch* scratch) {
-    const std::vector<float> pooled =
-        PoolForHead(impl.model, hidden, texts.size(), scratch->starts);
+    const std::vector<float> pooled = PoolForHead(impl.model, hidden, *scratch);
     std::vector<float> logits(texts.size() * labels);
     ENCORE_RETURN_IF_ERROR(impl.model.Logits(
         ConstView(pooled.data(), Shape(texts.size(), impl.model.d_model())),

@@ -104,6 +104,7 @@ enum class ModuleKind : uint8_t {
   kSparseStatic,
   kRouter,
   kMultiVectorMask,
+  kLogitScore,  // of a CrossEncoder
 };
 
 struct ModuleEntry {
@@ -135,6 +136,10 @@ struct TaskLengths {
 // query_length, document_length and query_expansion.
 TaskLengths ReadTaskLengths(JsonMembers& members);
 
+// How contents of messages are given to a chat template: as strings, as lists, or as the template
+// wants them.
+enum class MessageFormat : uint8_t { kAuto, kFlat, kStructured };
+
 // sentence_bert_config.json, which has other names for some models.
 struct TransformerSettings {
   std::string file;  // "" if the folder has none
@@ -144,6 +149,9 @@ struct TransformerSettings {
   bool lower_case = false;
   bool classifies = false;   // transformer_task is "sequence-classification"
   bool fills_masks = false;  // it is "fill-mask"
+  bool generates = false;    // it is "text-generation"
+  // Texts are messages, which a chat template renders.
+  std::optional<MessageFormat> messages = {};
   TaskLengths lengths = {};
 };
 
@@ -205,8 +213,13 @@ struct FolderTokenizer {
   Tokenizer tokenizer;
   size_t max_length = 0;  // tokens that a text may have; 0: no limit is known
   bool type_ids = false;  // the model is given type ids, as far as the tokenizer's files say
+  bool add_special_tokens = true;  // the model is given the tokenizer's template with a text
 };
 Result<FolderTokenizer> OpenFolderTokenizer(const std::string& folder, bool ignore_unknown_keys);
+
+// The same where the first module is static embeddings.
+Result<FolderTokenizer> OpenStaticTokenizer(const TransformerFolder& found,
+                                            const FolderReading& reading);
 
 // tokenizer.json as it is, whatever other files say. kNotFound without one.
 Result<Tokenizer> OpenWrittenTokenizer(const Folder& folder);

@@ -2,6 +2,7 @@
 //
 // The files of a SparseEncoder's modules: SpladePooling, Router, SparseStaticEmbedding.
 
+#include <algorithm>
 #include <utility>
 
 #include "encore/safetensors.h"
@@ -9,6 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/text/folder_files.h"
 #include "engine/text/sparse_vectors.h"
+#include "engine/tokenizer/tokenizer_factory.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -39,6 +41,44 @@ Result<std::vector<ModuleEntry>> ReadRoute(const std::string& path, const JsonVa
     modules.push_back(std::move(entry));
   }
   return modules;
+}
+
+// Weights by token: {"harbour": 4.2, ...}. Tokens that are not there have 0; those that the
+// tokenizer has not are its unknown token, of which the last one counts.
+Result<Tensor> ReadIdf(const std::string& path, const std::string& name, const Tokenizer& tokenizer,
+                       const FolderReading& reading) {
+  const std::string file = Within(path, name);
+  if (name.find('/') != std::string::npos || name.find('\\') != std::string::npos) {
+    return Status(ErrorCode::kUnsupported, Within(path, "config.json") + ": path is " +
+                                               Quoted(name) +
+                                               "; encore has that of a file beside config.json");
+  }
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, RequireJson(file, reading));
+  if (!json.is_object()) {
+    return InvalidArgument(file + ": found " + json.Described() +
+                           "; wanted an object of numbers by token");
+  }
+  const size_t size = tokenizer.vocab_size();
+  ENCORE_ASSIGN_OR_RETURN(Tensor weights, Tensor::Create(DType::kF32, {size}));
+  auto* const values = static_cast<float*>(weights.data());
+  std::fill_n(values, size, 0.0f);
+  const std::optional<int32_t> unknown = TokenizerFactory::SpecialTokenId(tokenizer, "unk_token");
+  for (const JsonValue::Member& member : json.members()) {
+    if (!member.second.is_number()) {
+      return InvalidArgument(file + ": " + Quoted(member.first) + " is " +
+                             member.second.Described() + "; wanted a number");
+    }
+    std::optional<int32_t> id = TokenizerFactory::TokenId(tokenizer, member.first);
+    if (!id) id = unknown;
+    if (!id || static_cast<size_t>(*id) >= size) {
+      return InvalidArgument(file + ": " + Quoted(member.first) +
+                             " is no token; wanted tokens alone, as the tokenizer names no unknown "
+                             "one");
+    }
+    values[*id] = static_cast<float>(member.second.number());
+  }
+  reading.Tell("weights of tokens", std::to_string(json.members().size()) + ", by token", file);
+  return weights;
 }
 
 }  // namespace
@@ -120,24 +160,34 @@ Result<SpladePooling> ReadSpladePooling(const std::string& path, size_t vocab_si
   return SpladePooling{.sum = strategy == "sum", .twice = activation == "log1p_relu"};
 }
 
-Result<SparseStatic> ReadSparseStatic(const std::string& path, size_t vocab_size,
+Result<SparseStatic> ReadSparseStatic(const std::string& path, std::optional<size_t> vocab_size,
                                       const FolderReading& reading) {
   const std::string config_file = Within(path, "config.json");
   ENCORE_ASSIGN_OR_RETURN(const JsonValue json, RequireJson(config_file, reading));
   JsonMembers members(json, config_file);
   members.Ignore("frozen");  // of training
-  if (members.Has("path")) members.Refuse("path", "null, and the weights in model.safetensors");
+  const std::string idf = members.String("path", "");
   ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Open(reading.folder.PathOf(path)));
+  if (idf.ends_with(".json")) {
+    ENCORE_ASSIGN_OR_RETURN(Tensor values, ReadIdf(path, idf, tokenizer, reading));
+    if (vocab_size && values.shape()[0] != *vocab_size) {
+      return InvalidArgument(config_file + ": the tokenizer has " +
+                             std::to_string(values.shape()[0]) + " tokens; wanted " +
+                             std::to_string(*vocab_size) + ", the model's vocabulary");
+    }
+    return SparseStatic{tokenizer, std::move(values)};
+  }
   const std::string file = reading.folder.PathOf(Within(path, "model.safetensors"));
   ENCORE_ASSIGN_OR_RETURN(const SafetensorsFile weights, SafetensorsFile::Open(file));
   const SafetensorsEntry* entry = weights.Find("weight");
-  if (entry == nullptr || !(entry->shape == Shape(vocab_size))) {
+  const size_t wanted = vocab_size.value_or(tokenizer.vocab_size());
+  if (entry == nullptr || !(entry->shape == Shape(wanted))) {
     return InvalidArgument(Quoted(file) + ": tensor 'weight': found " +
                            (entry == nullptr ? "none" : "shape " + entry->shape.ToString()) +
-                           "; wanted [" + std::to_string(vocab_size) + "], one a token");
+                           "; wanted [" + std::to_string(wanted) + "], one a token");
   }
   ENCORE_ASSIGN_OR_RETURN(Tensor values, weights.ReadAsF32("weight"));
-  ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Open(reading.folder.PathOf(path)));
   return SparseStatic{tokenizer, std::move(values)};
 }
 

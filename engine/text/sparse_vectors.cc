@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <span>
 
 #include "engine/base/double_math.h"
+#include "engine/base/first_failure.h"
 #include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
 #include "engine/base/quoted.h"
@@ -70,14 +70,12 @@ class Pooler {
 
   Status Run(const float* transformed, std::span<const size_t> starts, float* pooled,
              const Executor& executor) const {
-    std::atomic<bool> failed = false;
+    FirstFailure failure;
     RunParallel(executor, head_.blocks(), [&](size_t block) {
-      const Status status =
-          Guarded("logits", [&] { return RunBlock(block, transformed, starts, pooled); });
-      if (!status.ok()) failed = true;
+      failure.Keep(Guarded("the logits of a block of the vocabulary",
+                           [&] { return RunBlock(block, transformed, starts, pooled); }));
     });
-    if (failed) return NoMemoryFor("the logits of a block of the vocabulary");
-    return {};
+    return failure.status();
   }
 
  private:
@@ -216,7 +214,7 @@ Result<bool> IsQuery(const SparseSide& sparse, const std::optional<std::string>&
   if (task && *task != "query" && *task != "document") {
     return InvalidArgument("task is " + Quoted(*task) + "; wanted 'query' or 'document'");
   }
-  if (!sparse.query) return false;
+  if (!sparse.query || !sparse.pooling) return sparse.query.has_value();
   const std::string& route = task ? *task : sparse.default_task;
   if (!route.empty()) return route == "query";
   return InvalidArgument(
@@ -239,7 +237,7 @@ SparseVectors Compressed(const SparseRows& rows, size_t columns) {
 
 Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts texts,
                                         const SparseOptions& options) {
-  if (!impl.sparse.pooling) {
+  if (!impl.sparse.any()) {
     return Status(ErrorCode::kUnsupported,
                   "the folder gives no sparse vectors; wanted a masked language model with "
                   "SpladePooling (without modules.json: OpenOptions::language_head)");
@@ -252,7 +250,9 @@ Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts tex
   SparseRows rows(texts.size());
   TextCounts counts;
   if (query) {
-    const size_t limit = impl.sparse.query->tokenizer.model_max_length().value_or(0);
+    const size_t limit = impl.sparse.pooling
+                             ? impl.sparse.query->tokenizer.model_max_length().value_or(0)
+                             : impl.max_length;
     const TokenizeOptions tokenize{
         .max_length = options.max_length > 0 ? options.max_length : limit,
         .on_long = options.on_long,
@@ -278,7 +278,7 @@ Result<SparseVectors> TextEncoder::EncodeSparse(Texts texts, const SparseOptions
 }
 
 size_t TextEncoder::sparse_dimensions() const {
-  return impl_->sparse.pooling ? impl_->model.vocab_size() : 0;
+  return impl_->sparse.any() ? impl_->model.vocab_size() : 0;
 }
 
 }  // namespace encore

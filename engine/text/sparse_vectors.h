@@ -32,13 +32,16 @@ struct SparseStatic {
 // All that a folder has of it.
 struct SparseSide {
   std::optional<SpladePooling> pooling;
-  std::optional<SparseStatic> query;  // of the task "query"
-  std::string default_task;           // with `query`; empty: none
+  std::optional<SparseStatic> query;  // of the task "query"; without `pooling` of all texts
+  std::string default_task;           // with both; empty: none
+
+  bool any() const { return pooling || query; }
 };
 
 Result<SpladePooling> ReadSpladePooling(const std::string& path, size_t vocab_size,
                                         const FolderReading& reading);
-Result<SparseStatic> ReadSparseStatic(const std::string& path, size_t vocab_size,
+// `vocab_size`: that of the model; nothing: there is none.
+Result<SparseStatic> ReadSparseStatic(const std::string& path, std::optional<size_t> vocab_size,
                                       const FolderReading& reading);
 
 }  // namespace encore::internal

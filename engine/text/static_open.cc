@@ -60,6 +60,45 @@ Result<Tokenizer> OpenWrittenTokenizer(const Folder& folder) {
   return Status(tokenizer.status().code(), Quoted(folder.path()) + ": " + sentence);
 }
 
+Result<FolderTokenizer> OpenStaticTokenizer(const TransformerFolder& found,
+                                            const FolderReading& reading) {
+  ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, OpenWrittenTokenizer(found.folder));
+  ENCORE_ASSIGN_OR_RETURN(const size_t length, ChooseLength(found.folder, {}, reading));
+  return FolderTokenizer{tokenizer, length, /*type_ids=*/false, /*add_special_tokens=*/false};
+}
+
+Result<std::shared_ptr<const TextEncoder::Impl>> OpenSparseStatic(const TransformerFolder& found,
+                                                                  const OpenOptions& options,
+                                                                  const FolderReading& reading) {
+  if (!options.pooling.empty()) {
+    return InvalidArgument("found pooling; wanted none, as weights of tokens are not pooled");
+  }
+  ENCORE_ASSIGN_OR_RETURN(SparseStatic query, ReadSparseStatic(found.path, {}, reading));
+  for (const Decision& decision : query.tokenizer.Describe()) {
+    reading.decisions.push_back(decision);
+  }
+  ENCORE_ASSIGN_OR_RETURN(SentenceConfig config,
+                          ReadSentenceConfig(/*has_modules=*/true, reading, /*is_late=*/false));
+  if (options.max_length == size_t{0}) {
+    return InvalidArgument("max_length is 0; wanted at least 1");
+  }
+  const size_t length = options.max_length.value_or(query.tokenizer.model_max_length().value_or(0));
+  reading.Tell("maximum length", length == 0 ? "none" : std::to_string(length),
+               options.max_length ? "option max_length" : "tokenizer_config.json");
+  reading.Tell("sparse vectors", "the weights of a text's tokens, without special ones",
+               "modules.json");
+  const Tokenizer tokenizer = query.tokenizer;
+  TextModel model = TextModel::OfVocabulary(query.weights.shape()[0]);
+  return std::shared_ptr<const TextEncoder::Impl>(
+      new TextEncoder::Impl{.model = std::move(model),
+                            .tokenizer = tokenizer,
+                            .activation = FindTorchActivation("torch.nn.Identity"),
+                            .config = std::move(config),
+                            .max_length = length,
+                            .sparse = {.pooling = {}, .query = std::move(query)},
+                            .decisions = reading.decisions});
+}
+
 Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFolder& found,
                                                             const OpenOptions& options,
                                                             const FolderReading& reading) {

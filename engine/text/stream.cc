@@ -143,7 +143,8 @@ Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
 // hidden_width()] for kAll, else [texts, hidden_width()], in scratch; scratch->starts has where
 // each begins. Valid until the next call. The workspace was reserved.
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts, bool marks,
-                                  OutputRows rows, Scratch* scratch, const Executor& executor) {
+                                  const StreamOptions& options, Scratch* scratch) {
+  const Executor& executor = options.executor;
   ENCORE_RETURN_IF_ERROR(Pack(texts, marks, scratch));
   const size_t tokens = scratch->starts.back();
   const size_t width = model.d_model();
@@ -156,6 +157,7 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
                          .type_ids = scratch->type_ids,
                          .seq_starts = scratch->starts,
                          .unseen = scratch->unseen};
+  const OutputRows rows = options.of_head ? model.head_rows(batch) : options.rows;
   ENCORE_RETURN_IF_ERROR(model.Embed(batch, x_view, executor));
   MutableView hidden = x_view;
   if (rows != OutputRows::kAll || model.has_projection()) {
@@ -205,9 +207,8 @@ Status ComputeStored(const TextEncoder::Impl& impl, size_t first, bool marks,
   for (size_t begin = 0; begin < order.size();) {
     const size_t end = BatchEnd(store, order, begin, batch_tokens);
     const std::span<size_t> texts(order.data() + begin, end - begin);
-    ENCORE_ASSIGN_OR_RETURN(
-        const float* const hidden,
-        ForwardBatch(impl.model, texts, marks, options.rows, scratch, options.executor));
+    ENCORE_ASSIGN_OR_RETURN(const float* const hidden,
+                            ForwardBatch(impl.model, texts, marks, options, scratch));
     for (size_t& text : texts) text += first;
     ENCORE_RETURN_IF_ERROR(take(hidden, texts, scratch));
     begin = end;

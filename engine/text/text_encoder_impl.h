@@ -39,6 +39,9 @@ struct TextEncoder::Impl {
   std::optional<bool> normalize = {};  // OpenOptions'
   internal::SparseSide sparse = {};
   std::optional<internal::WordRules> words = {};  // where the model labels tokens
+  // How pairs become texts where a chat template does it, or what it has that encore has not.
+  Result<std::optional<internal::PairTemplate>> pair_template =
+      std::optional<internal::PairTemplate>();
   std::vector<Decision> decisions;
   mutable internal::ScratchPool scratch = {};
 
@@ -55,6 +58,24 @@ namespace internal {
 Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFolder& found,
                                                             const OpenOptions& options,
                                                             const FolderReading& reading);
+// The same of SparseStaticEmbedding alone.
+Result<std::shared_ptr<const TextEncoder::Impl>> OpenSparseStatic(const TransformerFolder& found,
+                                                                  const OpenOptions& options,
+                                                                  const FolderReading& reading);
+
+// LogitScore's config.json in `path`.
+Result<LogitScore> ReadLogitScore(const std::string& path, const FolderReading& reading);
+// Without modules.json: of the tokens "yes" and "no". Nothing where config.json's first class is no
+// causal language model, or the tokenizer has them not.
+Result<std::optional<LogitScore>> DefaultLogitScore(const Folder& folder,
+                                                    const Tokenizer& tokenizer);
+// The chat template that a cross-encoder renders pairs by, with the default prompt. Nothing: pairs
+// are the tokenizer's. kUnsupported names what encore has not.
+Result<std::optional<PairTemplate>> ReadPairTemplate(const TransformerFolder& found,
+                                                     std::string_view prompt,
+                                                     const Tokenizer& tokenizer,
+                                                     const FolderReading& reading);
+
 struct LateModel;
 
 // Opens a folder for TextEncoder or, where `late` is not null, for MultiVectorEncoder: what it
@@ -80,6 +101,7 @@ struct StreamOptions {
   TokenizeOptions tokenize;
   size_t batch_tokens = 0;  // 0: encore's choice
   OutputRows rows = OutputRows::kAll;
+  bool of_head = false;  // instead, of each batch the rows of TextModel::head_rows
 };
 
 // Of EncodeOptions or ScoreOptions. Texts are cut to the encoder's length, ids may be as long as

@@ -46,6 +46,19 @@ Result<bool> HasSplade(const internal::TransformerFolder& found) {
                           "SpladePooling");
 }
 
+// The same of a causal language model and LogitScore.
+Result<bool> HasLogitScore(const internal::TransformerFolder& found) {
+  const bool scores = found.modules && found.modules->size() > 1 &&
+                      (*found.modules)[1].kind == internal::ModuleKind::kLogitScore;
+  if (found.settings.generates == scores) return scores;
+  return Status(ErrorCode::kUnsupported,
+                scores ? "modules.json: LogitScore follows a transformer whose transformer_task is "
+                         "not 'text-generation'; wanted that"
+                       : found.settings.file +
+                             ": transformer_task is 'text-generation'; encore has that only before "
+                             "LogitScore");
+}
+
 Result<internal::SparseSide> ReadSparse(const internal::TransformerFolder& found,
                                         const internal::TextModel& model,
                                         const FolderReading& reading) {
@@ -95,6 +108,7 @@ Status CheckClass(const internal::TransformerFolder& found, bool wants_late,
   const bool pools = !found.modules || found.modules->size() < 2 ||
                      (*found.modules)[1].kind == internal::ModuleKind::kPooling ||
                      (*found.modules)[1].kind == internal::ModuleKind::kSpladePooling ||
+                     (*found.modules)[1].kind == internal::ModuleKind::kLogitScore ||
                      found.modules->front().kind == internal::ModuleKind::kStaticEmbedding;
   if (!is_late && !pools) {
     return Status(ErrorCode::kUnsupported,
@@ -129,6 +143,9 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
   if (has_modules && found.modules->front().kind == internal::ModuleKind::kStaticEmbedding) {
     return internal::OpenStatic(found, options, reading);
   }
+  if (has_modules && found.modules->front().kind == internal::ModuleKind::kSparseStatic) {
+    return internal::OpenSparseStatic(found, options, reading);
+  }
   LateSettings late_settings;
   if (late != nullptr) {
     ENCORE_ASSIGN_OR_RETURN(late_settings, ReadLateSettings(found, reading));
@@ -139,13 +156,19 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
   ENCORE_ASSIGN_OR_RETURN(const bool splade, HasSplade(found));
   OpenOptions model_options = options;
   model_options.language_head = options.language_head || splade;
-  const std::string_view projection =
-      late_settings.is_stanford ? internal::kStanfordProjection : std::string_view();
-  ENCORE_ASSIGN_OR_RETURN(
-      internal::TextModel model,
-      internal::TextModel::Open(found.folder, model_options, &decisions, projection));
+  ENCORE_ASSIGN_OR_RETURN(const bool logit_score, HasLogitScore(found));
+  internal::ModelExtras extras{.score_may_be_missing = !has_modules};
+  if (late_settings.is_stanford) extras.read_later = internal::kStanfordProjection;
   Result<Tokenizer> tokenizer =
       late != nullptr ? OpenLateTokenizer(found, late_settings) : OpenTokenizer(found);
+  if (logit_score) {
+    ENCORE_ASSIGN_OR_RETURN(extras.score, ReadLogitScore(rest.front().path, reading));
+  } else if (!has_modules && late == nullptr && tokenizer.ok()) {
+    ENCORE_ASSIGN_OR_RETURN(extras.score, DefaultLogitScore(found.folder, *tokenizer));
+  }
+  ENCORE_ASSIGN_OR_RETURN(
+      internal::TextModel model,
+      internal::TextModel::Open(found.folder, model_options, &decisions, extras));
   if (tokenizer.ok()) {
     for (const Decision& decision : tokenizer->Describe()) decisions.push_back(decision);
   } else {
@@ -176,7 +199,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
                   "none of them");
   }
   // Where modules.json lists a transformer alone, nothing makes vectors of texts.
-  const bool pools = !has_modules || (!rest.empty() && !splade) || !options.pooling.empty();
+  const bool has_pooling = !rest.empty() && !splade && !logit_score;
+  const bool pools = !has_modules || has_pooling || !options.pooling.empty();
   if (late != nullptr) {
     late_settings.AddPrefixes(&config);
     config.truncate_dim = {};
@@ -186,7 +210,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
                                                options.max_length, reading));
   } else if (pools) {
     ENCORE_ASSIGN_OR_RETURN(std::vector<PoolingMode> pooling,
-                            internal::ReadPooling(rest.empty() || splade ? nullptr : &rest.front(),
+                            internal::ReadPooling(has_pooling ? &rest.front() : nullptr,
                                                   model.hidden_width(), options.pooling, reading));
     ENCORE_ASSIGN_OR_RETURN(
         after, internal::AfterEncoder::Read(std::move(pooling), rest, model.hidden_width(),
@@ -200,6 +224,19 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
       if (activation.status().code() != ErrorCode::kUnsupported) return activation.status();
       reading.Tell("scores", "only with an activation of the caller's",
                    activation.status().message());
+    }
+  }
+  Result<std::optional<internal::PairTemplate>> pair_template =
+      std::optional<internal::PairTemplate>();
+  if (model.has_head() && tokenizer.ok()) {
+    const std::string* prompt =
+        config.default_prompt_name ? config.FindPrompt(*config.default_prompt_name) : nullptr;
+    pair_template = internal::ReadPairTemplate(
+        found, prompt != nullptr ? std::string_view(*prompt) : std::string_view(), *tokenizer,
+        reading);
+    if (!pair_template.ok()) {
+      if (pair_template.status().code() != ErrorCode::kUnsupported) return pair_template.status();
+      reading.Tell("scores", "only of ids", pair_template.status().message());
     }
   }
   if (config.truncate_dim && after) {
@@ -222,6 +259,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
       .normalize = options.normalize,
       .sparse = std::move(sparse),
       .words = words,
+      .pair_template = std::move(pair_template),
       .decisions = std::move(decisions),
   });
 }
@@ -255,7 +293,14 @@ Result<internal::FolderTokenizer> internal::OpenFolderTokenizer(const std::strin
     std::vector<Decision> decisions;
     const FolderReading reading{folder, ignore_unknown_keys, decisions};
     ENCORE_ASSIGN_OR_RETURN(const TransformerFolder found, FindTransformer(reading));
+    if (found.modules && found.modules->front().kind == ModuleKind::kStaticEmbedding) {
+      return OpenStaticTokenizer(found, reading);
+    }
     ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, OpenTokenizer(found));
+    if (found.modules && found.modules->front().kind == ModuleKind::kSparseStatic) {
+      return FolderTokenizer{tokenizer, tokenizer.model_max_length().value_or(0),
+                             /*type_ids=*/false, /*add_special_tokens=*/false};
+    }
     ENCORE_ASSIGN_OR_RETURN(const ModelLengths lengths,
                             ReadLengths(found.folder, ignore_unknown_keys));
     ENCORE_ASSIGN_OR_RETURN(const size_t length,

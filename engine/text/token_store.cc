@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "engine/base/guarded.h"
+#include "engine/base/status_macros.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
 namespace encore::inline v0_1::internal {
@@ -56,6 +57,21 @@ struct TokenStore::Job {
   std::atomic<size_t>* failed;  // the first text that is known to be at fault
 };
 
+// As sentence-transformers: what is too long is cut, and the template's end put over the last
+// tokens that are left.
+Status TokenStore::EncodeByTemplate(const Job& job, std::string_view query,
+                                    std::string_view document, Worker* worker) {
+  const PairTemplate& pair_template = *job.inputs.pair_template;
+  JoinParts(pair_template.parts, query, document, &worker->joined);
+  Tokens& tokens = worker->tokens;
+  ENCORE_RETURN_IF_ERROR(job.tokenizer.Encode(worker->joined, &tokens, job.options));
+  if (job.options.max_length == 0 || tokens.ids.size() < job.options.max_length) return {};
+  const std::vector<int32_t>& suffix = pair_template.suffix;
+  const auto kept = static_cast<ptrdiff_t>(std::min(suffix.size(), tokens.ids.size()));
+  std::copy(suffix.end() - kept, suffix.end(), tokens.ids.end() - kept);
+  return {};
+}
+
 Status TokenStore::TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* entry) {
   const TextInputs& inputs = job.inputs;
   std::string_view first = inputs.query != nullptr ? *inputs.query : inputs.texts[i];
@@ -67,7 +83,9 @@ Status TokenStore::TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* 
   Status status;
   if (inputs.pairs()) {
     const std::string_view second = inputs.query != nullptr ? inputs.texts[i] : (*inputs.second)[i];
-    status = job.tokenizer.EncodePair(first, second, &tokens, job.options);
+    status = inputs.pair_template != nullptr
+                 ? EncodeByTemplate(job, first, second, worker)
+                 : job.tokenizer.EncodePair(first, second, &tokens, job.options);
   } else {
     status = job.tokenizer.Encode(first, &tokens, job.options);
   }

@@ -18,6 +18,7 @@
 #include "encore/text_encoder.h"
 #include "encore/tokenizer.h"
 #include "engine/models/text_model.h"
+#include "engine/text/chat_template.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -28,14 +29,21 @@ struct Expansion {
   bool attend = false;  // other tokens see them; else they see the others, and nobody sees them
 };
 
+// The text around a query and a document, in place of a tokenizer's own template.
+struct PairTemplate {
+  TemplateParts parts;
+  std::vector<int32_t> suffix;  // tokens that take the place of the last ones where texts are cut
+};
+
 // What a call was given: texts, pairs, one text with each of many, or ids.
 struct TextInputs {
-  Texts texts = {};                         // of pairs, the first ones
-  const Texts* second = nullptr;            // of pairs: as many
-  const std::string_view* query = nullptr;  // in place of texts' part as the first of each pair
-  std::string_view prompt = {};             // before each text, of pairs before the first
-  std::string_view name = "texts";          // in error sentences
-  const Expansion* expansion = nullptr;     // of each text
+  Texts texts = {};                             // of pairs, the first ones
+  const Texts* second = nullptr;                // of pairs: as many
+  const std::string_view* query = nullptr;      // in place of texts' part as the first of each pair
+  std::string_view prompt = {};                 // before each text, of pairs before the first
+  std::string_view name = "texts";              // in error sentences
+  const Expansion* expansion = nullptr;         // of each text
+  const PairTemplate* pair_template = nullptr;  // of pairs, which have no prompt then
   // In place of all these: tokens as they are, and their type ids, one list each or none at all.
   std::optional<std::span<const std::vector<int32_t>>> ids = {};
   std::span<const std::vector<uint8_t>> type_ids = {};
@@ -95,6 +103,8 @@ class TokenStore {
   struct Job;
 
   void Work(const Job& job, size_t worker);
+  Status EncodeByTemplate(const Job& job, std::string_view query, std::string_view document,
+                          Worker* worker);
   Status TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* entry);
 
   std::vector<Worker> workers_;

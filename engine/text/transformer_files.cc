@@ -21,7 +21,7 @@ struct ClassName {
   std::string_view file;  // the class's own module, in the newer paths
   ModuleKind kind;
 };
-constexpr std::array<ClassName, 10> kClasses = {{
+constexpr std::array<ClassName, 11> kClasses = {{
     {"Transformer", "transformer", ModuleKind::kTransformer},
     {"StaticEmbedding", "static_embedding", ModuleKind::kStaticEmbedding},
     {"Pooling", "pooling", ModuleKind::kPooling},
@@ -32,15 +32,17 @@ constexpr std::array<ClassName, 10> kClasses = {{
     {"SparseStaticEmbedding", "sparse_static_embedding", ModuleKind::kSparseStatic},
     {"Router", "router", ModuleKind::kRouter},
     {"MultiVectorMask", "multi_vector_mask", ModuleKind::kMultiVectorMask},
+    {"LogitScore", "logit_score", ModuleKind::kLogitScore},
 }};
 constexpr std::string_view kPyLateDense = "pylate.models.Dense.Dense";
-constexpr std::array<std::string_view, 6> kPackages = {
+constexpr std::array<std::string_view, 7> kPackages = {
     "sentence_transformers.models.",
     "sentence_transformers.base.modules.",
     "sentence_transformers.sentence_transformer.modules.",
     "sentence_transformers.sparse_encoder.models.",
     "sentence_transformers.sparse_encoder.modules.",
     "sentence_transformers.multi_vector_encoder.modules.",
+    "sentence_transformers.cross_encoder.modules.",
 };
 
 // Of the code beside pplx-embed, which encode() hands the arguments that `kwargs` names. Without
@@ -72,8 +74,11 @@ bool IsTransformer(ModuleKind kind) {
 Status CheckOrder(const std::vector<ModuleEntry>& modules) {
   const std::string where(kModulesFile);
   if (modules.empty()) return InvalidArgument(where + ": found no module; wanted a Transformer");
+  if (modules.size() == 1 && modules[0].kind == ModuleKind::kSparseStatic) return {};
   const bool is_static = modules.front().kind == ModuleKind::kStaticEmbedding;
-  const bool is_splade = modules.size() == 2 && modules[1].kind == ModuleKind::kSpladePooling;
+  const bool is_alone =  // behind the transformer
+      modules.size() == 2 &&
+      (modules[1].kind == ModuleKind::kSpladePooling || modules[1].kind == ModuleKind::kLogitScore);
   // Without a pooling, the others are of tokens.
   const bool pools = is_static || (modules.size() > 1 && modules[1].kind == ModuleKind::kPooling);
   for (size_t i = 0; i < modules.size(); ++i) {
@@ -82,14 +87,15 @@ Status CheckOrder(const std::vector<ModuleEntry>& modules) {
                         kind == (pools ? ModuleKind::kQuantize : ModuleKind::kMultiVectorMask);
     const bool fits = i == 0                          ? is_static || IsTransformer(kind)
                       : i == 1 && pools && !is_static ? true
-                                                      : behind || is_splade;
+                                                      : behind || is_alone;
     if (fits) continue;
     return Status(
         ErrorCode::kUnsupported,
         where + ": module " + std::to_string(i) +
             " is out of order; wanted Transformer and Pooling, or StaticEmbedding, then Dense, "
             "Normalize and FlexibleQuantizer; or Transformer, then Dense, MultiVectorMask and "
-            "Normalize; or Transformer and SpladePooling alone");
+            "Normalize; or Transformer and SpladePooling or LogitScore alone; or "
+            "SparseStaticEmbedding alone");
   }
   return {};
 }
@@ -172,10 +178,29 @@ void ReadArguments(JsonMembers& members, std::string_view key) {
   }
 }
 
-// What the model is called with and which of its outputs is taken: texts and the usual one only.
-void ReadModalities(JsonMembers& members, const TransformerSettings& settings,
+// Texts or messages, and the usual output only.
+void ReadModality(const JsonValue& modality, std::string_view name, std::string_view output,
+                  JsonMembers& members, const FolderReading& reading) {
+  const std::string key = "modality_config";
+  JsonMembers inner(modality, members.where() + ": " + key + ": " + std::string(name));
+  if (inner.RequiredString("method") != "forward") inner.Refuse("method", "'forward'");
+  if (inner.RequiredString("method_output_name") != output) {
+    inner.Refuse("method_output_name", "'" + std::string(output) + "'");
+  }
+  if (name == "message") inner.Ignore("format");
+  if (!Finish(inner, reading).ok()) {
+    members.Refuse(key, "the " + std::string(name) +
+                            " modality with method 'forward' and output '" + std::string(output) +
+                            "'");
+  }
+}
+
+// What the model is called with and which of its outputs is taken. Messages are of cross-encoders.
+void ReadModalities(JsonMembers& members, TransformerSettings* settings,
                     const FolderReading& reading) {
-  const std::string_view output = settings.classifies ? "scores" : "token_embeddings";
+  const std::string_view output = settings->classifies  ? "scores"
+                                  : settings->generates ? "causal_logits"
+                                                        : "token_embeddings";
   if (members.String("module_output_name", output) != output) {
     members.Refuse("module_output_name", "'" + std::string(output) + "'");
   }
@@ -183,21 +208,24 @@ void ReadModalities(JsonMembers& members, const TransformerSettings& settings,
   const JsonValue& modalities = members.RequiredObject("modality_config");
   if (!members.ok()) return;
   const JsonValue* text = modalities.Find("text");
-  if (text == nullptr || modalities.members().size() != 1) {
-    members.Refuse("modality_config", "an object with the one member 'text'");
+  const bool scores = settings->classifies || settings->generates;
+  const JsonValue* message = scores ? modalities.Find("message") : nullptr;
+  if (text == nullptr || modalities.members().size() != (message != nullptr ? 2 : 1)) {
+    members.Refuse("modality_config",
+                   scores ? "an object with the members 'text' and, if any, 'message'"
+                          : "an object with the one member 'text'");
     return;
   }
-  JsonMembers inner(*text, members.where() + ": modality_config: text");
-  if (inner.RequiredString("method") != "forward") inner.Refuse("method", "'forward'");
-  const bool has_head = settings.classifies || settings.fills_masks;
+  const bool has_head = scores || settings->fills_masks;
   const std::string_view wanted = has_head ? "logits" : "last_hidden_state";
-  if (inner.RequiredString("method_output_name") != wanted) {
-    inner.Refuse("method_output_name", "'" + std::string(wanted) + "'");
-  }
-  if (!Finish(inner, reading).ok()) {
-    members.Refuse("modality_config", "the text modality with method 'forward' and output '" +
-                                          std::string(wanted) + "'");
-  }
+  ReadModality(*text, "text", wanted, members, reading);
+  if (message == nullptr) return;
+  ReadModality(*message, "message", wanted, members, reading);
+  const JsonValue* format = message->Find("format");
+  const std::string name = format != nullptr && format->is_string() ? format->text() : "auto";
+  settings->messages = name == "flat"         ? MessageFormat::kFlat
+                       : name == "structured" ? MessageFormat::kStructured
+                                              : MessageFormat::kAuto;
 }
 
 Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
@@ -215,11 +243,14 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
     const std::string task = members.String("transformer_task", "feature-extraction");
     settings.classifies = task == "sequence-classification";
     settings.fills_masks = task == "fill-mask";
-    if (!settings.classifies && !settings.fills_masks && task != "feature-extraction") {
+    settings.generates = task == "text-generation";
+    if (!settings.classifies && !settings.fills_masks && !settings.generates &&
+        task != "feature-extraction") {
       members.Refuse("transformer_task",
-                     "'feature-extraction', 'sequence-classification' or 'fill-mask'");
+                     "'feature-extraction', 'sequence-classification', 'text-generation' or "
+                     "'fill-mask'");
     }
-    ReadModalities(members, settings, reading);
+    ReadModalities(members, &settings, reading);
     WantEmpty(members, "processing_kwargs");
     for (const std::string_view key : {"model_args", "tokenizer_args", "config_args",
                                        "model_kwargs", "processor_kwargs", "config_kwargs"}) {
@@ -254,12 +285,13 @@ Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
   }
   const std::optional<ModuleKind> kind = KindOf(type);
   if (kind) return ModuleEntry{*kind, path, /*of_pylate=*/type == kPyLateDense};
-  return Status(ErrorCode::kUnsupported,
-                where + ": type is " + Quoted(type) +
-                    "; encore has Transformer, StaticEmbedding, Pooling, Dense, Normalize, "
-                    "SpladePooling, SparseStaticEmbedding, Router and MultiVectorMask of "
-                    "sentence_transformers, and "
-                    "st_quantize.FlexibleQuantizer");
+  return Status(
+      ErrorCode::kUnsupported,
+      where + ": type is " + Quoted(type) +
+          "; encore has Transformer, StaticEmbedding, Pooling, Dense, Normalize, "
+          "SpladePooling, SparseStaticEmbedding, Router, MultiVectorMask and LogitScore of "
+          "sentence_transformers, and "
+          "st_quantize.FlexibleQuantizer");
 }
 
 std::string Within(std::string_view path, std::string_view name) {

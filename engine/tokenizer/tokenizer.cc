@@ -242,6 +242,11 @@ std::optional<size_t> Tokenizer::model_max_length() const { return impl_->parts.
 
 const std::vector<Decision>& Tokenizer::Describe() const& { return impl_->parts.decisions; }
 
+std::optional<int32_t> internal::TokenizerFactory::TokenId(const Tokenizer& tokenizer,
+                                                           std::string_view token) {
+  return tokenizer.impl_->parts.IdOf(token);
+}
+
 std::optional<int32_t> internal::TokenizerFactory::SpecialTokenId(const Tokenizer& tokenizer,
                                                                   std::string_view key) {
   for (const auto& [name, id] : tokenizer.impl_->parts.special_ids) {

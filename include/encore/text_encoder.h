@@ -292,7 +292,9 @@ class ENCORE_API TextEncoder {
   // ---- Classification heads -----------------------------------------------------------------
   // Rerankers (one label): one score for each pair of the query and a document. The folder's
   // default prompt, if it has one, goes before the first text of a pair, as in
-  // CrossEncoder.predict.
+  // CrossEncoder.predict. A causal language model with LogitScore has one label too: the logit of
+  // one token after the pair, less that of another. Where the folder has a chat template for pairs,
+  // that makes a text of them; kUnsupported names what it has that encore has not.
   Result<Scores> Score(std::string_view query, Texts documents,
                        const ScoreOptions& options = {}) const;
   // Classifiers: of texts, or of pairs (first[i], second[i]).
@@ -317,7 +319,7 @@ class ENCORE_API TextEncoder {
   // As sentence-transformers' SparseEncoder, of a masked language model with SpladePooling:
   //   v_j = log(1 + max(0, logit_tj)), its maximum or sum over the tokens t
   // (Formal et al. 2021, arXiv:2107.05720, and later). Where activation_function is log1p_relu, the
-  // logarithm is taken twice. On the query side of a Router with SparseStaticEmbedding: v_j =
+  // logarithm is taken twice. Of SparseStaticEmbedding, alone or as a Router's query side: v_j =
   // weight_j for each token j of the text.
   Result<SparseVectors> EncodeSparse(Texts texts, const SparseOptions& options = {}) const;
 

@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/base/first_failure.h"
+
 namespace encore {
 namespace {
 
@@ -100,6 +102,17 @@ TEST(ResultDeathTest, AFailedOneEndsTheProgramWithItsSentence) {
   EXPECT_DEATH((void)(*constant).size(), said);
   EXPECT_DEATH((void)constant.value(), said);
   EXPECT_DEATH((void)*std::move(error), said);
+}
+
+TEST(FirstFailure, IsOneOfTheTasksOwn) {
+  internal::FirstFailure failure;
+  failure.Keep(Status());
+  EXPECT_TRUE(failure.status().ok());
+  failure.Keep(Status(ErrorCode::kIo, "a"));
+  failure.Keep(Status(ErrorCode::kOutOfMemory, "b"));
+  failure.Keep(Status());
+  EXPECT_EQ(failure.status().code(), ErrorCode::kIo);
+  EXPECT_EQ(failure.status().message(), "a");
 }
 
 }  // namespace

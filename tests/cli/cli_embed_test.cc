@@ -320,6 +320,23 @@ TEST_F(CliEmbedTest, TokenizeCutsAsTheModelDoes) {
   EXPECT_EQ(nlohmann::json::parse(result.out).size(), 24u);
 }
 
+// Static embeddings are of texts without the template's tokens.
+TEST_F(CliEmbedTest, TokenizeAddsWhatTheModelIsGiven) {
+  const std::string model = ENCORE_TEST_DATA_DIR "/heads/static_f16";
+  const Result<TextEncoder> encoder = TextEncoder::Open(model);
+  ASSERT_TRUE(encoder.ok()) << encoder.status().message();
+  WriteFile(Path("x"), "tea with the captain\n");
+  const CliResult result = Encore({"tokenize", "--model", model, "--input", Path("x")});
+  ASSERT_EQ(result.status, 0) << result.err;
+  Tokens with, without;
+  TokenizeOptions options;
+  ASSERT_TRUE(encoder->tokenizer().Encode("tea with the captain", &with, options).ok());
+  options.add_special_tokens = false;
+  ASSERT_TRUE(encoder->tokenizer().Encode("tea with the captain", &without, options).ok());
+  EXPECT_NE(with.ids, without.ids);
+  EXPECT_EQ(nlohmann::json::parse(result.out), nlohmann::json(without.ids));
+}
+
 TEST_F(CliEmbedTest, TokenizeTellsDetails) {
   WriteFile(Path("x"), "tea the\n");
   const std::vector<std::string> command = {"tokenize", "--model", folder_.path(), "--input",

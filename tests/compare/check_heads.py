@@ -6,7 +6,7 @@ sentence-transformers and transformers' pipeline in float64.
     tools/build.sh build/release --target folder_answers
     .deps/venv/bin/python tests/compare/check_heads.py [--answers FILE] [--count 20] [HEAD]
 
-HEAD is static, tokens or sparse; all by default. Needs the packages of
+HEAD is static, tokens, sparse, reranker or weights; all by default. Needs the packages of
 tests/make/make_head_fixtures.py. Exit status 1 where one differs by more than 1e-6 of the largest
 magnitude, in an entity, or in the support of a sparse vector where no value is below 1e-6.
 """
@@ -45,7 +45,7 @@ def ask(answers, folder, texts, **request):
                             check=True)
     answer = json.loads(result.stdout)
     assert "error" not in answer, answer["error"]
-    return answer["rows"]
+    return answer["rows" if "head" in request else "texts"]
 
 
 def check_static(answers, folder, rng):
@@ -115,7 +115,54 @@ def check_sparse(answers, folder, rng):
     return f"{family} {settings} {changes}", worst
 
 
-CHECKS = {"static": check_static, "tokens": check_tokens, "sparse": check_sparse}
+PIECES = [
+    "{{ messages[-2].content }}{{ messages[-1].content }}", " [SEP] ", "tea\n", "\n\n",
+    '{{ messages | selectattr("role", "eq", "query") | map(attribute="content") | first }}',
+    '{{- (messages | selectattr("role", "eq", "document") | list)[0].content -}}',
+    "{% if messages[0].role == 'system' %}\n  [CLS] {{ messages[0].content }}\n{% endif %}\n",
+    "{% for m in messages %}\n  {%- if m.role != 'query' %} {{ m['content'] }}{% endif -%}\n"
+    "{% endfor %}", "  {# note #}\n", "{% set x = 'the ' ~ 'road' %}{{ x }}", "[MASK]"]
+
+
+def check_reranker(answers, folder, rng):
+    family = str(rng.choice(list(heads.DECODERS)))
+    heads.draw_reranker(family, rng, folder, np.float32,
+                        tie_word_embeddings=bool(rng.randint(2)),
+                        num_hidden_layers=int(rng.randint(1, 4)))
+    message = [None, "flat"][rng.randint(2)]
+    template = "".join(rng.choice(PIECES, 8)) + PIECES[0] + "".join(rng.choice(PIECES, 2))
+    size = heads.vocabulary_size()
+    tokens = (int(rng.randint(size)), [int(rng.randint(size)), None][rng.randint(2)])
+    activation = [None, "torch.nn.modules.linear.Identity"][rng.randint(2)]
+    heads.make_logit_score(folder, tokens, template if message else None, message,
+                           [None, "find a boat: "][rng.randint(2)], activation)
+    texts = draw_texts(rng, 200)
+    pairs = [[first, second] for first in texts[:3] for second in texts] + [texts[-2:]]
+    out = ask(answers, folder, [p[0] for p in pairs], seconds=[p[1] for p in pairs],
+              classifies=True)
+    found = np.array([row["row"][0] for row in out])
+    wanted = np.array(heads.reranker_scores(folder, pairs))
+    worst = np.abs(found - wanted).max() / np.abs(wanted).max()
+    what = f"{family} {tokens} {message} {activation} {template!r}"
+    assert worst <= 2 * TOLERANCE, f"differs by {worst:.1e} ({what})"
+    return what, worst
+
+
+def check_weights(answers, folder, rng):
+    """SparseStaticEmbedding alone, with a tensor or a file of weights by token."""
+    heads.make_static_weights(folder, rng, by_token=bool(rng.randint(2)))
+    texts = ["", *draw_texts(rng, 200)]
+    out = ask(answers, folder, texts, head="sparse", task=None)
+    wanted = heads.static_weights(folder, texts)
+    found = np.zeros_like(wanted)
+    for row, entries in zip(found, out, strict=True):
+        row[entries["indices"]] = entries["values"]
+    assert (found == wanted).all(), f"differs by {np.abs(found - wanted).max()}"
+    return "weights", 0.0
+
+
+CHECKS = {"static": check_static, "tokens": check_tokens, "sparse": check_sparse,
+          "reranker": check_reranker, "weights": check_weights}
 
 
 def main():

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/data/heads: tiny folders of static embeddings, token classifiers and sparse encoders,
-and what sentence-transformers and transformers' pipeline compute from texts with them.
+"""Makes tests/data/heads: tiny folders of static embeddings, token classifiers, sparse encoders and
+rerankers by a language model's logits, and what sentence-transformers and transformers' pipeline
+compute from texts with them. And tests/data/chat_templates.json: what transformers renders.
 
 Needs torch 2.15.0, transformers 5.23.0 and sentence-transformers 6.2.0. The functions that draw
 folders are shared with tests/compare/check_heads.py.
@@ -18,6 +19,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import numpy as np  # noqa: E402
 
+from chat_templates import LOOP, OFFICIAL, chat_templates  # noqa: E402
 from made_files import SENTENCES, require  # noqa: E402
 from make_text_fixtures import TEXTS, rounded, write_json  # noqa: E402
 
@@ -198,6 +200,43 @@ def make_router(folder, rng, default=None):
         {"idx": 0, "name": "0", "path": "", "type": base + "base.modules.router.Router"}])
 
 
+def make_static_weights(folder, rng, by_token):
+    """SparseStaticEmbedding alone."""
+    from safetensors.numpy import save_file
+    shutil.copy(TOKENIZER, folder / "tokenizer.json")
+    write_json(folder / "tokenizer_config.json", {
+        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 64,
+        "unk_token": "[UNK]", "pad_token": "[PAD]"})
+    write_json(folder / "modules.json", [
+        {"idx": 0, "name": "0", "path": "", "type":
+         "sentence_transformers.sparse_encoder.modules.SparseStaticEmbedding"}])
+    write_json(folder / "config_sentence_transformers.json", {"model_type": "SparseEncoder"})
+    weights = rng.random_sample(vocabulary_size()).astype(np.float32)
+    if not by_token:
+        save_file({"weight": weights}, folder / "model.safetensors")
+        write_json(folder / "config.json", {"frozen": False})
+        return
+    words = list(json.loads(TOKENIZER.read_text())["model"]["vocab"])
+    some = [words[i] for i in rng.permutation(len(words))[:200]] + ["no such", "nor this"]
+    rng.shuffle(some)
+    write_json(folder / "idf.json", {w: float(x) for w, x in zip(some, rng.random_sample(202))})
+    write_json(folder / "config.json", {"path": "idf.json"})
+
+
+def static_weights(folder, texts):
+    """sentence-transformers looks for the file of weights in the working directory."""
+    import torch
+    from sentence_transformers import SparseEncoder
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        model = SparseEncoder(str(folder), device="cpu", local_files_only=True)
+    finally:
+        os.chdir(before)
+    with torch.no_grad():
+        return model.encode(texts, convert_to_sparse_tensor=False, batch_size=1).numpy()
+
+
 def sparse_vectors(folder, texts, task=None):
     """[texts, vocabulary] in float64; of max_active_dims what the folder says."""
     import torch
@@ -209,6 +248,83 @@ def sparse_vectors(folder, texts, task=None):
         options["task"] = task
     with torch.no_grad():
         return model.encode(texts, **options).numpy()
+
+
+# Causal language models: keys beside SIZES.
+DECODERS = {
+    "Qwen3": {"num_key_value_heads": 2, "head_dim": 8},
+    "Qwen2": {"num_key_value_heads": 2},
+    "Llama": {"num_key_value_heads": 2, "head_dim": 8},
+    "Mistral": {"num_key_value_heads": 2, "sliding_window": 20},
+    "Gemma3": {"num_key_value_heads": 2, "head_dim": 8, "query_pre_attn_scalar": 8,
+               "sliding_window": 20},
+}
+
+
+def draw_reranker(family, rng, folder, dtype=np.float16, **changes):
+    """A causal language model with every tensor random."""
+    import torch
+    import transformers
+    from make_model_fixtures import randomise
+    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    settings = {**SIZES, "vocab_size": vocabulary_size(), **ids, **DECODERS[family], **changes}
+    name = "Gemma3Text" if family == "Gemma3" else family
+    config = getattr(transformers, name + "Config")(**settings)
+    model = getattr(transformers, f"{family}ForCausalLM")(config).eval()
+    torch_type = {np.float16: torch.float16, np.float32: torch.float32}[dtype]
+    randomise(model, rng, torch_type)
+    model.to(torch_type).save_pretrained(folder)
+    shutil.copy(TOKENIZER, folder / "tokenizer.json")
+    write_json(folder / "tokenizer_config.json", {
+        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 90,
+        "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]",
+        "mask_token": "[MASK]"})
+
+
+def make_logit_score(folder, tokens, template=None, message=None, prompt=None, activation=None):
+    """Puts sentence-transformers' files around a causal language model. `message`: the format of
+    messages; None: texts are pairs."""
+    base = "sentence_transformers."
+    write_json(folder / "modules.json", [
+        {"idx": 0, "name": "0", "path": "", "type": base + "base.modules.transformer.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_LogitScore",
+         "type": base + "cross_encoder.modules.logit_score.LogitScore"}])
+    (folder / "1_LogitScore").mkdir(exist_ok=True)
+    write_json(folder / "1_LogitScore/config.json", {
+        "true_token_id": tokens[0], "false_token_id": tokens[1],
+        "module_input_name": "causal_logits"})
+    output = {"method": "forward", "method_output_name": "logits"}
+    modalities = {"text": output}
+    if message:
+        modalities["message"] = {**output, "format": message}
+    write_json(folder / "sentence_bert_config.json", {
+        "transformer_task": "text-generation", "module_output_name": "causal_logits",
+        "modality_config": modalities})
+    settings = {"model_type": "CrossEncoder", "prompts": {"mine": prompt or ""},
+                "default_prompt_name": "mine" if prompt else None}
+    if activation:
+        settings["activation_fn"] = activation
+    write_json(folder / "config_sentence_transformers.json", settings)
+    if template:
+        (folder / "chat_template.jinja").write_text(template)
+
+
+def reranker_scores(folder, pairs):
+    """In float64, pair by pair."""
+    import torch
+    from sentence_transformers import CrossEncoder
+    from model_fixture_families import set_exact
+    model = CrossEncoder(str(folder), device="cpu", local_files_only=True, model_kwargs={
+        "dtype": torch.float32, "attn_implementation": "eager"}).double().eval()
+    set_exact(model[0].auto_model, True)
+    scores = []
+    with torch.no_grad():
+        for pair in pairs:
+            given = model.preprocess([tuple(pair)], prompt=model.prompts.get(
+                model.default_prompt_name) if model.default_prompt_name else None)
+            scores.append(float(model.activation_fn(model(given)["scores"])[0, 0]))
+    set_exact(model[0].auto_model, False)
+    return scores
 
 
 # ---- The folders of the tests.
@@ -245,8 +361,26 @@ def router(folder, rng):
     make_router(folder, rng, default="document")
 
 
+def reranker_qwen3(folder, rng):
+    draw_reranker("Qwen3", rng, folder, tie_word_embeddings=True)
+    make_logit_score(folder, (20, 31), OFFICIAL, "flat", prompt="Find the boat",
+                     activation="torch.nn.modules.linear.Identity")
+
+
+def reranker_llama(folder, rng):
+    draw_reranker("Llama", rng, folder)
+    make_logit_score(folder, (20, 31), LOOP, "structured")
+
+
+def reranker_gemma3(folder, rng):
+    draw_reranker("Gemma3", rng, folder)
+    make_logit_score(folder, (77, None), prompt="the tea: ",
+                     activation="torch.nn.modules.linear.Identity")
+
+
 CASES = {case.__name__: case for case in (static_f16, model2vec, ner_bert, ner_modernbert,
-                                          splade_bert, splade_distilbert, router)}
+                                          splade_bert, splade_distilbert, router, reranker_qwen3,
+                                          reranker_llama, reranker_gemma3)}
 
 
 def nonzero(rows):
@@ -259,7 +393,9 @@ def main():
     require(SENTENCES)
     import transformers
     transformers.logging.set_verbosity_error()
-    for name in sys.argv[1:] or CASES:
+    if len(sys.argv) == 1 or "chat_templates" in sys.argv:
+        write_json(DATA / "chat_templates.json", chat_templates())
+    for name in [name for name in sys.argv[1:] if name in CASES] or CASES:
         folder = DATA / "heads" / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -270,6 +406,9 @@ def main():
             logits, entities = token_answers(folder, texts)
             answer = {"texts": texts, "logits": [rounded(rows) for rows in logits],
                       "entities": entities}
+        elif name.startswith("reranker"):
+            pairs = [[NAMES[0], text] for text in texts] + [[text, NAMES[1]] for text in texts[:4]]
+            answer = {"pairs": pairs, "scores": reranker_scores(folder, pairs)}
         elif name in ("static_f16", "model2vec"):
             answer = {"texts": texts, "vectors": rounded(static_vectors(folder, texts))}
         else:

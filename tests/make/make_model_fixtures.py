@@ -162,13 +162,14 @@ def randomise(model, rng, dtype):
 def draw_tokens(case, rng):
     """Ids with padding among them, at the start and end too, and type ids of pairs."""
     settings = {**case.base, **case.changes}
+    pad = settings["pad_token_id"] or 0
     ids, types = [], []
     for length in case.lengths:
         sequence = rng.randint(0, VOCABULARY, length)
-        sequence[rng.random_sample(length) < 0.15] = settings["pad_token_id"]
+        sequence[rng.random_sample(length) < 0.15] = pad
         sequence[-1] = VOCABULARY - 1  # the table's last row
         if length > 2:
-            sequence[0] = sequence[-2] = settings["pad_token_id"]
+            sequence[0] = sequence[-2] = pad
         ids.append(sequence)
         kinds = max(settings.get("type_vocab_size", 1), 1)
         types.append((np.arange(length) * kinds // max(length, 1)).astype(np.uint8))

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -141,6 +143,39 @@ TEST(LlamaFamilies, UltraBertsHeadIsOneMatrix) {
   ModelFolder mean(kModels + "ultrabert_1");
   EXPECT_EQ((*mean.Open()).head_rows(), OutputRows::kAll);
   EXPECT_EQ(mean.Decided("head"), "1 label: classifier(mean of the tokens)");
+}
+
+TEST(LlamaFamilies, DecodersScoreTheLastTokenThatIsNotPadding) {
+  ModelFolder folder(kModels + "llama_3");
+  EXPECT_EQ((*folder.Open()).head_rows(), OutputRows::kLast);
+  EXPECT_EQ(folder.Decided("head"), "3 labels: score(last token that is not 119)");
+  const std::vector<int32_t> ids = {5, 119, 7, 119, 119, 119, 6};
+  const std::vector<size_t> ends = {0, 2, 5, 6}, others = {0, 3, 7};
+  const auto rows = [&](const TextModel& model, const std::vector<size_t>& starts) {
+    return model.head_rows({.ids = ids, .type_ids = {}, .seq_starts = starts});
+  };
+  const Result<TextModel> model = folder.Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(rows(*model, ends), OutputRows::kAll);
+  EXPECT_EQ(rows(*model, others), OutputRows::kLast);
+  EXPECT_EQ(model->head_place(ids), 6u);
+  EXPECT_EQ(model->head_place(std::span(ids).first(6)), 2u);
+  EXPECT_EQ(model->head_place(std::span(ids).subspan(3, 3)), 0u);  // nothing but padding
+  for (const json& id : {json(nullptr), json(-1)}) {
+    folder.SetKey("pad_token_id", id);
+    EXPECT_EQ(rows(*folder.Open(), ends), OutputRows::kLast);
+  }
+  EXPECT_EQ(folder.Decided("head"), "3 labels: score(last token that is not -1)");
+  folder.SetKey("pad_token_id", "119");
+  EXPECT_NE(folder.Open().status().message().find("pad_token_id is"), std::string::npos)
+      << folder.Open().status().message();
+  folder.RemoveKey("pad_token_id");  // then there is none
+  EXPECT_EQ(rows(*folder.Open(), ends), OutputRows::kLast);
+  EXPECT_EQ(folder.Decided("head"), "3 labels: score(last token)");
+  ModelFolder gemma(kModels + "gemma3_1");
+  gemma.RemoveKey("pad_token_id");  // then it is 0
+  ASSERT_TRUE(gemma.Open().ok());
+  EXPECT_EQ(gemma.Decided("head"), "1 label: score(last token that is not 0)");
 }
 
 // Llama 3's: of the pairs, fast ones are as they are, slow ones divided by the factor.

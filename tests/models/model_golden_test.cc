@@ -147,11 +147,13 @@ class ModelGolden : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(status.ok()) << status.message();
     if (!model_->has_head()) return out;
 
-    const bool mean = model_->head_rows() == OutputRows::kAll;
-    if (mean && rows != OutputRows::kAll) return out;
+    const OutputRows read = model_->head_rows();
+    if (rows != OutputRows::kAll && rows != model_->head_rows(batch)) return out;
     std::vector<float> pooled = Means(tokens, out.hidden.back());
-    for (size_t b = 0; b < sequences && !mean; ++b) {
-      const size_t row = rows == OutputRows::kAll ? tokens.starts[b] : b;
+    for (size_t b = 0; b < sequences && read != OutputRows::kAll; ++b) {
+      const size_t place =
+          read == OutputRows::kLast ? model_->head_place(tokens.Sequence(b).ids) : 0;
+      const size_t row = rows == OutputRows::kAll ? tokens.starts[b] + place : b;
       std::copy_n(out.hidden.back().data() + row * d_model, d_model, pooled.data() + b * d_model);
     }
     out.logits.assign(sequences * model_->labels().size(), NAN);
@@ -260,8 +262,10 @@ TEST_P(ModelGolden, RowsThatAreWantedAloneHaveTheSameBits) {
     const Outputs first = Run(tokens_, executor, OutputRows::kFirst);
     const Outputs last = Run(tokens_, executor, OutputRows::kLast);
     EXPECT_TRUE(SameBits(first.hidden.front(), all.hidden.front()));
-    if (!first.logits.empty()) {
-      EXPECT_TRUE(SameBits(first.logits, all.logits));
+    for (const Outputs* some : {&first, &last}) {
+      if (!some->logits.empty()) {
+        EXPECT_TRUE(SameBits(some->logits, all.logits));
+      }
     }
     for (size_t b = 0; b + 1 < tokens_.starts.size(); ++b) {
       const auto row = [&](const Outputs& outputs, size_t r) {

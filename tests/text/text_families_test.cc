@@ -212,27 +212,39 @@ TEST_P(TextFamilies, GiveWhatTransformersGives) {
 INSTANTIATE_TEST_SUITE_P(All, TextFamilies, testing::ValuesIn(kCases),
                          [](const auto& test) { return std::string(test.param.folder); });
 
-// A head that reads the mean of all tokens.
-TEST(TextFamiliesScores, OfAHeadOnTheMeanAreTransformers) {
+// Heads that read the mean of all tokens; the last token that is not padding, where texts end with
+// none and where all do, in a causal model and in another; and the last token of all.
+TEST(TextFamiliesScores, AreTransformersWhateverTheHeadReads) {
   if (kEmulated) GTEST_SKIP() << "takes minutes under an emulator";
-  const TextFolder folder("../models/modernbert_old");
-  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  const Result<SafetensorsFile> file = SafetensorsFile::Open(folder.File("expected.safetensors"));
-  ASSERT_TRUE(file.ok());
-  const Ids ids = ReadIds(*file);
-  const ScoreOptions logits{.activation = ScoreActivation::kIdentity};
-  const Result<Predictions> all = model->ClassifyIds(ids, {}, logits);
-  ASSERT_TRUE(all.ok()) << all.status().message();
-  const auto* values = static_cast<const float*>(all->values.data());
-  const std::vector<double> expected = Values<double>(*file, "logits");
-  double largest = 0;
-  for (const double logit : expected) largest = std::max(largest, std::fabs(logit));
-  for (size_t b = 0; b < expected.size(); ++b) {
-    EXPECT_NEAR(values[b], expected[b], 1e-6 * largest) << b;
-    const Result<Predictions> alone = model->ClassifyIds(std::span(ids).subspan(b, 1), {}, logits);
-    ASSERT_TRUE(alone.ok());
-    EXPECT_TRUE(SameBits({static_cast<const float*>(alone->values.data()), 1}, {values + b, 1}));
+  for (const auto* name :
+       {"modernbert_old", "qwen3_1", "gemma3_1", "llama_3", "mistral_1", "qwen2_3"}) {
+    SCOPED_TRACE(name);
+    const TextFolder folder(std::string("../models/") + name);
+    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const Result<SafetensorsFile> file = SafetensorsFile::Open(folder.File("expected.safetensors"));
+    ASSERT_TRUE(file.ok());
+    const Ids ids = ReadIds(*file);
+    const ScoreOptions logits{.activation = ScoreActivation::kIdentity};
+    const Result<Predictions> all = model->ClassifyIds(ids, {}, logits);
+    ASSERT_TRUE(all.ok()) << all.status().message();
+    const auto* values = static_cast<const float*>(all->values.data());
+    const std::vector<double> expected = Values<double>(*file, "logits");
+    const size_t labels = model->labels().size();
+    ASSERT_EQ(expected.size(), ids.size() * labels);
+    double largest = 0;
+    for (const double logit : expected) largest = std::max(largest, std::fabs(logit));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(values[i], expected[i], 1e-6 * largest) << i;
+    }
+    for (size_t b = 0; b < ids.size(); ++b) {
+      const Result<Predictions> alone =
+          model->ClassifyIds(std::span(ids).subspan(b, 1), {}, logits);
+      ASSERT_TRUE(alone.ok());
+      EXPECT_TRUE(SameBits({static_cast<const float*>(alone->values.data()), labels},
+                           {values + b * labels, labels}))
+          << b;
+    }
   }
 }
 

@@ -17,45 +17,13 @@
 #include "encore/thread_pool.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/compare.h"
+#include "tests/text/head_folders.h"
 
 namespace encore {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr double kTolerance = 1e-6;  // of the largest magnitude
-
-std::string FolderOf(const std::string& name) {
-  return std::string(ENCORE_TEST_DATA_DIR "/heads/") + name;
-}
-
-json ExpectedOf(const std::string& name) {
-  return json::parse(std::ifstream(FolderOf(name) + "/expected.json"));
-}
-
-std::vector<std::string> TextsOf(const json& expected) {
-  return expected.at("texts").get<std::vector<std::string>>();
-}
-
-// rows: [[numbers]].
-void ExpectNear(std::span<const float> found, const json& rows) {
-  std::vector<double> expected;
-  double largest = 0;
-  for (const json& row : rows) {
-    for (const double value : row) {
-      expected.push_back(value);
-      largest = std::max(largest, std::fabs(value));
-    }
-  }
-  ASSERT_EQ(found.size(), expected.size());
-  double worst = 0;
-  EXPECT_TRUE(Near({found.begin(), found.end()}, expected, kTolerance * largest, &worst));
-}
-
-std::span<const float> ValuesOf(const Tensor& tensor) {
-  return {static_cast<const float*>(tensor.data()), tensor.size_bytes() / sizeof(float)};
-}
 
 class StaticFolders : public testing::TestWithParam<const char*> {};
 
@@ -103,35 +71,6 @@ TEST(StaticFolder, RefusesWhatWantsLayers) {
   EXPECT_EQ(model->FindEntities({"tea"}).status().code(), ErrorCode::kUnsupported);
   EXPECT_EQ(model->EncodeSparse({"tea"}).status().code(), ErrorCode::kUnsupported);
 }
-
-// A copy of a folder whose tensors a test changes.
-class CopiedFolder {
- public:
-  explicit CopiedFolder(const std::string& name)
-      : path_(testing::TempDir() + "encore_heads_" + name) {
-    fs::remove_all(path_);
-    fs::copy(FolderOf(name), path_, fs::copy_options::recursive);
-  }
-  ~CopiedFolder() { fs::remove_all(path_); }
-  CopiedFolder(const CopiedFolder&) = delete;
-  CopiedFolder& operator=(const CopiedFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  void Write(const std::string& file, const std::string& text) const {
-    std::ofstream(path_ + "/" + file) << text;
-  }
-  // A sentence with all of these.
-  void ExpectRefused(const std::vector<std::string>& words) const {
-    const Result<TextEncoder> model = TextEncoder::Open(path_);
-    ASSERT_FALSE(model.ok());
-    for (const std::string& word : words) {
-      EXPECT_NE(model.status().message().find(word), std::string::npos) << model.status().message();
-    }
-  }
-
- private:
-  std::string path_;
-};
 
 TEST(StaticFolder, RefusesTensorsThatDoNotFit) {
   const CopiedFolder folder("model2vec");
@@ -233,7 +172,7 @@ void ExpectRows(const SparseVectors& found, const json& rows) {
         found.indices.begin() + static_cast<ptrdiff_t>(found.row_starts[i + 1]));
     ASSERT_EQ(support, indices) << "text " << i;
     for (size_t k = 0; k < values.size(); ++k) {
-      EXPECT_NEAR(found.values[begin + k], values[k], kTolerance * largest) << "text " << i;
+      EXPECT_NEAR(found.values[begin + k], values[k], kHeadTolerance * largest) << "text " << i;
     }
   }
 }
@@ -334,6 +273,73 @@ TEST(SparseFolder, IsOpenedWithoutModules) {
   }
   EXPECT_EQ(model->PredictTokens("tea", std::vector<size_t>{3}).status().code(),
             ErrorCode::kInvalidArgument);
+}
+
+// The query's side of a Router by itself, with weights in a tensor and by token.
+TEST(SparseFolder, OfStaticWeightsOpensAlone) {
+  const CopiedFolder folder("router");
+  const std::string query = folder.path() + "/query_0_SparseStaticEmbedding/";
+  std::ofstream(query + "modules.json") << R"([{"idx": 0, "name": "0", "path": "", "type":
+      "sentence_transformers.sparse_encoder.models.SparseStaticEmbedding"}])";
+  const json expected = ExpectedOf("router");
+  const std::vector<std::string> texts = TextsOf(expected);
+  const Result<TextEncoder> router = TextEncoder::Open(folder.path());
+  ASSERT_TRUE(router.ok()) << router.status().message();
+  const Result<SparseVectors> wanted = router->EncodeSparse(texts, {.task = "query"});
+  ASSERT_TRUE(wanted.ok());
+  const auto expect_same = [&] {
+    const Result<TextEncoder> model = TextEncoder::Open(query);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    EXPECT_FALSE(model->has_encoder());
+    EXPECT_EQ(model->dimensions(), 0u);
+    EXPECT_EQ(model->d_model(), 0u);
+    EXPECT_EQ(model->sparse_dimensions(), wanted->columns);
+    for (const char* task : {"", "query", "document"}) {
+      SparseOptions options;
+      if (*task != 0) options.task = task;
+      const Result<SparseVectors> found = model->EncodeSparse(texts, options);
+      ASSERT_TRUE(found.ok()) << found.status().message();
+      EXPECT_EQ(found->indices, wanted->indices);
+      EXPECT_EQ(found->values, wanted->values);
+      EXPECT_EQ(found->row_starts, wanted->row_starts);
+    }
+    EXPECT_EQ(model->Encode({"tea"}).status().code(), ErrorCode::kUnsupported);
+    EXPECT_EQ(model->EncodeTokens("tea").status().code(), ErrorCode::kUnsupported);
+    EXPECT_EQ(model->Classify({"tea"}).status().code(), ErrorCode::kUnsupported);
+  };
+  expect_same();
+
+  const Result<SafetensorsFile> file = SafetensorsFile::Open(query + "model.safetensors");
+  ASSERT_TRUE(file.ok());
+  const Result<Tensor> weights = file->Read("weight");
+  ASSERT_TRUE(weights.ok());
+  const json tokenizer = json::parse(std::ifstream(query + "tokenizer.json"));
+  json idf = {{"no such token", 9.5}};  // the unknown token's, until its own comes
+  const auto add = [&](const std::string& token, size_t id) {
+    const float weight = static_cast<const float*>(weights->data())[id];
+    if (weight != 0 || token == "[UNK]") idf[token] = weight;
+  };
+  for (const auto& [token, id] : tokenizer["model"]["vocab"].items()) add(token, id);
+  for (const json& token : tokenizer["added_tokens"]) add(token["content"], token["id"]);
+  // nlohmann's objects are sorted: the one that is not there is moved to the front.
+  std::string text = "{\"no such token\": 9.5";
+  for (const auto& [token, weight] : idf.items()) {
+    if (token != "no such token") text += ", " + json(token).dump() + ": " + weight.dump();
+  }
+  std::ofstream(query + "idf.json") << text << "}";
+  std::ofstream(query + "config.json") << R"({"frozen": true, "path": "idf.json"})";
+  fs::remove(query + "model.safetensors");
+  expect_same();
+
+  const auto refused = [&](const char* name, const std::string& content, const char* part) {
+    std::ofstream(query + name) << content;
+    const Status status = TextEncoder::Open(query).status();
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  };
+  refused("idf.json", R"({"tea": "much"})", "'tea' is");
+  refused("idf.json", "[1]", "wanted an object");
+  refused("config.json", R"({"path": "/somewhere/idf.json"})", "a file beside config.json");
+  refused("config.json", R"({"path": "none.json"})", "none.json");
 }
 
 }  // namespace

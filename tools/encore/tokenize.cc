@@ -75,6 +75,7 @@ int Tokenize(const Options& options) {
   const Tokenizer& tokenizer = opened.tokenizer;
   TokenizeOptions tokenize;
   tokenize.max_length = options.max_length.value_or(opened.max_length);
+  tokenize.add_special_tokens = opened.add_special_tokens;
   tokenize.plain_text = options.plain_text;
   tokenize.offsets = options.details;
   tokenize.on_invalid_utf8 =

@@ -136,7 +136,8 @@ FAMILIES = {
 }
 HEADS = ["Bert", "Albert", "Ernie", "Electra", "DistilBert", "Roberta", "XLMRoberta", "Camembert",
          "MPNet", "DebertaV2", "ModernBert", "NomicBert", "Gte", "EuroBert", "Ultrabert", "Esm",
-         "JinaEmbeddingsV3"]
+         "JinaEmbeddingsV3", "Llama", "Mistral", "Qwen2", "Qwen3", "Gemma3Text"]
+DECODERS = ["Llama", "Mistral", "Qwen2", "Qwen3", "Gemma3Text"]
 
 # What nobody reads, what other families or older versions read, and what trainers leave.
 NOTHING = {
@@ -189,13 +190,15 @@ def draw_model(rng, family, vocabulary, pad, classifies):
         settings["pad_token_id"] = min(pad, 5)
     for key in ("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"):
         settings.pop(key, None)
+    if family in DECODERS and classifies:  # some texts end with such a token, all with some
+        settings["pad_token_id"] = rng.choice([pad, pad, None, rng.randrange(vocabulary)])
     kind = "EncoderModel" if family in ("T5", "MT5") else "Model"
     labels = 0
     if classifies:
         kind, labels = "ForSequenceClassification", rng.choice([1, 1, 1, 2, 3])
     elif kinds and rng.random() < 0.35:
         kind = rng.choice(kinds)
-    kind = "ForCausalLM" if family == "Gemma3Text" and rng.random() < 0.3 else kind
+    kind = "ForCausalLM" if family == "Gemma3Text" and not labels and rng.random() < 0.3 else kind
     more = {}
     if rng.random() < 0.35:
         more = {key: NOTHING[key] for key in rng.sample(list(NOTHING), rng.randint(1, 3))}

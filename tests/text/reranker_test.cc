@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rerankers by a language model's logits beside what sentence-transformers computes in float64, and
+// what is refused.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "encore/text_encoder.h"
+#include "encore/thread_pool.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/compare.h"
+#include "tests/text/head_folders.h"
+
+namespace encore {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class Rerankers : public testing::TestWithParam<const char*> {};
+
+// Pairs by the chat template, with its end kept where they are cut; and pairs of the tokenizer's.
+TEST_P(Rerankers, GiveWhatCrossEncoderGives) {
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf(GetParam()));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const json expected = ExpectedOf(GetParam());
+  std::vector<std::string> first, second;
+  for (const json& pair : expected.at("pairs")) {
+    first.push_back(pair[0]);
+    second.push_back(pair[1]);
+  }
+  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 2});
+  ASSERT_TRUE(pool.ok());
+  const Result<Predictions> all = model->Classify(first, second, {.executor = pool->executor()});
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  EXPECT_GT(all->counts.texts_cut, 0u);
+  const std::span<const float> values = ValuesOf(all->values);
+  ExpectNear(values, json::array({expected.at("scores")}));
+  for (size_t i = 0; i < first.size(); ++i) {
+    const Result<Scores> alone = model->Score(first[i], {second[i]});
+    ASSERT_TRUE(alone.ok()) << alone.status().message();
+    EXPECT_TRUE(SameBits(alone->values, values.subspan(i, 1))) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Rerankers,
+                         testing::Values("reranker_qwen3", "reranker_llama", "reranker_gemma3"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(RerankerFolder, SaysWhatItDoes) {
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf("reranker_qwen3"));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->dimensions(), 0u);
+  EXPECT_EQ(model->labels(), std::vector<std::string>{"LABEL_0"});
+  const auto decided = [&](const std::string& what) {
+    for (const Decision& decision : model->Describe()) {
+      if (decision.what == what) return decision.value;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(decided("head"), "1 label: logit of token 20, less that of 31, after the last token");
+  EXPECT_EQ(decided("scores"), "identity");
+  EXPECT_NE(decided("pairs").find("by the chat template; 3 tokens"), std::string::npos)
+      << decided("pairs");
+  EXPECT_EQ(model->Classify({"tea"}).status().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(model->Score("tea", {"a"}, {.plain_text = true}).status().code(),
+            ErrorCode::kUnsupported);
+  EXPECT_TRUE(model->ClassifyIds(std::vector<std::vector<int32_t>>{{5, 6}}).ok());
+}
+
+TEST(RerankerFolder, RefusesWhatItHasNot) {
+  const auto refused = [](const char* file, const std::string& text,
+                          const std::vector<std::string>& parts) {
+    const CopiedFolder folder("reranker_gemma3");
+    folder.Write(file, text);
+    folder.ExpectRefused(parts);
+  };
+  const std::string score = "1_LogitScore/config.json";
+  refused(score.c_str(), R"({"true_token_id": 300})", {"token 300", "0 .. 299"});
+  refused(score.c_str(), R"({"false_token_id": 3})", {score.c_str(), "true_token_id"});
+  refused(score.c_str(), R"({"true_token_id": 3, "module_input_name": "x"})",
+          {"module_input_name"});
+  refused("sentence_bert_config.json", "{}", {"LogitScore", "text-generation"});
+  refused("sentence_bert_config.json",
+          R"({"transformer_task": "text-generation", "modality_config": {"text": {
+              "method": "generate", "method_output_name": "logits"}}})",
+          {"modality_config"});
+  const CopiedFolder folder("reranker_gemma3");
+  json config = json::parse(std::ifstream(folder.path() + "/config.json"));
+  config["final_logit_softcapping"] = 30;
+  folder.Write("config.json", config.dump());
+  folder.ExpectRefused({"final_logit_softcapping"});
+}
+
+// A template that encore cannot read leaves scores of ids.
+TEST(RerankerFolder, WithAnotherTemplateTakesIdsAlone) {
+  for (const auto* source : {"{% macro f() %}{% endmacro %}", "{{ messages[0].content }}"}) {
+    const CopiedFolder folder("reranker_qwen3");
+    folder.Write("chat_template.jinja", source);
+    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const Status status = model->Score("tea", {"a"}).status();
+    EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
+    EXPECT_NE(status.message().find("chat_template.jinja: "), std::string::npos)
+        << status.message();
+    EXPECT_TRUE(model->ClassifyIds(std::vector<std::vector<int32_t>>{{5, 6}}).ok());
+  }
+}
+
+// Without modules.json the tokens are "yes" and "no".
+TEST(RerankerFolder, IsOpenedWithoutModules) {
+  const CopiedFolder folder("reranker_llama");
+  fs::remove(folder.path() + "/modules.json");
+  const Result<TextEncoder> without = TextEncoder::Open(folder.path());  // there is no "yes"
+  ASSERT_TRUE(without.ok()) << without.status().message();
+  EXPECT_FALSE(without->Score("tea", {"a"}).ok());
+  json tokenizer = json::parse(std::ifstream(folder.path() + "/tokenizer.json"));
+  json& words = tokenizer["model"]["vocab"];
+  for (const auto& [word, id] : json(words).items()) {
+    if (id == 20) words.erase(word);
+  }
+  words["yes"] = 20;
+  folder.Write("tokenizer.json", tokenizer.dump());
+  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->labels().size(), 1u);
+  EXPECT_TRUE(model->Score("the harbour", {"tea"}).ok());
+  EXPECT_GT(model->dimensions(), 0u);
+}
+
+}  // namespace
+}  // namespace encore

@@ -200,12 +200,6 @@ constexpr LayerModule kNomicNorms[] = {
     {"encoder.layers.{N}.norm1", &W::norm1},
     {"encoder.layers.{N}.norm2", &W::norm2},
 };
-constexpr LayerModule kJinaV3Modules[] = {
-    {"encoder.layers.{N}.mixer.Wqkv", &W::in_proj},
-    {"encoder.layers.{N}.mixer.out_proj", &W::out_proj},
-    {"encoder.layers.{N}.mlp.fc1", &W::linear1},
-    {"encoder.layers.{N}.mlp.fc2", &W::linear2},
-};
 constexpr OnlyValue kNomicOnly[] = {{"moe_every_n_layers", 0.0, ": it has no experts"}};
 // How the published code computes, where it lies, and GPT-2's keys. n_embd is the marker, which
 // says nothing where it is null.
@@ -438,18 +432,6 @@ constexpr Family kPostNormFamilies[] = {
      .embeddings = RotaryEmbeddings("emb_ln"),
      .head = PoolerHead(),
      .finish = FinishPublishedNomic},
-    // Jina v3 (Sturua et al. 2024, arXiv:2409.10173) as transformers has it, without an adapter:
-    // XLM-R with rotary positions.
-    {.model_types = "jina_embeddings_v3",
-     .prefixes = "roberta.",
-     .harmless_tensors = "pooler. lm_head. qa_outputs.",
-     .keys = {.types = {"type_vocab_size", 1},
-              .max_positions = {"max_position_embeddings", 8194},
-              .epsilon = {"layer_norm_eps", 1e-5}},
-     .modules = {kJinaV3Modules, kNomicNorms},
-     .rope_theta = 20000,
-     .embeddings = RotaryEmbeddings("emb_ln"),
-     .head = TwoLayerHead()},
     // GTE 1.5 (Zhang et al. 2024, arXiv:2407.19669): rotary positions and gated networks. The
     // published folders are "new", with code of their own; transformers calls it "gte", and so do
     // others who publish that code. The ignored keys say how that code computes, and where it lies.

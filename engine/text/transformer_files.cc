@@ -6,6 +6,7 @@
 #include <array>
 
 #include "engine/base/status_macros.h"
+#include "engine/models/family.h"
 #include "engine/text/folder_files.h"
 #include "engine/tokenizer/tokenizer_class.h"
 
@@ -21,12 +22,13 @@ struct ClassName {
   std::string_view file;  // the class's own module, in the newer paths
   ModuleKind kind;
 };
-constexpr std::array<ClassName, 10> kClasses = {{
+constexpr std::array<ClassName, 11> kClasses = {{
     {"Transformer", "transformer", ModuleKind::kTransformer},
     {"StaticEmbedding", "static_embedding", ModuleKind::kStaticEmbedding},
     {"Pooling", "pooling", ModuleKind::kPooling},
     {"Dense", "dense", ModuleKind::kDense},
     {"Normalize", "normalize", ModuleKind::kNormalize},
+    {"CLIPModel", "clip_model", ModuleKind::kClipModel},
     {"MLMTransformer", "mlm_transformer", ModuleKind::kMlmTransformer},
     {"SpladePooling", "splade_pooling", ModuleKind::kSpladePooling},
     {"SparseStaticEmbedding", "sparse_static_embedding", ModuleKind::kSparseStatic},
@@ -47,10 +49,15 @@ constexpr std::array<std::string_view, 6> kPackages = {
 // any it makes int8.
 constexpr std::string_view kQuantizer = "st_quantize.FlexibleQuantizer";
 
+// Of the code beside Jina v3, whose encode() takes the task that `kwargs` names. Others have files
+// of this name too.
+constexpr std::string_view kJinaTransformer = "custom_st.Transformer";
+
 // "PACKAGE.Class", "PACKAGE.file.Class".
 std::optional<ModuleKind> KindOf(std::string_view type) {
   if (type == kPyLateDense) return ModuleKind::kDense;
   if (type == kQuantizer) return ModuleKind::kQuantize;
+  if (type == kJinaTransformer) return ModuleKind::kTransformer;
   for (const std::string_view package : kPackages) {
     if (!type.starts_with(package)) continue;
     const std::string_view rest = type.substr(package.size());
@@ -66,7 +73,8 @@ std::optional<ModuleKind> KindOf(std::string_view type) {
 }
 
 bool IsTransformer(ModuleKind kind) {
-  return kind == ModuleKind::kTransformer || kind == ModuleKind::kMlmTransformer;
+  return kind == ModuleKind::kTransformer || kind == ModuleKind::kMlmTransformer ||
+         kind == ModuleKind::kClipModel;
 }
 
 Status CheckOrder(const std::vector<ModuleEntry>& modules) {
@@ -113,7 +121,7 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
   const std::string path = members.RequiredString("path");
   members.Ignore("idx");  // the list's order counts
   members.Ignore("name");
-  if (type == kQuantizer) {
+  if (type == kQuantizer || type == kJinaTransformer) {
     members.Ignore("kwargs");
   } else {
     WantEmpty(members, "kwargs");
@@ -173,9 +181,12 @@ void ReadArguments(JsonMembers& members, std::string_view key) {
 }
 
 // What the model is called with and which of its outputs is taken: texts and the usual one only.
-void ReadModalities(JsonMembers& members, const TransformerSettings& settings,
+// Beside them a model that makes features may have images.
+void ReadModalities(JsonMembers& members, const TransformerSettings& settings, bool makes_features,
                     const FolderReading& reading) {
-  const std::string_view output = settings.classifies ? "scores" : "token_embeddings";
+  const std::string_view output = settings.classifies ? "scores"
+                                  : makes_features    ? "sentence_embedding"
+                                                      : "token_embeddings";
   if (members.String("module_output_name", output) != output) {
     members.Refuse("module_output_name", "'" + std::string(output) + "'");
   }
@@ -183,24 +194,49 @@ void ReadModalities(JsonMembers& members, const TransformerSettings& settings,
   const JsonValue& modalities = members.RequiredObject("modality_config");
   if (!members.ok()) return;
   const JsonValue* text = modalities.Find("text");
-  if (text == nullptr || modalities.members().size() != 1) {
-    members.Refuse("modality_config", "an object with the one member 'text'");
+  if (text == nullptr || (modalities.members().size() != 1 && !makes_features)) {
+    members.Refuse("modality_config", makes_features ? "an object with a member 'text'"
+                                                     : "an object with the one member 'text'");
     return;
   }
   JsonMembers inner(*text, members.where() + ": modality_config: text");
-  if (inner.RequiredString("method") != "forward") inner.Refuse("method", "'forward'");
+  const std::string_view method = makes_features ? "get_text_features" : "forward";
+  if (inner.RequiredString("method") != method) inner.Refuse("method", method);
   const bool has_head = settings.classifies || settings.fills_masks;
-  const std::string_view wanted = has_head ? "logits" : "last_hidden_state";
+  const std::string_view wanted = has_head         ? "logits"
+                                  : makes_features ? "pooler_output"
+                                                   : "last_hidden_state";
   if (inner.RequiredString("method_output_name") != wanted) {
     inner.Refuse("method_output_name", "'" + std::string(wanted) + "'");
   }
   if (!Finish(inner, reading).ok()) {
-    members.Refuse("modality_config", "the text modality with method 'forward' and output '" +
-                                          std::string(wanted) + "'");
+    members.Refuse("modality_config", "the text modality with method '" + std::string(method) +
+                                          "' and output '" + std::string(wanted) + "'");
   }
 }
 
-Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
+// {"text": {"padding": "max_length", "max_length": 64}}: all texts are padded so. Nothing else.
+void ReadProcessing(JsonMembers& members, TransformerSettings* settings) {
+  constexpr std::string_view kKey = "processing_kwargs";
+  const JsonValue* value = members.Find(kKey);
+  const JsonValue* text = value != nullptr && value->is_object() ? value->Find("text") : nullptr;
+  if (text == nullptr || value->members().size() != 1 || !text->is_object()) {
+    return WantEmpty(members, kKey);
+  }
+  JsonMembers inner(*text, members.where() + ": " + std::string(kKey) + ": text");
+  const bool pads = inner.String("padding", "") == "max_length";
+  const size_t length = inner.Size("max_length", 0);
+  const bool cuts = inner.Bool("truncation", true);
+  if (!inner.ok() || !pads || !cuts || !inner.Unread().empty()) {
+    members.Refuse(kKey,
+                   "no more in its text than \"padding\": \"max_length\", \"max_length\" and "
+                   "\"truncation\": true");
+    return;
+  }
+  settings->padding = length;
+}
+
+Result<TransformerSettings> ReadTransformerSettings(const std::string& path, bool makes_features,
                                                     const FolderReading& reading) {
   TransformerSettings settings;
   for (const std::string_view name : kSettingsFiles) {
@@ -219,8 +255,8 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
       members.Refuse("transformer_task",
                      "'feature-extraction', 'sequence-classification' or 'fill-mask'");
     }
-    ReadModalities(members, settings, reading);
-    WantEmpty(members, "processing_kwargs");
+    ReadModalities(members, settings, makes_features, reading);
+    ReadProcessing(members, &settings);
     for (const std::string_view key : {"model_args", "tokenizer_args", "config_args",
                                        "model_kwargs", "processor_kwargs", "config_kwargs"}) {
       ReadArguments(members, key);
@@ -232,6 +268,15 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
     return settings;
   }
   return settings;
+}
+
+Status CheckIsJina(const Folder& folder) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kConfigFile));
+  if (json && json->is_object() && json->Find("lora_adaptations") != nullptr) return {};
+  return Status(ErrorCode::kUnsupported,
+                std::string(kModulesFile) + ": type is " + Quoted(kJinaTransformer) +
+                    ", code of the folder's own; encore has that of Jina v3 alone, whose " +
+                    kConfigFile + " has lora_adaptations");
 }
 
 // Files that sentence-transformers does not look at without modules.json.
@@ -253,13 +298,19 @@ Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
                            "; wanted one within the model's");
   }
   const std::optional<ModuleKind> kind = KindOf(type);
-  if (kind) return ModuleEntry{*kind, path, /*of_pylate=*/type == kPyLateDense};
-  return Status(ErrorCode::kUnsupported,
-                where + ": type is " + Quoted(type) +
-                    "; encore has Transformer, StaticEmbedding, Pooling, Dense, Normalize, "
-                    "SpladePooling, SparseStaticEmbedding, Router and MultiVectorMask of "
-                    "sentence_transformers, and "
-                    "st_quantize.FlexibleQuantizer");
+  if (kind) {
+    return ModuleEntry{.kind = *kind,
+                       .path = path,
+                       .of_pylate = type == kPyLateDense,
+                       .of_jina = type == kJinaTransformer};
+  }
+  return Status(
+      ErrorCode::kUnsupported,
+      where + ": type is " + Quoted(type) +
+          "; encore has Transformer, CLIPModel, StaticEmbedding, Pooling, Dense, Normalize, "
+          "SpladePooling, SparseStaticEmbedding, Router and MultiVectorMask of "
+          "sentence_transformers, and "
+          "st_quantize.FlexibleQuantizer");
 }
 
 std::string Within(std::string_view path, std::string_view name) {
@@ -273,18 +324,29 @@ Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
                           ReadModuleList(&routes, reading));
   if (!modules.has_value()) {
     TellIgnored(reading);
-    return TransformerFolder{{}, "", reading.folder, {}, {}};
+    ENCORE_ASSIGN_OR_RETURN(const bool makes_features, MakesFeatures(reading.folder));
+    return TransformerFolder{{}, "", reading.folder, {}, {}, makes_features};
   }
   const std::string path = (*modules)[0].path;
   ENCORE_ASSIGN_OR_RETURN(Folder folder, path.empty() ? Result<Folder>(reading.folder)
                                                       : Folder::Open(reading.folder.PathOf(path)));
   TransformerSettings settings;
+  bool makes_features = false;
   if (IsTransformer((*modules)[0].kind)) {
-    ENCORE_ASSIGN_OR_RETURN(settings, ReadTransformerSettings(path, reading));
+    ENCORE_ASSIGN_OR_RETURN(makes_features, MakesFeatures(folder));
+    ENCORE_ASSIGN_OR_RETURN(settings, ReadTransformerSettings(path, makes_features, reading));
+  }
+  if ((*modules)[0].of_jina) ENCORE_RETURN_IF_ERROR(CheckIsJina(folder));
+  if ((*modules)[0].kind == ModuleKind::kClipModel && !makes_features) {
+    return Status(ErrorCode::kUnsupported, std::string(kModulesFile) +
+                                               ": CLIPModel is a module of models of texts and "
+                                               "images; wanted a config.json of such a model in " +
+                                               Quoted(folder.path()));
   }
   if ((*modules)[0].kind == ModuleKind::kMlmTransformer) settings.fills_masks = true;
-  return TransformerFolder{std::move(modules), path, std::move(folder), std::move(settings),
-                           std::move(routes)};
+  return TransformerFolder{std::move(modules), path,
+                           std::move(folder),  std::move(settings),
+                           std::move(routes),  makes_features};
 }
 
 Result<bool> ReadUsesTypeIds(const TransformerFolder& transformer, size_t type_vocab_size,

@@ -60,15 +60,17 @@ bool HasWord(std::string_view text, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-size_t ReadRequired(JsonMembers* config, std::string_view key) {
-  return CheckRange(config, key, config->RequiredSize(key), kMaxExtent);
+size_t ReadRequired(JsonMembers* config, std::string_view key, size_t absent) {
+  const size_t value = absent == 0 ? config->RequiredSize(key) : config->Size(key, absent);
+  return CheckRange(config, key, value, kMaxExtent);
 }
 size_t ReadExtent(JsonMembers* config, const ConfigKey<size_t>& key, size_t least) {
   if (key.name.empty()) return key.absent;
   return CheckRange(config, key.name, config->Size(key.name, key.absent), kMaxExtent, least);
 }
-size_t ReadLayers(JsonMembers* config, std::string_view key) {
-  return CheckRange(config, key, config->RequiredSize(key), kMaxLayers);
+size_t ReadLayers(JsonMembers* config, std::string_view key, size_t absent) {
+  const size_t value = absent == 0 ? config->RequiredSize(key) : config->Size(key, absent);
+  return CheckRange(config, key, value, kMaxLayers);
 }
 
 double ReadEpsilon(JsonMembers* config, const ConfigKey<double>& key) {

@@ -26,10 +26,11 @@ bool HasWord(std::string_view text, std::string_view word);
 
 // A size of 1 (or `least`) .. 2^31 - 1, so that products of two fit. Errors stay in
 // config->status().
-size_t ReadRequired(JsonMembers* config, std::string_view key);  // required
+// `absent` 0: the key is required.
+size_t ReadRequired(JsonMembers* config, std::string_view key, size_t absent = 0);
 size_t ReadExtent(JsonMembers* config, const ConfigKey<size_t>& key, size_t least = 1);
 // 1 .. 10,000 layers. The deepest published encoders have below 100.
-size_t ReadLayers(JsonMembers* config, std::string_view key);
+size_t ReadLayers(JsonMembers* config, std::string_view key, size_t absent = 0);
 // Finite, >= 0.
 double ReadEpsilon(JsonMembers* config, const ConfigKey<double>& key);
 // By the names of transformers; kUnsupported for those that the engine has not.

@@ -53,6 +53,16 @@ void PutRow(const EmbeddingTable& table, size_t row, bool add, float* out) {
   const size_t width = table.rows.dim(1);
   const std::byte* in =
       static_cast<const std::byte*>(table.rows.data()) + row * width * DTypeSize(type);
+  if (!table.more.empty()) {
+    // Floats: its type was checked.
+    return Put(width, add, out, [&](size_t i) {
+      const float value = type == DType::kF16    ? F16ToF32(Load<uint16_t>(in, i))
+                          : type == DType::kBF16 ? Bf16ToF32(Load<uint16_t>(in, i))
+                          : type == DType::kF64  ? static_cast<float>(Load<double>(in, i))
+                                                 : Load<float>(in, i);
+      return table.more.Add(value, row, i);
+    });
+  }
   switch (type) {
     case DType::kI8: {
       const float scale = static_cast<const float*>(table.scales.data())[row];
@@ -176,8 +186,18 @@ Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
                                       ModelTensors* tensors) {
   Embeddings e;
   e.plan_ = plan;
-  const auto view = [&](std::string_view name, size_t rows, EmbeddingTable* out) {
-    return ViewTable(tensors->Base(name) + ".weight", Shape(rows, plan.width), tensors, out);
+  const auto view = [&](std::string_view name, size_t rows, EmbeddingTable* out) -> Status {
+    const std::string full = tensors->Base(name);
+    ENCORE_RETURN_IF_ERROR(ViewTable(full + ".weight", Shape(rows, plan.width), tensors, out));
+    if (tensors->adapter() == nullptr) return Status();
+    if (out->is_int8()) {
+      return Status(ErrorCode::kUnsupported, tensors->files().name() + ": tensor " +
+                                                 Quoted(full + ".weight") +
+                                                 " is I8; wanted floats, which a task's adapter "
+                                                 "is added to");
+    }
+    ENCORE_ASSIGN_OR_RETURN(out->more, tensors->adapter()->RowsOf(name, full, rows, plan.width));
+    return Status();
   };
   ENCORE_RETURN_IF_ERROR(view(plan.word, plan.vocab_size, &e.words_));
   if (plan.position_rule != PositionRule::kNone) {

@@ -21,6 +21,7 @@
 #include "encore/tensor.h"
 #include "engine/models/family.h"
 #include "engine/models/model_tensors.h"
+#include "engine/models/task_adapter.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -37,8 +38,9 @@ struct TokenBatch {
 };
 
 struct EmbeddingTable {
-  WeightView rows;  // [rows, width]; empty where the family has none
-  Tensor scales;    // F32 [rows], where rows are I8
+  WeightView rows;        // [rows, width]; empty where the family has none
+  Tensor scales;          // F32 [rows], where rows are I8
+  LowRankRows more = {};  // what an adapter adds
 
   bool is_int8() const { return scales.size_bytes() > 0; }
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ESM and CLIP's text side: LayerNorms before sublayers, as GPT-2 has them.
+// ESM, and the text sides of CLIP and SigLIP: LayerNorms before sublayers, as GPT-2 has them.
 
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/family.h"
 
@@ -84,7 +85,7 @@ constexpr Family EsmFamily(PositionRule rule) {
   return family;
 }
 
-// ---- CLIP.
+// ---- CLIP and SigLIP. Their whole models have the text side's keys in an object of config.json.
 
 constexpr LayerModule kClipModules[] = {
     {"encoder.layers.{N}.layer_norm1", &W::norm1},
@@ -97,6 +98,13 @@ constexpr LayerModule kClipModules[] = {
     {"encoder.layers.{N}.mlp.fc2", &W::linear2},
 };
 constexpr OnlyValue kClipOnly[] = {{"is_causal", true}};
+constexpr OnlyValue kSiglipOnly[] = {{"is_causal", false}};
+// Of a whole model: its other side, and what compares both.
+constexpr std::string_view kClipHarmless = "embeddings.position_ids text_projection.";
+constexpr std::string_view kWholeHarmless =
+    "embeddings.position_ids vision_model. visual_projection. logit_scale logit_bias";
+constexpr std::string_view kWholeIgnored =
+    "vision_config vision_config_dict text_config_dict logit_scale_init_value";
 
 Status FinishClip(JsonMembers* /*config*/, ModelPlan* plan) {
   plan->final_norm_bias = true;
@@ -104,27 +112,112 @@ Status FinishClip(JsonMembers* /*config*/, ModelPlan* plan) {
   return {};
 }
 
+// Configurations before transformers 4.31 have eos_token_id 2, which is no text's end: their
+// models take the largest id for it.
+Status FinishWholeClip(JsonMembers* config, ModelPlan* plan) {
+  constexpr size_t kOldEnd = 2;
+  const size_t end = config->Size("eos_token_id", 49407);
+  plan->features = {end == kOldEnd ? FeatureRow::kLargestId : FeatureRow::kEnd, end};
+  return FinishClip(config, plan);
+}
+
+Status FinishTopOfClip(JsonMembers* config, ModelPlan* plan) {
+  for (const std::string_view key : Words(kWholeIgnored)) config->Ignore(key);
+  plan->projection = {"text_projection", ReadExtent(config, {"projection_dim", 512})};
+  return config->status();
+}
+
+Status FinishSiglip(JsonMembers* config, ModelPlan* plan) {
+  plan->final_norm_bias = true;
+  plan->pads = true;
+  config->Ignore("projection_size");
+  return {};
+}
+
+Status FinishWholeSiglip(JsonMembers* config, ModelPlan* plan) {
+  const size_t width = ReadExtent(config, {"projection_size", plan->encoder.d_model});
+  ENCORE_RETURN_IF_ERROR(FinishSiglip(config, plan));
+  plan->projection = {"text_model.head", width, /*bias=*/true};
+  plan->features = {.row = FeatureRow::kLast};
+  return config->status();
+}
+
+Status FinishTopOfSiglip(JsonMembers* config, ModelPlan* /*plan*/) {
+  for (const std::string_view key : Words(kWholeIgnored)) config->Ignore(key);
+  return {};
+}
+
+constexpr FamilyKeys kClipKeys = {.max_positions = {"max_position_embeddings", 77},
+                                  .epsilon = {"layer_norm_eps", 1e-5},
+                                  .activation = {"hidden_act", "quick_gelu"}};
+constexpr FamilyKeys kSiglipKeys = {.max_positions = {"max_position_embeddings", 64},
+                                    .epsilon = {"layer_norm_eps", 1e-6},
+                                    .activation = {"hidden_act", "gelu_pytorch_tanh"}};
+constexpr EmbeddingPlan kClipEmbeddings = {.word = "embeddings.token_embedding",
+                                           .position = "embeddings.position_embedding"};
+
+// The text side of CLIP (Radford et al. 2021, arXiv:2103.00020), by itself. transformers has
+// projection_dim for a class that sentence-transformers does not open.
+constexpr Family kClipText = {.model_types = "clip_text_model",
+                              .prefixes = "text_model.",
+                              .harmless_tensors = kClipHarmless,
+                              .keys = kClipKeys,
+                              .ignored_keys = "projection_dim",
+                              .only = kClipOnly,
+                              .modules = {kClipModules},
+                              .norm_placement = NormPlacement::kPre,
+                              .final_norm = "final_layer_norm",
+                              .embeddings = kClipEmbeddings,
+                              .finish = FinishClip};
+
+constexpr Family WholeClip() {
+  Family family = kClipText;
+  family.model_types = "clip";
+  family.harmless_tensors = kWholeHarmless;
+  family.keys.absent = {
+      .d_model = 512, .layers = 12, .heads = 8, .d_ff = 2048, .vocab_size = 49408};
+  family.parts = "text_config_dict text_config";
+  family.makes_features = true;
+  family.finish = FinishWholeClip;
+  family.finish_top = FinishTopOfClip;
+  return family;
+}
+
+// That of SigLIP (Zhai et al. 2023, arXiv:2303.15343) and SigLIP 2 (Tschannen et al. 2025,
+// arXiv:2502.14786). The head belongs to the whole model's vectors.
+constexpr Family SiglipText() {
+  Family family = kClipText;
+  family.model_types = "siglip_text_model siglip2_text_model";
+  family.harmless_tensors = "embeddings.position_ids head.";
+  family.keys = kSiglipKeys;
+  family.ignored_keys = {};
+  family.only = kSiglipOnly;
+  family.finish = FinishSiglip;
+  return family;
+}
+
+constexpr Family WholeSiglip() {
+  Family family = SiglipText();
+  family.model_types = "siglip siglip2";
+  family.harmless_tensors = kWholeHarmless;
+  family.keys.absent = {
+      .d_model = 768, .layers = 12, .heads = 12, .d_ff = 3072, .vocab_size = 32000};
+  family.parts = "text_config";
+  family.makes_features = true;
+  family.finish = FinishWholeSiglip;
+  family.finish_top = FinishTopOfSiglip;
+  return family;
+}
+
 // ---- The rows.
 
 constexpr Family kEsmClipFamilies[] = {
     EsmFamily(PositionRule::kAroundPadding),
     EsmFamily(PositionRule::kNone),
-    // The text side of CLIP (Radford et al. 2021, arXiv:2103.00020), by itself. transformers has
-    // projection_dim for a class that sentence-transformers does not open.
-    {.model_types = "clip_text_model",
-     .prefixes = "text_model.",
-     .harmless_tensors = "embeddings.position_ids text_projection.",
-     .keys = {.max_positions = {"max_position_embeddings", 77},
-              .epsilon = {"layer_norm_eps", 1e-5},
-              .activation = {"hidden_act", "quick_gelu"}},
-     .ignored_keys = "projection_dim",
-     .only = kClipOnly,
-     .modules = {kClipModules},
-     .norm_placement = NormPlacement::kPre,
-     .final_norm = "final_layer_norm",
-     .embeddings = {.word = "embeddings.token_embedding",
-                    .position = "embeddings.position_embedding"},
-     .finish = FinishClip},
+    kClipText,
+    WholeClip(),
+    SiglipText(),
+    WholeSiglip(),
 };
 
 }  // namespace

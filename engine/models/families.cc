@@ -15,8 +15,8 @@ namespace {
 template <typename F>
 const Family* FindIf(const F& f) {
   for (const std::span<const Family> all :
-       {PostNormFamilies(), NomicFamilies(), DebertaFamilies(), PreNormFamilies(), LlamaFamilies(),
-        EmbeddingGemma2Families(), EsmAndClipFamilies()}) {
+       {PostNormFamilies(), NomicFamilies(), JinaV3Families(), DebertaFamilies(), PreNormFamilies(),
+        LlamaFamilies(), EmbeddingGemma2Families(), EsmAndClipFamilies()}) {
     for (const Family& family : all) {
       if (f(family)) return &family;
     }
@@ -93,7 +93,7 @@ void ReadEmbeddings(JsonMembers* config, const FamilyKeys& keys, double epsilon,
                     EmbeddingPlan* e) {
   const ConfigKey<size_t>& width = keys.embedding_width;
   e->width = ReadExtent(config, {width.name, width.absent == 0 ? d_model : width.absent});
-  e->vocab_size = ReadRequired(config, "vocab_size");
+  e->vocab_size = ReadRequired(config, "vocab_size", keys.absent.vocab_size);
   if (!e->type.empty()) e->type_vocab_size = ReadExtent(config, keys.types, keys.min_types);
   e->max_positions = ReadExtent(config, keys.max_positions);
   e->norm_epsilon = epsilon;
@@ -170,14 +170,14 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
   plan->language = family.language;
   plan->embeddings = family.embeddings;
 
-  const size_t d_model = ReadRequired(config, keys.d_model);
+  const size_t d_model = ReadRequired(config, keys.d_model, keys.absent.d_model);
   LayerConfig layer;
-  layer.num_heads = ReadRequired(config, keys.heads);
+  layer.num_heads = ReadRequired(config, keys.heads, keys.absent.heads);
   layer.head_size = ReadHeadSize(config, keys, d_model, layer.num_heads);
   if (!keys.kv_heads.name.empty()) {
     layer.num_kv_heads = ReadKvHeads(config, keys.kv_heads, layer.num_heads);
   }
-  layer.d_ff = ReadRequired(config, keys.d_ff);
+  layer.d_ff = ReadRequired(config, keys.d_ff, keys.absent.d_ff);
   layer.gate = family.gate;
   layer.norm_placement = family.norm_placement;
   layer.norm = {family.norm, ReadEpsilon(config, keys.epsilon)};
@@ -197,8 +197,9 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
     plan->language.activation = HeadActivationOf(layer.activation);
   }
   if (plan->language.norm_epsilon == 0) plan->language.norm_epsilon = layer.norm.epsilon;
-  plan->encoder = EncoderConfig::Uniform(d_model, ReadLayers(config, keys.layers), layer,
-                                         family.final_norm.empty() ? none : layer.norm);
+  plan->encoder =
+      EncoderConfig::Uniform(d_model, ReadLayers(config, keys.layers, keys.absent.layers), layer,
+                             family.final_norm.empty() ? none : layer.norm);
   for (const std::span<const LayerModule> modules : family.modules) {
     for (LayerModule module : modules) {
       if (!module.bias_key.empty()) module.bias = config->Bool(module.bias_key, module.bias);

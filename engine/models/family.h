@@ -93,10 +93,25 @@ struct EmbeddingPlan {
   }
 };
 
-// A linear layer without a bias that each token's last state goes through: [width, d_model].
+// A linear layer that each token's last state goes through: [width, d_model].
 struct ProjectionPlan {
   std::string_view name = {};  // of its module in the file; empty: none
   size_t width = 0;
+  bool bias = false;
+};
+
+// The token whose last state is a text's vector (through the projection, where there is one).
+enum class FeatureRow : uint8_t {
+  kNone,       // the model makes no vectors of texts, the folder's pooling does
+  kEnd,        // the first that is `end_id`, or the first of all where none is
+  kLargestId,  // the first of those with the largest id
+  kLast,
+};
+
+// What models of texts and images make of a text (transformers: get_text_features).
+struct FeaturePlan {
+  FeatureRow row = FeatureRow::kNone;
+  size_t end_id = 0;  // with kEnd
 };
 
 // Words alone, without positions and norm.
@@ -168,6 +183,24 @@ struct OnlyValue {
   std::string_view why = {};
 };
 
+// What counts where config.json lacks a size; 0: it must be there.
+struct AbsentSizes {
+  size_t d_model = 0;
+  size_t layers = 0;
+  size_t heads = 0;
+  size_t d_ff = 0;
+  size_t vocab_size = 0;
+};
+
+// Adapters for tasks that may be added to the model's matrices (task_adapter.h).
+struct TaskPlan {
+  std::vector<std::string> names = {};  // of the bank's order; in folders those that may be there
+  bool in_file = false;                 // a bank in the model's own file, or folders of PEFT's
+  // Of a bank; folders say it themselves.
+  size_t rank = 0;
+  double scale = 0;
+};
+
 // The keys of what most families have, by BERT's names.
 struct FamilyKeys {
   std::string_view d_model = "hidden_size";
@@ -182,6 +215,7 @@ struct FamilyKeys {
   ConfigKey<size_t> max_positions = {"max_position_embeddings", 512};
   ConfigKey<double> epsilon = {"layer_norm_eps", 1e-12};
   ConfigKey<std::string_view> activation = {"hidden_act", "gelu"};  // without a name: the hook's
+  AbsentSizes absent = {};
 };
 
 struct ModelPlan;
@@ -201,6 +235,9 @@ struct Family {
   std::string_view foreign_tensors = {};
 
   FamilyKeys keys = {};
+  // Objects of config.json that may have the family's keys, where they are not at its top: the
+  // first that is there counts. The keys at the top mean the same as in all families then.
+  std::string_view parts = {};
   // Keys that are refused in other families' config.json, beside those of `keys` and the modules'
   // `bias_key`: what `finish` reads, and what would mean something there.
   std::string_view own_keys = {};
@@ -221,9 +258,12 @@ struct Family {
   HeadPlan head = {};
   HeadPlan token_head = {};  // of labels of tokens; empty: encore has none of this family
   LanguageHeadPlan language = {};
-  bool tied = true;  // ModelPlan::tied where config.json has no tie_word_embeddings
+  bool tied = true;             // ModelPlan::tied where config.json has no tie_word_embeddings
+  bool makes_features = false;  // `finish` or `finish_top` says how
   // In what else the family differs: changes the plan that the row made.
   Status (*finish)(JsonMembers* config, ModelPlan* plan) = nullptr;
+  // The same of the keys at the top, for a family with `parts`.
+  Status (*finish_top)(JsonMembers* config, ModelPlan* plan) = nullptr;
 };
 
 // Everything that config.json says, in encore's terms.
@@ -240,6 +280,10 @@ struct ModelPlan {
   bool tied = true;                // the language model's last matrix is the table of words
   bool logit_softcapping = false;  // it is followed by one
   ProjectionPlan projection = {};
+  FeaturePlan features = {};
+  TaskPlan tasks = {};
+  // Texts are padded to all positions, and the model was trained so.
+  bool pads = false;
   std::vector<std::string> architectures = {};  // class names of transformers; may be empty
   // id2label, by id; empty where there is none. An error matters to a head only.
   Result<std::vector<std::string>> labels = std::vector<std::string>();
@@ -254,15 +298,19 @@ inline constexpr const char kConfigFile[] = "config.json";
 Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
                                   std::vector<Decision>* decisions);
 
-// Norms after sublayers, as BERT's; those of them with relative embeddings, and nomic-bert; norms
-// before sublayers, as ModernBERT's; Llama's layers; ESM and CLIP's text side.
+// Norms after sublayers, as BERT's; those of them with adapters, with relative embeddings, and
+// nomic-bert; norms before sublayers, as ModernBERT's; Llama's layers; ESM and CLIP's text side.
 std::span<const Family> PostNormFamilies();
+std::span<const Family> JinaV3Families();
 std::span<const Family> DebertaFamilies();
 std::span<const Family> NomicFamilies();
 std::span<const Family> PreNormFamilies();
 std::span<const Family> LlamaFamilies();
 std::span<const Family> EmbeddingGemma2Families();
 std::span<const Family> EsmAndClipFamilies();
+
+// Whether the folder's model makes vectors of texts itself. False where it is not known.
+Result<bool> MakesFeatures(const Folder& folder);
 
 // The family of a model_type and, where several share it, of a key that marks one; or null.
 const Family* FindFamily(std::string_view model_type, const JsonValue& config);

@@ -119,7 +119,39 @@ void Tell(const ModelPlan& plan, std::vector<Decision>* decisions) {
                         kConfigFile});
 }
 
+// The family's keys from the object that has them, and those at the top that belong to it.
+Status ReadPart(const Family& family, JsonMembers* top, bool ignore_unknown_keys, ModelPlan* plan,
+                std::vector<Decision>* decisions) {
+  const JsonValue* part = nullptr;
+  std::string name;
+  for (const std::string_view key : Words(family.parts)) {
+    if (!top->Has(key) || part != nullptr) continue;
+    part = &top->RequiredObject(key);
+    name = key;
+  }
+  ENCORE_RETURN_IF_ERROR(top->status());
+  const JsonValue none = JsonValue::Object({});  // all that it may say has a default
+  JsonMembers members(part == nullptr ? none : *part,
+                      std::string(kConfigFile) + (part == nullptr ? "" : ": " + name));
+  {
+    const FpEnvScope default_modes;
+    ENCORE_RETURN_IF_ERROR(ReadFamily(family, &members, plan));
+  }
+  if (family.finish_top != nullptr) ENCORE_RETURN_IF_ERROR(family.finish_top(top, plan));
+  return part == nullptr ? Status()
+                         : CheckOtherKeys(*part, &members, ignore_unknown_keys, decisions);
+}
+
 }  // namespace
+
+Result<bool> MakesFeatures(const Folder& folder) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kConfigFile));
+  if (!json || !json->is_object()) return false;
+  const JsonValue* type = json->Find("model_type");
+  const Family* family =
+      type != nullptr && type->is_string() ? FindFamily(type->text(), *json) : nullptr;
+  return family != nullptr && family->makes_features;
+}
 
 Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
                                   std::vector<Decision>* decisions) {
@@ -139,9 +171,11 @@ Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys
                                                Quoted(plan.model_type) + "; wanted one of " +
                                                AllModelTypes());
   }
-  {
+  if (family->parts.empty()) {
     const FpEnvScope default_modes;  // some keys are computed with
     ENCORE_RETURN_IF_ERROR(ReadFamily(*family, &members, &plan));
+  } else {
+    ENCORE_RETURN_IF_ERROR(ReadPart(*family, &members, ignore_unknown_keys, &plan, decisions));
   }
   ENCORE_RETURN_IF_ERROR(ReadArchitectures(&members, &plan.architectures));
   plan.labels = ReadLabels(*json);

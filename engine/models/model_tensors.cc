@@ -27,6 +27,14 @@ std::string OldName(std::string_view name) {
   return {};
 }
 
+// The name of "X.weight" in a file with a bank of adapters.
+std::string NameInBank(std::string_view name) {
+  constexpr std::string_view kWeight = ".weight";
+  if (!name.ends_with(kWeight)) return std::string(name);
+  name.remove_suffix(kWeight.size());
+  return std::string(name) + ".parametrizations.weight.original";
+}
+
 using W = EncoderLayerWeights;
 
 // "encoder.layer.{N}.output.dense" of layer 3: "encoder.layer.3.output.dense".
@@ -38,12 +46,13 @@ std::string NameInLayer(std::string_view pattern, size_t layer) {
   return name;
 }
 
-// `name`.weight, and the scales that a matrix has beside it.
-Status ViewLinear(const std::string& name, const LayerPart& part, const Shape& shape,
+// The weight of `module`, a name in the base model, and the scales that a matrix has beside it.
+Status ViewLinear(const std::string& module, const LayerPart& part, const Shape& shape,
                   ModelTensors* tensors, W* layer) {
   LinearWeights& linear = layer->*part.member.linear;
+  const std::string name = tensors->Base(module);
   const std::string weight_name = name + ".weight";
-  ENCORE_ASSIGN_OR_RETURN(linear.weight, tensors->ViewMatrix(weight_name, shape));
+  ENCORE_ASSIGN_OR_RETURN(linear.weight, tensors->ViewMerged(module, shape));
   if (linear.weight.dtype() == DType::kI8) {
     ENCORE_ASSIGN_OR_RETURN(linear.scale, tensors->View(weight_name + "_scale", {shape[0]}));
   }
@@ -69,13 +78,15 @@ Status ViewStacked(const std::string& name, const LayerModule& module, const Mod
   return {};
 }
 
-Status ViewModule(const std::string& name, const LayerModule& module, size_t d_model,
+// `in_base` is the module's name in the base model.
+Status ViewModule(const std::string& in_base, const LayerModule& module, size_t d_model,
                   const LayerConfig& config, ModelTensors* tensors, W* layer) {
+  const std::string name = tensors->Base(in_base);
   const LayerPart& part = PartOf(module.member);
   const LayerTensor weight{&part, TensorRole::kWeight};
   const Shape shape = ShapeOf(weight, d_model, config);
   if (part.member.linear != nullptr) {
-    ENCORE_RETURN_IF_ERROR(ViewLinear(name, part, shape, tensors, layer));
+    ENCORE_RETURN_IF_ERROR(ViewLinear(in_base, part, shape, tensors, layer));
   } else {
     ENCORE_ASSIGN_OR_RETURN(weight.In(*layer),
                             tensors->View(name + std::string(module.weight), shape));
@@ -108,6 +119,11 @@ Result<ModelTensors> ModelTensors::Create(const WeightFiles& files, const ModelP
   const std::string word = std::string(plan.embeddings.word) + ".weight";
   const std::string_view alias = plan.embeddings.word_alias;
   ModelTensors tensors(files);
+  tensors.has_bank_ = plan.tasks.in_file;
+  const auto has = [&](const std::string& name) {
+    return files.Find(name).tensor != nullptr ||
+           (tensors.has_bank_ && files.Find(NameInBank(name)).tensor != nullptr);
+  };
   std::vector<std::string_view> prefixes = Words(plan.family->prefixes);
   prefixes.insert(prefixes.begin(), "");
   prefixes.emplace_back("model.");
@@ -116,8 +132,8 @@ Result<ModelTensors> ModelTensors::Create(const WeightFiles& files, const ModelP
     std::string name = std::string(prefix) + word;
     const std::string other =
         alias.empty() ? name : std::string(prefix) + std::string(alias) + ".weight";
-    const bool has_name = files.Find(name).tensor != nullptr;
-    if (!has_name && files.Find(other).tensor == nullptr) continue;
+    const bool has_name = has(name);
+    if (!has_name && !has(other)) continue;
     const std::string& there = has_name ? name : other;
     if (!found.empty()) {
       return InvalidArgument(files.name() + ": tensor " + Quoted(there) + ": found also " +
@@ -140,6 +156,7 @@ Result<ModelTensors> ModelTensors::Create(const WeightFiles& files, const ModelP
 WeightFiles::Found ModelTensors::Lookup(std::string_view name) const {
   const WeightFiles::Found found = files_.Find(name);
   if (found.tensor != nullptr) return found;
+  if (has_bank_) return files_.Find(NameInBank(name));
   // The table of words and, of one in int8, its scales.
   const std::string other_name = name.starts_with(word_)
                                      ? word_alias_ + std::string(name.substr(word_.size()))
@@ -180,6 +197,15 @@ Result<WeightView> ModelTensors::ViewMatrix(std::string_view name, const Shape& 
   return found.tensor->View();
 }
 
+Result<WeightView> ModelTensors::ViewMerged(std::string_view module, const Shape& wanted) {
+  const std::string name = Base(module);
+  const std::string weight = name + ".weight";
+  if (adapter_ == nullptr) return ViewMatrix(weight, wanted);
+  ENCORE_ASSIGN_OR_RETURN(Tensor merged, Read(weight, wanted));
+  ENCORE_RETURN_IF_ERROR(adapter_->Merge(module, name, &merged));
+  return WeightView(merged_.emplace_back(std::move(merged)).View<float>());
+}
+
 Result<Tensor> ModelTensors::Read(std::string_view name, const Shape& wanted) {
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles::Found found, Require(name, wanted));
   return found.file->ReadAsF32(found.tensor->name);
@@ -211,6 +237,9 @@ std::vector<std::string> ModelTensors::Unused(const Family& family) const {
   for (const SafetensorsFile& file : files_.files()) {
     for (const SafetensorsEntry& entry : file.tensors()) {
       if (used_.contains(entry.name)) continue;
+      if (has_bank_ && entry.name.find(".parametrizations.weight.0.lora_") != std::string::npos) {
+        continue;
+      }
       const std::string_view name = entry.name;
       const std::string_view in_base =
           name.starts_with(prefix_) ? name.substr(prefix_.size()) : name;
@@ -257,10 +286,10 @@ Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) 
     for (const LayerModule& module : plan.layer_modules) {
       const LayerConfig& config = plan.encoder.layers[i];
       if (!HasModule(config, module.member)) continue;
-      const std::string name = tensors->Base(NameInLayer(module.name, i));
-      ENCORE_RETURN_IF_ERROR(module.stacked
-                                 ? ViewStacked(name, module, plan, i, tensors, &layer)
-                                 : ViewModule(name, module, d_model, config, tensors, &layer));
+      const std::string name = NameInLayer(module.name, i);
+      ENCORE_RETURN_IF_ERROR(
+          module.stacked ? ViewStacked(tensors->Base(name), module, plan, i, tensors, &layer)
+                         : ViewModule(name, module, d_model, config, tensors, &layer));
     }
   }
   if (plan.family->final_norm.empty()) return weights;

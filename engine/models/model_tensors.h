@@ -6,6 +6,7 @@
 #ifndef ENCORE_ENGINE_MODELS_MODEL_TENSORS_H_
 #define ENCORE_ENGINE_MODELS_MODEL_TENSORS_H_
 
+#include <deque>
 #include <functional>
 #include <set>
 #include <string>
@@ -18,6 +19,7 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "engine/models/family.h"
+#include "engine/models/task_adapter.h"
 #include "engine/models/weight_files.h"
 
 namespace encore::inline v0_1::internal {
@@ -51,6 +53,12 @@ class ModelTensors {
   Result<WeightView> View(std::string_view name, const Shape& wanted);
   // The same of a matrix, which may be I8.
   Result<WeightView> ViewMatrix(std::string_view name, const Shape& wanted);
+  // The same of the matrix of `module`, a name in the base model, with what the adapter adds. That
+  // is as valid as this object.
+  Result<WeightView> ViewMerged(std::string_view module, const Shape& wanted);
+  // From here on. It must outlive the calls.
+  void UseAdapter(TaskAdapter* adapter) { adapter_ = adapter; }
+  TaskAdapter* adapter() const { return adapter_; }
   // The same as a copy in F32.
   Result<Tensor> Read(std::string_view name, const Shape& wanted);
   // The same of a module's `name`.weight and, if it has one, `name`.bias.
@@ -75,6 +83,9 @@ class ModelTensors {
   std::string word_, word_alias_;  // names in the file
   std::set<std::string, std::less<>> used_;
   std::set<DType> types_;
+  bool has_bank_ = false;  // matrices have the names of a bank of adapters
+  TaskAdapter* adapter_ = nullptr;
+  std::deque<Tensor> merged_;
 };
 
 // Sets the layers' rotary frequencies where the file has them (Family::frequencies).

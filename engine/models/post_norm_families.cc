@@ -182,16 +182,6 @@ Status FinishGte(JsonMembers* config, ModelPlan* plan) {
   return {};
 }
 
-constexpr LayerModule kJinaV3Norms[] = {
-    {"encoder.layers.{N}.norm1", &W::norm1},
-    {"encoder.layers.{N}.norm2", &W::norm2},
-};
-constexpr LayerModule kJinaV3Modules[] = {
-    {"encoder.layers.{N}.mixer.Wqkv", &W::in_proj},
-    {"encoder.layers.{N}.mixer.out_proj", &W::out_proj},
-    {"encoder.layers.{N}.mlp.fc1", &W::linear1},
-    {"encoder.layers.{N}.mlp.fc2", &W::linear2},
-};
 // ---- The rows.
 
 constexpr Family kPostNormFamilies[] = {
@@ -321,18 +311,6 @@ constexpr Family kPostNormFamilies[] = {
      .token_head = kTokenHead,
      .language = kBertLanguage,
      .finish = FinishErnie},
-    // Jina v3 (Sturua et al. 2024, arXiv:2409.10173) as transformers has it, without an adapter:
-    // XLM-R with rotary positions.
-    {.model_types = "jina_embeddings_v3",
-     .prefixes = "roberta.",
-     .harmless_tensors = "pooler. lm_head. qa_outputs.",
-     .keys = {.types = {"type_vocab_size", 1},
-              .max_positions = {"max_position_embeddings", 8194},
-              .epsilon = {"layer_norm_eps", 1e-5}},
-     .modules = {kJinaV3Modules, kJinaV3Norms},
-     .rope_theta = 20000,
-     .embeddings = RotaryEmbeddings("emb_ln"),
-     .head = TwoLayerHead()},
     // GTE 1.5 (Zhang et al. 2024, arXiv:2407.19669): rotary positions and gated networks. The
     // published folders are "new", with code of their own; transformers calls it "gte", and so do
     // others who publish that code. The ignored keys say how that code computes, and where it lies.

@@ -89,7 +89,7 @@ Result<EncoderOptions> ChoosePrecision(const OpenOptions& options, const WeightF
 
 // A cache for these weights under this config.json.
 Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
-                            const WeightFiles& files) {
+                            const WeightFiles& files, const std::optional<TaskAdapter>& adapter) {
   if (options.cache.empty()) return PackedCache();
   ENCORE_RETURN_IF_ERROR(CheckPath(options.cache));
   std::error_code ignored;  // a path that cannot be resolved is as good a name
@@ -100,9 +100,10 @@ Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
   if (!identity.empty()) {
     ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> config, folder.Read("config.json"));
     if (config) identity += TextOf(*config);
+    if (adapter) identity = adapter->Identity().empty() ? "" : identity + adapter->Identity();
   }
   return PackedCache{.folder = options.cache,
-                     .model = path.string(),
+                     .model = path.string() + (options.task.empty() ? "" : " " + options.task),
                      .identity = std::move(identity),
                      .compare = options.compare_cache};
 }
@@ -116,17 +117,21 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
   ENCORE_ASSIGN_OR_RETURN(ModelTensors tensors, ModelTensors::Create(files, plan));
   ENCORE_RETURN_IF_ERROR(CheckNoForeignTensor(plan, files));
+  ENCORE_ASSIGN_OR_RETURN(std::optional<TaskAdapter> adapter,
+                          TaskAdapter::Open(folder, files, plan, options.task, decisions));
+  if (adapter) tensors.UseAdapter(&*adapter);
   ENCORE_RETURN_IF_ERROR(ReadFrequencies(&tensors, &plan));
   ENCORE_ASSIGN_OR_RETURN(Embeddings embeddings,
                           Embeddings::Create(plan.embeddings, plan.encoder.d_model, &tensors));
   ENCORE_ASSIGN_OR_RETURN(const EncoderWeights weights, ViewLayers(plan, &tensors));
+  if (adapter) ENCORE_RETURN_IF_ERROR(adapter->CheckUsed());
   decisions->push_back({"weights", tensors.Types(), files.name()});
   if (embeddings.has_int8()) {
     decisions->push_back({"embeddings", "int8, a scale a row", files.name()});
   }
   ENCORE_ASSIGN_OR_RETURN(EncoderOptions chosen,
                           ChoosePrecision(options, files, weights, decisions));
-  ENCORE_ASSIGN_OR_RETURN(chosen.cache, CacheOf(folder, options, files));
+  ENCORE_ASSIGN_OR_RETURN(chosen.cache, CacheOf(folder, options, files, adapter));
   // Pages of what was packed are given back after each layer, and the rest at the end.
   chosen.layer_packed = [&files] { files.ReleasePages(); };
   ENCORE_ASSIGN_OR_RETURN(Encoder encoder, Encoder::Create(plan.encoder, weights, chosen));
@@ -152,7 +157,9 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
   if (options.language_head) {
     ENCORE_ASSIGN_OR_RETURN(model.language_, LanguageHead::Create(plan, &tensors, decisions));
   }
-  if (const auto& [name, width] = plan.projection; !name.empty()) {
+  model.features_ = plan.features;
+  model.pads_ = plan.pads;
+  if (const auto& [name, width, bias] = plan.projection; !name.empty()) {
     if (model.labels_tokens() || model.language_) {
       return Status(ErrorCode::kUnsupported,
                     files.name() + ": tensor " + Quoted(std::string(name) + ".weight") +
@@ -162,10 +169,12 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
     const bool beside = tensors.Find(std::string(name) + ".weight") != nullptr;
     ENCORE_ASSIGN_OR_RETURN(model.projection_,
                             tensors.ReadLinear(beside ? std::string(name) : tensors.Base(name),
-                                               width, plan.encoder.d_model, /*has_bias=*/false));
+                                               width, plan.encoder.d_model, bias));
     decisions->push_back(
         {"projection",
-         std::string(name) + ", of each token to " + std::to_string(width) + " elements",
+         std::string(name) +
+             (model.makes_features() ? ", of a text's vector to " : ", of each token to ") +
+             std::to_string(width) + " elements",
          files.name()});
   }
   TellUnused(plan, tensors, extras.read_later, decisions);
@@ -177,10 +186,29 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
 Result<TextModel> TextModel::OpenStatic(const Folder& folder, const OpenOptions& options,
                                         std::vector<Decision>* decisions) {
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
+  if (!options.task.empty()) {
+    return InvalidArgument("task is " + Quoted(options.task) +
+                           "; the folder has no adapters for tasks");
+  }
   ENCORE_ASSIGN_OR_RETURN(StaticTable table, StaticTable::Create(files, decisions));
   TextModel model("static", files, Embeddings::WithoutTables(table.vocab_size()));
   model.table_ = std::move(table);
   return model;
+}
+
+size_t TextModel::TokensRead(std::span<const int32_t> ids) const {
+  size_t row = 0;
+  if (features_.row == FeatureRow::kEnd) {
+    const auto end = std::find_if(ids.begin(), ids.end(), [&](int32_t id) {
+      return static_cast<size_t>(id) == features_.end_id;
+    });
+    row = end == ids.end() ? 0 : static_cast<size_t>(end - ids.begin());
+  } else if (features_.row == FeatureRow::kLargestId) {
+    row = static_cast<size_t>(std::max_element(ids.begin(), ids.end()) - ids.begin());
+  } else {
+    return ids.size();
+  }
+  return std::min(row + 1, ids.size());
 }
 
 Status TextModel::Means(const TokenBatch& batch, float* means, const Executor& executor) const {

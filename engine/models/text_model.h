@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,6 +70,14 @@ class TextModel {
   size_t max_tokens() const { return plan().max_tokens(); }
   // What a text is cut to unless a caller or a file wants more.
   size_t usual_tokens() const { return plan().usual_tokens(); }
+  // The model makes vectors of texts itself, as those of texts and images do: the last row of
+  // TokensRead(ids), in hidden_width() columns.
+  bool makes_features() const { return features_.row != FeatureRow::kNone; }
+  // How many of a text's tokens count for that vector: no later one is seen by its row. All of them
+  // in other models.
+  size_t TokensRead(std::span<const int32_t> ids) const;
+  // Texts are padded to max_tokens(), as the model was trained.
+  bool pads() const { return pads_; }
   // Whether tokens of pad_token_id have one position that is no other token's, and count for none.
   bool positions_skip_padding() const {
     return plan().position_rule == PositionRule::kAroundPadding;
@@ -133,6 +142,8 @@ class TextModel {
   std::optional<StaticTable> table_;
   std::optional<Encoder> encoder_;  // where there is no table
   std::optional<PackedLinear> projection_;
+  FeaturePlan features_;
+  bool pads_ = false;
   Classifier head_;
   std::optional<LanguageHead> language_;
 };

@@ -158,6 +158,10 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
       return Status(ErrorCode::kUnsupported,
                     "the folder has static embeddings: its tokens have no hidden states");
     }
+    if (impl_->model.makes_features()) {
+      return Status(ErrorCode::kUnsupported,
+                    "the folder's model makes a vector of each text: its tokens have none");
+    }
     ENCORE_ASSIGN_OR_RETURN(const std::string_view prompt,
                             internal::ResolvePrompt(*impl_, options.prompt_name, options.prompt));
     ENCORE_ASSIGN_OR_RETURN(
@@ -168,6 +172,11 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
     const std::string joined = std::string(prompt) + std::string(text);
     ENCORE_RETURN_IF_ERROR(impl_->tokenizer->Encode(joined, &result.tokens, stream.tokenize));
     const internal::TextModel& model = impl_->model;
+    if (impl_->padding && result.tokens.ids.size() < impl_->padding->length) {
+      result.tokens.ids.resize(impl_->padding->length, impl_->padding->id);
+      result.tokens.type_ids.resize(impl_->padding->length, 0);
+      result.tokens.offsets.resize(impl_->padding->length);
+    }
     ENCORE_ASSIGN_OR_RETURN(result.vectors, Tensor::Create(DType::kF32, {result.tokens.ids.size(),
                                                                          model.hidden_width()}));
     const std::vector<size_t> starts = {0, result.tokens.ids.size()};

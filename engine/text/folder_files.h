@@ -98,6 +98,7 @@ enum class ModuleKind : uint8_t {
   kDense,
   kNormalize,
   kQuantize,
+  kClipModel,  // the older name of a transformer that makes vectors of texts and images
   // Of a SparseEncoder.
   kMlmTransformer,  // the older name of a transformer whose task is "fill-mask"
   kSpladePooling,
@@ -111,6 +112,7 @@ struct ModuleEntry {
   ModuleKind kind = ModuleKind::kTransformer;
   std::string path;        // within the folder; may be ""
   bool of_pylate = false;  // a class of PyLate's
+  bool of_jina = false;    // of the code beside Jina v3
 };
 
 // How a query of late interaction gets more tokens (arXiv:2004.12832).
@@ -152,6 +154,8 @@ struct TransformerSettings {
   bool generates = false;    // it is "text-generation"
   // Texts are messages, which a chat template renders.
   std::optional<MessageFormat> messages = {};
+  // processing_kwargs pad texts to this many tokens, or with 0 to the tokenizer's maximum.
+  std::optional<size_t> padding = {};
   TaskLengths lengths = {};
 };
 
@@ -164,13 +168,15 @@ struct SparseRoutes {
 
 struct TransformerFolder {
   // Of modules.json, if there is one: a transformer, then at most one pooling before any number of
-  // dense layers, normalizations and quantizers. Or static embeddings before these, or a
-  // transformer and SpladePooling, which may be a Router's documents'.
+  // dense layers, normalizations and quantizers; none behind one that makes features. Or static
+  // embeddings before these, or a transformer and SpladePooling, which may be a Router's
+  // documents'.
   std::optional<std::vector<ModuleEntry>> modules;
   std::string path;  // of the transformer, within the model's folder
   Folder folder;     // the same, opened
   TransformerSettings settings;
   SparseRoutes routes;
+  bool makes_features = false;  // as models/family.h MakesFeatures: no pooling follows
 };
 
 // A module by its class in Python and its folder within the model's; `where` stands in front of

@@ -234,9 +234,11 @@ void Prepare(size_t texts, TextCounts* counts) {
 
 }  // namespace
 
-Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& inputs,
+Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& given,
                    const StreamOptions& options, const TakeBatch& take, TextCounts* counts,
                    const TakeTokens& take_tokens) {
+  TextInputs inputs = given;
+  if (!inputs.ids && inputs.expansion == nullptr && impl.padding) inputs.expansion = &*impl.padding;
   const bool marks = inputs.expansion != nullptr && !inputs.expansion->attend;
   if (!inputs.ids) ENCORE_RETURN_IF_ERROR(WantTokenizer(impl));
   Prepare(inputs.size(), counts);

@@ -38,7 +38,8 @@ struct TextEncoder::Impl {
   bool use_type_ids = false;
   std::optional<bool> normalize = {};  // OpenOptions'
   internal::SparseSide sparse = {};
-  std::optional<internal::WordRules> words = {};  // where the model labels tokens
+  std::optional<internal::WordRules> words = {};    // where the model labels tokens
+  std::optional<internal::Expansion> padding = {};  // of texts, unless a call expands them
   // How pairs become texts where a chat template does it, or what it has that encore has not.
   Result<std::optional<internal::PairTemplate>> pair_template =
       std::optional<internal::PairTemplate>();
@@ -83,6 +84,13 @@ struct LateModel;
 Result<std::shared_ptr<const TextEncoder::Impl>> OpenFolder(const std::string& path,
                                                             const OpenOptions& options,
                                                             LateModel* late);
+
+// How texts are padded for a model that was trained on padded texts (TextModel::pads()). Nothing
+// where the padding is of no effect: other tokens do not see it, and no row of it is read.
+// kUnsupported for padding at the left and for other lengths.
+Result<std::optional<Expansion>> ReadPadding(const TransformerFolder& found,
+                                             const Tokenizer& tokenizer, const TextModel& model,
+                                             const FolderReading& reading);
 
 // An error where the folder has no tokenizer.
 Status WantTokenizer(const TextEncoder::Impl& impl);

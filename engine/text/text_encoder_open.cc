@@ -94,6 +94,20 @@ Status CheckClass(const internal::TransformerFolder& found, bool wants_late,
                   "the folder's model is not one of late interaction; wanted one of "
                   "MultiVectorEncoder's: TextEncoder opens others");
   }
+  if (found.makes_features && is_late) {
+    return Status(
+        ErrorCode::kUnsupported,
+        "config.json: the model makes a vector of each text; wanted one whose tokens have "
+        "vectors in a folder of late interaction");
+  }
+  for (size_t i = 1; found.makes_features && found.modules && i < found.modules->size(); ++i) {
+    const internal::ModuleKind kind = (*found.modules)[i].kind;
+    if (kind == internal::ModuleKind::kDense || kind == internal::ModuleKind::kNormalize) continue;
+    return Status(ErrorCode::kUnsupported,
+                  "modules.json: module " + std::to_string(i) +
+                      " follows a model that makes a vector of each text; wanted Dense and "
+                      "Normalize alone");
+  }
   for (size_t i = 0; is_late && found.modules && i < found.modules->size(); ++i) {
     using enum internal::ModuleKind;
     const internal::ModuleKind kind = (*found.modules)[i].kind;
@@ -105,7 +119,7 @@ Status CheckClass(const internal::TransformerFolder& found, bool wants_late,
                       " is none of late interaction; wanted a Transformer, and behind it Dense, "
                       "MultiVectorMask and Normalize alone");
   }
-  const bool pools = !found.modules || found.modules->size() < 2 ||
+  const bool pools = !found.modules || found.makes_features || found.modules->size() < 2 ||
                      (*found.modules)[1].kind == internal::ModuleKind::kPooling ||
                      (*found.modules)[1].kind == internal::ModuleKind::kSpladePooling ||
                      (*found.modules)[1].kind == internal::ModuleKind::kLogitScore ||
@@ -192,6 +206,15 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
   ENCORE_ASSIGN_OR_RETURN(internal::SentenceConfig config,
                           internal::ReadSentenceConfig(has_modules, reading, late != nullptr));
 
+  std::optional<internal::Expansion> padding;
+  if (tokenizer.ok() && model.pads()) {
+    ENCORE_ASSIGN_OR_RETURN(padding, internal::ReadPadding(found, *tokenizer, model, reading));
+  } else if (found.settings.padding) {
+    return Status(ErrorCode::kUnsupported,
+                  found.settings.file +
+                      ": processing_kwargs pad texts; wanted that of models that "
+                      "were trained on padded texts alone");
+  }
   std::optional<internal::AfterEncoder> after;
   if (found.settings.classifies && !rest.empty()) {
     return Status(ErrorCode::kUnsupported,
@@ -208,6 +231,16 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
                                                    options.normalize, reading));
     ENCORE_ASSIGN_OR_RETURN(*late, ResolveLate(found, late_settings, *tokenizer, model, max_length,
                                                options.max_length, reading));
+  } else if (model.makes_features()) {
+    if (!options.pooling.empty()) {
+      return InvalidArgument(
+          "found the option pooling; wanted none, as the folder's model makes a "
+          "vector of each text");
+    }
+    reading.Tell("pooling", "none: the model makes the vectors", "config.json");
+    ENCORE_ASSIGN_OR_RETURN(
+        after, internal::AfterEncoder::Read({PoolingMode::kLastToken}, rest, model.hidden_width(),
+                                            options.normalize, reading));
   } else if (pools) {
     ENCORE_ASSIGN_OR_RETURN(std::vector<PoolingMode> pooling,
                             internal::ReadPooling(has_pooling ? &rest.front() : nullptr,
@@ -260,6 +293,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
       .sparse = std::move(sparse),
       .words = words,
       .pair_template = std::move(pair_template),
+      .padding = padding,
       .decisions = std::move(decisions),
   });
 }

@@ -103,11 +103,14 @@ Status TokenStore::TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* 
       has_type_ids_ ? std::span<const uint8_t>(tokens.type_ids) : std::span<const uint8_t>();
   if (!tokens.ids.empty()) status = CheckOne(job.model, tokens.ids, types);
   if (!status.ok()) return status;
+  const size_t read = job.model.TokensRead(tokens.ids);
   entry->offset = worker->ids.size();
-  entry->length = tokens.ids.size();
+  entry->length = read;
   entry->cut = tokens.cut;
-  worker->ids.insert(worker->ids.end(), tokens.ids.begin(), tokens.ids.end());
-  worker->type_ids.insert(worker->type_ids.end(), types.begin(), types.end());
+  const std::span<const int32_t> ids = std::span<const int32_t>(tokens.ids).first(read);
+  worker->ids.insert(worker->ids.end(), ids.begin(), ids.end());
+  const std::span<const uint8_t> kept = types.first(std::min(read, types.size()));
+  worker->type_ids.insert(worker->type_ids.end(), kept.begin(), kept.end());
   return {};
 }
 
@@ -188,7 +191,8 @@ Status TokenStore::Refer(const TextModel& model, const TextInputs& inputs, size_
       status = CheckOne(model, ids[i], types);
     }
     if (!status.ok()) return Named("ids", i, status);
-    entries_[i] = {.length = ids[i].size(), .own_length = ids[i].size()};
+    const size_t read = model.TokensRead(ids[i]);
+    entries_[i] = {.length = read, .own_length = read};
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "engine/base/status_macros.h"
+#include "engine/models/family.h"
 #include "engine/text/folder_files.h"
 #include "engine/tokenizer/tokenizer_class.h"
 
@@ -27,6 +28,7 @@ constexpr std::array<ClassName, 11> kClasses = {{
     {"Pooling", "pooling", ModuleKind::kPooling},
     {"Dense", "dense", ModuleKind::kDense},
     {"Normalize", "normalize", ModuleKind::kNormalize},
+    {"CLIPModel", "clip_model", ModuleKind::kClipModel},
     {"MLMTransformer", "mlm_transformer", ModuleKind::kMlmTransformer},
     {"SpladePooling", "splade_pooling", ModuleKind::kSpladePooling},
     {"SparseStaticEmbedding", "sparse_static_embedding", ModuleKind::kSparseStatic},
@@ -49,10 +51,15 @@ constexpr std::array<std::string_view, 7> kPackages = {
 // any it makes int8.
 constexpr std::string_view kQuantizer = "st_quantize.FlexibleQuantizer";
 
+// Of the code beside Jina v3, whose encode() takes the task that `kwargs` names. Others have files
+// of this name too.
+constexpr std::string_view kJinaTransformer = "custom_st.Transformer";
+
 // "PACKAGE.Class", "PACKAGE.file.Class".
 std::optional<ModuleKind> KindOf(std::string_view type) {
   if (type == kPyLateDense) return ModuleKind::kDense;
   if (type == kQuantizer) return ModuleKind::kQuantize;
+  if (type == kJinaTransformer) return ModuleKind::kTransformer;
   for (const std::string_view package : kPackages) {
     if (!type.starts_with(package)) continue;
     const std::string_view rest = type.substr(package.size());
@@ -68,7 +75,8 @@ std::optional<ModuleKind> KindOf(std::string_view type) {
 }
 
 bool IsTransformer(ModuleKind kind) {
-  return kind == ModuleKind::kTransformer || kind == ModuleKind::kMlmTransformer;
+  return kind == ModuleKind::kTransformer || kind == ModuleKind::kMlmTransformer ||
+         kind == ModuleKind::kClipModel;
 }
 
 Status CheckOrder(const std::vector<ModuleEntry>& modules) {
@@ -119,7 +127,7 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
   const std::string path = members.RequiredString("path");
   members.Ignore("idx");  // the list's order counts
   members.Ignore("name");
-  if (type == kQuantizer) {
+  if (type == kQuantizer || type == kJinaTransformer) {
     members.Ignore("kwargs");
   } else {
     WantEmpty(members, "kwargs");
@@ -178,28 +186,29 @@ void ReadArguments(JsonMembers& members, std::string_view key) {
   }
 }
 
-// Texts or messages, and the usual output only.
-void ReadModality(const JsonValue& modality, std::string_view name, std::string_view output,
-                  JsonMembers& members, const FolderReading& reading) {
+// Texts or messages, by one method, and the usual output only.
+void ReadModality(const JsonValue& modality, std::string_view name, std::string_view method,
+                  std::string_view output, JsonMembers& members, const FolderReading& reading) {
   const std::string key = "modality_config";
   JsonMembers inner(modality, members.where() + ": " + key + ": " + std::string(name));
-  if (inner.RequiredString("method") != "forward") inner.Refuse("method", "'forward'");
+  if (inner.RequiredString("method") != method) inner.Refuse("method", Quoted(method));
   if (inner.RequiredString("method_output_name") != output) {
-    inner.Refuse("method_output_name", "'" + std::string(output) + "'");
+    inner.Refuse("method_output_name", Quoted(output));
   }
   if (name == "message") inner.Ignore("format");
   if (!Finish(inner, reading).ok()) {
-    members.Refuse(key, "the " + std::string(name) +
-                            " modality with method 'forward' and output '" + std::string(output) +
-                            "'");
+    members.Refuse(key, "the " + std::string(name) + " modality with method " + Quoted(method) +
+                            " and output " + Quoted(output));
   }
 }
 
 // What the model is called with and which of its outputs is taken. Messages are of cross-encoders.
-void ReadModalities(JsonMembers& members, TransformerSettings* settings,
+// Beside texts a model that makes features may have images.
+void ReadModalities(JsonMembers& members, TransformerSettings* settings, bool makes_features,
                     const FolderReading& reading) {
   const std::string_view output = settings->classifies  ? "scores"
                                   : settings->generates ? "causal_logits"
+                                  : makes_features      ? "sentence_embedding"
                                                         : "token_embeddings";
   if (members.String("module_output_name", output) != output) {
     members.Refuse("module_output_name", "'" + std::string(output) + "'");
@@ -210,17 +219,22 @@ void ReadModalities(JsonMembers& members, TransformerSettings* settings,
   const JsonValue* text = modalities.Find("text");
   const bool scores = settings->classifies || settings->generates;
   const JsonValue* message = scores ? modalities.Find("message") : nullptr;
-  if (text == nullptr || modalities.members().size() != (message != nullptr ? 2 : 1)) {
+  const bool others = modalities.members().size() != (message != nullptr ? 2 : 1);
+  if (text == nullptr || (others && !makes_features)) {
     members.Refuse("modality_config",
-                   scores ? "an object with the members 'text' and, if any, 'message'"
-                          : "an object with the one member 'text'");
+                   makes_features ? "an object with a member 'text'"
+                   : scores       ? "an object with the members 'text' and, if any, 'message'"
+                                  : "an object with the one member 'text'");
     return;
   }
   const bool has_head = scores || settings->fills_masks;
-  const std::string_view wanted = has_head ? "logits" : "last_hidden_state";
-  ReadModality(*text, "text", wanted, members, reading);
+  const std::string_view method = makes_features ? "get_text_features" : "forward";
+  const std::string_view wanted = has_head         ? "logits"
+                                  : makes_features ? "pooler_output"
+                                                   : "last_hidden_state";
+  ReadModality(*text, "text", method, wanted, members, reading);
   if (message == nullptr) return;
-  ReadModality(*message, "message", wanted, members, reading);
+  ReadModality(*message, "message", method, wanted, members, reading);
   const JsonValue* format = message->Find("format");
   const std::string name = format != nullptr && format->is_string() ? format->text() : "auto";
   settings->messages = name == "flat"         ? MessageFormat::kFlat
@@ -228,7 +242,28 @@ void ReadModalities(JsonMembers& members, TransformerSettings* settings,
                                               : MessageFormat::kAuto;
 }
 
-Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
+// {"text": {"padding": "max_length", "max_length": 64}}: all texts are padded so. Nothing else.
+void ReadProcessing(JsonMembers& members, TransformerSettings* settings) {
+  constexpr std::string_view kKey = "processing_kwargs";
+  const JsonValue* value = members.Find(kKey);
+  const JsonValue* text = value != nullptr && value->is_object() ? value->Find("text") : nullptr;
+  if (text == nullptr || value->members().size() != 1 || !text->is_object()) {
+    return WantEmpty(members, kKey);
+  }
+  JsonMembers inner(*text, members.where() + ": " + std::string(kKey) + ": text");
+  const bool pads = inner.String("padding", "") == "max_length";
+  const size_t length = inner.Size("max_length", 0);
+  const bool cuts = inner.Bool("truncation", true);
+  if (!inner.ok() || !pads || !cuts || !inner.Unread().empty()) {
+    members.Refuse(kKey,
+                   "no more in its text than \"padding\": \"max_length\", \"max_length\" and "
+                   "\"truncation\": true");
+    return;
+  }
+  settings->padding = length;
+}
+
+Result<TransformerSettings> ReadTransformerSettings(const std::string& path, bool makes_features,
                                                     const FolderReading& reading) {
   TransformerSettings settings;
   for (const std::string_view name : kSettingsFiles) {
@@ -250,8 +285,8 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
                      "'feature-extraction', 'sequence-classification', 'text-generation' or "
                      "'fill-mask'");
     }
-    ReadModalities(members, &settings, reading);
-    WantEmpty(members, "processing_kwargs");
+    ReadModalities(members, &settings, makes_features, reading);
+    ReadProcessing(members, &settings);
     for (const std::string_view key : {"model_args", "tokenizer_args", "config_args",
                                        "model_kwargs", "processor_kwargs", "config_kwargs"}) {
       ReadArguments(members, key);
@@ -263,6 +298,15 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
     return settings;
   }
   return settings;
+}
+
+Status CheckIsJina(const Folder& folder) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kConfigFile));
+  if (json && json->is_object() && json->Find("lora_adaptations") != nullptr) return {};
+  return Status(ErrorCode::kUnsupported,
+                std::string(kModulesFile) + ": type is " + Quoted(kJinaTransformer) +
+                    ", code of the folder's own; encore has that of Jina v3 alone, whose " +
+                    kConfigFile + " has lora_adaptations");
 }
 
 // Files that sentence-transformers does not look at without modules.json.
@@ -284,11 +328,16 @@ Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
                            "; wanted one within the model's");
   }
   const std::optional<ModuleKind> kind = KindOf(type);
-  if (kind) return ModuleEntry{*kind, path, /*of_pylate=*/type == kPyLateDense};
+  if (kind) {
+    return ModuleEntry{.kind = *kind,
+                       .path = path,
+                       .of_pylate = type == kPyLateDense,
+                       .of_jina = type == kJinaTransformer};
+  }
   return Status(
       ErrorCode::kUnsupported,
       where + ": type is " + Quoted(type) +
-          "; encore has Transformer, StaticEmbedding, Pooling, Dense, Normalize, "
+          "; encore has Transformer, CLIPModel, StaticEmbedding, Pooling, Dense, Normalize, "
           "SpladePooling, SparseStaticEmbedding, Router, MultiVectorMask and LogitScore of "
           "sentence_transformers, and "
           "st_quantize.FlexibleQuantizer");
@@ -305,18 +354,29 @@ Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
                           ReadModuleList(&routes, reading));
   if (!modules.has_value()) {
     TellIgnored(reading);
-    return TransformerFolder{{}, "", reading.folder, {}, {}};
+    ENCORE_ASSIGN_OR_RETURN(const bool makes_features, MakesFeatures(reading.folder));
+    return TransformerFolder{{}, "", reading.folder, {}, {}, makes_features};
   }
   const std::string path = (*modules)[0].path;
   ENCORE_ASSIGN_OR_RETURN(Folder folder, path.empty() ? Result<Folder>(reading.folder)
                                                       : Folder::Open(reading.folder.PathOf(path)));
   TransformerSettings settings;
+  bool makes_features = false;
   if (IsTransformer((*modules)[0].kind)) {
-    ENCORE_ASSIGN_OR_RETURN(settings, ReadTransformerSettings(path, reading));
+    ENCORE_ASSIGN_OR_RETURN(makes_features, MakesFeatures(folder));
+    ENCORE_ASSIGN_OR_RETURN(settings, ReadTransformerSettings(path, makes_features, reading));
+  }
+  if ((*modules)[0].of_jina) ENCORE_RETURN_IF_ERROR(CheckIsJina(folder));
+  if ((*modules)[0].kind == ModuleKind::kClipModel && !makes_features) {
+    return Status(ErrorCode::kUnsupported, std::string(kModulesFile) +
+                                               ": CLIPModel is a module of models of texts and "
+                                               "images; wanted a config.json of such a model in " +
+                                               Quoted(folder.path()));
   }
   if ((*modules)[0].kind == ModuleKind::kMlmTransformer) settings.fills_masks = true;
-  return TransformerFolder{std::move(modules), path, std::move(folder), std::move(settings),
-                           std::move(routes)};
+  return TransformerFolder{std::move(modules), path,
+                           std::move(folder),  std::move(settings),
+                           std::move(routes),  makes_features};
 }
 
 Result<bool> ReadUsesTypeIds(const TransformerFolder& transformer, size_t type_vocab_size,

@@ -59,6 +59,7 @@ constexpr RecipeRow kRows[] = {
     {Kind::kT5, "Unigram", true, {kNo, "</s>", "<unk>", kNo, "<pad>"}},
     {Kind::kLlama, "BPE", false, {"<s>", "</s>", "<unk>"}},
     {Kind::kGemma, "BPE", false, {"<bos>", "<eos>", "<unk>", kNo, "<pad>", kNo, "<mask>"}},
+    {Kind::kSiglip2, "BPE", false, {"<bos>", "<eos>", "<unk>", kNo, "<pad>", kNo, "<mask>"}},
     {Kind::kHerbert, "BPE", true, {kNo, kNo, "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
     {Kind::kClip, "BPE", true, {"<|startoftext|>", kEnd, kEnd, kNo, kEnd}},
     {Kind::kEsm, "WordPiece", true, {kNo, "<eos>", "<unk>", kNo, "<pad>", "<cls>", "<mask>"}},
@@ -243,6 +244,10 @@ JsonValue NormalizerJson(Kind kind, const TokenizerConfig& config, const JsonVal
                                              Component("Lowercase")})}});
     case Kind::kGemma:
       return Replace(Literal(" "), "▁");
+    case Kind::kSiglip2:
+      return Component("Sequence",
+                       {{"normalizers",
+                         JsonValue::Array({Component("Lowercase"), Replace(Literal(" "), "▁")})}});
     case Kind::kEsm:
       return EsmNormalizer();
     default:
@@ -293,6 +298,7 @@ JsonValue PreTokenizerJson(Kind kind, const TokenizerConfig& config) {
                                                        : "first",
                        false);
     case Kind::kGemma:
+    case Kind::kSiglip2:
       return Split(Literal(" "), "MergedWithPrevious");
     default:
       return JsonValue();
@@ -330,6 +336,7 @@ JsonValue ModelJson(Kind kind, const TokenizerConfig& config,
     case Kind::kLlama:
       return bpe({}, "", true);
     case Kind::kGemma:
+    case Kind::kSiglip2:
       return bpe(unk_token, "", true);
     case Kind::kHerbert:
     case Kind::kClip:

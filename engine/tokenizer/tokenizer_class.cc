@@ -48,6 +48,7 @@ constexpr ClassRow kClasses[] = {
     {"T5Tokenizer", Kind::kT5},
     {"LlamaTokenizer", Kind::kLlama},
     {"GemmaTokenizer", Kind::kGemma},
+    {"Siglip2Tokenizer", Kind::kSiglip2},
     {"HerbertTokenizer", Kind::kHerbert, false, true},
     {"CLIPTokenizer", Kind::kClip},
     {"EsmTokenizer", Kind::kEsm},
@@ -60,9 +61,9 @@ constexpr std::string_view kOthers[] = {
     "LasrTokenizer",      "LayoutLMv3Tokenizer", "LayoutXLMTokenizer",   "LukeTokenizer",
     "MBart50Tokenizer",   "MBartTokenizer",      "NllbTokenizer",        "NougatTokenizer",
     "OpenAIGPTTokenizer", "PegasusTokenizer",    "Qwen3_5Tokenizer",     "ReformerTokenizer",
-    "RemBertTokenizer",   "RoFormerTokenizer",   "SeamlessM4TTokenizer", "Siglip2Tokenizer",
-    "SplinterTokenizer",  "UdopTokenizer",       "VideoPrismTokenizer",  "WhisperTokenizer",
-    "XGLMTokenizer",      "XLNetTokenizer",      "DPRReaderTokenizer",
+    "RemBertTokenizer",   "RoFormerTokenizer",   "SeamlessM4TTokenizer", "SplinterTokenizer",
+    "UdopTokenizer",      "VideoPrismTokenizer", "WhisperTokenizer",     "XGLMTokenizer",
+    "XLNetTokenizer",     "DPRReaderTokenizer",
 };
 constexpr std::string_view kOthersWithTypeIds[] = {
     "DPRContextEncoderTokenizer", "DPRQuestionEncoderTokenizer",
@@ -140,6 +141,8 @@ constexpr TypeRow kTypes[] = {
     {"qwen2", "Qwen2Tokenizer", true},
     {"qwen3", "Qwen2Tokenizer"},
     {"roberta", "RobertaTokenizer"},
+    {"siglip", "SiglipTokenizer"},
+    {"siglip2", "Siglip2Tokenizer", true},
     {"squeezebert", "BertTokenizer"},
     {"t5", "T5Tokenizer"},
     {"umt5", "TokenizersBackend", true},
@@ -168,6 +171,8 @@ TokenizerClass FindClass(std::string_view name) {
     found.kind = row.kind;
     found.type_ids = row.type_ids;
     found.old_type_ids = row.old_type_ids;
+    found.pads_left =
+        row.kind == Kind::kLlama || row.kind == Kind::kGemma || row.kind == Kind::kSiglip2;
     return found;
   }
   if (Has(kOthersWithTypeIds, name)) {

@@ -34,6 +34,7 @@ enum class TokenizerKind : uint8_t {
   kT5,
   kLlama,
   kGemma,
+  kSiglip2,  // Gemma's, made lower case
   kHerbert,
   kClip,
   kEsm,       // vocab.txt alone, whose tokens are all found in the raw text
@@ -47,6 +48,7 @@ struct TokenizerClass {
   TokenizerKind kind = TokenizerKind::kAsWritten;
   bool type_ids = false;     // the model is given type ids
   bool old_type_ids = true;  // transformers 4 gave it some
+  bool pads_left = false;    // where no file says a side
   bool is_named = false;     // a file names the class, or the model's type has one
   std::string source;        // the file and key that decide
 };

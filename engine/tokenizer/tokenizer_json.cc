@@ -98,7 +98,8 @@ Status CheckEsm(const JsonValue& vocab, const TokenizerClass& which, const Token
 // Unigram are sentencepiece's, in an order of their own.
 bool ReadsVocabulary(TokenizerKind kind, std::string_view model) {
   if (model == "Unigram") return kind == TokenizerKind::kDebertaV2;
-  return ModelOf(kind) == model && kind != TokenizerKind::kLlama && kind != TokenizerKind::kGemma;
+  return ModelOf(kind) == model && kind != TokenizerKind::kLlama && kind != TokenizerKind::kGemma &&
+         kind != TokenizerKind::kSiglip2;
 }
 
 void TellClass(const TokenizerClass& which, const std::string& file, bool by_class,

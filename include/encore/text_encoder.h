@@ -107,6 +107,10 @@ struct OpenOptions {
   // for EncodeSparse, with the maximum and relu. Folders with SpladePooling have it in any case. It
   // takes 4 bytes for each value of the table of words.
   bool language_head = false;
+  // An adapter for a task is added to the weights, where the folder has some: "retrieval.query",
+  // "retrieval.passage", "separation", "classification" or "text-matching" of Jina v3. Empty: none,
+  // the weights as they are. Prompts are another thing: EncodeOptions::prompt_name has those.
+  std::string task = {};
   // Embedding tables are read in each call from where they lie. kCopied: from a copy of the weight
   // files in memory, whole: changes to the files then do no harm.
   FileMemory weights = FileMemory::kMapped;

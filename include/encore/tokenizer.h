@@ -109,12 +109,12 @@ class ENCORE_API Tokenizer {
   //    config.json's model_type. A few types (modernbert, qwen2) have one class whatever is named.
   // 2. TokenizersBackend, PreTrainedTokenizerFast and classes that nobody knows take tokenizer.json
   //    as it is. BERT's, MPNet's, Funnel's, RoBERTa's, GPT-2's, Qwen2's, XLM-R's, CamemBERT's,
-  //    ALBERT's, DeBERTa v2's, T5's, LLaMA's, Gemma's, HerBERT's and CLIP's take its vocabulary,
-  //    merges and map of characters, ESM's takes vocab.txt. The rest they make themselves, by the
-  //    keys of tokenizer_config.json (do_lower_case, strip_accents, tokenize_chinese_chars,
-  //    add_prefix_space, unk_token, cls_token ...) or the class's defaults: BertTokenizer
-  //    lowercases unless do_lower_case is false. Of GPT-2's, Qwen2's, ALBERT's, LLaMA's and Gemma's
-  //    the template is tokenizer.json's.
+  //    ALBERT's, DeBERTa v2's, T5's, LLaMA's, Gemma's, SigLIP 2's, HerBERT's and CLIP's take its
+  //    vocabulary, merges and map of characters, ESM's takes vocab.txt. The rest they make
+  //    themselves, by the keys of tokenizer_config.json (do_lower_case, strip_accents,
+  //    tokenize_chinese_chars, add_prefix_space, unk_token, cls_token ...) or the class's defaults:
+  //    BertTokenizer lowercases unless do_lower_case is false. Of GPT-2's, Qwen2's, ALBERT's,
+  //    LLaMA's, Gemma's and SigLIP 2's the template is tokenizer.json's.
   // 3. Special and added tokens of tokenizer_config.json join tokenizer.json's, those of
   //    special_tokens_map.json and added_tokens.json only without added_tokens_decoder. Ids are the
   //    vocabulary's, else the next free ones.

@@ -31,6 +31,7 @@ from made_files import SENTENCES, other_versions
 from model_fixture_families import (FAMILIES, JinaBert, Voyage, old_albert, old_bert, old_ernie,
                                     set_exact, write_config)
 import nomic_moe
+from whole_models import Whole
 
 LENGTHS = [1, 2, 7, 60, 130]
 LONG = [1, 2, 7, 60, 230, 700]  # past windows and buckets
@@ -111,6 +112,8 @@ def build(case):
     if case.family == "NomicMoe":
         nomic_moe.check()
         return nomic_moe.NomicMoe(settings)
+    if case.family in ("CLIP", "Siglip", "Siglip2"):
+        return Whole(case.family, settings).eval()
     if case.family == "Voyage":
         config = transformers.Qwen3Config(**settings)
         config._attn_implementation = "eager"
@@ -279,9 +282,10 @@ def generate(root, names):
         save_file({**tensors, "ids": np.concatenate(ids).astype(np.int32),
                    "type_ids": np.concatenate(types), "seq_starts": starts,
                    "rows": np.array(rows, np.int64)}, folder / "expected.safetensors")
-        for file in folder.iterdir():
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        for file in files:
             file.chmod(0o644)
-        size = sum(f.stat().st_size for f in folder.iterdir())
+        size = sum(file.stat().st_size for file in files)
         print(f"{case.name:16} {size:7} bytes, torch in f32 differs by {worst:.1e}")
 
 

@@ -30,9 +30,11 @@ import numpy as np  # noqa: E402
 from made_files import SENTENCES, require  # noqa: E402
 from make_text_fixtures import (CORPUS, TEXTS, booleans, legacy, modules,  # noqa: E402
                                 rounded, write_json)
-from model_fixture_families import (GEMMA, GTE, NTK, QWEN3, T5, by_type, old_gemma,  # noqa: E402
-                                    old_gte, old_llama, old_t5, rename_tensors, rope, set_exact)
+from model_fixture_families import (CLIP, GEMMA, GTE, NTK, QWEN3, T5, by_type,  # noqa: E402
+                                    old_gemma, old_gte, old_llama, old_t5, rename_tensors,
+                                    rope, set_exact)
 import shapes  # noqa: E402
+from whole_models import whole_config  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 IDENTITY = "torch.nn.modules.linear.Identity"
@@ -163,7 +165,57 @@ def sentence_t5():
         "prompts": [None]}
 
 
-CASES = {case.__name__: case for case in (gte, qwen3_embedding, embedding_gemma, sentence_t5)}
+def clip():
+    """sentence-transformers/clip-ViT-B-32: an old module, and eos_token_id from before it was
+    right. The vector is the state of the largest id, which here is no text's end."""
+
+    def spelling(_, config):
+        config.update(text_config_dict=None, vision_config_dict=None,
+                      torch_dtype=config.pop("dtype"))
+        config["text_config"].update(top_k=50, torch_dtype=None, eos_token_id=2)
+    return {
+        "family": "CLIP", "kind": "Model", "spelling": spelling, "at": "0_CLIPModel",
+        "config": {**CLIP, "vocab_size": None, "max_position_embeddings": 24,
+                   "projection_dim": 20, "eos_token_id": 2},
+        "tokenizer": shapes.clip,
+        "files": {"modules.json": modules((legacy("CLIPModel"), "0_CLIPModel")),
+                  "config_sentence_transformers.json": {
+                      "__version__": {"sentence_transformers": "2.0.0", "transformers": "4.7.0",
+                                      "pytorch": "1.9.0+cu102"}},
+                  "0_CLIPModel/tokenizer_config.json": {
+                      "unk_token": "<|endoftext|>", "bos_token": "<|startoftext|>",
+                      "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>",
+                      "add_prefix_space": False, "errors": "replace", "do_lower_case": True,
+                      "model_max_length": 24, "tokenizer_class": "CLIPTokenizer"}},
+        "prompts": [None]}
+
+
+def siglip2():
+    """google/siglip2, saved by sentence-transformers with the padding that it was trained with."""
+    features = {"method": "get_text_features", "method_output_name": "pooler_output"}
+    return {
+        "family": "Siglip2", "kind": "Model", "spelling": lambda *_: None,
+        "config": {**CLIP, "vocab_size": None, "max_position_embeddings": 40,
+                   "projection_size": 20},
+        "tokenizer": shapes.siglip2,
+        "files": {"modules.json": chain("Normalize"),
+                  "sentence_bert_config.json": {
+                      "transformer_task": "feature-extraction",
+                      "modality_config": {"text": features, "image": {
+                          "method": "get_image_features", "method_output_name": "pooler_output"}},
+                      "module_output_name": "sentence_embedding",
+                      "processing_kwargs": {"text": {"padding": "max_length", "max_length": 40}}},
+                  "tokenizer_config.json": {
+                      "add_bos_token": False, "add_eos_token": True, "bos_token": "<bos>",
+                      "eos_token": "<eos>", "mask_token": "<mask>", "unk_token": "<unk>",
+                      "pad_token": "<pad>", "padding_side": "right", "model_max_length": 40,
+                      "model_input_names": ["input_ids"], "tokenizer_class": "GemmaTokenizer"}},
+        "prompts": [None]}
+
+
+CASES = {case.__name__: case for case in (gte, qwen3_embedding, embedding_gemma, sentence_t5, clip,
+                                          siglip2)}
+WHOLE = ("CLIP", "Siglip2")  # models of texts and images
 
 
 def make_folder(case, folder, rng):
@@ -173,20 +225,24 @@ def make_folder(case, folder, rng):
     import transformers
     from make_model_fixtures import randomise
     from safetensors.numpy import save_file
-    folder.mkdir(parents=True)
+    own = folder / case.get("at", "")
+    own.mkdir(parents=True)
     if case["tokenizer"]:
         tokenizer = case["tokenizer"](corpus, 420)
-        tokenizer.save(str(folder / "tokenizer.json"))
+        tokenizer.save(str(own / "tokenizer.json"))
     else:
-        shutil.copy(DATA / "text/base/tokenizer.json", folder / "tokenizer.json")
-    vocabulary = json.loads((folder / "tokenizer.json").read_text())
+        shutil.copy(DATA / "text/base/tokenizer.json", own / "tokenizer.json")
+    vocabulary = json.loads((own / "tokenizer.json").read_text())
     size = 1 + max([t["id"] for t in vocabulary["added_tokens"]] + [
         len(vocabulary["model"]["vocab"]) - 1])
     settings = {**copy.deepcopy(case["config"]), "vocab_size": size}
-    config = getattr(transformers, case["family"] + "Config")(**settings)
+    if case["family"] in WHOLE:
+        config = whole_config(case["family"], settings)
+    else:
+        config = getattr(transformers, case["family"] + "Config")(**settings)
     model = getattr(transformers, case["family"] + case["kind"])(config).eval()
     randomise(model, rng, torch.float16)
-    model.to(torch.float16).save_pretrained(folder)
+    model.to(torch.float16).save_pretrained(own)
     for path, value in case["files"].items():
         write_json(folder / path, value)
         if "in_features" in value:
@@ -202,9 +258,14 @@ def compute(case, folder):
     tokenizer's class."""
     import torch
     from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import transformer
+    from transformers import AutoTokenizer
+    # Without the packages for images, of which texts need none.
+    transformer.AutoProcessor = AutoTokenizer
     model = SentenceTransformer(str(folder), device="cpu", local_files_only=True,
                                 model_kwargs={"dtype": torch.float32,
                                               "attn_implementation": "eager"}).double()
+    by_encode = case["family"] in WHOLE  # which module is called is the features' to say
     texts = [*TEXTS, LONG]
     found, worst = [], 0.0
     for name in case["prompts"]:
@@ -214,7 +275,8 @@ def compute(case, folder):
         rows = {}
         for exact in (False, True):
             set_exact(model[0].auto_model, exact, case.get("rope"))
-            rows[exact] = np.stack([vector(model, ids) for ids in wanted])
+            rows[exact] = (model.encode(texts, batch_size=1) if by_encode
+                           else np.stack([vector(model, ids) for ids in wanted]))
         set_exact(model[0].auto_model, False)
         # What a caller of encode() gets is the same. One by one: in padded batches eager attention
         # under a window gives NaN in float64.
@@ -222,7 +284,10 @@ def compute(case, folder):
         assert case.get("rope") or np.abs(same - rows[False]).max() < 1e-7, name
         assert rows[True].dtype == np.float64
         worst = max(worst, np.abs(rows[True] - rows[False]).max() / np.abs(rows[True]).max())
-        found.append({"prompt_name": name, "tokens": [len(ids) for ids in wanted],
+        # Behind the largest id nothing counts.
+        tokens = [ids.index(max(ids)) + 1 if case["family"] == "CLIP" else len(ids)
+                  for ids in wanted]
+        found.append({"prompt_name": name, "tokens": tokens,
                       "ids": wanted, "vectors": rows[True]})
     return texts, found, worst
 
@@ -255,9 +320,10 @@ def main():
             if arguments.check:
                 right &= agrees(name, found)
                 continue
-            config = json.loads((folder / "config.json").read_text())
-            case["spelling"](folder, config)
-            write_json(folder / "config.json", dict(sorted(config.items())))
+            own = folder / case.get("at", "")
+            config = json.loads((own / "config.json").read_text())
+            case["spelling"](own, config)
+            write_json(own / "config.json", dict(sorted(config.items())))
             target = DATA / "sentences" / name
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(folder, target)

@@ -16,7 +16,9 @@ from safetensors.torch import save_file
 from transformers.models.esm import modeling_esm as esm
 
 from golden.jina import JinaEncoder
+import task_adapters
 from published_spellings import old_albert, old_clip, old_deberta, old_ernie, old_esm
+from whole_models import old_whole_clip
 
 VOCABULARY = 120
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2,
@@ -438,10 +440,23 @@ FAMILIES = [
     ("jina_v3_3", "JinaEmbeddingsV3", JINA_V3,
      {"labels": 3, "dtype": torch.bfloat16,
       "changes": {"type_vocab_size": 2, "hidden_act": "silu", **rope(20000.0)}}),
+    ("jina_v3_bank", "JinaEmbeddingsV3", JINA_V3, {
+        "published": task_adapters.bank, "dtype": torch.bfloat16, "changes": rope(20000.0)}),
+    ("jina_v3_folders", "JinaEmbeddingsV3", JINA_V3, {
+        "published": task_adapters.peft_folders, "changes": rope(300.0)}),
     ("clip_text", "CLIPText", CLIP, {"changes": {"layer_norm_eps": 1e-3}}),
     ("clip_text_old", "CLIPText", CLIP,
      {"kind": "ModelWithProjection", "published": old_clip, "dtype": torch.bfloat16,
       "changes": {"hidden_act": "gelu", "projection_dim": 24}}),
+    ("clip", "CLIP", CLIP,
+     {"published": old_whole_clip, "dtype": torch.bfloat16,
+      "changes": {"projection_dim": 40, "layer_norm_eps": 1e-3}}),
+    ("siglip_text", "SiglipText", CLIP, {"dtype": torch.bfloat16, "changes": {
+        "layer_norm_eps": 1e-3, "projection_size": 24}}),
+    ("siglip2_text", "Siglip2Text", CLIP, {"published": old_clip,
+                                           "changes": {"hidden_act": "gelu"}}),
+    ("siglip", "Siglip", CLIP, {"changes": {"projection_size": 40}}),
+    ("siglip2", "Siglip2", CLIP, {"changes": {"max_position_embeddings": 704}}),
     ("qwen3_pplx", "Qwen3", QWEN3,
      {"published": pplx_qwen3, "changes": {"is_causal": False, **rope(1000000.0)}}),
     ("qwen3_voyage", "Voyage", QWEN3,

@@ -146,6 +146,11 @@ def gemma(texts, size):
                          "<bos>", "<eos>")
 
 
+def siglip2(texts, size):
+    """SigLIP 2's: Gemma's with another template."""
+    return with_template(gemma(texts, size), "$A <eos>", "$A <eos> $B:1 <eos>:1", "<eos>")
+
+
 def llama2(texts, size):
     """Llama 2's and Mistral's of old, with a mark put in front by the normalizer."""
     special = ["<unk>", AddedToken("<s>", normalized=True), "</s>"]

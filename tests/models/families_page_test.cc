@@ -87,6 +87,8 @@ std::vector<std::string> FoldersOf(const Row& row) {
         std::all_of(row.config.items().begin(), row.config.items().end(), [&](const auto& member) {
           return config.contains(member.key()) && config[member.key()] == member.value();
         });
+    // The first published Jina v3 says that it is XLM-R.
+    if (config.contains("lora_adaptations")) continue;
     const bool alibi = config.value("position_embedding_type", "") == "alibi";
     if (all && alibi == row.config.contains("position_embedding_type")) names.push_back(name);
   }

@@ -99,6 +99,8 @@ TEST(ModelFamilies, ValuesThatEncoreDoesNotComputeAreUnsupported) {
       {"clip_text", "hidden_act", "mish"},
       {"jina_v3", "position_embedding_type", "relative_key"},
       {"clip_text", "is_causal", false},
+      {"siglip_text", "is_causal", true},
+      {"jina_v3_bank", "position_embedding_type", "absolute"},
       {"bert", "rope_parameters", {{"rope_type", "default"}}},
   };
   for (const Change& change : changes) {
@@ -128,6 +130,10 @@ TEST(ModelFamilies, ValuesThatMakeNoSenseAreInvalid) {
       {"deberta_v2", "attention_head_size", 12},
       {"deberta_v2", "pooler_hidden_size", 12},
       {"nomic_bert_old", "rotary_emb_base", -1},
+      {"jina_v3_bank", "rotary_emb_base", -1},
+      {"jina_v3_bank", "lora_rank", 0},
+      {"jina_v3_bank", "lora_adaptations", "all"},
+      {"siglip", "text_config", 3},
       {"nomic_bert_old", "hidden_size", 64},
       {"nomic_bert_old", "hidden_act", "gelu"},
       {"gte", "type_vocab_size", -1},
@@ -402,7 +408,7 @@ TEST(ModelFamilies, TensorsOfGtesOtherTasksAreHarmless) {
 
 TEST(ModelFamilies, OthersWithoutAHeadRefuseClassifiers) {
   for (const auto* name : {"qwen3_pplx", "qwen3_voyage", "eurobert", "t5", "llama_bidirec",
-                           "qwen2_gte", "clip_text"}) {
+                           "qwen2_gte", "clip_text", "siglip"}) {
     ExpectRefused({name, "architectures", {"SomeForSequenceClassification"}},
                   ErrorCode::kUnsupported, {"architectures", "sequence classifier"});
     ModelFolder folder(kModels + name);

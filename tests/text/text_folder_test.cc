@@ -171,7 +171,9 @@ TEST_F(TextFolderTest, RefusesUnfitModules) {
   refused(json::array(), {"modules.json", "Transformer"});
   refused({transformer, pooling, module(models + "CNN", "2_CNN")},
           {"modules.json", "[2]", "type", "'sentence_transformers.models.CNN'"});
-  refused({transformer, pooling, module("custom_st.Transformer", "")}, {"'custom_st.Transformer'"});
+  refused({transformer, pooling, module("custom_st.Pooler", "")}, {"'custom_st.Pooler'"});
+  refused({module("custom_st.Transformer", ""), pooling},
+          {"'custom_st.Transformer'", "lora_adaptations"});
   refused({transformer, pooling, module(models + "LayerNorm", "2")}, {"LayerNorm"});
   refused({pooling, transformer}, {"modules.json", "order"});
   refused({transformer, module(models + "Normalize", "2")}, {"order"});

@@ -16,6 +16,7 @@ from model_fixture_families import (CLIP, DEBERTA, EMBEDDING_GEMMA2, ESM, GEMMA,
                                     old_albert, old_bert, old_clip, old_deberta, old_ernie,
                                     old_esm, old_eurobert, old_gemma, old_llama, old_modernbert,
                                     old_t5, old_ultrabert, by_type, rope)
+from whole_models import whole_config
 
 GELUS = ["gelu", "gelu_new", "relu", "silu", "gelu_pytorch_tanh", "quick_gelu"]
 TYPES = {"type_vocab_size": [1, 2, 2, 3]}
@@ -34,6 +35,14 @@ DECODER_KEYS = {**LLAMA_KEYS, "is_causal": [False, True], "hidden_act": ["silu",
                 "rope_parameters": [r["rope_parameters"] for r in ROPES]}
 WINDOWS = {"use_sliding_window": [True, True, False], "sliding_window": [2, 5, 20],
            "max_window_layers": [0, 1, 2]}
+
+
+CLIP_KEYS = {"hidden_act": GELUS, "layer_norm_eps": [1e-5, 0.01],
+             "max_position_embeddings": [24, 77, 640, 640], "num_hidden_layers": [1, 3],
+             "num_attention_heads": [1, 2], "intermediate_size": [16, 64],
+             "attention_dropout": [0.2]}
+SIGLIP_KEYS = {**CLIP_KEYS, "max_position_embeddings": [12, 24, 64], "projection_size": [8, 40]}
+WHOLE = ("CLIP", "Siglip", "Siglip2")  # models of texts and images
 
 
 def without(keys, *names):
@@ -126,12 +135,12 @@ FAMILIES = {
                                    "initializer_range": [0.1], "classifier_dropout": [0.2],
                                    **rope(5000.0)},
                          ["ForMaskedLM", "ForTokenClassification", "ForQuestionAnswering"], None),
-    "CLIPText": (CLIP, {"hidden_act": GELUS, "layer_norm_eps": [1e-5, 0.01],
-                        "max_position_embeddings": [24, 77, 640, 640],
-                        "num_hidden_layers": [1, 3], "num_attention_heads": [1, 2],
-                        "intermediate_size": [16, 64], "projection_dim": [8, 512],
-                        "attention_dropout": [0.2], "initializer_factor": [2.0],
+    "CLIPText": (CLIP, {**CLIP_KEYS, "projection_dim": [8, 512], "initializer_factor": [2.0],
                         "eos_token_id": [2, 5, 49407]}, [], old_clip),
+    "CLIP": (CLIP, {**CLIP_KEYS, "eos_token_id": [2, 5, 49407], "projection_dim": [8, 40]}, [],
+             None),
+    "Siglip": (CLIP, SIGLIP_KEYS, [], None),
+    "Siglip2": (CLIP, SIGLIP_KEYS, [], None),
     "MT5": (T5, {"feed_forward_proj": ["gated-gelu", "relu"]}, [], None),
 }
 HEADS = ["Bert", "Albert", "Ernie", "Electra", "DistilBert", "Roberta", "XLMRoberta", "Camembert",
@@ -192,6 +201,8 @@ def draw_model(rng, family, vocabulary, pad, classifies):
         settings.pop(key, None)
     if family in DECODERS and classifies:  # some texts end with such a token, all with some
         settings["pad_token_id"] = rng.choice([pad, pad, None, rng.randrange(vocabulary)])
+    if family == "CLIP":  # of its tokenizer the pad token is the end
+        settings["eos_token_id"] = rng.choice([2, pad, pad, 49407])
     kind = "EncoderModel" if family in ("T5", "MT5") else "Model"
     labels = 0
     if classifies:
@@ -228,7 +239,10 @@ def write_model(model, folder):
         settings["label2id"] = {f"name {i}": i for i in range(model["labels"])}
     family = model["family"]
     settings = fitting(family, settings)
-    config = getattr(transformers, family + "Config")(**settings)
+    if family in WHOLE:
+        config = whole_config(family, {"projection_dim": 32, **settings})
+    else:
+        config = getattr(transformers, family + "Config")(**settings)
     dtype = getattr(torch, model["dtype"])
     made = class_of(model)(config).eval()
     randomise(made, np.random.RandomState(model["seed"]), dtype)

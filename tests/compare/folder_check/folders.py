@@ -164,12 +164,15 @@ def class_path(rng, kind):
     return rng.choice([OLD + kind, f"{package}{kind.lower()}.{kind}"])
 
 
-def draw_modules(rng, files, dense):
-    """modules.json and the modules' own files; None without."""
+def draw_modules(rng, files, dense, features=None):
+    """modules.json and the modules' own files. features: the width of vectors that the model makes
+    itself, which no pooling follows."""
     transformer = "0_Transformer" if one_in(rng, 8) else ""
     entries = [(class_path(rng, "Transformer"), transformer)]
-    files["1_Pooling/config.json"], width = draw_pooling(rng)
-    entries.append((class_path(rng, "Pooling"), "1_Pooling"))
+    width = features
+    if features is None:
+        files["1_Pooling/config.json"], width = draw_pooling(rng)
+        entries.append((class_path(rng, "Pooling"), "1_Pooling"))
     for i in range(2, 2 + rng.choice([0, 0, 1, 1, 2, 3])):
         kind = rng.choice(["Normalize", "Dense"])
         entries.append((class_path(rng, kind), f"{i}_{kind}"))
@@ -222,6 +225,39 @@ def draw_settings(rng, files):
     return rng.choice([None, "query", "passage", "odd"])
 
 
+def features_of(model):
+    settings = model["settings"]
+    return {"CLIP": settings.get("projection_dim", WIDTH),
+            "Siglip": settings.get("projection_size", WIDTH),
+            "Siglip2": settings.get("projection_size", WIDTH)}.get(model["family"])
+
+
+def merge_settings(files, settings):
+    for name in ("sentence_bert_config.json", "sentence_roberta_config.json"):
+        settings |= files.pop(name, {})
+    files["sentence_bert_config.json"] = settings
+
+
+def draw_features(files):
+    """What sentence-transformers writes. It finds that out by itself only where a processor of
+    images is there too."""
+    merge_settings(files, {"module_output_name": "sentence_embedding", "modality_config": {
+        "text": {"method": "get_text_features", "method_output_name": "pooler_output"}}})
+
+
+def draw_padding(rng, files):
+    """As published, and now and then not."""
+    config = files.setdefault("tokenizer_config.json", {})
+    if not one_in(rng, 8):
+        config["model_input_names"] = ["input_ids"]
+    if not one_in(rng, 8):
+        config["padding_side"] = "right"
+    config.pop("model_max_length", None)
+    settings = {"processing_kwargs": {"text": {"padding": "max_length", "max_length": None}}}
+    merge_settings(files, settings)
+    settings.pop("max_seq_length", None)
+
+
 def draw_scores(rng, model):
     """Where a reranker says its activation."""
     name = rng.choice([None, "torch.nn.modules.activation.Sigmoid", *ACTIVATIONS[:8],
@@ -241,6 +277,8 @@ def draw(rng):
         size, pad = len(files["vocab.txt"]), 1
     else:
         shapes_of = {"CLIPText": ["CLIP"] * 9 + [*TOKENIZERS],
+                     "CLIP": ["CLIP"] * 9 + [*TOKENIZERS], "Siglip2": ["Gemma"],
+                     "Siglip": ["Gemma"] * 4 + [*TOKENIZERS],
                      "JinaEmbeddingsV3": ["bge-m3"] * 9 + [*TOKENIZERS]}
         files, token = draw_tokenizer(rng, rng.choice(shapes_of.get(family, list(TOKENIZERS))))
         tokenizer = Tokenizer.from_str(json.dumps(files["tokenizer.json"]))
@@ -251,9 +289,13 @@ def draw(rng):
     spm = model["family"] == "DebertaV2" and unigram and one_in(rng, 2)
     if classifies:
         draw_scores(rng, model)
-    elif not one_in(rng, 6):
-        transformer = draw_modules(rng, files, dense)
+    elif features_of(model) is not None or not one_in(rng, 6):
+        transformer = draw_modules(rng, files, dense, features_of(model))
         prompt = draw_settings(rng, files)
+        if features_of(model) is not None:
+            draw_features(files)
+        if family.startswith("Siglip"):
+            draw_padding(rng, files)
     return {"model": model, "files": files, "dense": dense, "classifies": classifies,
             "prompt": prompt, "transformer": transformer, "spm": spm,
             "pairs": classifies and one_in(rng, 1.5)}
@@ -264,6 +306,9 @@ def write(drawn, folder):
     own.mkdir(parents=True)
     families.write_model(drawn["model"], own)
     for path, value in drawn["files"].items():
+        if path == "sentence_bert_config.json" and "processing_kwargs" in value:
+            value["processing_kwargs"]["text"]["max_length"] = drawn["model"]["settings"][
+                "max_position_embeddings"]
         of_model = path.startswith(("tokenizer", "special_tokens", "added_tokens", "sentence_",
                                     "vocab"))
         target = (own if of_model else folder) / path

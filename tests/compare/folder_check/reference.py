@@ -6,8 +6,13 @@ import numpy as np
 import torch
 import transformers
 from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers.base.modules import transformer as transformer_module
 
 from model_fixture_families import set_exact
+
+
+# Without the packages for images, of which texts need none.
+transformer_module.AutoProcessor = transformers.AutoTokenizer
 
 
 def quiet():

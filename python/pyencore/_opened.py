@@ -78,6 +78,7 @@ class Opened:
         token: str | bool | None = None,
         local_files_only: bool = False,
         language_head: bool = False,
+        task: str | None = None,
     ) -> None:
         check_device(device)
         if threads < 0:
@@ -101,6 +102,7 @@ class Opened:
             "language_head": language_head,
             "cache": "" if cache is None else os.fspath(cache),
             "compare_cache": compare_cache,
+            "task": task or "",
         }
         self._core = self._core_class(self.folder, **self._options)
         forget_threads_after_fork(self._core)

@@ -31,7 +31,8 @@ class TextEncoder(Opened):
     compute is the precision of the matrix products; threads 0 is all usable cores; keep lists
     matrices that int8 leaves in bf16 ("0.linear1"); max_length, pooling and normalize replace the
     folder's. cache is a folder that keeps packed weights: the next opening is without packing, and
-    processes share them; compare_cache compares all of them with the weights. The other arguments
+    processes share them; compare_cache compares all of them with the weights. task is an adapter of
+    the folder's that is added to the weights, "retrieval.query" for instance. The other arguments
     are those of SentenceTransformer; the first has a name of its own, as in all classes here but
     MultiVectorEncoder.
     """
@@ -49,6 +50,7 @@ class TextEncoder(Opened):
         ignore_unknown_keys: bool = False,
         cache: str | os.PathLike[str] | None = None,
         compare_cache: bool = False,
+        task: str | None = None,
         device: Any = None,
         prompts: Mapping[str, str] | None = None,
         default_prompt_name: str | None = None,
@@ -70,6 +72,7 @@ class TextEncoder(Opened):
             ignore_unknown_keys=ignore_unknown_keys,
             cache=cache,
             compare_cache=compare_cache,
+            task=task,
             device=device,
             cache_folder=cache_folder,
             revision=revision,

@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import DATA, FAMILIES, MINILM, TEXTS, WHOLE, has, needs_minilm, needs_reference
+from conftest import (
+    DATA,
+    FAMILIES,
+    MINILM,
+    TEXTS,
+    WHOLE,
+    family_folder,
+    has,
+    needs_minilm,
+    needs_reference,
+)
 from pyencore import TextEncoder
 
 BOUND = 1e-6  # of 1, or of the largest number where that is more
@@ -407,3 +417,16 @@ class TestByItself:
         assert "80/80" in capsys.readouterr().err
         model.encode(TEXTS)
         assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["jina_v3_bank", "jina_v3_folders"])
+def test_task_adds_an_adapter(tmp_path: Path, name: str) -> None:
+    folder = family_folder(name, tmp_path)
+    plain = TextEncoder(folder).encode(TEXTS)
+    query = TextEncoder(folder, task="retrieval.query")
+    found = query.encode(TEXTS)
+    assert np.abs(found - plain).max() > 0.01
+    assert np.abs(found - TextEncoder(folder, task="text-matching").encode(TEXTS)).max() > 0.01
+    assert (pickle.loads(pickle.dumps(query)).encode(TEXTS) == found).all()
+    with pytest.raises(ValueError, match="retrieval.query"):
+        TextEncoder(folder, task="nli")

@@ -16,6 +16,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_runner.h"
 #include "tests/support/compare.h"
+#include "tests/support/model_folder.h"
 #include "tests/support/text_case.h"
 
 namespace encore {
@@ -354,6 +355,38 @@ TEST_F(CliEmbedTest, TokenizeTellsDetails) {
   // The template's tokens have none; the last of the text's ends with it.
   EXPECT_EQ(json["offsets"].front(), (nlohmann::json{0, 0}));
   EXPECT_EQ(json["offsets"][count - 2][1], 7);
+}
+
+// A folder with PEFT's folders and a tokenizer of as many words.
+TEST_F(CliTest, EmbedAddsATasksAdapter) {
+  const ModelFolder folder(ENCORE_TEST_DATA_DIR "/models/jina_v3_folders");
+  folder.Write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\ntea\nharbour\n");
+  folder.Write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
+  WriteFile(Path("x"), "tea\nthe harbour\n");
+  const auto arguments = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"embed",   "--model",  folder.File(""), "--input",
+                                    Path("x"), "--output", Path("v.jsonl")};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  std::vector<std::string> outputs;
+  for (const std::string task : {"", "retrieval.query", "text-matching"}) {
+    const CliResult result = Encore(arguments(
+        task.empty() ? std::vector<std::string>() : std::vector{std::string("--task"), task}));
+    ASSERT_EQ(result.status, 0) << result.err;
+    outputs.push_back(ReadFile(Path("v.jsonl")));
+    const Result<TextEncoder> model = TextEncoder::Open(folder.File(""), {.task = task});
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const Result<Embeddings> wanted = model->Encode({"tea", "the harbour"});
+    ASSERT_TRUE(wanted.ok());
+    const auto first = nlohmann::json::parse(outputs.back().substr(0, outputs.back().find('\n')));
+    const ConstView vectors = wanted->vectors.View<float>();
+    ASSERT_EQ(first.size(), vectors.dim(1));
+    for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].get<float>(), vectors(0, i));
+  }
+  EXPECT_NE(outputs[0], outputs[1]);
+  EXPECT_NE(outputs[1], outputs[2]);
+  ExpectRefused(arguments({"--task", "nli"}), {"nli", "retrieval.query", "text-matching"});
 }
 
 }  // namespace

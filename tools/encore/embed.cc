@@ -157,13 +157,16 @@ TextSource SourceOf(const Options& options) {
   return source;
 }
 
+// A route of a Router; all other tasks are names of adapters.
+bool IsRoute(const std::string& task) { return task == "query" || task == "document"; }
+
 SparseOptions MakeSparseOptions(const Options& options, const Executor& executor) {
   auto sparse = options.text.SettingsOf<SparseOptions>(executor);
   const EncodeOptions encode = MakeEncodeOptions(options, executor);
   sparse.prompt_name = encode.prompt_name;
   sparse.prompt = encode.prompt;
   sparse.max_active_dims = options.max_active_dims;
-  if (!options.task.empty()) sparse.task = options.task;
+  if (IsRoute(options.task)) sparse.task = options.task;
   const bool dense_only = options.resume || options.dimensions > 0 || options.normalize ||
                           options.output_type != "f32" || !options.output_field.empty();
   if (dense_only) {
@@ -180,16 +183,18 @@ int Run(const Options& options) {
   WantOutputOfItsOwn(options);
   TextChunks input(SourceOf(options));
   CatchStopSignals();
-  const TextSession session(options.text);
+  TextOptions opened = options.text;
+  if (!IsRoute(options.task)) opened.task = options.task;
+  const TextSession session(opened);
   const TextEncoder& model = session.model();
   if (model.sparse_dimensions() > 0 && model.dimensions() == 0) {
     return EmbedSparse(model, MakeSparseOptions(options, session.executor()), options.output,
                        &input);
   }
-  if (options.max_active_dims > 0 || !options.task.empty()) {
+  if (options.max_active_dims > 0 || IsRoute(options.task)) {
     throw Failure(
-        "found --max-active-dims or --task, wanted neither, as the model's vectors are "
-        "dense");
+        "found --max-active-dims, or --task query or document, wanted neither, as the model's "
+        "vectors are dense");
   }
   const EncodeOptions encode = MakeEncodeOptions(options, session.executor());
   layout.dimensions = options.dimensions > 0 ? options.dimensions : model.dimensions();
@@ -262,9 +267,11 @@ void AddEmbed(CommandLine& line, Action& action) {
   command.Add("--max-active-dims", &options->max_active_dims,
               "Of sparse vectors, keep the N largest entries; 0: as the folder says",
               {.show_default = true, .range = Range{0, 1 << 24}});
-  command.Add("--task", &options->task,
-              "Of a folder with a Router: texts are queries or documents (default: its own)",
-              {.one_of = {"query", "document"}});
+  command.Add(
+      "--task", &options->task,
+      "Of a folder with a Router: query or document (default: its own). Of one with adapters: "
+      "the adapter's task, e.g. retrieval.query (default: none)",
+      {.type = "TASK"});
 }
 
 }  // namespace encore::tool

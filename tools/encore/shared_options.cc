@@ -234,6 +234,7 @@ TextSession::TextSession(const TextOptions& options) {
                                              .precision = options.precision.precision(),
                                              .keep = kept,
                                              .amx_bf16 = options.precision.amx_bf16,
+                                             .task = options.task,
                                              .cache = options.cache,
                                              .compare_cache = options.compare_cache}),
            "--model " + options.model);

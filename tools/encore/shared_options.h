@@ -133,6 +133,7 @@ struct TextOptions {
   bool plain_text = false;
   bool replace_invalid = false;
   bool ignore_unknown_keys = false;
+  std::string task;  // of an adapter; embed.cc has the option
   std::string cache;
   bool compare_cache = false;
 

@@ -78,6 +78,11 @@ WeightsFolder OpenWeightsFolder(const std::string& path, const std::string& opti
   std::vector<Decision> decisions;
   internal::ModelPlan config =
       Take(internal::ReadModelConfig(folder, /*ignore_unknown_keys=*/true, &decisions), option);
+  if (config.tasks.in_file) {
+    throw Failure(option + ": " + Printable(path) +
+                  " has adapters for tasks among its weights, "
+                  "wanted a model without them");
+  }
   internal::WeightFiles files = Take(internal::WeightFiles::Open(folder), option);
   SafetensorsMetadata metadata;
   Precision precision = Precision::kF32;

@@ -250,10 +250,9 @@ def sparse_vectors(folder, texts, task=None):
         return model.encode(texts, **options).numpy()
 
 
-# Causal language models: keys beside SIZES.
+# Causal language models: keys beside SIZES. Not Qwen 2, whose tokenizer has a class of its own.
 DECODERS = {
     "Qwen3": {"num_key_value_heads": 2, "head_dim": 8},
-    "Qwen2": {"num_key_value_heads": 2},
     "Llama": {"num_key_value_heads": 2, "head_dim": 8},
     "Mistral": {"num_key_value_heads": 2, "sliding_window": 20},
     "Gemma3": {"num_key_value_heads": 2, "head_dim": 8, "query_pre_attn_scalar": 8,

@@ -122,7 +122,8 @@ TEST(RerankerFolder, IsOpenedWithoutModules) {
   EXPECT_FALSE(without->Score("tea", {"a"}).ok());
   json tokenizer = json::parse(std::ifstream(folder.path() + "/tokenizer.json"));
   json& words = tokenizer["model"]["vocab"];
-  for (const auto& [word, id] : json(words).items()) {
+  const json before = words;
+  for (const auto& [word, id] : before.items()) {
     if (id == 20) words.erase(word);
   }
   words["yes"] = 20;

@@ -292,8 +292,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
       .normalize = options.normalize,
       .sparse = std::move(sparse),
       .words = words,
-      .pair_template = std::move(pair_template),
       .padding = padding,
+      .pair_template = std::move(pair_template),
       .decisions = std::move(decisions),
   });
 }

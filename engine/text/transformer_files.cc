@@ -22,7 +22,7 @@ struct ClassName {
   std::string_view file;  // the class's own module, in the newer paths
   ModuleKind kind;
 };
-constexpr std::array<ClassName, 11> kClasses = {{
+constexpr std::array<ClassName, 12> kClasses = {{
     {"Transformer", "transformer", ModuleKind::kTransformer},
     {"StaticEmbedding", "static_embedding", ModuleKind::kStaticEmbedding},
     {"Pooling", "pooling", ModuleKind::kPooling},

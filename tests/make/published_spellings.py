@@ -59,3 +59,49 @@ def old_ernie(folder, config):
     """With keys of the framework that it was trained in."""
     config.update(enable_recompute=False, fuse=False, paddlenlp_version=None, pool_act="tanh",
                   task_id=0, position_embedding_type="absolute", torch_dtype=config.pop("dtype"))
+
+
+
+def old_modernbert(folder, config):
+    rope = config.pop("rope_parameters")
+    config.pop("layer_types")
+    config.update(global_rope_theta=rope["full_attention"]["rope_theta"], reference_compile=True,
+                  local_rope_theta=rope["sliding_attention"]["rope_theta"],
+                  global_attn_every_n_layers=3, position_embedding_type="absolute",
+                  layer_norm_eps=1e-5)
+
+
+
+def old_nomic(folder, config):
+    new = {"architectures": ["NomicBertModel"], "model_type": "nomic_bert",
+           "activation_function": "swiglu", "attn_pdrop": 0.0, "bos_token_id": None,
+           "auto_map": {"AutoModel": "modeling_hf_nomic_bert.NomicBertModel"}, "causal": False,
+           "dense_seq_output": True, "embd_pdrop": 0.0, "eos_token_id": None,
+           "fused_bias_fc": True, "fused_dropout_add_ln": True, "initializer_range": 0.02,
+           "layer_norm_epsilon": config["layer_norm_eps"], "max_trained_positions": 2048,
+           "mlp_fc1_bias": False, "mlp_fc2_bias": False, "n_embd": config["hidden_size"],
+           "n_head": config["num_attention_heads"], "n_inner": config["intermediate_size"],
+           "n_layer": config["num_hidden_layers"], "n_positions": 8192,
+           "pad_vocab_size_multiple": 8, "parallel_block": False,
+           "parallel_block_tied_norm": False, "prenorm": False, "qkv_proj_bias": False,
+           "reorder_and_upcast_attn": False, "resid_pdrop": 0.0,
+           "rope_parameters": config["rope_parameters"],
+           "rotary_emb_base": config["rope_parameters"]["rope_theta"],
+           "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": False,
+           "rotary_emb_scale_base": None, "rotary_scaling_factor": None,
+           "scale_attn_by_inverse_layer_idx": False, "scale_attn_weights": True,
+           "summary_activation": None, "summary_first_dropout": 0.0,
+           "summary_proj_to_labels": True, "summary_type": "cls_index", "summary_use_proj": True,
+           "torch_dtype": "float16", "transformers_version": "4.37.2",
+           "type_vocab_size": config["type_vocab_size"], "use_cache": True,
+           "use_flash_attn": True, "use_rms_norm": False, "use_xentropy": True,
+           "vocab_size": config["vocab_size"]}
+    config.clear()
+    config.update(new)
+
+
+
+def old_gemma(folder, config):
+    rope = config.pop("rope_parameters")
+    config.update(rope_theta=rope["full_attention"]["rope_theta"], rope_scaling=None,
+                  rope_local_base_freq=rope["sliding_attention"]["rope_theta"])

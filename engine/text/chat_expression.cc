@@ -16,8 +16,8 @@ namespace {
 using ValueKind = ChatValue::Kind;
 using WordKind = ChatWord::Kind;
 
-constexpr size_t kMostDepth = 32;               // of parentheses and the like
-constexpr size_t kMostBytes = size_t{1} << 16;  // of a text
+constexpr size_t kMostDepth = 32;                 // of parentheses and the like
+constexpr size_t kLongestText = size_t{1} << 16;  // of a text
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -171,7 +171,7 @@ class ChatReader {
       value.text.insert(value.text.end(), other.text.begin(), other.text.end());
       size_t bytes = 0;
       for (const TemplatePart& part : value.text) bytes += part.text.size() + 1;
-      if (bytes > kMostBytes) return NotInTemplates("a long sum");
+      if (bytes > kLongestText) return NotInTemplates("a long sum");
     }
   }
 

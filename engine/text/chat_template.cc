@@ -20,7 +20,7 @@ using PartKind = TemplatePart::Kind;
 
 constexpr std::string_view kBlanks = " \t\n\r\f\v";
 constexpr size_t kMostNesting = 32;
-constexpr size_t kMostBytes = size_t{1} << 16;  // of a template, and of what it renders
+constexpr size_t kLongestTemplate = size_t{1} << 16;  // of a template, and of what it renders
 constexpr size_t kMostSteps = 10000;
 constexpr size_t kMostVariables = 256;
 
@@ -246,7 +246,7 @@ class TemplateRenderer {
     if (!value.is(ChatValue::Kind::kText)) return NotInTemplates("output of what is no text");
     for (const TemplatePart& part : value.text) {
       bytes_ += part.text.size() + 1;
-      if (bytes_ > kMostBytes) return NotInTemplates("more than 64 KiB of output");
+      if (bytes_ > kLongestTemplate) return NotInTemplates("more than 64 KiB of output");
       if (part.kind == PartKind::kText && !parts_.empty() &&
           parts_.back().kind == PartKind::kText) {
         parts_.back().text += part.text;
@@ -299,7 +299,7 @@ ChatValue Message(std::string_view role, TemplatePart content, bool structured) 
 
 Result<TemplateParts> RenderChatTemplate(std::string_view source, std::string_view prompt,
                                          bool structured) {
-  if (source.size() > kMostBytes) return NotInTemplates("more than 64 KiB");
+  if (source.size() > kLongestTemplate) return NotInTemplates("more than 64 KiB");
   const std::string text = Normalized(source);
   ENCORE_ASSIGN_OR_RETURN(const std::vector<ChatNode> nodes, TemplateReader(text).All());
   ChatValue messages{.kind = ChatValue::Kind::kList};

@@ -89,14 +89,15 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenSparseStatic(const Transfor
                "modules.json");
   const Tokenizer tokenizer = query.tokenizer;
   TextModel model = TextModel::OfVocabulary(query.weights.shape()[0]);
-  return std::shared_ptr<const TextEncoder::Impl>(
-      new TextEncoder::Impl{.model = std::move(model),
-                            .tokenizer = tokenizer,
-                            .activation = FindTorchActivation("torch.nn.Identity"),
-                            .config = std::move(config),
-                            .max_length = length,
-                            .sparse = {.pooling = {}, .query = std::move(query)},
-                            .decisions = reading.decisions});
+  return std::shared_ptr<const TextEncoder::Impl>(new TextEncoder::Impl{
+      .model = std::move(model),
+      .tokenizer = tokenizer,
+      .after = {},
+      .activation = FindTorchActivation("torch.nn.Identity"),
+      .config = std::move(config),
+      .max_length = length,
+      .sparse = {.pooling = {}, .query = std::move(query), .default_task = {}},
+      .decisions = reading.decisions});
 }
 
 Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFolder& found,

@@ -134,9 +134,12 @@ WeightView DrawnEncoder::DrawWeight(Draw& draw, const NewWeight& weight) {
                               ? 1.7f / std::sqrt(static_cast<float>(weight.inputs))
                               : 0.2f;
   const auto scaled = [=](float v) { return mean + deviation * v; };
-  // Relative embeddings' own projections take floats alone.
+  // The other matrices take floats alone.
   const bool may_be_int8 =
-      weight.kind == WeightKind::kMatrix && !weight.name.starts_with("self_attn.pos_");
+      std::any_of(kLayerTensors.begin(), kLayerTensors.end(), [&](const LayerTensor& tensor) {
+        return tensor.role == TensorRole::kWeight && tensor.part->matrix &&
+               tensor.name() == weight.name;
+      });
   if (may_be_int8 && draw.Chance(8)) {
     has_reference_ = false;  // which does not know of int8
     return Store(bytes_, draw, DType::kI8, weight.shape,
@@ -166,8 +169,11 @@ void DrawnEncoder::DrawScales(Draw& draw) {
       const LayerTensor weight{tensor.part, TensorRole::kWeight};
       const bool of_rows =
           tensor.role == TensorRole::kRowScale && weight.In(layer).dtype() == DType::kI8;
-      const bool of_inputs = tensor.place() == internal::TensorPlace::kAlways &&
-                             tensor.role == TensorRole::kInputScale && draw.Chance(16);
+      const bool has_matrix =
+          tensor.place() == internal::TensorPlace::kAlways ||
+          (tensor.place() == internal::TensorPlace::kNetwork && !config_.layers[i].experts);
+      const bool of_inputs =
+          has_matrix && tensor.role == TensorRole::kInputScale && draw.Chance(16);
       if (!of_rows && !of_inputs) continue;
       const Shape shape = internal::ShapeOf(tensor, config_.d_model, config_.layers[i]);
       tensor.In(layer) = Store(floats_, draw, DType::kF32, shape, positive);

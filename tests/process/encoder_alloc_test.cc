@@ -207,7 +207,7 @@ void ExpectNoAllocation(const EncoderConfig& config) {
   const std::vector<float> add = RandomFloats(600 * 600, 2);
   std::vector<float> y(x.size()), hidden_memory(x.size()), attention_memory(heads * 600 * 600);
   const Shape shape(starts.back(), d);
-  std::vector<MutableView> hidden(2), attention(2 * 5);
+  std::vector<MutableView> hidden(config.num_layers()), attention(config.num_layers() * 5);
   hidden[1] = {hidden_memory.data(), shape};
   attention[3] = {attention_memory.data(), {heads, 600, 600}};
   const Executors executors;

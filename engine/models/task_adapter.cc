@@ -307,7 +307,7 @@ Status TaskAdapter::CheckUsed() const {
 }
 
 std::string TaskAdapter::Identity() const {
-  const std::string own = "task " + task_;
+  std::string own = "task " + task_;
   if (!peft_) return own;
   const std::string file = peft_->identity();
   return file.empty() ? "" : own + file;

@@ -35,9 +35,9 @@ _NAMES = (
 _IGNORED = ["onnx/*", "openvino/*", "*/onnx/*", "*/openvino/*", "original/*", "gguf/*", "coreml/*"]
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
-    """For snapshot_download: files at the top and in the folders of modules and adapters."""
+
 def patterns() -> list[str]:
-    """For snapshot_download: files at the top and in modules' folders (1_Pooling)."""
+    """For snapshot_download: files at the top and in the folders of modules and adapters."""
     folders = ("[0-9]*_*", "query_*", "document_*")
     inside = (f"{folder}/{name}" for folder in folders for name in _NAMES)
     return [*_NAMES, *inside, "*/adapter_config.json"]  # a task's, in a folder of its name

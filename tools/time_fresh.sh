@@ -81,7 +81,8 @@ for step in "$@"; do
     run) timed run tools/run.sh ;;
     test) timed test tools/test.sh ;;
     pip)
-      in_debian 'apt-get -qq -y install python3-dev >/dev/null; python3 -m venv --clear /venv'
+      in_debian 'cd /encore && tools/setup.sh && apt-get -qq -y install python3-dev >/dev/null &&
+        python3 -m venv --clear /venv'
       timed pip '. /venv/bin/activate && pip install -q .'
       use_package
       ;;

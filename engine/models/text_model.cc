@@ -149,7 +149,9 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
   model.encoder_ = std::move(encoder);
   if (extras.score) {
     Result<Classifier> head = Classifier::OfLogits(plan, *extras.score, &tensors, decisions);
-    if (!head.ok() && !extras.score_may_be_missing) return head.status();
+    const ErrorCode code = head.status().code();
+    const bool has_none = code == ErrorCode::kUnsupported || code == ErrorCode::kInvalidArgument;
+    if (!head.ok() && !(extras.score_may_be_missing && has_none)) return head.status();
     if (head.ok()) model.head_ = *std::move(head);
   } else {
     ENCORE_ASSIGN_OR_RETURN(model.head_, Classifier::Create(plan, &tensors, decisions));
@@ -186,10 +188,6 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
 Result<TextModel> TextModel::OpenStatic(const Folder& folder, const OpenOptions& options,
                                         std::vector<Decision>* decisions) {
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
-  if (!options.task.empty()) {
-    return InvalidArgument("task is " + Quoted(options.task) +
-                           "; the folder has no adapters for tasks");
-  }
   ENCORE_ASSIGN_OR_RETURN(StaticTable table, StaticTable::Create(files, decisions));
   TextModel model("static", files, Embeddings::WithoutTables(table.vocab_size()));
   model.table_ = std::move(table);

@@ -30,9 +30,7 @@ std::vector<float> PoolForHead(const internal::TextModel& model, const float* hi
   const size_t width = model.d_model();
   const std::vector<size_t>& starts = scratch.starts;
   const size_t texts = starts.size() - 1;
-  const OutputRows rows =
-      model.head_rows({.ids = scratch.ids, .type_ids = {}, .seq_starts = starts});
-  if (rows != OutputRows::kAll) return std::vector<float>(hidden, hidden + texts * width);
+  if (scratch.rows != OutputRows::kAll) return std::vector<float>(hidden, hidden + texts * width);
   std::vector<float> pooled(texts * width);
   if (model.head_rows() == OutputRows::kLast) {
     for (size_t i = 0; i < texts; ++i) {
@@ -86,8 +84,7 @@ Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs 
   }
   ENCORE_ASSIGN_OR_RETURN(
       internal::StreamOptions stream,
-      internal::MakeStreamOptions(impl, options, inputs.ids.has_value(), impl.model.head_rows()));
-  stream.of_head = true;
+      internal::MakeStreamOptions(impl, options, inputs.ids.has_value(), /*rows=*/{}));
   if (inputs.pair_template != nullptr) stream.tokenize.add_special_tokens = false;
   const size_t labels = impl.model.labels().size();
   ENCORE_ASSIGN_OR_RETURN(Tensor values, Tensor::Create(DType::kF32, {inputs.size(), labels}));

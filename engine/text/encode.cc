@@ -172,11 +172,7 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
     const std::string joined = std::string(prompt) + std::string(text);
     ENCORE_RETURN_IF_ERROR(impl_->tokenizer->Encode(joined, &result.tokens, stream.tokenize));
     const internal::TextModel& model = impl_->model;
-    if (impl_->padding && result.tokens.ids.size() < impl_->padding->length) {
-      result.tokens.ids.resize(impl_->padding->length, impl_->padding->id);
-      result.tokens.type_ids.resize(impl_->padding->length, 0);
-      result.tokens.offsets.resize(impl_->padding->length);
-    }
+    if (impl_->padding) impl_->padding->Apply(&result.tokens);
     ENCORE_ASSIGN_OR_RETURN(result.vectors, Tensor::Create(DType::kF32, {result.tokens.ids.size(),
                                                                          model.hidden_width()}));
     const std::vector<size_t> starts = {0, result.tokens.ids.size()};

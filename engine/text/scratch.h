@@ -44,17 +44,18 @@ struct Scratch {
   std::vector<int32_t> ids;
   std::vector<uint8_t> type_ids;
   std::vector<size_t> starts;
-  std::vector<size_t> unseen;  // TokenBatch's
-  Workspace workspace;         // of the encoder,
-  BatchLimits limits = {};     // for any batch within these,
-  int threads = 0;             // on an executor of so many threads
-  FloatBuffer x;               // [tokens, d_model]
-  FloatBuffer hidden;          // [sequences, d_model], where not all rows are wanted
-  FloatBuffer pooled;          // [sequences, width]
-  FloatBuffer projected;       // [sequences, width] after a dense layer
-  FloatBuffer gathered;        // [rows, d_model]: of late interaction, those that are kept
-  FloatBuffer residual;        // the same, of its residual
-  FloatBuffer sums;            // doubles of pooling
+  std::vector<size_t> unseen;          // TokenBatch's
+  OutputRows rows = OutputRows::kAll;  // that were computed of it
+  Workspace workspace;                 // of the encoder,
+  BatchLimits limits = {};             // for any batch within these,
+  int threads = 0;                     // on an executor of so many threads
+  FloatBuffer x;                       // [tokens, d_model]
+  FloatBuffer hidden;                  // [sequences, d_model], where not all rows are wanted
+  FloatBuffer pooled;                  // [sequences, width]
+  FloatBuffer projected;               // [sequences, width] after a dense layer
+  FloatBuffer gathered;                // [rows, d_model]: of late interaction, those that are kept
+  FloatBuffer residual;                // the same, of its residual
+  FloatBuffer sums;                    // doubles of pooling
 
   size_t size_bytes() const;
   size_t idle_bytes = 0;  // what the pool has counted for it

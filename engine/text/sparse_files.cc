@@ -3,6 +3,8 @@
 // The files of a SparseEncoder's modules: SpladePooling, Router, SparseStaticEmbedding.
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "encore/safetensors.h"
@@ -64,9 +66,10 @@ Result<Tensor> ReadIdf(const std::string& path, const std::string& name, const T
   std::fill_n(values, size, 0.0f);
   const std::optional<int32_t> unknown = TokenizerFactory::SpecialTokenId(tokenizer, "unk_token");
   for (const JsonValue::Member& member : json.members()) {
-    if (!member.second.is_number()) {
+    if (!member.second.is_number() ||
+        !(std::fabs(member.second.number()) <= std::numeric_limits<float>::max())) {
       return InvalidArgument(file + ": " + Quoted(member.first) + " is " +
-                             member.second.Described() + "; wanted a number");
+                             member.second.Described() + "; wanted a number in the range of f32");
     }
     std::optional<int32_t> id = TokenizerFactory::TokenId(tokenizer, member.first);
     if (!id) id = unknown;

@@ -28,20 +28,38 @@ Result<size_t> ReadTruncation(const JsonValue& json) {
   return length;
 }
 
+void TellLength(size_t length, const std::string& source, const FolderReading& reading) {
+  reading.Tell("maximum length", length == 0 ? "none" : std::to_string(length), source);
+}
+
+// Whether the option says it; tells it then.
+Result<bool> IsLengthChosen(const std::optional<size_t>& option, const FolderReading& reading) {
+  if (option == size_t{0}) return InvalidArgument("max_length is 0; wanted at least 1");
+  if (option) TellLength(*option, "option max_length", reading);
+  return option.has_value();
+}
+
 Result<size_t> ChooseLength(const Folder& folder, const std::optional<size_t>& option,
                             const FolderReading& reading) {
-  const std::string what = "maximum length";
-  if (option == size_t{0}) return InvalidArgument("max_length is 0; wanted at least 1");
-  if (option) {
-    reading.Tell(what, std::to_string(*option), "option max_length");
-    return *option;
-  }
+  ENCORE_ASSIGN_OR_RETURN(const bool is_chosen, IsLengthChosen(option, reading));
+  if (is_chosen) return *option;
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kTokenizerFile));
   if (!json) return Status(ErrorCode::kNotFound, "there is no " + std::string(kTokenizerFile));
   ENCORE_ASSIGN_OR_RETURN(const size_t length, ReadTruncation(*json));
-  reading.Tell(what, length == 0 ? "none" : std::to_string(length),
-               std::string(kTokenizerFile) + ": truncation");
+  TellLength(length, std::string(kTokenizerFile) + ": truncation", reading);
   return length;
+}
+
+// What these folders have none of.
+Status CheckNoTask(const OpenOptions& options) {
+  if (options.task.empty()) return {};
+  return InvalidArgument("task is " + Quoted(options.task) +
+                         "; the folder has no adapters for tasks");
+}
+
+void TellCache(const OpenOptions& options, const FolderReading& reading) {
+  if (options.cache.empty()) return;
+  reading.Tell("packed weights", "none: static embeddings", "option cache");
 }
 
 }  // namespace
@@ -73,18 +91,18 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenSparseStatic(const Transfor
   if (!options.pooling.empty()) {
     return InvalidArgument("found pooling; wanted none, as weights of tokens are not pooled");
   }
+  ENCORE_RETURN_IF_ERROR(CheckNoTask(options));
+  TellCache(options, reading);
   ENCORE_ASSIGN_OR_RETURN(SparseStatic query, ReadSparseStatic(found.path, {}, reading));
   for (const Decision& decision : query.tokenizer.Describe()) {
     reading.decisions.push_back(decision);
   }
   ENCORE_ASSIGN_OR_RETURN(SentenceConfig config,
                           ReadSentenceConfig(/*has_modules=*/true, reading, /*is_late=*/false));
-  if (options.max_length == size_t{0}) {
-    return InvalidArgument("max_length is 0; wanted at least 1");
-  }
-  const size_t length = options.max_length.value_or(query.tokenizer.model_max_length().value_or(0));
-  reading.Tell("maximum length", length == 0 ? "none" : std::to_string(length),
-               options.max_length ? "option max_length" : "tokenizer_config.json");
+  ENCORE_ASSIGN_OR_RETURN(const bool is_chosen, IsLengthChosen(options.max_length, reading));
+  const size_t length =
+      is_chosen ? *options.max_length : query.tokenizer.model_max_length().value_or(0);
+  if (!is_chosen) TellLength(length, "tokenizer_config.json", reading);
   reading.Tell("sparse vectors", "the weights of a text's tokens, without special ones",
                "modules.json");
   const Tokenizer tokenizer = query.tokenizer;
@@ -106,11 +124,10 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFol
   if (!options.pooling.empty()) {
     return InvalidArgument("found pooling; wanted none, as static embeddings are averaged");
   }
+  ENCORE_RETURN_IF_ERROR(CheckNoTask(options));
   ENCORE_ASSIGN_OR_RETURN(TextModel model,
                           TextModel::OpenStatic(found.folder, options, &reading.decisions));
-  if (!options.cache.empty()) {
-    reading.Tell("packed weights", "none: static embeddings", "option cache");
-  }
+  TellCache(options, reading);
   ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, OpenWrittenTokenizer(found.folder));
   for (const Decision& decision : tokenizer.Describe()) {
     if (decision.what != "truncation") reading.decisions.push_back(decision);  // told below

@@ -157,7 +157,8 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
                          .type_ids = scratch->type_ids,
                          .seq_starts = scratch->starts,
                          .unseen = scratch->unseen};
-  const OutputRows rows = options.of_head ? model.head_rows(batch) : options.rows;
+  const OutputRows rows = options.rows ? *options.rows : model.head_rows(batch);
+  scratch->rows = rows;
   ENCORE_RETURN_IF_ERROR(model.Embed(batch, x_view, executor));
   MutableView hidden = x_view;
   if (rows != OutputRows::kAll || model.has_projection()) {

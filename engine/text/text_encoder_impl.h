@@ -108,15 +108,15 @@ struct StreamOptions {
   Executor executor;
   TokenizeOptions tokenize;
   size_t batch_tokens = 0;  // 0: encore's choice
-  OutputRows rows = OutputRows::kAll;
-  bool of_head = false;  // instead, of each batch the rows of TextModel::head_rows
+  // Nothing: of each batch those of TextModel::head_rows.
+  std::optional<OutputRows> rows = OutputRows::kAll;
 };
 
 // Of EncodeOptions or ScoreOptions. Texts are cut to the encoder's length, ids may be as long as
 // the model computes.
 template <typename Options>
 Result<StreamOptions> MakeStreamOptions(const TextEncoder::Impl& impl, const Options& options,
-                                        bool of_ids, OutputRows rows) {
+                                        bool of_ids, std::optional<OutputRows> rows) {
   const size_t absent = of_ids ? impl.model.max_tokens() : impl.max_length;
   ENCORE_ASSIGN_OR_RETURN(const size_t max_length,
                           ResolveMaxLength(impl, options.max_length, absent));

@@ -207,8 +207,10 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
                           internal::ReadSentenceConfig(has_modules, reading, late != nullptr));
 
   std::optional<internal::Expansion> padding;
-  if (tokenizer.ok() && model.pads()) {
-    ENCORE_ASSIGN_OR_RETURN(padding, internal::ReadPadding(found, *tokenizer, model, reading));
+  if (model.pads()) {
+    if (tokenizer.ok()) {
+      ENCORE_ASSIGN_OR_RETURN(padding, internal::ReadPadding(found, *tokenizer, model, reading));
+    }
   } else if (found.settings.padding) {
     return Status(ErrorCode::kUnsupported,
                   found.settings.file +

@@ -46,6 +46,13 @@ Status Named(std::string_view name, size_t i, const Status& status) {
 
 }  // namespace
 
+void Expansion::Apply(Tokens* tokens) const {
+  if (tokens->ids.size() >= length) return;
+  if (tokens->offsets.size() == tokens->ids.size()) tokens->offsets.resize(length);
+  tokens->ids.resize(length, id);
+  tokens->type_ids.resize(length, 0);
+}
+
 struct TokenStore::Job {
   const Tokenizer& tokenizer;
   const TextModel& model;
@@ -95,10 +102,7 @@ Status TokenStore::TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* 
     return InvalidArgument("no tokens; the tokenizer adds none to an empty text");
   }
   entry->own_length = tokens.ids.size();
-  if (inputs.expansion != nullptr && tokens.ids.size() < inputs.expansion->length) {
-    tokens.ids.resize(inputs.expansion->length, inputs.expansion->id);
-    tokens.type_ids.resize(inputs.expansion->length, 0);
-  }
+  if (inputs.expansion != nullptr) inputs.expansion->Apply(&tokens);
   const std::span<const uint8_t> types =
       has_type_ids_ ? std::span<const uint8_t>(tokens.type_ids) : std::span<const uint8_t>();
   if (!tokens.ids.empty()) status = CheckOne(job.model, tokens.ids, types);

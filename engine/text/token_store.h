@@ -22,11 +22,14 @@
 
 namespace encore::inline v0_1::internal {
 
-// A query gets tokens of this id until it has so many.
+// Texts get tokens of this id until they have so many: queries of late interaction, and texts of
+// models that were trained on padded ones.
 struct Expansion {
   size_t length = 0;
   int32_t id = 0;
   bool attend = false;  // other tokens see them; else they see the others, and nobody sees them
+
+  void Apply(Tokens* tokens) const;
 };
 
 // The text around a query and a document, in place of a tokenizer's own template.

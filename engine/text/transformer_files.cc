@@ -85,7 +85,7 @@ Status CheckOrder(const std::vector<ModuleEntry>& modules) {
   if (modules.size() == 1 && modules[0].kind == ModuleKind::kSparseStatic) return {};
   const bool is_static = modules.front().kind == ModuleKind::kStaticEmbedding;
   const bool is_alone =  // behind the transformer
-      modules.size() == 2 &&
+      !is_static && modules.size() == 2 &&
       (modules[1].kind == ModuleKind::kSpladePooling || modules[1].kind == ModuleKind::kLogitScore);
   // Without a pooling, the others are of tokens.
   const bool pools = is_static || (modules.size() > 1 && modules[1].kind == ModuleKind::kPooling);

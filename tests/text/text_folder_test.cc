@@ -178,6 +178,9 @@ TEST_F(TextFolderTest, RefusesUnfitModules) {
   refused({pooling, transformer}, {"modules.json", "order"});
   refused({transformer, module(models + "Normalize", "2")}, {"order"});
   refused({transformer, pooling, pooling}, {"order"});
+  for (const std::string name : {"LogitScore", "SpladePooling"}) {
+    refused({module(models + "StaticEmbedding", ""), module(models + name, "1")}, {"order"});
+  }
   for (const std::string path : {"../other", "/tmp", "a/../../b", "c:\\d", ".."}) {
     refused({transformer, module(models + "Pooling", path)}, {"path", "within"});
   }

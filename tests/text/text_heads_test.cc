@@ -330,6 +330,8 @@ TEST(SparseFolder, OfStaticWeightsOpensAlone) {
   std::ofstream(query + "config.json") << R"({"frozen": true, "path": "idf.json"})";
   fs::remove(query + "model.safetensors");
   expect_same();
+  const Status of_task = TextEncoder::Open(query, {.task = "retrieval.query"}).status();
+  EXPECT_NE(of_task.message().find("no adapters"), std::string::npos) << of_task.message();
 
   const auto refused = [&](const char* name, const std::string& content, const char* part) {
     std::ofstream(query + name) << content;
@@ -337,6 +339,7 @@ TEST(SparseFolder, OfStaticWeightsOpensAlone) {
     EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
   };
   refused("idf.json", R"({"tea": "much"})", "'tea' is");
+  refused("idf.json", R"({"tea": 1e300})", "in the range of f32");
   refused("idf.json", "[1]", "wanted an object");
   refused("config.json", R"({"path": "/somewhere/idf.json"})", "a file beside config.json");
   refused("config.json", R"({"path": "none.json"})", "none.json");

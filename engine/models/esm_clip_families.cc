@@ -170,14 +170,21 @@ constexpr Family kClipText = {.model_types = "clip_text_model",
                               .embeddings = kClipEmbeddings,
                               .finish = FinishClip};
 
-constexpr Family WholeClip() {
-  Family family = kClipText;
-  family.model_types = "clip";
+// The row of the text side of a whole model: its keys are in an object, and it makes features.
+constexpr Family Whole(Family family, std::string_view model_types, std::string_view parts,
+                       AbsentSizes absent) {
+  family.model_types = model_types;
   family.harmless_tensors = kWholeHarmless;
-  family.keys.absent = {
-      .d_model = 512, .layers = 12, .heads = 8, .d_ff = 2048, .vocab_size = 49408};
-  family.parts = "text_config_dict text_config";
+  family.keys.absent = absent;
+  family.parts = parts;
   family.makes_features = true;
+  return family;
+}
+
+constexpr Family WholeClip() {
+  Family family =
+      Whole(kClipText, "clip", "text_config_dict text_config",
+            {.d_model = 512, .layers = 12, .heads = 8, .d_ff = 2048, .vocab_size = 49408});
   family.finish = FinishWholeClip;
   family.finish_top = FinishTopOfClip;
   return family;
@@ -197,13 +204,9 @@ constexpr Family SiglipText() {
 }
 
 constexpr Family WholeSiglip() {
-  Family family = SiglipText();
-  family.model_types = "siglip siglip2";
-  family.harmless_tensors = kWholeHarmless;
-  family.keys.absent = {
-      .d_model = 768, .layers = 12, .heads = 12, .d_ff = 3072, .vocab_size = 32000};
-  family.parts = "text_config";
-  family.makes_features = true;
+  Family family =
+      Whole(SiglipText(), "siglip siglip2", "text_config",
+            {.d_model = 768, .layers = 12, .heads = 12, .d_ff = 3072, .vocab_size = 32000});
   family.finish = FinishWholeSiglip;
   family.finish_top = FinishTopOfSiglip;
   return family;

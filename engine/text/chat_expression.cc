@@ -51,8 +51,8 @@ Result<ChatWord> ReadChatString(std::string_view source, size_t* at) {
 std::optional<std::string> KnownText(const ChatValue& value) {
   if (!value.is(ValueKind::kText)) return {};
   std::string text;
-  for (const TemplatePart& part : value.text) {
-    if (part.kind != TemplatePart::Kind::kText) return {};
+  for (const ChatPart& part : value.text) {
+    if (part.kind != ChatPart::Kind::kText) return {};
     text += part.text;
   }
   return text;
@@ -170,7 +170,7 @@ class ChatReader {
       }
       value.text.insert(value.text.end(), other.text.begin(), other.text.end());
       size_t bytes = 0;
-      for (const TemplatePart& part : value.text) bytes += part.text.size() + 1;
+      for (const ChatPart& part : value.text) bytes += part.text.size() + 1;
       if (bytes > kLongestText) return NotInTemplates("a long sum");
     }
   }
@@ -361,7 +361,7 @@ ChatValue ChatValue::Bool(bool value) { return {.kind = Kind::kBool, .integer = 
 ChatValue ChatValue::Integer(int64_t value) { return {.kind = Kind::kInteger, .integer = value}; }
 ChatValue ChatValue::Text(std::string_view text) {
   ChatValue value{.kind = Kind::kText};
-  if (!text.empty()) value.text.push_back({TemplatePart::Kind::kText, std::string(text)});
+  if (!text.empty()) value.text.push_back({ChatPart::Kind::kText, std::string(text)});
   return value;
 }
 

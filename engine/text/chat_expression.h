@@ -19,8 +19,8 @@ namespace encore::inline v0_1::internal {
 struct ChatValue {
   enum class Kind : uint8_t { kUndefined, kNone, kBool, kInteger, kText, kList, kObject };
   Kind kind = Kind::kUndefined;
-  int64_t integer = 0;      // of kInteger; of kBool 0 or 1
-  TemplateParts text = {};  // of kText; without a part it is empty
+  int64_t integer = 0;  // of kInteger; of kBool 0 or 1
+  ChatParts text = {};  // of kText; without a part it is empty
   std::vector<ChatValue> items = {};
   // Of kList: Python has a generator, which has neither places nor a truth of its own, and items
   // but once.

@@ -16,7 +16,7 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-using PartKind = TemplatePart::Kind;
+using PartKind = ChatPart::Kind;
 
 constexpr std::string_view kBlanks = " \t\n\r\f\v";
 constexpr size_t kMostNesting = 32;
@@ -218,7 +218,7 @@ class TemplateRenderer {
     }
     return {};
   }
-  TemplateParts TakeParts() { return std::move(parts_); }
+  ChatParts TakeParts() { return std::move(parts_); }
 
  private:
   Status RenderOne(const ChatNode& node, ChatScope* scope) {
@@ -244,7 +244,7 @@ class TemplateRenderer {
   Status Output(const ChatValue& value) {
     if (value.is(ChatValue::Kind::kUndefined)) return {};
     if (!value.is(ChatValue::Kind::kText)) return NotInTemplates("output of what is no text");
-    for (const TemplatePart& part : value.text) {
+    for (const ChatPart& part : value.text) {
       bytes_ += part.text.size() + 1;
       if (bytes_ > kLongestTemplate) return NotInTemplates("more than 64 KiB of output");
       if (part.kind == PartKind::kText && !parts_.empty() &&
@@ -276,12 +276,12 @@ class TemplateRenderer {
     return {};
   }
 
-  TemplateParts parts_;
+  ChatParts parts_;
   size_t bytes_ = 0;
   size_t steps_ = 0;
 };
 
-ChatValue Message(std::string_view role, TemplatePart content, bool structured) {
+ChatValue Message(std::string_view role, ChatPart content, bool structured) {
   ChatValue text{.kind = ChatValue::Kind::kText};
   text.text.push_back(std::move(content));
   if (structured) {
@@ -297,8 +297,8 @@ ChatValue Message(std::string_view role, TemplatePart content, bool structured) 
 
 }  // namespace
 
-Result<TemplateParts> RenderChatTemplate(std::string_view source, std::string_view prompt,
-                                         bool structured) {
+Result<ChatParts> RenderChatTemplate(std::string_view source, std::string_view prompt,
+                                     bool structured) {
   if (source.size() > kLongestTemplate) return NotInTemplates("more than 64 KiB");
   const std::string text = Normalized(source);
   ENCORE_ASSIGN_OR_RETURN(const std::vector<ChatNode> nodes, TemplateReader(text).All());
@@ -314,9 +314,9 @@ Result<TemplateParts> RenderChatTemplate(std::string_view source, std::string_vi
                      {"documents", ChatValue{ChatValue::Kind::kNone}}};
   TemplateRenderer renderer;
   ENCORE_RETURN_IF_ERROR(renderer.Render(nodes, &scope));
-  TemplateParts parts = renderer.TakeParts();
+  ChatParts parts = renderer.TakeParts();
   std::array<bool, 3> has = {};
-  for (const TemplatePart& part : parts) has[static_cast<size_t>(part.kind)] = true;
+  for (const ChatPart& part : parts) has[static_cast<size_t>(part.kind)] = true;
   if (!has[1] || !has[2]) {
     return Status(ErrorCode::kUnsupported,
                   "the messages 'query' and 'document' do not both get into the text; wanted a "
@@ -333,10 +333,10 @@ bool WantsStructuredContent(std::string_view source) {
          });
 }
 
-void JoinParts(const TemplateParts& parts, std::string_view query, std::string_view document,
+void JoinParts(const ChatParts& parts, std::string_view query, std::string_view document,
                std::string* joined) {
   joined->clear();
-  for (const TemplatePart& part : parts) {
+  for (const ChatPart& part : parts) {
     joined->append(part.kind == PartKind::kText    ? std::string_view(part.text)
                    : part.kind == PartKind::kQuery ? query
                                                    : document);

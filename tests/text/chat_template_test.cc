@@ -25,7 +25,7 @@ TEST(ChatTemplate, IsRenderedAsTransformersDoes) {
   for (const json& one : cases) {
     const std::string source = one["source"];
     SCOPED_TRACE(source);
-    const Result<internal::TemplateParts> parts =
+    const Result<internal::ChatParts> parts =
         RenderChatTemplate(source, one["prompt"].get<std::string>(), one["structured"]);
     if (!parts.ok()) {
       EXPECT_EQ(parts.status().code(), ErrorCode::kUnsupported);

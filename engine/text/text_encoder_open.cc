@@ -269,7 +269,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
         reading);
     if (!pair_template.ok()) {
       if (pair_template.status().code() != ErrorCode::kUnsupported) return pair_template.status();
-      reading.Tell("scores", "only of ids", pair_template.status().message());
+      reading.Tell("pairs", "none: scores only of ids", pair_template.status().message());
     }
   }
   if (config.truncate_dim && after) {

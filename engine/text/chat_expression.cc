@@ -5,6 +5,7 @@
 #include "engine/text/chat_expression.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "engine/base/quoted.h"
@@ -18,6 +19,15 @@ using WordKind = ChatWord::Kind;
 
 constexpr size_t kMostDepth = 32;                 // of parentheses and the like
 constexpr size_t kLongestText = size_t{1} << 16;  // of a text
+constexpr size_t kMostParts = 256;                // of a text
+
+// Variables of Jinja and of transformers that every template has.
+constexpr std::array<std::string_view, 9> kGlobals = {
+    "range",           "dict",         "lipsum", "cycler", "joiner", "namespace",
+    "raise_exception", "strftime_now", "self"};
+// What a message has as Python's dict. The sandbox hides the methods that change one.
+constexpr std::array<std::string_view, 6> kDictMethods = {"copy",  "fromkeys", "get",
+                                                          "items", "keys",     "values"};
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -51,8 +61,8 @@ Result<ChatWord> ReadChatString(std::string_view source, size_t* at) {
 std::optional<std::string> KnownText(const ChatValue& value) {
   if (!value.is(ValueKind::kText)) return {};
   std::string text;
-  for (const TemplatePart& part : value.text) {
-    if (part.kind != TemplatePart::Kind::kText) return {};
+  for (const ChatPart& part : value.text) {
+    if (part.kind != ChatPart::Kind::kText) return {};
     text += part.text;
   }
   return text;
@@ -168,10 +178,12 @@ class ChatReader {
       if (!value.is(ValueKind::kText) || !other.is(ValueKind::kText)) {
         return NotInTemplates("a sum of what is no text");
       }
-      value.text.insert(value.text.end(), other.text.begin(), other.text.end());
+      for (const ChatPart& part : other.text) AddPart(part, &value.text);
       size_t bytes = 0;
-      for (const TemplatePart& part : value.text) bytes += part.text.size() + 1;
-      if (bytes > kLongestText) return NotInTemplates("a long sum");
+      for (const ChatPart& part : value.text) bytes += part.text.size() + 1;
+      if (bytes > kLongestText || value.text.size() > kMostParts) {
+        return NotInTemplates("a long sum");
+      }
     }
   }
 
@@ -227,7 +239,12 @@ class ChatReader {
     const std::optional<std::string> name = KnownText(key);
     if (value.is(ValueKind::kObject) && name) {
       const ChatValue* found = value.Find(*name);
-      return found != nullptr ? *found : ChatValue();
+      if (found != nullptr) return *found;
+      if (value.closed) return NotInTemplates(Quoted("loop." + *name));
+      if (std::find(kDictMethods.begin(), kDictMethods.end(), *name) != kDictMethods.end()) {
+        return NotInTemplates("the method " + Quoted(*name));
+      }
+      return ChatValue();
     }
     if (value.is(ValueKind::kList) && !value.lazy && key.is(ValueKind::kInteger)) {
       const auto size = static_cast<int64_t>(value.items.size());
@@ -260,20 +277,25 @@ class ChatReader {
     for (auto known = scope_.rbegin(); known != scope_.rend(); ++known) {
       if (known->first == word.text) return known->second;
     }
-    // Of the tokenizer, and of Jinja itself.
-    if (word.text.ends_with("_token") || word.text.ends_with("_tokens")) {
+    // Variables of the tokenizer, and globals of Jinja and transformers.
+    if (word.text.ends_with("_token") || word.text.ends_with("_tokens") ||
+        std::find(kGlobals.begin(), kGlobals.end(), word.text) != kGlobals.end()) {
       return NotInTemplates("the variable " + Quoted(word.text));
     }
     return ChatValue();
   }
 
-  // Arguments of a filter in parentheses; `name` is the one that may stand before a "=".
-  Result<std::vector<ChatValue>> Arguments(std::string_view name) {
+  // Arguments of a filter in parentheses; of "map" the first is attribute=..., as Jinja takes one
+  // without a name for a filter.
+  Result<std::vector<ChatValue>> Arguments(bool of_map) {
     std::vector<ChatValue> arguments;
     if (!TakeSign("(")) return arguments;
     while (!TakeSign(")")) {
       if (!arguments.empty()) ENCORE_RETURN_IF_ERROR(Want(","));
-      if (!name.empty() && arguments.empty() && TakeName(name)) ENCORE_RETURN_IF_ERROR(Want("="));
+      if (of_map && arguments.empty()) {
+        if (!TakeName("attribute")) return NotInTemplates("map of a filter");
+        ENCORE_RETURN_IF_ERROR(Want("="));
+      }
       ENCORE_ASSIGN_OR_RETURN(ChatValue argument, Conditional());
       arguments.push_back(std::move(argument));
     }
@@ -285,8 +307,7 @@ class ChatReader {
     if (name.empty()) return NotInTemplates("'|' before no name");
     ++at_;
     const bool maps = name == "map";
-    ENCORE_ASSIGN_OR_RETURN(const std::vector<ChatValue> arguments,
-                            Arguments(maps ? "attribute" : ""));
+    ENCORE_ASSIGN_OR_RETURN(const std::vector<ChatValue> arguments, Arguments(maps));
     const size_t count = arguments.size();
     const bool is_list = value.is(ValueKind::kList);
     if ((name == "default" || name == "d") && count == 1) {
@@ -303,12 +324,9 @@ class ChatReader {
       return value.items.empty() ? ChatValue() : value.items.back();
     }
     if (name == "trim" && count == 0) return Trimmed(value);
-    if (maps && count == 1 && is_list && KnownText(arguments[0])) {
-      if (KnownText(arguments[0])->find('.') != std::string::npos) {
-        return NotInTemplates("map with a path of names");
-      }
+    if (maps && count == 1 && is_list) {
       for (ChatValue& item : value.items) {
-        ENCORE_ASSIGN_OR_RETURN(item, Member(item, arguments[0]));
+        ENCORE_ASSIGN_OR_RETURN(item, Attribute(item, arguments[0]));
       }
       value.lazy = true;
       return value;
@@ -319,6 +337,15 @@ class ChatReader {
     return NotInTemplates("the filter " + Quoted(name) + " with these arguments");
   }
 
+  // An item's attribute, as filters have it. Jinja takes "a.b" and "0" for a path and a place.
+  static Result<ChatValue> Attribute(const ChatValue& item, const ChatValue& attribute) {
+    const std::string name = KnownText(attribute).value_or("");
+    if (name.empty() || IsDigit(name[0]) || name.find('.') != std::string::npos) {
+      return NotInTemplates("the attribute " + Quoted(name));
+    }
+    return Member(item, attribute);
+  }
+
   // items | selectattr("role", "eq", "query")
   static Result<ChatValue> Selected(ChatValue value, const std::vector<ChatValue>& arguments,
                                     bool selects) {
@@ -327,7 +354,7 @@ class ChatReader {
     if (!equal && test != "ne" && test != "!=") return NotInTemplates("the test " + Quoted(test));
     std::vector<ChatValue> kept;
     for (ChatValue& item : value.items) {
-      ENCORE_ASSIGN_OR_RETURN(const ChatValue member, Member(item, arguments[0]));
+      ENCORE_ASSIGN_OR_RETURN(const ChatValue member, Attribute(item, arguments[0]));
       ENCORE_ASSIGN_OR_RETURN(const bool same, AreEqual(member, arguments[2]));
       if ((same == equal) == selects) kept.push_back(std::move(item));
     }
@@ -339,14 +366,13 @@ class ChatReader {
   static Result<ChatValue> Trimmed(const ChatValue& value) {
     const std::optional<std::string> text = KnownText(value);
     if (!text) return NotInTemplates("trim of a query's or document's text");
-    constexpr std::string_view kSpace = " \t\n\r\f\v";
     const bool ascii = std::all_of(text->begin(), text->end(),
                                    [](char c) { return static_cast<unsigned char>(c) < 0x80; });
     if (!ascii) return NotInTemplates("trim of letters outside ASCII");
-    const size_t begin = text->find_first_not_of(kSpace);
+    const size_t begin = text->find_first_not_of(kChatBlanks);
     if (begin == std::string::npos) return ChatValue::Text("");
     return ChatValue::Text(
-        std::string_view(*text).substr(begin, text->find_last_not_of(kSpace) + 1 - begin));
+        std::string_view(*text).substr(begin, text->find_last_not_of(kChatBlanks) + 1 - begin));
   }
 
   const std::vector<ChatWord>& words_;
@@ -361,7 +387,7 @@ ChatValue ChatValue::Bool(bool value) { return {.kind = Kind::kBool, .integer = 
 ChatValue ChatValue::Integer(int64_t value) { return {.kind = Kind::kInteger, .integer = value}; }
 ChatValue ChatValue::Text(std::string_view text) {
   ChatValue value{.kind = Kind::kText};
-  if (!text.empty()) value.text.push_back({TemplatePart::Kind::kText, std::string(text)});
+  if (!text.empty()) value.text.push_back({ChatPart::Kind::kText, std::string(text)});
   return value;
 }
 
@@ -370,6 +396,15 @@ const ChatValue* ChatValue::Find(std::string_view name) const {
     if (key == name) return &value;
   }
   return nullptr;
+}
+
+void AddPart(const ChatPart& part, ChatParts* text) {
+  constexpr ChatPart::Kind kLiteral = ChatPart::Kind::kText;
+  if (part.kind == kLiteral && !text->empty() && text->back().kind == kLiteral) {
+    text->back().text += part.text;
+  } else {
+    text->push_back(part);
+  }
 }
 
 Status NotInTemplates(const std::string& what) {

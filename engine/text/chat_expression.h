@@ -19,13 +19,14 @@ namespace encore::inline v0_1::internal {
 struct ChatValue {
   enum class Kind : uint8_t { kUndefined, kNone, kBool, kInteger, kText, kList, kObject };
   Kind kind = Kind::kUndefined;
-  int64_t integer = 0;      // of kInteger; of kBool 0 or 1
-  TemplateParts text = {};  // of kText; without a part it is empty
+  int64_t integer = 0;  // of kInteger; of kBool 0 or 1
+  ChatParts text = {};  // of kText; without a part it is empty
   std::vector<ChatValue> items = {};
   // Of kList: Python has a generator, which has neither places nor a truth of its own, and items
   // but once.
   bool lazy = false;
-  std::vector<std::pair<std::string, ChatValue>> members = {};
+  std::vector<std::pair<std::string, ChatValue>> members = {};  // of kObject
+  bool closed = false;  // of kObject: Jinja has members beside these; a name of one is refused
 
   static ChatValue Bool(bool value);
   static ChatValue Integer(int64_t value);
@@ -33,6 +34,12 @@ struct ChatValue {
   bool is(Kind other) const { return kind == other; }
   const ChatValue* Find(std::string_view name) const;  // of kObject, or null
 };
+
+// Adds a part to a text; literal text goes into the last part where that is one too.
+void AddPart(const ChatPart& part, ChatParts* text);
+
+// White space in ASCII, as Python has it.
+inline constexpr std::string_view kChatBlanks = " \t\n\r\f\v\x1c\x1d\x1e\x1f";
 
 // The variables of a template; later ones hide earlier ones of the same name.
 using ChatScope = std::vector<std::pair<std::string, ChatValue>>;

@@ -16,12 +16,11 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-using PartKind = TemplatePart::Kind;
+using PartKind = ChatPart::Kind;
 
-constexpr std::string_view kBlanks = " \t\n\r\f\v";
 constexpr size_t kMostNesting = 32;
-constexpr size_t kLongestTemplate = size_t{1} << 16;  // of a template, and of what it renders
-constexpr size_t kMostSteps = 10000;
+constexpr size_t kLongestTemplate = size_t{1} << 16;  // of it, of the prompt, of what it renders
+constexpr size_t kMostSteps = 100000;                 // nodes, and words of their expressions
 constexpr size_t kMostVariables = 256;
 
 struct ChatNode {
@@ -107,15 +106,23 @@ class TemplateReader {
     std::string_view text = source_.substr(at_, tag - at_);
     const bool first_of_line = at_ == 0 || source_[at_ - 1] == '\n';
     if (tag + 2 < source_.size() && source_[tag + 2] == '-') {
-      while (!text.empty() && kBlanks.find(text.back()) != std::string_view::npos) {
+      while (!text.empty() && kChatBlanks.find(text.back()) != std::string_view::npos) {
         text.remove_suffix(1);
       }
       ENCORE_RETURN_IF_ERROR(WantAscii(text.empty() ? ' ' : text.back()));
     } else if (tag < source_.size() && source_[tag + 1] != '{') {
       const size_t line = text.rfind('\n') + 1;  // 0 where there is no newline
-      if ((line > 0 || first_of_line) &&
-          text.find_first_not_of(kBlanks, line) == std::string_view::npos) {
-        text = text.substr(0, line);
+      if (line > 0 || first_of_line) {
+        const std::string_view before = text.substr(line);
+        const bool may_be_blank = std::all_of(before.begin(), before.end(), [](char c) {
+          return kChatBlanks.find(c) != std::string_view::npos || !IsAscii(c);
+        });
+        if (may_be_blank) {
+          if (!std::all_of(before.begin(), before.end(), IsAscii)) {
+            return NotInTemplates("letters outside ASCII alone on a line before a block");
+          }
+          text = text.substr(0, line);
+        }
       }
     }
     if (!text.empty()) nodes->push_back({ChatNode::Kind::kText, std::string(text)});
@@ -126,26 +133,32 @@ class TemplateReader {
   // Behind a tag's "-}}", "%}" and the like.
   Status EndTag(bool takes_newline) {
     const bool strips = source_[at_] == '-';
+    if (!strips && source_[at_ - 1] == '+') return NotInTemplates("'+' at a tag's edge");
     at_ += strips ? 3 : 2;
     if (strips) {
-      at_ = std::min(source_.find_first_not_of(kBlanks, at_), source_.size());
+      at_ = std::min(source_.find_first_not_of(kChatBlanks, at_), source_.size());
       return WantAscii(at_ < source_.size() ? source_[at_] : ' ');
     }
     if (takes_newline && at_ < source_.size() && source_[at_] == '\n') ++at_;
     return {};
   }
 
+  static bool IsAscii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+
   // Python strips blanks of other scripts too.
   static Status WantAscii(char c) {
-    if (static_cast<unsigned char>(c) < 0x80) return {};
+    if (IsAscii(c)) return {};
     return NotInTemplates("'-' beside a letter outside ASCII");
   }
 
   Status Block(std::vector<ChatWord> words, std::vector<ChatNode>* nodes) {
-    const std::string name = words[0].text;
+    const std::string name = words[0].kind == ChatWord::Kind::kName ? words[0].text : "";
     words.erase(words.begin(), words.begin() + (words.size() > 1 ? 1 : 0));
     constexpr std::array<std::string_view, 4> kEnds = {"endfor", "endif", "else", "elif"};
     if (std::find(kEnds.begin(), kEnds.end(), name) != kEnds.end()) {
+      if (name != "elif" && words.size() > 1) {
+        return NotInTemplates(Quoted(words[0].text) + " after " + Quoted(name));
+      }
       ended_by_ = name;
       end_words_ = std::move(words);
       return {};
@@ -162,10 +175,25 @@ class TemplateReader {
     node.text = words[0].text;
     node.words.assign(words.begin() + 2, words.end());
     if (loops) {
+      ENCORE_RETURN_IF_ERROR(CheckHead(node.words));
       ENCORE_ASSIGN_OR_RETURN(node.body, Nodes());
       ENCORE_RETURN_IF_ERROR(WantEnd("endfor"));
     }
     nodes->push_back(std::move(node));
+    return {};
+  }
+
+  // `for m in messages if m.role` has a condition on m; within brackets it belongs to the list.
+  static Status CheckHead(const std::vector<ChatWord>& words) {
+    ptrdiff_t brackets = 0;
+    for (const ChatWord& word : words) {
+      if (word.kind == ChatWord::Kind::kSign && (word.text == "(" || word.text == "[")) ++brackets;
+      if (word.kind == ChatWord::Kind::kSign && (word.text == ")" || word.text == "]")) --brackets;
+      if (brackets == 0 && word.kind == ChatWord::Kind::kName &&
+          (word.text == "if" || word.text == "recursive")) {
+        return NotInTemplates("a loop with " + Quoted(word.text));
+      }
+    }
     return {};
   }
 
@@ -213,12 +241,13 @@ class TemplateRenderer {
  public:
   Status Render(const std::vector<ChatNode>& nodes, ChatScope* scope) {
     for (const ChatNode& node : nodes) {
-      if (++steps_ > kMostSteps) return NotInTemplates("too many steps");
+      steps_ += 1 + node.words.size();
+      if (steps_ > kMostSteps) return NotInTemplates("too many steps");
       ENCORE_RETURN_IF_ERROR(RenderOne(node, scope));
     }
     return {};
   }
-  TemplateParts TakeParts() { return std::move(parts_); }
+  ChatParts TakeParts() { return std::move(parts_); }
 
  private:
   Status RenderOne(const ChatNode& node, ChatScope* scope) {
@@ -244,15 +273,10 @@ class TemplateRenderer {
   Status Output(const ChatValue& value) {
     if (value.is(ChatValue::Kind::kUndefined)) return {};
     if (!value.is(ChatValue::Kind::kText)) return NotInTemplates("output of what is no text");
-    for (const TemplatePart& part : value.text) {
+    for (const ChatPart& part : value.text) {
       bytes_ += part.text.size() + 1;
       if (bytes_ > kLongestTemplate) return NotInTemplates("more than 64 KiB of output");
-      if (part.kind == PartKind::kText && !parts_.empty() &&
-          parts_.back().kind == PartKind::kText) {
-        parts_.back().text += part.text;
-      } else {
-        parts_.push_back(part);
-      }
+      AddPart(part, &parts_);
     }
     return {};
   }
@@ -266,7 +290,11 @@ class TemplateRenderer {
       loop.members = {{"first", ChatValue::Bool(i == 0)},
                       {"last", ChatValue::Bool(i + 1 == count)},
                       {"index0", ChatValue::Integer(static_cast<int64_t>(i))},
-                      {"index", ChatValue::Integer(static_cast<int64_t>(i) + 1)}};
+                      {"index", ChatValue::Integer(static_cast<int64_t>(i) + 1)},
+                      {"length", ChatValue::Integer(static_cast<int64_t>(count))},
+                      {"revindex0", ChatValue::Integer(static_cast<int64_t>(count - i) - 1)},
+                      {"revindex", ChatValue::Integer(static_cast<int64_t>(count - i))}};
+      loop.closed = true;
       const auto outer = static_cast<ptrdiff_t>(scope->size());
       scope->emplace_back("loop", std::move(loop));
       scope->emplace_back(node.text, list.items[i]);
@@ -276,12 +304,12 @@ class TemplateRenderer {
     return {};
   }
 
-  TemplateParts parts_;
+  ChatParts parts_;
   size_t bytes_ = 0;
   size_t steps_ = 0;
 };
 
-ChatValue Message(std::string_view role, TemplatePart content, bool structured) {
+ChatValue Message(std::string_view role, ChatPart content, bool structured) {
   ChatValue text{.kind = ChatValue::Kind::kText};
   text.text.push_back(std::move(content));
   if (structured) {
@@ -297,9 +325,11 @@ ChatValue Message(std::string_view role, TemplatePart content, bool structured) 
 
 }  // namespace
 
-Result<TemplateParts> RenderChatTemplate(std::string_view source, std::string_view prompt,
-                                         bool structured) {
-  if (source.size() > kLongestTemplate) return NotInTemplates("more than 64 KiB");
+Result<ChatParts> RenderChatTemplate(std::string_view source, std::string_view prompt,
+                                     bool structured) {
+  if (source.size() > kLongestTemplate || prompt.size() > kLongestTemplate) {
+    return NotInTemplates("more than 64 KiB");
+  }
   const std::string text = Normalized(source);
   ENCORE_ASSIGN_OR_RETURN(const std::vector<ChatNode> nodes, TemplateReader(text).All());
   ChatValue messages{.kind = ChatValue::Kind::kList};
@@ -314,9 +344,9 @@ Result<TemplateParts> RenderChatTemplate(std::string_view source, std::string_vi
                      {"documents", ChatValue{ChatValue::Kind::kNone}}};
   TemplateRenderer renderer;
   ENCORE_RETURN_IF_ERROR(renderer.Render(nodes, &scope));
-  TemplateParts parts = renderer.TakeParts();
+  ChatParts parts = renderer.TakeParts();
   std::array<bool, 3> has = {};
-  for (const TemplatePart& part : parts) has[static_cast<size_t>(part.kind)] = true;
+  for (const ChatPart& part : parts) has[static_cast<size_t>(part.kind)] = true;
   if (!has[1] || !has[2]) {
     return Status(ErrorCode::kUnsupported,
                   "the messages 'query' and 'document' do not both get into the text; wanted a "
@@ -333,10 +363,10 @@ bool WantsStructuredContent(std::string_view source) {
          });
 }
 
-void JoinParts(const TemplateParts& parts, std::string_view query, std::string_view document,
+void JoinParts(const ChatParts& parts, std::string_view query, std::string_view document,
                std::string* joined) {
   joined->clear();
-  for (const TemplatePart& part : parts) {
+  for (const ChatPart& part : parts) {
     joined->append(part.kind == PartKind::kText    ? std::string_view(part.text)
                    : part.kind == PartKind::kQuery ? query
                                                    : document);

@@ -17,26 +17,26 @@
 
 namespace encore::inline v0_1::internal {
 
-struct TemplatePart {
+struct ChatPart {
   enum class Kind : uint8_t { kText, kQuery, kDocument };
   Kind kind = Kind::kText;
   std::string text = {};  // of kText
-  friend bool operator==(const TemplatePart&, const TemplatePart&) = default;
+  friend bool operator==(const ChatPart&, const ChatPart&) = default;
 };
-using TemplateParts = std::vector<TemplatePart>;
+using ChatParts = std::vector<ChatPart>;
 
 // Renders the template for the messages "system" (unless the prompt is empty), "query" and
 // "document". `structured`: contents are lists of {"type": "text", "text": ...}, else strings.
-// kUnsupported names what encore has not; so it is where the text of a query or document does not
-// get into the result, or decides what does.
-Result<TemplateParts> RenderChatTemplate(std::string_view source, std::string_view prompt,
-                                         bool structured);
+// kUnsupported names what encore has not. Also where a query's or document's text is missing from
+// the result, or decides what is in it.
+Result<ChatParts> RenderChatTemplate(std::string_view source, std::string_view prompt,
+                                     bool structured);
 
 // Whether sentence-transformers gives this template contents as lists.
 bool WantsStructuredContent(std::string_view source);
 
 // The parts with these texts in them.
-void JoinParts(const TemplateParts& parts, std::string_view query, std::string_view document,
+void JoinParts(const ChatParts& parts, std::string_view query, std::string_view document,
                std::string* joined);
 
 }  // namespace encore::internal

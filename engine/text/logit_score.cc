@@ -43,7 +43,7 @@ Result<std::optional<TemplateSource>> FindChatTemplate(const Folder& folder) {
 
 // The tokens that end every text made of the parts, as sentence-transformers finds them: those that
 // two texts with other contents have in common.
-Result<std::vector<int32_t>> FindSuffix(const TemplateParts& parts, const Tokenizer& tokenizer) {
+Result<std::vector<int32_t>> FindSuffix(const ChatParts& parts, const Tokenizer& tokenizer) {
   const TokenizeOptions options{.add_special_tokens = false};
   std::string joined;
   Tokens first;
@@ -90,17 +90,17 @@ Result<std::optional<LogitScore>> DefaultLogitScore(const Folder& folder,
   return std::optional(LogitScore{static_cast<size_t>(*yes), static_cast<size_t>(*no)});
 }
 
-Result<std::optional<PairTemplate>> ReadPairTemplate(const TransformerFolder& found,
-                                                     std::string_view prompt,
-                                                     const Tokenizer& tokenizer,
-                                                     const FolderReading& reading) {
+Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const TransformerFolder& found,
+                                                             std::string_view prompt,
+                                                             const Tokenizer& tokenizer,
+                                                             const FolderReading& reading) {
   // With modules.json the settings say whether there are messages, else the template is enough.
   const std::optional<MessageFormat>& wanted = found.settings.messages;
-  if (found.modules && !wanted) return std::optional<PairTemplate>();
+  if (found.modules && !wanted) return std::optional<PairChatTemplate>();
   ENCORE_ASSIGN_OR_RETURN(const std::optional<TemplateSource> source,
                           FindChatTemplate(found.folder));
   if (!source) {
-    if (!wanted) return std::optional<PairTemplate>();
+    if (!wanted) return std::optional<PairChatTemplate>();
     return Status(ErrorCode::kUnsupported,
                   found.settings.file +
                       ": modality_config has 'message', but the folder has no chat template");
@@ -108,11 +108,11 @@ Result<std::optional<PairTemplate>> ReadPairTemplate(const TransformerFolder& fo
   const MessageFormat format = wanted.value_or(MessageFormat::kAuto);
   const bool structured = format == MessageFormat::kStructured ||
                           (format == MessageFormat::kAuto && WantsStructuredContent(source->text));
-  Result<TemplateParts> parts = RenderChatTemplate(source->text, prompt, structured);
+  Result<ChatParts> parts = RenderChatTemplate(source->text, prompt, structured);
   if (!parts.ok()) {
     return Status(parts.status().code(), source->file + ": " + parts.status().message());
   }
-  PairTemplate made{*std::move(parts), {}};
+  PairChatTemplate made{*std::move(parts), {}};
   ENCORE_ASSIGN_OR_RETURN(made.suffix, FindSuffix(made.parts, tokenizer));
   reading.Tell("pairs",
                "by the chat template; " + std::to_string(made.suffix.size()) +

@@ -41,8 +41,8 @@ struct TextEncoder::Impl {
   std::optional<internal::WordRules> words = {};    // where the model labels tokens
   std::optional<internal::Expansion> padding = {};  // of texts, unless a call expands them
   // How pairs become texts where a chat template does it, or what it has that encore has not.
-  Result<std::optional<internal::PairTemplate>> pair_template =
-      std::optional<internal::PairTemplate>();
+  Result<std::optional<internal::PairChatTemplate>> pair_template =
+      std::optional<internal::PairChatTemplate>();
   std::vector<Decision> decisions;
   mutable internal::ScratchPool scratch = {};
 
@@ -72,10 +72,10 @@ Result<std::optional<LogitScore>> DefaultLogitScore(const Folder& folder,
                                                     const Tokenizer& tokenizer);
 // The chat template that a cross-encoder renders pairs by, with the default prompt. Nothing: pairs
 // are the tokenizer's. kUnsupported names what encore has not.
-Result<std::optional<PairTemplate>> ReadPairTemplate(const TransformerFolder& found,
-                                                     std::string_view prompt,
-                                                     const Tokenizer& tokenizer,
-                                                     const FolderReading& reading);
+Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const TransformerFolder& found,
+                                                             std::string_view prompt,
+                                                             const Tokenizer& tokenizer,
+                                                             const FolderReading& reading);
 
 struct LateModel;
 

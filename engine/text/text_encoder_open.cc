@@ -261,17 +261,17 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
                    activation.status().message());
     }
   }
-  Result<std::optional<internal::PairTemplate>> pair_template =
-      std::optional<internal::PairTemplate>();
+  Result<std::optional<internal::PairChatTemplate>> pair_template =
+      std::optional<internal::PairChatTemplate>();
   if (model.has_head() && tokenizer.ok()) {
     const std::string* prompt =
         config.default_prompt_name ? config.FindPrompt(*config.default_prompt_name) : nullptr;
-    pair_template = internal::ReadPairTemplate(
+    pair_template = internal::ReadPairChatTemplate(
         found, prompt != nullptr ? std::string_view(*prompt) : std::string_view(), *tokenizer,
         reading);
     if (!pair_template.ok()) {
       if (pair_template.status().code() != ErrorCode::kUnsupported) return pair_template.status();
-      reading.Tell("scores", "only of ids", pair_template.status().message());
+      reading.Tell("pairs", "none: scores only of ids", pair_template.status().message());
     }
   }
   if (config.truncate_dim && after) {

@@ -68,7 +68,7 @@ struct TokenStore::Job {
 // tokens that are left.
 Status TokenStore::EncodeByTemplate(const Job& job, std::string_view query,
                                     std::string_view document, Worker* worker) {
-  const PairTemplate& pair_template = *job.inputs.pair_template;
+  const PairChatTemplate& pair_template = *job.inputs.pair_template;
   JoinParts(pair_template.parts, query, document, &worker->joined);
   Tokens& tokens = worker->tokens;
   ENCORE_RETURN_IF_ERROR(job.tokenizer.Encode(worker->joined, &tokens, job.options));

@@ -33,20 +33,20 @@ struct Expansion {
 };
 
 // The text around a query and a document, in place of a tokenizer's own template.
-struct PairTemplate {
-  TemplateParts parts;
+struct PairChatTemplate {
+  ChatParts parts;
   std::vector<int32_t> suffix;  // tokens that take the place of the last ones where texts are cut
 };
 
 // What a call was given: texts, pairs, one text with each of many, or ids.
 struct TextInputs {
-  Texts texts = {};                             // of pairs, the first ones
-  const Texts* second = nullptr;                // of pairs: as many
-  const std::string_view* query = nullptr;      // in place of texts' part as the first of each pair
-  std::string_view prompt = {};                 // before each text, of pairs before the first
-  std::string_view name = "texts";              // in error sentences
-  const Expansion* expansion = nullptr;         // of each text
-  const PairTemplate* pair_template = nullptr;  // of pairs, which have no prompt then
+  Texts texts = {};                         // of pairs, the first ones
+  const Texts* second = nullptr;            // of pairs: as many
+  const std::string_view* query = nullptr;  // in place of texts' part as the first of each pair
+  std::string_view prompt = {};             // before each text, of pairs before the first
+  std::string_view name = "texts";          // in error sentences
+  const Expansion* expansion = nullptr;     // of each text
+  const PairChatTemplate* pair_template = nullptr;  // of pairs, which have no prompt then
   // In place of all these: tokens as they are, and their type ids, one list each or none at all.
   std::optional<std::span<const std::vector<int32_t>>> ids = {};
   std::span<const std::vector<uint8_t>> type_ids = {};

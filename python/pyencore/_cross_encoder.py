@@ -156,6 +156,11 @@ class CrossEncoder(_Head):
                     f"keys {list(prompts)!r}."
                 )
             prompt = prompts[name]
+        if prompt and any(decision.what == "pairs" for decision in self.describe()):
+            raise UnsupportedError(
+                f"{self.folder} renders pairs by a chat template, in which a prompt is a message; "
+                "wanted the folder's default prompt alone"
+            )
         if settings.get("default_prompt_name") is not None:
             raise UnsupportedError(
                 f"{self.folder} has a default prompt, which encore puts before every pair; wanted "

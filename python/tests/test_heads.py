@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import CASES, PAIRS, TEXTS, needs_reference
-from pyencore import Classifier, CrossEncoder
+from conftest import CASES, DATA, PAIRS, TEXTS, needs_reference
+from pyencore import Classifier, CrossEncoder, UnsupportedError
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +107,19 @@ def test_pairs_that_are_none(ours: CrossEncoder) -> None:
         ours.predict(PAIRS, activation_fn="tanh")
     with pytest.raises(ValueError, match="Prompt name 'none' not found"):
         ours.predict(PAIRS, prompt_name="none")
+
+
+@pytest.mark.parametrize("name", ["reranker_llama", "reranker_qwen3"])
+def test_prompts_beside_a_chat_template(name: str) -> None:
+    model = CrossEncoder(DATA / "heads" / name, threads=1)
+    assert model.predict([("the harbour", "tea")]).shape == (1,)
+    with pytest.raises(UnsupportedError, match="renders pairs by a chat template"):
+        model.predict([("the harbour", "tea")], prompt="find: ")
+    with pytest.raises(UnsupportedError, match="renders pairs by a chat template"):
+        model.rank("the harbour", ["tea"], prompt="find: ")
+    if name == "reranker_qwen3":
+        with pytest.raises(UnsupportedError, match="renders pairs by a chat template"):
+            model.predict([("the harbour", "tea")], prompt_name="mine")
 
 
 def test_classifier(folders: Any) -> None:

@@ -21,7 +21,7 @@ LOOP = """{%- for message in messages -%}
 
 
 def rendered(source, prompt, structured, query="QQ", document="DD"):
-    """What transformers renders; an error's name where it does not."""
+    """What transformers renders as "rendered"; the exception's name as "error" where it raises."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     def message(role, text):
@@ -30,12 +30,13 @@ def rendered(source, prompt, structured, query="QQ", document="DD"):
     if prompt:
         messages.insert(0, message("system", prompt))
     try:
-        return render_jinja_template([messages], chat_template=source)[0][0]
+        return {"rendered": render_jinja_template([messages], chat_template=source)[0][0]}
     except Exception as error:
-        return type(error).__name__
+        return {"error": type(error).__name__}
 
 
-TEMPLATES = [
+# Templates of the part of Jinja that encore has.
+KNOWN = [
     OFFICIAL, LOOP, "{{ messages[0].content }}|{{ messages[-1]['content'] }}\n\n",
     "a\r\nb\rc {{messages[-2].content}}{{ messages[-1].content }}\n",
     "  {% if messages[0].role == 'system' %}  \n S {{ messages[0].content }} \n  {% endif %}\n"
@@ -55,7 +56,25 @@ TEMPLATES = [
     "{%- endfor %} {{ x }}",
     "{{ '  b ' | trim }}{% if 'a' == 'a' or false %}{{ messages[-1].content }}{% endif -%}\n\n "
     "x{{ messages[-2].content }}",
-    # What encore has not.
+    # Members of loop.
+    "{% for m in messages %}{{ m.content }}{% if loop.index == loop.length %}END{% endif %}"
+    "{% if loop.revindex == 2 %}, {% endif %}{% if loop.revindex0 == 0 %}.{% endif %}{% endfor %}",
+    # The newline behind a block, and blanks before it.
+    "{% if true %}a{% endif -%}\n b{{ messages[-2].content }}{# c #}\n{{ messages[-1].content }}",
+    "q\n\x1c {% if true %}x{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}",
+    "q\n\xe9: {% if true %}x{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}",
+    "q\xe9 {% if true %}x{% endif %}{{ messages[-2].content }}\xa0{{ messages[-1].content }}",
+    # Conditions in a loop's head, within brackets.
+    "{% for m in (messages if true else none) %}{{ m.content }}{% endfor %}",
+    # Names of globals that the template gives a value.
+    "{% set namespace = 'n' %}{{ namespace }}{% for self in messages %}{{ self.content }}"
+    "{% endfor %}",
+    "{{ messages | map(attribute = 'content') | list | last }}{{ messages[-2].content }}",
+]
+
+ALL = "{% for m in messages %}{{ m.content }}{% endfor %}"
+# What encore has not, or leaves to what a text to come is.
+OTHER = [
     "{{ bos_token }}{{ messages }}", "{% macro f() %}{% endmacro %}", "{{ messages[0].content",
     "{% for m in messages %}{{ m.content | upper }}{% endfor %}", "{{ raise_exception('no') }}",
     "{% for m in messages %}{% if m.content == 'QQ' %}a{% endif %}{{ m.content }}{% endfor %}",
@@ -66,11 +85,46 @@ TEMPLATES = [
     "}}", "{{ messages | map(attribute='content') | last }}",
     "{% if messages | selectattr('role', 'eq', 'user') %}{{ messages[0].content }}{% endif %}",
     "{{ messages[0:2] }}", "{% for m in messages %}{{ m.content | trim }}{% endfor %}",
+    *(ALL + "{% for m in messages %}{% if loop." + name + " %}x{% endif %}{% endfor %}"
+      for name in ("nextitem", "previtem", "depth", "depth0", "changed", "nothing")),
+    *("{% if " + name + " is defined %}A{% else %}B{% endif %}" + ALL
+      for name in ("range", "dict", "lipsum", "cycler", "joiner", "namespace", "raise_exception",
+                   "strftime_now", "self")),
+    *("{% if messages[0]." + name + " %}A{% else %}B{% endif %}" + ALL
+      for name in ("copy", "fromkeys", "get", "items", "keys", "values")),
+    "{% if true %}" + ALL + "{% endif +%}\nx", ALL + "{# c +#}\nx", ALL + "{# c -#}\n{#+ c #}x",
+    "{% for m in messages %}{{ m.content }}{% endfor +%}\nx", "{% set a = 'b' +%}\n" + ALL,
+    "{% if true +%}\nx{% endif %}" + ALL, "{% if false %}{% else +%}\nx{% endif %}" + ALL,
+    "{% if false %}a{% else if true %}b{% endif %}" + ALL, "{% if true %}b{% endif true %}" + ALL,
+    "{% for m in messages %}{{ m.content }}{% endfor messages %}",
+    "{% 'if' true %}{% endif %}" + ALL,
+    "{{ messages | map('content') | list | first }}{{ messages[-1].content }}",
+    "{{ messages | map(attribute='role.x') | list | first }}" + ALL,
+    "{{ messages | map(attribute='0') | list | first }}" + ALL,
+    "{{ (messages | selectattr('role.x', 'ne', 'query') | list)[0].content }}" + ALL,
+    "{{ (messages | rejectattr('role.x', 'eq', 'query') | list)[0].content }}" + ALL,
+    "{{ (messages | selectattr('0', 'ne', 'query') | list)[0].content }}" + ALL,
+    "{% for m in messages if true %}{{ m.content }}{% endfor %}",
+    "{% for m in messages if m.role != 'system' %}{{ m.content }}{% endfor %}",
+    "{% for m in messages if loop is defined %}x{% endfor %}" + ALL,
+    "{% for m in messages recursive %}{{ m.content }}{% endfor %}",
+    *("q\n" + blank + " {% if true %}x{% endif %}" + ALL for blank in ("\xa0", "\u3000", "\u2028")),
+    "\xa0{% if true %}x{% endif %}" + ALL, "\xe9{% if true %}x{% endif %}" + ALL,
+    "q\n \xa0{# c #}" + ALL,
 ]
 
 
+def case(source, prompt, structured, known):
+    """"opened": whether encore is to render it. It needs both texts in the result, and gives a
+    list of contents no text."""
+    found = rendered(source, prompt, structured)
+    text = found.get("rendered", "")
+    opened = known and "QQ" in text and "DD" in text and "[{" not in text
+    return {"source": source, "prompt": prompt, "structured": structured, "opened": opened, **found}
+
+
 def chat_templates():
-    """Each template with and without a prompt, and with both kinds of contents."""
-    return [{"source": source, "prompt": prompt, "structured": structured,
-             "rendered": rendered(source, prompt, structured)}
-            for source in TEMPLATES for prompt in ("", "P p") for structured in (False, True)]
+    """Each template with and without a prompt; those of KNOWN with both kinds of contents."""
+    return [case(source, prompt, structured, known)
+            for known, sources in ((True, KNOWN), (False, OTHER)) for source in sources
+            for prompt in ("", "P p") for structured in ((False, True) if known else (False,))]

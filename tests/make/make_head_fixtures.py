@@ -392,9 +392,10 @@ def main():
     require(SENTENCES)
     import transformers
     transformers.logging.set_verbosity_error()
-    if len(sys.argv) == 1 or "chat_templates" in sys.argv:
+    names = sys.argv[1:] or ["chat_templates", *CASES]
+    if "chat_templates" in names:
         write_json(DATA / "chat_templates.json", chat_templates())
-    for name in [name for name in sys.argv[1:] if name in CASES] or CASES:
+    for name in [name for name in names if name in CASES]:
         folder = DATA / "heads" / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

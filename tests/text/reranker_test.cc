@@ -23,6 +23,15 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+// What Describe() says of one thing.
+std::vector<std::string> DecidedOf(const TextEncoder& model, const std::string& what) {
+  std::vector<std::string> values;
+  for (const Decision& decision : model.Describe()) {
+    if (decision.what == what) values.push_back(decision.value);
+  }
+  return values;
+}
+
 class Rerankers : public testing::TestWithParam<const char*> {};
 
 // Pairs by the chat template, with its end kept where they are cut; and pairs of the tokenizer's.
@@ -58,16 +67,12 @@ TEST(RerankerFolder, SaysWhatItDoes) {
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->dimensions(), 0u);
   EXPECT_EQ(model->labels(), std::vector<std::string>{"LABEL_0"});
-  const auto decided = [&](const std::string& what) {
-    for (const Decision& decision : model->Describe()) {
-      if (decision.what == what) return decision.value;
-    }
-    return std::string();
-  };
-  EXPECT_EQ(decided("head"), "1 label: logit of token 20, less that of 31, after the last token");
-  EXPECT_EQ(decided("scores"), "identity");
-  EXPECT_NE(decided("pairs").find("by the chat template; 3 tokens"), std::string::npos)
-      << decided("pairs");
+  using Values = std::vector<std::string>;
+  EXPECT_EQ(DecidedOf(*model, "head"),
+            Values{"1 label: logit of token 20, less that of 31, after the last token"});
+  EXPECT_EQ(DecidedOf(*model, "scores"), Values{"identity"});
+  EXPECT_EQ(DecidedOf(*model, "pairs"),
+            Values{"by the chat template; 3 tokens of its end stay in texts that are cut"});
   EXPECT_EQ(model->Classify({"tea"}).status().code(), ErrorCode::kUnsupported);
   EXPECT_EQ(model->Score("tea", {"a"}, {.plain_text = true}).status().code(),
             ErrorCode::kUnsupported);
@@ -110,6 +115,8 @@ TEST(RerankerFolder, WithAnotherTemplateTakesIdsAlone) {
     EXPECT_NE(status.message().find("chat_template.jinja: "), std::string::npos)
         << status.message();
     EXPECT_TRUE(model->ClassifyIds(std::vector<std::vector<int32_t>>{{5, 6}}).ok());
+    EXPECT_EQ(DecidedOf(*model, "scores"), std::vector<std::string>{"identity"});
+    EXPECT_EQ(DecidedOf(*model, "pairs"), std::vector<std::string>{"none: scores only of ids"});
   }
 }
 

@@ -20,10 +20,6 @@ const std::string kReranker = ENCORE_TEST_DATA_DIR "/text/reranker";
 constexpr size_t kLayers = 2;
 constexpr size_t kHeads = 4;
 
-bool Has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 class CliAttendModelTest : public CliTest {
  protected:
   static CliResult Attend(const std::vector<std::string>& arguments,

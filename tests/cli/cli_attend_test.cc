@@ -20,10 +20,6 @@ constexpr double kTolerance = 2e-6;
 
 const std::string kExamples = ENCORE_TEST_DATA_DIR "/worked_examples.json";
 
-bool Has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 class CliAttendTest : public CliTest {
  protected:
   static Json Case(const std::string& name) {

@@ -20,10 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-bool Has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 class CliBenchModelTest : public CliTest {
  protected:
   json Bench(const std::string& folder, std::vector<std::string> more) {

@@ -16,10 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-bool Has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 class CliBenchOutputTest : public CliTest {
  protected:
   // The file that it writes.

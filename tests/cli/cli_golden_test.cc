@@ -21,7 +21,7 @@ namespace encore {
 namespace {
 
 // Of the largest magnitude of the tensor; PyTorch itself is at 4e-7 in f32.
-constexpr double kTolerance = 1e-6;
+constexpr double kGoldenTolerance = 1e-6;
 
 class CliGoldenTest : public CliTest, public testing::WithParamInterface<std::string> {};
 
@@ -79,14 +79,14 @@ TEST_P(CliGoldenTest, RunReproducesPyTorch) {
     double worst_here = 0;
     for (const SafetensorsEntry& entry : expected->tensors()) {
       const double error = RelativeError(*found, *expected, entry.name);
-      EXPECT_LE(error, kTolerance) << entry.name;
+      EXPECT_LE(error, kGoldenTolerance) << entry.name;
       if (!(error <= worst_here)) worst_here = error;
     }
     std::printf("%-22s largest error %.1e of the largest value\n", name.c_str(), worst_here);
     if (!(worst_here <= worst)) worst = worst_here;
   }
   std::printf("%s: worst of %zu cases %.1e, allowed %.0e\n", GetParam().c_str(), cases.size(),
-              worst, kTolerance);
+              worst, kGoldenTolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, CliGoldenTest, testing::ValuesIn(SupportedTargets()),

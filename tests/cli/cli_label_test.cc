@@ -31,12 +31,12 @@ std::vector<json> ParsedLines(const std::string& text) {
   return lines;
 }
 
-const std::vector<std::string> kTexts = {"Ana Lima met Tom in Rome, or was it unbelievable Lisbon?",
-                                         "Zo\u00eb paid 30 \u20ac.", "tea"};
+const std::vector<std::string> kLabelTexts = {
+    "Ana Lima met Tom in Rome, or was it unbelievable Lisbon?", "Zo\u00eb paid 30 \u20ac.", "tea"};
 
 std::string InputOfTexts() {
   std::string input;
-  for (const std::string& text : kTexts) input += text + "\n";
+  for (const std::string& text : kLabelTexts) input += text + "\n";
   return input;
 }
 
@@ -50,9 +50,9 @@ class CliLabelTest : public CliTest {
     return arguments;
   }
 
-  // The lines are these entities of kTexts.
+  // The lines are these entities of kLabelTexts.
   static void ExpectEntities(const std::vector<json>& lines, const Entities& wanted) {
-    ASSERT_EQ(lines.size(), kTexts.size());
+    ASSERT_EQ(lines.size(), kLabelTexts.size());
     for (size_t i = 0; i < lines.size(); ++i) {
       EXPECT_EQ(lines[i].at("index"), i);
       EXPECT_FALSE(lines[i].contains("id"));
@@ -65,7 +65,7 @@ class CliLabelTest : public CliTest {
         EXPECT_EQ(found[e].at("score").get<float>(), entity.score);
         EXPECT_EQ(found[e].at("start"), begin);
         EXPECT_EQ(found[e].at("end"), end);
-        EXPECT_EQ(found[e].at("text"), kTexts[i].substr(begin, end - begin));
+        EXPECT_EQ(found[e].at("text"), kLabelTexts[i].substr(begin, end - begin));
       }
     }
   }
@@ -83,7 +83,7 @@ TEST_F(CliLabelTest, EveryStrategyIsTheLibrarys) {
       SCOPED_TRACE(name + " " + strategy);
       LabelOptions options;
       options.aggregation = aggregation;
-      const Result<Entities> wanted = model->FindEntities(kTexts, options);
+      const Result<Entities> wanted = model->FindEntities(kLabelTexts, options);
       ASSERT_TRUE(wanted.ok()) << wanted.status().message();
       ASSERT_FALSE(wanted->of_texts[0].empty());
       const CliResult result = Encore(Arguments(name, {"--aggregation", strategy}));
@@ -102,7 +102,7 @@ TEST_F(CliLabelTest, SimpleIsTheDefaultAndAllHasTheOthersToo) {
   ASSERT_TRUE(model.ok()) << model.status().message();
   LabelOptions options;
   options.ignore_labels.clear();
-  const Result<Entities> wanted = model->FindEntities(kTexts, options);
+  const Result<Entities> wanted = model->FindEntities(kLabelTexts, options);
   ASSERT_TRUE(wanted.ok()) << wanted.status().message();
   const CliResult result = Encore(Arguments("ner_bert", {"--all"}));
   ExpectEntities(ParsedLines(result.out), *wanted);
@@ -141,11 +141,11 @@ class CliSparseTest : public CliTest {
     return arguments;
   }
 
-  // The output's lines are the library's vectors of kTexts.
+  // The output's lines are the library's vectors of kLabelTexts.
   void ExpectVectors(const std::vector<std::string>& more, const SparseOptions& options) const {
     const Result<TextEncoder> model = TextEncoder::Open(HeadFolder("splade_bert"));
     ASSERT_TRUE(model.ok()) << model.status().message();
-    const Result<SparseVectors> wanted = model->EncodeSparse(kTexts, options);
+    const Result<SparseVectors> wanted = model->EncodeSparse(kLabelTexts, options);
     ASSERT_TRUE(wanted.ok()) << wanted.status().message();
     ASSERT_FALSE(wanted->indices.empty());
     const CliResult result = Encore(Arguments(more));
@@ -154,7 +154,7 @@ class CliSparseTest : public CliTest {
     std::vector<int32_t> indices;
     std::vector<float> values;
     const std::vector<json> lines = ParsedLines(ReadFile(Path("v.jsonl")));
-    ASSERT_EQ(lines.size(), kTexts.size());
+    ASSERT_EQ(lines.size(), kLabelTexts.size());
     for (size_t i = 0; i < lines.size(); ++i) {
       for (const json& index : lines[i].at("indices")) indices.push_back(index.get<int32_t>());
       for (const json& value : lines[i].at("values")) values.push_back(value.get<float>());

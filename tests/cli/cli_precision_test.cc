@@ -23,8 +23,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kModel = ENCORE_TEST_DATA_DIR "/text/base";
-const std::string kReranker = ENCORE_TEST_DATA_DIR "/text/reranker";
+const std::string kBaseFolder = ENCORE_TEST_DATA_DIR "/text/base";
+const std::string kRerankerFolder = ENCORE_TEST_DATA_DIR "/text/reranker";
 // d_model 16, 2 heads, one layer.
 const std::string kWeights = ENCORE_TEST_DATA_DIR "/golden/padding_post.weights.safetensors";
 
@@ -114,20 +114,20 @@ TEST_F(CliPrecisionTest, EmbedAndRerankComputeInIt) {
   WriteFile(Path("x"), texts[0] + "\n" + texts[1] + "\n");
   for (const Choice& choice : Choices()) {
     const OpenOptions open{.precision = choice.precision, .keep = choice.keep};
-    const CliResult embed = Encore(
-        With({"embed", "--model", kModel, "--input", Path("x"), "--output", Path("v.safetensors")},
-             choice.arguments));
+    const CliResult embed = Encore(With(
+        {"embed", "--model", kBaseFolder, "--input", Path("x"), "--output", Path("v.safetensors")},
+        choice.arguments));
     ASSERT_EQ(embed.status, 0) << embed.err;
-    const Result<TextEncoder> model = TextEncoder::Open(kModel, open);
+    const Result<TextEncoder> model = TextEncoder::Open(kBaseFolder, open);
     ASSERT_TRUE(model.ok()) << model.status().message();
     EXPECT_TRUE(
         SameBits(Written("v.safetensors", "vectors"), Values((*model->Encode(texts)).vectors)));
 
-    const CliResult rerank = Encore(With(
-        {"rerank", "--model", kReranker, "--query", "the tea", "--input", Path("x"), "--scores"},
-        choice.arguments));
+    const CliResult rerank = Encore(With({"rerank", "--model", kRerankerFolder, "--query",
+                                          "the tea", "--input", Path("x"), "--scores"},
+                                         choice.arguments));
     ASSERT_EQ(rerank.status, 0) << rerank.err;
-    const Result<TextEncoder> reranker = TextEncoder::Open(kReranker, open);
+    const Result<TextEncoder> reranker = TextEncoder::Open(kRerankerFolder, open);
     ASSERT_TRUE(reranker.ok()) << reranker.status().message();
     std::vector<float> scores;
     std::istringstream lines(rerank.out);
@@ -137,9 +137,9 @@ TEST_F(CliPrecisionTest, EmbedAndRerankComputeInIt) {
 }
 
 TEST_F(CliPrecisionTest, AttendDemoAndInfoSayIt) {
-  const CliResult f32 = Encore({"attend", "--model", kModel, "these letters", "--json"});
+  const CliResult f32 = Encore({"attend", "--model", kBaseFolder, "these letters", "--json"});
   const CliResult int8 =
-      Encore({"attend", "--model", kModel, "these letters", "--json", "--precision", "int8"});
+      Encore({"attend", "--model", kBaseFolder, "these letters", "--json", "--precision", "int8"});
   ASSERT_EQ(f32.status, 0) << f32.err;
   ASSERT_EQ(int8.status, 0) << int8.err;
   EXPECT_EQ(Json::parse(f32.out)["precision"], "f32");
@@ -150,12 +150,14 @@ TEST_F(CliPrecisionTest, AttendDemoAndInfoSayIt) {
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_NE(result.out.find(words), std::string::npos) << words << "\n" << result.out;
   };
-  says({"attend", "--model", kModel, "these letters", "--precision", "bf16"}, "heads, in bf16)");
-  says({"demo", "--model", kModel, "--seconds", "0", "--precision", "bf16"}, "computed in bf16");
-  says({"info", kModel}, "f32");
-  says({"info", kModel, "--precision", "bf16"}, "bf16 in the layers, f32 in all else");
+  says({"attend", "--model", kBaseFolder, "these letters", "--precision", "bf16"},
+       "heads, in bf16)");
+  says({"demo", "--model", kBaseFolder, "--seconds", "0", "--precision", "bf16"},
+       "computed in bf16");
+  says({"info", kBaseFolder}, "f32");
+  says({"info", kBaseFolder, "--precision", "bf16"}, "bf16 in the layers, f32 in all else");
   const CliResult info =
-      Encore({"info", kModel, "--json", "--precision", "int8", "--keep", "1.qkv,0.linear1"});
+      Encore({"info", kBaseFolder, "--json", "--precision", "int8", "--keep", "1.qkv,0.linear1"});
   ASSERT_EQ(info.status, 0) << info.err;
   EXPECT_EQ(Json::parse(info.out)["precision"], "int8");
   EXPECT_NE(info.out.find("int8 in the layers (2 kept in bf16), f32 in all else"),
@@ -175,12 +177,13 @@ TEST_F(CliPrecisionTest, BadUsageIsOneSentence) {
   const auto refused = [&](const std::vector<std::string>& more,
                            const std::vector<std::string>& words) {
     ExpectRefused(
-        With({"embed", "--model", kModel, "--input", Path("x"), "--output", Path("v.npy")}, more),
+        With({"embed", "--model", kBaseFolder, "--input", Path("x"), "--output", Path("v.npy")},
+             more),
         words);
     ExpectRefused(
         With({"run", "--weights", kWeights, "--input", Path("x"), "--output", Path("y")}, more),
         words);
-    ExpectRefused(With({"info", kModel}, more), words);
+    ExpectRefused(With({"info", kBaseFolder}, more), words);
     EXPECT_EQ(Files(), std::vector<std::string>{"x"});
   };
   refused({"--precision", "fp16"}, {"--precision", "fp16", "bf16", "int8"});

@@ -29,6 +29,10 @@ struct CliResult {
   std::string err;
 };
 
+inline bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 class CliTest : public testing::Test {
  protected:
   std::string Path(const std::string& name) const { return folder_.File(name); }

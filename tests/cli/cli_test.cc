@@ -19,10 +19,6 @@
 namespace encore {
 namespace {
 
-bool Has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_F(CliTest, HelpIsEverywhereAndHasExamples) {
   const std::vector<std::vector<std::string>> all = {{"--help"},         {"-h"},
                                                      {"demo", "--help"}, {"attend", "--help"},

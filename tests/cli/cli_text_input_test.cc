@@ -49,10 +49,6 @@ class TextInputTest : public CliTest {
     return "not refused";
   }
 
-  static bool Has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-  }
-
   Texts ids_;
   std::vector<size_t> lines_;
 };

@@ -27,10 +27,6 @@ using tool::Finding;
 using tool::VerifyReport;
 using tool::VerifySection;
 
-bool Has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_F(CliTest, VerifyPassesHereAndWritesJson) {
   if (kSanitized) GTEST_SKIP() << "minutes under a sanitizer";
   const std::string path = Path("report.json");

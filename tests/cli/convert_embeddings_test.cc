@@ -26,17 +26,17 @@
 namespace encore {
 namespace {
 
-const std::vector<std::string> kTexts = {"the bread", "",
-                                         "these letters and the harbour lie between two hills"};
+const std::vector<std::string> kEmbeddedTexts = {
+    "the bread", "", "these letters and the harbour lie between two hills"};
 // Of TextFolder's model.
 const std::vector<std::string> kTables = {"word_embeddings.weight", "position_embeddings.weight",
                                           "token_type_embeddings.weight"};
 
-std::vector<float> Vectors(const std::string& folder, const OpenOptions& options = {}) {
+std::vector<float> EmbeddedVectors(const std::string& folder, const OpenOptions& options = {}) {
   const Result<TextEncoder> model = TextEncoder::Open(folder, options);
   EXPECT_TRUE(model.ok()) << model.status().message();
   if (!model.ok()) return {};
-  const auto encoded = model->Encode(kTexts);
+  const auto encoded = model->Encode(kEmbeddedTexts);
   EXPECT_TRUE(encoded.ok()) << encoded.status().message();
   if (!encoded.ok()) return {};
   const auto* data = static_cast<const float*>(encoded->vectors.data());
@@ -46,10 +46,6 @@ std::vector<float> Vectors(const std::string& folder, const OpenOptions& options
 bool IsTable(const std::string& name) {
   return std::any_of(kTables.begin(), kTables.end(),
                      [&](const std::string& table) { return name.ends_with(table); });
-}
-
-bool Has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 class ConvertEmbeddingsTest : public CliTest {
@@ -127,7 +123,7 @@ TEST_F(ConvertEmbeddingsTest, SizesAreThoseOfTheFile) {
 }
 
 TEST_F(ConvertEmbeddingsTest, HalfTablesAreTablesRoundedOnce) {
-  const std::vector<float> exact = Vectors(folder_.path());
+  const std::vector<float> exact = EmbeddedVectors(folder_.path());
   for (const std::string type : {"bf16", "f16", "f32"}) {
     SCOPED_TRACE(type);
     Convert({"--precision", "f32", "--embeddings", type});
@@ -138,12 +134,12 @@ TEST_F(ConvertEmbeddingsTest, HalfTablesAreTablesRoundedOnce) {
         if (type == "f16") f = internal::F16ToF32(internal::F32ToF16(f));
       }
     });
-    const std::vector<float> vectors = Vectors(out_);
-    EXPECT_TRUE(SameBits(vectors, Vectors(rounded.File(""))));
+    const std::vector<float> vectors = EmbeddedVectors(out_);
+    EXPECT_TRUE(SameBits(vectors, EmbeddedVectors(rounded.File(""))));
     EXPECT_EQ(static_cast<bool>(SameBits(vectors, exact)), type == "f32");
     Convert({"--precision", "int8", "--embeddings", type});
-    EXPECT_TRUE(
-        SameBits(Vectors(out_), Vectors(rounded.File(""), {.precision = Precision::kInt8})));
+    EXPECT_TRUE(SameBits(EmbeddedVectors(out_),
+                         EmbeddedVectors(rounded.File(""), {.precision = Precision::kInt8})));
   }
 }
 
@@ -172,11 +168,11 @@ TEST_F(ConvertEmbeddingsTest, Int8TablesAreIntegersTimesTheirRowsScale) {
     ++tables;
   });
   EXPECT_EQ(tables, kTables.size());
-  EXPECT_TRUE(SameBits(Vectors(out_), Vectors(floats_of.File(""))));
-  EXPECT_FALSE(SameBits(Vectors(out_), Vectors(folder_.path())));
+  EXPECT_TRUE(SameBits(EmbeddedVectors(out_), EmbeddedVectors(floats_of.File(""))));
+  EXPECT_FALSE(SameBits(EmbeddedVectors(out_), EmbeddedVectors(folder_.path())));
   Convert({"--precision", "bf16", "--embeddings", "int8"});
-  EXPECT_TRUE(
-      SameBits(Vectors(out_), Vectors(floats_of.File(""), {.precision = Precision::kBF16})));
+  EXPECT_TRUE(SameBits(EmbeddedVectors(out_),
+                       EmbeddedVectors(floats_of.File(""), {.precision = Precision::kBF16})));
 }
 
 TEST_F(ConvertEmbeddingsTest, EveryFamilyOpens) {

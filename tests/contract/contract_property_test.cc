@@ -29,6 +29,7 @@
 #include "reference/host_pool.h"
 #include "tests/support/compare.h"
 #include "tests/support/drawn_config.h"
+#include "tests/support/environment.h"
 #include "tests/support/executors.h"
 #include "tests/support/guarded.h"
 #include "tests/support/output_rows.h"
@@ -158,12 +159,6 @@ testing::AssertionResult Round(uint32_t seed, Pools& pools, size_t* compared) {
            << (mask.causal ? ", all causal" : "") << (with_taps ? ", taps" : "");
   }
   return testing::AssertionSuccess();
-}
-
-// The number in an environment variable, or `otherwise`.
-uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
 }
 
 TEST(ContractProperty, ASequenceInAnyBatchHasTheBitsThatItHasAlone) {

@@ -19,7 +19,7 @@ namespace {
 
 // Calls f(config) for heads that are whole vectors and that are none, with few and many key heads.
 template <typename F>
-void ForEachModel(const F& f) {
+void ForEachSwitchedModel(const F& f) {
   ForEachTarget([&](const std::string&) {
     for (const size_t head_size : {16, 12}) {
       EncoderConfig config = RotaryAndGate(6, head_size);
@@ -52,7 +52,7 @@ void ForEachModel(const F& f) {
 TEST(EncoderSwitchPlans, Sequences) {
   std::vector<size_t> lengths;
   for (size_t i = 0; i < 40; ++i) lengths.push_back(i % 10 == 9 ? 0 : 17 + i * 7 % 13);
-  ForEachModel([&](const EncoderConfig& config) {
+  ForEachSwitchedModel([&](const EncoderConfig& config) {
     ExpectWay(Way::kSequencesInOwnWindows, config, lengths, 2);
     ExpectWay(Way::kSequencesInOwnWindows, config, lengths, 1);
     ExpectWay(Way::kSequencesInPlace, config, {100, 0, 100}, 2);
@@ -60,7 +60,7 @@ TEST(EncoderSwitchPlans, Sequences) {
 }
 
 TEST(EncoderSwitchPlans, Rows) {
-  ForEachModel([&](const EncoderConfig& config) {
+  ForEachSwitchedModel([&](const EncoderConfig& config) {
     ExpectWay(Way::kRowsWithAttention, config, {530}, 2);
     ExpectWay(Way::kRowsAttentionApart, config, {1, 530, 0, 65}, 3);
   });
@@ -68,7 +68,7 @@ TEST(EncoderSwitchPlans, Rows) {
 
 // More threads than key heads, and fewer.
 TEST(EncoderSwitchPlans, Columns) {
-  ForEachModel([&](const EncoderConfig& config) {
+  ForEachSwitchedModel([&](const EncoderConfig& config) {
     const Way way = HeadsTogether(config, 2) ? Way::kColumnsHeadsTogether : Way::kColumnsInSteps;
     ExpectWay(way, config, {50}, 2);
     ExpectWay(way, config, {33, 0, 1, 16}, 2, {.causal = true});

@@ -23,6 +23,7 @@
 #include "reference/accuracy.h"
 #include "tests/support/compare.h"
 #include "tests/support/drawn_config.h"
+#include "tests/support/environment.h"
 #include "tests/support/executors.h"
 #include "tests/support/precisions.h"
 #include "tests/support/sanitizers.h"
@@ -31,7 +32,7 @@
 namespace encore {
 namespace {
 
-constexpr uint32_t kRounds = kSlow ? 40 : 400;
+constexpr uint32_t kTextRounds = kSlow ? 40 : 400;
 
 constexpr const char* kFolders[] = {
     "bert",           "distilbert", "electra",     "albert",   "ernie",        "roberta",
@@ -41,11 +42,11 @@ constexpr const char* kFolders[] = {
 constexpr const char* kPoolings[] = {"cls_token", "mean_tokens", "max_tokens", "lasttoken",
                                      "weightedmean_tokens"};
 
-const float* Row(const Tensor& vectors, size_t row) {
+const float* TextRow(const Tensor& vectors, size_t row) {
   return static_cast<const float*>(vectors.data()) + row * vectors.shape()[1];
 }
 
-testing::AssertionResult Round(uint32_t seed, const Executors& executors, size_t* compared) {
+testing::AssertionResult TextRound(uint32_t seed, const Executors& executors, size_t* compared) {
   Draw draw(seed);
   const std::string name = kFolders[draw.Between(0, std::size(kFolders) - 1)];
   const TextFolder folder("../models/" + name);
@@ -101,18 +102,12 @@ testing::AssertionResult Round(uint32_t seed, const Executors& executors, size_t
     if (!one.ok()) return failure(one.status().message());
     ++*compared;
     const testing::AssertionResult same =
-        SameBits({Row(all->vectors, i), width}, {Row(one->vectors, 0), width});
+        SameBits({TextRow(all->vectors, i), width}, {TextRow(one->vectors, 0), width});
     if (same) continue;
     return failure(same.message() + std::string("; text ") + std::to_string(i) + " of " +
                    std::to_string(ids.size()) + ", " + std::to_string(ids[i].size()) + " tokens");
   }
   return testing::AssertionSuccess();
-}
-
-// The number in an environment variable, or `otherwise`.
-uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
 }
 
 TEST(TextProperty, ATextInAnyBatchHasTheBitsThatItHasAlone) {
@@ -121,11 +116,11 @@ TEST(TextProperty, ATextInAnyBatchHasTheBitsThatItHasAlone) {
   } restore;
   const Executors executors;
   const uint32_t first = FromEnvironment("ENCORE_PROPERTY_SEED", 1);
-  const uint32_t rounds = FromEnvironment("ENCORE_PROPERTY_ROUNDS", kRounds);
+  const uint32_t rounds = FromEnvironment("ENCORE_PROPERTY_ROUNDS", kTextRounds);
   std::printf("%u rounds, seeds from %u\n", rounds, first);
   size_t compared = 0;
   for (uint32_t round = 0; round < rounds; ++round) {
-    ASSERT_TRUE(Round(first + round, executors, &compared))
+    ASSERT_TRUE(TextRound(first + round, executors, &compared))
         << "round " << round
         << "; to repeat it: ENCORE_PROPERTY_ROUNDS=1 ENCORE_PROPERTY_SEED=" << first + round;
   }

@@ -25,8 +25,6 @@ namespace {
 using internal::TextModel;
 using nlohmann::json;
 
-const std::string kModels = ENCORE_TEST_DATA_DIR "/models/";
-
 struct Row {
   std::string family;
   json config;  // members that make a folder one of this family

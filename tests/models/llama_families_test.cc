@@ -22,8 +22,6 @@ namespace {
 using internal::TextModel;
 using nlohmann::json;
 
-const std::string kModels = ENCORE_TEST_DATA_DIR "/models/";
-
 std::vector<LayerConfig> LayersOf(ModelFolder& folder) {
   const Result<TextModel> model = folder.Open();
   EXPECT_TRUE(model.ok()) << model.status().message();

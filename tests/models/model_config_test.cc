@@ -18,8 +18,6 @@ namespace {
 using internal::TextModel;
 using nlohmann::json;
 
-const std::string kModels = ENCORE_TEST_DATA_DIR "/models/";
-
 // Opens a folder that must be refused: the sentence has all of the parts.
 void ExpectRefused(ModelFolder& folder, ErrorCode code, const std::vector<std::string>& parts) {
   const Result<TextModel> model = folder.Open();

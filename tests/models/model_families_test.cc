@@ -19,15 +19,14 @@ namespace {
 using internal::TextModel;
 using nlohmann::json;
 
-const std::string kModels = ENCORE_TEST_DATA_DIR "/models/";
-
 struct Change {
   std::string folder;
   std::string key;
   json value;
 };
 
-void ExpectRefused(const Change& change, ErrorCode code, const std::vector<std::string>& parts) {
+void ExpectChangeRefused(const Change& change, ErrorCode code,
+                         const std::vector<std::string>& parts) {
   SCOPED_TRACE(change.folder + ": " + change.key + " = " + change.value.dump());
   ModelFolder folder(kModels + change.folder);
   folder.SetKey(change.key, change.value);
@@ -40,7 +39,7 @@ void ExpectRefused(const Change& change, ErrorCode code, const std::vector<std::
   }
 }
 
-std::vector<LayerConfig> LayersOf(ModelFolder& folder) {
+std::vector<LayerConfig> LayersOfFolder(ModelFolder& folder) {
   const Result<TextModel> model = folder.Open();
   EXPECT_TRUE(model.ok()) << model.status().message();
   return model.ok() ? model->encoder().config().layers : std::vector<LayerConfig>(8);
@@ -104,7 +103,7 @@ TEST(ModelFamilies, ValuesThatEncoreDoesNotComputeAreUnsupported) {
       {"bert", "rope_parameters", {{"rope_type", "default"}}},
   };
   for (const Change& change : changes) {
-    ExpectRefused(change, ErrorCode::kUnsupported, {"config.json: " + change.key + " is "});
+    ExpectChangeRefused(change, ErrorCode::kUnsupported, {"config.json: " + change.key + " is "});
   }
 }
 
@@ -199,7 +198,8 @@ TEST(ModelFamilies, ValuesThatMakeNoSenseAreInvalid) {
       {"gte", "position_embedding_type", 1},
   };
   for (const Change& change : changes) {
-    ExpectRefused(change, ErrorCode::kInvalidArgument, {"config.json: " + change.key + " is "});
+    ExpectChangeRefused(change, ErrorCode::kInvalidArgument,
+                        {"config.json: " + change.key + " is "});
   }
 }
 
@@ -208,21 +208,21 @@ TEST(ModelFamilies, ValuesThatMakeNoSenseAreInvalid) {
 TEST(ModelFamilies, ScalingsGoByTheirType) {
   ModelFolder folder(kModels + "eurobert_old");
   folder.SetKey("rope_theta", 10000);
-  const std::vector<LayerConfig> plain = LayersOf(folder);
+  const std::vector<LayerConfig> plain = LayersOfFolder(folder);
   EXPECT_EQ(plain[0].rotary->theta, 10000);
   // transformers 4's two names of the type.
   for (const auto* name : {"type", "rope_type"}) {
     folder.SetKey("rope_scaling", {{name, "linear"}, {"factor", 4}});
-    const std::vector<double> halves = LayersOf(folder)[0].rotary->inverse_frequencies;
+    const std::vector<double> halves = LayersOfFolder(folder)[0].rotary->inverse_frequencies;
     ASSERT_EQ(halves.size(), 4u);
     for (size_t i = 0; i < 4; ++i) {
       EXPECT_NEAR(halves[i], plain[0].rotary->inverse_frequencies[i] / 4, 1e-8 * halves[i]);
     }
   }
   folder.SetKey("rope_scaling", {{"type", "yarn"}, {"factor", 4}});
-  EXPECT_NEAR(LayersOf(folder)[0].rotary->magnitude, 0.1 * std::log(4.0) + 1, 1e-7);
+  EXPECT_NEAR(LayersOfFolder(folder)[0].rotary->magnitude, 0.1 * std::log(4.0) + 1, 1e-7);
   folder.SetKey("rope_scaling", {{"type", "yarn"}, {"factor", 4}, {"attention_factor", 1.5}});
-  EXPECT_EQ(LayersOf(folder)[0].rotary->magnitude, 1.5);
+  EXPECT_EQ(LayersOfFolder(folder)[0].rotary->magnitude, 1.5);
 }
 
 TEST(ModelFamilies, ScalingsOfModernBertAreThoseOfItsHeads) {
@@ -230,7 +230,7 @@ TEST(ModelFamilies, ScalingsOfModernBertAreThoseOfItsHeads) {
   const json plain = {{"rope_type", "default"}, {"rope_theta", 300.0}};
   const json scaled = {{"rope_type", "linear"}, {"rope_theta", 300.0}, {"factor", 4}};
   folder.SetKey("rope_parameters", {{"full_attention", scaled}, {"sliding_attention", plain}});
-  const std::vector<LayerConfig> layers = LayersOf(folder);
+  const std::vector<LayerConfig> layers = LayersOfFolder(folder);
   const std::vector<double> frequencies = layers[0].rotary->inverse_frequencies;
   ASSERT_EQ(frequencies.size(), 8u);
   EXPECT_EQ(frequencies[0], 0.25);
@@ -241,16 +241,16 @@ TEST(ModelFamilies, ScalingsOfModernBertAreThoseOfItsHeads) {
 TEST(ModelFamilies, OtherScalingsAreRefusedByName) {
   for (const auto* type : {"dynamic", "longrope", "su", "ntk", "proportional"}) {
     for (const auto* folder : {"qwen3_old", "eurobert_old"}) {
-      ExpectRefused({folder, "rope_scaling", {{"type", type}, {"factor", 2}}},
-                    ErrorCode::kUnsupported,
-                    {"config.json: rope_scaling", "'" + std::string(type)});
+      ExpectChangeRefused({folder, "rope_scaling", {{"type", type}, {"factor", 2}}},
+                          ErrorCode::kUnsupported,
+                          {"config.json: rope_scaling", "'" + std::string(type)});
     }
-    ExpectRefused({"gte", "rope_parameters", {{"rope_type", type}, {"factor", 2}}},
-                  ErrorCode::kUnsupported, {"rope_parameters", "'" + std::string(type)});
+    ExpectChangeRefused({"gte", "rope_parameters", {{"rope_type", type}, {"factor", 2}}},
+                        ErrorCode::kUnsupported, {"rope_parameters", "'" + std::string(type)});
   }
-  ExpectRefused({"gte_new", "rope_scaling", {{"type", "dynamic"}, {"factor", 2}}},
-                ErrorCode::kUnsupported, {"'dynamic'", "ntk"});
-  ExpectRefused(
+  ExpectChangeRefused({"gte_new", "rope_scaling", {{"type", "dynamic"}, {"factor", 2}}},
+                      ErrorCode::kUnsupported, {"'dynamic'", "ntk"});
+  ExpectChangeRefused(
       {"eurobert", "rope_parameters", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}},
       ErrorCode::kUnsupported, {"partial_rotary_factor"});
 }
@@ -271,20 +271,20 @@ TEST(ModelFamilies, ScalingsThatMakeNoSenseAreInvalid) {
       {{{"type", "default"}, {"unheard_of", 1}}, "unheard_of"},
   };
   for (const auto& [scaling, key] : cases) {
-    ExpectRefused({"eurobert_old", "rope_scaling", scaling}, ErrorCode::kInvalidArgument,
-                  {"config.json: rope_scaling: " + key + " is "});
+    ExpectChangeRefused({"eurobert_old", "rope_scaling", scaling}, ErrorCode::kInvalidArgument,
+                        {"config.json: rope_scaling: " + key + " is "});
   }
-  ExpectRefused({"gte_new", "rope_scaling", {{"type", "ntk"}, {"factor", 2}, {"mixed_b", 1}}},
-                ErrorCode::kInvalidArgument, {"mixed_b"});
+  ExpectChangeRefused({"gte_new", "rope_scaling", {{"type", "ntk"}, {"factor", 2}, {"mixed_b", 1}}},
+                      ErrorCode::kInvalidArgument, {"mixed_b"});
   // Two spellings at once, and types of layers that there are none of.
-  ExpectRefused({"eurobert", "rope_scaling", {{"type", "linear"}, {"factor", 2}}},
-                ErrorCode::kInvalidArgument, {"rope_scaling", "rope_parameters"});
-  ExpectRefused({"modernbert", "rope_parameters", {{"rope_theta", 2.0}}},
-                ErrorCode::kInvalidArgument, {"rope_parameters", "'rope_theta'"});
+  ExpectChangeRefused({"eurobert", "rope_scaling", {{"type", "linear"}, {"factor", 2}}},
+                      ErrorCode::kInvalidArgument, {"rope_scaling", "rope_parameters"});
+  ExpectChangeRefused({"modernbert", "rope_parameters", {{"rope_theta", 2.0}}},
+                      ErrorCode::kInvalidArgument, {"rope_parameters", "'rope_theta'"});
   // transformers 5 does not read the older name of the type where layers have several types.
   for (const auto* folder : {"modernbert_old", "gemma3_old"}) {
-    ExpectRefused({folder, "rope_scaling", {{"type", "linear"}, {"factor", 2}}},
-                  ErrorCode::kInvalidArgument, {"rope_scaling", "'linear'", "rope_type"});
+    ExpectChangeRefused({folder, "rope_scaling", {{"type", "linear"}, {"factor", 2}}},
+                        ErrorCode::kInvalidArgument, {"rope_scaling", "'linear'", "rope_type"});
     ModelFolder both(kModels + folder);
     both.SetKey("rope_scaling", {{"type", "linear"}, {"rope_type", "linear"}, {"factor", 2}});
     EXPECT_TRUE(both.Open().ok()) << folder;
@@ -293,8 +293,8 @@ TEST(ModelFamilies, ScalingsThatMakeNoSenseAreInvalid) {
 
 TEST(ModelFamilies, HeadsThatPositionsCannotTurnAreInvalid) {
   for (const int size : {15, 5000, 2147483647}) {
-    ExpectRefused({"qwen3", "head_dim", size}, ErrorCode::kInvalidArgument,
-                  {"config.json: heads have " + std::to_string(size)});
+    ExpectChangeRefused({"qwen3", "head_dim", size}, ErrorCode::kInvalidArgument,
+                        {"config.json: heads have " + std::to_string(size)});
   }
   ModelFolder folder(kModels + "gte_new");
   folder.SetKey("rope_theta", 1e300);
@@ -312,8 +312,8 @@ TEST(ModelFamilies, BothSpellingsSayTheSame) {
                                      {"sliding_attention", {{"rope_theta", 10000.0}}}});
   new_one.SetKey("layer_types",
                  {"full_attention", "sliding_attention", "sliding_attention", "full_attention"});
-  const std::vector<LayerConfig> then = LayersOf(old_one);
-  const std::vector<LayerConfig> now = LayersOf(new_one);
+  const std::vector<LayerConfig> then = LayersOfFolder(old_one);
+  const std::vector<LayerConfig> now = LayersOfFolder(new_one);
   ASSERT_EQ(then.size(), now.size());
   for (size_t i = 0; i < then.size(); ++i) {
     SCOPED_TRACE(i);
@@ -333,7 +333,7 @@ TEST(ModelFamilies, DefaultsAreTransformers) {
        {"global_rope_theta", "local_rope_theta", "global_attn_every_n_layers", "local_attention"}) {
     modernbert.RemoveKey(key);
   }
-  const std::vector<LayerConfig> layers = LayersOf(modernbert);
+  const std::vector<LayerConfig> layers = LayersOfFolder(modernbert);
   EXPECT_EQ(layers[0].rotary->theta, 160000);
   EXPECT_EQ(layers[1].rotary->theta, 10000);
   EXPECT_EQ(layers[2].window, std::optional<size_t>(64));
@@ -350,7 +350,7 @@ TEST(ModelFamilies, DefaultsAreTransformers) {
     gemma.RemoveKey(key);
   }
   gemma.SetKey("_sliding_window_pattern", 2);
-  const std::vector<LayerConfig> of_gemma = LayersOf(gemma);
+  const std::vector<LayerConfig> of_gemma = LayersOfFolder(gemma);
   EXPECT_EQ(of_gemma[0].rotary->theta, 10000);
   EXPECT_EQ(of_gemma[0].window, std::optional<size_t>(2048));
   EXPECT_EQ(of_gemma[1].rotary->theta, 1000000);
@@ -409,8 +409,8 @@ TEST(ModelFamilies, TensorsOfGtesOtherTasksAreHarmless) {
 TEST(ModelFamilies, OthersWithoutAHeadRefuseClassifiers) {
   for (const auto* name : {"qwen3_pplx", "qwen3_voyage", "eurobert", "t5", "llama_bidirec",
                            "qwen2_gte", "clip_text", "siglip"}) {
-    ExpectRefused({name, "architectures", {"SomeForSequenceClassification"}},
-                  ErrorCode::kUnsupported, {"architectures", "sequence classifier"});
+    ExpectChangeRefused({name, "architectures", {"SomeForSequenceClassification"}},
+                        ErrorCode::kUnsupported, {"architectures", "sequence classifier"});
     ModelFolder folder(kModels + name);
     folder.SetKey("architectures", {"SomeForCausalLM"});
     const Result<TextModel> model = folder.Open();
@@ -422,18 +422,18 @@ TEST(ModelFamilies, OthersWithoutAHeadRefuseClassifiers) {
 TEST(ModelFamilies, AlbertsLayersAreOne) {
   ModelFolder folder(kModels + "albert");
   folder.SetKey("num_hidden_layers", 7);  // needs no other tensors
-  EXPECT_EQ(LayersOf(folder).size(), 7u);
+  EXPECT_EQ(LayersOfFolder(folder).size(), 7u);
   folder.RemoveKey("hidden_act");
-  EXPECT_EQ(LayersOf(folder)[6].activation, Activation::kGeluTanh);
+  EXPECT_EQ(LayersOfFolder(folder)[6].activation, Activation::kGeluTanh);
   folder.RemoveKey("num_hidden_groups");
   folder.RemoveKey("inner_group_num");
-  EXPECT_EQ(LayersOf(folder).size(), 7u);
+  EXPECT_EQ(LayersOfFolder(folder).size(), 7u);
 }
 
 // Frequencies of the file count, the first layer's for all; those of other sizes are refused.
 TEST(ModelFamilies, EsmsFrequenciesAreTheFiles) {
   ModelFolder folder(kModels + "esm_old");
-  const std::vector<LayerConfig> layers = LayersOf(folder);
+  const std::vector<LayerConfig> layers = LayersOfFolder(folder);
   ASSERT_EQ(layers.size(), 2u);
   const std::vector<double> found = layers[0].rotary->inverse_frequencies;
   EXPECT_EQ(layers[1].rotary->inverse_frequencies, found);
@@ -447,7 +447,7 @@ TEST(ModelFamilies, EsmsFrequenciesAreTheFiles) {
   EXPECT_NE(model.status().message().find("inv_freq'"), std::string::npos)
       << model.status().message();
   ModelFolder absolute(kModels + "esm_1b");
-  EXPECT_FALSE(LayersOf(absolute)[0].rotary);
+  EXPECT_FALSE(LayersOfFolder(absolute)[0].rotary);
 }
 
 TEST(ModelFamilies, ASequenceOfMasksAloneIsRefused) {

@@ -28,7 +28,6 @@ using internal::TextModel;
 using internal::TokenBatch;
 using nlohmann::json;
 
-const std::string kModels = ENCORE_TEST_DATA_DIR "/models/";
 const std::string kIndex = "model.safetensors.index.json";
 
 // The status is an error whose sentence has all of the parts.
@@ -40,7 +39,8 @@ void ExpectError(const Status& status, ErrorCode code, const std::vector<std::st
         << "no \"" << part << "\" in: " << status.message();
   }
 }
-void ExpectRefused(ModelFolder& folder, ErrorCode code, const std::vector<std::string>& parts) {
+void ExpectFolderRefused(ModelFolder& folder, ErrorCode code,
+                         const std::vector<std::string>& parts) {
   const Result<TextModel> model = folder.Open();
   ExpectError(model.status(), code, parts);
 }
@@ -66,13 +66,13 @@ std::vector<float> EmbeddingsOf(const TextModel& model) {
 TEST(ModelFolderFiles, WeightsMustBeSafetensors) {
   ModelFolder folder(kModels + "bert");
   folder.Remove("model.safetensors");
-  ExpectRefused(folder, ErrorCode::kNotFound, {"no weights", "model.safetensors", kIndex});
+  ExpectFolderRefused(folder, ErrorCode::kNotFound, {"no weights", "model.safetensors", kIndex});
   folder.Write("pytorch_model.bin", "x");
-  ExpectRefused(folder, ErrorCode::kUnsupported,
-                {"pytorch_model.bin only", "To convert", "python -c"});
+  ExpectFolderRefused(folder, ErrorCode::kUnsupported,
+                      {"pytorch_model.bin only", "To convert", "python -c"});
   folder.Remove("pytorch_model.bin");
   folder.Write("pytorch_model.bin.index.json", "{}");
-  ExpectRefused(folder, ErrorCode::kUnsupported, {"pytorch_model.bin.index.json only"});
+  ExpectFolderRefused(folder, ErrorCode::kUnsupported, {"pytorch_model.bin.index.json only"});
 }
 
 TEST(ModelFolderFiles, AFileThatIsCutShortIsCorrupt) {
@@ -82,7 +82,7 @@ TEST(ModelFolderFiles, AFileThatIsCutShortIsCorrupt) {
   for (const auto left : {size - 1, size / 2, decltype(size){100}, decltype(size){0}}) {
     SCOPED_TRACE(left);
     std::filesystem::resize_file(path, left);
-    ExpectRefused(folder, ErrorCode::kCorruptData, {"model.safetensors"});
+    ExpectFolderRefused(folder, ErrorCode::kCorruptData, {"model.safetensors"});
   }
 }
 
@@ -92,7 +92,7 @@ TEST(ModelFolderFiles, ShardsAreFoundByTheirIndexAlone) {
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(folder.Decided("weights"), "BF16");
   folder.Remove(kIndex);
-  ExpectRefused(folder, ErrorCode::kNotFound, {"no weights"});
+  ExpectFolderRefused(folder, ErrorCode::kNotFound, {"no weights"});
 }
 
 TEST(ModelFolderFiles, AnIndexAndItsShardsMustFit) {
@@ -117,26 +117,27 @@ TEST(ModelFolderFiles, AnIndexAndItsShardsMustFit) {
     json index = json::parse(std::ifstream(folder->File(kIndex)));
     index["weight_map"][word] = shard;
     folder->Write(kIndex, index.dump());
-    ExpectRefused(*folder, ErrorCode::kCorruptData, {kIndex, word, "in the same folder"});
+    ExpectFolderRefused(*folder, ErrorCode::kCorruptData, {kIndex, word, "in the same folder"});
   }
-  ExpectRefused(*folder_with({{"weight_map", {{word, "model-4.safetensors"}}}}),
-                ErrorCode::kNotFound, {"model-4.safetensors", word});
-  ExpectRefused(*folder_with({{"weight_map", {{word, last}}}}), ErrorCode::kCorruptData,
-                {kIndex, word, last, "no such tensor"});
-  ExpectRefused(*folder_with({{"weight_map", {{"nobody", first}}}}), ErrorCode::kCorruptData,
-                {"nobody", first});
-  ExpectRefused(*folder_with({{"weight_map", nullptr}}), ErrorCode::kInvalidArgument,
-                {kIndex, "weight_map is absent"});
-  ExpectRefused(*folder_with({{"weight_map", 3}}), ErrorCode::kInvalidArgument,
-                {"weight_map is 3"});
+  ExpectFolderRefused(*folder_with({{"weight_map", {{word, "model-4.safetensors"}}}}),
+                      ErrorCode::kNotFound, {"model-4.safetensors", word});
+  ExpectFolderRefused(*folder_with({{"weight_map", {{word, last}}}}), ErrorCode::kCorruptData,
+                      {kIndex, word, last, "no such tensor"});
+  ExpectFolderRefused(*folder_with({{"weight_map", {{"nobody", first}}}}), ErrorCode::kCorruptData,
+                      {"nobody", first});
+  ExpectFolderRefused(*folder_with({{"weight_map", nullptr}}), ErrorCode::kInvalidArgument,
+                      {kIndex, "weight_map is absent"});
+  ExpectFolderRefused(*folder_with({{"weight_map", 3}}), ErrorCode::kInvalidArgument,
+                      {"weight_map is 3"});
   const auto twice = folder_with({{"weight_map", {{word, "again.safetensors"}}}});
   std::filesystem::copy(twice->File(first), twice->File("again.safetensors"));
-  ExpectRefused(*twice, ErrorCode::kCorruptData, {"found in", first, "again.safetensors", "once"});
+  ExpectFolderRefused(*twice, ErrorCode::kCorruptData,
+                      {"found in", first, "again.safetensors", "once"});
   const auto none = folder_with({});
   none->Write(kIndex, "{\"weight_map\": {}}");
-  ExpectRefused(*none, ErrorCode::kInvalidArgument, {kIndex, "word_embeddings"});
+  ExpectFolderRefused(*none, ErrorCode::kInvalidArgument, {kIndex, "word_embeddings"});
   none->Write(kIndex, "[]");
-  ExpectRefused(*none, ErrorCode::kCorruptData, {kIndex});
+  ExpectFolderRefused(*none, ErrorCode::kCorruptData, {kIndex});
 }
 
 // ---- Which tensors.
@@ -153,7 +154,7 @@ TEST(ModelFolderTensors, EveryOneIsNeeded) {
       ModelFolder folder(kModels + name);
       folder.ChangeWeights([&](SafetensorsEntry& e) { return e.name != entry.name; });
       const bool probe = entry.name.ends_with("word_embeddings.weight");
-      ExpectRefused(
+      ExpectFolderRefused(
           folder, ErrorCode::kInvalidArgument,
           {"model.safetensors", probe ? "word_embeddings.weight" : entry.name, "found none"});
       ++needed;
@@ -177,7 +178,7 @@ TEST(ModelFolderTensors, EachHasItsShape) {
         e.shape = e.shape.rank() == 1 ? Shape(1, e.shape[0]) : Shape(e.shape[0] * e.shape[1], 1);
         return true;
       });
-      ExpectRefused(
+      ExpectFolderRefused(
           folder, ErrorCode::kInvalidArgument,
           {"model.safetensors", entry.name, "found shape", "wanted", entry.shape.ToString()});
     }
@@ -196,7 +197,7 @@ TEST(ModelFolderTensors, SizesOfTheConfigurationAreThoseOfTheTensors) {
     SCOPED_TRACE(key + " = " + value.dump());
     ModelFolder folder(kModels + "bert");
     folder.SetKey(key, value);
-    ExpectRefused(folder, ErrorCode::kInvalidArgument, {"model.safetensors", "tensor '"});
+    ExpectFolderRefused(folder, ErrorCode::kInvalidArgument, {"model.safetensors", "tensor '"});
   }
 }
 
@@ -214,8 +215,8 @@ TEST(ModelFolderTensors, IntegersAreNoWeights) {
         e.bytes = std::span(zeros).first(*e.shape.NumElements() * DTypeSize(type));
         return true;
       });
-      ExpectRefused(folder, ErrorCode::kInvalidArgument,
-                    {name, "found dtype " + std::string(DTypeName(type)), "wanted F32"});
+      ExpectFolderRefused(folder, ErrorCode::kInvalidArgument,
+                          {name, "found dtype " + std::string(DTypeName(type)), "wanted F32"});
     }
   }
 }
@@ -237,8 +238,8 @@ TEST(ModelFolderTensors, NamesMayHaveTheFamilysPrefix) {
     EXPECT_TRUE(SameBits(EmbeddingsOf(*model), EmbeddingsOf(*plain)));
     EXPECT_EQ(folder.Decided("ignored"), "");
   }
-  ExpectRefused(folder, ErrorCode::kInvalidArgument,
-                {"embeddings.word_embeddings.weight", "'bert.' or 'model.'"});
+  ExpectFolderRefused(folder, ErrorCode::kInvalidArgument,
+                      {"embeddings.word_embeddings.weight", "'bert.' or 'model.'"});
 }
 
 TEST(ModelFolderTensors, NamesWithAndWithoutAPrefixAreAmbiguous) {
@@ -246,9 +247,9 @@ TEST(ModelFolderTensors, NamesWithAndWithoutAPrefixAreAmbiguous) {
   const std::vector<float> table(120 * 32);
   folder.ChangeWeights(kAsItIs, {{"bert.embeddings.word_embeddings.weight", DType::kF32,
                                   Shape(120, 32), std::as_bytes(std::span(table))}});
-  ExpectRefused(folder, ErrorCode::kInvalidArgument,
-                {"'bert.embeddings.word_embeddings.weight'", "'embeddings.word_embeddings.weight'",
-                 "one of them"});
+  ExpectFolderRefused(folder, ErrorCode::kInvalidArgument,
+                      {"'bert.embeddings.word_embeddings.weight'",
+                       "'embeddings.word_embeddings.weight'", "one of them"});
 }
 
 // T5's table of words has two names, and files have either or both.
@@ -305,8 +306,8 @@ TEST(ModelFolderTensors, MetadataMustNameAPrecision) {
   const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
   ASSERT_TRUE(file.ok()) << file.status().message();
   ASSERT_TRUE(WriteSafetensors(path, file->tensors(), {{"encore_precision", "int3"}}).ok());
-  ExpectRefused(folder, ErrorCode::kInvalidArgument,
-                {"model.safetensors: metadata encore_precision", "'int3'", "bf16 or int8"});
+  ExpectFolderRefused(folder, ErrorCode::kInvalidArgument,
+                      {"model.safetensors: metadata encore_precision", "'int3'", "bf16 or int8"});
 }
 
 TEST(ModelFolderTensors, DataMayStartAtAnyAddress) {

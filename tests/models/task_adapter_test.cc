@@ -17,6 +17,7 @@
 #include "engine/models/text_model.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/compare.h"
+#include "tests/support/model_folder.h"
 #include "tests/support/safetensors_bytes.h"
 
 namespace encore {
@@ -27,8 +28,7 @@ using internal::Folder;
 using internal::TextModel;
 using nlohmann::json;
 
-const std::string kModels = ENCORE_TEST_DATA_DIR "/models/";
-constexpr double kTolerance = 1e-6;  // of the largest magnitude, as all families'
+constexpr double kAdapterTolerance = 1e-6;  // of the largest magnitude, as all families'
 
 template <typename T>
 std::vector<T> Values(const SafetensorsFile& file, const std::string& name) {
@@ -102,7 +102,7 @@ TEST_P(TaskAdapters, GiveWhatTransformersGivesOfMergedWeights) {
     const auto wanted = Values<double>(*expected, entry.name);
     double largest = 0;
     for (const double value : wanted) largest = std::max(largest, std::fabs(value));
-    EXPECT_TRUE(Near(found, wanted, kTolerance * largest, &worst));
+    EXPECT_TRUE(Near(found, wanted, kAdapterTolerance * largest, &worst));
     EXPECT_FALSE(SameBits(found, without));
     // A folder's spelling is as good.
     std::string name = entry.name;
@@ -114,7 +114,7 @@ TEST_P(TaskAdapters, GiveWhatTransformersGivesOfMergedWeights) {
   }
   EXPECT_GE(tasks, 2u);
   std::printf("%-16s largest difference %.1e of the largest magnitude\n", GetParam(),
-              worst * kTolerance);
+              worst * kAdapterTolerance);
 }
 
 TEST_P(TaskAdapters, OtherTasksAreRefusedWithTheirList) {

@@ -20,13 +20,13 @@ namespace encore {
 namespace {
 
 // Around blocks of 16 and 32 rows, and more than one row block.
-constexpr size_t kLengths[] = {1, 31, 32, 33, 130, 15};
-constexpr size_t kWidth = 256;
+constexpr size_t kManyLengths[] = {1, 31, 32, 33, 130, 15};
+constexpr size_t kManyWidth = 256;
 
 void Check(const LayerConfig& layer) {
-  const EncoderModel model(EncoderConfig::Uniform(kWidth, 1, layer));
-  const std::vector<size_t> starts = Starts({std::begin(kLengths), std::end(kLengths)});
-  const std::vector<float> x = RandomFloats(starts.back() * kWidth, 1);
+  const EncoderModel model(EncoderConfig::Uniform(kManyWidth, 1, layer));
+  const std::vector<size_t> starts = Starts({std::begin(kManyLengths), std::end(kManyLengths)});
+  const std::vector<float> x = RandomFloats(starts.back() * kManyWidth, 1);
   const ThreadPool pool = *ThreadPool::Create({.threads = 2});
   std::vector<float> wanted;
   ForEachTarget([&](const std::string& target) {
@@ -38,12 +38,12 @@ void Check(const LayerConfig& layer) {
     EXPECT_TRUE(SameBits(together, wanted));
     EXPECT_TRUE(SameBits(Forward(encoder, Batch{starts}, x, pool.executor()), wanted));
     for (size_t b = 0; b + 1 < starts.size(); ++b) {
-      const auto begin = static_cast<ptrdiff_t>(starts[b] * kWidth);
-      const auto end = static_cast<ptrdiff_t>(starts[b + 1] * kWidth);
-      const Batch one{.seq_starts = {0, kLengths[b]}};
+      const auto begin = static_cast<ptrdiff_t>(starts[b] * kManyWidth);
+      const auto end = static_cast<ptrdiff_t>(starts[b + 1] * kManyWidth);
+      const Batch one{.seq_starts = {0, kManyLengths[b]}};
       const std::vector<float> alone = Forward(encoder, one, {x.begin() + begin, x.begin() + end});
       EXPECT_TRUE(SameBits(alone, std::vector<float>(wanted.begin() + begin, wanted.begin() + end)))
-          << kLengths[b] << " tokens";
+          << kManyLengths[b] << " tokens";
     }
   });
 }

@@ -83,7 +83,7 @@ void CheckModel(const EncoderModel& model, const std::vector<size_t>& lengths, W
   });
 }
 
-const std::vector<size_t> kLengths = {17, 1, 2, 65};
+const std::vector<size_t> kPrecisionLengths = {17, 1, 2, 65};
 
 TEST(EncoderPrecision, NamesComeBack) {
   for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
@@ -107,7 +107,7 @@ TEST(EncoderPrecision, TorchsLayersAndSizesOfHeads) {
                                .activation = Activation::kGelu,
                                .norm_first = norm_first,
                                .final_norm = norm_first}),
-                 kLengths, &worst);
+                 kPrecisionLengths, &worst);
     }
   }
 }
@@ -119,17 +119,17 @@ TEST(EncoderPrecision, Families) {
         reference::Jina()}) {
     CheckModel(EncoderModel(family.config, family.choices), {33, 101}, &worst);
   }
-  CheckModel(EncoderModel(RotaryAndGate()), kLengths, &worst);
-  CheckModel(EncoderModel(BucketsAndBothNorms()), kLengths, &worst);
-  CheckModel(EncoderModel(RelativeAndWindow()), kLengths, &worst);
+  CheckModel(EncoderModel(RotaryAndGate()), kPrecisionLengths, &worst);
+  CheckModel(EncoderModel(BucketsAndBothNorms()), kPrecisionLengths, &worst);
+  CheckModel(EncoderModel(RelativeAndWindow()), kPrecisionLengths, &worst);
   // With scores of usual size: of 1 times normed heads, softmax makes more of every rounding.
   EncoderConfig inputs = LayerInputs();
   for (LayerConfig& layer : inputs.layers) layer.attention_scale = 0;
-  CheckModel(EncoderModel(inputs), kLengths, &worst);
+  CheckModel(EncoderModel(inputs), kPrecisionLengths, &worst);
   // All experts of every token: which are the best may change with the precision.
   EncoderConfig experts = ExpertsInTurn();
   experts.layers[1].experts->top_k = experts.layers[1].experts->num_experts;
-  CheckModel(EncoderModel(experts), kLengths, &worst);
+  CheckModel(EncoderModel(experts), kPrecisionLengths, &worst);
 }
 
 TEST(EncoderPrecision, GatesActivationsAndNorms) {
@@ -170,7 +170,7 @@ TEST(EncoderPrecision, KeptMatrices) {
   constexpr LayerMatrix kMatrices[] = {LayerMatrix::kQkv, LayerMatrix::kOutProj,
                                        LayerMatrix::kLinear1, LayerMatrix::kLinear2};
   const EncoderModel model(RotaryAndGate());
-  const std::vector<size_t> starts = Starts(kLengths);
+  const std::vector<size_t> starts = Starts(kPrecisionLengths);
   const Batch batch{.seq_starts = starts};
   const std::vector<float> x = RandomFloats(starts.back() * model.config().d_model, 5);
   ForEachTarget([&](const std::string&) {

@@ -166,8 +166,8 @@ TEST(EncoderRows, Taps) {
 }
 
 // A good call, to be spoilt.
-struct Call {
-  Call() : x({9, 8}), y({3, 8}), workspace(*Workspace::Create(1 << 20)) {
+struct RowsCall {
+  RowsCall() : x({9, 8}), y({3, 8}), workspace(*Workspace::Create(1 << 20)) {
     batch.seq_starts = starts;
     in = x.view();
     out = y.view();
@@ -181,12 +181,12 @@ struct Call {
   Workspace workspace;
 };
 
-testing::AssertionResult Refuses(const std::function<void(Call&)>& change,
-                                 std::initializer_list<std::string_view> parts) {
+testing::AssertionResult RefusesRows(const std::function<void(RowsCall&)>& change,
+                                     std::initializer_list<std::string_view> parts) {
   const EncoderConfig config =
       TorchStack{.d_model = 8, .num_heads = 2, .d_ff = 12, .num_layers = 2};
   const Encoder encoder = EncoderModel(config).Make();
-  Call c;
+  RowsCall c;
   change(c);
   const Status status =
       encoder.ForwardRows(c.batch, OutputRows::kLast, c.in, c.out, c.workspace, {}, c.taps);
@@ -210,45 +210,53 @@ TEST(EncoderRows, AllRowsAreForward) {
 }
 
 TEST(EncoderRows, RefusesBadInput) {
-  EXPECT_FALSE(Refuses([](Call&) {}, {}));  // the call is good
-  EXPECT_TRUE(Refuses([](Call& c) { c.batch.seq_starts = {}; }, {"seq_starts is empty"}));
-  EXPECT_TRUE(Refuses(
-      [](Call& c) {
+  EXPECT_FALSE(RefusesRows([](RowsCall&) {}, {}));  // the call is good
+  EXPECT_TRUE(RefusesRows([](RowsCall& c) { c.batch.seq_starts = {}; }, {"seq_starts is empty"}));
+  EXPECT_TRUE(RefusesRows(
+      [](RowsCall& c) {
         c.batch.seq_starts = {0, 4, 4, 9};
       },
       {"sequence 1 has no token", "wanted at least one"}));
-  EXPECT_TRUE(Refuses(
-      [](Call& c) {
+  EXPECT_TRUE(RefusesRows(
+      [](RowsCall& c) {
         c.batch.seq_starts = {0, 9};
       },
       {"y has shape [3, 8]", "wanted [1, 8]", "a row for each sequence"}));
-  EXPECT_TRUE(Refuses(
-      [](Call& c) {
+  EXPECT_TRUE(RefusesRows(
+      [](RowsCall& c) {
         c.in = {c.in.data(), {8, 8}};
       },
       {"x has shape [8, 8]", "wanted [9, 8]"}));
-  EXPECT_TRUE(Refuses(
-      [](Call& c) {
+  EXPECT_TRUE(RefusesRows(
+      [](RowsCall& c) {
         c.in = {c.in.data(), {9, 8}, {7, 1}};
       },
       {"x has strides 7, 1", "do not overlap"}));
-  EXPECT_TRUE(Refuses(
-      [](Call& c) {
+  EXPECT_TRUE(RefusesRows(
+      [](RowsCall& c) {
         c.out = {c.out.data(), {3, 8}, {1, 3}};
       },
       {"y has strides 1, 3", "wanted contiguous rows"}));
-  EXPECT_TRUE(Refuses([](Call& c) { c.out = {nullptr, {3, 8}}; }, {"y of shape [3, 8] has no"}));
-  EXPECT_TRUE(Refuses([](Call& c) { c.out = {c.in.data() + 48, {3, 8}}; }, {"x and y overlap"}));
-  EXPECT_TRUE(Refuses([](Call& c) { c.out = {c.in.data(), {3, 8}}; }, {"x and y overlap"}));
-  EXPECT_TRUE(Refuses([](Call& c) { c.workspace = *Workspace::Create(64); },
-                      {"workspace has 64 bytes", "9 tokens in 3 sequences on 1 threads"}));
-  EXPECT_TRUE(Refuses(
-      [](Call& c) {
+  EXPECT_TRUE(RefusesRows(
+      [](RowsCall& c) {
+        c.out = {nullptr, {3, 8}};
+      },
+      {"y of shape [3, 8] has no"}));
+  EXPECT_TRUE(RefusesRows(
+      [](RowsCall& c) {
+        c.out = {c.in.data() + 48, {3, 8}};
+      },
+      {"x and y overlap"}));
+  EXPECT_TRUE(RefusesRows([](RowsCall& c) { c.out = {c.in.data(), {3, 8}}; }, {"x and y overlap"}));
+  EXPECT_TRUE(RefusesRows([](RowsCall& c) { c.workspace = *Workspace::Create(64); },
+                          {"workspace has 64 bytes", "9 tokens in 3 sequences on 1 threads"}));
+  EXPECT_TRUE(RefusesRows(
+      [](RowsCall& c) {
         c.taps.attention = c.hidden = {{}, {}};
       },
       {"taps.attention has 2 entries", "2 x 3"}));
-  EXPECT_TRUE(Refuses(
-      [](Call& c) {
+  EXPECT_TRUE(RefusesRows(
+      [](RowsCall& c) {
         c.hidden = {{}, {c.out.data(), {9, 8}}};
         c.taps.hidden = c.hidden;
       },

@@ -25,13 +25,15 @@ namespace encore {
 namespace {
 
 // 3 heads of 8, two layers.
-LayerConfig Plain() { return {.num_heads = 3, .d_ff = 30, .norm_placement = NormPlacement::kPre}; }
+LayerConfig PlainLayer() {
+  return {.num_heads = 3, .d_ff = 30, .norm_placement = NormPlacement::kPre};
+}
 
 // Beyond blocks of 64 queries, and one of one token.
-const std::vector<size_t> kLengths = {17, 1, 2, 65};
+const std::vector<size_t> kSwitchLengths = {17, 1, 2, 65};
 
 void CheckLayer(const LayerConfig& layer, double* worst, const WeightChoices& choices = {},
-                const std::vector<size_t>& lengths = kLengths) {
+                const std::vector<size_t>& lengths = kSwitchLengths) {
   CheckModel(EncoderModel(EncoderConfig::Uniform(24, 2, layer), choices), lengths, worst);
 }
 
@@ -47,7 +49,7 @@ TEST(EncoderSwitches, NormsAndTheirPlaces) {
           SCOPED_TRACE(testing::Message() << "type " << static_cast<int>(type) << ", placement "
                                           << static_cast<int>(placement) << ", offset " << offset
                                           << ", weights " << weights);
-          LayerConfig layer = Plain();
+          LayerConfig layer = PlainLayer();
           layer.norm = {.type = type, .epsilon = 1e-4, .weight_offset = offset};
           layer.norm_placement = placement;
           EncoderConfig config = EncoderConfig::Uniform(24, 2, layer, layer.norm);
@@ -57,7 +59,7 @@ TEST(EncoderSwitches, NormsAndTheirPlaces) {
       }
     }
   }
-  LayerConfig layer = Plain();
+  LayerConfig layer = PlainLayer();
   layer.attention_norm = false;
   CheckLayer(layer, &worst);
   PrintWorst(worst);
@@ -74,7 +76,7 @@ TEST(EncoderSwitches, GatesAndActivations) {
           SCOPED_TRACE(testing::Message()
                        << ActivationName(activation) << ", gate " << static_cast<int>(gate)
                        << ", fused " << fused << ", d_ff " << d_ff);
-          LayerConfig layer = Plain();
+          LayerConfig layer = PlainLayer();
           layer.activation = activation;
           layer.gate = gate;
           layer.d_ff = d_ff;
@@ -101,7 +103,7 @@ TEST(EncoderSwitches, Experts) {
         SCOPED_TRACE(testing::Message()
                      << "placement " << static_cast<int>(placement) << ", " << experts.top_k
                      << " of " << experts.num_experts << ", more " << more);
-        LayerConfig layer = Plain();
+        LayerConfig layer = PlainLayer();
         layer.norm_placement = placement;
         layer.activation = more ? Activation::kGelu : Activation::kRelu;
         layer.experts = experts;
@@ -118,7 +120,7 @@ TEST(EncoderSwitches, Experts) {
 
 // All probabilities are equal: the first expert is taken, whose weight becomes 1.
 TEST(EncoderSwitches, OfEqualExpertsTheFirstIsTaken) {
-  LayerConfig layer = Plain();
+  LayerConfig layer = PlainLayer();
   layer.experts = ExpertsConfig{.num_experts = 3, .top_k = 1, .normalize_weights = true};
   const EncoderModel model(EncoderConfig::Uniform(24, 1, layer));
   const std::vector<float> zeros(3 * 24);
@@ -148,7 +150,7 @@ TEST(EncoderSwitches, LayerInputs) {
     for (const bool more : {false, true}) {
       SCOPED_TRACE(testing::Message()
                    << "placement " << static_cast<int>(placement) << ", more " << more);
-      LayerConfig layer = Plain();
+      LayerConfig layer = PlainLayer();
       layer.norm_placement = placement;
       layer.activation = more ? Activation::kSilu : Activation::kRelu;
       layer.gate = more ? Gate::kFirstHalf : Gate::kNone;
@@ -165,7 +167,7 @@ TEST(EncoderSwitches, NormsOfValues) {
   double worst = 0;
   for (const NormType type : {NormType::kLayerNorm, NormType::kRmsNorm}) {
     for (const size_t head_size : {7, 16}) {
-      LayerConfig layer = Plain();
+      LayerConfig layer = PlainLayer();
       layer.head_size = head_size;
       layer.num_kv_heads = 1;
       layer.v_norm = {.type = type, .epsilon = 1e-6};
@@ -181,7 +183,7 @@ TEST(EncoderSwitches, GroupedHeadsAndTheirSizes) {
     for (const size_t head_size : {1, 7, 16, 33}) {
       for (const bool fused : {false, true}) {
         SCOPED_TRACE(testing::Message() << kv_heads << " key heads of " << head_size);
-        LayerConfig layer = Plain();
+        LayerConfig layer = PlainLayer();
         layer.num_heads = 6;
         layer.num_kv_heads = kv_heads;
         layer.head_size = head_size;
@@ -198,7 +200,7 @@ TEST(EncoderSwitches, NormsOfHeads) {
   for (const NormType type : {NormType::kLayerNorm, NormType::kRmsNorm}) {
     for (const size_t head_size : {7, 16}) {
       for (const bool rotary : {false, true}) {
-        LayerConfig layer = Plain();
+        LayerConfig layer = PlainLayer();
         layer.head_size = head_size;
         layer.num_kv_heads = 1;
         layer.qk_norm = {.type = type, .epsilon = 1e-6, .weight_offset = rotary ? 1.0 : 0.0};
@@ -222,7 +224,7 @@ TEST(EncoderSwitches, RotaryPositions) {
   for (RotaryConfig rotary : rotaries) {
     for (const bool interleaved : {false, true}) {
       SCOPED_TRACE(testing::Message() << "size " << rotary.size << ", " << interleaved);
-      LayerConfig layer = Plain();
+      LayerConfig layer = PlainLayer();
       rotary.interleaved = interleaved;
       layer.rotary = rotary;
       CheckLayer(layer, &worst);
@@ -238,7 +240,7 @@ TEST(EncoderSwitches, RotaryPositions) {
 
 TEST(EncoderSwitches, BiasesByDistance) {
   double worst = 0;
-  LayerConfig layer = Plain();
+  LayerConfig layer = PlainLayer();
   layer.alibi = AlibiConfig{};
   for (const size_t heads : {1, 3, 8, 12}) {
     layer.num_heads = heads;
@@ -278,14 +280,14 @@ TEST(EncoderSwitches, RelativeEmbeddings) {
     for (const bool own : {false, true}) {
       SCOPED_TRACE(testing::Message() << relative.buckets << " buckets to " << relative.max_distance
                                       << ", own projections " << own);
-      LayerConfig layer = Plain();
+      LayerConfig layer = PlainLayer();
       relative.own_projections = own;
       layer.relative = relative;
       layer.attention_scale = 0.2;
       CheckLayer(layer, &worst, {.fused_qkv = own, .shared_position_bias = !own}, {1, 2, 90});
     }
   }
-  LayerConfig layer = Plain();
+  LayerConfig layer = PlainLayer();
   layer.num_heads = 6;
   layer.relative = relatives[0];
   for (const size_t head_size : {5, 16}) {  // key heads that are shared
@@ -313,7 +315,7 @@ TEST(EncoderSwitches, CausalityAndWindows) {
     for (const size_t window : {size_t{1}, size_t{5}, size_t{63}, size_t{64}, size_t{500},
                                 std::numeric_limits<size_t>::max()}) {
       SCOPED_TRACE(testing::Message() << "causal " << causal << ", window " << window);
-      LayerConfig layer = Plain();
+      LayerConfig layer = PlainLayer();
       layer.causal = causal;
       layer.window = window;
       CheckLayer(layer, &worst, {}, {17, 1, 2, 65, 130});
@@ -342,7 +344,7 @@ TEST(EncoderSwitches, MasksOfEachHead) {
   const AttentionMask masks[] = {{.additive = ConstView(add.data(), {kSize, kSize})},
                                  {.additive = ConstView(add.data(), {3, kSize, kSize})}};
   for (const AttentionMask& mask : masks) {
-    LayerConfig layer = Plain();
+    LayerConfig layer = PlainLayer();
     const auto check = [&] {
       CheckModel(EncoderModel(EncoderConfig::Uniform(24, 2, layer)), {70, 1, 33}, &worst, mask);
     };
@@ -366,7 +368,7 @@ TEST(EncoderSwitches, LayerScaleAndTypesOfWeights) {
       for (const bool fused : {false, true}) {
         SCOPED_TRACE(testing::Message()
                      << DTypeName(type) << ", LayerScale " << scale << ", fused " << fused);
-        LayerConfig layer = Plain();
+        LayerConfig layer = PlainLayer();
         layer.gate = Gate::kSecondHalf;
         layer.buckets = BucketConfig{};
         layer.qk_norm.type = NormType::kRmsNorm;

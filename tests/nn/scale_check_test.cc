@@ -29,11 +29,11 @@ namespace {
 using internal::kLayerTensors;
 using internal::LayerTensor;
 
-constexpr size_t kModel = 32;
+constexpr size_t kScaleWidth = 32;
 
 EncoderConfig Config(Gate gate = Gate::kNone) {
   return EncoderConfig::Uniform(
-      kModel, 2, {.num_heads = 2, .d_ff = 48, .activation = Activation::kGelu, .gate = gate});
+      kScaleWidth, 2, {.num_heads = 2, .d_ff = 48, .activation = Activation::kGelu, .gate = gate});
 }
 
 // Weights of a drawn model in int8, and the floats that these stand for.
@@ -99,7 +99,7 @@ std::vector<float> Output(const EncoderConfig& config, const EncoderWeights& wei
   const Result<Encoder> encoder = Encoder::Create(config, weights, {.precision = precision});
   EXPECT_TRUE(encoder.ok()) << encoder.status().message();
   if (!encoder.ok()) return {};
-  return Forward(*encoder, Batch{.seq_starts = {0, 3, 10}}, RandomFloats(10 * kModel, 7));
+  return Forward(*encoder, Batch{.seq_starts = {0, 3, 10}}, RandomFloats(10 * kScaleWidth, 7));
 }
 
 // In f32 and bf16, int8 weights are the floats that they stand for, smoothed or not.
@@ -133,8 +133,8 @@ TEST(ScaleCheck, Int8WeightsAreTakenAsTheyAre) {
   other.layers[1].linear2.input_scale = {};
   EXPECT_FALSE(SameBits(Output(Config(), other, Precision::kInt8), y));
   other = made.int8;
-  std::vector<float> scales(3 * kModel, 0x1p-7f);
-  other.layers[0].in_proj.scale = ConstView(scales.data(), Shape(3 * kModel));
+  std::vector<float> scales(3 * kScaleWidth, 0x1p-7f);
+  other.layers[0].in_proj.scale = ConstView(scales.data(), Shape(3 * kScaleWidth));
   EXPECT_FALSE(SameBits(Output(Config(), other, Precision::kInt8), y));
   // And it is near what the floats give, without scales of inputs too: then none are made up.
   const Integers plain(model, false);
@@ -159,12 +159,12 @@ TEST(ScaleCheck, FloatWeightsTakeGivenInputScales) {
   scales[3] = 1.0f;
   EXPECT_TRUE(SameBits(Output(Config(), w, Precision::kInt8), own));
   w.layers[0].linear2.input_scale = {};
-  w.layers[0].linear1.input_scale = ConstView(scales.data(), Shape(kModel));
+  w.layers[0].linear1.input_scale = ConstView(scales.data(), Shape(kScaleWidth));
   EXPECT_FALSE(SameBits(Output(Config(), w, Precision::kInt8), own)) << "not its own";
 }
 
-testing::AssertionResult Refuses(const EncoderWeights& weights,
-                                 std::initializer_list<std::string_view> parts) {
+testing::AssertionResult RefusesScales(const EncoderWeights& weights,
+                                       std::initializer_list<std::string_view> parts) {
   for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
     const testing::AssertionResult refused =
         FailsWith(Encoder::Create(Config(), weights, {.precision = precision}), parts);
@@ -196,18 +196,19 @@ TEST(ScaleCheck, EveryBadScale) {
     ASSERT_TRUE(Encoder::Create(Config(), w).ok());
     for (const auto& [value, found] : bad) {
       numbers[5] = value;
-      EXPECT_TRUE(Refuses(w, {name + "[5] ", found, "wanted a finite, normal f32 number above 0"}));
+      EXPECT_TRUE(
+          RefusesScales(w, {name + "[5] ", found, "wanted a finite, normal f32 number above 0"}));
     }
     numbers[5] = 1;
     view = ConstView(numbers.data(), Shape(numbers.size() - 1));
-    EXPECT_TRUE(Refuses(w, {name + " has shape [", "wanted ["}));
+    EXPECT_TRUE(RefusesScales(w, {name + " has shape [", "wanted ["}));
     view = {};
     if (tensor.role == internal::TensorRole::kInputScale) {
       EXPECT_TRUE(Encoder::Create(Config(), w).ok());
     } else {
       const std::string weight = name.substr(0, name.size() - std::string("_scale").size());
-      EXPECT_TRUE(
-          Refuses(w, {name + " is missing; wanted shape [", "as " + weight + " has dtype I8"}));
+      EXPECT_TRUE(RefusesScales(
+          w, {name + " is missing; wanted shape [", "as " + weight + " has dtype I8"}));
     }
   }
   EXPECT_EQ(scales_seen, 8u);
@@ -217,12 +218,14 @@ TEST(ScaleCheck, FloatWeightsHaveNoRowScales) {
   const EncoderModel model(Config());
   const std::vector<float> scales(96, 1.0f);
   EncoderWeights w = model.weights();
-  w.layers[1].linear2.scale = ConstView(scales.data(), Shape(kModel));
-  EXPECT_TRUE(Refuses(w, {"layers.1.linear2.weight_scale is given and layers.1.linear2.weight has "
-                          "dtype F32; wanted none"}));
+  w.layers[1].linear2.scale = ConstView(scales.data(), Shape(kScaleWidth));
+  EXPECT_TRUE(
+      RefusesScales(w, {"layers.1.linear2.weight_scale is given and layers.1.linear2.weight has "
+                        "dtype F32; wanted none"}));
   w = model.weights();
-  w.layers[1].linear2.bias = WeightView(DType::kI8, scales.data(), Shape(kModel));
-  EXPECT_TRUE(Refuses(w, {"layers.1.linear2.bias has dtype I8; wanted F32, BF16, F16 or F64"}));
+  w.layers[1].linear2.bias = WeightView(DType::kI8, scales.data(), Shape(kScaleWidth));
+  EXPECT_TRUE(
+      RefusesScales(w, {"layers.1.linear2.bias has dtype I8; wanted F32, BF16, F16 or F64"}));
 }
 
 }  // namespace

@@ -36,12 +36,12 @@ using reference::ByDistance;
 using reference::Matrix;
 using reference::Rounded;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Biases of all distances in a sequence of so many, some of which hide their keys.
 struct DistanceBias {
   explicit DistanceBias(size_t size) : zero(size), values(RandomFloats(2 * size + 1, 9)) {
-    for (size_t i = 0; i < values.size(); i += 7) values[i] = -kInf;
+    for (size_t i = 0; i < values.size(); i += 7) values[i] = -kInfinity;
     values[zero] = 0.5f;
   }
   const float* data() const { return values.data() + zero; }
@@ -50,9 +50,9 @@ struct DistanceBias {
 };
 
 // The engine's attention of the active target, queries begin .. end in parts of `part`.
-std::vector<float> Attend(const AttentionCase& c, const AttentionMask& mask,
-                          const ByDistance& distance, size_t part, MutableView weights = {},
-                          const std::vector<size_t>& positions = {}) {
+std::vector<float> AttendWindow(const AttentionCase& c, const AttentionMask& mask,
+                                const ByDistance& distance, size_t part, MutableView weights = {},
+                                const std::vector<size_t>& positions = {}) {
   const internal::GemmKernel& kernel = internal::GetGemmKernelF32();
   const internal::PackedView key_panels = internal::KeyPanels(kernel, c.keys, c.head_size);
   const internal::PackedView value_panels = internal::ValuePanels(kernel, c.keys, c.value_size);
@@ -89,8 +89,8 @@ struct Options {
   bool causal, blocked, additive, bias;
 };
 
-void CheckCase(size_t queries, size_t keys, std::optional<size_t> window, const Options& options,
-               double* worst) {
+void CheckWindow(size_t queries, size_t keys, std::optional<size_t> window, const Options& options,
+                 double* worst) {
   SCOPED_TRACE(testing::Message() << queries << " x " << keys << ", window " << window.value_or(0)
                                   << ", causal " << options.causal << ", blocked "
                                   << options.blocked << ", additive " << options.additive
@@ -110,7 +110,7 @@ void CheckCase(size_t queries, size_t keys, std::optional<size_t> window, const 
     for (size_t i = 0; i < queries; ++i) {
       for (size_t j = 0; j < keys; ++j) {
         hides[i * keys + j] = options.additive ? mask.additive(i, j) : 0.0f;
-        if (std::isinf(distance.Bias(i, j))) hides[i * keys + j] = -kInf;
+        if (std::isinf(distance.Bias(i, j))) hides[i * keys + j] = -kInfinity;
       }
     }
     seen.additive = ConstView(hides.data(), {queries, keys});
@@ -122,7 +122,7 @@ void CheckCase(size_t queries, size_t keys, std::optional<size_t> window, const 
       1 / std::sqrt(10.0), seen, {}, &want_weights, distance);
   std::vector<float> first;
   ForEachTarget([&](const std::string& target) {
-    const std::vector<float> whole = Attend(c, mask, distance, queries);
+    const std::vector<float> whole = AttendWindow(c, mask, distance, queries);
     ASSERT_TRUE(NearRounded(whole, want, worst));
     if (reference::TargetHasFma(target)) {
       if (first.empty()) first = whole;
@@ -131,7 +131,7 @@ void CheckCase(size_t queries, size_t keys, std::optional<size_t> window, const 
     for (const size_t part : {1, 7, 64}) {
       if (queries > 200 && part == 1) continue;
       Guarded weights({queries, keys});
-      ASSERT_TRUE(SameBits(Attend(c, mask, distance, part, weights.view()), whole)) << part;
+      ASSERT_TRUE(SameBits(AttendWindow(c, mask, distance, part, weights.view()), whole)) << part;
       ASSERT_TRUE(weights.Intact());
       ASSERT_TRUE(NearRounded(Elements(weights.view()), want_weights, worst));
       for (size_t i = 0; i < queries; ++i) {
@@ -157,19 +157,19 @@ TEST(AttentionWindow, EveryWindowAndMask) {
     if (kSanitized && queries * keys > 20'000) continue;  // the reference takes minutes
     for (const size_t window : {1, 15, 64, 100, 5000}) {
       for (const bool causal : {false, true}) {
-        CheckCase(queries, keys, window, {causal, false, false, false}, &worst);
+        CheckWindow(queries, keys, window, {causal, false, false, false}, &worst);
         if (HasFatalFailure()) return;
-        CheckCase(queries, keys, window, {causal, false, true, false}, &worst);
+        CheckWindow(queries, keys, window, {causal, false, true, false}, &worst);
         if (HasFatalFailure()) return;
       }
-      CheckCase(queries, keys, window, {false, true, true, true}, &worst);
-      CheckCase(queries, keys, window, {true, false, false, true}, &worst);
+      CheckWindow(queries, keys, window, {false, true, true, true}, &worst);
+      CheckWindow(queries, keys, window, {true, false, false, true}, &worst);
       if (HasFatalFailure()) return;
     }
   }
   if (kSanitized) return;
-  CheckCase(1300, 1300, 300, {false, false, false, false}, &worst);
-  CheckCase(1300, 1300, 600, {true, false, false, true}, &worst);
+  CheckWindow(1300, 1300, 300, {false, false, false, false}, &worst);
+  CheckWindow(1300, 1300, 600, {true, false, false, true}, &worst);
   std::printf("worst error %.3f of the bound\n", worst);
 }
 
@@ -178,8 +178,8 @@ TEST(AttentionDistanceBias, AloneAndWithEveryMask) {
   for (const auto& [queries, keys] : std::vector<std::pair<size_t, size_t>>{
            {1, 1}, {17, 17}, {65, 65}, {130, 130}, {70, 40}, {40, 70}, {6, 600}}) {
     for (const int masks : {0, 1, 2, 3, 4, 5, 6, 7}) {
-      CheckCase(queries, keys, {}, {(masks & 1) != 0, (masks & 2) != 0, (masks & 4) != 0, true},
-                &worst);
+      CheckWindow(queries, keys, {}, {(masks & 1) != 0, (masks & 2) != 0, (masks & 4) != 0, true},
+                  &worst);
       if (HasFatalFailure()) return;
     }
   }
@@ -199,13 +199,13 @@ TEST(AttentionDistanceBias, IsItsMatrix) {
   mask.additive = ConstView(matrix.data(), {s, s});
   ForEachTarget([&](const std::string&) {
     for (const std::optional<size_t> window : {std::optional<size_t>{}, {20}, {64}}) {
-      EXPECT_TRUE(
-          SameBits(Attend(c, {}, {window, bias.data()}, s), Attend(c, mask, {window, nullptr}, s)));
+      EXPECT_TRUE(SameBits(AttendWindow(c, {}, {window, bias.data()}, s),
+                           AttendWindow(c, mask, {window, nullptr}, s)));
     }
     AttentionCase poisoned = c;
     for (size_t n = 0; n < 16; ++n) poisoned.k[10 * 16 + n] = NAN;
-    const std::vector<float> want = Attend(c, {}, {20, nullptr}, s);
-    const std::vector<float> got = Attend(poisoned, {}, {20, nullptr}, s);
+    const std::vector<float> want = AttendWindow(c, {}, {20, nullptr}, s);
+    const std::vector<float> got = AttendWindow(poisoned, {}, {20, nullptr}, s);
     for (size_t i = 0; i < got.size(); ++i) {
       if (i / 16 <= 30) {
         ASSERT_TRUE(std::isnan(got[i])) << i;
@@ -245,7 +245,7 @@ TEST(AttentionMasks, LayoutsAndPositionsChangeNoBit) {
             float& sum = sums[i * s + j];
             sum = masks.additive()(at(i), at(j));
             if (add != nullptr) sum += bias.values[bias.zero + j - i];
-            if (blocks && masks.blocked()(at(i), at(j))) sum = -kInf;
+            if (blocks && masks.blocked()(at(i), at(j))) sum = -kInfinity;
           }
         }
         AttentionMask dense, given, turned;
@@ -257,9 +257,9 @@ TEST(AttentionMasks, LayoutsAndPositionsChangeNoBit) {
           turned.blocked = {reinterpret_cast<const bool*>(flags.data()), {all, all}, {1, all}};
         }
         ForEachTarget([&](const std::string&) {
-          const std::vector<float> want = Attend(c, dense, {}, s);
-          EXPECT_TRUE(SameBits(Attend(c, given, {{}, add}, s, {}, positions), want));
-          EXPECT_TRUE(SameBits(Attend(c, turned, {{}, add}, s, {}, positions), want));
+          const std::vector<float> want = AttendWindow(c, dense, {}, s);
+          EXPECT_TRUE(SameBits(AttendWindow(c, given, {{}, add}, s, {}, positions), want));
+          EXPECT_TRUE(SameBits(AttendWindow(c, turned, {{}, add}, s, {}, positions), want));
         });
       }
     }

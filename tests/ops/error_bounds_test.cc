@@ -25,7 +25,7 @@ namespace {
 
 using reference::Bounded;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNoBound = std::numeric_limits<float>::infinity();
 
 // Holds what compute() gives on each target within the bound of every element.
 void Hold(const std::string& name, const Bounded& wanted,
@@ -53,7 +53,7 @@ void Hold(const std::string& name, const Bounded& wanted,
   });
 }
 
-void Check(const Status& status) { ASSERT_TRUE(status.ok()) << status.message(); }
+void CheckBound(const Status& status) { ASSERT_TRUE(status.ok()) << status.message(); }
 
 TEST(ErrorBounds, MatMul) {
   const size_t m = 13, n = 50;
@@ -74,7 +74,7 @@ TEST(ErrorBounds, MatMul) {
       const ConstView av(a.data(), {m, k}), bv(b.data(), {k, n}), biasv(bias.data(), {n});
       Hold("matmul, K = " + std::to_string(k) + (cancels ? ", cancelling" : ""),
            reference::BoundedMatMul(av, bv, biasv),
-           [&](MutableView y) { Check(MatMul(av, bv, y, {.bias = biasv})); });
+           [&](MutableView y) { CheckBound(MatMul(av, bv, y, {.bias = biasv})); });
     }
   }
 }
@@ -85,7 +85,7 @@ TEST(ErrorBounds, Softmax) {
   const auto hold = [&](const std::string& name, const std::vector<float>& x) {
     const ConstView view(x.data(), {rows, x.size() / rows});
     Hold("softmax, " + name, reference::BoundedSoftmax(view),
-         [&](MutableView y) { Check(Softmax(view, y)); });
+         [&](MutableView y) { CheckBound(Softmax(view, y)); });
   };
   hold("drawn", drawn);
   std::vector<float> x = drawn;
@@ -96,7 +96,7 @@ TEST(ErrorBounds, Softmax) {
   hold("one huge score", x);
   x = drawn;
   for (size_t i = 0; i < x.size(); ++i) {
-    if (i % 3 != 0 || i < 2 * cols) x[i] = -kInf;  // the first two rows altogether
+    if (i % 3 != 0 || i < 2 * cols) x[i] = -kNoBound;  // the first two rows altogether
   }
   hold("scores of -inf", x);
   hold("equal scores", std::vector<float>(rows * cols, -7.3f));
@@ -111,7 +111,7 @@ TEST(ErrorBounds, LayerNorm) {
   const auto hold = [&](const std::string& name, const std::vector<float>& x) {
     const ConstView view(x.data(), {rows, cols});
     Hold("layer_norm, " + name, reference::BoundedLayerNorm(view, w, b, 1e-5),
-         [&](MutableView y) { Check(LayerNorm(view, w, b, 1e-5, y)); });
+         [&](MutableView y) { CheckBound(LayerNorm(view, w, b, 1e-5, y)); });
   };
   hold("drawn", RandomFloats(rows * cols, 8));
   hold("a mean of 100", RandomFloats(rows * cols, 9, 1, 100));
@@ -131,7 +131,7 @@ TEST(ErrorBounds, RmsNorm) {
     const std::vector<float> weight = RandomFloats(cols, 6, 0.3f, 1);
     const ConstView view(x.data(), {rows, cols}), w(weight.data(), {cols});
     Hold("rms_norm, " + name, reference::BoundedRmsNorm(view, w, epsilon),
-         [&](MutableView y) { Check(RmsNorm(view, w, epsilon, y)); });
+         [&](MutableView y) { CheckBound(RmsNorm(view, w, epsilon, y)); });
   };
   hold("drawn", 771, RandomFloats(rows * 771, 8), 1e-6);
   hold("heads", 64, RandomFloats(rows * 64, 13), 1e-6);
@@ -164,7 +164,7 @@ TEST(ErrorBounds, Attention) {
     const std::vector<float> v = RandomFloats(c.keys * c.size, 15);
     std::vector<float> additive = RandomFloats(c.queries * c.keys, 16, 2);
     for (size_t i = 0; i < additive.size(); ++i) {
-      if (i % 5 == 1 || i < c.keys) additive[i] = -kInf;  // the first query sees no key
+      if (i % 5 == 1 || i < c.keys) additive[i] = -kNoBound;  // the first query sees no key
     }
     AttentionMask mask{.causal = c.causal};
     if (c.additive) mask.additive = ConstView(additive.data(), {c.queries, c.keys});
@@ -174,10 +174,11 @@ TEST(ErrorBounds, Attention) {
     const Bounded wanted =
         reference::BoundedAttention(qv, kv, vv, reference::DefaultScale(c.size), mask, &weights);
     Hold(std::string("attention, ") + c.name, wanted,
-         [&](MutableView y) { Check(Attention(qv, kv, vv, y, {.mask = mask})); });
+         [&](MutableView y) { CheckBound(Attention(qv, kv, vv, y, {.mask = mask})); });
     std::vector<float> y(c.queries * c.size);
     Hold(std::string("attention weights, ") + c.name, weights, [&](MutableView tap) {
-      Check(Attention(qv, kv, vv, {y.data(), {c.queries, c.size}}, {.mask = mask, .weights = tap}));
+      CheckBound(
+          Attention(qv, kv, vv, {y.data(), {c.queries, c.size}}, {.mask = mask, .weights = tap}));
     });
   }
 }

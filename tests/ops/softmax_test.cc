@@ -31,7 +31,7 @@ using reference::Matrix;
 using reference::Rounded;
 using Strides = TensorView<float>::Strides;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kSoftmaxInf = std::numeric_limits<float>::infinity();
 constexpr size_t kSizes[] = {1, 2, 15, 16, 17, 31, 32, 33, 64, 100, 1000};
 
 // Compares [rows, cols] of `got` with the reference for x; *worst grows.
@@ -111,11 +111,11 @@ TEST(Softmax, InfinitiesAndNans) {
     for (const size_t cols : {1, 3, 16, 37, 100}) {
       const Shape shape{6, cols};
       std::vector<float> x(6 * cols, 0.5f);
-      for (size_t c = 0; c < cols; ++c) x[1 * cols + c] = -kInf;  // row 1: nothing to see
-      x[2 * cols + cols / 2] = -kInf;                             // row 2: one hidden
-      x[3 * cols + cols - 1] = std::nanf("");                     // row 3: NaN
-      x[4 * cols] = kInf;                                         // row 4: inf
-      x[5 * cols] = 3e38f;                                        // row 5: one takes all
+      for (size_t c = 0; c < cols; ++c) x[1 * cols + c] = -kSoftmaxInf;  // row 1: nothing to see
+      x[2 * cols + cols / 2] = -kSoftmaxInf;                             // row 2: one hidden
+      x[3 * cols + cols - 1] = std::nanf("");                            // row 3: NaN
+      x[4 * cols] = kSoftmaxInf;                                         // row 4: inf
+      x[5 * cols] = 3e38f;                                               // row 5: one takes all
       std::vector<float> y(6 * cols);
       ASSERT_TRUE(Softmax(ConstView(x.data(), shape), {y.data(), shape}).ok());
       for (size_t c = 0; c < cols; ++c) {
@@ -170,14 +170,14 @@ void CheckTiles(const TileCase& t, double* worst) {
     start[r] = !t.window ? 0 : r % 5 == 2 ? t.cols : r * t.cols / (2 * t.rows);
     for (size_t c = 0; c < t.cols; ++c) {
       float& a = additive[r * ld + c];
-      if ((r * 7 + c * 3) % 5 == 0 || r == 1) a = -kInf;
+      if ((r * 7 + c * 3) % 5 == 0 || r == 1) a = -kSoftmaxInf;
       float& out = z[r * t.cols + c];
       out = raw[r * ld + c] * kScale;
-      if (t.additive) out = a == -kInf ? -kInf : std::fma(raw[r * ld + c], kScale, a);
-      if (c >= limit[r] || c < start[r]) out = -kInf;
+      if (t.additive) out = a == -kSoftmaxInf ? -kSoftmaxInf : std::fma(raw[r * ld + c], kScale, a);
+      if (c >= limit[r] || c < start[r]) out = -kSoftmaxInf;
     }
   }
-  std::vector<float> m(t.rows, -kInf), l(t.rows, 0.0f), factor(t.rows);
+  std::vector<float> m(t.rows, -kSoftmaxInf), l(t.rows, 0.0f), factor(t.rows);
   std::vector<float> p(t.rows * t.cols);  // as if one tile had held all keys
   std::vector<size_t> visible(t.rows), first(t.rows);
   const auto make_tile = [&](size_t begin, Guarded& scores) {
@@ -225,7 +225,7 @@ void CheckTiles(const TileCase& t, double* worst) {
   for (size_t r = 0; r < t.rows; ++r) {
     for (size_t c = 0; c < t.cols; ++c) {
       float& v = p[r * t.cols + c];
-      if (z[r * t.cols + c] == -kInf) {
+      if (z[r * t.cols + c] == -kSoftmaxInf) {
         ASSERT_EQ(v, 0.0f) << "hidden";
         ASSERT_EQ(weights[r * t.cols + c], 0.0f) << "hidden";
       }
@@ -273,7 +273,7 @@ TEST(SoftmaxTile, RowsWithoutKeysStayEmpty) {
     float scores[2][20];
     for (float& s : scores[0]) s = 1.0f;
     for (float& s : scores[1]) s = std::nanf("");  // hidden, so it must not show
-    std::vector<float> additive(20, -kInf);
+    std::vector<float> additive(20, -kSoftmaxInf);
     ScoreTile tile{};
     tile.scores = scores[0];
     tile.ld_scores = 20;
@@ -282,10 +282,10 @@ TEST(SoftmaxTile, RowsWithoutKeysStayEmpty) {
     tile.scale = 1.0f;
     tile.additive = additive.data();
     tile.ld_additive = 0;
-    float m[2] = {-kInf, -kInf}, l[2] = {0, 0}, factor[2] = {7, 7};
+    float m[2] = {-kSoftmaxInf, -kSoftmaxInf}, l[2] = {0, 0}, factor[2] = {7, 7};
     GetSoftmaxKernels().tile(tile, m, l, factor);
     for (size_t r = 0; r < 2; ++r) {
-      EXPECT_EQ(m[r], -kInf);
+      EXPECT_EQ(m[r], -kSoftmaxInf);
       EXPECT_EQ(l[r], 0.0f);
       EXPECT_EQ(factor[r], 0.0f);
       for (const float p : scores[r]) EXPECT_EQ(p, 0.0f);
@@ -316,7 +316,7 @@ TEST(SoftmaxTile, NanReachesItsRowAlone) {
       tile.rows = 5;
       tile.cols = 40;
       tile.scale = 1.0f;
-      std::vector<float> m(5, -kInf), l(5, 0.0f), factor(5);
+      std::vector<float> m(5, -kSoftmaxInf), l(5, 0.0f), factor(5);
       GetSoftmaxKernels().tile(tile, m.data(), l.data(), factor.data());
       for (size_t r = 0; r < 5; ++r) EXPECT_EQ(std::isnan(l[r]), r == 2) << at;
       std::fill(scores.begin(), scores.end(), 0.25f);  // and stays in it
@@ -331,7 +331,7 @@ std::vector<float> StepOf(const std::vector<float>& scores, size_t rows, size_t 
                           const float* additive, const size_t* visible,
                           const size_t* start = nullptr) {
   std::vector<float> out = scores;
-  std::vector<float> m(rows, -kInf), l(rows, 0.0f), factor(rows, 0.0f);
+  std::vector<float> m(rows, -kSoftmaxInf), l(rows, 0.0f), factor(rows, 0.0f);
   ScoreTile tile{};
   tile.scores = out.data();
   tile.ld_scores = cols;
@@ -357,7 +357,7 @@ TEST(SoftmaxTile, TargetsAndNeighboursChangeNoBit) {
       for (const int hiding : {0, 1, 2, 3, 4, 5, 6, 7}) {
         const std::vector<float> scores = RandomFloats(rows * cols, 17, 9.0f);
         std::vector<float> additive = RandomFloats(rows * cols, 18);
-        for (size_t i = 0; i < additive.size(); i += 5) additive[i] = -kInf;
+        for (size_t i = 0; i < additive.size(); i += 5) additive[i] = -kSoftmaxInf;
         std::vector<size_t> visible(rows);
         for (size_t r = 0; r < rows; ++r) visible[r] = (r + 1) * cols / rows;
         std::vector<size_t> begins(rows);
@@ -384,7 +384,7 @@ TEST(SoftmaxTile, TargetsAndNeighboursChangeNoBit) {
             alone.additive = add == nullptr ? nullptr : add + r * cols;
             alone.visible = limits == nullptr ? nullptr : limits + r;
             alone.first = start == nullptr ? nullptr : start + r;
-            float m = -kInf, l = 0, factor = 0;
+            float m = -kSoftmaxInf, l = 0, factor = 0;
             GetSoftmaxKernels().tile(alone, &m, &l, &factor);
             ASSERT_TRUE(SameBits(row, {&all[r * cols], cols})) << rows << " x " << cols;
             ASSERT_EQ(m, all[rows * cols + r]);
@@ -437,7 +437,7 @@ TEST(SoftmaxTile, ExponentialsHoldTheirErrors) {
       std::printf("%-9s e^(%g x): %.3f ulp + %.1e |s x| of itself\n", target.c_str(),
                   static_cast<double>(scale), worst, reference::SoftmaxExpSlope(scale));
     }
-    for (const float x : {-87.01f, -1e3f, -3e38f, -kInf}) {
+    for (const float x : {-87.01f, -1e3f, -3e38f, -kSoftmaxInf}) {
       const std::vector<float> out = StepOf({0.25f, x}, 1, 2, 1.0f, nullptr, nullptr);
       EXPECT_EQ(out[0], 1.0f);
       EXPECT_EQ(out[1], 0.0f) << x;

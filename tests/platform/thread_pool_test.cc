@@ -24,6 +24,7 @@
 #include "engine/platform/thread_team.h"
 #include "gtest/gtest.h"
 #include "reference/host_pool.h"
+#include "tests/support/cpu_time.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/watchdog.h"
 
@@ -304,12 +305,6 @@ TEST_F(ThreadPoolTest, AWorkerThatIsHeldUpIsNotWaitedFor) {
 #endif
 
 #if defined(CLOCK_PROCESS_CPUTIME_ID)
-double ProcessCpuMilliseconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
-}
-
 // CPU time of the process in ms, in 100 ms from `pause` after a call on: the least and the most of
 // several tries. Other machines' share of a virtual one shows on running threads only.
 struct CpuTime {

@@ -25,6 +25,7 @@
 #include "encore/thread_pool.h"
 #include "reference/caller_modes.h"
 #include "reference/host_pool.h"
+#include "tests/support/cpu_time.h"
 
 #if defined(__ELF__)
 // OpenMP's own, null where this build has none.
@@ -321,12 +322,6 @@ TEST(ThreadTeamTest, TheCallersModesDoNotReachTheTasksAndAreLeftAsFound) {
 }
 
 #if defined(CLOCK_PROCESS_CPUTIME_ID)
-double ProcessCpuMilliseconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
-}
-
 TEST(ThreadTeamTest, NothingSpinsAfterACall) {
   for (const int threads : {2, 3, UsableCores(), UsableCores() + 1, UsableCores() / 2 + 1}) {
     // The least of several: a virtual machine's clock also counts what other machines take from a

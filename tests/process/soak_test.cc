@@ -52,7 +52,7 @@ struct Sample {
   size_t threads;
 };
 
-size_t Entries(const char* folder) {
+size_t EntriesOf(const char* folder) {
   size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
   return count;
@@ -67,10 +67,10 @@ size_t ResidentBytes() {
 
 // A thread that was joined may still be listed for a moment.
 size_t Threads(size_t wanted) {
-  size_t found = Entries("/proc/self/task");
+  size_t found = EntriesOf("/proc/self/task");
   for (int i = 0; i < 1000 && found > wanted; ++i) {
     usleep(1000);
-    found = Entries("/proc/self/task");
+    found = EntriesOf("/proc/self/task");
   }
   return found;
 }
@@ -197,7 +197,7 @@ TEST(Soak, NothingGrows) {
     const double now =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (now >= interval * static_cast<double>(samples.size())) {
-      samples.push_back({now, rounds, ResidentBytes(), Entries("/proc/self/fd"),
+      samples.push_back({now, rounds, ResidentBytes(), EntriesOf("/proc/self/fd"),
                          Threads(samples.empty() ? 0 : samples[0].threads)});
       const Sample& s = samples.back();
       std::printf("%7.1f %7zu %13zu %12zu %8zu\n", s.seconds, s.rounds, s.bytes / 1024,

@@ -38,14 +38,14 @@ namespace {
 const char* const kTexts[] = {"The c\xC3\xA4t s\xC3\xA9t \xE4\xB8\xAD on [SEP] mat",
                               "B\xCC\x81 \xEF\xAC\x81 kitten", "a"};
 
-std::vector<float> Values(const Result<Embeddings>& result) {
+std::vector<float> TextValues(const Result<Embeddings>& result) {
   if (!result.ok()) return {};
   const auto* data = static_cast<const float*>(result->vectors.data());
   return std::vector<float>(data, data + result->vectors.size_bytes() / sizeof(float));
 }
 
 // The exit status of a child, or 100 + the signal that ended it.
-int StatusOf(pid_t child) {
+int ExitStatusOf(pid_t child) {
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) return -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
@@ -75,7 +75,7 @@ int FailedChildren(int children, const std::function<bool()>& busy,
       alarm(10);
       _exit(body() ? 0 : 1);
     }
-    failed += StatusOf(child) == 0 ? 0 : 1;
+    failed += ExitStatusOf(child) == 0 ? 0 : 1;
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();
@@ -120,7 +120,7 @@ TEST(TextProcessTest, ExitWhileThreadsAreInACall) {
       while (begun < 12) std::this_thread::yield();
       std::exit(0);
     }
-    ASSERT_EQ(StatusOf(child), 0) << "run " << run;
+    ASSERT_EQ(ExitStatusOf(child), 0) << "run " << run;
   }
 }
 
@@ -129,9 +129,9 @@ TEST(TextProcessTest, AChildEncodesThoughItsParentsThreadsWereInACall) {
   const TextFolder folder;
   const Result<TextEncoder> model = TextEncoder::Open(folder.path());
   ASSERT_TRUE(model.ok()) << model.status().message();
-  const std::vector<float> want = Values(model->Encode({kTexts[0], kTexts[2]}));
+  const std::vector<float> want = TextValues(model->Encode({kTexts[0], kTexts[2]}));
   const auto same = [&] {
-    const std::vector<float> found = Values(model->Encode({kTexts[0], kTexts[2]}));
+    const std::vector<float> found = TextValues(model->Encode({kTexts[0], kTexts[2]}));
     return !found.empty() && SameBits(found, want);
   };
   const auto few = [&] { return model->Encode({"a"}).ok(); };

@@ -17,6 +17,8 @@
 
 namespace encore {
 
+inline const std::string kModels = ENCORE_TEST_DATA_DIR "/models/";
+
 class ModelFolder {
  public:
   // Of the folder at this path, without what is expected of it.

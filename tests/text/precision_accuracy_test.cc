@@ -52,9 +52,9 @@ std::vector<std::string> Sentences() {
   return sentences;
 }
 
-using Vectors = std::vector<std::vector<double>>;
+using DoubleVectors = std::vector<std::vector<double>>;
 
-void Encode(Precision precision, const std::vector<std::string>& texts, Vectors* vectors) {
+void Encode(Precision precision, const std::vector<std::string>& texts, DoubleVectors* vectors) {
   const ThreadPool pool = *ThreadPool::Create({.threads = 2});
   const Result<TextEncoder> model =
       TextEncoder::Open(Folder(), {.executor = pool.executor(), .precision = precision});
@@ -70,7 +70,7 @@ void Encode(Precision precision, const std::vector<std::string>& texts, Vectors*
 }
 
 // The place of each pair's cosine among those of all pairs.
-std::vector<double> RanksOfPairs(const Vectors& vectors) {
+std::vector<double> RanksOfPairs(const DoubleVectors& vectors) {
   std::vector<double> cosines;
   for (size_t i = 0; i < vectors.size(); ++i) {
     for (size_t j = 0; j < i; ++j) cosines.push_back(Cosine(vectors[i], vectors[j]));
@@ -92,7 +92,7 @@ TEST(PrecisionAccuracyTest, KeepsTheVectorsOfRealSentences) {
   }
   const std::vector<std::string> sentences = Sentences();
   ASSERT_EQ(sentences.size(), 100u);
-  Vectors wanted;
+  DoubleVectors wanted;
   ASSERT_NO_FATAL_FAILURE(Encode(Precision::kF32, sentences, &wanted));
   const std::vector<double> wanted_ranks = RanksOfPairs(wanted);
   struct Target {
@@ -102,7 +102,7 @@ TEST(PrecisionAccuracyTest, KeepsTheVectorsOfRealSentences) {
   // As in tests/compare/check_precision.py.
   for (const Target& target : {Target{Precision::kBF16, 0.9999, 0.9999, 0.9999},
                                Target{Precision::kInt8, 0.9990, 0.997, 0.9985}}) {
-    Vectors found;
+    DoubleVectors found;
     ASSERT_NO_FATAL_FAILURE(Encode(target.precision, sentences, &found));
     double sum = 0;
     double worst = 1;

@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 
 // Of the largest magnitude. Two or three layers of f32 leave as much as 6e-7.
-constexpr double kTolerance = 1e-6;
+constexpr double kFolderTolerance = 1e-6;
 
 class SentenceFolders : public testing::TestWithParam<const char*> {
  protected:
@@ -61,7 +61,7 @@ TEST_P(SentenceFolders, GiveWhatSentenceTransformersGives) {
     }
     const auto* data = static_cast<const float*>(found->vectors.data());
     const std::vector<float> vectors(data, data + expected.size());
-    EXPECT_TRUE(Near(vectors, expected, kTolerance * largest, &worst));
+    EXPECT_TRUE(Near(vectors, expected, kFolderTolerance * largest, &worst));
 
     // The ids that the vectors were computed from give the same.
     const auto ids = result.at("ids").get<std::vector<std::vector<int32_t>>>();
@@ -71,7 +71,7 @@ TEST_P(SentenceFolders, GiveWhatSentenceTransformersGives) {
     EXPECT_TRUE(SameBits(vectors, {same, vectors.size()}));
   }
   std::printf("%-16s largest difference %.1e of the largest magnitude\n", GetParam(),
-              worst * kTolerance);
+              worst * kFolderTolerance);
 }
 
 // A published folder has nothing that encore leaves out but what does not count.

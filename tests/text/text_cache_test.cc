@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<float> Vectors(const TextEncoder& model) {
+std::vector<float> VectorsOf(const TextEncoder& model) {
   const Result<Embeddings> found = model.Encode({"the bread", "these letters and the harbour"});
   EXPECT_TRUE(found.ok()) << found.status().message();
   if (!found.ok()) return {};
@@ -37,7 +37,7 @@ class TextCacheTest : public testing::Test {
     const Result<TextEncoder> model = TextEncoder::Open(folder, options);
     EXPECT_TRUE(plain.ok() && model.ok()) << model.status().message();
     if (!plain.ok() || !model.ok()) return "";
-    EXPECT_TRUE(SameBits(Vectors(*model), Vectors(*plain)));
+    EXPECT_TRUE(SameBits(VectorsOf(*model), VectorsOf(*plain)));
     for (const Decision& decision : model->Describe()) {
       if (decision.what == "packed weights") return decision.value + " | " + decision.source;
     }

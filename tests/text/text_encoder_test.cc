@@ -18,7 +18,7 @@ namespace {
 
 // Of the largest magnitude in a case: 17 units in f32's last place. Two layers of f32 leave about
 // 4e-7.
-constexpr double kTolerance = 1e-6;
+constexpr double kVectorTolerance = 1e-6;
 
 std::vector<float> Values(const Tensor& tensor) {
   const auto* data = static_cast<const float*>(tensor.data());
@@ -80,11 +80,11 @@ TEST(TextEncoderTest, GivesWhatSentenceTransformersGives) {
         largest = std::max(largest, std::fabs(value));
       }
     }
-    EXPECT_TRUE(Near(found.values, expected, kTolerance * largest, &worst))
+    EXPECT_TRUE(Near(found.values, expected, kVectorTolerance * largest, &worst))
         << Joined(model->Describe());
     EXPECT_EQ(found.counts.tokens, text_case.tokens);
   }
-  std::printf("worst error: %.2g of the largest magnitude\n", worst * kTolerance);
+  std::printf("worst error: %.2g of the largest magnitude\n", worst * kVectorTolerance);
 }
 
 TEST(TextEncoderTest, TellsWhatWasCut) {

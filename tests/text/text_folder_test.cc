@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 // The value that Describe() has under this name, with its source; "" if it has none.
-std::string Decided(const TextEncoder& model, const std::string& what) {
+std::string DecidedAs(const TextEncoder& model, const std::string& what) {
   std::string text;
   for (const Decision& decision : model.Describe()) {
     if (decision.what == what) text += decision.value + " | " + decision.source + "\n";
@@ -79,16 +79,16 @@ TEST_F(TextFolderTest, TellsWhereEachDecisionComesFrom) {
                      {"default_prompt_name", "query"}});
   const Result<TextEncoder> model = Open();
   ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(Decided(*model, "tokenizer"),
+  EXPECT_EQ(DecidedAs(*model, "tokenizer"),
             "vocabulary as written, the rest as BertTokenizer makes it | tokenizer.json; "
             "tokenizer_config.json: tokenizer_class\n");
-  EXPECT_EQ(Decided(*model, "pooling"), "mean | 1_Pooling/config.json\n");
-  EXPECT_EQ(Decided(*model, "normalize"), "to length 1 | modules.json\n");
-  EXPECT_EQ(Decided(*model, "maximum length"), "24 | sentence_bert_config.json\n");
-  EXPECT_EQ(Decided(*model, "dimensions"), "16 | config_sentence_transformers.json\n");
-  EXPECT_EQ(Decided(*model, "similarity"),
+  EXPECT_EQ(DecidedAs(*model, "pooling"), "mean | 1_Pooling/config.json\n");
+  EXPECT_EQ(DecidedAs(*model, "normalize"), "to length 1 | modules.json\n");
+  EXPECT_EQ(DecidedAs(*model, "maximum length"), "24 | sentence_bert_config.json\n");
+  EXPECT_EQ(DecidedAs(*model, "dimensions"), "16 | config_sentence_transformers.json\n");
+  EXPECT_EQ(DecidedAs(*model, "similarity"),
             "dot, for the caller to apply | config_sentence_transformers.json\n");
-  EXPECT_EQ(Decided(*model, "prompt 'query'"),
+  EXPECT_EQ(DecidedAs(*model, "prompt 'query'"),
             "'q: ', the default | config_sentence_transformers.json\n");
   EXPECT_EQ(model->dimensions(), 16u);
   EXPECT_EQ(model->max_length(), 24u);
@@ -104,9 +104,9 @@ TEST_F(TextFolderTest, WithoutModulesTheirFilesDoNotCount) {
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->max_length(), 40u);
   EXPECT_EQ(model->dimensions(), 32u);
-  EXPECT_EQ(Decided(*model, "pooling"),
+  EXPECT_EQ(DecidedAs(*model, "pooling"),
             "mean, without normalization | default without modules.json\n");
-  const std::string ignored = Decided(*model, "ignored");
+  const std::string ignored = DecidedAs(*model, "ignored");
   EXPECT_NE(ignored.find("| sentence_bert_config.json"), std::string::npos) << ignored;
   EXPECT_NE(ignored.find("| config_sentence_transformers.json"), std::string::npos) << ignored;
 }
@@ -138,8 +138,8 @@ TEST_F(TextFolderTest, TheMaximumLengthIsTheLeastSurprising) {
     const Result<TextEncoder> model = Open();
     EXPECT_TRUE(model.ok()) << model.status().message();
     if (!model.ok()) return size_t{0};
-    EXPECT_NE(Decided(*model, "maximum length").find("| " + source), std::string::npos)
-        << Decided(*model, "maximum length");
+    EXPECT_NE(DecidedAs(*model, "maximum length").find("| " + source), std::string::npos)
+        << DecidedAs(*model, "maximum length");
     return model->max_length();
   };
   // The tokenizer says 512, which the model's 40 positions cap.
@@ -150,7 +150,7 @@ TEST_F(TextFolderTest, TheMaximumLengthIsTheLeastSurprising) {
   EXPECT_EQ(length("sentence_bert_config.json"), 35u);
   folder_.WriteJson("sentence_bert_config.json", {{"max_seq_length", 41}});
   EXPECT_EQ(length("config.json"), 40u);
-  EXPECT_NE(Decided(*Open(), "ignored").find("maximum length 41"), std::string::npos);
+  EXPECT_NE(DecidedAs(*Open(), "ignored").find("maximum length 41"), std::string::npos);
   folder_.WriteJson("sentence_bert_config.json", {{"max_seq_length", nullptr}});
   EXPECT_EQ(length("tokenizer_config.json"), 30u);
   ExpectMembersRefused("sentence_bert_config.json", {{"max_seq_length", 0}}, {"maximum length"});
@@ -257,7 +257,7 @@ TEST_F(TextFolderTest, RefusesUnfitSentenceSettings) {
   refused({{"truncate_dim", "many"}}, {"truncate_dim"});
   refused({{"model_type", "Other"}}, {"'SparseEncoder'"});
   folder_.WriteJson(file, {{"normalize_all", true}});
-  EXPECT_NE(Decided(*Open(), "ignored").find("unknown key 'normalize_all' | " + file),
+  EXPECT_NE(DecidedAs(*Open(), "ignored").find("unknown key 'normalize_all' | " + file),
             std::string::npos);
   folder_.Write(file, "{\"prompts\": {\"a\": ");
   ExpectRefused({file});
@@ -286,7 +286,8 @@ TEST_F(TextFolderTest, RefusesUnfitDenseModules) {
   folder_.PatchJson(file, {{"use_residual", true}});
   ExpectRefused({"residual.weight"});
   folder_.PatchJson(file, {{"use_residual", false}, {"dropout", 0.1}});
-  EXPECT_NE(Decided(*Open(), "ignored").find("unknown key 'dropout' | " + file), std::string::npos);
+  EXPECT_NE(DecidedAs(*Open(), "ignored").find("unknown key 'dropout' | " + file),
+            std::string::npos);
   folder_.WriteJson(file, {{"in_features", 32}, {"out_features", 21}});
   ExpectRefused({"linear.weight", "[20, 32]", "[21, 32]"});
   folder_.WriteJson(file, {{"in_features", 32}, {"out_features", 20}, {"bias", false}});
@@ -316,7 +317,7 @@ TEST_F(TextFolderTest, ActivationsPrecedence) {
     reranker.PatchJson("config.json", config);
     const Result<TextEncoder> model = TextEncoder::Open(reranker.path());
     EXPECT_TRUE(model.ok()) << model.status().message();
-    return model.ok() ? Decided(*model, "scores") : "";
+    return model.ok() ? DecidedAs(*model, "scores") : "";
   };
   const std::string sigmoid = "torch.nn.modules.activation.Sigmoid";
   const std::string identity = "torch.nn.modules.linear.Identity";
@@ -356,7 +357,7 @@ TEST_F(TextFolderTest, TypeIdsAreGivenWhereTheTokenizerSaysSo) {
   reranker.PatchJson("tokenizer_config.json", {{"tokenizer_class", "TokenizersBackend"}});
   const Result<TextEncoder> model = TextEncoder::Open(reranker.path());
   ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(Decided(*model, "type ids"),
+  EXPECT_EQ(DecidedAs(*model, "type ids"),
             "all 0, as the tokenizer's class is TokenizersBackend (transformers 4 gave a pair's "
             "second text others) | tokenizer_config.json: tokenizer_class\n");
 }
@@ -387,7 +388,7 @@ TEST_F(TextFolderTest, TheOptionsNormalizationIsTold) {
   for (const bool normalize : {false, true}) {
     const Result<TextEncoder> model = TextEncoder::Open(folder_.path(), {.normalize = normalize});
     ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_NE(Decided(*model, "normalize")
+    EXPECT_NE(DecidedAs(*model, "normalize")
                   .find(normalize ? "to length 1 | option normalize\n" : "no | option normalize\n"),
               std::string::npos);
   }
@@ -412,7 +413,7 @@ TEST_F(TextFolderTest, WithoutATokenizerIdsCanBeEncoded) {
   const Result<TextEncoder> model = Open();
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_FALSE(model->has_tokenizer());
-  EXPECT_TRUE(Decided(*model, "tokenizer").starts_with("none: ids only | "));
+  EXPECT_TRUE(DecidedAs(*model, "tokenizer").starts_with("none: ids only | "));
   EXPECT_EQ(model->max_length(), 40u);
   EXPECT_EQ(model->Encode({"a"}).status().code(), ErrorCode::kUnsupported);
   EXPECT_EQ(model->EncodeTokens("a").status().code(), ErrorCode::kUnsupported);

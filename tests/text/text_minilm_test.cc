@@ -17,15 +17,15 @@
 namespace encore {
 namespace {
 
-std::string Folder() {
+std::string MiniLmFolder() {
   const char* named = std::getenv("ENCORE_MINILM");
   if (named != nullptr && *named != '\0') return named;
   return ENCORE_SOURCE_DIR "/.deps/models/all-MiniLM-L6-v2";
 }
 
 TEST(MiniLmTest, GivesWhatSentenceTransformersGives) {
-  if (!std::filesystem::exists(Folder())) {
-    GTEST_SKIP() << "there is no " << Folder() << "; tools/fetch_model.sh fetches it";
+  if (!std::filesystem::exists(MiniLmFolder())) {
+    GTEST_SKIP() << "there is no " << MiniLmFolder() << "; tools/fetch_model.sh fetches it";
   }
   const Result<SafetensorsFile> file =
       SafetensorsFile::Open(ENCORE_TEST_DATA_DIR "/text/minilm.safetensors");
@@ -41,7 +41,8 @@ TEST(MiniLmTest, GivesWhatSentenceTransformersGives) {
   const auto* counts = static_cast<const int64_t*>(tokens->data());
 
   ThreadPool pool = *ThreadPool::Create({.threads = 2});
-  const Result<TextEncoder> model = TextEncoder::Open(Folder(), {.executor = pool.executor()});
+  const Result<TextEncoder> model =
+      TextEncoder::Open(MiniLmFolder(), {.executor = pool.executor()});
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->max_length(), 256u);
   const Result<Embeddings> all = model->Encode(texts, {.executor = pool.executor()});

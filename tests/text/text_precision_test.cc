@@ -17,12 +17,12 @@
 namespace encore {
 namespace {
 
-constexpr size_t kD = 32;
-const std::vector<std::string> kTexts = {
+constexpr size_t kWidth = 32;
+const std::vector<std::string> kPrecisionTexts = {
     "the bread", "", "these letters and the harbour lie between two hills",
     "water boils on high mountains and tea tastes different there", "tea"};
 
-std::vector<float> Values(const Tensor& tensor) {
+std::vector<float> TensorValues(const Tensor& tensor) {
   const auto* data = static_cast<const float*>(tensor.data());
   return {data, data + tensor.size_bytes() / sizeof(float)};
 }
@@ -50,7 +50,7 @@ TEST(TextPrecisionTest, IsComputedAndTold) {
   const Result<TextEncoder> f32 = TextEncoder::Open(folder.path());
   ASSERT_TRUE(f32.ok()) << f32.status().message();
   EXPECT_EQ(Told(*f32, "precision"), "f32 | default");
-  const std::vector<float> wanted = Values((*f32->Encode(kTexts)).vectors);
+  const std::vector<float> wanted = TensorValues((*f32->Encode(kPrecisionTexts)).vectors);
 
   struct Case {
     Precision precision;
@@ -73,7 +73,7 @@ TEST(TextPrecisionTest, IsComputedAndTold) {
     ASSERT_TRUE(model.ok()) << model.status().message();
     EXPECT_EQ(Told(*model, "precision"), c.told + " | option precision");
     EXPECT_EQ(model->encoder().precision(), c.precision);
-    found.push_back(Values((*model->Encode(kTexts)).vectors));
+    found.push_back(TensorValues((*model->Encode(kPrecisionTexts)).vectors));
     const double error = RelativeError(found.back(), wanted);
     EXPECT_GT(error, 0x1p-14) << c.told;
     EXPECT_LT(error, c.most_error) << c.told;
@@ -107,12 +107,12 @@ TEST(TextPrecisionTest, BitsDoNotDependOnOtherTextsOrThreads) {
         TextEncoder::Open(folder.path(), {.executor = pool.executor(), .precision = precision});
     ASSERT_TRUE(model.ok()) << model.status().message();
     std::vector<std::string> many;
-    for (size_t i = 0; i < 40; ++i) many.push_back(kTexts[i * i % kTexts.size()]);
+    for (size_t i = 0; i < 40; ++i) many.push_back(kPrecisionTexts[i * i % kPrecisionTexts.size()]);
     const std::vector<float> together =
-        Values((*model->Encode(many, {.executor = pool.executor()})).vectors);
+        TensorValues((*model->Encode(many, {.executor = pool.executor()})).vectors);
     for (size_t i = 0; i < many.size(); ++i) {
-      const std::vector<float> alone = Values((*model->Encode({many[i]})).vectors);
-      EXPECT_TRUE(SameBits({together.data() + i * kD, kD}, alone)) << i;
+      const std::vector<float> alone = TensorValues((*model->Encode({many[i]})).vectors);
+      EXPECT_TRUE(SameBits({together.data() + i * kWidth, kWidth}, alone)) << i;
     }
   }
 }
@@ -125,7 +125,7 @@ TEST(TextPrecisionTest, HeadsAreF32) {
   for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
     const Result<TextEncoder> model = TextEncoder::Open(folder.path(), {.precision = precision});
     ASSERT_TRUE(model.ok()) << model.status().message();
-    scores.push_back((*model->Score("the tea", kTexts)).values);
+    scores.push_back((*model->Score("the tea", kPrecisionTexts)).values);
     if (precision == Precision::kF32) continue;
     EXPECT_NE(scores.back(), scores[0]);
     EXPECT_LT(RelativeError(scores.back(), scores[0]), precision == Precision::kBF16 ? 0.01 : 0.1);

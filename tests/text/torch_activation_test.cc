@@ -69,7 +69,7 @@ float Apply(const TorchActivation& activation, float x) {
   return x;
 }
 
-std::vector<float> Values() {
+std::vector<float> ActivationValues() {
   std::vector<float> values = {0, 1e-30F, -1e-30F, 0.5F, -0.5F, 3, -3, 6, -6, 20, -20, 87, -87};
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
@@ -80,7 +80,7 @@ std::vector<float> Values() {
 }
 
 TEST(TorchActivation, FollowTheirFormulas) {
-  const std::vector<float> values = Values();
+  const std::vector<float> values = ActivationValues();
   for (const auto& [name, formula] : Formulas()) {
     SCOPED_TRACE(name);
     const TorchActivation* activation = FindTorchActivation("torch.nn.modules.activation." + name);

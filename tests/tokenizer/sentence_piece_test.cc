@@ -25,25 +25,26 @@ std::string Varint(uint64_t value) {
 }
 // A field of a message: a number, or a string or message.
 std::string Number(uint64_t field, uint64_t value) { return Varint(field << 3) + Varint(value); }
-std::string Bytes(uint64_t field, std::string_view bytes) {
+std::string FieldBytes(uint64_t field, std::string_view bytes) {
   return Varint(field << 3 | 2) + Varint(bytes.size()) + std::string(bytes);
 }
 
 std::string Piece(std::string_view text, float score, uint64_t type = 1) {
-  std::string bytes = Bytes(1, text) + Varint(2 << 3 | 5) + std::string(4, '\0');
+  std::string bytes = FieldBytes(1, text) + Varint(2 << 3 | 5) + std::string(4, '\0');
   std::memcpy(bytes.data() + bytes.size() - 4, &score, 4);  // of a little-endian machine
-  return Bytes(1, type == 1 ? bytes : bytes + Number(3, type));
+  return FieldBytes(1, type == 1 ? bytes : bytes + Number(3, type));
 }
 
 // Pieces in DeBERTa's order; the trainer's settings, with fields that nobody reads; a normalizer.
-std::string Good() {
+std::string GoodModel() {
   return Piece("[PAD]", 0, 3) + Piece("[CLS]", 0, 3) + Piece("[SEP]", 0, 3) + Piece("[UNK]", 0, 2) +
          Piece("▁", -2.5f) + Piece("▁tea", -1) + Piece("t", -3) + Piece("<user>", 0, 4) +
-         Piece("s", -3.5f) + Bytes(2, Number(3, 1) + Bytes(1, "corpus.txt") + Number(40, 3)) +
-         Bytes(3, Bytes(1, "nmt_nfkc"));
+         Piece("s", -3.5f) +
+         FieldBytes(2, Number(3, 1) + FieldBytes(1, "corpus.txt") + Number(40, 3)) +
+         FieldBytes(3, FieldBytes(1, "nmt_nfkc"));
 }
 
-Result<Tokenizer> Open(const std::string& model, const std::string& config = "{}") {
+Result<Tokenizer> OpenModel(const std::string& model, const std::string& config = "{}") {
   const TemporaryFolder folder;
   std::ofstream(folder.File("spm.model"), std::ios::binary) << model;
   std::ofstream(folder.File("config.json")) << R"({"model_type": "deberta-v2"})";
@@ -52,7 +53,7 @@ Result<Tokenizer> Open(const std::string& model, const std::string& config = "{}
   return Tokenizer::Open(file.substr(0, file.rfind('/')));
 }
 
-std::vector<int32_t> Ids(const Result<Tokenizer>& tokenizer, std::string_view text) {
+std::vector<int32_t> IdsOf(const Result<Tokenizer>& tokenizer, std::string_view text) {
   if (!tokenizer.ok()) {
     ADD_FAILURE() << tokenizer.status().message();
     return {};
@@ -65,19 +66,19 @@ std::vector<int32_t> Ids(const Result<Tokenizer>& tokenizer, std::string_view te
 
 // As transformers 5.23 has it: [MASK] comes behind the pieces, and the user's symbols are tokens.
 TEST(SentencePiece, MakesDebertasTokenizer) {
-  const Result<Tokenizer> tokenizer = Open(Good());
-  EXPECT_EQ(Ids(tokenizer, "tea"), (std::vector<int32_t>{1, 5, 2}));
-  EXPECT_EQ(Ids(tokenizer, "teas  tea\n"), (std::vector<int32_t>{1, 5, 8, 5, 2}));
-  EXPECT_EQ(Ids(tokenizer, "tea x"), (std::vector<int32_t>{1, 5, 4, 3, 2}));
-  EXPECT_EQ(Ids(tokenizer, "[MASK]<user>"), (std::vector<int32_t>{1, 9, 7, 2}));
-  EXPECT_EQ(Ids(Open(Good(), R"({"do_lower_case": true})"), "TEA"),
+  const Result<Tokenizer> tokenizer = OpenModel(GoodModel());
+  EXPECT_EQ(IdsOf(tokenizer, "tea"), (std::vector<int32_t>{1, 5, 2}));
+  EXPECT_EQ(IdsOf(tokenizer, "teas  tea\n"), (std::vector<int32_t>{1, 5, 8, 5, 2}));
+  EXPECT_EQ(IdsOf(tokenizer, "tea x"), (std::vector<int32_t>{1, 5, 4, 3, 2}));
+  EXPECT_EQ(IdsOf(tokenizer, "[MASK]<user>"), (std::vector<int32_t>{1, 9, 7, 2}));
+  EXPECT_EQ(IdsOf(OpenModel(GoodModel(), R"({"do_lower_case": true})"), "TEA"),
             (std::vector<int32_t>{1, 5, 2}));
 }
 
 TEST(SentencePiece, FilesThatAreNone) {
-  const std::string good = Good();
+  const std::string good = GoodModel();
   for (size_t size = 0; size < good.size(); ++size) {  // some ends are whole messages
-    const Result<Tokenizer> cut = Open(good.substr(0, size));
+    const Result<Tokenizer> cut = OpenModel(good.substr(0, size));
     if (cut.ok()) continue;
     const std::string& message = cut.status().message();
     EXPECT_TRUE(message.find("spm.model") != std::string::npos ||
@@ -92,13 +93,14 @@ TEST(SentencePiece, FilesThatAreNone) {
       {"", "spm.model: there are no pieces"},
       {"{\"model\": {}}", "spm.model: the file breaks off, or is another one"},
       {Piece("\xFF", 0), "spm.model: piece 0 cannot be read"},
-      {Bytes(1, Bytes(1, "a") + "\x0A\xFF"), "spm.model: piece 0 cannot be read"},
-      {good + Bytes(2, Number(3, 2)), "spm.model: model_type is 2; encore reads 1, UNIGRAM, only"},
-      {good + Bytes(2, "\x03"), "spm.model: trainer_spec cannot be read"},
+      {FieldBytes(1, FieldBytes(1, "a") + "\x0A\xFF"), "spm.model: piece 0 cannot be read"},
+      {good + FieldBytes(2, Number(3, 2)),
+       "spm.model: model_type is 2; encore reads 1, UNIGRAM, only"},
+      {good + FieldBytes(2, "\x03"), "spm.model: trainer_spec cannot be read"},
       {good + std::string(11, '\xFF'), "spm.model: the file breaks off"},
   };
   for (const auto& [bytes, sentence] : cases) {
-    const Result<Tokenizer> tokenizer = Open(bytes);
+    const Result<Tokenizer> tokenizer = OpenModel(bytes);
     ASSERT_FALSE(tokenizer.ok()) << sentence;
     EXPECT_NE(tokenizer.status().message().find(sentence), std::string::npos)
         << tokenizer.status().message();

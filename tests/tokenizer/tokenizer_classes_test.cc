@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-json ReadJson(const std::filesystem::path& path) {
+json ReadFolderJson(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
@@ -31,7 +31,7 @@ json ReadJson(const std::filesystem::path& path) {
 
 // The tokenizer.json of a fixture, with some members replaced.
 json Fixture(const std::string& name, const json& changes) {
-  json file = ReadJson(ENCORE_TEST_DATA_DIR "/tokenizer/" + name + ".json")["tokenizer"];
+  json file = ReadFolderJson(ENCORE_TEST_DATA_DIR "/tokenizer/" + name + ".json")["tokenizer"];
   file.update(changes);
   return file;
 }
@@ -45,7 +45,7 @@ Result<internal::FolderTokenizer> Open(const TemporaryFolder& folder) {
   return internal::OpenFolderTokenizer(folder.path().string(), true);
 }
 
-void ExpectCase(const internal::FolderTokenizer& folder, const json& wanted) {
+void ExpectFolderCase(const internal::FolderTokenizer& folder, const json& wanted) {
   const TokenizeOptions options = {.max_length = wanted.value("max_length", size_t{0})};
   const std::string text = wanted["text"];
   Tokens tokens;
@@ -61,7 +61,7 @@ void ExpectCase(const internal::FolderTokenizer& folder, const json& wanted) {
 
 TEST(TokenizerClassesTest, EverythingIsAsAutoTokenizerHasIt) {
   size_t folders = 0;
-  for (const json& wanted : ReadJson(ENCORE_TEST_DATA_DIR "/tokenizer_classes.json")) {
+  for (const json& wanted : ReadFolderJson(ENCORE_TEST_DATA_DIR "/tokenizer_classes.json")) {
     SCOPED_TRACE(wanted["name"].get<std::string>());
     const TemporaryFolder folder;
     if (wanted["base"].is_string()) {
@@ -89,15 +89,15 @@ TEST(TokenizerClassesTest, EverythingIsAsAutoTokenizerHasIt) {
     }
     const Result<internal::FolderTokenizer> opened = Open(folder);
     ASSERT_TRUE(opened.ok()) << opened.status().message();
-    for (const json& text : wanted["cases"]) ExpectCase(*opened, text);
+    for (const json& text : wanted["cases"]) ExpectFolderCase(*opened, text);
     ++folders;
   }
   EXPECT_GT(folders, 40u);  // all of them were there
 }
 
 // Whether a decision's value and source have these words.
-bool Tells(const Tokenizer& tokenizer, const std::string& what, const std::string& value,
-           const std::string& source) {
+bool FolderTells(const Tokenizer& tokenizer, const std::string& what, const std::string& value,
+                 const std::string& source) {
   for (const Decision& d : tokenizer.Describe()) {
     if (d.what == what && d.value.find(value) != std::string::npos &&
         d.source.find(source) != std::string::npos)
@@ -114,7 +114,7 @@ TEST(TokenizerClassesTest, DescribeTellsTheClass) {
     Write(folder, "tokenizer_config.json", {{"tokenizer_class", name}});
     const Result<internal::FolderTokenizer> opened = Open(folder);
     EXPECT_TRUE(opened.ok()) << opened.status().message();
-    return opened.ok() && Tells(opened->tokenizer, what, value, "tokenizer_config.json");
+    return opened.ok() && FolderTells(opened->tokenizer, what, value, "tokenizer_config.json");
   };
   EXPECT_TRUE(
       tells("XLMRobertaTokenizer", "tokenizer", "the rest as XLMRobertaTokenizer makes it"));
@@ -147,8 +147,9 @@ TEST(TokenizerClassesTest, ATypeWhoseClassHasAnotherModelIsTold) {
     const std::string value = std::string("what transformers makes of ") + name +
                               ", whose model is not " + model +
                               "; sentence-transformers may have other ids";
-    EXPECT_TRUE(Tells(*typed, "ignored", value, std::string("config.json: model_type ") + type));
-    EXPECT_FALSE(Tells(*plain, "ignored", "", ""));
+    EXPECT_TRUE(
+        FolderTells(*typed, "ignored", value, std::string("config.json: model_type ") + type));
+    EXPECT_FALSE(FolderTells(*plain, "ignored", "", ""));
     Tokens wanted, found;
     ASSERT_TRUE(plain->Encode("tea  and \u00e9t\u00e9 ", &wanted).ok());
     ASSERT_TRUE(typed->Encode("tea  and \u00e9t\u00e9 ", &found).ok());

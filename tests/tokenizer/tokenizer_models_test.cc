@@ -57,7 +57,7 @@ Ids Encoded(const json& file, const std::string& text) {
   return tokens.ids;
 }
 
-void ExpectRefused(const json& file, ErrorCode code, const std::vector<std::string>& words) {
+void ExpectModelRefused(const json& file, ErrorCode code, const std::vector<std::string>& words) {
   SCOPED_TRACE(file.dump().substr(0, 500));
   const Result<Tokenizer> tokenizer = internal::TokenizerFactory::FromJson(file.dump());
   ASSERT_FALSE(tokenizer.ok());
@@ -70,9 +70,9 @@ void ExpectRefused(const json& file, ErrorCode code, const std::vector<std::stri
   EXPECT_LT(message.size(), 1000u);
 }
 
-constexpr auto kInvalid = ErrorCode::kInvalidArgument;
-constexpr auto kUnsupported = ErrorCode::kUnsupported;
-constexpr auto kCorrupt = ErrorCode::kCorruptData;
+constexpr auto kInvalidModel = ErrorCode::kInvalidArgument;
+constexpr auto kUnsupportedModel = ErrorCode::kUnsupported;
+constexpr auto kCorruptModel = ErrorCode::kCorruptData;
 const json kByteLevel = {
     {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
 
@@ -198,29 +198,34 @@ TEST(TokenizerBpeTest, AMillionCharactersOfOneWord) {
 
 TEST(TokenizerBpeTest, HostileFiles) {
   const std::vector<std::string> ab = {"a", "b", "ab"};
-  ExpectRefused(File(BpeModel({"a", "b"}, {"a b"})), kInvalid,
-                {"merges[0]", "'a' and 'b'", "'ab', which is not in the vocabulary"});
-  ExpectRefused(File(BpeModel(ab, {"a c"})), kInvalid, {"merges[0]", "'c'"});
-  ExpectRefused(File(BpeModel(ab, {"a b", json{"a", "b"}})), kInvalid, {"merges[1]", "twice"});
-  ExpectRefused(File(BpeModel({"a", "", "b"}, {json{"a", ""}})), kInvalid, {"nothing longer"});
-  ExpectRefused(File(BpeModel({"a", ""}, {json{"", "a"}})), kInvalid, {"nothing longer"});
-  ExpectRefused(
+  ExpectModelRefused(File(BpeModel({"a", "b"}, {"a b"})), kInvalidModel,
+                     {"merges[0]", "'a' and 'b'", "'ab', which is not in the vocabulary"});
+  ExpectModelRefused(File(BpeModel(ab, {"a c"})), kInvalidModel, {"merges[0]", "'c'"});
+  ExpectModelRefused(File(BpeModel(ab, {"a b", json{"a", "b"}})), kInvalidModel,
+                     {"merges[1]", "twice"});
+  ExpectModelRefused(File(BpeModel({"a", "", "b"}, {json{"a", ""}})), kInvalidModel,
+                     {"nothing longer"});
+  ExpectModelRefused(File(BpeModel({"a", ""}, {json{"", "a"}})), kInvalidModel, {"nothing longer"});
+  ExpectModelRefused(
       File(BpeModel({"a", "##"}, {json{"a", "##"}}, {{"continuing_subword_prefix", "##"}})),
-      kInvalid, {"nothing longer"});
+      kInvalidModel, {"nothing longer"});
   for (const json& merge : {json("ab"), json("a b c"), json(1), json{"a"}, json{"a", 1}, json()}) {
-    ExpectRefused(File(BpeModel(ab, {merge})), kInvalid, {"merges[0] is", "two tokens"});
+    ExpectModelRefused(File(BpeModel(ab, {merge})), kInvalidModel, {"merges[0] is", "two tokens"});
   }
-  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"unk_token", "?"}})), kInvalid,
-                {"the unknown token '?'"});
-  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"dropout", 0.1}})), kUnsupported, {"dropout is 0.1"});
-  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"vocab", {{"a", 1}, {"b", 1}}}})), kInvalid,
-                {"'a' and 'b' both have id 1"});
-  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"vocab", {{"a", -1}}}})), kInvalid, {"id -1"});
-  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"vocab", json::array()}})), kInvalid, {"vocab is"});
-  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"more", 1}})), kUnsupported, {"'more'"});
-  ExpectRefused(File(BpeModel(ab, {"a b"}, {{"byte_fallback", true}}), kByteLevel), kUnsupported,
-                {"byte_fallback", "ByteLevel"});
-  ExpectRefused(File(BpeModel({}, {})), kInvalid, {"vocab is empty"});
+  ExpectModelRefused(File(BpeModel(ab, {"a b"}, {{"unk_token", "?"}})), kInvalidModel,
+                     {"the unknown token '?'"});
+  ExpectModelRefused(File(BpeModel(ab, {"a b"}, {{"dropout", 0.1}})), kUnsupportedModel,
+                     {"dropout is 0.1"});
+  ExpectModelRefused(File(BpeModel(ab, {"a b"}, {{"vocab", {{"a", 1}, {"b", 1}}}})), kInvalidModel,
+                     {"'a' and 'b' both have id 1"});
+  ExpectModelRefused(File(BpeModel(ab, {"a b"}, {{"vocab", {{"a", -1}}}})), kInvalidModel,
+                     {"id -1"});
+  ExpectModelRefused(File(BpeModel(ab, {"a b"}, {{"vocab", json::array()}})), kInvalidModel,
+                     {"vocab is"});
+  ExpectModelRefused(File(BpeModel(ab, {"a b"}, {{"more", 1}})), kUnsupportedModel, {"'more'"});
+  ExpectModelRefused(File(BpeModel(ab, {"a b"}, {{"byte_fallback", true}}), kByteLevel),
+                     kUnsupportedModel, {"byte_fallback", "ByteLevel"});
+  ExpectModelRefused(File(BpeModel({}, {})), kInvalidModel, {"vocab is empty"});
   EXPECT_EQ(Encoded(File(BpeModel({std::string(1000000, 'x'), "x"}, {})), "xx"), (Ids{1, 1}));
 }
 
@@ -303,15 +308,15 @@ TEST(TokenizerUnigramTest, OfATokenThatIsThereTwiceTheLastCounts) {
 
 TEST(TokenizerUnigramTest, HostileFiles) {
   const std::vector<json> good = {{"<unk>", 0}, {"a", -1}};
-  ExpectRefused(File(UnigramModel({}, 0)), kInvalid, {"unk_id is 0", "below 0"});
-  ExpectRefused(File(UnigramModel(good, 2)), kInvalid, {"unk_id is 2", "below 2"});
-  ExpectRefused(File(UnigramModel(good, nullptr)), kUnsupported, {"unk_id is null"});
+  ExpectModelRefused(File(UnigramModel({}, 0)), kInvalidModel, {"unk_id is 0", "below 0"});
+  ExpectModelRefused(File(UnigramModel(good, 2)), kInvalidModel, {"unk_id is 2", "below 2"});
+  ExpectModelRefused(File(UnigramModel(good, nullptr)), kUnsupportedModel, {"unk_id is null"});
   for (const json& item :
        {json("a"), json{"a"}, json{1, "a"}, json{"a", "-1"}, json{"a", nullptr}}) {
-    ExpectRefused(File(UnigramModel({{"<unk>", 0}, item})), kInvalid,
-                  {"vocab[1] is", "a token and its score"});
+    ExpectModelRefused(File(UnigramModel({{"<unk>", 0}, item})), kInvalidModel,
+                       {"vocab[1] is", "a token and its score"});
   }
-  ExpectRefused(File(UnigramModel(good), kByteLevel), kUnsupported, {"ByteLevel"});
+  ExpectModelRefused(File(UnigramModel(good), kByteLevel), kUnsupportedModel, {"ByteLevel"});
   // Numbers that JSON can spell and 64 bits cannot hold, and those that JSON cannot spell.
   for (const char* const score : {"1e999", "-1e999", "NaN", "-Infinity"}) {
     const std::string text = R"({"version":"1.0","model":{"type":"Unigram","unk_id":0,"vocab":)"
@@ -324,7 +329,8 @@ TEST(TokenizerUnigramTest, HostileFiles) {
   deep.push_back({std::string(4096, 'a'), -1});
   EXPECT_EQ(Encoded(File(UnigramModel(deep)), std::string(8192, 'a')), (Ids{2, 2}));
   deep.push_back({std::string(1000000, 'a'), -1});
-  ExpectRefused(File(UnigramModel(deep)), kUnsupported, {"vocab[3]", "1000000 bytes", "4096"});
+  ExpectModelRefused(File(UnigramModel(deep)), kUnsupportedModel,
+                     {"vocab[3]", "1000000 bytes", "4096"});
 }
 
 // ---- Components --------------------------------------------------------------------------------
@@ -336,64 +342,70 @@ TEST(TokenizerComponentsTest, HostileFiles) {
   const auto charsmap = [&](const std::string& base64) {
     return normalizer({{"type", "Precompiled"}, {"precompiled_charsmap", base64}});
   };
-  ExpectRefused(charsmap("!"), kCorrupt, {"precompiled_charsmap is '!'", "base64"});
-  ExpectRefused(charsmap("AAA"), kCorrupt, {"base64"});
-  ExpectRefused(charsmap("===="), kCorrupt, {"base64"});
-  ExpectRefused(charsmap(""), kCorrupt, {"has 0 bytes"});
-  ExpectRefused(charsmap("AAAAAA=="), kCorrupt, {"trie has 0 bytes"});
-  ExpectRefused(charsmap("/////w=="), kCorrupt, {"trie has 4294967295 bytes, of 0"});
-  ExpectRefused(charsmap("BAAAAAAAAAA="), kCorrupt, {"leads out of it"});  // one unit
-  ExpectRefused(normalizer({{"type", "Precompiled"}}), kInvalid,
-                {"precompiled_charsmap is absent"});
-  ExpectRefused(normalizer({{"type", "Replace"}, {"pattern", {{"Regex", "a+"}}}, {"content", ""}}),
-                kUnsupported, {"Regex is 'a+'", "GPT-2"});
-  ExpectRefused(normalizer({{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", ""}}),
-                kInvalid, {"String is ''"});
-  ExpectRefused(normalizer({{"type", "Replace"}, {"pattern", "a"}, {"content", ""}}), kInvalid,
-                {"pattern is 'a'"});
-  ExpectRefused(normalizer({{"type", "Strip"}, {"strip_left", true}}), kInvalid, {"strip_right"});
+  ExpectModelRefused(charsmap("!"), kCorruptModel, {"precompiled_charsmap is '!'", "base64"});
+  ExpectModelRefused(charsmap("AAA"), kCorruptModel, {"base64"});
+  ExpectModelRefused(charsmap("===="), kCorruptModel, {"base64"});
+  ExpectModelRefused(charsmap(""), kCorruptModel, {"has 0 bytes"});
+  ExpectModelRefused(charsmap("AAAAAA=="), kCorruptModel, {"trie has 0 bytes"});
+  ExpectModelRefused(charsmap("/////w=="), kCorruptModel, {"trie has 4294967295 bytes, of 0"});
+  ExpectModelRefused(charsmap("BAAAAAAAAAA="), kCorruptModel, {"leads out of it"});  // one unit
+  ExpectModelRefused(normalizer({{"type", "Precompiled"}}), kInvalidModel,
+                     {"precompiled_charsmap is absent"});
+  ExpectModelRefused(
+      normalizer({{"type", "Replace"}, {"pattern", {{"Regex", "a+"}}}, {"content", ""}}),
+      kUnsupportedModel, {"Regex is 'a+'", "GPT-2"});
+  ExpectModelRefused(
+      normalizer({{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", ""}}),
+      kInvalidModel, {"String is ''"});
+  ExpectModelRefused(normalizer({{"type", "Replace"}, {"pattern", "a"}, {"content", ""}}),
+                     kInvalidModel, {"pattern is 'a'"});
+  ExpectModelRefused(normalizer({{"type", "Strip"}, {"strip_left", true}}), kInvalidModel,
+                     {"strip_right"});
   // Each step doubles a text.
   const json doubling = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
   const auto doublings = [&](size_t count) {
     return normalizer({{"type", "Sequence"}, {"normalizers", std::vector<json>(count, doubling)}});
   };
-  ExpectRefused(doublings(40), kUnsupported,
-                {"1099511627776 times as long", "wanted at most 65536 times"});
+  ExpectModelRefused(doublings(40), kUnsupportedModel,
+                     {"1099511627776 times as long", "wanted at most 65536 times"});
   EXPECT_EQ(Encoded(doublings(16), "a").size(), 65536u);
   const auto marks = [](const char* mark) {
     return json{{"type", "Metaspace"}, {"replacement", mark}, {"prepend_scheme", "always"}};
   };
-  ExpectRefused(pre({{"type", "Sequence"}, {"pretokenizers", std::vector<json>(40, marks("_"))}}),
-                kUnsupported, {"1099511627776 times as long"});
-  ExpectRefused(normalizer({{"type", "NFC"}, {"more", 1}}), kUnsupported, {"'more'"});
-  ExpectRefused(pre({{"type", "Split"},
-                     {"pattern", {{"Regex", "(?:a|a)*b"}}},
-                     {"behavior", "Isolated"},
-                     {"invert", false}}),
-                kUnsupported, {"Regex is"});
-  ExpectRefused(pre({{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "isolated"}}),
-                kInvalid, {"behavior is 'isolated'"});
-  ExpectRefused(pre({{"type", "Metaspace"}, {"replacement", "ab"}}), kInvalid, {"one character"});
-  ExpectRefused(pre({{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "last"}}),
-                kInvalid, {"prepend_scheme is 'last'"});
-  ExpectRefused(pre({{"type", "Metaspace"},
-                     {"replacement", "_"},
-                     {"prepend_scheme", "always"},
-                     {"add_prefix_space", false}}),
-                kInvalid, {"prepend_scheme", "never"});
-  ExpectRefused(pre({{"type", "Sequence"}, {"pretokenizers", {kByteLevel, kByteLevel}}}),
-                kUnsupported, {"pretokenizers[1]", "behind ByteLevel"});
+  ExpectModelRefused(
+      pre({{"type", "Sequence"}, {"pretokenizers", std::vector<json>(40, marks("_"))}}),
+      kUnsupportedModel, {"1099511627776 times as long"});
+  ExpectModelRefused(normalizer({{"type", "NFC"}, {"more", 1}}), kUnsupportedModel, {"'more'"});
+  ExpectModelRefused(pre({{"type", "Split"},
+                          {"pattern", {{"Regex", "(?:a|a)*b"}}},
+                          {"behavior", "Isolated"},
+                          {"invert", false}}),
+                     kUnsupportedModel, {"Regex is"});
+  ExpectModelRefused(
+      pre({{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "isolated"}}),
+      kInvalidModel, {"behavior is 'isolated'"});
+  ExpectModelRefused(pre({{"type", "Metaspace"}, {"replacement", "ab"}}), kInvalidModel,
+                     {"one character"});
+  ExpectModelRefused(pre({{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "last"}}),
+                     kInvalidModel, {"prepend_scheme is 'last'"});
+  ExpectModelRefused(pre({{"type", "Metaspace"},
+                          {"replacement", "_"},
+                          {"prepend_scheme", "always"},
+                          {"add_prefix_space", false}}),
+                     kInvalidModel, {"prepend_scheme", "never"});
+  ExpectModelRefused(pre({{"type", "Sequence"}, {"pretokenizers", {kByteLevel, kByteLevel}}}),
+                     kUnsupportedModel, {"pretokenizers[1]", "behind ByteLevel"});
   json post = File(model);
   post["post_processor"] = {{"type", "RobertaProcessing"},
                             {"sep", {"a", 0}},
                             {"cls", {"b", 0}},
                             {"trim_offsets", true},
                             {"add_prefix_space", true}};
-  ExpectRefused(post, kInvalid, {"cls", "'b'"});
+  ExpectModelRefused(post, kInvalidModel, {"cls", "'b'"});
   post["post_processor"]["cls"] = {"a", 0};
   post["post_processor"] = {{"type", "Sequence"},
                             {"processors", {post["post_processor"], kByteLevel}}};
-  ExpectRefused(post, kUnsupported, {"processors[1]", "behind a template"});
+  ExpectModelRefused(post, kUnsupportedModel, {"processors[1]", "behind a template"});
 }
 
 }  // namespace

@@ -62,9 +62,9 @@ function(encore_quick_engine target)
 endfunction()
 
 # encore_unity(<target> [EXCEPT <file>...]): with ENCORE_UNITY, the files of each folder are
-# compiled as one: headers are read once, templates made once. Files with options of their own stay
-# alone, and so do EXCEPT: another file there has a name of theirs. This hides an #include that is
-# missing, so other builds do without.
+# compiled as one: headers are read once, templates made once. Folders named kernels are not, whose
+# files include themselves; nor files with options of their own, nor EXCEPT: another file there has a
+# name of theirs. This hides an #include that is missing, so other builds do without.
 function(encore_unity target)
   if(NOT ENCORE_UNITY)
     return()
@@ -86,7 +86,7 @@ function(encore_unity target)
     get_filename_component(name "${source}" NAME_WE)
     get_filename_component(folder "${source}" DIRECTORY)
     get_filename_component(folder "${folder}" NAME)
-    if(source MATCHES "/engine/" AND NOT folder STREQUAL "kernels" AND NOT name IN_LIST arg_EXCEPT)
+    if(folder AND NOT folder STREQUAL "kernels" AND NOT name IN_LIST arg_EXCEPT)
       set_property(SOURCE "${source}" PROPERTY UNITY_GROUP "${folder}")
     endif()
   endforeach()

@@ -25,7 +25,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kAttendFooter =
     R"(Without --model, embeddings and weights are random: the sentence shows how attention
 computes, not what words mean. They are NumPy's own RandomState(seed).rand, drawn in the order X,
 W_q, W_k, W_v; the output ends with the lines that give the same numbers in NumPy.
@@ -48,7 +48,7 @@ Layers and heads are counted from 1. `python -m pyencore.lab attention` draws al
 // Of numbers that can be asked for; a model's own are looked at once it is open.
 constexpr int kMostLayers = 100000;
 
-struct Options {
+struct AttendOptions {
   std::vector<std::string> text;  // a sentence, or its words one by one
   size_t dim = 8;
   size_t heads = 1;
@@ -80,7 +80,8 @@ void PrintJson(nlohmann::ordered_json json, const std::vector<CaseCheck>& checks
   std::cout << json.dump(1) << "\n";
 }
 
-int Show(const Options& options, AttentionExample& example, const std::vector<CaseCheck>& checks) {
+int Show(const AttendOptions& options, AttentionExample& example,
+         const std::vector<CaseCheck>& checks) {
   if (options.json) {
     PrintJson(ExampleToJson(example), checks);
   } else {
@@ -92,7 +93,7 @@ int Show(const Options& options, AttentionExample& example, const std::vector<Ca
   return ExitOf(checks);
 }
 
-int RunText(const std::string& text, const Options& options) {
+int RunText(const std::string& text, const AttendOptions& options) {
   AttentionExample example =
       SeededExample(SplitWords(text), options.dim, options.heads, options.seed);
   example.title = '"' + Joined(example.tokens, " ") + '"';
@@ -100,7 +101,7 @@ int RunText(const std::string& text, const Options& options) {
   return Show(options, example, {});
 }
 
-int RunBlock(const Options& options, const nlohmann::json& spec) {
+int RunCase(const AttendOptions& options, const nlohmann::json& spec) {
   const BlockCaseResult result = RunBlockCase(spec, options.seed);
   if (options.json) {
     PrintJson({{"title", result.title}}, result.checks);
@@ -121,7 +122,7 @@ std::optional<size_t> Index(const char* option, size_t number, size_t count) {
   return number - 1;
 }
 
-int RunModel(const std::string& text, const Options& options) {
+int RunModel(const std::string& text, const AttendOptions& options) {
   const ModelAttention attention =
       AttendWithModel(options.model, options.precision, text, options.pair);
   const AttentionHabits habits = FindHabits(attention);
@@ -136,7 +137,7 @@ int RunModel(const std::string& text, const Options& options) {
   return kExitOk;
 }
 
-int Run(const Options& options) {
+int RunAttend(const AttendOptions& options) {
   const std::string text = Joined(options.text, " ");
   if (text.empty() == options.file.empty()) {
     throw Failure("found " + std::string(text.empty() ? "neither" : "both") +
@@ -145,13 +146,13 @@ int Run(const Options& options) {
   if (!options.model.empty()) return RunModel(text, options);
   if (options.file.empty()) return RunText(text, options);
   const nlohmann::json spec = LoadCase(options.file, options.name);
-  if (IsBlockCase(spec)) return RunBlock(options, spec);
+  if (IsBlockCase(spec)) return RunCase(options, spec);
   AttentionExample example = ExampleFromCase(spec, options.seed);
   Compute(example);
   return Show(options, example, CheckCase(spec, example));
 }
 
-void AddModelOptions(const Command& command, const Option& model, Options& options) {
+void AddModelOptions(const Command& command, const Option& model, AttendOptions& options) {
   options.precision.AddTo(command, {.needs = model});
   command.Add("--pair", &options.pair, "A second text, for models of pairs",
               {.type = "TEXT", .needs = model});
@@ -164,9 +165,9 @@ void AddModelOptions(const Command& command, const Option& model, Options& optio
 }  // namespace
 
 void AddAttend(CommandLine& line, Action& action) {
-  const auto [command, options] =
-      AddCommand(line, action, "attend",
-                 "Show the self-attention of a sentence, step by step or in a model", kFooter, Run);
+  const auto [command, options] = AddCommand(
+      line, action, "attend", "Show the self-attention of a sentence, step by step or in a model",
+      kAttendFooter, RunAttend);
   command.Add("text", &options->text, "The sentence; without --model its words are the tokens",
               {.type = "TEXT"});
   const Option dim = command.Add("--dim", &options->dim, "Width of embeddings, Q, K and V",

@@ -16,7 +16,7 @@
 namespace encore::tool {
 namespace {
 
-using Json = nlohmann::json;
+using CaseJson = nlohmann::json;
 
 // The deepest of a case, a matrix of the file's list, has five levels. To copy or compare values
 // takes stack for every level.
@@ -25,10 +25,10 @@ constexpr int kMaxDepth = 32;
 std::string Quoted(const std::string& name) { return "'" + Printable(name) + "'"; }
 
 // A list of rows of numbers, at least one of each.
-Tensor Matrix(const Json& spec, const char* key) {
+Tensor CaseMatrix(const CaseJson& spec, const char* key) {
   const std::string where = CaseLabel(spec) + ": " + key;
   if (!spec.contains(key)) throw Failure(where + " is missing");
-  const Json& rows = spec[key];
+  const CaseJson& rows = spec[key];
   if (!rows.is_array() || rows.empty() || !rows[0].is_array() || rows[0].empty()) {
     throw Failure(where + " is not a matrix, wanted a list of rows of numbers");
   }
@@ -52,18 +52,18 @@ Tensor Matrix(const Json& spec, const char* key) {
   return matrix;
 }
 
-void WantShape(const Json& spec, const char* key, const Tensor& found, const Shape& wanted) {
+void WantShape(const CaseJson& spec, const char* key, const Tensor& found, const Shape& wanted) {
   if (found.shape() == wanted) return;
   throw Failure(CaseLabel(spec) + ": " + key + " is " + found.shape().ToString() + ", wanted " +
                 wanted.ToString());
 }
 
 // The case's tokens, or the words of its sentence, or none.
-std::vector<std::string> Tokens(const Json& spec) {
+std::vector<std::string> CaseTokens(const CaseJson& spec) {
   std::vector<std::string> tokens;
   if (spec.contains("tokens")) {
     if (!spec["tokens"].is_array()) throw Failure(CaseLabel(spec) + ": tokens is not a list");
-    for (const Json& token : spec["tokens"]) {
+    for (const CaseJson& token : spec["tokens"]) {
       if (!token.is_string())
         throw Failure(CaseLabel(spec) + ": tokens has something other than strings");
       tokens.push_back(Printable(token.get<std::string>()));
@@ -75,8 +75,8 @@ std::vector<std::string> Tokens(const Json& spec) {
 }
 
 // `given` if there are any, else "q0", "q1" ...
-std::vector<std::string> Labels(const Json& spec, std::vector<std::string> given,
-                                const std::string& prefix, size_t count) {
+std::vector<std::string> CaseLabels(const CaseJson& spec, std::vector<std::string> given,
+                                    const std::string& prefix, size_t count) {
   if (given.empty()) {
     for (size_t i = 0; i < count; ++i) given.push_back(prefix + std::to_string(i));
   }
@@ -87,31 +87,31 @@ std::vector<std::string> Labels(const Json& spec, std::vector<std::string> given
   return given;
 }
 
-AttentionExample FromX(const Json& spec) {
+AttentionExample FromX(const CaseJson& spec) {
   AttentionExample example;
-  example.x = Matrix(spec, "X");
-  example.w_q = Matrix(spec, "W_q");
-  example.w_k = Matrix(spec, "W_k");
-  example.w_v = Matrix(spec, "W_v");
+  example.x = CaseMatrix(spec, "X");
+  example.w_q = CaseMatrix(spec, "W_q");
+  example.w_k = CaseMatrix(spec, "W_k");
+  example.w_v = CaseMatrix(spec, "W_v");
   const size_t dim = example.x.shape()[1];
   WantShape(spec, "W_q", example.w_q, {dim, example.w_q.shape()[1]});
   WantShape(spec, "W_k", example.w_k, {dim, example.w_q.shape()[1]});
   WantShape(spec, "W_v", example.w_v, {dim, example.w_v.shape()[1]});
-  example.tokens = Labels(spec, Tokens(spec), "x", example.x.shape()[0]);
+  example.tokens = CaseLabels(spec, CaseTokens(spec), "x", example.x.shape()[0]);
   example.keys = example.tokens;
   return example;
 }
 
-AttentionExample FromQkv(const Json& spec) {
+AttentionExample FromQkv(const CaseJson& spec) {
   AttentionExample example;
-  example.q = Matrix(spec, "Q");
-  example.k = Matrix(spec, "K");
-  example.v = Matrix(spec, "V");
+  example.q = CaseMatrix(spec, "Q");
+  example.k = CaseMatrix(spec, "K");
+  example.v = CaseMatrix(spec, "V");
   const size_t keys = example.k.shape()[0];
   WantShape(spec, "K", example.k, {keys, example.q.shape()[1]});
   WantShape(spec, "V", example.v, {keys, example.v.shape()[1]});
-  example.tokens = Labels(spec, Tokens(spec), "q", example.q.shape()[0]);
-  example.keys = Labels(spec, {}, "k", keys);
+  example.tokens = CaseLabels(spec, CaseTokens(spec), "q", example.q.shape()[0]);
+  example.keys = CaseLabels(spec, {}, "k", keys);
   return example;
 }
 
@@ -128,7 +128,7 @@ std::pair<size_t, size_t> SizesInName(const std::string& name) {
   return {rows, columns};
 }
 
-AttentionExample FromName(const Json& spec, size_t rows, size_t columns, uint32_t seed) {
+AttentionExample FromName(const CaseJson& spec, size_t rows, size_t columns, uint32_t seed) {
   if (rows > kMaxExampleTokens || columns > kMaxExampleDim) {
     throw Failure(CaseLabel(spec) + " is too large: at most attention_" +
                   std::to_string(kMaxExampleTokens) + "x" + std::to_string(kMaxExampleDim));
@@ -139,17 +139,17 @@ AttentionExample FromName(const Json& spec, size_t rows, size_t columns, uint32_
   example.k = random.Rand({rows, columns});
   example.v = random.Rand({rows, columns});
   example.seed = seed;
-  example.tokens = Labels(spec, Tokens(spec), "q", rows);
-  example.keys = Labels(spec, {}, "k", rows);
+  example.tokens = CaseLabels(spec, CaseTokens(spec), "q", rows);
+  example.keys = CaseLabels(spec, {}, "k", rows);
   return example;
 }
 
-AttentionExample FromAny(const Json& spec, uint32_t seed) {
+AttentionExample FromAny(const CaseJson& spec, uint32_t seed) {
   if (spec.contains("X")) return FromX(spec);
   if (spec.contains("Q")) return FromQkv(spec);
   if (spec.contains("embedding_dim")) {
     const size_t dim = SizeFromCase(spec, "embedding_dim");
-    const std::vector<std::string> tokens = Tokens(spec);
+    const std::vector<std::string> tokens = CaseTokens(spec);
     try {
       return SeededExample(tokens, dim, 1, seed);
     } catch (const Failure& failure) {
@@ -164,27 +164,27 @@ AttentionExample FromAny(const Json& spec, uint32_t seed) {
 
 }  // namespace
 
-Json LoadCase(const std::string& path, const std::string& name) {
+CaseJson LoadCase(const std::string& path, const std::string& name) {
   const internal::MappedFile file = Take(internal::MappedFile::Open(path));
   const auto* text = reinterpret_cast<const char*>(file.bytes().data());
-  const auto shallow = [&path](int depth, Json::parse_event_t, const Json&) {
+  const auto shallow = [&path](int depth, CaseJson::parse_event_t, const CaseJson&) {
     if (depth <= kMaxDepth) return true;
     throw Failure(path + ": found more than " + std::to_string(kMaxDepth) +
                   " levels of lists and objects, wanted at most that");
   };
-  Json all;
+  CaseJson all;
   try {
-    all = Json::parse(text, text + file.bytes().size(), shallow);
-  } catch (const Json::parse_error& error) {
+    all = CaseJson::parse(text, text + file.bytes().size(), shallow);
+  } catch (const CaseJson::parse_error& error) {
     throw Failure(path + ": no JSON, the error is at byte " + std::to_string(error.byte));
-  } catch (const Json::exception&) {
+  } catch (const CaseJson::exception&) {
     throw Failure(path + ": has a number too large for JSON");
   }
   if (!all.is_object() || !all.contains("cases") || !all["cases"].is_array()) {
     throw Failure(path + ": found no list \"cases\", wanted {\"cases\": [{\"name\": ...}]}");
   }
   std::string names;
-  for (const Json& spec : all["cases"]) {
+  for (const CaseJson& spec : all["cases"]) {
     if (!spec.is_object() || !spec.contains("name") || !spec["name"].is_string()) {
       throw Failure(path + ": a case has no name");
     }
@@ -197,13 +197,13 @@ Json LoadCase(const std::string& path, const std::string& name) {
                 "; there are: " + (names.empty() ? "none" : names));
 }
 
-bool IsBlockCase(const Json& spec) { return spec.contains("d_model"); }
+bool IsBlockCase(const CaseJson& spec) { return spec.contains("d_model"); }
 
-std::string CaseLabel(const Json& spec) {
+std::string CaseLabel(const CaseJson& spec) {
   return "case " + Quoted(spec["name"].get<std::string>());
 }
 
-AttentionExample ExampleFromCase(const Json& spec, uint32_t seed) {
+AttentionExample ExampleFromCase(const CaseJson& spec, uint32_t seed) {
   AttentionExample example = FromAny(spec, seed);
   example.title = CaseLabel(spec);
   if (spec.contains("what") && spec["what"].is_string()) {
@@ -212,9 +212,9 @@ AttentionExample ExampleFromCase(const Json& spec, uint32_t seed) {
   return example;
 }
 
-std::vector<size_t> ExtentsFromCase(const Json& spec, const std::string& key) {
+std::vector<size_t> ExtentsFromCase(const CaseJson& spec, const std::string& key) {
   std::vector<size_t> extents;
-  const Json& list = spec.contains(key) ? spec[key] : Json();
+  const CaseJson& list = spec.contains(key) ? spec[key] : CaseJson();
   bool ok = list.is_array();
   for (size_t i = 0; ok && i < list.size(); ++i) {
     ok = list[i].is_number_unsigned();
@@ -224,7 +224,7 @@ std::vector<size_t> ExtentsFromCase(const Json& spec, const std::string& key) {
   return extents;
 }
 
-size_t SizeFromCase(const Json& spec, const std::string& key) {
+size_t SizeFromCase(const CaseJson& spec, const std::string& key) {
   if (!spec.contains(key) || !spec[key].is_number_unsigned()) {
     throw Failure(CaseLabel(spec) + ": " + key + " is missing or no whole number");
   }

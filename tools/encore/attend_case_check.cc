@@ -14,7 +14,7 @@
 namespace encore::tool {
 namespace {
 
-using Json = nlohmann::json;
+using CaseJson = nlohmann::json;
 
 // The tensor a case calls by this name; null if the example has none.
 const Tensor* Find(const AttentionExample& example, const std::string& name) {
@@ -35,7 +35,7 @@ std::string ErrorText(const Deviation& found, double allowed) {
 }
 
 // found has the expected rows, perhaps behind axes of extent 1 (the head).
-CaseCheck CompareValues(const std::string& name, const Json& expected, const Tensor& found) {
+CaseCheck CompareValues(const std::string& name, const CaseJson& expected, const Tensor& found) {
   const size_t rank = found.shape().rank();
   const size_t rows = found.shape()[rank - 2];
   const size_t columns = found.shape()[rank - 1];
@@ -91,7 +91,7 @@ CaseCheck CheckRowSums(const Tensor& weights) {
 // The reference in double precision takes its time: about 10^8 multiplications a second.
 constexpr double kMostMultiplications = 1e9;
 
-EncoderConfig ConfigFromCase(const Json& spec) {
+EncoderConfig ConfigFromCase(const CaseJson& spec) {
   TorchStack config;
   config.d_model = SizeFromCase(spec, "d_model");
   config.num_heads = SizeFromCase(spec, "nhead");
@@ -104,7 +104,7 @@ EncoderConfig ConfigFromCase(const Json& spec) {
   return config;
 }
 
-Shape InputShape(const Json& spec, const EncoderConfig& config) {
+Shape InputShape(const CaseJson& spec, const EncoderConfig& config) {
   const std::vector<size_t> extents = ExtentsFromCase(spec, "input_shape");
   if (extents.size() != 3 || extents[2] != config.d_model || extents[0] == 0 || extents[1] == 0) {
     throw Failure(CaseLabel(spec) + ": input_shape is no [B, S, " + std::to_string(config.d_model) +
@@ -130,19 +130,19 @@ std::string NameAndShape(const NamedWeight& weight, size_t d_model) {
   return text + "]";
 }
 
-CaseCheck CompareNames(const Json& spec, const SeededBlock& block) {
+CaseCheck CompareNames(const CaseJson& spec, const SeededBlock& block) {
   std::vector<std::string> found;
   for (const NamedWeight& weight : block.weights) {
     found.push_back(NameAndShape(weight, block.config.d_model));
   }
-  const Json wanted = found;
+  const CaseJson wanted = found;
   return {"names and shapes of weights", std::to_string(found.size()) + " of them",
           spec["torch_names"] == wanted};
 }
 
 }  // namespace
 
-std::vector<CaseCheck> CheckCase(const Json& spec, const AttentionExample& example) {
+std::vector<CaseCheck> CheckCase(const CaseJson& spec, const AttentionExample& example) {
   std::vector<CaseCheck> checks;
   for (const char* name : {"Q", "K", "V", "scores", "weights", "output"}) {
     const bool is_input = !example.has_x() && *name >= 'A' && *name <= 'Z';
@@ -156,7 +156,7 @@ std::vector<CaseCheck> CheckCase(const Json& spec, const AttentionExample& examp
       if (found == nullptr) {
         throw Failure(CaseLabel(spec) + ": shapes names an unknown tensor");
       }
-      Json named = spec["shapes"];
+      CaseJson named = spec["shapes"];
       named["name"] = spec["name"];
       checks.push_back(CompareShape(name, ExtentsFromCase(named, name), *found));
     }
@@ -165,7 +165,7 @@ std::vector<CaseCheck> CheckCase(const Json& spec, const AttentionExample& examp
   return checks;
 }
 
-BlockCaseResult RunBlockCase(const Json& spec, uint32_t seed) {
+BlockCaseResult RunBlockCase(const CaseJson& spec, uint32_t seed) {
   const EncoderConfig config = ConfigFromCase(spec);
   const Shape shape = InputShape(spec, config);
   NumpyRandom random(seed);

@@ -30,7 +30,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kBenchFooter =
     R"(One call is the forward pass of one layer, or of a whole model where the name says so, with
 weights packed beforehand. One thread is the calling one, bound to a core meanwhile; more are a
 ThreadPool's, made once, which run on any core and sleep between calls unless --idle-spin says
@@ -67,7 +67,7 @@ Examples:
   encore bench --workload minilm_1x16 --threads 2 --idle-spin 200
   encore bench --workload custom --d-model 390 --heads 6 --d-ff 1000 --seq 129 --warm)";
 
-struct Options {
+struct BenchOptions {
   std::vector<std::string> workloads;
   bench::RunOptions run;
   bool amx_bf16 = false;
@@ -93,7 +93,7 @@ struct ChosenRow {
   bool cold;
 };
 
-std::vector<ChosenRow> ChosenRows(const Options& options) {
+std::vector<ChosenRow> ChosenRows(const BenchOptions& options) {
   std::vector<ChosenRow> chosen;
   const auto choose = [&](const bench::NamedWorkload& workload, bool warm, bool cold) {
     if (warm) chosen.push_back({workload, false});
@@ -127,7 +127,7 @@ std::vector<ChosenRow> ChosenRows(const Options& options) {
 // What is measured: workloads, or a folder's model on texts in each precision.
 class BenchRows {
  public:
-  BenchRows(const Options& options, BenchMeasurer* measurer)
+  BenchRows(const BenchOptions& options, BenchMeasurer* measurer)
       : options_(options), measurer_(measurer) {
     if (options.folder.empty()) {
       chosen_ = ChosenRows(options);
@@ -154,7 +154,7 @@ class BenchRows {
   }
 
  private:
-  const Options& options_;
+  const BenchOptions& options_;
   BenchMeasurer* measurer_;
   std::vector<ChosenRow> chosen_;
   std::vector<TextWorkload> texts_;
@@ -204,7 +204,7 @@ void PrintWorkloads(std::ostream& out) {
          "--lengths\n";
 }
 
-int Run(const Options& options) {
+int RunBench(const BenchOptions& options) {
   if (options.list) {
     PrintWorkloads(std::cout);
     return kExitOk;
@@ -260,8 +260,9 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddBench(CommandLine& line, Action& action) {
-  const auto [command, options] = AddCommand(
-      line, action, "bench", "How fast layers are here, beside the machine's peak", kFooter, Run);
+  const auto [command, options] =
+      AddCommand(line, action, "bench", "How fast layers are here, beside the machine's peak",
+                 kBenchFooter, RunBench);
   const Option workload =
       command.Add("--workload", &options->workloads,
                   "What to measure (--list shows what there is), or custom; else a standard set",

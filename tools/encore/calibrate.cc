@@ -30,7 +30,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kCalibrateFooter =
     R"(Finds how large the inputs of each product get, channel by channel, and writes OUT: a copy of
 IN with a scale for each channel (...input_scale), by which int8 divides inputs and multiplies
 weights, so that channels far above the others cost less of a row's 8 bits (SmoothQuant,
@@ -44,7 +44,7 @@ Examples:
   encore calibrate w.safetensors calibrated.safetensors --input x.safetensors
   encore calibrate all-MiniLM-L6-v2 calibrated --input texts.txt --suggest-keep)";
 
-struct Options {
+struct CalibrateOptions {
   std::string in;
   std::string out;
   std::string input;
@@ -152,8 +152,8 @@ void AddSampleTexts(const std::string& texts, const std::string& path, WeightsFo
   add();
 }
 
-std::vector<CalibratedMatrix> CalibrateFile(const Options& options, const Executor& executor,
-                                            size_t* tokens) {
+std::vector<CalibratedMatrix> CalibrateFile(const CalibrateOptions& options,
+                                            const Executor& executor, size_t* tokens) {
   const SafetensorsFile file = Take(SafetensorsFile::Open(options.in), "IN");
   const TorchWeights weights = Take(TorchWeights::FromFile(file, options.torch.overrides()), "IN");
   Calibration calibration(weights.config(), weights.weights(), executor);
@@ -166,8 +166,8 @@ std::vector<CalibratedMatrix> CalibrateFile(const Options& options, const Execut
   return found;
 }
 
-std::vector<CalibratedMatrix> CalibrateFolder(const Options& options, const Executor& executor,
-                                              size_t* tokens) {
+std::vector<CalibratedMatrix> CalibrateFolder(const CalibrateOptions& options,
+                                              const Executor& executor, size_t* tokens) {
   WeightsFolder folder = OpenUnconvertedFolder(options.in);
   Calibration calibration(folder.config.encoder, folder.weights, executor);
   AddSampleTexts(options.input, options.in, &folder, &calibration);
@@ -178,7 +178,7 @@ std::vector<CalibratedMatrix> CalibrateFolder(const Options& options, const Exec
   return found;
 }
 
-int Run(const Options& options) {
+int RunCalibrate(const CalibrateOptions& options) {
   WantNothingAt(options.out);
   const ThreadPool pool = Take(ThreadPool::Create({}));
   std::error_code error;
@@ -196,8 +196,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddCalibrate(CommandLine& line, Action& action) {
-  const auto [command, options] =
-      AddCommand(line, action, "calibrate", "Fit int8 to sample inputs", kFooter, Run);
+  const auto [command, options] = AddCommand(line, action, "calibrate", "Fit int8 to sample inputs",
+                                             kCalibrateFooter, RunCalibrate);
   command.Add("IN", &options->in, "Weights (safetensors), or a model's folder",
               {.type = "FILE|FOLDER", .required = true});
   command.Add("OUT", &options->out, "A copy with scales; must not exist",

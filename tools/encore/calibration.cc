@@ -28,8 +28,8 @@ using internal::PackedMatrix;
 using internal::PreparedEncoder;
 using internal::WeightSource;
 
-constexpr size_t kMatrices = 4;      // of a layer
-constexpr size_t kSampledRows = 64;  // kept of each matrix's input are fewer than twice as many
+constexpr size_t kMatricesOfALayer = 4;  // of a layer
+constexpr size_t kSampledRows = 64;      // kept of each matrix's input are fewer than twice as many
 
 // Those of all rows that count (packed_layer.h), or of all.
 std::vector<float> LargestWeights(const MatrixToPack& m) {
@@ -170,10 +170,10 @@ std::vector<CalibratedMatrix> Calibration::Finish(const Executor& executor) cons
   std::vector<CalibratedMatrix> found(seen_.size());
   for (size_t i = 0; i < seen_.size(); ++i) {
     const MatrixToPack& m = prepared.matrices[i];
-    found[i].matrix = {i / kMatrices, static_cast<LayerMatrix>(i % kMatrices)};
+    found[i].matrix = {i / kMatricesOfALayer, static_cast<LayerMatrix>(i % kMatricesOfALayer)};
     const auto& largest = seen_[i].largest;
     if (!std::all_of(largest.begin(), largest.end(), [](float v) { return std::isfinite(v); })) {
-      throw Failure("an input of layer " + std::to_string(i / kMatrices) + "'s " +
+      throw Failure("an input of layer " + std::to_string(i / kMatricesOfALayer) + "'s " +
                     std::string(m.name) + " was NaN or infinite, wanted samples without such");
     }
   }

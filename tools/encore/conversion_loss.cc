@@ -14,7 +14,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kSentences[] = {
+constexpr const char* kProbes[] = {
     "How do I reset my password?",
     "The harbour lies between two hills, and the last ferry leaves at nine.",
     "A vector for each text, from a model's folder.",
@@ -66,9 +66,7 @@ std::span<const float> Numbers(const Tensor& tensor) {
 
 }  // namespace
 
-std::vector<std::string> BuiltInSentences() {
-  return {std::begin(kSentences), std::end(kSentences)};
-}
+std::vector<std::string> BuiltInSentences() { return {std::begin(kProbes), std::end(kProbes)}; }
 
 CosineLoss MeasureLoss(const std::string& folder, const OpenOptions& options,
                        const std::string& other_folder, const OpenOptions& other_options,

@@ -25,7 +25,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kConvertFooter =
     R"(IN is a file as `encore run --weights` takes it, or a folder as `encore embed --model` does;
 OUT must not exist, and appears whole or not at all. Matrices of the encoder's layers become bf16,
 or int8 with an f32 scale for each row; everything else is copied. OUT gives the
@@ -48,7 +48,7 @@ Examples:
   encore convert all-MiniLM-L6-v2 all-MiniLM-L6-v2-bf16 --precision bf16
   encore convert all-MiniLM-L6-v2 small --precision int8 --embeddings int8 --texts mine.txt)";
 
-struct Options {
+struct ConvertOptions {
   std::string in;
   std::string out;
   PrecisionOptions precision;
@@ -92,7 +92,7 @@ ConversionSizes ConvertFolder(const std::string& in, const std::string& out,
   return converted.sizes();
 }
 
-std::string Megabytes(size_t bytes) {
+std::string MegabytesOfWeights(size_t bytes) {
   return Number(static_cast<double>(bytes) / 1e6, bytes < 100'000'000 ? 2 : 1) + " MB";
 }
 
@@ -134,8 +134,9 @@ void PrintSizes(const std::string& out, const ConversionSettings& settings,
   std::cout << "\n"
             << std::string(14, ' ') << PadLeft("before", 12) << PadLeft("after", 12) << "\n";
   const auto line = [](const std::string& name, size_t was, size_t is, const std::string& types) {
-    std::cout << "  " << PadRight(name, 12) << PadLeft(Megabytes(was), 12)
-              << PadLeft(Megabytes(is), 12) << (types.empty() ? "" : "  ") << types << "\n";
+    std::cout << "  " << PadRight(name, 12) << PadLeft(MegabytesOfWeights(was), 12)
+              << PadLeft(MegabytesOfWeights(is), 12) << (types.empty() ? "" : "  ") << types
+              << "\n";
   };
   line("matrices", sizes.matrices.bytes_before, sizes.matrices.bytes_after,
        TypesOf(sizes.matrices));
@@ -149,7 +150,7 @@ void PrintSizes(const std::string& out, const ConversionSettings& settings,
 }
 
 // What the new tables cost, and what the matrices cost without them.
-void PrintLoss(const Options& options, const ConversionSettings& settings,
+void PrintLoss(const ConvertOptions& options, const ConversionSettings& settings,
                const std::vector<std::string>& texts) {
   const OpenOptions f32 = {.ignore_unknown_keys = true, .precision = Precision::kF32};
   OpenOptions as_out = {.ignore_unknown_keys = true};
@@ -170,7 +171,7 @@ void PrintLoss(const Options& options, const ConversionSettings& settings,
   }
 }
 
-int Run(const Options& options) {
+int RunConvert(const ConvertOptions& options) {
   ConversionSettings settings = {.precision = *options.precision.precision(),
                                  .keep = options.precision.kept()};
   if (!options.embeddings.empty()) settings.embeddings = kTableTypes.at(options.embeddings);
@@ -197,8 +198,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddConvert(CommandLine& line, Action& action) {
-  const auto [command, options] =
-      AddCommand(line, action, "convert", "Write weights in bf16 or int8", kFooter, Run);
+  const auto [command, options] = AddCommand(
+      line, action, "convert", "Write weights in bf16 or int8", kConvertFooter, RunConvert);
   command.Add("IN", &options->in, "Weights (safetensors), or a model's folder",
               {.type = "FILE|FOLDER", .required = true});
   command.Add("OUT", &options->out, "Where they go; must not exist",

@@ -34,7 +34,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kDemoFooter =
     R"(Runs the layer of torch.nn.TransformerEncoderLayer (d_model 64, 4 heads, d_ff 256, relu,
 post-norm) with random weights on x [32, 10, 64], inline and with a pool of threads, and compares it
 with a reference in double precision. Exit status 1 if it is wrong. With --model it shows what a
@@ -52,7 +52,7 @@ constexpr size_t kSeq = 10;
 const TorchStack kStack = {.d_model = 64, .num_heads = 4, .d_ff = 256};
 constexpr const char* kSentence = "The cat sat on the mat";
 
-struct Options {
+struct DemoOptions {
   uint32_t seed = 42;
   double seconds = 0.5;
   std::string target;
@@ -239,7 +239,7 @@ void PrintSpeed(const TextEncoder& model, const Executor& executor, double secon
             << Counted(times.size(), "call") << ")\n";
 }
 
-int RunWithModel(const Options& options) {
+int RunWithModel(const DemoOptions& options) {
   const ThreadPool pool = Take(ThreadPool::Create());
   const Executor executor = pool.executor();
   const OpenOptions open{.executor = executor,
@@ -265,7 +265,7 @@ int RunWithModel(const Options& options) {
   return kExitOk;
 }
 
-int Run(const Options& options) {
+int RunDemo(const DemoOptions& options) {
   CheckSeconds(options.seconds);
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
   if (!options.model.empty()) return RunWithModel(options);
@@ -293,11 +293,12 @@ int Run(const Options& options) {
 
 }  // namespace
 
-int RunDefaultDemo() { return Run(Options()); }
+int RunDefaultDemo() { return RunDemo(DemoOptions()); }
 
 void AddDemo(CommandLine& line, Action& action) {
-  const auto [command, options] = AddCommand(
-      line, action, "demo", "Run one encoder layer, checked and timed (the default)", kFooter, Run);
+  const auto [command, options] =
+      AddCommand(line, action, "demo", "Run one encoder layer, checked and timed (the default)",
+                 kDemoFooter, RunDemo);
   const Option seed =
       command.Add("--seed", &options->seed, "Seed of the random weights and inputs",
                   {.show_default = true, .range = Range{0, std::numeric_limits<uint32_t>::max()}});

@@ -27,7 +27,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kEmbedFooter =
     R"(The folder's files say how texts are cut, pooled and normalized: see `encore info FOLDER`.
 
 Input, by the name's ending or --format:
@@ -60,7 +60,7 @@ Examples:
       --output-field embedding
   encore embed --model e5-small --input q.csv --field question --prompt "query: " --output q.npy)";
 
-struct Options {
+struct EmbedOptions {
   TextOptions text;
   std::string output;
   std::string output_type = "f32";
@@ -76,7 +76,7 @@ struct Options {
   bool resume = false;
 };
 
-EncodeOptions MakeEncodeOptions(const Options& options, const Executor& executor) {
+EncodeOptions MakeEncodeOptions(const EmbedOptions& options, const Executor& executor) {
   auto encode = options.text.SettingsOf<EncodeOptions>(executor);
   encode.normalize = options.normalize;
   encode.dimensions = options.dimensions;
@@ -87,7 +87,7 @@ EncodeOptions MakeEncodeOptions(const Options& options, const Executor& executor
 }
 
 // Neither the texts nor a file of the model may be lost to the output.
-void WantOutputOfItsOwn(const Options& options) {
+void WantOutputOfItsOwn(const EmbedOptions& options) {
   const std::string& input = options.text.input.path;
   WantOtherFile("--output", options.output, input == "-" ? "/dev/stdin" : input,
                 "the file of --input");
@@ -142,7 +142,7 @@ void WriteVectors(const Embeddings& embeddings, const TextChunks& input, VectorW
 }
 
 // The input, or of "2/8" every eighth text from the second on.
-TextSource SourceOf(const Options& options) {
+TextSource SourceOf(const EmbedOptions& options) {
   TextSource source = options.text.input.source();
   if (options.shard.empty()) return source;
   const char* const end = options.shard.data() + options.shard.size();
@@ -160,7 +160,7 @@ TextSource SourceOf(const Options& options) {
 // A route of a Router; all other tasks are names of adapters.
 bool IsRoute(const std::string& task) { return task == "query" || task == "document"; }
 
-SparseOptions MakeSparseOptions(const Options& options, const Executor& executor) {
+SparseOptions MakeSparseOptions(const EmbedOptions& options, const Executor& executor) {
   auto sparse = options.text.SettingsOf<SparseOptions>(executor);
   const EncodeOptions encode = MakeEncodeOptions(options, executor);
   sparse.prompt_name = encode.prompt_name;
@@ -177,7 +177,7 @@ SparseOptions MakeSparseOptions(const Options& options, const Executor& executor
   return sparse;
 }
 
-int Run(const Options& options) {
+int RunEmbed(const EmbedOptions& options) {
   VectorLayout layout(options.output, options.output_type, options.output_field);
   WantFolderOf(options.output);
   WantOutputOfItsOwn(options);
@@ -235,8 +235,9 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddEmbed(CommandLine& line, Action& action) {
-  const auto [command, options] = AddCommand(
-      line, action, "embed", "Turn texts into embeddings with a model's folder", kFooter, Run);
+  const auto [command, options] =
+      AddCommand(line, action, "embed", "Turn texts into embeddings with a model's folder",
+                 kEmbedFooter, RunEmbed);
   options->text.AddTo(command);
   command.Add("--output", &options->output, "Write the vectors there: .npy, .safetensors or .jsonl",
               {.type = "FILE", .required = true});

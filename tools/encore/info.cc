@@ -19,7 +19,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kInfoFooter =
     R"(Examples:
   encore info
   encore info --json
@@ -28,7 +28,7 @@ constexpr const char* kFooter =
   encore info --plan --d-model 384 --heads 12 --d-ff 1536 --lengths 16,128,300 --threads 2
   encore info --plan --target AVX2)";
 
-struct Options {
+struct InfoOptions {
   std::string folder;
   std::string weights;
   bool ignore_unknown_keys = false;
@@ -77,7 +77,7 @@ void PrintMachine(std::ostream& out) {
       << "  usable     " << Cores().reason << "\n";
 }
 
-int Run(const Options& options) {
+int RunInfo(const InfoOptions& options) {
   for (const Option& option : options.plan_options) {
     const bool for_weights = option.name() == "--threads" || option.name() == "--target";
     if (option.given() && !options.plan && (options.weights.empty() || !for_weights)) {
@@ -127,8 +127,8 @@ int Run(const Options& options) {
 void AddInfo(CommandLine& line, Action& action) {
   const auto [command, options] = AddCommand(
       line, action, "info",
-      "Show this machine's SIMD targets, caches and cores, or what a model's folder means", kFooter,
-      Run);
+      "Show this machine's SIMD targets, caches and cores, or what a model's folder means",
+      kInfoFooter, RunInfo);
   command.Add("folder", &options->folder,
               "A model's folder: its sizes, and each setting with the file it comes from",
               {.type = "FOLDER"});

@@ -17,7 +17,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kLabelFooter =
     R"(Input formats are those of `encore embed --help`. The output is one JSON object per text,
   {"index": 0, "id": "a7", "entities": [{"label": "PER", "score": 0.99, "start": 0, "end": 5,
    "text": "Maria"}]}
@@ -29,7 +29,7 @@ Examples:
   encore label --model bert-base-NER --input texts.txt > entities.jsonl
   encore label --model pii-model --input texts.jsonl --field body --aggregation first)";
 
-struct Options {
+struct LabelCommandOptions {
   TextOptions text;
   std::string aggregation = "simple";
   bool all = false;
@@ -55,7 +55,7 @@ std::string JsonOf(const std::vector<Entity>& entities, const std::string& text)
   return "[" + list + "]";
 }
 
-int Run(const Options& options) {
+int RunLabel(const LabelCommandOptions& options) {
   TextChunks input(options.text.input.source());
   const TextSession session(options.text);
   const TextEncoder& model = session.model();
@@ -85,8 +85,9 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddLabel(CommandLine& line, Action& action) {
-  const auto [command, options] = AddCommand(
-      line, action, "label", "Find entities in texts with a token classifier", kFooter, Run);
+  const auto [command, options] =
+      AddCommand(line, action, "label", "Find entities in texts with a token classifier",
+                 kLabelFooter, RunLabel);
   options->text.AddTo(command);
   command.Add("--aggregation", &options->aggregation,
               "Join tokens to entities as transformers' aggregation_strategy does",

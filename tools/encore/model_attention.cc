@@ -45,8 +45,8 @@ std::vector<ModelToken> Describe(const Tokenizer& tokenizer, const Tokens& token
   return described;
 }
 
-void Run(const internal::TextModel& model, const Tokens& tokens, const Executor& executor,
-         ModelAttention* attention) {
+void RunModelTo(const internal::TextModel& model, const Tokens& tokens, const Executor& executor,
+                ModelAttention* attention) {
   const size_t n = tokens.ids.size();
   const std::array<size_t, 2> starts = {0, n};
   const internal::TokenBatch batch = {.ids = tokens.ids,
@@ -183,7 +183,7 @@ ModelAttention AttendWithModel(const std::string& folder, const PrecisionOptions
   attention.text = Printable(text) + (pair ? " | " + Printable(*pair) : "");
   attention.pair = pair.has_value();
   attention.tokens = Describe(tokenizer, tokens, first.ids.size());
-  Run(model, tokens, pool.executor(), &attention);
+  RunModelTo(model, tokens, pool.executor(), &attention);
   return attention;
 }
 

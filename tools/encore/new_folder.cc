@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 volatile std::sig_atomic_t caught_signal = 0;
 
 // A second one meets the default, which ends the process.
-void Catch(int number) {
+void NoteSignal(int number) {
   caught_signal = number;
   (void)std::signal(number, SIG_DFL);
 }
@@ -47,7 +47,7 @@ std::array<void (*)(int), kSignals.size()> handlers_before = {};
 void CatchSignals() {
   caught_signal = 0;
   for (size_t i = 0; i < kSignals.size(); ++i) {
-    handlers_before[i] = std::signal(kSignals[i], Catch);
+    handlers_before[i] = std::signal(kSignals[i], NoteSignal);
     // Whoever started the process wants it to go on (nohup).
     if (handlers_before[i] == SIG_IGN) (void)std::signal(kSignals[i], SIG_IGN);
   }

@@ -21,7 +21,7 @@ using internal::GemmKernel;
 using internal::ThreadPlanKind;
 using Json = nlohmann::ordered_json;
 
-Json Matrix(const GemmKernel& kernel, const std::string& name, size_t n, size_t k) {
+Json MatrixPlan(const GemmKernel& kernel, const std::string& name, size_t n, size_t k) {
   const size_t nv = internal::ChoosePanelVectors(kernel, n);
   const size_t nr = nv * kernel.lanes;
   const internal::GemmBlocking blocking =
@@ -128,8 +128,9 @@ Json PlanJson(const bench::NamedWorkload& workload, int threads) {
     plan["tiles"].push_back(
         {{"vectors", nv}, {"mr", kernel.max_mr[nv]}, {"nr", nv * kernel.lanes}});
   }
-  plan["matrices"] = {Matrix(kernel, "in_proj", 3 * d, d), Matrix(kernel, "out_proj", d, d),
-                      Matrix(kernel, "linear1", d_ff, d), Matrix(kernel, "linear2", d, d_ff)};
+  plan["matrices"] = {MatrixPlan(kernel, "in_proj", 3 * d, d), MatrixPlan(kernel, "out_proj", d, d),
+                      MatrixPlan(kernel, "linear1", d_ff, d),
+                      MatrixPlan(kernel, "linear2", d, d_ff)};
   plan["batch"] = {{"lengths", bench::DescribeLengths(workload.lengths)},
                    {"tokens", bench::Tokens(workload)},
                    {"threads", threads}};

@@ -16,7 +16,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kRerankFooter =
     R"(Output of plain text: one line per text, with its score, a tab and the text. Of the other
 formats (see `encore embed --help`): one JSON object per line,
   {"score": 3.2, "index": 0, "id": "a7", "text": "..."}
@@ -28,7 +28,7 @@ Examples:
   encore rerank --model bge-reranker --query "who wrote it" --input passages.jsonl --top 10
   encore rerank --model bge-reranker --query "who wrote it" --input passages.txt --scores)";
 
-struct Options {
+struct RerankOptions {
   TextOptions text;
   std::string query;
   bool scores = false;
@@ -65,7 +65,7 @@ std::string JsonLine(const Ranked& one) {
          (one.id.empty() ? "" : ", \"id\": " + one.id) + ", \"text\": " + AsJson(one.text) + "}\n";
 }
 
-int Run(const Options& options) {
+int RunRerank(const RerankOptions& options) {
   const TextSource source = options.text.input.source();
   const bool json = !options.scores && source.FormatOrGuess() != TextFormat::kLines;
   TextChunks input(source);
@@ -109,8 +109,9 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddRerank(CommandLine& line, Action& action) {
-  const auto [command, options] = AddCommand(
-      line, action, "rerank", "Rank texts by how well they fit a query, best first", kFooter, Run);
+  const auto [command, options] =
+      AddCommand(line, action, "rerank", "Rank texts by how well they fit a query, best first",
+                 kRerankFooter, RunRerank);
   options->text.AddTo(command);
   command.Add("--query", &options->query, "Score each text against this query",
               {.type = "TEXT", .required = true});

@@ -22,7 +22,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kRunFooter =
     R"(The weights are a state_dict of torch.nn.TransformerEncoderLayer or TransformerEncoder,
 saved with its configuration:
   safetensors.torch.save_file(model.state_dict(), "w.safetensors",
@@ -50,7 +50,7 @@ Examples:
   encore run --weights w.safetensors --input x.safetensors --output y.safetensors \
       --precision int8 --keep 0.linear1,5.linear2)";
 
-struct Options {
+struct RunOptions {
   std::string weights;
   std::string input;
   std::string output;
@@ -65,7 +65,7 @@ struct Options {
 };
 
 // `pool` must outlive the executor.
-Executor MakeExecutor(const Options& options, std::optional<ThreadPool>& pool) {
+Executor MakeExecutor(const RunOptions& options, std::optional<ThreadPool>& pool) {
   if (options.executor == "openmp") return Executor::OpenMP(options.threads);
   if (options.executor == "pool") {
     pool = Take(ThreadPool::Create({.threads = options.threads}), "--threads");
@@ -78,7 +78,7 @@ Executor MakeExecutor(const Options& options, std::optional<ThreadPool>& pool) {
   return Executor::Inline();
 }
 
-int Run(const Options& options) {
+int RunEncoder(const RunOptions& options) {
   const TorchOverrides overrides = options.torch.overrides();
   std::vector<MatrixOfLayer> kept = options.precision.kept();
   std::optional<ThreadPool> pool;
@@ -123,8 +123,8 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddRun(CommandLine& line, Action& action) {
-  const auto [command, options] =
-      AddCommand(line, action, "run", "Run an encoder on tensors from files", kFooter, Run);
+  const auto [command, options] = AddCommand(
+      line, action, "run", "Run an encoder on tensors from files", kRunFooter, RunEncoder);
   command.Add("--weights", &options->weights, "Weights and configuration (safetensors)",
               {.type = "FILE", .required = true});
   command.Add("--input", &options->input, "Input tensors (safetensors)",

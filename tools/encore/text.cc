@@ -18,14 +18,14 @@
 namespace encore::tool {
 namespace {
 
-struct Range {
+struct CodePoints {
   char32_t first;
   char32_t last;
 };
 
 template <size_t N>
-bool IsIn(const Range (&ranges)[N], char32_t c) {
-  for (const Range& range : ranges) {
+bool IsIn(const CodePoints (&ranges)[N], char32_t c) {
+  for (const CodePoints& range : ranges) {
     if (range.first <= c && c <= range.last) return true;
   }
   return false;
@@ -33,14 +33,14 @@ bool IsIn(const Range (&ranges)[N], char32_t c) {
 
 // C0 and C1 controls, line and paragraph separators, bidirectional controls, and the characters
 // that XML 1.0 excludes.
-constexpr Range kUnprintable[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x200E, 0x200F},
-                                  {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFFFE, 0xFFFF}};
+constexpr CodePoints kUnprintable[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x200E, 0x200F},
+                                       {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFFFE, 0xFFFF}};
 // Unicode's East Asian Width W and F, in coarse blocks, and emoji.
-constexpr Range kWide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
-                           {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
-                           {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
+constexpr CodePoints kWide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
+                                {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
+                                {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
 // Combining marks, joiners and variation selectors.
-constexpr Range kZeroWidth[] = {{0x0300, 0x036F}, {0x200B, 0x200D}, {0xFE00, 0xFE0F}};
+constexpr CodePoints kZeroWidth[] = {{0x0300, 0x036F}, {0x200B, 0x200D}, {0xFE00, 0xFE0F}};
 
 // The character at text[at], which moves behind it; U+FFFD, and one byte, where the bytes are
 // no shortest-form UTF-8.

@@ -20,7 +20,7 @@
 namespace encore::tool {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kTokenizeFooter =
     R"(In plain text a line is a text. In .jsonl a line is a JSON string, {"text": ...}, or
 {"text": ..., "pair": ...} for two texts. In .csv and .tsv a row is a text, in the column "text".
 --format and --field say otherwise.
@@ -29,7 +29,7 @@ Examples:
   encore tokenize --model all-MiniLM-L6-v2 --input texts.txt
   echo "Hello, world" | encore tokenize --model all-MiniLM-L6-v2 --input - --max-length 0)";
 
-struct Options {
+struct TokenizeCommandOptions {
   std::string model;
   InputOptions input;
   std::optional<size_t> max_length;
@@ -68,7 +68,7 @@ void AppendDetails(const Tokens& tokens, std::string* out) {
   *out += '}';
 }
 
-int Tokenize(const Options& options) {
+int Tokenize(const TokenizeCommandOptions& options) {
   constexpr size_t kWriteBytes = size_t{1} << 16;
   const internal::FolderTokenizer opened =
       Take(internal::OpenFolderTokenizer(options.model, true), "--model");
@@ -119,8 +119,8 @@ int Tokenize(const Options& options) {
 }  // namespace
 
 void AddTokenize(CommandLine& line, Action& action) {
-  const auto [command, options] =
-      AddCommand(line, action, "tokenize", "Print the token ids of texts", kFooter, Tokenize);
+  const auto [command, options] = AddCommand(
+      line, action, "tokenize", "Print the token ids of texts", kTokenizeFooter, Tokenize);
   command.Add("--model", &options->model, "A model's folder, with a tokenizer",
               {.type = "FOLDER", .required = true});
   options->input.AddTo(command);

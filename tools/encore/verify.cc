@@ -42,7 +42,7 @@ void ForEachVerifyTarget(const VerifyContext& context,
 
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kVerifyFooter =
     R"(Examples:
   encore verify                     seconds: some millions of inputs of each function
   encore verify --full              all floats on the best target and AVX2, one in 251 on
@@ -63,7 +63,7 @@ constexpr uint64_t kQuickStep = 509;
 // Where all floats are tried on the best target and AVX2, every so many-th is on the others.
 constexpr uint64_t kOthersStep = 251;
 
-struct Options {
+struct VerifyOptions {
   bool quick = false;
   bool full = false;
   bool all_targets = false;
@@ -102,7 +102,7 @@ int PrintHashes() {
   return kExitOk;
 }
 
-int Verify(const Options& options) {
+int Verify(const VerifyOptions& options) {
   if (options.print_hashes) return PrintHashes();
   std::set<std::string> only = options.only;
   if (only.empty() && !options.functions.empty()) only = {"functions"};
@@ -167,7 +167,7 @@ int Verify(const Options& options) {
 
 void AddVerify(CommandLine& line, Action& action) {
   const auto [command, options] = AddCommand(
-      line, action, "verify", "Check the numeric contract on this machine", kFooter, Verify);
+      line, action, "verify", "Check the numeric contract on this machine", kVerifyFooter, Verify);
   const Option quick = command.Add("--quick", &options->quick, "Some millions of inputs (default)");
   const Option full = command.Add(
       "--full", &options->full,

@@ -47,9 +47,9 @@ constexpr const char* kTargetsCheck = "every target with FMA";
 enum class Extras { kNone, kTapsAndInPlace };
 
 // One encoder and some sequences, which are put together into batches.
-class Subject {
+class BatchSubject {
  public:
-  Subject(const Encoder& encoder, const std::vector<Rows>& sequences, bool causal)
+  BatchSubject(const Encoder& encoder, const std::vector<Rows>& sequences, bool causal)
       : encoder_(encoder), sequences_(sequences), causal_(causal) {}
 
   size_t count() const { return sequences_.size(); }
@@ -95,7 +95,7 @@ struct Tallies {
   }
 };
 
-// What each sequence gives alone: its output, and that with taps behind it (Subject::Run).
+// What each sequence gives alone: its output, and that with taps behind it (BatchSubject::Run).
 struct Wanted {
   std::vector<Rows> y;
   std::vector<Rows> y_and_taps;
@@ -184,8 +184,8 @@ std::string Where(const Trial& trial, const std::string& how, size_t sequence) {
 }
 
 // One batch in all ways; `wanted` is what each sequence gives alone.
-void CompareBatch(const Subject& subject, const std::vector<size_t>& order, const Wanted& wanted,
-                  const Trial& trial, int round, const Tallies& tallies) {
+void CompareBatch(const BatchSubject& subject, const std::vector<size_t>& order,
+                  const Wanted& wanted, const Trial& trial, int round, const Tallies& tallies) {
   const auto compare = [&](const std::string& check, const std::string& how,
                            const std::vector<Rows>& found, const std::vector<Rows>& want) {
     for (size_t b = 0; b < order.size(); ++b) {
@@ -238,7 +238,7 @@ void CompareIsolation(const Encoder& encoder, const std::vector<Rows>& sequences
     if (sequences[bad].empty()) continue;
     std::vector<Rows> poisoned = sequences;
     for (size_t i = 0; i < poisoned[bad].size(); i += 7) poisoned[bad][i] = poisons[i % 4];
-    const std::vector<Rows> found = Subject(encoder, poisoned, trial.causal)
+    const std::vector<Rows> found = BatchSubject(encoder, poisoned, trial.causal)
                                         .Run(all, Executor::OpenMP(1 + static_cast<int>(bad % 3)));
     for (size_t i = 0; i < all.size(); ++i) {
       if (i == bad) continue;
@@ -274,7 +274,7 @@ void Try(Trial& trial, const std::string& target, const Tallies& tallies) {
     sequences.push_back(
         RandomFloats(length * trial.config.d_model, static_cast<uint32_t>(70 + sequences.size())));
   }
-  const Subject subject(encoder, sequences, trial.causal);
+  const BatchSubject subject(encoder, sequences, trial.causal);
   Wanted alone;
   for (size_t i = 0; i < subject.count(); ++i) {
     alone.y.push_back(subject.Run({i})[0]);

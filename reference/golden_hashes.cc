@@ -19,7 +19,7 @@
 namespace encore::reference {
 namespace {
 
-void OrEnd(const Status& status) {
+void EndUnlessOk(const Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "a published input is refused: %s\n", status.message().c_str());
   std::abort();
@@ -53,7 +53,7 @@ uint64_t HashOfEncoder(Activation activation, bool norm_first, size_t head_size,
 uint64_t HashOfFunction(Status (*function)(ConstView, MutableView)) {
   const std::vector<float> x = RandomFloats(20000, 5, 30);
   std::vector<float> y(x.size());
-  OrEnd(function(ConstView(x.data(), {x.size()}), MutableView(y.data(), {y.size()})));
+  EndUnlessOk(function(ConstView(x.data(), {x.size()}), MutableView(y.data(), {y.size()})));
   return HashBits(y);
 }
 
@@ -64,8 +64,8 @@ uint64_t HashOfMatMul() {
   const std::vector<float> b = RandomFloats(kK * kN, 2);
   const std::vector<float> bias = RandomFloats(kN, 3);
   std::vector<float> c(kM * kN);
-  OrEnd(MatMul({a.data(), {kM, kK}}, {b.data(), {kK, kN}}, {c.data(), {kM, kN}},
-               {.bias = ConstView(bias.data(), {kN})}));
+  EndUnlessOk(MatMul({a.data(), {kM, kK}}, {b.data(), {kK, kN}}, {c.data(), {kM, kN}},
+                     {.bias = ConstView(bias.data(), {kN})}));
   return HashBits(c);
 }
 
@@ -73,7 +73,7 @@ uint64_t HashOfSoftmax() {
   constexpr size_t kRows = 13, kCols = 1000;
   const std::vector<float> x = RandomFloats(kRows * kCols, 4, 5);
   std::vector<float> y(x.size());
-  OrEnd(Softmax({x.data(), {kRows, kCols}}, {y.data(), {kRows, kCols}}));
+  EndUnlessOk(Softmax({x.data(), {kRows, kCols}}, {y.data(), {kRows, kCols}}));
   return HashBits(y);
 }
 
@@ -83,8 +83,8 @@ uint64_t HashOfLayerNorm() {
   const std::vector<float> weight = RandomFloats(kCols, 7, 0.1f, 1);
   const std::vector<float> bias = RandomFloats(kCols, 8);
   std::vector<float> y(x.size());
-  OrEnd(LayerNorm({x.data(), {kRows, kCols}}, {weight.data(), {kCols}}, {bias.data(), {kCols}},
-                  1e-5, {y.data(), {kRows, kCols}}));
+  EndUnlessOk(LayerNorm({x.data(), {kRows, kCols}}, {weight.data(), {kCols}},
+                        {bias.data(), {kCols}}, 1e-5, {y.data(), {kRows, kCols}}));
   return HashBits(y);
 }
 
@@ -94,8 +94,8 @@ uint64_t HashOfAttention() {
   const std::vector<float> k = RandomFloats(kKeys * kSize, 10);
   const std::vector<float> v = RandomFloats(kKeys * kSize, 11);
   std::vector<float> y(q.size());
-  OrEnd(Attention({q.data(), {kQueries, kSize}}, {k.data(), {kKeys, kSize}},
-                  {v.data(), {kKeys, kSize}}, {y.data(), {kQueries, kSize}}));
+  EndUnlessOk(Attention({q.data(), {kQueries, kSize}}, {k.data(), {kKeys, kSize}},
+                        {v.data(), {kKeys, kSize}}, {y.data(), {kQueries, kSize}}));
   return HashBits(y);
 }
 

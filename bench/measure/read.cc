@@ -19,8 +19,9 @@
 namespace encore::bench {
 namespace {
 
-constexpr int kWindows = 5;
-constexpr double kWindowSeconds = 1e-3;  // beside which threads that start apart by us do not count
+constexpr int kReadWindows = 5;
+constexpr double kReadWindowSeconds =
+    1e-3;  // beside which threads that start apart by us do not count
 // Of a buffer so large, a window reads one of equal parts, for all of it takes a tenth of a second.
 // Not of those that are to stay in L3, which takes some rounds through all of them.
 constexpr size_t kInParts = size_t{256} << 20;
@@ -137,11 +138,12 @@ double ReadMeter::Measure() {
     Window(1);
     // Twice: of a small buffer, one round is over too soon to be measured.
     for (size_t pass = 0, rounds = 1; pass < 2; rounds = rounds_, ++pass) {
-      rounds_ = std::max<size_t>(1, static_cast<size_t>(kWindowSeconds * Window(rounds) / bytes));
+      rounds_ =
+          std::max<size_t>(1, static_cast<size_t>(kReadWindowSeconds * Window(rounds) / bytes));
     }
   }
   double best = 0;
-  for (int window = 0; window < kWindows; ++window) best = std::max(best, Window(rounds_));
+  for (int window = 0; window < kReadWindows; ++window) best = std::max(best, Window(rounds_));
   return best;
 }
 

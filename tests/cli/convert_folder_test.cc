@@ -40,7 +40,7 @@ std::vector<float> Vectors(const std::string& folder, const OpenOptions& options
   return {data, data + encoded->vectors.size_bytes() / sizeof(float)};
 }
 
-std::string Told(const std::string& folder, const std::string& what) {
+std::string DecisionOf(const std::string& folder, const std::string& what) {
   const Result<TextEncoder> model = TextEncoder::Open(folder);
   if (!model.ok()) return model.status().message();
   for (const Decision& d : model->Describe()) {
@@ -72,7 +72,8 @@ TEST_F(ConvertFolderTest, HasTheBitsOfTheOriginalInItsPrecision) {
   folder.WriteModules();
   Encored({"convert", folder.path(), out_, "--precision", "int8"});
   EXPECT_EQ(NamesIn(out_), NamesIn(folder.path()));
-  EXPECT_EQ(Told(out_, "precision"), "int8 in the layers, f32 in all else | model.safetensors");
+  EXPECT_EQ(DecisionOf(out_, "precision"),
+            "int8 in the layers, f32 in all else | model.safetensors");
   EXPECT_TRUE(SameBits(Vectors(out_), Vectors(folder.path(), {.precision = Precision::kInt8})));
   EXPECT_FALSE(SameBits(Vectors(out_), Vectors(folder.path())));
   EXPECT_EQ(Vectors(out_, {.precision = Precision::kF32}).size(), Vectors(out_).size());
@@ -80,14 +81,15 @@ TEST_F(ConvertFolderTest, HasTheBitsOfTheOriginalInItsPrecision) {
   const std::string kept = Path("kept");
   Encored({"convert", folder.path(), kept, "--precision", "int8", "--keep", "0.qkv,1.linear2"});
   const std::vector<MatrixOfLayer> keep = {{0, LayerMatrix::kQkv}, {1, LayerMatrix::kLinear2}};
-  EXPECT_EQ(Told(kept, "precision"),
+  EXPECT_EQ(DecisionOf(kept, "precision"),
             "int8 in the layers (2 kept in bf16), f32 in all else | model.safetensors");
   EXPECT_TRUE(SameBits(Vectors(kept),
                        Vectors(folder.path(), {.precision = Precision::kInt8, .keep = keep})));
 
   const std::string bf16 = Path("bf16");
   Encored({"convert", folder.path(), bf16, "--precision", "bf16"});
-  EXPECT_EQ(Told(bf16, "precision"), "bf16 in the layers, f32 in all else | model.safetensors");
+  EXPECT_EQ(DecisionOf(bf16, "precision"),
+            "bf16 in the layers, f32 in all else | model.safetensors");
   EXPECT_TRUE(SameBits(Vectors(bf16), Vectors(folder.path(), {.precision = Precision::kBF16})));
 }
 
@@ -116,7 +118,7 @@ TEST_F(ConvertFolderTest, Calibrated) {
   WriteFile(Path("texts"), "the bread\n\nthese letters lie between two hills\n");
   Encored({"calibrate", folder.path(), out_, "--input", Path("texts")});
   EXPECT_EQ(NamesIn(out_), NamesIn(folder.path()));
-  EXPECT_EQ(Told(out_, "precision"), "f32 | default");
+  EXPECT_EQ(DecisionOf(out_, "precision"), "f32 | default");
   EXPECT_TRUE(SameBits(Vectors(out_), Vectors(folder.path())));
   const std::vector<float> int8 = Vectors(out_, {.precision = Precision::kInt8});
   EXPECT_FALSE(SameBits(int8, Vectors(folder.path(), {.precision = Precision::kInt8})));

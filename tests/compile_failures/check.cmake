@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compiles misuse.cc as it is and with each kind of misuse in turn:
-#   cmake -DCXX=<compiler> -DROOT=<source tree> -P check.cmake
+#   cmake -DCXX=<compiler> -DROOT=<source tree> -DWORK=<folder> -P check.cmake
 # Compilers of the GCC and Clang kind.
 
 cmake_policy(SET CMP0057 NEW)
 set(file "${ROOT}/tests/compile_failures/misuse.cc")
-set(command "${CXX}" -std=c++20 -fsyntax-only -Werror=unused-result "-I${ROOT}/include" "${file}")
+set(options -std=c++20 -Werror=unused-result "-I${ROOT}/include")
+
+# What all of them include, once: it is most of the time.
+set(header "${WORK}/included.h")
+file(STRINGS "${file}" includes REGEX "^#include ")
+list(JOIN includes "\n" includes)
+file(WRITE "${header}" "#pragma once\n${includes}\n")
+execute_process(COMMAND "${CXX}" ${options} -x c++-header "${header}" -o "${header}.gch"
+                RESULT_VARIABLE result ERROR_VARIABLE errors)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "encore's headers do not compile:\n${errors}")
+endif()
+set(command "${CXX}" ${options} -include "${header}" -fsyntax-only "${file}")
 
 execute_process(COMMAND ${command} RESULT_VARIABLE result ERROR_VARIABLE errors)
 if(NOT result EQUAL 0)
@@ -30,7 +42,9 @@ if(count LESS 30)
 endif()
 
 # An older C++ gets one sentence, and nothing about concepts.
-list(TRANSFORM command REPLACE "-std=c\\+\\+20" "-std=c++17" OUTPUT_VARIABLE older)
+list(TRANSFORM options REPLACE "-std=c\\+\\+20" "-std=c++17" OUTPUT_VARIABLE older)
+list(PREPEND older "${CXX}")
+list(APPEND older -fsyntax-only "${file}")
 execute_process(COMMAND ${older} RESULT_VARIABLE result ERROR_VARIABLE errors)
 string(REGEX MATCHALL "error:" found "${errors}")
 list(LENGTH found found)

@@ -13,8 +13,8 @@
 namespace encore::fuzz {
 namespace {
 
-constexpr size_t kMost = std::numeric_limits<size_t>::max();
-constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
+constexpr size_t kMostTokens = std::numeric_limits<size_t>::max();
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 // No operation may read here.
 template <typename T>
@@ -66,7 +66,7 @@ void DrawnBatch::DrawMask(Draw& draw, const EncoderConfig& config) {
     additive_ = DrawnView<float>(draw, shape, Layout::kInput);
     const Numbers kind = draw.Chance(2) ? Numbers::kTame : DrawNumbers(draw);
     for (float& number : additive_.memory()) {
-      number = source_.Bits() % 4 == 0 ? kMinusInf : source_.Next(kind);
+      number = source_.Bits() % 4 == 0 ? kHidden : source_.Next(kind);
     }
     if (kind != Numbers::kTame) has_reference_ = false;
     batch_.mask.additive = additive_.view();
@@ -110,7 +110,7 @@ void DrawnBatch::SpoilBatch(Draw& draw) {
     case 2:
       fault_ = "an end that is not x's";
       if (last == 0) starts_.push_back(tokens());
-      starts_.back() = draw.Chance(2) ? tokens() + 1 : kMost;
+      starts_.back() = draw.Chance(2) ? tokens() + 1 : kMostTokens;
       batch_.seq_starts = starts_;
       break;
     case 3:
@@ -129,15 +129,15 @@ void DrawnBatch::SpoilBatch(Draw& draw) {
         return;
       }
       fault_ = "a position beyond the mask";
-      positions_[draw.Between(0, tokens() - 1)] = draw.Chance(2) ? kMost : kMost / 4;
+      positions_[draw.Between(0, tokens() - 1)] = draw.Chance(2) ? kMostTokens : kMostTokens / 4;
       break;
     case 6:
       fault_ = "a mask that is no square";
-      batch_.mask.blocked = Nowhere<const bool>(Shape(kMost / 2, 7));
+      batch_.mask.blocked = Nowhere<const bool>(Shape(kMostTokens / 2, 7));
       break;
     default:
       fault_ = "a mask that cannot be";
-      batch_.mask.additive = Nowhere<const float>(Shape(kMost, kMost));
+      batch_.mask.additive = Nowhere<const float>(Shape(kMostTokens, kMostTokens));
       break;
   }
 }
@@ -151,7 +151,7 @@ void DrawnBatch::SpoilViews(Draw& draw) {
       break;
     case 1:
       fault_ = "y of another shape";
-      y_ = Nowhere<float>(draw.Chance(2) ? Shape(tokens() + 1, d) : Shape(kMost, d));
+      y_ = Nowhere<float>(draw.Chance(2) ? Shape(tokens() + 1, d) : Shape(kMostTokens, d));
       break;
     case 2:
       if (tokens() == 0) return;

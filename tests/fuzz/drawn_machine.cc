@@ -20,7 +20,7 @@ const std::vector<std::string>& AllTargets() {
   return *all;
 }
 
-void Use(const std::string& name) {
+void UseTarget(const std::string& name) {
   const Status status = SetTarget(name);
   ENCORE_FUZZ_CHECK(status.ok(), status.message());
 }
@@ -29,18 +29,18 @@ void Use(const std::string& name) {
 
 DrawnTarget::DrawnTarget(Draw& draw)
     : name_(&AllTargets()[draw.Between(0, AllTargets().size() - 1)]) {
-  Use(*name_);
+  UseTarget(*name_);
 }
 
 DrawnTarget::~DrawnTarget() { (void)SetTarget(""); }
 
 bool DrawnTarget::has_fma() const { return reference::TargetHasFma(*name_); }
 
-void DrawnTarget::UseThis() const { Use(*name_); }
+void DrawnTarget::UseThis() const { UseTarget(*name_); }
 
 void DrawnTarget::UseTwin(Draw& draw) const {
   const std::string& other = AllTargets()[draw.Between(0, AllTargets().size() - 1)];
-  Use(has_fma() && reference::TargetHasFma(other) ? other : *name_);
+  UseTarget(has_fma() && reference::TargetHasFma(other) ? other : *name_);
 }
 
 Executor DrawExecutor(Draw& draw) {

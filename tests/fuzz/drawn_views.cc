@@ -14,10 +14,10 @@
 namespace encore::fuzz {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 constexpr float kSpecials[] = {std::numeric_limits<float>::quiet_NaN(),
-                               kInf,
-                               -kInf,
+                               kInfinite,
+                               -kInfinite,
                                0.0f,
                                -0.0f,
                                std::numeric_limits<float>::max(),

@@ -96,7 +96,7 @@ class Folder {
   std::map<std::string, std::string> written_;
 };
 
-void Use(const TextEncoder& model) {
+void UseModel(const TextEncoder& model) {
   for (const Decision& decision : model.Describe()) {
     ENCORE_FUZZ_CHECK(!decision.what.empty() && !decision.source.empty());
   }
@@ -129,7 +129,7 @@ void RunFolder(std::string_view input) {
   folder.WriteWeights(classifier ? "classifier" : "base", parts.back());
   const Result<TextEncoder> model =
       TextEncoder::Open(folder.path(), {.ignore_unknown_keys = input.size() % 2 == 1});
-  if (model.ok()) return Use(*model);
+  if (model.ok()) return UseModel(*model);
   CheckError(model.status());
 }
 

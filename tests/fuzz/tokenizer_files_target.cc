@@ -17,7 +17,7 @@ namespace {
 
 using internal::TokenizerFactory;
 
-void Use(const Result<Tokenizer>& tokenizer, std::string_view text) {
+void UseTokenizer(const Result<Tokenizer>& tokenizer, std::string_view text) {
   if (!tokenizer.ok()) {
     CheckError(tokenizer.status());
     return;
@@ -35,13 +35,14 @@ void Use(const Result<Tokenizer>& tokenizer, std::string_view text) {
 
 void RunTokenizerJson(std::string_view input) {
   const std::vector<std::string_view> parts = Parts(input, 3);
-  Use(TokenizerFactory::FromJson(parts[0], {.lowercase = input.size() % 4 == 3}, parts[1]),
-      parts[2]);
+  UseTokenizer(TokenizerFactory::FromJson(parts[0], {.lowercase = input.size() % 4 == 3}, parts[1]),
+               parts[2]);
 }
 
 void RunVocab(std::string_view input) {
   const std::vector<std::string_view> parts = Parts(input, 3);
-  Use(TokenizerFactory::FromVocab(parts[0], {.lowercase = input.size() % 4 == 3}, parts[1]),
+  UseTokenizer(
+      TokenizerFactory::FromVocab(parts[0], {.lowercase = input.size() % 4 == 3}, parts[1]),
       parts[2]);
 }
 

@@ -222,7 +222,7 @@ std::vector<float> Run(const Encoder& encoder, std::span<const size_t> starts, c
   return y;
 }
 
-void Use(const TorchWeights& weights, NumberSource& source) {
+void UseWeights(const TorchWeights& weights, NumberSource& source) {
   const Result<Encoder> encoder =
       Encoder::Create(weights.config(), weights.weights(),
                       {.precision = weights.precision(), .keep = weights.keep()});
@@ -244,7 +244,7 @@ void Open(std::string_view header, const TorchOverrides& overrides, NumberSource
   const Result<SafetensorsFile> file = SafetensorsFile::FromBytes(bytes, "fuzz");
   if (!file.ok()) return CheckError(file.status());
   const Result<TorchWeights> weights = TorchWeights::FromFile(*file, overrides);
-  if (weights.ok()) return Use(*weights, source);
+  if (weights.ok()) return UseWeights(*weights, source);
   CheckError(weights.status());
   ENCORE_FUZZ_CHECK(weights.status().message().starts_with("fuzz"), "the file has no name");
 }

@@ -30,7 +30,7 @@ mirror=$(apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)' 'Created-By: Pack
            sed -n 's/^Debian|//p' | grep -v security | head -n 1)
 debootstrap --variant=minbase --include=ca-certificates,git "$suite" "$folder" "$mirror" \
   >"$folder.log" 2>&1
-rm "$folder/etc/apt/sources.list"
+rm -f "$folder/etc/apt/sources.list"
 cp -a /etc/apt/. "$folder/etc/apt/"
 here=$(. /etc/os-release && echo "$VERSION_CODENAME")
 find "$folder/etc/apt" -type f \( -name '*.list' -o -name '*.sources' \) \

@@ -30,6 +30,7 @@ mirror=$(apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)' 'Created-By: Pack
            sed -n 's/^Debian|//p' | grep -v security | head -n 1)
 debootstrap --variant=minbase --include=ca-certificates,git "$suite" "$folder" "$mirror" \
   >"$folder.log" 2>&1
+rm -f "$folder/etc/apt/sources.list"
 cp -a /etc/apt/. "$folder/etc/apt/"
 here=$(. /etc/os-release && echo "$VERSION_CODENAME")
 find "$folder/etc/apt" -type f \( -name '*.list' -o -name '*.sources' \) \
@@ -57,7 +58,7 @@ timed() {
 # What README.md says of Python, and the tests of the package, in an environment of its own.
 use_package() {
   in_debian 'cd /encore && tools/fetch_model.sh && . /venv/bin/activate &&
-    sed -n "/^```python$/,/^```$/{/^```/d;p}" README.md >readme.py && python readme.py &&
+    sed -n "/^\`\`\`python$/,/^\`\`\`$/{/^\`\`\`/d;p}" README.md >readme.py && python readme.py &&
     pip install -q pytest tqdm && python -m pytest -q python/tests' >"$folder.use.log" 2>&1 ||
     { tail -n 30 "$folder.use.log" >&2; echo "time_fresh: the package failed" >&2; exit 1; }
   grep -E '^0\.|passed' "$folder.use.log"

@@ -4,7 +4,7 @@
 # Builds pyencore's wheels with the interpreters that are named, audits them, and tests each where
 # no compiler is: the stable-ABI wheel on every interpreter from 3.12 on.
 #
-#   tools/wheels.sh python3.10 python3.11 python3.12 python3.13
+#   tools/wheels.sh python3.10 python3.11 python3.12 python3.13 python3.14t
 #
 # Wheels and environments go to build/wheels. abi3audit looks for symbols outside the stable ABI;
 # `auditwheel show` says which manylinux tag a wheel would get, and what it would have to bundle.
@@ -17,7 +17,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly out=build/wheels
 readonly limit=$((8 * 1024 * 1024))
 fail() { printf 'wheels: %s\n' "$*" >&2; exit 1; }
-tag() { "$1" -c 'import sys; print("cp%d%d" % sys.version_info[:2])'; }
+# As in a wheel's name, with a t where the interpreter has no GIL: it has no stable ABI either.
+tag() {
+  "$1" -c 'import sys, sysconfig
+print("cp%d%d" % sys.version_info[:2] + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")))'
+}
 
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"
@@ -32,9 +36,10 @@ python3 -m venv "$out/audit"
 stable=
 for python in "$@"; do
   # One stable-ABI wheel is enough.
-  if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then
-    [[ -z $stable ]] || continue
-  fi
+  case "$(tag "$python")" in
+    cp310 | cp311 | *t) ;;
+    *) [[ -z $stable ]] || continue ;;
+  esac
   "$python" -m pip wheel -q . --no-deps --wheel-dir "$out" >"$out/$(tag "$python").log" 2>&1 ||
     { tail -n 30 "$out/$(tag "$python").log" >&2; fail "$python built no wheel"; }
   stable=$(compgen -G "$out/*-abi3-*.whl" || true)
@@ -57,7 +62,7 @@ for program in env sh bash cat uname dirname basename readlink stat; do
 done
 for python in "$@"; do
   name=$(tag "$python")
-  wheel=$(compgen -G "$out/*-$name-$name-*.whl" || true)
+  wheel=$(compgen -G "$out/*-$name-linux_*.whl" || true)
   venv="$out/$name"
   "$python" -m venv "$venv"
   "$venv/bin/pip" install -q --only-binary :all: numpy pytest tqdm "${wheel:-$stable}"

@@ -27,15 +27,9 @@ from typing import Any
 
 import numpy as np
 from pyencore import TextEncoder
+from texts import sentences
 
 TINY = Path(__file__).resolve().parents[2] / "tests/data/text/base"
-WORDS = "the harbour lies between two hills and trains stop at coast every hour of day".split()
-
-
-def sentences(count: int) -> list[str]:
-    """Of 4 to 27 words, each text another."""
-    rng = np.random.default_rng(1)
-    return [f"{i} " + " ".join(rng.choice(WORDS, rng.integers(4, 28))) for i in range(count)]
 
 
 def seconds(call: Callable[[], Any]) -> float:

@@ -45,6 +45,23 @@ FAMILIES = [
     "xlm_roberta_1",
 ]
 WHOLE = ["qwen3_embedding", "embedding_gemma", "sentence_t5"]
+# Those of them with a head of one label.
+RERANKERS = [
+    "albert_1",
+    "bert_shards",
+    "camembert_1",
+    "deberta_v2_1",
+    "distilbert_1",
+    "electra_1",
+    "ernie_1",
+    "gemma3_1",
+    "gte_1",
+    "mpnet_1",
+    "nomic_bert_1",
+    "qwen3_1",
+    "roberta_1",
+    "xlm_roberta_1",
+]
 
 
 def has(module: str) -> bool:
@@ -100,7 +117,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Any:
         if name not in made:
             if name in WHOLE:
                 made[name] = DATA / "sentences" / name
-            elif name in FAMILIES:
+            elif name in FAMILIES or name in RERANKERS:
                 made[name] = family_folder(name, root)
             else:
                 made[name] = DATA / "text" / name

@@ -6,10 +6,10 @@ import copy
 import json
 import pathlib
 
-import jsonschema
 import pytest
 
 pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
+pytest.importorskip("jsonschema")
 
 from pyencore import lab
 from pyencore.lab import reports
@@ -44,6 +44,8 @@ def with_value(place, value):
 
 
 def test_the_schema_is_one():
+    import jsonschema
+
     jsonschema.Draft202012Validator.check_schema(lab.schema())
     assert lab.schema()["properties"]["encore_report"]["const"] == reports.VERSION
 

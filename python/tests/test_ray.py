@@ -21,13 +21,15 @@ needs_ray = pytest.mark.skipif(not has("ray"), reason="ray is not installed")
 SOURCES = str(Path(sys.modules["pyencore"].__file__ or "").parents[1])
 
 BOUND = """
-import os, socket, threading
+import os, socket, sys, threading
 from pyencore._ray_worker import BoundCores
 usable = sorted(os.sched_getaffinity(0))
 stop = threading.Event()
-other = threading.Thread(target=stop.wait)
+other = threading.Thread(target=stop.wait, daemon=True)
 other.start()
 first = BoundCores(1)
+if not first.cores:
+    sys.exit(77)  # as after every core was taken: somebody runs Ray here
 assert first.cores[0] in usable and os.sched_getaffinity(0) == set(first.cores)
 assert os.sched_getaffinity(other.native_id) == set(first.cores)
 stop.set()
@@ -43,7 +45,10 @@ assert BoundCores(10_000).cores == []
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no threads")
 def test_cores_are_of_one_process() -> None:
     environment = {**os.environ, "PYTHONPATH": SOURCES}
-    subprocess.run([sys.executable, "-c", BOUND], check=True, env=environment)
+    run = subprocess.run([sys.executable, "-c", BOUND], env=environment, timeout=60)
+    if run.returncode == 77:
+        pytest.skip("other processes of this machine have bound all cores")
+    assert run.returncode == 0
 
 
 @pytest.mark.parametrize("folder", sorted((DATA / "sentences").iterdir()), ids=lambda p: p.name)

@@ -20,6 +20,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy as np  # noqa: E402
 
 from chat_templates import LOOP, OFFICIAL, chat_templates  # noqa: E402
+from m3_folders import draw_m3, m3_answers  # noqa: E402
 from made_files import SENTENCES, require  # noqa: E402
 from make_text_fixtures import TEXTS, rounded, write_json  # noqa: E402
 
@@ -377,7 +378,11 @@ def reranker_gemma3(folder, rng):
                      activation="torch.nn.modules.linear.Identity")
 
 
-CASES = {case.__name__: case for case in (static_f16, model2vec, ner_bert, ner_modernbert,
+def m3(folder, rng):
+    draw_m3("XLMRoberta", rng, folder, 8, "float16")
+
+
+CASES = {case.__name__: case for case in (m3, static_f16, model2vec, ner_bert, ner_modernbert,
                                           splade_bert, splade_distilbert, router, reranker_qwen3,
                                           reranker_llama, reranker_gemma3)}
 
@@ -409,6 +414,11 @@ def main():
         elif name.startswith("reranker"):
             pairs = [[NAMES[0], text] for text in texts] + [[text, NAMES[1]] for text in texts[:4]]
             answer = {"pairs": pairs, "scores": reranker_scores(folder, pairs)}
+        elif name == "m3":
+            sparse, vectors = m3_answers(folder, texts)
+            answer = {"texts": texts, "vectors": [rounded(rows) for rows in vectors], "sparse": [
+                {"indices": list(row), "values": rounded([list(row.values())])[0]}
+                for row in sparse]}
         elif name in ("static_f16", "model2vec"):
             answer = {"texts": texts, "vectors": rounded(static_vectors(folder, texts))}
         else:

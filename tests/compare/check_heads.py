@@ -6,9 +6,9 @@ sentence-transformers and transformers' pipeline in float64.
     tools/build.sh build/release --target folder_answers
     .deps/venv/bin/python tests/compare/check_heads.py [--answers FILE] [--count 20] [HEAD]
 
-HEAD is static, tokens, sparse, reranker, weights or m3; all by default. BGE-M3's heads (m3) are
-compared with FlagEmbedding's definition. Needs the packages of
-tests/make/make_head_fixtures.py. Exit status 1 where one differs by more than 1e-6 of the largest
+HEAD is static, model2vec, tokens, sparse, reranker, weights or m3; all by default. BGE-M3's heads
+(m3) are compared with FlagEmbedding's definition, Model2Vec's folders (model2vec) with the package
+of that name. Needs the packages of tests/make/make_head_fixtures.py. Exit status 1 where one differs by more than 1e-6 of the largest
 magnitude, in an entity, or in the support of a sparse vector where no value is below 1e-6.
 """
 import argparse
@@ -28,6 +28,7 @@ sys.path.insert(0, str(HERE.parent / "make"))
 import numpy as np  # noqa: E402
 
 import m3_folders  # noqa: E402
+import model2vec_folders  # noqa: E402
 import make_head_fixtures as heads  # noqa: E402
 
 TOLERANCE = 1e-6
@@ -64,6 +65,26 @@ def check_static(answers, folder, rng):
     worst = np.abs(found - wanted).max() / np.abs(wanted).max()
     assert worst <= TOLERANCE, f"differs by {worst:.1e}"
     return f"{kind} {np.dtype(dtype).name} {settings}", worst
+
+
+def check_model2vec(answers, folder, rng):
+    """Without modules.json, beside the package model2vec."""
+    dtype = [np.float32, np.float16, np.float64, np.int8][rng.randint(4)]
+    changes = {}
+    if rng.randint(4):
+        changes["max_length"] = [None, 1, 3, 40, 512][rng.randint(5)]
+    if rng.randint(4):
+        changes["normalize"] = bool(rng.randint(2))
+    settings = {"width": int(rng.choice([1, 7, 64, 300, 513])), "shared": bool(rng.randint(2)),
+                "weighted": bool(rng.randint(2)), "changes": changes,
+                "unknown": ["[UNK]", None][rng.randint(2)]}
+    model2vec_folders.draw_model2vec(rng, folder, dtype, **settings)
+    texts = ["", "xyzzy \U0001f600", *draw_texts(rng, 600)]
+    found = np.array(ask(answers, folder, texts, head="static"))
+    wanted = model2vec_folders.model2vec_vectors(folder, texts)
+    worst = np.abs(found - wanted).max() / np.abs(wanted).max()
+    assert worst <= TOLERANCE, f"differs by {worst:.1e} ({np.dtype(dtype).name} {settings})"
+    return f"{np.dtype(dtype).name} {settings}", worst
 
 
 def check_tokens(answers, folder, rng):
@@ -191,7 +212,7 @@ def check_m3(answers, folder, rng):
     return f"{family} {settings}", worst
 
 
-CHECKS = {"static": check_static, "tokens": check_tokens, "sparse": check_sparse,
+CHECKS = {"static": check_static, "model2vec": check_model2vec, "tokens": check_tokens, "sparse": check_sparse,
           "reranker": check_reranker, "weights": check_weights, "m3": check_m3}
 
 

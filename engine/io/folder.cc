@@ -28,7 +28,8 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr FileLimits kLargeFiles[] = {{"tokenizer.json", 256 * kMiB, JsonValue::kMaxValues},
                                       {"vocab.json", 64 * kMiB, JsonValue::kMaxValues},
                                       {"vocab.txt", 64 * kMiB, 0},
-                                      {"merges.txt", 64 * kMiB, 0}};
+                                      {"merges.txt", 64 * kMiB, 0},
+                                      {"colbert_linear.pt", 256 * kMiB, 0}};
 // Configurations have some KiB; maps of 100 000 labels or tensors fit.
 constexpr FileLimits kOtherFiles = {"", 16 * kMiB, kMiB / 2};
 

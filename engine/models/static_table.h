@@ -30,6 +30,7 @@ class StaticTable {
   static Result<StaticTable> Create(const WeightFiles& files, std::vector<Decision>* decisions);
 
   size_t width() const { return rows_.dim(1); }
+  bool shares_rows() const { return !mapping_.empty(); }
   size_t vocab_size() const { return mapping_.empty() ? rows_.dim(0) : mapping_.size(); }
 
   // out [width] = sum of the ids' vectors / ids.size(), zeros without ids. Every id is below

@@ -82,6 +82,10 @@ class TextModel {
   bool positions_skip_padding() const {
     return plan().position_rule == PositionRule::kAroundPadding;
   }
+  // Rows of a table of static embeddings that has one a token; nothing where tokens share rows.
+  std::optional<size_t> table_rows_of_tokens() const {
+    return table_ && !table_->shares_rows() ? std::optional(table_->vocab_size()) : std::nullopt;
+  }
   bool is_static() const { return !encoder_; }          // one of a vocabulary alone too
   const Encoder& encoder() const { return *encoder_; }  // unless is_static()
 

@@ -26,6 +26,7 @@
 #include "engine/base/quoted.h"
 #include "engine/io/folder.h"
 #include "engine/io/json_members.h"
+#include "engine/text/model2vec.h"
 #include "engine/text/torch_activation.h"
 
 namespace encore::inline v0_1::internal {
@@ -177,6 +178,7 @@ struct TransformerFolder {
   TransformerSettings settings;
   SparseRoutes routes;
   bool makes_features = false;  // as models/family.h MakesFeatures: no pooling follows
+  std::optional<Model2VecConfig> model2vec = {};  // there is no modules.json
 };
 
 // A module by its class in Python and its folder within the model's; `where` stands in front of

@@ -9,6 +9,7 @@
 #include "encore/safetensors.h"
 #include "engine/base/status_macros.h"
 #include "engine/models/weight_files.h"
+#include "engine/text/m3_heads.h"
 #include "engine/tokenizer/tokenizer_factory.h"
 
 namespace encore::inline v0_1::internal {
@@ -269,6 +270,15 @@ void LateSettings::AddPrefixes(SentenceConfig* config) const {
 Result<LateSettings> ReadLateSettings(const TransformerFolder& found,
                                       const FolderReading& reading) {
   LateSettings settings;
+  ENCORE_ASSIGN_OR_RETURN(const bool is_late, IsLateInteraction(found, reading));
+  if (!is_late) {
+    settings.is_m3 = settings.normalizes = settings.mean = true;
+    reading.Tell("late interaction",
+                 "as BGE-M3: tokens from the second on, whatever makes vectors "
+                 "of texts",
+                 std::string(kTokenVectorFile));
+    return settings;
+  }
   if (!found.modules) {
     ENCORE_RETURN_IF_ERROR(ReadStanford(reading, &settings));
     return settings;
@@ -319,12 +329,14 @@ Result<AfterEncoder> ReadLateModules(const TransformerFolder& found, const LateS
                                      size_t d_model, std::optional<bool> normalize,
                                      const FolderReading& reading) {
   AfterEncoder after;
-  if (settings.is_stanford) {
-    std::string source;
-    ENCORE_ASSIGN_OR_RETURN(PackedLinear linear, ReadProjection(found.folder, d_model, &source));
+  if (settings.is_stanford || settings.is_m3) {
+    std::string source(kTokenVectorFile);
+    ENCORE_ASSIGN_OR_RETURN(PackedLinear linear,
+                            settings.is_m3 ? ReadTorchLinear(found.folder, source, d_model, 0)
+                                           : ReadProjection(found.folder, d_model, &source));
     reading.Tell("dense",
                  std::to_string(d_model) + " to " + std::to_string(linear.out_features()) +
-                     ", no bias, identity",
+                     (settings.is_m3 ? ", identity" : ", no bias, identity"),
                  source);
     after = AfterEncoder::OfTokens(std::move(linear), d_model);
   } else {
@@ -339,8 +351,9 @@ Result<AfterEncoder> ReadLateModules(const TransformerFolder& found, const LateS
   return after;
 }
 
-bool LateModel::Keeps(TextTask task, int32_t id, bool expanded) const {
+bool LateModel::Keeps(TextTask task, int32_t id, size_t place, bool expanded) const {
   if (expanded && !scores_expansion) return false;
+  if (skips_first && place == 0) return false;
   if (skips[static_cast<size_t>(task)] &&
       std::binary_search(skip_ids.begin(), skip_ids.end(), id)) {
     return false;
@@ -421,8 +434,10 @@ Result<LateModel> ResolveLate(const TransformerFolder& found, const LateSettings
   }
   std::sort(late.skip_ids.begin(), late.skip_ids.end());
   std::sort(late.keep_ids.begin(), late.keep_ids.end());
+  late.skips_first = settings.is_m3;
   late.mean = settings.mean;
-  reading.Tell("similarity", late.mean ? "meanmaxsim" : "maxsim", std::string(kSentenceConfigFile));
+  reading.Tell("similarity", late.mean ? "meanmaxsim" : "maxsim",
+               std::string(settings.is_m3 ? kTokenVectorFile : kSentenceConfigFile));
   return late;
 }
 

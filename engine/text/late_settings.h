@@ -42,6 +42,7 @@ struct LateSettings {
   std::vector<int32_t> keep_ids;  // empty: all
   bool normalizes = false;        // behind all modules, though none says so
   bool is_stanford = false;       // the projection is kStanfordProjection
+  bool is_m3 = false;             // it is that of kTokenVectorFile (m3_heads.h)
   bool mean = false;              // similarity_fn_name is meanmaxsim
 
   // Puts the prefixes before the prompts that they belong to.
@@ -67,10 +68,11 @@ struct LateModel {
   std::vector<int32_t> skip_ids;  // sorted; these tokens have no row,
   bool skips[3] = {};             // by TextTask
   std::vector<int32_t> keep_ids;  // sorted; unless empty, other tokens have none but in queries
+  bool skips_first = false;       // a text's first token has no row
   bool mean = false;
 
-  // Whether a token has a row among the vectors.
-  bool Keeps(TextTask task, int32_t id, bool expanded) const;
+  // Whether a text's token at `place` has a row among the vectors.
+  bool Keeps(TextTask task, int32_t id, size_t place, bool expanded) const;
 };
 // `max_length`: of a text without a task. `wanted`: OpenOptions'.
 Result<LateModel> ResolveLate(const TransformerFolder& found, const LateSettings& settings,

@@ -98,7 +98,8 @@ class Encoding {
   }
 
   bool KeepsAll() const {
-    return late_.keep_ids.empty() && !late_.skips[static_cast<size_t>(task_)] &&
+    return !late_.skips_first && late_.keep_ids.empty() &&
+           !late_.skips[static_cast<size_t>(task_)] &&
            (task_ != TextTask::kQuery || !late_.expansion || late_.scores_expansion);
   }
 
@@ -110,7 +111,7 @@ class Encoding {
       const std::span<const int32_t> ids = tokens.ids(i);
       const size_t own = tokens.own_length(i);
       for (size_t t = 0; t < ids.size(); ++t) {
-        rows += late_.Keeps(task_, ids[t], t >= own) ? 1 : 0;
+        rows += late_.Keeps(task_, ids[t], t, t >= own) ? 1 : 0;
       }
       row_starts_.push_back(rows);
     }
@@ -135,7 +136,7 @@ class Encoding {
       const size_t own = scratch->tokens.own_length(batch[b] - first_text_);
       size_t row = row_starts_[batch[b]] - chunk.first_row;
       for (size_t t = start; t < scratch->starts[b + 1]; ++t) {
-        if (!late_.Keeps(task_, scratch->ids[t], t - start >= own)) continue;
+        if (!late_.Keeps(task_, scratch->ids[t], t - start, t - start >= own)) continue;
         if (gathered != nullptr) {
           std::memcpy(gathered + outputs_.size() * width, hidden + t * width,
                       width * sizeof(float));

@@ -108,11 +108,6 @@ class Pooler {
   const SpladePooling& pooling_;
 };
 
-struct SparseEntry {
-  int32_t index;
-  float value;
-};
-
 // Leaves `most` entries, those of the largest magnitude, in the order of their indices. NaN is
 // larger than all else.
 void KeepLargest(size_t most, std::vector<SparseEntry>* entries) {
@@ -131,8 +126,6 @@ void KeepLargest(size_t most, std::vector<SparseEntry>* entries) {
   std::sort(entries->begin(), entries->end(),
             [](const SparseEntry& a, const SparseEntry& b) { return a.index < b.index; });
 }
-
-using SparseRows = std::vector<std::vector<SparseEntry>>;
 
 Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const SparseOptions& options,
                      size_t most, SparseRows* rows, TextCounts* counts) {
@@ -238,9 +231,11 @@ SparseVectors Compressed(const SparseRows& rows, size_t columns) {
 Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts texts,
                                         const SparseOptions& options) {
   if (!impl.sparse.any()) {
+    if (impl.sparse.by_token) return impl.sparse.by_token->status();
     return Status(ErrorCode::kUnsupported,
                   "the folder gives no sparse vectors; wanted a masked language model with "
-                  "SpladePooling (without modules.json: OpenOptions::language_head)");
+                  "SpladePooling (without modules.json: OpenOptions::language_head), or BGE-M3's "
+                  "sparse_linear.pt");
   }
   ENCORE_ASSIGN_OR_RETURN(const bool query, IsQuery(impl.sparse, options.task));
   TextInputs inputs{.texts = texts};
@@ -261,6 +256,9 @@ Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts tex
         .plain_text = options.plain_text};
     ENCORE_RETURN_IF_ERROR(
         EncodeByWeights(*impl.sparse.query, inputs, tokenize, most, &rows, &counts));
+  } else if (impl.sparse.by_token) {
+    ENCORE_RETURN_IF_ERROR(EncodeByTokens(impl, inputs, options, &rows, &counts));
+    for (std::vector<SparseEntry>& row : rows) KeepLargest(most, &row);
   } else {
     ENCORE_RETURN_IF_ERROR(EncodeByModel(impl, inputs, options, most, &rows, &counts));
   }

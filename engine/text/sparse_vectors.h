@@ -14,6 +14,7 @@
 #include "encore/tensor.h"
 #include "encore/tokenizer.h"
 #include "engine/text/folder_files.h"
+#include "engine/text/m3_heads.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -34,15 +35,27 @@ struct SparseSide {
   std::optional<SpladePooling> pooling;
   std::optional<SparseStatic> query;  // of the task "query"; without `pooling` of all texts
   std::string default_task;           // with both; empty: none
+  // Without these, BGE-M3's: or what its file has that encore has not.
+  std::optional<Result<TokenWeights>> by_token = {};
 
-  bool any() const { return pooling || query; }
+  bool any() const { return pooling || query || (by_token && by_token->ok()); }
 };
+
+struct SparseEntry {
+  int32_t index;
+  float value;
+};
+using SparseRows = std::vector<std::vector<SparseEntry>>;
 
 Result<SpladePooling> ReadSpladePooling(const std::string& path, size_t vocab_size,
                                         const FolderReading& reading);
 // `vocab_size`: that of the model; nothing: there is none.
 Result<SparseStatic> ReadSparseStatic(const std::string& path, std::optional<size_t> vocab_size,
                                       const FolderReading& reading);
+
+// By SparseSide::by_token, into rows of no entries.
+Status EncodeByTokens(const TextEncoder::Impl& impl, const TextInputs& inputs,
+                      const SparseOptions& options, SparseRows* rows, TextCounts* counts);
 
 }  // namespace encore::internal
 

@@ -40,9 +40,14 @@ Result<bool> IsLengthChosen(const std::optional<size_t>& option, const FolderRea
 }
 
 Result<size_t> ChooseLength(const Folder& folder, const std::optional<size_t>& option,
+                            const std::optional<Model2VecConfig>& model2vec,
                             const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(const bool is_chosen, IsLengthChosen(option, reading));
   if (is_chosen) return *option;
+  if (model2vec) {
+    TellLength(model2vec->max_length, "config.json", reading);
+    return model2vec->max_length;
+  }
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kTokenizerFile));
   if (!json) return Status(ErrorCode::kNotFound, "there is no " + std::string(kTokenizerFile));
   ENCORE_ASSIGN_OR_RETURN(const size_t length, ReadTruncation(*json));
@@ -81,7 +86,8 @@ Result<Tokenizer> OpenWrittenTokenizer(const Folder& folder) {
 Result<FolderTokenizer> OpenStaticTokenizer(const TransformerFolder& found,
                                             const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, OpenWrittenTokenizer(found.folder));
-  ENCORE_ASSIGN_OR_RETURN(const size_t length, ChooseLength(found.folder, {}, reading));
+  ENCORE_ASSIGN_OR_RETURN(const size_t length,
+                          ChooseLength(found.folder, {}, found.model2vec, reading));
   return FolderTokenizer{tokenizer, length, /*type_ids=*/false, /*add_special_tokens=*/false};
 }
 
@@ -133,15 +139,31 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFol
     if (decision.what != "truncation") reading.decisions.push_back(decision);  // told below
   }
   ENCORE_ASSIGN_OR_RETURN(const size_t length,
-                          ChooseLength(found.folder, options.max_length, reading));
+                          ChooseLength(found.folder, options.max_length, found.model2vec, reading));
   ENCORE_ASSIGN_OR_RETURN(SentenceConfig config,
-                          ReadSentenceConfig(/*has_modules=*/true, reading, /*is_late=*/false));
-  reading.Tell("pooling", "mean of all tokens, without special ones", "modules.json");
+                          ReadSentenceConfig(!found.model2vec, reading, /*is_late=*/false));
+  reading.Tell("pooling", "mean of all tokens, without special ones",
+               found.model2vec ? "config.json" : "modules.json");
+  std::optional<Model2VecTexts> texts;
+  if (found.model2vec) {
+    ENCORE_ASSIGN_OR_RETURN(
+        texts, ReadModel2VecTexts(found.folder, tokenizer, model.table_rows_of_tokens()));
+    if (length > 0) {
+      reading.Tell(
+          "characters of a text",
+          std::to_string(texts->characters) + " for each of " + std::to_string(length) + " tokens",
+          "tokenizer.json: the tokens' median length");
+    }
+  }
   const std::span<const ModuleEntry> rest = std::span(*found.modules).subspan(1);
   // What comes is a row a text already.
   ENCORE_ASSIGN_OR_RETURN(
       AfterEncoder after,
       AfterEncoder::Read({PoolingMode::kCls}, rest, model.d_model(), options.normalize, reading));
+  if (found.model2vec && found.model2vec->normalize) {
+    after.AddNormalization();
+    reading.Tell("normalize", "to length 1", "config.json");
+  }
   if (config.truncate_dim) {
     reading.Tell("dimensions", std::to_string(std::min(*config.truncate_dim, after.width())),
                  std::string(kSentenceConfigFile));
@@ -154,6 +176,7 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFol
                             .config = std::move(config),
                             .max_length = length,
                             .normalize = options.normalize,
+                            .model2vec = texts,
                             .decisions = reading.decisions});
 }
 

@@ -240,6 +240,7 @@ Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& given,
                    const TakeTokens& take_tokens) {
   TextInputs inputs = given;
   if (!inputs.ids && inputs.expansion == nullptr && impl.padding) inputs.expansion = &*impl.padding;
+  if (!inputs.ids && impl.model2vec) inputs.model2vec = &*impl.model2vec;
   const bool marks = inputs.expansion != nullptr && !inputs.expansion->attend;
   if (!inputs.ids) ENCORE_RETURN_IF_ERROR(WantTokenizer(impl));
   Prepare(inputs.size(), counts);

@@ -40,6 +40,7 @@ struct TextEncoder::Impl {
   internal::SparseSide sparse = {};
   std::optional<internal::WordRules> words = {};    // where the model labels tokens
   std::optional<internal::Expansion> padding = {};  // of texts, unless a call expands them
+  std::optional<internal::Model2VecTexts> model2vec = {};
   // How pairs become texts where a chat template does it, or what it has that encore has not.
   Result<std::optional<internal::PairChatTemplate>> pair_template =
       std::optional<internal::PairChatTemplate>();

@@ -59,17 +59,34 @@ Result<bool> HasLogitScore(const internal::TransformerFolder& found) {
                              "LogitScore");
 }
 
+// BGE-M3's, where the folder has a file of them. Its dense vectors need none.
+Result<internal::SparseSide> ReadTokenWeightsOf(const internal::TransformerFolder& found,
+                                                const internal::TextModel& model,
+                                                const Result<Tokenizer>& tokenizer,
+                                                const FolderReading& reading) {
+  internal::SparseSide sparse;
+  ENCORE_ASSIGN_OR_RETURN(const bool is_there, found.folder.Has(internal::kTokenWeightFile));
+  if (!is_there || !tokenizer.ok() || model.makes_features()) return sparse;
+  sparse.by_token = internal::ReadTokenWeights(found, *tokenizer, model.hidden_width(), reading);
+  const Status& status = sparse.by_token->status();
+  if (status.ok()) return sparse;
+  if (status.code() == ErrorCode::kOutOfMemory || status.code() == ErrorCode::kIo) return status;
+  reading.Tell("sparse vectors", "none", status.message());
+  return sparse;
+}
+
 Result<internal::SparseSide> ReadSparse(const internal::TransformerFolder& found,
                                         const internal::TextModel& model,
+                                        const Result<Tokenizer>& tokenizer,
                                         const FolderReading& reading) {
   internal::SparseSide sparse;
-  if (model.language_head() == nullptr) return sparse;
-  if (!found.modules) {
+  const bool is_plain = !found.modules && model.language_head() != nullptr;
+  if (is_plain) {
     sparse.pooling.emplace();
     reading.Tell("sparse vectors", "max of log1p(relu)", "default without modules.json");
     return sparse;
   }
-  if (!found.settings.fills_masks) return sparse;
+  if (!found.settings.fills_masks) return ReadTokenWeightsOf(found, model, tokenizer, reading);
   ENCORE_ASSIGN_OR_RETURN(sparse.pooling, internal::ReadSpladePooling((*found.modules)[1].path,
                                                                       model.vocab_size(), reading));
   if (found.routes.query_path.empty()) return sparse;
@@ -83,6 +100,10 @@ Result<internal::SparseSide> ReadSparse(const internal::TransformerFolder& found
 Status CheckClass(const internal::TransformerFolder& found, bool wants_late,
                   const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(const bool is_late, internal::IsLateInteraction(found, reading));
+  if (wants_late && !is_late && !found.makes_features) {
+    ENCORE_ASSIGN_OR_RETURN(const bool is_m3, found.folder.Has(internal::kTokenVectorFile));
+    if (is_m3) return {};
+  }
   if (is_late && !wants_late) {
     return Status(
         ErrorCode::kUnsupported,
@@ -278,7 +299,10 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
     reading.Tell("dimensions", std::to_string(std::min(*config.truncate_dim, after->width())),
                  std::string(internal::kSentenceConfigFile));
   }
-  ENCORE_ASSIGN_OR_RETURN(internal::SparseSide sparse, ReadSparse(found, model, reading));
+  internal::SparseSide sparse;
+  if (late == nullptr) {
+    ENCORE_ASSIGN_OR_RETURN(sparse, ReadSparse(found, model, tokenizer, reading));
+  }
   std::optional<internal::WordRules> words;
   if (model.labels_tokens() && tokenizer.ok()) {
     ENCORE_ASSIGN_OR_RETURN(words, internal::ReadWordRules(found.folder, *tokenizer));

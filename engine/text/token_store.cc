@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "engine/base/guarded.h"
+#include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
@@ -79,6 +80,34 @@ Status TokenStore::EncodeByTemplate(const Job& job, std::string_view query,
   return {};
 }
 
+// A text has so many characters at most that its tokens, were they all of the usual length, are as
+// many as they may be.
+Status TokenStore::EncodeKnown(const Job& job, std::string_view text, Worker* worker) {
+  const Model2VecTexts& rules = *job.inputs.model2vec;
+  size_t most = std::numeric_limits<size_t>::max();
+  if (size_t product = 0; CheckedMul(job.options.max_length, rules.characters, &product)) {
+    most = product;
+  }
+  size_t characters = 0;
+  size_t end = 0;
+  for (; job.options.max_length > 0 && end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
+    if (begins && characters++ == most) break;
+  }
+  const bool cuts = job.options.max_length > 0 && end < text.size();
+  if (cuts && job.options.on_long == OnLong::kError) {
+    return InvalidArgument("found more than " + std::to_string(most) + " characters; wanted " +
+                           std::to_string(rules.characters) + " for each of " +
+                           std::to_string(job.options.max_length) + " tokens at most");
+  }
+  Tokens& tokens = worker->tokens;
+  ENCORE_RETURN_IF_ERROR(
+      job.tokenizer.Encode(cuts ? text.substr(0, end) : text, &tokens, job.options));
+  if (cuts) tokens.cut = std::max<size_t>(tokens.cut, 1);
+  if (rules.unknown) std::erase(tokens.ids, *rules.unknown);
+  return {};
+}
+
 Status TokenStore::TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* entry) {
   const TextInputs& inputs = job.inputs;
   std::string_view first = inputs.query != nullptr ? *inputs.query : inputs.texts[i];
@@ -93,6 +122,8 @@ Status TokenStore::TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* 
     status = inputs.pair_template != nullptr
                  ? EncodeByTemplate(job, first, second, worker)
                  : job.tokenizer.EncodePair(first, second, &tokens, job.options);
+  } else if (inputs.model2vec != nullptr) {
+    status = EncodeKnown(job, first, worker);
   } else {
     status = job.tokenizer.Encode(first, &tokens, job.options);
   }

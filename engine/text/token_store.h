@@ -19,6 +19,7 @@
 #include "encore/tokenizer.h"
 #include "engine/models/text_model.h"
 #include "engine/text/chat_template.h"
+#include "engine/text/model2vec.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -46,6 +47,7 @@ struct TextInputs {
   std::string_view prompt = {};             // before each text, of pairs before the first
   std::string_view name = "texts";          // in error sentences
   const Expansion* expansion = nullptr;     // of each text
+  const Model2VecTexts* model2vec = nullptr;
   const PairChatTemplate* pair_template = nullptr;  // of pairs, which have no prompt then
   // In place of all these: tokens as they are, and their type ids, one list each or none at all.
   std::optional<std::span<const std::vector<int32_t>>> ids = {};
@@ -108,6 +110,8 @@ class TokenStore {
   void Work(const Job& job, size_t worker);
   Status EncodeByTemplate(const Job& job, std::string_view query, std::string_view document,
                           Worker* worker);
+  // By Model2Vec's rules.
+  static Status EncodeKnown(const Job& job, std::string_view text, Worker* worker);
   Status TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* entry);
 
   std::vector<Worker> workers_;

@@ -353,6 +353,16 @@ Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(std::optional<std::vector<ModuleEntry>> modules,
                           ReadModuleList(&routes, reading));
   if (!modules.has_value()) {
+    ENCORE_ASSIGN_OR_RETURN(const std::optional<Model2VecConfig> model2vec, ReadModel2Vec(reading));
+    if (model2vec) {
+      return TransformerFolder{{{{.kind = ModuleKind::kStaticEmbedding, .path = ""}}},
+                               "",
+                               reading.folder,
+                               {},
+                               {},
+                               /*makes_features=*/false,
+                               model2vec};
+    }
     TellIgnored(reading);
     ENCORE_ASSIGN_OR_RETURN(const bool makes_features, MakesFeatures(reading.folder));
     return TransformerFolder{{}, "", reading.folder, {}, {}, makes_features};

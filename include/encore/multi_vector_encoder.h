@@ -10,8 +10,9 @@
 //   model->Similarity(query->rows(), documents->rows(), encore::MutableView(scores, {1, 2}));
 //
 // Folders are those of sentence-transformers' MultiVectorEncoder, of PyLate and of Stanford's
-// ColBERT; what sentence-transformers 6.2 computes from the same folder is the reference. Bits are
-// promised as in text_encoder.h.
+// ColBERT; what sentence-transformers 6.2 computes from the same folder is the reference. And
+// BGE-M3's, by its colbert_linear.pt (arXiv:2402.03216): a vector for each token but the first, and
+// the mean of MaxSim, as FlagEmbedding. Bits are promised as in text_encoder.h.
 
 #ifndef ENCORE_MULTI_VECTOR_ENCODER_H_
 #define ENCORE_MULTI_VECTOR_ENCODER_H_

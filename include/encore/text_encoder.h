@@ -324,7 +324,8 @@ class ENCORE_API TextEncoder {
   //   v_j = log(1 + max(0, logit_tj)), its maximum or sum over the tokens t
   // (Formal et al. 2021, arXiv:2107.05720, and later). Where activation_function is log1p_relu, the
   // logarithm is taken twice. Of SparseStaticEmbedding, alone or as a Router's query side: v_j =
-  // weight_j for each token j of the text.
+  // weight_j for each token j of the text. Of BGE-M3, by its sparse_linear.pt (arXiv:2402.03216):
+  // v_j = max(0, w h_t + b), its maximum over the tokens t with id j, special ones left out.
   Result<SparseVectors> EncodeSparse(Texts texts, const SparseOptions& options = {}) const;
 
   // ---- What it is ----------------------------------------------------------------------------

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         set_target,
         supported_targets,
     )
+    from pyencore._masked_language_model import MaskedLanguageModel
     from pyencore._multi_vector_encoder import MultiVectorEncoder
     from pyencore._quantize import quantize_embeddings
     from pyencore._sparse_encoder import SparseEncoder, SparseMatrix
@@ -34,6 +35,7 @@ _WHERE = {
     "CrossEncoder": "_cross_encoder",
     "Encoder": "_encoder",
     "Encoding": "_tokenizer",
+    "MaskedLanguageModel": "_masked_language_model",
     "MultiVectorEncoder": "_multi_vector_encoder",
     "SparseEncoder": "_sparse_encoder",
     "SparseMatrix": "_sparse_encoder",
@@ -56,6 +58,7 @@ __all__ = [
     "CrossEncoder",
     "Encoder",
     "Encoding",
+    "MaskedLanguageModel",
     "MultiVectorEncoder",
     "SparseEncoder",
     "SparseMatrix",

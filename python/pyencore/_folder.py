@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-# What encore reads of a model, and nothing else of it: no other weights than safetensors.
+# What encore reads of a model, and nothing else of it: no other weights than safetensors
+# and BGE-M3's heads.
 _NAMES = (
     "config.json",
     "modules.json",
@@ -27,6 +28,8 @@ _NAMES = (
     "spm.model",
     "chat_template.jinja",
     "idf.json",
+    "sparse_linear.pt",
+    "colbert_linear.pt",
     "adapter_config.json",
     "*.safetensors",
     "*.safetensors.index.json",

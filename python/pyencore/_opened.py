@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pyencore import _core
@@ -77,7 +77,7 @@ class Opened:
         revision: str | None = None,
         token: str | bool | None = None,
         local_files_only: bool = False,
-        language_head: bool = False,
+        language_head: bool | Callable[[str], bool] = False,  # or of the folder
         task: str | None = None,
     ) -> None:
         check_device(device)
@@ -99,7 +99,9 @@ class Opened:
             "pooling": modes,
             "normalize": normalize,
             "ignore_unknown_keys": ignore_unknown_keys,
-            "language_head": language_head,
+            "language_head": (
+                language_head(self.folder) if callable(language_head) else language_head
+            ),
             "cache": "" if cache is None else os.fspath(cache),
             "compare_cache": compare_cache,
             "task": task or "",

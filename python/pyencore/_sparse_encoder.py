@@ -67,6 +67,11 @@ class SparseMatrix(NamedTuple):
         return dense
 
 
+def _has_no_weights(folder: str) -> bool:
+    """Of tokens, as BGE-M3 has them beside a model without a language model's head."""
+    return not os.path.exists(os.path.join(folder, "sparse_linear.pt"))
+
+
 class SparseEncoder(Opened):
     """A model folder, or a name on the Hugging Face hub, that gives sparse vectors.
 
@@ -109,7 +114,7 @@ class SparseEncoder(Opened):
             revision=revision,
             local_files_only=local_files_only,
             token=token,
-            language_head=True,
+            language_head=_has_no_weights,
         )
         if not self._core.sparse_dimensions:
             raise UnsupportedError(f"{self.folder} gives no sparse vectors; TextEncoder opens it")

@@ -196,3 +196,19 @@ def test_folders_of_another_class() -> None:
         pyencore.TokenClassifier(HEADS / "splade_bert")
     with pytest.raises(pyencore.UnsupportedError):
         pyencore.TextEncoder(HEADS / "splade_bert").encode("tea")
+
+
+def test_sparse_and_token_vectors_of_bge_m3() -> None:
+    answers = expected("m3")
+    sparse = pyencore.SparseEncoder(HEADS / "m3").encode(answers["texts"])
+    largest = max(max(row["values"], default=0.0) for row in answers["sparse"])
+    for i, row in enumerate(answers["sparse"]):
+        indices, values = sparse.row(i)
+        assert indices.tolist() == row["indices"]
+        assert np.allclose(values, row["values"], rtol=0, atol=1e-6 * largest)
+    late = pyencore.MultiVectorEncoder(HEADS / "m3")
+    assert late.similarity_fn_name == "meanmaxsim"
+    for found, rows in zip(late.encode(answers["texts"]), answers["vectors"], strict=True):
+        assert found.shape == (len(rows), 8)
+        assert np.allclose(found, rows, rtol=0, atol=1e-6)
+    assert pyencore.TextEncoder(HEADS / "m3").encode("tea").shape == (32,)

@@ -6,8 +6,9 @@ sentence-transformers and transformers' pipeline in float64.
     tools/build.sh build/release --target folder_answers
     .deps/venv/bin/python tests/compare/check_heads.py [--answers FILE] [--count 20] [HEAD]
 
-HEAD is static, tokens, sparse, reranker or weights; all by default. Needs the packages of
-tests/make/make_head_fixtures.py. Exit status 1 where one differs by more than 1e-6 of the largest
+HEAD is static, model2vec, tokens, sparse, reranker, weights or m3; all by default. BGE-M3's heads
+(m3) are compared with FlagEmbedding's definition, Model2Vec's folders (model2vec) with the package
+of that name. Needs the packages of tests/make/make_head_fixtures.py. Exit status 1 where one differs by more than 1e-6 of the largest
 magnitude, in an entity, or in the support of a sparse vector where no value is below 1e-6.
 """
 import argparse
@@ -26,6 +27,8 @@ sys.path.insert(0, str(HERE.parent / "make"))
 
 import numpy as np  # noqa: E402
 
+import m3_folders  # noqa: E402
+import model2vec_folders  # noqa: E402
 import make_head_fixtures as heads  # noqa: E402
 
 TOLERANCE = 1e-6
@@ -62,6 +65,26 @@ def check_static(answers, folder, rng):
     worst = np.abs(found - wanted).max() / np.abs(wanted).max()
     assert worst <= TOLERANCE, f"differs by {worst:.1e}"
     return f"{kind} {np.dtype(dtype).name} {settings}", worst
+
+
+def check_model2vec(answers, folder, rng):
+    """Without modules.json, beside the package model2vec."""
+    dtype = [np.float32, np.float16, np.float64, np.int8][rng.randint(4)]
+    changes = {}
+    if rng.randint(4):
+        changes["max_length"] = [None, 1, 3, 40, 512][rng.randint(5)]
+    if rng.randint(4):
+        changes["normalize"] = bool(rng.randint(2))
+    settings = {"width": int(rng.choice([1, 7, 64, 300, 513])), "shared": bool(rng.randint(2)),
+                "weighted": bool(rng.randint(2)), "changes": changes,
+                "unknown": ["[UNK]", None][rng.randint(2)]}
+    model2vec_folders.draw_model2vec(rng, folder, dtype, **settings)
+    texts = ["", "xyzzy \U0001f600", *draw_texts(rng, 600)]
+    found = np.array(ask(answers, folder, texts, head="static"))
+    wanted = model2vec_folders.model2vec_vectors(folder, texts)
+    worst = np.abs(found - wanted).max() / np.abs(wanted).max()
+    assert worst <= TOLERANCE, f"differs by {worst:.1e} ({np.dtype(dtype).name} {settings})"
+    return f"{np.dtype(dtype).name} {settings}", worst
 
 
 def check_tokens(answers, folder, rng):
@@ -161,8 +184,36 @@ def check_weights(answers, folder, rng):
     return "weights", 0.0
 
 
-CHECKS = {"static": check_static, "tokens": check_tokens, "sparse": check_sparse,
-          "reranker": check_reranker, "weights": check_weights}
+def check_m3(answers, folder, rng):
+    """BGE-M3's weights of tokens and vectors of tokens."""
+    family = str(rng.choice([name for name in heads.FAMILIES if name != "Camembert"]))
+    settings = {"columns": int(rng.choice([1, 7, 32, 48])),
+                "dtype": str(rng.choice(["float32", "float16", "bfloat16"])),
+                "modules": bool(rng.randint(2))}
+    m3_folders.draw_m3(family, rng, folder, **settings)
+    texts = ["", *draw_texts(rng, 200), "tea tea tea [MASK] tea xyzzy"]
+    wanted, vectors = m3_folders.m3_answers(folder, texts)
+    out = ask(answers, folder, texts, head="sparse", task=None)
+    for found, row in zip(out, wanted, strict=True):
+        far = {i for i, weight in row.items() if weight >= 1e-6}
+        assert far <= set(found["indices"]) <= set(row), "other support"
+    rows = [[row.get(i, 0.0) for i in found["indices"]] for found, row in zip(out, wanted)]
+    worst = m3_folders.near([found["values"] for found in out], [np.array(r) for r in rows])
+    line = json.dumps({"folder": str(folder), "queries": texts, "documents": texts})
+    answer = json.loads(subprocess.run([answers], input=line + "\n", capture_output=True, text=True,
+                                       check=True).stdout)
+    assert "error" not in answer, answer["error"]
+    for task in ("query", "document"):
+        found = [np.array(one["rows"]).reshape(-1, settings["columns"]) for one in answer[task]]
+        worst = max(worst, m3_folders.near(found, vectors))
+    scores = [np.array([m3_folders.m3_score(q, d) for d in vectors]) for q in vectors]
+    worst = max(worst, m3_folders.near(answer["scores"], scores))
+    assert worst <= TOLERANCE, f"differs by {worst:.1e} ({family} {settings})"
+    return f"{family} {settings}", worst
+
+
+CHECKS = {"static": check_static, "model2vec": check_model2vec, "tokens": check_tokens, "sparse": check_sparse,
+          "reranker": check_reranker, "weights": check_weights, "m3": check_m3}
 
 
 def main():

@@ -17,6 +17,8 @@ std::span<const Target> Targets() {
       {"vocab", RunVocab},
       {"texts", RunTexts},
       {"folder", RunFolder},
+      {"heads", RunHeads},
+      {"torch_file", RunTorchFile},
       {"weights", RunWeights},
       {"encoder", RunEncoder},
       {"operations", RunOperations},

@@ -32,6 +32,8 @@ void RunTokenizerJson(std::string_view input);
 void RunVocab(std::string_view input);
 void RunTexts(std::string_view input);
 void RunFolder(std::string_view input);
+void RunTorchFile(std::string_view input);
+void RunHeads(std::string_view input);
 void RunWeights(std::string_view input);
 void RunEncoder(std::string_view input);
 void RunOperations(std::string_view input);

@@ -4,8 +4,8 @@
 rerankers by a language model's logits, and what sentence-transformers and transformers' pipeline
 compute from texts with them. And tests/data/chat_templates.json: what transformers renders.
 
-Needs torch 2.15.0, transformers 5.23.0 and sentence-transformers 6.2.0. The functions that draw
-folders are shared with tests/compare/check_heads.py.
+Needs torch 2.15.0, transformers 5.23.0, sentence-transformers 6.2.0 and model2vec 0.10. The
+functions that draw folders are shared with tests/compare/check_heads.py.
 
     tests/make/make_head_fixtures.py [NAME ...]     writes the folders and their expected.json
 """
@@ -20,6 +20,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy as np  # noqa: E402
 
 from chat_templates import LOOP, OFFICIAL, chat_templates  # noqa: E402
+from m3_folders import draw_m3, m3_answers  # noqa: E402
+from model2vec_folders import draw_model2vec, model2vec_vectors  # noqa: E402
 from made_files import SENTENCES, require  # noqa: E402
 from make_text_fixtures import TEXTS, rounded, write_json  # noqa: E402
 
@@ -377,7 +379,16 @@ def reranker_gemma3(folder, rng):
                      activation="torch.nn.modules.linear.Identity")
 
 
-CASES = {case.__name__: case for case in (static_f16, model2vec, ner_bert, ner_modernbert,
+def m3(folder, rng):
+    draw_m3("XLMRoberta", rng, folder, 8, "float16")
+
+
+def model2vec_alone(folder, rng):
+    draw_model2vec(rng, folder, np.float16, 16, shared=False, weighted=True,
+                   changes={"normalize": True, "max_length": 9})
+
+
+CASES = {case.__name__: case for case in (m3, model2vec_alone, static_f16, model2vec, ner_bert, ner_modernbert,
                                           splade_bert, splade_distilbert, router, reranker_qwen3,
                                           reranker_llama, reranker_gemma3)}
 
@@ -409,6 +420,13 @@ def main():
         elif name.startswith("reranker"):
             pairs = [[NAMES[0], text] for text in texts] + [[text, NAMES[1]] for text in texts[:4]]
             answer = {"pairs": pairs, "scores": reranker_scores(folder, pairs)}
+        elif name == "model2vec_alone":
+            answer = {"texts": texts, "vectors": rounded(model2vec_vectors(folder, texts))}
+        elif name == "m3":
+            sparse, vectors = m3_answers(folder, texts)
+            answer = {"texts": texts, "vectors": [rounded(rows) for rows in vectors], "sparse": [
+                {"indices": list(row), "values": rounded([list(row.values())])[0]}
+                for row in sparse]}
         elif name in ("static_f16", "model2vec"):
             answer = {"texts": texts, "vectors": rounded(static_vectors(folder, texts))}
         else:

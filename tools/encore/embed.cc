@@ -16,6 +16,7 @@
 
 #include "tools/encore/commands.h"
 #include "tools/encore/embed_sparse.h"
+#include "tools/encore/embed_tokens.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
 #include "tools/encore/shared_options.h"
@@ -42,8 +43,14 @@ quantize_embeddings, int8 with ranges of -1 and 1.
   .safetensors  one tensor, "vectors"
   .jsonl        one array of numbers per line; an object with --output-field
 
-Sparse vectors (a SparseEncoder's folder) go to .jsonl, an object per text:
-{"indices": [7, 12], "values": [0.5, 1.25]}, with the input's "id", if it has one.
+Sparse vectors (a SparseEncoder's folder, or --vectors sparse with BGE-M3) go to
+  .jsonl        an object per text, {"indices": [7, 12], "values": [0.5, 1.25]}, with the
+                input's "id", if it has one
+  .npz          scipy.sparse.load_npz("out.npz"): rows of CSR; needs 4 bytes of memory an entry
+
+Vectors of tokens (a folder of late interaction, or --vectors tokens with BGE-M3) go to
+  .npz          numpy.load("out.npz"): "vectors" [tokens, dimensions]; text i has the rows
+                from "row_starts"[i] to [i + 1]
 
 With --shard I/N, row r (from 0) is text r N + I (from 1) of the input. A command that fails leaves
 no output.
@@ -72,7 +79,8 @@ struct EmbedOptions {
   std::optional<bool> normalize;
   size_t dimensions = 0;
   size_t max_active_dims = 0;  // of sparse vectors
-  std::string task;            // likewise
+  std::string task;            // of these and of tokens; or of an adapter
+  std::string vectors;         // empty: as the folder says
   bool resume = false;
 };
 
@@ -157,8 +165,16 @@ TextSource SourceOf(const EmbedOptions& options) {
   return source;
 }
 
-// A route of a Router; all other tasks are names of adapters.
+// A route of a Router, or what texts of late interaction are; all other tasks are names of
+// adapters.
 bool IsRoute(const std::string& task) { return task == "query" || task == "document"; }
+
+// Options that only some vectors have.
+void WantNoOption(bool found, const std::string& options, const std::string& what) {
+  if (!found) return;
+  throw Failure("found an option of other vectors (" + options + "), wanted none, as the model's " +
+                what);
+}
 
 SparseOptions MakeSparseOptions(const EmbedOptions& options, const Executor& executor) {
   auto sparse = options.text.SettingsOf<SparseOptions>(executor);
@@ -167,27 +183,42 @@ SparseOptions MakeSparseOptions(const EmbedOptions& options, const Executor& exe
   sparse.prompt = encode.prompt;
   sparse.max_active_dims = options.max_active_dims;
   if (IsRoute(options.task)) sparse.task = options.task;
-  const bool dense_only = options.resume || options.dimensions > 0 || options.normalize ||
-                          options.output_type != "f32" || !options.output_field.empty();
-  if (dense_only) {
-    throw Failure(
-        "found an option of dense vectors (--resume, --dimensions, --normalize, "
-        "--output-type, --output-field), wanted none, as the model's are sparse");
-  }
+  WantNoOption(options.resume || options.dimensions > 0 || options.normalize ||
+                   options.output_type != "f32" || !options.output_field.empty(),
+               "--resume, --dimensions, --normalize, --output-type, --output-field", "are sparse");
   return sparse;
 }
 
+int RunEmbedTokens(const EmbedOptions& options, const TextSession& session, TextChunks* input) {
+  WantNoOption(options.resume || options.dimensions > 0 || options.max_active_dims > 0 ||
+                   options.output_type != "f32" || !options.output_field.empty(),
+               "--resume, --dimensions, --max-active-dims, --output-type, --output-field",
+               "are of tokens");
+  const TextTask task = options.task == "query"      ? TextTask::kQuery
+                        : options.task == "document" ? TextTask::kDocument
+                                                     : TextTask::kNone;
+  return EmbedTokens(*session.late(), MakeEncodeOptions(options, session.executor()), task,
+                     options.output, input);
+}
+
 int RunEmbed(const EmbedOptions& options) {
-  VectorLayout layout(options.output, options.output_type, options.output_field);
+  const auto layout_of = [&] {
+    return VectorLayout(options.output, options.output_type, options.output_field);
+  };
+  if (!options.output.ends_with(".npz")) layout_of();  // a name that cannot be is said at once
   WantFolderOf(options.output);
   WantOutputOfItsOwn(options);
   TextChunks input(SourceOf(options));
   CatchStopSignals();
   TextOptions opened = options.text;
   if (!IsRoute(options.task)) opened.task = options.task;
-  const TextSession session(opened);
+  const TextSession session(opened, options.vectors == "tokens" ? VectorsWanted::kOfTokens
+                                    : options.vectors.empty()   ? VectorsWanted::kEither
+                                                                : VectorsWanted::kOfTexts);
+  if (session.late() != nullptr) return RunEmbedTokens(options, session, &input);
   const TextEncoder& model = session.model();
-  if (model.sparse_dimensions() > 0 && model.dimensions() == 0) {
+  const bool only_sparse = model.sparse_dimensions() > 0 && model.dimensions() == 0;
+  if (options.vectors == "sparse" || (options.vectors.empty() && only_sparse)) {
     return EmbedSparse(model, MakeSparseOptions(options, session.executor()), options.output,
                        &input);
   }
@@ -196,6 +227,7 @@ int RunEmbed(const EmbedOptions& options) {
         "found --max-active-dims, or --task query or document, wanted neither, as the model's "
         "vectors are dense");
   }
+  VectorLayout layout = layout_of();
   const EncodeOptions encode = MakeEncodeOptions(options, session.executor());
   layout.dimensions = options.dimensions > 0 ? options.dimensions : model.dimensions();
   // No texts at all would hide what is wrong with the options.
@@ -268,10 +300,14 @@ void AddEmbed(CommandLine& line, Action& action) {
   command.Add("--max-active-dims", &options->max_active_dims,
               "Of sparse vectors, keep the N largest entries; 0: as the folder says",
               {.show_default = true, .range = Range{0, 1 << 24}});
+  command.Add("--vectors", &options->vectors,
+              "Of a folder that gives several kinds (BGE-M3): dense, sparse, or tokens, a vector "
+              "for each token (default: as the folder says, dense before others)",
+              {.one_of = {"dense", "sparse", "tokens"}});
   command.Add(
       "--task", &options->task,
-      "Of a folder with a Router: query or document (default: its own). Of one with adapters: "
-      "the adapter's task, e.g. retrieval.query (default: none)",
+      "Of a folder with a Router or of late interaction: query or document (default: its own). Of "
+      "one with adapters: the adapter's task, e.g. retrieval.query (default: none)",
       {.type = "TASK"});
 }
 

@@ -12,9 +12,10 @@
 
 namespace encore::tool {
 
-// Writes a JSON object a text to `output`, which ends in .jsonl: {"indices": [7, 12], "values":
-// [0.5, 1.25]}, with the input's "id" in front where it has one. Returns the exit status; throws
-// Failure.
+// Writes to `output`, by its ending. .jsonl: a JSON object a text, {"indices": [7, 12], "values":
+// [0.5, 1.25]}, with the input's "id" in front where it has one. .npz: what scipy.sparse.load_npz
+// makes a CSR matrix of; its indices are kept in memory until the end, 4 bytes an entry. Returns
+// the exit status; throws Failure.
 int EmbedSparse(const TextEncoder& model, const SparseOptions& options, const std::string& output,
                 TextChunks* input);
 

@@ -224,20 +224,32 @@ void TextOptions::AddTo(const Command& command) {
               {.needs = folder});
 }
 
-TextSession::TextSession(const TextOptions& options) {
+TextSession::TextSession(const TextOptions& options, VectorsWanted wanted) {
   const std::vector<MatrixOfLayer> kept = options.precision.kept();
   if (!options.target.empty()) Check(SetTarget(options.target), "--target");
   pool_ = Take(ThreadPool::Create({.threads = options.threads}), "--threads");
-  model_ =
-      Take(TextEncoder::Open(options.model, {.ignore_unknown_keys = options.ignore_unknown_keys,
-                                             .executor = pool_->executor(),
-                                             .precision = options.precision.precision(),
-                                             .keep = kept,
-                                             .amx_bf16 = options.precision.amx_bf16,
-                                             .task = options.task,
-                                             .cache = options.cache,
-                                             .compare_cache = options.compare_cache}),
-           "--model " + options.model);
+  const OpenOptions open = {.ignore_unknown_keys = options.ignore_unknown_keys,
+                            .executor = pool_->executor(),
+                            .precision = options.precision.precision(),
+                            .keep = kept,
+                            .amx_bf16 = options.precision.amx_bf16,
+                            .task = options.task,
+                            .cache = options.cache,
+                            .compare_cache = options.compare_cache};
+  const std::string what = "--model " + options.model;
+  if (wanted == VectorsWanted::kOfTokens) {
+    late_ = Take(MultiVectorEncoder::Open(options.model, open), what);
+    return;
+  }
+  Result<TextEncoder> model = TextEncoder::Open(options.model, open);
+  if (wanted == VectorsWanted::kEither && model.status().code() == ErrorCode::kUnsupported) {
+    Result<MultiVectorEncoder> late = MultiVectorEncoder::Open(options.model, open);
+    if (late.ok()) {
+      late_ = *std::move(late);
+      return;
+    }
+  }
+  model_ = Take(std::move(model), what);
 }
 
 }  // namespace encore::tool

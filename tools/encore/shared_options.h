@@ -7,12 +7,14 @@
 #define ENCORE_TOOLS_ENCORE_SHARED_OPTIONS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/measure/command_line.h"
 #include "bench/measure/models.h"
+#include "encore/multi_vector_encoder.h"
 #include "encore/precision.h"
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
@@ -151,16 +153,23 @@ struct TextOptions {
   }
 };
 
+// Which of a folder's vectors are wanted. kEither: of texts, or of tokens where the folder is one
+// of late interaction.
+enum class VectorsWanted : uint8_t { kOfTexts, kOfTokens, kEither };
+
 // The threads and the model, opened. Throws Failure.
 class TextSession {
  public:
-  explicit TextSession(const TextOptions& options);
+  explicit TextSession(const TextOptions& options, VectorsWanted wanted = VectorsWanted::kOfTexts);
+  // Unless late() is another model than null.
   const TextEncoder& model() const { return *model_; }
+  const MultiVectorEncoder* late() const { return late_ ? &*late_ : nullptr; }
   Executor executor() const { return pool_->executor(); }
 
  private:
   std::optional<ThreadPool> pool_;
   std::optional<TextEncoder> model_;
+  std::optional<MultiVectorEncoder> late_;
 };
 
 }  // namespace encore::tool

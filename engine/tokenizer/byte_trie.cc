@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bitset>
+#include <bit>
 #include <iterator>
+
+#include "engine/base/sort_texts.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -67,16 +69,17 @@ class ByteTrieBuilder {
     uint32_t byte;
     uint32_t node;
   };
+  using Places = std::array<uint64_t, kBlockSize / 64>;  // a bit each
   struct Block {
     uint32_t start;
     unsigned failures = 0;
-    std::bitset<kBlockSize> taken;
-    std::bitset<kBlockSize> base_used;
+    Places taken = {};
+    Places base_used = {};
   };
 
   void AddBlock() {
     Block block = {static_cast<uint32_t>(trie_->nodes_.size()), 0, {}, {}};
-    block.base_used[0] = block.start == 0;
+    if (block.start == 0) Set(0, &block.base_used);
     trie_->nodes_.resize(trie_->nodes_.size() + kBlockSize);
     if (open_.size() == kMaxOpen) open_.erase(open_.begin());
     open_.push_back(block);
@@ -117,19 +120,45 @@ class ByteTrieBuilder {
     return base;
   }
 
+  // At the lowest base of the block whose places for all children are free.
   static bool FitInto(Block* block, const std::vector<Child>& children, uint32_t* base) {
-    for (uint32_t low = 0; low < kBlockSize; ++low) {
-      if (block->base_used[low]) continue;
-      const bool fits = std::all_of(children.begin(), children.end(), [&](const Child& child) {
-        return !block->taken[low ^ child.byte];
-      });
-      if (!fits) continue;
-      block->base_used.set(low);
-      for (const Child& child : children) block->taken.set(low ^ child.byte);
-      *base = block->start + low;
-      return true;
+    Places bases;
+    for (size_t word = 0; word < bases.size(); ++word) bases[word] = ~block->base_used[word];
+    for (const Child& child : children) {
+      const Places taken = Moved(block->taken, child.byte);
+      uint64_t left = 0;
+      for (size_t word = 0; word < bases.size(); ++word) left |= bases[word] &= ~taken[word];
+      if (left == 0) return false;
     }
-    return false;
+    uint32_t low = 0;
+    while (bases[low / 64] == 0) low += 64;
+    low += static_cast<uint32_t>(std::countr_zero(bases[low / 64]));
+    Set(low, &block->base_used);
+    for (const Child& child : children) Set(low ^ child.byte, &block->taken);
+    *base = block->start + low;
+    return true;
+  }
+
+  static void Set(uint32_t place, Places* places) {
+    (*places)[place / 64] |= uint64_t{1} << (place % 64);
+  }
+
+  // Bit i of the result is bit i XOR byte of `places`: whole words change places by the upper bits
+  // of `byte`; each lower bit swaps neighbours of that distance.
+  static Places Moved(const Places& places, uint32_t byte) {
+    // Of each pair of neighbours at distance 1, 2, 4 ..., the lower one.
+    constexpr uint64_t kLower[] = {0x5555555555555555u, 0x3333333333333333u, 0x0F0F0F0F0F0F0F0Fu,
+                                   0x00FF00FF00FF00FFu, 0x0000FFFF0000FFFFu, 0x00000000FFFFFFFFu};
+    Places moved;
+    for (size_t word = 0; word < moved.size(); ++word) moved[word] = places[word ^ (byte / 64)];
+    for (unsigned bit = 0; bit < 6; ++bit) {
+      if ((byte >> bit & 1) == 0) continue;
+      const unsigned distance = 1u << bit;
+      for (uint64_t& word : moved) {
+        word = (word & kLower[bit]) << distance | (word >> distance & kLower[bit]);
+      }
+    }
+    return moved;
   }
 
   ByteTrie* trie_;
@@ -138,7 +167,7 @@ class ByteTrieBuilder {
 };
 
 ByteTrie::ByteTrie(std::vector<Entry> entries) {
-  std::sort(entries.begin(), entries.end());
+  SortTexts(&entries);
   ByteTrieBuilder(this).Build(entries);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/base/quoted.h"
+#include "engine/base/sort_texts.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -24,8 +25,10 @@ Result<TokenTable> TokenTable::Create(const Vocabulary& vocabulary, const std::s
     table.text_ += token;
     if (!token.empty()) found.emplace_back(token, id);
   }
-  std::sort(table.by_id_.begin(), table.by_id_.end(),
-            [](const Place& a, const Place& b) { return a.id < b.id; });
+  const auto by_id = [](const Place& a, const Place& b) { return a.id < b.id; };
+  if (!std::is_sorted(table.by_id_.begin(), table.by_id_.end(), by_id)) {  // as most files are
+    std::sort(table.by_id_.begin(), table.by_id_.end(), by_id);
+  }
   const auto twice =
       std::adjacent_find(table.by_id_.begin(), table.by_id_.end(),
                          [](const Place& a, const Place& b) { return a.id == b.id; });
@@ -36,7 +39,7 @@ Result<TokenTable> TokenTable::Create(const Vocabulary& vocabulary, const std::s
     return InvalidArgument(where + ": tokens " + text(twice[0]) + " and " + text(twice[1]) +
                            " both have id " + std::to_string(twice->id));
   }
-  std::sort(found.begin(), found.end());
+  SortTexts(&found);
   const auto equal = [](const auto& a, const auto& b) { return a.first == b.first; };
   if (same_token == Twice::kLastCounts) {
     found.erase(found.begin(), std::unique(found.rbegin(), found.rend(), equal).base());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a model's folder: seconds until it answers, and the memory that it takes, beside
-sentence-transformers on PyTorch.
+"""Opening a model's folder: the time until it answers, and the memory that it takes, beside ONNX
+Runtime, OpenVINO and sentence-transformers on PyTorch.
 
     tools/fetch_model.sh && tools/python_env.sh peers && .deps/venv/bin/pip install .
     .deps/venv/bin/python bench/peers/opening.py --markdown
@@ -11,17 +11,20 @@ Each engine is opened in processes of its own, on as many cores as threads, afte
 imported and its files read once; the median of the rounds is told. Milliseconds: opening, the first
 call with one query, and a later one (the median of 20). MiB, of what was added since the imports:
 resident memory after the calls, the part of it that the process has written and shares with none
-(a second process has the model open), and the largest resident memory until the first call was
-over. encore takes part by pyencore. `cache` is encore with a folder of packed weights, there
-already; `written` the process that makes it; `int8` a folder that `encore convert --precision int8`
-has made (--int8).
+(in the last round, where a second process has the model open), and the largest resident memory
+until the first call was over. encore takes part by pyencore. `cache` is encore with a folder of
+packed weights, there already; `written` the process that makes it; `int8` a folder that `encore
+convert --precision int8` has made (--int8). `onnxruntime` and `openvino` run what PyTorch exports
+of the model behind Hugging Face's tokenizer: its ONNX file, and OpenVINO's own files of that.
 """
 
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -30,9 +33,12 @@ import remote
 import tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-ENGINES = ("encore", "written", "cache", "int8", "sentence_transformers")
+ENGINES = ("encore", "written", "cache", "int8", "onnxruntime", "openvino",
+           "sentence_transformers")
+EXPORTED = ("onnxruntime", "openvino")  # they open what export() makes
 QUERY = "How do I renew a passport that expired three years ago?"
 LATER_CALLS = 20
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # BERT base, whose sizes these are, with words in the model's place.
 BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
         "intermediate_size": 3072}
@@ -62,6 +68,65 @@ def sentence_transformers(args, folder):
         return lambda: model.encode([QUERY], show_progress_bar=False)
 
     return open_model
+
+
+def pooled(folder, run):
+    """encode() around run(ids, mask, types), which gives hidden states: their mean, of length 1."""
+    import numpy
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+
+    def encode():
+        text = tokenizer.encode(QUERY)
+        mean = run(*(numpy.array([of_text], numpy.int64) for of_text in
+                     (text.ids, text.attention_mask, text.type_ids)))[0].mean(0)
+        return mean / numpy.linalg.norm(mean)
+
+    return encode
+
+
+def onnxruntime(args, folder):
+    import onnxruntime as runtime
+    import tokenizers  # noqa: F401
+
+    def open_model():
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = args.threads
+        session = runtime.InferenceSession(str(folder / "onnx/model.onnx"), options,
+                                           providers=["CPUExecutionProvider"])
+        return pooled(folder, lambda *inputs: session.run(None, dict(zip(INPUTS, inputs)))[0])
+
+    return open_model
+
+
+def openvino(args, folder):
+    import openvino as runtime
+    import tokenizers  # noqa: F401
+
+    def open_model():
+        compiled = runtime.Core().compile_model(
+            folder / "onnx/model.xml", "CPU",
+            {"INFERENCE_NUM_THREADS": args.threads, "INFERENCE_PRECISION_HINT": "f32",
+             "PERFORMANCE_HINT": "LATENCY"})
+        request = compiled.create_infer_request()
+        return pooled(folder, lambda *inputs: request.infer(dict(zip(INPUTS, inputs)))[0])
+
+    return open_model
+
+
+def export(args):
+    """Prints a folder like that of the model which has it as ONNX and as OpenVINO's files too."""
+    sys.path.append(str(ROOT / "python/benchmarks"))
+    import openvino as runtime
+    import peers
+
+    folder = pathlib.Path(peers.with_onnx(str(args.model)), "onnx")
+    runtime.save_model(runtime.convert_model(folder / "model.onnx"), folder / "model.xml",
+                       compress_to_fp16=False)
+    print(folder.parent)
+    return 0
 
 
 def write_base(folder, source):
@@ -110,8 +175,9 @@ def serve(args):
     """Opens at once and tells; asked again, tells the memory that is its own alone."""
     def make():
         folder = args.int8 if args.as_engine == "int8" else args.model
-        prepared = sentence_transformers if args.as_engine == "sentence_transformers" else encore
-        open_model = prepared(args, folder)
+        peers = {"onnxruntime": onnxruntime, "openvino": openvino,
+                 "sentence_transformers": sentence_transformers}
+        open_model = peers.get(args.as_engine, encore)(args, folder)
         # Not Private_Clean: of libraries that is shared once a second process has them too.
         before = {"rss": memory("Rss"), "private": memory("Private_Dirty")}
         # What importing took before can hide a peak.
@@ -146,25 +212,27 @@ def most():
 
 # ---- In the process that compares ---------------------------------------------------------------
 
-def measure(args, name):
+def measure(args, name, model):
     """Medians of the rounds: a dict."""
     rounds = []
     with tempfile.TemporaryDirectory(prefix=".cache-", dir=args.work) as scratch:
         for turn in range(args.rounds + (name != "written")):  # the first reads the files
             cache = pathlib.Path(scratch, str(turn) if name == "written" else "cache")
             more = ["--cache", str(cache)] if name in ("cache", "written") else []
-            command = [sys.executable, *sys.argv, "--as-engine", name, "--model",
-                       str(args.model), *more]
+            command = [sys.executable, *sys.argv, "--as-engine", name, "--model", str(model),
+                       *more]
+            last = turn == args.rounds - (name == "written")
             one = [remote.Remote(name, command, remote.last_cores(args.threads),
                                  {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
-                                  "OMP_NUM_THREADS": str(args.threads)}) for _ in range(2)]
-            rounds.append({**one[0].ready, **one[0].ask("private")})
+                                  "OMP_NUM_THREADS": str(args.threads)}) for _ in range(1 + last)]
+            rounds.append(one[0].ready)
+            private = one[0].ask("private") if last else {}
             for engine in one:
                 engine.close()
             if name == "cache" and turn == 0:
                 time.sleep(2.1)  # weights younger than two seconds have no identity yet
     rounds = rounds[name != "written":]
-    return {key: statistics.median(found[key] for found in rounds) for key in rounds[0]}
+    return private | {key: statistics.median(found[key] for found in rounds) for key in rounds[0]}
 
 
 def table(found, markdown):
@@ -206,14 +274,23 @@ def parse_args():
 def main():
     args = parse_args()
     if args.as_engine:
-        return serve(args)
+        return export(args) if args.as_engine == "export" else serve(args)
     with tempfile.TemporaryDirectory(prefix=".opening-", dir=args.work) as scratch:
         if args.base:
             base = pathlib.Path(scratch, "base")
             write_base(base, args.model)
             args.model = base
+        exported = None
+        if set(EXPORTED) & set(args.engine):
+            made = remote.run([sys.executable, *sys.argv, "--as-engine", "export", "--model",
+                               str(args.model)], env={**os.environ, "TMPDIR": scratch},
+                              stdout=subprocess.PIPE, text=True)
+            if made.returncode != 0:
+                raise SystemExit("opening: PyTorch and OpenVINO did not export the model")
+            exported = pathlib.Path(made.stdout.split()[-1])
         try:
-            found = {name: measure(args, name) for name in args.engine}
+            found = {name: measure(args, name, exported if name in EXPORTED else args.model)
+                     for name in args.engine}
         except remote.RemoteError as error:
             raise SystemExit(f"opening: {error}") from error
     date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes")

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include "engine/base/layer_sizes.h"
 
@@ -89,6 +90,10 @@ std::vector<NamedWorkload> MakeWorkloads() {
   for (const size_t seq : {size_t{2048}, size_t{8192}, size_t{16384}}) {
     all.push_back(Rectangle(kBase, 1, seq, false, false));
   }
+  for (const auto [batch, seq] :
+       {std::pair<size_t, size_t>{1, 16}, {1, 128}, {8, 128}, {1, 512}, {1, 2048}, {1, 8192}}) {
+    all.push_back(Rectangle(kDeberta, batch, seq, false, false));
+  }
   return all;
 }
 
@@ -121,7 +126,12 @@ std::string DescribeLengths(const std::vector<size_t>& lengths) {
 EncoderConfig ConfigOf(const Model& model, size_t layers) {
   LayerConfig layer = {
       .num_heads = model.heads, .d_ff = model.d_ff, .activation = model.activation};
-  if (model.block != Block::kPostNorm) layer.norm_placement = NormPlacement::kPre;
+  if (model.block == Block::kDeberta) {
+    layer.relative = RelativeConfig{.buckets = 256, .max_distance = 512, .norm = NormConfig{}};
+    layer.attention_scale = 1 / std::sqrt(3.0 * static_cast<double>(model.d_model / model.heads));
+  } else if (model.block != Block::kPostNorm) {
+    layer.norm_placement = NormPlacement::kPre;
+  }
   if (model.block != Block::kModernBert) {
     return EncoderConfig::Uniform(model.d_model, layers, layer);
   }

@@ -22,6 +22,7 @@ enum class Block : uint8_t {
   kPreNorm,     // of ViT
   kModernBert,  // no biases, a gate, rotary positions; two of three layers see 64 tokens either
                 // side
+  kDeberta,     // kPostNorm with relative embeddings of DeBERTa v3
 };
 
 struct Model {
@@ -36,7 +37,7 @@ struct Model {
 };
 
 // The worked example (encore demo); all-MiniLM-L6; BERT base; BERT large; ViT-B/16, which makes 197
-// tokens of a picture; ModernBERT-base.
+// tokens of a picture; ModernBERT-base; DeBERTa-v3-base.
 inline constexpr Model kExample = {"example", 64, 4, 256, Activation::kRelu};
 inline constexpr Model kMiniLm = {"minilm", 384, 12, 1536, Activation::kGelu};
 inline constexpr Model kBase = {"base", 768, 12, 3072, Activation::kGelu};
@@ -44,6 +45,8 @@ inline constexpr Model kLarge = {"large", 1024, 16, 4096, Activation::kGelu};
 inline constexpr Model kVitB = {"vit_b", 768, 12, 3072, Activation::kGelu, Block::kPreNorm};
 inline constexpr Model kModernBert = {"modernbert",      768, 12, 1152, Activation::kGelu,
                                       Block::kModernBert};
+inline constexpr Model kDeberta = {"deberta_base", 768, 12, 3072, Activation::kGelu,
+                                   Block::kDeberta};
 
 struct NamedWorkload {
   std::string name;  // "base_8x128": model, sequences x tokens each
@@ -63,7 +66,8 @@ struct NamedWorkload {
 //    0.8) between 8 and 512, the same ones everywhere; beside it ragged_64_uniform, as many
 //    sequences of one length with about the same operations, and ragged_64_padded, which pads all
 //    to the longest;
-//  - base_1x2048 to base_1x16384, one long sequence.
+//  - base_1x2048 to base_1x16384, one long sequence;
+//  - deberta_base, to be compared with base of the same size.
 const std::vector<NamedWorkload>& NamedWorkloads();
 
 // Null if there is none of that name.

@@ -155,6 +155,7 @@ void AttentionStage::Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRan
   if (embeddings.table != kNoTable) {
     relative.row = pass_.tables->RelativeAt(embeddings.table, pass_.longest, pass_.tables_memory());
     relative.keys = embeddings.keys;
+    relative.kernels = pass_.kernels->relative;
     work.relative = &relative;
   }
   const ConstView& additive = pass_.batch->mask.additive;

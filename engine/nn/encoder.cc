@@ -62,7 +62,7 @@ struct Encoder::Impl {
       : prepared(std::move(all_but_panels)),
         precision(options.precision),
         kernels{&internal::KernelOfAttention(options), &internal::GetSoftmaxKernels(),
-                &internal::GetRotaryKernels()},
+                &internal::GetRotaryKernels(), &internal::GetRelativeKernels()},
         packed_weights(std::move(panels)) {}
 
   internal::PreparedEncoder prepared;

@@ -12,6 +12,7 @@
 
 #include "encore/encoder.h"
 #include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/relative.h"
 #include "engine/kernels/rotary.h"
 #include "engine/kernels/softmax.h"
 #include "engine/nn/position_tables.h"
@@ -26,6 +27,7 @@ struct BlockKernels {
   const GemmKernel* gemm;
   const SoftmaxKernels* softmax;
   const RotaryKernels* rotary;
+  const RelativeKernels* relative;
 };
 
 class ProductObserver;

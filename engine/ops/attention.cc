@@ -51,6 +51,11 @@ struct Scratch {
   float* products;  // of embeddings with queries or keys
 };
 
+// Keys whose products with embeddings are made at a time, as few as still suit a kernel's tile: 64
+// queries have 95 distances to 32 keys, and each key is multiplied with an embedding of each. Of 64
+// keys these would be 127. No bit depends on it.
+constexpr size_t kRelativeKeys = 32;
+
 // Distances from `queries` to `keys` neighbours.
 constexpr size_t Distances(size_t queries, size_t keys) { return queries + keys - 1; }
 
@@ -311,25 +316,27 @@ class Block {
     return head_.relative->row[Distance(first_ + r, key)];
   }
 
-  // The term of keys and relative embeddings, of all queries and of keys [begin, end). kQueryBlock
-  // keys at a time, since few embeddings lie between these and the queries. A row of the product
-  // belongs to an embedding, a column to a key.
+  // The term of keys and relative embeddings, of all queries and of keys [begin, end). A row of the
+  // product belongs to an embedding, a column to a key.
   void MultiplyRelativeQueries(size_t begin, size_t end) {
     if (head_.relative == nullptr || head_.relative->queries.data == nullptr) return;
-    const Rows products{scratch_.products, kQueryBlock};
+    const Rows products{scratch_.products, kRelativeKeys};
     for (size_t key = begin, next; key < end; key = next) {
-      next = std::min(key + kQueryBlock, end);
+      next = std::min(key + kRelativeKeys, end);
       const int32_t low = RelativeRow(rows_ - 1, key);
       const int32_t high = RelativeRow(0, next - 1);
       MultiplyColumns(head_.keys, head_.relative->queries.From(static_cast<size_t>(low)),
                       static_cast<size_t>(high - low) + 1, key, next, {kZeroRow, 0}, products);
-      for (size_t r = 0; r < rows_; ++r) {
-        const int32_t* row = head_.relative->row + Distance(first_ + r, key);
-        float* out = scratch_.relative.row(r) + (key - begin);
-        for (size_t j = 0; j < next - key; ++j) {
-          out[j] = products.data[static_cast<size_t>(row[j] - low) * kQueryBlock + j];
-        }
-      }
+      head_.relative->kernels->of_keys({.products = products.data,
+                                        .ld_products = products.ld,
+                                        .index = head_.relative->row + Distance(first_, key),
+                                        .low = low,
+                                        .add = nullptr,
+                                        .ld_add = 0,
+                                        .out = scratch_.relative.data + (key - begin),
+                                        .ld_out = scratch_.relative.ld,
+                                        .rows = rows_,
+                                        .cols = next - key});
     }
   }
 
@@ -339,31 +346,27 @@ class Block {
   void AddRelative(size_t row, size_t row_end, size_t begin, size_t end) {
     const RelativeTerms& terms = *head_.relative;
     const bool of_keys = terms.queries.data != nullptr;
-    const bool of_queries = terms.keys.data != nullptr;
+    if (terms.keys.data == nullptr) {
+      for (size_t r = row; r < row_end; ++r) {
+        std::copy_n(scratch_.relative.row(r), end - begin, scratch_.scores.row(r - row));
+      }
+      return;
+    }
     const Rows products{scratch_.products, RelativeRowFloats(keys_.end - keys_.begin)};
-    size_t first = 0;
-    if (of_queries) {
-      first = static_cast<size_t>(RelativeRow(row_end - 1, begin)) / terms.keys.kernel->lanes *
-              terms.keys.kernel->lanes;
-      MultiplyColumns(terms.keys, q_.From(row), row_end - row, first,
-                      static_cast<size_t>(RelativeRow(row, end - 1)) + 1, {kZeroRow, 0}, products);
-    }
-    for (size_t r = row; r < row_end; ++r) {
-      float* out = scratch_.scores.row(r - row);
-      const float* add = scratch_.relative.row(r);
-      if (!of_queries) {
-        std::copy_n(add, end - begin, out);
-        continue;
-      }
-      const int32_t* at = terms.row + Distance(first_ + r, begin);
-      const float* of_query = products.row(r - row);
-      const auto low = static_cast<int32_t>(first);
-      if (!of_keys) {
-        for (size_t j = 0; j < end - begin; ++j) out[j] = of_query[at[j] - low];
-      } else {
-        for (size_t j = 0; j < end - begin; ++j) out[j] = of_query[at[j] - low] + add[j];
-      }
-    }
+    const size_t lanes = terms.keys.kernel->lanes;
+    const size_t first = static_cast<size_t>(RelativeRow(row_end - 1, begin)) / lanes * lanes;
+    MultiplyColumns(terms.keys, q_.From(row), row_end - row, first,
+                    static_cast<size_t>(RelativeRow(row, end - 1)) + 1, {kZeroRow, 0}, products);
+    terms.kernels->of_queries({.products = products.data,
+                               .ld_products = products.ld,
+                               .index = terms.row + Distance(first_ + row, begin),
+                               .low = static_cast<int32_t>(first),
+                               .add = of_keys ? scratch_.relative.row(row) : nullptr,
+                               .ld_add = scratch_.relative.ld,
+                               .out = scratch_.scores.data,
+                               .ld_out = scratch_.scores.ld,
+                               .rows = row_end - row,
+                               .cols = end - begin});
   }
 
   // The two products, in tiles of their own: heads of short sequences are so little work that
@@ -461,10 +464,10 @@ size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked, size_
   const size_t scores = std::min(kQueryBlock * row, std::max(kScoreFloats, kRowGroup * row));
   const size_t sums = keys > kKeyTile ? kQueryBlock * RoundUp(value_size, kMaxLanes) : 0;
   // A row of products of queries has that of scores and at most kBeside floats. That is room for
-  // those of keys too, [Distances(kQueryBlock, kQueryBlock), kQueryBlock].
+  // those of keys too, [Distances(kQueryBlock, kRelativeKeys), kRelativeKeys].
   constexpr size_t kBeside = kQueryBlock + 3 * kMaxLanes;
   static_assert(kQueryBlock * (kMaxLanes + kBeside) >=
-                Distances(kQueryBlock, kQueryBlock) * kQueryBlock);
+                Distances(kQueryBlock, kRelativeKeys) * kRelativeKeys);
   const size_t terms =
       relative ? kQueryBlock * row + RoundUp(scores, kMaxLanes) + kQueryBlock * kBeside : 0;
   return RoundUp(scores, kMaxLanes) * (masked ? 2 : 1) + sums +

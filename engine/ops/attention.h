@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "encore/ops.h"
+#include "engine/kernels/relative.h"
 #include "engine/kernels/softmax.h"
 #include "engine/ops/packed_matrix.h"
 
@@ -66,10 +67,11 @@ inline bool ShouldPackValues(const PackedView& values) {
 // What relative embeddings add to the score of query i and key j before it is scaled: q_i k'_r +
 // q'_r k_j, r = row[j - i].
 struct RelativeTerms {
-  // By distance, readable for all of a sequence; 0 or 1 more from each to the next.
+  // By distance, readable for all of a sequence and 15 behind; 0 or 1 more from each to the next.
   const int32_t* row;
   PackedView keys;    // k' [head_size, rows], of the kernel of the keys; without data no such term
   InputRows queries;  // q' [rows], rows of A of head_size; without data no such term
+  const RelativeKernels* kernels;
 };
 
 // One head's work. Everything lives as long as the call.

@@ -255,6 +255,8 @@ TEST_F(CliBenchTest, HelpAndListTellWhatThereIs) {
                            "base_1x2048",
                            "base_1x8192",
                            "base_1x16384",
+                           "deberta_base_1x16",
+                           "deberta_base_1x512",
                            "vit_b_1x197",
                            "minilm_6_layers_1x128",
                            "base_12_layers_1x128",

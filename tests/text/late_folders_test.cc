@@ -35,7 +35,7 @@ struct Task {
 constexpr Task kTasks[] = {
     {"query", TextTask::kQuery}, {"document", TextTask::kDocument}, {"none", TextTask::kNone}};
 
-std::vector<std::string> TextsOfRows(const json& expected) {
+std::vector<std::string> LateTextsOf(const json& expected) {
   std::vector<std::string> texts;
   for (const json& one : expected) texts.push_back(one.at("text"));
   return texts;
@@ -63,7 +63,7 @@ TEST_P(LateFolders, GiveWhatSentenceTransformersGives) {
   for (const auto& [name, task] : kTasks) {
     SCOPED_TRACE(name);
     const json& wanted = expected_.at(name);
-    const Result<MultiVectors> found = model->Encode(TextsOfRows(wanted), {}, task);
+    const Result<MultiVectors> found = model->Encode(LateTextsOf(wanted), {}, task);
     ASSERT_TRUE(found.ok()) << found.status().message();
     std::vector<double> rows;
     std::vector<size_t> starts = {0};
@@ -89,8 +89,9 @@ TEST_P(LateFolders, GiveWhatSentenceTransformersGives) {
 TEST_P(LateFolders, ScoreAsSentenceTransformersDoes) {
   const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(path_);
   ASSERT_TRUE(model.ok()) << model.status().message();
-  const Result<MultiVectors> queries = model->EncodeQueries(TextsOfRows(expected_.at("query")));
-  const Result<MultiVectors> documents = model->EncodeDocuments(TextsOfRows(expected_.at("document")));
+  const Result<MultiVectors> queries = model->EncodeQueries(LateTextsOf(expected_.at("query")));
+  const Result<MultiVectors> documents =
+      model->EncodeDocuments(LateTextsOf(expected_.at("document")));
   ASSERT_TRUE(queries.ok() && documents.ok());
   const json& wanted = expected_.at("scores");
   std::vector<float> scores(wanted.size() * wanted[0].size());
@@ -113,7 +114,7 @@ TEST_P(LateFolders, ATextsBitsDependOnItAlone) {
   const Executors executors;
   for (const auto& [name, task] : kTasks) {
     SCOPED_TRACE(name);
-    std::vector<std::string> texts = TextsOfRows(expected_.at(name));
+    std::vector<std::string> texts = LateTextsOf(expected_.at(name));
     std::vector<float> alone;
     for (const std::string& text : texts) {
       const Result<MultiVectors> one = model->Encode({text}, {}, task);

@@ -11,8 +11,10 @@ one works at a time, and a turn that other processes disturbed is taken again. M
 of 15 tokens, and sentences of mixed lengths in one call; with --shape instead B texts of S tokens.
 A figure is the median of the rounds, a ratio the median of the rounds' ratios, with the lowest and
 the highest; p99 is given from 100 calls of a turn on. Ratios are to the first variant that is not
-left out. Vectors are compared first: the largest difference from that variant's. A variant whose
-packages are absent, that refuses to open the folder or that ends is left out, with the reason.
+left out. Vectors are compared first: the largest difference from that variant's, and for the folder
+of a SparseEncoder how many values one of them has and the other has not, if above 1e-6. A variant
+whose packages are absent, that refuses to open the folder or that ends is left out, with the
+reason.
 --encore times `encore embed` too, as a whole: start, reading, opening, writing.
 
 optimum-onnx and optimum-intel want other versions of transformers than each other: --python names
@@ -86,6 +88,20 @@ def of_shape(folder: str, batch: int, tokens: int) -> list[str]:
 # ---- In a variant's process -----------------------------------------------
 
 
+def is_sparse(folder: str) -> bool:
+    path = Path(folder) / "config_sentence_transformers.json"
+    return path.is_file() and json.loads(path.read_text()).get("model_type") == "SparseEncoder"
+
+
+def dense(found: Any) -> Any:
+    """Vectors as one array: pyencore's compressed rows and PyTorch's sparse tensors too."""
+    if hasattr(found, "indptr"):
+        rows = np.zeros(found.shape, np.float32)
+        rows[np.repeat(np.arange(len(rows)), np.diff(found.indptr)), found.indices] = found.values
+        return rows
+    return np.asarray(found.to_dense() if hasattr(found, "to_dense") else found)
+
+
 def sentence_transformers(folder: str, backend: str, precision: str, threads: int) -> Encode:
     import sentence_transformers
     import torch
@@ -101,7 +117,8 @@ def sentence_transformers(folder: str, backend: str, precision: str, threads: in
         options["session_options"].intra_op_num_threads = threads
     else:
         options["ov_config"] = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
-    model = sentence_transformers.SentenceTransformer(
+    kind = "SparseEncoder" if is_sparse(folder) else "SentenceTransformer"
+    model = getattr(sentence_transformers, kind)(
         folder, device="cpu", backend=backend, model_kwargs=options
     )
     if precision != "f32":  # each backend's own way, as sentence-transformers documents it
@@ -118,7 +135,7 @@ def sentence_transformers(folder: str, backend: str, precision: str, threads: in
             )
             options["file_name"] = "openvino/openvino_model_qint8_quantized.xml"
         model.save_pretrained(path)
-        model = sentence_transformers.SentenceTransformer(
+        model = getattr(sentence_transformers, kind)(
             path, device="cpu", backend=backend, model_kwargs=options
         )
     return lambda texts: model.encode(texts, show_progress_bar=False)
@@ -185,10 +202,13 @@ def fastembed(folder: str, threads: int) -> Encode:
 def opened(variant: str, folder: str, threads: int) -> Encode:
     name, precision = variant.split()
     if name == "encore":
-        from pyencore import TextEncoder
+        import pyencore
 
-        return TextEncoder(folder, compute=precision, threads=threads).encode
+        kind = pyencore.SparseEncoder if is_sparse(folder) else pyencore.TextEncoder
+        return kind(folder, compute=precision, threads=threads).encode
     if name == "fastembed":
+        if is_sparse(folder):
+            raise ValueError("takes no folder of a SparseEncoder")
         return fastembed(folder, threads)
     return sentence_transformers(folder, name, precision, threads)
 
@@ -212,7 +232,7 @@ def serve(path: str) -> int:
     def make() -> tuple[str, Callable[..., Any]]:
         try:
             encode = opened(job["variant"], job["model"], job["threads"])
-            vectors = [np.asarray(encode(texts[:64])) for texts in job["measured"].values()]
+            vectors = [dense(encode(texts[:64])) for texts in job["measured"].values()]
         except Exception as error:
             return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}", list
         for texts in job["measured"].values():
@@ -307,6 +327,14 @@ def cells(label: str, texts: int, variant: Any, first: Any) -> list[str]:
     return [figure, f"{statistics.median(each):.2f} ({min(each):.2f} to {max(each):.2f})"]
 
 
+def difference(found: Any, wanted: Any, folder: str) -> str:
+    told = f"{np.abs(found - wanted).max():.1e}"
+    if not is_sparse(folder):
+        return told
+    others = ((found == 0) != (wanted == 0)) & (np.maximum(found, wanted) > 1e-6)
+    return f"{told}; {others.sum()} of {np.count_nonzero(wanted)} values"
+
+
 def compare(options: argparse.Namespace, threads: int, job: dict[str, Any], folder: Path) -> None:
     job = {**job, "threads": threads}
     variants: list[Any] = []
@@ -325,7 +353,7 @@ def compare(options: argparse.Namespace, threads: int, job: dict[str, Any], fold
         if not variants:
             raise SystemExit("peers: no variant is left to measure")
         wanted = variants[0].vectors()
-        differences = {v.name: f"{np.abs(v.vectors() - wanted).max():.1e}" for v in variants}
+        differences = {v.name: difference(v.vectors(), wanted, job["model"]) for v in variants}
         timed = variants + ([CommandLine(options, job, folder)] if options.encore else [])
         others = [
             variant.take_turn(label)

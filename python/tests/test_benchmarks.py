@@ -54,6 +54,22 @@ def test_texts_in_turns() -> None:
     assert table[2][2].strip().endswith(" ms")
 
 
+@pytest.mark.skipif(
+    not all(map(has, ("tokenizers", "sentence_transformers"))),
+    reason="tokenizers or sentence-transformers is not installed",
+)
+def test_sparse_vectors_in_turns() -> None:
+    done = run("python/benchmarks/peers.py", str(DATA / "heads" / "splade_bert"), "--shape", "3x9",
+               "--variants", "encore f32", "torch f32", "fastembed f32", *QUICK, "1")
+    table = [line.split("|") for line in done.stdout.splitlines() if line.startswith("|")]
+    assert [row[1].strip() for row in table[2:]] == ["encore f32", "torch f32"], done.stderr
+    assert "fastembed f32: left out: ValueError: takes no folder of a SparseEncoder" in done.stderr
+    error, values = table[3][-2].split(";")
+    assert float(error) < 1e-5
+    others, count = values.split(" of ")
+    assert int(others) == 0 < int(count.split()[0])
+
+
 def test_texts_of_no_variant(tmp_path: Path) -> None:
     (tmp_path / "ends").write_text("#!/bin/sh\necho it ends here >&2\nexit 7\n")
     (tmp_path / "ends").chmod(0o755)

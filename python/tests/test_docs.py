@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MINILM, ROOT, has, needs_minilm
+from conftest import DATA, MINILM, ROOT, has, needs_minilm, needs_reference
 
 BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
 
@@ -49,6 +53,64 @@ def test_example(example: Path, tmp_path: Path) -> None:
     run = subprocess.run(command, capture_output=True, text=True, env=variables)
     assert run.returncode == 0, run.stderr
     assert "town hall" in run.stdout.splitlines()[0]
+
+
+@needs_reference
+def test_every_module_of_sentence_transformers_has_a_row() -> None:
+    spec = importlib.util.find_spec("sentence_transformers")
+    assert spec is not None and spec.origin is not None
+    published = {"Module", "InputModule", "BaseTokenPooling"}  # of which no module is made
+    without, listed = set(published), 0
+    for path in Path(spec.origin).parent.glob("*/modules/__init__.py"):
+        for line in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "__all__":
+                published.update(ast.literal_eval(line.value))
+                listed += 1
+    assert listed == 5  # sentence, sparse, multi-vector and cross encoders, and what they share
+    rows = [name for names, _ in module_rows() for name in names]
+    assert published - without <= set(rows)
+
+
+def module_rows() -> list[tuple[list[str], str]]:
+    """Of docs/modules.md: a row's modules, and what encore does."""
+    page = (ROOT / "docs/modules.md").read_text(encoding="utf-8")
+    table = page.split("## Modules\n")[1].split("\n## ")[0]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| `")]
+    return [(re.findall(r"`(\w+)`", row[1]), row[2].strip()) for row in rows]
+
+
+REFUSED = [name for names, what in module_rows() if what.startswith("refused") for name in names]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("TextEncoder", "sentences/gte"),
+        ("SparseEncoder", "heads/splade_bert"),
+        ("MultiVectorEncoder", "late/own"),
+    ],
+)
+def test_a_module_that_the_page_calls_refused_is(
+    name: str, kind: str, data: str, tmp_path: Path
+) -> None:
+    import pyencore
+
+    folder = tmp_path / "folder"
+    shutil.copytree(DATA / data, folder)
+    path = folder / "modules.json"
+    modules = json.loads(path.read_text(encoding="utf-8"))
+    modules.append(
+        {
+            "idx": len(modules),
+            "name": str(len(modules)),
+            "path": f"{len(modules)}_{name}",
+            "type": f"sentence_transformers.models.{name}",
+        }
+    )
+    path.write_text(json.dumps(modules), encoding="utf-8")
+    with pytest.raises(Exception, match=rf"modules.json: .*\b{name}\b"):
+        getattr(pyencore, kind)(folder)
 
 
 @pytest.mark.skipif(not has("mypy"), reason="mypy is not installed")

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m pyencore.lab disturbed and replay: how tasks are taken, what a stage costs, what a
+slower core allows."""
+
+import os
+import time
+
+import pytest
+
+pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
+
+from pyencore.lab import disturbed, replay
+from pyencore.lab.__main__ import main
+from pyencore.lab.reports import LabError
+
+ENCORE = os.environ.get("ENCORE")
+
+
+def test_threads_take_their_own_and_then_help():
+    assert replay.makespan(replay.Stage([1.0] * 8), 4) == 2
+    assert replay.makespan(replay.Stage([1.0] * 5), 4) == 2
+    assert replay.makespan(replay.Stage([1.0] * 3), 16) == 1
+    # Whoever is free takes the next: 3 | 2 1.
+    assert replay.makespan(replay.Stage([3.0, 2.0, 1.0], in_order=True), 2) == 3
+    # A thread of half the speed does two tasks of six, and two static halves would take 6.
+    assert replay.makespan(replay.Stage([1.0] * 6), 2, [1.0, 0.5]) == 4
+    assert replay.makespan(replay.Stage([3.0] * 2), 2, [1.0, 0.5]) == 6
+
+
+def rows_plan(blocks, threads, apart=False):
+    return {"threads": {"kind": "rows", "threads": threads, "row_blocks": blocks,
+                        "attention_apart": apart}}
+
+
+def test_stages_have_all_operations():
+    layer = replay.shape("base_2x96")
+    whole = sum(map(layer.layer, layer.lengths))
+    columns = {"threads": {"kind": "columns", "threads": 16, "heads_together": False},
+               "matrices": [{"name": name, "panels": panels} for name, panels in (
+                   ("in_proj", 48), ("out_proj", 16), ("linear1", 64), ("linear2", 16))]}
+    together = {**columns, "threads": {**columns["threads"], "heads_together": True}}
+    groups = {"threads": {"kind": "sequences", "threads": 2, "groups": [
+        {"first_sequence": 0, "sequences": 1, "rows": 96},
+        {"first_sequence": 1, "sequences": 1, "rows": 96}]}}
+    for plan, count in ((rows_plan([64, 64, 64], 3), 2), (rows_plan([48] * 4, 4, True), 3),
+                        (columns, 7), (together, 6), (groups, 1)):
+        found = replay.stages(layer, plan, lambda flops, rows: flops)
+        assert len(found) == count
+        assert sum(sum(stage.tasks) for stage in found) == pytest.approx(whole)
+
+
+def test_a_layer_is_its_stages_and_their_hand_overs():
+    layer = replay.shape("base_1x128")
+    machine = replay.Machine(hand_over=1e-5)
+    alone = replay.simulated(layer, rows_plan([128], 1), lambda rows: 1e11, machine)
+    assert alone == pytest.approx(layer.layer(128) / 1e11)
+    two = replay.simulated(layer, rows_plan([64, 64], 2), lambda rows: 1e11, machine)
+    assert two == pytest.approx(alone / 2 + 2e-5)
+    assert machine.hand_over_of(1) == 0
+    costs = [machine.hand_over_of(threads) for threads in (2, 4, 8, 16, 64, 96, 192)]
+    assert costs[0] == pytest.approx(1e-5) and costs == sorted(set(costs))
+    # Fewer rows at a lower rate.
+    slow = replay.simulated(layer, rows_plan([16] * 8, 2), replay.rate_of([16, 64], [5e10, 1e11]),
+                            machine)
+    assert slow == pytest.approx(alone + 2e-5)
+
+
+def test_shapes():
+    ragged = replay.shape("minilm_ragged_64")
+    assert len(ragged.lengths) == 64 and min(ragged.lengths) >= 8 and max(ragged.lengths) <= 512
+    assert replay.shape("base_8x128").tokens == 1024
+    # As `encore bench --help` counts them.
+    assert replay.shape("base_1x128").layer(128) == (
+        8 * 128 * 768 ** 2 + 4 * 128 * 768 * 3072 + 4 * 128 ** 2 * 768)
+    for name in ("base", "tiny_1x16", "base_8", "base_0x5", "base_ragged_0", "base_1x2x3"):
+        with pytest.raises(LabError, match=name):
+            replay.shape(name)
+
+
+def test_what_the_speeds_allow():
+    row = disturbed.DisturbedRow("encore", "minilm_1x128", "f32", 2, 1150e-6, 2245e-6, None, 0.5)
+    assert row.allowed == pytest.approx(1533e-6, rel=1e-3)
+    assert row.over_allowed == pytest.approx(1.464, rel=1e-3)
+    head, line = disturbed.table([row])
+    assert len(head) == len(line) and line[-1] == "1.46" and line[7] == ""
+
+
+def test_the_disturber_takes_a_part_of_its_core():
+    what = disturbed.Disturbance(disturbed.last_core(), 500, 500)
+    with disturbed.disturber(what) as part:
+        time.sleep(0.5)
+        taken = part()
+    assert 0.05 < taken < 0.75
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["disturbed", "--rounds", "0"], "--rounds: found 0"),
+    (["disturbed", "--spin", "0"], "found --spin 0"),
+    (["disturbed", "no/such/encore"], "no/such/encore"),
+    (["replay", "base_1x128", "--threads", "2,x"], "--threads: found '2,x'"),
+    (["replay", "--seconds", "0"], "--seconds: found 0"),
+    (["replay", "huge_1x1"], "huge_1x1"),
+])
+def test_refused(capsys, arguments, words):
+    assert main(arguments) == 2
+    output = capsys.readouterr()
+    assert output.out == "" and words in output.err and output.err.count("\n") == 1
+
+
+@pytest.mark.skipif(not ENCORE, reason="wants the encore command: ENCORE")
+def test_with_the_command(capsys):
+    flags = ["--workload", "minilm_1x16", "--warm", "--seconds", "0.01"]
+    assert main(["disturbed", ENCORE, "--rounds", "1", "--format", "markdown", "--", *flags]) == 0
+    assert "| minilm_1x16 | f32 | 2 |" in capsys.readouterr().out
+    assert main(["replay", "minilm_1x64", "--threads", "1,16", "--seconds", "0.01", "--encore",
+                 ENCORE]) == 0
+    head, one, many = capsys.readouterr().out.splitlines()
+    assert "efficiency" in head and "100 %" in one and many.split()[:3] == ["minilm_1x64", "16",
+                                                                           "columns"]

@@ -8,8 +8,9 @@ sentence-transformers and transformers' pipeline in float64.
 
 HEAD is static, model2vec, tokens, sparse, reranker, weights or m3; all by default. BGE-M3's heads
 (m3) are compared with FlagEmbedding's definition, Model2Vec's folders (model2vec) with the package
-of that name. Needs the packages of tests/make/make_head_fixtures.py. Exit status 1 where one differs by more than 1e-6 of the largest
-magnitude, in an entity, or in the support of a sparse vector where no value is below 1e-6.
+of that name. Needs the packages of tests/make/make_head_fixtures.py. Exit status 1 where one
+differs by more than 1e-6 of the largest magnitude, in an entity, or in the support of a sparse
+vector where no value is below 1e-6.
 """
 import argparse
 import json
@@ -212,8 +213,9 @@ def check_m3(answers, folder, rng):
     return f"{family} {settings}", worst
 
 
-CHECKS = {"static": check_static, "model2vec": check_model2vec, "tokens": check_tokens, "sparse": check_sparse,
-          "reranker": check_reranker, "weights": check_weights, "m3": check_m3}
+CHECKS = {"static": check_static, "model2vec": check_model2vec, "tokens": check_tokens,
+          "sparse": check_sparse, "reranker": check_reranker, "weights": check_weights,
+          "m3": check_m3}
 
 
 def main():

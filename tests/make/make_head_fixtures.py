@@ -388,9 +388,9 @@ def model2vec_alone(folder, rng):
                    changes={"normalize": True, "max_length": 9})
 
 
-CASES = {case.__name__: case for case in (m3, model2vec_alone, static_f16, model2vec, ner_bert, ner_modernbert,
-                                          splade_bert, splade_distilbert, router, reranker_qwen3,
-                                          reranker_llama, reranker_gemma3)}
+CASES = {case.__name__: case for case in (m3, model2vec_alone, static_f16, model2vec, ner_bert,
+                                          ner_modernbert, splade_bert, splade_distilbert, router,
+                                          reranker_qwen3, reranker_llama, reranker_gemma3)}
 
 
 def nonzero(rows):

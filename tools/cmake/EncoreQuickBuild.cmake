@@ -63,8 +63,8 @@ endfunction()
 
 # encore_unity(<target> [EXCEPT <file>...]): with ENCORE_UNITY, the files of each folder are
 # compiled as one: headers are read once, templates made once. Folders named kernels are not, whose
-# files include themselves; nor files with options of their own, nor EXCEPT: another file there has a
-# name of theirs. This hides an #include that is missing, so other builds do without.
+# files include themselves; nor files with options of their own, nor EXCEPT: other files there have
+# a name of theirs. This hides an #include that is missing, so other builds do without.
 function(encore_unity target)
   if(NOT ENCORE_UNITY)
     return()

@@ -90,7 +90,7 @@ std::vector<NamedWorkload> MakeWorkloads() {
   for (const size_t seq : {size_t{2048}, size_t{8192}, size_t{16384}}) {
     all.push_back(Rectangle(kBase, 1, seq, false, false));
   }
-  for (const auto [batch, seq] :
+  for (const auto& [batch, seq] :
        {std::pair<size_t, size_t>{1, 16}, {1, 128}, {8, 128}, {1, 512}, {1, 2048}, {1, 8192}}) {
     all.push_back(Rectangle(kDeberta, batch, seq, false, false));
   }

@@ -331,7 +331,8 @@ class PickleMachine {
           "a tensor that does not lie in its storage of " + std::to_string(elements) + " elements";
       return {};
     }
-    return PickledTensor{.storage = std::string(storage.text),
+    return PickledTensor{.name = {},
+                         .storage = std::string(storage.text),
                          .storage_elements = elements,
                          .offset = first,
                          .dtype = storage.dtype,

@@ -20,7 +20,7 @@ using ZipEntries = std::vector<std::pair<std::string, std::string>>;
 // The lowest bytes of a number, the lowest first.
 inline std::string LittleEndian(uint64_t number, size_t bytes) {
   std::string text;
-  for (size_t i = 0; i < bytes; ++i) text.push_back(static_cast<char>(number >> (8 * i) & 0xFF));
+  for (size_t i = 0; i < bytes; ++i, number >>= 8) text.push_back(static_cast<char>(number & 0xFF));
   return text;
 }
 

@@ -17,7 +17,7 @@ constexpr size_t kNpzHeaderBytes = 128;  // a multiple of 64, so that the number
 
 std::string NpzNumber(uint64_t value, size_t bytes) {
   std::string text;
-  for (size_t i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xFF);
+  for (size_t i = 0; i < bytes; ++i, value >>= 8) text += static_cast<char>(value & 0xFF);
   return text;
 }
 

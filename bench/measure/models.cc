@@ -128,7 +128,8 @@ EncoderConfig ConfigOf(const Model& model, size_t layers) {
       .num_heads = model.heads, .d_ff = model.d_ff, .activation = model.activation};
   if (model.block == Block::kDeberta) {
     layer.relative = RelativeConfig{.buckets = 256, .max_distance = 512, .norm = NormConfig{}};
-    layer.attention_scale = 1 / std::sqrt(3.0 * static_cast<double>(model.d_model / model.heads));
+    const size_t head_size = model.d_model / model.heads;
+    layer.attention_scale = 1 / std::sqrt(3.0 * static_cast<double>(head_size));
   } else if (model.block != Block::kPostNorm) {
     layer.norm_placement = NormPlacement::kPre;
   }

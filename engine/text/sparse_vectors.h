@@ -12,9 +12,11 @@
 
 #include "encore/status.h"
 #include "encore/tensor.h"
+#include "encore/text_encoder.h"
 #include "encore/tokenizer.h"
 #include "engine/text/folder_files.h"
 #include "engine/text/m3_heads.h"
+#include "engine/text/token_store.h"
 
 namespace encore::inline v0_1::internal {
 

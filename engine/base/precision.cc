@@ -19,16 +19,20 @@ std::string_view PrecisionName(Precision precision) {
       return "bf16";
     case Precision::kInt8:
       return "int8";
+    case Precision::kInt4:
+      return "int4";
   }
   return "unknown";
 }
 
 Result<Precision> PrecisionFromName(std::string_view name) {
   return internal::Guarded("the error", [&]() -> Result<Precision> {
-    for (const Precision p : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+    for (const Precision p :
+         {Precision::kF32, Precision::kBF16, Precision::kInt8, Precision::kInt4}) {
       if (name == PrecisionName(p)) return p;
     }
-    return InvalidArgument("precision is \"" + std::string(name) + "\"; wanted f32, bf16 or int8");
+    return InvalidArgument("precision is \"" + std::string(name) +
+                           "\"; wanted f32, bf16, int8 or int4");
   });
 }
 

@@ -23,7 +23,7 @@ inline Result<Precision> StoredPrecision(const SafetensorsMetadata& metadata) {
   const auto found = metadata.find(std::string(kPrecisionKey));
   if (found == metadata.end()) return Precision::kF32;
   Result<Precision> precision = PrecisionFromName(found->second);
-  if (precision.ok()) return precision;
+  if (precision.ok() && *precision != Precision::kInt4) return precision;
   return InvalidArgument("metadata " + std::string(kPrecisionKey) + ": found " +
                          Quoted(found->second) + ", wanted f32, bf16 or int8");
 }

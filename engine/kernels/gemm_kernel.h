@@ -12,6 +12,15 @@
 // -128). Then
 //   x w = scale * col_scale * (sum of q_x q_w - zero_point * sum of q_w)
 // where the sums are exact 32-bit integers for any k up to kMaxInt8K.
+//
+// int4: rows of A are the same bytes. Along k a column of w falls into groups of 32, each with a
+// scale: w becomes round(w / group_scale), -8 .. 7. A group's products have an exact sum; sums of
+// groups are joined in their order, sum = fma(products of the group, group_scale, sum), from 0.
+// Then the same formula follows, with sum of q_w = the sum of group_scale * q_w, and col_scale 1.
+// kr is a group of 32; in a panel of nr columns it is
+//   uint8_t nibbles[4][nr][4]   byte (s, n, i): q + 8 of element 8 s + i in the lower half, of
+//                               element 8 s + 4 + i in the upper
+//   uint16_t scale[nr]          bf16
 
 #ifndef ENCORE_ENGINE_KERNELS_GEMM_KERNEL_H_
 #define ENCORE_ENGINE_KERNELS_GEMM_KERNEL_H_
@@ -29,10 +38,13 @@ using Accumulator = float;
 // The longest K whose int8 sums fit 32 bits: 65793 * 255 * 128 < 2^31.
 inline constexpr size_t kMaxInt8K = 65793;
 
+inline constexpr size_t kInt4Group = 32;
+inline constexpr size_t kInt4GroupBytes = kInt4Group / 2 + 2;  // of one column
+
 // What turns an integer kernel's sums into floats: columns of B, padded to whole vectors.
 struct ColumnQuant {
   const float* scale;  // [columns]
-  const float* sum;    // [columns]: of the column's integers
+  const float* sum;    // [columns]: of the column's integers; int4: of these times their scales
 };
 
 // The widest tile, in vectors of accumulators.
@@ -63,7 +75,7 @@ struct TileOperands {
 };
 // Of an integer kernel's last slice: c = bias + a.quant.scale * columns.scale * (sums -
 // a.quant.zero_point * columns.sum), and then on as above, but that `scale` has no place. For other
-// slices columns.scale is null, and c receives the bits of integers.
+// slices columns.scale is null, and c receives the bits of integers, or int4's sums as floats.
 struct TileQuant {
   ColumnQuant columns;  // these for the full width
   const float* bias;
@@ -137,7 +149,7 @@ struct GemmKernel {
   const char* target;         // Highway's name of the SIMD target, or "AMX"
   bool integer = false;       // int8: sums are int32_t, and `pack` takes floats that are integers
   size_t a_bytes;             // of an element of A
-  size_t b_bytes;             // and of B
+  size_t b_bytes;             // and of B; of int4 0, whose groups are kInt4GroupBytes
   size_t kr;                  // elements of a group
   size_t lanes;               // accumulators a vector
   size_t best_nv;             // panel width (vectors) to prefer
@@ -146,14 +158,15 @@ struct GemmKernel {
   WideTile wide[kMaxNv + 1][kMaxWideMr + 1];                // [nv][mr]
   RowsFn rows[kMaxNv + 1] = {};                             // [nv]; null: only tiles
   bool only_rows = false;                                   // no tiles: their bits would be others
-  PackFn pack;
-  TransposeFn transpose;
+  PackFn pack;                                              // these two not of int4, whose
+  TransposeFn transpose;                                    // panels ops/int4_weights.h packs
   MakeRowsFn make_rows;  // null: rows of floats are rows of A as they are
 
   // Groups that cover k elements.
   size_t GroupsOf(size_t k) const { return kr == 1 ? k : (k + kr - 1) / kr; }
   // Bytes of one column of a group of B.
-  size_t group_bytes() const { return kr * b_bytes; }
+  size_t group_bytes() const { return is_int4() ? kInt4GroupBytes : kr * b_bytes; }
+  bool is_int4() const { return b_bytes == 0; }
   size_t max_nv() const {
     size_t nv = kMaxNv;
     while (max_mr[nv] == 0) --nv;
@@ -171,6 +184,8 @@ const GemmKernel& GetGemmKernelBf16();
 // kernel above. Packed panels of either are those of the other.
 const GemmKernel& GetGemmKernelBf16Amx();
 const GemmKernel& GetGemmKernelInt8();
+// rows[] alone.
+const GemmKernel& GetGemmKernelInt4();
 // The same with AMX for many rows, to be run only where the process may use it
 // (engine/platform/amx.h); on targets of processors that never have it, the same altogether. Packed
 // panels of either are those of the other.

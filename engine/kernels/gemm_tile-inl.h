@@ -7,6 +7,7 @@
 // accumulator. Of the element type it only knows its Type:
 //   kGroup                    elements of a group
 //   kInteger                  whether accumulators are the bits of int32_t
+//   kFloatSums                of kInteger: they are floats after all (int4)
 //   AWord, Word               the C++ types of a word of A and of B
 //   A Spread(AWord)           whatever MulAdd wants of that word, for all columns
 //   B Load(const Word*)       a vector of words, one a column
@@ -94,10 +95,9 @@ struct RowPointers {
 };
 
 // From sums of integers to floats.
-template <size_t MR, size_t NV, class V>
+template <bool kFloatSums, size_t MR, size_t NV, class V>
 HWY_INLINE void Dequantize(const GemmTile& t, V (&acc)[MR][NV]) {
   const GemmTagF32 d;
-  const hn::RebindToSigned<GemmTagF32> di;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   ENCORE_UNROLL
   for (size_t j = 0; j < NV; ++j) {
@@ -108,7 +108,10 @@ HWY_INLINE void Dequantize(const GemmTile& t, V (&acc)[MR][NV]) {
     for (size_t i = 0; i < MR; ++i) {
       const V zero_point = hn::Set(d, t.in.a.quant[i].zero_point);
       const V scale = hn::Set(d, t.in.a.quant[i].scale);
-      const V sum = hn::ConvertTo(d, hn::BitCast(di, acc[i][j]));
+      V sum = acc[i][j];
+      if constexpr (!kFloatSums) {
+        sum = hn::ConvertTo(d, hn::BitCast(hn::RebindToSigned<GemmTagF32>(), sum));
+      }
       const V centred = hn::NegMulAdd(zero_point, col_sum, sum);
       acc[i][j] = hn::MulAdd(hn::Mul(centred, scale), col_scale, bias);
     }
@@ -195,7 +198,7 @@ HWY_INLINE void EndTile(const GemmTile& t, V (&acc)[MR][NV]) {
   const GemmTagF32 d;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   if constexpr (Type::kInteger) {
-    if (t.quant.columns.scale != nullptr) Dequantize(t, acc);
+    if (t.quant.columns.scale != nullptr) Dequantize<Type::kFloatSums>(t, acc);
   }
 
   if (HWY_UNLIKELY(t.out.cols != NV * kLanes)) {

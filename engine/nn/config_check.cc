@@ -210,10 +210,11 @@ Status CheckConfig(const EncoderConfig& c) {
 }
 
 Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options) {
-  if (!options.keep.empty() && options.precision != Precision::kInt8) {
+  if (!options.keep.empty() && options.precision != Precision::kInt8 &&
+      options.precision != Precision::kInt4) {
     return InvalidArgument("keep has " + Number(options.keep.size()) +
                            " matrices and precision is " +
-                           std::string(PrecisionName(options.precision)) + "; wanted int8");
+                           std::string(PrecisionName(options.precision)) + "; wanted int8 or int4");
   }
   for (size_t i = 0; i < options.keep.size(); ++i) {
     if (options.keep[i].layer >= config.num_layers()) {

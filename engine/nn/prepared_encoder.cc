@@ -110,6 +110,8 @@ const GemmKernel& KernelOf(Precision precision) {
       return GetGemmKernelBf16();
     case Precision::kInt8:
       return UseAmx() ? GetGemmKernelInt8Amx() : GetGemmKernelInt8();
+    case Precision::kInt4:
+      return GetGemmKernelInt4();
     case Precision::kF32:
       break;
   }
@@ -229,7 +231,8 @@ Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::b
                                    [](const MatrixToPack& m) { return m.ends_layer; });
   return InvalidArgument("layers." + std::to_string(layer) + ": the weights of " +
                          std::string(matrices[bad].name) +
-                         " have a number that is not finite; wanted finite ones for int8");
+                         " have a number that is not finite; wanted finite ones for " +
+                         std::string(PrecisionName(options.precision)));
 }
 
 Result<size_t> PreparedEncoder::WorkspaceBytes(const BatchLimits& limits, int threads) const {

@@ -66,8 +66,8 @@ inline GemmTile PlainTile() {
 void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile);
 
 // Rows [row_begin, row_end) of panels [panel_begin, panel_end). Allocates nothing; at most 2 *
-// kMaxMc * kMaxNr sums of stack, and 8 KiB with AMX. No other call may write the same part of c
-// meanwhile.
+// kMaxMc * kMaxNr sums of stack, and 8 KiB with AMX or 20 of int4. No other call may write the same
+// part of c meanwhile.
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,
                size_t panel_begin, size_t panel_end);
 

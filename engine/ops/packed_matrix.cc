@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/base/guarded.h"
+#include "engine/ops/int4_weights.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
@@ -22,10 +23,29 @@ Status NoMemoryFor(const WeightSource& source) {
   return internal::NoMemoryFor("packed weights of shape " + shapes);
 }
 
+// As PackRows, for int4, whose scales are in the panel.
+bool PackInt4Rows(const WeightSource& source, size_t row, size_t rows, size_t k, size_t nr,
+                  std::byte* panel, float* scales, float* sums) {
+  const FpEnvScope modes;
+  std::fill_n(scales, rows, 1.0f);
+  // Of int8 weights with scales of their inputs, those by which rows of A are divided as well.
+  WeightSource smoothed = source;
+  smoothed.input_scale = {};
+  alignas(64) float piece[GemmKernel::kMaxNr * kInt4Group];
+  for (size_t k0 = 0; k0 < k; k0 += kInt4Group) {
+    const size_t count = std::min(kInt4Group, k - k0);
+    ReadRows(smoothed, row, rows, k0, count, piece, kInt4Group);
+    if (!PackInt4Group(piece, kInt4Group, rows, count, nr, panel, sums)) return false;
+    panel += nr * kInt4GroupBytes;
+  }
+  return true;
+}
+
 // Rows [row, row + rows) of the source, k elements each, become the columns of one panel. For a
 // kernel of integers their scales and sums are written too; false if a number is not finite then.
 bool PackRows(const GemmKernel& kernel, const WeightSource& source, size_t row, size_t rows,
               size_t k, size_t nr, std::byte* panel, float* scales, float* sums) {
+  if (kernel.is_int4()) return PackInt4Rows(source, row, rows, k, nr, panel, scales, sums);
   PlainRows plain;
   if (!kernel.integer && FindPlainRows(source, row, rows, &plain)) {
     kernel.pack(plain.data, plain.stride_k, plain.stride_row, k, rows, nr, panel);
@@ -53,7 +73,7 @@ bool PackRows(const GemmKernel& kernel, const WeightSource& source, size_t row, 
 
 Status NotFinite(const WeightSource& source) {
   return InvalidArgument("weights of " + source.parts[0].weight.shape().ToString() +
-                         " have a number that is not finite; wanted finite ones for int8");
+                         " have a number that is not finite; wanted finite ones for integers");
 }
 
 }  // namespace
@@ -85,7 +105,8 @@ Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const Gem
       ChooseGemmBlocking(MachineCaches(), view.groups(), view.nr(), kernel.group_bytes());
   size_t padded_n = 0;
   size_t bytes = 0;
-  if (!CheckedRoundUp(view.k, kernel.kr, &bytes) || !CheckedMul(bytes, kernel.b_bytes, &bytes) ||
+  if (!CheckedRoundUp(view.k, kernel.kr, &bytes) ||
+      !CheckedMul(bytes / kernel.kr, kernel.group_bytes(), &bytes) ||
       !CheckedRoundUp(view.n, view.nr(), &padded_n) ||
       !CheckedMul(padded_n, view.halves(), &padded_n) || !CheckedMul(bytes, padded_n, &bytes) ||
       !CheckedRoundUp(bytes, 64, &bytes) ||

@@ -43,6 +43,7 @@ static_assert(ENCORE_OUT_OF_MEMORY == static_cast<int>(ErrorCode::kOutOfMemory))
 static_assert(ENCORE_PRECISION_F32 == 1 + static_cast<int>(Precision::kF32));
 static_assert(ENCORE_PRECISION_BF16 == 1 + static_cast<int>(Precision::kBF16));
 static_assert(ENCORE_PRECISION_INT8 == 1 + static_cast<int>(Precision::kInt8));
+static_assert(ENCORE_PRECISION_INT4 == 1 + static_cast<int>(Precision::kInt4));
 
 // The last failure on this thread. An array, because a destructor of a thread's variable keeps a
 // shared library loaded until the thread ends.
@@ -92,7 +93,7 @@ Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
       {ENCORE_POOLING_WEIGHTED_MEAN, PoolingMode::kWeightedMean},
       {ENCORE_POOLING_LAST_TOKEN, PoolingMode::kLastToken}};
   ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", given.normalize, ENCORE_NO));
-  ENCORE_RETURN_IF_ERROR(CheckChoice("precision", given.precision, ENCORE_PRECISION_INT8));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("precision", given.precision, ENCORE_PRECISION_INT4));
   ENCORE_RETURN_IF_ERROR(CheckChoice("amx_bf16", given.amx_bf16, 1));
   options->amx_bf16 = given.amx_bf16 != 0;
   ENCORE_RETURN_IF_ERROR(CheckChoice("compare_cache", given.compare_cache, 1));

@@ -64,14 +64,14 @@ struct LinearWeights {
   WeightView weight = {};  // [outputs, inputs]; floats, or I8 with `scale`
   WeightView bias = {};    // [outputs], or empty for 0
   // Of an I8 weight, else empty: an element is the integer times its row's scale, which is finite
-  // and above 0. With kInt8 such a weight is packed as it is; with kF32 and kBF16 as these
-  // products.
+  // and above 0. With kInt8 such a weight is packed as it is; with others as
+  // these products.
   WeightView scale = {};  // [outputs]
-  // Smoothing of the input (arXiv:2211.10438), finite and above 0, or empty. Only kInt8 needs it:
-  // inputs are divided by these, and columns of the weight multiplied. A weight of floats is given
-  // without, and is multiplied when it is packed for kInt8; in an I8 weight the factor is there
-  // already, and kF32 and kBF16 divide by it. Where it is empty, Create finds its own for a weight
-  // of floats, and an I8 weight has none.
+  // Smoothing of the input (arXiv:2211.10438), finite and above 0, or empty. Only kInt8 and kInt4
+  // need it: inputs are divided by these, and columns of the weight multiplied. A weight of floats
+  // is given without, and is multiplied when it is packed for these; in an I8 weight the factor is
+  // there already, and kF32 and kBF16 divide by it. Where it is empty, Create finds its own for a
+  // weight of floats, and an I8 weight has none.
   WeightView input_scale = {};  // [inputs]
 };
 
@@ -248,12 +248,12 @@ struct EncoderOptions {
   // that a file may give their pages back (see SafetensorsFile::ReleasePages). Must not throw. With
   // `cache` they are read again, and it may be called twice or not at all.
   std::function<void()> layer_packed = {};
-  // Of kInt8: matrices that are computed as in kBF16 instead.
+  // Of kInt8 and kInt4: matrices that are computed as in kBF16 instead.
   std::vector<MatrixOfLayer> keep = {};
-  // Of kBF16, and of what kInt8 leaves in bf16 (attention, `keep`): where the active target is AMX,
-  // multiply by its bf16 instruction, which is several times as fast. It adds products in another
-  // order, so that results have other bits than on machines without it, and are about as exact. All
-  // else that is promised holds. No effect elsewhere.
+  // Of kBF16, and of what integers leave in bf16 (attention, `keep`): where the active target is
+  // AMX, multiply by its bf16 instruction, which is several times as fast. It adds products in
+  // another order, so that results have other bits than on machines without it, and are about as
+  // exact. All else that is promised holds. No effect elsewhere.
   bool amx_bf16 = false;
   PackedCache cache = {};
 };

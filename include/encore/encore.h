@@ -27,9 +27,9 @@
 // each rounded once, and nothing approximate. Rotary angles are computed in double precision by
 // encore's own sine and cosine. reference/golden_hashes.h publishes what some fixed inputs give.
 //
-// All of it holds in bf16 and int8 too, with sums of products as precision.h has them, but for two
-// things: numbers in bf16 that are subnormal are 0 to the instructions of some targets, and an
-// encoder with EncoderOptions::amx_bf16 has bits of its own where it takes AMX.
+// All of it holds in bf16, int8 and int4 too, with sums of products as precision.h has them, but
+// for two things: numbers in bf16 that are subnormal are 0 to the instructions of some targets, and
+// an encoder with EncoderOptions::amx_bf16 has bits of its own where it takes AMX.
 //
 // ---- What is promised within bounds --------------------------------------------------------
 //

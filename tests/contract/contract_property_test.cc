@@ -92,7 +92,7 @@ void DrawTargets(Draw& draw, std::string& alone, std::string& together) {
 
 // Of int8, some matrices may be kept.
 EncoderOptions DrawOptions(Draw& draw, const EncoderConfig& config) {
-  EncoderOptions options{.precision = kPrecisions[draw.Between(0, 2)]};
+  EncoderOptions options{.precision = kPrecisions[draw.Between(0, 3)]};
   const bool keeps = options.precision == Precision::kInt8 && draw.Chance(3);
   for (size_t layer = 0; keeps && layer < config.num_layers(); ++layer) {
     for (const LayerMatrix matrix :

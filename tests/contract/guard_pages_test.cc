@@ -128,7 +128,7 @@ TEST(GuardPages, Encoders) {
     internal::All().side = SideOf(draw);
     const GuardedWeights model(config, DrawChoices(draw, config), side);
     EncoderOptions options;
-    options.precision = kPrecisions[round % 3];
+    options.precision = kPrecisions[round % std::size(kPrecisions)];
     std::vector<size_t> starts = {0};
     for (size_t left = draw.Between(1, 5); left > 0; --left) {
       starts.push_back(starts.back() +

@@ -51,7 +51,7 @@ Way WayOf(const EncoderConfig& config, const ThreadPlan& plan, const std::vector
 Precision NextPrecision() {
   static size_t calls = 0;
   const size_t call = calls++;
-  return kPrecisions[(call + call / 3) % 3];
+  return kPrecisions[(call + call / 3) % std::size(kPrecisions)];
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ testing::AssertionResult TextRound(uint32_t seed, const Executors& executors, si
     folder.AddDense("2_Dense", "2_Dense");
     folder.WriteJson("2_Dense/config.json", {{"in_features", 32}, {"out_features", 20}});
   }
-  OpenOptions open{.precision = kPrecisions[draw.Between(0, 2)]};
+  OpenOptions open{.precision = kPrecisions[draw.Between(0, 3)]};
   const std::vector<std::string> targets = SupportedTargets();
   std::string target = targets[draw.Between(0, targets.size() - 1)];
   std::string alone_target = targets[draw.Between(0, targets.size() - 1)];

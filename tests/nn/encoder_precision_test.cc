@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far bf16 and int8 encoders are from the double-precision reference of f32 weights, for every
-// switch of a layer, on every SIMD target.
+// How far bf16, int8 and int4 encoders are from the double-precision reference of f32 weights, for
+// every switch of a layer, on every SIMD target.
 
 #include <algorithm>
 #include <cmath>
@@ -33,19 +33,24 @@ namespace {
 // Root mean square of the error over that of the output, of one and of two layers of drawn weights
 // and normally distributed inputs, which have no outliers. A rounding to bf16 is off by 2^-9 /
 // sqrt(3) = 0.11 % in the mean, one to int8 by 0.3 to 0.5 % of a row of normally distributed
-// numbers; a block has eight of them one after another. The second layer's norms of small rows,
-// norms behind its products, and scores without a scale (T5) magnify what the first one did.
+// numbers, one of weights to int4 by 7 to 8 %; a block has eight of them one after another. The
+// second layer's norms of small rows, norms behind its products, and scores without a scale (T5)
+// magnify what the first one did.
 struct Bound {
   double bf16;
   double int8;
+  double int4;
 };
-constexpr Bound kOneLayer = {6e-3, 2.5e-2};
-constexpr Bound kTwoLayers = {1.2e-2, 4e-2};
+constexpr Bound kOneLayer = {6e-3, 2.5e-2, 0.2};
+constexpr Bound kTwoLayers = {1.2e-2, 4e-2, 0.3};
 
 struct Worst {
   double bf16 = 0;
   double int8 = 0;
-  ~Worst() { std::printf("largest rms error: bf16 %.2e, int8 %.2e\n", bf16, int8); }
+  double int4 = 0;
+  ~Worst() {
+    std::printf("largest rms error: bf16 %.2e, int8 %.2e, int4 %.2e\n", bf16, int8, int4);
+  }
 };
 
 double RmsError(const std::vector<float>& got, const std::vector<double>& want) {
@@ -75,9 +80,13 @@ void CheckModel(const EncoderModel& model, const std::vector<size_t>& lengths, W
         RmsError(Forward(model.Make({.precision = Precision::kBF16}), batch, x), want);
     const double int8 =
         RmsError(Forward(model.Make({.precision = Precision::kInt8}), batch, x), want);
+    const double int4 =
+        RmsError(Forward(model.Make({.precision = Precision::kInt4}), batch, x), want);
     const Bound& bound = model.config().num_layers() == 1 ? kOneLayer : kTwoLayers;
     EXPECT_LE(bf16, bound.bf16) << Describe(model.config());
     EXPECT_LE(int8, bound.int8) << Describe(model.config());
+    EXPECT_LE(int4, bound.int4) << Describe(model.config());
+    worst->int4 = std::max(worst->int4, int4);
     worst->bf16 = std::max(worst->bf16, bf16);
     worst->int8 = std::max(worst->int8, int8);
   });
@@ -86,13 +95,13 @@ void CheckModel(const EncoderModel& model, const std::vector<size_t>& lengths, W
 const std::vector<size_t> kPrecisionLengths = {17, 1, 2, 65};
 
 TEST(EncoderPrecision, NamesComeBack) {
-  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+  for (const Precision precision : kPrecisions) {
     const Result<Precision> found = PrecisionFromName(PrecisionName(precision));
     ASSERT_TRUE(found.ok()) << found.status().message();
     EXPECT_EQ(*found, precision);
   }
   EXPECT_EQ(PrecisionFromName("f16").status().message(),
-            "precision is \"f16\"; wanted f32, bf16 or int8");
+            "precision is \"f16\"; wanted f32, bf16, int8 or int4");
 }
 
 TEST(EncoderPrecision, TorchsLayersAndSizesOfHeads) {
@@ -203,6 +212,8 @@ TEST(EncoderPrecision, BytesOfPackedWeights) {
   // Where there is no product of 8 bits, they are widened to 16.
   EXPECT_GE(bytes(Precision::kInt8), kElements);
   EXPECT_LE(bytes(Precision::kInt8), 2 * kElements);
+  // With a scale for each 32.
+  EXPECT_EQ(bytes(Precision::kInt4), kElements / 2 + kElements / 32 * 2);
 }
 
 TEST(EncoderPrecision, RowsOfSpecialNumbers) {

@@ -13,6 +13,7 @@
 #include "encore/encoder.h"
 #include "reference/encoder_model.h"
 #include "reference/golden_families.h"
+#include "tests/support/precisions.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/stack_use.h"
 #include "tests/support/targets.h"
@@ -42,7 +43,7 @@ TEST(EncoderStack, ForwardTakesNoMoreThanIsStated) {
   ForEachTarget([&](const std::string& target) {
     for (const GoldenFamily& family : families) {
       const EncoderModel model(family.config, family.choices);
-      for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+      for (const Precision precision : kPrecisions) {
         const Encoder encoder = model.Make({.precision = precision});
         const std::vector<size_t> starts = {0, 1, 200};
         const Batch batch{.seq_starts = starts};

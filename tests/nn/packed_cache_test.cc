@@ -89,6 +89,7 @@ std::string KernelTargets(const EncoderOptions& options) {
   if (options.precision == Precision::kF32) return internal::GetGemmKernelF32().target;
   const std::string bf16 = internal::GetGemmKernelBf16().target;
   if (options.precision == Precision::kBF16) return bf16;
+  if (options.precision == Precision::kInt4) return internal::GetGemmKernelInt4().target;
   return internal::GetGemmKernelInt8().target + (options.keep.empty() ? "" : " " + bf16);
 }
 

@@ -12,7 +12,8 @@
 
 namespace encore {
 
-inline constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kBF16, Precision::kInt8};
+inline constexpr Precision kPrecisions[] = {Precision::kF32, Precision::kBF16, Precision::kInt8,
+                                            Precision::kInt4};
 
 // "bf16", "int8, keeping 3 matrices".
 inline std::string Describe(const EncoderOptions& options) {

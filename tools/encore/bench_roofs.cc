@@ -55,7 +55,8 @@ void BenchRoofs::Measure(int threads) {
     for (int i = 0; i < kSamples; ++i) samples.push_back(meter.Measure());
     return Largest(samples);
   };
-  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+  for (const Precision precision :
+       {Precision::kF32, Precision::kBF16, Precision::kInt8, Precision::kInt4}) {
     bench::PeakMeter meter(executor, {precision});
     ReportRoof& roof = roofs_.emplace_back();
     roof = {.kind = "compute",
@@ -177,7 +178,7 @@ void PrintRoofs(std::ostream& out, const std::vector<ReportRoof>& roofs) {
   }
   // A level may be there for some numbers of threads alone, as L3 is.
   std::vector<std::string> names;
-  for (const char* name : {"f32", "bf16", "int8", "L1", "L2", "L3", "memory"}) {
+  for (const char* name : {"f32", "bf16", "int8", "int4", "L1", "L2", "L3", "memory"}) {
     const bool known = std::any_of(lines.begin(), lines.end(),
                                    [&](const auto& line) { return line.second.contains(name); });
     if (known) names.emplace_back(name);

@@ -204,7 +204,7 @@ void AddConvert(CommandLine& line, Action& action) {
               {.type = "FILE|FOLDER", .required = true});
   command.Add("OUT", &options->out, "Where they go; must not exist",
               {.type = "FILE|FOLDER", .required = true});
-  options->precision.AddTo(command, {.required = true});
+  options->precision.AddTo(command, {.required = true, .one_of = {"f32", "bf16", "int8"}});
   command.Add(
       "--embeddings", &options->embeddings,
       "Of a folder: what its tables of embeddings become (f32, f16, bf16 or int8 rows with a "

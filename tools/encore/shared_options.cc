@@ -93,13 +93,14 @@ std::string MatrixName(const MatrixOfLayer& matrix) {
 }
 
 Option PrecisionOptions::AddTo(const Command& command, OptionRules rules) {
-  rules.one_of = {"f32", "bf16", "int8"};
-  const Option option =
-      command.Add("--precision", &name,
-                  "Multiply in f32, or in bf16 or int8, which are faster and less exact; default: "
-                  "what the weights were converted to (`encore convert`), or f32",
-                  rules);
-  command.Add("--keep", &keep, "With int8, keep these matrices in bf16, e.g. 0.linear1,5.out_proj",
+  if (rules.one_of.empty()) rules.one_of = {"f32", "bf16", "int8", "int4"};
+  const Option option = command.Add(
+      "--precision", &name,
+      "Multiply in f32, or in bf16, int8 or int4, which are faster and less exact; default: "
+      "what the weights were converted to (`encore convert`), or f32",
+      rules);
+  command.Add("--keep", &keep,
+              "With int8 and int4, keep these matrices in bf16, e.g. 0.linear1,5.out_proj",
               {.type = "LAYER.MATRIX", .needs = option});
   return option;
 }

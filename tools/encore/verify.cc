@@ -73,7 +73,7 @@ struct VerifyOptions {
   size_t batches = 0;               // 0: by the mode
   std::set<std::string> only;       // empty: everything
   std::set<std::string> functions;  // empty: all
-  std::vector<std::string> precisions = {"f32", "bf16", "int8"};
+  std::vector<std::string> precisions = {"f32", "bf16", "int8", "int4"};
   std::string json;
 };
 
@@ -191,7 +191,7 @@ void AddVerify(CommandLine& line, Action& action) {
               "Print the largest errors of functions as the tables of docs/accuracy.md, too");
   command.Add("--precision", &options->precisions,
               "Compare the bits of layers in these precisions, with commas between",
-              {.type = "NAME", .show_default = true, .one_of = {"f32", "bf16", "int8"}});
+              {.type = "NAME", .show_default = true, .one_of = {"f32", "bf16", "int8", "int4"}});
   command.Add("--json", &options->json, "Write the findings to this file as well",
               {.type = "FILE"});
   command.Add("--print-hashes", &options->print_hashes,

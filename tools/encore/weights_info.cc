@@ -69,7 +69,7 @@ Weights WeightsOf(const WeightsFolder& folder) {
 
 Json MemoryOf(const Weights& weights, Precision precision, int threads) {
   std::vector<MatrixOfLayer> keep;
-  if (precision == Precision::kInt8) keep = weights.kept;
+  if (precision == Precision::kInt8 || precision == Precision::kInt4) keep = weights.kept;
   const Result<PreparedEncoder> encoder = PreparedEncoder::Create(
       weights.config, weights.views, {.precision = precision, .keep = keep});
   Json memory = {{"precision", PrecisionName(precision)}};
@@ -138,7 +138,8 @@ void PrintWeightsInfo(std::ostream& out, const WeightsInfoRequest& request) {
   }
   const Weights weights = folder ? WeightsOf(*folder) : WeightsOf(*file);
   Json memories = Json::array();
-  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+  for (const Precision precision :
+       {Precision::kF32, Precision::kBF16, Precision::kInt8, Precision::kInt4}) {
     memories.push_back(MemoryOf(weights, precision, request.threads));
   }
   if (std::all_of(memories.begin(), memories.end(),

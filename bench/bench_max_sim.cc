@@ -40,7 +40,10 @@ void LateInteraction(benchmark::State& state, DType type, size_t queries, size_t
   const double pairs = static_cast<double>(query_starts.back() * document_starts.back());
   Measure(state, threads,
           Work{.flops = 2.0 * static_cast<double>(kWidth) * pairs,
-               .tokens = static_cast<double>(document_starts.back())},
+               .tokens = static_cast<double>(document_starts.back()),
+               .precision = type == DType::kI8     ? Precision::kInt8
+                            : type == DType::kBF16 ? Precision::kBF16
+                                                   : Precision::kF32},
           [&](size_t) {
             return plain ? MaxSim(query_rows, document_rows, scores.View<float>(), options)
                          : MaxSim(query_rows, stored.groups(document_starts), scores.View<float>(),

@@ -178,8 +178,20 @@ json LateTexts(const MultiVectorEncoder& model, TextTask task, const MultiVector
   return answers;
 }
 
+// "precision": of the products; without it as the folder says.
+Result<OpenOptions> OptionsOf(const json& request) {
+  OpenOptions options;
+  if (!request.contains("precision")) return options;
+  const Result<Precision> precision = PrecisionFromName(request["precision"].get<std::string>());
+  if (!precision.ok()) return precision.status();
+  options.precision = *precision;
+  return options;
+}
+
 json AnswerLate(const json& request) {
-  const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(request["folder"]);
+  const Result<OpenOptions> options = OptionsOf(request);
+  if (!options.ok()) return Failed(options.status());
+  const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(request["folder"], *options);
   if (!model.ok()) return Failed(model.status());
   const std::vector<std::string> queries = request["queries"];
   const std::vector<std::string> documents = request["documents"];
@@ -213,7 +225,10 @@ json Answer(const json& request) {
     if (!tokenizer.ok()) return Failed(tokenizer.status());
     return {{"describe", Described(tokenizer->Describe())}};
   }
-  const Result<TextEncoder> model = TextEncoder::Open(request["folder"].get<std::string>());
+  const Result<OpenOptions> options = OptionsOf(request);
+  if (!options.ok()) return Failed(options.status());
+  const Result<TextEncoder> model =
+      TextEncoder::Open(request["folder"].get<std::string>(), *options);
   if (!model.ok()) return Failed(model.status());
   if (request.contains("head")) return AnswerHead(*model, request);
   json answer = {{"describe", Described(model->Describe())}, {"texts", json::array()}};

@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "engine/base/strict_math.h"
-#include "engine/kernels/one_avx3.h"
+#include "engine/kernels/fewer_avx3.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm_f32.cc"

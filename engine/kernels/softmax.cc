@@ -10,7 +10,7 @@
 #include <cstddef>
 
 #include "engine/base/strict_math.h"
-#include "engine/kernels/one_avx3.h"
+#include "engine/kernels/fewer_avx3.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/softmax.cc"

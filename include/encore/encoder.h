@@ -246,7 +246,7 @@ struct EncoderOptions {
   Executor executor = {};
   // Called once after each layer, by one of these threads: its matrices will not be read again, so
   // that a file may give their pages back (see SafetensorsFile::ReleasePages). Must not throw. With
-  // `cache` they are read again, and it may be called twice or not at all.
+  // `cache` they are read several times, and it is called after each.
   std::function<void()> layer_packed = {};
   // Of kInt8: matrices that are computed as in kBF16 instead.
   std::vector<MatrixOfLayer> keep = {};

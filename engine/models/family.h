@@ -39,6 +39,8 @@ struct LayerModule {
   std::string_view weight = ".weight";  // what follows the name of a tensor by itself
   // All layers' matrices are one tensor, those of one layer's rows under another's.
   bool stacked = false;
+  // Of a convolution, whose tensor is [outputs, d_model / groups, kernel].
+  size_t groups = 1;
 };
 
 enum class PositionRule : uint8_t {

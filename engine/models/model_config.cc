@@ -117,6 +117,13 @@ void Tell(const ModelPlan& plan, std::vector<Decision>* decisions) {
   decisions->push_back({"activation",
                         std::string(ActivationText(plan.encoder.layers.front().activation)),
                         kConfigFile});
+  if (const std::optional<ConvolutionConfig>& c = plan.encoder.layers.front().convolution) {
+    decisions->push_back({"convolution",
+                          std::to_string(c->kernel) + " tokens, " +
+                              std::string(ActivationText(c->activation)) +
+                              ", after the first layer",
+                          kConfigFile});
+  }
 }
 
 // The family's keys from the object that has them, and those at the top that belong to it.

@@ -144,8 +144,8 @@ def randomise(model, rng, dtype):
                 value = n / p.shape[1]
             elif name.endswith(OUTPUTS):  # adds less to x than there is
                 value = 0.5 * n / np.sqrt(p.shape[1])
-            elif p.dim() == 2:
-                value = n / np.sqrt(p.shape[1])
+            elif p.dim() > 1:  # a convolution has three
+                value = n / np.sqrt(np.prod(p.shape[1:]))
             elif "q_norm" in name or "k_norm" in name:  # their product is squared in scores
                 value = 0.6 - offset + 0.3 * n
                 if type(model).__name__.startswith("EmbeddingGemma2"):  # whose scores have no scale

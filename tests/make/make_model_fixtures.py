@@ -31,7 +31,7 @@ from made_files import SENTENCES, other_versions
 from model_fixture_families import (FAMILIES, JinaBert, Voyage, old_albert, old_bert, old_ernie,
                                     set_exact, write_config)
 import nomic_moe
-from whole_models import Whole
+from whole_models import Whole, whole_gemma
 
 LENGTHS = [1, 2, 7, 60, 130]
 LONG = [1, 2, 7, 60, 230, 700]  # past windows and buckets
@@ -114,6 +114,8 @@ def build(case):
         return nomic_moe.NomicMoe(settings)
     if case.family in ("CLIP", "Siglip", "Siglip2"):
         return Whole(case.family, settings).eval()
+    if case.family == "EmbeddingGemma2":
+        return whole_gemma(settings).eval()
     if case.family == "Voyage":
         config = transformers.Qwen3Config(**settings)
         config._attn_implementation = "eager"

@@ -195,6 +195,8 @@ TEST(ModelFamilies, ValuesThatMakeNoSenseAreInvalid) {
       {"embedding_gemma2", "rope_scaling", {{"rope_type", "linear"}, {"factor", 2}}},
       {"embedding_gemma2", "per_layer_config", {{"7", {{"head_dim", 16}}}}},
       {"embedding_gemma2", "per_layer_config", {{"one", {{"head_dim", 16}}}}},
+      {"embedding_gemma2_whole", "image_token_id", -1},
+      {"embedding_gemma2_whole", "text_config", 3},
       {"nomic_bert", "moe_every_n_layers", "none"},
       {"nomic_moe", "moe_top_k", 7},
       {"nomic_moe", "moe_top_k", 0},

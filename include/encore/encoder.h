@@ -128,6 +128,9 @@ struct EncoderLayerWeights {
   LinearWeights input_output = {};   // [d_model, width]
   NormWeights post_input_norm = {};  // [d_model]
   WeightView layer_scalar = {};      // [1], or empty for 1
+  // With convolution, of floats.
+  LinearWeights convolution = {};     // [d_model, d_model kernel]
+  NormWeights convolution_norm = {};  // [d_model]
   // Norms of attention (1) and of the feed-forward network (2).
   NormWeights norm1 = {};  // [d_model]
   NormWeights norm2 = {};  // [d_model]

@@ -99,9 +99,13 @@ TEST_F(PackedCacheTest, BitsAreTheSameOnEveryTarget) {
   const EncoderModel both(BucketsAndBothNorms());
   const EncoderModel experts(ExpertsInTurn());
   const EncoderModel inputs(LayerInputs());
+  EncoderConfig convolutions = Convolutions();
+  for (LayerConfig& layer : convolutions.layers) layer.relative.reset();
+  const EncoderModel joined(convolutions);
   std::set<std::string> files;
   ForEachTarget([&](const std::string&) {
-    for (const EncoderModel* model : {&std::as_const(model_), &gated, &both, &experts, &inputs}) {
+    for (const EncoderModel* model :
+         {&std::as_const(model_), &gated, &both, &experts, &inputs, &joined}) {
       for (const Precision precision : kPrecisions) {
         for (const bool keeps : {false, true}) {
           if (keeps && precision != Precision::kInt8) continue;

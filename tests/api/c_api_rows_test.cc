@@ -18,8 +18,8 @@
 namespace encore {
 namespace {
 
-const std::vector<std::string> kTexts = {"The harbour lies between two hills.", "",
-                                         "Anna lives in Berlin and works for Acme."};
+const std::vector<std::string> kRowTexts = {"The harbour lies between two hills.", "",
+                                            "Anna lives in Berlin and works for Acme."};
 
 std::string Head(const std::string& name) { return ENCORE_TEST_DATA_DIR "/heads/" + name; }
 std::string Late() { return ENCORE_TEST_DATA_DIR "/late/own"; }
@@ -65,7 +65,7 @@ TEST_F(CApiTest, SparseVectorsAreThoseOfTextEncoder) {
     const auto expected = TextEncoder::Open(Head(name));
     ASSERT_TRUE(expected.ok()) << expected.status().message();
     const Model model(Head(name));
-    const std::vector<encore_text> texts = Views(kTexts);
+    const std::vector<encore_text> texts = Views(kRowTexts);
     for (const int32_t task : {ENCORE_TASK_NONE, ENCORE_TASK_QUERY, ENCORE_TASK_DOCUMENT}) {
       SparseOptions wanted;
       auto options = Sized<encore_encode_options>();
@@ -73,7 +73,7 @@ TEST_F(CApiTest, SparseVectorsAreThoseOfTextEncoder) {
       if (task == ENCORE_TASK_QUERY) wanted.task = "query";
       if (task == ENCORE_TASK_DOCUMENT) wanted.task = "document";
       wanted.max_active_dims = options.max_active_dims = task == ENCORE_TASK_DOCUMENT ? 3 : 0;
-      const auto vectors = expected->EncodeSparse(kTexts, wanted);
+      const auto vectors = expected->EncodeSparse(kRowTexts, wanted);
       ASSERT_TRUE(vectors.ok()) << vectors.status().message();
       Rows rows;
       ASSERT_EQ(encore_encode_sparse(model, texts.data(), texts.size(), &options, rows.out()),
@@ -101,15 +101,15 @@ TEST_F(CApiTest, LateInteractionIsThatOfMultiVectorEncoder) {
   EXPECT_EQ(encore_max_length(model), expected->max_length(TextTask::kNone));
   EXPECT_STRNE(encore_describe(model), "");
   size_t count = 0;
-  EXPECT_EQ(encore_tokenize(model, Text(kTexts[0]), nullptr, nullptr, 0, &count, nullptr),
+  EXPECT_EQ(encore_tokenize(model, Text(kRowTexts[0]), nullptr, nullptr, 0, &count, nullptr),
             ENCORE_OK);
   EXPECT_GT(count, 2u);
 
   const std::vector<std::string> queries = {"Where is the harbour?", "Who works?"};
   const std::vector<encore_text> query_texts = Views(queries);
-  const std::vector<encore_text> document_texts = Views(kTexts);
+  const std::vector<encore_text> document_texts = Views(kRowTexts);
   const auto wanted_queries = expected->EncodeQueries(queries);
-  const auto wanted_documents = expected->EncodeDocuments(kTexts);
+  const auto wanted_documents = expected->EncodeDocuments(kRowTexts);
   ASSERT_TRUE(wanted_queries.ok() && wanted_documents.ok());
   Rows query, document;
   auto options = Sized<encore_encode_options>();
@@ -130,10 +130,10 @@ TEST_F(CApiTest, LateInteractionIsThatOfMultiVectorEncoder) {
     EXPECT_EQ(std::memcmp((*rows)->values, wanted->vectors.data(), wanted->vectors.size_bytes()),
               0);
   }
-  std::vector<float> wanted(queries.size() * kTexts.size()), scores(wanted.size(), NAN);
+  std::vector<float> wanted(queries.size() * kRowTexts.size()), scores(wanted.size(), NAN);
   ASSERT_TRUE(expected
                   ->Similarity(wanted_queries->rows(), wanted_documents->rows(),
-                               MutableView(wanted.data(), {queries.size(), kTexts.size()}))
+                               MutableView(wanted.data(), {queries.size(), kRowTexts.size()}))
                   .ok());
   ASSERT_EQ(encore_max_sim(model, query->values, query->starts, query->texts, document->values,
                            document->starts, document->texts, scores.data(), scores.size()),
@@ -146,7 +146,7 @@ TEST_F(CApiTest, EntitiesAreThoseOfTextEncoder) {
   const auto expected = TextEncoder::Open(Head("ner_bert"));
   ASSERT_TRUE(expected.ok()) << expected.status().message();
   const Model model(Head("ner_bert"));
-  const std::vector<encore_text> texts = Views(kTexts);
+  const std::vector<encore_text> texts = Views(kRowTexts);
   for (const auto& [constant, aggregation] :
        {std::pair{ENCORE_AGGREGATION_SIMPLE, Aggregation::kSimple},
         std::pair{ENCORE_AGGREGATION_NONE, Aggregation::kNone},
@@ -161,7 +161,7 @@ TEST_F(CApiTest, EntitiesAreThoseOfTextEncoder) {
     options.ignored_count = constant == ENCORE_AGGREGATION_MAX ? 1 : 0;
     LabelOptions wanted{.aggregation = aggregation};
     if (options.ignored_count == 0) wanted.ignore_labels = {};
-    const auto entities = expected->FindEntities(kTexts, wanted);
+    const auto entities = expected->FindEntities(kRowTexts, wanted);
     ASSERT_TRUE(entities.ok()) << entities.status().message();
     Rows rows;
     ASSERT_EQ(encore_find_entities(model, texts.data(), texts.size(), &options, rows.out()),
@@ -188,17 +188,18 @@ TEST_F(CApiTest, PredictedTokensAreThoseOfTextEncoder) {
   ASSERT_TRUE(expected.ok()) << expected.status().message();
   const Model model(Head("splade_bert"));
   const std::vector<size_t> positions = {2, 0};
-  const auto logits = expected->PredictTokens(kTexts[0], positions);
+  const auto logits = expected->PredictTokens(kRowTexts[0], positions);
   ASSERT_TRUE(logits.ok()) << logits.status().message();
   Rows rows;
-  ASSERT_EQ(encore_predict_tokens(model, Text(kTexts[0]), positions.data(), 2, nullptr, rows.out()),
-            ENCORE_OK)
+  ASSERT_EQ(
+      encore_predict_tokens(model, Text(kRowTexts[0]), positions.data(), 2, nullptr, rows.out()),
+      ENCORE_OK)
       << encore_last_error();
   ExpectCounts(rows, {0, 2}, {.tokens = {logits->tokens.ids.size()}, .cut = {0}});
   EXPECT_EQ(rows->columns, logits->logits.shape()[1]);
   EXPECT_EQ(std::memcmp(rows->values, logits->logits.data(), logits->logits.size_bytes()), 0);
   const size_t beyond = 1000;
-  ExpectFailure(encore_predict_tokens(model, Text(kTexts[0]), &beyond, 1, nullptr, rows.out()),
+  ExpectFailure(encore_predict_tokens(model, Text(kRowTexts[0]), &beyond, 1, nullptr, rows.out()),
                 ENCORE_INVALID_ARGUMENT, {"1000"});
   EXPECT_EQ(rows.get(), nullptr);
 }
@@ -206,10 +207,10 @@ TEST_F(CApiTest, PredictedTokensAreThoseOfTextEncoder) {
 TEST_F(CApiTest, StaticEmbeddingsAreVectors) {
   const auto expected = TextEncoder::Open(Head("static_f16"));
   ASSERT_TRUE(expected.ok()) << expected.status().message();
-  const auto embeddings = expected->Encode(kTexts);
+  const auto embeddings = expected->Encode(kRowTexts);
   ASSERT_TRUE(embeddings.ok());
   const Model model(Head("static_f16"));
-  const std::vector<encore_text> texts = Views(kTexts);
+  const std::vector<encore_text> texts = Views(kRowTexts);
   std::vector<float> vectors(texts.size() * encore_dimensions(model));
   ASSERT_EQ(encore_encode(model, texts.data(), texts.size(), nullptr, vectors.data(),
                           vectors.size(), nullptr, nullptr),
@@ -222,7 +223,7 @@ TEST_F(CApiTest, CallsOfTheOtherKindAreRefused) {
   const encore_open_options kind = Kind(ENCORE_KIND_MULTI_VECTOR);
   const Model multi(Late(), &kind);
   const Model dense(folder());
-  const encore_text text = Text(kTexts[0]);
+  const encore_text text = Text(kRowTexts[0]);
   const size_t starts[] = {0, 1};
   float numbers[1024] = {};
   Rows rows;
@@ -251,7 +252,7 @@ TEST_F(CApiTest, ArgumentsOfRowsAreChecked) {
   const Model sparse(Head("splade_bert"));
   const encore_open_options kind = Kind(ENCORE_KIND_MULTI_VECTOR);
   const Model multi(Late(), &kind);
-  const encore_text text = Text(kTexts[0]);
+  const encore_text text = Text(kRowTexts[0]);
   Rows rows;
   ExpectFailure(encore_encode_sparse(sparse, &text, 1, nullptr, nullptr), ENCORE_INVALID_ARGUMENT,
                 {"rows is NULL"});

@@ -40,8 +40,9 @@ struct ModelSizes {
   size_t input_row_bytes = 0;  // of the longest row that is made for a product; 0: none is
   size_t qkv_width = 0;
   size_t head_size = 0;
-  size_t d_ff = 0;             // or the width of layer_input, if larger
+  size_t d_ff = 0;             // or what layer_input or a convolution keeps in its place, if larger
   size_t layer_input = 0;      // width
+  bool keeps_input = false;    // some layer reads the encoder's input
   size_t experts = 0;          // num_experts
   size_t expert_rows = 1;      // rows of all experts for a row of the layer: top_k, or 1
   bool relative = false;       // some layer has relative embeddings
@@ -99,6 +100,12 @@ inline constexpr size_t kRowsOfTask = kMaxMc;
 // waiting.
 inline constexpr size_t kMinRowsOfBlock = 32;
 
+// Where threads are of unequal speed: with fewer rows each panel of weights is read for less work,
+// with more the others wait longer for the last block. The latter where a layer's weights are more
+// than a quarter of the last cache.
+inline constexpr size_t kRowsOfSmallBlock = 16;
+inline constexpr size_t kRowsOfSmallBlockOfLargeLayer = 32;
+
 // The rows that the blocks of all threads have together in any plan for so many tokens and threads
 // or fewer: where there are less than kRowsOfTask for each, little more than the tokens. A plan by
 // sequences that would need more, because the shares are uneven, is not chosen.
@@ -112,8 +119,11 @@ constexpr size_t ThreadPlanWords(size_t sequences, size_t threads) {
 }
 
 // seq_starts as in Batch. `words`: room for ThreadPlanWords, to which the plan then points.
+// uneven: threads are of unequal speed, so that plans by rows have small blocks, and come in the
+// place of those by sequences with few tasks.
 ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq_starts,
-                            size_t threads, const CacheSizes& caches, size_t* words);
+                            size_t threads, const CacheSizes& caches, size_t* words,
+                            bool uneven = false);
 
 // In a plan kColumns: whether the heads' columns of a layer's first product, whose panels have
 // `panel_cols` columns, and their attention are one task. Else all meet in between.

@@ -94,10 +94,23 @@ Status CheckEsm(const JsonValue& vocab, const TokenizerClass& which, const Token
   return {};
 }
 
+// transformers' code in Python goes by spaces, and puts the token to the text before it.
+Status CheckSiglip(const AddedTokens& added, const std::string& source) {
+  for (const AddedToken& token : added.tokens()) {
+    if (!token.single_word) continue;
+    return Status(ErrorCode::kUnsupported,
+                  source + " is SiglipTokenizer, and single_word of the token " +
+                      Quoted(token.content) + " is true; wanted false");
+  }
+  return {};
+}
+
 // Whether a class has its model from the older files. LLaMA's, Gemma's and most of those with
 // Unigram are sentencepiece's, in an order of their own.
 bool ReadsVocabulary(TokenizerKind kind, std::string_view model) {
-  if (model == "Unigram") return kind == TokenizerKind::kDebertaV2;
+  if (model == "Unigram") {
+    return kind == TokenizerKind::kDebertaV2 || kind == TokenizerKind::kSiglip;
+  }
   return ModelOf(kind) == model && kind != TokenizerKind::kLlama && kind != TokenizerKind::kGemma &&
          kind != TokenizerKind::kSiglip2;
 }
@@ -181,9 +194,19 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
   ENCORE_RETURN_IF_ERROR(
       ReadPreTokenizer(by_class ? own_pre_tokenizer : pre_tokenizer, source, &parts));
   ENCORE_RETURN_IF_ERROR(CheckGrowth(file.name, parts));
-  ENCORE_RETURN_IF_ERROR(ReadModel(model, file.name, &parts, by_class ? &own_model : nullptr));
+  if (file.sentence_piece != nullptr) {
+    parts.marks_start = true;
+    ENCORE_RETURN_IF_ERROR(SetSentencePiece(
+        *file.sentence_piece, file.name, ContentOf(named, "unk_token"),
+        file.sentence_piece->add_dummy_prefix && config.legacy.value_or(true), &parts));
+  } else {
+    ENCORE_RETURN_IF_ERROR(ReadModel(model, file.name, &parts, by_class ? &own_model : nullptr));
+  }
   ENCORE_RETURN_IF_ERROR(
       AddTokens(file.json["added_tokens"], file.name, which, config, by_class, &named, &parts));
+  if (which.kind == TokenizerKind::kSiglip) {
+    ENCORE_RETURN_IF_ERROR(CheckSiglip(parts.added_tokens, which.source));
+  }
   for (const SpecialToken& token : named) {
     const std::optional<int32_t> id = parts.IdOf(token.token.content);
     if (id && !token.token.content.empty()) parts.special_ids.emplace_back(token.key, *id);

@@ -72,7 +72,9 @@ FAMILIES = {
         "pos_att_type": ["p2c|c2p", "C2P | P2C", ["c2p"], ["p2c"], [], None],
         "norm_rel_ebd": ["layer_norm", "none"], "position_buckets": [-1, 0, 8, 32, 256],
         "embedding_size": [24], "attention_head_size": [8], "num_hidden_layers": [1, 2],
-        "pooler_hidden_act": ["gelu", "tanh", "relu", "silu"], "legacy": [True, False]},
+        "pooler_hidden_act": ["gelu", "tanh", "relu", "silu"], "legacy": [True, False],
+        "conv_kernel_size": [0, 1, 3, 3, 5, 9], "conv_groups": [1, 2, 4, 32],
+        "conv_act": ["gelu", "relu", "silu", "gelu_new", "quick_gelu", "tanh"]},
                   ["ForMaskedLM"], old_deberta),
     "ModernBert": (MODERNBERT, {**ROPE_KEYS, "norm_bias": [False, True], "norm_eps": [1e-5, 0.01],
                                 "attention_bias": [False, True], "mlp_bias": [False, True],
@@ -267,6 +269,8 @@ def fitting(family, settings):
     """Sizes that fit together."""
     if family == "Gemma3Text":
         settings["layer_types"] = settings["layer_types"][:settings["num_hidden_layers"]]
+    if family == "DebertaV2":  # where it is absent, transformers takes tanh, which encore refuses
+        settings.setdefault("conv_act", "gelu")
     if family == "DebertaV2":  # 0: as max_position_embeddings
         settings["max_relative_positions"] = {8: 40, 32: 128, 256: 512}.get(
             settings["position_buckets"], 0)

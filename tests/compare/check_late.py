@@ -11,8 +11,8 @@ folder, in which it builds folder_answers.
 Each folder ends as equal, refused (by encore, with the sentence), neither (sentence-transformers
 does not open it) or DIFFERENT. Equal is within 1e-6 of the largest number; or, where modules behind
 the model enlarge errors (a normalization of short vectors, a tanh of large numbers), within what
-the vectors move by, in float64, if hidden states are off by f32's last bit of their largest number,
-which is told. Exit status 1 if one is different.
+the vectors move by, in float64, if hidden states are off by 2^-22 (2.4e-7, two of f32's last bits)
+of their largest number, which is told. Exit status 1 if one is different.
 """
 import argparse
 import collections
@@ -170,7 +170,7 @@ def judge(folder, documents, answers, precision):
         bound = max(np.abs(a["rows"] - b["rows"]).max(initial=0.0)
                     for task, ones in wanted.items()
                     for a, b in zip(moved[task], ones, strict=True)) / largest
-        told = f"; f32's last bit of hidden states moves them by {bound:.1e}"
+        told = f"; hidden states 2^-22 off move them by {bound:.1e}"
         if not worst <= bound:
             return "DIFFERENT", f"vectors by {worst:.1e} of the largest{told}"
     scores = np.array(scores)

@@ -151,10 +151,10 @@ def write(drawn, folder, seed):
 
 
 def nudge(module, _, features):
-    """Hidden states that are off by f32's last bit of their largest number, each up or down."""
+    """Hidden states that are off by 2^-22 of their largest number, each up or down."""
     hidden = features["token_embeddings"]
     signs = torch.randint(0, 2, hidden.shape, generator=torch.Generator().manual_seed(1)) * 2 - 1
-    features["token_embeddings"] = hidden + 2.0**-23 * hidden.abs().max() * signs
+    features["token_embeddings"] = hidden + 2.0**-22 * hidden.abs().max() * signs
     return features
 
 
@@ -162,7 +162,7 @@ def compute(folder, queries=tuple(QUERIES), documents=tuple(DOCUMENTS), single=F
             nudged=False):
     """In float64, or as torch computes it in float32: for "query", "document" and "none" a list of
     one dict for each text, with its ids, the places of the ids that have rows, and the rows. And
-    scores of all queries and documents. `nudged`: from hidden states that are off by f32's last bit."""
+    scores of all queries and documents. `nudged`: from hidden states that are 2^-22 off."""
     model = MultiVectorEncoder(str(folder), device="cpu", local_files_only=True,
                                model_kwargs={"dtype": torch.float32})
     model = model if single else model.double()

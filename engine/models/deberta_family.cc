@@ -118,6 +118,7 @@ Status ReadConvolution(JsonMembers* config, ModelPlan* plan) {
   if (groups == 0 || width % groups != 0) {
     config->Refuse("conv_groups", "a divisor of hidden_size, " + std::to_string(width));
   }
+  ENCORE_RETURN_IF_ERROR(config->status());
   // transformers takes tanh where the key is absent.
   ConvolutionConfig convolution{.kernel = kernel};
   if (config->String("conv_act", "tanh") == "tanh") {

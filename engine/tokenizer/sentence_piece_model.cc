@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/fp_env.h"
+#include "engine/tokenizer/best_pieces.h"
 #include "engine/tokenizer/charsmap.h"
 #include "engine/tokenizer/tokenizer_json.h"
 
@@ -92,50 +92,15 @@ class SentencePiece : public Model {
     put_all(part);
   }
 
-  // Fills scratch->pieces with those of scratch->normalized, from the last one to the first;
-  // unknown characters in a row are one. How many there are.
+  // Fills scratch->pieces with those of scratch->normalized, from the last one to the first. How
+  // many there are.
   size_t FindPieces(ModelScratch* scratch) const {
     const FpEnvScope rounding_to_nearest;
     std::string_view text = scratch->normalized.view().text();
     while (text.ends_with(kSpaceMark)) text.remove_suffix(kSpaceMark.size());
-    if (text.size() > std::numeric_limits<uint32_t>::max()) {
-      throw std::length_error("a text of too many bytes");
-    }
-    const float unk_score = parts_.least_score - kUnknownLoss;
-    std::vector<ModelScratch::Best>& best = scratch->best;
-    best.assign(text.size() + 1, {0, 0, 0});
-    const char* const end = text.data() + text.size();
-    for (size_t at = 0; at < text.size();) {
-      const double until_here = best[at].score;
-      const size_t character = Utf8Length(text[at]);
-      const auto offer = [&](size_t size, uint32_t id, float sum) {
-        ModelScratch::Best& target = best[at + size];
-        if (target.size != 0 && !(sum > target.score)) return;
-        target = {sum, id, static_cast<uint32_t>(size)};
-      };
-      bool alone = false;  // the character is a piece
-      parts_.trie.ForEachPrefix(text.data() + at, end, [&](size_t size, uint32_t id) {
-        alone = alone || size == character;
-        offer(size, id, static_cast<float>(parts_.scores[id] + until_here));
-      });
-      if (!alone) offer(character, parts_.unk_id, static_cast<float>(unk_score + until_here));
-      at += character;
-    }
-    std::vector<Span>& pieces = scratch->pieces;
-    pieces.clear();
-    bool unknown_behind = false;
-    for (size_t last = text.size(); last > 0;) {
-      const ModelScratch::Best& piece = best[last];
-      const bool unknown = piece.id == parts_.unk_id;
-      if (unknown && unknown_behind) {
-        pieces.back().begin = last - piece.size;
-      } else {
-        pieces.push_back({last - piece.size, last});
-      }
-      unknown_behind = unknown;
-      last -= piece.size;
-    }
-    return pieces.size();
+    FindBestPieces<float>(text, 0, parts_.trie, parts_.scores, parts_.unk_id,
+                          parts_.least_score - kUnknownLoss, scratch);
+    return scratch->pieces.size();
   }
 
   Parts parts_;

@@ -108,15 +108,15 @@ class SentencePiece : public Model {
     for (size_t at = 0; at < text.size();) {
       const double until_here = best[at].score;
       const size_t character = Utf8Length(text[at]);
-      const auto offer = [&](size_t size, uint32_t id, double sum) {
+      const auto offer = [&](size_t size, uint32_t id, float sum) {
         ModelScratch::Best& target = best[at + size];
         if (target.size != 0 && !(sum > target.score)) return;
-        target = {static_cast<float>(sum), id, static_cast<uint32_t>(size)};
+        target = {sum, id, static_cast<uint32_t>(size)};
       };
       bool alone = false;  // the character is a piece
       parts_.trie.ForEachPrefix(text.data() + at, end, [&](size_t size, uint32_t id) {
         alone = alone || size == character;
-        offer(size, id, parts_.scores[id] + until_here);
+        offer(size, id, static_cast<float>(parts_.scores[id] + until_here));
       });
       if (!alone) offer(character, parts_.unk_id, static_cast<float>(unk_score + until_here));
       at += character;

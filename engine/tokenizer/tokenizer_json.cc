@@ -94,13 +94,29 @@ Status CheckEsm(const JsonValue& vocab, const TokenizerClass& which, const Token
   return {};
 }
 
-// transformers' code in Python goes by spaces, and puts the token to the text before it.
-Status CheckSiglip(const AddedTokens& added, const std::string& source) {
-  for (const AddedToken& token : added.tokens()) {
-    if (!token.single_word) continue;
-    return Status(ErrorCode::kUnsupported,
-                  source + " is SiglipTokenizer, and single_word of the token " +
-                      Quoted(token.content) + " is true; wanted false");
+// What would have other ids in transformers, whose code in Python gives tokens that are no pieces
+// the ids of the files, and goes by spaces and U+2581 where it finds tokens.
+Status CheckSiglip(const TokenizerParts& parts, const TokenizerConfig& config,
+                   const std::string& source) {
+  const auto refused = [&](const AddedToken& token, const std::string& what) {
+    return Status(ErrorCode::kUnsupported, source + " is SiglipTokenizer, and the token " +
+                                               Quoted(token.content) + " " + what);
+  };
+  for (const AddedToken& token : parts.added_tokens.tokens()) {
+    if (token.single_word) return refused(token, "has single_word true; wanted false");
+    if (token.content.find("\u2581") != std::string::npos) {
+      return refused(token, "has U+2581, which is a space; wanted none");
+    }
+    if (!parts.model->TokenToId(token.content)) {
+      return refused(token, "is no piece of spiece.model; wanted one");
+    }
+  }
+  std::vector<AddedToken> told = config.added_tokens.value_or(config.old_added_tokens);
+  for (const AddedToken& token : told) {
+    const int32_t id = parts.model->TokenToId(token.content).value_or(-1);
+    if (id == token.id) continue;
+    return refused(token, "has id " + std::to_string(token.id) + "; wanted the model's, " +
+                              std::to_string(id));
   }
   return {};
 }
@@ -205,7 +221,7 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
   ENCORE_RETURN_IF_ERROR(
       AddTokens(file.json["added_tokens"], file.name, which, config, by_class, &named, &parts));
   if (which.kind == TokenizerKind::kSiglip) {
-    ENCORE_RETURN_IF_ERROR(CheckSiglip(parts.added_tokens, which.source));
+    ENCORE_RETURN_IF_ERROR(CheckSiglip(parts, config, which.source));
   }
   for (const SpecialToken& token : named) {
     const std::optional<int32_t> id = parts.IdOf(token.token.content);

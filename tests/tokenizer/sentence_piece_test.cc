@@ -188,13 +188,25 @@ TEST(SentencePiece, WhatSentencePieceHasBesideIsRefused) {
     EXPECT_NE(tokenizer.status().message().find(sentence), std::string::npos)
         << tokenizer.status().message();
   }
-  const Result<Tokenizer> whole = OpenSiglip(SiglipModel(), R"({"added_tokens_decoder": {"3": {
-      "content": "tea", "lstrip": false, "normalized": false, "rstrip": false,
-      "single_word": true, "special": false}}})");
-  ASSERT_FALSE(whole.ok());
-  EXPECT_NE(whole.status().message().find("single_word of the token 'tea' is true"),
-            std::string::npos)
-      << whole.status().message();
+  const struct {
+    const char* config;
+    const char* sentence;
+  } tokens[] = {
+      {R"({"added_tokens_decoder": {"4": {"content": "t", "lstrip": false, "normalized": false,
+          "rstrip": false, "single_word": true, "special": false}}})",
+       "the token 't' has single_word true; wanted false"},
+      {R"({"added_tokens_decoder": {"5": {"content": "t", "lstrip": false, "normalized": false,
+          "rstrip": false, "single_word": false, "special": false}}})",
+       "the token 't' has id 5; wanted the model's, 4"},
+      {R"({"pad_token": "<pad>"})", "the token '<pad>' is no piece of spiece.model"},
+      {R"({"additional_special_tokens": ["\u2581tea"]})", "has U+2581, which is a space"},
+  };
+  for (const auto& [config, sentence] : tokens) {
+    const Result<Tokenizer> tokenizer = OpenSiglip(SiglipModel(), config);
+    ASSERT_FALSE(tokenizer.ok()) << sentence;
+    EXPECT_NE(tokenizer.status().message().find(sentence), std::string::npos)
+        << tokenizer.status().message();
+  }
   const std::string good = SiglipModel();
   for (size_t size = 0; size < good.size(); ++size) {
     const Result<Tokenizer> cut = OpenSiglip(good.substr(0, size));

@@ -47,21 +47,28 @@ struct ChunkOfRows {
   std::array<float, kRows> weights;
 };
 
-// sums[c] += element c of each of N rows, one after the other: several at once, so that a sum is
-// loaded and stored once for all of them.
-template <typename T, size_t N, bool kWeighted>
-void AddRows(const ChunkOfRows& chunk, size_t first, size_t columns, float* __restrict sums) {
-  std::array<const std::byte*, N> rows;
-  std::array<float, N> weights;
-  std::copy_n(chunk.at.begin() + first, N, rows.begin());
-  if (kWeighted) std::copy_n(chunk.weights.begin() + first, N, weights.begin());
+template <typename T>
+float ElementOf(const std::byte* row, size_t c) {
+  T value;
+  std::memcpy(&value, row + c * sizeof(T), sizeof(T));  // a file's rows may be unaligned
+  return static_cast<float>(value);
+}
+
+// sums[c] += element c of each of the rows, one after the other: several at once, so that a sum is
+// loaded and stored once for all of them. Without an inner loop, so that it becomes vectors at any
+// level of optimization.
+template <typename T, bool kWeighted, size_t... kRow>
+void AddRows(std::index_sequence<kRow...>, const ChunkOfRows& chunk, size_t first, size_t columns,
+             float* __restrict sums) {
+  const std::array<const std::byte*, sizeof...(kRow)> rows = {chunk.at[first + kRow]...};
+  const std::array<float, sizeof...(kRow)> weights = {
+      (kWeighted ? chunk.weights[first + kRow] : 1.0f)...};
   for (size_t c = 0; c < columns; ++c) {
     float sum = sums[c];
-    for (size_t r = 0; r < N; ++r) {
-      T value;
-      std::memcpy(&value, rows[r] + c * sizeof(T), sizeof(T));  // a file's rows may be unaligned
-      const auto element = static_cast<float>(value);
-      sum += kWeighted ? weights[r] * element : element;
+    if constexpr (kWeighted) {
+      ((sum += weights[kRow] * ElementOf<T>(rows[kRow], c)), ...);
+    } else {
+      ((sum += ElementOf<T>(rows[kRow], c)), ...);
     }
     sums[c] = sum;
   }
@@ -70,12 +77,16 @@ void AddRows(const ChunkOfRows& chunk, size_t first, size_t columns, float* __re
 template <typename T, bool kWeighted>
 void AddChunk(const ChunkOfRows& chunk, size_t count, size_t columns, float* sums) {
   size_t first = 0;
-  for (; first + 8 <= count; first += 8) AddRows<T, 8, kWeighted>(chunk, first, columns, sums);
-  if ((count & 4) != 0) AddRows<T, 4, kWeighted>(chunk, first, columns, sums);
+  for (; first + 8 <= count; first += 8)
+    AddRows<T, kWeighted>(std::make_index_sequence<8>(), chunk, first, columns, sums);
+  if ((count & 4) != 0)
+    AddRows<T, kWeighted>(std::make_index_sequence<4>(), chunk, first, columns, sums);
   first += count & 4;
-  if ((count & 2) != 0) AddRows<T, 2, kWeighted>(chunk, first, columns, sums);
+  if ((count & 2) != 0)
+    AddRows<T, kWeighted>(std::make_index_sequence<2>(), chunk, first, columns, sums);
   first += count & 2;
-  if ((count & 1) != 0) AddRows<T, 1, kWeighted>(chunk, first, columns, sums);
+  if ((count & 1) != 0)
+    AddRows<T, kWeighted>(std::make_index_sequence<1>(), chunk, first, columns, sums);
 }
 
 Status Refuse(const WeightFiles& files, std::string_view tensor, const std::string& found,

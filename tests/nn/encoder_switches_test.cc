@@ -21,6 +21,7 @@
 #include "tests/support/guarded.h"
 #include "tests/support/precisions.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/targets.h"
 
 namespace encore {
 namespace {

@@ -145,6 +145,8 @@ Status FinishWholeEmbeddingGemma2(JsonMembers* config, ModelPlan* plan) {
   if (e.pad_token_id >= e.vocab_size) {
     config->Refuse("pad_token_id", "an id below vocab_size, " + std::to_string(e.vocab_size));
   }
+  // sentence-transformers cuts texts by the keys at the top alone.
+  e.max_positions = kAnyLength;
   return FinishEmbeddingGemma2(config, plan);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MaxSim of late interaction: queries of 32 tokens with documents of 180, in vectors of 128. 2 x
-// 128 floating point operations for each pair of tokens; maxima and sums count as none.
+// MaxSim of late interaction: queries of 32 tokens with documents of 180, in vectors of 128, whose
+// documents are f32, bf16 or int8. 2 x 128 operations for each pair of tokens; maxima and sums
+// count as none.
 // bench/peers/max_sim.py measures the same with numpy and torch.
 
 #include <string>
@@ -23,7 +24,8 @@ std::vector<size_t> Starts(size_t texts, size_t tokens) {
   return starts;
 }
 
-void LateInteraction(benchmark::State& state, size_t queries, size_t documents, int threads) {
+void LateInteraction(benchmark::State& state, DType type, size_t queries, size_t documents,
+                     int threads) {
   const std::vector<size_t> query_starts = Starts(queries, kQueryTokens);
   const std::vector<size_t> document_starts = Starts(documents, kDocumentTokens);
   const Tensor x = RandomTensor(Shape(query_starts.back(), kWidth));
@@ -31,12 +33,22 @@ void LateInteraction(benchmark::State& state, size_t queries, size_t documents, 
   Tensor scores = ZeroTensor(Shape(queries, documents));
   const RowGroups query_rows{x.View<float>(), query_starts};
   const RowGroups document_rows{y.View<float>(), document_starts};
+  const bool plain = type == DType::kF32;
+  const StoredVectors stored =
+      plain ? StoredVectors() : OrFail(StoreVectors(y.View<float>(), type));
   const MaxSimOptions options{.executor = OrFail(ExecutorOf(threads))};
   const double pairs = static_cast<double>(query_starts.back() * document_starts.back());
   Measure(state, threads,
           Work{.flops = 2.0 * static_cast<double>(kWidth) * pairs,
-               .tokens = static_cast<double>(document_starts.back())},
-          [&](size_t) { return MaxSim(query_rows, document_rows, scores.View<float>(), options); });
+               .tokens = static_cast<double>(document_starts.back()),
+               .precision = type == DType::kI8     ? Precision::kInt8
+                            : type == DType::kBF16 ? Precision::kBF16
+                                                   : Precision::kF32},
+          [&](size_t) {
+            return plain ? MaxSim(query_rows, document_rows, scores.View<float>(), options)
+                         : MaxSim(query_rows, stored.groups(document_starts), scores.View<float>(),
+                                  options);
+          });
 }
 
 }  // namespace
@@ -44,8 +56,13 @@ void LateInteraction(benchmark::State& state, size_t queries, size_t documents, 
 void RegisterBenchmarks() {
   for (const int threads : ThreadCounts()) {
     for (const size_t queries : {size_t{1}, size_t{8}}) {
-      Register("max_sim/" + std::to_string(queries) + "x1000/threads:" + std::to_string(threads),
-               [=](benchmark::State& state) { LateInteraction(state, queries, 1000, threads); });
+      for (const DType type : {DType::kF32, DType::kBF16, DType::kI8}) {
+        const std::string kind = type == DType::kF32 ? "" : "/" + std::string(DTypeName(type));
+        Register(
+            "max_sim/" + std::to_string(queries) + "x1000" + kind +
+                "/threads:" + std::to_string(threads),
+            [=](benchmark::State& state) { LateInteraction(state, type, queries, 1000, threads); });
+      }
     }
   }
 }

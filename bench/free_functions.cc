@@ -29,7 +29,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
 
-// y[i] = f(x[i]) in the loop of engine/kernels/elementwise.cc.
+// y[i] = f(x[i]) in the loop of engine/kernels/elementwise-inl.h.
 template <class F>
 HWY_INLINE void Map(const float* x, float* y, size_t n, F f) {
   const D d;

@@ -38,6 +38,25 @@ Matrix<T> AddLayerInput(const LayerConfig& c, const EncoderLayerWeights& w, cons
   return sum;
 }
 
+// What follows in a layer with a convolution, on y of the sublayers before it.
+template <typename T>
+Matrix<T> AddConvolution(const LayerConfig& c, const EncoderLayerWeights& w, const Matrix<T>& y,
+                         const Matrix<T>& x0) {
+  if (!c.convolution) return y;
+  const size_t kernel = c.convolution->kernel;
+  Matrix<T> joined(y.rows, y.cols * kernel);
+  for (size_t i = 0; i < y.rows; ++i) {
+    for (size_t t = 0; t < kernel; ++t) {
+      const size_t from = i + t;  // of x0's rows, counted from kernel / 2 before the first
+      if (from < kernel / 2 || from - kernel / 2 >= y.rows) continue;
+      for (size_t k = 0; k < y.cols; ++k) joined(i, k * kernel + t) = x0(from - kernel / 2, k);
+    }
+  }
+  Matrix<T> z = Linear(joined, w.convolution.weight, w.convolution.bias);
+  for (T& element : z.data) element = Activate(c.convolution->activation, element);
+  return Norm(c.norm, Add(y, z), w.convolution_norm.weight, w.convolution_norm.bias);
+}
+
 // x [S, d_model]; *weights becomes [head]: [S, S].
 template <typename T>
 Matrix<T> EncodeLayer(const LayerConfig& c, const EncoderLayerWeights& w, const Matrix<T>& x,
@@ -88,6 +107,7 @@ EncoderResult<T> Encode(const EncoderConfig& config, const EncoderWeights& weigh
     h = EncodeLayer(config.layers[i], weights.layers[i], h, mask, positions,
                     &result.attention.emplace_back());
     h = AddLayerInput(config.layers[i], weights.layers[i], h, x0);
+    h = AddConvolution(config.layers[i], weights.layers[i], h, x0);
     result.hidden.push_back(h);
   }
   result.y = Norm(config.final_norm, h, weights.norm.weight, weights.norm.bias);

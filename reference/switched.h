@@ -92,6 +92,20 @@ inline EncoderConfig LayerInputs() {
   return config;
 }
 
+// A convolution after the first of two layers with relative embeddings, and a wider one after the
+// last.
+inline EncoderConfig Convolutions() {
+  EncoderConfig config =
+      EncoderConfig::Uniform(20, 2,
+                             {.num_heads = 2,
+                              .relative = RelativeConfig{.buckets = 8, .max_distance = 30},
+                              .d_ff = 33,
+                              .activation = Activation::kGelu,
+                              .convolution = ConvolutionConfig{}});
+  config.layers[1].convolution = ConvolutionConfig{.kernel = 7, .activation = Activation::kSilu};
+  return config;
+}
+
 // Experts in the last layer, norms before sublayers, and windows.
 inline EncoderConfig ExpertsLast() {
   EncoderConfig config = EncoderConfig::Uniform(24, 2,

@@ -58,15 +58,16 @@ struct LayerCost {
       d_ff = d_ff * static_cast<double>(layer.experts->top_k) +
              static_cast<double>(layer.experts->num_experts);
     }
-    const double input = layer.layer_input ? 3 * static_cast<double>(layer.layer_input->width) : 0;
-    flops_per_token = 2 * static_cast<double>(d_model) * (attention + d_ff + input);
+    double more = layer.layer_input ? 3 * static_cast<double>(layer.layer_input->width) : 0;
+    if (layer.convolution) more += static_cast<double>(d_model * layer.convolution->kernel);
+    flops_per_token = 2 * static_cast<double>(d_model) * (attention + d_ff + more);
     flops_per_pair = 4 * static_cast<double>(sizes.q_width());
   }
   // Of the matrix products and of attention for one sequence: 2 S (d_model (q + k + v widths + q
   // width) + d_model d_ff (2, or 3 where gated)) + 4 q width for each visible pair. With experts,
   // d_ff is that of top_k together, and d_model num_experts is added for the router. With
-  // layer_input, 3 d_model width is added. Softmax,
-  // norms, positions and activations count as none.
+  // layer_input, 3 d_model width is added, with a convolution d_model^2 kernel. Softmax, norms,
+  // positions and activations count as none.
   double Flops(size_t tokens) const {
     return flops_per_token * static_cast<double>(tokens) +
            flops_per_pair * VisiblePairs(causal, window, tokens);

@@ -34,10 +34,13 @@ enum class Extent {
   kExperts,
   kAllInner,
   kLayerInput,
+  kNeighbours,
 };
 
 // Of ExpertsConfig; beyond any model.
 inline constexpr size_t kMaxExperts = 4096;
+// Of ConvolutionConfig; likewise.
+inline constexpr size_t kMaxConvolution = 63;
 
 // In words, and as a number.
 struct ExtentFacts {
@@ -45,7 +48,7 @@ struct ExtentFacts {
   size_t (*of)(const LayerSizes& sizes, const LayerConfig& layer);
 };
 // In the order of the enumerators.
-inline constexpr std::array<ExtentFacts, 14> kExtents = {{
+inline constexpr std::array<ExtentFacts, 15> kExtents = {{
     {"1", [](const LayerSizes&, const LayerConfig&) -> size_t { return 1; }},
     {"d_model", [](const LayerSizes& s, const LayerConfig&) { return s.d_model; }},
     {"(num_heads + 2 num_kv_heads) head_size",
@@ -80,6 +83,10 @@ inline constexpr std::array<ExtentFacts, 14> kExtents = {{
      [](const LayerSizes&, const LayerConfig& layer) {
        return layer.layer_input ? layer.layer_input->width : 0;
      }},
+    {"d_model convolution.kernel",
+     [](const LayerSizes& s, const LayerConfig& layer) {
+       return layer.convolution ? s.d_model * layer.convolution->kernel : 0;
+     }},
 }};
 constexpr const ExtentFacts& FactsOf(Extent extent) {
   return kExtents[static_cast<size_t>(extent)];
@@ -102,6 +109,7 @@ enum class TensorPlace {
   kApartFirst,       // the same, gate_proj or up_proj is given, and the layer is gated
   kExperts,          // experts
   kLayerInput,       // layer_input
+  kConvolution,      // convolution
   kNorm1,            // attention_norm
   kPostNorm,         // NormPlacement::kBoth
   kNever,            // the input scale of a matrix that shares another's
@@ -145,12 +153,12 @@ constexpr LayerPart NoMatrix(std::string_view name, LayerMember member, Extent r
   return {name, "", member, nullptr, rows, columns, place, std::nullopt, in_torch};
 }
 
-inline constexpr std::array<LayerPart, 32> kLayerParts = [] {
+inline constexpr std::array<LayerPart, 34> kLayerParts = [] {
   using W = EncoderLayerWeights;
   using E = Extent;
   using P = TensorPlace;
   using K = LayerMatrix;
-  return std::array<LayerPart, 32>{{
+  return std::array<LayerPart, 34>{{
       {"self_attn.in_proj_", "", &W::in_proj, &W::in_proj, E::kQkv, E::kModel, P::kFusedQkv,
        K::kQkv, true},
       {"self_attn.q_proj.", "", &W::q_proj, &W::in_proj, E::kQueries, E::kModel, P::kApartQkv,
@@ -192,6 +200,8 @@ inline constexpr std::array<LayerPart, 32> kLayerParts = [] {
       NoMatrix("input_output.", &W::input_output, E::kModel, P::kLayerInput, false, E::kLayerInput),
       NoMatrix("post_input_norm.", &W::post_input_norm, E::kModel, P::kLayerInput),
       NoMatrix("layer_scalar", &W::layer_scalar, E::kOne, P::kLayerInput),
+      NoMatrix("convolution.", &W::convolution, E::kModel, P::kConvolution, false, E::kNeighbours),
+      NoMatrix("convolution_norm.", &W::convolution_norm, E::kModel, P::kConvolution),
       NoMatrix("norm1.", &W::norm1, E::kModel, P::kNorm1, true),
       NoMatrix("norm2.", &W::norm2, E::kModel, P::kAlways, true),
       NoMatrix("post_norm1.", &W::post_norm1, E::kModel, P::kPostNorm),

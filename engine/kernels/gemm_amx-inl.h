@@ -26,9 +26,12 @@
 #include "engine/kernels/gemm_tile-inl.h"
 #include "hwy/highway.h"
 
-// Whether processors of this target may have it.
+// Whether processors that use the kernels of this target may have it.
+#ifndef ENCORE_AMX_TARGET
+#define ENCORE_AMX_TARGET HWY_AVX3_DL
+#endif
 #undef ENCORE_TARGET_HAS_AMX
-#if HWY_ARCH_X86_64 && (HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3_SPR) && \
+#if HWY_ARCH_X86_64 && (HWY_TARGET == ENCORE_AMX_TARGET || HWY_TARGET == HWY_AVX3_SPR) && \
     !HWY_COMPILER_MSVC
 #define ENCORE_TARGET_HAS_AMX 1
 #else

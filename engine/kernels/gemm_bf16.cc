@@ -14,6 +14,12 @@
 
 #include "engine/base/bf16.h"
 #include "engine/base/strict_math.h"
+// AVX3_DL's products are AVX3's, and so is what is beside AMX.
+#define ENCORE_SAME_ON_AVX3 HWY_AVX3_DL
+#ifdef ENCORE_DISABLED_TARGETS
+#define ENCORE_AMX_TARGET HWY_AVX3
+#endif
+#include "engine/kernels/fewer_avx3.h"
 #include "engine/kernels/gemm_kernel.h"
 
 #undef HWY_TARGET_INCLUDE

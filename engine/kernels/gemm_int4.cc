@@ -12,8 +12,10 @@
 #include <cstdint>
 
 #include "engine/base/strict_math.h"
+// AVX3_ZEN4's products of integers are AVX3_DL's.
+#define ENCORE_SAME_ON_AVX3 HWY_AVX3_ZEN4
+#include "engine/kernels/fewer_avx3.h"
 #include "engine/kernels/gemm_kernel.h"
-#include "engine/kernels/two_avx3.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm_int4.cc"

@@ -8,6 +8,9 @@
 #include <cstdint>
 
 #include "engine/base/strict_math.h"
+// AVX3_ZEN4's products of integers are AVX3_DL's.
+#define ENCORE_SAME_ON_AVX3 HWY_AVX3_ZEN4
+#include "engine/kernels/fewer_avx3.h"
 #include "engine/kernels/gemm_kernel.h"
 
 #undef HWY_TARGET_INCLUDE

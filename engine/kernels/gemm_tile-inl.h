@@ -174,14 +174,14 @@ HWY_INLINE void FinishTile(const GemmTile& t, V (&acc)[MR][NV]) {
 
 // The same for a partial tile, once for all sizes of accumulators in memory: rare, and small
 // against the loop over k.
-template <size_t MR, size_t NV>
-HWY_NOINLINE void FinishPartialTile(const GemmTile& t,
-                                    const float* HWY_RESTRICT full /* [MR, NV * lanes] */) {
+template <size_t NV>
+HWY_NOINLINE void FinishPartialTile(const GemmTile& t, size_t mr,
+                                    const float* HWY_RESTRICT full /* [mr, NV * lanes] */) {
   const GemmTagF32 d;
   using V = hn::Vec<GemmTagF32>;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   GemmTile row = t;
-  for (size_t i = 0; i < MR; ++i) {
+  for (size_t i = 0; i < mr; ++i) {
     V acc[1][NV];
     ENCORE_UNROLL
     for (size_t j = 0; j < NV; ++j) acc[0][j] = hn::Load(d, full + (i * NV + j) * kLanes);
@@ -208,7 +208,7 @@ HWY_INLINE void EndTile(const GemmTile& t, V (&acc)[MR][NV]) {
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) hn::Store(acc[i][j], d, full + (i * NV + j) * kLanes);
     }
-    FinishPartialTile<MR, NV>(t, full);
+    FinishPartialTile<NV>(t, MR, full);
     return;
   }
   FinishTile<false>(t, acc);
@@ -235,6 +235,13 @@ HWY_INLINE void StepWide(const typename Type::Word* HWY_RESTRICT b, const char* 
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) acc[i][j] = Type::MulAdd(ak[i], bj, acc[i][j]);
   }
+}
+
+// Lines that fill NV vectors of words.
+template <class Type, size_t NV>
+constexpr size_t PrefetchLines() {
+  constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
+  return HWY_MAX(NV * kLanes * sizeof(typename Type::Word) / 64, size_t{1});
 }
 
 // NV: vectors of columns in all, of kPanels panels side by side.
@@ -301,8 +308,7 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
     for (size_t j = 0; j < NV; ++j) bk[j] = Type::Load(b + j * kLanes);
     b += ldb;
     if constexpr (kPrefetch != kNoLine) {
-      constexpr size_t kLines =
-          kPrefetch == kOneLine ? 1 : HWY_MAX(NV * kLanes * sizeof(Word) / 64, size_t{1});
+      constexpr size_t kLines = kPrefetch == kOneLine ? 1 : PrefetchLines<Type, NV>();
       ENCORE_UNROLL
       for (size_t line = 0; line < kLines; ++line) ENCORE_PREFETCH_L2(prefetch + 64 * line);
       prefetch += prefetch_step;

@@ -33,9 +33,10 @@ constexpr void FillTiles(GemmKernel& kernel, std::index_sequence<I...>) {
   // Tiles of several vectors have loads to spare: those that need no prefetch are those that ask
   // for a line at each k, of an address that costs nothing. A third less code.
   constexpr TilePrefetch kNone = NV == 1 ? kNoLine : kOneLine;
+  constexpr TilePrefetch kAll = PrefetchLines<Type, NV>() == 1 ? kOneLine : kAllLines;
   ((kernel.tile[kNoLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kNone, Type>), ...);
   ((kernel.tile[kOneLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kOneLine, Type>), ...);
-  ((kernel.tile[kAllLines][NV][I + 1] = &RunGemmTile<I + 1, NV, kAllLines, Type>), ...);
+  ((kernel.tile[kAllLines][NV][I + 1] = &RunGemmTile<I + 1, NV, kAll, Type>), ...);
 }
 
 template <class Type, size_t NV, size_t MR>

@@ -2,7 +2,7 @@
 //
 // The softmax kernels of every SIMD target: whole rows, the online form, and attention weights, by
 // the two passes of softmax_rows-inl.h. Tiles of up to 16 keys have one of their own
-// (ShortTileGroup).
+// (ShortTileStrip).
 
 #include "engine/kernels/softmax.h"
 
@@ -10,7 +10,7 @@
 #include <cstddef>
 
 #include "engine/base/strict_math.h"
-#include "engine/kernels/one_avx3.h"
+#include "engine/kernels/fewer_avx3.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/softmax.cc"
@@ -36,23 +36,23 @@ HWY_INLINE VecRows ShiftFor(VecRows max) {
   return hn::IfThenZeroElse(hn::Eq(max, hn::Set(TagRows(), kMinusInf)), max);
 }
 
-template <class Group, size_t R = Group::kRows>
-HWY_NOINLINE void SoftmaxGroup(const Group& given) {
-  const Group group = given;
+template <class Strip, size_t R = Strip::kRows>
+HWY_NOINLINE void SoftmaxStrip(const Strip& given) {
+  const Strip strip = given;
   const TagLanes d;
   float shift[R];
   float inverse[R];
-  StoreRows<R>(ShiftFor(LargestScores(group)), shift);
-  StoreRows<R>(InverseOrZero(ExpRows<false>(group, ExpConstants(1.0f), shift, nullptr)), inverse);
+  StoreRows<R>(ShiftFor(LargestScores(strip)), shift);
+  StoreRows<R>(InverseOrZero(ExpRows<false>(strip, ExpConstants(1.0f), shift, nullptr)), inverse);
   ENCORE_UNROLL
   for (size_t r = 0; r < R; ++r) {
     const VecLanes factor = hn::Set(d, inverse[r]);
-    float* y = group.y[r];
+    float* y = strip.y[r];
     size_t c = 0;
-    for (; c + kLanes <= group.cols; c += kLanes) {
+    for (; c + kLanes <= strip.cols; c += kLanes) {
       hn::StoreU(hn::Mul(hn::LoadU(d, y + c), factor), d, y + c);
     }
-    const size_t left = group.cols - c;
+    const size_t left = strip.cols - c;
     if (left != 0) hn::StoreN(hn::Mul(hn::LoadN(d, y + c, left), factor), d, y + c, left);
   }
 }
@@ -75,29 +75,29 @@ HWY_INLINE VecRows UpdateMaxima(VecRows max, const ExpConstants& constants, VecR
 }
 
 // The first half of a tile's step: m and factor, and what to subtract from z in the second.
-template <class Group, size_t R = Group::kRows>
-HWY_NOINLINE void TileMaxima(const Group& given, const ExpConstants& constants, float* m,
+template <class Strip, size_t R = Strip::kRows>
+HWY_NOINLINE void TileMaxima(const Strip& given, const ExpConstants& constants, float* m,
                              float* factor, float* shift) {
-  const Group group = given;
+  const Strip strip = given;
   VecRows new_m = LoadRows<R>(m), new_factor;
-  StoreRows<R>(UpdateMaxima(LargestScores(group), constants, new_m, new_factor), shift);
+  StoreRows<R>(UpdateMaxima(LargestScores(strip), constants, new_m, new_factor), shift);
   StoreRows<R>(new_m, m);
   StoreRows<R>(new_factor, factor);
 }
 
 // And the second: p and l.
-template <class Group, size_t R = Group::kRows>
-HWY_NOINLINE void TileExponentials(const Group& given, const ExpConstants& constants,
+template <class Strip, size_t R = Strip::kRows>
+HWY_NOINLINE void TileExponentials(const Strip& given, const ExpConstants& constants,
                                    const float* shift, const float* factor, float* l) {
-  const Group group = given;
-  const VecRows sums = ExpRows<false>(group, constants, shift, nullptr);
+  const Strip strip = given;
+  const VecRows sums = ExpRows<false>(strip, constants, shift, nullptr);
   StoreRows<R>(hn::MulAdd(LoadRows<R>(l), LoadRows<R>(factor), sums), l);
 }
 
-// All of the step for up to 16 keys, which stay in registers in between. `rows` of the group's rows
+// All of the step for up to 16 keys, which stay in registers in between. `rows` of the strip's rows
 // count; those after are the last one again.
-template <class Group, size_t R = Group::kRows>
-HWY_INLINE void ShortTileGroup(const Group& group, size_t rows, const ExpConstants& constants,
+template <class Strip, size_t R = Strip::kRows>
+HWY_INLINE void ShortTileStrip(const Strip& strip, size_t rows, const ExpConstants& constants,
                                float* m, float* l, float* factor) {
   const TagLanes d;
   const TagRows d_rows;
@@ -107,7 +107,7 @@ HWY_INLINE void ShortTileGroup(const Group& group, size_t rows, const ExpConstan
   for (size_t r = 0; r < R; ++r) {
     ENCORE_UNROLL
     for (size_t j = 0; j < kLaneVecs; ++j) {
-      z[r].v[j] = LoadScoresN(group, r, j * kLanes);
+      z[r].v[j] = LoadScoresN(strip, r, j * kLanes);
     }
   }
   VecRows new_m = hn::Set(d_rows, m[rows - 1]);
@@ -122,10 +122,10 @@ HWY_INLINE void ShortTileGroup(const Group& group, size_t rows, const ExpConstan
     for (size_t j = 0; j < kLaneVecs; ++j) {
       const size_t begin = j * kLanes;
       VecLanes p = ExpNonPositive(d, exp, hn::Sub(z[r].v[j], largest));
-      if constexpr (Group::kHasLimits) {
-        p = hn::IfThenElseZero(SeenFrom(group, r, begin), p);
+      if constexpr (Strip::kHasLimits) {
+        p = hn::IfThenElseZero(SeenFrom(strip, r, begin), p);
       }
-      StoreScores(group, r, begin, p);
+      StoreScores(strip, r, begin, p);
       z[r].v[j] = p;
     }
   }
@@ -146,15 +146,15 @@ HWY_INLINE void ShortTileGroup(const Group& group, size_t rows, const ExpConstan
   }
 }
 
-template <class Group, size_t R = Group::kRows>
-HWY_NOINLINE void WeightsGroup(const Group& given, const ExpConstants& constants, const float* m,
+template <class Strip, size_t R = Strip::kRows>
+HWY_NOINLINE void WeightsStrip(const Strip& given, const ExpConstants& constants, const float* m,
                                const float* l) {
-  const Group group = given;
+  const Strip strip = given;
   float shift[R];
   float inverse[R];
   StoreRows<R>(ShiftFor(LoadRows<R>(m)), shift);
   StoreRows<R>(InverseOrZero(LoadRows<R>(l)), inverse);
-  (void)ExpRows<true>(group, constants, shift, inverse);
+  (void)ExpRows<true>(strip, constants, shift, inverse);
 }
 
 constexpr size_t RoundDown(size_t n) { return n / kVirtualLanes * kVirtualLanes; }
@@ -162,63 +162,63 @@ constexpr size_t RoundUp(size_t n) { return RoundDown(n + kVirtualLanes - 1); }
 
 // Rows [row, row + R) of a tile; past its end, the last row again.
 template <ScoreKind kKind, Limits kLimits, size_t R>
-HWY_INLINE RowGroup<kKind, kLimits, R> GroupOf(const ScoreTile& tile, size_t row) {
-  RowGroup<kKind, kLimits, R> group;
+HWY_INLINE RowStrip<kKind, kLimits, R> StripOf(const ScoreTile& tile, size_t row) {
+  RowStrip<kKind, kLimits, R> strip;
   ENCORE_UNROLL
   for (size_t r = 0; r < R; ++r) {
     const size_t at = R == 1 ? row : std::min(row + r, tile.rows - 1);
-    group.x[r] = group.y[r] = tile.scores + at * tile.ld_scores;
+    strip.x[r] = strip.y[r] = tile.scores + at * tile.ld_scores;
     if constexpr (kKind == ScoreKind::kMasked) {
-      group.additive[r] = tile.additive + static_cast<ptrdiff_t>(at) * tile.ld_additive;
+      strip.additive[r] = tile.additive + static_cast<ptrdiff_t>(at) * tile.ld_additive;
     }
     if constexpr (kLimits != Limits::kNone) {
       const size_t end = tile.visible == nullptr ? tile.cols : tile.visible[at];
-      group.visible[r] = std::min(end, tile.cols);
+      strip.visible[r] = std::min(end, tile.cols);
     }
-    if constexpr (kLimits == Limits::kBoth) group.first[r] = tile.first[at];
+    if constexpr (kLimits == Limits::kBoth) strip.first[r] = tile.first[at];
   }
-  group.scale = tile.scale;
-  group.cols = tile.cols;
-  group.whole_vectors = tile.whole_vectors;
+  strip.scale = tile.scale;
+  strip.cols = tile.cols;
+  strip.whole_vectors = tile.whole_vectors;
   size_t least = tile.cols;
   size_t most = tile.cols;
   if constexpr (kLimits != Limits::kNone) {
     most = 0;
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
-      least = std::min(least, group.visible[r]);
-      most = std::max(most, group.visible[r]);
+      least = std::min(least, strip.visible[r]);
+      most = std::max(most, strip.visible[r]);
     }
   }
-  group.full = RoundDown(least);
-  group.some = std::min(RoundUp(most), RoundUp(tile.cols));
+  strip.full = RoundDown(least);
+  strip.some = std::min(RoundUp(most), RoundUp(tile.cols));
   if constexpr (kLimits == Limits::kBoth) {
     size_t earliest = tile.cols;
     size_t latest = 0;
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
-      earliest = std::min(earliest, group.first[r]);
-      latest = std::max(latest, group.first[r]);
+      earliest = std::min(earliest, strip.first[r]);
+      latest = std::max(latest, strip.first[r]);
     }
-    group.lead = std::min(RoundDown(earliest), group.some);
-    group.from = std::min(RoundUp(std::min(latest, tile.cols)), group.some);
-    group.full = std::max(group.full, group.from);
+    strip.lead = std::min(RoundDown(earliest), strip.some);
+    strip.from = std::min(RoundUp(std::min(latest, tile.cols)), strip.some);
+    strip.full = std::max(strip.full, strip.from);
   }
-  return group;
+  return strip;
 }
 
-// Calls f<kRowsAtOnce>(row) for as many groups of so many rows as there are from `begin` on, and
+// Calls f<kRowsAtOnce>(row) for as many strips of so many rows as there are from `begin` on, and
 // f<1>(row) for the rest.
 template <class F>
-HWY_INLINE void ForGroups(size_t begin, size_t end, F f) {
+HWY_INLINE void ForStrips(size_t begin, size_t end, F f) {
   size_t r = begin;
   for (; r + kRowsAtOnce <= end; r += kRowsAtOnce) f.template operator()<kRowsAtOnce>(r);
   for (; r < end; ++r) f.template operator()<1>(r);
 }
 
 void SoftmaxRows(const float* x, size_t ldx, float* y, size_t ldy, size_t rows, size_t cols) {
-  ForGroups(0, rows, [=]<size_t R>(size_t row) HWY_ATTR {
-    RowGroup<ScoreKind::kPlain, Limits::kNone, R> g{};
+  ForStrips(0, rows, [=]<size_t R>(size_t row) HWY_ATTR {
+    RowStrip<ScoreKind::kPlain, Limits::kNone, R> g{};
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       g.x[r] = x + (row + r) * ldx;
@@ -227,7 +227,7 @@ void SoftmaxRows(const float* x, size_t ldx, float* y, size_t ldy, size_t rows, 
     g.cols = cols;
     g.full = RoundDown(cols);
     g.some = RoundUp(cols);
-    SoftmaxGroup(g);
+    SoftmaxStrip(g);
   });
 }
 
@@ -247,7 +247,7 @@ ScoreTile WithGoodScale(const ScoreTile& tile) {
   return scaled;
 }
 
-// Rows whose maxima are found before their exponentials: the second half of one group need not wait
+// Rows whose maxima are found before their exponentials: the second half of one strip need not wait
 // for its first half then, and 16 rows of 512 scores stay in the first-level cache in between.
 constexpr size_t kBlockRows = 16;
 
@@ -256,7 +256,7 @@ void TileOf(const ScoreTile& tile, float* m, float* l, float* factor) {
   const ExpConstants constants = ConstantsOf(tile);
   if (tile.cols <= kVirtualLanes) {
     for (size_t r = 0; r < tile.rows; r += kRowsAtOnce) {
-      ShortTileGroup(GroupOf<kKind, kLimits, kRowsAtOnce>(tile, r),
+      ShortTileStrip(StripOf<kKind, kLimits, kRowsAtOnce>(tile, r),
                      std::min(kRowsAtOnce, tile.rows - r), constants, m + r, l + r, factor + r);
     }
     return;
@@ -264,12 +264,12 @@ void TileOf(const ScoreTile& tile, float* m, float* l, float* factor) {
   float shift[kBlockRows];
   for (size_t begin = 0; begin < tile.rows; begin += kBlockRows) {
     const size_t end = std::min(begin + kBlockRows, tile.rows);
-    ForGroups(begin, end, [&]<size_t R>(size_t r) HWY_ATTR {
-      TileMaxima(GroupOf<kKind, kLimits, R>(tile, r), constants, m + r, factor + r,
+    ForStrips(begin, end, [&]<size_t R>(size_t r) HWY_ATTR {
+      TileMaxima(StripOf<kKind, kLimits, R>(tile, r), constants, m + r, factor + r,
                  shift + (r - begin));
     });
-    ForGroups(begin, end, [&]<size_t R>(size_t r) HWY_ATTR {
-      TileExponentials(GroupOf<kKind, kLimits, R>(tile, r), constants, shift + (r - begin),
+    ForStrips(begin, end, [&]<size_t R>(size_t r) HWY_ATTR {
+      TileExponentials(StripOf<kKind, kLimits, R>(tile, r), constants, shift + (r - begin),
                        factor + r, l + r);
     });
   }
@@ -303,8 +303,8 @@ void SoftmaxTile(const ScoreTile& given, float* m, float* l, float* factor) {
 template <ScoreKind kKind, Limits kLimits>
 void WeightsOf(const ScoreTile& tile, const float* m, const float* l) {
   const ExpConstants constants = ConstantsOf(tile);
-  ForGroups(0, tile.rows, [&]<size_t R>(size_t r) HWY_ATTR {
-    WeightsGroup(GroupOf<kKind, kLimits, R>(tile, r), constants, m + r, l + r);
+  ForStrips(0, tile.rows, [&]<size_t R>(size_t r) HWY_ATTR {
+    WeightsStrip(StripOf<kKind, kLimits, R>(tile, r), constants, m + r, l + r);
   });
 }
 

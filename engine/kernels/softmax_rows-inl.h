@@ -32,11 +32,11 @@ enum class ScoreKind { kPlain, kMasked };
 // and the ones before first[r].
 enum class Limits { kNone, kEnd, kBoth };
 
-// A group of R rows: where z comes from and where results go. Multiples of 16 cut the elements into
+// A strip is R rows: where z comes from and where results go. Multiples of 16 cut the elements into
 // those that no row sees (before lead, and from some on), those that all rows see (from .. full),
 // and two parts between these, where vectors are masked.
 template <ScoreKind kKind, Limits kLimits, size_t R>
-struct RowGroup {
+struct RowStrip {
   static constexpr bool kMasked = kKind == ScoreKind::kMasked;
   static constexpr bool kHasLimits = kLimits != Limits::kNone;
   static constexpr bool kHasFirst = kLimits == Limits::kBoth;
@@ -59,103 +59,103 @@ struct RowGroup {
   HWY_INLINE size_t From() const { return kHasFirst ? from : 0; }
 };
 
-template <class Group>
-HWY_INLINE VecLanes AddMask(const Group& group, VecLanes x, VecLanes additive) {
+template <class Strip>
+HWY_INLINE VecLanes AddMask(const Strip& strip, VecLanes x, VecLanes additive) {
   // -inf hides a key whatever its score is, NaN included.
   const VecLanes minus_inf = hn::Set(TagLanes(), kMinusInf);
   return hn::IfThenElse(hn::Eq(additive, minus_inf), minus_inf,
-                        hn::MulAdd(x, hn::Set(TagLanes(), group.scale), additive));
+                        hn::MulAdd(x, hn::Set(TagLanes(), strip.scale), additive));
 }
 
 // z of elements [c, c + kLanes) of row r.
-template <class Group>
-HWY_INLINE VecLanes LoadScores(const Group& group, size_t r, size_t c) {
+template <class Strip>
+HWY_INLINE VecLanes LoadScores(const Strip& strip, size_t r, size_t c) {
   const TagLanes d;
-  const VecLanes x = hn::LoadU(d, group.x[r] + c);
-  if constexpr (!Group::kMasked) return x;
-  return AddMask(group, x, hn::LoadU(d, group.additive[r] + c));
+  const VecLanes x = hn::LoadU(d, strip.x[r] + c);
+  if constexpr (!Strip::kMasked) return x;
+  return AddMask(strip, x, hn::LoadU(d, strip.additive[r] + c));
 }
 
 // Which of the elements [c, c + kLanes) row r sees.
-template <class Group>
-HWY_INLINE hn::Mask<TagLanes> SeenFrom(const Group& group, size_t r, size_t c) {
+template <class Strip>
+HWY_INLINE hn::Mask<TagLanes> SeenFrom(const Strip& strip, size_t r, size_t c) {
   const TagLanes d;
-  const auto below = hn::FirstN(d, CountBelow(group.Visible(r), c));
-  if constexpr (!Group::kHasFirst) return below;
-  return hn::AndNot(hn::FirstN(d, CountBelow(group.first[r], c)), below);
+  const auto below = hn::FirstN(d, CountBelow(strip.Visible(r), c));
+  if constexpr (!Strip::kHasFirst) return below;
+  return hn::AndNot(hn::FirstN(d, CountBelow(strip.first[r], c)), below);
 }
 
 // LoadScores of those that the row sees; -inf, which neither maximum nor sum notices, for the rest.
-template <class Group>
-HWY_INLINE VecLanes LoadScoresN(const Group& group, size_t r, size_t c) {
+template <class Strip>
+HWY_INLINE VecLanes LoadScoresN(const Strip& strip, size_t r, size_t c) {
   const TagLanes d;
   const VecLanes minus_inf = hn::Set(d, kMinusInf);
-  const float* x = group.x[r] + c;
-  if constexpr (!Group::kMasked) {
-    if (group.whole_vectors) {
-      return hn::IfThenElse(SeenFrom(group, r, c), hn::LoadU(d, x), minus_inf);
+  const float* x = strip.x[r] + c;
+  if constexpr (!Strip::kMasked) {
+    if (strip.whole_vectors) {
+      return hn::IfThenElse(SeenFrom(strip, r, c), hn::LoadU(d, x), minus_inf);
     }
   }
-  const size_t count = CountBelow(group.Visible(r), c);
+  const size_t count = CountBelow(strip.Visible(r), c);
   VecLanes z;
-  if constexpr (Group::kMasked) {
-    z = AddMask(group, hn::LoadN(d, x, count),
-                hn::LoadNOr(minus_inf, d, group.additive[r] + c, count));
+  if constexpr (Strip::kMasked) {
+    z = AddMask(strip, hn::LoadN(d, x, count),
+                hn::LoadNOr(minus_inf, d, strip.additive[r] + c, count));
   } else {
     z = hn::LoadNOr(minus_inf, d, x, count);
   }
-  if constexpr (!Group::kHasFirst) return z;
-  return hn::IfThenElse(hn::FirstN(d, CountBelow(group.first[r], c)), minus_inf, z);
+  if constexpr (!Strip::kHasFirst) return z;
+  return hn::IfThenElse(hn::FirstN(d, CountBelow(strip.first[r], c)), minus_inf, z);
 }
 
 // Stores elements [c, c + kLanes) of row r, as far as the row goes.
-template <class Group>
-HWY_INLINE void StoreScores(const Group& group, size_t r, size_t c, VecLanes p) {
+template <class Strip>
+HWY_INLINE void StoreScores(const Strip& strip, size_t r, size_t c, VecLanes p) {
   const TagLanes d;
-  if (group.whole_vectors) {
-    hn::StoreU(p, d, group.y[r] + c);
+  if (strip.whole_vectors) {
+    hn::StoreU(p, d, strip.y[r] + c);
   } else {
-    hn::StoreN(p, d, group.y[r] + c, CountBelow(group.cols, c));
+    hn::StoreN(p, d, strip.y[r] + c, CountBelow(strip.cols, c));
   }
 }
 
 // acc = max(acc, z) of the elements [begin, end) that rows see.
-template <class Group, size_t R>
-HWY_INLINE void MaskedMaxima(const Group& group, size_t begin, size_t end, Lanes16 (&acc)[R]) {
+template <class Strip, size_t R>
+HWY_INLINE void MaskedMaxima(const Strip& strip, size_t begin, size_t end, Lanes16 (&acc)[R]) {
   for (size_t c = begin; c < end; c += kVirtualLanes) {
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
-        acc[r].v[j] = hn::Max(acc[r].v[j], LoadScoresN(group, r, c + j * kLanes));
+        acc[r].v[j] = hn::Max(acc[r].v[j], LoadScoresN(strip, r, c + j * kLanes));
       }
     }
   }
 }
 
 // max z of each row; -inf for a row without visible elements. NaN may be lost.
-template <class Group, size_t R = Group::kRows>
-HWY_INLINE VecRows LargestScores(const Group& group) {
+template <class Strip, size_t R = Strip::kRows>
+HWY_INLINE VecRows LargestScores(const Strip& strip) {
   Lanes16 acc[R];
   ENCORE_UNROLL
   for (size_t r = 0; r < R; ++r) acc[r] = SetLanes(kMinusInf);
-  if constexpr (Group::kHasFirst) MaskedMaxima(group, group.lead, group.from, acc);
-  for (size_t c = group.From(); c < group.full; c += kVirtualLanes) {
+  if constexpr (Strip::kHasFirst) MaskedMaxima(strip, strip.lead, strip.from, acc);
+  for (size_t c = strip.From(); c < strip.full; c += kVirtualLanes) {
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
-        acc[r].v[j] = hn::Max(acc[r].v[j], LoadScores(group, r, c + j * kLanes));
+        acc[r].v[j] = hn::Max(acc[r].v[j], LoadScores(strip, r, c + j * kLanes));
       }
     }
   }
-  MaskedMaxima(group, group.full, group.some, acc);
+  MaskedMaxima(strip, strip.full, strip.some, acc);
   return MaxLanes16(acc);
 }
 
 // ExpRows of the elements [begin, end), some of which are hidden.
-template <bool kScaleResult, class Group, size_t R>
-HWY_INLINE void MaskedExponentials(const Group& group, size_t begin, size_t end,
+template <bool kScaleResult, class Strip, size_t R>
+HWY_INLINE void MaskedExponentials(const Strip& strip, size_t begin, size_t end,
                                    const ExpVectors<TagLanes>& exp, const VecLanes (&shifts)[R],
                                    const float* factor, Lanes16 (&acc)[R]) {
   const TagLanes d;
@@ -165,25 +165,25 @@ HWY_INLINE void MaskedExponentials(const Group& group, size_t begin, size_t end,
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
         const size_t at = c + j * kLanes;
-        const VecLanes z = LoadScoresN(group, r, at);
+        const VecLanes z = LoadScoresN(strip, r, at);
         VecLanes p = ExpNonPositive(d, exp, hn::Sub(z, shifts[r]));
         // Where the shift is NaN, those past the limits would be NaN too.
-        if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(SeenFrom(group, r, at), p);
+        if constexpr (Strip::kHasLimits) p = hn::IfThenElseZero(SeenFrom(strip, r, at), p);
         acc[r].v[j] = hn::Add(acc[r].v[j], p);
         if constexpr (kScaleResult) {
           p = hn::Mul(p, hn::Set(d, factor[r]));
           // And where the factor is.
-          if constexpr (Group::kHasLimits) p = hn::IfThenElseZero(SeenFrom(group, r, at), p);
+          if constexpr (Strip::kHasLimits) p = hn::IfThenElseZero(SeenFrom(strip, r, at), p);
         }
-        StoreScores(group, r, at, p);
+        StoreScores(strip, r, at, p);
       }
     }
   }
 }
 
 // y = e^(z - shift) * factor, and their sums without the factor. Hidden elements become 0.
-template <bool kScaleResult, class Group, size_t R = Group::kRows>
-HWY_INLINE VecRows ExpRows(const Group& group, const ExpConstants& constants, const float* shift,
+template <bool kScaleResult, class Strip, size_t R = Strip::kRows>
+HWY_INLINE VecRows ExpRows(const Strip& strip, const ExpConstants& constants, const float* shift,
                            const float* factor) {
   const TagLanes d;
   const ExpVectors<TagLanes> exp(d, constants);
@@ -194,29 +194,29 @@ HWY_INLINE VecRows ExpRows(const Group& group, const ExpConstants& constants, co
     shifts[r] = hn::Set(d, shift[r]);
     acc[r] = SetLanes(0.0f);
   }
-  if constexpr (Group::kHasFirst) {
-    for (size_t r = 0; r < R; ++r) std::fill_n(group.y[r], std::min(group.lead, group.cols), 0.0f);
-    MaskedExponentials<kScaleResult>(group, group.lead, group.from, exp, shifts, factor, acc);
+  if constexpr (Strip::kHasFirst) {
+    for (size_t r = 0; r < R; ++r) std::fill_n(strip.y[r], std::min(strip.lead, strip.cols), 0.0f);
+    MaskedExponentials<kScaleResult>(strip, strip.lead, strip.from, exp, shifts, factor, acc);
   }
-  for (size_t c = group.From(); c < group.full; c += kVirtualLanes) {
+  for (size_t c = strip.From(); c < strip.full; c += kVirtualLanes) {
     ENCORE_UNROLL
     for (size_t r = 0; r < R; ++r) {
       ENCORE_UNROLL
       for (size_t j = 0; j < kLaneVecs; ++j) {
-        const VecLanes z = LoadScores(group, r, c + j * kLanes);
+        const VecLanes z = LoadScores(strip, r, c + j * kLanes);
         VecLanes p = ExpNonPositive(d, exp, hn::Sub(z, shifts[r]));
         acc[r].v[j] = hn::Add(acc[r].v[j], p);
         if constexpr (kScaleResult) p = hn::Mul(p, hn::Set(d, factor[r]));
-        hn::StoreU(p, d, group.y[r] + c + j * kLanes);
+        hn::StoreU(p, d, strip.y[r] + c + j * kLanes);
       }
     }
   }
-  MaskedExponentials<kScaleResult>(group, group.full, group.some, exp, shifts, factor, acc);
-  if constexpr (Group::kHasLimits) {
-    if (group.some < group.cols) {
+  MaskedExponentials<kScaleResult>(strip, strip.full, strip.some, exp, shifts, factor, acc);
+  if constexpr (Strip::kHasLimits) {
+    if (strip.some < strip.cols) {
       for (size_t r = 0; r < R; ++r) {
-        float* y = group.y[r];
-        std::fill(y + group.some, y + group.cols, 0.0f);
+        float* y = strip.y[r];
+        std::fill(y + strip.some, y + strip.cols, 0.0f);
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeBERTa v2 and v3, mDeBERTa: BERT's layer with relative embeddings in its attention.
+// DeBERTa v2 and v3, mDeBERTa: BERT's layer with relative embeddings in its attention, and in the
+// xlarge models a convolution after the first layer.
 
 #include <algorithm>
 #include <cmath>
@@ -32,6 +33,8 @@ constexpr LayerModule kLayer[] = {
 // These as the keys have them.
 constexpr LayerModule kTable = {"encoder.rel_embeddings", &W::relative_embeddings, false};
 constexpr LayerModule kTableNorm = {"encoder.LayerNorm", &W::relative_norm};
+constexpr LayerModule kConvolution = {"encoder.conv.conv", &W::convolution};
+constexpr LayerModule kConvolutionNorm = {"encoder.conv.LayerNorm", &W::convolution_norm};
 constexpr LayerModule kPosQuery = {ENCORE_DEBERTA_SELF "pos_query_proj", &W::pos_q_proj};
 constexpr LayerModule kPosKey = {ENCORE_DEBERTA_SELF "pos_key_proj", &W::pos_k_proj};
 #undef ENCORE_DEBERTA_SELF
@@ -99,6 +102,40 @@ void ReadRelative(JsonMembers* config, const std::vector<std::string>& terms, Mo
   if (relative.content_to_position) plan->layer_modules.push_back(kPosKey);
 }
 
+// After the first layer, of the embeddings' output.
+Status ReadConvolution(JsonMembers* config, ModelPlan* plan) {
+  const size_t kernel = ReadAboveZero(config, "conv_kernel_size");
+  if (kernel == 0) {
+    for (const char* const key : {"conv_act", "conv_groups"}) config->Ignore(key);
+    return {};
+  }
+  const size_t width = plan->encoder.d_model;
+  if (kernel % 2 == 0 || kernel > kMaxConvolution) {
+    config->Refuse("conv_kernel_size",
+                   "0, or an odd number up to " + std::to_string(kMaxConvolution));
+  }
+  const size_t groups = ReadExtent(config, {"conv_groups", 1});
+  if (groups == 0 || width % groups != 0) {
+    config->Refuse("conv_groups", "a divisor of hidden_size, " + std::to_string(width));
+  }
+  ENCORE_RETURN_IF_ERROR(config->status());
+  // transformers takes tanh where the key is absent.
+  ConvolutionConfig convolution{.kernel = kernel};
+  if (config->String("conv_act", "tanh") == "tanh") {
+    return Status(ErrorCode::kUnsupported,
+                  config->where() + ": conv_act is " +
+                      (config->Has("conv_act") ? "'tanh'" : "absent, which means tanh") +
+                      "; encore has no convolution with it");
+  }
+  ENCORE_RETURN_IF_ERROR(ReadActivation(config, {"conv_act", "gelu"}, &convolution.activation));
+  ENCORE_RETURN_IF_ERROR(config->status());
+  plan->encoder.layers.front().convolution = convolution;
+  plan->layer_modules.push_back(kConvolution);
+  plan->layer_modules.back().groups = groups;
+  plan->layer_modules.push_back(kConvolutionNorm);
+  return {};
+}
+
 Status ReadHead(JsonMembers* config, size_t d_model, HeadPlan* head) {
   Activation activation{};
   const std::string name = config->String("pooler_hidden_act", "gelu");
@@ -152,17 +189,13 @@ Status Finish(JsonMembers* config, ModelPlan* plan) {
     }
   }
   ENCORE_RETURN_IF_ERROR(config->status());
-  if (ReadAboveZero(config, "conv_kernel_size") != 0) {
-    return Status(ErrorCode::kUnsupported, config->where() + ": conv_kernel_size is " +
-                                               config->Find("conv_kernel_size")->Described() +
-                                               "; encore has no convolution of tokens");
-  }
+  ENCORE_RETURN_IF_ERROR(ReadConvolution(config, plan));
   return ReadHead(config, plan->encoder.d_model, &plan->head);
 }
 
 constexpr Family kDebertaFamilies[] = {
     // He et al. 2020, arXiv:2006.03654, and 2021, arXiv:2111.09543. The ignored keys are of
-    // training, of the head of masked words, and of a convolution that there is not.
+    // training and of the head of masked words.
     {.model_types = "deberta-v2",
      .prefixes = "deberta.",
      .harmless_tensors = "embeddings.position_ids embeddings.position_embeddings pooler. cls. "
@@ -171,11 +204,12 @@ constexpr Family kDebertaFamilies[] = {
               .types = {"type_vocab_size", 0},
               .min_types = 0,
               .epsilon = {"layer_norm_eps", 1e-7}},
-     .own_keys = "attention_head_size conv_kernel_size max_relative_positions norm_rel_ebd "
+     .own_keys = "attention_head_size conv_act conv_groups conv_kernel_size max_relative_positions "
+                 "norm_rel_ebd "
                  "pooler_hidden_act "
                  "pooler_hidden_size pos_att_type position_biased_input position_buckets "
                  "relative_attention share_att_key",
-     .ignored_keys = "cls_dropout conv_act conv_groups legacy pooler_dropout vocab_type z_steps",
+     .ignored_keys = "cls_dropout legacy pooler_dropout vocab_type z_steps",
      .modules = {kLayer},
      .embeddings = {.word = "embeddings.word_embeddings",
                     .type = "embeddings.token_type_embeddings",

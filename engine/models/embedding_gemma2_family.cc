@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EmbeddingGemma 2's text side: Gemma 3's layers, into each of which the embeddings go once more.
-// Layers that see all tokens have other heads than those with a window.
+// EmbeddingGemma 2's text side, by itself and in the whole model: Gemma 3's layers, into each of
+// which the embeddings go once more. Layers that see all tokens have other heads than those with a
+// window.
 
 #include <charconv>
 #include <cmath>
@@ -137,27 +138,65 @@ Status FinishEmbeddingGemma2(JsonMembers* config, ModelPlan* plan) {
                       {.head_size = local, .theta_key = {}, .scaled = false}, plan);
 }
 
-constexpr Family kEmbeddingGemma2Families[] = {
-    // google/embeddinggemma-2.
-    {.model_types = "embedding_gemma2_text",
-     .prefixes = "language_model.",
-     .harmless_tensors = "lm_head. vision_tower. audio_tower. embed_vision. embed_audio.",
-     .keys = {.kv_heads = {"num_key_value_heads", 2},
-              .head_size = {"head_dim", 256},
-              .max_positions = {"max_position_embeddings", 262144},
-              .epsilon = {"rms_norm_eps", 1e-6},
-              .activation = {"hidden_activation", "gelu_pytorch_tanh"}},
-     .own_keys = "embedding_dim global_head_dim hidden_size_per_layer_input layer_types "
-                 "num_global_key_value_heads per_layer_config sliding_window "
-                 "sliding_window_pattern",
-     .modules = {kGemma2Attention, kGemma2Network, kGemma2Norms, kGemma2Inputs},
-     .norm_placement = NormPlacement::kBoth,
-     .norm = NormType::kRmsNorm,
-     .gate = Gate::kFirstHalf,
-     .final_norm = "norm",
-     .embeddings = WordsAlone("embed_tokens"),
-     .finish = FinishEmbeddingGemma2},
-};
+// What stands for images and sounds in a text has the row of padding.
+Status FinishWholeEmbeddingGemma2(JsonMembers* config, ModelPlan* plan) {
+  EmbeddingPlan& e = plan->embeddings;
+  e.pad_token_id = config->Size("pad_token_id", 0);
+  if (e.pad_token_id >= e.vocab_size) {
+    config->Refuse("pad_token_id", "an id below vocab_size, " + std::to_string(e.vocab_size));
+  }
+  // sentence-transformers cuts texts by the keys at the top alone.
+  e.max_positions = kAnyLength;
+  return FinishEmbeddingGemma2(config, plan);
+}
+
+Status FinishTopOfEmbeddingGemma2(JsonMembers* config, ModelPlan* plan) {
+  for (const std::string_view key : Words("vision_config audio_config initializer_range "
+                                          "boi_token_id eoi_token_id boa_token_id "
+                                          "eoa_token_index")) {
+    config->Ignore(key);
+  }
+  plan->embeddings.placeholders = {config->Size("image_token_id", 258880),
+                                   config->Size("video_token_id", 258884),
+                                   config->Size("audio_token_id", 258881)};
+  return config->status();
+}
+
+// Saved by itself.
+constexpr Family kEmbeddingGemma2Text = {
+    .model_types = "embedding_gemma2_text",
+    .prefixes = "language_model.",
+    .harmless_tensors = "lm_head. vision_tower. audio_tower. embed_vision. embed_audio.",
+    .keys = {.kv_heads = {"num_key_value_heads", 2},
+             .head_size = {"head_dim", 256},
+             .max_positions = {"max_position_embeddings", 262144},
+             .epsilon = {"rms_norm_eps", 1e-6},
+             .activation = {"hidden_activation", "gelu_pytorch_tanh"}},
+    .own_keys =
+        "embedding_dim global_head_dim hidden_size_per_layer_input layer_types "
+        "num_global_key_value_heads per_layer_config sliding_window "
+        "sliding_window_pattern",
+    .modules = {kGemma2Attention, kGemma2Network, kGemma2Norms, kGemma2Inputs},
+    .norm_placement = NormPlacement::kBoth,
+    .norm = NormType::kRmsNorm,
+    .gate = Gate::kFirstHalf,
+    .final_norm = "norm",
+    .embeddings = WordsAlone("embed_tokens"),
+    .finish = FinishEmbeddingGemma2};
+
+// google/embeddinggemma-2, of texts, images and sounds.
+constexpr Family WholeEmbeddingGemma2() {
+  Family family = kEmbeddingGemma2Text;
+  family.model_types = "embedding_gemma2";
+  family.keys.absent = {
+      .d_model = 512, .layers = 24, .heads = 4, .d_ff = 2048, .vocab_size = 262144};
+  family.parts = "text_config";
+  family.finish = FinishWholeEmbeddingGemma2;
+  family.finish_top = FinishTopOfEmbeddingGemma2;
+  return family;
+}
+
+constexpr Family kEmbeddingGemma2Families[] = {kEmbeddingGemma2Text, WholeEmbeddingGemma2()};
 
 }  // namespace
 

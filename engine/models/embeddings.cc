@@ -97,6 +97,14 @@ std::vector<uint32_t> PositionsOf(const EmbeddingPlan& plan, const TokenBatch& b
   return positions;
 }
 
+// The row of the table of words.
+size_t WordRow(const EmbeddingPlan& plan, int32_t id) {
+  const auto row = static_cast<size_t>(id);
+  const bool placeholder = std::any_of(plan.placeholders.begin(), plan.placeholders.end(),
+                                       [row](std::optional<size_t> other) { return other == row; });
+  return placeholder ? plan.pad_token_id : row;
+}
+
 // What each token's row is multiplied by; empty where all are multiplied by 1.
 std::vector<float> FactorsOf(const EmbeddingPlan& plan, const TokenBatch& batch) {
   if (!plan.dropped_token) return {};
@@ -286,7 +294,7 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
     const size_t end = std::min(tokens, begin + kRowsPerTask);
     for (size_t t = begin; t < end; ++t) {
       float* out = sums.data() + static_cast<ptrdiff_t>(t) * sums.stride(0);
-      PutRow(words_, static_cast<size_t>(batch.ids[t]), false, out);
+      PutRow(words_, WordRow(plan_, batch.ids[t]), false, out);
       if (plan_.scale != 1) {
         for (size_t c = 0; c < width; ++c) out[c] *= plan_.scale;
       }

@@ -39,6 +39,8 @@ struct LayerModule {
   std::string_view weight = ".weight";  // what follows the name of a tensor by itself
   // All layers' matrices are one tensor, those of one layer's rows under another's.
   bool stacked = false;
+  // Of a convolution, whose tensor is [outputs, d_model / groups, kernel].
+  size_t groups = 1;
 };
 
 enum class PositionRule : uint8_t {
@@ -72,6 +74,8 @@ struct EmbeddingPlan {
   std::string_view position = {};
   PositionRule position_rule = PositionRule::kFromZero;
   size_t pad_token_id = 0;  // with kAroundPadding; a row's 0: that of config.json
+  // Ids that stand for images and sounds, whose row is that of pad_token_id.
+  std::array<std::optional<size_t>, 3> placeholders = {};
   // A table whose first row is added to every token's sum, after its position.
   std::string_view task = {};
   size_t task_vocab_size = 0;
@@ -309,8 +313,12 @@ std::span<const Family> LlamaFamilies();
 std::span<const Family> EmbeddingGemma2Families();
 std::span<const Family> EsmAndClipFamilies();
 
-// Whether the folder's model makes vectors of texts itself. False where it is not known.
-Result<bool> MakesFeatures(const Folder& folder);
+// Of a folder's model; false where it is not known.
+struct ModelSides {
+  bool makes_features = false;  // it makes vectors of texts itself
+  bool has_others = false;  // beside texts it takes images or sounds, which encore does not compute
+};
+Result<ModelSides> FindSides(const Folder& folder);
 
 // The family of a model_type and, where several share it, of a key that marks one; or null.
 const Family* FindFamily(std::string_view model_type, const JsonValue& config);

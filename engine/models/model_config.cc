@@ -117,6 +117,13 @@ void Tell(const ModelPlan& plan, std::vector<Decision>* decisions) {
   decisions->push_back({"activation",
                         std::string(ActivationText(plan.encoder.layers.front().activation)),
                         kConfigFile});
+  if (const std::optional<ConvolutionConfig>& c = plan.encoder.layers.front().convolution) {
+    decisions->push_back({"convolution",
+                          std::to_string(c->kernel) + " tokens, " +
+                              std::string(ActivationText(c->activation)) +
+                              ", after the first layer",
+                          kConfigFile});
+  }
 }
 
 // The family's keys from the object that has them, and those at the top that belong to it.
@@ -144,13 +151,14 @@ Status ReadPart(const Family& family, JsonMembers* top, bool ignore_unknown_keys
 
 }  // namespace
 
-Result<bool> MakesFeatures(const Folder& folder) {
+Result<ModelSides> FindSides(const Folder& folder) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kConfigFile));
-  if (!json || !json->is_object()) return false;
+  if (!json || !json->is_object()) return ModelSides();
   const JsonValue* type = json->Find("model_type");
   const Family* family =
       type != nullptr && type->is_string() ? FindFamily(type->text(), *json) : nullptr;
-  return family != nullptr && family->makes_features;
+  if (family == nullptr) return ModelSides();
+  return ModelSides{family->makes_features, !family->parts.empty()};
 }
 
 Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,

@@ -85,7 +85,11 @@ Status ViewModule(const std::string& in_base, const LayerModule& module, size_t 
   const LayerPart& part = PartOf(module.member);
   const LayerTensor weight{&part, TensorRole::kWeight};
   const Shape shape = ShapeOf(weight, d_model, config);
-  if (part.member.linear != nullptr) {
+  if (part.place == TensorPlace::kConvolution && part.member.linear != nullptr) {
+    ENCORE_ASSIGN_OR_RETURN(
+        weight.In(*layer),
+        tensors->ViewConvolution(name, d_model, module.groups, config.convolution->kernel));
+  } else if (part.member.linear != nullptr) {
     ENCORE_RETURN_IF_ERROR(ViewLinear(in_base, part, shape, tensors, layer));
   } else {
     ENCORE_ASSIGN_OR_RETURN(weight.In(*layer),
@@ -104,6 +108,8 @@ bool HasModule(const LayerConfig& layer, const LayerMember& member) {
       return layer.attention_norm;
     case TensorPlace::kExperts:
       return layer.experts.has_value();
+    case TensorPlace::kConvolution:
+      return layer.convolution.has_value();
     case TensorPlace::kNetwork:
     case TensorPlace::kFusedFirst:
     case TensorPlace::kApartFirst:
@@ -204,6 +210,27 @@ Result<WeightView> ModelTensors::ViewMerged(std::string_view module, const Shape
   ENCORE_ASSIGN_OR_RETURN(Tensor merged, Read(weight, wanted));
   ENCORE_RETURN_IF_ERROR(adapter_->Merge(module, name, &merged));
   return WeightView(merged_.emplace_back(std::move(merged)).View<float>());
+}
+
+Result<WeightView> ModelTensors::ViewConvolution(std::string_view module, size_t width,
+                                                 size_t groups, size_t kernel) {
+  const std::string weight = std::string(module) + ".weight";
+  const Shape stored(width, width / groups, kernel);
+  const size_t row = width * kernel, block = row / groups;
+  if (groups == 1) {
+    ENCORE_ASSIGN_OR_RETURN(const WeightView view, View(weight, stored));
+    return WeightView(view.dtype(), view.data(), Shape(width, row));
+  }
+  ENCORE_ASSIGN_OR_RETURN(const Tensor blocks, Read(weight, stored));
+  ENCORE_ASSIGN_OR_RETURN(Tensor all, Tensor::Create(DType::kF32, Shape(width, row)));
+  const float* from = blocks.View<float>().data();
+  float* to = all.View<float>().data();
+  std::fill_n(to, width * row, 0.0f);
+  for (size_t r = 0; r < width; ++r) {
+    const size_t group = r / (width / groups);
+    std::copy_n(from + r * block, block, to + r * row + group * block);
+  }
+  return WeightView(merged_.emplace_back(std::move(all)).View<float>());
 }
 
 Result<Tensor> ModelTensors::Read(std::string_view name, const Shape& wanted) {

@@ -56,6 +56,10 @@ class ModelTensors {
   // The same of the matrix of `module`, a name in the base model, with what the adapter adds. That
   // is as valid as this object.
   Result<WeightView> ViewMerged(std::string_view module, const Shape& wanted);
+  // The same of a convolution [width, width / groups, kernel] as a matrix [width, width kernel].
+  // Groups are blocks along its diagonal, with zeros around them.
+  Result<WeightView> ViewConvolution(std::string_view module, size_t width, size_t groups,
+                                     size_t kernel);
   // From here on. It must outlive the calls.
   void UseAdapter(TaskAdapter* adapter) { adapter_ = adapter; }
   TaskAdapter* adapter() const { return adapter_; }

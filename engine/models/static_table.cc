@@ -5,6 +5,7 @@
 #include "engine/models/static_table.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <string>
@@ -21,11 +22,13 @@ namespace {
 struct Half {
   uint16_t bits;
   operator float() const {  // NOLINT(google-explicit-constructor)
-    const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7FFFu) << 13;
+    // The sign, and 13 bits lower exponent and mantissa, where a float has them.
+    const uint32_t shifted =
+        static_cast<uint32_t>(static_cast<int32_t>(uint32_t{bits} << 16) >> 3) & 0x8FFFE000u;
     // 2^112 is the difference of the two biases, 127 - 15; subnormals come out right too.
-    const auto value = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
-    const uint32_t special = magnitude >= 0x0F800000u ? magnitude | 0x7F800000u : value;
-    return std::bit_cast<float>(special | (static_cast<uint32_t>(bits & 0x8000u) << 16));
+    const auto value = std::bit_cast<uint32_t>(std::bit_cast<float>(shifted) * 0x1p112f);
+    const uint32_t infinite = (shifted & 0x0F800000u) == 0x0F800000u ? 0x7F800000u : 0;
+    return std::bit_cast<float>(value | infinite);
   }
 };
 struct BFloat {
@@ -36,14 +39,54 @@ struct BFloat {
 // Columns that are summed up at once, and rows whose sum is f32.
 constexpr size_t kColumns = 256;
 constexpr size_t kRows = 32;
+constexpr size_t kPrefetchBytes = 1024;
+
+// One chunk of a text: where the rows of its tokens begin, and what they are multiplied by.
+struct ChunkOfRows {
+  std::array<const std::byte*, kRows> at;
+  std::array<float, kRows> weights;
+};
 
 template <typename T>
-void AddRow(const std::byte* row, size_t columns, float weight, float* sums) {
+float ElementOf(const std::byte* row, size_t c) {
+  T value;
+  std::memcpy(&value, row + c * sizeof(T), sizeof(T));  // a file's rows may be unaligned
+  return static_cast<float>(value);
+}
+
+// sums[c] += element c of each of the rows, one after the other: several at once, so that a sum is
+// loaded and stored once for all of them. Without an inner loop, so that it becomes vectors at any
+// level of optimization.
+template <typename T, bool kWeighted, size_t... kRow>
+void AddRows(std::index_sequence<kRow...>, const ChunkOfRows& chunk, size_t first, size_t columns,
+             float* __restrict sums) {
+  const std::array<const std::byte*, sizeof...(kRow)> rows = {chunk.at[first + kRow]...};
+  const std::array<float, sizeof...(kRow)> weights = {
+      (kWeighted ? chunk.weights[first + kRow] : 1.0f)...};
   for (size_t c = 0; c < columns; ++c) {
-    T value;
-    std::memcpy(&value, row + c * sizeof(T), sizeof(T));  // a file's rows may be unaligned
-    sums[c] += weight * static_cast<float>(value);
+    float sum = sums[c];
+    if constexpr (kWeighted) {
+      ((sum += weights[kRow] * ElementOf<T>(rows[kRow], c)), ...);
+    } else {
+      ((sum += ElementOf<T>(rows[kRow], c)), ...);
+    }
+    sums[c] = sum;
   }
+}
+
+template <typename T, bool kWeighted>
+void AddChunk(const ChunkOfRows& chunk, size_t count, size_t columns, float* sums) {
+  size_t first = 0;
+  for (; first + 8 <= count; first += 8)
+    AddRows<T, kWeighted>(std::make_index_sequence<8>(), chunk, first, columns, sums);
+  if ((count & 4) != 0)
+    AddRows<T, kWeighted>(std::make_index_sequence<4>(), chunk, first, columns, sums);
+  first += count & 4;
+  if ((count & 2) != 0)
+    AddRows<T, kWeighted>(std::make_index_sequence<2>(), chunk, first, columns, sums);
+  first += count & 2;
+  if ((count & 1) != 0)
+    AddRows<T, kWeighted>(std::make_index_sequence<1>(), chunk, first, columns, sums);
 }
 
 Status Refuse(const WeightFiles& files, std::string_view tensor, const std::string& found,
@@ -123,27 +166,54 @@ Result<StaticTable> StaticTable::Create(const WeightFiles& files,
   return table;
 }
 
+const std::byte* StaticTable::RowOf(int32_t id) const {
+  const size_t row = mapping_.empty() ? static_cast<size_t>(id) : mapping_[static_cast<size_t>(id)];
+  return static_cast<const std::byte*>(rows_.data()) + row * width() * DTypeSize(rows_.dtype());
+}
+
 template <typename T>
 void StaticTable::MeanOf(std::span<const int32_t> ids, float* out) const {
-  const auto* const table = static_cast<const std::byte*>(rows_.data());
   const auto* const weights = static_cast<const float*>(weights_.data());
   const bool weighted = weights_.size_bytes() > 0;
-  const double count = static_cast<double>(std::max<size_t>(ids.size(), 1));
+  const size_t count = std::max<size_t>(ids.size(), 1);
   for (size_t column = 0; column < width(); column += kColumns) {
     const size_t columns = std::min(kColumns, width() - column);
+    float* const mean = out + column;
     float sums[kColumns] = {};
-    double total[kColumns] = {};
-    for (size_t i = 0; i < ids.size(); ++i) {
-      const auto id = static_cast<size_t>(ids[i]);
-      const size_t row = mapping_.empty() ? id : mapping_[id];
-      AddRow<T>(table + (row * width() + column) * sizeof(T), columns,
-                weighted ? weights[id] : 1.0f, sums);
-      if ((i + 1) % kRows != 0) continue;
+    double total[kColumns];
+    for (size_t begin = 0; begin < ids.size(); begin += kRows) {
+      const std::span<const int32_t> some = ids.subspan(begin, std::min(kRows, ids.size() - begin));
+      ChunkOfRows chunk;
+      for (size_t i = 0; i < some.size(); ++i) {
+        chunk.at[i] = RowOf(some[i]) + column * sizeof(T);
+        if (weighted) chunk.weights[i] = weights[some[i]];
+      }
+      if (begin == 0 && ids.size() > kRows) std::fill_n(total, columns, 0.0);
+      if (weighted) {
+        AddChunk<T, true>(chunk, some.size(), columns, sums);
+      } else {
+        AddChunk<T, false>(chunk, some.size(), columns, sums);
+      }
+      if (ids.size() <= kRows) break;
       for (size_t c = 0; c < columns; ++c) total[c] += std::exchange(sums[c], 0.0f);
     }
-    for (size_t c = 0; c < columns; ++c) {
-      out[column + c] = static_cast<float>((total[c] + sums[c]) / count);
+    if (ids.size() <= kRows) {
+      // The bits of a quotient in double that is rounded: double has more than twice the digits.
+      const auto divisor = static_cast<float>(count);
+      for (size_t c = 0; c < columns; ++c) mean[c] = sums[c] / divisor;
+    } else {
+      const auto divisor = static_cast<double>(count);
+      for (size_t c = 0; c < columns; ++c) mean[c] = static_cast<float>(total[c] / divisor);
     }
+  }
+}
+
+void StaticTable::Prefetch(std::span<const int32_t> ids) const {
+  // A row's first lines: the processor sees the others coming.
+  const size_t bytes = std::min(width() * DTypeSize(rows_.dtype()), kPrefetchBytes);
+  for (const int32_t id : ids.first(std::min(ids.size(), kRows))) {
+    const std::byte* const row = RowOf(id);
+    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(row + i);
   }
 }
 

@@ -36,9 +36,12 @@ class StaticTable {
   // out [width] = sum of the ids' vectors / ids.size(), zeros without ids. Every id is below
   // vocab_size(). Sums are f32 over 32 tokens, and f64 over these.
   void Mean(std::span<const int32_t> ids, float* out) const;
+  // Asks for the rows of ids whose mean is wanted next.
+  void Prefetch(std::span<const int32_t> ids) const;
 
  private:
   StaticTable() = default;
+  const std::byte* RowOf(int32_t id) const;
   template <typename T>
   void MeanOf(std::span<const int32_t> ids, float* out) const;
 

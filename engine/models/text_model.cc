@@ -217,11 +217,14 @@ Status TextModel::Means(const TokenBatch& batch, float* means, const Executor& e
   constexpr size_t kTaskTokens = 4096;
   const size_t sequences = batch.seq_starts.size() - 1;
   const size_t tasks = std::clamp<size_t>(batch.ids.size() / kTaskTokens, 1, sequences + 1);
+  const auto ids_of = [&](size_t b) {
+    return batch.ids.subspan(batch.seq_starts[b], batch.seq_starts[b + 1] - batch.seq_starts[b]);
+  };
   RunParallel(tasks == 1 ? Executor() : executor, tasks, [&](size_t task) {
-    for (size_t b = sequences * task / tasks; b < sequences * (task + 1) / tasks; ++b) {
-      const size_t begin = batch.seq_starts[b];
-      table_->Mean(batch.ids.subspan(begin, batch.seq_starts[b + 1] - begin),
-                   means + b * d_model());
+    const size_t end = sequences * (task + 1) / tasks;
+    for (size_t b = sequences * task / tasks; b < end; ++b) {
+      if (b + 1 < end) table_->Prefetch(ids_of(b + 1));
+      table_->Mean(ids_of(b), means + b * d_model());
     }
   });
   return {};

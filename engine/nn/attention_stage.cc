@@ -63,14 +63,14 @@ size_t AttentionStage::PackedRowsBefore(const QkvBuffer& qkv, size_t sequence) c
   return (row / 16 + (sequence - qkv.first_sequence)) * 16;
 }
 
-std::byte* AttentionStage::Keys(const QkvBuffer& qkv, size_t sequence, size_t kv_head) const {
-  return qkv.keys + KeyBytes(PackedRowsBefore(qkv, sequence), sizes_.kv_heads) +
-         KeyBytes(RoundUp(TokensOf(sequence), 16), kv_head);
+AttentionStage::PackedHeads AttentionStage::Keys(const QkvBuffer& qkv, size_t sequence) const {
+  return {qkv.keys + KeyBytes(PackedRowsBefore(qkv, sequence), sizes_.kv_heads),
+          KeyBytes(RoundUp(TokensOf(sequence), 16), 1)};
 }
 
-std::byte* AttentionStage::Values(const QkvBuffer& qkv, size_t sequence, size_t kv_head) const {
-  return qkv.values + ValueBytes(PackedRowsBefore(qkv, sequence), sizes_.kv_heads) +
-         ValueBytes(RoundUp(TokensOf(sequence), 16), kv_head);
+AttentionStage::PackedHeads AttentionStage::Values(const QkvBuffer& qkv, size_t sequence) const {
+  return {qkv.values + ValueBytes(PackedRowsBefore(qkv, sequence), sizes_.kv_heads),
+          ValueBytes(RoundUp(TokensOf(sequence), 16), 1)};
 }
 
 void AttentionStage::SetOutput(const QkvBuffer& qkv, size_t row, GemmArgs* args) const {
@@ -130,11 +130,13 @@ void AttentionStage::PrepareKeys(const QkvBuffer& qkv, size_t begin, size_t end,
     const PackedView keys = KeysOf(sequence);
     const PackedView values = ValuesOf(sequence);
     const bool packs_values = ShouldPackValues(values);
+    const PackedHeads packed_keys = Keys(qkv, sequence);
+    const PackedHeads packed_values = packs_values ? Values(qkv, sequence) : PackedHeads{};
     const size_t start = pass_.starts()[sequence];
     for (size_t h = kv_heads.begin; h < kv_heads.end; ++h) {
-      PackKeys(keys, Head(qkv, KeyHead(h), start), first, last, Keys(qkv, sequence, h));
+      PackKeys(keys, Head(qkv, KeyHead(h), start), first, last, packed_keys.Of(h));
       if (!packs_values) continue;
-      PackValues(values, Head(qkv, ValueHead(h), start), first, last, Values(qkv, sequence, h));
+      PackValues(values, Head(qkv, ValueHead(h), start), first, last, packed_values.Of(h));
     }
   });
 }
@@ -160,11 +162,14 @@ void AttentionStage::Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRan
   }
   const ConstView& additive = pass_.batch->mask.additive;
   const bool mask_by_heads = additive.rank() == 3;
+  const size_t group = sizes_.group();
   pass_.ForSequences(begin, end, [&](size_t sequence, size_t first, size_t last) {
     const size_t start = pass_.starts()[sequence];
     work.keys = KeysOf(sequence);
     work.values = ValuesOf(sequence);
     const bool packs_values = ShouldPackValues(work.values);
+    const PackedHeads packed_keys = Keys(qkv, sequence);
+    const PackedHeads packed_values = packs_values ? Values(qkv, sequence) : PackedHeads{};
     if (!pass_.batch->positions.empty()) {
       work.query_positions = pass_.batch->positions.data() + start;
       work.key_positions = work.query_positions;
@@ -175,11 +180,11 @@ void AttentionStage::Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRan
       if (tap->empty()) tap = nullptr;
     }
     for (size_t h = heads.begin; h < heads.end; ++h) {
-      const size_t kv_head = h / sizes_.group();
+      const size_t kv_head = group == 1 ? h : h / group;
       work.q = Head(qkv, h, start);
-      work.keys.data = Keys(qkv, sequence, kv_head);
+      work.keys.data = packed_keys.Of(kv_head);
       if (packs_values) {
-        work.values.data = Values(qkv, sequence, kv_head);
+        work.values.data = packed_values.Of(kv_head);
       } else {
         work.v = Head(qkv, ValueHead(kv_head), start);
       }

@@ -81,9 +81,14 @@ class AttentionStage {
     values.k = values.panel_rows = TokensOf(sequence);
     return values;
   }
-  // Where those of a sequence's head are packed.
-  std::byte* Keys(const QkvBuffer& qkv, size_t sequence, size_t kv_head) const;
-  std::byte* Values(const QkvBuffer& qkv, size_t sequence, size_t kv_head) const;
+  // Where those of a sequence's heads are packed: head h at first + h * bytes.
+  struct PackedHeads {
+    std::byte* first;
+    size_t bytes;
+    std::byte* Of(size_t kv_head) const { return first + kv_head * bytes; }
+  };
+  PackedHeads Keys(const QkvBuffer& qkv, size_t sequence) const;
+  PackedHeads Values(const QkvBuffer& qkv, size_t sequence) const;
   // Rows of packed keys or values before a sequence's: sequences begin at multiples of 16, each
   // with 16 more than those before it have, so that none meet.
   size_t PackedRowsBefore(const QkvBuffer& qkv, size_t sequence) const;

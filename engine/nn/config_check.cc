@@ -145,7 +145,9 @@ bool IsAddressable(size_t d_model, const LayerConfig& c) {
          CheckedMul(heads, sizes.head_size, &width) && fits(width, d_model) &&
          fits(d_model, d_model) &&
          CheckedMul(c.d_ff, c.experts ? std::max<size_t>(2, c.experts->num_experts) : 2, &inner) &&
-         fits(inner, d_model) && (!c.layer_input || fits(c.layer_input->width, d_model));
+         fits(inner, d_model) && (!c.layer_input || fits(c.layer_input->width, d_model)) &&
+         (!c.convolution ||
+          (CheckedMul(d_model, c.convolution->kernel, &inner) && fits(inner, d_model)));
 }
 
 Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefix) {
@@ -181,6 +183,13 @@ Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefi
   if (c.layer_input) {
     check.WantAtLeastOne("layer_input.width", c.layer_input->width);
     check.CheckNorm("layer_input.norm", c.layer_input->norm);
+  }
+  if (c.convolution) {
+    check.Want(c.convolution->kernel % 2 == 1 && c.convolution->kernel <= kMaxConvolution,
+               "convolution.kernel is " + Number(c.convolution->kernel),
+               "an odd number up to " + Number(kMaxConvolution));
+    check.WantEnumerator("convolution.activation", c.convolution->activation,
+                         Activation::kQuickGelu, "Activation");
   }
   check.Want(c.attention_norm || c.norm_placement == NormPlacement::kPre,
              "attention_norm is false and norm_placement is not kPre",
@@ -226,7 +235,9 @@ Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options) 
   if (options.precision != Precision::kInt8) return {};
   for (size_t i = 0; i < config.num_layers(); ++i) {
     const LayerSizes sizes(config.d_model, config.layers[i]);
-    const size_t inputs = std::max({config.d_model, sizes.q_width(), sizes.d_ff});
+    const LayerConfig& layer = config.layers[i];
+    const size_t joined = config.d_model * (layer.convolution ? layer.convolution->kernel : 1);
+    const size_t inputs = std::max({joined, sizes.q_width(), sizes.d_ff});
     if (inputs > kMaxInt8K) {
       return InvalidArgument("layers." + Number(i) + " has a matrix of " + Number(inputs) +
                              " inputs; wanted at most " + Number(kMaxInt8K) +

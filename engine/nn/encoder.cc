@@ -203,7 +203,7 @@ Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
       batch, taps, workspace, executor,
       [&](internal::Team& team, const internal::Pass& pass) {
         internal::ConstRows in{x.data(), internal::RowStride(x)};
-        if (prepared.sizes.layer_input != 0) internal::KeepInput(team, pass, in);
+        if (prepared.sizes.keeps_input) internal::KeepInput(team, pass, in);
         for (size_t i = 0; i < prepared.layers.size(); ++i) {
           internal::EncoderBlock(team, pass, prepared.layers[i], i, in, out);
           in = out;
@@ -249,7 +249,7 @@ Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, 
     const internal::Rows in{x.data(), internal::RowStride(x)};
     const internal::Rows out{y.data(), internal::RowStride(y)};
     const size_t last = impl_->prepared.layers.size() - 1;
-    const bool keeps_input = impl_->prepared.sizes.layer_input != 0;
+    const bool keeps_input = impl_->prepared.sizes.keeps_input;
     const bool all_rows =
         keeps_input || internal::TapsLayer(taps, last, batch.seq_starts.size() - 1);
     return impl_->RunPass(

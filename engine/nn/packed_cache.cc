@@ -153,7 +153,7 @@ bool SamePanels(const EncoderOptions& options, const CacheFile& cache, const std
       });
       vectors += columns.size_bytes();
       panels += m.packed->data_bytes();
-      if (all && m.ends_layer && options.layer_packed) {
+      if (m.ends_layer && options.layer_packed) {
         team.ForEach(1, [&](size_t /*i*/, int /*thread*/) { options.layer_packed(); });
       }
     }
@@ -268,11 +268,15 @@ Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* p
     const Result<uint64_t> written = WriteFile(cache, options.cache.folder, *prepared, data());
     panels.cache_use +=
         written.ok() ? " and written" : ", not written: " + std::string(written.status().message());
-    Found mine;
-    if (written.ok()) mine = FindFile(options, cache, prepared, Check::kOwn, &*written);
-    if (mine.file) {  // to share it from the start
-      panels.file = std::move(mine.file);
+    if (written.ok() && cache.identity != 0) {
+      // To share the file from the start. Never both at once: a model may take most of the memory.
       panels.own = {};
+      Found mine = FindFile(options, cache, prepared, Check::kOwn, &*written);
+      if (mine.file) {
+        panels.file = std::move(mine.file);
+      } else if (!panels.file) {  // another process was faster, or the file cannot be mapped
+        ENCORE_RETURN_IF_ERROR(prepared->Pack(options, &panels.own));
+      }
     }
   }
   const std::byte* next = data();

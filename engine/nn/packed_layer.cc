@@ -136,6 +136,20 @@ Status PrepareLayerInput(const LayerConfig& config, const EncoderLayerWeights& w
       matrices);
 }
 
+// In the precision of linear1.
+Status PrepareConvolution(const LayerConfig& config, const EncoderLayerWeights& w,
+                          const LayerKernels& kernels, PackedLayer* layer,
+                          std::vector<MatrixToPack>* matrices) {
+  PackedConvolution& convolution = layer->convolution.emplace();
+  convolution.kernel = config.convolution->kernel;
+  convolution.activation = ActivationOf(config.convolution->activation, /*gated=*/false);
+  ENCORE_RETURN_IF_ERROR(PackNorm(config.norm, w.convolution_norm, &convolution.norm));
+  return AddMatrix({.source = WeightSource::One(w.convolution.weight, w.convolution.bias),
+                    .packed = &convolution.matrix,
+                    .name = "convolution"},
+                   *kernels[static_cast<size_t>(LayerMatrix::kLinear1)], matrices);
+}
+
 // Router and experts. `first` is how linear1 is packed without experts.
 Status PrepareExperts(const LayerConfig& config, const EncoderLayerWeights& w,
                       const LayerKernels& kernels, MatrixToPack first, PackedLayer* layer,
@@ -224,8 +238,11 @@ Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
   if (config.experts) {
     ENCORE_RETURN_IF_ERROR(PrepareExperts(config, w, kernels, products[linear1], layer, matrices));
   }
-  if (!config.layer_input) return {};
-  return PrepareLayerInput(config, w, kernels, layer, matrices);
+  if (config.layer_input) {
+    ENCORE_RETURN_IF_ERROR(PrepareLayerInput(config, w, kernels, layer, matrices));
+  }
+  if (!config.convolution) return {};
+  return PrepareConvolution(config, w, kernels, layer, matrices);
 }
 
 }  // namespace encore::internal

@@ -88,6 +88,14 @@ struct PackedLayerInput {
   float scalar = 1;
 };
 
+// What follows the other sublayers of a layer with a convolution.
+struct PackedConvolution {
+  size_t kernel;
+  PackedMatrix matrix;  // [d_model kernel, d_model]
+  PackedNorm norm;
+  BlockActivation activation;
+};
+
 struct PackedLayer {
   PackedLayer(size_t d_model, const LayerConfig& config) : sizes(d_model, config) {}
 
@@ -98,6 +106,7 @@ struct PackedLayer {
   PackedMatrix linear2;   // [d_ff, d_model]; likewise
   std::optional<PackedExperts> experts;
   std::optional<PackedLayerInput> layer_input;
+  std::optional<PackedConvolution> convolution;
   PackedNorm norm1;  // not given without attention_norm
   PackedNorm norm2;
   PackedNorm post_norm1;  // these two with norms on both sides

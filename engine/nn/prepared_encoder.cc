@@ -28,6 +28,12 @@ const GemmKernel& KernelOfBf16(const EncoderOptions& options) {
   return options.amx_bf16 && UseAmxBf16() ? GetGemmKernelBf16Amx() : GetGemmKernelBf16();
 }
 
+// The norm that makes a layer's output, or null where none is known.
+const PackedNorm* NormOfOutput(const PackedLayer& layer) {
+  if (layer.convolution) return &layer.convolution->norm;
+  return layer.layer_input ? nullptr : &layer.norm2;
+}
+
 LayerKernels KernelsOfLayer(const EncoderOptions& options, size_t layer) {
   LayerKernels kernels;
   for (size_t m = 0; m < kernels.size(); ++m) {
@@ -155,9 +161,8 @@ Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
   for (size_t i = 0; i < config.num_layers(); ++i) {
     const LayerConfig& layer = all.config.layers[i];
     PackedLayer& packed = all.layers.emplace_back(config.d_model, layer);
-    const bool by_norm2 = i != 0 && !all.layers[i - 1].layer_input;
     ENCORE_RETURN_IF_ERROR(PrepareLayer(layer, weights.layers[i], KernelsOfLayer(options, i),
-                                        by_norm2 ? &all.layers[i - 1].norm2 : nullptr, &packed,
+                                        i != 0 ? NormOfOutput(all.layers[i - 1]) : nullptr, &packed,
                                         &all.matrices));
     all.matrices.back().ends_layer = true;
     all.tables.Add(layer, weights.layers[i], &packed);

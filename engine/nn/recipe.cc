@@ -100,6 +100,16 @@ void AddLayerInput(const PackedLayerInput& l, RowSteps* steps) {
   if (l.scalar != 1) steps->Add({.product = true, .scale = l.scalar, .in = kY, .out = kY});
 }
 
+// DeBERTa v2 XLarge: y = norm(y + activation(matrix (x0 of the token and its neighbours))).
+void AddConvolution(const PackedConvolution& l, RowSteps* steps) {
+  steps->Add({.neighbours = l.kernel, .in = kFirst, .out = kHidden});
+  RowStep linear = Linear(l.matrix, kHidden, kMid);
+  linear.activation = &l.activation;
+  AddLinear(linear, steps);
+  steps->Add({.sum = true, .in = kY, .out = kMid, .residual = kMid});
+  steps->Add(Norm(l.norm, kMid, kY));
+}
+
 Recipe MakeTwoSublayers(NormPlacement placement, const PackedLayer& layer) {
   switch (placement) {
     case NormPlacement::kPost:
@@ -117,6 +127,7 @@ Recipe MakeTwoSublayers(NormPlacement placement, const PackedLayer& layer) {
 Recipe MakeRecipe(NormPlacement placement, const PackedLayer& layer) {
   Recipe recipe = MakeTwoSublayers(placement, layer);
   if (layer.layer_input) AddLayerInput(*layer.layer_input, &recipe.after);
+  if (layer.convolution) AddConvolution(*layer.convolution, &recipe.after);
   return recipe;
 }
 

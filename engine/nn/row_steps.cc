@@ -27,6 +27,31 @@ void ScaleAndMultiply(ConstRows in, ConstRows by, float scale, Rows out, size_t 
   }
 }
 
+void Sum(ConstRows in, ConstRows residual, Rows out, size_t rows, size_t width) {
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < width; ++c) out.row(r)[c] = in.row(r)[c] + residual.row(r)[c];
+  }
+}
+
+// out[r][c kernel + t] = x0[r + t - kernel / 2][c], or 0 past the ends of the row's sequence.
+void JoinNeighbours(const Pass& pass, size_t kernel, const StepPart& part, Rows out) {
+  const std::span<const size_t> starts = pass.starts();
+  const ConstRows x0{pass.At(pass.scratch_plan.first), pass.scratch_plan.ld_model};
+  const size_t width = pass.config->d_model;
+  for (size_t r = 0; r < part.rows; ++r) {
+    const size_t row = part.begin + r;
+    const auto next = std::upper_bound(starts.begin(), starts.end(), row);
+    for (size_t t = 0; t < kernel; ++t) {
+      // Rows are counted from kernel / 2 before the first, where none is negative.
+      const size_t at = row + t;
+      const bool inside = at >= *(next - 1) + kernel / 2 && at < *next + kernel / 2;
+      const float* const from = inside ? x0.row(at - kernel / 2) : nullptr;
+      float* const to = out.row(r) + t;
+      for (size_t c = 0; c < width; ++c) to[c * kernel] = from == nullptr ? 0 : from[c];
+    }
+  }
+}
+
 }  // namespace
 
 StepRows::StepRows(const Pass& pass, ConstRows in, Rows out, bool own_buffers, bool context_too)
@@ -78,6 +103,12 @@ void RunStep(const AttentionStage& attention, const QkvBuffer& qkv, const RowSte
     ScaleAndMultiply(rows.Read(step.in), residual, step.scale, rows.Written(step.out), part.rows,
                      width);
     return;
+  }
+  if (step.sum) {
+    return Sum(rows.Read(step.in), residual, rows.Written(step.out), part.rows, width);
+  }
+  if (step.neighbours != 0) {
+    return JoinNeighbours(pass, step.neighbours, part, rows.Written(step.out));
   }
   if (step.experts != nullptr) return RunExperts(pass, step, rows, part);
   const bool made = step.in == Place::kInput;

@@ -27,11 +27,12 @@ enum class Place {
   kContext,  // attention's output
   kMid,      // a sum before its norm
   kNormed,
-  kHidden,      // inside the feed-forward network, or what the gate of a layer_input makes
+  kHidden,      // inside the feed-forward network, what the gate of a layer_input makes, or what a
+                // convolution joins
   kLayerInput,  // proj x0 of a layer_input
   // Steps write no floats to the places from here on.
   kX,           // the layer's input; never written
-  kFirst,       // the encoder's input x0, where layers have layer_input; never written
+  kFirst,       // the encoder's input x0, where layers read it; never written
   kInput,       // rows of A of a product that takes no floats
   kProjection,  // attention's QkvBuffer, which the projection alone writes (attention_stage.h)
 };
@@ -81,15 +82,18 @@ struct StepPart {
 };
 
 // A linear step, out = activation(in matrix + bias) or out = in matrix + bias (+ residual); a norm,
-// out = norm(in) (+ residual); out = scale in (* residual); rows of floats made into rows of A for
-// a linear step to come; or a part of out = experts(in) (+ residual).
+// out = norm(in) (+ residual); out = scale in (* residual); out = in + residual; rows of x0 side by
+// side; rows of floats made into rows of A for a linear step to come; or a part of out =
+// experts(in) (+ residual).
 struct RowStep {
   const PackedMatrix* matrix = nullptr;
   const PackedNorm* norm = nullptr;
   const PackedMatrix* rows_for = nullptr;
   bool product = false;  // out = scale in (* residual), element by element
   float scale = 1;
-  size_t width = 0;  // of a norm or such a product; 0: d_model
+  bool sum = false;       // out = in + residual, element by element
+  size_t neighbours = 0;  // rows of x0 that each row of out has, of a convolution's kernel
+  size_t width = 0;       // of a norm, product or sum; 0: d_model
   const PackedExperts* experts = nullptr;
   ExpertsStep part = ExpertsStep::kRoute;
   Place in = Place::kNone;
@@ -123,7 +127,7 @@ class RowSteps {
   const RowStep* end() const { return steps_.data() + count_; }
 
  private:
-  std::array<RowStep, 20> steps_;
+  std::array<RowStep, 24> steps_;
   size_t count_ = 0;
 };
 

@@ -88,7 +88,7 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.input = layout.Take(model.input_row_bytes != 0 ? rows : 0, plan.input_stride, 1);
   plan.quants = layout.Take(model.input_row_bytes != 0 ? rows : 0, 1, sizeof(RowQuant));
   plan.layer_input = layout.Take(model.layer_input != 0 ? plan.block_rows : 0, plan.ld_input);
-  plan.first = layout.Take(model.layer_input != 0 ? tokens : 0, plan.ld_model);
+  plan.first = layout.Take(model.keeps_input ? tokens : 0, plan.ld_model);
   plan.routes = layout.Take(model.experts != 0 ? plan.block_rows : 0, plan.ld_routes);
   plan.expert = layout.Take(model.experts != 0 ? rows : 0, plan.ld_model);
   plan.attention_floats =

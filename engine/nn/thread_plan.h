@@ -40,8 +40,9 @@ struct ModelSizes {
   size_t input_row_bytes = 0;  // of the longest row that is made for a product; 0: none is
   size_t qkv_width = 0;
   size_t head_size = 0;
-  size_t d_ff = 0;             // or the width of layer_input, if larger
+  size_t d_ff = 0;             // or what layer_input or a convolution keeps in its place, if larger
   size_t layer_input = 0;      // width
+  bool keeps_input = false;    // some layer reads the encoder's input
   size_t experts = 0;          // num_experts
   size_t expert_rows = 1;      // rows of all experts for a row of the layer: top_k, or 1
   bool relative = false;       // some layer has relative embeddings

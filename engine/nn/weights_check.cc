@@ -149,6 +149,8 @@ std::string_view WhyNoPlace(TensorPlace place, const LayerConfig& layer,
       return unless(layer.experts.has_value(), "the layer has no experts");
     case TensorPlace::kLayerInput:
       return unless(layer.layer_input.has_value(), "the layer has no layer_input");
+    case TensorPlace::kConvolution:
+      return unless(layer.convolution.has_value(), "the layer has no convolution");
     case TensorPlace::kFusedFirst:
       if (layer.experts) return "the layer has experts";
       return unless(IsFusedFirst(weights), "gate_proj or up_proj is given too");

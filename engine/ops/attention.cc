@@ -380,12 +380,13 @@ class Block {
     tile.in.kc = b.groups();
     tile.in.ld_init = init.ld;
     tile.out.ldc = c.ld;
-    size_t within = begin % b.nr();  // the panel at hand
+    size_t within = begin == 0 ? 0 : begin % b.nr();  // the panel at hand
     for (size_t col = begin; col < end;) {
       // Whole vectors: what lies past the end is never looked at. A window may end within a panel.
       const size_t panel = col - within;
-      const size_t panel_nv = std::min(b.nv, DivCeil(b.n - panel, lanes));
-      const size_t nv = std::min(panel_nv - within / lanes, DivCeil(end - col, lanes));
+      const size_t panel_nv = b.VectorsOf(b.n - panel);
+      const size_t panel_end = std::min(end, panel + panel_nv * lanes);
+      const size_t nv = b.VectorsOf(panel_end - col);
       tile.in.a = a;
       tile.in.b = data + panel * b.column_bytes() + within * b.kernel->group_bytes();
       tile.in.ldb = panel_nv * lanes;

@@ -44,6 +44,9 @@ class EvenSplit {
   EvenSplit(size_t things, size_t ranges) : count(things), parts(ranges) {
     if (parts == 1) {
       base_ = count;
+    } else if (parts == 2) {  // no division, which shows beside heads of short sequences
+      base_ = count / 2;
+      extra_ = count % 2;
     } else if (parts != 0) {
       base_ = count / parts;
       extra_ = count - base_ * parts;

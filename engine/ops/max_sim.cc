@@ -4,18 +4,22 @@
 // them some dozens at a time, and each column's maximum is taken while the products are in L1.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encore/max_sim.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
+#include "engine/ops/document_rows.h"
 #include "engine/ops/gemm.h"
 #include "engine/ops/overlap_check.h"
 #include "engine/ops/packed_matrix.h"
 #include "engine/ops/view_check.h"
+#include "engine/ops/weight_source.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::inline v0_1 {
@@ -25,15 +29,13 @@ namespace {
 // Packed queries at a time: a part of L2 and L3 that documents, which stream past, leave alone.
 constexpr size_t kPackedBytes = size_t{4} << 20;
 // Rows of a document that pass over one query: 12 of 128 floats are 6 KiB, which stay in L1 beside
-// the query's panels (16 KiB for 32 rows). A multiple of the tile heights 6 and 12.
+// the query's panels (16 KiB for 32 rows). A multiple of the tile heights 4, 6 and 12.
 constexpr size_t kRows = 12;
 // Documents stream from memory, and a tile's rows are too short for processors to see it: the rows
 // of the pass after next are asked for while this one computes.
 constexpr size_t kRowsAhead = 2 * kRows;
 
-Status CheckStarts(const std::string& name, const RowGroups& groups) {
-  ENCORE_RETURN_IF_ERROR(CheckRank((name + ".vectors").c_str(), groups.vectors, 2));
-  const std::span<const size_t> starts = groups.row_starts;
+Status CheckStarts(const std::string& name, std::span<const size_t> starts, size_t rows) {
   const std::string what = name + ".row_starts";
   if (starts.empty()) {
     return InvalidArgument(what + " is empty; wanted one entry a text, plus the end");
@@ -47,11 +49,28 @@ Status CheckStarts(const std::string& name, const RowGroups& groups) {
                            "; wanted at least " + std::to_string(starts[i - 1]) +
                            ", the entry before it");
   }
-  if (starts.back() != groups.vectors.dim(0)) {
+  if (starts.back() != rows) {
     return InvalidArgument(what + " ends with " + std::to_string(starts.back()) + "; wanted " +
-                           std::to_string(groups.vectors.dim(0)) + ", the rows of " + name);
+                           std::to_string(rows) + ", the rows of " + name);
   }
   return {};
+}
+
+Status CheckQueries(const RowGroups& queries) {
+  ENCORE_RETURN_IF_ERROR(CheckRank("queries.vectors", queries.vectors, 2));
+  return CheckStarts("queries", queries.row_starts, queries.vectors.dim(0));
+}
+
+Status CheckWidth(const Shape& documents, size_t width) {
+  if (documents[1] == width) return {};
+  return InvalidArgument("documents.vectors has shape " + documents.ToString() + "; wanted " +
+                         std::to_string(width) + " columns, as queries.vectors");
+}
+
+Status CheckScores(MutableView scores, size_t num_queries, size_t num_documents) {
+  ENCORE_RETURN_IF_ERROR(
+      CheckShape("scores", scores, Shape(num_queries, num_documents), "queries by documents"));
+  return CheckOutput("scores", scores);
 }
 
 // As sentence-transformers has it, the mean included.
@@ -60,25 +79,52 @@ float EmptyScore(size_t query_rows, bool mean) {
               : kEmptyDocumentScore;
 }
 
-// Some queries of a call, packed.
-struct PackedQueries {
-  size_t first;                   // of the call's queries
-  std::vector<PackedView> views;  // of those from there on; n is the query's rows
-};
-
-// For one thread: the products of a panel, and each column's maximum so far.
+// For one thread: rows of A, the products of a panel, and each column's maximum so far.
 struct MaxScratch {
+  MadeRows rows;    // [kRows]
   float* products;  // [kRows, kMaxTileVectors * lanes]
   float* maxima;    // [rows of the longest query, in whole vectors]
 };
 
-// Only a hint: any address will do. No more than some pages, however wide rows are.
-void Prefetch(const float* data, size_t floats) {
-  constexpr size_t kMost = 4096;
-  const char* const bytes = reinterpret_cast<const char*>(data);
-  for (size_t i = 0; i < std::min(floats, kMost) * sizeof(float); i += 64) {
-    __builtin_prefetch(bytes + i);
+// The memory of a call's threads.
+class ScratchOfThreads {
+ public:
+  [[nodiscard]] bool Allocate(const GemmKernel& kernel, const DocumentRows& documents,
+                              size_t longest_query, size_t threads) {
+    const bool makes = documents.type != DType::kF32;
+    product_bytes_ = kRows * kMaxTileVectors * kernel.lanes * sizeof(float);
+    size_t all = 0;
+    if (!CheckedRoundUp(longest_query, 64, &maxima_bytes_) ||
+        !CheckedMul(maxima_bytes_, sizeof(float), &maxima_bytes_) ||
+        !CheckedRoundUp(makes ? documents.made_bytes(kernel) : 0, 64, &row_bytes_) ||
+        !CheckedMul(row_bytes_, kRows, &all) ||
+        !CheckedAdd(all, product_bytes_ + kQuantBytes, &all) ||
+        !CheckedAdd(all, maxima_bytes_, &bytes_) || !CheckedMul(bytes_, threads, &all)) {
+      return false;
+    }
+    return memory_.Allocate(all);
   }
+  MaxScratch Of(int thread) {
+    std::byte* const own = memory_.data() + static_cast<size_t>(thread) * bytes_;
+    std::byte* const quant = own + maxima_bytes_ + product_bytes_;
+    return {{quant + kQuantBytes, row_bytes_, reinterpret_cast<RowQuant*>(quant)},
+            reinterpret_cast<float*>(own + maxima_bytes_),
+            reinterpret_cast<float*>(own)};
+  }
+
+ private:
+  static constexpr size_t kQuantBytes = RoundUp(kRows * sizeof(RowQuant), 64);
+  size_t maxima_bytes_ = 0;
+  size_t product_bytes_ = 0;
+  size_t row_bytes_ = 0;
+  size_t bytes_ = 0;  // of a thread
+  AlignedBuffer<std::byte> memory_;
+};
+
+// Only a hint: any address will do. No more than some pages, however wide rows are.
+void Prefetch(const std::byte* data, size_t bytes) {
+  constexpr size_t kMost = size_t{4} << 12;
+  for (size_t i = 0; i < std::min(bytes, kMost); i += 64) __builtin_prefetch(data + i);
 }
 
 // maxima[c] = the largest of column c and what it was.
@@ -89,23 +135,30 @@ void RaiseMaxima(const float* products, size_t rows, size_t cols, float* maxima)
   }
 }
 
-// The score of a query and a document's rows [0, rows), of which there are some.
-float ScoreOf(const PackedView& query, ConstRows document, size_t rows, bool mean,
-              const MaxScratch& scratch) {
+// The score of a query and rows [first, first + rows) of all documents, of which there are some.
+float ScoreOf(const PackedView& query, const DocumentRows& documents, size_t first, size_t rows,
+              bool mean, const MaxScratch& scratch) {
   const GemmKernel& kernel = *query.kernel;
   std::fill_n(scratch.maxima, RoundUp(query.n, kernel.lanes),
               -std::numeric_limits<float>::infinity());
   for (size_t begin = 0; begin < rows; begin += kRows) {
     const size_t count = std::min(kRows, rows - begin);
-    Prefetch(document.row(begin + kRowsAhead), count * document.ld);
+    Prefetch(documents.data + (first + begin + kRowsAhead) * documents.stride,
+             count * documents.stride);
+    const InputRows a = documents.Make(kernel, first + begin, count, scratch.rows);
     for (size_t p = 0; p < query.panels(); ++p) {
       const size_t nv = query.panel_nv(p);
       const size_t cols = nv * kernel.lanes;
       GemmTile tile = PlainTile();
-      tile.in.a = InputRows::Of(document.From(begin));
+      tile.in.a = a;
       tile.in.b = query.panel(p);
       tile.in.ldb = cols;
       tile.in.kc = query.groups();
+      if (kernel.integer) {
+        const size_t column = query.padded_column(p, 0);
+        tile.quant.columns = {query.column_quant.scale + column, query.column_quant.sum + column};
+        tile.quant.bias = kZeroRow;
+      }
       tile.out.ldc = tile.out.cols = cols;
       for (size_t j = 0; j < nv; ++j) tile.out.c[j] = scratch.products + j * kernel.lanes;
       RunTiles(kernel, nv, count, tile);
@@ -118,53 +171,85 @@ float ScoreOf(const PackedView& query, ConstRows document, size_t rows, bool mea
   return static_cast<float>(sum);
 }
 
-// Where each query of [first, ...) goes, up to kPackedBytes of them; how many bytes that are. False
-// if they overflow.
-bool PlanQueries(const RowGroups& queries, size_t first, PackedQueries* packed, size_t* bytes) {
-  const GemmKernel& kernel = GetGemmKernelF32();
-  const size_t width = queries.vectors.dim(1);
-  packed->first = first;
-  packed->views.clear();
-  *bytes = 0;
-  for (size_t q = first; q + 1 < queries.row_starts.size(); ++q) {
-    const size_t rows = queries.row_starts[q + 1] - queries.row_starts[q];
-    const PackedView view{.kernel = &kernel,
-                          .k = width,
-                          .n = rows,
-                          .nv = ChoosePanelVectors(kernel, std::max<size_t>(rows, 1)),
-                          .panel_rows = width};
-    size_t columns = 0;
-    size_t size = 0;
-    if (!CheckedRoundUp(rows, kernel.lanes, &columns) ||
-        !CheckedMul(columns, view.column_bytes(), &size) || !CheckedRoundUp(size, 64, &size) ||
-        !CheckedAdd(*bytes, size, &size)) {
-      return false;
+// Queries from `first` on, packed: up to kPackedBytes of them, or one.
+Result<std::vector<PackedMatrix>> PackQueries(const RowGroups& queries, size_t first,
+                                              const GemmKernel& kernel) {
+  std::vector<PackedMatrix> packed;
+  size_t bytes = 0;
+  for (size_t q = first; q + 1 < queries.row_starts.size() && bytes < kPackedBytes; ++q) {
+    const size_t begin = queries.row_starts[q];
+    const ConstView& x = queries.vectors;
+    const Shape shape(queries.row_starts[q + 1] - begin, x.dim(1));
+    if (shape[0] == 0) {
+      packed.emplace_back();
+      continue;
     }
-    if (q > first && size > kPackedBytes) return true;
-    packed->views.push_back(view);
-    *bytes = size;
+    Result<PackedMatrix> one = PackedMatrix::Create(
+        WeightSource::One(ConstView(&x(begin, 0), shape, x.strides())), kernel);
+    if (!one.ok() && one.status().code() != ErrorCode::kInvalidArgument) return one.status();
+    if (!one.ok()) {
+      return InvalidArgument("query " + std::to_string(q) +
+                             " has NaN or an infinity; wanted finite numbers beside documents of "
+                             "I8");
+    }
+    bytes += one->data_bytes();
+    packed.push_back(*std::move(one));
   }
-  return true;
+  return packed;
 }
 
-Status Score(const RowGroups& queries, const RowGroups& documents, MutableView scores,
+// What was given has been checked.
+Status Score(const RowGroups& queries, const DocumentRows& documents,
+             std::span<const size_t> document_starts, MutableView scores,
              const MaxSimOptions& options) {
-  ENCORE_RETURN_IF_ERROR(CheckStarts("queries", queries));
-  ENCORE_RETURN_IF_ERROR(CheckStarts("documents", documents));
-  const size_t width = queries.vectors.dim(1);
-  if (documents.vectors.dim(1) != width) {
-    return InvalidArgument("documents.vectors has shape " + documents.vectors.shape().ToString() +
-                           "; wanted " + std::to_string(width) + " columns, as queries.vectors");
-  }
   const size_t num_queries = queries.row_starts.size() - 1;
-  const size_t num_documents = documents.row_starts.size() - 1;
+  const size_t num_documents = document_starts.size() - 1;
+  if (num_queries == 0 || num_documents == 0) return {};
+  size_t longest = 0;
+  for (size_t q = 0; q < num_queries; ++q) {
+    longest = std::max(longest, queries.row_starts[q + 1] - queries.row_starts[q]);
+  }
+  const GemmKernel& kernel = documents.kernel();
+  ScratchOfThreads scratch;
+  if (!scratch.Allocate(kernel, documents, longest,
+                        static_cast<size_t>(options.executor.threads()))) {
+    return NoMemoryFor("the maxima of a query of " + std::to_string(longest) + " rows");
+  }
+  for (size_t first = 0; first < num_queries;) {
+    ENCORE_ASSIGN_OR_RETURN(const std::vector<PackedMatrix> packed,
+                            PackQueries(queries, first, kernel));
+    RunTeam(options.executor, [&](Team& team) {
+      team.ForEach(num_documents, [&](size_t d, int thread) {
+        const MaxScratch own = scratch.Of(thread);
+        const size_t row = document_starts[d];
+        const size_t count = document_starts[d + 1] - row;
+        for (size_t i = 0; i < packed.size(); ++i) {
+          const PackedView& query = packed[i].view();
+          float& score = scores(first + i, d);
+          if (count == 0) {
+            score = EmptyScore(query.n, options.mean);
+          } else {
+            score = query.n == 0 ? 0 : ScoreOf(query, documents, row, count, options.mean, own);
+          }
+        }
+      });
+    });
+    first += packed.size();
+  }
+  return {};
+}
+
+Status ScorePlain(const RowGroups& queries, const RowGroups& documents, MutableView scores,
+                  const MaxSimOptions& options) {
+  ENCORE_RETURN_IF_ERROR(CheckQueries(queries));
+  ENCORE_RETURN_IF_ERROR(CheckRank("documents.vectors", documents.vectors, 2));
+  ENCORE_RETURN_IF_ERROR(CheckStarts("documents", documents.row_starts, documents.vectors.dim(0)));
+  const size_t width = queries.vectors.dim(1);
+  ENCORE_RETURN_IF_ERROR(CheckWidth(documents.vectors.shape(), width));
   ENCORE_RETURN_IF_ERROR(
-      CheckShape("scores", scores, Shape(num_queries, num_documents), "queries by documents"));
-  ENCORE_RETURN_IF_ERROR(CheckOutput("scores", scores));
+      CheckScores(scores, queries.row_starts.size() - 1, documents.row_starts.size() - 1));
   ENCORE_RETURN_IF_ERROR(CheckNoOverlap("scores", scores, "queries.vectors", queries.vectors));
   ENCORE_RETURN_IF_ERROR(CheckNoOverlap("scores", scores, "documents.vectors", documents.vectors));
-  if (num_queries == 0 || num_documents == 0) return {};
-
   ConstView rows = documents.vectors;
   AlignedBuffer<float> copy;
   if (!HasPlainRows(rows)) {
@@ -175,56 +260,72 @@ Status Score(const RowGroups& queries, const RowGroups& documents, MutableView s
     CopyMatrix(rows, MutableView(copy.data(), rows.shape()));
     rows = ConstView(copy.data(), rows.shape());
   }
-  const ConstRows all{rows.data(), RowStride(rows)};
+  const DocumentRows all = {.type = DType::kF32,
+                            .data = reinterpret_cast<const std::byte*>(rows.data()),
+                            .stride = RowStride(rows) * sizeof(float),
+                            .width = width,
+                            .scales = nullptr};
+  return Score(queries, all, documents.row_starts, scores, options);
+}
 
-  size_t longest = 0;
-  for (size_t q = 0; q < num_queries; ++q) {
-    longest = std::max(longest, queries.row_starts[q + 1] - queries.row_starts[q]);
+Status CheckStored(const StoredRowGroups& documents) {
+  const WeightView& vectors = documents.vectors;
+  const DType type = vectors.dtype();
+  if (type != DType::kBF16 && type != DType::kI8) {
+    return InvalidArgument("documents.vectors are " + std::string(DTypeName(type)) +
+                           "; wanted BF16 or I8");
   }
-  const GemmKernel& kernel = GetGemmKernelF32();
-  const size_t product_floats = kRows * kMaxTileVectors * kernel.lanes;
-  const size_t threads = static_cast<size_t>(options.executor.threads());
-  size_t thread_floats = 0;
-  size_t scratch_floats = 0;
-  AlignedBuffer<float> scratch;
-  if (!CheckedRoundUp(longest, 64, &thread_floats) ||
-      !CheckedAdd(thread_floats, product_floats, &thread_floats) ||
-      !CheckedMul(thread_floats, threads, &scratch_floats) || !scratch.Allocate(scratch_floats)) {
-    return NoMemoryFor("the maxima of a query of " + std::to_string(longest) + " rows");
+  // Of the type only the size of an element matters there.
+  ENCORE_RETURN_IF_ERROR(CheckRank(
+      "documents.vectors",
+      TensorView<const std::byte>(static_cast<const std::byte*>(vectors.data()), vectors.shape()),
+      2));
+  const size_t rows = vectors.dim(0);
+  const size_t width = vectors.dim(1);
+  ENCORE_RETURN_IF_ERROR(CheckStarts("documents", documents.row_starts, rows));
+  const bool dense = (width <= 1 || vectors.stride(1) == 1) &&
+                     (rows <= 1 || vectors.stride(0) == static_cast<ptrdiff_t>(width));
+  if (!dense) {
+    return InvalidArgument("documents.vectors of shape " + vectors.shape().ToString() +
+                           " has gaps between its elements; wanted one row below the other");
   }
-  PackedQueries packed{};
-  for (size_t first = 0; first < num_queries; first += packed.views.size()) {
-    size_t bytes = 0;
-    AlignedBuffer<std::byte> memory;
-    if (!PlanQueries(queries, first, &packed, &bytes) || !memory.Allocate(bytes)) {
-      return NoMemoryFor("packed queries from the " + std::to_string(first + 1) + ". on");
-    }
-    std::byte* at = memory.data();
-    for (size_t i = 0; i < packed.views.size(); ++i) {
-      PackedView& view = packed.views[i];
-      const ConstView& x = queries.vectors;
-      if (view.n > 0) {
-        PackInto(view, &x(queries.row_starts[first + i], 0), x.stride(1), x.stride(0), at);
-      }
-      view.data = at;
-      at += RoundUp(view.packed_bytes(), 64);
-    }
-    RunTeam(options.executor, [&](Team& team) {
-      team.ForEach(num_documents, [&](size_t d, int thread) {
-        float* const own = scratch.data() + static_cast<size_t>(thread) * thread_floats;
-        const size_t row = documents.row_starts[d];
-        const size_t count = documents.row_starts[d + 1] - row;
-        for (size_t i = 0; i < packed.views.size(); ++i) {
-          const PackedView& query = packed.views[i];
-          scores(packed.first + i, d) =
-              count == 0
-                  ? EmptyScore(query.n, options.mean)
-                  : ScoreOf(query, all.From(row), count, options.mean, {own, own + product_floats});
-        }
-      });
-    });
+  if (type != DType::kI8) {
+    if (documents.scales.empty()) return {};
+    return InvalidArgument("documents.scales are given; wanted none for BF16");
+  }
+  if (width > kMaxInt8K) {
+    return InvalidArgument("documents.vectors has " + std::to_string(width) +
+                           " columns; wanted at most " + std::to_string(kMaxInt8K) + " for I8");
+  }
+  const ConstView& scales = documents.scales;
+  ENCORE_RETURN_IF_ERROR(CheckShape("documents.scales", scales, Shape(rows),
+                                    "a scale for each row of documents.vectors"));
+  for (size_t r = 0; r < rows; ++r) {
+    if (std::isfinite(scales(r))) continue;
+    return InvalidArgument("documents.scales[" + std::to_string(r) +
+                           "] is not finite; wanted a finite number");
   }
   return {};
+}
+
+Status ScoreStored(const RowGroups& queries, const StoredRowGroups& documents, MutableView scores,
+                   const MaxSimOptions& options) {
+  ENCORE_RETURN_IF_ERROR(CheckQueries(queries));
+  ENCORE_RETURN_IF_ERROR(CheckStored(documents));
+  const WeightView& vectors = documents.vectors;
+  const size_t width = queries.vectors.dim(1);
+  ENCORE_RETURN_IF_ERROR(CheckWidth(vectors.shape(), width));
+  ENCORE_RETURN_IF_ERROR(
+      CheckScores(scores, queries.row_starts.size() - 1, documents.row_starts.size() - 1));
+  ENCORE_RETURN_IF_ERROR(CheckNoOverlap("scores", scores, "queries.vectors", queries.vectors));
+  std::vector<float> scales(documents.scales.empty() ? 0 : documents.scales.dim(0));
+  for (size_t r = 0; r < scales.size(); ++r) scales[r] = documents.scales(r);
+  const DocumentRows all = {.type = vectors.dtype(),
+                            .data = static_cast<const std::byte*>(vectors.data()),
+                            .stride = width * DTypeSize(vectors.dtype()),
+                            .width = width,
+                            .scales = scales.data()};
+  return Score(queries, all, documents.row_starts, scores, options);
 }
 
 }  // namespace
@@ -232,8 +333,16 @@ Status Score(const RowGroups& queries, const RowGroups& documents, MutableView s
 
 Status MaxSim(const RowGroups& queries, const RowGroups& documents, MutableView scores,
               const MaxSimOptions& options) {
-  return internal::Guarded("late interaction",
-                           [&] { return internal::Score(queries, documents, scores, options); });
+  return internal::Guarded("late interaction", [&] {
+    return internal::ScorePlain(queries, documents, scores, options);
+  });
+}
+
+Status MaxSim(const RowGroups& queries, const StoredRowGroups& documents, MutableView scores,
+              const MaxSimOptions& options) {
+  return internal::Guarded("late interaction", [&] {
+    return internal::ScoreStored(queries, documents, scores, options);
+  });
 }
 
 }  // namespace encore

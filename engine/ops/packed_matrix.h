@@ -42,10 +42,14 @@ struct PackedView {
   size_t nr() const { return nv * kernel->lanes; }
   size_t panels() const { return DivCeil(n, nr()); }
   size_t panel_cols(size_t p) const { return std::min(nr(), n - p * nr()); }
-  size_t panel_nv(size_t p) const {
-    const size_t cols = panel_cols(p);
-    return cols == nr() ? nv : DivCeil(cols, kernel->lanes);
+  // The vectors of a panel that `cols` columns (> 0) take: all, or so many as hold them. Without a
+  // division, which would show beside heads of short sequences.
+  size_t VectorsOf(size_t cols) const {
+    size_t vectors = nv;
+    while (vectors > 1 && cols <= (vectors - 1) * kernel->lanes) --vectors;
+    return vectors;
   }
+  size_t panel_nv(size_t p) const { return VectorsOf(panel_cols(p)); }
   // Columns from one group of panel p to the next.
   size_t panel_ld(size_t p) const { return panel_nv(p) * kernel->lanes; }
   size_t groups() const { return kernel->GroupsOf(k); }

@@ -30,6 +30,7 @@
 #include <cerrno>
 
 #include "engine/platform/descriptor.h"
+#include "engine/platform/system_file.h"
 #endif
 
 #include "engine/base/guarded.h"
@@ -44,20 +45,6 @@ namespace encore::inline v0_1 {
 namespace {
 
 #if defined(__linux__)
-// Of a file of /proc or /sys, which tell no size; empty if it cannot be read.
-std::string ReadSmallFile(const std::string& path) {
-  std::string text;
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "re"));
-  if (!file) return text;
-  char buffer[4096];
-  while (const size_t got = std::fread(buffer, 1, sizeof(buffer), file.get()))
-    text.append(buffer, got);
-  return text;
-}
-
 // The calling thread's affinity mask: how many cores, and the first of them. {0, 0} if unknown.
 struct Affinity {
   int count = 0;
@@ -91,12 +78,14 @@ Affinity ReadAffinity() {
 // The least quota of the groups this process is in, in CPUs; 0 if there is none.
 double ReadCgroupQuota() {
   double least = 0;
-  for (const internal::CgroupFolder& folder : internal::CpuQuotaFolders(
-           ReadSmallFile("/proc/self/cgroup"), ReadSmallFile("/proc/self/mountinfo"))) {
+  for (const internal::CgroupFolder& folder :
+       internal::CpuQuotaFolders(internal::ReadSystemFile("/proc/self/cgroup"),
+                                 internal::ReadSystemFile("/proc/self/mountinfo"))) {
     const double quota =
-        folder.v2 ? internal::ParseCpuMax(ReadSmallFile(folder.path + "/cpu.max"))
-                  : internal::ParseCfsQuota(ReadSmallFile(folder.path + "/cpu.cfs_quota_us"),
-                                            ReadSmallFile(folder.path + "/cpu.cfs_period_us"));
+        folder.v2
+            ? internal::ParseCpuMax(internal::ReadSystemFile(folder.path + "/cpu.max"))
+            : internal::ParseCfsQuota(internal::ReadSystemFile(folder.path + "/cpu.cfs_quota_us"),
+                                      internal::ReadSystemFile(folder.path + "/cpu.cfs_period_us"));
     if (quota > 0 && (least == 0 || quota < least)) least = quota;
   }
   return least;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C interface over TextEncoder: the model with its threads, the calls, the sentence of the last
-// failure.
+// failure. c_api_rows.cc has the calls whose results are of a size of their own.
 
 #include "encore/c_api.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <new>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,14 +20,7 @@
 #include "encore/version.h"
 #include "engine/base/status_macros.h"
 #include "engine/text/c_api_arguments.h"
-
-struct encore_model {
-  encore::TextEncoder encoder;
-  std::optional<encore::ThreadPool> pool;  // nothing: calls run inline
-  std::string description;
-
-  encore::Executor executor() const { return pool ? pool->executor() : encore::Executor::Inline(); }
-};
+#include "engine/text/c_api_call.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -49,6 +41,8 @@ static_assert(ENCORE_PRECISION_INT4 == 1 + static_cast<int>(Precision::kInt4));
 // shared library loaded until the thread ends.
 thread_local char last_error[2048] = "";
 
+}  // namespace
+
 void SetLastError(std::string_view sentence) noexcept {
   constexpr std::string_view kCut = "...";
   constexpr size_t kMost = sizeof(last_error) - 1;
@@ -61,28 +55,37 @@ void SetLastError(std::string_view sentence) noexcept {
   *(size < sentence.size() ? std::copy(kCut.begin(), kCut.end(), end) : end) = '\0';
 }
 
-encore_status Fail(const Status& status) noexcept {
-  SetLastError(status.message());
-  return static_cast<encore_status>(status.code());
+Result<const TextEncoder*> TextEncoderOf(const encore_model* model) {
+  if (model == nullptr) return NullArgument("model");
+  if (model->encoder) return &*model->encoder;
+  return Status(ErrorCode::kUnsupported,
+                "the model was opened as ENCORE_KIND_MULTI_VECTOR; wanted ENCORE_KIND_TEXT");
 }
 
-// function(arguments...) returns a Status; nothing that it throws gets out.
-template <typename F, typename... Arguments>
-encore_status Call(F function, const Arguments&... arguments) noexcept {
-  try {
-    Status status = function(arguments...);
-    return status.ok() ? ENCORE_OK : Fail(status);
-  } catch (const std::bad_alloc&) {
-    SetLastError("out of memory");
-    return ENCORE_OUT_OF_MEMORY;
-  } catch (const std::exception& error) {
-    SetLastError(error.what());
-    return ENCORE_INTERNAL;
-  } catch (...) {
-    SetLastError("an unknown exception");
-    return ENCORE_INTERNAL;
-  }
+Result<const MultiVectorEncoder*> MultiVectorEncoderOf(const encore_model* model) {
+  if (model == nullptr) return NullArgument("model");
+  if (model->multi) return &*model->multi;
+  return Status(ErrorCode::kUnsupported,
+                "the model was opened as ENCORE_KIND_TEXT; wanted ENCORE_KIND_MULTI_VECTOR");
 }
+
+Status ReadEncodeOptions(const encore_model& model, const encore_encode_options* given,
+                         encore_encode_options* known, EncodeOptions* options) {
+  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_encode_options", known));
+  ENCORE_RETURN_IF_ERROR(ReadTextOptions(*known, options));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", known->normalize, ENCORE_NO));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("task", known->task, ENCORE_TASK_DOCUMENT));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("reserved", known->reserved, 0));
+  options->executor = model.executor();
+  if (known->prompt_name != nullptr) options->prompt_name = known->prompt_name;
+  if (known->prompt != nullptr) options->prompt = known->prompt;
+  options->normalize = YesOrNo(known->normalize);
+  options->dimensions = known->dimensions;
+  options->batch_tokens = known->batch_tokens;
+  return {};
+}
+
+namespace {
 
 Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
   constexpr std::pair<int32_t, PoolingMode> kModes[] = {
@@ -98,6 +101,8 @@ Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
   options->amx_bf16 = given.amx_bf16 != 0;
   ENCORE_RETURN_IF_ERROR(CheckChoice("compare_cache", given.compare_cache, 1));
   ENCORE_RETURN_IF_ERROR(CheckChoice("reserved", given.reserved, 0));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("kind", given.kind, ENCORE_KIND_MULTI_VECTOR));
+  options->language_head = given.language_head != 0;
   options->compare_cache = given.compare_cache != 0;
   if (given.cache != nullptr) options->cache = given.cache;
   ENCORE_RETURN_IF_ERROR(CheckChoice("pooling", given.pooling, 2 * ENCORE_POOLING_LAST_TOKEN - 1));
@@ -126,38 +131,41 @@ Status Open(const char* folder, const encore_open_options* given, encore_model**
     ENCORE_ASSIGN_OR_RETURN(pool, ThreadPool::Create({.threads = known.threads}));
     options.executor = pool->executor();
   }
-  ENCORE_ASSIGN_OR_RETURN(const TextEncoder encoder, TextEncoder::Open(folder, options));
-  std::string description;
-  for (const Decision& decision : encoder.Describe()) {
-    description += decision.what + ": " + decision.value + " (" + decision.source + ")\n";
+  auto opened = std::make_unique<encore_model>();
+  if (known.kind == ENCORE_KIND_TEXT) {
+    ENCORE_ASSIGN_OR_RETURN(opened->encoder, TextEncoder::Open(folder, options));
+  } else {
+    ENCORE_ASSIGN_OR_RETURN(opened->multi, MultiVectorEncoder::Open(folder, options));
   }
-  *model = new encore_model{encoder, std::move(pool), std::move(description)};
+  opened->pool = std::move(pool);
+  const std::vector<Decision>& decisions =
+      opened->encoder ? opened->encoder->Describe() : opened->multi->Describe();
+  for (const Decision& decision : decisions) {
+    opened->description += decision.what + ": " + decision.value + " (" + decision.source + ")\n";
+  }
+  *model = opened.release();
   return {};
 }
 
 Status Encode(const encore_model* model, const encore_text* texts, size_t count,
               const encore_encode_options* given, float* vectors, size_t capacity, size_t* tokens,
               size_t* cut) {
-  if (model == nullptr) return NullArgument("model");
+  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
   encore_encode_options known;
   EncodeOptions options;
-  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_encode_options", &known));
-  ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, &options));
-  ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", known.normalize, ENCORE_NO));
-  options.executor = model->executor();
-  if (known.prompt_name != nullptr) options.prompt_name = known.prompt_name;
-  if (known.prompt != nullptr) options.prompt = known.prompt;
-  options.normalize = YesOrNo(known.normalize);
-  options.dimensions = known.dimensions;
-  options.batch_tokens = known.batch_tokens;
+  ENCORE_RETURN_IF_ERROR(ReadEncodeOptions(*model, given, &known, &options));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("task", known.task, ENCORE_TASK_NONE));
+  if (known.max_active_dims != 0) {
+    return InvalidArgument("options.max_active_dims is " + std::to_string(known.max_active_dims) +
+                           "; wanted 0, as vectors are not sparse");
+  }
 
-  const size_t columns = known.dimensions > 0 ? known.dimensions : model->encoder.dimensions();
+  const size_t columns = known.dimensions > 0 ? known.dimensions : encoder->dimensions();
   ENCORE_RETURN_IF_ERROR(CheckOutput("vectors", vectors, capacity, count, columns));
   std::vector<std::string_view> views;
   ENCORE_RETURN_IF_ERROR(ReadTexts(texts, "texts", count, &views));
   TextCounts counts;
-  Status status =
-      model->encoder.Encode(views, MutableView(vectors, {count, columns}), &counts, options);
+  Status status = encoder->Encode(views, MutableView(vectors, {count, columns}), &counts, options);
   if (status.ok()) CopyCounts(counts, tokens, cut);
   return status;
 }
@@ -165,7 +173,7 @@ Status Encode(const encore_model* model, const encore_text* texts, size_t count,
 Status Score(const encore_model* model, const encore_text& query, const encore_text* documents,
              size_t count, const encore_score_options* given, float* scores, size_t capacity,
              size_t* tokens, size_t* cut) {
-  if (model == nullptr) return NullArgument("model");
+  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
   encore_score_options known;
   ScoreOptions options;
   ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_score_options", &known));
@@ -184,7 +192,7 @@ Status Score(const encore_model* model, const encore_text& query, const encore_t
   std::vector<std::string_view> views;
   ENCORE_RETURN_IF_ERROR(ReadText(query, "query", &query_view));
   ENCORE_RETURN_IF_ERROR(ReadTexts(documents, "documents", count, &views));
-  ENCORE_ASSIGN_OR_RETURN(const Scores found, model->encoder.Score(query_view, views, options));
+  ENCORE_ASSIGN_OR_RETURN(const Scores found, encoder->Score(query_view, views, options));
   std::copy(found.values.begin(), found.values.end(), scores);
   CopyCounts(found.counts, tokens, cut);
   return {};
@@ -200,16 +208,18 @@ Status Tokenize(const encore_model* model, const encore_text& text,
   TokenizeOptions options;
   ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_tokenize_options", &known));
   ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, &options));
-  if (known.max_length == 0) options.max_length = model->encoder.max_length();
+  if (known.max_length == 0) options.max_length = encore_max_length(model);
   options.add_special_tokens = known.without_special_tokens == 0;
 
   std::string_view view;
   ENCORE_RETURN_IF_ERROR(ReadText(text, "text", &view));
-  if (!model->encoder.has_tokenizer()) {
+  if (model->encoder && !model->encoder->has_tokenizer()) {
     return Status(ErrorCode::kUnsupported, "encore has not the tokenizer of this model");
   }
   Tokens tokens;
-  ENCORE_RETURN_IF_ERROR(model->encoder.tokenizer().Encode(view, &tokens, options));
+  const Tokenizer& tokenizer =
+      model->encoder ? model->encoder->tokenizer() : model->multi->tokenizer();
+  ENCORE_RETURN_IF_ERROR(tokenizer.Encode(view, &tokens, options));
   *count = tokens.ids.size();
   if (cut != nullptr) *cut = tokens.cut;
   if (ids == nullptr) return {};
@@ -234,17 +244,20 @@ int32_t encore_c_api_version(void) { return ENCORE_C_API_VERSION; }
 
 encore_status encore_open(const char* folder, const encore_open_options* options,
                           encore_model** model) {
-  return encore::internal::Call(encore::internal::Open, folder, options, model);
+  return encore::internal::CallInC(encore::internal::Open, folder, options, model);
 }
 
 void encore_free(encore_model* model) { delete model; }
 
 size_t encore_dimensions(const encore_model* model) {
-  return model == nullptr ? 0 : model->encoder.dimensions();
+  if (model == nullptr) return 0;
+  return model->encoder ? model->encoder->dimensions() : model->multi->dimensions();
 }
 
 size_t encore_max_length(const encore_model* model) {
-  return model == nullptr ? 0 : model->encoder.max_length();
+  if (model == nullptr) return 0;
+  return model->encoder ? model->encoder->max_length()
+                        : model->multi->max_length(encore::TextTask::kNone);
 }
 
 const char* encore_describe(const encore_model* model) {
@@ -254,23 +267,23 @@ const char* encore_describe(const encore_model* model) {
 encore_status encore_encode(const encore_model* model, const encore_text* texts, size_t count,
                             const encore_encode_options* options, float* vectors, size_t capacity,
                             size_t* tokens, size_t* cut) {
-  return encore::internal::Call(encore::internal::Encode, model, texts, count, options, vectors,
-                                capacity, tokens, cut);
+  return encore::internal::CallInC(encore::internal::Encode, model, texts, count, options, vectors,
+                                   capacity, tokens, cut);
 }
 
 encore_status encore_score(const encore_model* model, encore_text query,
                            const encore_text* documents, size_t count,
                            const encore_score_options* options, float* scores, size_t capacity,
                            size_t* tokens, size_t* cut) {
-  return encore::internal::Call(encore::internal::Score, model, query, documents, count, options,
-                                scores, capacity, tokens, cut);
+  return encore::internal::CallInC(encore::internal::Score, model, query, documents, count, options,
+                                   scores, capacity, tokens, cut);
 }
 
 encore_status encore_tokenize(const encore_model* model, encore_text text,
                               const encore_tokenize_options* options, int32_t* ids, size_t capacity,
                               size_t* count, size_t* cut) {
-  return encore::internal::Call(encore::internal::Tokenize, model, text, options, ids, capacity,
-                                count, cut);
+  return encore::internal::CallInC(encore::internal::Tokenize, model, text, options, ids, capacity,
+                                   count, cut);
 }
 
 }  // extern "C"

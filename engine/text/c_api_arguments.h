@@ -30,6 +30,8 @@ template <typename T>
 inline constexpr size_t kFirstSize = sizeof(T);
 template <>
 inline constexpr size_t kFirstSize<encore_open_options> = offsetof(encore_open_options, precision);
+template <>
+inline constexpr size_t kFirstSize<encore_encode_options> = offsetof(encore_encode_options, task);
 
 // The caller's options, or the defaults for NULL and for fields that the caller does not know. T is
 // a struct that begins with its size.

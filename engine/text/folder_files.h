@@ -177,7 +177,7 @@ struct TransformerFolder {
   Folder folder;     // the same, opened
   TransformerSettings settings;
   SparseRoutes routes;
-  bool makes_features = false;  // as models/family.h MakesFeatures: no pooling follows
+  bool makes_features = false;  // as models/family.h ModelSides: no pooling follows
   std::optional<Model2VecConfig> model2vec = {};  // there is no modules.json
 };
 

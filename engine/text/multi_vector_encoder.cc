@@ -198,6 +198,11 @@ Status MultiVectorEncoder::Similarity(const RowGroups& queries, const RowGroups&
   return MaxSim(queries, documents, scores, {.mean = impl_->late.mean, .executor = executor});
 }
 
+Status MultiVectorEncoder::Similarity(const RowGroups& queries, const StoredRowGroups& documents,
+                                      MutableView scores, const Executor& executor) const {
+  return MaxSim(queries, documents, scores, {.mean = impl_->late.mean, .executor = executor});
+}
+
 bool MultiVectorEncoder::mean_similarity() const { return impl_->late.mean; }
 size_t MultiVectorEncoder::dimensions() const { return impl_->text->after->width(); }
 size_t MultiVectorEncoder::max_length(TextTask task) const {

@@ -203,9 +203,10 @@ void ReadModality(const JsonValue& modality, std::string_view name, std::string_
 }
 
 // What the model is called with and which of its outputs is taken. Messages are of cross-encoders.
-// Beside texts a model that makes features may have images.
-void ReadModalities(JsonMembers& members, TransformerSettings* settings, bool makes_features,
+// Beside texts the model may take images and sounds.
+void ReadModalities(JsonMembers& members, TransformerSettings* settings, const ModelSides& sides,
                     const FolderReading& reading) {
+  const bool makes_features = sides.makes_features;
   const std::string_view output = settings->classifies  ? "scores"
                                   : settings->generates ? "causal_logits"
                                   : makes_features      ? "sentence_embedding"
@@ -220,11 +221,13 @@ void ReadModalities(JsonMembers& members, TransformerSettings* settings, bool ma
   const bool scores = settings->classifies || settings->generates;
   const JsonValue* message = scores ? modalities.Find("message") : nullptr;
   const bool others = modalities.members().size() != (message != nullptr ? 2 : 1);
-  if (text == nullptr || (others && !makes_features)) {
+  // sentence-transformers makes messages of texts where it can.
+  const bool has_messages = !makes_features && !scores && modalities.Find("message") != nullptr;
+  if (text == nullptr || (others && !sides.has_others) || has_messages) {
     members.Refuse("modality_config",
-                   makes_features ? "an object with a member 'text'"
-                   : scores       ? "an object with the members 'text' and, if any, 'message'"
-                                  : "an object with the one member 'text'");
+                   sides.has_others ? "an object with a member 'text', and none 'message'"
+                   : scores         ? "an object with the members 'text' and, if any, 'message'"
+                                    : "an object with the one member 'text'");
     return;
   }
   const bool has_head = scores || settings->fills_masks;
@@ -263,7 +266,8 @@ void ReadProcessing(JsonMembers& members, TransformerSettings* settings) {
   settings->padding = length;
 }
 
-Result<TransformerSettings> ReadTransformerSettings(const std::string& path, bool makes_features,
+Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
+                                                    const ModelSides& sides,
                                                     const FolderReading& reading) {
   TransformerSettings settings;
   for (const std::string_view name : kSettingsFiles) {
@@ -285,7 +289,7 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path, boo
                      "'feature-extraction', 'sequence-classification', 'text-generation' or "
                      "'fill-mask'");
     }
-    ReadModalities(members, &settings, makes_features, reading);
+    ReadModalities(members, &settings, sides, reading);
     ReadProcessing(members, &settings);
     for (const std::string_view key : {"model_args", "tokenizer_args", "config_args",
                                        "model_kwargs", "processor_kwargs", "config_kwargs"}) {
@@ -364,20 +368,20 @@ Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
                                model2vec};
     }
     TellIgnored(reading);
-    ENCORE_ASSIGN_OR_RETURN(const bool makes_features, MakesFeatures(reading.folder));
-    return TransformerFolder{{}, "", reading.folder, {}, {}, makes_features};
+    ENCORE_ASSIGN_OR_RETURN(const ModelSides sides, FindSides(reading.folder));
+    return TransformerFolder{{}, "", reading.folder, {}, {}, sides.makes_features};
   }
   const std::string path = (*modules)[0].path;
   ENCORE_ASSIGN_OR_RETURN(Folder folder, path.empty() ? Result<Folder>(reading.folder)
                                                       : Folder::Open(reading.folder.PathOf(path)));
   TransformerSettings settings;
-  bool makes_features = false;
+  ModelSides sides;
   if (IsTransformer((*modules)[0].kind)) {
-    ENCORE_ASSIGN_OR_RETURN(makes_features, MakesFeatures(folder));
-    ENCORE_ASSIGN_OR_RETURN(settings, ReadTransformerSettings(path, makes_features, reading));
+    ENCORE_ASSIGN_OR_RETURN(sides, FindSides(folder));
+    ENCORE_ASSIGN_OR_RETURN(settings, ReadTransformerSettings(path, sides, reading));
   }
   if ((*modules)[0].of_jina) ENCORE_RETURN_IF_ERROR(CheckIsJina(folder));
-  if ((*modules)[0].kind == ModuleKind::kClipModel && !makes_features) {
+  if ((*modules)[0].kind == ModuleKind::kClipModel && !sides.makes_features) {
     return Status(ErrorCode::kUnsupported, std::string(kModulesFile) +
                                                ": CLIPModel is a module of models of texts and "
                                                "images; wanted a config.json of such a model in " +
@@ -386,7 +390,7 @@ Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
   if ((*modules)[0].kind == ModuleKind::kMlmTransformer) settings.fills_masks = true;
   return TransformerFolder{std::move(modules), path,
                            std::move(folder),  std::move(settings),
-                           std::move(routes),  makes_features};
+                           std::move(routes),  sides.makes_features};
 }
 
 Result<bool> ReadUsesTypeIds(const TransformerFolder& transformer, size_t type_vocab_size,

@@ -157,6 +157,9 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
     const bool known = list.Find(token.content) != nullptr || find_told(token.content) != nullptr;
     if (!known) more.push_back(token);
   }
+  if (which.kind == TokenizerKind::kSiglip) {  // which finds all of them in the raw text
+    for (AddedToken& token : more) token.normalized = false;
+  }
   list.Add(more);
   if (which.kind == TokenizerKind::kQwen2) {
     // Once more, with no flags but that they are special.

@@ -12,10 +12,8 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-constexpr uint32_t kNone = MergeTable::kNone;
-
 uint32_t OrNone(const std::optional<int32_t>& id) {
-  return id ? static_cast<uint32_t>(*id) : kNone;
+  return id ? static_cast<uint32_t>(*id) : MergeTable::kNone;
 }
 
 // Merges are written as "a b", or as ["a", "b"].
@@ -64,14 +62,14 @@ Result<std::unique_ptr<const Model>> Bpe::Create(const Vocabulary& vocabulary, c
 }
 
 Status Bpe::ReadMerges(const Merges& merges, const std::string& where) {
-  if (merges.size() >= kNone) {
+  if (merges.size() >= MergeTable::kNone) {
     return InvalidArgument(where + ": merges is an array of " + std::to_string(merges.size()) +
-                           "; wanted fewer than " + std::to_string(kNone));
+                           "; wanted fewer than " + std::to_string(MergeTable::kNone));
   }
   merges_ = MergeTable(merges.size());
   const size_t prefix = settings_.continuing_subword_prefix.size();
   // Unknown characters that are left out would bring marks on both sides of them together.
-  mark_starts_words_ = unk_id_ != kNone && !settings_.bytes && prefix == 0 &&
+  mark_starts_words_ = unk_id_ != MergeTable::kNone && !settings_.bytes && prefix == 0 &&
                        settings_.end_of_word_suffix.empty() && !settings_.ignore_merges &&
                        tokens_.Id(kBpeMark).has_value();
   std::string both;
@@ -91,7 +89,7 @@ Status Bpe::ReadMerges(const Merges& merges, const std::string& where) {
     const std::string_view tokens[3] = {left, right, both};
     for (size_t part = 0; part < 3; ++part) {
       ids[part] = OrNone(tokens_.Id(tokens[part]));
-      if (ids[part] != kNone) continue;
+      if (ids[part] != MergeTable::kNone) continue;
       return InvalidArgument(here() + " needs " + Quoted(tokens[part]) +
                              ", which is not in the vocabulary");
     }
@@ -114,7 +112,7 @@ Status Bpe::FindSymbols(const std::string& where) {
                       ": byte_fallback is true, and the pre-tokenizer is ByteLevel; encore has "
                       "either of them alone");
   }
-  for (auto& symbols : byte_symbols_) symbols.fill(kNone);
+  for (auto& symbols : byte_symbols_) symbols.fill(MergeTable::kNone);
   const std::array<int16_t, 0x144>& alphabet = kBytesOfAlphabet;
   for (char32_t c = 0; c < alphabet.size(); ++c) {
     if (alphabet[c] < 0) continue;

@@ -63,6 +63,7 @@ constexpr RecipeRow kRows[] = {
     {Kind::kHerbert, "BPE", true, {kNo, kNo, "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
     {Kind::kClip, "BPE", true, {"<|startoftext|>", kEnd, kEnd, kNo, kEnd}},
     {Kind::kEsm, "WordPiece", true, {kNo, "<eos>", "<unk>", kNo, "<pad>", "<cls>", "<mask>"}},
+    {Kind::kSiglip, "Unigram", true, {kNo, "</s>", "<unk>", kNo, "</s>"}},
     {Kind::kConvBert, "", true, {kNo, kNo, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
 };
 
@@ -130,6 +131,18 @@ JsonValue EsmNormalizer() {
   return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
 }
 
+// Without punctuation, and with single spaces. What Python takes for white space is white, or one
+// of the four separators.
+JsonValue SiglipNormalizer(const TokenizerConfig& config) {
+  std::vector<JsonValue> steps;
+  if (config.do_lower_case.value_or(true)) steps.push_back(Component("Lowercase"));
+  steps.push_back(Replace(Regex(R"([!-/:-@\[-`{-~])"), ""));
+  steps.push_back(EsmNormalizer());
+  steps.push_back(Replace(Regex(R"(\s+)"), " "));
+  steps.push_back(Component("Strip", {{"strip_left", true}, {"strip_right", true}}));
+  return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
+}
+
 JsonValue Metaspace(const char* scheme, bool split) {
   return Component("Metaspace",
                    {{"replacement", "▁"}, {"prepend_scheme", scheme}, {"split", split}});
@@ -188,6 +201,11 @@ std::vector<SpecialToken> NamedTokens(Kind kind, const TokenizerConfig& config) 
       SpecialToken& token = named.emplace_back();
       token = {.key = key, .token = AddedToken::Special(row.tokens[i]), .from_class = true};
       token.token.lstrip = key == "mask_token" && row.mask_takes_spaces;
+    }
+    // As the class makes them of their names.
+    if (kind == Kind::kSiglip && !named.empty() && named.back().key == key &&
+        !named.back().is_object) {
+      named.back().token.lstrip = named.back().token.rstrip = true;
     }
   }
   for (const SpecialToken& told : config.special_tokens) {
@@ -250,6 +268,8 @@ JsonValue NormalizerJson(Kind kind, const TokenizerConfig& config, const JsonVal
                          JsonValue::Array({Component("Lowercase"), Replace(Literal(" "), "▁")})}});
     case Kind::kEsm:
       return EsmNormalizer();
+    case Kind::kSiglip:
+      return SiglipNormalizer(config);
     default:
       return JsonValue();
   }
@@ -419,6 +439,12 @@ Status SetClassTemplate(const TokenizerClass& which, const TokenizerConfig& conf
     }
     case Kind::kT5:
       SetTemplate({}, {}, id("eos_token"), 0, post);
+      break;
+    case Kind::kSiglip:
+      SetTemplate({}, {}, id("eos_token"), 0, post);
+      for (auto* pieces : {&post->single, &post->pair}) {
+        for (TemplatePiece& piece : *pieces) piece.once = true;
+      }
       break;
     default:
       return {};

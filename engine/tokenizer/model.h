@@ -58,7 +58,11 @@ struct ModelScratch {
   std::vector<Best> best;
   std::vector<Span> pieces;  // from the last one to the first
 
-  size_t memory_bytes() const { return MemoryBytes(symbols, merges, spelled, best, pieces); }
+  TextBuffer normalized;  // SentencePiece's
+
+  size_t memory_bytes() const {
+    return MemoryBytes(symbols, merges, spelled, best, pieces) + normalized.memory_bytes();
+  }
 };
 
 // Immutable.

@@ -184,6 +184,13 @@ const char* MatchPunctuation(const char* at, const char*) {
   return Is(NextCodePoint(at), kPunctuation) ? at : nullptr;
 }
 
+const char* MatchAsciiPunctuation(const char* at, const char*) {
+  const char c = *at;
+  const bool found = (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
+                     (c >= '{' && c <= '~');
+  return found ? at + 1 : nullptr;
+}
+
 // The first match from `at` on, of what kMatch finds at a place: the match's end, or null.
 template <const char* (*kMatch)(const char* at, const char* end)>
 bool FindNext(const char* at, const char* end, std::string_view* match) {
@@ -221,6 +228,7 @@ constexpr Published kPublished[] = {
     {R"([\r\n])", FindNext<MatchNewline>},
     {R"(\p{N})", FindNext<MatchNumber>},
     {R"(\p{N}{1,3})", FindNext<MatchThreeNumbers>},
+    {R"([!-/:-@\[-`{-~])", FindNext<MatchAsciiPunctuation>},  // SigLIP's class
 };
 
 }  // namespace

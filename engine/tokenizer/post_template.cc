@@ -75,9 +75,12 @@ void ApplyTemplate(const std::vector<TemplatePiece>& pieces, bool with_special_t
   tokens->ids.clear();
   tokens->type_ids.clear();
   tokens->offsets.clear();
+  size_t behind = 0;  // tokens of the text that the last piece was
   for (const TemplatePiece& piece : pieces) {
     if (piece.kind == TemplatePiece::Kind::kToken) {
-      if (!with_special_tokens) continue;
+      const bool is_there = behind != 0 && tokens->ids.back() == piece.id;
+      behind = 0;
+      if (!with_special_tokens || (piece.once && is_there)) continue;
       tokens->ids.push_back(piece.id);
       tokens->type_ids.push_back(piece.type_id);
       if (with_offsets) tokens->offsets.push_back({});
@@ -86,6 +89,7 @@ void ApplyTemplate(const std::vector<TemplatePiece>& pieces, bool with_special_t
     const bool is_first = piece.kind == TemplatePiece::Kind::kFirst;
     const TokenList& list = is_first ? first : second;
     const size_t count = is_first ? first_count : second_count;
+    behind = count;
     const size_t begin = from_end ? list.ids.size() - count : 0;
     const int32_t* const ids = list.ids.data() + begin;
     tokens->ids.insert(tokens->ids.end(), ids, ids + count);

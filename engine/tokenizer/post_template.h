@@ -24,6 +24,7 @@ struct TemplatePiece {
   Kind kind = Kind::kToken;
   int32_t id = 0;  // of kToken
   uint8_t type_id = 0;
+  bool once = false;  // of kToken: left out behind a text whose last token it is
 };
 
 // Whether spaces at the ends of a token are part of where it came from.

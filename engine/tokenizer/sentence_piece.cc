@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // sentencepiece's model file: a ModelProto of protocol buffers (sentencepiece_model.proto), of
-// which pieces, their scores and types, and two fields of the trainer's settings are read.
+// which pieces, their scores and types, and some of the trainer's and the normalizer's settings are
+// read.
 
 #include <bit>
 #include <cstdint>
@@ -88,23 +89,14 @@ class Message {
   bool good_ = true;
 };
 
-// SentencePiece.Type.
-constexpr uint64_t kNormal = 1;
-constexpr uint64_t kControl = 3;
-constexpr uint64_t kUserDefined = 4;
+using Type = SentencePieceModel::Type;
 
-struct SpmPiece {
-  std::string text;
-  float score = 0;
-  uint64_t type = kNormal;
-};
-
-[[nodiscard]] bool ReadPiece(std::string_view bytes, SpmPiece* piece) {
+[[nodiscard]] bool ReadPiece(std::string_view bytes, SentencePieceModel::Piece* piece) {
   Message message(bytes);
   for (Field field; message.Next(&field);) {
     if (field.number == 1) piece->text = field.bytes;
     if (field.number == 2) piece->score = std::bit_cast<float>(static_cast<uint32_t>(field.value));
-    if (field.number == 3) piece->type = field.value;
+    if (field.number == 3) piece->type = static_cast<Type>(field.value);
   }
   return message.good() && ValidUtf8Length(piece->text) == piece->text.size();
 }
@@ -115,11 +107,26 @@ struct Trainer {
   uint64_t unk_id = 0;
 };
 
-[[nodiscard]] bool ReadTrainer(std::string_view bytes, Trainer* trainer) {
+[[nodiscard]] bool ReadTrainer(std::string_view bytes, Trainer* trainer,
+                               SentencePieceModel* model) {
   Message message(bytes);
   for (Field field; message.Next(&field);) {
     if (field.number == 3) trainer->model_type = field.value;
+    if (field.number == 24) model->treat_whitespace_as_suffix = field.value != 0;
+    if (field.number == 35) model->byte_fallback = field.value != 0;
     if (field.number == 40) trainer->unk_id = field.value;
+  }
+  return message.good();
+}
+
+// NormalizerSpec.
+[[nodiscard]] bool ReadNormalizerSpec(std::string_view bytes, SentencePieceModel* model) {
+  Message message(bytes);
+  for (Field field; message.Next(&field);) {
+    if (field.number == 2) model->charsmap = field.bytes;
+    if (field.number == 3) model->add_dummy_prefix = field.value != 0;
+    if (field.number == 4) model->remove_extra_whitespaces = field.value != 0;
+    if (field.number == 5) model->escape_whitespaces = field.value != 0;
   }
   return message.good();
 }
@@ -136,24 +143,27 @@ Result<SentencePieceModel> ModelOfSentencePiece(const char* file, std::string_vi
   std::vector<JsonValue> pieces;
   Message message(bytes);
   for (Field field; message.Next(&field);) {
-    if (field.number == 2 && !ReadTrainer(field.bytes, &trainer)) {
+    if (field.number == 2 && !ReadTrainer(field.bytes, &trainer, &model)) {
       return corrupt("trainer_spec cannot be read");
+    }
+    if (field.number == 3 && !ReadNormalizerSpec(field.bytes, &model)) {
+      return corrupt("normalizer_spec cannot be read");
     }
     if (field.number != 1) continue;
     const std::string name = "piece " + std::to_string(pieces.size());
-    SpmPiece piece;
+    SentencePieceModel::Piece& piece = model.pieces.emplace_back();
     if (!ReadPiece(field.bytes, &piece)) return corrupt(name + " cannot be read");
     // Each is three values of JSON.
     if (pieces.size() == JsonValue::kMaxValues / 3 - 1)
       return corrupt("more pieces than encore reads");
-    if (piece.type == kControl || piece.type == kUserDefined) {
+    if (piece.type == Type::kControl || piece.type == Type::kUserDefined) {
       AddedToken token;
       token.content = piece.text;
       token.normalized = false;
-      token.special = piece.type == kControl;
+      token.special = piece.type == Type::kControl;
       model.added_tokens.push_back(std::move(token));
     }
-    pieces.push_back(JsonValue::Array({std::move(piece.text), static_cast<double>(piece.score)}));
+    pieces.push_back(JsonValue::Array({piece.text, static_cast<double>(piece.score)}));
   }
   if (!message.good()) return corrupt("the file breaks off, or is another one");
   if (pieces.empty()) return corrupt("there are no pieces");

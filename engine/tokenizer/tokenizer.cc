@@ -84,8 +84,12 @@ struct Tokenizer::Impl : internal::TokenizerBody {};
 
 namespace {
 
+constexpr char32_t kMark = 0x2581;  // sentencepiece's, of spaces
+
 // Appends the text's characters, bytes that are not UTF-8 replaced, with their places as origins.
-void CopyText(std::string_view text, TextBuffer* out) {
+// marks_start: see TokenizerParts.
+void CopyText(std::string_view text, bool marks_start, TextBuffer* out) {
+  if (marks_start) out->Put(kMark, {});
   size_t at = 0;
   while (at < text.size()) {
     const size_t valid_end = at + internal::ValidUtf8Length(text.substr(at));
@@ -93,7 +97,7 @@ void CopyText(std::string_view text, TextBuffer* out) {
       const char* p = text.data() + at;
       const char32_t c = internal::NextCodePoint(p);
       const size_t end = static_cast<size_t>(p - text.data());
-      out->Put(c, {at, end});
+      out->Put(marks_start && c == kMark ? U' ' : c, {at, end});
       at = end;
     }
     if (at == text.size()) break;
@@ -151,9 +155,9 @@ Status internal::TokenizerBody::EncodeText(std::string_view text, const Tokenize
     return InvalidArgument("the text is not UTF-8 at byte " + std::to_string(valid));
   }
   const bool origins = options.offsets || parts.needs_origins;
-  if (origins || valid < text.size()) {
+  if (origins || valid < text.size() || parts.marks_start) {
     scratch->text.Clear(origins);
-    CopyText(text, &scratch->text);
+    CopyText(text, parts.marks_start, &scratch->text);
     view = scratch->text.view();
   }
   scratch->raw_pieces.clear();

@@ -52,6 +52,7 @@ constexpr ClassRow kClasses[] = {
     {"HerbertTokenizer", Kind::kHerbert, false, true},
     {"CLIPTokenizer", Kind::kClip},
     {"EsmTokenizer", Kind::kEsm},
+    {"SiglipTokenizer", Kind::kSiglip},
 };
 
 // Classes that make parts of their tokenizer themselves, of kinds of models that encore has not.
@@ -97,7 +98,6 @@ constexpr std::string_view kPython[] = {
     "PhobertTokenizer",
     "ProphetNetTokenizer",
     "RoCBertTokenizer",
-    "SiglipTokenizer",
     "Speech2TextTokenizer",
     "SpeechT5Tokenizer",
     "TapasTokenizer",

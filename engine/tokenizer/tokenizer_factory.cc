@@ -20,6 +20,7 @@ constexpr const char* kJsonFile = "tokenizer.json";
 constexpr const char* kVocabFile = "vocab.txt";
 constexpr const char* kBpeFiles = "vocab.json and merges.txt";
 constexpr const char* kSentencePieceFile = "spm.model";
+constexpr const char* kSiglipFile = "spiece.model";
 
 // A sentence about a file of this folder.
 Status InFolder(const Folder& folder, Status status) {
@@ -82,12 +83,25 @@ Result<JsonValue> VocabularyOfFolder(const Folder& folder, const TokenizerClass&
                 "there is neither tokenizer.json nor vocab.txt, nor vocab.json with merges.txt");
 }
 
+Result<SentencePieceModel> SiglipOfFolder(const Folder& folder) {
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, folder.Read(kSiglipFile));
+  if (file.has_value()) return ModelOfSentencePiece(kSiglipFile, TextOf(*file));
+  return Status(ErrorCode::kNotFound,
+                "there is no spiece.model, which is all that SiglipTokenizer reads");
+}
+
 Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOptions& options,
                                        const std::vector<std::string>& whole_tokens) {
   ENCORE_ASSIGN_OR_RETURN(TokenizerConfig config, ConfigOfFolder(folder));
   config.whole_tokens = whole_tokens;
   ENCORE_ASSIGN_OR_RETURN(const TokenizerClass which,
                           InFolder(folder, ChooseTokenizerClass(folder)));
+  if (which.kind == TokenizerKind::kSiglip) {
+    ENCORE_ASSIGN_OR_RETURN(const SentencePieceModel model,
+                            InFolder(folder, SiglipOfFolder(folder)));
+    return InFolder(
+        folder, ReadTokenizerJson({model.json, kSiglipFile, true, &model}, which, config, options));
+  }
   std::optional<JsonValue> json;
   if (which.kind != TokenizerKind::kEsm) {
     ENCORE_ASSIGN_OR_RETURN(json, folder.ReadJson(kJsonFile));
@@ -134,6 +148,27 @@ Result<Tokenizer> TokenizerFactory::FromVocab(std::string_view vocab_txt,
                                               const TokenizerOptions& options,
                                               std::string_view config_json) {
   return FromTexts(true, vocab_txt, config_json, options);
+}
+
+Result<Tokenizer> TokenizerFactory::FromSentencePiece(std::string_view spiece_model,
+                                                      const TokenizerOptions& options,
+                                                      std::string_view config_json) {
+  return Guarded("the tokenizer", [&]() -> Result<Tokenizer> {
+    TokenizerConfig config;
+    if (!config_json.empty()) {
+      ENCORE_ASSIGN_OR_RETURN(const JsonValue json, JsonValue::Parse(config_json));
+      ENCORE_ASSIGN_OR_RETURN(config, ReadTokenizerConfig(json));
+    }
+    ENCORE_ASSIGN_OR_RETURN(const SentencePieceModel model,
+                            ModelOfSentencePiece(kSiglipFile, spiece_model));
+    TokenizerClass siglip;
+    siglip.name = "SiglipTokenizer";
+    siglip.kind = TokenizerKind::kSiglip;
+    ENCORE_ASSIGN_OR_RETURN(
+        TokenizerParts parts,
+        ReadTokenizerJson({model.json, kSiglipFile, true, &model}, siglip, config, options));
+    return Make(std::move(parts));
+  });
 }
 
 Result<Tokenizer> TokenizerFactory::OpenWith(const std::vector<std::string>& whole_tokens,

@@ -27,6 +27,10 @@ class TokenizerFactory {
   static Result<Tokenizer> FromVocab(std::string_view vocab_txt,
                                      const TokenizerOptions& options = {},
                                      std::string_view config_json = {});
+  // SigLIP's, from the bytes of spiece.model and, unless it is empty, of tokenizer_config.json.
+  static Result<Tokenizer> FromSentencePiece(std::string_view spiece_model,
+                                             const TokenizerOptions& options = {},
+                                             std::string_view config_json = {});
   // As Tokenizer::Open, with these tokens, where the tokenizer has them, as special ones: texts
   // hold them whole ("[unused0]" of ColBERT's models).
   static Result<Tokenizer> OpenWith(const std::vector<std::string>& whole_tokens,

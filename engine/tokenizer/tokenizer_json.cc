@@ -94,10 +94,39 @@ Status CheckEsm(const JsonValue& vocab, const TokenizerClass& which, const Token
   return {};
 }
 
+// What would have other ids in transformers, whose code in Python gives tokens that are no pieces
+// the ids of the files, and goes by spaces and U+2581 where it finds tokens.
+Status CheckSiglip(const TokenizerParts& parts, const TokenizerConfig& config,
+                   const std::string& source) {
+  const auto refused = [&](const AddedToken& token, const std::string& what) {
+    return Status(ErrorCode::kUnsupported, source + " is SiglipTokenizer, and the token " +
+                                               Quoted(token.content) + " " + what);
+  };
+  for (const AddedToken& token : parts.added_tokens.tokens()) {
+    if (token.single_word) return refused(token, "has single_word true; wanted false");
+    if (token.content.find("\u2581") != std::string::npos) {
+      return refused(token, "has U+2581, which is a space; wanted none");
+    }
+    if (!parts.model->TokenToId(token.content)) {
+      return refused(token, "is no piece of spiece.model; wanted one");
+    }
+  }
+  std::vector<AddedToken> told = config.added_tokens.value_or(config.old_added_tokens);
+  for (const AddedToken& token : told) {
+    const int32_t id = parts.model->TokenToId(token.content).value_or(-1);
+    if (id == token.id) continue;
+    return refused(token, "has id " + std::to_string(token.id) + "; wanted the model's, " +
+                              std::to_string(id));
+  }
+  return {};
+}
+
 // Whether a class has its model from the older files. LLaMA's, Gemma's and most of those with
 // Unigram are sentencepiece's, in an order of their own.
 bool ReadsVocabulary(TokenizerKind kind, std::string_view model) {
-  if (model == "Unigram") return kind == TokenizerKind::kDebertaV2;
+  if (model == "Unigram") {
+    return kind == TokenizerKind::kDebertaV2 || kind == TokenizerKind::kSiglip;
+  }
   return ModelOf(kind) == model && kind != TokenizerKind::kLlama && kind != TokenizerKind::kGemma &&
          kind != TokenizerKind::kSiglip2;
 }
@@ -181,9 +210,19 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
   ENCORE_RETURN_IF_ERROR(
       ReadPreTokenizer(by_class ? own_pre_tokenizer : pre_tokenizer, source, &parts));
   ENCORE_RETURN_IF_ERROR(CheckGrowth(file.name, parts));
-  ENCORE_RETURN_IF_ERROR(ReadModel(model, file.name, &parts, by_class ? &own_model : nullptr));
+  if (file.sentence_piece != nullptr) {
+    parts.marks_start = true;
+    ENCORE_RETURN_IF_ERROR(SetSentencePiece(
+        *file.sentence_piece, file.name, ContentOf(named, "unk_token"),
+        file.sentence_piece->add_dummy_prefix && config.legacy.value_or(true), &parts));
+  } else {
+    ENCORE_RETURN_IF_ERROR(ReadModel(model, file.name, &parts, by_class ? &own_model : nullptr));
+  }
   ENCORE_RETURN_IF_ERROR(
       AddTokens(file.json["added_tokens"], file.name, which, config, by_class, &named, &parts));
+  if (which.kind == TokenizerKind::kSiglip) {
+    ENCORE_RETURN_IF_ERROR(CheckSiglip(parts, config, which.source));
+  }
   for (const SpecialToken& token : named) {
     const std::optional<int32_t> id = parts.IdOf(token.token.content);
     if (id && !token.token.content.empty()) parts.special_ids.emplace_back(token.key, *id);

@@ -18,11 +18,36 @@
 
 namespace encore::inline v0_1::internal {
 
+// sentence_piece.cc: what a model of sentencepiece has.
+struct SentencePieceModel {
+  // As in the file; others are none of these.
+  enum class Type : uint64_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4 };
+  struct Piece {
+    std::string text;
+    float score = 0;
+    Type type = Type::kNormal;
+  };
+
+  JsonValue json;  // like tokenizer.json with a "model" alone
+  size_t unk_id = 0;
+  // Control symbols (special) and symbols of the user.
+  std::vector<AddedToken> added_tokens;
+  // What only sentencepiece's own library reads.
+  std::vector<Piece> pieces;
+  std::string charsmap;
+  bool add_dummy_prefix = true;
+  bool remove_extra_whitespaces = true;
+  bool escape_whitespaces = true;
+  bool treat_whitespace_as_suffix = false;
+  bool byte_fallback = false;
+};
+
 struct TokenizerFile {
   const JsonValue&
       json;  // tokenizer.json; or an object with a "model" alone, which came from other files
-  std::string name;            // sentences start with it
-  bool is_vocabulary = false;  // the latter
+  std::string name;                                    // sentences start with it
+  bool is_vocabulary = false;                          // the latter
+  const SentencePieceModel* sentence_piece = nullptr;  // of SiglipTokenizer
 };
 
 // Errors as component_json.h has them. kUnsupported for a class that works in Python, and for a
@@ -42,14 +67,15 @@ Result<JsonValue> ModelOfVocabTxt(std::string_view vocab_txt);
 // between; lines that start with #version are left out. kCorruptData, kInvalidArgument.
 Result<JsonValue> ModelOfVocabJson(std::string_view vocab_json, std::string_view merges_txt);
 
-// sentence_piece.cc: the same of a model of sentencepiece, of type Unigram, and the pieces that are
-// control symbols (special) or symbols of the user. kCorruptData, kUnsupported.
-struct SentencePieceModel {
-  JsonValue json;
-  size_t unk_id = 0;
-  std::vector<AddedToken> added_tokens;
-};
+// The same of a model of sentencepiece, of type Unigram. kCorruptData, kUnsupported.
 Result<SentencePieceModel> ModelOfSentencePiece(const char* file, std::string_view bytes);
+
+// sentence_piece_model.cc: the model as sentencepiece's own library computes it, with its
+// normalization; transformers' SiglipTokenizer calls that for each part of a text, with `unk_token`
+// before it. kUnsupported for settings and pieces that encore does not compute; kInvalidArgument,
+// kCorruptData.
+Status SetSentencePiece(const SentencePieceModel& model, const std::string& file,
+                        const std::string& unk_token, bool add_dummy_prefix, TokenizerParts* parts);
 
 }  // namespace encore::internal
 

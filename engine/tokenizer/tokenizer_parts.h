@@ -36,6 +36,7 @@ struct TokenizerParts {
   PreTokenizer pre_tokenizer;
   bool byte_level = false;     // the pre-tokenizer ends with ByteLevel: words are spelled in bytes
   bool needs_origins = false;  // the pre-tokenizer goes by places of the original text
+  bool marks_start = false;    // the text begins with U+2581, and has spaces for others of it
   std::unique_ptr<const Model> model;
   std::string unk_token;
   AddedTokens added_tokens;

@@ -20,22 +20,74 @@ constexpr char32_t kVowelCount = 21, kTrailingCount = 28, kSyllableCount = 11172
 
 }  // namespace
 
+// A value for each code point. Most blocks have one value throughout, which is all that is stored
+// of them: every value by itself would be some megabytes, which take longer to get than to fill.
+template <typename T>
+class Unicode::Draft {
+ public:
+  explicit Draft(T value = {}) : rest_(kAllBlocks, value), places_(kAllBlocks, kNone) {}
+
+  T& operator[](char32_t c) {
+    uint32_t& place = places_[c >> kBlockBits];
+    if (place == kNone) {
+      place = static_cast<uint32_t>(values_.size());
+      values_.resize(values_.size() + kBlockSize, rest_[c >> kBlockBits]);
+    }
+    return values_[place + (c & (kBlockSize - 1))];
+  }
+  // Of blocks in which no code point has a value of its own yet, or only some before `begin`.
+  void Fill(char32_t begin, char32_t end, T value) {
+    while (begin < end) {
+      if (begin % kBlockSize == 0 && end - begin >= kBlockSize) {
+        rest_[begin >> kBlockBits] = value;
+        begin += kBlockSize;
+      } else {
+        (*this)[begin++] = value;
+      }
+    }
+  }
+  // The values of a block; null if there is one for all, which is *value then.
+  const T* Block(size_t block, T* value) const {
+    *value = rest_[block];
+    return places_[block] == kNone ? nullptr : values_.data() + places_[block];
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  std::vector<T> rest_;           // of blocks without a place
+  std::vector<uint32_t> places_;  // of a block in values_
+  std::vector<T> values_;
+};
+
 // The sizes of arrays are those of the data: ENCORE_CHECK finds data that was made anew.
 template <typename T, size_t kBlocks>
-void Unicode::TwoStage<T, kBlocks>::Pack(const std::vector<T>& all) {
+void Unicode::TwoStage<T, kBlocks>::Pack(const Draft<T>& draft) {
+  std::array<T, kBlockSize> uniform = {};
+  uint32_t of_uniform = UINT32_MAX;  // where the last one of one value is
   size_t used = 0;
-  for (size_t start = 0; start < all.size(); start += kSize) {
-    const T* const block = all.data() + start;
+  for (size_t block = 0; block < kAllBlocks; ++block) {
+    T value = {};
+    const T* values = draft.Block(block, &value);
+    const bool is_uniform = values == nullptr;
+    if (is_uniform) {
+      if (of_uniform != UINT32_MAX && uniform[0] == value) {
+        blocks_[block] = of_uniform;
+        continue;
+      }
+      uniform.fill(value);
+      values = uniform.data();
+    }
     size_t place = 0;
-    while (place < used && !std::equal(block, block + kSize, values_.data() + place)) {
-      place += kSize;
+    while (place < used && !std::equal(values, values + kBlockSize, values_.data() + place)) {
+      place += kBlockSize;
     }
     if (place == used) {
       ENCORE_CHECK(used < values_.size());
-      std::copy_n(block, kSize, values_.data() + used);
-      used += kSize;
+      std::copy_n(values, kBlockSize, values_.data() + used);
+      used += kBlockSize;
     }
-    blocks_[start / kSize] = static_cast<uint32_t>(place);
+    blocks_[block] = static_cast<uint32_t>(place);
+    if (is_uniform) of_uniform = blocks_[block];
   }
 }
 
@@ -48,18 +100,15 @@ uint16_t Unicode::PartList::Append(std::span<const uint32_t> parts) {
 }
 
 Unicode::Unicode() {
-  std::vector<uint16_t> properties(kCodePoints), places(kCodePoints);
-  {
-    const std::vector<uint32_t> classes = ReadUnicodeClasses(kUnicodeClasses);
-    const auto take_half = [&](unsigned shift) {
-      std::transform(classes.begin(), classes.end(), properties.begin(),
-                     [shift](uint32_t both) { return static_cast<uint16_t>(both >> shift); });
-    };
-    take_half(16);
-    patterns_.Pack(properties);
-    take_half(0);
-  }
+  Draft<uint16_t> properties;
+  Draft<uint16_t> patterns;
+  ForEachUnicodeClass(kUnicodeClasses, [&](char32_t begin, char32_t end, uint32_t both) {
+    properties.Fill(begin, end, static_cast<uint16_t>(both));
+    patterns.Fill(begin, end, static_cast<uint16_t>(both >> 16));
+  });
+  patterns_.Pack(patterns);
 
+  Draft<uint16_t> places;
   std::vector<char32_t> composed;
   ForEachUnicodeMapping(kUnicodeDecompositions, [&](char32_t c, std::span<const uint32_t> parts) {
     properties[c] |= kDecomposes;
@@ -69,7 +118,7 @@ Unicode::Unicode() {
   decomposition_.Pack(places);
   for (char32_t c = kSyllables; c < kSyllables + kSyllableCount; ++c) properties[c] |= kDecomposes;
 
-  std::vector<int32_t> lower(kCodePoints);
+  Draft<int32_t> lower;
   ForEachUnicodeMapping(kUnicodeLowercase, [&](char32_t c, std::span<const uint32_t> parts) {
     properties[c] |= kHasLower;
     lower[c] = static_cast<int32_t>(parts[0] - c);
@@ -77,7 +126,7 @@ Unicode::Unicode() {
   properties_.Pack(properties);
   lower_.Pack(lower);
 
-  std::fill(places.begin(), places.end(), parts_.Append({}));
+  places = Draft<uint16_t>(parts_.Append({}));
   ForEachUnicodeMapping(kUnicodeCompatibility, [&](char32_t c, std::span<const uint32_t> parts) {
     places[c] = parts_.Append(parts);
   });

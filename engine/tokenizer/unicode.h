@@ -80,21 +80,25 @@ class Unicode {
   }
 
  private:
+  // What a TwoStage is packed from.
+  template <typename T>
+  class Draft;
+
   static constexpr size_t kCodePoints = 0x110000;
+  static constexpr unsigned kBlockBits = 7;
+  static constexpr size_t kBlockSize = size_t{1} << kBlockBits;
+  static constexpr size_t kAllBlocks = kCodePoints / kBlockSize;
 
   // Values of blocks of 128 code points; equal blocks are stored once, up to kBlocks.
   template <typename T, size_t kBlocks>
   class TwoStage {
    public:
-    T At(char32_t c) const { return values_[blocks_[c >> kBits] + (c & (kSize - 1))]; }
-    // From all 0x110000 values.
-    void Pack(const std::vector<T>& all);
+    T At(char32_t c) const { return values_[blocks_[c >> kBlockBits] + (c & (kBlockSize - 1))]; }
+    void Pack(const Draft<T>& draft);
 
    private:
-    static constexpr unsigned kBits = 7;
-    static constexpr size_t kSize = size_t{1} << kBits;
-    std::array<uint32_t, kCodePoints / kSize> blocks_ = {};  // where a block's values begin
-    std::array<T, kBlocks* kSize> values_ = {};
+    std::array<uint32_t, kAllBlocks> blocks_ = {};  // where a block's values begin
+    std::array<T, kBlocks* kBlockSize> values_ = {};
   };
   // Lists one after another, each behind its size.
   struct PartList {

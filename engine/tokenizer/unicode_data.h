@@ -51,17 +51,19 @@ class UnicodeNumbers {
   size_t at_ = 0;
 };
 
-// The class of each code point.
-inline std::vector<uint32_t> ReadUnicodeClasses(std::string_view table) {
+// Calls put(begin, end, class) for each run of code points of one class, one after another.
+template <typename Put>
+void ForEachUnicodeClass(std::string_view table, const Put& put) {
   UnicodeNumbers numbers(table);
   std::vector<uint32_t> classes(numbers.Next());
   for (uint32_t& one : classes) one = numbers.Next();
-  std::vector<uint32_t> all;
-  while (!numbers.AtEnd()) {
+  for (char32_t begin = 0; !numbers.AtEnd();) {
     const uint32_t run = numbers.Next();
-    all.insert(all.end(), 1 + run / classes.size(), classes[run % classes.size()]);
+    const auto count = static_cast<uint32_t>(classes.size());
+    const char32_t end = begin + 1 + run / count;
+    put(begin, end, classes[run % count]);
+    begin = end;
   }
-  return all;
 }
 
 // Calls put(c, parts) for each code point of a table of mappings; parts is a span of uint32_t.

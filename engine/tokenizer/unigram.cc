@@ -2,22 +2,17 @@
 //
 // tokenizer.json: a "model" of type Unigram, whose vocabulary is a list of tokens with scores; ids
 // count from 0. Of all ways to cut a word into pieces, the one whose pieces have the largest sum of
-// scores (Kudo 2018, arXiv:1804.10959).
-//
-// The best cut by dynamic programming (Viterbi) over the places of a word, in the order and with
-// the sums of `tokenizers`: places from left to right, pieces from the shortest to the longest, the
-// first of equal sums stays.
+// scores, in the order and with the sums of `tokenizers`: best_pieces.h.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <memory>
-#include <stdexcept>
 
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/fp_env.h"
+#include "engine/tokenizer/best_pieces.h"
 #include "engine/tokenizer/component_json.h"
 
 namespace encore::inline v0_1::internal {
@@ -43,8 +38,6 @@ class Unigram : public Model {
                 TokenList* out) const override;
 
  private:
-  // Fills in scratch->best for a word.
-  void FindBest(std::string_view word, ModelScratch* scratch) const;
   // Appends the tokens of a piece that may be no token.
   void PutPiece(TextView text, Span piece, TokenList* out) const;
 
@@ -54,32 +47,6 @@ class Unigram : public Model {
   // The tokens of bytes; nothing without byte_fallback. -1: none.
   std::optional<std::array<int32_t, 256>> fallback_;
 };
-
-void Unigram::FindBest(std::string_view word, ModelScratch* scratch) const {
-  if (word.size() > std::numeric_limits<uint32_t>::max()) {
-    throw std::length_error("a word of too many bytes");
-  }
-  std::vector<ModelScratch::Best>& best = scratch->best;
-  best.assign(word.size() + 1, {0, 0, 0});
-  const char* const end = word.data() + word.size();
-  for (size_t at = 0; at < word.size();) {
-    const double until_here = best[at].score;
-    const size_t character = Utf8Length(word[at]);
-    const auto offer = [&](size_t size, uint32_t id, double score) {
-      ModelScratch::Best& target = best[at + size];
-      const double sum = score + until_here;
-      if (target.size != 0 && !(sum > target.score)) return;
-      target = {sum, id, static_cast<uint32_t>(size)};
-    };
-    bool alone = false;  // the character is a token
-    tokens_.trie().ForEachPrefix(word.data() + at, end, [&](size_t size, uint32_t id) {
-      alone = alone || size == character;
-      offer(size, id, scores_[id]);
-    });
-    if (!alone) offer(character, unk_id_, unk_score_);
-    at += character;
-  }
-}
 
 void Unigram::PutPiece(TextView text, Span piece, TokenList* out) const {
   const auto put = [&](int32_t id) {
@@ -101,22 +68,10 @@ void Unigram::Tokenize(TextView text, const std::vector<Span>& words, ModelScrat
                        TokenList* out) const {
   const FpEnvScope rounding_to_nearest;
   for (const Span& word : words) {
-    FindBest(text.Part(word).text(), scratch);
-    // From the end: unknown characters in a row are one piece, which may be a token as a whole.
-    std::vector<Span>& pieces = scratch->pieces;
-    pieces.clear();
-    bool unknown_behind = false;
-    for (size_t end = word.end; end > word.begin;) {
-      const ModelScratch::Best& best = scratch->best[end - word.begin];
-      const bool unknown = best.id == unk_id_;
-      if (unknown && unknown_behind) {
-        pieces.back().begin = end - best.size;
-      } else {
-        pieces.push_back({end - best.size, end});
-      }
-      unknown_behind = unknown;
-      end -= best.size;
-    }
+    FindBestPieces<double>(text.Part(word).text(), word.begin, tokens_.trie(), scores_, unk_id_,
+                           unk_score_, scratch);
+    const std::vector<Span>& pieces = scratch->pieces;
+    // Unknown characters in a row are one piece, which may be a token as a whole.
     for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
       PutPiece(text, *piece, out);
     }

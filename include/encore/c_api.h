@@ -43,7 +43,7 @@
 extern "C" {
 #endif
 
-#define ENCORE_C_API_VERSION 4
+#define ENCORE_C_API_VERSION 5
 
 // What functions return. Codes above the last one here may be added.
 typedef int32_t encore_status;
@@ -97,6 +97,10 @@ typedef struct encore_text {
 #define ENCORE_POOLING_WEIGHTED_MEAN 16
 #define ENCORE_POOLING_LAST_TOKEN 32
 
+// What a model is opened as. Since version 5.
+#define ENCORE_KIND_TEXT 0          // TextEncoder: all calls but those of the other kind
+#define ENCORE_KIND_MULTI_VECTOR 1  // MultiVectorEncoder: late interaction (ColBERT)
+
 typedef struct encore_open_options {
   size_t size;  // sizeof(encore_open_options)
   // Threads of a call, the calling one included. 0: as many as there are usable cores (affinity
@@ -117,6 +121,8 @@ typedef struct encore_open_options {
   const char* cache;
   int32_t compare_cache;  // 1: all that is there is compared with the weights; since version 4
   int32_t reserved;       // 0
+  int32_t kind;           // ENCORE_KIND_...; since version 5
+  int32_t language_head;  // not 0: also for encore_predict_tokens; since version 5
 } encore_open_options;
 
 // Opens a folder with config.json, *.safetensors, the tokenizer and sentence-transformers' files.
@@ -128,7 +134,8 @@ ENCORE_API encore_status encore_open(const char* folder, const encore_open_optio
 // When no call uses it any more. NULL is allowed.
 ENCORE_API void encore_free(encore_model* model);
 
-// Columns of a vector, and tokens of a text, special ones included. 0 for NULL.
+// Columns of a vector (0 where the folder gives sparse ones alone), and tokens of a text, special
+// ones included. 0 for NULL.
 ENCORE_API size_t encore_dimensions(const encore_model* model);
 ENCORE_API size_t encore_max_length(const encore_model* model);
 // Every decision that was taken at opening, a line each: "pooling: mean (1_Pooling/config.json)".
@@ -141,6 +148,10 @@ ENCORE_API const char* encore_describe(const encore_model* model);
 // on_invalid_utf8
 #define ENCORE_UTF8_REFUSE 0   // ENCORE_INVALID_ARGUMENT with the byte's place
 #define ENCORE_UTF8_REPLACE 1  // each longest invalid part becomes U+FFFD
+// task: what texts are, where the folder treats queries and documents differently.
+#define ENCORE_TASK_NONE 0
+#define ENCORE_TASK_QUERY 1
+#define ENCORE_TASK_DOCUMENT 2
 
 typedef struct encore_encode_options {
   size_t size;  // sizeof(encore_encode_options)
@@ -156,6 +167,10 @@ typedef struct encore_encode_options {
   int32_t normalize;   // ENCORE_AS_FOLDER, ENCORE_YES or ENCORE_NO
   size_t dimensions;   // the first so many columns only (Matryoshka); 0: encore_dimensions()
   size_t batch_tokens;  // tokens computed at once; 0: encore's choice
+  // These since version 5, and not for encore_encode: there they must be 0.
+  int32_t task;            // ENCORE_TASK_...
+  int32_t reserved;        // 0
+  size_t max_active_dims;  // of a sparse vector only the largest so many; 0: as the folder says
 } encore_encode_options;
 
 // vectors [count, dimensions], row-major, in the order of the texts; its size `capacity` is in
@@ -203,6 +218,82 @@ typedef struct encore_tokenize_options {
 ENCORE_API encore_status encore_tokenize(const encore_model* model, encore_text text,
                                          const encore_tokenize_options* options, int32_t* ids,
                                          size_t capacity, size_t* count, size_t* cut);
+
+// ---- Since version 5: results whose size only the call knows ----------------------------------
+
+// Text t has the rows from starts[t] up to, but not including, starts[t + 1]. A call says below
+// what a row has; arrays that it does not give are NULL. All of it belongs to the caller until
+// encore_rows_free. Fields may be added at the end.
+typedef struct encore_rows {
+  size_t texts;
+  size_t columns;
+  const size_t* starts;       // [texts + 1]
+  const float* values;        // [rows], or [rows, columns]
+  const int32_t* ids;         // [rows]
+  const char* const* labels;  // [rows], each ended by a zero
+  const size_t* begins;       // [rows]: bytes of the text
+  const size_t* ends;         // [rows]
+  const size_t* tokens;       // [texts], as of encore_encode
+  const size_t* cut;          // [texts]
+} encore_rows;
+// NULL is allowed.
+ENCORE_API void encore_rows_free(encore_rows* rows);
+
+// *rows is NULL after a failure of these calls.
+
+// Sparse vectors (TextEncoder::EncodeSparse): a row is an entry, ids its column, which rises within
+// a text, values [rows] what stands there. columns: of a vector written out.
+ENCORE_API encore_status encore_encode_sparse(const encore_model* model, const encore_text* texts,
+                                              size_t count, const encore_encode_options* options,
+                                              encore_rows** rows);
+
+// A vector for each token (MultiVectorEncoder::Encode), values [rows, columns]: of queries with
+// ENCORE_TASK_QUERY, of documents with ENCORE_TASK_DOCUMENT.
+ENCORE_API encore_status encore_encode_multi(const encore_model* model, const encore_text* texts,
+                                             size_t count, const encore_encode_options* options,
+                                             encore_rows** rows);
+
+// scores [query_count, document_count] of such vectors, by MaxSim or its mean, as the folder says.
+// queries [query_starts[query_count], encore_dimensions(model)] with query_starts [query_count + 1]
+// are those of an encore_rows, or kept by the caller from several; documents alike.
+ENCORE_API encore_status encore_max_sim(const encore_model* model, const float* queries,
+                                        const size_t* query_starts, size_t query_count,
+                                        const float* documents, const size_t* document_starts,
+                                        size_t document_count, float* scores, size_t capacity);
+
+// By encore::Aggregation.
+#define ENCORE_AGGREGATION_SIMPLE 0
+#define ENCORE_AGGREGATION_NONE 1
+#define ENCORE_AGGREGATION_FIRST 2
+#define ENCORE_AGGREGATION_AVERAGE 3
+#define ENCORE_AGGREGATION_MAX 4
+
+typedef struct encore_label_options {
+  size_t size;        // sizeof(encore_label_options)
+  size_t max_length;  // 0: encore_max_length()
+  int32_t on_long;
+  int32_t on_invalid_utf8;
+  int32_t plain_text;
+  int32_t aggregation;
+  // Labels [ignored_count] whose entities are left out, each ended by a zero; NULL: "O" alone.
+  const char* const* ignored;
+  size_t ignored_count;
+  size_t batch_tokens;
+} encore_label_options;
+
+// Names, personal data and the like (TextEncoder::FindEntities): a row is an entity, with its label
+// in labels, its score in values [rows], and its place in begins and ends.
+ENCORE_API encore_status encore_find_entities(const encore_model* model, const encore_text* texts,
+                                              size_t count, const encore_label_options* options,
+                                              encore_rows** rows);
+
+// Of a masked language model, opened with language_head, the logits of all `columns` tokens of the
+// vocabulary at positions [position_count] of one text's tokens, which encore_tokenize counts: a
+// row a position, values [rows, columns]. `aggregation` and `ignored` do not matter.
+ENCORE_API encore_status encore_predict_tokens(const encore_model* model, encore_text text,
+                                               const size_t* positions, size_t position_count,
+                                               const encore_label_options* options,
+                                               encore_rows** rows);
 
 #ifdef __cplusplus
 }  // extern "C"

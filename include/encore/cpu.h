@@ -36,6 +36,26 @@ struct CoreCount {
 ENCORE_API CoreCount Cores();
 ENCORE_API int UsableCores() noexcept;
 
+// Cores that share an L3 cache and belong to one NUMA node. A machine of two processors with eight
+// L3 caches each has 16 of them.
+//
+//   for (const encore::CoreDomain& domain : encore::CoreDomains()) {
+//     // a ThreadPool of these cores: ThreadPoolOptions::cores
+//   }
+//
+// A physical core may have several hardware threads, which share its multiply-add units. `cores`
+// has one of them for each core, the one of the lowest number; `siblings` has the others.
+struct CoreDomain {
+  int node = 0;               // the NUMA node, as the system counts them
+  std::vector<int> cores;     // ascending, never empty
+  std::vector<int> siblings;  // ascending
+  friend bool operator==(const CoreDomain&, const CoreDomain&) = default;
+};
+// Those of the cores that the calling thread may use, node by node, and within a node by the lowest
+// core; at least one. Where the system tells no L3 cache, a node is one domain; where it tells no
+// node, all is node 0. A cgroup's CPU quota does not count here. Read at each call.
+ENCORE_API std::vector<CoreDomain> CoreDomains();
+
 // SIMD targets by Highway's names ("AVX3_ZEN4", "AVX3_DL", "AVX3", "AVX2", "SSE4", "SSE2", "NEON",
 // "EMU128"), best first. And "AMX", which is AVX3_DL but for the products of int8 encoders: those
 // of 32 rows and more, and of k that is a multiple of 64 from 256 on, use Intel's matrix
@@ -47,8 +67,8 @@ ENCORE_API std::vector<std::string> CompiledTargets();   // all that this librar
 ENCORE_API std::vector<std::string> SupportedTargets();  // those of them that this machine can run
 ENCORE_API std::string ActiveTarget();  // the one that new calls and new encoders use
 
-// These three and Cores() return standard containers. They may throw std::bad_alloc and nothing
-// else.
+// These three, Cores() and CoreDomains() return standard containers. They may throw std::bad_alloc
+// and nothing else.
 
 // New calls and new encoders of the whole process use this target; "" or "auto" means the best one.
 // kInvalidArgument (naming the compiled and supported ones) if it is unknown; kUnsupported if this

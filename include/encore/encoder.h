@@ -128,6 +128,9 @@ struct EncoderLayerWeights {
   LinearWeights input_output = {};   // [d_model, width]
   NormWeights post_input_norm = {};  // [d_model]
   WeightView layer_scalar = {};      // [1], or empty for 1
+  // With convolution, of floats.
+  LinearWeights convolution = {};     // [d_model, d_model kernel]
+  NormWeights convolution_norm = {};  // [d_model]
   // Norms of attention (1) and of the feed-forward network (2).
   NormWeights norm1 = {};  // [d_model]
   NormWeights norm2 = {};  // [d_model]
@@ -246,7 +249,7 @@ struct EncoderOptions {
   Executor executor = {};
   // Called once after each layer, by one of these threads: its matrices will not be read again, so
   // that a file may give their pages back (see SafetensorsFile::ReleasePages). Must not throw. With
-  // `cache` they are read again, and it may be called twice or not at all.
+  // `cache` they are read several times, and it is called after each.
   std::function<void()> layer_packed = {};
   // Of kInt8 and kInt4: matrices that are computed as in kBF16 instead.
   std::vector<MatrixOfLayer> keep = {};

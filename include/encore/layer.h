@@ -119,6 +119,18 @@ struct LayerInputConfig {
   NormConfig norm = {};  // of proj x0
 };
 
+// A sublayer after the others that joins each token of what the encoder was given as x0 with its
+// neighbours (after the first layer of DeBERTa v2 XLarge; He et al. 2020, arXiv:2006.03654):
+//   y = norm(y + activation(z)),
+//   z[i][o] = bias[o] + sum over c, and for each c over t = 0 .. kernel - 1,
+//             of weight[o][c kernel + t] x0[i + t - kernel / 2][c]
+// Rows before a sequence's first and after its last are zeros, not rows of other sequences. This is
+// torch.nn.Conv1d with zeros for padding, whose weight [d_model, d_model, kernel] is the same list.
+struct ConvolutionConfig {
+  size_t kernel = 3;  // odd, at most 63
+  Activation activation = Activation::kGelu;
+};
+
 struct LayerConfig {
   // ---- Attention: softmax(scale q k^T + bias) v of each head.
   size_t num_heads = 0;
@@ -143,8 +155,9 @@ struct LayerConfig {
   size_t d_ff = 0;  // inner width; of each half where gated
   Activation activation = Activation::kRelu;
   Gate gate = Gate::kNone;
-  std::optional<ExpertsConfig> experts = {};         // each d_ff wide; with Gate::kNone only
-  std::optional<LayerInputConfig> layer_input = {};  // after it
+  std::optional<ExpertsConfig> experts = {};          // each d_ff wide; with Gate::kNone only
+  std::optional<LayerInputConfig> layer_input = {};   // after it
+  std::optional<ConvolutionConfig> convolution = {};  // after that
 
   // ---- Norms.
   NormPlacement norm_placement = NormPlacement::kPost;

@@ -80,6 +80,8 @@ class ENCORE_API MultiVectorEncoder {
   // "meanmaxsim".
   Status Similarity(const RowGroups& queries, const RowGroups& documents, MutableView scores,
                     const Executor& executor = {}) const;
+  Status Similarity(const RowGroups& queries, const StoredRowGroups& documents, MutableView scores,
+                    const Executor& executor = {}) const;
   bool mean_similarity() const;
 
   size_t dimensions() const;  // of a vector

@@ -30,7 +30,7 @@ struct ThreadPoolOptions {
   std::string name = {};
   // The core of each thread but the caller's, [threads - 1], on which alone it then runs, unless
   // the program takes that core away meanwhile (Linux). Empty: wherever the thread that made them
-  // might, but see keep_off_caller.
+  // might, but see keep_off_caller. CoreDomains() of cpu.h lists cores by NUMA node and L3 cache.
   std::vector<int> cores = {};
   // On Linux, the threads of a pool of up to eight, if there are cores for all, stay off the core
   // of the thread that called last: the system might wake them there although another core is idle.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyencore._sparse_encoder import SparseEncoder, SparseMatrix
     from pyencore._text_encoder import TextEncoder
     from pyencore._token_classifier import TokenClassifier
+    from pyencore._token_vectors import StoredVectors, store_vectors
     from pyencore._tokenizer import Encoding, Tokenizer
     from pyencore._version import __version__
 
@@ -39,6 +40,7 @@ _WHERE = {
     "MultiVectorEncoder": "_multi_vector_encoder",
     "SparseEncoder": "_sparse_encoder",
     "SparseMatrix": "_sparse_encoder",
+    "StoredVectors": "_token_vectors",
     "TextEncoder": "_text_encoder",
     "TokenClassifier": "_token_classifier",
     "Tokenizer": "_tokenizer",
@@ -48,6 +50,7 @@ _WHERE = {
     "cores": "_machine",
     "quantize_embeddings": "_quantize",
     "set_target": "_machine",
+    "store_vectors": "_token_vectors",
     "supported_targets": "_machine",
     "__version__": "_version",
 }
@@ -62,6 +65,7 @@ __all__ = [
     "MultiVectorEncoder",
     "SparseEncoder",
     "SparseMatrix",
+    "StoredVectors",
     "TextEncoder",
     "TokenClassifier",
     "Tokenizer",
@@ -73,6 +77,7 @@ __all__ = [
     "ops",
     "quantize_embeddings",
     "set_target",
+    "store_vectors",
     "supported_targets",
 ]
 

@@ -25,6 +25,7 @@ _NAMES = (
     "vocab.txt",
     "vocab.json",
     "merges.txt",
+    "spiece.model",
     "spm.model",
     "chat_template.jinja",
     "idf.json",

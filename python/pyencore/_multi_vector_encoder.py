@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core
-from pyencore._arrays import as_floats, is_tensor, torch_module
+from pyencore._arrays import torch_module
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, Opened, check_batch_size, check_device
+from pyencore._token_vectors import Ragged, StoredVectors
 
 Similarity = Literal["maxsim", "meanmaxsim"]
 _SIMILARITIES = ("maxsim", "meanmaxsim")
@@ -145,9 +146,10 @@ class MultiVectorEncoder(Opened):
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[queries, documents]: MaxSim, or its mean by similarity_fn_name; a tensor for tensors.
 
-        Either is one matrix [rows, dimension], or a list of these.
+        Either is one matrix [rows, dimension], or a list of these; the second may be
+        StoredVectors.
         """
-        queries, documents = _Ragged(embeddings1), _Ragged(embeddings2)
+        queries, documents = Ragged(embeddings1), _documents(embeddings2)
         scores = np.zeros((len(queries), len(documents)), np.float32)
         if scores.size:
             self._max_sim(queries, documents, scores)
@@ -156,7 +158,7 @@ class MultiVectorEncoder(Opened):
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[queries]: of embeddings1[i] and embeddings2[i]."""
-        first, second = _Ragged(embeddings1), _Ragged(embeddings2)
+        first, second = Ragged(embeddings1), _documents(embeddings2)
         if len(first) != len(second):
             raise ValueError(
                 f"found {len(first)} and {len(second)} embeddings; wanted as many of either"
@@ -169,8 +171,21 @@ class MultiVectorEncoder(Opened):
 
     # ---- What encode is made of ---------------------------------------------------------------
 
-    def _max_sim(self, queries: _Ragged, documents: _Ragged, scores: NDArray[np.float32]) -> None:
+    def _max_sim(
+        self, queries: Ragged, documents: Ragged | StoredVectors, scores: NDArray[np.float32]
+    ) -> None:
         mean = self.similarity_fn_name == "meanmaxsim"
+        if isinstance(documents, StoredVectors):
+            self._core.max_sim_stored(
+                queries.rows,
+                queries.starts,
+                documents.vectors,
+                documents.scales,
+                documents.row_starts.tolist(),
+                scores,
+                mean,
+            )
+            return
         self._core.max_sim(
             queries.rows, queries.starts, documents.rows, documents.starts, scores, mean
         )
@@ -227,32 +242,5 @@ class MultiVectorEncoder(Opened):
         return rows
 
 
-class _Ragged:
-    """Matrices below each other, with their starts."""
-
-    def __init__(self, given: Any) -> None:
-        one = getattr(given, "ndim", 0) == 2
-        self.tensors = is_tensor(given) or (
-            isinstance(given, (list, tuple)) and bool(given) and is_tensor(given[0])
-        )
-        self.parts = [as_floats(given)] if one else [as_floats(part) for part in given]
-        for part in self.parts:
-            if part.ndim != 2:
-                raise ValueError(
-                    f"found an embedding of shape {list(part.shape)}; wanted [rows, dimension]"
-                )
-        self.starts = [0, *np.cumsum([len(part) for part in self.parts]).tolist()]
-        width = self.parts[0].shape[1] if self.parts else 0
-        self.rows = (
-            self.parts[0]
-            if len(self.parts) == 1
-            else np.concatenate(self.parts)
-            if self.parts
-            else np.empty((0, width), np.float32)
-        )
-
-    def __len__(self) -> int:
-        return len(self.parts)
-
-    def one(self, i: int) -> _Ragged:
-        return _Ragged(self.parts[i])
+def _documents(given: Any) -> Ragged | StoredVectors:
+    return given if isinstance(given, StoredVectors) else Ragged(given)

@@ -45,16 +45,4 @@ encore::MatrixOfLayer MatrixFromName(const std::string& name) {
                                 "'0.linear1'"));
 }
 
-Array ArrayOf(encore::Tensor tensor) {
-  auto owner = std::make_unique<encore::Tensor>(std::move(tensor));
-  std::array<size_t, encore::Shape::kMaxRank> shape{};
-  const size_t rank = owner->shape().rank();
-  for (size_t i = 0; i < rank; ++i) shape[i] = owner->shape()[i];
-  void* data = owner->data();
-  const nb::capsule capsule(owner.get(),
-                            [](void* p) noexcept { delete static_cast<encore::Tensor*>(p); });
-  owner.release();
-  return Array(data, rank, shape.data(), capsule);
-}
-
 }  // namespace pyencore

@@ -9,6 +9,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,9 +61,21 @@ void BindOpen(nb::class_<Model>& model) {
             nb::arg("cache"), nb::arg("compare_cache"), nb::arg("task"));
 }
 
-// A numpy array that owns the tensor's memory, nothing copied. F32, rank 1 or more.
+// A numpy array that owns the tensor's memory, nothing copied. T is the tensor's type (of BF16 its
+// bits), rank 1 or more.
+template <typename T = float>
+nb::ndarray<nb::numpy, T> ArrayOf(encore::Tensor tensor) {
+  auto owner = std::make_unique<encore::Tensor>(std::move(tensor));
+  std::array<size_t, encore::Shape::kMaxRank> shape{};
+  const size_t rank = owner->shape().rank();
+  for (size_t i = 0; i < rank; ++i) shape[i] = owner->shape()[i];
+  void* data = owner->data();
+  const nb::capsule capsule(owner.get(),
+                            [](void* p) noexcept { delete static_cast<encore::Tensor*>(p); });
+  owner.release();
+  return nb::ndarray<nb::numpy, T>(data, rank, shape.data(), capsule);
+}
 using Array = nb::ndarray<nb::numpy, float>;
-Array ArrayOf(encore::Tensor tensor);
 
 // A numpy array that owns the numbers.
 template <typename T>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // encore::MultiVectorEncoder with its threads: token vectors in one numpy array with row starts,
-// and MaxSim.
+// MaxSim, and documents in fewer bytes.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -9,6 +9,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -23,6 +24,9 @@ namespace {
 using encore::TextTask;
 using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>;
 using Scores = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
+template <typename T>
+using StoredMatrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+using Scales = nb::ndarray<const float, nb::ndim<1>, nb::device::cpu>;
 
 TextTask TaskFromName(const std::string& name) {
   if (name == "query") return TextTask::kQuery;
@@ -63,6 +67,23 @@ class LateModel {
     Check(WithoutGil([&] { return encore::MaxSim(q, d, out, options); }));
   }
 
+  // The same of documents that StoreVectors made.
+  template <typename T>
+  void MaxSimStored(const Matrix& queries, const std::vector<size_t>& query_starts,
+                    const StoredMatrix<T>& documents, const std::optional<Scales>& scales,
+                    const std::vector<size_t>& document_starts, const Scores& scores,
+                    bool mean) const {
+    const encore::RowGroups q{ViewOf(queries), query_starts};
+    const encore::TensorView<const T> view = ViewOf(documents);
+    const encore::DType type = sizeof(T) == 1 ? encore::DType::kI8 : encore::DType::kBF16;
+    const encore::StoredRowGroups d{
+        encore::WeightView(type, view.data(), view.shape(), view.strides()),
+        scales ? ViewOf(*scales) : encore::ConstView(), document_starts};
+    const encore::MaxSimOptions options{.mean = mean, .executor = Take(threads_.executor())};
+    const encore::MutableView out = ViewOf(scores);
+    Check(WithoutGil([&] { return encore::MaxSim(q, d, out, options); }));
+  }
+
   const encore::MultiVectorEncoder& model() const { return model_; }
   int threads() const { return threads_.count(); }
   void ForgetAfterFork() { threads_.ForgetAfterFork(); }
@@ -77,11 +98,33 @@ class LateModel {
   encore::MultiVectorEncoder model_;
 };
 
+// Values, of bf16 its bits, and of int8 scales.
+nb::tuple StoreRows(const Matrix& vectors, bool int8) {
+  const encore::ConstView view = ViewOf(vectors);
+  auto stored = Take(WithoutGil([&] {
+    return encore::StoreVectors(view, int8 ? encore::DType::kI8 : encore::DType::kBF16);
+  }));
+  if (!int8) return nb::make_tuple(ArrayOf<uint16_t>(std::move(stored.vectors)), nb::none());
+  return nb::make_tuple(ArrayOf<int8_t>(std::move(stored.vectors)),
+                        ArrayOf(std::move(stored.scales)));
+}
+
+// One for each type of values: numpy's arrays say which.
+template <typename T>
+void BindMaxSimStored(nb::class_<LateModel>& bound) {
+  bound.def("max_sim_stored", &LateModel::MaxSimStored<T>, nb::arg("queries"),
+            nb::arg("query_starts"), nb::arg("documents").noconvert(), nb::arg("scales").none(),
+            nb::arg("document_starts"), nb::arg("scores").noconvert(), nb::arg("mean"));
+}
+
 }  // namespace
 
 void BindMultiVectorEncoder(nb::module_& module) {
   nb::class_<LateModel> bound(module, "LateModel", nb::is_weak_referenceable());
   BindOpen(bound);
+  BindMaxSimStored<int8_t>(bound);
+  BindMaxSimStored<uint16_t>(bound);
+  module.def("store_vectors", &StoreRows, nb::arg("vectors"), nb::arg("int8"));
   bound
       .def("encode", &LateModel::Encode, nb::arg("texts"), nb::arg("begin"), nb::arg("end"),
            nb::arg("task"), nb::arg("prompt").none(), nb::arg("normalize").none(),

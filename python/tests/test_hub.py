@@ -42,6 +42,7 @@ def test_only_files_that_encore_reads() -> None:
                 assert asked_for(str(path.relative_to(folder))), path
     assert asked_for("spm.model")  # DeBERTa's
     assert asked_for("0_Transformer/spm.model")
+    assert asked_for("spiece.model")  # SigLIP's
     assert asked_for("query_0_SparseStaticEmbedding/idf.json")
     assert asked_for("retrieval_query/adapter_config.json")  # Jina v3's
     assert asked_for("retrieval_query/adapter_model.safetensors")

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import needs_reference
-from pyencore import MultiVectorEncoder, TextEncoder, UnsupportedError
+from pyencore import (
+    MultiVectorEncoder,
+    StoredVectors,
+    TextEncoder,
+    UnsupportedError,
+    store_vectors,
+)
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "tests/data/late"
 NAMES = ("own", "windows", "pylate", "stanford")
@@ -74,6 +80,42 @@ def test_each_class_refuses_the_others_folders(folders: Any) -> None:
         TextEncoder(DATA / "own")
     with pytest.raises(UnsupportedError, match="TextEncoder"):
         MultiVectorEncoder(folders("base"))
+
+
+def test_documents_in_fewer_bytes() -> None:
+    model = MultiVectorEncoder(DATA / "own", threads=2)
+    queries = model.encode_query(["tea", "Which road leads to the lighthouse?"])
+    documents = model.encode_document(["tea", "bread and tea", "The road to the sea."])
+    exact = model.similarity(queries, documents)
+    scale = len(queries[1]) * max(np.linalg.norm(one, axis=1).max() for one in documents)
+    for precision, bytes_, lost in (("bf16", 2, 0.005), ("int8", 1, 0.02)):
+        stored = store_vectors(documents, precision)  # type: ignore[arg-type]
+        rows = sum(len(one) for one in documents)
+        assert len(stored) == 3
+        scales = 0 if precision == "bf16" else 4 * rows
+        assert stored.nbytes == bytes_ * rows * model.dimension + scales
+        scores = model.similarity(queries, stored)
+        assert 0 < np.abs(scores - exact).max() <= lost * scale
+        again = StoredVectors(stored.vectors.copy(), stored.row_starts.tolist(), stored.scales)
+        assert np.array_equal(model.similarity(queries, again), scores)
+        two = StoredVectors(
+            stored.vectors[: stored.row_starts[2]],
+            stored.row_starts[:3],
+            None if stored.scales is None else stored.scales[: stored.row_starts[2]],
+        )
+        assert np.array_equal(model.similarity_pairwise(queries, two), scores[:, :2].diagonal())
+    int8 = store_vectors(documents[0], "int8")
+    assert len(int8) == 1
+    with pytest.raises(ValueError, match="wanted int8 with, or uint16 without"):
+        StoredVectors(int8.vectors, int8.row_starts)
+    with pytest.raises(ValueError, match="wanted int8, or uint16"):
+        StoredVectors(documents[0], [0, len(documents[0])])
+    with pytest.raises(ValueError, match="wanted 'bf16' or 'int8'"):
+        store_vectors(documents, "f16")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="documents.row_starts ends with 1"):
+        model.similarity(queries, StoredVectors(int8.vectors, [0, 1], int8.scales))
+    with pytest.raises(ValueError, match="row 0 of vectors has NaN"):
+        store_vectors(np.full((2, 4), np.nan, np.float32), "int8")
 
 
 @needs_reference

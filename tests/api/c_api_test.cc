@@ -294,7 +294,7 @@ TEST(CApiVersionTest, IsTheLibrarys) {
 TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   if (sizeof(void*) != 8) GTEST_SKIP() << "the sizes here are those of 64-bit machines";
   EXPECT_EQ(sizeof(encore_text), 16u);
-  EXPECT_EQ(sizeof(encore_open_options), 56u);
+  EXPECT_EQ(sizeof(encore_open_options), 64u);
   EXPECT_EQ(offsetof(encore_open_options, threads), 8u);
   EXPECT_EQ(offsetof(encore_open_options, normalize), 12u);
   EXPECT_EQ(offsetof(encore_open_options, pooling), 16u);
@@ -305,15 +305,24 @@ TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   EXPECT_EQ(offsetof(encore_open_options, cache), 40u);
   EXPECT_EQ(offsetof(encore_open_options, compare_cache), 48u);
   EXPECT_EQ(offsetof(encore_open_options, reserved), 52u);
-  EXPECT_EQ(sizeof(encore_encode_options), 64u);
+  EXPECT_EQ(offsetof(encore_open_options, kind), 56u);
+  EXPECT_EQ(offsetof(encore_open_options, language_head), 60u);
+  EXPECT_EQ(sizeof(encore_encode_options), 80u);
   EXPECT_EQ(offsetof(encore_encode_options, max_length), 24u);
   EXPECT_EQ(offsetof(encore_encode_options, on_long), 32u);
   EXPECT_EQ(offsetof(encore_encode_options, normalize), 44u);
   EXPECT_EQ(offsetof(encore_encode_options, dimensions), 48u);
+  EXPECT_EQ(offsetof(encore_encode_options, task), 64u);
+  EXPECT_EQ(offsetof(encore_encode_options, max_active_dims), 72u);
   EXPECT_EQ(sizeof(encore_score_options), 40u);
   EXPECT_EQ(offsetof(encore_score_options, activation), 28u);
   EXPECT_EQ(sizeof(encore_tokenize_options), 32u);
   EXPECT_EQ(offsetof(encore_tokenize_options, without_special_tokens), 28u);
+  EXPECT_EQ(sizeof(encore_label_options), 56u);
+  EXPECT_EQ(offsetof(encore_label_options, ignored), 32u);
+  EXPECT_EQ(sizeof(encore_rows), 80u);
+  EXPECT_EQ(offsetof(encore_rows, values), 24u);
+  EXPECT_EQ(offsetof(encore_rows, cut), 72u);
 }
 
 }  // namespace

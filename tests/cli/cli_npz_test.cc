@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "encore/multi_vector_encoder.h"
@@ -178,6 +179,34 @@ TEST_F(CliNpzTest, VectorsOfTokensAreThoseOfTheLibrary) {
   }
 }
 
+TEST_F(CliNpzTest, VectorsOfTokensInFewerBytesAreThoseOfTheLibrary) {
+  const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(kLateFolder);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Result<MultiVectors> rows = model->Encode(texts_);
+  ASSERT_TRUE(rows.ok()) << rows.status().message();
+  for (const auto& [type, name, numpy] :
+       {std::tuple(DType::kBF16, "bf16", "<u2"), std::tuple(DType::kI8, "int8", "|i1")}) {
+    const Result<StoredVectors> wanted = StoreVectors(rows->vectors.View<float>(), type);
+    ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+    const CliResult result = Encore(Arguments(kLateFolder, {"--output-type", name}));
+    ASSERT_EQ(result.status, 0) << result.err;
+    const std::map<std::string, NpyArray> found = ReadNpz(ReadFile(Path("v.npz")));
+    ASSERT_EQ(found.size(), type == DType::kI8 ? 3u : 2u);
+    const auto bytes_of = [](const Tensor& tensor) {
+      return std::string(static_cast<const char*>(tensor.data()), tensor.size_bytes());
+    };
+    const NpyArray& vectors = found.at("vectors.npy");
+    EXPECT_EQ(vectors.type, numpy);
+    EXPECT_EQ(vectors.shape, "(" + std::to_string(rows->row_starts.back()) + ", " +
+                                 std::to_string(model->dimensions()) + ")");
+    EXPECT_EQ(vectors.bytes, bytes_of(wanted->vectors));
+    if (type != DType::kI8) continue;
+    EXPECT_EQ(found.at("scales.npy").type, "<f4");
+    EXPECT_EQ(found.at("scales.npy").shape, "(" + std::to_string(rows->row_starts.back()) + ",)");
+    EXPECT_EQ(found.at("scales.npy").bytes, bytes_of(wanted->scales));
+  }
+}
+
 TEST_F(CliNpzTest, AnEmptyInputGivesNoRows) {
   WriteFile(Path("x"), "");
   ASSERT_EQ(Encore(Arguments(kHeadFolders + "splade_bert")).status, 0);
@@ -200,6 +229,10 @@ TEST_F(CliNpzTest, RefusesWhatDoesNotFit) {
   expect_refused(Arguments(kLateFolder, {"--max-active-dims", "2"}),
                  {"--max-active-dims", "tokens"});
   expect_refused(Arguments(kLateFolder, {}, "v.jsonl"), {"--output", ".npz"});
+  expect_refused(Arguments(kLateFolder, {"--output-type", "f16"}),
+                 {"--output-type", "f32, bf16 or int8"});
+  expect_refused(Arguments(kHeadFolders + "m3", {"--output-type", "bf16"}, "v.npy"),
+                 {"--output-type", "f32, f16, int8 or ubinary"});
   expect_refused(Arguments(kLateFolder, {"--vectors", "dense"}), {"--model", "late interaction"});
   expect_refused(Arguments(kHeadFolders + "m3"), {"--output", ".npy"});  // dense by default
   expect_refused(Arguments(kHeadFolders + "ner_bert", {"--vectors", "sparse"}), {"sparse"});

@@ -2,7 +2,8 @@
 //
 // What the text library makes of folders, for check_folders.py and check_tokenizer_classes.py: a
 // JSON object a line in, one out. In: folder, texts, where they are pairs seconds, classifies, and
-// a prompt_name; or in place of texts ids and type_ids. Out: error, or describe (what, value,
+// a prompt_name; or in place of texts ids and type_ids, or ids and batch: all of them in one call.
+// With a precision in that, else in the folder's. Out: error, or describe (what, value,
 // source) and for each of texts its row and ids, or error. In: folder, queries and documents. Out:
 // error, or of late interaction query, document and none (of the first two documents), a list each
 // of rows and ids of the text's own tokens, and scores. In: tokenizer, a folder that needs no
@@ -24,10 +25,10 @@ namespace {
 
 using nlohmann::json;
 
-json Row(const Tensor& tensor) {
+json Row(const Tensor& tensor, size_t r = 0) {
   const ConstView view = tensor.View<float>();
   json row = json::array();
-  for (size_t c = 0; c < view.dim(1); ++c) row.push_back(static_cast<double>(view(0, c)));
+  for (size_t c = 0; c < view.dim(1); ++c) row.push_back(static_cast<double>(view(r, c)));
   return row;
 }
 
@@ -87,6 +88,23 @@ json AnswerIds(const TextEncoder& model, const json& request, size_t i) {
   const Result<Predictions> predictions = model.ClassifyIds(ids, types);
   if (!predictions.ok()) return Failed(predictions.status());
   return {{"row", Row(predictions->values)}};
+}
+
+// And of all lists in one call, as a ragged batch.
+json AnswerBatch(const TextEncoder& model, const json& request) {
+  const std::vector<std::vector<int32_t>> ids = request["ids"];
+  Result<Tensor> rows = Tensor();
+  if (request["classifies"]) {
+    Result<Predictions> found = model.ClassifyIds(ids);
+    rows = found.ok() ? Result<Tensor>(std::move(found->values)) : found.status();
+  } else {
+    Result<Embeddings> found = model.EncodeIds(ids);
+    rows = found.ok() ? Result<Tensor>(std::move(found->vectors)) : found.status();
+  }
+  if (!rows.ok()) return Failed(rows.status());
+  json answers = json::array();
+  for (size_t i = 0; i < ids.size(); ++i) answers.push_back({{"row", Row(*rows, i)}});
+  return {{"texts", answers}};
 }
 
 json Described(const std::vector<Decision>& decisions) {
@@ -178,8 +196,20 @@ json LateTexts(const MultiVectorEncoder& model, TextTask task, const MultiVector
   return answers;
 }
 
+// "precision": of the products; without it as the folder says.
+Result<OpenOptions> OptionsOf(const json& request) {
+  OpenOptions options;
+  if (!request.contains("precision")) return options;
+  const Result<Precision> precision = PrecisionFromName(request["precision"].get<std::string>());
+  if (!precision.ok()) return precision.status();
+  options.precision = *precision;
+  return options;
+}
+
 json AnswerLate(const json& request) {
-  const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(request["folder"]);
+  const Result<OpenOptions> options = OptionsOf(request);
+  if (!options.ok()) return Failed(options.status());
+  const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(request["folder"], *options);
   if (!model.ok()) return Failed(model.status());
   const std::vector<std::string> queries = request["queries"];
   const std::vector<std::string> documents = request["documents"];
@@ -213,8 +243,12 @@ json Answer(const json& request) {
     if (!tokenizer.ok()) return Failed(tokenizer.status());
     return {{"describe", Described(tokenizer->Describe())}};
   }
-  const Result<TextEncoder> model = TextEncoder::Open(request["folder"].get<std::string>());
+  const Result<OpenOptions> options = OptionsOf(request);
+  if (!options.ok()) return Failed(options.status());
+  const Result<TextEncoder> model =
+      TextEncoder::Open(request["folder"].get<std::string>(), *options);
   if (!model.ok()) return Failed(model.status());
+  if (request.contains("batch")) return AnswerBatch(*model, request);
   if (request.contains("head")) return AnswerHead(*model, request);
   json answer = {{"describe", Described(model->Describe())}, {"texts", json::array()}};
   const bool from_ids = request.contains("ids");

@@ -43,6 +43,9 @@ void ForEachSwitchedModel(const F& f) {
     config = LayerInputs();
     for (LayerConfig& layer : config.layers) layer.d_ff = 1201;
     f(config);
+    config = Convolutions();
+    for (LayerConfig& layer : config.layers) layer.d_ff = 1201;
+    f(config);
     config = ExpertsLast();
     for (LayerConfig& layer : config.layers) layer.d_ff = 1201;
     f(config);

@@ -89,6 +89,19 @@ class Examples(unittest.TestCase):
             self.assertRegex(line, r", first element -?\d+\.\d{4}, mean -?\d+\.\d{4}$")
         self.assert_refused("own_weights", "/nowhere", about="/nowhere")
 
+    def test_numa_nodes_give_the_same_bits_in_any_groups(self):
+        texts = pathlib.Path(self.folder.name) / "many.txt"
+        texts.write_text("".join(f"{text} {i}\n" for i in range(300) for text in TEXTS))
+        outputs = [self.run_program("numa_nodes", self.base, texts, *cores)
+                   for cores in ((), (1,), (2,))]
+        self.assertEqual(len(outputs[0]), 900)
+        self.assertTrue(outputs[0][1].endswith(TEXTS[1] + " 0"))
+        self.assertEqual(outputs[0], outputs[1])
+        self.assertEqual(outputs[0], outputs[2])
+        self.assert_refused("numa_nodes", "/nowhere", texts, about="/nowhere")
+        self.assert_refused("numa_nodes", self.base, texts, 0, about="found 0 cores", status=2)
+        self.assert_refused("numa_nodes", self.base, "/nowhere", about="found no text", status=2)
+
     def test_text_to_vectors_prints_the_cosine(self):
         self.assertEqual(self.run_program("text_to_vectors", self.base, TEXTS[0], TEXTS[0]),
                          ["1.0000"])

@@ -15,6 +15,7 @@ std::span<const Target> Targets() {
       {"safetensors", RunSafetensors},
       {"tokenizer_json", RunTokenizerJson},
       {"vocab", RunVocab},
+      {"spiece", RunSpiece},
       {"texts", RunTexts},
       {"folder", RunFolder},
       {"heads", RunHeads},

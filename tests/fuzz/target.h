@@ -30,6 +30,7 @@ void RunJson(std::string_view input);
 void RunSafetensors(std::string_view input);
 void RunTokenizerJson(std::string_view input);
 void RunVocab(std::string_view input);
+void RunSpiece(std::string_view input);
 void RunTexts(std::string_view input);
 void RunFolder(std::string_view input);
 void RunTorchFile(std::string_view input);

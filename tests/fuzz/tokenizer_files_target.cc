@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any bytes as a tokenizer's files: an error with a sentence, or a tokenizer that keeps its
-// promises on a text. The input is tokenizer.json or vocab.txt, tokenizer_config.json, a text.
+// promises on a text. The input is tokenizer.json, vocab.txt or spiece.model,
+// tokenizer_config.json, a text.
 
 #include <optional>
 #include <string_view>
@@ -43,6 +44,13 @@ void RunVocab(std::string_view input) {
   const std::vector<std::string_view> parts = Parts(input, 3);
   UseTokenizer(
       TokenizerFactory::FromVocab(parts[0], {.lowercase = input.size() % 4 == 3}, parts[1]),
+      parts[2]);
+}
+
+void RunSpiece(std::string_view input) {
+  const std::vector<std::string_view> parts = Parts(input, 3);
+  UseTokenizer(
+      TokenizerFactory::FromSentencePiece(parts[0], {.lowercase = input.size() % 4 == 3}, parts[1]),
       parts[2]);
 }
 

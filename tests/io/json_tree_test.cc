@@ -8,8 +8,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/io/folder.h"
 #include "engine/io/json_members.h"
@@ -101,6 +104,24 @@ TEST(JsonValue, RefusesWhatIsNoJson) {
 TEST(JsonValue, RefusesTwoKeysOfOneName) {
   EXPECT_EQ(ErrorOf(R"({"b": 1, "a": 2, "b": 3})"), "JSON has an object with two keys 'b'");
   Parsed(R"({"b": {"b": 1}, "a": {"b": 1}})");
+}
+
+// Many members, as a vocabulary has, and keys of one hash, as somebody may choose them.
+TEST(JsonValue, RefusesTwoKeysAmongMany) {
+  for (const size_t hashes : {size_t{1}, size_t{1} << 13}) {
+    std::vector<std::string> keys;
+    for (size_t i = 0; keys.size() < 130; ++i) {
+      const std::string key = "key" + std::to_string(i);
+      if (std::hash<std::string_view>()(key) % hashes == 0) keys.push_back(key);
+    }
+    std::string text = "{";
+    for (const std::string& key : keys) text += "\"" + key + "\": 1, ";
+    EXPECT_EQ(Parsed(text + "\"last\": 1}").members().size(), keys.size() + 1);
+    for (const size_t i : {size_t{0}, keys.size() / 2, keys.size() - 1}) {
+      EXPECT_EQ(ErrorOf(text + "\"" + keys[i] + "\": 1}"),
+                "JSON has an object with two keys '" + keys[i] + "'");
+    }
+  }
 }
 
 TEST(JsonValue, RefusesDepth) {

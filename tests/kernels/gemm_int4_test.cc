@@ -170,9 +170,7 @@ void Check(const GemmKernel& kernel, const Int4Case& t) {
 TEST(GemmInt4, EveryTileToTheBit) {
   ForEachTarget([](const std::string& target) {
     const GemmKernel& kernel = GetGemmKernelInt4();
-    ASSERT_TRUE(IsKernelOf(kernel.target, target, /*one_avx3=*/true) ||
-                (target == "AVX3_ZEN4" && std::string(kernel.target) == "AVX3_DL"))
-        << kernel.target;
+    ASSERT_TRUE(IsKernelOf(kernel.target, target, "AVX3_DL", {"AVX3_ZEN4"})) << kernel.target;
     size_t turn = 0;
     for (size_t nv = 1; nv <= kernel.max_nv(); ++nv) {
       const size_t nr = nv * kernel.lanes;

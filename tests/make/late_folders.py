@@ -32,8 +32,9 @@ BERT = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 4,
         "pad_token_id": 0}
 
 
-def write_backbone(folder, family, rng, marked=False):
-    """Model and tokenizer. `marked`: with PyLate's added tokens, "[Q] " and "[D] "."""
+def write_backbone(folder, family, rng, marked=False, positions=None):
+    """Model and tokenizer. `marked`: with PyLate's added tokens, "[Q] " and "[D] ". `positions`:
+    of longer texts than usual."""
     folder.mkdir(parents=True)
     if family == "bert":
         tree = json.loads((BASE / "tokenizer.json").read_text())
@@ -56,12 +57,15 @@ def write_backbone(folder, family, rng, marked=False):
             {"id": first + i, "content": text, "single_word": False, "lstrip": False,
              "rstrip": False, "normalized": True, "special": False}
             for i, text in enumerate(["[Q] ", "[D] "])]
+    if positions is not None:
+        tokenizer["model_max_length"] = positions
     write_json(folder / "tokenizer.json", tree)
     write_json(folder / "tokenizer_config.json", tokenizer)
     size = 1 + max(max(tree["model"]["vocab"].values()),
                    *(token["id"] for token in tree["added_tokens"]))
     if family == "bert":
-        config = transformers.BertConfig(**BERT, vocab_size=size)
+        changes = {"max_position_embeddings": positions} if positions else {}
+        config = transformers.BertConfig(**{**BERT, **changes}, vocab_size=size)
         model = transformers.BertModel(config, add_pooling_layer=False)
     else:
         config = transformers.ModernBertConfig(**{
@@ -92,7 +96,7 @@ def new_dense(rng, dense):
 def write_own(folder, drawn, rng):
     """As sentence-transformers saves it."""
     backbone = folder.parent / "backbone"
-    write_backbone(backbone, drawn["family"], rng)
+    write_backbone(backbone, drawn["family"], rng, positions=drawn.get("positions"))
     modules = [Transformer(str(backbone), **drawn["transformer"])]
     modules += [new_dense(rng, dense) for dense in drawn["dense"]]
     if drawn["mask"] is not None:
@@ -106,7 +110,8 @@ def write_own(folder, drawn, rng):
 
 def write_pylate(folder, drawn, rng):
     """As PyLate 1 saves it: [Transformer, Dense], all else in one file."""
-    write_backbone(folder, drawn["family"], rng, marked=drawn["marked"])
+    write_backbone(folder, drawn["family"], rng, marked=drawn["marked"],
+                   positions=drawn.get("positions"))
     dense = drawn["dense"][0]
     write_json(folder / "modules.json", [
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
@@ -116,7 +121,8 @@ def write_pylate(folder, drawn, rng):
         "activation_function": "torch.nn.modules.linear.Identity"})
     save_file({"linear.weight": matrix(rng, dense["out"], dense["in"])},
               folder / "1_Dense/model.safetensors")
-    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 47, "do_lower_case": False})
+    write_json(folder / "sentence_bert_config.json",
+               {"max_seq_length": drawn.get("positions") or 47, "do_lower_case": False})
     write_json(folder / "config_sentence_transformers.json", {
         "__version__": {"sentence_transformers": "4.0.1"}, "prompts": {},
         "default_prompt_name": None, "similarity_fn_name": "MaxSim", **drawn["keys"]})
@@ -124,7 +130,7 @@ def write_pylate(folder, drawn, rng):
 
 def write_stanford(folder, drawn, rng):
     """As Stanford's ColBERT saves it: the projection among the model's tensors."""
-    write_backbone(folder, "bert", rng)
+    write_backbone(folder, "bert", rng, positions=drawn.get("positions"))
     tensors = {f"bert.{name}": value for name, value in
                load_file(folder / "model.safetensors").items()}
     dense = drawn["dense"][0]
@@ -144,14 +150,25 @@ def write(drawn, folder, seed):
     WRITERS[drawn["spelling"]](folder, drawn, np.random.RandomState(seed))
 
 
-def compute(folder, queries=tuple(QUERIES), documents=tuple(DOCUMENTS), single=False):
+def nudge(module, _, features):
+    """Hidden states that are off by 2^-22 of their largest number, each up or down."""
+    hidden = features["token_embeddings"]
+    signs = torch.randint(0, 2, hidden.shape, generator=torch.Generator().manual_seed(1)) * 2 - 1
+    features["token_embeddings"] = hidden + 2.0**-22 * hidden.abs().max() * signs
+    return features
+
+
+def compute(folder, queries=tuple(QUERIES), documents=tuple(DOCUMENTS), single=False,
+            nudged=False):
     """In float64, or as torch computes it in float32: for "query", "document" and "none" a list of
     one dict for each text, with its ids, the places of the ids that have rows, and the rows. And
-    scores of all queries and documents."""
+    scores of all queries and documents. `nudged`: from hidden states that are 2^-22 off."""
     model = MultiVectorEncoder(str(folder), device="cpu", local_files_only=True,
                                model_kwargs={"dtype": torch.float32})
     model = model if single else model.double()
     set_exact(model[0].auto_model, not single)
+    if nudged:
+        model[0].register_forward_hook(nudge)
     found = {"query": [], "document": [], "none": []}
     texts = {"query": queries, "document": documents, "none": documents[:2]}
     for task, own in texts.items():

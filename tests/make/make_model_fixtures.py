@@ -31,7 +31,7 @@ from made_files import SENTENCES, other_versions
 from model_fixture_families import (FAMILIES, JinaBert, Voyage, old_albert, old_bert, old_ernie,
                                     set_exact, write_config)
 import nomic_moe
-from whole_models import Whole
+from whole_models import Whole, whole_gemma
 
 LENGTHS = [1, 2, 7, 60, 130]
 LONG = [1, 2, 7, 60, 230, 700]  # past windows and buckets
@@ -114,6 +114,8 @@ def build(case):
         return nomic_moe.NomicMoe(settings)
     if case.family in ("CLIP", "Siglip", "Siglip2"):
         return Whole(case.family, settings).eval()
+    if case.family == "EmbeddingGemma2":
+        return whole_gemma(settings).eval()
     if case.family == "Voyage":
         config = transformers.Qwen3Config(**settings)
         config._attn_implementation = "eager"
@@ -144,8 +146,8 @@ def randomise(model, rng, dtype):
                 value = n / p.shape[1]
             elif name.endswith(OUTPUTS):  # adds less to x than there is
                 value = 0.5 * n / np.sqrt(p.shape[1])
-            elif p.dim() == 2:
-                value = n / np.sqrt(p.shape[1])
+            elif p.dim() > 1:  # a convolution has three
+                value = n / np.sqrt(np.prod(p.shape[1:]))
             elif "q_norm" in name or "k_norm" in name:  # their product is squared in scores
                 value = 0.6 - offset + 0.3 * n
                 if type(model).__name__.startswith("EmbeddingGemma2"):  # whose scores have no scale

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/data/sentences: tiny models of four families in whole folders as they are published,
+"""Makes tests/data/sentences: tiny models of some families in whole folders as they are published,
 and what sentence-transformers computes from texts with them in float64.
 
 Holds the folders' files: configuration, modules, prompts and tokenizer in the published spelling,
@@ -30,11 +30,11 @@ import numpy as np  # noqa: E402
 from made_files import SENTENCES, require  # noqa: E402
 from make_text_fixtures import (CORPUS, TEXTS, booleans, legacy, modules,  # noqa: E402
                                 rounded, write_json)
-from model_fixture_families import (CLIP, GEMMA, GTE, NTK, QWEN3, T5, by_type,  # noqa: E402
-                                    old_gemma, old_gte, old_llama, old_t5, rename_tensors,
-                                    rope, set_exact)
+from model_fixture_families import (CLIP, EMBEDDING_GEMMA2, GEMMA, GTE, NTK,  # noqa: E402
+                                    QWEN3, T5, by_type, old_gemma, old_gte, old_llama,
+                                    old_t5, rename_tensors, rope, set_exact)
 import shapes  # noqa: E402
-from whole_models import whole_config  # noqa: E402
+from whole_models import published_gemma, whole_config, whole_gemma  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 IDENTITY = "torch.nn.modules.linear.Identity"
@@ -213,9 +213,47 @@ def siglip2():
         "prompts": [None]}
 
 
+def siglip():
+    """google/siglip: the class in Python, whose file is sentencepiece's."""
+    case = siglip2()
+    settings = case["files"]["sentence_bert_config.json"]
+    settings["processing_kwargs"]["text"]["max_length"] = 48
+    return {
+        **case, "family": "Siglip", "spiece": shapes.siglip,
+        "config": {**CLIP, "vocab_size": None, "max_position_embeddings": 48, "pad_token_id": 1},
+        "files": {**case["files"], "tokenizer_config.json": {
+            "added_tokens_decoder": {
+                "1": {"content": "</s>", "lstrip": True, "normalized": False, "rstrip": True,
+                      "single_word": False, "special": True},
+                "2": {"content": "<unk>", "lstrip": False, "normalized": True, "rstrip": False,
+                      "single_word": False, "special": True}},
+            "additional_special_tokens": [], "clean_up_tokenization_spaces": True,
+            "do_lower_case": True, "eos_token": "</s>", "model_input_names": ["input_ids"],
+            "model_max_length": 48, "pad_token": "</s>", "processor_class": "SiglipProcessor",
+            "sp_model_kwargs": {}, "tokenizer_class": "SiglipTokenizer", "unk_token": "<unk>"}},
+        "prompts": [None]}
+
+
+def embedding_gemma2():
+    """google/embeddinggemma-2: a model of texts, images and sounds, saved by sentence-transformers
+    as one that is given any of them."""
+    whole = {"method": "forward", "method_output_name": "last_hidden_state"}
+    case = embedding_gemma()
+    files = {name: value for name, value in case["files"].items() if "Dense" not in name}
+    files["modules.json"] = chain("Pooling", "Normalize")
+    files["1_Pooling/config.json"] = {"embedding_dimension": 24, "pooling_mode": "mean",
+                                      "include_prompt": True}
+    files["sentence_bert_config.json"] = {
+        "transformer_task": "feature-extraction", "module_output_name": "token_embeddings",
+        "modality_config": {"text": whole, "image": whole, "audio": whole, "image+text": whole}}
+    return {**case, "family": "EmbeddingGemma2", "spelling": published_gemma, "files": files,
+            "config": {**EMBEDDING_GEMMA2, "vocab_size": None,
+                       "top": {"image_token_id": 40, "video_token_id": 41, "audio_token_id": 42}}}
+
+
 CASES = {case.__name__: case for case in (gte, qwen3_embedding, embedding_gemma, sentence_t5, clip,
-                                          siglip2)}
-WHOLE = ("CLIP", "Siglip2")  # models of texts and images
+                                          siglip2, siglip, embedding_gemma2)}
+WHOLE = ("CLIP", "Siglip", "Siglip2")  # models of texts and images
 
 
 def make_folder(case, folder, rng):
@@ -227,20 +265,28 @@ def make_folder(case, folder, rng):
     from safetensors.numpy import save_file
     own = folder / case.get("at", "")
     own.mkdir(parents=True)
-    if case["tokenizer"]:
+    if case.get("spiece"):
+        (own / "spiece.model").write_bytes(case["spiece"](corpus, 420))
+    elif case["tokenizer"]:
         tokenizer = case["tokenizer"](corpus, 420)
         tokenizer.save(str(own / "tokenizer.json"))
     else:
         shutil.copy(DATA / "text/base/tokenizer.json", own / "tokenizer.json")
-    vocabulary = json.loads((own / "tokenizer.json").read_text())
-    size = 1 + max([t["id"] for t in vocabulary["added_tokens"]] + [
-        len(vocabulary["model"]["vocab"]) - 1])
+    if case.get("spiece"):
+        size = 420
+    else:
+        vocabulary = json.loads((own / "tokenizer.json").read_text())
+        size = 1 + max([t["id"] for t in vocabulary["added_tokens"]] + [
+            len(vocabulary["model"]["vocab"]) - 1])
     settings = {**copy.deepcopy(case["config"]), "vocab_size": size}
     if case["family"] in WHOLE:
         config = whole_config(case["family"], settings)
-    else:
+    elif case["family"] != "EmbeddingGemma2":
         config = getattr(transformers, case["family"] + "Config")(**settings)
-    model = getattr(transformers, case["family"] + case["kind"])(config).eval()
+    if case["family"] == "EmbeddingGemma2":
+        model = whole_gemma(settings).eval()
+    else:
+        model = getattr(transformers, case["family"] + case["kind"])(config).eval()
     randomise(model, rng, torch.float16)
     model.to(torch.float16).save_pretrained(own)
     for path, value in case["files"].items():

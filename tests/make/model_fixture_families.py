@@ -19,7 +19,7 @@ from golden.jina import JinaEncoder
 import task_adapters
 from published_spellings import (old_albert, old_clip, old_deberta, old_ernie, old_esm, old_gemma,
                                  old_modernbert, old_nomic)
-from whole_models import old_whole_clip
+from whole_models import old_whole_clip, published_gemma
 
 VOCABULARY = 120
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2,
@@ -361,6 +361,13 @@ FAMILIES = [
                                "position_buckets": 256, "max_relative_positions": 512}}),
     ("deberta_v2_absolute", "DebertaV2", DEBERTA,
      {"changes": {"relative_attention": False, "position_biased_input": True}}),
+    ("deberta_v2_conv", "DebertaV2", DEBERTA,
+     {"published": old_deberta, "changes": {"conv_kernel_size": 3, "conv_act": "gelu",
+                                            "attention_head_size": 8}}),
+    ("deberta_v2_conv_1", "DebertaV2", DEBERTA,
+     {"labels": 1, "dtype": torch.bfloat16,
+      "changes": {"conv_kernel_size": 5, "conv_act": "silu", "conv_groups": 4,
+                  "position_biased_input": True, "embedding_size": 24}}),
     ("nomic_bert", "NomicBert", NOMIC, {"changes": rope(300.0)}),
     ("nomic_bert_old", "NomicBert", NOMIC, {"published": old_nomic, "changes": rope(1000.0)}),
     ("nomic_bert_1", "NomicBert", NOMIC, {"labels": 1, "changes": rope(1000.0)}),
@@ -449,6 +456,10 @@ FAMILIES = [
     ("gemma3_causal", "Gemma3Text", GEMMA_CAUSAL, {"changes": by_type(20000.0, 500.0)}),
     ("embedding_gemma2", "EmbeddingGemma2Text", EMBEDDING_GEMMA2,
      {"changes": by_type(20000.0, 500.0)}),
+    ("embedding_gemma2_whole", "EmbeddingGemma2", EMBEDDING_GEMMA2,
+     {"published": published_gemma, "changes": {
+         "num_hidden_layers": 2, "pad_token_id": 3,
+         "top": {"image_token_id": 11, "video_token_id": 12, "audio_token_id": 13}}}),
     ("embedding_gemma2_biased", "EmbeddingGemma2Text", EMBEDDING_GEMMA2,
      {"dtype": torch.bfloat16,
       "changes": {"attention_bias": True, "hidden_activation": "silu", "num_hidden_layers": 2,

@@ -8,6 +8,7 @@ import importlib.util
 import json
 import pathlib
 import random
+import re
 
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 from tokenizers import processors, trainers
@@ -144,6 +145,36 @@ def gemma(texts, size):
     tokenizer.add_tokens([AddedToken(MARK * n, normalized=False) for n in range(2, 6)])
     return with_template(tokenizer, "<bos> $A <eos>", "<bos> $A <eos> <bos>:1 $B:1 <eos>:1",
                          "<bos>", "<eos>")
+
+
+def sentence_piece(tree, characters=b"", add_dummy_prefix=True):
+    """The model file of a Unigram tokenizer.json's vocabulary, as sentencepiece writes it: added
+    tokens are control symbols. characters: a map of them."""
+    from transformers.convert_slow_tokenizer import import_protobuf
+    proto = import_protobuf().ModelProto()
+    special = {token["content"] for token in tree["added_tokens"]}
+    unknown = tree["model"]["unk_id"]
+    for i, (piece, score) in enumerate(tree["model"]["vocab"]):
+        kind = 2 if i == unknown else 3 if piece in special else 1
+        piece = piece.replace("\0", f"\ue000{i}")  # sentencepiece takes no other
+        proto.pieces.add(piece=piece, score=score, type=kind)
+    proto.trainer_spec.unk_id = unknown
+    proto.trainer_spec.unk_piece = tree["model"]["vocab"][unknown][0]
+    proto.normalizer_spec.name = "nmt_nfkc"
+    proto.normalizer_spec.precompiled_charsmap = characters
+    proto.normalizer_spec.add_dummy_prefix = add_dummy_prefix
+    return proto.SerializeToString()
+
+
+def siglip(texts, size):
+    """SigLIP 1's file, of small letters without punctuation. Its map has strings that begin
+    others, one that grows, and one that goes."""
+    import charsmap as maps
+    letters = re.compile(r"[^\w\s]")
+    tokenizer = t5(lambda: (letters.sub("", line.lower()) for line in texts()), size)
+    return sentence_piece(json.loads(tokenizer.to_str()), maps.make({
+        "\u00a0": " ", "\uff54": "t", "\uff25": "e", "\ufb01": "fi", "e": "e", "e\u0301": "\u00e9",
+        "\u00bd": "1/2", "\u200d": "", "\u3000": " ", "\u2026": " . "}))
 
 
 def siglip2(texts, size):

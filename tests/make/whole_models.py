@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiny models of texts and images, CLIP and SigLIP, of which the text side counts."""
+"""Tiny models of texts and images, CLIP and SigLIP, and of sounds too, EmbeddingGemma 2, of which
+the text side counts."""
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
 # The other side of models of texts and images: as little as there can be.
 VISION = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1,
@@ -35,6 +37,27 @@ class Whole(torch.nn.Module):
 
     def save_pretrained(self, folder):
         self.whole.save_pretrained(folder)
+
+
+def whole_gemma(settings):
+    """EmbeddingGemma 2 without its other sides. settings: the text side's, and those at the top."""
+    top = settings.pop("top", {})
+    config = transformers.EmbeddingGemma2Config(text_config=settings, vision_config=None,
+                                                audio_config=None, **top)
+    for part in (config, config.text_config):
+        part._attn_implementation = "eager"
+    return transformers.EmbeddingGemma2Model(config)
+
+
+def published_gemma(folder, config):
+    """With the other sides, of which nothing counts here."""
+    path = folder / "model.safetensors"
+    more = {name: torch.ones(2, 2, dtype=torch.bfloat16) for name in (
+        "vision_tower.encoder.layers.0.weight", "audio_tower.layers.0.weight",
+        "embed_vision.embedding_projection.weight", "embed_audio.embedding_projection.weight")}
+    save_file({**load_file(path), **more}, path, {"format": "pt"})
+    config.update(vision_config={"model_type": "gemma4_vision", "hidden_size": 2},
+                  audio_config={"model_type": "gemma4_audio", "hidden_size": 2})
 
 
 def old_whole_clip(folder, config):

@@ -16,6 +16,7 @@
 
 #include "engine/models/text_model.h"
 #include "tests/support/model_folder.h"
+#include "tests/support/peak_memory.h"
 #include "tests/support/sanitizers.h"
 
 namespace encore {
@@ -88,27 +89,6 @@ TEST(ModelMemory, TheWordTableStaysInTheFileAndLayersLeaveIt) {
   // The measure itself: all of the table.
   embed(kVocabulary);
   EXPECT_GE(*ResidentFileBytes(), *before + 24 * kMegabyte);
-}
-
-// Bytes by a key of /proc/self/status.
-size_t StatusBytes(const std::string& wanted) {
-  std::ifstream status("/proc/self/status");
-  size_t kilobytes = 0;
-  for (std::string key; status >> key;) {
-    if (key == wanted && status >> kilobytes) break;
-  }
-  return kilobytes * 1024;
-}
-
-// The most resident memory while this runs, above that before it; none where the system does not
-// tell.
-template <typename F>
-std::optional<size_t> PeakOf(const F& run) {
-  std::ofstream reset("/proc/self/clear_refs");
-  if (kEmulated || kSanitized || !(reset << "5" << std::flush)) return std::nullopt;
-  const size_t before = StatusBytes("VmRSS:");
-  run();
-  return StatusBytes("VmHWM:") - before;
 }
 
 // While opening: the packed weights, and of the file no more than a layer.

@@ -131,6 +131,7 @@ TEST(EncoderPrecision, Families) {
   CheckModel(EncoderModel(RotaryAndGate()), kPrecisionLengths, &worst);
   CheckModel(EncoderModel(BucketsAndBothNorms()), kPrecisionLengths, &worst);
   CheckModel(EncoderModel(RelativeAndWindow()), kPrecisionLengths, &worst);
+  CheckModel(EncoderModel(Convolutions()), kPrecisionLengths, &worst);
   // With scores of usual size: of 1 times normed heads, softmax makes more of every rounding.
   EncoderConfig inputs = LayerInputs();
   for (LayerConfig& layer : inputs.layers) layer.attention_scale = 0;

@@ -41,8 +41,9 @@ std::vector<size_t> ManyShort(size_t sequences) {
 TEST(EncoderRows, FewAndManySequencesOnEveryExecutor) {
   const Executors executors;
   ForEachTarget([&](const std::string& target) {
-    for (const EncoderConfig& config : {RotaryAndGate(), BucketsAndBothNorms(), RelativeAndWindow(),
-                                        LayerInputs(), ExpertsInTurn(), ExpertsLast()}) {
+    for (const EncoderConfig& config :
+         {RotaryAndGate(), BucketsAndBothNorms(), RelativeAndWindow(), LayerInputs(),
+          Convolutions(), ExpertsInTurn(), ExpertsLast()}) {
       const Encoder encoder = EncoderModel(config).Make();
       for (const size_t sequences : {1, 31, 140, 600}) {
         if (kSlow && sequences > 140) continue;

@@ -19,7 +19,9 @@
 #include "tests/support/compare.h"
 #include "tests/support/drawn_config.h"
 #include "tests/support/guarded.h"
+#include "tests/support/precisions.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/targets.h"
 
 namespace encore {
 namespace {
@@ -161,6 +163,51 @@ TEST(EncoderSwitches, LayerInputs) {
   }
   CheckModel(EncoderModel(LayerInputs()), {1, 17, 130}, &worst);
   PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, Convolutions) {
+  double worst = 0;
+  for (const NormPlacement placement :
+       {NormPlacement::kPost, NormPlacement::kPre, NormPlacement::kBoth}) {
+    for (const size_t kernel : {1, 3, 9}) {
+      SCOPED_TRACE(testing::Message()
+                   << "placement " << static_cast<int>(placement) << ", kernel " << kernel);
+      LayerConfig layer = PlainLayer();
+      layer.norm_placement = placement;
+      layer.convolution = ConvolutionConfig{.kernel = kernel};
+      if (kernel == 1) layer.convolution->activation = Activation::kRelu;
+      // After the third sublayer.
+      if (kernel == 3) layer.layer_input = LayerInputConfig{.width = 7};
+      CheckLayer(layer, &worst, {.biases = kernel != 9});
+    }
+  }
+  CheckModel(EncoderModel(Convolutions()), {1, 17, 130}, &worst);
+  PrintWorst(worst);
+}
+
+// Rows past a sequence's ends are zeros, whatever its neighbours in the batch are.
+TEST(EncoderSwitches, ConvolutionsEndWithTheirSequence) {
+  const EncoderConfig config = Convolutions();
+  const EncoderModel model(config);
+  const std::vector<float> x = RandomFloats(9 * config.d_model, 4);
+  std::vector<float> among = x;
+  for (size_t i = 0; i < among.size(); ++i) {
+    const size_t row = i / config.d_model;
+    if (row < 2 || row >= 7) among[i] = std::numeric_limits<float>::quiet_NaN();
+  }
+  ForEachTarget([&](const std::string&) {
+    for (const Precision precision : kPrecisions) {
+      SCOPED_TRACE(PrecisionName(precision));
+      const Encoder encoder = model.Make({.precision = precision});
+      const auto middle = [&](const std::vector<float>& y) {
+        return std::vector<float>(y.begin() + static_cast<ptrdiff_t>(2 * config.d_model),
+                                  y.begin() + static_cast<ptrdiff_t>(7 * config.d_model));
+      };
+      const std::vector<float> alone = Forward(encoder, Batch{.seq_starts = {0, 5}}, middle(x));
+      const std::vector<float> y = Forward(encoder, Batch{.seq_starts = {0, 2, 2, 7, 9}}, among);
+      EXPECT_TRUE(SameBits(alone, middle(y)));
+    }
+  });
 }
 
 TEST(EncoderSwitches, NormsOfValues) {

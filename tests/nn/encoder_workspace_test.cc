@@ -85,6 +85,7 @@ TEST(EncoderWorkspace, ExactlyThatManyBytesSuffice) {
       BucketsAndBothNorms(),
       RelativeAndWindow(),
       LayerInputs(),
+      Convolutions(),
       ExpertsLast()};
   for (const EncoderConfig& config : configs) {
     const EncoderModel model(config);

@@ -241,6 +241,19 @@ TEST(LayerCheck, LayerInputs) {
                            {"layers.1.input_proj.weight is missing; wanted shape [5, 8]"}));
 }
 
+TEST(LayerCheck, Convolutions) {
+  for (const size_t kernel : {size_t{0}, size_t{4}, size_t{65}}) {
+    EXPECT_TRUE(RefusesLayer([&](L& l) { l.convolution = ConvolutionConfig{.kernel = kernel}; },
+                             {"layers[1].convolution.kernel is " + std::to_string(kernel) +
+                              "; wanted an odd number up to 63"}));
+  }
+  EXPECT_TRUE(RefusesLayer(
+      [](L& l) { l.convolution = ConvolutionConfig{.activation = static_cast<Activation>(9)}; },
+      {"layers[1].convolution.activation is number 9"}));
+  EXPECT_TRUE(RefusesLayer([](L& l) { l.convolution = ConvolutionConfig{}; },
+                           {"layers.1.convolution.weight is missing; wanted shape [8, 24]"}));
+}
+
 TEST(LayerCheck, NumberOfLayersAndTheFinalNorm) {
   EXPECT_TRUE(Refuses([](C& c) { c.layers.push_back(c.layers[0]); },
                       {"weights have 2 layers", "as many as the configuration has, 3"}));
@@ -271,6 +284,7 @@ TEST(LayerCheck, EveryTensor) {
   EncoderConfig experts = Good();
   experts.layers[1].experts = ExpertsConfig{.num_experts = 3};
   experts.layers[1].layer_input = LayerInputConfig{.width = 5};
+  experts.layers[1].convolution = ConvolutionConfig{};
   const std::vector<float> memory(1000, 1.0f);
   size_t refused = 0;
   for (const bool fused : {false, true}) {

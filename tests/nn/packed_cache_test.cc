@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "reference/encoder_model.h"
 #include "reference/switched.h"
 #include "tests/support/compare.h"
+#include "tests/support/peak_memory.h"
 #include "tests/support/precisions.h"
 #include "tests/support/safetensors_bytes.h"
 #include "tests/support/targets.h"
@@ -98,9 +100,13 @@ TEST_F(PackedCacheTest, BitsAreTheSameOnEveryTarget) {
   const EncoderModel both(BucketsAndBothNorms());
   const EncoderModel experts(ExpertsInTurn());
   const EncoderModel inputs(LayerInputs());
+  EncoderConfig convolutions = Convolutions();
+  for (LayerConfig& layer : convolutions.layers) layer.relative.reset();
+  const EncoderModel joined(convolutions);
   std::set<std::string> files;
   ForEachTarget([&](const std::string&) {
-    for (const EncoderModel* model : {&std::as_const(model_), &gated, &both, &experts, &inputs}) {
+    for (const EncoderModel* model :
+         {&std::as_const(model_), &gated, &both, &experts, &inputs, &joined}) {
       for (const Precision precision : kPrecisions) {
         for (const bool keeps : {false, true}) {
           if (keeps && precision != Precision::kInt8) continue;
@@ -236,6 +242,38 @@ TEST_F(PackedCacheTest, WhatIsNoFileIsLeftAlone) {
   const Encoder encoder = model_.Make(options);
   EXPECT_TRUE(encoder.cache_use().starts_with("packed, not written: ")) << encoder.cache_use();
   EXPECT_TRUE(SameBits(Output(encoder), Output(model_.Make())));
+}
+
+// 32 MB of panels: in memory of the process or in the file, at no time in both.
+TEST_F(PackedCacheTest, PanelsAreInMemoryOnce) {
+  const EncoderModel model(EncoderConfig::Uniform(512, 2, {.num_heads = 8, .d_ff = 3072}));
+  for (const char* use : {kWritten, kMapped, kCompared}) {
+    EncoderOptions options = Options();
+    options.cache.compare = use == kCompared;
+    size_t packed = 0;
+    const std::optional<size_t> peak = PeakOf([&] {
+      const Encoder encoder = model.Make(options);
+      EXPECT_EQ(encoder.cache_use(), use);
+      packed = encoder.packed_bytes();
+    });
+    if (!peak) GTEST_SKIP() << "the system does not tell the most resident memory";
+    EXPECT_GE(packed, size_t{32} << 20);
+    EXPECT_LE(*peak, packed + (size_t{2} << 20)) << use;
+  }
+}
+
+// The weights' file may give its pages back after each layer, whatever it was read for.
+TEST_F(PackedCacheTest, EachReadingEndsByLayers) {
+  EncoderOptions options = Options();
+  size_t calls = 0;
+  options.layer_packed = [&] { ++calls; };
+  const size_t layers = model_.config().layers.size();
+  for (const size_t readings :
+       {size_t{2}, size_t{1}}) {  // packed, and checked once written; checked
+    calls = 0;
+    EXPECT_EQ(model_.Make(options).cache_use(), readings == 2 ? kWritten : kMapped);
+    EXPECT_EQ(calls, readings * layers);
+  }
 }
 
 // Exit status of a child process that runs this.

@@ -19,32 +19,10 @@
 #include "tests/support/guarded.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
+#include "tests/support/token_rows.h"
 
 namespace encore {
 namespace {
-
-// Texts of so many rows of random vectors of length 1.
-struct Drawn {
-  Drawn(const std::vector<size_t>& lengths, size_t dimensions, uint32_t seed)
-      : width(dimensions), starts{0} {
-    for (const size_t length : lengths) starts.push_back(starts.back() + length);
-    floats = RandomFloats(starts.back() * width, seed);
-    for (size_t r = 0; r < starts.back(); ++r) {
-      double squares = 0;
-      for (size_t c = 0; c < width; ++c) squares += std::pow(floats[r * width + c], 2);
-      for (size_t c = 0; c < width; ++c) {
-        floats[r * width + c] = static_cast<float>(floats[r * width + c] / std::sqrt(squares));
-      }
-    }
-  }
-  ConstView view() const { return ConstView(floats.data(), Shape(starts.back(), width)); }
-  RowGroups groups() const { return {view(), starts}; }
-  size_t texts() const { return starts.size() - 1; }
-
-  size_t width;
-  std::vector<size_t> starts;
-  std::vector<float> floats;
-};
 
 std::vector<float> Scores(const RowGroups& queries, const RowGroups& documents,
                           const MaxSimOptions& options = {}) {
@@ -65,8 +43,8 @@ const std::vector<size_t> kDocumentLengths = {1, 2, 5, 47, 48, 49, 95, 97, 180};
 
 TEST(MaxSimTest, IsWhatItsDefinitionSays) {
   for (const size_t width : std::initializer_list<size_t>{1, 3, 16, 128, 130}) {
-    const Drawn queries(kQueryLengths, width, 1);
-    const Drawn documents(kDocumentLengths, width, 2);
+    const TokenRows queries(kQueryLengths, width, 1);
+    const TokenRows documents(kDocumentLengths, width, 2);
     for (const bool mean : {false, true}) {
       std::vector<double> wanted;
       std::vector<double> tolerances;
@@ -94,9 +72,10 @@ TEST(MaxSimTest, AScoreDependsOnItsQueryAndItsDocumentAlone) {
   // Several pieces of packed queries.
   std::vector<size_t> lengths;
   for (size_t i = 0; i < 400; ++i) lengths.push_back(1 + i * 37 % 90);
-  const Drawn queries(lengths, 64, 3);
+  const TokenRows queries(lengths, 64, 3);
   // All lengths take minutes under an emulator.
-  const Drawn documents(kEmulated ? std::vector<size_t>{1, 47, 49, 97} : kDocumentLengths, 64, 4);
+  const TokenRows documents(kEmulated ? std::vector<size_t>{1, 47, 49, 97} : kDocumentLengths, 64,
+                            4);
   const std::vector<float> all = Scores(queries.groups(), documents.groups());
   const Executors executors;
   for (const auto& [name, executor] : executors) {
@@ -114,8 +93,8 @@ TEST(MaxSimTest, AScoreDependsOnItsQueryAndItsDocumentAlone) {
 }
 
 TEST(MaxSimTest, TextsWithoutRowsHaveScores) {
-  const Drawn queries({0, 3}, 8, 5);
-  const Drawn documents({0, 2, 0}, 8, 6);
+  const TokenRows queries({0, 3}, 8, 5);
+  const TokenRows documents({0, 2, 0}, 8, 6);
   for (const bool mean : {false, true}) {
     const std::vector<float> scores = Scores(queries.groups(), documents.groups(), {.mean = mean});
     const float empty = kEmptyDocumentScore / (mean ? 3.0f : 1.0f);
@@ -123,16 +102,16 @@ TEST(MaxSimTest, TextsWithoutRowsHaveScores) {
                                        scores[4],           empty};
     EXPECT_TRUE(SameBits(scores, wanted));
   }
-  const Drawn none({}, 8, 7);
+  const TokenRows none({}, 8, 7);
   EXPECT_TRUE(Scores(none.groups(), documents.groups()).empty());
   EXPECT_TRUE(Scores(queries.groups(), none.groups()).empty());
 }
 
 TEST(MaxSimTest, TakesViewsOfAnyStrides) {
-  const Drawn queries({4, 20}, 24, 8);
-  const Drawn documents({60, 3}, 24, 9);
+  const TokenRows queries({4, 20}, 24, 8);
+  const TokenRows documents({60, 3}, 24, 9);
   const std::vector<float> wanted = Scores(queries.groups(), documents.groups());
-  const auto columns = [](const Drawn& drawn) {
+  const auto columns = [](const TokenRows& drawn) {
     const auto rows = static_cast<ptrdiff_t>(drawn.starts.back());
     auto turned = std::make_unique<Guarded>(drawn.view().shape(), Guarded::Strides{1, rows + 1});
     for (size_t r = 0; r < drawn.starts.back(); ++r) {
@@ -178,8 +157,8 @@ TEST(MaxSimTest, ProductsThatAreNaNAreSkipped) {
 }
 
 TEST(MaxSimTest, RefusesWhatDoesNotFit) {
-  const Drawn queries({2}, 8, 10);
-  const Drawn documents({3, 1}, 8, 11);
+  const TokenRows queries({2}, 8, 10);
+  const TokenRows documents({3, 1}, 8, 11);
   float memory[4] = {};
   const MutableView scores(memory, {1, 2});
   const auto refused = [&](const RowGroups& q, const RowGroups& d, MutableView out,
@@ -194,7 +173,7 @@ TEST(MaxSimTest, RefusesWhatDoesNotFit) {
   refused(queries.groups(), {documents.view(), late}, scores, "documents.row_starts[0] is 1");
   refused(queries.groups(), {documents.view(), few}, scores, "ends with 3; wanted 4");
   refused(queries.groups(), documents.groups(), MutableView(memory, {2, 2}), "scores");
-  const Drawn narrow({2}, 7, 12);
+  const TokenRows narrow({2}, 7, 12);
   refused(narrow.groups(), documents.groups(), scores, "wanted 7 columns");
   refused(queries.groups(), documents.groups(),
           MutableView(const_cast<float*>(documents.floats.data()), {1, 2}), "scores");

@@ -283,6 +283,7 @@ TEST(EncoderAllocations, NorWithOtherSwitches) {
   ExpectNoAllocation(RelativeAndWindow());
   ExpectNoAllocation(ExpertsInTurn());
   ExpectNoAllocation(LayerInputs());
+  ExpectNoAllocation(Convolutions());
 }
 
 TEST(PackedLinearAllocations, ApplyToPlainRowsAllocatesNothing) {

@@ -5,6 +5,8 @@
 #ifndef ENCORE_TESTS_SUPPORT_TARGETS_H_
 #define ENCORE_TESTS_SUPPORT_TARGETS_H_
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +18,12 @@
 namespace encore {
 
 // Whether the target that a kernel names may be in use while `active` is. "AMX" is another target
-// but for products of int8. Files with engine/kernels/one_avx3.h have AVX3 for all of AVX-512.
-inline bool IsKernelOf(std::string_view kernel, std::string_view active, bool one_avx3 = false) {
-  if (one_avx3 && kernel == "AVX3") return active == "AMX" || active.starts_with("AVX3");
+// but for products of int8. Files with engine/kernels/fewer_avx3.h have the kernels of the target
+// `shared` for `users` too.
+inline bool IsKernelOf(std::string_view kernel, std::string_view active,
+                       std::string_view shared = "",
+                       std::initializer_list<std::string_view> users = {}) {
+  if (kernel == shared && std::count(users.begin(), users.end(), active) != 0) return true;
   if (active == "AMX" && (kernel == "AVX3_DL" || kernel == "AVX3_SPR")) return true;
   return kernel == active;
 }

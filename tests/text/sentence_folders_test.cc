@@ -87,7 +87,7 @@ TEST_P(SentenceFolders, LeaveNothingOut) {
 
 INSTANTIATE_TEST_SUITE_P(All, SentenceFolders,
                          testing::Values("gte", "qwen3_embedding", "embedding_gemma", "sentence_t5",
-                                         "clip", "siglip2"),
+                                         "clip", "siglip2", "siglip", "embedding_gemma2"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

@@ -48,6 +48,7 @@ constexpr FamilyCase kCases[] = {
     {"mpnet", "mean_tokens", 0, 0xc61f9b97592871bd},
     {"deberta_v2", "mean_tokens", 0, 0xc2faefd29ab4831f},
     {"deberta_v2_1", "cls_token", 0, 0xe99226c91c41813e},
+    {"deberta_v2_conv", "mean_tokens", 0, 0xdb62e648295d012b},
     {"modernbert", "cls_token", 0, 0xd40bf6ea95a74ea8},
     {"modernbert_old", "mean_tokens", 0, 0x264348d38ae33fe3},
     {"nomic_bert_old", "mean_tokens", 0, 0x968df7be6c00b224},

@@ -125,5 +125,23 @@ TEST(TextFeatures, PaddingIsTheModels) {
   EXPECT_TRUE(Has(ErrorOf(folder), "Siglip2Tokenizer"));
 }
 
+// A model of texts, images and sounds takes texts as they are; sentence-transformers would make
+// messages of them where it can.
+TEST(TextFeatures, OtherSidesOfAModelMayBeNamed) {
+  const ModelFolder folder(ENCORE_TEST_DATA_DIR "/sentences/embedding_gemma2");
+  const Result<TextEncoder> opened = TextEncoder::Open(folder.File(""));
+  EXPECT_TRUE(opened.ok()) << opened.status().message();
+  const std::string settings = folder.File("sentence_bert_config.json");
+  json changed = json::parse(std::ifstream(settings));
+  changed["modality_config"]["message"] = changed["modality_config"]["text"];
+  folder.Write("sentence_bert_config.json", changed.dump());
+  EXPECT_TRUE(Has(ErrorOf(folder), "a member 'text', and none 'message'"));
+  // A model of texts alone has no others.
+  changed["modality_config"].erase("message");
+  const ModelFolder texts(ENCORE_TEST_DATA_DIR "/sentences/embedding_gemma");
+  texts.Write("sentence_bert_config.json", changed.dump());
+  EXPECT_TRUE(Has(ErrorOf(texts), "an object with the one member 'text'"));
+}
+
 }  // namespace
 }  // namespace encore

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// spm.model: DeBERTa's tokenizer without a tokenizer.json, and files that are none.
+// spm.model: DeBERTa's tokenizer without a tokenizer.json; spiece.model: SigLIP's, as sentencepiece
+// computes it; and files that are none.
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -105,6 +107,120 @@ TEST(SentencePiece, FilesThatAreNone) {
     EXPECT_NE(tokenizer.status().message().find(sentence), std::string::npos)
         << tokenizer.status().message();
   }
+}
+
+// ---- SigLIP's: </s> is 0, <unk> 1.
+
+std::string SiglipModel(const std::string& normalizer = "", const std::string& more = "") {
+  return Piece("</s>", 0, 3) + Piece("<unk>", 0, 2) + Piece("▁", -2) + Piece("▁tea", -1) +
+         Piece("t", -3) + Piece("e", -3) + Piece("a", -3) + Piece("s", -3.5f) + Piece("<", -4) +
+         Piece("unk", -4) + Piece(">", -4) + more + FieldBytes(2, Number(3, 1) + Number(40, 1)) +
+         FieldBytes(3, normalizer);
+}
+
+Result<Tokenizer> OpenSiglip(const std::string& model, const std::string& config = "{}") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.File("spiece.model"), std::ios::binary) << model;
+  std::ofstream(folder.File("config.json")) << R"({"model_type": "siglip"})";
+  std::ofstream(folder.File("tokenizer.json")) << "nobody reads it";
+  std::ofstream(folder.File("tokenizer_config.json")) << config;
+  const std::string file = folder.File("spiece.model");
+  return Tokenizer::Open(file.substr(0, file.rfind('/')));
+}
+
+using Ids = std::vector<int32_t>;
+
+// The ids are those of transformers 5.23's SiglipTokenizer.
+TEST(SentencePiece, MakesSiglipsTokenizer) {
+  const Result<Tokenizer> tokenizer = OpenSiglip(SiglipModel());
+  EXPECT_EQ(IdsOf(tokenizer, "tea"), (Ids{3, 0}));
+  EXPECT_EQ(IdsOf(tokenizer, ""), (Ids{0}));
+  EXPECT_EQ(IdsOf(tokenizer, "  "), (Ids{0}));
+  // Lower case, no punctuation, single spaces; the first stays behind the mark in front.
+  EXPECT_EQ(IdsOf(tokenizer, "T!E?A"), (Ids{3, 0}));
+  EXPECT_EQ(IdsOf(tokenizer, "tea \x1c\t (teas)"), (Ids{3, 3, 7, 0}));
+  EXPECT_EQ(IdsOf(tokenizer, " tea"), (Ids{2, 3, 0}));
+  EXPECT_EQ(IdsOf(tokenizer, "t▁ea"), (Ids{2, 4, 2, 5, 6, 0}));
+  // Unknown characters in a row are one.
+  EXPECT_EQ(IdsOf(tokenizer, "txyzt"), (Ids{2, 4, 1, 4, 0}));
+  // The end is no second one, and takes the spaces beside it.
+  EXPECT_EQ(IdsOf(tokenizer, "tea </s>"), (Ids{3, 0}));
+  EXPECT_EQ(IdsOf(tokenizer, "</s> tea"), (Ids{0, 4, 5, 6, 0}));
+  EXPECT_EQ(IdsOf(OpenSiglip(SiglipModel(), R"({"do_lower_case": false})"), "TEA"), (Ids{2, 1, 0}));
+
+  // Special tokens are found in the raw text, whatever their flags.
+  const Result<Tokenizer> flagged = OpenSiglip(SiglipModel(), R"({"added_tokens_decoder": {"0": {
+      "content": "</s>", "lstrip": true, "normalized": true, "rstrip": true,
+      "single_word": false, "special": true}}})");
+  EXPECT_EQ(IdsOf(flagged, "teas </s>"), (Ids{3, 7, 0}));
+
+  Tokens tokens;
+  ASSERT_TRUE(tokenizer->Encode("tea tea", &tokens, {.offsets = true}).ok());
+  ASSERT_EQ(tokens.offsets.size(), 3u);
+  EXPECT_EQ(tokens.offsets[0].end, 3u);
+  EXPECT_EQ(tokens.offsets[1].begin, 3u);
+  EXPECT_EQ(tokens.offsets[1].end, 7u);
+}
+
+TEST(SentencePiece, WhatSentencePieceHasBesideIsRefused) {
+  const struct {
+    std::string bytes;
+    const char* sentence;
+  } cases[] = {
+      {SiglipModel(Number(4, 0)), "remove_extra_whitespaces is false; encore computes true only"},
+      {SiglipModel(Number(5, 0)), "escape_whitespaces is false"},
+      {SiglipModel("") + FieldBytes(2, Number(24, 1)), "treat_whitespace_as_suffix is true"},
+      {SiglipModel("") + FieldBytes(2, Number(35, 1)), "byte_fallback is true"},
+      {SiglipModel("") + FieldBytes(2, Number(40, 3)), "unk_id is 3; wanted an unknown piece"},
+      {SiglipModel("") + FieldBytes(2, Number(40, uint64_t{1} << 40)), "wanted an unknown piece"},
+      {SiglipModel("", Piece("x", 0, 4)), "piece 11, 'x', has type 4; encore computes 1"},
+      {SiglipModel("", Piece("<0x0A>", 0, 6)), "has type 6"},
+      {SiglipModel("", Piece("", 0)), "is empty; wanted a text"},
+      {SiglipModel("", Piece("tea", NAN)), "no finite number"},
+      {SiglipModel("", Piece("t", -1)), "spiece.model"},
+      {SiglipModel("", Piece(std::string(5000, 'x'), -1)), "has 5000 bytes; wanted at most 4096"},
+      {SiglipModel(FieldBytes(2, "abc")), "precompiled_charsmap has 3 bytes"},
+      {SiglipModel("") + FieldBytes(3, "\x03"), "normalizer_spec cannot be read"},
+  };
+  for (const auto& [bytes, sentence] : cases) {
+    const Result<Tokenizer> tokenizer = OpenSiglip(bytes);
+    ASSERT_FALSE(tokenizer.ok()) << sentence;
+    EXPECT_NE(tokenizer.status().message().find(sentence), std::string::npos)
+        << tokenizer.status().message();
+  }
+  const struct {
+    const char* config;
+    const char* sentence;
+  } tokens[] = {
+      {R"({"added_tokens_decoder": {"4": {"content": "t", "lstrip": false, "normalized": false,
+          "rstrip": false, "single_word": true, "special": false}}})",
+       "the token 't' has single_word true; wanted false"},
+      {R"({"added_tokens_decoder": {"5": {"content": "t", "lstrip": false, "normalized": false,
+          "rstrip": false, "single_word": false, "special": false}}})",
+       "the token 't' has id 5; wanted the model's, 4"},
+      {R"({"pad_token": "<pad>"})", "the token '<pad>' is no piece of spiece.model"},
+      {R"({"additional_special_tokens": ["\u2581tea"]})", "has U+2581, which is a space"},
+  };
+  for (const auto& [config, sentence] : tokens) {
+    const Result<Tokenizer> tokenizer = OpenSiglip(SiglipModel(), config);
+    ASSERT_FALSE(tokenizer.ok()) << sentence;
+    EXPECT_NE(tokenizer.status().message().find(sentence), std::string::npos)
+        << tokenizer.status().message();
+  }
+  const std::string good = SiglipModel();
+  for (size_t size = 0; size < good.size(); ++size) {
+    const Result<Tokenizer> cut = OpenSiglip(good.substr(0, size));
+    if (cut.ok()) continue;
+    EXPECT_FALSE(cut.status().message().empty());
+  }
+  const TemporaryFolder empty;
+  std::ofstream(empty.File("tokenizer_config.json")) << R"({"tokenizer_class": "SiglipTokenizer"})";
+  std::ofstream(empty.File("tokenizer.json")) << "{}";
+  const std::string file = empty.File("tokenizer.json");
+  const Result<Tokenizer> none = Tokenizer::Open(file.substr(0, file.rfind('/')));
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.status().message().find("there is no spiece.model"), std::string::npos)
+      << none.status().message();
 }
 
 }  // namespace

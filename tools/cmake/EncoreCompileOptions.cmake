@@ -19,9 +19,8 @@ if(ENCORE_SIMD STREQUAL "widths")
 endif()
 set(encore_simd_definitions "HWY_DISABLED_TARGETS=(${encore_disabled_targets})" HWY_WANT_AVX3_DL)
 if(NOT ENCORE_SIMD STREQUAL "widths")
-  # For kernels that are the same on all of AVX-512 (engine/kernels/one_avx3.h).
-  list(APPEND encore_simd_definitions "ENCORE_DISABLED_BESIDE_AVX3=(${encore_disabled_targets}\
-|HWY_AVX3_DL|HWY_AVX3_ZEN4|HWY_AVX3_SPR)")
+  # For kernels that are the same on some of AVX-512 (engine/kernels/fewer_avx3.h).
+  list(APPEND encore_simd_definitions "ENCORE_DISABLED_TARGETS=(${encore_disabled_targets})")
 endif()
 if(ENCORE_SIMD STREQUAL "emu128")
   # Highway takes EMU128 away from GCC before 14, which compiles it wrongly, and puts SCALAR in its

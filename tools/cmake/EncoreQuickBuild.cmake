@@ -61,15 +61,16 @@ function(encore_quick_engine target)
   endif()
 endfunction()
 
-# encore_unity(<target> [EXCEPT <file>...]): with ENCORE_UNITY, the files of each folder are
-# compiled as one: headers are read once, templates made once. Folders named kernels are not, whose
-# files include themselves; nor files with options of their own, nor EXCEPT: other files there have
-# a name of theirs. This hides an #include that is missing, so other builds do without.
+# encore_unity(<target> [EXCEPT <file>...] [APART <file>...]): with ENCORE_UNITY, the files of each
+# folder are compiled as one: headers are read once, templates made once. Folders named kernels are
+# not, whose files include themselves; nor files with options of their own, nor EXCEPT. APART are
+# one file more a folder: others there have a name of theirs. This hides an #include that is
+# missing, so other builds do without.
 function(encore_unity target)
   if(NOT ENCORE_UNITY)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCEPT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCEPT;APART")
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # By pragmas, so that kernels keep their options, and ccache what it has of them. A name may hide
   # one of another file. And to GCC each file is a header, whose structures others could see.
@@ -87,6 +88,9 @@ function(encore_unity target)
     get_filename_component(folder "${source}" DIRECTORY)
     get_filename_component(folder "${folder}" NAME)
     if(folder AND NOT folder STREQUAL "kernels" AND NOT name IN_LIST arg_EXCEPT)
+      if(name IN_LIST arg_APART)
+        string(APPEND folder "_apart")
+      endif()
       set_property(SOURCE "${source}" PROPERTY UNITY_GROUP "${folder}")
     endif()
   endforeach()

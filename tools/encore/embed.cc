@@ -50,7 +50,8 @@ Sparse vectors (a SparseEncoder's folder, or --vectors sparse with BGE-M3) go to
 
 Vectors of tokens (a folder of late interaction, or --vectors tokens with BGE-M3) go to
   .npz          numpy.load("out.npz"): "vectors" [tokens, dimensions]; text i has the rows
-                from "row_starts"[i] to [i + 1]
+                from "row_starts"[i] to [i + 1]. --output-type bf16 halves them (numpy has
+                no bf16: uint16, its bits), int8 quarters them, with a row's scale in "scales"
 
 With --shard I/N, row r (from 0) is text r N + I (from 1) of the input. A command that fails leaves
 no output.
@@ -191,14 +192,13 @@ SparseOptions MakeSparseOptions(const EmbedOptions& options, const Executor& exe
 
 int RunEmbedTokens(const EmbedOptions& options, const TextSession& session, TextChunks* input) {
   WantNoOption(options.resume || options.dimensions > 0 || options.max_active_dims > 0 ||
-                   options.output_type != "f32" || !options.output_field.empty(),
-               "--resume, --dimensions, --max-active-dims, --output-type, --output-field",
-               "are of tokens");
+                   !options.output_field.empty(),
+               "--resume, --dimensions, --max-active-dims, --output-field", "are of tokens");
   const TextTask task = options.task == "query"      ? TextTask::kQuery
                         : options.task == "document" ? TextTask::kDocument
                                                      : TextTask::kNone;
   return EmbedTokens(*session.late(), MakeEncodeOptions(options, session.executor()), task,
-                     options.output, input);
+                     options.output, options.output_type, input);
 }
 
 int RunEmbed(const EmbedOptions& options) {
@@ -275,8 +275,8 @@ void AddEmbed(CommandLine& line, Action& action) {
               {.type = "FILE", .required = true});
   command.Add("--output-type", &options->output_type,
               "Write numbers in f32 or f16; int8: from -1 to 1 in 255 steps, for vectors of length "
-              "1; ubinary: 8 bits in a byte, 1 above 0",
-              {.show_default = true, .one_of = {"f32", "f16", "int8", "ubinary"}});
+              "1; ubinary: 8 bits in a byte, 1 above 0; of tokens f32, bf16 or int8",
+              {.show_default = true, .one_of = {"f32", "f16", "bf16", "int8", "ubinary"}});
   command.Add("--output-field", &options->output_field,
               "With .jsonl, write objects: the vector is this member, beside the input's \"id\"",
               {.type = "NAME"});

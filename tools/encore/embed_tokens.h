@@ -12,10 +12,11 @@
 
 namespace encore::tool {
 
-// Writes two arrays to `output`, which ends in .npz: "vectors", a row a token, and "row_starts",
-// the first row of each text and the end. Returns the exit status; throws Failure.
+// Writes two arrays to `output`, which ends in .npz: "vectors", a row a token, in f32, bf16 (its
+// bits) or int8, and "row_starts", the first row of each text and the end; and with int8 the rows'
+// "scales". Returns the exit status; throws Failure.
 int EmbedTokens(const MultiVectorEncoder& model, const EncodeOptions& options, TextTask task,
-                const std::string& output, TextChunks* input);
+                const std::string& output, const std::string& output_type, TextChunks* input);
 
 }  // namespace encore::tool
 

@@ -42,6 +42,15 @@ struct InfoOptions {
   std::vector<Option> plan_options;
 };
 
+nlohmann::ordered_json DomainsJson() {
+  nlohmann::ordered_json domains = nlohmann::ordered_json::array();
+  for (const CoreDomain& domain : CoreDomains()) {
+    domains.push_back(
+        {{"node", domain.node}, {"cores", domain.cores}, {"siblings", domain.siblings}});
+  }
+  return domains;
+}
+
 nlohmann::ordered_json MachineJson() {
   const CacheSizes caches = Caches();
   const CoreCount cores = Cores();
@@ -56,7 +65,20 @@ nlohmann::ordered_json MachineJson() {
             {"online", cores.online},
             {"affinity", cores.affinity},
             {"cgroup_quota", cores.cgroup_quota},
-            {"reason", cores.reason}}}};
+            {"reason", cores.reason}}},
+          {"core_domains", DomainsJson()}};
+}
+
+// "node 0: 0 1, and further threads of these: 2 3".
+std::string DomainText(const CoreDomain& domain) {
+  const auto list = [](const std::vector<int>& cores) {
+    std::string text;
+    for (const int core : cores) text += (text.empty() ? "" : " ") + std::to_string(core);
+    return text;
+  };
+  std::string text = "node " + std::to_string(domain.node) + ": " + list(domain.cores);
+  if (!domain.siblings.empty()) text += ", and further threads of these: " + list(domain.siblings);
+  return text;
 }
 
 void PrintMachine(std::ostream& out) {
@@ -75,6 +97,9 @@ void PrintMachine(std::ostream& out) {
       << "  L3         " << BytesText(caches.l3) << " as a core sees it\n"
       << "Cores\n"
       << "  usable     " << Cores().reason << "\n";
+  for (const CoreDomain& domain : CoreDomains()) {
+    out << "  one L3     " << DomainText(domain) << "\n";
+  }
 }
 
 int RunInfo(const InfoOptions& options) {

@@ -126,6 +126,10 @@ VectorLayout::VectorLayout(const std::string& path, const std::string& type_name
   }
   const auto* const named = std::find_if(std::begin(kTypes), std::end(kTypes),
                                          [&](const TypeName& t) { return type_name == t.name; });
+  if (named == std::end(kTypes)) {
+    throw Failure("--output-type: found '" + type_name +
+                  "', wanted f32, f16, int8 or ubinary, as each text has a vector");
+  }
   type = static_cast<VectorType>(named - std::begin(kTypes));
 }
 

@@ -16,12 +16,12 @@ from model_fixture_families import (CLIP, DEBERTA, EMBEDDING_GEMMA2, ESM, GEMMA,
                                     old_albert, old_bert, old_clip, old_deberta, old_ernie,
                                     old_esm, old_eurobert, old_gemma, old_llama, old_modernbert,
                                     old_t5, old_ultrabert, by_type, rope)
-from whole_models import whole_config
+from whole_models import whole_config, whole_gemma
 
 GELUS = ["gelu", "gelu_new", "relu", "silu", "gelu_pytorch_tanh", "quick_gelu"]
 TYPES = {"type_vocab_size": [1, 2, 2, 3]}
 BERT_KEYS = {"hidden_act": GELUS, "layer_norm_eps": [1e-12, 1e-5, 0.03], **TYPES,
-             "max_position_embeddings": [24, 40, 160], "num_hidden_layers": [1, 2]}
+             "max_position_embeddings": [24, 40, 160, 640], "num_hidden_layers": [1, 2]}
 ROPE_KEYS = {"max_position_embeddings": [24, 40, 720]}
 LLAMA_KEYS = {**ROPE_KEYS, "attention_bias": [False, True], "num_key_value_heads": [1, 2, 4],
               "head_dim": [8, 16], "rms_norm_eps": [1e-6, 1e-3]}
@@ -58,21 +58,23 @@ FAMILIES = {
     "Electra": (BERT, {**BERT_KEYS, "embedding_size": [24, 32]},
                 ["ForPreTraining", "ForMaskedLM"], None),
     "DistilBert": (DISTILBERT, {"activation": ["gelu", "relu"], "n_heads": [2, 4],
-                                "max_position_embeddings": [24, 40, 160],
+                                "max_position_embeddings": [24, 40, 640],
                                 "sinusoidal_pos_embds": [False, True]}, ["ForMaskedLM"], None),
     "Roberta": (ROBERTA, BERT_KEYS, ["ForMaskedLM"], None),
     "XLMRoberta": (ROBERTA, BERT_KEYS, ["ForMaskedLM"], None),
     "Camembert": (ROBERTA, BERT_KEYS, [], None),
     "MPNet": (MPNET, {"hidden_act": GELUS, "layer_norm_eps": [1e-5, 0.01],
-                      "max_position_embeddings": [24, 40, 160]}, ["ForMaskedLM"], None),
+                      "max_position_embeddings": [24, 40, 640]}, ["ForMaskedLM"], None),
     "DebertaV2": (DEBERTA, {
         "hidden_act": GELUS, "layer_norm_eps": [1e-7, 0.03], "type_vocab_size": [0, 1, 2],
-        "max_position_embeddings": [24, 40, 160], "relative_attention": [True, False],
+        "max_position_embeddings": [24, 40, 640, 640], "relative_attention": [True, False],
         "share_att_key": [True, False], "position_biased_input": [True, False],
         "pos_att_type": ["p2c|c2p", "C2P | P2C", ["c2p"], ["p2c"], [], None],
         "norm_rel_ebd": ["layer_norm", "none"], "position_buckets": [-1, 0, 8, 32, 256],
         "embedding_size": [24], "attention_head_size": [8], "num_hidden_layers": [1, 2],
-        "pooler_hidden_act": ["gelu", "tanh", "relu", "silu"], "legacy": [True, False]},
+        "pooler_hidden_act": ["gelu", "tanh", "relu", "silu"], "legacy": [True, False],
+        "conv_kernel_size": [0, 1, 3, 3, 5, 9], "conv_groups": [1, 2, 4, 32],
+        "conv_act": ["gelu", "relu", "silu", "gelu_new", "quick_gelu", "tanh"]},
                   ["ForMaskedLM"], old_deberta),
     "ModernBert": (MODERNBERT, {**ROPE_KEYS, "norm_bias": [False, True], "norm_eps": [1e-5, 0.01],
                                 "attention_bias": [False, True], "mlp_bias": [False, True],
@@ -105,6 +107,12 @@ FAMILIES = {
         "sliding_window_pattern": [1, 2, 3], "global_head_dim": [8, 16],
         "num_global_key_value_heads": [1, 2, 4], "hidden_size_per_layer_input": [5, 12, 40],
         "rms_norm_eps": [1e-6, 1e-3], **by_type(10000.0, 500.0)}, [], None),
+    "EmbeddingGemma2": ({**EMBEDDING_GEMMA2, "embedding_dim": 32}, {
+        **ROPE_KEYS, "head_dim": [8, 16], "num_key_value_heads": [1, 2, 4],
+        "sliding_window": [1, 4, 20], "num_hidden_layers": [1, 2, 4],
+        "global_head_dim": [8, 16], "hidden_size_per_layer_input": [5, 12, 40],
+        "top": [{"image_token_id": 5, "video_token_id": 6, "audio_token_id": 300}],
+        **by_type(10000.0, 500.0)}, [], None),
     "Ultrabert": (ULTRABERT, {**without(DECODER_KEYS, "is_causal"), "mlp_bias": [False, True],
                               "sliding_window": [1, 5, 20],
                               "layer_types": [None, ["full_attention", "sliding_attention",
@@ -239,12 +247,14 @@ def write_model(model, folder):
         settings["label2id"] = {f"name {i}": i for i in range(model["labels"])}
     family = model["family"]
     settings = fitting(family, settings)
-    if family in WHOLE:
+    if family == "EmbeddingGemma2":
+        config = None
+    elif family in WHOLE:
         config = whole_config(family, {"projection_dim": 32, **settings})
     else:
         config = getattr(transformers, family + "Config")(**settings)
     dtype = getattr(torch, model["dtype"])
-    made = class_of(model)(config).eval()
+    made = (whole_gemma(settings) if config is None else class_of(model)(config)).eval()
     randomise(made, np.random.RandomState(model["seed"]), dtype)
     made.to(dtype).save_pretrained(folder)
     if model["other_words"]:
@@ -267,6 +277,8 @@ def fitting(family, settings):
     """Sizes that fit together."""
     if family == "Gemma3Text":
         settings["layer_types"] = settings["layer_types"][:settings["num_hidden_layers"]]
+    if family == "DebertaV2":  # where it is absent, transformers takes tanh, which encore refuses
+        settings.setdefault("conv_act", "gelu")
     if family == "DebertaV2":  # 0: as max_position_embeddings
         settings["max_relative_positions"] = {8: 40, 32: 128, 256: 512}.get(
             settings["position_buckets"], 0)

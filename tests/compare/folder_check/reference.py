@@ -43,11 +43,12 @@ class Reference:
         self.folder, self.request = folder, request
         self.model = opened(folder, request["classifies"], False)
 
-    def results(self, single=False, raw=False):
+    def results(self, single=False, raw=False, exact=True):
         """A row of numbers for each text, or None where the text is refused; one by one: without
-        padding, where eager attention gives NaN. `raw` scores are those before the activation."""
+        padding, where eager attention gives NaN. `raw` scores are those before the activation.
+        Not exact: with what transformers rounds to float32 in a model of float64."""
         model = opened(self.folder, self.request["classifies"], True) if single else self.model
-        set_exact(model[0].auto_model, not single)
+        set_exact(model[0].auto_model, exact and not single)
         rows = [self.row(model, text, raw) for text in inputs_of(self.request)]
         set_exact(model[0].auto_model, False)
         return rows
@@ -62,6 +63,27 @@ class Reference:
             name = self.request.get("prompt_name")
             return model.encode([text], prompt_name=name)[0].astype(np.float64)
         except Exception:  # no token, more than there are positions, an unknown word: many kinds
+            return None
+
+    def rows_of_ids(self, lists, single=False):
+        """A row for each list of ids, or None where the model takes no such list."""
+        model = opened(self.folder, self.request["classifies"], True) if single else self.model
+        set_exact(model[0].auto_model, not single)
+        rows = [self.row_of_ids(model, ids) for ids in lists]
+        set_exact(model[0].auto_model, False)
+        return rows
+
+    def row_of_ids(self, model, ids):
+        features = {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids),
+                                                                                   dtype=int)}
+        try:
+            with torch.inference_mode():
+                if self.request["classifies"]:
+                    scores = model.eval()(features)["scores"]
+                    return model.activation_fn(scores)[0].double().numpy().reshape(-1)
+                row = model(features)["sentence_embedding"][0].double().numpy()
+                return row[:model.truncate_dim]
+        except Exception:  # more than there are positions
             return None
 
     def features(self, i):

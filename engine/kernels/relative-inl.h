@@ -2,36 +2,33 @@
 //
 // The kernels of relative embeddings of every SIMD target.
 
-#include "engine/kernels/relative.h"
+#if defined(ENCORE_ENGINE_KERNELS_RELATIVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ENCORE_ENGINE_KERNELS_RELATIVE_INL_H_
+#undef ENCORE_ENGINE_KERNELS_RELATIVE_INL_H_
+#else
+#define ENCORE_ENGINE_KERNELS_RELATIVE_INL_H_
+#endif
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/base/strict_math.h"
-#include "engine/kernels/one_avx3.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/kernels/relative.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h:
 #include "engine/kernels/dispatch.h"
+#include "engine/kernels/reduce-inl.h"
+#include "engine/kernels/relative.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::CappedTag<float, 16>;
-using TagIndex = hn::RebindToSigned<Tag>;
-constexpr size_t kLanes = hn::MaxLanes(Tag());
+using TagIndex = hn::RebindToSigned<TagLanes>;
 
 // Neighbouring keys' indices rise by at most one: what a vector of them names lies within a vector
 // from the first one on, and a permute of it is all.
 template <bool kAdd>
 void OfQueries(const RelativeArgs& given) {
-  const Tag d;
+  const TagLanes d;
   const TagIndex di;
   const RelativeArgs args = given;
   for (size_t r = 0; r < args.rows; ++r) {
@@ -61,7 +58,7 @@ void OfKeys(const RelativeArgs& given) {
   constexpr size_t kNear = 4;
   constexpr size_t kFar = kLanes / kNear;
   static_assert(kLanes % kNear == 0);
-  const Tag d;
+  const TagLanes d;
   const TagIndex di;
   const RelativeArgs args = given;
   HWY_ALIGN float near[(kRelativeRows + kLanes) * kLanes];
@@ -111,9 +108,9 @@ void OfKeys(const RelativeArgs& given) {
   }
 }
 
-constexpr RelativeKernels kKernels = {.of_queries = &OfQueriesOrBoth, .of_keys = &OfKeys};
+constexpr RelativeKernels kRelativeKernels = {.of_queries = &OfQueriesOrBoth, .of_keys = &OfKeys};
 
-const RelativeKernels* TargetRelativeKernels() { return &kKernels; }
+const RelativeKernels* TargetRelativeKernels() { return &kRelativeKernels; }
 
 }  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE
@@ -128,3 +125,5 @@ const RelativeKernels& GetRelativeKernels() { return *ENCORE_DISPATCH(TargetRela
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE
+
+#endif  // per-target include guard

@@ -2,18 +2,17 @@
 //
 // The elementwise kernels of every SIMD target: loops over arrays around vec_math-inl.h.
 
-#include "engine/kernels/elementwise.h"
+#if defined(ENCORE_ENGINE_KERNELS_ELEMENTWISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ENCORE_ENGINE_KERNELS_ELEMENTWISE_INL_H_
+#undef ENCORE_ENGINE_KERNELS_ELEMENTWISE_INL_H_
+#else
+#define ENCORE_ENGINE_KERNELS_ELEMENTWISE_INL_H_
+#endif
 
 #include <cstddef>
 
-#include "engine/base/strict_math.h"
-#include "engine/kernels/one_avx3.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/kernels/elementwise.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h:
 #include "engine/kernels/dispatch.h"
+#include "engine/kernels/elementwise.h"
 #include "engine/kernels/lockstep-inl.h"
 #include "engine/kernels/unroll.h"
 #include "engine/kernels/vec_math-inl.h"
@@ -80,7 +79,7 @@ void AddArrays(const float* a, const float* b, float* c, size_t n) {
   }
 }
 
-constexpr ElementwiseKernels kKernels = {
+constexpr ElementwiseKernels kElementwiseKernels = {
     .exp = &ExpArray,
     .tanh = &TanhArray,
     .relu = &ReluArray,
@@ -90,7 +89,7 @@ constexpr ElementwiseKernels kKernels = {
     .add = &AddArrays,
 };
 
-const ElementwiseKernels* TargetElementwiseKernels() { return &kKernels; }
+const ElementwiseKernels* TargetElementwiseKernels() { return &kElementwiseKernels; }
 
 }  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE
@@ -107,3 +106,5 @@ const ElementwiseKernels& GetElementwiseKernels() {
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE
+
+#endif  // per-target include guard

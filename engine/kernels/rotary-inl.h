@@ -4,18 +4,17 @@
 // subtraction, so elements past the last whole vector are done one by one in plain C++ with the
 // same bits.
 
-#include "engine/kernels/rotary.h"
+#if defined(ENCORE_ENGINE_KERNELS_ROTARY_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ENCORE_ENGINE_KERNELS_ROTARY_INL_H_
+#undef ENCORE_ENGINE_KERNELS_ROTARY_INL_H_
+#else
+#define ENCORE_ENGINE_KERNELS_ROTARY_INL_H_
+#endif
 
 #include <cstddef>
 
-#include "engine/base/strict_math.h"
-#include "engine/kernels/one_avx3.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/kernels/rotary.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h:
 #include "engine/kernels/dispatch.h"
+#include "engine/kernels/rotary.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -81,9 +80,9 @@ void TurnRows(const RotaryArgs& given) {
   }
 }
 
-constexpr RotaryKernels kKernels = {.half = &TurnRows<false>, .interleaved = &TurnRows<true>};
+constexpr RotaryKernels kRotaryKernels = {.half = &TurnRows<false>, .interleaved = &TurnRows<true>};
 
-const RotaryKernels* TargetRotaryKernels() { return &kKernels; }
+const RotaryKernels* TargetRotaryKernels() { return &kRotaryKernels; }
 
 }  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE
@@ -98,3 +97,5 @@ const RotaryKernels& GetRotaryKernels() { return *ENCORE_DISPATCH(TargetRotaryKe
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE
+
+#endif  // per-target include guard

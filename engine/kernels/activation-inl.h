@@ -2,17 +2,16 @@
 //
 // The activation kernels of every SIMD target: loops over tiles around activation_math-inl.h.
 
-#include "engine/kernels/activation.h"
+#if defined(ENCORE_ENGINE_KERNELS_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ENCORE_ENGINE_KERNELS_ACTIVATION_INL_H_
+#undef ENCORE_ENGINE_KERNELS_ACTIVATION_INL_H_
+#else
+#define ENCORE_ENGINE_KERNELS_ACTIVATION_INL_H_
+#endif
 
 #include <cstddef>
 
-#include "engine/base/strict_math.h"
-#include "engine/kernels/one_avx3.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/kernels/activation.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h:
+#include "engine/kernels/activation.h"
 #include "engine/kernels/activation_math-inl.h"
 #include "engine/kernels/dispatch.h"
 #include "hwy/highway.h"
@@ -70,7 +69,7 @@ void Gated(const float* gate, size_t ld_gate, float* c, size_t ldc, size_t rows,
 template <class F>
 constexpr ActivationKernels::Function kFunction = {.tile = &Tile<F>, .gated = &Gated<F>};
 
-constexpr ActivationKernels kKernels = {
+constexpr ActivationKernels kActivationKernels = {
     .relu = kFunction<TileRelu>,
     .gelu = kFunction<TileGelu>,
     .gelu_tanh = kFunction<TileGeluTanh>,
@@ -78,7 +77,7 @@ constexpr ActivationKernels kKernels = {
     .quick_gelu = kFunction<TileQuickGelu>,
 };
 
-const ActivationKernels* TargetActivationKernels() { return &kKernels; }
+const ActivationKernels* TargetActivationKernels() { return &kActivationKernels; }
 
 }  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE
@@ -95,3 +94,5 @@ const ActivationKernels& GetActivationKernels() {
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE
+
+#endif  // per-target include guard

@@ -3,18 +3,17 @@
 // The LayerNorm and RMSNorm kernels of every SIMD target: passes over some rows at a time for their
 // sums, and one that writes.
 
-#include "engine/kernels/norm.h"
+#if defined(ENCORE_ENGINE_KERNELS_NORM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ENCORE_ENGINE_KERNELS_NORM_INL_H_
+#undef ENCORE_ENGINE_KERNELS_NORM_INL_H_
+#else
+#define ENCORE_ENGINE_KERNELS_NORM_INL_H_
+#endif
 
 #include <cstddef>
 
-#include "engine/base/strict_math.h"
-#include "engine/kernels/one_avx3.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/kernels/norm.cc"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h:
 #include "engine/kernels/dispatch.h"
+#include "engine/kernels/norm.h"
 #include "engine/kernels/reduce-inl.h"
 #include "engine/kernels/unroll.h"
 #include "hwy/highway.h"
@@ -279,9 +278,9 @@ void RmsNorm(const NormArgs& args) {
   ForRows(args, &RmsNormRows<kMoreRowsAtOnce>, &RmsNormRows<kRowsAtOnce>, &RmsNormRows<1>);
 }
 
-constexpr NormKernels kKernels = {.layer_norm = &LayerNorm, .rms_norm = &RmsNorm};
+constexpr NormKernels kNormKernels = {.layer_norm = &LayerNorm, .rms_norm = &RmsNorm};
 
-const NormKernels* TargetNormKernels() { return &kKernels; }
+const NormKernels* TargetNormKernels() { return &kNormKernels; }
 
 }  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE
@@ -296,3 +295,5 @@ const NormKernels& GetNormKernels() { return *ENCORE_DISPATCH(TargetNormKernels)
 
 }  // namespace encore::internal
 #endif  // HWY_ONCE
+
+#endif  // per-target include guard

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which cores share an L3 cache and a NUMA node, as sysfs tells it. On systems other than Linux all
+// cores are one domain.
+
+#include "engine/platform/core_domains.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "engine/platform/system_file.h"
+#include "engine/platform/thread_affinity.h"
+
+namespace encore::inline v0_1 {
+namespace internal {
+namespace {
+
+// More than any kernel has: a list that says otherwise is not understood.
+constexpr int kMostCores = 1 << 16;
+
+// Removes a number from the front of `text`; -1 if there is none or it is too large.
+int TakeNumber(std::string_view& text) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0 || number >= kMostCores) return -1;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return number;
+}
+
+bool Take(char c, std::string_view& text) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+std::vector<int> ReadCoreList(const std::string& path) {
+  return ParseCoreList(ReadSystemFile(path));
+}
+
+// All cores of the L3 cache that `core` uses; empty if the system tells none.
+std::vector<int> CoresOfL3(const std::string& folder /* of the core */) {
+  for (int index = 0; index < 16; ++index) {
+    const std::string cache = folder + "/cache/index" + std::to_string(index);
+    const std::string level = ReadSystemFile(cache + "/level");
+    if (level.empty()) break;
+    if (level.starts_with('3')) return ReadCoreList(cache + "/shared_cpu_list");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<int> ParseCoreList(std::string_view text) {
+  std::vector<int> cores;
+  do {
+    const int first = TakeNumber(text);
+    const int last = Take('-', text) ? TakeNumber(text) : first;
+    if (first < 0 || last < first) return {};
+    for (int core = first; core <= last; ++core) cores.push_back(core);
+  } while (Take(',', text));
+  if (!text.empty() && text != "\n") return {};
+  return cores;
+}
+
+std::vector<CoreDomain> FindCoreDomains(const std::string& root, const std::vector<int>& allowed) {
+  std::map<int, int> node_of;  // core: node
+  for (const int node : ReadCoreList(root + "/node/online")) {
+    const std::string folder = root + "/node/node" + std::to_string(node);
+    for (const int core : ReadCoreList(folder + "/cpulist")) node_of[core] = node;
+  }
+  // Node, and the first core that shares the cache, whether allowed or not.
+  std::map<std::pair<int, int>, CoreDomain> domains;
+  std::set<int> siblings;
+  for (const int core : allowed) {
+    const auto found = node_of.find(core);
+    const int node = found == node_of.end() ? 0 : found->second;
+    const std::string folder = root + "/cpu/cpu" + std::to_string(core);
+    const std::vector<int> sharing = CoresOfL3(folder);
+    CoreDomain& domain = domains[{node, sharing.empty() ? -1 : sharing.front()}];
+    domain.node = node;
+    const bool second = siblings.contains(core) && !domain.cores.empty();
+    (second ? domain.siblings : domain.cores).push_back(core);
+    const std::vector<int> threads = ReadCoreList(folder + "/topology/thread_siblings_list");
+    siblings.insert(threads.begin(), threads.end());
+  }
+  std::vector<CoreDomain> sorted;
+  for (auto& [key, domain] : domains) sorted.push_back(std::move(domain));
+  return sorted;
+}
+
+}  // namespace internal
+
+std::vector<CoreDomain> CoreDomains() {
+  const internal::AllowedCores mask;
+  std::vector<int> allowed;
+  for (int core = 0; allowed.size() < mask.count(); ++core) {
+    if (mask.Has(core)) allowed.push_back(core);
+  }
+  const std::string root = "/sys/devices/system";
+  if (allowed.empty())
+    allowed = internal::ParseCoreList(internal::ReadSystemFile(root + "/cpu/online"));
+  if (allowed.empty()) {
+    allowed.resize(static_cast<size_t>(UsableCores()));
+    std::iota(allowed.begin(), allowed.end(), 0);
+  }
+  return internal::FindCoreDomains(root, allowed);
+}
+
+}  // namespace encore

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks into the machine code of the matrix product's register tiles, of all element types: in the
 loop over k of each tile no vector register may go through the stack, and there must be as many
-multiplications as the tile has accumulators (twice as many for bf16 without a dot product). And of
-the loops that measure the machine's roofs (bench/measure/roof_kernels.cc): the one that reads must
-load eight vectors a step, those that multiply must store nothing.
+multiplications as the tile has accumulators (twice as many for bf16 without a dot product). int4's
+tiles have that loop over a group; SSE2 multiplies by several instructions there, and is left out.
+And of the loops that measure the machine's roofs (bench/measure/roof_kernels.cc): the one that
+reads must load eight vectors a step, those that multiply must store nothing.
 
 usage: check_spills.py OBJECT_OR_LIBRARY [...]     exits 1 if a tile spills, 2 if no tile was found
 or, in libencore_measure, a kind of loop that measures a roof was not
@@ -16,7 +17,9 @@ import subprocess
 import sys
 
 TILE = re.compile(r"(N_\w+)::.*RunGemmTile<(\d+)u?l?, (\d+)u?l?, [^>]*Type(\w+),[^>]*>")
-ROOF = re.compile(r"(N_\w+)::.*?(ReadLoop|MultiplyAdds|DotProducts<[^>]*Dot(?:Bf16|Int8)>)\(")
+CHUNK = re.compile(r"(N_(?!SSE2)\w+)::.*RunChunk<(\d+)u?l?, (\d+)u?l?>")
+ROOF = re.compile(
+    r"(N_\w+)::.*?(ReadLoop|MultiplyAdds|DotProducts<[^>]*Dot(?:Bf16|Int8|Int4)>)\(")
 ROOF_LOOPS = ("ReadLoop", "MultiplyAdds", "DotProducts")
 LABEL = re.compile(r"^([0-9a-f]+) <(.*)>:$")
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
@@ -25,13 +28,13 @@ VECTOR = re.compile(r"%[xyz]mm\d+")
 LOAD = re.compile(r"^[^%]*\(%r\w+.*\).*%[xyz]mm\d+$")
 STORE = re.compile(r"%[xyz]mm\d+,[^%]*\(%r")
 READ_CHAINS = 8  # ReadLoop's
-MULTIPLY = re.compile(r"^v?(fn?m(add|sub)\d*ps|mulps|dpbf16ps|pdpbusd|pmaddwd)$")
+MULTIPLY = re.compile(r"^v?(fn?m(add|sub)\d*ps|mulps|dpbf16ps|pdpbusd|pmaddwd|pmaddubsw)$")
 # Multiplications of an accumulator and a group of elements.
-PER_GROUP = {"F32": 1, "Bf16": 2, "Int8": 1}
+PER_GROUP = {"F32": 1, "Bf16": 2, "Int8": 1, "Int4": 1}
 
 
 def functions(path):
-    """Yields (match of TILE or ROOF, [(address, mnemonic, operands)]) of each tile and roof."""
+    """Yields (match of TILE, CHUNK or ROOF, [(address, mnemonic, operands)]) of each."""
     command = ["objdump", "-d", "-C", "--no-show-raw-insn", path]
     text = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
     found, body = None, []
@@ -41,7 +44,8 @@ def functions(path):
             if found:
                 yield found, body
             # The partial copies that g++ moves out of line (".cold") have no loop.
-            found = None if "cold" in label[2] else TILE.search(label[2]) or ROOF.search(label[2])
+            found = None if "cold" in label[2] else next(
+                filter(None, (kind.search(label[2]) for kind in (TILE, CHUNK, ROOF))), None)
             body = []
         elif found and (match := INSTRUCTION.match(line)):
             body.append((int(match[1], 16), match[2], match[3]))
@@ -118,7 +122,8 @@ def main():
                 offence = roof_offence(match[2], body)
                 bad += [f"{match[1]} {match[2]}: {offence}"] if offence else []
                 continue
-            mr, nv, kind = int(match[2]), int(match[3]), match[4]
+            mr, nv = int(match[2]), int(match[3])
+            kind = match[4] if match.re is TILE else "Int4"
             counts[kind] += 1
             bad += [f"{match[1]} {kind} {mr}x{nv}: {offence}"
                     for offence in tile_offences(mr, nv, kind, body)]

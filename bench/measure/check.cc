@@ -72,6 +72,8 @@ double MostError(Precision precision) {
       return 1.4e-2;
     case Precision::kInt8:
       return 1e-1;
+    case Precision::kInt4:
+      return 5e-1;
   }
   return 4e-6;
 }

@@ -153,11 +153,14 @@ WeightChoices ChoicesOf(const Model& model) {
 }
 
 size_t LayerBytes(const Model& model, Precision precision) {
-  size_t bytes = sizeof(float);
-  if (precision == Precision::kBF16) bytes = 2;
-  if (precision == Precision::kInt8) bytes = 1;
+  size_t bits = 32;
+  if (precision == Precision::kBF16) bits = 16;
+  if (precision == Precision::kInt8) bits = 8;
   const size_t first = model.block == Block::kModernBert ? 2 : 1;
-  return (4 * model.d_model * model.d_model + (first + 1) * model.d_model * model.d_ff) * bytes;
+  const size_t weights =
+      4 * model.d_model * model.d_model + (first + 1) * model.d_model * model.d_ff;
+  if (precision == Precision::kInt4) return weights * 9 / 16;  // with a bf16 scale for each 32
+  return weights * bits / 8;
 }
 
 double StackFlops(const Model& model, const std::vector<size_t>& lengths, size_t layers) {

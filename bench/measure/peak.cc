@@ -30,6 +30,8 @@ auto KernelOf(Products products) {
       return products.amx_bf16 && internal::UseAmxBf16() ? kernels.bf16_amx : kernels.bf16;
     case Precision::kInt8:
       return internal::UseAmx() ? kernels.int8_amx : kernels.int8;
+    case Precision::kInt4:
+      return kernels.int4;
   }
   return kernels.multiply_adds;
 }

@@ -134,6 +134,27 @@ struct DotInt8 {
   static float Total(Sum sum) { return static_cast<float>(hn::ReduceSum(TagI32(), sum)); }
 };
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+using DotInt4 = DotInt8;
+#else
+// Two sums of 16 bits a lane, each of two products.
+struct DotInt4 {
+  using TagA = hn::Repartition<uint8_t, D>;
+  using TagB = hn::Repartition<int8_t, D>;
+  using TagI16 = hn::Repartition<int16_t, D>;
+  static constexpr double kProducts = 4;
+  static constexpr int kSums = DotInt8::kSums;
+  using Sum = hn::Vec<TagI16>;
+  static Sum Start(int i) { return hn::Set(TagI16(), static_cast<int16_t>(i * 101)); }
+  static hn::Vec<TagA> A(int v) { return hn::Set(TagA(), static_cast<uint8_t>(v * 85)); }
+  static hn::Vec<TagB> B(int v) { return hn::Set(TagB(), static_cast<int8_t>(v * 7)); }
+  static HWY_INLINE Sum MulAdd(hn::Vec<TagA> a, hn::Vec<TagB> b, Sum sum) {
+    return hn::Add(sum, hn::SatWidenMulPairwiseAdd(TagI16(), a, b));
+  }
+  static float Total(Sum sum) { return static_cast<float>(hn::GetLane(sum)); }
+};
+#endif
+
 template <class Type, class A, class B, class Sum, size_t kSums>
 HWY_INLINE void DotStep(A& a, B b, Sum (&sums)[kSums]) {
   HWY_UNROLL(24)
@@ -271,6 +292,7 @@ constexpr PeakKernels kKernels = {.multiply_adds = &MultiplyAdds,
                                   .bf16_amx = kBf16Amx,
                                   .int8 = &DotProducts<DotInt8>,
                                   .int8_amx = kInt8Amx,
+                                  .int4 = &DotProducts<DotInt4>,
                                   .read = &ReadLoop,
                                   .fused = HWY_NATIVE_FMA != 0};
 

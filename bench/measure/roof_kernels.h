@@ -18,12 +18,14 @@ struct PeakKernels {
   // number made of all results, so that none can be left out; it means nothing.
   using MultiplyAdds = double (*)(size_t rounds, float* sink);
   MultiplyAdds multiply_adds;  // of f32
-  // As the micro-kernels multiply these (gemm_bf16.cc, gemm_int8.cc): by the machine's dot product,
-  // or f32 multiply-adds of bf16, and int8 by products of numbers widened to 16 bits.
+  // As the micro-kernels multiply these (gemm_bf16.cc, gemm_int8.cc, gemm_int4.cc): by the
+  // machine's dot product, or f32 multiply-adds of bf16, int8 by products of numbers widened to 16
+  // bits, and int4 by sums in 16 bits.
   MultiplyAdds bf16;
   MultiplyAdds bf16_amx;  // or null, as int8_amx; gemm_amx-inl.h
   MultiplyAdds int8;
   MultiplyAdds int8_amx;
+  MultiplyAdds int4;
   // Reads data[0 .. count) `rounds` times, the whole of it each time, and returns how many bytes
   // that was. count is a multiple of kReadStep. *sink as above.
   double (*read)(const uint32_t* data, size_t count, size_t rounds, uint32_t* sink);

@@ -30,7 +30,7 @@ Option RunOptions::AddTo(const Command& command) {
               {.type = "US", .show_default = true, .range = Range{0, kMaxIdleSpin}});
   command.Add("--target", &target, "SIMD target, e.g. AVX2; else the best", {.type = "NAME"});
   return command.Add("--precision", &precision_name, "What weights and products are in",
-                     {.show_default = true, .one_of = {"f32", "bf16", "int8"}});
+                     {.show_default = true, .one_of = {"f32", "bf16", "int8", "int4"}});
 }
 
 Precision RunOptions::precision() const { return *PrecisionFromName(precision_name); }

@@ -75,9 +75,7 @@ Result<EncoderOptions> ChoosePrecision(const OpenOptions& options, const WeightF
     decisions->push_back({"precision", "f32", source});
     return chosen;
   }
-  const bool integers =
-      chosen.precision == Precision::kInt8 || chosen.precision == Precision::kInt4;
-  if (integers && stored == Precision::kInt8) {
+  if (IsInteger(chosen.precision) && stored == Precision::kInt8) {
     const std::vector<MatrixOfLayer> floats = FloatMatrices(weights);
     chosen.keep.insert(chosen.keep.end(), floats.begin(), floats.end());
   }

@@ -219,8 +219,7 @@ Status CheckConfig(const EncoderConfig& c) {
 }
 
 Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options) {
-  if (!options.keep.empty() && options.precision != Precision::kInt8 &&
-      options.precision != Precision::kInt4) {
+  if (!options.keep.empty() && !IsInteger(options.precision)) {
     return InvalidArgument("keep has " + Number(options.keep.size()) +
                            " matrices and precision is " +
                            std::string(PrecisionName(options.precision)) + "; wanted int8 or int4");

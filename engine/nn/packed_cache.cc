@@ -27,7 +27,8 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// To be raised whenever packing or the smoothing of int8 changes what it makes of the same weights.
+// To be raised whenever packing or the smoothing of integers changes what it makes of the same
+// weights.
 constexpr int kFormat = 1;
 constexpr size_t kPage = 4096;
 

@@ -87,7 +87,7 @@ typedef struct encore_text {
 #define ENCORE_PRECISION_F32 1
 #define ENCORE_PRECISION_BF16 2
 #define ENCORE_PRECISION_INT8 3
-#define ENCORE_PRECISION_INT4 4
+#define ENCORE_PRECISION_INT4 4  // since version 5
 
 // Ways of pooling, to be added up; several are concatenated in this order.
 #define ENCORE_POOLING_CLS 1

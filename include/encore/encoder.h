@@ -64,8 +64,7 @@ struct LinearWeights {
   WeightView weight = {};  // [outputs, inputs]; floats, or I8 with `scale`
   WeightView bias = {};    // [outputs], or empty for 0
   // Of an I8 weight, else empty: an element is the integer times its row's scale, which is finite
-  // and above 0. With kInt8 such a weight is packed as it is; with others as
-  // these products.
+  // and above 0. With kInt8 such a weight is packed as it is; with others as these products.
   WeightView scale = {};  // [outputs]
   // Smoothing of the input (arXiv:2211.10438), finite and above 0, or empty. Only kInt8 and kInt4
   // need it: inputs are divided by these, and columns of the weight multiplied. A weight of floats
@@ -223,7 +222,7 @@ enum class OutputRows : uint8_t { kFirst = 0, kLast = 1, kAll = 2 };
 //
 // Nothing of a file is trusted. Sizes and offsets are computed, never read. At each opening, its
 // length, a description of every matrix and its kernel, `identity`, and a checksum of these and of
-// int8's scales must be right, and one panel of each matrix is packed anew and compared. Where
+// integers' scales must be right, and one panel of each matrix is packed anew and compared. Where
 // `identity` is another one, or with `compare`, all panels are, which takes as long as packing. A
 // file that differs is replaced. What is not compared at each opening is the rest of the panels:
 // who can write to the folder can change results, but make nothing crash, unless the file is
@@ -285,7 +284,7 @@ class ENCORE_API Encoder {
   // Whether it multiplies bf16 by AMX (EncoderOptions::amx_bf16).
   bool amx_bf16() const;
   // The memory of all layers' matrices as they are packed, in bytes: nearly all that an encoder
-  // holds. Not biases, norms, and the scales of int8. Copies of an encoder share it.
+  // holds. Not biases, norms, and the scales of integers. Copies of an encoder share it.
   size_t packed_bytes() const;
 
   // What became of EncoderOptions::cache: "mapped", "packed and written", "packed, not written:

@@ -38,6 +38,11 @@ ENCORE_API std::string_view PrecisionName(Precision precision);
 // kInvalidArgument names the four.
 ENCORE_API Result<Precision> PrecisionFromName(std::string_view name);
 
+// Whether products are of integers: kInt8 and kInt4.
+constexpr bool IsInteger(Precision precision) {
+  return precision == Precision::kInt8 || precision == Precision::kInt4;
+}
+
 // The matrices of a layer.
 enum class LayerMatrix : uint8_t { kQkv, kOutProj, kLinear1, kLinear2 };
 

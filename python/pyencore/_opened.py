@@ -14,7 +14,7 @@ from pyencore._folder import find_folder
 from pyencore._loop import Pace
 from pyencore._tokenizer import Tokenizer
 
-Compute = Literal["f32", "bf16", "int8"]
+Compute = Literal["f32", "bf16", "int8", "int4"]
 
 
 class Decision(NamedTuple):
@@ -128,7 +128,7 @@ class Opened:
 
     @property
     def compute(self) -> str:
-        """The precision of the matrix products: "f32", "bf16" or "int8"."""
+        """The precision of the matrix products: "f32", "bf16", "int8" or "int4"."""
         return self._core.precision
 
     @property

@@ -29,8 +29,8 @@ class TextEncoder(Opened):
     """A model folder, or a name on the Hugging Face hub, opened for texts.
 
     compute is the precision of the matrix products; threads 0 is all usable cores; keep lists
-    matrices that int8 leaves in bf16 ("0.linear1"); max_length, pooling and normalize replace the
-    folder's. cache is a folder that keeps packed weights: the next opening is without packing, and
+    matrices that int8 and int4 leave in bf16 ("0.linear1"); max_length, pooling and normalize
+    replace the folder's. cache is a folder that keeps packed weights: the next opening is without packing, and
     processes share them; compare_cache compares all of them with the weights. task is an adapter of
     the folder's that is added to the weights, "retrieval.query" for instance. The other arguments
     are those of SentenceTransformer; the first has a name of its own, as in all classes here but

@@ -80,10 +80,7 @@ class ArrayEncoder {
           encore::EncoderOptions options;
           options.precision =
               compute ? Take(encore::PrecisionFromName(*compute)) : weights.precision();
-          if (options.precision == encore::Precision::kInt8 ||
-              options.precision == encore::Precision::kInt4) {
-            options.keep = weights.keep();
-          }
+          if (encore::IsInteger(options.precision)) options.keep = weights.keep();
           for (const std::string& name : keep) options.keep.push_back(MatrixFromName(name));
           options.amx_bf16 = amx_bf16;
           options.executor = Take(threads_.executor());

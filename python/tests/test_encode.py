@@ -368,7 +368,7 @@ class TestByItself:
         assert np.array_equal(tensor.numpy(), model.encode(TEXTS))
         assert torch.equal(torch.from_dlpack(model.encode(TEXTS)), tensor)
 
-    @pytest.mark.parametrize("compute", ["bf16", "int8"])
+    @pytest.mark.parametrize("compute", ["bf16", "int8", "int4"])
     def test_compute(self, folders: Any, model: TextEncoder, compute: Any) -> None:
         reduced = encore_of(folders("base"), compute=compute)
         assert reduced.compute == compute

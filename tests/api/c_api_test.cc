@@ -134,7 +134,8 @@ TEST_F(CApiTest, PrecisionArrives) {
   const std::vector<encore_text> texts = Views(texts_strings);
   for (const auto& [constant, precision] : {std::pair{ENCORE_PRECISION_F32, Precision::kF32},
                                             std::pair{ENCORE_PRECISION_BF16, Precision::kBF16},
-                                            std::pair{ENCORE_PRECISION_INT8, Precision::kInt8}}) {
+                                            std::pair{ENCORE_PRECISION_INT8, Precision::kInt8},
+                                            std::pair{ENCORE_PRECISION_INT4, Precision::kInt4}}) {
     const auto expected = TextEncoder::Open(folder(), {.precision = precision});
     ASSERT_TRUE(expected.ok()) << expected.status().message();
     const auto embeddings = expected->Encode(texts_strings);

@@ -28,6 +28,7 @@
 #include "encore/thread_pool.h"
 #include "engine/base/aligned_buffer.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/precisions.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
 #include "tools/encore/bench_roofs.h"
@@ -133,10 +134,10 @@ TEST(Spread, DoesNotGrowWithTheNumberOfValues) {
 
 // Every model of the benchmarks, in every precision, on every target.
 TEST(ErrorOfLayers, IsSmall) {
-  double worst[3] = {};
+  double worst[4] = {};
   ForEachTarget([&](const std::string&) {
     for (const Model& model : {kExample, kMiniLm, kModernBert}) {
-      for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+      for (const Precision precision : kPrecisions) {
         const Result<std::optional<double>> error = ErrorOfLayers(model, {precision});
         ASSERT_TRUE(error.ok()) << error.status().message();
         ASSERT_TRUE(error->has_value());
@@ -146,7 +147,8 @@ TEST(ErrorOfLayers, IsSmall) {
       }
     }
   });
-  std::printf("largest errors: f32 %.1e, bf16 %.1e, int8 %.1e\n", worst[0], worst[1], worst[2]);
+  std::printf("largest errors: f32 %.1e, bf16 %.1e, int8 %.1e, int4 %.1e\n", worst[0], worst[1],
+              worst[2], worst[3]);
   EXPECT_GT(worst[1], MostError(Precision::kF32)) << "bf16 would pass for f32";
   const Model huge = {"huge", 8192, 64, 32768, Activation::kGelu};
   const Result<std::optional<double>> unknown = ErrorOfLayers(huge, {});

@@ -128,7 +128,7 @@ TEST_F(CliBenchTest, RoofsAreThereForEachPrecisionLevelAndThreadCount) {
     EXPECT_GT(samples.front(), 0.0);
     EXPECT_TRUE(Has(out_, name));
   }
-  for (const char* name : {"f32", "bf16", "int8", "memory"}) {
+  for (const char* name : {"f32", "bf16", "int8", "int4", "memory"}) {
     EXPECT_EQ(seen.count(std::string(name) + "1"), 1u) << name;
     EXPECT_EQ(seen.count(std::string(name) + "2"), 1u) << name;
   }
@@ -177,7 +177,7 @@ TEST_F(CliBenchTest, WarmColdAndTargetChoose) {
     EXPECT_EQ(rows[0]["activation"], "gelu");
   }
   for (const std::string& target : SupportedTargets()) {
-    for (const char* precision : {"f32", "bf16", "int8"}) {
+    for (const char* precision : {"f32", "bf16", "int8", "int4"}) {
       std::vector<std::string> arguments = common;
       arguments.insert(arguments.end(), {"--warm", "--target", target, "--precision", precision});
       const json row = Bench(arguments)["rows"][0];

@@ -44,7 +44,11 @@ std::vector<Choice> Choices() {
            .arguments = {"--precision", "int8", "--keep", "0.qkv,0.linear2"}},
           {.precision = Precision::kInt8,
            .keep = {{0, LayerMatrix::kOutProj}, {0, LayerMatrix::kLinear1}},
-           .arguments = {"--precision", "int8", "--keep", "0.out_proj", "--keep", "0.linear1"}}};
+           .arguments = {"--precision", "int8", "--keep", "0.out_proj", "--keep", "0.linear1"}},
+          {.precision = Precision::kInt4, .arguments = {"--precision", "int4"}},
+          {.precision = Precision::kInt4,
+           .keep = {{0, LayerMatrix::kLinear2}},
+           .arguments = {"--precision", "int4", "--keep", "0.linear2"}}};
 }
 
 std::vector<std::string> With(std::vector<std::string> arguments,
@@ -169,6 +173,7 @@ TEST_F(CliPrecisionTest, HelpListsIt) {
     const CliResult result = Encore({command, "--help"});
     EXPECT_NE(result.out.find("--precision"), std::string::npos) << command;
     EXPECT_NE(result.out.find("int8"), std::string::npos) << command;
+    EXPECT_NE(result.out.find("int4"), std::string::npos) << command;
   }
 }
 
@@ -186,10 +191,10 @@ TEST_F(CliPrecisionTest, BadUsageIsOneSentence) {
     ExpectRefused(With({"info", kBaseFolder}, more), words);
     EXPECT_EQ(Files(), std::vector<std::string>{"x"});
   };
-  refused({"--precision", "fp16"}, {"--precision", "fp16", "bf16", "int8"});
+  refused({"--precision", "fp16"}, {"--precision", "fp16", "bf16", "int8", "int4"});
   refused({"--precision", ""}, {"--precision"});
   refused({"--keep", "0.qkv"}, {"--keep", "--precision"});
-  refused({"--precision", "bf16", "--keep", "0.qkv"}, {"keep", "bf16", "int8"});
+  refused({"--precision", "bf16", "--keep", "0.qkv"}, {"keep", "bf16", "int8 or int4"});
   refused({"--precision", "int8", "--keep", "7.qkv"}, {"layer 7"});
   for (const char* wrong : {"qkv", "0", "0.", ".qkv", "0.qk", "0.qkvx", "-1.qkv", "0,qkv",
                             "99999999999999999999.qkv", "0 .qkv"}) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -35,7 +36,7 @@ TEST_F(CliTest, VerifyPassesHereAndWritesJson) {
   EXPECT_EQ(result.err, "") << "a progress bar in a file";
   for (const char* words :
        {"exp", "gelu_tanh", "matmul", "any batch, place and other sequences", "bf16 weights",
-        "bf16: any batch", "int8: any batch", "Every promise was kept"}) {
+        "bf16: any batch", "int8: any batch", "int4: any batch", "Every promise was kept"}) {
     EXPECT_TRUE(Has(result.out, words)) << words;
   }
   // Only targets with FMA promise them.
@@ -45,6 +46,7 @@ TEST_F(CliTest, VerifyPassesHereAndWritesJson) {
   });
   EXPECT_EQ(Has(result.out, "Published hashes"), fma);
   EXPECT_EQ(Has(result.out, "int8: every target with FMA"), fma);
+  EXPECT_EQ(Has(result.out, "int4: every target with FMA"), fma);
   EXPECT_FALSE(Has(result.out, "\x1b")) << "colours in a file";
   const nlohmann::json json = nlohmann::json::parse(ReadFile(path));
   EXPECT_EQ(json["version"], ENCORE_VERSION_STRING);
@@ -85,16 +87,17 @@ TEST_F(CliTest, VerifyTriesPrecisionsAlone) {
   if (kSanitized) GTEST_SKIP() << "minutes under a sanitizer";
   const std::string path = Path("report.json");
   const CliResult result = Encore({"verify", "--only", "bits", "--batches", "1", "--precision",
-                                   "int8,bf16,int8", "--json", path});
+                                   "int8,bf16,int4,int8", "--json", path});
   EXPECT_EQ(result.status, 0) << result.out << result.err;
-  std::vector<size_t> found(3);  // of no precision, bf16, int8
+  std::map<std::string, size_t> found;  // by what stands before ": "
   const nlohmann::json json = nlohmann::json::parse(ReadFile(path));
   for (const nlohmann::json& finding : json["findings"]) {
     const std::string check = finding["check"];
-    ++found[check.rfind("int8: ", 0) == 0 ? 2 : check.rfind("bf16: ", 0) == 0 ? 1 : 0];
+    ++found[check.substr(0, check.find(": "))];
   }
-  EXPECT_GE(found[1], 7 * SupportedTargets().size());
-  EXPECT_EQ(found[2], found[1]);
+  EXPECT_GE(found["bf16"], 7 * SupportedTargets().size());
+  EXPECT_EQ(found["int8"], found["bf16"]);
+  EXPECT_EQ(found["int4"], found["bf16"]);
   EXPECT_FALSE(Has(result.out, "\n  any batch")) << "blocks in f32 were not asked for";
 }
 

@@ -30,18 +30,18 @@ TEST_F(WeightsInfoTest, SizesAreThoseOfTheEncoder) {
   WriteWeightsFile(Path("w"));
   const json info = Info(Path("w"));
   EXPECT_EQ(info["made_for"], "f32");
-  ASSERT_EQ(info["memory"].size(), 3u);
+  ASSERT_EQ(info["memory"].size(), 4u);
   const size_t numbers = 2 * (4 * kFileModel * kFileModel + 2 * kFileModel * kFileInner);
   const Result<TorchWeights> weights = TorchWeights::Open(Path("w"));
   for (const auto& [precision, bytes] :
        {std::pair{Precision::kF32, size_t{4}}, std::pair{Precision::kBF16, size_t{2}},
-        std::pair{Precision::kInt8, size_t{1}}}) {
+        std::pair{Precision::kInt8, size_t{1}}, std::pair{Precision::kInt4, size_t{1}}}) {
     const json& memory = info["memory"][static_cast<size_t>(precision)];
     EXPECT_EQ(memory["precision"], PrecisionName(precision));
     const Encoder encoder =
         *Encoder::Create(weights->config(), weights->weights(), {.precision = precision});
     EXPECT_EQ(memory["packed_bytes"], encoder.packed_bytes());
-    if (precision != Precision::kInt8) {  // which some targets widen to 16 bits
+    if (!IsInteger(precision)) {  // int8 has 16 bits on some targets, int4 4.5
       EXPECT_EQ(encoder.packed_bytes(), numbers * bytes);
     }
     ASSERT_EQ(memory["workspaces"].size(), 4u);

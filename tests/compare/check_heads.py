@@ -231,7 +231,7 @@ def main():
                         default=ROOT / "build/release/bin/folder_answers")
     parser.add_argument("--count", type=int, default=20, help="folders of each head")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--precision", choices=["bf16", "int8"],
+    parser.add_argument("--precision", choices=["bf16", "int8", "int4"],
                         help="of encore's products: only tell what is lost")
     parser.add_argument("--verbose", action="store_true", help="print each folder")
     parser.add_argument("heads", nargs="*", metavar="HEAD", help=", ".join(CHECKS))

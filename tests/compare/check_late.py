@@ -188,7 +188,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="this folder alone")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
-    parser.add_argument("--precision", choices=["bf16", "int8"],
+    parser.add_argument("--precision", choices=["bf16", "int8", "int4"],
                         help="of encore's products: only tell what is lost")
     parser.add_argument("--program", type=pathlib.Path, help="a folder_answers that is built")
     arguments = parser.parse_args()

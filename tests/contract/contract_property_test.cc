@@ -90,10 +90,10 @@ void DrawTargets(Draw& draw, std::string& alone, std::string& together) {
   if (!reference::TargetHasFma(alone) || !reference::TargetHasFma(together)) together = alone;
 }
 
-// Of int8, some matrices may be kept.
+// Of integers, some matrices may be kept.
 EncoderOptions DrawOptions(Draw& draw, const EncoderConfig& config) {
   EncoderOptions options{.precision = kPrecisions[draw.Between(0, 3)]};
-  const bool keeps = options.precision == Precision::kInt8 && draw.Chance(3);
+  const bool keeps = IsInteger(options.precision) && draw.Chance(3);
   for (size_t layer = 0; keeps && layer < config.num_layers(); ++layer) {
     for (const LayerMatrix matrix :
          {LayerMatrix::kQkv, LayerMatrix::kOutProj, LayerMatrix::kLinear1, LayerMatrix::kLinear2}) {

@@ -184,9 +184,9 @@ void DrawnEncoder::DrawScales(Draw& draw) {
 }
 
 void DrawnEncoder::DrawOptions(Draw& draw) {
-  options_.precision = kPrecisions[draw.Chance(2) ? 0 : draw.Between(0, 2)];
+  options_.precision = kPrecisions[draw.Chance(2) ? 0 : draw.Between(0, 3)];
   options_.amx_bf16 = draw.Chance(4);
-  if (options_.precision != Precision::kInt8) return;
+  if (!IsInteger(options_.precision)) return;
   while (draw.Chance(3)) {
     options_.keep.push_back({.layer = draw.Between(0, config_.num_layers() - 1),
                              .matrix = static_cast<LayerMatrix>(draw.Between(0, 3))});

@@ -29,9 +29,9 @@ class DrawnEncoder {
   const EncoderOptions& options() const { return options_; }
   // What Create has to refuse, or "".
   std::string_view fault() const { return fault_; }
-  // Whether Create may refuse the weights' numbers: int8 has no NaN and no infinity.
+  // Whether Create may refuse the weights' numbers: integers have no NaN and no infinity.
   bool numbers_may_be_refused() const {
-    return options_.precision == Precision::kInt8 && kind_ != Numbers::kTame;
+    return IsInteger(options_.precision) && kind_ != Numbers::kTame;
   }
   // Whether numbers are such that results lie near exact ones, which the reference can compute.
   bool has_reference() const { return has_reference_; }

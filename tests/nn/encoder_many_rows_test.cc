@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// int8 encoders whose products are long and wide enough for kernels that take many rows at once:
-// the bits of every target are the same, and a sequence's those that it has alone.
+// Encoders of integers whose products are long and wide enough for kernels that take many rows at
+// once: the bits of every target are the same, and a sequence's those that it has alone.
 
 #include <cstddef>
 #include <string>
@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kManyLengths[] = {1, 31, 32, 33, 130, 15};
 constexpr size_t kManyWidth = 256;
 
-void Check(const LayerConfig& layer) {
+void CheckPrecision(const LayerConfig& layer, Precision precision) {
   const EncoderModel model(EncoderConfig::Uniform(kManyWidth, 1, layer));
   const std::vector<size_t> starts = Starts({std::begin(kManyLengths), std::end(kManyLengths)});
   const std::vector<float> x = RandomFloats(starts.back() * kManyWidth, 1);
@@ -31,7 +31,7 @@ void Check(const LayerConfig& layer) {
   std::vector<float> wanted;
   ForEachTarget([&](const std::string& target) {
     if (!reference::TargetHasFma(target)) return;
-    const Encoder encoder = model.Make({.precision = Precision::kInt8});
+    const Encoder encoder = model.Make({.precision = precision});
     ASSERT_EQ(encoder.target(), target);
     const std::vector<float> together = Forward(encoder, Batch{starts}, x);
     if (wanted.empty()) wanted = together;
@@ -46,6 +46,13 @@ void Check(const LayerConfig& layer) {
           << kManyLengths[b] << " tokens";
     }
   });
+}
+
+void Check(const LayerConfig& layer) {
+  for (const Precision precision : {Precision::kInt8, Precision::kInt4}) {
+    SCOPED_TRACE(PrecisionName(precision));
+    CheckPrecision(layer, precision);
+  }
 }
 
 TEST(EncoderManyRows, PostNorm) {

@@ -91,8 +91,10 @@ std::string KernelTargets(const EncoderOptions& options) {
   if (options.precision == Precision::kF32) return internal::GetGemmKernelF32().target;
   const std::string bf16 = internal::GetGemmKernelBf16().target;
   if (options.precision == Precision::kBF16) return bf16;
-  if (options.precision == Precision::kInt4) return internal::GetGemmKernelInt4().target;
-  return internal::GetGemmKernelInt8().target + (options.keep.empty() ? "" : " " + bf16);
+  const std::string integers = options.precision == Precision::kInt8
+                                   ? internal::GetGemmKernelInt8().target
+                                   : internal::GetGemmKernelInt4().target;
+  return integers + (options.keep.empty() ? "" : " " + bf16);
 }
 
 TEST_F(PackedCacheTest, BitsAreTheSameOnEveryTarget) {
@@ -109,7 +111,7 @@ TEST_F(PackedCacheTest, BitsAreTheSameOnEveryTarget) {
          {&std::as_const(model_), &gated, &both, &experts, &inputs, &joined}) {
       for (const Precision precision : kPrecisions) {
         for (const bool keeps : {false, true}) {
-          if (keeps && precision != Precision::kInt8) continue;
+          if (keeps && !IsInteger(precision)) continue;
           EncoderOptions options = Options("one", precision);
           if (keeps) options.keep = {{0, LayerMatrix::kLinear1}, {1, LayerMatrix::kQkv}};
           const std::string file =
@@ -176,7 +178,7 @@ TEST_F(PackedCacheTest, ModelsHaveFilesOfTheirOwn) {
 }
 
 TEST_F(PackedCacheTest, HostileBytesAreReplaced) {
-  for (const Precision precision : {Precision::kInt8, Precision::kF32}) {
+  for (const Precision precision : {Precision::kInt8, Precision::kInt4, Precision::kF32}) {
     fs::remove_all(folder_.File("cache"));
     const EncoderOptions options = Options("one", precision);
     const std::vector<float> wanted = Output(model_.Make({.precision = precision}));

@@ -21,6 +21,7 @@
 #include "reference/encoder_model.h"
 #include "tests/support/compare.h"
 #include "tests/support/near_rounded.h"
+#include "tests/support/precisions.h"
 #include "tests/support/weights_file.h"
 
 namespace encore {
@@ -165,7 +166,7 @@ TEST(ScaleCheck, FloatWeightsTakeGivenInputScales) {
 
 testing::AssertionResult RefusesScales(const EncoderWeights& weights,
                                        std::initializer_list<std::string_view> parts) {
-  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+  for (const Precision precision : kPrecisions) {
     const testing::AssertionResult refused =
         FailsWith(Encoder::Create(Config(), weights, {.precision = precision}), parts);
     if (!refused) return refused;

@@ -240,7 +240,7 @@ TEST_F(FaultInjection, Encoders) {
   const EncoderModel model({.d_model = 24, .num_heads = 3, .d_ff = 40, .num_layers = 2});
   const std::vector<float> x(5 * 24, 0.5f);
   const std::vector<float> wanted = Forward(model.Make(), Batch{{0, 2, 5}}, x);
-  for (const Precision precision : {Precision::kF32, Precision::kInt8}) {
+  for (const Precision precision : {Precision::kF32, Precision::kInt8, Precision::kInt4}) {
     EXPECT_GT(Inject("Encoder::Create",
                      [&] {
                        EncoderOptions options;

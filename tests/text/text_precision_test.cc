@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TextEncoder in bf16 and int8: what OpenOptions ask for is what is computed and told, heads and
-// pooling stay f32, and the same bits whatever the batch.
+// TextEncoder in bf16, int8 and int4: what OpenOptions ask for is what is computed and told, heads
+// and pooling stay f32, and the same bits whatever the batch.
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
 #include "tests/support/compare.h"
+#include "tests/support/precisions.h"
 #include "tests/support/text_case.h"
 
 namespace encore {
@@ -64,10 +65,13 @@ TEST(TextPrecisionTest, IsComputedAndTold) {
                                           {1, LayerMatrix::kLinear1}, {1, LayerMatrix::kLinear2}};
   std::vector<double> errors;
   std::vector<std::vector<float>> found;
-  for (const Case& c : {Case{Precision::kBF16, {}, "bf16 in the layers, f32 in all else", 0x1p-7},
-                        Case{Precision::kInt8, {}, "int8 in the layers, f32 in all else", 0x1p-4},
-                        Case{Precision::kInt8, all,
-                             "int8 in the layers (8 kept in bf16), f32 in all else", 0x1p-7}}) {
+  for (const Case& c :
+       {Case{Precision::kBF16, {}, "bf16 in the layers, f32 in all else", 0x1p-7},
+        Case{Precision::kInt8, {}, "int8 in the layers, f32 in all else", 0x1p-4},
+        Case{Precision::kInt8, all, "int8 in the layers (8 kept in bf16), f32 in all else", 0x1p-7},
+        Case{Precision::kInt4, {}, "int4 in the layers, f32 in all else", 0x1p-1},
+        Case{Precision::kInt4, all, "int4 in the layers (8 kept in bf16), f32 in all else",
+             0x1p-7}}) {
     const Result<TextEncoder> model =
         TextEncoder::Open(folder.path(), {.precision = c.precision, .keep = c.keep});
     ASSERT_TRUE(model.ok()) << model.status().message();
@@ -80,7 +84,9 @@ TEST(TextPrecisionTest, IsComputedAndTold) {
   }
   // All matrices kept are bf16, to the bit.
   EXPECT_TRUE(SameBits(found[2], found[0]));
+  EXPECT_TRUE(SameBits(found[4], found[0]));
   EXPECT_GT(RelativeError(found[1], wanted), 2 * RelativeError(found[0], wanted));
+  EXPECT_GT(RelativeError(found[3], wanted), 2 * RelativeError(found[1], wanted));
 }
 
 TEST(TextPrecisionTest, WhatBecameOfAmxIsTold) {
@@ -102,7 +108,7 @@ TEST(TextPrecisionTest, WhatBecameOfAmxIsTold) {
 TEST(TextPrecisionTest, BitsDoNotDependOnOtherTextsOrThreads) {
   const TextFolder folder;
   const ThreadPool pool = *ThreadPool::Create({.threads = 3});
-  for (const Precision precision : {Precision::kBF16, Precision::kInt8}) {
+  for (const Precision precision : {Precision::kBF16, Precision::kInt8, Precision::kInt4}) {
     const Result<TextEncoder> model =
         TextEncoder::Open(folder.path(), {.executor = pool.executor(), .precision = precision});
     ASSERT_TRUE(model.ok()) << model.status().message();
@@ -122,13 +128,14 @@ TEST(TextPrecisionTest, BitsDoNotDependOnOtherTextsOrThreads) {
 TEST(TextPrecisionTest, HeadsAreF32) {
   const TextFolder folder("reranker");
   std::vector<std::vector<float>> scores;
-  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+  for (const Precision precision : kPrecisions) {
     const Result<TextEncoder> model = TextEncoder::Open(folder.path(), {.precision = precision});
     ASSERT_TRUE(model.ok()) << model.status().message();
     scores.push_back((*model->Score("the tea", kPrecisionTexts)).values);
     if (precision == Precision::kF32) continue;
     EXPECT_NE(scores.back(), scores[0]);
-    EXPECT_LT(RelativeError(scores.back(), scores[0]), precision == Precision::kBF16 ? 0.01 : 0.1);
+    constexpr double kMost[] = {0, 0.01, 0.1, 0.5};
+    EXPECT_LT(RelativeError(scores.back(), scores[0]), kMost[static_cast<size_t>(precision)]);
   }
 }
 

@@ -49,7 +49,7 @@ struct ReportRoof {
   std::string kind;  // "compute" or "read"
   // Of "compute" alone.
   std::string target = {};
-  std::string precision = {};  // "f32", "bf16", "int8"
+  std::string precision = {};  // "f32", "bf16", "int8", "int4"
   double flops_per_s = 0;
   // Of "read" alone.
   std::string level = {};  // "L1", "L2", "L3", "memory"

@@ -89,7 +89,7 @@ int RunEncoder(const RunOptions& options) {
 
   const TorchWeights weights = Take(TorchWeights::Open(options.weights, overrides), "--weights");
   const Precision precision = options.precision.precision().value_or(weights.precision());
-  if (precision == Precision::kInt8 || precision == Precision::kInt4) {
+  if (IsInteger(precision)) {
     kept.insert(kept.end(), weights.keep().begin(), weights.keep().end());
   }
   const Encoder encoder = Take(Encoder::Create(weights.config(), weights.weights(),

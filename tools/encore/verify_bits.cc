@@ -115,9 +115,9 @@ struct Trial {
   std::string first_target = {};
 };
 
-// In bf16 and int8 fewer and smaller ones: what shares work among threads and takes sequences apart
-// is the same code as in f32. Inputs of matrices that are no multiple of 2 or 4, a walk over two
-// tiles of keys, and in int8 a matrix that is kept.
+// In bf16, int8 and int4 fewer and smaller ones: what shares work among threads and takes sequences
+// apart is the same code as in f32. Inputs of matrices that are no multiple of 2 or 4, a walk over
+// two tiles of keys, and of integers a matrix that is kept.
 std::vector<Trial> TrialsOf(Precision precision, bool full) {
   const bool f32 = precision == Precision::kF32;
   const size_t batches = f32 ? (full ? 60 : 6) : (full ? 20 : 2);
@@ -138,7 +138,7 @@ std::vector<Trial> TrialsOf(Precision precision, bool full) {
                  .num_layers = 2,
                  .activation = Activation::kGelu},
       f32 ? many : std::vector<size_t>{1, 17, 65, 0}, false, batches);
-  if (precision == Precision::kInt8) trials.back().keep = {{1, LayerMatrix::kLinear2}};
+  if (IsInteger(precision)) trials.back().keep = {{1, LayerMatrix::kLinear2}};
   add(TorchStack{.d_model = f32 ? size_t{28} : size_t{30},
                  .num_heads = 2,
                  .d_ff = 1101,

@@ -37,7 +37,7 @@ struct Weights {
   EncoderConfig config;
   EncoderWeights views;
   Precision made_for = Precision::kF32;
-  std::vector<MatrixOfLayer> kept;  // of int8, in bf16
+  std::vector<MatrixOfLayer> kept;  // of integers, in bf16
   Json embeddings;                  // of a folder
 };
 
@@ -69,7 +69,7 @@ Weights WeightsOf(const WeightsFolder& folder) {
 
 Json MemoryOf(const Weights& weights, Precision precision, int threads) {
   std::vector<MatrixOfLayer> keep;
-  if (precision == Precision::kInt8 || precision == Precision::kInt4) keep = weights.kept;
+  if (IsInteger(precision)) keep = weights.kept;
   const Result<PreparedEncoder> encoder = PreparedEncoder::Create(
       weights.config, weights.views, {.precision = precision, .keep = keep});
   Json memory = {{"precision", PrecisionName(precision)}};

@@ -82,7 +82,7 @@ def load(source: str | pathlib.Path | Report) -> Report:
 # ---- What figures pick --------------------------------------------------------------------------
 
 # The colour of a series, and the order of bars.
-PRECISIONS = ("f32", "bf16", "int8", "bf16 (AMX)")
+PRECISIONS = ("f32", "bf16", "int8", "bf16 (AMX)", "int4")
 
 
 def precision_of(row: Row) -> str:

@@ -30,11 +30,11 @@ class TextEncoder(Opened):
 
     compute is the precision of the matrix products; threads 0 is all usable cores; keep lists
     matrices that int8 and int4 leave in bf16 ("0.linear1"); max_length, pooling and normalize
-    replace the folder's. cache is a folder that keeps packed weights: the next opening is without packing, and
-    processes share them; compare_cache compares all of them with the weights. task is an adapter of
-    the folder's that is added to the weights, "retrieval.query" for instance. The other arguments
-    are those of SentenceTransformer; the first has a name of its own, as in all classes here but
-    MultiVectorEncoder.
+    replace the folder's. cache is a folder that keeps packed weights: the next opening is without
+    packing, and processes share them; compare_cache compares all of them with the weights. task is
+    an adapter of the folder's that is added to the weights, "retrieval.query" for instance. The
+    other arguments are those of SentenceTransformer; the first has a name of its own, as in all
+    classes here but MultiVectorEncoder.
     """
 
     def __init__(

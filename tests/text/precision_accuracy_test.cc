@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What bf16 and int8 lose: on the real all-MiniLM-L6-v2, where it is there, and on a layer with
-// outlier channels, where smoothing and `keep` must mend what plain int8 loses.
+// What bf16, int8 and int4 lose: on the real all-MiniLM-L6-v2, where it is there, and on a layer
+// with outlier channels, where smoothing and `keep` must mend what plain int8 loses.
 
 #include <gtest/gtest.h>
 
@@ -101,7 +101,8 @@ TEST(PrecisionAccuracyTest, KeepsTheVectorsOfRealSentences) {
   };
   // As in tests/compare/check_precision.py.
   for (const Target& target : {Target{Precision::kBF16, 0.9999, 0.9999, 0.9999},
-                               Target{Precision::kInt8, 0.9990, 0.997, 0.9985}}) {
+                               Target{Precision::kInt8, 0.9990, 0.997, 0.9985},
+                               Target{Precision::kInt4, 0.975, 0.945, 0.96}}) {
     DoubleVectors found;
     ASSERT_NO_FATAL_FAILURE(Encode(target.precision, sentences, &found));
     double sum = 0;

@@ -78,7 +78,8 @@ def roof_offence(name, body):
     def is_load(b):
         return LOAD.match(b[2]) and not b[1].startswith("prefetch")
     if name != "ReadLoop":
-        loop = inner_loop(body, lambda b: MULTIPLY.match(b[1]) or b[1] in ("mulps", "addps"))
+        loop = inner_loop(
+            body, lambda b: MULTIPLY.match(b[1]) or b[1] in ("mulps", "addps", "pmullw"))
         if loop is None:
             return "no loop with multiplications"
         stores = [b for b in loop if STORE.search(b[2])]

@@ -143,7 +143,8 @@ struct DotInt4 {
   using TagB = hn::Repartition<int8_t, D>;
   using TagI16 = hn::Repartition<int16_t, D>;
   static constexpr double kProducts = 4;
-  static constexpr int kSums = DotInt8::kSums;
+  // SSE2 multiplies by several instructions, which need registers.
+  static constexpr int kSums = HWY_TARGET == HWY_SSE2 ? 4 : DotInt8::kSums;
   using Sum = hn::Vec<TagI16>;
   static Sum Start(int i) { return hn::Set(TagI16(), static_cast<int16_t>(i * 101)); }
   static hn::Vec<TagA> A(int v) { return hn::Set(TagA(), static_cast<uint8_t>(v * 85)); }

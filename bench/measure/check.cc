@@ -73,7 +73,7 @@ double MostError(Precision precision) {
     case Precision::kInt8:
       return 1e-1;
     case Precision::kInt4:
-      return 5e-1;
+      return 3.5e-1;
   }
   return 4e-6;
 }

@@ -56,9 +56,10 @@ BOUND = 1e-6  # of the largest number of a folder's results
 AS_IT_IS = 1e-5  # the same of transformers with what it rounds to float32
 LENGTHS = 600  # of lists of ids, at most
 LISTS = 8
-TRIES = 8  # to vary a key
+TRIES = 20  # to vary a key
 TOLD = "sentence-transformers"  # in a decision that tells of a difference
 TOLD_IDS = "may have other ids"  # in one that tells of nothing but the tokenizer
+NOT_MADE = "not made: "  # before the sentence on a model that transformers does not make
 TOLD_LENGTH = "takes more where texts have padding"
 
 
@@ -257,7 +258,7 @@ class Search:
                 try:
                     folders.write(drawn, folder)
                 except Exception as error:  # transformers makes no such model
-                    verdict, sentence = "neither", f"{type(error).__name__}: {error}"
+                    verdict, sentence = "neither", f"{NOT_MADE}{type(error).__name__}: {error}"
                 else:
                     verdict, sentence = judge(drawn, folder, self.answers, self.precisions,
                                               self.of(family), rng)
@@ -283,7 +284,7 @@ class Search:
                 drawn["model"]["more"][key] = drawn["model"]["settings"].pop(key)
             where = f"--seed {self.arguments.seed} --count 0 --key {family}.{key}"
             verdict, sentence = self.look(drawn, rng, where)
-            in_file = verdict == "neither" and "; encore: " not in sentence
+            in_file = sentence.startswith(NOT_MADE)
             if verdict == "equal":
                 varied.force(key)
             if re.search(rf"\b{key}\b", sentence.rpartition("; encore: ")[2]) and (

@@ -40,7 +40,7 @@ VALUES = {
     "sparse_pred_ignore_index": [-1], "classifier_pooling": ["cls", "mean", "late"],
     "type_vocab_size": [1, 3], "hidden_act": ["gelu", "relu", "silu"], "max_relative_positions": [],
     "hidden_activation": ["silu", "relu"], "projection_size": [8, 40], "projection_dim": [8, 40],
-    "embedding_dim": [24, 40],
+    "embedding_dim": [24, 40], "embedding_size": [16, 24],
 }
 
 
@@ -88,7 +88,7 @@ class Varied:
         """config: as transformers has it of an equal folder."""
         part = getattr(config, "text_config", config)
         for key in self.keys:
-            self.values[key].add(json.dumps(getattr(part, key, None), default=str, sort_keys=True))
+            self.values[key].add(json.dumps(vars(part).get(key), default=str, sort_keys=True))
 
     def force(self, key):
         """Of a folder with another value of a key that sentence-transformers sets itself."""

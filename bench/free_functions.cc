@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "bench/elementwise.h"
+#include "engine/kernels/fewer_avx3.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/free_functions.cc"

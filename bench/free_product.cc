@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "engine/kernels/fewer_avx3.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/free_product.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

@@ -45,10 +45,10 @@ trap 'umount "$folder/proc" "$folder/dev" "$folder/sys"' EXIT
 
 in_debian() { chroot "$folder" env -u CMAKE_CXX_COMPILER_LAUNCHER -u JOBS bash -c "$1"; }
 
-# timed NAME COMMAND: in the clone /encore.
+# timed NAME COMMAND: in the clone.
 timed() {
   local seconds
-  seconds=$({ time -p in_debian "cd /encore && $2" >"$folder.$1.log" 2>&1; } 2>&1) ||
+  seconds=$({ time -p in_debian "cd /clone && $2" >"$folder.$1.log" 2>&1; } 2>&1) ||
     { tail -n 30 "$folder.$1.log" >&2; echo "time_fresh: $1 failed" >&2; exit 1; }
   awk -v name="$1" '{ t[$1] = $2 } END {
     printf "%-6s %7.1f s, of the processors %7.1f s\n", name, t["real"], t["user"] + t["sys"] }' \
@@ -57,7 +57,7 @@ timed() {
 
 # What README.md says of Python, and the tests of the package, in an environment of its own.
 use_package() {
-  in_debian 'cd /encore && tools/fetch_model.sh && . /venv/bin/activate &&
+  in_debian 'cd /clone && tools/fetch_model.sh && . /venv/bin/activate &&
     sed -n "/^\`\`\`python$/,/^\`\`\`$/{/^\`\`\`/d;p}" README.md >readme.py && python readme.py &&
     pip install -q pytest tqdm && python -m pytest -q python/tests' >"$folder.use.log" 2>&1 ||
     { tail -n 30 "$folder.use.log" >&2; echo "time_fresh: the package failed" >&2; exit 1; }
@@ -66,13 +66,13 @@ use_package() {
 
 fresh_clone() {
   local deps=
-  if [[ -d "$folder/encore/.deps" ]]; then
+  if [[ -d "$folder/clone/.deps" ]]; then
     deps="$folder/deps"
-    mv "$folder/encore/.deps" "$deps"
+    mv "$folder/clone/.deps" "$deps"
   fi
-  rm -rf "$folder/encore"
-  git clone -q . "$folder/encore"
-  [[ -z $deps ]] || mv "$deps" "$folder/encore/.deps"
+  rm -rf "$folder/clone"
+  git clone -q . "$folder/clone"
+  [[ -z $deps ]] || mv "$deps" "$folder/clone/.deps"
 }
 
 for step in "$@"; do
@@ -82,7 +82,7 @@ for step in "$@"; do
     run) timed run tools/run.sh ;;
     test) timed test tools/test.sh ;;
     pip)
-      in_debian 'cd /encore && tools/setup.sh && apt-get -qq -y install python3-dev >/dev/null &&
+      in_debian 'cd /clone && tools/setup.sh && apt-get -qq -y install python3-dev >/dev/null &&
         python3 -m venv --clear /venv'
       timed pip '. /venv/bin/activate && pip install -q .'
       use_package

@@ -26,7 +26,7 @@ precision, one thread and all. With it, shows a report of `encore bench --json` 
 bench/peers/compare.py.
 
   python -m pyencore.lab report --out report.html
-  python -m pyencore.lab report bench.json --out bench.html --figures pictures --format png
+  python -m pyencore.lab report bench.json --out bench.html --figures pictures --image png
 """
 
 COMPARE = """\

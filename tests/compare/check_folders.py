@@ -287,8 +287,8 @@ class Search:
             in_file = sentence.startswith(NOT_MADE)
             if verdict == "equal":
                 varied.force(key)
-            if re.search(rf"\b{key}\b", sentence.rpartition("; encore: ")[2]) and (
-                    verdict == "refused" or "; encore: " in sentence):
+            named = re.search(rf"(^|; encore: )\S*config\.json: (\w+: )?'?{key}'? is ", sentence)
+            if named and verdict in ("refused", "neither"):
                 varied.refuse(key)
             if key not in varied.missing():
                 return

@@ -153,6 +153,7 @@ def draw(rng, family=None, forced=None):
         model["old"] = False  # whose spellings are of the keys that they need
         value = own_keys.value_of(family, forced, model["settings"], rng)
         model["settings"][forced] = value
+        model["more"].pop(forced, None)
     dense, prompt, transformer = {}, None, ""
     unigram = files.get("tokenizer.json", {}).get("model", {}).get("type") == "Unigram"
     spm = model["family"] == "DebertaV2" and unigram and one_in(rng, 2)

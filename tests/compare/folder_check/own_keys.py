@@ -38,9 +38,10 @@ VALUES = {
     "num_decoder_layers": [1, 3], "esmfold_config": [None, {"trunk": None}],
     "deterministic_flash_attn": [True], "sparse_prediction": [True],
     "sparse_pred_ignore_index": [-1], "classifier_pooling": ["cls", "mean", "late"],
-    "type_vocab_size": [1, 3], "hidden_act": ["gelu", "relu", "silu"], "max_relative_positions": [],
+    "type_vocab_size": [1, 3], "hidden_act": ["gelu", "relu", "silu"], "max_relative_positions": [40],
     "hidden_activation": ["silu", "relu"], "projection_size": [8, 40], "projection_dim": [8, 40],
     "embedding_dim": [24, 40], "embedding_size": [16, 24],
+    "rms_norm_eps": [1e-5, 1e-3], "attention_bias": [True, False],
 }
 
 
@@ -69,8 +70,7 @@ def value_of(family, key, settings, rng):
     config = getattr(transformers, TEXT_SIDES.get(family, family) + "Config")
     usual = next((field.default for field in dataclasses.fields(config) if field.name == key), None)
     values = [value for value in values if value != settings.get(key, usual)]
-    if not values:
-        return None
+    assert values, f"no values of {family}.{key} are listed"
     value = rng.choice(values)
     return settings[key] + 8 if value is MORE else value
 

@@ -38,10 +38,10 @@ VALUES = {
     "num_decoder_layers": [1, 3], "esmfold_config": [None, {"trunk": None}],
     "deterministic_flash_attn": [True], "sparse_prediction": [True],
     "sparse_pred_ignore_index": [-1], "classifier_pooling": ["cls", "mean", "late"],
-    "type_vocab_size": [1, 3], "hidden_act": ["gelu", "relu", "silu"], "max_relative_positions": [40],
+    "type_vocab_size": [1, 3], "hidden_act": ["gelu", "relu", "silu"],
     "hidden_activation": ["silu", "relu"], "projection_size": [8, 40], "projection_dim": [8, 40],
     "embedding_dim": [24, 40], "embedding_size": [16, 24],
-    "rms_norm_eps": [1e-5, 1e-3], "attention_bias": [True, False],
+    "max_relative_positions": [40], "rms_norm_eps": [1e-5, 1e-3], "attention_bias": [True, False],
 }
 
 

@@ -13,6 +13,7 @@ sentence-transformers 6.2.0, and a build folder, in which it builds folder_answe
     nice .deps/venv/bin/python tests/compare/check_folders.py --count 500
     ... --seed 7 --only 123 --keep /tmp/folder     one folder again, which stays
     ... --families DebertaV2 --count 100           of one family
+    ... --families DebertaV2 --keys                and whether each key of DebertaV2Config is varied
     ... --precision bf16,int8                      and what these lose
 
 Each folder ends as one of
@@ -48,14 +49,17 @@ import numpy as np  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/make"))
-from folder_check import folders, reference  # noqa: E402
+from folder_check import families, folders, reference  # noqa: E402
+from folder_check.losses import Losses, print_table  # noqa: E402
 
 BOUND = 1e-6  # of the largest number of a folder's results
 AS_IT_IS = 1e-5  # the same of transformers with what it rounds to float32
 LENGTHS = 600  # of lists of ids, at most
 LISTS = 8
+TRIES = 20  # to vary a key
 TOLD = "sentence-transformers"  # in a decision that tells of a difference
 TOLD_IDS = "may have other ids"  # in one that tells of nothing but the tokenizer
+NOT_MADE = "not made: "  # before the sentence on a model that transformers does not make
 TOLD_LENGTH = "takes more where texts have padding"
 
 
@@ -95,21 +99,6 @@ def kind_of(sentence):
     return re.sub(r"\d[\d.e+-]*", "N", re.sub(r"/\S+/", "", sentence))[:150]
 
 
-class Losses:
-    """What a family's folders have lost: errors of f32, cosines of the precisions."""
-
-    def __init__(self):
-        self.folders, self.texts, self.errors = 0, 0, []
-        self.cosines = collections.defaultdict(list)
-
-    def add_cosines(self, precision, found, wanted):
-        for answer, row in zip(found, wanted):
-            found_row = np.asarray(answer["row"])
-            lengths = np.linalg.norm(found_row) * np.linalg.norm(row)
-            if len(row) > 1 and lengths > 0:
-                self.cosines[precision].append(found_row @ row / lengths)
-
-
 def draw_lists(drawn, rng):
     """Of 1 to 600 ids, some of each size."""
     size = drawn["model"]["settings"]["vocab_size"]
@@ -120,8 +109,6 @@ def draw_lists(drawn, rng):
 def answers_of_lists(drawn, answers, request, wanted, rng):
     """encore's rows of one batch of lists, and the reference's. Models with tables of positions
     take shorter ones only."""
-    if drawn["model"]["family"] in folders.families.WHOLE:  # the features say which side is called
-        return [], [], []
     lists = draw_lists(drawn, rng)
     positions = drawn["model"]["settings"].get("max_position_embeddings", LENGTHS)
     for most in (LENGTHS, positions, positions - 8):
@@ -144,7 +131,8 @@ def judge(drawn, folder, answers, precisions, losses, rng):
         wanted = reference.Reference(folder, request)
         rows = wanted.results()
     except Exception as error:  # whatever it is, there is nothing to compare with
-        return "neither", f"{type(error).__name__}: {error}"
+        own = "; encore: " + found["error"] if "error" in found else ""
+        return "neither", f"{type(error).__name__}: {error}"[:500] + own
     if "error" in found:
         return "refused", found["error"]
     both = [i for i, row in enumerate(rows) if row is not None]
@@ -163,12 +151,11 @@ def judge(drawn, folder, answers, precisions, losses, rng):
     as_it_is = max(distance(row, rows[i]) / largest
                    for i, row in enumerate(wanted.results(exact=False)) if i in off)
     if worst < 1e-3:
-        losses.folders += 1
-        losses.texts += len(off) + len(lists_off)
         losses.errors.append(worst)
         if precisions and not request["classifies"]:
             lose(answers, request, precisions, losses, [rows[i] for i in both], both)
     if worst <= BOUND and as_it_is <= AS_IT_IS:
+        losses.varied.add(wanted.model[0].auto_model.config)
         return "equal", f"{worst:.1e} of the largest, {len(lists_off)} lists"
     if worst <= BOUND:
         return "DIFFERENT", f"transformers as it is differs by {as_it_is:.1e}"
@@ -244,29 +231,94 @@ def summary_of(drawn):
         key: tokenizer.get(key) for key in ("truncation", "padding")}}, default=str)
 
 
-def print_losses(losses, precisions):
-    """A table of the families. Nothing looks better than it is."""
-    columns = [f"{precision}, {which}" for precision in precisions for which in ("mean", "worst")]
-    print("| " + " | ".join(["family", "folders", "texts", "f32, worst", *columns]) + " |")
-    print("|---|" + "---:|" * (3 + len(columns)))
-    for family, lost in sorted(losses.items()):
-        if not lost.folders:
-            continue
-        cells = [family, str(lost.folders), str(lost.texts), f"{max(lost.errors):.1e}"]
-        for precision in precisions:
-            cosines = lost.cosines[precision]
-            for value in (np.mean(cosines), np.min(cosines)) if cosines else ():
-                cells.append(f"{np.floor(value * 1e5) / 1e5:.5f}")
-        print("| " + " | ".join(cells) + " |")
+class Search:
+    """Folders, and what became of them."""
+
+    def __init__(self, arguments):
+        self.arguments, self.answers = arguments, Answers(arguments)
+        self.precisions = [name for name in arguments.precision.split(",") if name]
+        self.kinds, self.losses = collections.defaultdict(list), {}
+
+    def of(self, family):
+        return self.losses.setdefault(family, Losses(family))
+
+    def verdicts(self):
+        return sum((lost.verdicts for lost in self.losses.values()), collections.Counter())
+
+    def look_at(self, number):
+        rng = random.Random(f"{self.arguments.seed}/{number}")
+        self.look(folders.draw(rng), rng, f"--seed {self.arguments.seed} --only {number}")
+
+    def look(self, drawn, rng, where):
+        """Tries a folder, prints what is to be looked at, and returns the verdict and why."""
+        family, arguments = drawn["model"]["family"], self.arguments
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary) / "folder"
+            with contextlib.redirect_stdout(sys.stderr):
+                try:
+                    folders.write(drawn, folder)
+                except Exception as error:  # transformers makes no such model
+                    verdict, sentence = "neither", f"{NOT_MADE}{type(error).__name__}: {error}"
+                else:
+                    verdict, sentence = judge(drawn, folder, self.answers, self.precisions,
+                                              self.of(family), rng)
+            if arguments.keep:
+                shutil.copytree(folder, arguments.keep, dirs_exist_ok=True)
+        self.of(family).verdicts[verdict] += 1
+        different = verdict.startswith("DIFFERENT")
+        if different or verdict in ("told", "rough") or arguments.verbose:
+            print(f"{verdict} {family} {where}: {sentence}", flush=True)
+        if different or arguments.only is not None or arguments.key:
+            print(f"  {summary_of(drawn)}", flush=True)
+        if verdict in ("refused", "neither"):
+            self.kinds[verdict, kind_of(sentence)].append(where)
+        return verdict, sentence
+
+    def vary(self, family, key):
+        """Tries folders with another value of a key until one is equal or is refused for it."""
+        varied, in_file = self.of(family).varied, False
+        for i in range(TRIES):
+            rng = random.Random(f"{self.arguments.seed}/{family}.{key}/{i}")
+            drawn = folders.draw(rng, family, key)
+            if in_file:  # transformers makes no model with it
+                drawn["model"]["more"][key] = drawn["model"]["settings"].pop(key)
+            where = f"--seed {self.arguments.seed} --count 0 --key {family}.{key}"
+            verdict, sentence = self.look(drawn, rng, where)
+            in_file = sentence.startswith(NOT_MADE)
+            if verdict == "equal":
+                varied.force(key)
+            named = re.search(rf"(^|; encore: )\S*config\.json: (\w+: )?'?{key}'? is ", sentence)
+            if named and verdict in ("refused", "neither"):
+                varied.refuse(key)
+            if key not in varied.missing():
+                return
+
+    def vary_missing(self, family):
+        for key in self.of(family).varied.missing():
+            if key in self.of(family).varied.missing():
+                self.vary(family, key)
+        print(self.of(family).varied.sentence(), flush=True)
+
+    def tell(self):
+        for (verdict, kind), where in sorted(self.kinds.items(),
+                                             key=lambda item: (item[0][0], -len(item[1]))):
+            print(f"{verdict} {len(where)} times, first {where[0]}: {kind}")
+        print_table(self.losses, self.precisions)
+        verdicts = self.verdicts()
+        print(", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
+        return verdicts
 
 
 def main():
     parser = argparse.ArgumentParser(description="encore's folders against sentence-transformers.")
     parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--equal", type=int, default=0, help="more, until so many are equal")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="this folder alone")
     parser.add_argument("--families", help="draw of these alone: Llama,Qwen2")
     parser.add_argument("--keep", type=pathlib.Path, help="with --only: where the folder stays")
+    parser.add_argument("--keys", action="store_true", help="folders with each own key varied")
+    parser.add_argument("--key", help="folders with this key varied: Bert.is_decoder")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--program", type=pathlib.Path, help="a folder_answers that is built")
     parser.add_argument("--precision", default="", help="also what bf16,int8 lose")
@@ -275,37 +327,20 @@ def main():
     reference.quiet()
     warnings.simplefilter("ignore")
     if arguments.families:
-        folders.families.draw_only(arguments.families.split(","))
-    answers = Answers(arguments)
-    verdicts, kinds = collections.Counter(), collections.defaultdict(list)
-    losses = collections.defaultdict(Losses)
-    precisions = [name for name in arguments.precision.split(",") if name]
+        families.draw_only(arguments.families.split(","))
+    search = Search(arguments)
     numbers = range(arguments.count) if arguments.only is None else [arguments.only]
     for number in numbers:
-        rng = random.Random(f"{arguments.seed}/{number}")
-        drawn = folders.draw(rng)
-        family = drawn["model"]["family"]
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = pathlib.Path(temporary) / "folder"
-            with contextlib.redirect_stdout(sys.stderr):
-                folders.write(drawn, folder)
-                verdict, sentence = judge(drawn, folder, answers, precisions, losses[family], rng)
-            if arguments.keep:
-                shutil.copytree(folder, arguments.keep, dirs_exist_ok=True)
-        verdicts[verdict] += 1
-        different = verdict.startswith("DIFFERENT")
-        if different or verdict in ("told", "rough") or arguments.verbose:
-            print(f"{verdict} {family} --seed {arguments.seed} --only {number}: {sentence}",
-                  flush=True)
-        if different or arguments.only is not None:
-            print(f"  {summary_of(drawn)}", flush=True)
-        if verdict in ("refused", "neither"):
-            kinds[verdict, kind_of(sentence)].append(number)
-    for (verdict, kind), where in sorted(kinds.items(),
-                                         key=lambda item: (item[0][0], -len(item[1]))):
-        print(f"{verdict} {len(where)} times, first {where[0]}: {kind}")
-    print_losses(losses, precisions)
-    print(", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
+        search.look_at(number)
+    number = len(numbers)
+    if arguments.key:
+        search.vary(*arguments.key.split("."))
+    for family in families.FAMILIES if arguments.keys else ():
+        search.vary_missing(family)
+    while search.verdicts()["equal"] < arguments.equal and number < 10 * arguments.equal:
+        search.look_at(number)
+        number += 1
+    verdicts = search.tell()
     return 1 if any(verdict.startswith("DIFFERENT") for verdict in verdicts) else 0
 
 

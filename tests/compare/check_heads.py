@@ -10,8 +10,9 @@ sentence-transformers and transformers' pipeline in float64.
 HEAD is static, model2vec, tokens, sparse, reranker, weights or m3; all by default. BGE-M3's heads
 (m3) are compared with FlagEmbedding's definition, Model2Vec's folders (model2vec) with the package
 of that name. Needs the packages of tests/make/make_head_fixtures.py. Exit status 1 where one
-differs by more than 1e-6 of the largest magnitude, in an entity, or in the support of a sparse
-vector where no value is below 1e-6.
+differs by more than 1e-6 of the largest magnitude (scores of tokens and of rerankers, which are
+told as rough, by more than 4 times what torch in float32 does), in an entity, or in the support of
+a sparse vector where no value is below 1e-6.
 """
 import argparse
 import json
@@ -91,11 +92,18 @@ def check_model2vec(answers, folder, rng):
     return f"{np.dtype(dtype).name} {settings}", worst
 
 
+def tell_rough(head, worst, rounding, what):
+    """Of a model that makes much of each rounding, as check_folders.py has it."""
+    told = f"differs by {worst:.1e}, torch in float32 by {rounding:.1e}"
+    assert worst <= 4 * rounding, f"{told} ({what})"
+    print(f"{head}: rough, {told}")
+
+
 def check_tokens(answers, folder, rng):
     family = rng.choice(list(heads.FAMILIES))
     heads.draw_model(family, "TokenClassification", rng, folder, np.float32)
     texts = draw_texts(rng, 200)
-    _, entities = heads.token_answers(folder, texts)
+    _, entities = heads.token_answers(folder, texts, exact=True)
     worst = 0.0
     for name, wanted in entities.items():
         out = ask(answers, folder, texts, head="tokens", aggregation=name)
@@ -107,7 +115,12 @@ def check_tokens(answers, folder, rng):
                 continue
             for e, w in zip(found, rows, strict=True):
                 worst = max(worst, abs(e["score"] - w["score"]))
-    assert worst <= 2 * TOLERANCE, f"scores differ by {worst:.1e}"  # the pipeline's are f32
+    if worst > TOLERANCE:
+        _, single = heads.token_answers(folder, texts, single=True)
+        rounding = max(abs(e["score"] - w["score"]) for name, wanted in entities.items()
+                       for own, rows in zip(single[name], wanted) if len(own) == len(rows)
+                       for e, w in zip(own, rows))
+        tell_rough("tokens", worst, rounding, family)
     return family, worst
 
 
@@ -175,7 +188,10 @@ def check_reranker(answers, folder, rng):
     wanted = np.array(heads.reranker_scores(folder, pairs))
     worst = np.abs(found - wanted).max() / np.abs(wanted).max()
     what = f"{family} {tokens} {message} {activation} {template!r}"
-    assert worst <= 2 * TOLERANCE, f"differs by {worst:.1e} ({what})"
+    if worst > TOLERANCE:  # a score is the difference of two logits, of which little may be left
+        single = np.array(heads.reranker_scores(folder, pairs, single=True))
+        rounding = np.abs(single - wanted).max() / np.abs(wanted).max()
+        tell_rough("reranker", worst, rounding, what)
     return what, worst
 
 

@@ -120,13 +120,16 @@ def static_vectors(folder, texts):
     return model.encode(texts)
 
 
-def token_answers(folder, texts):
-    """Logits of each text in float64, and entities by each strategy from these in float32."""
+def token_answers(folder, texts, exact=False, single=False):
+    """Logits of each text in float64, and entities by each strategy from these. exact: without what
+    transformers rounds to float32 on the way to the logits. single: all in float32."""
     import torch
     import transformers
+    from model_fixture_families import set_exact
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForTokenClassification.from_pretrained(
-        folder, dtype=torch.float64, attn_implementation="eager")
+        folder, dtype=torch.float32 if single else torch.float64, attn_implementation="eager")
+    set_exact(model, exact)
     logits = []
     for text in texts:
         with torch.no_grad():
@@ -142,6 +145,7 @@ def token_answers(folder, texts):
                           "score": float(e["score"]), "start": len(text[:e["start"]].encode()),
                           "end": len(text[:e["end"]].encode())} for e in found])
         entities[name] = rows
+    set_exact(model, False)
     return logits, entities
 
 
@@ -310,14 +314,15 @@ def make_logit_score(folder, tokens, template=None, message=None, prompt=None, a
         (folder / "chat_template.jinja").write_text(template)
 
 
-def reranker_scores(folder, pairs):
-    """In float64, pair by pair."""
+def reranker_scores(folder, pairs, single=False):
+    """In float64, or all in float32, pair by pair."""
     import torch
     from sentence_transformers import CrossEncoder
     from model_fixture_families import set_exact
     model = CrossEncoder(str(folder), device="cpu", local_files_only=True, model_kwargs={
-        "dtype": torch.float32, "attn_implementation": "eager"}).double().eval()
-    set_exact(model[0].auto_model, True)
+        "dtype": torch.float32, "attn_implementation": "eager"}).eval()
+    model = model if single else model.double()
+    set_exact(model[0].auto_model, not single)
     scores = []
     with torch.no_grad():
         for pair in pairs:

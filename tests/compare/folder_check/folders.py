@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole folders for check_folders.py: tokenizers with their classes and keys, modules, settings of
-sentence-transformers, prompts, and the texts that are tried.
+"""Whole folders for check_folders.py: tokenizers with their classes and keys, and the texts that
+are tried.
 """
 import functools
 import json
@@ -11,12 +11,13 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer
 from transformers.convert_slow_tokenizer import import_protobuf
 
-from folder_check import families
-from make_text_fixtures import CORPUS, POOLINGS
+from folder_check import families, own_keys
+from folder_check.modules import (draw_features, draw_modules, draw_padding, draw_scores,
+                                  draw_settings, features_of, one_in, width_of)
+from make_text_fixtures import CORPUS
 import shapes
 
 BASE = pathlib.Path(__file__).resolve().parents[3] / "tests/data/text/base/tokenizer.json"
-WIDTH = 32
 BERT_CLASSES = ["BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "ElectraTokenizer",
                 "DistilBertTokenizer", "TokenizersBackend", "FunnelTokenizer", None]
 BPE_CLASSES = ["PreTrainedTokenizerFast", "TokenizersBackend", None]
@@ -56,16 +57,6 @@ TOKENIZER_KEYS = {  # key: values
     "unk_token": ["tea"], "cls_token": ["tea"], "sep_token": ["tea"], "pad_token": ["none such"],
     "truncation_strategy": ["longest_first", "only_first"], "somebodys_key": [3],
 }
-ACTIVATIONS = ["torch.nn.modules.activation.Tanh", "torch.nn.modules.linear.Identity",
-               *(f"torch.nn.modules.activation.{name}" for name in (
-                   "GELU", "ReLU", "SiLU", "Sigmoid", "LeakyReLU", "ELU", "Softplus", "Mish",
-                   "ReLU6", "SELU", "CELU", "Hardtanh", "Hardswish", "Hardsigmoid", "Softsign",
-                   "Tanhshrink", "LogSigmoid", "Softshrink", "Hardshrink", "RReLU", "CELU",
-                   "Softmax")),
-               "torch.nn.ReLU", "somebody.Swish"]
-OLD, NEW, BASE_MODULES = ("sentence_transformers.models.",
-                          "sentence_transformers.sentence_transformer.modules.",
-                          "sentence_transformers.base.modules.")
 TEXTS = [
     "", " ", "\n\t", "tea", "The harbour lies between two hills.", "tea with spaces behind   ",
     "   before and  between", "One two three. " * 14, "\u00dcn\u00efcode: caf\u00e9, na\u00efve",
@@ -98,10 +89,6 @@ def sentence_piece(tree):
         proto.pieces.add(piece=piece, score=score, type=kind)
     proto.trainer_spec.unk_id = tree["model"]["unk_id"]
     return proto.SerializeToString()
-
-
-def one_in(rng, n):
-    return rng.random() * n < 1
 
 
 def draw_esm_tokenizer(rng):
@@ -142,136 +129,14 @@ def draw_tokenizer(rng, shape):
     return files, pad
 
 
-def draw_pooling(rng):
-    modes = rng.choice([1, 1, 1, 1, 2, 3])
-    if one_in(rng, 2):
-        chosen = rng.sample(POOLINGS, modes)
-        config = {"word_embedding_dimension": WIDTH}
-        config |= {f"pooling_mode_{name}": name in chosen for name in POOLINGS
-                   if name in chosen or one_in(rng, 2)}
-    else:
-        names = rng.sample(["cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean",
-                            "lasttoken"], modes)
-        config = {rng.choice(["embedding_dimension", "word_embedding_dimension"]): WIDTH,
-                  "pooling_mode": names if modes > 1 or one_in(rng, 3) else names[0]}
-    if one_in(rng, 4):
-        config["include_prompt"] = not one_in(rng, 6)
-    return config, modes * WIDTH
-
-
-def class_path(rng, kind):
-    package = BASE_MODULES if kind != "Pooling" else NEW
-    return rng.choice([OLD + kind, f"{package}{kind.lower()}.{kind}"])
-
-
-def draw_modules(rng, files, dense, features=None):
-    """modules.json and the modules' own files. features: the width of vectors that the model makes
-    itself, which no pooling follows."""
-    transformer = "0_Transformer" if one_in(rng, 8) else ""
-    entries = [(class_path(rng, "Transformer"), transformer)]
-    width = features
-    if features is None:
-        files["1_Pooling/config.json"], width = draw_pooling(rng)
-        entries.append((class_path(rng, "Pooling"), "1_Pooling"))
-    for i in range(2, 2 + rng.choice([0, 0, 1, 1, 2, 3])):
-        kind = rng.choice(["Normalize", "Dense"])
-        entries.append((class_path(rng, kind), f"{i}_{kind}"))
-        if kind == "Normalize":
-            continue
-        out = rng.choice([8, 20, 32])
-        config = {"in_features": width, "out_features": out, "bias": rng.random() < 0.7,
-                  "activation_function": rng.choice(ACTIVATIONS)}
-        if one_in(rng, 8):
-            del config["activation_function"]
-        if one_in(rng, 6):
-            config["module_input_name"] = "sentence_embedding"
-        if one_in(rng, 10):
-            config["use_residual"] = one_in(rng, 3)
-        if one_in(rng, 12):
-            config["somebodys_key"] = 1
-        files[f"{i}_Dense/config.json"] = config
-        dense[f"{i}_Dense"] = config
-        width = out
-    files["modules.json"] = [{"idx": i, "name": str(i), "path": path, "type": kind}
-                             for i, (kind, path) in enumerate(entries)]
-    return transformer
-
-
-def draw_settings(rng, files):
-    """sentence_bert_config.json, config_sentence_transformers.json; the prompt's name to use."""
-    settings = {}
-    if one_in(rng, 1.5):
-        settings["max_seq_length"] = rng.choice([6, 10, 20, 30, 100, 1000, None])
-    if one_in(rng, 2):
-        settings["do_lower_case"] = one_in(rng, 4)
-    if one_in(rng, 50):
-        settings["somebodys_key"] = True
-    if settings or one_in(rng, 2):
-        name = "roberta" if one_in(rng, 8) else "bert"
-        files[f"sentence_{name}_config.json"] = settings
-    if not one_in(rng, 3):
-        return None
-    prompts = {"query": "Which road: ", "passage": "", "odd": "caf\u00e9  "}
-    config = {"prompts": prompts, "similarity_fn_name": rng.choice([None, "cosine", "dot"])}
-    if one_in(rng, 3):
-        config["default_prompt_name"] = rng.choice(["odd", None, "query"])
-    if one_in(rng, 4):
-        config["truncate_dim"] = rng.choice([5, 31, 1000, None])
-    if one_in(rng, 4):
-        config["model_type"] = "SentenceTransformer"
-    if one_in(rng, 12):
-        config["somebodys_key"] = 1
-    files["config_sentence_transformers.json"] = config
-    return rng.choice([None, "query", "passage", "odd"])
-
-
-def features_of(model):
-    settings = model["settings"]
-    return {"CLIP": settings.get("projection_dim", WIDTH),
-            "Siglip": settings.get("projection_size", WIDTH),
-            "Siglip2": settings.get("projection_size", WIDTH)}.get(model["family"])
-
-
-def merge_settings(files, settings):
-    for name in ("sentence_bert_config.json", "sentence_roberta_config.json"):
-        settings |= files.pop(name, {})
-    files["sentence_bert_config.json"] = settings
-
-
-def draw_features(files):
-    """What sentence-transformers writes. It finds that out by itself only where a processor of
-    images is there too."""
-    merge_settings(files, {"module_output_name": "sentence_embedding", "modality_config": {
-        "text": {"method": "get_text_features", "method_output_name": "pooler_output"}}})
-
-
-def draw_padding(rng, files):
-    """As published, and now and then not."""
-    config = files.setdefault("tokenizer_config.json", {})
-    if not one_in(rng, 8):
-        config["model_input_names"] = ["input_ids"]
-    if not one_in(rng, 8):
-        config["padding_side"] = "right"
-    config.pop("model_max_length", None)
-    settings = {"processing_kwargs": {"text": {"padding": "max_length", "max_length": None}}}
-    merge_settings(files, settings)
-    settings.pop("max_seq_length", None)
-
-
-def draw_scores(rng, model):
-    """Where a reranker says its activation."""
-    name = rng.choice([None, "torch.nn.modules.activation.Sigmoid", *ACTIVATIONS[:8],
-                       "torch.nn.modules.linear.Identity"])
-    if name and one_in(rng, 2):
-        model["more"]["sentence_transformers"] = {"activation_fn": name, "version": "4.0.1"}
-    elif name:
-        model["more"]["sbert_ce_default_activation_function"] = name
-
-
-def draw(rng):
-    """A folder's description: model, files, weights of dense layers, what to ask of it."""
+def draw(rng, family=None, forced=None):
+    """A folder's description: model, files, weights of dense layers, what to ask of it. forced: a
+    key of the family's, which a value other than that drawn is put in."""
     classifies = one_in(rng, 4) and bool(families.HEADS)
-    family = families.draw_family(rng, classifies)
+    if family:
+        classifies = classifies and family in families.HEADS
+    else:
+        family = families.draw_family(rng, classifies)
     if family == "Esm":
         files = draw_esm_tokenizer(rng)
         size, pad = len(files["vocab.txt"]), 1
@@ -284,13 +149,18 @@ def draw(rng):
         tokenizer = Tokenizer.from_str(json.dumps(files["tokenizer.json"]))
         size, pad = tokenizer.get_vocab_size(), tokenizer.token_to_id(token) or 0
     model = families.draw_model(rng, family, size, pad, classifies)
+    if forced:
+        model["old"] = False  # whose spellings are of the keys that they need
+        value = own_keys.value_of(family, forced, model["settings"], rng)
+        model["settings"][forced] = value
+        model["more"].pop(forced, None)
     dense, prompt, transformer = {}, None, ""
     unigram = files.get("tokenizer.json", {}).get("model", {}).get("type") == "Unigram"
     spm = model["family"] == "DebertaV2" and unigram and one_in(rng, 2)
     if classifies:
         draw_scores(rng, model)
     elif features_of(model) is not None or not one_in(rng, 6):
-        transformer = draw_modules(rng, files, dense, features_of(model))
+        transformer = draw_modules(rng, files, dense, width_of(model), features_of(model))
         prompt = draw_settings(rng, files)
         if features_of(model) is not None:
             draw_features(files)
@@ -301,12 +171,17 @@ def draw(rng):
             "pairs": classifies and one_in(rng, 1.5)}
 
 
+def processing_of(path, value):
+    of_path = path == "sentence_bert_config.json" and value.get("processing_kwargs") or {}
+    return of_path.get("text", {})
+
+
 def write(drawn, folder):
     own = folder / drawn["transformer"]
     own.mkdir(parents=True)
     families.write_model(drawn["model"], own)
     for path, value in drawn["files"].items():
-        if path == "sentence_bert_config.json" and "processing_kwargs" in value:
+        if "padding" in processing_of(path, value):
             value["processing_kwargs"]["text"]["max_length"] = drawn["model"]["settings"][
                 "max_position_embeddings"]
         of_model = path.startswith(("tokenizer", "special_tokens", "added_tokens", "sentence_",

@@ -280,7 +280,7 @@ TEST_F(CliRerankTest, JsonLinesKeepIdAndIndex) {
 TEST_F(CliRerankTest, RefusesWhatItCannotDo) {
   WriteFile(Path("x"), "tea\n");
   ExpectRefused(Arguments({"--top", "2", "--scores"}), {"--top"});
-  ExpectRefused(Arguments({"--precision", "int4"}), {"--precision", "int4"});
+  ExpectRefused(Arguments({"--precision", "int2"}), {"--precision", "int2"});
   const TextFolder base;
   ExpectRefused({"rerank", "--model", base.path(), "--query", "a", "--input", Path("x")},
                 {"--model", "classification head"});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The inputs behind the published hashes: encoders of four shapes, of five families, some of them
-// in bf16 and int8, and each operation alone. None makes subnormal numbers that a product would
-// see.
+// in bf16, int8 and int4, and each operation alone. None makes subnormal numbers that a product
+// would see.
 
 #include "reference/golden_hashes.h"
 

@@ -137,6 +137,10 @@ def main():
         wanted = "the objects of engine/kernels/gemm_*.cc"
         print(f"check_spills: found no RunGemmTile; wanted {wanted}", file=sys.stderr)
         sys.exit(2)
+    if "F32" in counts and "Int8" in counts and "Int4" not in counts:
+        print("check_spills: found no RunChunk; wanted that of engine/kernels/gemm_int4.cc",
+              file=sys.stderr)
+        sys.exit(2)
     described = ", ".join(f"{count} of {kind}" for kind, count in sorted(counts.items()))
     print(f"check_spills: {counts.total()} loops ({described}), {len(bad)} bad")
     print("\n".join(bad), end="\n" if bad else "")

@@ -61,7 +61,7 @@ use_package() {
     sed -n "/^\`\`\`python$/,/^\`\`\`$/{/^\`\`\`/d;p}" README.md >readme.py && python readme.py &&
     pip install -q pytest tqdm && python -m pytest -q python/tests' >"$folder.use.log" 2>&1 ||
     { tail -n 30 "$folder.use.log" >&2; echo "time_fresh: the package failed" >&2; exit 1; }
-  grep -E '^0\.|passed' "$folder.use.log"
+  grep -E '^\[*0\.|passed' "$folder.use.log"
 }
 
 fresh_clone() {

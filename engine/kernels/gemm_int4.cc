@@ -8,8 +8,10 @@
 // is of 16 products of at most 255 * 8 in magnitude, and 16 * 255 * 8 = 32640.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "engine/base/strict_math.h"
 // AVX3_ZEN4's products of integers are AVX3_DL's.
@@ -72,6 +74,11 @@ HWY_INLINE VecF32 FloatOf(hn::Vec<TagSum> sum) {
 constexpr size_t kMaxNv = 3;
 constexpr size_t kMaxMr = 8;
 constexpr size_t kChunk = 4;
+#elif HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4
+// 16 registers, and a product takes the place of an operand.
+constexpr size_t kMaxNv = 2;
+constexpr size_t kMaxMr = 3;
+constexpr size_t kChunk = 8;
 #else  // 16 registers
 constexpr size_t kMaxNv = 2;
 constexpr size_t kMaxMr = 6;
@@ -146,14 +153,14 @@ HWY_NOINLINE void RunChunk(const Chunk& chunk) {
 }
 
 using ChunkFn = void (*)(const Chunk& chunk);
+template <size_t NV, size_t... kRow>
+constexpr std::array<ChunkFn, kMaxMr + 1> ChunkFns(std::index_sequence<kRow...>) {
+  return {nullptr, &RunChunk<kRow + 1, NV>...};
+}
+// [MR]
 template <size_t NV>
-constexpr ChunkFn kChunkFns[kMaxMr + 1] = {
-    nullptr,          &RunChunk<1, NV>, &RunChunk<2, NV>, &RunChunk<3, NV>,
-    &RunChunk<4, NV>, &RunChunk<5, NV>, &RunChunk<6, NV>,
-#if ENCORE_32_REGISTERS
-    &RunChunk<7, NV>, &RunChunk<8, NV>,
-#endif
-};
+constexpr std::array<ChunkFn, kMaxMr + 1> kChunkFns =
+    ChunkFns<NV>(std::make_index_sequence<kMaxMr>());
 
 // A group's nibbles as bytes, -8 .. 7, and its scales as floats.
 template <size_t NV>

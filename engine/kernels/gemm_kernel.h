@@ -31,8 +31,8 @@
 
 namespace encore::inline v0_1::internal {
 
-// What sums are kept in, by tiles and from one slice of K to the next; of an integer kernel the
-// bits of an int32_t.
+// What sums are kept in, by tiles and from one slice of K to the next; of int8 the bits of an
+// int32_t.
 using Accumulator = float;
 
 // The longest K whose int8 sums fit 32 bits: 65793 * 255 * 128 < 2^31.
@@ -122,8 +122,8 @@ struct GemmKernel {
   };
   // A slice of a panel for any number of rows in one call: as one tile, but that prefetch_step is
   // the bytes of a group of the panel, all of which it asks for, and that a, ld_init and the
-  // factors are those of `rows` rows. Cuts between slices are at multiples of 16. Of int8,
-  // init_scale and scale are null, and kc is a multiple of 16. c may be init.
+  // factors are those of `rows` rows. Cuts between slices are at multiples of 16. Of integers,
+  // init_scale and scale are null, and int8's kc is a multiple of 16. c may be init.
   using RowsFn = void (*)(const GemmTile& tile, size_t rows);
   // Whether to take rows[] where there are tiles, too. These are as fast for fewer rows and for
   // shorter slices, and disturb memory less (Xeon, Sapphire Rapids: base_1x16 454 us by tiles and
@@ -142,12 +142,13 @@ struct GemmKernel {
   using TransposeFn = void (*)(const float* in, size_t ld_in, size_t rows, size_t cols, void* out,
                                size_t ld_out);
   // Makes rows of A out of rows of k floats; the last group is filled up with zeros. `out` may be
-  // `in`, where rows of both have the same bytes from one to the next. int8 writes out.quant, and
-  // multiplies x by factor, if given, before anything else.
+  // `in`, where rows of both have the same bytes from one to the next, and room for whole groups.
+  // int8 and int4 write out.quant, and multiply x by factor, if given, before anything else.
   using MakeRowsFn = void (*)(const RowsToMake& rows);
 
   const char* target;         // Highway's name of the SIMD target, or "AMX"
-  bool integer = false;       // int8: sums are int32_t, and `pack` takes floats that are integers
+  bool integer = false;       // int8 and int4; int8's sums are int32_t, and its `pack` takes floats
+                              // that are integers
   size_t a_bytes;             // of an element of A
   size_t b_bytes;             // and of B; of int4 0, whose groups are kInt4GroupBytes
   size_t kr;                  // elements of a group

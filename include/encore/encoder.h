@@ -222,7 +222,8 @@ enum class OutputRows : uint8_t { kFirst = 0, kLast = 1, kAll = 2 };
 //
 // Nothing of a file is trusted. Sizes and offsets are computed, never read. At each opening, its
 // length, a description of every matrix and its kernel, `identity`, and a checksum of these and of
-// integers' scales must be right, and one panel of each matrix is packed anew and compared. Where
+// the scales outside panels must be right, and one panel of each matrix is packed anew and compared
+// (int4's scales of groups are in the panels). Where
 // `identity` is another one, or with `compare`, all panels are, which takes as long as packing. A
 // file that differs is replaced. What is not compared at each opening is the rest of the panels:
 // who can write to the folder can change results, but make nothing crash, unless the file is
@@ -284,7 +285,8 @@ class ENCORE_API Encoder {
   // Whether it multiplies bf16 by AMX (EncoderOptions::amx_bf16).
   bool amx_bf16() const;
   // The memory of all layers' matrices as they are packed, in bytes: nearly all that an encoder
-  // holds. Not biases, norms, and the scales of integers. Copies of an encoder share it.
+  // holds. int4's scales of groups are among it; biases, norms and int8's scales are not. Copies of
+  // an encoder share it.
   size_t packed_bytes() const;
 
   // What became of EncoderOptions::cache: "mapped", "packed and written", "packed, not written:

@@ -27,8 +27,8 @@ namespace encore::inline v0_1 {
 //          sums, exact. Attention as in kBF16. A quarter of the memory where the target multiplies
 //          bytes (AVX3_ZEN4, AVX3_DL), half elsewhere.
 //   kInt4  rows and attention as in kInt8, weights as signed 4-bit integers, -8 .. 7, with a bf16
-//          scale for each 32 of them along the inputs of an output channel. They are found when an
-//          encoder is made, from the weights alone. The sum of a group's products is an exact
+//          scale for each 32 of them along the inputs of an output channel. Scales are found when
+//          an encoder is made, from the weights alone. The sum of a group's products is an exact
 //          integer; groups are joined in their order, each by one FMA. 4.5 bits a weight, on every
 //          target.
 enum class Precision : uint8_t { kF32, kBF16, kInt8, kInt4 };

@@ -22,7 +22,7 @@ import warnings
 from check_folders import ROOT, Answers, draw_lists
 from folder_check import families, folders, reference
 
-PRECISIONS = ("f32", "bf16", "int8")
+PRECISIONS = ("f32", "bf16", "int8", "int4")
 
 
 def rows_of(answers, request, ids, batch):
@@ -47,8 +47,11 @@ def judge(drawn, folder, answers, rng):
             alone = rows_of(answers, request, ids, False)
             batch = rows_of(answers, request, ids, True)
             other = rows_of(answers, request, [ids[i] for i in order], True)
-            if alone is None or batch is None or other is None:
+            refused = [rows is None for rows in (alone, batch, other)]
+            if all(refused):
                 verdicts.add("refused")
+            elif any(refused):
+                verdicts.add(f"DIFFERENT in {precision}: refused alone or in a batch, not both")
             elif alone == batch and [batch[i] for i in order] == other:
                 verdicts.add("equal")
             else:
@@ -90,7 +93,7 @@ def main():
         total += verdicts
         print(family, dict(verdicts), flush=True)
     print(", ".join(f"{count} {verdict}" for verdict, count in sorted(total.items())))
-    return 1 if any("DIFFERENT" in verdict for verdict in total) else 0
+    return 1 if not total["equal"] or any("DIFFERENT" in verdict for verdict in total) else 0
 
 
 if __name__ == "__main__":

@@ -91,8 +91,8 @@ def main():
         off = max(np.abs(np.array(answer["row"]) - row).max() / largest
                   for answer, row in zip(found["texts"], wanted))
         worst = max(worst, off)
-        if not off <= BOUND:  # experts that are nearly equal may change
-            within = off <= 4 * rounding / largest
+        if not off <= BOUND:  # where float32 has another expert than float64, it is no measure
+            within = off <= 4 * rounding / largest < 1e-3
             rough, different = rough + within, different + (not within)
             print(f"{'rough' if within else 'DIFFERENT'} --seed {arguments.seed}, folder {number}: "
                   f"{off:.1e} of the largest, torch in float32 is {rounding / largest:.1e} off; "

@@ -219,7 +219,8 @@ def from_ids_differs(answers, request, wanted, rows, texts, bound):
 
 def distance(found, wanted):
     found = np.asarray(found, np.float64)
-    return np.abs(found - wanted).max() if found.shape == wanted.shape else math.inf
+    off = np.abs(found - wanted).max() if found.shape == wanted.shape else math.inf
+    return math.inf if math.isnan(off) else off  # max() would pass over it
 
 
 def summary_of(drawn):
@@ -341,6 +342,9 @@ def main():
         search.look_at(number)
         number += 1
     verdicts = search.tell()
+    if verdicts["equal"] < arguments.equal:
+        print(f"found {verdicts['equal']} equal folders of {number}, wanted {arguments.equal}")
+        return 1
     return 1 if any(verdict.startswith("DIFFERENT") for verdict in verdicts) else 0
 
 

@@ -96,7 +96,7 @@ Option PrecisionOptions::AddTo(const Command& command, OptionRules rules) {
   if (rules.one_of.empty()) rules.one_of = {"f32", "bf16", "int8", "int4"};
   const Option option = command.Add(
       "--precision", &name,
-      "Multiply in f32, or in bf16, int8 or int4, which are faster and less exact; default: "
+      "Multiply in f32, or in bf16, int8 or int4, which are smaller and less exact; default: "
       "what the weights were converted to (`encore convert`), or f32",
       rules);
   command.Add("--keep", &keep,

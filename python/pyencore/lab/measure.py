@@ -19,7 +19,7 @@ from .reports import LabError, Report
 # Of targets that are not the best, and of a quick run.
 FEW_WORKLOADS = "minilm_1x16,minilm_1x128,base_1x128"
 SECONDS, QUICK_SECONDS = 0.3, 0.05
-PRECISIONS = ("f32", "bf16", "int8")
+PRECISIONS = ("f32", "bf16", "int8", "int4")
 
 Tell = Callable[[str], None]
 

@@ -76,8 +76,8 @@ def value_of(family, key, settings, rng):
 
 
 class Varied:
-    """Which values the own keys of a family had in folders that ended as equal or rough, and which
-    keys encore refused by name."""
+    """Which values the own keys of a family had in folders that ended as equal, and which keys
+    encore refused by name."""
 
     def __init__(self, family):
         self.family, self.keys = family, own_keys(family)

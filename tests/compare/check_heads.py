@@ -188,7 +188,8 @@ def check_reranker(answers, folder, rng):
     wanted = np.array(heads.reranker_scores(folder, pairs))
     worst = np.abs(found - wanted).max() / np.abs(wanted).max()
     what = f"{family} {tokens} {message} {activation} {template!r}"
-    if not worst <= TOLERANCE:  # a score is the difference of two logits, of which little may be left
+    # A score is the difference of two logits, of which little may be left.
+    if not worst <= TOLERANCE:
         single = np.array(heads.reranker_scores(folder, pairs, single=True))
         rounding = np.abs(single - wanted).max() / np.abs(wanted).max()
         tell_rough("reranker", worst, rounding, what)

@@ -25,7 +25,8 @@ Each folder ends as one of
   neither      sentence-transformers does not open it; encore may or may not
   DIFFERENT    the folder's number, what was drawn and how far off it is; "in its tokens" where the
                results are right from the ids that sentence-transformers makes
-Exit status 1 if a folder is different.
+Exit status 1 if a folder is different, if fewer than --equal are equal, or if with --keys a key was
+neither varied nor refused.
 """
 import argparse
 import collections
@@ -107,9 +108,10 @@ def draw_lists(drawn, rng):
 
 
 def answers_of_lists(drawn, answers, request, wanted, rng):
-    """encore's rows of one batch of lists, and the reference's. Models with tables of positions
-    take shorter ones only."""
-    lists = draw_lists(drawn, rng)
+    """encore's rows of one batch of lists, the reference's, the lists, and encore's sentence where
+    it refuses every batch that the reference takes. Models with tables of positions take shorter
+    ones only."""
+    lists, refused = draw_lists(drawn, rng), None
     positions = drawn["model"]["settings"].get("max_position_embeddings", LENGTHS)
     for most in (LENGTHS, positions, positions - 8):
         lists = [ids[:max(most, 1)] for ids in lists]
@@ -119,8 +121,9 @@ def answers_of_lists(drawn, answers, request, wanted, rng):
         found = answers.ask({"folder": request["folder"], "classifies": request["classifies"],
                              "ids": lists, "batch": True})
         if "error" not in found:
-            return found["texts"], rows, lists
-    return [], [], []
+            return found["texts"], rows, lists, None
+        refused = found["error"]
+    return [], [], [], refused
 
 
 def judge(drawn, folder, answers, precisions, losses, rng):
@@ -143,7 +146,10 @@ def judge(drawn, folder, answers, precisions, losses, rng):
         return "neither", "no text is taken"
     largest = max(np.abs(rows[i]).max() for i in both) or 1.0
     off = {i: distance(found["texts"][i]["row"], rows[i]) / largest for i in both}
-    found_lists, rows_of_lists, lists = answers_of_lists(drawn, answers, request, wanted, rng)
+    found_lists, rows_of_lists, lists, refused = answers_of_lists(drawn, answers, request, wanted,
+                                                                  rng)
+    if refused:
+        return "refused", refused
     largest_of_lists = max((np.abs(row).max() for row in rows_of_lists), default=1.0) or 1.0
     lists_off = [distance(answer["row"], row) / largest_of_lists
                  for answer, row in zip(found_lists, rows_of_lists)]
@@ -336,8 +342,10 @@ def main():
     number = len(numbers)
     if arguments.key:
         search.vary(*arguments.key.split("."))
+    not_tried = []
     for family in families.FAMILIES if arguments.keys else ():
         search.vary_missing(family)
+        not_tried += search.of(family).varied.missing()
     while search.verdicts()["equal"] < arguments.equal and number < 10 * arguments.equal:
         search.look_at(number)
         number += 1
@@ -345,7 +353,7 @@ def main():
     if verdicts["equal"] < arguments.equal:
         print(f"found {verdicts['equal']} equal folders of {number}, wanted {arguments.equal}")
         return 1
-    return 1 if any(verdict.startswith("DIFFERENT") for verdict in verdicts) else 0
+    return 1 if not_tried or any(name.startswith("DIFFERENT") for name in verdicts) else 0
 
 
 if __name__ == "__main__":

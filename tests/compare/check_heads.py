@@ -99,6 +99,10 @@ def tell_rough(head, worst, rounding, what):
     print(f"{head}: rough, {told}")
 
 
+def places(entities):
+    return [[entity[key] for key in ENTITIES] for entity in entities]
+
+
 def check_tokens(answers, folder, rng):
     family = rng.choice(list(heads.FAMILIES))
     heads.draw_model(family, "TokenClassification", rng, folder, np.float32)
@@ -108,8 +112,7 @@ def check_tokens(answers, folder, rng):
     for name, wanted in entities.items():
         out = ask(answers, folder, texts, head="tokens", aggregation=name)
         for found, rows in zip(out, wanted, strict=True):
-            same = [[e[k] for k in ENTITIES] for e in found] == [
-                [e[k] for k in ENTITIES] for e in rows]
+            same = places(found) == places(rows)
             assert same or PRECISION, f"{name}: other entities"
             if not same:
                 continue
@@ -118,8 +121,8 @@ def check_tokens(answers, folder, rng):
     if not worst <= TOLERANCE:
         _, single = heads.token_answers(folder, texts, single=True)
         rounding = max(abs(e["score"] - w["score"]) for name, wanted in entities.items()
-                       for own, rows in zip(single[name], wanted) if len(own) == len(rows)
-                       for e, w in zip(own, rows))
+                       for own, rows in zip(single[name], wanted, strict=True)
+                       if places(own) == places(rows) for e, w in zip(own, rows))
         tell_rough("tokens", worst, rounding, family)
     return family, worst
 

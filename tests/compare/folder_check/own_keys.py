@@ -4,6 +4,7 @@ families.py does not list, and which of them folders varied.
 """
 import collections
 import dataclasses
+import itertools
 import json
 
 import transformers
@@ -54,11 +55,13 @@ def own_keys(family):
 
 
 def layer_types(family, settings, rng):
-    """Of as many layers as there are."""
+    """Of as many layers as there are, and others than the folder has where there is a choice."""
     kinds = ["full_attention"]
     if "sliding_window" in own_keys(family) or family == "ModernBert":
         kinds.append("sliding_attention")
-    return [rng.choice(kinds) for _ in range(settings["num_hidden_layers"])]
+    lists = itertools.product(kinds, repeat=settings["num_hidden_layers"])
+    lists = [list(types) for types in lists]
+    return rng.choice([types for types in lists if types != settings.get("layer_types")] or lists)
 
 
 def value_of(family, key, settings, rng):

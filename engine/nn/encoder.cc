@@ -116,7 +116,7 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
     const internal::FpEnvScope modes;
     pass.thread_plan = internal::ChooseThreadPlan(
         prepared.sizes, batch.seq_starts.get(), static_cast<size_t>(executor.threads()),
-        internal::MachineCaches(), pass.At<size_t>(plan->words));
+        internal::MachineCaches(), pass.At<size_t>(plan->words), internal::RunUnevenly(executor));
   }
   const int threads = static_cast<int>(pass.thread_plan.threads);
   internal::RunTeam(executor, threads, [&](internal::Team& team) {

@@ -21,6 +21,10 @@ constexpr double kFlopsWorthAThread = 2e6;
 // much in waiting and in panels read by several threads.
 constexpr double kTolerableImbalance = 1.06;
 
+// With so many sequences' tasks for each thread, the last ones are no long wait for the others,
+// whatever the threads' speeds.
+constexpr size_t kManyTasks = 16;
+
 struct Lengths {
   size_t tokens = 0;
   size_t shortest = 0;  // of those that are not empty
@@ -89,6 +93,13 @@ size_t Makespan(const ThreadPlan& plan, const Cost& cost, size_t* loads) {
   return *std::max_element(loads, loads + plan.threads);
 }
 
+// How many blocks of rows there are for threads of unequal speed, a multiple of `parts`.
+size_t SmallRowBlocks(const ModelSizes& model, size_t tokens, size_t parts, double l3) {
+  const double weight_bytes = model.FlopsOfLayer(1) / 2 * (model.makes_rows ? 2 : 4);
+  const size_t rows = 4 * weight_bytes > l3 ? kRowsOfSmallBlockOfLargeLayer : kRowsOfSmallBlock;
+  return parts * std::max<size_t>(1, tokens / (parts * rows));
+}
+
 }  // namespace
 
 ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
@@ -141,8 +152,9 @@ const char* ThreadPlanKindName(ThreadPlanKind kind) {
 }
 
 ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq_starts,
-                            size_t threads, const CacheSizes& caches, size_t* words) {
+                            size_t threads, const CacheSizes& caches, size_t* words, bool uneven) {
   const Lengths all = Measure(model, seq_starts);
+  uneven = uneven && all.tokens >= kMinTokensOfSmallBlocks;
   ThreadPlan plan{};
   plan.threads = std::clamp<size_t>(
       static_cast<size_t>(std::min(all.flops / kFlopsWorthAThread, 1e9)), 1, threads);
@@ -175,15 +187,18 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
   const double busiest = static_cast<double>(Makespan(plan, cost, order + plan.tasks)) * 1e3;
   const bool has_room = plan.threads * std::min(plan.max_task_rows, kRowsOfTask) <=
                         RowsOfAllBlocks(all.tokens, plan.threads);
-  if (!long_ones && has_room &&
+  const size_t parts = RoundUp(std::max<size_t>(1, DivCeil(all.tokens, kRowsOfTask)), plan.threads);
+  const bool rows_can_be_cut = all.tokens / parts >= kMinRowsOfBlock;
+  const bool wants_small_tasks =
+      uneven && rows_can_be_cut && plan.tasks < kManyTasks * plan.threads;
+  if (!long_ones && has_room && !wants_small_tasks &&
       busiest <= kTolerableImbalance * all.flops / static_cast<double>(plan.threads)) {
     return plan;
   }
 
-  const size_t parts = RoundUp(std::max<size_t>(1, DivCeil(all.tokens, kRowsOfTask)), plan.threads);
-  if (all.tokens / parts >= kMinRowsOfBlock) {
+  if (rows_can_be_cut) {
     plan.kind = ThreadPlanKind::kRows;
-    plan.row_blocks = {all.tokens, parts};
+    plan.row_blocks = {all.tokens, uneven ? SmallRowBlocks(model, all.tokens, parts, l3) : parts};
     plan.attention_apart = all.shortest != all.longest || long_ones;
     // Of sequences then, by falling length.
     const auto length_of = [&](size_t b) { return seq_starts[b + 1] - seq_starts[b]; };

@@ -100,6 +100,14 @@ inline constexpr size_t kRowsOfTask = kMaxMc;
 // waiting.
 inline constexpr size_t kMinRowsOfBlock = 32;
 
+// Where threads are of unequal speed: with fewer rows each panel of weights is read for less work,
+// with more the others wait longer for the last block. The latter where a layer's weights are more
+// than a quarter of the last cache.
+inline constexpr size_t kRowsOfSmallBlock = 16;
+inline constexpr size_t kRowsOfSmallBlockOfLargeLayer = 32;
+// Fewer tokens lose more to short blocks than they gain.
+inline constexpr size_t kMinTokensOfSmallBlocks = 96;
+
 // The rows that the blocks of all threads have together in any plan for so many tokens and threads
 // or fewer: where there are less than kRowsOfTask for each, little more than the tokens. A plan by
 // sequences that would need more, because the shares are uneven, is not chosen.
@@ -113,8 +121,11 @@ constexpr size_t ThreadPlanWords(size_t sequences, size_t threads) {
 }
 
 // seq_starts as in Batch. `words`: room for ThreadPlanWords, to which the plan then points.
+// uneven: threads are of unequal speed, so that plans by rows have small blocks, and come in the
+// place of those by sequences with few tasks.
 ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq_starts,
-                            size_t threads, const CacheSizes& caches, size_t* words);
+                            size_t threads, const CacheSizes& caches, size_t* words,
+                            bool uneven = false);
 
 // In a plan kColumns: whether the heads' columns of a layer's first product, whose panels have
 // `panel_cols` columns, and their attention are one task. Else all meet in between.

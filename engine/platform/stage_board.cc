@@ -91,17 +91,17 @@ bool StageBoard::Take(Range& range, uint64_t word, uint64_t number, Piece piece,
   }
 }
 
-void StageBoard::Work(int thread) {
+bool StageBoard::Work(int thread) {
   const uint64_t number = stage_.number.load(kAcquire);
-  if (!IsOpen(number)) return;
+  if (!IsOpen(number)) return false;
   const size_t count = stage_.count.load(kAcquire);
   const StageFn run = stage_.run.load(kAcquire);
   const void* const task = stage_.task.load(kAcquire);
   const int threads = stage_.threads.load(kAcquire);
   const Order order = stage_.order.load(kAcquire);
-  if (thread >= threads) return;
+  if (thread >= threads) return false;
   const Layout layout(count, threads, order);
-  bool helped = false;
+  bool worked = false;
   for (size_t i = 0; i < layout.ranges; ++i) {
     // Its own first, then those of the threads after it. What it takes from these comes last there,
     // so that they keep what they had in the stage before.
@@ -119,15 +119,16 @@ void StageBoard::Work(int thread) {
       done += units.end - units.begin;
     }
     if (done == 0) continue;
+    worked = true;
     if (thread == 0) {
       done_at_end_ -= done;
     } else {
       done_.fetch_add(done, std::memory_order_seq_cst);
-      helped = true;
     }
   }
   // There may be others yet whom the caller waits for: it looks again then.
-  if (helped) done_.notify_one();
+  if (worked && thread != 0) done_.notify_one();
+  return worked;
 }
 
 void StageBoard::SleepUntilAllDone() {

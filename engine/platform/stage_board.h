@@ -45,8 +45,8 @@ class StageBoard {
 
   // By any thread, each with a number of its own, the caller with 0: runs tasks until none is left
   // to take. Threads with numbers from the stage's threads on take nothing. The stage may be open,
-  // over, or another than a moment ago.
-  void Work(int thread);
+  // over, or another than a moment ago. Returns whether it ran a task.
+  bool Work(int thread);
 
   // By the caller, after Work: whether all tasks of the open stage have been run; what they wrote
   // is visible then. And: sleeps until they have.

@@ -198,6 +198,11 @@ void Team::ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const
   state_->barrier.Wait(threads_, state_->spin, [this] { state_->share.Reset(); });
 }
 
+bool RunUnevenly(const Executor& executor) {
+  return executor.kind() == Executor::Kind::kPool &&
+         static_cast<const WorkerThreads*>(executor.pool())->RunUnevenly();
+}
+
 void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
   threads = std::clamp(threads, 1, executor.threads());
 #if defined(ENCORE_HAVE_OPENMP)

@@ -56,6 +56,10 @@ class Team {
   int threads_;
 };
 
+// Whether threads of the executor waited for each other for long lately, because one lost its core.
+// Only of pools; false of the others.
+bool RunUnevenly(const Executor& executor);
+
 using RecipeFn = void (*)(const void* recipe, Team& team);
 void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe);
 

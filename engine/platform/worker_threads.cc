@@ -69,11 +69,19 @@ void WorkerThreads::RunStage(size_t count, StageBoard::Order order, int threads,
     to_wake_.store(to_wake, std::memory_order_relaxed);
   }
   woken_ = std::max(woken_, threads);
+  StageTimes times;
+  times.begin = Clock::now();
   board_.Open(count, order, threads, run, task);
   WakeChildren(0);
   board_.Work(0);
+  times.done = Clock::now();
   const auto all_done = [this] { return board_.AllDone(); };
   if (!spin || !SpinUntil(all_done, kStageSpin)) board_.SleepUntilAllDone();
+  if (!spin) return;
+  times.came = came_.load(std::memory_order_relaxed);
+  times.idle = idle_.load(std::memory_order_relaxed);
+  times.end = Clock::now();
+  uneven_stages_.Note(times);
 }
 
 std::chrono::microseconds WorkerThreads::SpinOf(int thread, bool in_a_call) const {
@@ -87,18 +95,23 @@ void WorkerThreads::Loop(int thread) {
   if (!options_.cores.empty()) PinThisThread(options_.cores[index]);
   if (!options_.name.empty()) NameThisThread(options_.name.c_str());
   if (options_.on_start) options_.on_start(thread);
+  bool slept = false;
   for (;;) {
     const uint64_t number = board_.number();
     if (stop_.load(std::memory_order_relaxed)) return;
     const bool in_a_call = StageBoard::IsOpen(number);
+    bool worked = false;
     if (in_a_call) {
+      if (slept) came_.store(Clock::now(), std::memory_order_relaxed);
       WakeChildren(thread);
       const FpEnvScope fp_env;
-      board_.Work(thread);
+      worked = board_.Work(thread);
+      slept = false;
     }
     const std::chrono::microseconds spin = SpinOf(thread, in_a_call);
     const auto news = [&] { return board_.number() != number; };
     if (spin.count() > 0 && SpinUntil(news, spin)) continue;
+    if (worked && spin.count() > 0) idle_.store(Clock::now() - spin, std::memory_order_relaxed);
     // Sequentially consistent with who opens a stage and then looks at `asleep`: one of the two
     // sees the other.
     self.asleep.store(1, std::memory_order_seq_cst);
@@ -107,6 +120,7 @@ void WorkerThreads::Loop(int thread) {
       continue;
     }
     self.asleep.wait(1, std::memory_order_acquire);
+    slept = true;
   }
 }
 

@@ -18,6 +18,7 @@
 #include "engine/platform/fork.h"
 #include "engine/platform/stage_board.h"
 #include "engine/platform/thread_affinity.h"
+#include "engine/platform/uneven_stages.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -43,6 +44,10 @@ class WorkerThreads {
   // there are 2 .. count; returns when all is done. Allocates nothing.
   void RunStage(size_t count, StageBoard::Order order, int threads, StageFn run, const void* task);
 
+  // Whether threads waited for each other through much of some stages lately. Tasks should be small
+  // then. By any thread.
+  bool RunUnevenly() const { return uneven_stages_.AreSome(); }
+
   // How long a thread that finds nothing to do looks for it before it sleeps, within a call and
   // between calls. 0 if the threads up to this one have no core each by UsableCores(), which counts
   // the affinity mask and the cgroup's quota, when the threads were made: spinning would take the
@@ -50,6 +55,8 @@ class WorkerThreads {
   std::chrono::microseconds SpinOf(int thread, bool in_a_call) const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   // Two cache lines apart: x86 prefetches pairs.
   struct alignas(128) Worker {
     std::atomic<uint32_t> asleep{0};  // 1 if it is, or is about to be; who wakes it sets 0
@@ -74,6 +81,11 @@ class WorkerThreads {
   // lies beside it is read by all.
   std::atomic<int> to_wake_{0};
 
+  // See StageTimes. A worker tells that it is idle when it has spun in vain, which may be after the
+  // stage.
+  std::atomic<Clock::time_point> came_{};
+  std::atomic<Clock::time_point> idle_{};
+
   // The system may wake a thread on the core of the one that wakes it, though another is idle, and
   // the two then wait for each other. So workers keep off the core that the caller was on last.
   // Not where there are many: then the chance is small, and moving all would take long. Nor where
@@ -87,6 +99,7 @@ class WorkerThreads {
   alignas(128) int avoided_core_ = -1;
   int avoiding_threads_ = 0;  // how many of them do
   int woken_ = 1;             // up to which thread, in the call at hand
+  UnevenStages uneven_stages_;
 };
 
 }  // namespace encore::internal

@@ -4,10 +4,14 @@
 
 #include "tests/contract/plan_ways.h"
 
+#include <chrono>
+#include <thread>
+
 #include "encore/thread_pool.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/thread_plan.h"
 #include "engine/ops/gemm_blocking.h"
+#include "engine/platform/thread_team.h"
 #include "gtest/gtest.h"
 #include "reference/drawn.h"
 #include "reference/encoder_model.h"
@@ -45,6 +49,18 @@ Way WayOf(const EncoderConfig& config, const ThreadPlan& plan, const std::vector
                                                  : Way::kColumnsInSteps;
   }
   return {};
+}
+
+// One of the pool's threads is late: the next plans are those for threads of unequal speed. Not
+// where the threads have no core each.
+void MakeUneven(const Executor& executor) {
+  internal::RunTeam(executor, [&](internal::Team& team) {
+    for (int stage = 0; stage < 4; ++stage) {
+      team.ForEach(static_cast<size_t>(team.threads()), [](size_t task, int) {
+        std::this_thread::sleep_for(std::chrono::microseconds(task == 0 ? 1000 : 200));
+      });
+    }
+  });
 }
 
 // The precisions take turns, also where a test makes three calls for each of its models.
@@ -87,6 +103,8 @@ void ExpectWay(Way way, const EncoderConfig& config, const std::vector<size_t>& 
   for (int run = 0; run < 2; ++run) {
     EXPECT_TRUE(SameBits(Forward(encoder, batch, x, pool->executor()), want)) << "run " << run;
   }
+  MakeUneven(pool->executor());
+  EXPECT_TRUE(SameBits(Forward(encoder, batch, x, pool->executor()), want)) << "uneven";
   EXPECT_TRUE(SameOutputRows(encoder, batch, x, want, pool->executor()));
 }
 

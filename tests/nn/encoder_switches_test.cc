@@ -21,7 +21,6 @@
 #include "tests/support/guarded.h"
 #include "tests/support/precisions.h"
 #include "tests/support/sanitizers.h"
-#include "tests/support/targets.h"
 
 namespace encore {
 namespace {

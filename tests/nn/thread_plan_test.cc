@@ -29,11 +29,11 @@ constexpr CacheSizes kCaches{.l1d = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20};
 class Planned {
  public:
   Planned(const ModelSizes& sizes, const std::vector<size_t>& lengths, size_t max_threads,
-          const CacheSizes& caches = kCaches)
-      : model(sizes), starts(Starts(lengths)), threads(max_threads) {
+          const CacheSizes& caches = kCaches, bool are_uneven = false)
+      : model(sizes), starts(Starts(lengths)), threads(max_threads), uneven(are_uneven) {
     const size_t room = ThreadPlanWords(lengths.size(), threads);
     memory_.assign(room + 2 * kGuards, kFill);
-    plan = ChooseThreadPlan(model, starts, threads, caches, memory_.data() + kGuards);
+    plan = ChooseThreadPlan(model, starts, threads, caches, memory_.data() + kGuards, uneven);
   }
 
   size_t sequences() const { return starts.size() - 1; }
@@ -69,6 +69,7 @@ class Planned {
   const ModelSizes model;
   const std::vector<size_t> starts;
   const size_t threads;
+  const bool uneven;
   ThreadPlan plan;
 
  private:
@@ -119,7 +120,7 @@ void CheckRowBlocks(const Planned& p) {
   EXPECT_EQ(blocks.parts % p.plan.threads, 0u);
   for (size_t i = 0; i < blocks.parts; ++i) {
     const size_t rows = blocks.begin(i + 1) - blocks.begin(i);
-    EXPECT_GE(rows, 32u);
+    EXPECT_GE(rows, p.uneven ? kRowsOfSmallBlock : 32u);
     EXPECT_LE(rows, kRowsOfTask);
   }
   CheckOrder(p.plan.order, p.sequences(), [&](size_t b) { return p.length(b); });
@@ -186,6 +187,7 @@ TEST(ThreadPlan, EveryBatchOnAnyThreads) {
                          << threads << " threads, d_model " << model.d_model);
             const Planned p(model, lengths, threads);
             CheckPlan(p);
+            CheckPlan(Planned(model, lengths, threads, kCaches, /*are_uneven=*/true));
             ++kinds[static_cast<size_t>(p.plan.kind)];
             if (testing::Test::HasFailure()) return;
           }
@@ -349,6 +351,29 @@ TEST(ThreadPlan, RaggedLengthsAreEvenedOut) {
       CheckPlan(Planned(kBertBase, LognormalLengths(2 * threads + 1, seed), threads));
     }
   }
+}
+
+// Small blocks of rows leave less for others to wait for. Base's layer, 28 MB, has larger ones.
+TEST(ThreadPlan, ThreadsOfUnequalSpeedHaveSmallBlocks) {
+  const ModelSizes mini(TorchStack{.d_model = 384, .num_heads = 12, .d_ff = 1536});
+  const auto blocks = [](const ModelSizes& model, const std::vector<size_t>& lengths, bool uneven) {
+    const Planned p(model, lengths, 2, kCaches, uneven);
+    CheckPlan(p);
+    return p.plan.kind == ThreadPlanKind::kRows ? p.plan.row_blocks.parts : 0;
+  };
+  EXPECT_EQ(blocks(mini, {128}, false), 2u);
+  EXPECT_EQ(blocks(mini, {128}, true), 8u);
+  EXPECT_EQ(blocks(mini, {96}, true), 6u);
+  EXPECT_EQ(blocks(mini, {95}, true), 2u) << "too few to be cut small";
+  EXPECT_EQ(blocks(kBertBase, {128}, false), 2u);
+  EXPECT_EQ(blocks(kBertBase, {128}, true), 4u);
+  const std::vector<size_t> eight(8, 128);
+  EXPECT_EQ(blocks(mini, eight, false), 0u) << "by sequences";
+  EXPECT_EQ(blocks(mini, eight, true), 64u);
+  // Many tasks are small enough; few rows are shared by columns all the same.
+  EXPECT_EQ(blocks(mini, std::vector<size_t>(64, 128), true), 0u);
+  EXPECT_EQ(Planned(mini, {16}, 2, kCaches, true).plan.kind, ThreadPlanKind::kColumns);
+  EXPECT_EQ(Planned(mini, {600}, 1, kCaches, true).plan.kind, ThreadPlanKind::kSequences);
 }
 
 TEST(ThreadPlan, Names) {

@@ -3,8 +3,9 @@
 // The bf16 micro-kernels of every SIMD target. A group is a pair of elements, and its products are
 // two FMAs, the odd element's first: as VDPBF16PS has it on targets that have that instruction, and
 // by f32 FMAs on others. There, rows of A are floats that are bf16 numbers, so that each is
-// broadcast by a load. NEON's BFDOT rounds otherwise and is not used. AMX sums in another order:
-// a kernel of its own, for those who ask for it.
+// broadcast by a load, and the odd one of a pair lies first, as f32 tiles take them. NEON's BFDOT
+// rounds otherwise and is not used. AMX sums in another order: a kernel of its own, for those who
+// ask for it.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,6 +29,7 @@
 // After foreach_target.h:
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/gemm_amx-inl.h"
+#include "engine/kernels/gemm_spread-inl.h"
 #include "engine/kernels/gemm_tiles-inl.h"
 #include "engine/kernels/unroll.h"
 #include "hwy/highway.h"
@@ -148,12 +150,14 @@ void MakeRowsBf16(const RowsToMake& rows) {
   }
 }
 
+constexpr GemmKernel kKernel = KernelOf<TypeBf16, PackBf16>(&MakeRowsBf16);
+
 #else  // by FMAs
 
 struct TypeBf16 {
   struct AWord {
-    float even;
     float odd;
+    float even;
   };
   using Word = uint32_t;
   // Its constructors are written down because GCC's own are not of the SIMD target.
@@ -203,18 +207,30 @@ void MakeRowsBf16(const RowsToMake& rows) {
   for (size_t r = 0; r < rows.rows; ++r) {
     const float* in = rows.in.row(r);  // may be out
     float* out = reinterpret_cast<float*>(rows.out.From(r).data);
-    const auto round = [&](VecF32 v)
-                           HWY_ATTR { return hn::BitCast(d, hn::And(RoundedBits(v), upper)); };
+    const auto round = [&](VecF32 v) HWY_ATTR {  // and the odd one of a pair first
+      return hn::Shuffle2301(hn::BitCast(d, hn::And(RoundedBits(v), upper)));
+    };
     size_t i = 0;
     for (; i + lanes <= rows.k; i += lanes) hn::StoreU(round(hn::LoadU(d, in + i)), d, out + i);
-    if (i < rows.k) hn::StoreN(round(hn::LoadN(d, in + i, rows.k - i)), d, out + i, rows.k - i);
-    if (rows.k % 2 != 0) out[rows.k] = 0.0f;
+    const size_t left = rows.k - i;
+    if (left != 0) hn::StoreN(round(hn::LoadN(d, in + i, left)), d, out + i, (left + 1) / 2 * 2);
   }
 }
 
-#endif
+// Many rows go past a panel that is spread once.
+constexpr GemmKernel WithSpreadRows(GemmKernel kernel) {
+  // What spreading costs is one part in so many rows; with 32 registers the tiles lose less.
+  kernel.at_once_rows = ENCORE_32_REGISTERS ? 32 : 24;
+  kernel.at_once_groups = 16;
+  if (kernel.max_mr[1] != 0) kernel.rows[1] = &RunSpreadRows<1>;
+  if (kernel.max_mr[2] != 0) kernel.rows[2] = &RunSpreadRows<2>;
+  if (kernel.max_mr[3] != 0) kernel.rows[3] = &RunSpreadRows<3>;
+  if (kernel.max_mr[4] != 0) kernel.rows[4] = &RunSpreadRows<4>;
+  return kernel;
+}
+constexpr GemmKernel kKernel = WithSpreadRows(KernelOf<TypeBf16, PackBf16>(&MakeRowsBf16));
 
-constexpr GemmKernel kKernel = KernelOf<TypeBf16, PackBf16>(&MakeRowsBf16);
+#endif
 
 const GemmKernel* TargetGemmKernelBf16() { return &kKernel; }
 

@@ -58,9 +58,11 @@ struct TypeF32 {
 
 constexpr GemmKernel kKernel = KernelOf<TypeF32, PackF32>(nullptr);
 
+}  // namespace
+
+const GemmKernel* TargetGemmKernelF32();  // for gemm_spread-inl.h, too
 const GemmKernel* TargetGemmKernelF32() { return &kKernel; }
 
-}  // namespace
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -125,11 +125,9 @@ struct GemmKernel {
   // factors are those of `rows` rows. Cuts between slices are at multiples of 16. Of integers,
   // init_scale and scale are null, and int8's kc is a multiple of 16. c may be init.
   using RowsFn = void (*)(const GemmTile& tile, size_t rows);
-  // Whether to take rows[] where there are tiles, too. These are as fast for fewer rows and for
-  // shorter slices, and disturb memory less (Xeon, Sapphire Rapids: base_1x16 454 us by tiles and
-  // 475 at once, with weights from memory 706 and 768).
+  // Whether to take rows[] where there are tiles, too.
   bool TakesAtOnce(size_t count, size_t kc) const {
-    return only_rows || (count >= 32 && kc >= 64 && kc % 16 == 0);
+    return only_rows || (count >= at_once_rows && kc >= at_once_groups && kc % 16 == 0);
   }
   // Packs columns [0, cols) of a K x N matrix into a panel [groups, nr, kr]; see gemm_pack-inl.h.
   // Element (k, n) of the source is b[k * stride_k + n * stride_n]; columns past cols and what
@@ -162,6 +160,11 @@ struct GemmKernel {
   PackFn pack;                                              // these two not of int4, whose
   TransposeFn transpose;                                    // panels ops/int4_weights.h packs
   MakeRowsFn make_rows;  // null: rows of floats are rows of A as they are
+  // For TakesAtOnce. As here, AMX's tiles are as fast for fewer rows and for shorter slices, and
+  // disturb memory less (Xeon, Sapphire Rapids: base_1x16 454 us by tiles and 475 at once, with
+  // weights from memory 706 and 768).
+  size_t at_once_rows = 32;
+  size_t at_once_groups = 64;
 
   // Groups that cover k elements.
   size_t GroupsOf(size_t k) const { return kr == 1 ? k : (k + kr - 1) / kr; }

@@ -36,6 +36,7 @@ inline std::vector<NamedKernel> GroupedKernels() {
 // And those with rows[]: kernels of many rows, or of any.
 inline std::vector<NamedKernel> KernelsOfRows() {
   std::vector<NamedKernel> kernels;
+  if (GetGemmKernelBf16().rows[1] != nullptr) kernels.push_back({"bf16", GetGemmKernelBf16()});
   if (UseAmx()) kernels.push_back({"int8", GetGemmKernelInt8Amx()});
   if (UseAmxBf16()) kernels.push_back({"bf16 by AMX", GetGemmKernelBf16Amx()});
   return kernels;
@@ -72,9 +73,13 @@ inline float ElementAt(const void* at, size_t bytes, bool integer, bool is_signe
   std::memcpy(&byte, at, sizeof byte);
   return is_signed ? static_cast<float>(static_cast<int8_t>(byte)) : static_cast<float>(byte);
 }
+// Where element i of A lies, counted in elements: bf16 as floats has the odd one of a pair first.
+inline size_t PlaceInA(const GemmKernel& kernel, size_t i) {
+  return kernel.kr == 2 && kernel.a_bytes == sizeof(float) ? i ^ 1 : i;
+}
 inline float ElementOfA(const GemmKernel& kernel, const void* a, size_t i) {
-  return ElementAt(static_cast<const std::byte*>(a) + i * kernel.a_bytes, kernel.a_bytes,
-                   kernel.integer, false);
+  return ElementAt(static_cast<const std::byte*>(a) + PlaceInA(kernel, i) * kernel.a_bytes,
+                   kernel.a_bytes, kernel.integer, false);
 }
 inline float ElementOfB(const GemmKernel& kernel, const void* b, size_t i) {
   return ElementAt(static_cast<const std::byte*>(b) + i * kernel.b_bytes, kernel.b_bytes,
@@ -95,8 +100,8 @@ inline void PutElement(void* at, size_t bytes, bool integer, float value) {
   }
 }
 inline void PutElementOfA(const GemmKernel& kernel, void* a, size_t i, float value) {
-  PutElement(static_cast<std::byte*>(a) + i * kernel.a_bytes, kernel.a_bytes, kernel.integer,
-             value);
+  PutElement(static_cast<std::byte*>(a) + PlaceInA(kernel, i) * kernel.a_bytes, kernel.a_bytes,
+             kernel.integer, value);
 }
 inline void PutElementOfB(const GemmKernel& kernel, void* b, size_t i, float value) {
   PutElement(static_cast<std::byte*>(b) + i * kernel.b_bytes, kernel.b_bytes, kernel.integer,

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """MaxSim of one query of 32 tokens with 1,000 documents of 180, in vectors of 128: the median
-milliseconds of numpy and torch on one thread and on all. `bench_max_sim` measures encore.
+milliseconds of numpy, torch and, where it can be imported, PyLate. `bench_max_sim` measures encore.
 
+    .deps/venv/bin/pip install --no-deps pylate==1.6.0
     .deps/venv/bin/python bench/peers/max_sim.py [--threads 1]
 """
 import argparse
@@ -53,8 +54,18 @@ def main():
         with torch.inference_mode():
             return torch.einsum("sh,bth->bst", q, d.view(DOCUMENTS, TOKENS, WIDTH)).amax(2).sum(1)
 
-    assert np.allclose(by_numpy(), by_torch().numpy(), rtol=1e-4)
-    for name, call in (("numpy", by_numpy), ("torch", by_torch), ("torch einsum", by_einsum)):
+    calls = {"numpy": by_numpy, "torch": by_torch, "torch einsum": by_einsum}
+    try:
+        from pylate.scores import colbert_scores
+    except ImportError as error:
+        print(f"PyLate is left out: {error}")
+    else:
+        def by_pylate():
+            with torch.inference_mode():
+                return colbert_scores(q[None], d.view(DOCUMENTS, TOKENS, WIDTH))[0]
+        calls["PyLate"] = by_pylate
+    for name, call in calls.items():
+        assert np.allclose(by_numpy(), np.asarray(call()), rtol=1e-4), name
         ms = median_ms(call, arguments.seconds)
         print(f"{name:14} threads {threads}: {ms:8.2f} ms  {FLOPS / ms / 1e6:7.1f} GFLOP/s")
     return 0

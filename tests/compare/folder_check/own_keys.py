@@ -64,10 +64,20 @@ def layer_types(family, settings, rng):
     return rng.choice([types for types in lists if types != settings.get("layer_types")] or lists)
 
 
+def other_angles(parameters, factor):
+    """rope_parameters with each rope_theta times a factor; of some families one for each kind of
+    layer."""
+    return {key: value * factor if key == "rope_theta"
+            else other_angles(value, factor) if isinstance(value, dict) else value
+            for key, value in parameters.items()}
+
+
 def value_of(family, key, settings, rng):
     """One to try."""
     if key == "layer_types":
         return layer_types(family, settings, rng)
+    if key == "rope_parameters" and isinstance(settings.get(key), dict):
+        return other_angles(settings[key], rng.choice([0.25, 3.0]))
     listed = families.FAMILIES[family][1].get(key)
     values = VALUES.get(key, []) + (listed if isinstance(listed, list) else [])
     config = getattr(transformers, TEXT_SIDES.get(family, family) + "Config")

@@ -171,6 +171,9 @@ struct GemmKernel {
   // Bytes of one column of a group of B.
   size_t group_bytes() const { return is_int4() ? kInt4GroupBytes : kr * b_bytes; }
   bool is_int4() const { return b_bytes == 0; }
+  // Where element i of a row of A lies, in elements: bf16 as floats has the odd one of a pair
+  // first.
+  size_t PlaceInA(size_t i) const { return kr == 2 && a_bytes == sizeof(float) ? i ^ 1 : i; }
   size_t max_nv() const {
     size_t nv = kMaxNv;
     while (max_mr[nv] == 0) --nv;

@@ -87,7 +87,12 @@ void Bf16OfRows(const GemmKernel* kernel, const float* x, uint32_t* out, size_t 
     const internal::MadeRows rows{static_cast<std::byte*>(to), n * kernel->a_bytes, nullptr};
     kernel->make_rows({.in = {x, n}, .rows = 1, .k = n, .out = rows});
   };
-  if (kernel->a_bytes == sizeof(float)) return make(out);
+  if (kernel->a_bytes == sizeof(float)) {
+    std::array<uint32_t, kConversionChunk> floats;
+    make(floats.data());
+    for (size_t i = 0; i < n; ++i) out[i] = floats[kernel->PlaceInA(i)];
+    return;
+  }
   std::array<uint16_t, kConversionChunk> halves;
   make(halves.data());
   for (size_t i = 0; i < n; ++i) out[i] = static_cast<uint32_t>(halves[i]) << 16;

@@ -73,12 +73,8 @@ inline float ElementAt(const void* at, size_t bytes, bool integer, bool is_signe
   std::memcpy(&byte, at, sizeof byte);
   return is_signed ? static_cast<float>(static_cast<int8_t>(byte)) : static_cast<float>(byte);
 }
-// Where element i of A lies, counted in elements: bf16 as floats has the odd one of a pair first.
-inline size_t PlaceInA(const GemmKernel& kernel, size_t i) {
-  return kernel.kr == 2 && kernel.a_bytes == sizeof(float) ? i ^ 1 : i;
-}
 inline float ElementOfA(const GemmKernel& kernel, const void* a, size_t i) {
-  return ElementAt(static_cast<const std::byte*>(a) + PlaceInA(kernel, i) * kernel.a_bytes,
+  return ElementAt(static_cast<const std::byte*>(a) + kernel.PlaceInA(i) * kernel.a_bytes,
                    kernel.a_bytes, kernel.integer, false);
 }
 inline float ElementOfB(const GemmKernel& kernel, const void* b, size_t i) {
@@ -100,7 +96,7 @@ inline void PutElement(void* at, size_t bytes, bool integer, float value) {
   }
 }
 inline void PutElementOfA(const GemmKernel& kernel, void* a, size_t i, float value) {
-  PutElement(static_cast<std::byte*>(a) + PlaceInA(kernel, i) * kernel.a_bytes, kernel.a_bytes,
+  PutElement(static_cast<std::byte*>(a) + kernel.PlaceInA(i) * kernel.a_bytes, kernel.a_bytes,
              kernel.integer, value);
 }
 inline void PutElementOfB(const GemmKernel& kernel, void* b, size_t i, float value) {

@@ -28,11 +28,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 // In gemm_f32.cc.
 const GemmKernel* TargetGemmKernelF32();
 
-// Groups of a piece: 48 KiB of floats in three vectors of 16. Sums rest in memory between pieces,
-// which takes 24 loads and stores for 3,072 FMAs of a tile.
-inline constexpr size_t kSpreadGroups = 128;
-// Rows whose sums may rest.
-inline constexpr size_t kSpreadRows = 128;
+// Groups of a piece of a panel, and rows whose sums rest in memory between pieces: 24 KiB of floats
+// and 12 of sums at most, on the stack. A tile of four rows and three vectors then has 24 loads and
+// stores of sums for 3,072 FMAs with 8 lanes, for half of these with 16.
+template <size_t NV>
+inline constexpr size_t kSpreadGroups = HWY_MIN(size_t{128},
+                                                3072 / (NV * hn::MaxLanes(GemmTagF32())));
+template <size_t NV>
+inline constexpr size_t kSpreadRows = kSpreadGroups<NV>;
 
 // Words [groups, ldb] of NV vectors become rows of floats, two a group.
 template <size_t NV>
@@ -62,20 +65,20 @@ HWY_INLINE void SkipRows(GemmTile& t, size_t rows) {
   for (size_t j = 0; j < NV; ++j) t.out.c[j] += rows * t.out.ldc;
 }
 
-// Up to kSpreadRows rows, whose A is floats, of each pair the odd one first.
+// Up to kSpreadRows<NV> rows, whose A is floats, of each pair the odd one first.
 template <size_t NV>
 HWY_NOINLINE void RunSpreadBlock(const GemmTile& all, size_t rows) {
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   constexpr size_t kWidth = NV * kLanes;
-  HWY_ALIGN float panel[2 * kSpreadGroups * kWidth];
-  HWY_ALIGN Accumulator sums[kSpreadRows * kWidth];
+  HWY_ALIGN float panel[2 * kSpreadGroups<NV> * kWidth];
+  HWY_ALIGN Accumulator sums[kSpreadRows<NV> * kWidth];
   const GemmKernel& f32 = *TargetGemmKernelF32();
   const size_t parts = (rows + f32.max_mr[NV] - 1) / f32.max_mr[NV];
   // Of what comes next in memory, each tile asks for its share.
   const size_t share = (all.in.prefetch_step + 2 * parts - 1) / (2 * parts);
   size_t done = 0;
   do {
-    const size_t groups = HWY_MIN(all.in.kc - done, kSpreadGroups);
+    const size_t groups = HWY_MIN(all.in.kc - done, kSpreadGroups<NV>);
     SpreadGroups<NV>(static_cast<const uint32_t*>(all.in.b) + done * all.in.ldb, all.in.ldb, groups,
                      panel);
     GemmTile t = all;
@@ -111,8 +114,8 @@ HWY_NOINLINE void RunSpreadBlock(const GemmTile& all, size_t rows) {
 template <size_t NV>
 void RunSpreadRows(const GemmTile& tile, size_t rows) {
   GemmTile t = tile;
-  for (size_t begin = 0; begin < rows; begin += kSpreadRows) {
-    const size_t count = HWY_MIN(rows - begin, kSpreadRows);
+  for (size_t begin = 0; begin < rows; begin += kSpreadRows<NV>) {
+    const size_t count = HWY_MIN(rows - begin, kSpreadRows<NV>);
     RunSpreadBlock<NV>(t, count);
     SkipRows<NV>(t, count);
   }

@@ -25,11 +25,11 @@ namespace {
 // Rows of A are unsigned: 128 stands for zero.
 constexpr float kInt8Zero = 128;
 
-void Bf16ToFloats(const std::byte* from, size_t count, float* out) {
+void Bf16ToFloats(const GemmKernel& kernel, const std::byte* from, size_t count, float* out) {
   for (size_t i = 0; i < count; ++i) {
     uint16_t bits;
     std::memcpy(&bits, from + i * sizeof bits, sizeof bits);
-    out[i] = Bf16ToF32(bits);
+    out[kernel.PlaceInA(i)] = Bf16ToF32(bits);
   }
 }
 
@@ -49,7 +49,7 @@ void MakeRow(const GemmKernel& kernel, DType type, const std::byte* from, size_t
                                : Int8ToUnsigned<uint16_t>(from, width, out);
   }
   if (kernel.a_bytes == sizeof(float)) {
-    return Bf16ToFloats(from, width, reinterpret_cast<float*>(out));
+    return Bf16ToFloats(kernel, from, width, reinterpret_cast<float*>(out));
   }
   std::memcpy(out, from, width * sizeof(uint16_t));
 }
@@ -129,11 +129,11 @@ InputRows DocumentRows::Make(const GemmKernel& kernel, size_t row, size_t count,
       std::bit_cast<uintptr_t>(from) % sizeof(uint32_t) == 0) {
     return {from, stride, nullptr};
   }
-  const size_t filled = width * kernel.a_bytes;
+  const size_t last_group = width / kernel.kr * kernel.kr * kernel.a_bytes;  // if it is not full
   for (size_t r = 0; r < count; ++r) {
     std::byte* const out = room.From(r).data;
+    std::memset(out + last_group, 0, made_bytes(kernel) - last_group);
     MakeRow(kernel, type, from + r * stride, width, out);
-    std::memset(out + filled, 0, made_bytes(kernel) - filled);
     if (type == DType::kI8) room.quant[r] = {scales[row + r], kInt8Zero};
   }
   return InputRows::Of(room);

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "engine/base/strict_math.h"
@@ -69,22 +70,22 @@ HWY_INLINE VecF32 FloatOf(hn::Vec<TagSum> sum) {
 }
 #endif
 
-// MR * NV sums of a group, NV vectors of B, one of A and a product.
+// MR * NV sums of a group, NV vectors of B, one of A and a product. With 32 registers also what the
+// groups before came to; else that rests in memory.
 #if ENCORE_32_REGISTERS
-constexpr size_t kMaxNv = 3;
-constexpr size_t kMaxMr = 8;
-constexpr size_t kChunk = 4;
+constexpr size_t kMaxMr[] = {0, 12, 6, 4};
+constexpr bool kKeepsSums = true;
 #elif HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4
 // 16 registers, and a product takes the place of an operand.
-constexpr size_t kMaxNv = 2;
-constexpr size_t kMaxMr = 3;
-constexpr size_t kChunk = 8;
+constexpr size_t kMaxMr[] = {0, 3, 3};
+constexpr bool kKeepsSums = false;
 #else  // 16 registers
-constexpr size_t kMaxNv = 2;
-constexpr size_t kMaxMr = 6;
-constexpr size_t kChunk = 8;
+constexpr size_t kMaxMr[] = {0, 6, 6};
+constexpr bool kKeepsSums = false;
 #endif
-// kChunk groups of a panel are bytes at a time: 6 KiB of the widest.
+constexpr size_t kMaxNv = std::size(kMaxMr) - 1;
+// Groups of a panel that are bytes at a time: 12 KiB of the widest.
+constexpr size_t kChunk = 8;
 
 // Some groups of a panel for MR rows: acc += a b.
 struct Chunk {
@@ -109,6 +110,16 @@ HWY_NOINLINE void RunChunk(const Chunk& chunk) {
   const float* HWY_RESTRICT scale = chunk.scale;
   const char* prefetch = chunk.prefetch;
   float* HWY_RESTRICT acc = chunk.acc;
+  VecF32 kept[MR][NV];
+  if constexpr (kKeepsSums) {
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) {
+      ENCORE_UNROLL
+      for (size_t j = 0; j < NV; ++j) {
+        kept[i][j] = hn::Load(d, acc + i * kNr + j * kLanes);
+      }
+    }
+  }
   ENCORE_NO_UNROLL
   for (size_t g = chunk.groups; g != 0; --g) {
     for (size_t line = 0; line < chunk.lines; ++line) ENCORE_PREFETCH_L2(prefetch + 64 * line);
@@ -145,22 +156,34 @@ HWY_NOINLINE void RunChunk(const Chunk& chunk) {
       ENCORE_UNROLL
       for (size_t i = 0; i < MR; ++i) {
         float* const at = acc + i * kNr + j * kLanes;
-        hn::Store(hn::MulAdd(FloatOf(sums[i][j]), s, hn::Load(d, at)), d, at);
+        if constexpr (kKeepsSums) {
+          kept[i][j] = hn::MulAdd(FloatOf(sums[i][j]), s, kept[i][j]);
+          ENCORE_PIN(kept[i][j]);
+        } else {
+          hn::Store(hn::MulAdd(FloatOf(sums[i][j]), s, hn::Load(d, at)), d, at);
+        }
       }
     }
     scale += kNr;
+  }
+  if constexpr (kKeepsSums) {
+    ENCORE_UNROLL
+    for (size_t i = 0; i < MR; ++i) {
+      ENCORE_UNROLL
+      for (size_t j = 0; j < NV; ++j) hn::Store(kept[i][j], d, acc + i * kNr + j * kLanes);
+    }
   }
 }
 
 using ChunkFn = void (*)(const Chunk& chunk);
 template <size_t NV, size_t... kRow>
-constexpr std::array<ChunkFn, kMaxMr + 1> ChunkFns(std::index_sequence<kRow...>) {
+constexpr std::array<ChunkFn, kMaxMr[NV] + 1> ChunkFns(std::index_sequence<kRow...>) {
   return {nullptr, &RunChunk<kRow + 1, NV>...};
 }
 // [MR]
 template <size_t NV>
-constexpr std::array<ChunkFn, kMaxMr + 1> kChunkFns =
-    ChunkFns<NV>(std::make_index_sequence<kMaxMr>());
+constexpr std::array<ChunkFn, kMaxMr[NV] + 1> kChunkFns =
+    ChunkFns<NV>(std::make_index_sequence<kMaxMr[NV]>());
 
 // A group's nibbles as bytes, -8 .. 7, and its scales as floats.
 template <size_t NV>
@@ -208,7 +231,7 @@ void RunSomeRows(const GemmTile& tile, size_t rows) {
       ENCORE_PREFETCH_WRITE(tile.out.c[j / kLanes] + i * tile.out.ldc);
     }
   }
-  const size_t parts = (rows + kMaxMr - 1) / kMaxMr;
+  const size_t parts = (rows + kMaxMr[NV] - 1) / kMaxMr[NV];
   const size_t base = rows / parts;
   const size_t taller = rows % parts;
   const size_t share = (tile.in.prefetch_step + parts - 1) / parts;
@@ -277,7 +300,7 @@ constexpr GemmKernel MakeKernel() {
 #if ENCORE_32_REGISTERS
   kernel.rows[3] = &RunRows<3>;
 #endif
-  for (size_t nv = 1; nv <= kMaxNv; ++nv) kernel.max_mr[nv] = kMaxMr;
+  for (size_t nv = 1; nv <= kMaxNv; ++nv) kernel.max_mr[nv] = kMaxMr[nv];
   kernel.only_rows = true;
   kernel.make_rows = &MakeByteRows<uint8_t, kInt4Group>;
   return kernel;

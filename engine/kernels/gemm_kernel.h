@@ -158,7 +158,7 @@ struct GemmKernel {
   RowsFn rows[kMaxNv + 1] = {};                             // [nv]; null: only tiles
   bool only_rows = false;                                   // no tiles: their bits would be others
   PackFn pack;                                              // these two not of int4, whose
-  TransposeFn transpose;                                    // panels ops/int4_weights.h packs
+  TransposeFn transpose;                                    // panels kernels/int4_groups.h packs
   MakeRowsFn make_rows;  // null: rows of floats are rows of A as they are
   // For TakesAtOnce. As here, AMX's tiles are as fast for fewer rows and for shorter slices, and
   // disturb memory less (Xeon, Sapphire Rapids: base_1x16 454 us by tiles and 475 at once, with

@@ -12,6 +12,7 @@
 // After foreach_target.h:
 #include "engine/kernels/activation-inl.h"
 #include "engine/kernels/elementwise-inl.h"
+#include "engine/kernels/int4_groups-inl.h"
 #include "engine/kernels/norm-inl.h"
 #include "engine/kernels/relative-inl.h"
 #include "engine/kernels/rotary-inl.h"

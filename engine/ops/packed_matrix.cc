@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 
 #include "engine/base/guarded.h"
-#include "engine/ops/int4_weights.h"
+#include "engine/kernels/int4_groups.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
@@ -31,11 +32,13 @@ bool PackInt4Rows(const WeightSource& source, size_t row, size_t rows, size_t k,
   // Of int8 weights with scales of their inputs, those by which rows of A are divided as well.
   WeightSource smoothed = source;
   smoothed.input_scale = {};
+  const auto pack_group = GetInt4Kernels().pack;
   alignas(64) float piece[GemmKernel::kMaxNr * kInt4Group];
   for (size_t k0 = 0; k0 < k; k0 += kInt4Group) {
     const size_t count = std::min(kInt4Group, k - k0);
+    if (count < kInt4Group) std::fill(std::begin(piece), std::end(piece), 0.0f);
     ReadRows(smoothed, row, rows, k0, count, piece, kInt4Group);
-    if (!PackInt4Group(piece, kInt4Group, rows, count, nr, panel, sums)) return false;
+    if (!pack_group(piece, rows, nr, panel, sums)) return false;
     panel += nr * kInt4GroupBytes;
   }
   return true;

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "engine/base/bf16.h"
+#include "engine/kernels/int4_groups.h"
 #include "engine/ops/gemm.h"
-#include "engine/ops/int4_weights.h"
 #include "gtest/gtest.h"
 #include "reference/int4.h"
 #include "tests/support/gemm_elements.h"
@@ -59,7 +59,7 @@ TEST(Int4Weights, NoWorseThanTheLargestMagnitude) {
   double squares = 0;
   for (size_t g = 0; g < kGroups; ++g) {
     const float* const at = w.data() + g * kInt4Group;
-    const Int4Group group = QuantizeInt4Group(at);
+    const Int4Group group = GetInt4Kernels().quantize(at);
     EXPECT_EQ(Bf16ToF32(F32ToBf16(group.scale)), group.scale);
     for (size_t i = 0; i < kInt4Group; ++i) {
       ASSERT_GE(group.q[i], -8);
@@ -83,26 +83,42 @@ TEST(Int4Weights, NoWorseThanTheLargestMagnitude) {
 // A power of two changes the scale alone, and numbers that are sums of steps come back.
 TEST(Int4Weights, SpecialGroups) {
   std::vector<float> w = RandomFloats(kInt4Group, 2);
-  const Int4Group group = QuantizeInt4Group(w.data());
+  const Int4Group group = GetInt4Kernels().quantize(w.data());
   for (const float factor : {0x1p60f, 0x1p-60f, -1.0f}) {
     std::vector<float> scaled = w;
     for (float& v : scaled) v *= factor;
-    const Int4Group other = QuantizeInt4Group(scaled.data());
+    const Int4Group other = GetInt4Kernels().quantize(scaled.data());
     EXPECT_EQ(other.q, group.q);
     EXPECT_EQ(other.scale, group.scale * factor);
   }
   for (size_t i = 0; i < kInt4Group; ++i) w[i] = 0.375f * (static_cast<float>(i % 16) - 8);
-  const Int4Group exact = QuantizeInt4Group(w.data());
+  const Int4Group exact = GetInt4Kernels().quantize(w.data());
   for (size_t i = 0; i < kInt4Group; ++i) EXPECT_EQ(exact.scale * exact.q[i], w[i]);
   for (const float tiny : {0.0f, 0x1p-101f, 0x1p-149f}) {
-    const Int4Group zeros = QuantizeInt4Group(std::vector<float>(kInt4Group, tiny).data());
+    const Int4Group zeros = GetInt4Kernels().quantize(std::vector<float>(kInt4Group, tiny).data());
     EXPECT_EQ(zeros.scale, 0.0f);
     EXPECT_EQ(zeros.q, (std::array<int8_t, kInt4Group>{}));
   }
   for (const float bad : {kInf, -kInf, std::nanf("")}) {
     w[17] = bad;
-    EXPECT_TRUE(std::isnan(QuantizeInt4Group(w.data()).scale)) << bad;
+    EXPECT_TRUE(std::isnan(GetInt4Kernels().quantize(w.data()).scale)) << bad;
   }
+}
+
+// The same integers and scales on every target, ties and the first of two extremes included.
+TEST(Int4Weights, SameOnEveryTarget) {
+  constexpr size_t kGroups = 500;
+  std::vector<float> w = RandomFloats(kGroups * kInt4Group, 3, 0.05f);
+  for (size_t i = 0; i < w.size() / 4; ++i) w[i] = std::nearbyint(w[i] * 200.0f) / 64.0f;
+  std::vector<Int4Group> wanted;
+  ForEachTarget([&](const std::string& /*name*/) {
+    for (size_t g = 0; g < kGroups; ++g) {
+      const Int4Group group = GetInt4Kernels().quantize(w.data() + g * kInt4Group);
+      if (wanted.size() < kGroups) wanted.push_back(group);
+      ASSERT_EQ(group.q, wanted[g].q) << "group " << g;
+      ASSERT_EQ(group.scale, wanted[g].scale) << "group " << g;
+    }
+  });
 }
 
 struct Sizes {
@@ -140,7 +156,7 @@ void CheckProduct(const Sizes& sizes, bool gated) {
     for (size_t k0 = 0; k0 < k; k0 += kInt4Group) {
       float piece[kInt4Group] = {};
       std::copy_n(w.data() + j * k + k0, std::min(kInt4Group, k - k0), piece);
-      const Int4Group group = QuantizeInt4Group(piece);
+      const Int4Group group = GetInt4Kernels().quantize(piece);
       q[j].insert(q[j].end(), group.q.begin(), group.q.end());
       scales[j].push_back(group.scale);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Texts to vectors from Python, side by side in one run: pyencore, sentence-transformers' three
-backends, fastembed. Prints a Markdown table.
+backends, fastembed, llama.cpp. Prints a Markdown table.
 
     python python/benchmarks/peers.py MODEL [--texts N] [--shape BxS ...] [--rounds N]
         [--threads 1 2] [--encore BINARY] [--variants NAME ...] [--python BACKEND=INTERPRETER ...]
@@ -11,16 +11,17 @@ one works at a time, and a turn that other processes disturbed is taken again. M
 of 15 tokens, and sentences of mixed lengths in one call; with --shape instead B texts of S tokens.
 A figure is the median of the rounds, a ratio the median of the rounds' ratios, with the lowest and
 the highest; p99 is given from 100 calls of a turn on. Ratios are to the first variant that is not
-left out. Vectors are compared first: the largest difference from that variant's, and for the folder
-of a SparseEncoder how many values one of them has and the other has not, if above 1e-6. A variant
+left out. Vectors of 64 texts of each kind are compared first: the largest difference from that
+variant's and the mean and the least cosine, or for the folder of a SparseEncoder how many values
+one of them has and the other has not, if above 1e-6. A variant
 whose packages are absent, that refuses to open the folder or that ends is left out, with the
 reason.
 --encore times `encore embed` too, as a whole: start, reading, opening, writing.
 
 optimum-onnx and optimum-intel want other versions of transformers than each other: --python names
-the interpreter of an environment for `onnx`, `openvino` or `fastembed`. "onnx O3" is the graph
-after ONNX Runtime's optimizer. fastembed takes MODEL/onnx/model.onnx, or what PyTorch exports of a
-BERT.
+the interpreter of an environment for `onnx`, `openvino`, `fastembed` or `llama.cpp`. "onnx O3" is
+the graph after ONNX Runtime's optimizer. fastembed takes MODEL/onnx/model.onnx, or what PyTorch
+exports of a BERT. llama_cpp.py says what llama.cpp wants, and makes its file of a BERT.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ VARIANTS = (
     "encore f32",
     "encore bf16",
     "encore int8",
+    "encore int4",
     "torch f32",
     "onnx f32",
     "onnx O3",
@@ -57,6 +59,9 @@ VARIANTS = (
     "openvino f32",
     "openvino int8",
     "fastembed f32",
+    "llama.cpp f32",
+    "llama.cpp Q8_0",
+    "llama.cpp Q4_0",
 )
 CALLS_FOR_P99 = 100  # of a turn, as bench/peers/results.py has it, which needs pyencore.lab
 QUERY = "How do I renew a passport that expired three years ago?"
@@ -210,6 +215,10 @@ def opened(variant: str, folder: str, threads: int) -> Encode:
         if is_sparse(folder):
             raise ValueError("takes no folder of a SparseEncoder")
         return fastembed(folder, threads)
+    if name == "llama.cpp":
+        import llama_cpp
+
+        return llama_cpp.opened(folder, precision, threads)
     return sentence_transformers(folder, name, precision, threads)
 
 
@@ -330,7 +339,9 @@ def cells(label: str, texts: int, variant: Any, first: Any) -> list[str]:
 def difference(found: Any, wanted: Any, folder: str) -> str:
     told = f"{np.abs(found - wanted).max():.1e}"
     if not is_sparse(folder):
-        return told
+        lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(wanted, axis=1)
+        cosines = np.sum(found * wanted, axis=1, dtype=np.float64) / lengths
+        return f"{told}; {cosines.mean():.5f}, {cosines.min():.5f}"
     others = ((found == 0) != (wanted == 0)) & (np.maximum(found, wanted) > 1e-6)
     return f"{told}; {others.sum()} of {np.count_nonzero(wanted)} values"
 

@@ -49,7 +49,10 @@ def test_texts_in_turns() -> None:
                "--variants", "encore f32", "encore int8", *QUICK, "1")
     table = [line.split("|") for line in done.stdout.splitlines() if line.startswith("|")]
     assert [row[1].strip() for row in table[2:]] == ["encore f32", "encore int8"], done.stderr
-    assert float(table[2][-2]) == 0 < float(table[3][-2]) < 0.1
+    (same, _), (differs, cosines) = (row[-2].split(";") for row in table[2:])
+    assert float(same) == 0 < float(differs) < 0.1
+    mean, least = map(float, cosines.split(","))
+    assert 0.99 < least <= mean < 1
     assert table[0][-2].strip() == "difference from encore f32"
     assert table[2][2].strip().endswith(" ms")
 

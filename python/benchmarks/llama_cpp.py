@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A BERT's folder in llama.cpp, by way of xllamacpp: `pip install xllamacpp gguf safetensors`.
+
+The GGUF file is what llama.cpp's own converter makes of such a folder: matrices in the given type,
+vectors in f32, words with U+2581 before them in place of "##" before pieces.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NAMES = {
+    "embeddings.word_embeddings": "token_embd",
+    "embeddings.position_embeddings": "position_embd",
+    "embeddings.token_type_embeddings": "token_types",
+    "embeddings.LayerNorm": "token_embd_norm",
+    "attention.self.query": "attn_q",
+    "attention.self.key": "attn_k",
+    "attention.self.value": "attn_v",
+    "attention.output.dense": "attn_output",
+    "attention.output.LayerNorm": "attn_output_norm",
+    "intermediate.dense": "ffn_up",
+    "output.dense": "ffn_down",
+    "output.LayerNorm": "layer_output_norm",
+}
+F32_ALONE = ("position_embd.weight", "token_types.weight")
+BATCH = 2048  # tokens of a batch
+
+
+def gguf_name(name: str) -> str | None:
+    """encoder.layer.3.output.dense.weight is blk.3.ffn_down.weight; None: llama.cpp has it not."""
+    module, _, kind = name.rpartition(".")
+    block = ""
+    if module.startswith("encoder.layer."):
+        _, _, number, module = module.split(".", 3)
+        block = f"blk.{number}."
+    return f"{block}{NAMES[module]}.{kind}" if module in NAMES else None
+
+
+def as_llama_cpp_has_it(token: str) -> str:
+    if token.startswith("[") and token.endswith("]"):
+        return token
+    return token[2:] if token.startswith("##") else "\u2581" + token
+
+
+def write_gguf(folder: Path, kind: str, path: Path) -> None:
+    """kind: f32, Q8_0, Q4_0 and so on: a type of gguf's that its quantize() can make."""
+    import gguf
+    import safetensors.numpy
+
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    if config["model_type"] != "bert":
+        raise ValueError(f"{folder}: its model_type is {config['model_type']}, wanted bert")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    vocabulary = sorted(tokenizer["model"]["vocab"].items(), key=lambda item: item[1])
+    special = {token["content"] for token in tokenizer["added_tokens"]}
+    ids = dict(vocabulary)
+
+    writer = gguf.GGUFWriter(path, "bert")
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_head_count(config["num_attention_heads"])
+    writer.add_layer_norm_eps(config["layer_norm_eps"])
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(gguf.PoolingType.MEAN)
+    writer.add_tokenizer_model("bert")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_type_count(config["type_vocab_size"])
+    writer.add_token_list([as_llama_cpp_has_it(token) for token, _ in vocabulary])
+    writer.add_token_types(
+        [
+            gguf.TokenType.CONTROL if token in special else gguf.TokenType.NORMAL
+            for token, _ in vocabulary
+        ]
+    )
+    writer.add_bos_token_id(ids["[CLS]"])
+    for name in ("unk", "sep", "pad", "mask"):
+        getattr(writer, f"add_{name}_token_id")(ids[f"[{name.upper()}]"])
+    for name, tensor in safetensors.numpy.load_file(folder / "model.safetensors").items():
+        to = gguf_name(name)
+        if to is None:
+            continue
+        tensor = tensor.astype(np.float32)
+        if kind == "f32" or tensor.ndim == 1 or to in F32_ALONE:
+            writer.add_tensor(to, tensor)
+        else:
+            number = gguf.GGMLQuantizationType[kind]
+            writer.add_tensor(to, gguf.quants.quantize(tensor, number), raw_dtype=number)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def opened(folder: str, kind: str, threads: int) -> Callable[[list[str]], Any]:
+    """encode(texts): vectors of length 1."""
+    import xllamacpp
+
+    path = Path(tempfile.mkdtemp(), "model.gguf")
+    write_gguf(Path(folder), kind, path)
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.embedding = True
+    params.n_ctx = params.n_batch = params.n_ubatch = BATCH
+    params.n_parallel = 16
+    params.kv_unified = True
+    params.warmup = False
+    params.verbosity = 0
+    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    server = xllamacpp.Server(params)
+
+    def encode(texts: list[str]) -> Any:
+        found = server.handle_embeddings({"input": texts, "model": "here"})
+        if "data" not in found:
+            raise ValueError(str(found))
+        rows = sorted(found["data"], key=lambda row: row["index"])
+        return np.array([row["embedding"] for row in rows], np.float32)
+
+    return encode

@@ -309,7 +309,7 @@ def _disturbed(args: argparse.Namespace, rest: Sequence[str]) -> None:
 
 
 def _replay(args: argparse.Namespace, rest: Sequence[str]) -> None:
-    from . import measure, replay, replay_costs, replay_encode
+    from . import measure, replay, replay_costs, replay_encode, replay_encode_costs
     from .reports import LabError
     if rest:
         raise LabError(f"found '{rest[0]}' behind --, which replay takes nothing of")
@@ -335,8 +335,8 @@ def _replay(args: argparse.Namespace, rest: Sequence[str]) -> None:
         rows = replay_costs.replay(encore, layers, numbers, args.seconds, cores, args.rounds, _tell)
         tables.append(_table(replay.table(rows), replay.NUMBER_COLUMNS, args.format == "markdown"))
     if works:
-        calls = replay_encode.replay_encode(encore, args.model, works, numbers, args.seconds, cores,
-                                            args.rounds, _tell)
+        calls = replay_encode_costs.replay_encode(encore, args.model, works, numbers, args.seconds,
+                                                  cores, args.rounds, _tell)
         tables.append(_table(replay_encode.encode_table(calls),
                              replay_encode.ENCODE_NUMBER_COLUMNS, args.format == "markdown"))
     print("\n\n".join("\n".join(lines) for lines in tables))

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import mmap
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Sequence
@@ -158,10 +157,12 @@ def replay_encode(encore: str, source: str, works: Sequence[Workload], threads: 
                     found.setdefault((work.name, count), []).append(value)
     rows = []
     for work in works:
-        alone = statistics.median(one.seconds for one in took[(work.name, 1)])
+        middle = {count: sorted(took[(work.name, count)], key=lambda one: one.seconds)[rounds // 2]
+                  for count in dict.fromkeys([1, *threads])}
         for count in threads:
             key = (work.name, count)
-            made = sorted(took[key], key=lambda one: one.seconds)[len(took[key]) // 2]
-            rows.append(EncodeRow(work.name, count, made, alone / made.seconds / count,
+            made = middle[count]
+            rows.append(EncodeRow(work.name, count, made,
+                                  middle[1].seconds / made.seconds / count,
                                   *beside(found.get(key), [one.seconds for one in took[key]])))
     return rows

@@ -151,7 +151,7 @@ def replay_encode(encore: str, source: str, works: Sequence[Workload], threads: 
                         replayed(work, lengths, count, plan, costs, text, machine))
                 here = [count for count in threads if count <= cores]
                 if (work.texts > MOST_MEASURED or not here or
-                        took[(work.name, 1)][-1].seconds > MOST_SECONDS):
+                        took[(work.name, 1)][0].seconds > MOST_SECONDS):
                     continue
                 for count, value in zip(here, bench.measured(work, here), strict=True):
                     found.setdefault((work.name, count), []).append(value)

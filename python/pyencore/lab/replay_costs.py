@@ -28,6 +28,8 @@ from .replay import (
 
 # Rows for which a task is timed on one thread.
 TIMED_ROWS = (8, 16, 32, 64, 128)
+# Above it, the second core was not free.
+MOST_BUSY = 1.1
 SHORT = 16  # tokens of sequences whose attention takes next to nothing
 
 Tell = Callable[[str], None]
@@ -83,7 +85,8 @@ def hand_over_of(layer: Shape, plan: dict[str, Any], costs: Costs, seconds: floa
     return max(seconds - sum(makespan(stage, 2) for stage in here), 0.0) / len(here)
 
 
-def calibrate(encore: str, layer: Shape, seconds: float) -> tuple[Costs, Machine]:
+def calibrate(encore: str, layer: Shape, seconds: float,
+              tell: Tell) -> tuple[Costs, Machine]:
     """Of the layer's model."""
 
     def of(lengths: Sequence[int], threads: Sequence[int] = (1,)) -> list[float]:
@@ -97,6 +100,9 @@ def calibrate(encore: str, layer: Shape, seconds: float) -> tuple[Costs, Machine
                   of([SHORT] * (MANY_ROWS // SHORT))[0], of([MANY_ROWS])[0],
                   of([SHORT] * (2 * MANY_ROWS // SHORT), [2])[0], on_two)
     costs = costs_of(layer, timed)
+    if costs.busy > MOST_BUSY:
+        tell(f"two threads took {costs.busy:.2f} times as long as one took for half of their work: "
+             "other processes have a core, and all rows of two threads and more come out slow")
     return costs, Machine(hand_over_of(small, plan_of(encore, small, 2), costs, on_two))
 
 
@@ -113,7 +119,7 @@ def replay(encore: str, layers: Sequence[Shape], threads: Sequence[int], seconds
             model = (layer.d_model, layer.heads, layer.d_ff)
             if model not in known:
                 tell(f"round {i + 1} of {rounds}: {layer.name}: costs of tasks")
-                known[model] = calibrate(encore, layer, seconds)
+                known[model] = calibrate(encore, layer, seconds, tell)
             tell(f"round {i + 1} of {rounds}: {layer.name}")
             if here:
                 for count, value in zip(here, bench_seconds(encore, layer, here, seconds),

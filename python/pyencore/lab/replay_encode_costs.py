@@ -141,7 +141,7 @@ def replay_encode(encore: str, source: str, works: Sequence[Workload], threads: 
                 model = work.layer.d_model
                 if model not in known:
                     tell(f"round {i + 1} of {rounds}: {work.name}: costs of tasks")
-                    costs, machine = calibrate(encore, work.layer, seconds)
+                    costs, machine = calibrate(encore, work.layer, seconds, tell)
                     known[model] = costs, machine, bench.text_costs(work, machine)
                 costs, machine, text = known[model]
                 tell(f"round {i + 1} of {rounds}: {work.name}")

@@ -2,6 +2,7 @@
 """python -m pyencore.lab disturbed and replay: how tasks are taken, what a stage costs, what a
 slower core allows."""
 
+import dataclasses
 import os
 import time
 
@@ -9,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
 
-from pyencore.lab import disturbed, replay
+from pyencore.lab import disturbed, replay, replay_costs
 from pyencore.lab.__main__ import main
 from pyencore.lab.reports import LabError
 
@@ -34,7 +35,7 @@ def rows_plan(blocks, threads, apart=False):
 
 def test_stages_have_all_operations():
     layer = replay.shape("base_2x96")
-    whole = sum(map(layer.layer, layer.lengths))
+    whole = layer.products(192) + 2 * layer.attention(96, 96)
     columns = {"threads": {"kind": "columns", "threads": 16, "heads_together": False},
                "matrices": [{"name": name, "panels": panels} for name, panels in (
                    ("in_proj", 48), ("out_proj", 16), ("linear1", 64), ("linear2", 16))]}
@@ -44,7 +45,7 @@ def test_stages_have_all_operations():
         {"first_sequence": 1, "sequences": 1, "rows": 96}]}}
     for plan, count in ((rows_plan([64, 64, 64], 3), 2), (rows_plan([48] * 4, 4, True), 3),
                         (columns, 7), (together, 6), (groups, 1)):
-        found = replay.stages(layer, plan, lambda flops, rows: flops)
+        found = replay.stages(layer, plan, lambda products, attention, rows: products + attention)
         assert len(found) == count
         assert sum(sum(stage.tasks) for stage in found) == pytest.approx(whole)
 
@@ -52,17 +53,48 @@ def test_stages_have_all_operations():
 def test_a_layer_is_its_stages_and_their_hand_overs():
     layer = replay.shape("base_1x128")
     machine = replay.Machine(hand_over=1e-5)
-    alone = replay.simulated(layer, rows_plan([128], 1), lambda rows: 1e11, machine)
-    assert alone == pytest.approx(layer.layer(128) / 1e11)
-    two = replay.simulated(layer, rows_plan([64, 64], 2), lambda rows: 1e11, machine)
+    costs = replay.Costs(lambda rows: 1e11, attention=1e11)
+    alone = replay.simulated(layer, rows_plan([128], 1), costs, machine)
+    assert alone == pytest.approx((layer.products(128) + layer.attention(128, 128)) / 1e11)
+    two = replay.simulated(layer, rows_plan([64, 64], 2), costs, machine)
     assert two == pytest.approx(alone / 2 + 2e-5)
     assert machine.hand_over_of(1) == 0
-    costs = [machine.hand_over_of(threads) for threads in (2, 4, 8, 16, 64, 96, 192)]
-    assert costs[0] == pytest.approx(1e-5) and costs == sorted(set(costs))
+    hand_overs = [machine.hand_over_of(threads) for threads in (2, 4, 8, 16, 64, 96, 192)]
+    assert hand_overs[0] == pytest.approx(1e-5) and hand_overs == sorted(set(hand_overs))
     # Fewer rows at a lower rate.
-    slow = replay.simulated(layer, rows_plan([16] * 8, 2), replay.rate_of([16, 64], [5e10, 1e11]),
-                            machine)
-    assert slow == pytest.approx(alone + 2e-5)
+    slow = dataclasses.replace(costs, products=lambda rows: 5e10 if rows == 16 else 1e11)
+    found = replay.simulated(layer, rows_plan([16] * 8, 2), slow, machine)
+    assert found == pytest.approx((layer.products(128) / 5e10 +
+                                   layer.attention(128, 128) / 1e11) / 2 + 2e-5)
+
+
+def test_costs_beyond_the_rate_of_products():
+    costs = replay.Costs(lambda rows: 1e11, attention=5e10, many_rows=1.02, busy=1.03)
+    # A thread's rows lie in L2, in L3, and half of the way; one thread has its clock for itself.
+    assert costs.seconds(1, 128)(1e11, 0, 128) == pytest.approx(1)
+    assert costs.seconds(1, 512)(1e11, 0, 128) == pytest.approx(1.02)
+    assert costs.seconds(2, 320)(1e11, 0, 128) == pytest.approx(1.01 * 1.03)
+    assert costs.seconds(2, 2048)(0, 1e11, 128) == pytest.approx(2 * 1.03)
+
+
+def test_costs_are_found_again():
+    layer = replay.shape("base_1x128")
+
+    def layer_of(rows, length, many=1.0):
+        return layer.products(rows) / 1e11 * many + layer.attention(rows, length) / 5e10
+
+    timed = replay_costs.Timed(
+        alone={rows: layer_of(rows, rows) for rows in replay_costs.TIMED_ROWS},
+        few=layer_of(128, 16), many=layer_of(512, 16, 1.02), long=layer_of(512, 512, 1.02),
+        both=1.03 * layer_of(512, 16, 1.02), small=0)
+    found = replay_costs.costs_of(layer, timed)
+    assert found.attention == pytest.approx(5e10) and found.products(100) == pytest.approx(1e11)
+    assert found.many_rows == pytest.approx(1.02, abs=2e-4)
+    assert found.busy == pytest.approx(1.03)
+    # 2 us after each of two stages.
+    plan = rows_plan([64, 64], 2)
+    work = 1.03 * layer_of(128, 128) / 2
+    assert replay_costs.hand_over_of(layer, plan, found, work + 4e-6) == pytest.approx(2e-6)
 
 
 def test_shapes():
@@ -70,8 +102,9 @@ def test_shapes():
     assert len(ragged.lengths) == 64 and min(ragged.lengths) >= 8 and max(ragged.lengths) <= 512
     assert replay.shape("base_8x128").tokens == 1024
     # As `encore bench --help` counts them.
-    assert replay.shape("base_1x128").layer(128) == (
-        8 * 128 * 768 ** 2 + 4 * 128 * 768 * 3072 + 4 * 128 ** 2 * 768)
+    one = replay.shape("base_1x128")
+    assert one.products(128) == 8 * 128 * 768 ** 2 + 4 * 128 * 768 * 3072
+    assert one.attention(128, 128) == 4 * 128 ** 2 * 768
     for name in ("base", "tiny_1x16", "base_8", "base_0x5", "base_ragged_0", "base_1x2x3"):
         with pytest.raises(LabError, match=name):
             replay.shape(name)
@@ -99,6 +132,9 @@ def test_the_disturber_takes_a_part_of_its_core():
     (["disturbed", "no/such/encore"], "no/such/encore"),
     (["replay", "base_1x128", "--threads", "2,x"], "--threads: found '2,x'"),
     (["replay", "--seconds", "0"], "--seconds: found 0"),
+    (["replay", "--rounds", "0"], "--rounds: found 0"),
+    (["replay", "minilm_encode_9"], "minilm_encode_9: found no --model"),
+    (["replay", "minilm_encode_0"], "minilm_encode_0"),
     (["replay", "huge_1x1"], "huge_1x1"),
 ])
 def test_refused(capsys, arguments, words):
@@ -112,8 +148,8 @@ def test_with_the_command(capsys):
     flags = ["--workload", "minilm_1x16", "--warm", "--seconds", "0.01"]
     assert main(["disturbed", ENCORE, "--rounds", "1", "--format", "markdown", "--", *flags]) == 0
     assert "| minilm_1x16 | f32 | 2 |" in capsys.readouterr().out
-    assert main(["replay", "minilm_1x64", "--threads", "1,16", "--seconds", "0.01", "--encore",
-                 ENCORE]) == 0
+    assert main(["replay", "minilm_1x64", "--threads", "1,16", "--seconds", "0.01", "--rounds", "1",
+                 "--encore", ENCORE]) == 0
     head, one, many = capsys.readouterr().out.splitlines()
     assert "efficiency" in head and "100 %" in one and many.split()[:3] == ["minilm_1x64", "16",
                                                                            "columns"]

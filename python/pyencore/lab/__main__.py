@@ -52,11 +52,14 @@ core, spins and sleeps. "Allowed" is what the cores' speeds allow together: the 
 
 REPLAY = """\
 Replays the plans of `encore info --plan` for machines with more cores: tasks cost what they cost
-here on one thread, a stage's hand-over what it costs here on two. Where this machine has the
-threads, the shape is measured too. docs/scaling.md says what is assumed.
+here on one thread, a stage's hand-over what it costs here on two. A shape is a layer and a batch,
+or minilm_encode_10000: the whole of `encode` of so many texts, which wants --model. Where this
+machine has the threads, the shape is measured too (`encode` of up to 1,024 texts and 12 s).
+docs/scaling.md says what is assumed.
 
   python -m pyencore.lab replay
   python -m pyencore.lab replay base_1x128 minilm_8x128 --threads 1,2,16 --format markdown
+  python -m pyencore.lab replay minilm_encode_500 minilm_encode_10000 --model all-MiniLM-L6-v2
 """
 
 ATTENTION = """\
@@ -123,6 +126,10 @@ def _parser() -> argparse.ArgumentParser:
                         help="[1,2,4,8,16,32,64,128,192]")
     replay.add_argument("--seconds", type=float, default=0.5, metavar="S",
                         help="of each measurement [0.5]")
+    replay.add_argument("--rounds", type=int, default=3, metavar="N",
+                        help="of costs and measured shapes in turns [3]")
+    replay.add_argument("--model", metavar="FOLDER",
+                        help="a BERT's folder, for shapes such as minilm_encode_10000")
     replay.add_argument("--encore", metavar="PROGRAM", help="the encore command")
 
     attention = add("attention", "who attends to whom, in a model or step by step", ATTENTION)
@@ -302,7 +309,7 @@ def _disturbed(args: argparse.Namespace, rest: Sequence[str]) -> None:
 
 
 def _replay(args: argparse.Namespace, rest: Sequence[str]) -> None:
-    from . import measure, replay
+    from . import measure, replay, replay_costs, replay_encode, replay_encode_costs
     from .reports import LabError
     if rest:
         raise LabError(f"found '{rest[0]}' behind --, which replay takes nothing of")
@@ -311,13 +318,28 @@ def _replay(args: argparse.Namespace, rest: Sequence[str]) -> None:
         raise LabError(f"--threads: found '{args.threads}', wanted numbers from 1 to 1024: 1,2,16")
     if not args.seconds > 0:
         raise LabError(f"--seconds: found {args.seconds:g}, wanted a number above 0")
-    layers = [replay.shape(name) for name in args.shapes]
+    if args.rounds < 1:
+        raise LabError(f"--rounds: found {args.rounds}, wanted 1 or more")
+    works = [replay_encode.workload(name) for name in args.shapes
+             if replay_encode.is_workload(name)]
+    layers = [replay.shape(name) for name in args.shapes if not replay_encode.is_workload(name)]
+    if works and not args.model:
+        raise LabError(f"{works[0].name}: found no --model, wanted a BERT's folder, whose "
+                       "tokenizer makes tokens of the texts")
     bound = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1
-    rows = replay.replay(measure.find_encore(args.encore), layers, [int(n) for n in counts],
-                         args.seconds, cores, _tell)
-    for line in _table(replay.table(rows), replay.NUMBER_COLUMNS, args.format == "markdown"):
-        print(line)
+    encore = measure.find_encore(args.encore)
+    numbers = [int(count) for count in counts]
+    tables = []
+    if layers:
+        rows = replay_costs.replay(encore, layers, numbers, args.seconds, cores, args.rounds, _tell)
+        tables.append(_table(replay.table(rows), replay.NUMBER_COLUMNS, args.format == "markdown"))
+    if works:
+        calls = replay_encode_costs.replay_encode(encore, args.model, works, numbers, args.seconds,
+                                                  cores, args.rounds, _tell)
+        tables.append(_table(replay_encode.encode_table(calls),
+                             replay_encode.ENCODE_NUMBER_COLUMNS, args.format == "markdown"))
+    print("\n\n".join("\n".join(lines) for lines in tables))
 
 
 def _attention(args: argparse.Namespace, rest: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thread plans replayed for machines with more cores than this one: tasks cost what they cost here
-on one thread, and a stage's hand-over what it costs here on two.
+"""Thread plans replayed for machines with more cores than this one. What a task costs is measured
+here (replay_costs.py).
 
 Plans are `encore info --plan`'s. Tasks are taken as a pool's threads take them (stage_board.cc):
 from the own range first, then from the others'."""
@@ -10,19 +10,17 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import itertools
-import json
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import measure
 from .reports import LabError
 
 QUERY_BLOCK = 64  # attention's, where it is a stage of its own
-# Rows for which a block is timed on one thread.
-TIMED_ROWS = (8, 16, 32, 64, 128)
+# Rows of one task, which lie in L2, and so many that they do not.
+FEW_ROWS, MANY_ROWS = 128, 512
 MODELS = {"minilm": (384, 12, 1536), "base": (768, 12, 3072), "large": (1024, 16, 4096)}
 
 
@@ -52,11 +50,11 @@ class Shape:
         """Of what follows attention."""
         return rows * (2.0 * self.d_model ** 2 + 4.0 * self.d_model * self.d_ff)
 
+    def products(self, rows: int) -> float:
+        return self.before(rows) + self.after(rows)
+
     def attention(self, queries: int, keys: int) -> float:
         return 4.0 * queries * keys * self.d_model
-
-    def layer(self, length: int) -> float:
-        return self.before(length) + self.after(length) + self.attention(length, length)
 
 
 def shape(name: str) -> Shape:
@@ -139,120 +137,100 @@ def _even(count: int, parts: int) -> list[int]:
     return [count // parts + (i < count % parts) for i in range(parts)]
 
 
-def stages(layer: Shape, plan: dict[str, Any],
-           seconds: Callable[[float, int], float]) -> list[Stage]:
-    """A layer's stages under `encore info --plan --json`'s plan. seconds(operations, rows): of a
-    task on one core."""
-    threads = plan["threads"]
-    kind, count = threads["kind"], threads["threads"]
+# Seconds of a task on one core: operations of products, of attention, and rows at once.
+Seconds = Callable[[float, float, int], float]
+
+
+def _by_sequences(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage]:
+    tasks = []
+    # The largest first, as threads take them; equals as they are.
+    for group in sorted(plan["threads"]["groups"], key=lambda group: -int(group["rows"])):
+        first = group["first_sequence"]
+        lengths = layer.lengths[first:first + group["sequences"]]
+        tasks.append(seconds(layer.products(group["rows"]),
+                             sum(layer.attention(n, n) for n in lengths),
+                             min(group["rows"], 128)))
+    return [Stage(tasks, in_order=True)]
+
+
+def _by_rows(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage]:
+    blocks = plan["threads"]["row_blocks"]
+    before = Stage([seconds(layer.before(rows), 0.0, rows) for rows in blocks])
+    if plan["threads"]["attention_apart"]:
+        apart = []
+        for length in sorted(layer.lengths, reverse=True):
+            queries = [min(QUERY_BLOCK, length - q) for q in range(0, length, QUERY_BLOCK)]
+            apart += [seconds(0.0, layer.attention(n, length) / layer.heads, 128)
+                      for n in queries] * layer.heads
+        after = Stage([seconds(layer.after(rows), 0.0, rows) for rows in blocks])
+        return [before, Stage(apart, in_order=True), after]
     starts = list(itertools.accumulate(layer.lengths, initial=0))
-    if kind == "sequences":
-        tasks = []
-        for group in threads["groups"]:
-            first = group["first_sequence"]
-            lengths = layer.lengths[first:first + group["sequences"]]
-            tasks.append(seconds(sum(map(layer.layer, lengths)), min(group["rows"], 128)))
-        return [Stage(tasks, in_order=True)]
-    if kind == "rows":
-        blocks = threads["row_blocks"]
-        before = Stage([seconds(layer.before(rows), rows) for rows in blocks])
-        if threads["attention_apart"]:
-            apart = []
-            for length in sorted(layer.lengths, reverse=True):
-                for _ in range(layer.heads):
-                    apart += [seconds(layer.attention(min(QUERY_BLOCK, length - q), length) /
-                                      layer.heads, 128) for q in range(0, length, QUERY_BLOCK)]
-            after = Stage([seconds(layer.after(rows), rows) for rows in blocks])
-            return [before, Stage(apart, in_order=True), after]
-        tasks, row = [], 0
-        for rows in blocks:
-            flops = layer.after(rows)
-            for b, length in enumerate(layer.lengths):
-                queries = min(row + rows, starts[b + 1]) - max(row, starts[b])
-                flops += layer.attention(max(queries, 0), length)
-            tasks.append(seconds(flops, rows))
-            row += rows
-        return [before, Stage(tasks)]
+    tasks, row = [], 0
+    for rows in blocks:
+        attention = 0.0
+        for b, length in enumerate(layer.lengths):
+            queries_here = min(row + rows, starts[b + 1]) - max(row, starts[b])
+            attention += layer.attention(max(queries_here, 0), length)
+        tasks.append(seconds(layer.after(rows), attention, rows))
+        row += rows
+    return [before, Stage(tasks)]
+
+
+def _by_columns(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage]:
+    threads = plan["threads"]
+    count, tokens = threads["threads"], layer.tokens
     panels = {matrix["name"]: matrix["panels"] for matrix in plan["matrices"]}
     attention = sum(layer.attention(n, n) for n in layer.lengths)
 
     def product(name: str, flops: float) -> Stage:
         total = panels[name]
-        return Stage([seconds(flops * part / total, layer.tokens)
+        return Stage([seconds(flops * part / total, 0.0, tokens)
                       for part in _even(total, min(total, count))])
 
-    heads = min(layer.heads, count)
     if threads["heads_together"]:
-        each = (layer.before(layer.tokens) + attention) / count
-        first = [Stage([seconds(each, layer.tokens)] * count)]
+        each = seconds(layer.before(tokens) / count, attention / count, tokens)
+        first = [Stage([each] * count)]
     else:
-        first = [product("in_proj", layer.before(layer.tokens)),
-                 Stage([seconds(attention * part / layer.heads, layer.tokens)
-                        for part in _even(layer.heads, heads)])]
-    square = 2.0 * layer.tokens * layer.d_model ** 2
-    wide = 2.0 * layer.tokens * layer.d_model * layer.d_ff
-    norm = Stage([0.0] * min(layer.tokens, count))  # its time is in the products' rate
+        first = [product("in_proj", layer.before(tokens)),
+                 Stage([seconds(0.0, attention * part / layer.heads, tokens)
+                        for part in _even(layer.heads, min(layer.heads, count))])]
+    square = 2.0 * tokens * layer.d_model ** 2
+    wide = 2.0 * tokens * layer.d_model * layer.d_ff
+    norm = Stage([0.0] * min(tokens, count))  # its time is in the products' rate
     return [*first, product("out_proj", square), norm, product("linear1", wide),
             product("linear2", wide), norm]
 
 
-def simulated(layer: Shape, plan: dict[str, Any], rate: Callable[[int], float],
-              machine: Machine) -> float:
-    """Seconds of a layer. rate(rows): operations a second of one core on so many rows."""
-    count = plan["threads"]["threads"]
-
-    def seconds(flops: float, rows: int) -> float:
-        return flops / rate(rows)
-
-    return sum(makespan(stage, count) + machine.hand_over_of(min(count, len(stage.tasks)))
-               for stage in stages(layer, plan, seconds))
-
-
-def rate_of(rows: Sequence[float], rates: Sequence[float]) -> Callable[[int], float]:
-    """Between the rows that were timed, along a straight line."""
-    return lambda wanted: float(np.interp(wanted, rows, rates))
-
-
-# ---- What is measured here ----------------------------------------------------------------------
-
-def plan_of(encore: str, layer: Shape, threads: int) -> dict[str, Any]:
-    found = json.loads(measure.run([encore, "info", "--plan", "--json", "--threads", str(threads),
-                                    *layer.flags()]))
-    plan: dict[str, Any] = found["plan"]
-    return plan
-
-
-def bench_seconds(encore: str, layer: Shape, threads: Sequence[int], seconds: float,
-                  lengths: Sequence[int] | None = None) -> list[float]:
-    report = measure.bench(encore, ["--workload", "custom", "--warm", "--seconds", str(seconds),
-                                    "--threads", ",".join(map(str, threads)),
-                                    *layer.flags(lengths)])
-    return [row["seconds"]["p50"] for row in report["rows"]]
+def stages(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage]:
+    """A layer's stages under `encore info --plan --json`'s plan."""
+    by = {"sequences": _by_sequences, "rows": _by_rows, "columns": _by_columns}
+    return by[plan["threads"]["kind"]](layer, plan, seconds)
 
 
 @dataclasses.dataclass(frozen=True)
-class Calibration:
-    """Of one model on this machine."""
-    rate: Callable[[int], float]
-    hand_over: float
+class Costs:
+    """Of one model on this machine, measured (replay_costs.py)."""
+    products: Callable[[int], float]  # operations a second of one core on so many rows
+    attention: float  # the same of attention
+    # Times as long as that: products of a thread that has MANY_ROWS and more in a layer, so that
+    # they come from L3; anything while the other core works.
+    many_rows: float = 1.0
+    busy: float = 1.0
+
+    def seconds(self, threads: int, rows_of_thread: float) -> Seconds:
+        """Under a plan of so many threads with so many rows each."""
+        many = float(np.interp(rows_of_thread, (FEW_ROWS, MANY_ROWS), (1.0, self.many_rows)))
+        busy = self.busy if threads > 1 else 1.0
+        return lambda products, attention, rows: busy * (
+            many * products / self.products(rows) + attention / self.attention)
 
 
-def calibrate(encore: str, layer: Shape, seconds: float) -> Calibration:
-    """Rates of blocks of some rows on one thread; the hand-over from 16 tokens by columns on two
-    threads, which has the most of them for its work."""
-    small = dataclasses.replace(layer, lengths=(16,))
-    plan = plan_of(encore, small, 2)
-    two = 0.0
-    rates = []
-    for rows in TIMED_ROWS:
-        found = bench_seconds(encore, layer, (1, 2) if rows == 16 else (1,), seconds, (rows,))
-        rates.append(layer.layer(rows) / found[0])
-        if rows == 16:
-            two = found[1]
-    rate = rate_of(TIMED_ROWS, rates)
-    here = stages(small, plan, lambda flops, _: flops / rate(16))
-    work = sum(makespan(stage, 2) for stage in here)
-    return Calibration(rate, max(two - work, 0.0) / len(here))
+def simulated(layer: Shape, plan: dict[str, Any], costs: Costs, machine: Machine) -> float:
+    """Seconds of a layer."""
+    count = plan["threads"]["threads"]
+    seconds = costs.seconds(count, layer.tokens / count)
+    return sum(makespan(stage, count) + machine.hand_over_of(min(count, len(stage.tasks)))
+               for stage in stages(layer, plan, seconds))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -263,31 +241,7 @@ class ReplayedRow:
     simulated: float
     efficiency: float  # of one thread's simulated time
     measured: float | None
-
-
-def replay(encore: str, layers: Sequence[Shape], threads: Sequence[int], seconds: float,
-           cores: int, tell: Callable[[str], None] = lambda text: None) -> list[ReplayedRow]:
-    """Rows of every shape and number of threads; measured too where this machine has the cores."""
-    known: dict[tuple[int, int, int], Calibration] = {}
-    rows = []
-    for layer in layers:
-        model = (layer.d_model, layer.heads, layer.d_ff)
-        if model not in known:
-            tell(f"{layer.name}: costs of tasks")
-            known[model] = calibrate(encore, layer, seconds)
-        machine = Machine(known[model].hand_over)
-        rate = known[model].rate
-        tell(layer.name)
-        here = [n for n in threads if n <= cores]
-        found = dict(zip(here, bench_seconds(encore, layer, here, seconds) if here else [],
-                         strict=True))
-        alone = simulated(layer, plan_of(encore, layer, 1), rate, machine)
-        for count in threads:
-            plan = plan_of(encore, layer, count)
-            took = simulated(layer, plan, rate, machine)
-            rows.append(ReplayedRow(layer.name, count, plan["threads"]["kind"], took,
-                                    alone / took / count, found.get(count)))
-    return rows
+    ratio: float | None  # measured over simulated, the median of the rounds
 
 
 def table(rows: Sequence[ReplayedRow]) -> list[list[str]]:
@@ -296,7 +250,7 @@ def table(rows: Sequence[ReplayedRow]) -> list[list[str]]:
     for row in rows:
         measured = ["", ""]
         if row.measured is not None:
-            measured = [f"{row.measured * 1e6:,.0f}", f"{row.measured / row.simulated:.3f}"]
+            measured = [f"{row.measured * 1e6:,.0f}", f"{row.ratio:.3f}"]
         lines.append([row.shape, str(row.threads), row.plan, f"{row.simulated * 1e6:,.0f}",
                       f"{100 * row.efficiency:.0f} %", *measured])
     return lines

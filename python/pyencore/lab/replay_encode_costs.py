@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `encode` takes here beyond layers, and whole calls replayed beside the measured ones."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import mmap
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import measure, replay_texts
+from .replay import FEW_ROWS, Costs, Machine, Shape
+from .replay_costs import Tell, bench_seconds, beside, calibrate, plan_of
+from .replay_encode import EncodeRow, Replayed, TextCosts, Workload, batches, replayed
+
+MOST_MEASURED = 1024  # texts, which `encore bench --texts` takes
+MOST_SECONDS = 12.0  # of a call that is measured
+# Models by which costs outside of layers are told: narrow, with heads of 16 and almost without a
+# feed-forward network, so that layers hide little. Calls take some milliseconds.
+NARROW, WIDE, THIN = 16, 64, 16
+TIMED_TEXTS = 400
+
+
+@dataclasses.dataclass(frozen=True)
+class TimedTexts:
+    """Seconds a token, of models of one layer and of two on one thread."""
+    narrow: float
+    narrow_two_layers: float
+    narrow_on_two: float  # one layer, two threads
+    wide: float
+    wide_two_layers: float
+
+
+def fresh_seconds() -> float:
+    """Of a byte of new memory that is filled with zeros, by the fastest of some. In large pages
+    where the system has them, as platform/aligned_memory.cc asks for."""
+    size, best = 1 << 26, float("inf")
+    for _ in range(8):
+        with mmap.mmap(-1, size) as memory:
+            if hasattr(mmap, "MADV_HUGEPAGE"):
+                with contextlib.suppress(OSError):  # a kernel without them
+                    memory.madvise(mmap.MADV_HUGEPAGE)
+            zeros = np.frombuffer(memory, np.uint8)
+            start = time.perf_counter()
+            zeros.fill(0)
+            best = min(best, time.perf_counter() - start)
+            del zeros  # before the memory is given back
+    return best / size
+
+
+def text_costs(timed: TimedTexts, hand_overs: float, cold: float) -> TextCosts:
+    """What a model of one layer takes beyond that layer. What two threads do not halve is taken for
+    the caller's alone. hand_overs: seconds a token of it that are the stages'."""
+    narrow = max(2 * timed.narrow - timed.narrow_two_layers, 0.0)
+    wide = max(2 * timed.wide - timed.wide_two_layers, 0.0)
+    rows = max(wide - narrow, 0.0) / (WIDE - NARROW)
+    left = max(narrow - NARROW * rows, 0.0)  # tokenizing, and what the caller does
+    serial = min(max(2 * (timed.narrow_on_two - hand_overs) - timed.narrow, 0.0), left)
+    return TextCosts(left - serial, rows, serial, cold)
+
+
+class Bench:
+    """Texts and folders in a temporary folder, and their timing."""
+
+    def __init__(self, encore: str, source: str, path: str, seconds: float) -> None:
+        self.encore, self.source, self.path, self.seconds = encore, source, path, seconds
+        self._lengths: dict[int, tuple[int, ...]] = {}
+
+    def texts(self, count: int) -> str:
+        path = os.path.join(self.path, f"{count}.txt")
+        if not os.path.exists(path):
+            replay_texts.write_texts(path, replay_texts.drawn(self.source, count))
+        return path
+
+    def lengths(self, count: int) -> tuple[int, ...]:
+        if count not in self._lengths:
+            self._lengths[count] = replay_texts.token_counts(self.encore, self.source,
+                                                             self.texts(count))
+        return self._lengths[count]
+
+    def folder(self, d_model: int, heads: int, d_ff: int, layers: int) -> str:
+        path = os.path.join(self.path, "_".join(map(str, (d_model, heads, d_ff, layers))))
+        if not os.path.exists(path):
+            replay_texts.write_folder(self.source, path, d_model, heads, d_ff, layers)
+        return path
+
+    def seconds_of(self, folder: str, texts: int, threads: Sequence[int]) -> list[float]:
+        """Of a call, the fastest one."""
+        report = measure.bench(self.encore, [
+            "--model", folder, "--texts", self.texts(texts), "--precision", "f32", "--threads",
+            ",".join(map(str, threads)), "--seconds", str(self.seconds)])
+        # The first rows are of one query.
+        return [row["seconds"]["min"] for row in report["rows"][len(threads):]]
+
+    def text_costs(self, work: Workload, machine: Machine) -> TextCosts:
+        lengths = self.lengths(TIMED_TEXTS)
+
+        def of(d_model: int, layers: int, threads: Sequence[int] = (1,)) -> list[float]:
+            folder = self.folder(d_model, d_model // 16, THIN, layers)
+            found = self.seconds_of(folder, TIMED_TEXTS, threads)
+            return [seconds / sum(lengths) for seconds in found]
+
+        narrow, on_two = of(NARROW, 1, (1, 2))
+        # Embedding, one layer and pooling of each batch; tokenizing once.
+        hand_overs = 3 * len(batches(lengths, 2)) + 1
+        one = dataclasses.replace(work.layer, lengths=(FEW_ROWS,))
+        cold, warm = (bench_seconds(self.encore, one, (1,), self.seconds, weights)[0]
+                      for weights in ("--cold", "--warm"))
+        costs = text_costs(
+            TimedTexts(narrow, of(NARROW, 2)[0], on_two, of(WIDE, 1)[0], of(WIDE, 2)[0]),
+            hand_overs * machine.hand_over / sum(lengths), max(cold - warm, 0.0))
+        return dataclasses.replace(costs, fresh=fresh_seconds())
+
+    def measured(self, work: Workload, threads: Sequence[int]) -> list[float]:
+        layer = work.layer
+        folder = self.folder(layer.d_model, layer.heads, layer.d_ff, work.layers)
+        return self.seconds_of(folder, work.texts, threads)
+
+
+def replay_encode(encore: str, source: str, works: Sequence[Workload], threads: Sequence[int],
+                  seconds: float, cores: int, rounds: int = 3,
+                  tell: Tell = lambda text: None) -> list[EncodeRow]:
+    """As replay_costs.replay, of whole calls. source: a BERT's folder, with its tokenizer."""
+    took: dict[tuple[str, int], list[Replayed]] = {}
+    found: dict[tuple[str, int], list[float]] = {}
+
+    def plan(layer: Shape, count: int) -> dict[str, Any]:
+        return plan_of(encore, layer, count)
+
+    with tempfile.TemporaryDirectory() as path:
+        bench = Bench(encore, source, path, seconds)
+        for i in range(rounds):
+            known: dict[int, tuple[Costs, Machine, TextCosts]] = {}
+            for work in works:
+                model = work.layer.d_model
+                if model not in known:
+                    tell(f"round {i + 1} of {rounds}: {work.name}: costs of tasks")
+                    costs, machine = calibrate(encore, work.layer, seconds, tell)
+                    known[model] = costs, machine, bench.text_costs(work, machine)
+                costs, machine, text = known[model]
+                tell(f"round {i + 1} of {rounds}: {work.name}")
+                lengths = bench.lengths(work.texts)
+                for count in dict.fromkeys([1, *threads]):
+                    took.setdefault((work.name, count), []).append(
+                        replayed(work, lengths, count, plan, costs, text, machine))
+                here = [count for count in threads if count <= cores]
+                if (work.texts > MOST_MEASURED or not here or
+                        took[(work.name, 1)][0].seconds > MOST_SECONDS):
+                    continue
+                for count, value in zip(here, bench.measured(work, here), strict=True):
+                    found.setdefault((work.name, count), []).append(value)
+    rows = []
+    for work in works:
+        middle = {count: sorted(took[(work.name, count)], key=lambda one: one.seconds)[rounds // 2]
+                  for count in dict.fromkeys([1, *threads])}
+        for count in threads:
+            key = (work.name, count)
+            made = middle[count]
+            rows.append(EncodeRow(work.name, count, made,
+                                  middle[1].seconds / made.seconds / count,
+                                  *beside(found.get(key), [one.seconds for one in took[key]])))
+    return rows

@@ -65,10 +65,14 @@ class PanelWalk {
     }
   }
 
+  // Rows that RunPairs takes at most: two strips of the widest panels, which are rare, would take
+  // 64 KiB of the stack.
+  static size_t RowsOfPairs(size_t nr) { return kPairFloats / nr; }
+
   // Pairs of them: the gate's product waits in a strip for the other one.
   void RunPairs(size_t begin, size_t end, const void* after) {
-    alignas(64) float gate[kMaxMc * GemmKernel::kMaxNr];
-    alignas(64) Accumulator strip[kMaxMc * GemmKernel::kMaxNr];
+    alignas(64) float gate[kPairFloats];
+    alignas(64) Accumulator strip[kPairFloats];
     for (size_t p = begin; p < end; p += panels_) {
       FindPanels(p, end, 0, nullptr);
       RunPanel(gate, nullptr, /*rests=*/true);
@@ -78,6 +82,9 @@ class PanelWalk {
   }
 
  private:
+  // As many rows as others for panels of three vectors.
+  static constexpr size_t kPairFloats = kMaxMc * GemmKernel::kMaxNr / 4 * 3;
+
   // Panel p and those beside it, or a half of each of these pairs.
   void FindPanels(size_t p, size_t end, size_t half, const void* after) {
     // Side by side go whole panels but for columns of the last vector.
@@ -233,7 +240,9 @@ void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile) 
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,
                size_t panel_begin, size_t panel_end) {
   if (row_begin == row_end || panel_begin == panel_end) return;
-  const EvenSplit blocks{row_end - row_begin, DivCeil(row_end - row_begin, blocking.mc)};
+  const size_t mc =
+      args.b.gated ? std::min(blocking.mc, PanelWalk::RowsOfPairs(args.b.nr())) : blocking.mc;
+  const EvenSplit blocks{row_end - row_begin, DivCeil(row_end - row_begin, mc)};
   for (size_t i = 0; i < blocks.parts; ++i) {
     // After the last panel the next block of rows begins anew.
     const void* after = i + 1 < blocks.parts ? args.b.panel(panel_begin) : args.next;

@@ -69,12 +69,10 @@ def test_memory_that_is_new_in_each_call():
     result = 4000 * 384 * 4
     # Batches of 512 tokens a thread, of 64 tokens each. What 16 threads need is kept.
     assert replay_encode.new_bytes(work, [64] * 4000, 16) == result
-    tokens, sequences, block = 32 * 512, 32 * 8, 32 * 128
-    workspace = 4 * ((5 * tokens + 16 * sequences) * 384 + block * (2 * 384 + 1536))
-    assert replay_encode.new_bytes(work, [64] * 4000, 32) == result + workspace + tokens * 384 * 5
-    # No more than 256 MiB of the workspace.
-    assert replay_encode.new_bytes(work, [64] * 4000, 128) == (result + (256 << 20) +
-                                                               128 * 512 * 384 * 5)
+    # Of more, 32 MiB of the workspace and of the input; the input of 32 threads is less.
+    assert replay_encode.new_bytes(work, [64] * 4000, 32) == (result + (32 << 20) +
+                                                              32 * 512 * 384 * 5)
+    assert replay_encode.new_bytes(work, [64] * 4000, 128) == result + 2 * (32 << 20)
 
 
 def test_costs_of_texts_are_found_again():

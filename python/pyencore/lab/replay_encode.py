@@ -30,7 +30,7 @@ TEXTS_OF_TASK, ROWS_OF_TASK = 16, 32  # tokenizing, embedding
 BYTES_OF_FLOAT = 4
 # Of text/scratch.h and base/workspace.cc: what a model keeps for its next call, and how much of new
 # memory the caller touches before the threads use it.
-MOST_KEPT, MOST_TOUCHED = 128 << 20, 256 << 20
+MOST_KEPT, MOST_TOUCHED = 128 << 20, 32 << 20
 
 
 @dataclasses.dataclass(frozen=True)

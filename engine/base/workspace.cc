@@ -19,10 +19,10 @@ static_assert(Workspace::kAlignment == internal::kMemoryAlignment);
 
 namespace {
 
-// Systems give memory when it is first written to, page by page: without this the first call would
-// take half as long again as the next ones. Beyond some size calls take so long that it does not
-// show. The threads of a call write to the rest first: many of them share that work, and pages lie
-// in the memory of the threads' own NUMA node.
+// Systems give memory when it is first written to, page by page: without this the first of short
+// calls would take half as long again as the next ones. The rest is left to the threads of the
+// first call: they share the work, and each page lies on the NUMA node of the thread that wrote it
+// first.
 void Touch(volatile char* memory, size_t bytes) {
   constexpr size_t kPage = 4096;
   constexpr size_t kMost = size_t{32} << 20;

@@ -70,8 +70,9 @@ HWY_INLINE VecF32 FloatOf(hn::Vec<TagSum> sum) {
 }
 #endif
 
-// MR * NV sums of a group, NV vectors of B, one of A and a product. With 32 registers also what the
-// groups before came to; else that rests in memory.
+// MR * NV sums of a group, NV vectors of B, one of A and, without VNNI, a product. With 32
+// registers the float sums stay in registers too, 12 + 12 + 3 + 1 and a scale; with 16 they are in
+// `acc`.
 #if ENCORE_32_REGISTERS
 constexpr size_t kMaxMr[] = {0, 12, 6, 4};
 constexpr bool kKeepsSums = true;

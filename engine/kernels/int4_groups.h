@@ -15,8 +15,8 @@
 namespace encore::inline v0_1::internal {
 
 struct Int4Group {
-  float scale;                       // a bf16 number
-  std::array<int8_t, kInt4Group> q;  // -8 .. 7
+  float scale;                         // a bf16 number
+  std::array<int8_t, kInt4Group> q{};  // -8 .. 7
 };
 
 struct Int4Kernels {

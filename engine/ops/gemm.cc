@@ -65,8 +65,7 @@ class PanelWalk {
     }
   }
 
-  // Rows that RunPairs takes at most: two strips of the widest panels, which are rare, would take
-  // 64 KiB of the stack.
+  // Rows that RunPairs takes at most.
   static size_t RowsOfPairs(size_t nr) { return kPairFloats / nr; }
 
   // Pairs of them: the gate's product waits in a strip for the other one.
@@ -82,7 +81,7 @@ class PanelWalk {
   }
 
  private:
-  // As many rows as others for panels of three vectors.
+  // kMaxMc rows of panels of three vectors of 16 lanes; of four, which are rare, 96.
   static constexpr size_t kPairFloats = kMaxMc * GemmKernel::kMaxNr / 4 * 3;
 
   // Panel p and those beside it, or a half of each of these pairs.

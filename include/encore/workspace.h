@@ -39,8 +39,8 @@ class ENCORE_API Workspace {
     owned_ = std::move(other.owned_);
     return *this;
   }
-  // Allocates, and touches the first 256 MiB so that no call has to; kOutOfMemory if it cannot be
-  // had.
+  // Allocates, and touches the first 32 MiB; what is beyond is left to the threads of the first
+  // call that needs it. kOutOfMemory if it cannot be had.
   static Result<Workspace> Create(size_t bytes);
   // Uses the caller's memory, which must outlive the workspace; kInvalidArgument if it is null with
   // bytes > 0 or not aligned to kAlignment.

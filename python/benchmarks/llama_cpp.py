@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A BERT's folder in llama.cpp, by way of xllamacpp: `pip install xllamacpp gguf safetensors`.
 
-The GGUF file is what llama.cpp's own converter makes of such a folder: matrices in the given type,
-vectors in f32, words with U+2581 before them in place of "##" before pieces.
+The GGUF file is as llama.cpp's converter and `llama-quantize` make it of such a folder: matrices in
+the given type, embeddings of tokens in Q8_0 where that has 4 bits, vectors in f32. Words have
+U+2581 before them, in place of "##" before pieces.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +33,9 @@ NAMES = {
     "output.LayerNorm": "layer_output_norm",
 }
 F32_ALONE = ("position_embd.weight", "token_types.weight")
-BATCH = 2048  # tokens of a batch
+TOKENS = "token_embd.weight"
+# Tokens and texts that the server computes at once. MiniLM is slower with fewer or more.
+BATCH, TEXTS = 2048, 16
 
 
 def gguf_name(name: str) -> str | None:
@@ -57,6 +62,9 @@ def write_gguf(folder: Path, kind: str, path: Path) -> None:
     config = json.loads((folder / "config.json").read_text("utf-8"))
     if config["model_type"] != "bert":
         raise ValueError(f"{folder}: its model_type is {config['model_type']}, wanted bert")
+    pooling = json.loads((folder / "1_Pooling/config.json").read_text("utf-8"))
+    if not pooling.get("pooling_mode_mean_tokens"):
+        raise ValueError(f"{folder}: its pooling is not the mean of tokens")
     tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     vocabulary = sorted(tokenizer["model"]["vocab"].items(), key=lambda item: item[1])
     special = {token["content"] for token in tokenizer["added_tokens"]}
@@ -84,7 +92,10 @@ def write_gguf(folder: Path, kind: str, path: Path) -> None:
     writer.add_bos_token_id(ids["[CLS]"])
     for name in ("unk", "sep", "pad", "mask"):
         getattr(writer, f"add_{name}_token_id")(ids[f"[{name.upper()}]"])
-    for name, tensor in safetensors.numpy.load_file(folder / "model.safetensors").items():
+    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+    if not any(gguf_name(name) == TOKENS for name in tensors):
+        raise ValueError(f"{folder}: found no embeddings.word_embeddings.weight")
+    for name, tensor in tensors.items():
         to = gguf_name(name)
         if to is None:
             continue
@@ -92,7 +103,8 @@ def write_gguf(folder: Path, kind: str, path: Path) -> None:
         if kind == "f32" or tensor.ndim == 1 or to in F32_ALONE:
             writer.add_tensor(to, tensor)
         else:
-            number = gguf.GGMLQuantizationType[kind]
+            as_kind = "Q8_0" if to == TOKENS and kind.startswith("Q4") else kind
+            number = gguf.GGMLQuantizationType[as_kind]
             writer.add_tensor(to, gguf.quants.quantize(tensor, number), raw_dtype=number)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -104,13 +116,15 @@ def opened(folder: str, kind: str, threads: int) -> Callable[[list[str]], Any]:
     """encode(texts): vectors of length 1."""
     import xllamacpp
 
-    path = Path(tempfile.mkdtemp(), "model.gguf")
+    scratch = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    path = Path(scratch, "model.gguf")
     write_gguf(Path(folder), kind, path)
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.embedding = True
     params.n_ctx = params.n_batch = params.n_ubatch = BATCH
-    params.n_parallel = 16
+    params.n_parallel = TEXTS
     params.kv_unified = True
     params.warmup = False
     params.verbosity = 0

@@ -378,7 +378,8 @@ def compare(options: argparse.Namespace, threads: int, job: dict[str, Any], fold
     rows = [[f"{threads} thread{'s' * (threads > 1)}"]]
     for label in job["measured"]:
         rows[0] += [label, f"{timed[0].name} is faster by"]
-    rows[0].append(f"difference from {timed[0].name}")
+    cosines = "" if is_sparse(job["model"]) else "; mean and least cosine"
+    rows[0].append(f"largest difference from {timed[0].name}{cosines}")
     for variant in timed:
         row = [variant.name]
         for label, texts in job["measured"].items():

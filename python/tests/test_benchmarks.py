@@ -53,7 +53,7 @@ def test_texts_in_turns() -> None:
     assert float(same) == 0 < float(differs) < 0.1
     mean, least = map(float, cosines.split(","))
     assert 0.99 < least <= mean < 1
-    assert table[0][-2].strip() == "difference from encore f32"
+    assert table[0][-2].strip() == "largest difference from encore f32; mean and least cosine"
     assert table[2][2].strip().endswith(" ms")
 
 
@@ -107,3 +107,14 @@ def test_latency_of_calls(tmp_path: Path) -> None:
     assert (alone["busy"], busy["busy"]) == (0, 1)
     assert 0 < alone["us_min"] <= alone["us_p50"] <= alone["us_p99"] <= alone["us_max"]
     assert alone["inline_us_p50"] > 0 and busy["us_share"] > 0
+
+
+def test_names_in_gguf(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "python/benchmarks"))
+    import llama_cpp
+
+    assert llama_cpp.gguf_name("encoder.layer.3.output.dense.weight") == "blk.3.ffn_down.weight"
+    assert llama_cpp.gguf_name("embeddings.LayerNorm.bias") == "token_embd_norm.bias"
+    assert llama_cpp.gguf_name("pooler.dense.weight") is None
+    tokens = ["##ing", "[CLS]", "the"]
+    assert [*map(llama_cpp.as_llama_cpp_has_it, tokens)] == ["ing", "[CLS]", "\u2581the"]

@@ -83,12 +83,8 @@ def test_costs_of_texts_are_found_again():
         narrow=outside + 100, narrow_two_layers=outside + 200,
         narrow_on_two=serial + (outside + 100 - serial) / 2 + hand_over,
         wide=wide + 300, wide_two_layers=wide + 600)
-    assert replay_encode_costs.text_costs(timed, hand_over, 7) == replay_encode.TextCosts(
-        tokenizing, row, serial, 7)
-
-
-def test_new_memory_takes_time():
-    assert 0 < replay_encode_costs.fresh_seconds() < 1e-6
+    assert replay_encode_costs.costs_of_texts(timed, hand_over, 7, 3) == replay_encode.TextCosts(
+        tokenizing, row, serial, 7, 3)
 
 
 def test_table():

@@ -105,18 +105,52 @@ TEST(Int4Weights, SpecialGroups) {
   }
 }
 
-// The same integers and scales on every target, ties and the first of two extremes included.
-TEST(Int4Weights, SameOnEveryTarget) {
+// The definition in int4_groups.h, one number after another.
+Int4Group Defined(const float* w) {
+  float extreme = 0;
+  for (size_t i = 0; i < kInt4Group; ++i) {
+    if (std::fabs(w[i]) > std::fabs(extreme)) extreme = w[i];
+  }
+  const auto round = [](float number, float inverse) {
+    return std::nearbyintf(std::min(std::max(number * inverse, -8.0f), 7.0f));
+  };
+  const auto sum = [](const float* lanes) {
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+           ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  };
+  Int4Group group{};
+  float most = 0;
+  for (int step = 0; step < 8; ++step) {
+    float products[8] = {}, squares[8] = {};
+    for (size_t i = 0; i < kInt4Group; ++i) {
+      const float unit = w[i] / extreme;
+      const float q = round(unit, -7.0f - 0.25f * static_cast<float>(step));
+      products[i % 8] += unit * q;
+      squares[i % 8] += q * q;
+    }
+    const float gain = sum(products) * sum(products) / sum(squares);
+    if (!(gain > most)) continue;
+    most = gain;
+    group.scale = Bf16ToF32(F32ToBf16(sum(products) / sum(squares) * extreme));
+  }
+  for (size_t i = 0; i < kInt4Group; ++i) {
+    group.q[i] = static_cast<int8_t>(round(w[i], 1.0f / group.scale));
+  }
+  return group;
+}
+
+// On every target, ties and several extremes of one magnitude included.
+TEST(Int4Weights, AsDefined) {
   constexpr size_t kGroups = 500;
   std::vector<float> w = RandomFloats(kGroups * kInt4Group, 3, 0.05f);
   for (size_t i = 0; i < w.size() / 4; ++i) w[i] = std::nearbyint(w[i] * 200.0f) / 64.0f;
-  std::vector<Int4Group> wanted;
   ForEachTarget([&](const std::string& /*name*/) {
     for (size_t g = 0; g < kGroups; ++g) {
-      const Int4Group group = GetInt4Kernels().quantize(w.data() + g * kInt4Group);
-      if (wanted.size() < kGroups) wanted.push_back(group);
-      ASSERT_EQ(group.q, wanted[g].q) << "group " << g;
-      ASSERT_EQ(group.scale, wanted[g].scale) << "group " << g;
+      const float* const at = w.data() + g * kInt4Group;
+      const Int4Group group = GetInt4Kernels().quantize(at);
+      const Int4Group wanted = Defined(at);
+      ASSERT_EQ(group.q, wanted.q) << "group " << g;
+      ASSERT_EQ(group.scale, wanted.scale) << "group " << g;
     }
   });
 }
@@ -206,7 +240,8 @@ TEST(Int4Weights, ProductsToTheBit) {
     for (const bool gated : {false, true}) {
       for (const Sizes& sizes :
            {Sizes{1, 1, 1}, Sizes{3, 17, 31}, Sizes{7, 50, 32}, Sizes{20, 33, 33},
-            Sizes{16, 97, 300}, Sizes{131, 40, 96}, Sizes{2, 9, 0}}) {
+            Sizes{16, 97, 300}, Sizes{131, 40, 96}, Sizes{2, 9, 0}, Sizes{40, 17, 64},
+            Sizes{38, 9, 64}, Sizes{18, 17, 300}}) {
         CheckProduct(sizes, gated);
         if (testing::Test::HasFatalFailure()) return;
       }

@@ -320,16 +320,16 @@ def _replay(args: argparse.Namespace, rest: Sequence[str]) -> None:
         raise LabError(f"--seconds: found {args.seconds:g}, wanted a number above 0")
     if args.rounds < 1:
         raise LabError(f"--rounds: found {args.rounds}, wanted 1 or more")
-    works = [replay_encode.workload(name) for name in args.shapes
-             if replay_encode.is_workload(name)]
-    layers = [replay.shape(name) for name in args.shapes if not replay_encode.is_workload(name)]
+    names = dict.fromkeys(args.shapes)
+    works = [replay_encode.workload(name) for name in names if replay_encode.is_workload(name)]
+    layers = [replay.shape(name) for name in names if not replay_encode.is_workload(name)]
     if works and not args.model:
         raise LabError(f"{works[0].name}: found no --model, wanted a BERT's folder, whose "
                        "tokenizer makes tokens of the texts")
     bound = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1
     encore = measure.find_encore(args.encore)
-    numbers = [int(count) for count in counts]
+    numbers = list(dict.fromkeys(map(int, counts)))
     tables = []
     if layers:
         rows = replay_costs.replay(encore, layers, numbers, args.seconds, cores, args.rounds, _tell)

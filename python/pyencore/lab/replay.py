@@ -19,8 +19,9 @@ import numpy as np
 from .reports import LabError
 
 QUERY_BLOCK = 64  # attention's, where it is a stage of its own
-# Rows of one task, which lie in L2, and so many that they do not.
-FEW_ROWS, MANY_ROWS = 128, 512
+ROWS_OF_TASK = 128  # at most: kRowsOfTask of nn/thread_plan.h
+# That many rows lie in L2; MANY_ROWS do not.
+FEW_ROWS, MANY_ROWS = ROWS_OF_TASK, 512
 MODELS = {"minilm": (384, 12, 1536), "base": (768, 12, 3072), "large": (1024, 16, 4096)}
 
 
@@ -37,10 +38,9 @@ class Shape:
     def tokens(self) -> int:
         return sum(self.lengths)
 
-    def flags(self, lengths: Sequence[int] | None = None) -> list[str]:
-        given = self.lengths if lengths is None else lengths
+    def flags(self) -> list[str]:
         return ["--d-model", str(self.d_model), "--heads", str(self.heads), "--d-ff",
-                str(self.d_ff), "--lengths", ",".join(map(str, given))]
+                str(self.d_ff), "--lengths", ",".join(map(str, self.lengths))]
 
     def before(self, rows: int) -> float:
         """Operations up to queries, keys and values."""
@@ -149,7 +149,7 @@ def _by_sequences(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[
         lengths = layer.lengths[first:first + group["sequences"]]
         tasks.append(seconds(layer.products(group["rows"]),
                              sum(layer.attention(n, n) for n in lengths),
-                             min(group["rows"], 128)))
+                             min(group["rows"], ROWS_OF_TASK)))
     return [Stage(tasks, in_order=True)]
 
 
@@ -160,7 +160,7 @@ def _by_rows(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage
         apart = []
         for length in sorted(layer.lengths, reverse=True):
             queries = [min(QUERY_BLOCK, length - q) for q in range(0, length, QUERY_BLOCK)]
-            apart += [seconds(0.0, layer.attention(n, length) / layer.heads, 128)
+            apart += [seconds(0.0, layer.attention(n, length) / layer.heads, ROWS_OF_TASK)
                       for n in queries] * layer.heads
         after = Stage([seconds(layer.after(rows), 0.0, rows) for rows in blocks])
         return [before, Stage(apart, in_order=True), after]
@@ -212,10 +212,9 @@ class Costs:
     """Of one model on this machine, measured (replay_costs.py)."""
     products: Callable[[int], float]  # operations a second of one core on so many rows
     attention: float  # the same of attention
-    # Times as long as that: products of a thread that has MANY_ROWS and more in a layer, so that
-    # they come from L3; anything while the other core works.
+    # How many times as long products take whose thread has MANY_ROWS or more, which come from L3.
     many_rows: float = 1.0
-    busy: float = 1.0
+    busy: float = 1.0  # and any task while the other core works
 
     def seconds(self, threads: int, rows_of_thread: float) -> Seconds:
         """Under a plan of so many threads with so many rows each."""

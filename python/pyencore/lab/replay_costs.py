@@ -66,9 +66,9 @@ def costs_of(layer: Shape, timed: Timed) -> Costs:
     """Attention is what a long sequence takes beyond short ones of as many rows. Products are what
     is left of a layer without it; norms and activations are counted among them."""
     more = layer.attention(MANY_ROWS, MANY_ROWS) - layer.attention(MANY_ROWS, SHORT)
-    # A disturbed measurement may find nothing: as if it cost no more than the products then.
-    least = timed.many / (layer.products(MANY_ROWS) + layer.attention(MANY_ROWS, SHORT))
-    attention = 1 / max((timed.long - timed.many) / more, least / 2)
+    # A disturbed measurement may find nothing: it costs half of the average at least.
+    average = timed.many / (layer.products(MANY_ROWS) + layer.attention(MANY_ROWS, SHORT))
+    attention = 1 / max((timed.long - timed.many) / more, average / 2)
     rates = [layer.products(rows) / (timed.alone[rows] - layer.attention(rows, rows) / attention)
              for rows in TIMED_ROWS]
     return Costs(
@@ -143,8 +143,8 @@ def replay(encore: str, layers: Sequence[Shape], threads: Sequence[int], seconds
 
 
 def beside(found: Sequence[float] | None, took: Sequence[float]
-            ) -> tuple[float, float] | tuple[None, None]:
-    """What was measured, and over what was simulated, round by round."""
+           ) -> tuple[float, float] | tuple[None, None]:
+    """The median of what was measured, and of measured over simulated of the same rounds."""
     if not found:
         return None, None
     return statistics.median(found), statistics.median(

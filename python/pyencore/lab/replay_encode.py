@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .replay import (
-    FEW_ROWS,
     MODELS,
+    ROWS_OF_TASK,
     Costs,
     Machine,
     Shape,
@@ -26,7 +26,7 @@ LAYERS = {"minilm": 6, "base": 12, "large": 24}
 # Of engine/text/stream.cc, token_store.cc and models/embeddings.cc.
 CHUNK_TEXTS = 8192
 LEAST_TOKENS, TOKENS_OF_THREAD = 2048, 512  # of a batch
-TEXTS_OF_TASK, ROWS_OF_TASK = 16, 32  # tokenizing, embedding
+TEXTS_OF_TASK, ROWS_OF_EMBEDDING = 16, 32  # of a task
 BYTES_OF_FLOAT = 4
 # Of text/scratch.h and base/workspace.cc: what a model keeps for its next call, and how much of new
 # memory the caller touches before the threads use it.
@@ -64,7 +64,7 @@ class TextCosts:
     rows: float  # an element of a token's row: its embedding, and its part of pooling
     serial: float  # a token: what the caller does alone
     cold: float  # a layer: its weights come from memory
-    fresh: float = 0.0  # a byte of new memory, which the caller alone touches first
+    fresh: float  # a byte of new memory, which the caller alone touches first
 
 
 def chunks(lengths: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -111,7 +111,7 @@ def new_bytes(work: Workload, lengths: Sequence[int], threads: int) -> int:
     result = len(lengths) * d * BYTES_OF_FLOAT
     made = [batch for chunk in chunks(lengths) for batch in batches(chunk, threads)]
     tokens, sequences = max(map(sum, made)), max(map(len, made))
-    block = min(threads * min(tokens, FEW_ROWS), tokens + tokens // 4)
+    block = min(threads * min(tokens, ROWS_OF_TASK), tokens + tokens // 4)
     # Queries, keys, values; packed keys; contexts. Of row blocks: two of d_model, one of d_ff.
     workspace = BYTES_OF_FLOAT * ((5 * tokens + 16 * sequences) * d + block * (2 * d + layer.d_ff))
     x = tokens * d * BYTES_OF_FLOAT * 5 // 4
@@ -138,8 +138,8 @@ def replayed(work: Workload, lengths: Sequence[int], threads: int,
             layer = dataclasses.replace(work.layer, lengths=batch)
             # Both are in one cost, and in two stages.
             of_row = text.rows * layer.d_model
-            rows += (stage([of_row * min(ROWS_OF_TASK, layer.tokens - row)
-                            for row in range(0, layer.tokens, ROWS_OF_TASK)]) +
+            rows += (stage([of_row * min(ROWS_OF_EMBEDDING, layer.tokens - row)
+                            for row in range(0, layer.tokens, ROWS_OF_EMBEDDING)]) +
                      machine.hand_over_of(min(threads, len(batch))))
             found = plan(layer, threads)
             kinds.append(found["threads"]["kind"])

@@ -54,7 +54,8 @@ def fresh_seconds() -> float:
     return best / size
 
 
-def text_costs(timed: TimedTexts, hand_overs: float, cold: float) -> TextCosts:
+def costs_of_texts(timed: TimedTexts, hand_overs: float, cold: float,
+                   fresh: float) -> TextCosts:
     """What a model of one layer takes beyond that layer. What two threads do not halve is taken for
     the caller's alone. hand_overs: seconds a token of it that are the stages'."""
     narrow = max(2 * timed.narrow - timed.narrow_two_layers, 0.0)
@@ -62,7 +63,7 @@ def text_costs(timed: TimedTexts, hand_overs: float, cold: float) -> TextCosts:
     rows = max(wide - narrow, 0.0) / (WIDE - NARROW)
     left = max(narrow - NARROW * rows, 0.0)  # tokenizing, and what the caller does
     serial = min(max(2 * (timed.narrow_on_two - hand_overs) - timed.narrow, 0.0), left)
-    return TextCosts(left - serial, rows, serial, cold)
+    return TextCosts(left - serial, rows, serial, cold, fresh)
 
 
 class Bench:
@@ -112,10 +113,10 @@ class Bench:
         one = dataclasses.replace(work.layer, lengths=(FEW_ROWS,))
         cold, warm = (bench_seconds(self.encore, one, (1,), self.seconds, weights)[0]
                       for weights in ("--cold", "--warm"))
-        costs = text_costs(
+        return costs_of_texts(
             TimedTexts(narrow, of(NARROW, 2)[0], on_two, of(WIDE, 1)[0], of(WIDE, 2)[0]),
-            hand_overs * machine.hand_over / sum(lengths), max(cold - warm, 0.0))
-        return dataclasses.replace(costs, fresh=fresh_seconds())
+            hand_overs * machine.hand_over / sum(lengths), max(cold - warm, 0.0),
+            fresh_seconds())
 
     def measured(self, work: Workload, threads: Sequence[int]) -> list[float]:
         layer = work.layer

@@ -40,10 +40,9 @@ def drawn(folder: str, count: int) -> list[str]:
     return texts
 
 
-def write_texts(path: str, texts: Sequence[str]) -> str:
+def write_texts(path: str, texts: Sequence[str]) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(text + "\n" for text in texts)
-    return path
 
 
 def token_counts(encore: str, folder: str, texts_path: str) -> tuple[int, ...]:
@@ -52,7 +51,7 @@ def token_counts(encore: str, folder: str, texts_path: str) -> tuple[int, ...]:
 
 
 def write_folder(source: str, path: str, d_model: int, heads: int, d_ff: int,
-                 layers: int) -> str:
+                 layers: int) -> None:
     """A BERT of these sizes with the tokenizer and the pooling of `source`."""
     os.makedirs(path)
     config = _changed(source, path, "config.json", {
@@ -64,11 +63,11 @@ def write_folder(source: str, path: str, d_model: int, heads: int, d_ff: int,
     _changed(source, path, os.path.join("1_Pooling", "config.json"),
              {"word_embedding_dimension": d_model})
     for name in os.listdir(source):
-        if name not in ("config.json", "1_Pooling") and name.endswith((".json", ".txt")):
+        is_other = name != "config.json" and ".safetensors" not in name
+        if is_other and name.endswith((".json", ".txt")):
             shutil.copyfile(os.path.join(source, name), os.path.join(path, name))
     with open(os.path.join(path, "model.safetensors"), "wb") as file:
         file.write(to_bytes(_weights(config, d_model, d_ff, layers)))
-    return path
 
 
 def _changed(source: str, path: str, name: str, changes: dict[str, Any]) -> dict[str, Any]:

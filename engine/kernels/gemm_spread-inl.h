@@ -28,12 +28,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 // In gemm_f32.cc.
 const GemmKernel* TargetGemmKernelF32();
 
-// Groups of a piece of a panel, and rows whose sums rest in memory between pieces: 16 KiB of floats
-// and 8 of sums at most, on the stack. A tile of four rows and three vectors then has 24 loads and
-// stores of sums for 2,040 FMAs with 8 lanes, for half of these with 16.
+// Groups of a piece of a panel, and rows whose sums rest in memory between pieces: 18 KiB of floats
+// and 9 of sums at most, on the stack. A tile of four rows and three vectors then has 24 loads and
+// stores of sums for 2,304 FMAs with 8 lanes, for half of these with 16.
 template <size_t NV>
 inline constexpr size_t kSpreadGroups = HWY_MIN(size_t{96},
-                                                2048 / (NV * hn::MaxLanes(GemmTagF32())));
+                                                2304 / (NV * hn::MaxLanes(GemmTagF32())));
 template <size_t NV>
 inline constexpr size_t kSpreadRows = kSpreadGroups<NV>;
 

@@ -58,20 +58,23 @@ class PanelWalk {
 
   // Panels [begin, end), then `after` will be read; null for what lies behind them.
   void RunPanels(size_t begin, size_t end, const void* after) {
-    alignas(64) Accumulator strip[kMaxMc * GemmKernel::kMaxNr];
+    alignas(64) Accumulator strip[kStripFloats];
     for (size_t p = begin; p < end; p += panels_) {
       FindPanels(p, end, 0, after);
       RunPanel(strip, nullptr, /*rests=*/false);
     }
   }
 
-  // Rows that RunPairs takes at most.
-  static size_t RowsOfPairs(size_t nr) { return kPairFloats / nr; }
+  // Rows that RunPairs takes at most of such a matrix, in slices of kc groups.
+  static size_t RowsOfPairs(const PackedView& b, size_t kc) {
+    return (b.groups() > kc ? kStripFloats / 2 : kStripFloats) / b.nr();
+  }
 
-  // Pairs of them: the gate's product waits in a strip for the other one.
+  // Pairs of them: the gate's product waits in a strip for the other one, whose sums rest in the
+  // strip's second half where there are several slices.
   void RunPairs(size_t begin, size_t end, const void* after) {
-    alignas(64) float gate[kPairFloats];
-    alignas(64) Accumulator strip[kPairFloats];
+    alignas(64) Accumulator gate[kStripFloats];
+    Accumulator* const strip = gate + kStripFloats / 2;
     for (size_t p = begin; p < end; p += panels_) {
       FindPanels(p, end, 0, nullptr);
       RunPanel(gate, nullptr, /*rests=*/true);
@@ -81,8 +84,7 @@ class PanelWalk {
   }
 
  private:
-  // kMaxMc rows of panels of three vectors of 16 lanes; of four, which are rare, 96.
-  static constexpr size_t kPairFloats = kMaxMc * GemmKernel::kMaxNr / 4 * 3;
+  static constexpr size_t kStripFloats = kMaxMc * GemmKernel::kMaxNr;
 
   // Panel p and those beside it, or a half of each of these pairs.
   void FindPanels(size_t p, size_t end, size_t half, const void* after) {
@@ -239,8 +241,9 @@ void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile) 
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,
                size_t panel_begin, size_t panel_end) {
   if (row_begin == row_end || panel_begin == panel_end) return;
-  const size_t mc =
-      args.b.gated ? std::min(blocking.mc, PanelWalk::RowsOfPairs(args.b.nr())) : blocking.mc;
+  const size_t mc = args.b.gated
+                        ? std::min(blocking.mc, PanelWalk::RowsOfPairs(args.b, blocking.kc))
+                        : blocking.mc;
   const EvenSplit blocks{row_end - row_begin, DivCeil(row_end - row_begin, mc)};
   for (size_t i = 0; i < blocks.parts; ++i) {
     // After the last panel the next block of rows begins anew.

@@ -65,8 +65,8 @@ inline GemmTile PlainTile() {
 // comes with the pointers of row 0, and goes with others.
 void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile);
 
-// Rows [row_begin, row_end) of panels [panel_begin, panel_end). Allocates nothing; at most 48 KiB
-// of sums on the stack, and 8 KiB with AMX or 26 of int4 and of bf16 by FMAs. No other call may
+// Rows [row_begin, row_end) of panels [panel_begin, panel_end). Allocates nothing; at most 32 KiB
+// of sums on the stack, and 8 KiB with AMX or 27 of int4 and of bf16 by FMAs. No other call may
 // write the same part of c meanwhile.
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,
                size_t panel_begin, size_t panel_end);

@@ -253,7 +253,7 @@ void GateTile(const float* gate, size_t ld_gate, float* c, size_t ldc, size_t ro
 // Two matrices in pairs of panels: the bits of two products and a pass over them.
 TEST(GemmBlock, GatedPairsOfPanels) {
   ForEachTarget([](const std::string&) {
-    for (const size_t m : {1, 2, 13, 33, 128}) {  // 128: more than strips of wide panels have
+    for (const size_t m : {1, 2, 13, 33, 128}) {  // 128: more than half a strip has
       for (const size_t n : {1, 16, 47, 48, 150, 250}) {
         for (const size_t k : {0, 1, 7, 50}) {
           if (m == 128 && (n != 250 || k != 50)) continue;

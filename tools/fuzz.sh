@@ -10,10 +10,11 @@
 #   tools/fuzz.sh --release ...         the same on the release library, kernels of every SIMD
 #                                       target included: random changes of the seeds, by as many
 #                                       processes as JOBS says (default: the cores), each with N
-#                                       inputs of its own, from the random seed SEED (default 1) on
+#                                       inputs of its own
 #
-# Hours of it: `tools/fuzz.sh --runs 0 encoder`, or `SEED=100 tools/fuzz.sh --release
-# --runs 100000000 operations` with another seed each time.
+# SEED (default 1) is the random seed, of the first process. Hours of it, with another seed each
+# time: `SEED=100 tools/fuzz.sh --runs 0 encoder`, or `SEED=100 tools/fuzz.sh --release
+# --runs 100000000 operations`.
 #
 # What libFuzzer learns stays in build/fuzz/corpus/NAME and is used again. An input that breaks a
 # promise ends the run and lies in build/fuzz or build/fuzz-release; it belongs into tests/data/fuzz
@@ -49,8 +50,9 @@ run_sanitized() {
   mkdir -p "build/fuzz/corpus/$name"
   # Not entropic: choosing inputs would take longer than running them.
   if ! "build/fuzz/tests/fuzz/fuzz_$name" -runs="$([[ $runs -eq 0 ]] && echo -1 || echo "$runs")" \
-      -max_len=6000 -timeout=10 -entropic=0 -print_final_stats=1 -dict=tests/fuzz/words.dict \
-      -artifact_prefix="build/fuzz/$name-" "build/fuzz/corpus/$name" "tests/data/fuzz/$name" \
+      -seed="${SEED:-1}" -max_len=6000 -timeout=10 -entropic=0 -print_final_stats=1 \
+      -dict=tests/fuzz/words.dict -artifact_prefix="build/fuzz/$name-" \
+      "build/fuzz/corpus/$name" "tests/data/fuzz/$name" \
       >"$log" 2>&1; then
     grep -v '^#' "$log" | tail -n 60 >&2
     echo "fuzz: $name failed; all of it is in $log" >&2

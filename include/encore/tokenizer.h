@@ -82,7 +82,7 @@ struct ENCORE_API Tokens {
   // With TokenizeOptions::offsets: where a token came from in its text, as `tokenizers` tells it,
   // in bytes; {0, 0} for the template's tokens.
   std::vector<ByteRange> offsets;
-  size_t cut = 0;  // tokens that were left out
+  size_t cut = 0;  // tokens of the texts that were left out
 
   Tokens();
   Tokens(Tokens&&) noexcept;

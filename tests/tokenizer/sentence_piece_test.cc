@@ -146,6 +146,15 @@ TEST(SentencePiece, MakesSiglipsTokenizer) {
   // The end is no second one, and takes the spaces beside it.
   EXPECT_EQ(IdsOf(tokenizer, "tea </s>"), (Ids{3, 0}));
   EXPECT_EQ(IdsOf(tokenizer, "</s> tea"), (Ids{0, 4, 5, 6, 0}));
+  // Cutting leaves room for it before the template looks at what is left.
+  const auto cut = [&](const std::string& text, size_t max_length) {
+    Tokens tokens;
+    EXPECT_TRUE(tokenizer->Encode(text, &tokens, {.max_length = max_length}).ok());
+    return std::make_pair(tokens.ids, tokens.cut);
+  };
+  EXPECT_EQ(cut("tea </s>", 3), std::make_pair(Ids{3, 0}, size_t{0}));
+  EXPECT_EQ(cut("tea </s>", 2), std::make_pair(Ids{3, 0}, size_t{1}));
+  EXPECT_EQ(cut("tea </s> tea", 3), std::make_pair(Ids{3, 0}, size_t{3}));
   EXPECT_EQ(IdsOf(OpenSiglip(SiglipModel(), R"({"do_lower_case": false})"), "TEA"), (Ids{2, 1, 0}));
 
   // Special tokens are found in the raw text, whatever their flags.

@@ -141,11 +141,22 @@ class JsonTreeBuilder : public nlohmann::json_sax<Json> {
     if (open_.empty()) {
       root_ = std::move(value);
     } else if (open_.back().is_object) {
+      MakeRoom(&open_.back().members);
       open_.back().members.emplace_back(std::move(open_.back().key), std::move(value));
     } else {
+      MakeRoom(&open_.back().items);
       open_.back().items.push_back(std::move(value));
     }
     return true;
+  }
+  // A vocabulary grows in larger steps than by two: each moves all that is there into memory that
+  // was never touched. What is reserved and never used stays so, and takes none.
+  template <typename T>
+  static void MakeRoom(std::vector<T>* values) {
+    constexpr size_t kLarge = 4096;
+    constexpr size_t kLargest = size_t{1} << 20;
+    const size_t size = values->size();
+    if (size == values->capacity() && size >= kLarge && size < kLargest) values->reserve(8 * size);
   }
 
   const size_t max_values_;

@@ -179,6 +179,7 @@ Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEn
                Check check, const uint64_t* own = nullptr) {
   Result<MappedFile> file = MappedFile::Open(cache.path);
   if (!file.ok() || file->bytes().size() != cache.bytes) return {};
+  file->PreferLargePages();
   const std::byte* const data = file->bytes().data();
   if (std::memcmp(data, cache.description.data(), cache.description.size()) != 0) return {};
   uint64_t identity = 0;
@@ -204,7 +205,7 @@ Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEn
 
 // Panels as PreparedEncoder::Pack lays them out. Returns the file's checksum.
 Result<uint64_t> WriteFile(const CacheFile& cache, const std::string& folder,
-                           const PreparedEncoder& prepared, const std::byte* panels) {
+                           const PreparedEncoder& prepared, std::span<const std::byte> panels) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // an error of it is found when writing
   ENCORE_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(cache.path));
@@ -221,13 +222,8 @@ Result<uint64_t> WriteFile(const CacheFile& cache, const std::string& folder,
   std::memcpy(head.data(), cache.description.data(), cache.description.size());
   std::memcpy(head.data() + cache.description.size(), numbers, sizeof numbers);
   ENCORE_RETURN_IF_ERROR(writer.Write(head));
-  for (const MatrixToPack& m : prepared.matrices) {
-    constexpr std::byte kZeros[64] = {};
-    const size_t bytes = m.packed->view().packed_bytes();
-    ENCORE_RETURN_IF_ERROR(writer.Write({panels, bytes}));
-    ENCORE_RETURN_IF_ERROR(writer.Write({kZeros, m.packed->data_bytes() - bytes}));
-    panels += m.packed->data_bytes();
-  }
+  // All at once: the system then keeps them in large pages, which whoever maps them gets.
+  ENCORE_RETURN_IF_ERROR(writer.Write(panels));
   ENCORE_RETURN_IF_ERROR(writer.Commit());
   return numbers[1];
 }
@@ -266,7 +262,8 @@ Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* p
   };
   // What was compared for want of an identity is written again, so that it has the one of now.
   if (!panels.file || (!found.same_identity && cache.identity != 0)) {
-    const Result<uint64_t> written = WriteFile(cache, options.cache.folder, *prepared, data());
+    const Result<uint64_t> written =
+        WriteFile(cache, options.cache.folder, *prepared, {data(), panels.bytes});
     panels.cache_use +=
         written.ok() ? " and written" : ", not written: " + std::string(written.status().message());
     if (written.ok() && cache.identity != 0) {

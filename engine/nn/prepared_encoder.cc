@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -201,6 +202,8 @@ Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::b
   for (const MatrixToPack& m : matrices) {
     places.push_back(next);
     m.packed->SetData(next);
+    const size_t used = m.packed->view().packed_bytes();
+    std::memset(next + used, 0, m.packed->data_bytes() - used);
     next += m.packed->data_bytes();
   }
   const size_t none = matrices.size();

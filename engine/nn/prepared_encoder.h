@@ -46,8 +46,8 @@ struct PreparedEncoder {
   // addressed.
   Result<size_t> PanelBytes() const;
   // Packs all matrices one after another into one piece of memory, in the order in which a pass
-  // reads them, and relative embeddings behind them. kOutOfMemory; kInvalidArgument names a matrix
-  // with numbers that int8 cannot have.
+  // reads them, zeros between, and relative embeddings behind them. kOutOfMemory; kInvalidArgument
+  // names a matrix with numbers that int8 cannot have.
   Status Pack(const EncoderOptions& options, AlignedBuffer<std::byte>* panels);
   // See Encoder::WorkspaceBytes.
   Result<size_t> WorkspaceBytes(const BatchLimits& limits, int threads) const;

@@ -100,6 +100,14 @@ void MappedFile::ReleasePages() const {
 #endif
 }
 
+void MappedFile::PreferLargePages() const {
+#if ENCORE_HAVE_MMAP && defined(MADV_HUGEPAGE)
+  if (memory_.get_deleter().mapped) {
+    (void)::madvise(const_cast<std::byte*>(memory_.get()), bytes().size(), MADV_HUGEPAGE);
+  }
+#endif
+}
+
 bool MappedFile::Unchanged() const {
 #if ENCORE_HAVE_MMAP
   const ReleaseFileMemory& mapping = memory_.get_deleter();

@@ -64,6 +64,10 @@ class MappedFile {
   // touched again. Any thread may read meanwhile. Does nothing where the file was read.
   void ReleasePages() const;
 
+  // Asks the system to read and map the file in large pages, for bytes that will all be read. Those
+  // spare faults and the walks of page tables. Does nothing where there are none for files.
+  void PreferLargePages() const;
+
  private:
   using Memory = std::unique_ptr<const std::byte, ReleaseFileMemory>;
   explicit MappedFile(Memory memory) : memory_(std::move(memory)) {}

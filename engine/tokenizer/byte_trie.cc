@@ -9,6 +9,8 @@
 #include <array>
 #include <bit>
 #include <iterator>
+#include <optional>
+#include <span>
 
 #include "engine/base/sort_texts.h"
 
@@ -39,16 +41,23 @@ class ByteTrieBuilder {
     trie_->root_ = PlaceChildren({0, sorted.size()}, 0, &children);
     add_children(1);
     while (!pending.empty()) {
-      const Pending at = pending.back();
+      Pending at = pending.back();
       pending.pop_back();
-      Range range = at.range;
-      if ((*entries_)[range.begin].first.size() == at.depth) {  // sorted: the shortest is first
-        trie_->nodes_[at.node].label_and_value |= ((*entries_)[range.begin].second + 1)
-                                                  << ByteTrie::kLabelBits;
-        ++range.begin;
+      ByteTrie::Entry first = (*entries_)[at.range.begin];
+      // Most nodes lead to a single key's last byte alone.
+      for (; at.range.begin + 1 == at.range.end && at.depth < first.first.size(); ++at.depth) {
+        const auto byte = static_cast<uint8_t>(first.first[at.depth]);
+        const uint32_t base = FindBase({&byte, 1});
+        trie_->nodes_[at.node].base = base;
+        at.node = base ^ byte;
+        trie_->nodes_[at.node].label_and_value = byte;
       }
-      if (range.begin == range.end) continue;
-      trie_->nodes_[at.node].base = PlaceChildren(range, at.depth, &children);
+      if (first.first.size() == at.depth) {  // sorted: the shortest is first
+        trie_->nodes_[at.node].label_and_value |= (first.second + 1) << ByteTrie::kLabelBits;
+        ++at.range.begin;
+      }
+      if (at.range.begin == at.range.end) continue;
+      trie_->nodes_[at.node].base = PlaceChildren(at.range, at.depth, &children);
       add_children(at.depth + 1);
     }
   }
@@ -66,7 +75,6 @@ class ByteTrieBuilder {
   };
   struct Child {
     Range range;
-    uint32_t byte;
     uint32_t node;
   };
   using Places = std::array<uint64_t, kBlockSize / 64>;  // a bit each
@@ -89,25 +97,28 @@ class ByteTrieBuilder {
   // their base.
   uint32_t PlaceChildren(Range range, size_t depth, std::vector<Child>* children) {
     children->clear();
+    bytes_.clear();
     for (size_t i = range.begin; i < range.end; ++i) {
-      const uint32_t byte = static_cast<unsigned char>((*entries_)[i].first[depth]);
-      if (children->empty() || children->back().byte != byte) {
-        children->push_back({{i, i}, byte, 0});
+      const auto byte = static_cast<uint8_t>((*entries_)[i].first[depth]);
+      if (bytes_.empty() || bytes_.back() != byte) {
+        bytes_.push_back(byte);
+        children->push_back({{i, i}, 0});
       }
       children->back().range.end = i + 1;
     }
-    const uint32_t base = FindBase(*children);
-    for (Child& child : *children) {
-      child.node = base ^ child.byte;
-      trie_->nodes_[child.node].label_and_value = child.byte;
+    const uint32_t base = FindBase(bytes_);
+    for (size_t i = 0; i < bytes_.size(); ++i) {
+      (*children)[i].node = base ^ bytes_[i];
+      trie_->nodes_[base ^ bytes_[i]].label_and_value = bytes_[i];
     }
     return base;
   }
 
-  uint32_t FindBase(const std::vector<Child>& children) {
+  // A base whose places for these bytes are free; they are not afterwards.
+  uint32_t FindBase(std::span<const uint8_t> bytes) {
+    uint32_t base = 0;
     for (size_t i = 0; i < open_.size();) {
-      uint32_t base = 0;
-      if (FitInto(&open_[i], children, &base)) return base;
+      if (FitInto(&open_[i], bytes, &base)) return base;
       if (++open_[i].failures >= kMaxFailures) {
         open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
       } else {
@@ -115,28 +126,44 @@ class ByteTrieBuilder {
       }
     }
     AddBlock();
-    uint32_t base = 0;
-    (void)FitInto(&open_.back(), children, &base);  // an empty block has room for 256 children
+    (void)FitInto(&open_.back(), bytes, &base);  // an empty block has room for 256 children
     return base;
   }
 
-  // At the lowest base of the block whose places for all children are free.
-  static bool FitInto(Block* block, const std::vector<Child>& children, uint32_t* base) {
+  static bool FitInto(Block* block, std::span<const uint8_t> bytes, uint32_t* base) {
+    const std::optional<uint32_t> low =
+        bytes.size() == 1 ? BaseOfOne(*block, bytes[0]) : BaseOfAll(*block, bytes);
+    if (!low) return false;
+    Set(*low, &block->base_used);
+    for (const uint8_t byte : bytes) Set(*low ^ byte, &block->taken);
+    *base = block->start + *low;
+    return true;
+  }
+
+  // Of the block's lowest free place whose base no node has.
+  static std::optional<uint32_t> BaseOfOne(const Block& block, uint8_t byte) {
+    for (uint32_t word = 0; word < block.taken.size(); ++word) {
+      for (uint64_t free = ~block.taken[word]; free != 0; free &= free - 1) {
+        const uint32_t low = (word * 64 + static_cast<uint32_t>(std::countr_zero(free))) ^ byte;
+        if ((block.base_used[low / 64] >> low % 64 & 1) == 0) return low;
+      }
+    }
+    return {};
+  }
+
+  // The lowest base of the block whose places for all bytes are free.
+  static std::optional<uint32_t> BaseOfAll(const Block& block, std::span<const uint8_t> bytes) {
     Places bases;
-    for (size_t word = 0; word < bases.size(); ++word) bases[word] = ~block->base_used[word];
-    for (const Child& child : children) {
-      const Places taken = Moved(block->taken, child.byte);
+    for (size_t word = 0; word < bases.size(); ++word) bases[word] = ~block.base_used[word];
+    for (const uint8_t byte : bytes) {
+      const Places taken = Moved(block.taken, byte);
       uint64_t left = 0;
       for (size_t word = 0; word < bases.size(); ++word) left |= bases[word] &= ~taken[word];
-      if (left == 0) return false;
+      if (left == 0) return {};
     }
     uint32_t low = 0;
     while (bases[low / 64] == 0) low += 64;
-    low += static_cast<uint32_t>(std::countr_zero(bases[low / 64]));
-    Set(low, &block->base_used);
-    for (const Child& child : children) Set(low ^ child.byte, &block->taken);
-    *base = block->start + low;
-    return true;
+    return low + static_cast<uint32_t>(std::countr_zero(bases[low / 64]));
   }
 
   static void Set(uint32_t place, Places* places) {
@@ -164,6 +191,7 @@ class ByteTrieBuilder {
   ByteTrie* trie_;
   const std::vector<ByteTrie::Entry>* entries_ = nullptr;
   std::vector<Block> open_;
+  std::vector<uint8_t> bytes_;  // of the children that are being placed
 };
 
 ByteTrie::ByteTrie(std::vector<Entry> entries) {

@@ -106,6 +106,29 @@ TEST(JsonValue, RefusesTwoKeysOfOneName) {
   Parsed(R"({"b": {"b": 1}, "a": {"b": 1}})");
 }
 
+TEST(JsonValue, KeepsAsManyAsAVocabularyHas) {
+  constexpr uint64_t kCount = 70000;
+  std::string object = "{";
+  std::string array = "[";
+  for (uint64_t i = 0; i < kCount; ++i) {
+    const std::string end = i + 1 == kCount ? "" : ",";
+    object += "\"" + std::to_string(i) + "\":" + std::to_string(i) + end;
+    array += "\"" + std::to_string(i) + "\"" + end;
+  }
+  const JsonValue members = Parsed(object + "}");
+  const JsonValue items = Parsed(array + "]");
+  ASSERT_EQ(members.members().size(), kCount);
+  ASSERT_EQ(items.items().size(), kCount);
+  for (uint64_t i = 0; i < kCount; ++i) {
+    const auto& [key, value] = members.members()[i];
+    uint64_t number = 0;
+    ASSERT_TRUE(value.AsUnsigned(&number));
+    ASSERT_EQ(number, i);
+    ASSERT_EQ(key, std::to_string(i));
+    ASSERT_EQ(items.items()[i].text(), key);
+  }
+}
+
 // Many members, as a vocabulary has, and keys of one hash, as somebody may choose them.
 TEST(JsonValue, RefusesTwoKeysAmongMany) {
   for (const size_t hashes : {size_t{1}, size_t{1} << 13}) {

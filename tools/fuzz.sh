@@ -12,9 +12,10 @@
 #                                       processes as JOBS says (default: the cores), each with N
 #                                       inputs of its own
 #
-# SEED (default 1) is the random seed, of the first process. Hours of it, with another seed each
-# time: `SEED=100 tools/fuzz.sh --runs 0 encoder`, or `SEED=100 tools/fuzz.sh --release
-# --runs 100000000 operations`.
+# SEED (default 1) is the random seed, of the first process. The same build, seeds and corpus give
+# the same inputs again, as long as the system lists the files in the same order. Hours of it, with
+# another seed each time: `SEED=100 tools/fuzz.sh --runs 0 encoder`, or `SEED=100 tools/fuzz.sh
+# --release --runs 100000000 operations`.
 #
 # What libFuzzer learns stays in build/fuzz/corpus/NAME and is used again. An input that breaks a
 # promise ends the run and lies in build/fuzz or build/fuzz-release; it belongs into tests/data/fuzz

@@ -150,17 +150,21 @@ class JsonTreeBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
   // A vocabulary grows in larger steps than by two: each moves all that is there into memory that
-  // was never touched. What is reserved and never used stays so, and takes none.
+  // was never touched. What is reserved and not used takes addresses, but no memory where the
+  // system gives pages when they are touched; in all of a text no more than kMaxReserved.
   template <typename T>
-  static void MakeRoom(std::vector<T>* values) {
+  void MakeRoom(std::vector<T>* values) {
     constexpr size_t kLarge = 4096;
-    constexpr size_t kLargest = size_t{1} << 20;
+    constexpr size_t kMaxReserved = size_t{1} << 20;
     const size_t size = values->size();
-    if (size == values->capacity() && size >= kLarge && size < kLargest) values->reserve(8 * size);
+    if (size != values->capacity() || size < kLarge || 8 * size > kMaxReserved - reserved_) return;
+    reserved_ += 8 * size;
+    values->reserve(8 * size);
   }
 
   const size_t max_values_;
   size_t values_ = 0;
+  size_t reserved_ = 0;  // of values, by MakeRoom
   JsonValue root_;
   std::vector<Unfinished> open_;
   Status error_;

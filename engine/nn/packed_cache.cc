@@ -222,7 +222,8 @@ Result<uint64_t> WriteFile(const CacheFile& cache, const std::string& folder,
   std::memcpy(head.data(), cache.description.data(), cache.description.size());
   std::memcpy(head.data() + cache.description.size(), numbers, sizeof numbers);
   ENCORE_RETURN_IF_ERROR(writer.Write(head));
-  // All at once: the system then keeps them in large pages, which whoever maps them gets.
+  // In one piece: Linux then keeps most of it in large pages, on file systems that have them.
+  // Matrix by matrix, the sizes of pages depended on where each began.
   ENCORE_RETURN_IF_ERROR(writer.Write(panels));
   ENCORE_RETURN_IF_ERROR(writer.Commit());
   return numbers[1];
@@ -269,6 +270,7 @@ Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* p
     if (written.ok() && cache.identity != 0) {
       // To share the file from the start. Never both at once: a model may take most of the memory.
       panels.own = {};
+      if (panels.file) panels.file->ReleasePages();
       Found mine = FindFile(options, cache, prepared, Check::kOwn, &*written);
       if (mine.file) {
         panels.file = std::move(mine.file);

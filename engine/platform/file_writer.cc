@@ -4,6 +4,7 @@
 
 #include "engine/platform/file_writer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -161,9 +162,14 @@ Result<FileWriter> FileWriter::Create(const std::string& path, Temporary tempora
 }
 
 Status FileWriter::Write(std::span<const std::byte> bytes) {
-  if (bytes.empty()) return Status();
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) {
-    return SystemError(path_, "cannot be written", errno);
+  // Not all systems write more than 4 GiB in one call.
+  constexpr size_t kMostAtOnce = size_t{1} << 30;
+  while (!bytes.empty()) {
+    const size_t size = std::min(bytes.size(), kMostAtOnce);
+    if (std::fwrite(bytes.data(), 1, size, file_.get()) != size) {
+      return SystemError(path_, "cannot be written", errno);
+    }
+    bytes = bytes.subspan(size);
   }
   return Status();
 }

@@ -64,8 +64,9 @@ class MappedFile {
   // touched again. Any thread may read meanwhile. Does nothing where the file was read.
   void ReleasePages() const;
 
-  // Asks the system to read and map the file in large pages, for bytes that will all be read. Those
-  // spare faults and the walks of page tables. Does nothing where there are none for files.
+  // Asks the system to read the file in large pieces and to map it in large pages, for bytes that
+  // will all be read. These spare faults and the walks of page tables. Does nothing where the
+  // system has no such call, or the file was read.
   void PreferLargePages() const;
 
  private:

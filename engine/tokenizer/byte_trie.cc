@@ -44,7 +44,7 @@ class ByteTrieBuilder {
       Pending at = pending.back();
       pending.pop_back();
       ByteTrie::Entry first = (*entries_)[at.range.begin];
-      // Most nodes lead to a single key's last byte alone.
+      // Most nodes are on the way to one key only, whose bytes have no siblings.
       for (; at.range.begin + 1 == at.range.end && at.depth < first.first.size(); ++at.depth) {
         const auto byte = static_cast<uint8_t>(first.first[at.depth]);
         const uint32_t base = FindBase({&byte, 1});
@@ -140,7 +140,7 @@ class ByteTrieBuilder {
     return true;
   }
 
-  // Of the block's lowest free place whose base no node has.
+  // The base that puts the byte at the block's lowest free place for which no node has that base.
   static std::optional<uint32_t> BaseOfOne(const Block& block, uint8_t byte) {
     for (uint32_t word = 0; word < block.taken.size(); ++word) {
       for (uint64_t free = ~block.taken[word]; free != 0; free &= free - 1) {

@@ -47,22 +47,32 @@ bool Same(const Tokens& a, const Tokens& b) {
   return a.ids == b.ids && a.type_ids == b.type_ids && a.cut == b.cut;
 }
 
+size_t SpecialTokens(const Tokenizer& tokenizer, const Texts& texts) {
+  return texts.second ? tokenizer.special_tokens_of_pair() : tokenizer.special_tokens_of_text();
+}
+
 // How many of the template's tokens are not in `tokens`, which hold `of_texts` tokens of the texts.
-// None, but where a text ends in the template's last token and the tokenizer, SigLIP's, puts no
-// second one behind it.
-size_t CheckTemplate(const Tokenizer& tokenizer, const Texts& texts, const Tokens& tokens,
-                     size_t of_texts) {
-  const size_t special =
-      texts.second ? tokenizer.special_tokens_of_pair() : tokenizer.special_tokens_of_text();
-  ENCORE_FUZZ_CHECK(tokens.ids.size() >= of_texts && tokens.ids.size() <= of_texts + special);
-  const size_t missing = of_texts + special - tokens.ids.size();
-  if (missing == 0) return 0;
-  ENCORE_FUZZ_CHECK(missing <= (texts.second ? 2 : 1));
+size_t Missing(const Tokenizer& tokenizer, const Texts& texts, const Tokens& tokens,
+               size_t of_texts) {
+  const size_t all = of_texts + SpecialTokens(tokenizer, texts);
+  ENCORE_FUZZ_CHECK(tokens.ids.size() >= of_texts && tokens.ids.size() <= all);
+  return all - tokens.ids.size();
+}
+
+// Whether the tokenizer is SigLIP's, whose template puts no token behind a text that ends in it.
+bool PutsEndOnce(const Tokenizer& tokenizer) {
+  const std::vector<Decision>& decisions = tokenizer.Describe();
+  return std::any_of(decisions.begin(), decisions.end(),
+                     [](const Decision& decision) { return decision.source == "SiglipTokenizer"; });
+}
+
+// 1 if the tokens of the text alone end in the one that the template has there, else 0.
+size_t HasEnd(const Tokenizer& tokenizer, std::string_view text, TokenizeOptions options) {
   const Tokens alone = MustEncode(tokenizer, {"", std::nullopt}, {});
-  ENCORE_FUZZ_CHECK(alone.ids.size() == tokenizer.special_tokens_of_text());
-  ENCORE_FUZZ_CHECK(!alone.ids.empty() && !tokens.ids.empty());
-  ENCORE_FUZZ_CHECK(alone.ids.back() == tokens.ids.back());
-  return missing;
+  options.add_special_tokens = false;
+  const Tokens plain = MustEncode(tokenizer, {text, std::nullopt}, options);
+  ENCORE_FUZZ_CHECK(!alone.ids.empty());
+  return !plain.ids.empty() && plain.ids.back() == alone.ids.back() ? 1 : 0;
 }
 
 // The tokens against those of the same texts with other options.
@@ -72,22 +82,41 @@ void CheckRelations(const Tokenizer& tokenizer, const Texts& texts, TokenizeOpti
   ENCORE_FUZZ_CHECK(Same(MustEncode(tokenizer, texts, options), tokens));
   TokenizeOptions whole = options;
   whole.max_length = 0;
+  whole.add_special_tokens = true;
   const Tokens all = MustEncode(tokenizer, texts, whole);
-  whole.add_special_tokens = !options.add_special_tokens;
-  const Tokens other = MustEncode(tokenizer, texts, whole);
-  ENCORE_FUZZ_CHECK(all.cut == 0 && other.cut == 0);
-  const size_t of_texts = (options.add_special_tokens ? other : all).ids.size();
-  CheckTemplate(tokenizer, texts, options.add_special_tokens ? all : other, of_texts);
-  ENCORE_FUZZ_CHECK(tokens.cut <= of_texts);
-  size_t missing = 0;
-  if (options.add_special_tokens) {
-    missing = CheckTemplate(tokenizer, texts, tokens, of_texts - tokens.cut);
-  } else {
-    ENCORE_FUZZ_CHECK(tokens.ids.size() == of_texts - tokens.cut);
+  whole.add_special_tokens = false;
+  const Tokens plain = MustEncode(tokenizer, texts, whole);
+  ENCORE_FUZZ_CHECK(all.cut == 0 && plain.cut == 0);
+  const bool end_once = PutsEndOnce(tokenizer);
+  const size_t missing_whole = Missing(tokenizer, texts, all, plain.ids.size());
+  size_t ends = 0;
+  if (end_once) {
+    ends = HasEnd(tokenizer, texts.first, whole);
+    if (texts.second) ends += HasEnd(tokenizer, *texts.second, whole);
   }
+  ENCORE_FUZZ_CHECK(missing_whole == ends);
+
+  ENCORE_FUZZ_CHECK(tokens.cut <= plain.ids.size());
   ENCORE_FUZZ_CHECK(options.max_length != 0 || tokens.cut == 0);
+  const size_t kept = plain.ids.size() - tokens.cut;
+  if (!options.add_special_tokens) {
+    ENCORE_FUZZ_CHECK(tokens.ids.size() == kept);
+    ENCORE_FUZZ_CHECK(tokens.cut == 0 || kept == options.max_length);
+    return;
+  }
+  const size_t missing = Missing(tokenizer, texts, tokens, kept);
+  if (tokens.cut == 0) {
+    ENCORE_FUZZ_CHECK(missing == missing_whole);
+    return;
+  }
   // Cut as little as needed.
-  ENCORE_FUZZ_CHECK(tokens.cut == 0 || tokens.ids.size() + missing == options.max_length);
+  ENCORE_FUZZ_CHECK(tokens.ids.size() + missing == options.max_length);
+  ends = 0;
+  if (end_once && kept != 0 && !texts.second) {
+    whole.max_length = kept;
+    ends = HasEnd(tokenizer, texts.first, whole);
+  }
+  ENCORE_FUZZ_CHECK(end_once && texts.second ? missing <= 2 : missing == ends);
 }
 
 void CheckReplacement(const Tokenizer& tokenizer, const Texts& texts, TokenizeOptions options,
@@ -109,10 +138,8 @@ void CheckRefusal(const Tokenizer& tokenizer, const Texts& texts, TokenizeOption
   const bool invalid = ReplaceInvalid(texts.first) != texts.first ||
                        ReplaceInvalid(texts.second.value_or("")) != texts.second.value_or("");
   if (invalid && options.on_invalid_utf8 == OnInvalidUtf8::kError) return;
-  const size_t special =
-      texts.second ? tokenizer.special_tokens_of_pair() : tokenizer.special_tokens_of_text();
   ENCORE_FUZZ_CHECK(options.max_length != 0, status.message());
-  if (options.add_special_tokens && options.max_length < special) return;
+  if (options.add_special_tokens && options.max_length < SpecialTokens(tokenizer, texts)) return;
   ENCORE_FUZZ_CHECK(options.on_long == OnLong::kError, status.message());
   options.on_long = OnLong::kCut;
   ENCORE_FUZZ_CHECK(MustEncode(tokenizer, texts, options).cut != 0, status.message());

@@ -129,6 +129,19 @@ TEST(JsonValue, KeepsAsManyAsAVocabularyHas) {
   }
 }
 
+// More of them than room is made for ahead.
+TEST(JsonValue, KeepsManyLargeArrays) {
+  constexpr size_t kArrays = 40;
+  constexpr size_t kItems = 4097;
+  std::string array = "[0";
+  for (size_t i = 1; i < kItems; ++i) array += ",0";
+  std::string text = "[" + array + "]";
+  for (size_t i = 1; i < kArrays; ++i) text += "," + array + "]";
+  const JsonValue parsed = Parsed(text + "]");
+  ASSERT_EQ(parsed.items().size(), kArrays);
+  for (const JsonValue& one : parsed.items()) EXPECT_EQ(one.items().size(), kItems);
+}
+
 // Many members, as a vocabulary has, and keys of one hash, as somebody may choose them.
 TEST(JsonValue, RefusesTwoKeysAmongMany) {
   for (const size_t hashes : {size_t{1}, size_t{1} << 13}) {

@@ -4,6 +4,9 @@
 
 #include "python/src/bindings.h"
 
+#include <array>
+#include <cstdio>
+
 namespace pyencore {
 namespace {
 
@@ -28,6 +31,36 @@ nb::object ExceptionOf(encore::ErrorCode code) {
   return nb::module_::import_("pyencore._errors").attr(name);
 }
 
+// Turns Python's error about a str without a form in UTF-8 into ours.
+[[noreturn]] void RaiseNoUtf8(nb::handle text, const std::string& name) {
+  nb::python_error error;
+  Py_ssize_t place = 0;
+  if (!error.matches(PyExc_UnicodeEncodeError) ||
+      PyUnicodeEncodeError_GetStart(error.value().ptr(), &place) != 0) {
+    throw error;
+  }
+  std::array<char, 16> found{};
+  std::snprintf(found.data(), found.size(), "U+%04X",
+                static_cast<unsigned>(PyUnicode_ReadChar(text.ptr(), place)));
+  Raise(encore::InvalidArgument(name + " has a lone surrogate, " + found.data() +
+                                ", at character " + std::to_string(place) +
+                                "; wanted text that UTF-8 can encode"));
+}
+
+// `name` gives the text's name, for an error.
+template <typename Name>
+std::string_view Utf8Of(nb::handle text, Name name) {
+  if (!PyUnicode_Check(text.ptr())) {
+    const nb::str type = nb::str(text.type().attr("__name__"));
+    PyErr_Format(PyExc_TypeError, "%s is of type %U; wanted str", name().c_str(), type.ptr());
+    throw nb::python_error();
+  }
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (data == nullptr) RaiseNoUtf8(text, name());
+  return {data, static_cast<size_t>(size)};
+}
+
 }  // namespace
 
 void Raise(const encore::Status& status) {
@@ -41,15 +74,7 @@ encore::Shape ShapeOf(const size_t* extents, size_t rank) {
 }
 
 std::string_view Utf8(nb::handle text, const char* name) {
-  if (!PyUnicode_Check(text.ptr())) {
-    const nb::str type = nb::str(text.type().attr("__name__"));
-    PyErr_Format(PyExc_TypeError, "%s is of type %U; wanted str", name, type.ptr());
-    throw nb::python_error();
-  }
-  Py_ssize_t size = 0;
-  const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-  if (data == nullptr) throw nb::python_error();
-  return {data, static_cast<size_t>(size)};
+  return Utf8Of(text, [name] { return std::string(name); });
 }
 
 std::vector<std::string_view> Utf8OfRange(const TextList& texts, size_t begin, size_t end) {
@@ -60,14 +85,16 @@ std::vector<std::string_view> Utf8OfRange(const TextList& texts, size_t begin, s
   std::vector<std::string_view> views;
   views.reserve(end - begin);
   for (size_t i = begin; i < end; ++i) {
-    const nb::handle text = texts[i];
-    if (PyUnicode_Check(text.ptr())) {
-      views.push_back(Utf8(text, ""));
-    } else {
-      Utf8(text, ("inputs[" + std::to_string(i) + "]").c_str());
-    }
+    views.push_back(Utf8Of(texts[i], [i] { return "inputs[" + std::to_string(i) + "]"; }));
   }
   return views;
+}
+
+void CheckTexts(const TextList& texts, const std::string& name, size_t first,
+                const std::string& part) {
+  for (size_t i = 0; i < texts.size(); ++i) {
+    Utf8Of(texts[i], [&] { return name + "[" + std::to_string(first + i) + "]" + part; });
+  }
 }
 
 DecisionList DecisionsOf(const std::vector<encore::Decision>& decisions) {

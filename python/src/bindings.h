@@ -58,11 +58,15 @@ encore::TensorView<T> ViewOf(const nb::ndarray<T, Annotations...>& array) {
   return encore::TensorView<T>(array.data(), shape, strides);
 }
 
-// The UTF-8 of a str, which must outlive it; TypeError with `name` for anything else.
+// The UTF-8 of a str, which must outlive it. TypeError with `name` for anything else, ValueError
+// for a lone surrogate.
 std::string_view Utf8(nb::handle text, const char* name);
 // Of texts[begin, end).
 using TextList = nb::typed<nb::list, nb::str>;
 std::vector<std::string_view> Utf8OfRange(const TextList& texts, size_t begin, size_t end);
+// The same errors for texts that are a part of the caller's: text i is name[first + i], and `part`.
+void CheckTexts(const TextList& texts, const std::string& name, size_t first,
+                const std::string& part);
 
 // [(what, value, source)].
 using DecisionList = nb::typed<nb::list, nb::typed<nb::tuple, nb::str, nb::str, nb::str>>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options by their names, work without the GIL, and encore's tensors as numpy arrays.
+// Options by their names, and encore's tensors as numpy arrays.
 
 #ifndef ENCORE_PYTHON_SRC_MODEL_OPTIONS_H_
 #define ENCORE_PYTHON_SRC_MODEL_OPTIONS_H_
@@ -19,6 +19,7 @@
 #include "encore/precision.h"
 #include "encore/text_encoder.h"
 #include "python/src/bindings.h"
+#include "python/src/without_gil.h"
 
 namespace pyencore {
 
@@ -26,12 +27,6 @@ namespace pyencore {
 encore::PoolingMode PoolingFromName(const std::string& name);
 // "0.linear1": a layer, counted from 0, and qkv, out_proj, linear1 or linear2. ValueError.
 encore::MatrixOfLayer MatrixFromName(const std::string& name);
-
-template <typename F>
-auto WithoutGil(F&& work) {
-  const nb::gil_scoped_release released;
-  return work();
-}
 
 // __init__ of a class that is made of a folder, a number of threads and options.
 template <typename Model>

@@ -11,6 +11,8 @@
 #include "encore/version.h"
 
 NB_MODULE(_core, module) {
+  // A thread that is in a call when the interpreter ends keeps its model.
+  pyencore::nb::set_leak_warnings(false);
   module.attr("version") = encore::Version();
   pyencore::BindMachine(module);
   pyencore::BindTokenizer(module);

@@ -103,6 +103,8 @@ nb::typed<nb::tuple, nb::ndarray<nb::numpy, int32_t>, nb::ndarray<nb::numpy, int
 }  // namespace
 
 void BindTokenizer(nb::module_& module) {
+  module.def("check_texts", &CheckTexts, nb::arg("texts"), nb::arg("name"), nb::arg("first"),
+             nb::arg("part"));
   nb::class_<encore::Tokenizer>(module, "Tokenizer")
       .def_static(
           "open",

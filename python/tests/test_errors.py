@@ -26,7 +26,12 @@ def model(folders: Any) -> TextEncoder:
         (b"bytes", TypeError, "inputs is of type bytes"),
         (["a", 3], TypeError, r"inputs\[1\] is of type int; wanted str"),
         ([("a", "b")], TypeError, r"inputs\[0\] is of type tuple"),
-        (["\ud800"], UnicodeEncodeError, "surrogates"),
+        (
+            ["a", "half \ud83d"],
+            ValueError,
+            r"inputs\[1\] has a lone surrogate, U\+D83D, at character 5; wanted text that UTF-8",
+        ),
+        ("half \ud83d", ValueError, "inputs has a lone surrogate"),
     ],
 )
 def test_inputs(model: TextEncoder, inputs: Any, kind: type[Exception], words: str) -> None:

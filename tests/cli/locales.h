@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locales that spell numbers differently, for tests: those of the machine, else made by localedef
-// in a temporary folder.
+// Locales that spell numbers differently, for tests: made by localedef in a temporary folder, or
+// those of the machine where nothing makes them.
 
 #ifndef ENCORE_TESTS_CLI_LOCALES_H_
 #define ENCORE_TESTS_CLI_LOCALES_H_
@@ -18,25 +18,19 @@
 
 namespace encore {
 
-// "de_DE" as the locale of UTF-8, or null where the machine has neither it nor what makes it.
-// Lives as long as the process.
+// "de_DE" as the locale of UTF-8, or null where the machine has neither what makes it nor, if it
+// can make none at all, the locale itself. Lives as long as the process. Those of the machine are
+// out of sight as soon as LOCPATH names a folder, so that the two are never mixed.
 inline locale_t LocaleOf(const std::string& name) {
   static auto& known = *new std::map<std::string, locale_t>;  // never freed, nor are the locales
   const auto [place, is_new] = known.emplace(name, nullptr);
   if (!is_new) return place->second;
   const std::string full = name + ".UTF-8";
-  locale_t& locale = place->second;
-  // Asked once we have made some, glibc would remember that this one is not there.
-  static bool all_made_here = false;
-  if (!all_made_here) locale = ::newlocale(LC_ALL_MASK, full.c_str(), nullptr);
-  if (locale != nullptr) return locale;
   static const TemporaryFolder made;
   const std::string command =
       "localedef -i " + name + " -f UTF-8 '" + made.File(full) + "' > /dev/null 2>&1";
-  if (std::system(command.c_str()) != 0) return nullptr;
-  all_made_here = ::setenv("LOCPATH", made.path().c_str(), 1) == 0;
-  locale = ::newlocale(LC_ALL_MASK, full.c_str(), nullptr);
-  return locale;
+  if (std::system(command.c_str()) == 0) ::setenv("LOCPATH", made.path().c_str(), 1);
+  return place->second = ::newlocale(LC_ALL_MASK, full.c_str(), nullptr);
 }
 
 // How a host program chooses a locale.

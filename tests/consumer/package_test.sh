@@ -67,14 +67,16 @@ test_installed() {
     -DCMAKE_BUILD_TYPE=Release >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
   cmake --build "$work/examples" >"$work/log" || { cat "$work/log"; fail "building failed"; }
 
+  # Make wants paths without blanks.
+  ln -s "$root" "$work/tree"
   for flags in "" --static; do
     step "pkg-config $flags"
-    out="$work/pkg-config$flags"
-    mkdir "$out"
+    out="pkg-config$flags"
+    mkdir "$work/$out"
     PKG_CONFIG_PATH="$pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}" \
-      make -s -C "$here" OUT="$out" PKG_CONFIG_FLAGS="$flags" CXXFLAGS=-O2 ||
-      fail "building with pkg-config $flags failed"
-    run_programs "$out"
+      make -s -C "$work" -f tree/tests/consumer/Makefile TREE=tree OUT="$out" \
+      PKG_CONFIG_FLAGS="$flags" CXXFLAGS=-O2 || fail "building with pkg-config $flags failed"
+    run_programs "$work/$out"
   done
 
   # The names of all symbols carry the version, so that another one in the same program is another

@@ -27,7 +27,8 @@ function(expect_level name wanted generator config)
       message(FATAL_ERROR "${name}: configuring failed: ${output}")
     endif()
   endif()
-  file(STRINGS "${folder}/compile_commands.json" commands
+  # Else bytes that are not ASCII, as in the name of a folder, would end a line.
+  file(STRINGS "${folder}/compile_commands.json" commands ENCODING UTF-8
        REGEX "\"command\".*/encore_objects\\.dir/")
   if(NOT config STREQUAL "")
     list(FILTER commands INCLUDE REGEX "/encore_objects\\.dir/${config}/")
@@ -72,7 +73,7 @@ expect_level(unoptimized "" ${single} "" -DCMAKE_BUILD_TYPE=Debug -DENCORE_UNOPT
 
 # A Release build's command is what it was: its -O3 stands there once, from CMake.
 file(STRINGS "${WORK}/release/compile_commands.json" command LIMIT_COUNT 1
-     REGEX "\"command\".*/encore_objects\\.dir/")
+     ENCODING UTF-8 REGEX "\"command\".*/encore_objects\\.dir/")
 string(REGEX MATCHALL " -O[a-z0-9]*" levels "${command}")
 if(NOT levels STREQUAL " -O3")
   message(SEND_ERROR "release: found '${levels}', wanted one -O3")

@@ -33,6 +33,17 @@ def columns_of(precision: str, dimensions: int) -> int:
     return (dimensions + 7) // 8 if precision.endswith("binary") else dimensions
 
 
+def _numbers(value: Any, name: str) -> NDArray[Any]:
+    """An array of numbers, refused by the argument's name."""
+    try:
+        array = as_array(value)
+    except (TypeError, ValueError):  # rows of several lengths, or no rows
+        array = np.empty(0, object)
+    if array.dtype.kind not in "fiub" or array.ndim == 0:
+        raise TypeError(f"{name} is of type {type(value).__name__}; wanted an array of numbers")
+    return array
+
+
 def _ranges_of(vectors: NDArray[Any], precision: str, calibration: Any) -> NDArray[Any]:
     if calibration is None:
         if vectors.ndim == 1 or vectors.shape[0] == 1:
@@ -49,8 +60,21 @@ def _ranges_of(vectors: NDArray[Any], precision: str, calibration: Any) -> NDArr
                 len(vectors),
             )
         calibration = vectors
-    calibration = as_array(calibration)
+    calibration = _numbers(calibration, "calibration_embeddings")
+    if calibration.ndim != 2 or not len(calibration):
+        raise ValueError(
+            f"calibration_embeddings is {list(calibration.shape)}; wanted [embeddings, dimensions]"
+        )
     return np.vstack((np.min(calibration, axis=0), np.max(calibration, axis=0)))
+
+
+def _matrices_of(embeddings: Any) -> list[NDArray[Any]] | None:
+    """Those of several texts, a row for each token; None of anything else."""
+    if not isinstance(embeddings, (list, tuple)) or not embeddings:
+        return None
+    if any(getattr(one, "ndim", 0) != 2 for one in embeddings):
+        return None
+    return [_numbers(one, f"embeddings[{i}]") for i, one in enumerate(embeddings)]
 
 
 def quantize_embeddings(
@@ -58,16 +82,30 @@ def quantize_embeddings(
     precision: Precision,
     ranges: NDArray[Any] | None = None,
     calibration_embeddings: Any = None,
-) -> NDArray[Any]:
-    """Vectors [n, dimensions] in `precision`.
+) -> Any:
+    """Vectors [n, dimensions] in `precision`, or a list of such matrices, a text's tokens each.
 
     int8 and uint8 cut each column's range into 255 steps: that of `ranges` [2, dimensions] (least
-    and largest), else of `calibration_embeddings`, else of the vectors themselves. binary and
-    ubinary keep the signs, eight in a byte.
+    and largest), else of `calibration_embeddings`, else of the vectors themselves, of all matrices
+    together. binary and ubinary keep the signs, eight in a byte.
     """
-    vectors = as_array(embeddings)
-    if precision not in PRECISIONS:
+    if not isinstance(precision, str) or precision not in PRECISIONS:
         raise ValueError(f"Precision {precision!r} is not supported, must be one of {PRECISIONS}")
+    if isinstance(embeddings, list) and not embeddings:
+        return []  # as sentence-transformers
+    matrices = _matrices_of(embeddings)
+    if matrices is None:
+        vectors = _numbers(embeddings, "embeddings")
+        return _quantized(vectors, precision, ranges, calibration_embeddings)
+    if ranges is None and precision.endswith("int8") and any(map(len, matrices)):
+        rows = np.concatenate(matrices)
+        ranges = _ranges_of(rows, precision, calibration_embeddings)
+    return [_quantized(one, precision, ranges, calibration_embeddings) for one in matrices]
+
+
+def _quantized(
+    vectors: NDArray[Any], precision: Precision, ranges: Any, calibration: Any
+) -> NDArray[Any]:
     if vectors.dtype in (np.uint8, np.int8):
         raise ValueError("Embeddings to quantize must be float rather than int8 or uint8.")
     if vectors.ndim == 2 and len(vectors) == 0:
@@ -80,8 +118,10 @@ def quantize_embeddings(
     if precision == "ubinary":
         return np.packbits(vectors > 0, axis=-1)
     if ranges is None:
-        ranges = _ranges_of(vectors, precision, calibration_embeddings)
-    limits = np.asarray(ranges).astype(np.float32, copy=False)
+        ranges = _ranges_of(vectors, precision, calibration)
+    limits = _numbers(ranges, "ranges").astype(np.float32, copy=False)
+    if limits.shape != (2, vectors.shape[-1]):
+        raise ValueError(f"ranges is {list(limits.shape)}; wanted [2, {vectors.shape[-1]}]")
     steps = (limits[1] - limits[0]) / 255
     steps = np.where(steps == 0, 1, steps)
     levels = np.clip(np.floor((vectors - limits[0]) / steps), 0, 255)

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core
-from pyencore._arrays import Floats, as_array, as_floats, writable
+from pyencore._arrays import Floats, as_array, as_floats, mask_of, writable
+from pyencore._inputs import check_threads, checked, integer
 from pyencore._opened import Compute, forget_threads_after_fork
 from pyencore._safetensors import to_bytes
 
@@ -32,6 +33,7 @@ class Encoder:
     call before they sleep; amx_bf16 takes Intel's AMX for bf16, whose bits are its own.
     """
 
+    @checked
     def __init__(
         self,
         weights: Mapping[str, Any] | str | os.PathLike[str],
@@ -41,11 +43,15 @@ class Encoder:
         norm_first: bool | None = None,
         layer_norm_eps: float | None = None,
         compute: Compute | None = None,
-        keep: Sequence[str] = (),
+        keep: Collection[str] = (),
         threads: int = 0,
         idle_spin: int = 0,
         amx_bf16: bool = False,
     ) -> None:
+        check_threads(threads)
+        integer("idle_spin", idle_spin, 0, 2**31 - 1)
+        if num_heads is not None:
+            integer("num_heads", num_heads, 1)
         source = to_bytes(weights) if isinstance(weights, Mapping) else os.fspath(weights)
         self._core = _core.ArrayEncoder(
             source,
@@ -81,6 +87,7 @@ class Encoder:
     def __call__(self, x: Any, **options: Any) -> Any:
         return self.forward(x, **options)
 
+    @checked
     def forward(
         self,
         x: Any,
@@ -98,14 +105,14 @@ class Encoder:
         [B, S, D] with key_padding_mask [B, S] (true is padding, whose rows of y are 0). attn_mask
         [S, S] is boolean (true: may not be seen) or added to scores.
         """
-        rows = as_floats(x)
+        rows = as_floats("x", x)
         kept: NDArray[np.intp] | None = None
         positions: list[int] = []
         if rows.ndim == 3:
             batch, longest = rows.shape[:2]
             padding = np.zeros((batch, longest), bool)
             if key_padding_mask is not None:
-                padding = as_array(key_padding_mask).astype(bool)
+                padding = as_array("key_padding_mask", key_padding_mask).astype(bool)
                 if padding.shape != (batch, longest):
                     raise ValueError(
                         f"key_padding_mask is {list(padding.shape)}; wanted {[batch, longest]}"
@@ -125,10 +132,7 @@ class Encoder:
 
         direct = out is not None and kept is None
         y = writable(out, packed.shape, np.float32) if direct else np.empty_like(packed)
-        blocked = additive = None
-        if attn_mask is not None:
-            mask = as_array(attn_mask)
-            blocked, additive = (mask, None) if mask.dtype == bool else (None, as_floats(mask))
+        blocked, additive = mask_of("attn_mask", attn_mask)
         found = self._taps(lengths, packed.shape) if taps else Taps([], [])
         flat = [weights for layer in found.attention for weights in layer]
         self._core.forward(

@@ -149,7 +149,7 @@ class MultiVectorEncoder(Opened):
         Either is one matrix [rows, dimension], or a list of these; the second may be
         StoredVectors.
         """
-        queries, documents = Ragged(embeddings1), _documents(embeddings2)
+        queries, documents = Ragged("embeddings1", embeddings1), _documents(embeddings2)
         scores = np.zeros((len(queries), len(documents)), np.float32)
         if scores.size:
             self._max_sim(queries, documents, scores)
@@ -158,7 +158,7 @@ class MultiVectorEncoder(Opened):
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[queries]: of embeddings1[i] and embeddings2[i]."""
-        first, second = Ragged(embeddings1), _documents(embeddings2)
+        first, second = Ragged("embeddings1", embeddings1), _documents(embeddings2)
         if len(first) != len(second):
             raise ValueError(
                 f"found {len(first)} and {len(second)} embeddings; wanted as many of either"
@@ -243,4 +243,4 @@ class MultiVectorEncoder(Opened):
 
 
 def _documents(given: Any) -> Ragged | StoredVectors:
-    return given if isinstance(given, StoredVectors) else Ragged(given)
+    return given if isinstance(given, StoredVectors) else Ragged("embeddings2", given)

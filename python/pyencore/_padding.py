@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyencore._folder import read_json
+from pyencore._inputs import checked
+from pyencore._texts import texts_of
 from pyencore._tokenizer import Tokenizer
 
 
 class Padding:
     """Which token pads, and on which side: from the folder's files."""
 
+    @checked
     def __init__(self, folder: str) -> None:
         self._config = read_json(folder, "config.json")
         self._tokenizer = read_json(folder, "tokenizer_config.json")
@@ -32,10 +35,11 @@ class Padding:
                     return found
         return int(self._config.get("pad_token_id") or 0)
 
+    @checked
     def of(
-        self, tokenizer: Tokenizer, texts: str | Sequence[str], max_length: int
+        self, tokenizer: Tokenizer, texts: str | Iterable[str], max_length: int
     ) -> dict[str, NDArray[np.int64]]:
-        listed = [texts] if isinstance(texts, str) else list(texts)
+        listed, _ = texts_of("texts", texts)
         encodings = tokenizer.encode_batch(listed, max_length=max_length)
         longest = max((len(e) for e in encodings), default=0)
         left = self._tokenizer.get("padding_side") == "left"

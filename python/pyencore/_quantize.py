@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore._arrays import as_array
+from pyencore._inputs import kind, shown
 
 Precision = Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"]
 PRECISIONS = ("float32", "float16", "int8", "uint8", "binary", "ubinary")
@@ -34,13 +35,9 @@ def columns_of(precision: str, dimensions: int) -> int:
 
 
 def _numbers(value: Any, name: str) -> NDArray[Any]:
-    """An array of numbers, refused by the argument's name."""
-    try:
-        array = as_array(value)
-    except (TypeError, ValueError):  # rows of several lengths, or no rows
-        array = np.empty(0, object)
-    if array.dtype.kind not in "fiub" or array.ndim == 0:
-        raise TypeError(f"{name} is of type {type(value).__name__}; wanted an array of numbers")
+    array = as_array(name, value)
+    if array.ndim == 0:
+        raise TypeError(f"{name} is {kind(value)}; wanted an array of numbers")
     return array
 
 
@@ -90,7 +87,7 @@ def quantize_embeddings(
     together. binary and ubinary keep the signs, eight in a byte.
     """
     if not isinstance(precision, str) or precision not in PRECISIONS:
-        raise ValueError(f"Precision {precision!r} is not supported, must be one of {PRECISIONS}")
+        raise ValueError(f"Precision {shown(precision)} is not supported, must be one of {PRECISIONS}")
     if isinstance(embeddings, list) and not embeddings:
         return []  # as sentence-transformers
     matrices = _matrices_of(embeddings)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyencore._arrays import is_tensor
+from pyencore._arrays import as_array, is_tensor
 
 _NAMES = {
     "float64": "F64",
@@ -30,11 +30,11 @@ def _name_and_bytes(key: str, value: Any) -> tuple[str, list[int], bytes]:
             tensor = tensor.view(torch.int16)
         array = tensor.numpy()
     else:
-        array = np.ascontiguousarray(value)
+        array = np.ascontiguousarray(as_array(f"weights[{key!r}]", value))
         kind = str(array.dtype)
     if kind not in _NAMES:
         raise ValueError(f"{key} is of type {kind}; wanted one of {', '.join(_NAMES)}")
-    return _NAMES[kind], list(value.shape), array.tobytes()
+    return _NAMES[kind], list(np.shape(value)), array.tobytes()
 
 
 def to_bytes(state_dict: Mapping[str, Any]) -> bytes:

@@ -34,9 +34,18 @@ def _distances(a: Floats, b: Floats, euclidean: bool) -> Floats:
     return distances
 
 
+def _both(first: Any, second: Any) -> tuple[Floats, Floats]:
+    return as_floats("embeddings1", first), as_floats("embeddings2", second)
+
+
 def all_pairs(name: str, first: Any, second: Any) -> NDArray[np.float32]:
     """[len(first), len(second)]; a single vector counts as a matrix of one row."""
-    a, b = np.atleast_2d(as_floats(first)), np.atleast_2d(as_floats(second))
+    a, b = (np.atleast_2d(one) for one in _both(first, second))
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+        raise ValueError(
+            f"embeddings1 is {list(a.shape)}, embeddings2 is {list(b.shape)}; wanted [n, D] and "
+            "[m, D]"
+        )
     if name == "cosine":
         a, b = _unit(a), _unit(b)
     if name in ("cosine", "dot"):
@@ -47,7 +56,16 @@ def all_pairs(name: str, first: Any, second: Any) -> NDArray[np.float32]:
 
 def pairwise(name: str, first: Any, second: Any) -> NDArray[np.float32]:
     """[len(first)]: of first[i] and second[i]."""
-    a, b = as_floats(first), as_floats(second)
+    a, b = _both(first, second)
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+        fit = a.shape[-1:] == b.shape[-1:] != ()
+    except ValueError:
+        fit = False
+    if not fit:
+        raise ValueError(
+            f"embeddings1 is {list(a.shape)}, embeddings2 is {list(b.shape)}; wanted the same shape"
+        )
     if name == "cosine":
         a, b = _unit(a), _unit(b)
     if name in ("cosine", "dot"):

@@ -198,7 +198,7 @@ class SparseEncoder(Opened):
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[len(embeddings1), len(embeddings2)], by similarity_fn_name: of SparseMatrix, tensors or
         dense arrays; a tensor for tensors."""
-        first, second = _Rows(embeddings1), _Rows(embeddings2)
+        first, second = _Rows("embeddings1", embeddings1), _Rows("embeddings2", embeddings2)
         scores = np.empty((first.count, second.count), np.float32)
         for i in range(0, first.count, _BLOCK):
             block = first.dense(i, i + _BLOCK)
@@ -210,7 +210,7 @@ class SparseEncoder(Opened):
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[len(embeddings1)]: of embeddings1[i] and embeddings2[i]."""
-        first, second = _Rows(embeddings1), _Rows(embeddings2)
+        first, second = _Rows("embeddings1", embeddings1), _Rows("embeddings2", embeddings2)
         if first.count != second.count:
             raise ValueError(
                 f"found {first.count} and {second.count} embeddings; wanted as many of either"
@@ -269,7 +269,7 @@ def _checked(max_active_dims: int | None) -> int | None:
 class _Rows:
     """Vectors of either kind, dense a block at a time."""
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, name: str, given: Any) -> None:
         listed = isinstance(given, (list, tuple)) and not isinstance(given, SparseMatrix)
         self.tensors = is_tensor(given[0] if listed and given else given)
         if self.tensors and listed:
@@ -277,7 +277,7 @@ class _Rows:
         if self.tensors and given.is_sparse:
             given = _of_tensor(given)
         sparse = isinstance(given, SparseMatrix)
-        self._rows: Any = given if sparse else np.atleast_2d(as_floats(given))
+        self._rows: Any = given if sparse else np.atleast_2d(as_floats(name, given))
         self.count: int = self._rows.shape[0]
 
     def dense(self, begin: int, end: int) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _similarity
-from pyencore._arrays import as_array, is_tensor, torch_module, writable
+from pyencore._arrays import is_tensor, torch_module, writable
 from pyencore._folder import read_json
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, Opened, check_batch_size, check_device
@@ -362,4 +362,4 @@ def _converted(result: NDArray[Any], to_numpy: bool, to_tensor: bool) -> Any:
 
 def _like(given: Any, result: NDArray[np.float32]) -> Any:
     first = given[0] if isinstance(given, (list, tuple)) and given else given
-    return torch_module("").from_numpy(as_array(result)) if is_tensor(first) else result
+    return torch_module("").from_numpy(np.asarray(result)) if is_tensor(first) else result

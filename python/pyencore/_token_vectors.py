@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core
-from pyencore._arrays import as_floats, is_tensor
+from pyencore._arrays import as_array, as_floats, is_tensor, maybe_floats
+from pyencore._inputs import checked, elements, integer, kind, shown
 
 StoredType = Literal["bf16", "int8"]
 
@@ -23,6 +24,7 @@ class StoredVectors:
     StoredVectors(**numpy.load("out.npz")).
     """
 
+    @checked
     def __init__(
         self,
         vectors: NDArray[Any],
@@ -40,8 +42,10 @@ class StoredVectors:
                 "wanted int8 with, or uint16 without"
             )
         self.vectors = vectors
-        self.scales = scales
-        self.row_starts: NDArray[np.int64] = np.asarray(row_starts, np.int64)
+        self.scales = maybe_floats("scales", scales)
+        if self.scales is not None and self.scales.shape != vectors.shape[:1]:
+            raise ValueError(f"scales is {list(self.scales.shape)}; wanted [{len(vectors)}]")
+        self.row_starts = _starts_of(row_starts, len(vectors))
 
     def __len__(self) -> int:
         return len(self.row_starts) - 1
@@ -54,12 +58,29 @@ class StoredVectors:
     def nbytes(self) -> int:
         return self.vectors.nbytes + (0 if self.scales is None else self.scales.nbytes)
 
+    @checked
     def one(self, i: int) -> StoredVectors:
+        integer("i", i, 0, len(self) - 1)
         begin, end = self.row_starts[i : i + 2]
         scales = None if self.scales is None else self.scales[begin:end]
         return StoredVectors(self.vectors[begin:end], [0, end - begin], scales)
 
 
+def _starts_of(row_starts: Any, rows: int) -> NDArray[np.int64]:
+    starts = as_array("row_starts", row_starts)
+    if starts.ndim != 1 or starts.dtype.kind not in "iu" or not len(starts):
+        raise ValueError(
+            f"row_starts is {kind(starts)}; wanted the first row of each text, and {rows}"
+        )
+    starts = starts.astype(np.int64)
+    if starts[0] != 0 or starts[-1] != rows or (np.diff(starts) < 0).any():
+        raise ValueError(
+            f"row_starts is {shown(starts.tolist())}; wanted numbers that rise from 0 to {rows}"
+        )
+    return starts
+
+
+@checked
 def store_vectors(embeddings: Any, precision: StoredType) -> StoredVectors:
     """One matrix [rows, dimension] of a text, or a list of these, in bf16 or int8.
 
@@ -68,7 +89,7 @@ def store_vectors(embeddings: Any, precision: StoredType) -> StoredVectors:
     """
     if precision not in ("bf16", "int8"):
         raise ValueError(f"precision is {precision!r}; wanted 'bf16' or 'int8'")
-    rows = Ragged(embeddings)
+    rows = Ragged("embeddings", embeddings)
     vectors, scales = _core.store_vectors(rows.rows, precision == "int8")
     return StoredVectors(vectors, rows.starts, scales)
 
@@ -76,16 +97,26 @@ def store_vectors(embeddings: Any, precision: StoredType) -> StoredVectors:
 class Ragged:
     """Matrices below each other, with their starts."""
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, name: str, given: Any) -> None:
         one = getattr(given, "ndim", 0) == 2
         self.tensors = is_tensor(given) or (
             isinstance(given, (list, tuple)) and bool(given) and is_tensor(given[0])
         )
-        self.parts = [as_floats(given)] if one else [as_floats(part) for part in given]
-        for part in self.parts:
+        wanted = "a matrix [rows, dimension], or a list of these"
+        listed = [given] if one else _matrices(name, given, wanted)
+        self.parts = [
+            as_floats(name if one else f"{name}[{i}]", part) for i, part in enumerate(listed)
+        ]
+        for i, part in enumerate(self.parts):
             if part.ndim != 2:
                 raise ValueError(
-                    f"found an embedding of shape {list(part.shape)}; wanted [rows, dimension]"
+                    f"{name}[{i}] is an embedding of shape {list(part.shape)}; wanted "
+                    "[rows, dimension]"
+                )
+            if part.shape[1] != self.parts[0].shape[1]:
+                raise ValueError(
+                    f"{name}[{i}] has {part.shape[1]} columns, and {name}[0] has "
+                    f"{self.parts[0].shape[1]}; wanted the same"
                 )
         self.starts = [0, *np.cumsum([len(part) for part in self.parts]).tolist()]
         width = self.parts[0].shape[1] if self.parts else 0
@@ -101,4 +132,10 @@ class Ragged:
         return len(self.parts)
 
     def one(self, i: int) -> Ragged:
-        return Ragged(self.parts[i])
+        return Ragged("", self.parts[i])
+
+
+def _matrices(name: str, given: Any, wanted: str) -> list[Any]:
+    if getattr(given, "ndim", 0) == 3:
+        return list(given)
+    return elements(name, given, wanted)

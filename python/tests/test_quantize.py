@@ -67,7 +67,7 @@ def test_beside_sentence_transformers(precision: Any) -> None:
         ([[1.0], [1.0, 2.0]], {}, TypeError, "embeddings is of type list"),
         (2.5, {}, TypeError, "embeddings is of type float"),
         ({}, {}, TypeError, "embeddings is of type dict"),
-        ([normal(2, 3), np.array([["x"]])], {}, TypeError, r"embeddings\[1\] is of type ndarray"),
+        ([normal(2, 3), np.array([["x"]])], {}, TypeError, r"embeddings\[1\] is an array of <U1"),
         (normal(4, 3), {"ranges": 3}, TypeError, "ranges is of type int"),
         (normal(4, 3), {"ranges": normal(2, 2)}, ValueError, r"is \[2, 2\]; wanted \[2, 3\]"),
         (normal(4, 3), {"ranges": normal(3)}, ValueError, r"ranges is \[3\]; wanted \[2, 3\]"),

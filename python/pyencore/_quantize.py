@@ -87,7 +87,9 @@ def quantize_embeddings(
     together. binary and ubinary keep the signs, eight in a byte.
     """
     if not isinstance(precision, str) or precision not in PRECISIONS:
-        raise ValueError(f"Precision {shown(precision)} is not supported, must be one of {PRECISIONS}")
+        raise ValueError(
+            f"Precision {shown(precision)} is not supported, must be one of {PRECISIONS}"
+        )
     if isinstance(embeddings, list) and not embeddings:
         return []  # as sentence-transformers
     matrices = _matrices_of(embeddings)

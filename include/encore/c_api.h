@@ -160,7 +160,7 @@ typedef struct encore_encode_options {
   // one. prompt "" is none.
   const char* prompt_name;
   const char* prompt;
-  size_t max_length;  // tokens, prompt and special ones included; 0: encore_max_length()
+  size_t max_length;  // tokens, all included, at most the model's positions; 0: encore_max_length()
   int32_t on_long;
   int32_t on_invalid_utf8;
   int32_t plain_text;  // not 0: "[SEP]" in a text is text; else it is the token, as in `tokenizers`

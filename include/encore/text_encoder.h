@@ -128,7 +128,7 @@ struct EncodeOptions {
   // one of the two). Nothing: the folder's default_prompt_name. "" is no prompt.
   std::optional<std::string> prompt_name = {};
   std::optional<std::string> prompt = {};
-  // Tokens of a text, prompt and special tokens included; 0: max_length(). At most that.
+  // Tokens, prompt and special ones included; 0: max_length(). At most the model's positions.
   size_t max_length = 0;
   OnLong on_long = OnLong::kCut;
   OnInvalidUtf8 on_invalid_utf8 = OnInvalidUtf8::kError;

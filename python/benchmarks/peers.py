@@ -18,10 +18,11 @@ whose packages are absent, that refuses to open the folder or that ends is left 
 reason.
 --encore times `encore embed` too, as a whole: start, reading, opening, writing.
 
-optimum-onnx and optimum-intel want other versions of transformers than each other: --python names
-the interpreter of an environment for `onnx`, `openvino`, `fastembed` or `llama.cpp`. "onnx O3" is
-the graph after ONNX Runtime's optimizer. fastembed takes MODEL/onnx/model.onnx, or what PyTorch
-exports of a BERT. llama_cpp.py says what llama.cpp wants, and makes its file of a BERT.
+optimum-onnx and optimum-intel want other versions of transformers than each other: `onnx`,
+`openvino`, `fastembed` and `llama.cpp` have environments of their own, which `tools/python_env.sh
+peers backends` makes in .deps/venv-NAME; --python names another interpreter. "onnx O3" is the graph
+after ONNX Runtime's optimizer. fastembed takes MODEL/onnx/model.onnx, or what PyTorch exports of a
+BERT. llama_cpp.py says what llama.cpp wants, and makes its file of a BERT.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/peers"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench/peers"))
 
 import quiet  # noqa: E402
 import remote  # noqa: E402
@@ -262,6 +264,13 @@ def serve(path: str) -> int:
 # ---- In the process that compares -----------------------------------------------
 
 
+def interpreter(backend: str, given: list[str]) -> str:
+    """Of --python, else of the backend's own environment, else this one."""
+    own = ROOT / f".deps/venv-{backend}/bin/python"
+    pythons = dict(pair.split("=", 1) for pair in given)
+    return pythons.get(backend, str(own) if own.exists() else sys.executable)
+
+
 class Variant:
     """One of them in its process, and the seconds that it took in each round."""
 
@@ -269,11 +278,9 @@ class Variant:
         self.name, self.path = name, folder / f"{name}.json"
         self.seconds: dict[str, list[list[float]]] = {label: [] for label in job["measured"]}
         self.path.write_text(json.dumps({**job, "variant": name}), "utf-8")
-        pythons = dict(pair.split("=", 1) for pair in options.python)
-        python = pythons.get(name.split()[0], sys.executable)
         self.remote = remote.Remote(
             name,
-            [python, __file__, "--serve", str(self.path)],
+            [interpreter(name.split()[0], options.python), __file__, "--serve", str(self.path)],
             remote.last_cores(job["threads"]),
             {"OMP_NUM_THREADS": str(job["threads"]), "HF_HUB_OFFLINE": "1"},
         )
@@ -389,21 +396,25 @@ def compare(options: argparse.Namespace, threads: int, job: dict[str, Any], fold
     print(f"other processes: {max(others):.2f} of a core in the worst turn", file=sys.stderr)
 
 
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=__doc__)
+    made.add_argument("model")
+    made.add_argument("--texts", type=int, default=500)
+    made.add_argument("--shape", nargs="+", default=[], metavar="BxS")
+    made.add_argument("--rounds", type=int, default=5)
+    made.add_argument("--seconds", type=float, default=0.5, help="of a turn, at least one call")
+    made.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
+    made.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    made.add_argument("--encore", metavar="BINARY", help="the command, to be timed too")
+    made.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS)
+    made.add_argument("--python", nargs="+", default=[], metavar="BACKEND=INTERPRETER")
+    return made
+
+
 def main() -> int:
     if sys.argv[1:2] == ["--serve"]:
         return serve(sys.argv[2])
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model")
-    parser.add_argument("--texts", type=int, default=1000)
-    parser.add_argument("--shape", nargs="+", default=[], metavar="BxS")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=0.5, help="of a turn, at least one call")
-    parser.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--encore", metavar="BINARY", help="the command, to be timed too")
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS)
-    parser.add_argument("--python", nargs="+", default=[], metavar="BACKEND=INTERPRETER")
-    options = parser.parse_args()
+    options = parser().parse_args()
     measured = {"one query, p50 / p99": [QUERY], f"{options.texts} texts": sentences(options.texts)}
     if options.shape:
         measured = {

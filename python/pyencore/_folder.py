@@ -70,7 +70,7 @@ def find_folder(
     except ImportError as error:
         raise ImportError(
             f"'{path}' is no folder here, and names on the Hugging Face hub need huggingface_hub: "
-            "pip install 'pyencore[hub]'"
+            "pip install '.[hub]' in a clone of encore"
         ) from error
     repository = path if "/" in path else f"sentence-transformers/{path}"
     try:

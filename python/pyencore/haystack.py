@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Haystack's embedders by encore: pip install 'pyencore[haystack]'."""
+"""Haystack's embedders by encore: pip install '.[haystack]'."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LangChain's embeddings by encore: pip install 'pyencore[langchain]'."""
+"""LangChain's embeddings by encore: pip install '.[langchain]'."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LlamaIndex's embeddings by encore: pip install 'pyencore[llama-index]'."""
+"""LlamaIndex's embeddings by encore: pip install '.[llama-index]'."""
 
 from __future__ import annotations
 

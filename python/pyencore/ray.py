@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of more texts than one machine has time for, by Ray Data: pip install 'pyencore[ray]'.
+"""Vectors of more texts than one machine has time for, by Ray Data: pip install '.[ray]'.
 
 A text's vector has the same bits whichever node computed it, in whatever batch, before or after a
 node was lost: the result of a cluster is that of one process.

@@ -73,6 +73,33 @@ def test_sparse_vectors_in_turns() -> None:
     assert int(others) == 0 < int(count.split()[0])
 
 
+def test_the_table_of_readme_is_that_of_the_defaults() -> None:
+    """And each of its engines is in the environment, or one of those, that the project makes."""
+    sys.path.insert(0, str(ROOT / "python/benchmarks"))
+    try:
+        import peers
+    finally:
+        sys.path.pop(0)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "| 500 texts of mixed lengths" in readme and "median of five rounds" in readme
+    options = peers.parser().parse_args(["model"])
+    assert (options.texts, options.rounds) == (500, 5)
+    listed = [
+        line.split()
+        for line in (ROOT / "bench/peers/backends.txt").read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    ]
+    assert all("==" in package for _, package in listed)
+    own = {name for name, _ in listed}
+    assert {name.split()[0] for name in options.variants} - own == {"encore", "torch"}
+    # The environment of the backend, if it is there.
+    for name in own | {"encore", "torch"}:
+        there = ROOT / f".deps/venv-{name}/bin/python"
+        wanted = str(there) if name in own and there.exists() else sys.executable
+        assert peers.interpreter(name, []) == wanted
+        assert peers.interpreter(name, [f"{name}=python-of-mine"]) == "python-of-mine"
+
+
 def test_texts_of_no_variant(tmp_path: Path) -> None:
     (tmp_path / "ends").write_text("#!/bin/sh\necho it ends here >&2\nexit 7\n")
     (tmp_path / "ends").chmod(0o755)

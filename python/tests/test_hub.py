@@ -73,5 +73,5 @@ def test_offline_caches(tmp_path: Path, folders: Any) -> None:
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ImportError, match=r"pip install 'pyencore\[hub\]'"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[hub\]' in a clone"):
         TextEncoder("all-MiniLM-L6-v2")

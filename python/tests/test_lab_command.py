@@ -150,7 +150,7 @@ def test_what_is_not_installed_is_named():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
     assert done.returncode == 2
-    assert "pip install 'pyencore[plots]'" in done.stderr
+    assert "pip install '.[plots]'" in done.stderr
 
 
 # ---- The pages of docs/ -------------------------------------------------------------------------

@@ -208,6 +208,13 @@ def check_names_of_tests(root, page):
             yield f"{page}: names the test {name}, which is not there"
 
 
+def check_index(root, page):
+    """The index of Python packages has no pyencore."""
+    for number, line in enumerate((root / page).read_text().splitlines(), start=1):
+        if re.search(r"pip install[^`#]*pyencore", line):
+            yield f"{page}:{number}: installs pyencore by name; wanted '.' or '.[extra]' of a clone"
+
+
 def check_workflow(root):
     """GitHub runs every step of .ci/run, and no other."""
     steps = re.search(r"all_steps=\(([^)]*)\)", (root / ".ci/run").read_text()).group(1)
@@ -240,6 +247,7 @@ def check(root, args):
     for page in pages(root):
         yield from check_links(root, page)
         yield from check_names_of_tests(root, page)
+        yield from check_index(root, page)
         if has_tried_code(page):
             yield from check_blocks(root, page, args)
 

@@ -115,7 +115,14 @@ TEST(TextEncoderTest, TellsWhatWasCut) {
   ASSERT_TRUE(shorter.ok()) << shorter.status().message();
   EXPECT_EQ(shorter->counts.tokens[0], 9u);
   EXPECT_EQ(shorter->counts.cut[0], tokens.ids.size() - 9);
-  EXPECT_FALSE(model->Encode({"tea"}, {.max_length = 41}).ok());
+  // More than the folder's, as far as the model has positions.
+  const Result<Embeddings> longer = model->Encode({texts[1]}, {.max_length = 40});
+  ASSERT_TRUE(longer.ok()) << longer.status().message();
+  EXPECT_EQ(longer->counts.tokens[0], std::min<size_t>(tokens.ids.size(), 40));
+  const Status above = model->Encode({"tea"}, {.max_length = 41}).status();
+  EXPECT_NE(above.message().find("max_length is 41; wanted at most 40, the model's positions"),
+            std::string::npos)
+      << above.message();
 }
 
 TEST(TextEncoderTest, NoTextsGiveNoVectors) {

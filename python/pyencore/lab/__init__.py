@@ -7,7 +7,7 @@
     lab.compare([report, lab.load("after.json")])[0].summary()
 
 Or from a shell: python -m pyencore.lab report|compare|disturbed|replay|attention. Needs the extra
-pyencore[plots]: matplotlib, scipy, Jinja2 and jsonschema.
+[plots]: matplotlib, scipy, Jinja2 and jsonschema.
 """
 
 from __future__ import annotations

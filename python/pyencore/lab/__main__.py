@@ -367,7 +367,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         {"report": _report, "compare": _compare, "disturbed": _disturbed,
          "replay": _replay, "attention": _attention}[args.command](args, given[at + 1:])
     except ModuleNotFoundError as error:
-        print(f"pyencore.lab: {error.name} is missing: pip install 'pyencore[plots]'",
+        print(f"pyencore.lab: {error.name} is missing: pip install '.[plots]' in a clone of encore",
               file=sys.stderr)
         return 2
     except LabError as error:

@@ -19,8 +19,8 @@ Each call ends as
   alone      only encore takes it; ALONE lists what that may be
   DIFFERENT  other results
   RAW        an error of Python's, numpy's or nanobind's, or one without a sentence
-Exit status 1 with any of the last two, with a call that is alone without reason, or where a method
-had fewer than --calls.
+Exit status 1 with any of the last two, with a call that is refused or taken alone for no reason of
+these tables, or where a method had fewer than --calls.
 """
 import argparse
 import collections
@@ -48,10 +48,26 @@ CLASSES = {one.__name__: one for one in (
     *subjects.SUBJECTS, *pipelines.SUBJECTS, *functions.SUBJECTS)}
 OF_A_FOLDER = 60  # calls
 
-# What encore refuses by documentation though the reference takes it: words of its sentence, why.
-REFUSED = {}
-# What encore takes though the reference does not: words of the reference's, why.
-ALONE = {}
+# What encore refuses though the reference takes it: words of its sentence, why.
+REFUSED = {
+    r" is of type |has .* of type|is \S.*; wanted|wanted (str|an integer|a pair|texts)":
+        "values of other types and ranges than the pages have are refused",
+    r"[Pp]rompt name .* not found": "a name that is not there, also where no text is prompted",
+    r"pool is|unexpected keyword|positional argument":
+        "several processes, pooling of tokens, features of several modalities: not there",
+    "renders pairs by a chat template": "a prompt of a chat template is a message",
+    r"only support|is not supported": "as sentence-transformers for other values",
+    "as many of either": "pairs are not repeated",
+}
+# What encore takes though the reference does not: words of the reference's sentence, why.
+ALONE = {
+    "Expected a floating point|only supports floating-point dtypes|to have the same dtype":
+        "embeddings of integers and of several types are compared in float32",
+    "list index out of range|At least one input is required":
+        "no texts give no results",
+    "'?_'? object has no attribute '?_'?$": "tuples of matrices are as lists of them",
+}
+REASONS = {"refused": REFUSED, "alone": ALONE}
 
 
 def kind_of(sentence):
@@ -122,14 +138,20 @@ class Search:
                 restore(subject, call, before)
 
     def tell(self):
+        refused = collections.Counter()
         shown = {"DIFFERENT": 3, "RAW": 2, "alone": 1, "refused": 1}
         for (verdict, name, kind), found in sorted(self.kinds.items()):
-            if verdict not in shown or verdict == "alone" and allowed(ALONE, kind):
+            if verdict not in shown or verdict == "alone" and reason_of(ALONE, kind):
+                continue
+            if verdict == "refused" and (reason := reason_of(REFUSED, kind)):
+                refused[reason] += len(found)
                 continue
             print(f"{verdict} {name} {len(found)} times: {kind}")
             for where, sentence in found[:shown[verdict]]:
                 print(f"    {where}: " + "\n".join(
                     line[:self.arguments.width] for line in sentence.splitlines()))
+        for reason, count in refused.most_common():
+            print(f"refused {count} times: {reason}")
         total, short = collections.Counter(), []
         for name, counts in sorted(self.counts.items()):
             total += counts
@@ -137,13 +159,13 @@ class Search:
             if "." in name and sum(counts.values()) < self.arguments.calls:
                 short.append(name)
         print(", ".join(f"{count} {verdict}" for verdict, count in sorted(total.items())))
-        strange = [kind for verdict, _, kind in self.kinds
-                   if verdict == "alone" and not allowed(ALONE, kind)]
+        strange = [kind for verdict, _, kind in self.kinds if verdict in REASONS
+                   and not reason_of(REASONS[verdict], kind)]
         return bool(total["DIFFERENT"] or total["RAW"] or short or strange)
 
 
-def allowed(table, kind):
-    return any(re.search(words, kind) for words in table)
+def reason_of(table, kind):
+    return next((why for words, why in table.items() if re.search(words, kind)), None)
 
 
 def judge(subject, call, found, wanted):

@@ -98,9 +98,9 @@ def draw_add(self, rng):
     return Call("add", (a, an_array(rng, *a.shape) if rng.random() < 0.9 else draw_wrong(rng)))
 
 
-def tensor(value):
-    return value.float() if isinstance(value, torch.Tensor) else torch.tensor(
-        np.array(value, np.float32, order="C"))
+def tensor(value, dtype):
+    return value.to(dtype) if isinstance(value, torch.Tensor) else torch.tensor(
+        np.array(value, np.float32, order="C"), dtype=dtype)
 
 
 FUNCTIONS = {"exp": torch.exp, "tanh": torch.tanh, "relu": torch.relu,
@@ -138,6 +138,20 @@ class Functions(Subject):
         pass
 
     open_theirs = open_ours
+    dtype = torch.float32
+
+    def exact(self, call):
+        self.dtype = torch.float64
+        try:
+            return self.side(call, False)
+        finally:
+            self.dtype = torch.float32
+
+    def given_to_torch(self, value):
+        if value is None or isinstance(value, float):
+            return value
+        mask = getattr(value, "dtype", None) == bool
+        return torch.tensor(value) if mask else tensor(value, self.dtype)
 
     def side(self, call, ours):
         args, options = call.of(ours)
@@ -146,10 +160,10 @@ class Functions(Subject):
             return function(*args, **options)
         if ours:
             return getattr(pyencore.ops, call.method)(*args, **options)
-        args = [None if a is None else a if isinstance(a, float) else torch.tensor(a)
-                if getattr(a, "dtype", None) == bool else tensor(a) for a in args]
-        options = {k: v if v is None or isinstance(v, float) else torch.tensor(v)
-                   if getattr(v, "dtype", None) == bool else tensor(v) for k, v in options.items()}
+        args = [self.given_to_torch(a) for a in args]
+        options = {key: self.given_to_torch(a) for key, a in options.items()}
+        if call.method in FUNCTIONS and isinstance(args[0], float):
+            args = [torch.tensor(args[0])]
         functions = {**FUNCTIONS, "layer_norm": norm, "rms_norm": rms, "attention": attend,
                      "add": lambda a, b: a + b,
                      "matmul": lambda a, b, bias=None: a @ b + (0 if bias is None else bias)}

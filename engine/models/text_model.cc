@@ -105,7 +105,8 @@ Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
   return PackedCache{.folder = options.cache,
                      .model = path.string() + (options.task.empty() ? "" : " " + options.task),
                      .identity = std::move(identity),
-                     .compare = options.compare_cache};
+                     .compare = options.compare_cache,
+                     .trust = options.trust_cache};
 }
 
 }  // namespace

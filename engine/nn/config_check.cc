@@ -231,6 +231,9 @@ Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options) 
                              Number(config.num_layers()) + " layers");
     }
   }
+  if (options.cache.compare && options.cache.trust) {
+    return InvalidArgument("cache has both compare and trust; wanted one of them at most");
+  }
   if (options.precision != Precision::kInt8) return {};
   for (size_t i = 0; i < config.num_layers(); ++i) {
     const LayerSizes sizes(config.d_model, config.layers[i]);

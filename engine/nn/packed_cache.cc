@@ -17,10 +17,9 @@
 #include <vector>
 
 #include "encore/version.h"
+#include "engine/base/checksum.h"
 #include "engine/base/int_math.h"
-#include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/platform/file_error.h"
 #include "engine/platform/file_writer.h"
 #include "engine/platform/thread_team.h"
 
@@ -29,21 +28,26 @@ namespace {
 
 // To be raised whenever packing or the smoothing of integers changes what it makes of the same
 // weights.
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr size_t kPage = 4096;
 
-// FNV-1a by words of 8 bytes; what is left counts as one filled up with zeros. Finds every change
-// of a single word.
-uint64_t Hash(std::span<const std::byte> bytes, uint64_t hash = 0xcbf29ce484222325u) {
-  for (size_t i = 0; i < bytes.size(); i += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + i, std::min(sizeof word, bytes.size() - i));
-    hash = (hash ^ word) * 0x100000001b3u;
-  }
-  return hash ^ (hash >> 32);
+// Whose checksums threads find side by side.
+constexpr size_t kPiece = size_t{1} << 20;
+
+uint64_t ChecksumOfText(std::string_view text) {
+  return ChecksumOf(std::as_bytes(std::span(text)));
 }
 
-uint64_t Hash(std::string_view text) { return Hash(std::as_bytes(std::span(text))); }
+uint64_t ChecksumOfPanels(const Executor& executor, std::span<const std::byte> panels) {
+  std::vector<uint64_t> pieces(DivCeil(panels.size(), kPiece));
+  RunTeam(executor, [&](Team& team) {
+    team.ForEach(pieces.size(), [&](size_t i, int /*thread*/) {
+      const size_t begin = i * kPiece;
+      pieces[i] = ChecksumOf(panels.subspan(begin, std::min(kPiece, panels.size() - begin)));
+    });
+  });
+  return ChecksumOf(std::as_bytes(std::span(pieces)));
+}
 
 // The vectors of a matrix that packing finds: they are in the file.
 std::array<std::span<float>, 2> VectorsOf(const MatrixToPack& m) {
@@ -70,17 +74,21 @@ std::string Describe(const PreparedEncoder& prepared) {
   return text;
 }
 
+// What a file's head has behind the description.
+struct HeadNumbers {
+  uint64_t identity = 0;
+  uint64_t panels = 0;  // checksums, as packed_cache.h says
+  uint64_t head = 0;
+};
+
 // One encoder's file: its name, what must be in it, and where.
 struct CacheFile {
   CacheFile(const PackedCache& cache, const PreparedEncoder& prepared, size_t panel_bytes)
       : description(Describe(prepared)),
-        identity(cache.identity.empty() ? 0 : Hash(cache.identity)) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string name;
-    uint64_t hash = Hash(description + cache.model);
-    for (int i = 0; i < 16; ++i, hash >>= 4) name += kDigits[hash % 16];
-    path = cache.folder + "/" + name + ".packed";
-    vectors = description.size() + 2 * sizeof(uint64_t);
+        identity(cache.identity.empty() ? 0 : ChecksumOfText(cache.identity)),
+        path(cache.folder + "/" + ChecksumText(ChecksumOfText(description + cache.model)) +
+             ".packed") {
+    vectors = description.size() + sizeof(HeadNumbers);
     panels = vectors;
     for (const MatrixToPack& m : prepared.matrices) {
       for (const auto& v : VectorsOf(m)) panels += v.size_bytes();
@@ -89,14 +97,17 @@ struct CacheFile {
     if (!CheckedAdd(panels, panel_bytes, &bytes)) bytes = SIZE_MAX;  // no file has that
   }
 
-  // Of a file with that identity and these vectors, and what follows them up to the panels.
-  uint64_t Checksum(uint64_t of, const std::byte* in_file) const {
-    return Hash({in_file, panels - vectors}, Hash(description) ^ of);
+  // HeadNumbers::head of this head.
+  uint64_t ChecksumOfHead(const std::byte* head) const {
+    Checksum checksum;
+    checksum.Add({head, vectors - sizeof(HeadNumbers::head)});
+    checksum.Add({head + vectors, panels - vectors});
+    return checksum.value();
   }
 
-  std::string path;
   std::string description;
   uint64_t identity;
+  std::string path;
   size_t vectors;  // where they begin
   size_t panels;   // likewise
   size_t bytes;    // of the file
@@ -163,52 +174,68 @@ bool SamePanels(const EncoderOptions& options, const CacheFile& cache, const std
 }
 
 enum class Check {
-  kOwn,       // that it is the one that was just written, and one panel of each matrix
-  kIdentity,  // the same, if the identity is known and the file's; else all
+  kOwn,       // that it is the one that was just written
+  kIdentity,  // one panel of each matrix, if the identity is known and the file's; else all
   kAll,
 };
 struct Found {
-  std::optional<MappedFile> file;  // nothing: there is none that is right
+  std::optional<MappedFile> file = {};  // nothing: there is none that is right
+  std::string why_not = {};             // of a file that was not taken, and may be replaced
+  std::string refused = {};             // of what stays there
   bool same_identity = false;
   bool compared = false;  // all panels
 };
 
-// Where there is a file, the vectors of the matrices are its own afterwards. own: of kOwn, the
-// checksum of what was written.
+// Where there is a file, the vectors of the matrices are its own afterwards. own: of kOwn,
+// HeadNumbers::head of what was written.
 Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEncoder* prepared,
                Check check, const uint64_t* own = nullptr) {
-  Result<MappedFile> file = MappedFile::Open(cache.path);
-  if (!file.ok() || file->bytes().size() != cache.bytes) return {};
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(cache.path, ignored))) {
+    return {.why_not = "was a symbolic link"};
+  }
+  Result<MappedFile> file = MappedFile::OpenOwn(cache.path);
+  if (!file.ok()) {
+    if (file.status().code() == ErrorCode::kNotFound) return {};
+    return {.refused = std::string(file.status().message())};
+  }
+  const auto damaged = [] { return Found{.why_not = "was damaged"}; };
+  if (file->bytes().size() != cache.bytes) return damaged();
   file->PreferLargePages();
   const std::byte* const data = file->bytes().data();
-  if (std::memcmp(data, cache.description.data(), cache.description.size()) != 0) return {};
-  uint64_t identity = 0;
-  uint64_t checksum = 0;
-  const std::byte* const numbers = data + cache.description.size();
-  std::memcpy(&identity, numbers, sizeof identity);
-  std::memcpy(&checksum, numbers + sizeof identity, sizeof checksum);
-  const std::byte* vectors = data + cache.vectors;
-  if (checksum != cache.Checksum(identity, vectors)) return {};
-  const bool same_identity = identity != 0 && identity == cache.identity;
+  if (std::memcmp(data, cache.description.data(), cache.description.size()) != 0) return damaged();
+  HeadNumbers numbers;
+  std::memcpy(&numbers, data + cache.description.size(), sizeof numbers);
+  if (numbers.head != cache.ChecksumOfHead(data)) return damaged();
+  const bool same_identity = numbers.identity != 0 && numbers.identity == cache.identity;
   // What another process wrote since then may have other vectors, which would replace ours.
-  if (check == Check::kOwn && (!same_identity || checksum != *own)) return {};
+  if (check == Check::kOwn && (!same_identity || numbers.head != *own)) return {};
+  const std::span<const std::byte> panels = file->bytes().subspan(cache.panels);
+  if (!options.cache.trust && numbers.panels != ChecksumOfPanels(options.executor, panels)) {
+    return damaged();
+  }
   const bool all = check == Check::kAll || (check == Check::kIdentity && !same_identity);
-  if (!SamePanels(options, cache, data, prepared, all)) return {};
+  if (check != Check::kOwn && !SamePanels(options, cache, data, prepared, all)) {
+    return {.why_not = "was of other weights"};
+  }
+  const std::byte* vectors = data + cache.vectors;
   for (const MatrixToPack& m : prepared->matrices) {
     for (const auto& v : VectorsOf(m)) {
       if (!v.empty()) std::memcpy(v.data(), vectors, v.size_bytes());
       vectors += v.size_bytes();
     }
   }
-  return {*std::move(file), same_identity, all};
+  return {.file = *std::move(file), .same_identity = same_identity, .compared = all};
 }
 
-// Panels as PreparedEncoder::Pack lays them out. Returns the file's checksum.
-Result<uint64_t> WriteFile(const CacheFile& cache, const std::string& folder,
+// Panels as PreparedEncoder::Pack lays them out. Returns HeadNumbers::head.
+Result<uint64_t> WriteFile(const CacheFile& cache, const EncoderOptions& options,
                            const PreparedEncoder& prepared, std::span<const std::byte> panels) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);  // an error of it is found when writing
-  ENCORE_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(cache.path));
+  // An error of it is found when writing.
+  std::filesystem::create_directories(options.cache.folder, error);
+  ENCORE_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(cache.path, Temporary::kNameless,
+                                                                LinkAtPath::kReplaced));
   std::vector<std::byte> head(cache.panels);
   std::byte* vectors = head.data() + cache.vectors;
   for (const MatrixToPack& m : prepared.matrices) {
@@ -217,16 +244,19 @@ Result<uint64_t> WriteFile(const CacheFile& cache, const std::string& folder,
       vectors += v.size_bytes();
     }
   }
-  const uint64_t numbers[] = {cache.identity,
-                              cache.Checksum(cache.identity, head.data() + cache.vectors)};
+  HeadNumbers numbers = {.identity = cache.identity,
+                         .panels = ChecksumOfPanels(options.executor, panels)};
+  std::byte* const numbers_place = head.data() + cache.description.size();
   std::memcpy(head.data(), cache.description.data(), cache.description.size());
-  std::memcpy(head.data() + cache.description.size(), numbers, sizeof numbers);
+  std::memcpy(numbers_place, &numbers, sizeof numbers);
+  numbers.head = cache.ChecksumOfHead(head.data());
+  std::memcpy(numbers_place, &numbers, sizeof numbers);
   ENCORE_RETURN_IF_ERROR(writer.Write(head));
   // In one piece: Linux then keeps most of it in large pages, on file systems that have them.
   // Matrix by matrix, the sizes of pages depended on where each began.
   ENCORE_RETURN_IF_ERROR(writer.Write(panels));
   ENCORE_RETURN_IF_ERROR(writer.Commit());
-  return numbers[1];
+  return numbers.head;
 }
 
 }  // namespace
@@ -253,7 +283,9 @@ Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* p
   Found found =
       FindFile(options, cache, prepared, options.cache.compare ? Check::kAll : Check::kIdentity);
   panels.file = std::move(found.file);
-  panels.cache_use = found.compared ? "mapped, all panels compared" : "mapped";
+  panels.cache_use = found.compared        ? "mapped, all panels compared"
+                     : options.cache.trust ? "mapped, not checked"
+                                           : "mapped";
   if (!panels.file) {
     ENCORE_RETURN_IF_ERROR(prepared->Pack(options, &panels.own));
     panels.cache_use = "packed";
@@ -261,12 +293,14 @@ Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* p
   const auto data = [&] {
     return panels.file ? panels.file->bytes().data() + cache.panels : panels.own.data();
   };
-  // What was compared for want of an identity is written again, so that it has the one of now.
-  if (!panels.file || (!found.same_identity && cache.identity != 0)) {
-    const Result<uint64_t> written =
-        WriteFile(cache, options.cache.folder, *prepared, {data(), panels.bytes});
+  if (!found.refused.empty()) {
+    panels.cache_use += ", not written: " + found.refused;
+  } else if (!panels.file || (!found.same_identity && cache.identity != 0)) {
+    // What was compared for want of an identity is written again, so that it has the one of now.
+    const Result<uint64_t> written = WriteFile(cache, options, *prepared, {data(), panels.bytes});
     panels.cache_use +=
         written.ok() ? " and written" : ", not written: " + std::string(written.status().message());
+    if (!found.why_not.empty()) panels.cache_use += "; the file there " + found.why_not;
     if (written.ok() && cache.identity != 0) {
       // To share the file from the start. Never both at once: a model may take most of the memory.
       panels.own = {};

@@ -6,11 +6,13 @@
 // The file, little-endian:
 //   description  text: the format, encore's version, of each matrix its kernel and sizes; filled up
 //                with line ends to a multiple of 64
-//   identity     u64: a hash of PackedCache::identity, 0 if that is empty
-//   checksum     u64: of the description, the identity, the vectors and what fills them up
+//   identity     u64: a checksum of PackedCache::identity, 0 if that is empty
+//   of panels    u64: the checksum of the checksums of each MiB of them
+//   of the head  u64: the checksum of all before the panels but itself
 //   vectors      f32: of each matrix its input scales, then its columns' scales and sums (int8)
 //   panels       at the next multiple of 4096; each matrix's at a multiple of 64, zeros between
-// All sizes follow from the encoder that is being made, so that none is read from a file.
+// All sizes follow from the encoder that is being made, so that none is read from a file. Every
+// byte is compared or in a checksum.
 
 #ifndef ENCORE_ENGINE_NN_PACKED_CACHE_H_
 #define ENCORE_ENGINE_NN_PACKED_CACHE_H_

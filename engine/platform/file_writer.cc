@@ -60,6 +60,15 @@ int SetPermissions([[maybe_unused]] std::FILE* file, [[maybe_unused]] const fs::
 #endif
 }
 
+// A file system without permissions may refuse, which does not matter: then folders have none too.
+void LetOnlyOwnerWrite([[maybe_unused]] std::FILE* file) {
+#if ENCORE_HAVE_FSYNC
+  struct stat status = {};
+  if (::fstat(::fileno(file), &status) != 0) return;
+  (void)::fchmod(::fileno(file), status.st_mode & static_cast<mode_t>(S_IRWXU | S_IRGRP | S_IROTH));
+#endif
+}
+
 #if ENCORE_HAVE_NAMELESS
 int OpenWithoutName(const fs::path& folder) {
   return ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -123,19 +132,21 @@ int FileWriter::OpenNamed() {
   return reason;
 }
 
-Result<FileWriter> FileWriter::Create(const std::string& path, Temporary temporary) {
+Result<FileWriter> FileWriter::Create(const std::string& path, Temporary temporary,
+                                      LinkAtPath link) {
   return GuardedFile(path, [&]() -> Result<FileWriter> {
     ENCORE_RETURN_IF_ERROR(CheckPath(path));
     FileWriter writer;
     writer.path_ = path;
     std::error_code error;
     fs::path destination(path);
-    if (fs::is_symlink(fs::symlink_status(destination, error))) {
+    fs::file_status old = fs::symlink_status(destination, error);
+    if (fs::is_symlink(old) && link == LinkAtPath::kFollowed) {
       destination = fs::canonical(destination, error);
       if (error) return SystemError(path, "is a symbolic link that leads nowhere", error.value());
+      old = fs::status(destination, error);
     }
-    const fs::file_status old = fs::status(destination, error);
-    if (fs::exists(old) && !fs::is_regular_file(old)) {
+    if (fs::exists(old) && !fs::is_regular_file(old) && !fs::is_symlink(old)) {
       return Status(ErrorCode::kIo,
                     path + ": found " +
                         (fs::is_directory(old) ? "a folder" : "a device, pipe or socket") +
@@ -153,7 +164,9 @@ Result<FileWriter> FileWriter::Create(const std::string& path, Temporary tempora
       const int reason = writer.OpenNamed();
       if (reason != 0) return SystemError(path, "no temporary file can be made beside it", reason);
     }
-    if (fs::exists(old)) {
+    if (link == LinkAtPath::kReplaced) {
+      LetOnlyOwnerWrite(writer.file_.get());
+    } else if (fs::exists(old)) {
       const int reason = SetPermissions(writer.file_.get(), writer.temporary_, old.permissions());
       if (reason != 0) return SystemError(path, "its permissions cannot be kept", reason);
     }

@@ -22,6 +22,12 @@ enum class Temporary {
   kNamed,     // ".encore-" and a random number
 };
 
+// What becomes of a symbolic link at `path`.
+enum class LinkAtPath {
+  kFollowed,  // it stays: the file that it points to is replaced, with its permissions
+  kReplaced,  // itself, and only the new file's owner may write to that
+};
+
 // Writes into a temporary file in the folder of `path`, which Commit() puts there. Whatever fails
 // before, and a writer that is destroyed without Commit(), removes the temporary and leaves what
 // was at `path` untouched. There is never half a file at `path`. A killed process leaves nothing of
@@ -32,10 +38,10 @@ enum class Temporary {
 class FileWriter {
  public:
   // kIo or kNotFound if the folder does not exist or is not writable, or if `path` is something
-  // other than a regular file (a folder, a device); kInvalidArgument if it has a zero byte. A
-  // symbolic link at `path` stays; the file it points to is replaced, with its permissions.
+  // other than a regular file (a folder, a device); kInvalidArgument if it has a zero byte.
   static Result<FileWriter> Create(const std::string& path,
-                                   Temporary temporary = Temporary::kNameless);
+                                   Temporary temporary = Temporary::kNameless,
+                                   LinkAtPath link = LinkAtPath::kFollowed);
 
   FileWriter(FileWriter&&) = default;
   FileWriter& operator=(FileWriter&&) = delete;

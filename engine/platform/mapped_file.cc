@@ -136,23 +136,30 @@ std::string MappedFile::Identity() const {
 #if ENCORE_HAVE_MMAP
 namespace {
 
-// The descriptor of a regular file, and what the system says of it.
-Result<int> OpenRegular(const std::string& path, struct stat* info) {
+// The descriptor of a regular file, and what the system says of it. own: see OpenOwn.
+Result<int> OpenRegular(const std::string& path, bool own, struct stat* info) {
   // O_NONBLOCK: a pipe without a writer must not hang us before we can say that it is no regular
   // file.
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (own ? O_NOFOLLOW : 0);
+  Descriptor file(::open(path.c_str(), flags));
   if (file.get() < 0) return SystemError(path, "cannot be opened", errno);
   if (::fstat(file.get(), info) != 0) return SystemError(path, "cannot be examined", errno);
   if (!S_ISREG(info->st_mode)) return NotRegular(path, S_ISDIR(info->st_mode));
+  if (own && info->st_uid != 0 && info->st_uid != ::geteuid()) {
+    return Status(ErrorCode::kIo, path + ": found a file of user " + std::to_string(info->st_uid) +
+                                      ", wanted one of user " + std::to_string(::geteuid()) +
+                                      ", whose this process is, or of root");
+  }
   return file.Release();
 }
 
 }  // namespace
 
 // Also the way for file systems that cannot map.
-Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t max_bytes) {
+Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t max_bytes,
+                                               bool own) {
   struct stat info = {};
-  ENCORE_ASSIGN_OR_RETURN(const int opened, OpenRegular(path, &info));
+  ENCORE_ASSIGN_OR_RETURN(const int opened, OpenRegular(path, own, &info));
   const Descriptor file(opened);
   if (info.st_size <= 0) return Memory();
   if (static_cast<uintmax_t>(info.st_size) > max_bytes) {
@@ -173,7 +180,8 @@ Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t m
   return owner;
 }
 #else
-Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t max_bytes) {
+Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t max_bytes,
+                                               bool /*own*/) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return SystemError(path, "cannot be opened", ENOENT);
@@ -201,12 +209,15 @@ Result<MappedFile::Memory> MappedFile::ReadAll(const std::string& path, size_t m
 }
 #endif
 
-Result<MappedFile> MappedFile::Open(const std::string& path) {
+Result<MappedFile> MappedFile::Open(const std::string& path) { return Map(path, false); }
+Result<MappedFile> MappedFile::OpenOwn(const std::string& path) { return Map(path, true); }
+
+Result<MappedFile> MappedFile::Map(const std::string& path, bool own) {
   return GuardedFile(path, [&]() -> Result<MappedFile> {
     ENCORE_RETURN_IF_ERROR(CheckPath(path));
 #if ENCORE_HAVE_MMAP
     struct stat info = {};
-    ENCORE_ASSIGN_OR_RETURN(const int opened, OpenRegular(path, &info));
+    ENCORE_ASSIGN_OR_RETURN(const int opened, OpenRegular(path, own, &info));
     Descriptor file(opened);
     if (info.st_size <= 0) return MappedFile(Memory());
     if (static_cast<uintmax_t>(info.st_size) > std::numeric_limits<size_t>::max())
@@ -222,14 +233,15 @@ Result<MappedFile> MappedFile::Open(const std::string& path) {
     }
     if (errno == ENOMEM) return OutOfMemory(path, size);
 #endif
-    return OpenCopy(path);
+    ENCORE_ASSIGN_OR_RETURN(Memory copy, ReadAll(path, SIZE_MAX, own));
+    return MappedFile(std::move(copy));
   });
 }
 
 Result<MappedFile> MappedFile::OpenCopy(const std::string& path, size_t max_bytes) {
   return GuardedFile(path, [&]() -> Result<MappedFile> {
     ENCORE_RETURN_IF_ERROR(CheckPath(path));
-    ENCORE_ASSIGN_OR_RETURN(Memory memory, ReadAll(path, max_bytes));
+    ENCORE_ASSIGN_OR_RETURN(Memory memory, ReadAll(path, max_bytes, false));
     return MappedFile(std::move(memory));
   });
 }

@@ -42,6 +42,10 @@ class MappedFile {
   // kNotFound if there is no such file; kIo if it is no regular file or cannot be read;
   // kInvalidArgument if the path has a zero byte; kOutOfMemory.
   static Result<MappedFile> Open(const std::string& path);
+  // The same for a file that encore wrote for itself, in a folder where others may write too: kIo
+  // as well if `path` is a symbolic link, or the file belongs to another user than root and that of
+  // this process.
+  static Result<MappedFile> OpenOwn(const std::string& path);
   // The same with the bytes copied: nobody can change them any more. kCorruptData, before anything
   // is read, for a file of more than max_bytes.
   static Result<MappedFile> OpenCopy(const std::string& path, size_t max_bytes = SIZE_MAX);
@@ -72,7 +76,8 @@ class MappedFile {
  private:
   using Memory = std::unique_ptr<const std::byte, ReleaseFileMemory>;
   explicit MappedFile(Memory memory) : memory_(std::move(memory)) {}
-  static Result<Memory> ReadAll(const std::string& path, size_t max_bytes);
+  static Result<MappedFile> Map(const std::string& path, bool own);
+  static Result<Memory> ReadAll(const std::string& path, size_t max_bytes, bool own);
 
   Memory memory_;
 };

@@ -100,10 +100,11 @@ Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
   ENCORE_RETURN_IF_ERROR(CheckChoice("amx_bf16", given.amx_bf16, 1));
   options->amx_bf16 = given.amx_bf16 != 0;
   ENCORE_RETURN_IF_ERROR(CheckChoice("compare_cache", given.compare_cache, 1));
-  ENCORE_RETURN_IF_ERROR(CheckChoice("reserved", given.reserved, 0));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("trust_cache", given.trust_cache, 1));
   ENCORE_RETURN_IF_ERROR(CheckChoice("kind", given.kind, ENCORE_KIND_MULTI_VECTOR));
   options->language_head = given.language_head != 0;
   options->compare_cache = given.compare_cache != 0;
+  options->trust_cache = given.trust_cache != 0;
   if (given.cache != nullptr) options->cache = given.cache;
   ENCORE_RETURN_IF_ERROR(CheckChoice("pooling", given.pooling, 2 * ENCORE_POOLING_LAST_TOKEN - 1));
   for (const auto& [bit, mode] : kModes) {

@@ -43,7 +43,7 @@
 extern "C" {
 #endif
 
-#define ENCORE_C_API_VERSION 5
+#define ENCORE_C_API_VERSION 6
 
 // What functions return. Codes above the last one here may be added.
 typedef int32_t encore_status;
@@ -120,7 +120,9 @@ typedef struct encore_open_options {
   // without packing, and processes share their memory (PackedCache in encoder.h); since version 4.
   const char* cache;
   int32_t compare_cache;  // 1: all that is there is compared with the weights; since version 4
-  int32_t reserved;       // 0
+  // 1: not all bytes that are there are checked (PackedCache in encoder.h). Since version 6; older
+  // libraries refuse it.
+  int32_t trust_cache;
   int32_t kind;           // ENCORE_KIND_...; since version 5
   int32_t language_head;  // not 0: also for encore_predict_tokens; since version 5
 } encore_open_options;

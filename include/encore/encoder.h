@@ -220,14 +220,18 @@ enum class OutputRows : uint8_t { kFirst = 0, kLast = 1, kAll = 2 };
 // SIMD target, precision and choice of kernels. It is mapped: an encoder is made without packing,
 // and all processes with it share one copy in memory.
 //
-// Nothing of a file is trusted. Sizes and offsets are computed, never read. At each opening, its
-// length, a description of every matrix and its kernel, `identity`, and a checksum of these and of
-// the scales outside panels must be right, and one panel of each matrix is packed anew and compared
-// (int4's scales of groups are in the panels). Where
-// `identity` is another one, or with `compare`, all panels are, which takes as long as packing. A
-// file that differs is replaced. What is not compared at each opening is the rest of the panels:
-// who can write to the folder can change results, but make nothing crash, unless the file is
-// shortened in place during a call (SIGBUS); a change before a call is found (kIo).
+// Nothing of a file is trusted. Sizes and offsets are computed, never read. At each opening:
+// - its length, a description of every matrix and its kernel, and checksums of 64 bits of all its
+//   bytes must be right, which takes as long as reading them. They find damage, not intent: who can
+//   write to the folder as this user or as root can change results, but make nothing crash, unless
+//   the file is shortened in place during a call (SIGBUS);
+// - one panel of each matrix is packed anew and compared, or all of them where `identity` is
+//   another one or empty, and with `compare`, which takes as long as packing.
+// A file that differs is replaced, and Encoder::cache_use() says so. So is a symbolic link: it is
+// never followed. A file of another user than this one and root is not opened, and stays, as do
+// folders, pipes and devices. Only its owner may write to a file that is made here. A mapped file
+// that is renamed over or removed stays as it is; one that was changed in place since it was opened
+// is found before a call (kIo).
 //
 // Files appear whole or not at all, and any number of processes may open and write at once. A file
 // that cannot be written is told by Encoder::cache_use(), and is no error. Old files are nobody's:
@@ -240,6 +244,7 @@ struct PackedCache {
   std::string identity = {};  // of weights and configuration: another one when they change. Empty:
                               // not known. For files see SafetensorsFile::identity()
   bool compare = false;       // all panels, whatever the identity
+  bool trust = false;         // panels are in no checksum: nothing but the panels compared is read
 };
 
 // How an encoder is made. Thread-safe to share.

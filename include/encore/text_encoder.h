@@ -118,8 +118,9 @@ struct OpenOptions {
   // without packing, and processes share their memory: see PackedCache in encoder.h, whose
   // identity is that of the weight files and config.json. Describe() tells what became of it.
   std::string cache = {};
-  // As PackedCache::compare.
+  // As PackedCache::compare and PackedCache::trust: at most one of the two.
   bool compare_cache = false;
+  bool trust_cache = false;
 };
 
 struct EncodeOptions {

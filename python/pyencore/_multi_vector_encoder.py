@@ -25,9 +25,10 @@ class MultiVectorEncoder(Opened):
     """A folder of late interaction (ColBERT), or a name on the Hugging Face hub.
 
     compute is the precision of the encoder's matrix products; threads 0 is all usable cores;
-    max_length replaces the lengths of documents, and of queries that are not expanded; cache and
-    compare_cache are as TextEncoder's. The other arguments are those of sentence-transformers. A
-    long call is computed in pieces; the rows of a piece's texts are views into one matrix.
+    max_length replaces the lengths of documents, and of queries that are not expanded; cache,
+    compare_cache and trust_cache are as TextEncoder's. The other arguments are those of
+    sentence-transformers. A long call is computed in pieces; the rows of a piece's texts are views
+    into one matrix.
     """
 
     _core_class = _core.LateModel
@@ -44,6 +45,7 @@ class MultiVectorEncoder(Opened):
         ignore_unknown_keys: bool = False,
         cache: str | os.PathLike[str] | None = None,
         compare_cache: bool = False,
+        trust_cache: bool = False,
         device: Any = None,
         prompts: Mapping[str, str] | None = None,
         default_prompt_name: str | None = None,
@@ -63,6 +65,7 @@ class MultiVectorEncoder(Opened):
             ignore_unknown_keys=ignore_unknown_keys,
             cache=cache,
             compare_cache=compare_cache,
+            trust_cache=trust_cache,
             device=device,
             cache_folder=cache_folder,
             revision=revision,

@@ -72,6 +72,7 @@ class Opened:
         ignore_unknown_keys: bool = False,
         cache: str | os.PathLike[str] | None = None,
         compare_cache: bool = False,
+        trust_cache: bool = False,
         device: Any = None,
         cache_folder: str | None = None,
         revision: str | None = None,
@@ -104,6 +105,7 @@ class Opened:
             ),
             "cache": "" if cache is None else os.fspath(cache),
             "compare_cache": compare_cache,
+            "trust_cache": trust_cache,
             "task": task or "",
         }
         self._core = self._core_class(self.folder, **self._options)

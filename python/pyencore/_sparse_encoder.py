@@ -75,8 +75,8 @@ def _has_no_weights(folder: str) -> bool:
 class SparseEncoder(Opened):
     """A model folder, or a name on the Hugging Face hub, that gives sparse vectors.
 
-    compute, threads, keep, max_length, cache and compare_cache are as TextEncoder's. The other
-    arguments are those of sentence-transformers.
+    compute, threads, keep, max_length, cache, compare_cache and trust_cache are as TextEncoder's.
+    The other arguments are those of sentence-transformers.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class SparseEncoder(Opened):
         ignore_unknown_keys: bool = False,
         cache: str | os.PathLike[str] | None = None,
         compare_cache: bool = False,
+        trust_cache: bool = False,
         device: Any = None,
         prompts: Mapping[str, str] | None = None,
         default_prompt_name: str | None = None,
@@ -109,6 +110,7 @@ class SparseEncoder(Opened):
             ignore_unknown_keys=ignore_unknown_keys,
             cache=cache,
             compare_cache=compare_cache,
+            trust_cache=trust_cache,
             device=device,
             cache_folder=cache_folder,
             revision=revision,

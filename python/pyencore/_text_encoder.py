@@ -31,10 +31,11 @@ class TextEncoder(Opened):
     compute is the precision of the matrix products; threads 0 is all usable cores; keep lists
     matrices that int8 and int4 leave in bf16 ("0.linear1"); max_length, pooling and normalize
     replace the folder's. cache is a folder that keeps packed weights: the next opening is without
-    packing, and processes share them; compare_cache compares all of them with the weights. task is
-    an adapter of the folder's that is added to the weights, "retrieval.query" for instance. The
-    other arguments are those of SentenceTransformer; the first has a name of its own, as in all
-    classes here but MultiVectorEncoder.
+    packing, and processes share them; compare_cache compares all of them with the weights, and
+    trust_cache leaves the check of all their bytes out. task is an adapter of the folder's that is
+    added to the weights, "retrieval.query" for instance. The other arguments are those of
+    SentenceTransformer; the first has a name of its own, as in all classes here but
+    MultiVectorEncoder.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class TextEncoder(Opened):
         ignore_unknown_keys: bool = False,
         cache: str | os.PathLike[str] | None = None,
         compare_cache: bool = False,
+        trust_cache: bool = False,
         task: str | None = None,
         device: Any = None,
         prompts: Mapping[str, str] | None = None,
@@ -72,6 +74,7 @@ class TextEncoder(Opened):
             ignore_unknown_keys=ignore_unknown_keys,
             cache=cache,
             compare_cache=compare_cache,
+            trust_cache=trust_cache,
             task=task,
             device=device,
             cache_folder=cache_folder,

@@ -36,13 +36,14 @@ void BindOpen(nb::class_<Model>& model) {
                        const std::vector<std::string>& keep, std::optional<size_t> max_length,
                        const std::vector<std::string>& pooling, std::optional<bool> normalize,
                        bool ignore_unknown_keys, bool language_head, const std::string& cache,
-                       bool compare_cache, const std::string& task) {
+                       bool compare_cache, bool trust_cache, const std::string& task) {
     encore::OpenOptions options;
     options.ignore_unknown_keys = ignore_unknown_keys;
     options.language_head = language_head;
     options.task = task;
     options.cache = cache;
     options.compare_cache = compare_cache;
+    options.trust_cache = trust_cache;
     options.max_length = max_length;
     options.normalize = normalize;
     for (const std::string& name : pooling) options.pooling.push_back(PoolingFromName(name));
@@ -53,7 +54,7 @@ void BindOpen(nb::class_<Model>& model) {
   model.def("__init__", open, nb::arg("folder"), nb::arg("compute").none(), nb::arg("threads"),
             nb::arg("keep"), nb::arg("max_length").none(), nb::arg("pooling"),
             nb::arg("normalize").none(), nb::arg("ignore_unknown_keys"), nb::arg("language_head"),
-            nb::arg("cache"), nb::arg("compare_cache"), nb::arg("task"));
+            nb::arg("cache"), nb::arg("compare_cache"), nb::arg("trust_cache"), nb::arg("task"));
 }
 
 // A numpy array that owns the tensor's memory, nothing copied. T is the tensor's type (of BF16 its

@@ -395,7 +395,7 @@ class TestByItself:
 
     def test_cache(self, folders: Any, model: TextEncoder, tmp_path: Path) -> None:
         wanted = model.encode(TEXTS)
-        for options in ({}, {}, {"compare_cache": True}):
+        for options in ({}, {}, {"compare_cache": True}, {"trust_cache": True}):
             cached = TextEncoder(folders("base"), threads=1, cache=tmp_path / "packed", **options)
             assert np.array_equal(cached.encode(TEXTS), wanted)
             assert any(d.what == "packed weights" for d in cached.describe())

@@ -162,7 +162,7 @@ def test_caches_of_heads(tmp_path: Path) -> None:
         (pyencore.TokenClassifier, HEADS / "ner_bert"),
         (pyencore.MultiVectorEncoder, HEADS.parent / "late" / "own"),
     ):
-        for options in ({}, {"compare_cache": True}):
+        for options in ({}, {"compare_cache": True}, {"trust_cache": True}):
             opened = model(folder, threads=1, cache=tmp_path / model.__name__, **options)
             assert any(d.what == "packed weights" for d in opened.describe())
         assert len(list((tmp_path / model.__name__).iterdir())) == 1

@@ -186,7 +186,7 @@ TEST_F(CApiTest, OptionsOfOtherVersions) {
                                     std::pair{&encore_open_options::precision, "precision"},
                                     std::pair{&encore_open_options::amx_bf16, "amx_bf16"},
                                     std::pair{&encore_open_options::compare_cache, "compare_cache"},
-                                    std::pair{&encore_open_options::reserved, "reserved"},
+                                    std::pair{&encore_open_options::trust_cache, "trust_cache"},
                                     std::pair{&encore_open_options::threads, "threads"}}) {
     auto wrong = Sized<encore_open_options>();
     wrong.*field = -1;

@@ -305,7 +305,7 @@ TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   EXPECT_EQ(offsetof(encore_open_options, amx_bf16), 36u);
   EXPECT_EQ(offsetof(encore_open_options, cache), 40u);
   EXPECT_EQ(offsetof(encore_open_options, compare_cache), 48u);
-  EXPECT_EQ(offsetof(encore_open_options, reserved), 52u);
+  EXPECT_EQ(offsetof(encore_open_options, trust_cache), 52u);
   EXPECT_EQ(offsetof(encore_open_options, kind), 56u);
   EXPECT_EQ(offsetof(encore_open_options, language_head), 60u);
   EXPECT_EQ(sizeof(encore_encode_options), 80u);

@@ -11,7 +11,6 @@
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -19,12 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "encore/encoder.h"
 #include "encore/executor.h"
 #include "engine/kernels/gemm_kernel.h"
-#include "gtest/gtest.h"
-#include "reference/encoder_model.h"
 #include "reference/switched.h"
+#include "tests/nn/packed_cache_case.h"
 #include "tests/support/compare.h"
 #include "tests/support/peak_memory.h"
 #include "tests/support/precisions.h"
@@ -35,56 +32,6 @@ namespace encore {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr char kMapped[] = "mapped";
-constexpr char kCompared[] = "mapped, all panels compared";
-constexpr char kRenewed[] = "mapped, all panels compared and written";
-constexpr char kWritten[] = "packed and written";
-
-// Panels of more than one page, the last of each matrix narrower than the others.
-EncoderConfig Plain() {
-  return EncoderConfig::Uniform(72, 2,
-                                {.num_heads = 2, .d_ff = 136, .activation = Activation::kGelu});
-}
-
-std::vector<float> Output(const Encoder& encoder) {
-  const std::vector<size_t> starts = {0, 3, 20};
-  return Forward(encoder, {.seq_starts = starts},
-                 RandomFloats(starts.back() * encoder.config().d_model, 7));
-}
-
-class PackedCacheTest : public testing::Test {
- protected:
-  PackedCacheTest() : model_(Plain()) {}
-
-  EncoderOptions Options(const std::string& identity = "one",
-                         Precision precision = Precision::kF32) const {
-    return {.precision = precision,
-            .cache = {.folder = folder_.File("cache"), .model = "m", .identity = identity}};
-  }
-  // The only file there.
-  std::string File() const {
-    std::string found;
-    for (const auto& entry : fs::directory_iterator(folder_.File("cache"))) {
-      EXPECT_TRUE(found.empty()) << entry.path();
-      found = entry.path().string();
-    }
-    return found;
-  }
-  void Expect(const EncoderModel& model, const EncoderOptions& options, const std::string& use) {
-    EncoderOptions without = options;
-    without.cache = {};
-    const Encoder plain = model.Make(without);
-    const Encoder cached = model.Make(options);
-    EXPECT_EQ(cached.cache_use(), use);
-    EXPECT_EQ(cached.packed_bytes(), plain.packed_bytes());
-    EXPECT_TRUE(SameBits(Output(cached), Output(plain)));
-    EXPECT_EQ(plain.cache_use(), "");
-  }
-
-  TemporaryFolder folder_;
-  EncoderModel model_;
-};
 
 // The targets whose kernels make these panels: f32's are one for all of AVX-512.
 std::string KernelTargets(const EncoderOptions& options) {
@@ -146,16 +93,16 @@ TEST_F(PackedCacheTest, OtherWeightsReplaceIt) {
   for (const Precision precision : kPrecisions) {
     SCOPED_TRACE(PrecisionName(precision));
     Expect(model_, Options("one", precision), kWritten);
-    Expect(other, Options("two", precision), kWritten);
+    Expect(other, Options("two", precision), kOther);
     Expect(other, Options("two", precision), kMapped);
     // One panel of each matrix tells, even where the identity lies.
-    Expect(model_, Options("two", precision), kWritten);
+    Expect(model_, Options("two", precision), kOther);
     // Gates in the other order: the same tensors, of the same shapes.
     EncoderConfig config = RotaryAndGate();
     const EncoderModel first(config);
     for (LayerConfig& layer : config.layers) layer.gate = Gate::kSecondHalf;
     Expect(first, Options("gate", precision), kWritten);
-    Expect(EncoderModel(config), Options("gate", precision), kWritten);
+    Expect(EncoderModel(config), Options("gate", precision), kOther);
   }
 }
 
@@ -175,55 +122,6 @@ TEST_F(PackedCacheTest, ModelsHaveFilesOfTheirOwn) {
   other.cache.model = "n";
   Expect(EncoderModel(Plain(), WeightChoices{}, 2), other, kWritten);
   Expect(model_, Options(), kMapped);
-}
-
-TEST_F(PackedCacheTest, HostileBytesAreReplaced) {
-  for (const Precision precision : {Precision::kInt8, Precision::kInt4, Precision::kF32}) {
-    fs::remove_all(folder_.File("cache"));
-    const EncoderOptions options = Options("one", precision);
-    const std::vector<float> wanted = Output(model_.Make({.precision = precision}));
-    const Encoder first = model_.Make(options);
-    EXPECT_EQ(first.cache_use(), kWritten);
-    const std::string path = File();
-    const std::vector<std::byte> bytes = ReadBytes(path);
-    const size_t panels = bytes.size() - first.packed_bytes();
-    const auto expect_replaced = [&](const std::vector<std::byte>& hostile) {
-      WriteBytes(path, hostile);
-      const Encoder encoder = model_.Make(options);
-      EXPECT_EQ(encoder.cache_use(), kWritten);
-      EXPECT_TRUE(SameBits(Output(encoder), wanted));
-      EXPECT_TRUE(ReadBytes(path) == bytes);
-    };
-    // Cut short, and too long.
-    for (const size_t size : {size_t{0}, size_t{1}, size_t{63}, size_t{700}, size_t{4095},
-                              size_t{4096}, bytes.size() / 2, bytes.size() - 1}) {
-      SCOPED_TRACE("size " + std::to_string(size));
-      expect_replaced({bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size)});
-    }
-    std::vector<std::byte> longer = bytes;
-    longer.resize(bytes.size() + 64);
-    expect_replaced(longer);
-    expect_replaced(std::vector<std::byte>(bytes.size(), std::byte{0xFF}));
-    // A bit of the description, the numbers, a vector, or what fills up the page.
-    for (size_t at = 0; at < panels; at += 211) {
-      SCOPED_TRACE("byte " + std::to_string(at));
-      std::vector<std::byte> hostile = bytes;
-      hostile[at] ^= std::byte{0x10};
-      WriteBytes(path, hostile);
-      const Encoder encoder = model_.Make(options);
-      EXPECT_EQ(encoder.cache_use(), kWritten);
-      EXPECT_TRUE(SameBits(Output(encoder), wanted));
-    }
-    // A bit of any panel, where all are compared; and of the first matrix' first panel in any case.
-    for (size_t at = 0; at < 9; ++at) {
-      std::vector<std::byte> hostile = bytes;
-      hostile[panels + at * (bytes.size() - panels) / 9 + 5] ^= std::byte{0x10};
-      EncoderOptions compare = options;
-      compare.cache.compare = at != 0;
-      WriteBytes(path, hostile);
-      EXPECT_EQ(model_.Make(compare).cache_use(), kWritten) << at;
-    }
-  }
 }
 
 TEST_F(PackedCacheTest, WhatIsNoFileIsLeftAlone) {
@@ -270,21 +168,11 @@ TEST_F(PackedCacheTest, EachReadingEndsByLayers) {
   size_t calls = 0;
   options.layer_packed = [&] { ++calls; };
   const size_t layers = model_.config().layers.size();
-  for (const size_t readings :
-       {size_t{2}, size_t{1}}) {  // packed, and checked once written; checked
+  for (const char* use : {kWritten, kMapped}) {
     calls = 0;
-    EXPECT_EQ(model_.Make(options).cache_use(), readings == 2 ? kWritten : kMapped);
-    EXPECT_EQ(calls, readings * layers);
+    EXPECT_EQ(model_.Make(options).cache_use(), use);
+    EXPECT_EQ(calls, layers);
   }
-}
-
-// Exit status of a child process that runs this.
-int InChild(const std::function<int()>& run) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(run());
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
 }
 
 TEST_F(PackedCacheTest, AFullDiskIsTold) {

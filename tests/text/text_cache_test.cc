@@ -57,6 +57,8 @@ TEST_F(TextCacheTest, AnOldFolderIsMapped) {
               "mapped | option cache");
     EXPECT_EQ(Told(folder, {.precision = precision, .compare_cache = true}),
               "mapped, all panels compared | option cache");
+    EXPECT_EQ(Told(folder, {.precision = precision, .trust_cache = true}),
+              "mapped, not checked | option cache");
   }
   EXPECT_EQ(Told(folder, {.precision = Precision::kInt8, .keep = {{0, LayerMatrix::kQkv}}}),
             "packed and written | option cache");
@@ -73,7 +75,8 @@ TEST_F(TextCacheTest, ANewFolderIsCompared) {
   const Result<TextEncoder> model =
       TextEncoder::Open(folder.path(), {.cache = cache_.File("cache")});
   ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(model->encoder().cache_use(), "packed and written");
+  EXPECT_EQ(model->encoder().cache_use(),
+            "packed and written; the file there was of other weights");
 }
 
 TEST_F(TextCacheTest, ConfigJsonIsPartOfTheIdentity) {

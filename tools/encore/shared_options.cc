@@ -223,6 +223,8 @@ void TextOptions::AddTo(const Command& command) {
       {.type = "FOLDER"});
   command.Add("--compare-cache", &compare_cache, "Compare all that is there with the weights",
               {.needs = folder});
+  command.Add("--trust-cache", &trust_cache, "Do not check all bytes that are there",
+              {.needs = folder});
 }
 
 TextSession::TextSession(const TextOptions& options, VectorsWanted wanted) {
@@ -236,7 +238,8 @@ TextSession::TextSession(const TextOptions& options, VectorsWanted wanted) {
                             .amx_bf16 = options.precision.amx_bf16,
                             .task = options.task,
                             .cache = options.cache,
-                            .compare_cache = options.compare_cache};
+                            .compare_cache = options.compare_cache,
+                            .trust_cache = options.trust_cache};
   const std::string what = "--model " + options.model;
   if (wanted == VectorsWanted::kOfTokens) {
     late_ = Take(MultiVectorEncoder::Open(options.model, open), what);

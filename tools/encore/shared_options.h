@@ -138,6 +138,7 @@ struct TextOptions {
   std::string task;  // of an adapter; embed.cc has the option
   std::string cache;
   bool compare_cache = false;
+  bool trust_cache = false;
 
   void AddTo(const Command& command);
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 import ray
 import ray.data
+import ray.exceptions
 from ray.data.checkpoint import CheckpointConfig
 
 from pyencore._folder import find_folder
@@ -27,6 +29,8 @@ from pyencore._text_encoder import TextEncoder
 # which nobody has seen before the end.
 _PRECISIONS = ("float32", "float16", "binary", "ubinary")
 _SETTINGS = "_encore.json"  # readers of Parquet pass over names with an underscore
+_TRIES = 3  # of a run that loses a node before anything is written
+_PAUSE = 5.0  # seconds, in which Ray ends the tasks of a run that failed
 
 
 class EncodeBatches:
@@ -116,13 +120,18 @@ def embed_parquet(
 ) -> Embedded:
     """Reads Parquet files of texts; writes id_column, `columns` and the vectors, a fixed-size list.
 
-    input and output are paths that every node sees, or URIs of pyarrow's file systems. Ids are
-    unique. `rows_per_file` rows are read, computed, written and remembered together: that and the
-    number of actors bound the memory. The order of rows is not that of the input.
+    input and output are paths that every node sees, or URIs of pyarrow's file systems. Ids should
+    be unique: of rows with one id, a call that goes on leaves out those that are not written yet,
+    and ends with RuntimeError. `rows_per_file` rows are read, computed, written and remembered
+    together: that and the number of actors bound the memory. The order of rows is not that of the
+    input.
 
     A run that was interrupted goes on where it stopped, by the same call: `output + ".checkpoint"`
     has the ids of complete files. A call of a complete output does nothing. At the end
-    the rows are counted: RuntimeError if there are more or fewer than in the input.
+    the rows are counted: RuntimeError if there are more or fewer than in the input. A lost node's
+    texts are computed by the others. Where it ends the run all the same, as it does while Ray reads
+    the files' footers there, the run begins again as long as nothing is written (three times at
+    most); later it is a RuntimeError, and the same call goes on.
 
     cores: of an actor; by default those of the smallest node, at most 8. actors: by default one for
     each such group of cores. An actor asks Ray for half of its cores: the rest is for tasks that
@@ -151,30 +160,33 @@ def embed_parquet(
         return target.count()
 
     read = list(dict.fromkeys([id_column, text_column, *columns]))
-    dataset = ray.data.read_parquet(inputs, columns=read, num_cpus=0.25)
-    dataset.context.checkpoint_config = CheckpointConfig(
-        id_column, target.checkpoint, delete_checkpoint_on_success=False
-    )
-    dataset.context.enable_progress_bars = show_progress
-    group, pool = _groups(cores, actors)
-    dataset.repartition(target_num_rows_per_block=rows_per_file).map_batches(
-        EncodeBatches,
-        fn_constructor_kwargs={
-            "model": ray.put(files) if ship_model else os.fspath(model),
-            "text_column": text_column,
-            "vector_column": vector_column,
-            "columns": list(dict.fromkeys([id_column, *columns])),
-            "cores": group,
-            "model_options": dict(model_options or {}),
-            "encode_options": given,
-        },
-        batch_size=rows_per_file,
-        batch_format="pyarrow",
-        compute=ray.data.ActorPoolStrategy(size=pool),
-        num_cpus=group / 2,
-    ).write_parquet(target.path, ray_remote_args={"num_cpus": 0.25})
+    options = {
+        "model": ray.put(files) if ship_model else os.fspath(model),
+        "text_column": text_column,
+        "vector_column": vector_column,
+        "columns": list(dict.fromkeys([id_column, *columns])),
+        "model_options": dict(model_options or {}),
+        "encode_options": given,
+    }
 
-    wanted = ray.data.read_parquet(inputs).count()
+    def run() -> int:
+        dataset = ray.data.read_parquet(inputs, columns=read, num_cpus=0.25)
+        dataset.context.checkpoint_config = CheckpointConfig(
+            id_column, target.checkpoint, delete_checkpoint_on_success=False
+        )
+        dataset.context.enable_progress_bars = show_progress
+        group, pool = _groups(cores, actors)
+        dataset.repartition(target_num_rows_per_block=rows_per_file).map_batches(
+            EncodeBatches,
+            fn_constructor_kwargs={**options, "cores": group},
+            batch_size=rows_per_file,
+            batch_format="pyarrow",
+            compute=ray.data.ActorPoolStrategy(size=pool),
+            num_cpus=group / 2,
+        ).write_parquet(target.path, ray_remote_args={"num_cpus": 0.25})
+        return ray.data.read_parquet(inputs).count()
+
+    wanted = _again_where_a_node_is_lost(run, target)
     written = target.count()
     if written.rows != wanted:
         raise RuntimeError(
@@ -183,6 +195,43 @@ def embed_parquet(
         )
     target.finish()
     return written
+
+
+def _again_where_a_node_is_lost(run: Callable[[], int], target: _Output) -> int:
+    for left in reversed(range(_TRIES)):
+        try:
+            return run()
+        except Exception as error:
+            if not _is_loss(error):
+                raise
+            time.sleep(_PAUSE)
+            if left == 0 or target.is_begun():
+                raise RuntimeError(
+                    f"{target.path}: a node or a process of Ray was lost, and Ray ended the run "
+                    "with it; the same call goes on with the texts that have no vector yet"
+                ) from error
+    raise AssertionError("a run neither ended nor failed")
+
+
+def _is_loss(error: BaseException | None) -> bool:
+    """Whether Ray lost a process or what it had. Not where an actor's model does not open."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, ray.exceptions.RayActorError):
+            return not error.actor_init_failed
+        if isinstance(error, _LOSSES):
+            return True
+        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
+    return False
+
+
+_LOSSES = (
+    ray.exceptions.LocalRayletDiedError,
+    ray.exceptions.NodeDiedError,
+    ray.exceptions.ObjectLostError,
+    ray.exceptions.WorkerCrashedError,
+)
 
 
 def _absolute(path: str) -> str:
@@ -235,6 +284,11 @@ class _Output:
 
         dataset = pyarrow.dataset.dataset(self._folder, filesystem=self._files, format="parquet")
         return Embedded(dataset.count_rows(), len(dataset.files))
+
+    def is_begun(self) -> bool:
+        """Whether rows are written, or are about to be."""
+        names = [info.base_name for info in self._list(self._folder)]
+        return names != [_SETTINGS] or bool(self._list(self._remembered))
 
     def finish(self) -> None:
         self.complete = True

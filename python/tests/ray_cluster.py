@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """pyencore.ray on a cluster of two nodes, on this machine: a driver is killed and its run resumed;
-a node is killed and the run ends. Nothing is lost or doubled, and every vector has the bits that
-one process computes.
+a node is killed while Ray reads footers of Parquet files there, and another one later, and the runs
+end. Nothing is lost or doubled, and every vector has the bits that one process computes.
 
     python python/tests/ray_cluster.py --texts 200000 [--model FOLDER]
 
@@ -139,6 +139,35 @@ def kill_node(cluster: Cluster, node: Any, texts: Input) -> None:
     print(f"a node killed after {found[0]} files, {written.files} files at the end: same bits")
 
 
+def kill_node_with_readers(cluster: Cluster, texts: Input) -> None:
+    """A run that loses a node on which Ray's actors read the footers of the input."""
+    node = cluster.add_node(**NODE)
+    output = texts.root / "by a node that read footers"
+    found: list[str] = []
+    stop = threading.Event()
+
+    def kill() -> None:
+        while not stop.is_set():
+            for actor in ray._private.state.actors().values():
+                is_reader = actor["ActorClassName"] == "FooterReader" and actor["State"] != "DEAD"
+                if is_reader and actor["Address"]["NodeID"] == node.node_id:
+                    cluster.remove_node(node, allow_graceful=False)
+                    found.append(actor["ActorID"])
+                    return
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        texts.embed(output)
+    finally:
+        stop.set()
+        thread.join()
+    texts.check(output)
+    if not found:  # they ended before they were seen
+        cluster.remove_node(node, allow_graceful=False)
+    print(f"a node killed {'with' if found else 'without'} readers of footers: same bits")
+
+
 def run(count: int, model: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="pyencore-ray-") as root:
         texts = Input(Path(root), count, model)
@@ -148,6 +177,7 @@ def run(count: int, model: Path) -> None:
             ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
             for work in (
                 lambda: kill_driver(cluster.address, texts),
+                lambda: kill_node_with_readers(cluster, texts),
                 lambda: kill_node(cluster, node, texts),
             ):
                 started = time.perf_counter()

@@ -91,6 +91,65 @@ class TestBatches:
 
 
 @needs_ray
+class TestLosses:
+    """What embed_parquet does where Ray ends a run because it lost something."""
+
+    def tries(self, error: Exception, begun: bool, monkeypatch: Any) -> int:
+        """How many runs there are until one succeeds, the third; or raises."""
+        from pyencore import ray as own
+
+        monkeypatch.setattr(own, "_PAUSE", 0)
+        runs = []
+
+        class Target:
+            path = "out"
+
+            def is_begun(self) -> bool:
+                return begun
+
+        def run() -> int:
+            runs.append(1)
+            if len(runs) < 3:
+                raise error
+            return len(runs)
+
+        target: Any = Target()
+        return own._again_where_a_node_is_lost(run, target)
+
+    def losses(self) -> list[Exception]:
+        from ray import exceptions as e
+
+        lost = [e.ActorDiedError(), e.NodeDiedError("node"), e.WorkerCrashedError()]
+        # As a task raises it in which another one's was raised.
+        wrapped = [e.RayTaskError("list", "traceback", error) for error in lost]
+        from_others = []
+        for error in lost:
+            outer = RuntimeError("outer")
+            outer.__cause__ = error
+            from_others.append(outer)
+        return [*lost, *wrapped, *(w.as_instanceof_cause() for w in wrapped), *from_others]
+
+    def test_a_run_that_wrote_nothing_is_made_again(self, monkeypatch: Any) -> None:
+        for error in self.losses():
+            assert self.tries(error, False, monkeypatch) == 3, repr(error)
+
+    def test_one_that_wrote_something_says_how_it_goes_on(self, monkeypatch: Any) -> None:
+        for error in self.losses():
+            with pytest.raises(RuntimeError, match="out: a node .* lost, .* the same call goes on"):
+                self.tries(error, True, monkeypatch)
+
+    def test_other_errors_stay(self, monkeypatch: Any) -> None:
+        from ray import exceptions as e
+
+        cause = e.RayTaskError("init", "traceback", ValueError("no model"))
+        cause._actor_id = "1"
+        failed = e.ActorDiedError(cause)  # its __init__ raised
+        for error in (failed, ValueError("a text"), e.RayTaskError("f", "t", TypeError("None"))):
+            with pytest.raises(type(error)):
+                self.tries(error, False, monkeypatch)
+
+
+@needs_ray
 class TestCluster:
     def test_a_driver_and_a_node_are_lost(self) -> None:
         import ray_cluster

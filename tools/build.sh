@@ -33,13 +33,8 @@ log="$folder/build.log"
 generator=()
 [[ ! -e "$folder/CMakeCache.txt" ]] && command -v ninja >/dev/null && generator=(-G Ninja)
 
-# Paths below the root do not count, nor does the folder of the build: the same sources in another
-# clone are found. The sloppiness is what Clang's precompiled headers need (EncoreQuickBuild.cmake).
-if command -v ccache >/dev/null; then
-  export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"
-  export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$PWD}" CCACHE_NOHASHDIR=1
-  export CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros}"
-fi
+# shellcheck source=tools/use_ccache.sh
+source tools/use_ccache.sh
 
 started=$SECONDS
 echo "build: $folder ${options[*]} (the log is $log)"

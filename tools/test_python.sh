@@ -57,11 +57,8 @@ fi
 
 # The compiler by the name that CMake has for it: Python's own settings would say another.
 export CXX="${CXX:-c++}"
-if command -v ccache >/dev/null; then
-  export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"
-  export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$PWD}" CCACHE_NOHASHDIR=1
-  export CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros}"
-fi
+# shellcheck source=tools/use_ccache.sh
+source tools/use_ccache.sh
 export CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-$(nproc)}"
 rm -rf build/python-wheels
 "$venv/bin/pip" wheel . --no-deps --no-build-isolation --wheel-dir build/python-wheels \

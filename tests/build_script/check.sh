@@ -15,7 +15,7 @@ fail() { printf 'build_script: %s\n' "$*" >&2; exit 1; }
 
 # A tree with build.sh in its place.
 mkdir -p "$work/tree/tools" "$work/bin" "$work/with"
-cp "$root/tools/build.sh" "$work/tree/tools/"
+cp "$root"/tools/{build,use_ccache}.sh "$work/tree/tools/"
 printf '%s\n' 'cmake_minimum_required(VERSION 3.20)' 'project(one LANGUAGES CXX)' \
   'add_executable(one one.cc)' >"$work/tree/CMakeLists.txt"
 echo 'int main() {}' >"$work/tree/one.cc"
@@ -28,6 +28,7 @@ for tool in bash cat cmake c++ cc as ld ar ranlib nm make ninja mkdir nproc dirn
 done
 cat >"$work/with/ccache" <<SCRIPT
 #!/usr/bin/env bash
+[[ \$* != "--get-config cache_dir" ]] || { echo "\${CACHE:-$work/cache}"; exit; }
 echo "\$CCACHE_BASEDIR \$CCACHE_NOHASHDIR \$CCACHE_SLOPPINESS \$*" >>"$work/calls"
 exec "\$@"
 SCRIPT
@@ -44,9 +45,14 @@ build "$work/with:$work/bin" build/with >"$work/out" || fail "it fails: $(cat "$
 grep -q "^$work/tree 1 pch_defines,time_macros .*-c .*one.cc" "$work/calls" ||
   fail "ccache was called so: $(cat "$work/calls" 2>/dev/null || echo never)"
 
+# Not where it can write nothing: below a file no folder is made.
+rm "$work/calls"
+CACHE="$work/with/ccache/cache" build "$work/with:$work/bin" build/read_only >"$work/out" ||
+  fail "it fails without a cache's folder: $(cat "$work/out")"
+[[ ! -e "$work/calls" ]] || fail "ccache was called without a folder: $(cat "$work/calls")"
+
 # A launcher of the user's own stays.
 cp "$work/with/ccache" "$work/with/own"
-rm "$work/calls"
 PATH="$work/with:$work/bin" CMAKE_CXX_COMPILER_LAUNCHER="$work/with/own" \
   "$work/tree/tools/build.sh" build/own >"$work/out" || fail "it fails: $(cat "$work/out")"
 grep -q "CMAKE_CXX_COMPILER_LAUNCHER:[A-Z]*=$work/with/own" "$work/tree/build/own/CMakeCache.txt" ||

@@ -220,6 +220,10 @@ def _is_loss(error: BaseException | None) -> bool:
         seen.add(id(error))
         if isinstance(error, ray.exceptions.RayActorError):
             return not error.actor_init_failed
+        if isinstance(error, ray.exceptions.UnserializableException):
+            # Ray cannot read its own ActorDiedError where a task raised it: there is its text.
+            text = str(error)
+            return "in its creation task" not in text and any(name in text for name in _LOST_NAMES)
         if isinstance(error, _LOSSES):
             return True
         error = getattr(error, "cause", None) or error.__cause__ or error.__context__
@@ -232,6 +236,10 @@ _LOSSES = (
     ray.exceptions.ObjectLostError,
     ray.exceptions.WorkerCrashedError,
 )
+_LOST_NAMES = [
+    f"ray.exceptions.{of.__name__}:"
+    for of in (ray.exceptions.ActorDiedError, ray.exceptions.ActorUnavailableError, *_LOSSES)
+]
 
 
 def _absolute(path: str) -> str:

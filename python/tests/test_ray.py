@@ -122,12 +122,15 @@ class TestLosses:
         lost = [e.ActorDiedError(), e.NodeDiedError("node"), e.WorkerCrashedError()]
         # As a task raises it in which another one's was raised.
         wrapped = [e.RayTaskError("list", "traceback", error) for error in lost]
+        # As the driver sees it where Ray cannot read what a task raised.
+        text = "RayTaskError: ray::ListFiles()\nray.exceptions.ActorDiedError: The actor died.\n"
+        unread = e.UnserializableException(text)
         from_others = []
         for error in lost:
             outer = RuntimeError("outer")
             outer.__cause__ = error
             from_others.append(outer)
-        return [*lost, *wrapped, *(w.as_instanceof_cause() for w in wrapped), *from_others]
+        return [*lost, unread, *wrapped, *(w.as_instanceof_cause() for w in wrapped), *from_others]
 
     def test_a_run_that_wrote_nothing_is_made_again(self, monkeypatch: Any) -> None:
         for error in self.losses():
@@ -144,7 +147,9 @@ class TestLosses:
         cause = e.RayTaskError("init", "traceback", ValueError("no model"))
         cause._actor_id = "1"
         failed = e.ActorDiedError(cause)  # its __init__ raised
-        for error in (failed, ValueError("a text"), e.RayTaskError("f", "t", TypeError("None"))):
+        unread = e.UnserializableException(f"ray.exceptions.ActorDiedError: {failed}")
+        of_task = e.RayTaskError("f", "t", TypeError("None"))
+        for error in (failed, unread, ValueError("a text"), of_task):
             with pytest.raises(type(error)):
                 self.tries(error, False, monkeypatch)
 

@@ -7,13 +7,15 @@
 #ifndef ENCORE_BENCH_MEASURE_OS_H_
 #define ENCORE_BENCH_MEASURE_OS_H_
 
-#include <algorithm>
 #include <chrono>
+#include <cstddef>
 
 #if defined(__linux__)
 #include <sched.h>
 #include <time.h>
 #endif
+
+#include "engine/platform/core_mask.h"
 
 namespace encore::bench {
 
@@ -42,29 +44,24 @@ inline double ThreadSeconds() {
 // Remembers the affinity mask that the process was started with. Made once, by the main thread.
 class CoreMask {
  public:
-  CoreMask() { known_ = sched_getaffinity(0, sizeof(all_), &all_) == 0; }
-
   // The highest core of the mask, since interrupts tend to go to the lowest; -1 if unknown.
   int Last() const {
-    for (int cpu = CPU_SETSIZE - 1; known_ && cpu >= 0; --cpu) {
-      if (CPU_ISSET(cpu, &all_)) return cpu;
-    }
-    return -1;
+    int core = -1;
+    for (size_t left = all_.count(); left > 0;) left -= all_.Has(++core) ? 1 : 0;
+    return core;
   }
 
   // Binds the calling thread to one core, or to all that it was started with (cpu < 0). Returns
   // whether it worked.
   bool Bind(int cpu) const {
-    if (!known_) return false;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    if (cpu >= 0) CPU_SET(static_cast<size_t>(std::min(cpu, CPU_SETSIZE - 1)), &one);
-    return sched_setaffinity(0, sizeof(one), cpu >= 0 ? &one : &all_) == 0;
+    internal::CoreMask one;
+    if (all_.count() == 0 || (cpu >= 0 && !one.Add(cpu))) return false;
+    const internal::CoreMask& wanted = cpu >= 0 ? one : all_;
+    return sched_setaffinity(0, wanted.bytes(), internal::SystemMask(wanted.words())) == 0;
   }
 
  private:
-  cpu_set_t all_;
-  bool known_ = false;
+  internal::CoreMask all_ = internal::CoreMask::OfThisThread();
 };
 
 #else

@@ -7,13 +7,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <map>
 #include <numeric>
 #include <set>
 #include <utility>
 
+#include "engine/platform/core_caches.h"
+#include "engine/platform/core_mask.h"
 #include "engine/platform/system_file.h"
-#include "engine/platform/thread_affinity.h"
 
 namespace encore::inline v0_1 {
 namespace internal {
@@ -41,15 +43,15 @@ std::vector<int> ReadCoreList(const std::string& path) {
   return ParseCoreList(ReadSystemFile(path));
 }
 
-// All cores of the L3 cache that `core` uses; empty if the system tells none.
+// All cores of the L3 cache that a core uses; empty if the system tells none.
 std::vector<int> CoresOfL3(const std::string& folder /* of the core */) {
-  for (int index = 0; index < 16; ++index) {
-    const std::string cache = folder + "/cache/index" + std::to_string(index);
-    const std::string level = ReadSystemFile(cache + "/level");
-    if (level.empty()) break;
-    if (level.starts_with('3')) return ReadCoreList(cache + "/shared_cpu_list");
-  }
-  return {};
+  const CoreCaches caches(folder.c_str());
+  std::vector<int> cores;
+  caches.ForEachOfData([&](int index, char level) {
+    char memory[4096];  // of sysfs, a file's most
+    if (level == '3') cores = ParseCoreList(caches.Read(index, "shared_cpu_list", memory));
+  });
+  return cores;
 }
 
 }  // namespace
@@ -95,9 +97,10 @@ std::vector<CoreDomain> FindCoreDomains(const std::string& root, const std::vect
 }  // namespace internal
 
 std::vector<CoreDomain> CoreDomains() {
-  const internal::AllowedCores mask;
+  const internal::CoreMask mask = internal::CoreMask::OfThisThread();
   std::vector<int> allowed;
-  for (int core = 0; allowed.size() < mask.count(); ++core) {
+  const size_t count = mask.count();
+  for (int core = 0; allowed.size() < count; ++core) {
     if (mask.Has(core)) allowed.push_back(core);
   }
   const std::string root = "/sys/devices/system";

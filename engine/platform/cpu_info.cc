@@ -17,19 +17,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
-#include <memory>
 #include <new>
-#include <optional>
 #include <thread>
 
 #if defined(__linux__)
-#include <fcntl.h>
-#include <sched.h>
 #include <unistd.h>
 
-#include <cerrno>
-
-#include "engine/platform/descriptor.h"
+#include "engine/platform/core_caches.h"
+#include "engine/platform/core_mask.h"
 #include "engine/platform/system_file.h"
 #endif
 
@@ -45,36 +40,6 @@ namespace encore::inline v0_1 {
 namespace {
 
 #if defined(__linux__)
-// The calling thread's affinity mask: how many cores, and the first of them. {0, 0} if unknown.
-struct Affinity {
-  int count = 0;
-  size_t first = 0;
-};
-// By a mask of so many bytes; none, with errno, if the kernel refuses it.
-std::optional<Affinity> AffinityIn(cpu_set_t* set, size_t bytes) {
-  CPU_ZERO_S(bytes, set);
-  if (sched_getaffinity(0, bytes, set) != 0) return std::nullopt;
-  Affinity affinity;
-  affinity.count = CPU_COUNT_S(bytes, set);
-  while (affinity.first < 8 * bytes && !CPU_ISSET_S(affinity.first, bytes, set)) ++affinity.first;
-  return affinity;
-}
-
-Affinity ReadAffinity() {
-  // The kernel refuses masks shorter than its own, whose length is not told: 1024 cores, which need
-  // no memory, then twice as many and so on.
-  cpu_set_t least;
-  std::optional<Affinity> affinity = AffinityIn(&least, sizeof(least));
-  for (size_t cores = 2048; !affinity && errno == EINVAL && cores <= (size_t{1} << 20);
-       cores *= 2) {
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(cores),
-                                                               [](cpu_set_t* s) { CPU_FREE(s); });
-    if (!set) break;
-    affinity = AffinityIn(set.get(), CPU_ALLOC_SIZE(cores));
-  }
-  return affinity.value_or(Affinity());
-}
-
 // The least quota of the groups this process is in, in CPUs; 0 if there is none.
 double ReadCgroupQuota() {
   double least = 0;
@@ -91,39 +56,19 @@ double ReadCgroupQuota() {
   return least;
 }
 
-// What a file of sysfs says of a core's cache, in its first 63 bytes; empty if it cannot be read.
-// Allocates nothing.
-class CacheText {
- public:
-  CacheText(size_t core, int index, const char* name) noexcept {
-    char path[128];
-    std::snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/cache/index%d/%s", core,
-                  index, name);
-    const internal::Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) return;
-    const ssize_t got = read(file.get(), text_, sizeof(text_));
-    if (got > 0) size_ = static_cast<size_t>(got);
-  }
-  std::string_view get() const noexcept { return {text_, size_}; }
-
- private:
-  char text_[63];
-  size_t size_ = 0;
-};
-
 // The caches of one core by sysfs, which virtual machines describe better than CPUID does.
 CacheSizes SysfsCaches(size_t core) noexcept {
+  char folder[64];
+  std::snprintf(folder, sizeof(folder), "/sys/devices/system/cpu/cpu%zu", core);
+  const internal::CoreCaches files(folder);
   CacheSizes caches;
-  for (int index = 0; index < 16; ++index) {
-    const CacheText type(core, index, "type");
-    if (type.get().empty()) break;
-    if (type.get().starts_with("Instruction")) continue;
-    const CacheText level(core, index, "level");
-    const size_t size = internal::ParseCacheSize(CacheText(core, index, "size").get());
-    if (level.get().starts_with('1')) caches.l1d = size;
-    if (level.get().starts_with('2')) caches.l2 = size;
-    if (level.get().starts_with('3')) caches.l3 = size;
-  }
+  files.ForEachOfData([&](int index, char level) {
+    char memory[64];
+    const size_t size = internal::ParseCacheSize(files.Read(index, "size", memory));
+    if (level == '1') caches.l1d = size;
+    if (level == '2') caches.l2 = size;
+    if (level == '3') caches.l3 = size;
+  });
   return caches;
 }
 
@@ -219,7 +164,7 @@ size_t ParseCacheSize(std::string_view text) {
 CacheSizes Caches() noexcept {
   CacheSizes caches;
 #if defined(__linux__)
-  caches = SysfsCaches(ReadAffinity().first);
+  caches = SysfsCaches(internal::CoreMask::OfThisThread().first());
 #if defined(_SC_LEVEL1_DCACHE_SIZE)
   if (caches.l1d == 0) caches.l1d = SysconfSize(_SC_LEVEL1_DCACHE_SIZE);
   if (caches.l2 == 0) caches.l2 = SysconfSize(_SC_LEVEL2_CACHE_SIZE);
@@ -234,7 +179,8 @@ CoreCount Cores() {
   // A quota is a fraction: computed under the default modes, and no flag of it for the caller.
   const internal::FpEnvScope modes;
   return internal::ChooseCores(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
-                               ReadAffinity().count, ReadCgroupQuota());
+                               static_cast<int>(internal::CoreMask::OfThisThread().count()),
+                               ReadCgroupQuota());
 #else
   return internal::ChooseCores(static_cast<int>(std::thread::hardware_concurrency()), 0, 0);
 #endif

@@ -5,30 +5,14 @@
 #ifndef ENCORE_ENGINE_PLATFORM_THREAD_AFFINITY_H_
 #define ENCORE_ENGINE_PLATFORM_THREAD_AFFINITY_H_
 
-#include <cstddef>
 #include <thread>
 
-#if defined(__linux__) && !defined(__ANDROID__)
-#include <sched.h>
-#endif
+#include "engine/platform/core_mask.h"
 
 namespace encore::inline v0_1::internal {
 
 // The core that the calling thread is on, or -1 if the system does not tell. Takes some 20 ns.
 int CurrentCore();
-
-// The cores that the thread which made this object may run on.
-class AllowedCores {
- public:
-  AllowedCores();
-  size_t count() const;  // 0 if the system does not tell
-  bool Has(int core) const;
-
- private:
-#if defined(__linux__) && !defined(__ANDROID__)
-  cpu_set_t set_;
-#endif
-};
 
 // Lets the calling thread run on that core alone. A wish: whether it was granted does not matter.
 void PinThisThread(int core);
@@ -42,12 +26,10 @@ class ThreadCores {
   void KeepOff(std::thread& thread, int core);
 
  private:
-#if defined(__linux__) && !defined(__ANDROID__)
-  bool MayGiveBack(const cpu_set_t& now) const;
+  bool MayGiveBack(const CoreMask& now) const;
 
-  cpu_set_t ours_{};  // the mask that we gave it last
-  int taken_ = -1;    // the core that we took out of it for that
-#endif
+  CoreMask ours_;   // the mask that we gave it last
+  int taken_ = -1;  // the core that we took out of it for that
 };
 
 // What debuggers and `top -H` call the calling thread; on Linux 15 bytes of it.

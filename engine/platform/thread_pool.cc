@@ -28,7 +28,7 @@ Status CheckCores(const std::vector<int>& cores, int threads) {
                            std::to_string(threads - 1) + ", one for each thread of " +
                            std::to_string(threads) + " but the caller's");
   }
-  const internal::AllowedCores allowed;
+  const internal::CoreMask allowed = internal::CoreMask::OfThisThread();
   if (allowed.count() == 0) {
     return Status(ErrorCode::kUnsupported, "cores: this system does not pin threads");
   }

@@ -92,7 +92,7 @@ class WorkerThreads {
   // they would be too many for the cores left.
   static constexpr size_t kFewWorkers = 7;
   void KeepOffTheCaller(int threads);
-  const AllowedCores cores_;
+  const CoreMask cores_ = CoreMask::OfThisThread();
   const int cores_for_them_;  // what affinity and quota leave
 
   // The caller's own.

@@ -36,11 +36,16 @@ class Sysfs {
       Write(cache + "/level", index == 2 ? "2\n" : "1\n");
       Write(cache + "/shared_cpu_list", threads + "\n");
     }
-    if (!sharing_l3.empty()) {
-      Write(name + "/cache/index3/level", "3\n");
-      Write(name + "/cache/index3/shared_cpu_list", sharing_l3 + "\n");
-    }
+    if (!sharing_l3.empty()) Cache(core, 3, "3", sharing_l3, "Unified");
     Write(name + "/topology/thread_siblings_list", threads + "\n");
+  }
+  void Cache(int core, int index, const std::string& level, const std::string& sharing,
+             const std::string& type) const {
+    const std::string cache =
+        "cpu/cpu" + std::to_string(core) + "/cache/index" + std::to_string(index);
+    Write(cache + "/level", level + "\n");
+    Write(cache + "/shared_cpu_list", sharing + "\n");
+    Write(cache + "/type", type + "\n");
   }
 
  private:
@@ -51,6 +56,22 @@ class Sysfs {
   }
   TemporaryFolder folder_;
 };
+
+TEST(CoreDomainsTest, CachesOfInstructionsDoNotCount) {
+  const Sysfs sysfs;
+  sysfs.Nodes({"0-1"});
+  for (const int core : {0, 1}) {
+    sysfs.Core(core, "0-1", std::to_string(core));
+    // Before the one that counts; its list would part the cores.
+    sysfs.Cache(core, 2, "3", std::to_string(core), "Instruction");
+  }
+  EXPECT_EQ(FindCoreDomains(sysfs.root(), {0, 1}), (std::vector<CoreDomain>{{0, {0, 1}, {}}}));
+  // The list is as long as a machine makes it.
+  std::string list = "0-1";
+  for (int core = 3; core < 600; core += 2) list += "," + std::to_string(core);
+  for (const int core : {0, 1}) sysfs.Cache(core, 3, "3", list, "Unified");
+  EXPECT_EQ(FindCoreDomains(sysfs.root(), {0, 1}), (std::vector<CoreDomain>{{0, {0, 1}, {}}}));
+}
 
 TEST(CoreDomainsTest, ListsOfCores) {
   EXPECT_EQ(ParseCoreList("0-2,8\n"), (std::vector<int>{0, 1, 2, 8}));

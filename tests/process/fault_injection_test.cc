@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -53,6 +54,9 @@ constexpr const char* kKindNames[] = {"memory", "mapping", "open", "thread", "sy
 struct Plan {
   // In place of /proc, where the C library opens it by a stream; empty for the real one.
   std::string proc;
+  // A kernel for so many cores, of which threads may use the first and the last; 0 for the real
+  // one.
+  size_t cores = 0;
   std::atomic<bool> armed{false};
   Kind kind = Kind::kMemory;
   bool once = false;
@@ -118,6 +122,19 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   static auto* const next =
       Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
   return Refused(Kind::kThread) ? EAGAIN : next(thread, attributes, start, argument);
+}
+
+int sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t* cores) noexcept {
+  static auto* const next = Next<int(pid_t, size_t, cpu_set_t*)>("sched_getaffinity");
+  if (plan.cores == 0) return next(thread, bytes, cores);
+  if (8 * bytes < plan.cores) {
+    errno = EINVAL;
+    return -1;
+  }
+  CPU_ZERO_S(bytes, cores);
+  CPU_SET_S(0, bytes, cores);
+  CPU_SET_S(plan.cores - 1, bytes, cores);
+  return 0;
 }
 
 int fsync(int file) {
@@ -330,6 +347,29 @@ TEST_F(FaultInjection, PoolsUnderAQuotaDoNotSpin) {
   const internal::WorkerThreads workers(options);
   EXPECT_EQ(workers.SpinOf(1, false), options.idle_spin);
   EXPECT_GT(workers.SpinOf(1, true), microseconds(0));
+}
+
+// Which refuses masks that are shorter than its own.
+TEST_F(FaultInjection, AKernelForManyCores) {
+  for (const size_t cores : {size_t{1024}, size_t{1025}, size_t{4096}, size_t{50000}}) {
+    SCOPED_TRACE(cores);
+    const int last = static_cast<int>(cores) - 1;
+    plan.cores = cores;
+    const CoreCount count = Cores();
+    const std::vector<CoreDomain> domains = CoreDomains();
+    const Status pinned = StatusOf(ThreadPool::Create({.threads = 2, .cores = {last}}));
+    const Status other = StatusOf(ThreadPool::Create({.threads = 2, .cores = {last - 1}}));
+    plan.cores = 0;
+    EXPECT_EQ(count.affinity, 2);
+    std::vector<int> seen;
+    for (const CoreDomain& domain : domains) {
+      seen.insert(seen.end(), domain.cores.begin(), domain.cores.end());
+    }
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(seen, (std::vector<int>{0, last}));
+    EXPECT_TRUE(pinned.ok()) << pinned;
+    EXPECT_EQ(other.code(), ErrorCode::kInvalidArgument);
+  }
 }
 
 TEST_F(FaultInjection, ReadingWeights) {

@@ -222,6 +222,9 @@ struct FamilyKeys {
   AbsentSizes absent = {};
 };
 
+// What a classifier of sequences was trained for, as config.json's problem_type says.
+enum class ProblemType : uint8_t { kUnnamed, kRegression, kSingleLabel, kMultiLabel };
+
 struct ModelPlan;
 
 // Lists of words are one string with blanks between.
@@ -292,6 +295,8 @@ struct ModelPlan {
   // id2label, by id; empty where there is none. An error matters to a head only.
   Result<std::vector<std::string>> labels = std::vector<std::string>();
   std::optional<size_t> num_labels = {};  // where config.json has the key
+  // An error matters where it decides what follows the logits.
+  Result<ProblemType> problem_type = ProblemType::kUnnamed;
 };
 
 inline constexpr const char kConfigFile[] = "config.json";

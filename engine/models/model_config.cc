@@ -62,6 +62,25 @@ Result<std::vector<std::string>> ReadLabels(const JsonValue& config) {
   return labels;
 }
 
+// Of labels whose number is known, or 0.
+Result<ProblemType> ReadProblemType(JsonMembers* config, size_t labels) {
+  constexpr std::pair<std::string_view, ProblemType> kTypes[] = {
+      {"regression", ProblemType::kRegression},
+      {"single_label_classification", ProblemType::kSingleLabel},
+      {"multi_label_classification", ProblemType::kMultiLabel}};
+  const JsonValue* given = config->Find("problem_type");
+  if (given == nullptr || given->is_null()) return ProblemType::kUnnamed;
+  const std::string found = config->where() + ": problem_type is " + given->Described();
+  for (const auto& [name, type] : kTypes) {
+    if (!given->is_string() || given->text() != name) continue;
+    if (type != ProblemType::kSingleLabel || labels != 1) return type;
+    return InvalidArgument(found + "; wanted 'regression' or null, as there is one label");
+  }
+  return InvalidArgument(found +
+                         "; wanted 'regression', 'single_label_classification', "
+                         "'multi_label_classification' or null");
+}
+
 Status CheckNoAdapter(const Folder& folder) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> adapter,
                           folder.Read("adapter_config.json"));
@@ -188,6 +207,8 @@ Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys
   ENCORE_RETURN_IF_ERROR(ReadArchitectures(&members, &plan.architectures));
   plan.labels = ReadLabels(*json);
   plan.num_labels = members.OptionalSize("num_labels");
+  plan.problem_type = ReadProblemType(
+      &members, plan.num_labels.value_or(plan.labels.ok() ? plan.labels->size() : 0));
   plan.tied = members.Bool("tie_word_embeddings", family->tied);
   ENCORE_RETURN_IF_ERROR(members.status());
   Tell(plan, decisions);

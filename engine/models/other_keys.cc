@@ -26,7 +26,7 @@ constexpr std::string_view kHarmless =
     "initializer_factor initializer_range keys_to_ignore_at_inference label2id mask_token_id "
     "model_type output_attentions output_hidden_states output_past pad_token_id pooler_fc_size "
     "pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type prefix "
-    "problem_type qa_dropout return_dict sep_token_id seq_classif_dropout task_specific_params "
+    "qa_dropout return_dict sep_token_id seq_classif_dropout task_specific_params "
     "tf_legacy_loss tie_encoder_decoder tie_word_embeddings tokenizer_class torch_dtype "
     "torchscript transformers_version unk_token_id use_bfloat16 use_cache";
 // Of generation, which older versions wrote into every configuration.
@@ -57,6 +57,7 @@ constexpr OnlyValue kOnlyValues[] = {
     {"pack_qkv", true},
     {"parallel_block", false},
     {"parallel_block_tied_norm", false},
+    {"per_layer_config", {}},
     {"position_embedding_type", "absolute"},
     {"prenorm", false},
     {"pruned_heads", {}},

@@ -160,6 +160,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
   if (options.language_head) {
     ENCORE_ASSIGN_OR_RETURN(model.language_, LanguageHead::Create(plan, &tensors, decisions));
   }
+  model.problem_type_ = plan.problem_type;
   model.features_ = plan.features;
   model.pads_ = plan.pads;
   if (const auto& [name, width, bias] = plan.projection; !name.empty()) {

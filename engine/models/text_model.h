@@ -120,6 +120,7 @@ class TextModel {
   // The head labels each token; Logits takes hidden states then.
   bool labels_tokens() const { return head_.of_tokens(); }
   const std::vector<std::string>& labels() const { return head_.labels(); }  // id2label, by id
+  const Result<ProblemType>& problem_type() const { return problem_type_; }
   // The row of a sequence's hidden states that the head reads, or with kAll their mean. Without a
   // head: the first.
   OutputRows head_rows() const { return head_.rows(); }
@@ -149,6 +150,7 @@ class TextModel {
   FeaturePlan features_;
   bool pads_ = false;
   Classifier head_;
+  Result<ProblemType> problem_type_ = ProblemType::kUnnamed;
   std::optional<LanguageHead> language_;
 };
 

@@ -36,6 +36,13 @@ static_assert(ENCORE_PRECISION_F32 == 1 + static_cast<int>(Precision::kF32));
 static_assert(ENCORE_PRECISION_BF16 == 1 + static_cast<int>(Precision::kBF16));
 static_assert(ENCORE_PRECISION_INT8 == 1 + static_cast<int>(Precision::kInt8));
 static_assert(ENCORE_PRECISION_INT4 == 1 + static_cast<int>(Precision::kInt4));
+static_assert(ENCORE_ACTIVATION_IDENTITY == 1 + static_cast<int>(ScoreActivation::kIdentity));
+static_assert(ENCORE_ACTIVATION_SIGMOID == 1 + static_cast<int>(ScoreActivation::kSigmoid));
+static_assert(ENCORE_ACTIVATION_SOFTMAX == 1 + static_cast<int>(ScoreActivation::kSoftmax));
+static_assert(ENCORE_ACTIVATION_AS_CROSS_ENCODER ==
+              1 + static_cast<int>(ScoreActivation::kAsCrossEncoder));
+static_assert(ENCORE_ACTIVATION_AS_CLASSIFIER ==
+              1 + static_cast<int>(ScoreActivation::kAsClassifier));
 
 // The last failure on this thread. An array, because a destructor of a thread's variable keeps a
 // shared library loaded until the thread ends.
@@ -171,23 +178,27 @@ Status Encode(const encore_model* model, const encore_text* texts, size_t count,
   return status;
 }
 
+Status ReadScoreOptions(const encore_model& model, const encore_score_options* given,
+                        ScoreOptions* options) {
+  encore_score_options known;
+  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_score_options", &known));
+  ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, options));
+  ENCORE_RETURN_IF_ERROR(
+      CheckChoice("activation", known.activation, ENCORE_ACTIVATION_AS_CLASSIFIER));
+  options->executor = model.executor();
+  if (known.activation != ENCORE_ACTIVATION_AS_FOLDER) {
+    options->activation = static_cast<ScoreActivation>(known.activation - 1);
+  }
+  options->batch_tokens = known.batch_tokens;
+  return {};
+}
+
 Status Score(const encore_model* model, const encore_text& query, const encore_text* documents,
              size_t count, const encore_score_options* given, float* scores, size_t capacity,
              size_t* tokens, size_t* cut) {
   ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
-  encore_score_options known;
   ScoreOptions options;
-  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_score_options", &known));
-  ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, &options));
-  ENCORE_RETURN_IF_ERROR(CheckChoice("activation", known.activation, ENCORE_ACTIVATION_SIGMOID));
-  options.executor = model->executor();
-  if (known.activation == ENCORE_ACTIVATION_IDENTITY) {
-    options.activation = ScoreActivation::kIdentity;
-  } else if (known.activation == ENCORE_ACTIVATION_SIGMOID) {
-    options.activation = ScoreActivation::kSigmoid;
-  }
-  options.batch_tokens = known.batch_tokens;
-
+  ENCORE_RETURN_IF_ERROR(ReadScoreOptions(*model, given, &options));
   ENCORE_RETURN_IF_ERROR(CheckOutput("scores", scores, capacity, count, 1));
   std::string_view query_view;
   std::vector<std::string_view> views;
@@ -195,6 +206,25 @@ Status Score(const encore_model* model, const encore_text& query, const encore_t
   ENCORE_RETURN_IF_ERROR(ReadTexts(documents, "documents", count, &views));
   ENCORE_ASSIGN_OR_RETURN(const Scores found, encoder->Score(query_view, views, options));
   std::copy(found.values.begin(), found.values.end(), scores);
+  CopyCounts(found.counts, tokens, cut);
+  return {};
+}
+
+Status Classify(const encore_model* model, const encore_text* texts, const encore_text* seconds,
+                size_t count, const encore_score_options* given, float* values, size_t capacity,
+                size_t* tokens, size_t* cut) {
+  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  ScoreOptions options;
+  ENCORE_RETURN_IF_ERROR(ReadScoreOptions(*model, given, &options));
+  ENCORE_RETURN_IF_ERROR(CheckOutput("values", values, capacity, count, encoder->labels().size()));
+  std::vector<std::string_view> first, second;
+  ENCORE_RETURN_IF_ERROR(ReadTexts(texts, "texts", count, &first));
+  if (seconds != nullptr) ENCORE_RETURN_IF_ERROR(ReadTexts(seconds, "seconds", count, &second));
+  ENCORE_ASSIGN_OR_RETURN(const Predictions found, seconds == nullptr
+                                                       ? encoder->Classify(first, options)
+                                                       : encoder->Classify(first, second, options));
+  std::copy_n(static_cast<const float*>(found.values.data()), count * encoder->labels().size(),
+              values);
   CopyCounts(found.counts, tokens, cut);
   return {};
 }
@@ -278,6 +308,22 @@ encore_status encore_score(const encore_model* model, encore_text query,
                            size_t* tokens, size_t* cut) {
   return encore::internal::CallInC(encore::internal::Score, model, query, documents, count, options,
                                    scores, capacity, tokens, cut);
+}
+
+size_t encore_label_count(const encore_model* model) {
+  return model == nullptr || !model->encoder ? 0 : model->encoder->labels().size();
+}
+
+const char* encore_label(const encore_model* model, size_t label) {
+  return label < encore_label_count(model) ? model->encoder->labels()[label].c_str() : nullptr;
+}
+
+encore_status encore_classify(const encore_model* model, const encore_text* texts,
+                              const encore_text* seconds, size_t count,
+                              const encore_score_options* options, float* values, size_t capacity,
+                              size_t* tokens, size_t* cut) {
+  return encore::internal::CallInC(encore::internal::Classify, model, texts, seconds, count,
+                                   options, values, capacity, tokens, cut);
 }
 
 encore_status encore_tokenize(const encore_model* model, encore_text text,

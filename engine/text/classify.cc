@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/base/guarded.h"
+#include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/text/text_encoder_impl.h"
 
@@ -12,16 +13,46 @@ namespace encore::inline v0_1 {
 
 namespace {
 
+struct NamedActivation {
+  ScoreActivation activation;
+  std::string_view name;
+  std::string_view torch = {};  // the class's; empty: the folder's choice
+};
+
+constexpr NamedActivation kScoreActivations[] = {
+    {ScoreActivation::kIdentity, "identity", "Identity"},
+    {ScoreActivation::kSigmoid, "sigmoid", "Sigmoid"},
+    {ScoreActivation::kSoftmax, "softmax", "Softmax"},
+    {ScoreActivation::kAsCrossEncoder, "as cross-encoder"},
+    {ScoreActivation::kAsClassifier, "as classifier"},
+};
+
+const NamedActivation* FindScoreActivation(ScoreActivation activation) {
+  for (const NamedActivation& known : kScoreActivations) {
+    if (known.activation == activation) return &known;
+  }
+  return nullptr;
+}
+
+const internal::TorchActivation* TorchActivationOf(const NamedActivation& named) {
+  return internal::FindTorchActivation("torch.nn." + std::string(named.torch));
+}
+
 // Between the head and the values.
 Result<const internal::TorchActivation*> ActivationOf(const TextEncoder::Impl& impl,
-                                                      const ScoreOptions& options) {
+                                                      const ScoreOptions& options,
+                                                      ScoreActivation absent) {
   if (!impl.model.has_head()) {
     return Status(ErrorCode::kUnsupported,
                   "the folder's model has no classification head, so it gives no scores");
   }
-  if (!options.activation) return impl.activation;
-  return internal::FindTorchActivation(
-      *options.activation == ScoreActivation::kSigmoid ? "torch.nn.Sigmoid" : "torch.nn.Identity");
+  const ScoreActivation wanted = options.activation.value_or(absent);
+  if (wanted == ScoreActivation::kAsCrossEncoder) return impl.as_cross_encoder;
+  if (wanted == ScoreActivation::kAsClassifier) return impl.as_classifier;
+  const NamedActivation* named = FindScoreActivation(wanted);
+  if (named != nullptr) return TorchActivationOf(*named);
+  return InvalidArgument("activation is number " + std::to_string(static_cast<int>(wanted)) +
+                         "; wanted one of the ScoreActivation");
 }
 
 // What the head reads: [texts, d_model] of a batch's hidden states.
@@ -71,11 +102,12 @@ Status ChooseTemplate(const TextEncoder::Impl& impl, const ScoreOptions& options
   return {};
 }
 
-// For all of `inputs`.
+// For all of `inputs`; with the activation `absent` where the options have none.
 Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs inputs,
-                            const ScoreOptions& options) {
+                            const ScoreOptions& options,
+                            ScoreActivation absent = ScoreActivation::kAsClassifier) {
   ENCORE_ASSIGN_OR_RETURN(const internal::TorchActivation* const activation,
-                          ActivationOf(impl, options));
+                          ActivationOf(impl, options, absent));
   if (!inputs.ids) ENCORE_RETURN_IF_ERROR(ChooseTemplate(impl, options, &inputs));
   // As CrossEncoder.predict: the default prompt goes before the first text of a pair. A template
   // has it already.
@@ -111,6 +143,54 @@ Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs 
 
 }  // namespace
 
+std::string_view ScoreActivationName(ScoreActivation activation) {
+  const NamedActivation* known = FindScoreActivation(activation);
+  return known == nullptr ? "unknown" : known->name;
+}
+
+Result<ScoreActivation> ScoreActivationFromName(std::string_view name) {
+  return internal::Guarded("the name", [&]() -> Result<ScoreActivation> {
+    if (name == "none") return ScoreActivation::kIdentity;
+    for (const NamedActivation& known : kScoreActivations) {
+      if (name == known.name) return known.activation;
+      if (known.torch.empty()) continue;
+      if (internal::FindTorchActivation(name) == TorchActivationOf(known)) return known.activation;
+    }
+    return InvalidArgument("the activation is " + internal::Quoted(name) +
+                           "; wanted 'identity', 'none', 'sigmoid', 'softmax', or one of torch's "
+                           "classes of these, such as 'torch.nn.Sigmoid'");
+  });
+}
+
+Result<const internal::TorchActivation*> internal::ClassifierActivation(
+    const TextModel& model, const FolderReading& reading) {
+  if (!model.problem_type().ok()) {
+    const Status& status = model.problem_type().status();
+    reading.Tell("classes", "only with an activation of the caller's", status.message());
+    return status;
+  }
+  const bool is_one = model.labels().size() == 1;
+  const TorchActivation* activation = nullptr;
+  std::string source = std::string(kConfigFile) + ": problem_type";
+  switch (*model.problem_type()) {
+    case ProblemType::kRegression:
+      activation = FindTorchActivation("torch.nn.Identity");
+      break;
+    case ProblemType::kMultiLabel:
+      activation = FindTorchActivation("torch.nn.Sigmoid");
+      break;
+    case ProblemType::kSingleLabel:
+      activation = FindTorchActivation("torch.nn.Softmax");
+      break;
+    case ProblemType::kUnnamed:
+      activation = FindTorchActivation(is_one ? "torch.nn.Sigmoid" : "torch.nn.Softmax");
+      source = is_one ? "default for one label" : "default for several labels";
+      break;
+  }
+  reading.Tell("classes", std::string(activation->text), source);
+  return activation;
+}
+
 Result<Scores> TextEncoder::Score(std::string_view query, Texts documents,
                                   const ScoreOptions& options) const {
   return internal::Guarded("the scores", [&]() -> Result<Scores> {
@@ -121,7 +201,8 @@ Result<Scores> TextEncoder::Score(std::string_view query, Texts documents,
     }
     ENCORE_ASSIGN_OR_RETURN(
         Predictions predictions,
-        Predict(*impl_, {.texts = documents, .query = &query, .name = "documents"}, options));
+        Predict(*impl_, {.texts = documents, .query = &query, .name = "documents"}, options,
+                ScoreActivation::kAsCrossEncoder));
     Scores scores;
     const auto* values = static_cast<const float*>(predictions.values.data());
     scores.values.assign(values, values + documents.size());

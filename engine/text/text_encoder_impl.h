@@ -31,8 +31,10 @@ struct TextEncoder::Impl {
   Result<Tokenizer> tokenizer;  // or why there is none
   // Nothing where modules.json lists no pooling: a cross-encoder, for instance.
   std::optional<internal::AfterEncoder> after;
-  Result<const internal::TorchActivation*>
-      activation;  // or what the folder asks for that encore has not
+  // ScoreActivation::kAsCrossEncoder, or what the folder asks for that encore has not.
+  Result<const internal::TorchActivation*> as_cross_encoder;
+  // ScoreActivation::kAsClassifier, or what is wrong with the folder's problem_type.
+  Result<const internal::TorchActivation*> as_classifier;
   internal::SentenceConfig config;
   size_t max_length = 0;  // 0: there is no limit
   bool use_type_ids = false;
@@ -92,6 +94,10 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenFolder(const std::string& p
 Result<std::optional<Expansion>> ReadPadding(const TransformerFolder& found,
                                              const Tokenizer& tokenizer, const TextModel& model,
                                              const FolderReading& reading);
+
+// ScoreActivation::kAsClassifier of a model with a head.
+Result<const TorchActivation*> ClassifierActivation(const TextModel& model,
+                                                    const FolderReading& reading);
 
 // An error where the folder has no tokenizer.
 Status WantTokenizer(const TextEncoder::Impl& impl);

@@ -272,15 +272,18 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
         after, internal::AfterEncoder::Read(std::move(pooling), rest, model.hidden_width(),
                                             options.normalize, reading));
   }
-  Result<const internal::TorchActivation*> activation =
+  Result<const internal::TorchActivation*> as_cross_encoder =
       internal::FindTorchActivation("torch.nn.Identity");
+  Result<const internal::TorchActivation*> as_classifier = as_cross_encoder;
   if (model.has_head()) {
-    activation = internal::ReadScoreActivation(found.path, config, model.labels().size(), reading);
-    if (!activation.ok()) {
-      if (activation.status().code() != ErrorCode::kUnsupported) return activation.status();
-      reading.Tell("scores", "only with an activation of the caller's",
-                   activation.status().message());
+    as_cross_encoder =
+        internal::ReadScoreActivation(found.path, config, model.labels().size(), reading);
+    if (!as_cross_encoder.ok()) {
+      const Status& status = as_cross_encoder.status();
+      if (status.code() != ErrorCode::kUnsupported) return status;
+      reading.Tell("scores", "only with an activation of the caller's", status.message());
     }
+    as_classifier = internal::ClassifierActivation(model, reading);
   }
   Result<std::optional<internal::PairChatTemplate>> pair_template =
       std::optional<internal::PairChatTemplate>();
@@ -311,7 +314,8 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
       .model = std::move(model),
       .tokenizer = std::move(tokenizer),
       .after = std::move(after),
-      .activation = std::move(activation),
+      .as_cross_encoder = std::move(as_cross_encoder),
+      .as_classifier = std::move(as_classifier),
       .config = std::move(config),
       .max_length = max_length,
       .use_type_ids = use_type_ids,

@@ -183,10 +183,13 @@ ENCORE_API encore_status encore_encode(const encore_model* model, const encore_t
                                        float* vectors, size_t capacity, size_t* tokens,
                                        size_t* cut);
 
-// Between a reranker's last linear layer and the score.
-#define ENCORE_ACTIVATION_AS_FOLDER 0
+// What follows a head's last linear layer (ScoreActivation). The last three since version 6.
+#define ENCORE_ACTIVATION_AS_FOLDER 0  // in encore_score as 4, in encore_classify as 5
 #define ENCORE_ACTIVATION_IDENTITY 1
 #define ENCORE_ACTIVATION_SIGMOID 2
+#define ENCORE_ACTIVATION_SOFTMAX 3
+#define ENCORE_ACTIVATION_AS_CROSS_ENCODER 4  // of sentence-transformers, by its activation_fn
+#define ENCORE_ACTIVATION_AS_CLASSIFIER 5     // of transformers' pipeline, by problem_type
 
 typedef struct encore_score_options {
   size_t size;        // sizeof(encore_score_options)
@@ -204,6 +207,21 @@ ENCORE_API encore_status encore_score(const encore_model* model, encore_text que
                                       const encore_text* documents, size_t count,
                                       const encore_score_options* options, float* scores,
                                       size_t capacity, size_t* tokens, size_t* cut);
+
+// ---- Since version 6: classifiers of texts ------------------------------------------------------
+
+// Labels of the model's head: of a classifier of texts those of encore_classify, of one of tokens
+// those of encore_find_entities. 0 without a head and for NULL.
+ENCORE_API size_t encore_label_count(const encore_model* model);
+// The name of a label, ended by a zero, valid as long as the model. NULL for one that is not there.
+ENCORE_API const char* encore_label(const encore_model* model, size_t label);
+
+// values [count, encore_label_count(model)], row-major: what the head says of each text or, where
+// `seconds` is not NULL, of each pair (texts[i], seconds[i]). The rest as for encore_score.
+ENCORE_API encore_status encore_classify(const encore_model* model, const encore_text* texts,
+                                         const encore_text* seconds, size_t count,
+                                         const encore_score_options* options, float* values,
+                                         size_t capacity, size_t* tokens, size_t* cut);
 
 typedef struct encore_tokenize_options {
   size_t size;        // sizeof(encore_tokenize_options)

@@ -173,8 +173,25 @@ struct Scores {
   TextCounts counts;
 };
 
-// Between a head's last linear layer and the values that are returned.
-enum class ScoreActivation : uint8_t { kIdentity, kSigmoid };
+// What follows a head's last linear layer.
+enum class ScoreActivation : uint8_t {
+  kIdentity,  // the logits
+  kSigmoid,
+  kSoftmax,
+  // As sentence-transformers' CrossEncoder: the folder's activation_fn, else the sigmoid for one
+  // label and the identity for more.
+  kAsCrossEncoder,
+  // As transformers' pipeline "text-classification", by problem_type of config.json: the identity
+  // for "regression", the sigmoid for "multi_label_classification", the softmax for
+  // "single_label_classification". Where it is null: the sigmoid for one label, the softmax for
+  // more.
+  kAsClassifier,
+};
+// "identity", "sigmoid", "softmax", "as cross-encoder", "as classifier".
+ENCORE_API std::string_view ScoreActivationName(ScoreActivation activation);
+// Of one of these names, of "none", which is the identity, and of torch's classes:
+// "torch.nn.Sigmoid" or "torch.nn.modules.activation.Sigmoid". kInvalidArgument for any other.
+ENCORE_API Result<ScoreActivation> ScoreActivationFromName(std::string_view name);
 
 struct ScoreOptions {
   Executor executor = {};
@@ -182,8 +199,7 @@ struct ScoreOptions {
   OnLong on_long = OnLong::kCut;
   OnInvalidUtf8 on_invalid_utf8 = OnInvalidUtf8::kError;
   bool plain_text = false;
-  // Nothing: what the folder says, else the sigmoid for one label and the identity for more, as
-  // sentence-transformers' CrossEncoder.
+  // Nothing: kAsCrossEncoder in Score, kAsClassifier in Classify and ClassifyIds.
   std::optional<ScoreActivation> activation = {};
   size_t batch_tokens = 0;
 };
@@ -302,7 +318,7 @@ class ENCORE_API TextEncoder {
   // that makes a text of them; kUnsupported names what it has that encore has not.
   Result<Scores> Score(std::string_view query, Texts documents,
                        const ScoreOptions& options = {}) const;
-  // Classifiers: of texts, or of pairs (first[i], second[i]).
+  // Classifiers: of texts, or of pairs (first[i], second[i]), the value of each label.
   Result<Predictions> Classify(Texts texts, const ScoreOptions& options = {}) const;
   Result<Predictions> Classify(Texts first, Texts second, const ScoreOptions& options = {}) const;
   Result<Predictions> ClassifyIds(std::span<const std::vector<int32_t>> ids,

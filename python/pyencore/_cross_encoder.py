@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyencore import _core
 from pyencore._arrays import Floats, is_tensor, torch_module
 from pyencore._errors import UnsupportedError
 from pyencore._folder import read_json
@@ -17,7 +19,7 @@ from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Opened, check_batch_size, check_device
 
 Pair = Sequence[str]
-# "sigmoid", "identity", or a function of the logits.
+# "identity", "sigmoid", "softmax", torch's classes of these, or a function of the logits.
 ActivationFn = str | Callable[[Any], Any]
 
 
@@ -41,12 +43,12 @@ class _Head(Opened):
         self,
         first: list[str],
         second: list[str] | None,
-        activation: ActivationFn | None,
+        activation: ActivationFn,
         show: bool | None,
     ) -> Floats:
         if not self._core.labels:
             raise UnsupportedError(f"{self.folder} has no classification head")
-        known = _known_activation(activation)
+        known = activation if isinstance(activation, str) else "identity"
         values = np.empty((len(first), self.num_labels), np.float32)
 
         def step(begin: int, end: int) -> None:
@@ -58,7 +60,7 @@ class _Head(Opened):
         if second is not None:
             lengths = [a + b for a, b in zip(lengths, lengths_of(second), strict=True)]
         in_pieces(lengths, step, self._pace, progress_bar(show, len(first)))
-        if activation is not None and not isinstance(activation, str) and known == "identity":
+        if not isinstance(activation, str):
             values = _apply(activation, values)
         return values
 
@@ -81,9 +83,11 @@ class CrossEncoder(_Head):
     ) -> Any:
         """The score of a pair, or those of several: [pairs], or [pairs, labels] of more labels.
 
-        activation_fn: "sigmoid", "identity", or a function of the logits (a torch tensor where
-        torch is imported, else an array); the folder's by default.
+        activation_fn: "identity", "sigmoid", "softmax", torch's name of one ("torch.nn.Sigmoid"),
+        or a function of the logits (a torch tensor where torch is imported, else an array); the
+        folder's by default.
         """
+        activation = _activation_of(activation_fn)
         check_batch_size(batch_size)
         check_device(device)
         pairs, single = _pairs_of(inputs)
@@ -95,7 +99,7 @@ class CrossEncoder(_Head):
         before = self._prompt(prompt_name, prompt)
         if before:
             first = [before + text for text in first]
-        values: NDArray[Any] = self._scores(first, second, activation_fn, show_progress_bar)
+        values: NDArray[Any] = self._scores(first, second, activation, show_progress_bar)
         if self.num_labels == 1 and values.ndim > 1:
             values = values[:, 0]
         if apply_softmax and values.ndim > 1:
@@ -170,7 +174,21 @@ class CrossEncoder(_Head):
 
 
 class Classifier(_Head):
-    """A model that gives texts, or pairs, a label."""
+    """A model that gives texts, or pairs, labels, as transformers' pipeline "text-classification".
+
+    function_to_apply: "sigmoid", "softmax" or "none", what `classify` makes of the logits. None: by
+    problem_type of config.json, as the pipeline does.
+    """
+
+    def __init__(
+        self,
+        folder_or_hub_name: str | os.PathLike[str],
+        *,
+        function_to_apply: str | None = None,
+        **options: Any,
+    ) -> None:
+        self._function = _function_of(function_to_apply)
+        super().__init__(folder_or_hub_name, **options)
 
     def predict(
         self,
@@ -180,30 +198,41 @@ class Classifier(_Head):
         apply_softmax: bool = False,
         show_progress_bar: bool | None = None,
     ) -> Floats:
-        """[texts, labels], or [labels] of a single text: logits, but the folder's activation."""
+        """[texts, labels], or [labels] of a single text, as CrossEncoder.predict: the folder's
+        activation_fn, else the logits of several labels and the sigmoid of one."""
+        activation = _activation_of(activation_fn)
         single = isinstance(inputs, str)
         listed: list[Any] = [inputs] if single else list(inputs)
         pairs = bool(listed) and not isinstance(listed[0], str)
         first = [item[0] for item in listed] if pairs else listed
         second = [item[1] for item in listed] if pairs else None
-        values = self._scores(first, second, activation_fn, show_progress_bar)
+        values = self._scores(first, second, activation, show_progress_bar)
         if apply_softmax:
             values = softmax(values)
         return values[0] if single else values
 
     def classify(
-        self, inputs: str | Iterable[str], top_k: int = 1
+        self,
+        inputs: str | Pair | Iterable[str | Pair],
+        top_k: int | None = 1,
+        function_to_apply: str | None = None,
     ) -> list[dict[str, Any]] | list[list[dict[str, Any]]]:
-        """The top_k labels of a text, or of each: label and score. Scores are by softmax, or by
-        sigmoid where there is one label."""
+        """The top_k labels of a text, or of each, or all for None: label and score, the highest
+        first.
+
+        function_to_apply: "sigmoid", "softmax" or "none", as the pipeline's; the constructor's by
+        default. Without both, problem_type of config.json decides: "regression" gives logits,
+        "multi_label_classification" or one label sigmoids, all else the softmax.
+        """
+        function = _function_of(function_to_apply) or self._function or "as classifier"
         single = isinstance(inputs, str)
-        texts = [inputs] if isinstance(inputs, str) else list(inputs)
-        one = self.num_labels == 1
-        values = self.predict(texts, activation_fn="sigmoid" if one else "identity")
-        scores = values if one else softmax(values)
+        scores = self.predict([inputs] if single else inputs, activation_fn=function)
         labels = self.labels
         found = [
-            [{"label": labels[i], "score": float(row[i])} for i in np.argsort(-row)[:top_k]]
+            [
+                {"label": labels[i], "score": float(row[i])}
+                for i in np.argsort(-row, kind="stable")[:top_k]
+            ]
             for row in scores
         ]
         return found[0] if single else found
@@ -219,15 +248,32 @@ def _pairs_of(inputs: Any) -> tuple[list[Any], bool]:
     return pairs, single
 
 
-def _known_activation(activation: ActivationFn | None) -> str | None:
-    """encore's own name of it; "identity" where somebody else's function follows."""
+def _activation_of(activation: ActivationFn | None) -> ActivationFn:
+    """The argument, checked. None: as CrossEncoder has it."""
     if activation is None:
-        return None
+        return "as cross-encoder"
     if isinstance(activation, str):
-        if activation not in ("sigmoid", "identity"):
-            raise ValueError(f"activation_fn is {activation!r}; wanted 'sigmoid' or 'identity'")
-        return activation
-    return "identity"
+        try:
+            return _core.score_activation(activation)
+        except ValueError as error:
+            sentence = str(error).replace("the activation", "activation_fn", 1)
+            raise ValueError(sentence) from None
+    if isinstance(activation, type) or not callable(activation):
+        raise TypeError(
+            f"activation_fn is {activation!r}; wanted a name such as 'sigmoid', or a function of "
+            "the logits: of a class of torch's an object, torch.nn.Sigmoid()"
+        )
+    return activation
+
+
+def _function_of(function: str | None) -> str | None:
+    """The pipeline's names, which it takes in capitals too."""
+    name = function.lower() if isinstance(function, str) else function
+    if name is not None and name not in ("sigmoid", "softmax", "none"):
+        raise ValueError(
+            f"function_to_apply is {function!r}; wanted 'sigmoid', 'softmax', 'none' or None"
+        )
+    return name
 
 
 def _apply(activation: Callable[[Any], Any], values: Floats) -> Floats:

@@ -86,10 +86,7 @@ class Model {
     encore::ScoreOptions options;
     options.max_length = max_length;
     options.executor = Take(threads_.executor());
-    if (activation) {
-      options.activation = *activation == "sigmoid" ? encore::ScoreActivation::kSigmoid
-                                                    : encore::ScoreActivation::kIdentity;
-    }
+    if (activation) options.activation = Take(encore::ScoreActivationFromName(*activation));
     auto found = WithoutGil(
         [&] { return second ? model_.Classify(a, b, options) : model_.Classify(a, options); });
     return ArrayOf(Take(std::move(found)).values);
@@ -188,6 +185,14 @@ class Model {
 }  // namespace
 
 void BindTextEncoder(nb::module_& module) {
+  // encore's own name of an activation.
+  module.def(
+      "score_activation",
+      [](nb::handle name) {
+        const std::string_view view = Utf8(name, "activation_fn");
+        return encore::ScoreActivationName(Take(encore::ScoreActivationFromName(view)));
+      },
+      nb::arg("name"));
   nb::class_<Model> bound(module, "Model", nb::is_weak_referenceable());
   BindOpen(bound);
   bound

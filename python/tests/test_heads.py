@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -170,3 +172,141 @@ def test_classifier(folders: Any) -> None:
     assert best["label"] == model.labels[int(shares[1].argmax())]
     assert best["score"] == pytest.approx(float(shares[1].max()), abs=1e-6)
     assert model.predict(PAIRS).shape == (len(PAIRS), 3)
+
+
+PROBLEM_TYPES = [
+    None,
+    "regression",
+    "single_label_classification",
+    "multi_label_classification",
+]
+
+
+def with_config(source: Any, target: Path, **members: Any) -> Path:
+    """A copy of the folder, with these members of config.json."""
+    shutil.copytree(source, target)
+    config = json.loads((target / "config.json").read_text())
+    (target / "config.json").write_text(json.dumps({**config, **members}))
+    return target
+
+
+def after_logits(name: str, logits: Any) -> Any:
+    if name == "softmax":
+        shifted = np.exp(logits - logits.max())
+        return shifted / shifted.sum()
+    return 1 / (1 + np.exp(-logits)) if name == "sigmoid" else logits
+
+
+@pytest.mark.parametrize("base", ["classifier", "reranker"])
+@pytest.mark.parametrize("problem_type", PROBLEM_TYPES)
+def test_what_follows_the_logits(
+    folders: Any, tmp_path: Path, base: str, problem_type: str | None
+) -> None:
+    one = base == "reranker"
+    if one and problem_type == "single_label_classification":
+        problem_type = None  # transformers refuses it of one label
+    folder = with_config(folders(base), tmp_path / "model", problem_type=problem_type)
+    default = {
+        None: "sigmoid" if one else "softmax",
+        "regression": "none",
+        "single_label_classification": "softmax",
+        "multi_label_classification": "sigmoid",
+    }[problem_type]
+    model = Classifier(folder, threads=1)
+    logits = model.predict(TEXTS, activation_fn="identity")
+    if one:  # by CrossEncoder's rules
+        assert np.array_equal(model.predict(TEXTS), model.predict(TEXTS, activation_fn="sigmoid"))
+    else:
+        assert np.array_equal(model.predict(TEXTS), logits)
+
+    def check(found: Any, function: str) -> None:
+        for text, row in zip(found, logits, strict=True):
+            wanted = after_logits(function, row.astype(float))
+            order = np.argsort(-wanted, kind="stable")
+            assert [x["label"] for x in text] == [model.labels[i] for i in order]
+            assert [x["score"] for x in text] == pytest.approx(list(wanted[order]), abs=1e-6)
+
+    check(model.classify(TEXTS, top_k=None), default)
+    for function in ("none", "sigmoid", "softmax", "SOFTMAX"):
+        check(model.classify(TEXTS, None, function), function.lower())
+        mine = Classifier(folder, threads=1, function_to_apply=function)
+        check(mine.classify(TEXTS, top_k=None), function.lower())
+        check(mine.classify(TEXTS, top_k=None, function_to_apply="none"), "none")
+    # A reranker's scores are CrossEncoder's.
+    if one:
+        scores = CrossEncoder(folder, threads=1).predict(PAIRS)
+        assert np.array_equal(scores, CrossEncoder(folders(base), threads=1).predict(PAIRS))
+
+
+@needs_reference
+@pytest.mark.parametrize("base", ["classifier", "reranker"])
+@pytest.mark.parametrize("problem_type", PROBLEM_TYPES)
+def test_classes_are_the_pipelines(
+    folders: Any, tmp_path: Path, base: str, problem_type: str | None
+) -> None:
+    import torch
+    import transformers
+
+    if base == "reranker" and problem_type == "single_label_classification":
+        pytest.skip("transformers wants two labels")
+    folder = with_config(folders(base), tmp_path / "model", problem_type=problem_type)
+    torch.set_num_threads(1)
+    pipeline = transformers.pipeline(
+        "text-classification", str(folder), device="cpu", dtype=torch.float32
+    )
+    model = Classifier(folder, threads=1)
+    texts = ["tea", "The harbour lies between two hills."]
+    for function in (None, "none", "sigmoid", "softmax"):
+        for top_k in (None, 1, 2):
+            options = {"top_k": top_k, "function_to_apply": function}
+            for found, wanted in zip(
+                model.classify(texts, **options), pipeline(texts, **options), strict=True
+            ):
+                assert [x["label"] for x in found] == [x["label"] for x in wanted]
+                scores = [x["score"] for x in wanted]
+                assert [x["score"] for x in found] == pytest.approx(scores, abs=2e-6)
+
+
+def test_functions_that_are_none(folders: Any, tmp_path: Path) -> None:
+    folder = folders("classifier")
+    model = Classifier(folder, threads=1)
+    for wrong in ("default", "identity", "", 3, ["none"], np.tanh):
+        with pytest.raises(ValueError, match="function_to_apply is .*; wanted 'sigmoid'"):
+            model.classify(TEXTS, function_to_apply=wrong)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="function_to_apply is .*; wanted 'sigmoid'"):
+            Classifier(folder, function_to_apply=wrong)  # type: ignore[arg-type]
+    for wrong in ("tanh", "", "Sigmoid", "torch.nn.GELU", "\ud800"):
+        with pytest.raises(ValueError, match="activation_fn"):
+            model.predict(TEXTS, activation_fn=wrong)
+    for wrong in (3, ["sigmoid"], int):
+        with pytest.raises(TypeError, match="activation_fn is .*; wanted"):
+            model.predict(TEXTS, activation_fn=wrong)  # type: ignore[arg-type]
+    unknown = with_config(folder, tmp_path / "model", problem_type="several")
+    odd = Classifier(unknown, threads=1)
+    with pytest.raises(ValueError, match="problem_type is 'several'; wanted 'regression'"):
+        odd.classify(TEXTS)
+    assert odd.classify(TEXTS, function_to_apply="none") == model.classify(
+        TEXTS, function_to_apply="none"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("torch.nn.Sigmoid", "sigmoid"),
+        ("torch.nn.modules.activation.Sigmoid", "sigmoid"),
+        ("torch.nn.modules.linear.Identity", "identity"),
+        ("none", "identity"),
+        ("torch.nn.Softmax", "softmax"),
+    ],
+)
+def test_names_of_activations(folders: Any, name: str, same: str) -> None:
+    for model in (
+        CrossEncoder(folders("classifier"), threads=1),
+        Classifier(folders("classifier"), threads=1),
+    ):
+        found = model.predict(PAIRS, activation_fn=name)
+        assert np.array_equal(found, model.predict(PAIRS, activation_fn=same))
+        logits = model.predict(PAIRS, activation_fn="identity")
+        wanted = [after_logits(same, row) for row in logits]
+        assert np.allclose(found, wanted, atol=1e-6)

@@ -50,6 +50,29 @@ TEST_F(CApiTest, NullPointersAreErrors) {
                 ENCORE_INVALID_ARGUMENT, {"documents"});
   ExpectFailure(encore_score(open, text, &text, 1, nullptr, nullptr, 1, nullptr, nullptr),
                 ENCORE_INVALID_ARGUMENT, {"scores"});
+  const auto classify = [&](const encore_model* model, const encore_text* texts,
+                            const encore_text* seconds, size_t texts_count, float* values) {
+    return encore_classify(model, texts, seconds, texts_count, nullptr, values, 6, nullptr,
+                           nullptr);
+  };
+  const TextFolder classifier_folder("classifier");
+  const Model classifier(classifier_folder.path());
+  ExpectFailure(classify(nullptr, &text, nullptr, 1, vectors), ENCORE_INVALID_ARGUMENT, {"model"});
+  ExpectFailure(classify(classifier, nullptr, nullptr, 1, vectors), ENCORE_INVALID_ARGUMENT,
+                {"texts"});
+  ExpectFailure(classify(classifier, broken, nullptr, 2, vectors), ENCORE_INVALID_ARGUMENT,
+                {"texts[1]"});
+  ExpectFailure(classify(classifier, &text, &broken[1], 1, vectors), ENCORE_INVALID_ARGUMENT,
+                {"seconds[0]"});
+  ExpectFailure(classify(classifier, &text, nullptr, 1, nullptr), ENCORE_INVALID_ARGUMENT,
+                {"values"});
+  ExpectFailure(classify(classifier, nullptr, nullptr, 3, vectors), ENCORE_INVALID_ARGUMENT,
+                {"capacity"});
+  ExpectFailure(classify(open, &text, nullptr, 1, vectors), ENCORE_UNSUPPORTED, {"head"});
+  EXPECT_EQ(classify(classifier, nullptr, nullptr, 0, nullptr), ENCORE_OK);
+  EXPECT_EQ(encore_label_count(nullptr), 0u);
+  EXPECT_EQ(encore_label(nullptr, 0), nullptr);
+
   ExpectFailure(encore_tokenize(nullptr, text, nullptr, nullptr, 0, &count, nullptr),
                 ENCORE_INVALID_ARGUMENT, {"model"});
   count = 7;

@@ -185,6 +185,48 @@ TEST_F(CApiTest, ScoresAreThoseOfTextEncoder) {
                 ENCORE_UNSUPPORTED, {});
 }
 
+TEST_F(CApiTest, ClassesAreThoseOfTextEncoder) {
+  for (const std::string type : {"", "regression", "multi_label_classification"}) {
+    const TextFolder classifier("classifier");
+    if (!type.empty()) classifier.PatchJson("config.json", {{"problem_type", type}});
+    const auto expected = TextEncoder::Open(classifier.path());
+    ASSERT_TRUE(expected.ok()) << expected.status().message();
+    const Model model(classifier.path());
+    ASSERT_EQ(encore_label_count(model), expected->labels().size());
+    for (size_t i = 0; i < expected->labels().size(); ++i) {
+      EXPECT_EQ(encore_label(model, i), expected->labels()[i]);
+    }
+    EXPECT_EQ(encore_label(model, expected->labels().size()), nullptr);
+
+    const std::vector<encore_text> texts = Views(kTexts);
+    std::vector<float> found(kTexts.size() * encore_label_count(model));
+    std::vector<size_t> tokens(kTexts.size());
+    auto options = Sized<encore_score_options>();
+    for (int32_t choice = 0; choice <= ENCORE_ACTIVATION_AS_CLASSIFIER; ++choice) {
+      SCOPED_TRACE(type + " " + std::to_string(choice));
+      options.activation = choice;
+      ScoreOptions wanted;
+      if (choice > 0) wanted.activation = static_cast<ScoreActivation>(choice - 1);
+      for (const encore_text* seconds : {static_cast<const encore_text*>(nullptr), texts.data()}) {
+        const auto predictions = seconds == nullptr ? expected->Classify(kTexts, wanted)
+                                                    : expected->Classify(kTexts, kTexts, wanted);
+        ASSERT_TRUE(predictions.ok()) << predictions.status().message();
+        ASSERT_EQ(encore_classify(model, texts.data(), seconds, texts.size(), &options,
+                                  found.data(), found.size(), tokens.data(), nullptr),
+                  ENCORE_OK)
+            << encore_last_error();
+        EXPECT_EQ(tokens, predictions->counts.tokens);
+        EXPECT_EQ(
+            0, std::memcmp(found.data(), predictions->values.data(), found.size() * sizeof(float)));
+      }
+    }
+    options.activation = ENCORE_ACTIVATION_AS_CLASSIFIER + 1;
+    ExpectFailure(encore_classify(model, texts.data(), nullptr, texts.size(), &options,
+                                  found.data(), found.size(), nullptr, nullptr),
+                  ENCORE_INVALID_ARGUMENT, {"activation", "6"});
+  }
+}
+
 TEST_F(CApiTest, TokenizeTellsHowManyIdsThereAre) {
   const auto tokenizer = Tokenizer::Open(folder());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();

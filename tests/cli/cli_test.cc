@@ -33,8 +33,9 @@ TEST_F(CliTest, HelpIsEverywhereAndHasExamples) {
 }
 
 TEST_F(CliTest, HelpIsPlainAndNarrow) {
-  for (const std::string command : {"", "demo", "attend", "run", "convert", "calibrate", "bench",
-                                    "info", "verify", "tokenize", "embed", "rerank"}) {
+  for (const std::string command :
+       {"", "demo", "attend", "run", "convert", "calibrate", "bench", "info", "verify", "tokenize",
+        "embed", "rerank", "label", "classify"}) {
     std::vector<std::string> arguments = {"--help"};
     if (!command.empty()) arguments.insert(arguments.begin(), command);
     const CliResult result = Encore(arguments);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the text library makes of folders, for check_folders.py and check_tokenizer_classes.py: a
-// JSON object a line in, one out. In: folder, texts, where they are pairs seconds, classifies, and
-// a prompt_name; or in place of texts ids and type_ids, or ids and batch: all of them in one call.
-// With a precision in that, else in the folder's. Out: error, or describe (what, value,
-// source) and for each of texts its row and ids, or error. In: folder, queries and documents. Out:
-// error, or of late interaction query, document and none (of the first two documents), a list each
-// of rows and ids of the text's own tokens, and scores. In: tokenizer, a folder that needs no
-// model. Out: error or describe. In: folder, texts, and head (check_heads.py): "static", "tokens"
-// with an aggregation, or "sparse" with a task or null. Out: error, or rows of all texts at once.
+// What the text library makes of folders, for check_folders.py, check_classes.py and
+// check_tokenizer_classes.py: a JSON object a line in, one out. In: folder, texts, where they are
+// pairs seconds, classifies, and a prompt_name, or where it classifies an activation
+// (ScoreActivationName; without it as CrossEncoder); or in place of texts ids and type_ids, or ids
+// and batch: all of them in one call. With a precision in that, else in the folder's. Out: error,
+// or describe (what, value, source), labels, and for each of texts its row and ids, or error. In:
+// folder, queries and documents. Out: error, or of late interaction query, document and none (of
+// the first two documents), a list each of rows and ids of the text's own tokens, and scores. In:
+// tokenizer, a folder that needs no model. Out: error or describe. In: folder, texts, and head
+// (check_heads.py): "static", "tokens" with an aggregation, "sparse" with a task or null, "token
+// logits" or "masked logits". Out: error, or rows of all texts at once.
 
 #include <iostream>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -34,11 +37,17 @@ json Row(const Tensor& tensor, size_t r = 0) {
 
 json Failed(const Status& status) { return {{"error", status.message()}}; }
 
+ScoreOptions ScoresOf(const json& request) {
+  const std::string name = request.value("activation", "as cross-encoder");
+  return {.activation = ScoreActivationFromName(name).value()};
+}
+
 Result<Predictions> Classify(const TextEncoder& model, const json& request, size_t i,
                              const std::string& text) {
-  if (!request.contains("seconds")) return model.Classify({text});
+  const ScoreOptions options = ScoresOf(request);
+  if (!request.contains("seconds")) return model.Classify({text}, options);
   const std::string second = request["seconds"][i];
-  return model.Classify({text}, {second});
+  return model.Classify({text}, {second}, options);
 }
 
 // What the model is given of one text.
@@ -85,7 +94,7 @@ json AnswerIds(const TextEncoder& model, const json& request, size_t i) {
     return {{"row", Row(embeddings->vectors)}};
   }
   const std::vector<std::vector<uint8_t>> types = {request["type_ids"][i]};
-  const Result<Predictions> predictions = model.ClassifyIds(ids, types);
+  const Result<Predictions> predictions = model.ClassifyIds(ids, types, ScoresOf(request));
   if (!predictions.ok()) return Failed(predictions.status());
   return {{"row", Row(predictions->values)}};
 }
@@ -95,7 +104,7 @@ json AnswerBatch(const TextEncoder& model, const json& request) {
   const std::vector<std::vector<int32_t>> ids = request["ids"];
   Result<Tensor> rows = Tensor();
   if (request["classifies"]) {
-    Result<Predictions> found = model.ClassifyIds(ids);
+    Result<Predictions> found = model.ClassifyIds(ids, {}, ScoresOf(request));
     rows = found.ok() ? Result<Tensor>(std::move(found->values)) : found.status();
   } else {
     Result<Embeddings> found = model.EncodeIds(ids);
@@ -134,6 +143,16 @@ json HeadRow(const std::vector<Entity>& entities) {
   return row;
 }
 
+// Of each token of a text.
+Result<TokenLogits> MaskedLogits(const TextEncoder& model, const std::string& text) {
+  Tokens tokens;
+  const Status status = model.tokenizer().Encode(text, &tokens, {});
+  if (!status.ok()) return status;
+  std::vector<size_t> positions(tokens.ids.size());
+  std::iota(positions.begin(), positions.end(), size_t{0});
+  return model.PredictTokens(text, positions);
+}
+
 json AnswerHead(const TextEncoder& model, const json& request) {
   const std::string head = request["head"];
   const std::vector<std::string> texts = request["texts"];
@@ -155,6 +174,16 @@ json AnswerHead(const TextEncoder& model, const json& request) {
     const Result<Entities> found = model.FindEntities(texts, options);
     if (!found.ok()) return Failed(found.status());
     for (const std::vector<Entity>& entities : found->of_texts) rows.push_back(HeadRow(entities));
+  } else if (head.ends_with("logits")) {
+    for (const std::string& text : texts) {
+      const Result<TokenLogits> found =
+          head == "masked logits" ? MaskedLogits(model, text) : model.LabelTokens(text);
+      if (!found.ok()) return Failed(found.status());
+      rows.push_back(json::array());
+      for (size_t i = 0; i < found->logits.shape()[0]; ++i) {
+        rows.back().push_back(Row(found->logits, i));
+      }
+    }
   } else {
     SparseOptions options;
     if (request["task"].is_string()) options.task = request["task"].get<std::string>();
@@ -199,6 +228,7 @@ json LateTexts(const MultiVectorEncoder& model, TextTask task, const MultiVector
 // "precision": of the products; without it as the folder says.
 Result<OpenOptions> OptionsOf(const json& request) {
   OpenOptions options;
+  options.language_head = request.value("head", "") == "masked logits";
   if (!request.contains("precision")) return options;
   const Result<Precision> precision = PrecisionFromName(request["precision"].get<std::string>());
   if (!precision.ok()) return precision.status();
@@ -250,7 +280,9 @@ json Answer(const json& request) {
   if (!model.ok()) return Failed(model.status());
   if (request.contains("batch")) return AnswerBatch(*model, request);
   if (request.contains("head")) return AnswerHead(*model, request);
-  json answer = {{"describe", Described(model->Describe())}, {"texts", json::array()}};
+  json answer = {{"describe", Described(model->Describe())},
+                 {"labels", model->labels()},
+                 {"texts", json::array()}};
   const bool from_ids = request.contains("ids");
   const size_t count = request[from_ids ? "ids" : "texts"].size();
   for (size_t i = 0; i < count; ++i) {

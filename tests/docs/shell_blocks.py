@@ -13,8 +13,8 @@ import subprocess
 import tempfile
 
 # Subcommands that are run. The others measure for minutes.
-RUN = {"attend", "calibrate", "convert", "demo", "embed", "info", "label", "rerank", "run",
-       "tokenize"}
+RUN = {"attend", "calibrate", "classify", "convert", "demo", "embed", "info", "label", "rerank",
+       "run", "tokenize"}
 # Commands of the system, and of the environment that tools/python_env.sh makes.
 SYSTEM = {"c++", "cc", "cd", "cmake", "ctest", "git", "ninja", "pip", "taskset", "zcat"}
 PYTHON, PIP = ".deps/venv/bin/python", ".deps/venv/bin/pip"
@@ -58,6 +58,7 @@ def make_files(folder, root):
     for place in (models / "all-MiniLM-L6-v2", folder / "all-MiniLM-L6-v2", folder / "FOLDER"):
         place.symlink_to(data / "text/base")
     (folder / "RERANKER").symlink_to(data / "text/reranker")
+    (folder / "CLASSIFIER").symlink_to(data / "text/classifier")
     (folder / "NER_MODEL").symlink_to(data / "heads/ner_bert")
     texts = "The cat sat on the mat\nA kitten is resting on the rug\n"
     (folder / "texts.txt").write_text(texts)

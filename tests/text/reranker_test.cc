@@ -46,7 +46,9 @@ TEST_P(Rerankers, GiveWhatCrossEncoderGives) {
   }
   const Result<ThreadPool> pool = ThreadPool::Create({.threads = 2});
   ASSERT_TRUE(pool.ok());
-  const Result<Predictions> all = model->Classify(first, second, {.executor = pool->executor()});
+  const Result<Predictions> all = model->Classify(
+      first, second,
+      {.executor = pool->executor(), .activation = ScoreActivation::kAsCrossEncoder});
   ASSERT_TRUE(all.ok()) << all.status().message();
   EXPECT_GT(all->counts.texts_cut, 0u);
   const std::span<const float> values = ValuesOf(all->values);

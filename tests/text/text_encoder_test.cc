@@ -54,8 +54,10 @@ void Compute(const TextEncoder& model, const TextCases& all, const TextCase& tex
     return;
   }
   std::vector<std::string> second(all.texts.rbegin(), all.texts.rend());
-  Result<Predictions> predictions =
-      text_case.kind == "pairs" ? model.Classify(all.texts, second) : model.Classify(all.texts);
+  const ScoreOptions options{.activation = ScoreActivation::kAsCrossEncoder};
+  Result<Predictions> predictions = text_case.kind == "pairs"
+                                        ? model.Classify(all.texts, second, options)
+                                        : model.Classify(all.texts, options);
   ASSERT_TRUE(predictions.ok()) << predictions.status().message();
   EXPECT_EQ(predictions->values.shape(), Shape(all.texts.size(), text_case.expected[0].size()));
   *found = {Values(predictions->values), predictions->counts};

@@ -189,7 +189,8 @@ TEST(TorchActivation, FollowHeads) {
     const Result<TextEncoder> model = TextEncoder::Open(folder.path());
     EXPECT_TRUE(model.ok()) << model.status().message();
     if (!model.ok()) return std::vector<float>();
-    const Result<Predictions> predictions = model->Classify(kTexts);
+    const Result<Predictions> predictions =
+        model->Classify(kTexts, ScoreOptions{.activation = ScoreActivation::kAsCrossEncoder});
     EXPECT_TRUE(predictions.ok()) << predictions.status().message();
     return predictions.ok() ? Flat(predictions->values) : std::vector<float>();
   };

@@ -48,6 +48,7 @@ void AddTokenize(CommandLine& line, Action& action);   // tokenize.cc
 void AddEmbed(CommandLine& line, Action& action);      // embed.cc
 void AddRerank(CommandLine& line, Action& action);     // rerank.cc
 void AddLabel(CommandLine& line, Action& action);      // label.cc
+void AddClassify(CommandLine& line, Action& action);   // classify.cc
 
 // What `encore` alone does: the demo with its defaults.
 int RunDefaultDemo();

@@ -116,6 +116,7 @@ int Main(int argc, char** argv) {
   AddEmbed(line, action);
   AddRerank(line, action);
   AddLabel(line, action);
+  AddClassify(line, action);
 
   bool done = false;
   const std::string wrong = Printable(line.Read(argc, argv, &done));

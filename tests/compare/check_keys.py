@@ -162,7 +162,7 @@ def check(answers, family, kind, tell):
             draw(family, kind, folder)
         except (AttributeError, ValueError):
             return 0, 0  # transformers has no such class
-        ids = transformers.AutoTokenizer.from_pretrained(folder)(TEXT)["input_ids"]
+        ids = transformers.PreTrainedTokenizerFast.from_pretrained(folder)(TEXT)["input_ids"]
         path = folder / "config.json"
         config = json.loads(path.read_text())
         plain = wanted_of(folder, kind, ids)
@@ -186,9 +186,10 @@ def check(answers, family, kind, tell):
                 if same or refused:
                     continue
                 wrong += 1
+                ours = found if isinstance(found, str) else f"{off(found, plain):.1e} off"
                 result = wanted if isinstance(wanted, str) else f"{off(wanted, plain):.1e} off"
                 tell(f"{family}{kind}: DIFFERENT: {key} {json.dumps(value)}: transformers {result}"
-                     f", encore {found if isinstance(found, str) else f'{off(found, plain):.1e} off'}")
+                     f", encore {ours}")
     return tried, wrong
 
 

@@ -149,7 +149,7 @@ Status FinishLlama(JsonMembers* config, ModelPlan* plan) {
   if (both_sides) {
     bool own = false;
     ENCORE_RETURN_IF_ERROR(ReadOwnCode(config, "LlamaBidirectionalModel", &own));
-    for (const std::string_view key : {"pooling", "temperature"}) config->Ignore(key);
+    for (const std::string_view key : {"is_causal", "pooling", "temperature"}) config->Ignore(key);
   }
   SetCausal(!both_sides && config->Bool("is_causal", true), plan);
   if (both_sides) plan->head = {};  // its own code's pools in another way
@@ -215,7 +215,7 @@ Status FinishQwen3(JsonMembers* config, ModelPlan* plan) {
       ReadOwnCode(config, pplx ? "PPLXQwen3Model" : "Qwen3BidirectionalModel", &own));
   if (pplx) config->Ignore("use_bidirectional_attention");
   if (own && !pplx) ENCORE_RETURN_IF_ERROR(ReadVoyage(config, plan));
-  const bool causal = !own && !pplx && config->Bool("is_causal", true);
+  const bool causal = config->Bool("is_causal", true) && !own && !pplx;
   if ((own || pplx) && config->Bool("use_sliding_window", false)) {
     config->Refuse("use_sliding_window", "false, as in the published models");
   }

@@ -49,6 +49,7 @@ constexpr OnlyValue kOnlyValues[] = {
     {"causal", false},
     {"compression_config", {}},
     {"cross_attention_hidden_size", {}},
+    {"is_causal", false},
     {"is_decoder", false},
     {"is_encoder_decoder", false},
     {"layer_norm_type", "layer_norm"},

@@ -38,11 +38,13 @@ TEST(ModelConfig, ValuesThatEncoreDoesNotComputeAreUnsupported) {
   const std::vector<std::pair<std::string, json>> cases = {
       {"position_embedding_type", "relative_key"},
       {"position_embedding_type", 1},
+      {"is_causal", true},
       {"is_decoder", true},
       {"add_cross_attention", true},
       {"is_encoder_decoder", true},
       {"use_task_id", true},
       {"cross_attention_hidden_size", 32},
+      {"per_layer_config", {{"0", {{"intermediate_size", 8}}}}},
       {"pruned_heads", {{"0", {1, 2}}}},
       {"quantization_config", {{"quant_method", "bitsandbytes"}}},
       {"compression_config", {{"bits", 8}}},

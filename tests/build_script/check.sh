@@ -42,7 +42,7 @@ grep -q 'CMAKE_CXX_COMPILER_LAUNCHER.*ccache' "$work/tree/build/without/CMakeCac
 [[ ! -e "$work/calls" ]] || fail "ccache was called: $(cat "$work/calls")"
 
 build "$work/with:$work/bin" build/with >"$work/out" || fail "it fails: $(cat "$work/out")"
-grep -q "^$work/tree 1 pch_defines,time_macros .*-c .*one.cc" "$work/calls" ||
+grep -q "^$work/tree 1 pch_defines,time_macros,locale .*-c .*one.cc" "$work/calls" ||
   fail "ccache was called so: $(cat "$work/calls" 2>/dev/null || echo never)"
 
 # Not where it can write nothing: below a file no folder is made.

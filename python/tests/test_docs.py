@@ -113,6 +113,21 @@ def test_a_module_that_the_page_calls_refused_is(
         getattr(pyencore, kind)(folder)
 
 
+def test_a_class_whose_code_is_python_leaves_ids_alone(tmp_path: Path) -> None:
+    """As docs/text-models.md says of tokenizers' classes."""
+    import pyencore
+
+    folder = tmp_path / "folder"
+    shutil.copytree(DATA / "text" / "base", folder)
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**settings, "tokenizer_class": "BertJapaneseTokenizer"}))
+    model = pyencore.TextEncoder(folder, threads=1)
+    assert model.encode_ids([[1, 2, 3]]).shape == (1, model.dimension)
+    with pytest.raises(pyencore.UnsupportedError, match="BertJapaneseTokenizer"):
+        model.encode("tea")
+
+
 @pytest.mark.skipif(not has("mypy"), reason="mypy is not installed")
 def test_types(tmp_path: Path) -> None:
     import pyencore

@@ -8,11 +8,13 @@ folder, in which it builds folder_answers.
     nice .deps/venv/bin/python tests/compare/check_late.py --count 24
     ... --seed 7 --only 3      one folder again
 
-Each folder ends as equal, refused (by encore, with the sentence), neither (sentence-transformers
-does not open it) or DIFFERENT. Equal is within 1e-6 of the largest number; or, where modules behind
-the model enlarge errors (a normalization of short vectors, a tanh of large numbers), within what
-the vectors move by, in float64, if hidden states are off by 2^-22 (2.4e-7, two of f32's last bits)
-of their largest number, which is told. Exit status 1 if one is different.
+Each folder ends as equal, rough, refused (by encore, with the sentence), neither
+(sentence-transformers does not open it) or DIFFERENT. Equal is within 1e-6 of the largest number;
+or, where modules behind the model enlarge errors (a normalization of short vectors, a tanh of large
+numbers), within what the vectors move by, in float64, if hidden states are off by 2^-22 (2.4e-7,
+two of f32's last bits) of their largest number, which is told. Rough is farther, but by no more
+than 4 times what torch in float32 is, as check_folders.py has it. Exit status 1 if one is
+different.
 """
 import argparse
 import collections
@@ -164,22 +166,29 @@ def judge(folder, documents, answers, precision):
                                      f"{one['places']} of {one['ids']}")
             if len(one["rows"]):
                 worst = max(worst, np.abs(np.array(own["rows"]) - one["rows"]).max() / largest)
-    told = ""
+    told, rough = "", False
     if not worst <= BOUND and not precision:
-        moved, _ = late_folders.compute(folder, documents=documents, nudged=True)
-        bound = max(np.abs(a["rows"] - b["rows"]).max(initial=0.0)
-                    for task, ones in wanted.items()
-                    for a, b in zip(moved[task], ones, strict=True)) / largest
-        told = f"; hidden states 2^-22 off move them by {bound:.1e}"
-        if not worst <= bound:
+        moved, single = (farthest(late_folders.compute(folder, documents=documents, **how)[0],
+                                  wanted) / largest for how in ({"nudged": True}, {"single": True}))
+        told = (f"; hidden states 2^-22 off move them by {moved:.1e}, torch in float32 is "
+                f"{single:.1e} off")
+        if not worst <= max(moved, 4 * single):
             return "DIFFERENT", f"vectors by {worst:.1e} of the largest{told}"
+        rough = worst > moved
     scores = np.array(scores)
     real = scores > -1e6  # others are of documents without rows
     off = np.abs(np.array(found["scores"]) / scores - 1)[~real].max(initial=0.0)
     off = max(off, np.abs(np.array(found["scores"]) - scores)[real].max(initial=0.0) /
               max(1.0, np.abs(scores[real]).max(initial=0.0)))
-    return ("equal" if off <= BOUND or precision else "DIFFERENT",
+    same = "rough" if rough else "equal"
+    return (same if off <= BOUND or precision else "DIFFERENT",
             f"vectors within {worst:.1e}, scores within {off:.1e}{told}")
+
+
+def farthest(found, wanted):
+    """The largest difference of two results of late_folders.compute()."""
+    return max(np.abs(a["rows"] - b["rows"]).max(initial=0.0) for task, ones in wanted.items()
+               for a, b in zip(found[task], ones, strict=True))
 
 
 def main():

@@ -58,6 +58,7 @@ REFUSED = {
     "renders pairs by a chat template": "a prompt of a chat template is a message",
     r"only support|is not supported": "as sentence-transformers for other values",
     "as many of either": "pairs are not repeated",
+    "encore counts added tokens": "all tokens are counted",
 }
 # What encore takes though the reference does not: words of the reference's sentence, why.
 ALONE = {
@@ -66,6 +67,7 @@ ALONE = {
     "list index out of range|At least one input is required":
         "no texts give no results",
     "^AttributeError: _ object has no attribute _": "tuples of matrices are as lists of them",
+    "object is not an instance of|is not an instance of": "what is true or false by Python's rules",
     r"mm: mat_ and mat_ shapes": "no embeddings have no columns",
 }
 REASONS = {"refused": REFUSED, "alone": ALONE}

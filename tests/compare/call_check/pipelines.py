@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """pyencore's classes of one head beside transformers' pipelines, and Tokenizer beside
 tokenizers."""
+import json
+
 import numpy as np
 import torch
 import transformers
@@ -213,22 +215,27 @@ class Tokenizer(Subject):
 
     def open_theirs(self, folder):
         self.theirs = transformers.AutoTokenizer.from_pretrained(folder).backend_tokenizer
+        self.unknown_id = json.loads(self.theirs.to_str())["model"].get("unk_id")
+        self.unknown = self.unknown_id and self.theirs.id_to_token(self.unknown_id)
         self.theirs.no_padding()
         self.theirs.no_truncation()
 
     def wanted(self, call, value):
-        return fields(value)
+        return self.fields(value)
 
     def found(self, call, value):
-        return fields(value)
+        return self.fields(value)
 
-
-def fields(value):
-    if isinstance(value, list):
-        return [fields(one) for one in value]
-    if hasattr(value, "type_ids"):
-        return [value.ids, value.type_ids, value.tokens, value.offsets, value.attention_mask]
-    return value
+    def fields(self, value):
+        """What an encoding has. An unknown piece of a Unigram model is unk_token here, where
+        tokenizers gives the piece."""
+        if isinstance(value, list):
+            return [self.fields(one) for one in value]
+        if not hasattr(value, "type_ids"):
+            return value
+        tokens = [self.unknown if i == self.unknown_id else token
+                  for i, token in zip(value.ids, value.tokens)]
+        return [value.ids, value.type_ids, tokens, value.offsets, value.attention_mask]
 
 
 def a_text(rng):

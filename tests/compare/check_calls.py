@@ -11,8 +11,8 @@ are set between calls, folders with random settings.
 
 Each call ends as
   equal      within 2e-6 of the result's largest magnitude (both are in float32), or of 1; the same
-             shapes, types and keys. Quantized values may be off by one in a quarter of the places. A
-             tensor may be an array, where encore documents arrays
+             shapes, types and keys. Quantized values may be off by one in a quarter of the places.
+             A tensor may be an array, where encore documents arrays
   rough      farther, but by no more than 4 times what the reference is off from itself in float64
   refused    by encore, with a sentence of its own; REFUSED below lists what the pages document
   both       neither takes it

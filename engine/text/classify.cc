@@ -83,11 +83,21 @@ std::vector<float> PoolForHead(const internal::TextModel& model, const float* hi
   return pooled;
 }
 
-// Sets the chat template that renders inputs, if there is one.
-Status ChooseTemplate(const TextEncoder::Impl& impl, const ScoreOptions& options,
-                      internal::TextInputs* inputs) {
+// Sets what goes around inputs: a chat template, if there is one, else the prompt before the first
+// text of each, as CrossEncoder.predict has it. A template with the call's prompt goes to `own`.
+Status ChoosePrompt(const TextEncoder::Impl& impl, const ScoreOptions& options,
+                    internal::TextInputs* inputs, internal::PairChatTemplate* own) {
+  if (inputs->ids) {
+    if (!options.prompt && !options.prompt_name) return {};
+    return InvalidArgument("found a prompt; wanted none, as ids are taken as they are");
+  }
   if (!impl.pair_template.ok()) return impl.pair_template.status();
-  if (!*impl.pair_template) return {};
+  ENCORE_ASSIGN_OR_RETURN(const std::string_view prompt,
+                          internal::ResolvePrompt(impl, options.prompt_name, options.prompt));
+  if (!*impl.pair_template) {
+    inputs->prompt = prompt;
+    return {};
+  }
   if (!inputs->pairs()) {
     return Status(ErrorCode::kUnsupported,
                   "the folder's texts are rendered by a chat template; encore has that for pairs "
@@ -99,6 +109,10 @@ Status ChooseTemplate(const TextEncoder::Impl& impl, const ScoreOptions& options
                   "in its text");
   }
   inputs->pair_template = &**impl.pair_template;
+  if (!options.prompt && !options.prompt_name) return {};
+  ENCORE_ASSIGN_OR_RETURN(*own,
+                          internal::RenderPairs(**impl.pair_template, prompt, *impl.tokenizer));
+  inputs->pair_template = own;
   return {};
 }
 
@@ -108,12 +122,8 @@ Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs 
                             ScoreActivation absent = ScoreActivation::kAsClassifier) {
   ENCORE_ASSIGN_OR_RETURN(const internal::TorchActivation* const activation,
                           ActivationOf(impl, options, absent));
-  if (!inputs.ids) ENCORE_RETURN_IF_ERROR(ChooseTemplate(impl, options, &inputs));
-  // As CrossEncoder.predict: the default prompt goes before the first text of a pair. A template
-  // has it already.
-  if (inputs.pair_template == nullptr) {
-    ENCORE_ASSIGN_OR_RETURN(inputs.prompt, internal::ResolvePrompt(impl, {}, {}));
-  }
+  internal::PairChatTemplate own_template;
+  ENCORE_RETURN_IF_ERROR(ChoosePrompt(impl, options, &inputs, &own_template));
   ENCORE_ASSIGN_OR_RETURN(
       internal::StreamOptions stream,
       internal::MakeStreamOptions(impl, options, inputs.ids.has_value(), /*rows=*/{}));

@@ -32,7 +32,10 @@ Result<std::string_view> ResolvePrompt(const TextEncoder::Impl& impl,
   for (const auto& entry : impl.config.prompts) {
     known += (known.empty() ? "" : ", ") + Quoted(entry.first);
   }
-  return InvalidArgument("prompt_name is " + Quoted(name) + "; " +
+  return InvalidArgument((prompt_name
+                              ? "prompt_name is "
+                              : std::string(kSentenceConfigFile) + ": default_prompt_name is ") +
+                         Quoted(name) + "; " +
                          (known.empty() ? "the folder has no prompts" : "wanted one of " + known));
 }
 

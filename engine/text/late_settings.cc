@@ -85,8 +85,9 @@ Status ReadMask(const std::string& path, const FolderReading& reading, LateSetti
 }
 
 // What PyLate wrote into config_sentence_transformers.json, which tells the transformer's lengths
-// unless its own file does.
-Status ReadPyLate(const FolderReading& reading, bool is_pylate, LateSettings* settings) {
+// unless its own file does. `is_named`: by model_type, which gives punctuation as a skip list.
+Status ReadPyLate(const FolderReading& reading, bool is_pylate, bool is_named,
+                  LateSettings* settings) {
   const std::string file(kSentenceConfigFile);
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
   const JsonValue none = JsonValue::Object({});
@@ -118,8 +119,11 @@ Status ReadPyLate(const FolderReading& reading, bool is_pylate, LateSettings* se
   }
   if (is_pylate) {
     settings->has_mask = settings->normalizes = true;
-    settings->skip_words =
-        members.Has("skiplist_words") ? ReadWords(members, "skiplist_words") : Punctuation();
+    if (members.Has("skiplist_words")) {
+      settings->skip_words = ReadWords(members, "skiplist_words");
+    } else if (is_named || !settings->prefixes.empty()) {
+      settings->skip_words = Punctuation();
+    }
   }
   return members.status();
 }
@@ -289,7 +293,7 @@ Result<LateSettings> ReadLateSettings(const TransformerFolder& found,
   const bool is_pylate = is_named
                              ? (*json)["model_type"].text() == "ColBERT"
                              : HasModule(found, [](const ModuleEntry& e) { return e.of_pylate; });
-  ENCORE_RETURN_IF_ERROR(ReadPyLate(reading, is_pylate, &settings));
+  ENCORE_RETURN_IF_ERROR(ReadPyLate(reading, is_pylate, is_named, &settings));
   const TaskLengths& own = found.settings.lengths;
   if (own.query) settings.lengths.query = own.query;
   if (own.document) settings.lengths.document = own.document;
@@ -367,13 +371,14 @@ Result<LateModel> ResolveLate(const TransformerFolder& found, const LateSettings
                               std::optional<size_t> wanted, const FolderReading& reading) {
   LateModel late;
   const size_t most = model.max_tokens();
-  const auto length = [&](const std::optional<std::optional<size_t>>& told) {
-    if (wanted || !told || !*told) return max_length;
-    return std::min(**told, most);
+  std::fill(std::begin(late.max_length), std::end(late.max_length), max_length);
+  const auto set_length = [&](TextTask task, std::optional<size_t> told) {
+    if (wanted || !told) return;
+    late.max_length[static_cast<size_t>(task)] = std::min(*told, most);
+    late.own_length[static_cast<size_t>(task)] = true;
   };
-  late.max_length[static_cast<size_t>(TextTask::kNone)] = max_length;
-  late.max_length[static_cast<size_t>(TextTask::kDocument)] = length(settings.lengths.document);
-  size_t query = length(settings.lengths.query);
+  set_length(TextTask::kDocument, settings.lengths.document.value_or(std::nullopt));
+  set_length(TextTask::kQuery, settings.lengths.query.value_or(std::nullopt));
   const QueryExpansion* expansion = nullptr;
   if (settings.lengths.expansion && *settings.lengths.expansion) {
     expansion = &**settings.lengths.expansion;
@@ -393,7 +398,11 @@ Result<LateModel> ResolveLate(const TransformerFolder& found, const LateSettings
     ENCORE_ASSIGN_OR_RETURN(const int32_t id, ExpansionId(*expansion, tokenizer));
     late.expansion = Expansion{expansion->length, id, expansion->attend};
     late.fixed = expansion->fixed;
-    query = late.fixed ? expansion->length : std::max(query, expansion->length);
+    // "min" fills up what is shorter, and cuts as without expansion.
+    if (late.fixed) {
+      late.max_length[static_cast<size_t>(TextTask::kQuery)] = expansion->length;
+      late.own_length[static_cast<size_t>(TextTask::kQuery)] = true;
+    }
     reading.Tell("query expansion",
                  std::string(late.fixed ? "to " : "to at least ") +
                      std::to_string(expansion->length) + " tokens by " +
@@ -401,7 +410,6 @@ Result<LateModel> ResolveLate(const TransformerFolder& found, const LateSettings
                      (expansion->attend ? ", which others see" : ", which others do not see"),
                  "query_expansion");
   }
-  late.max_length[static_cast<size_t>(TextTask::kQuery)] = query;
   for (const TextTask task : {TextTask::kQuery, TextTask::kDocument}) {
     const size_t tokens = late.max_length[static_cast<size_t>(task)];
     const std::string what = task == TextTask::kQuery ? "queries" : "documents";

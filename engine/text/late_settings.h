@@ -60,8 +60,9 @@ Result<AfterEncoder> ReadLateModules(const TransformerFolder& found, const LateS
 
 // The settings in ids and numbers of one model.
 struct LateModel {
-  // By TextTask: tokens of a text; of an expanded query at least the expansion's.
+  // By TextTask: tokens to which a text is cut, and whether the folder has a length for the task.
   size_t max_length[3] = {};
+  bool own_length[3] = {};
   std::optional<Expansion> expansion;  // of queries
   bool fixed = false;                  // no query is longer than its expansion
   bool scores_expansion = false;

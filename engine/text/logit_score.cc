@@ -90,6 +90,17 @@ Result<std::optional<LogitScore>> DefaultLogitScore(const Folder& folder,
   return std::optional(LogitScore{static_cast<size_t>(*yes), static_cast<size_t>(*no)});
 }
 
+Result<PairChatTemplate> RenderPairs(PairChatTemplate pairs, std::string_view prompt,
+                                     const Tokenizer& tokenizer) {
+  Result<ChatParts> parts = RenderChatTemplate(pairs.source, prompt, pairs.structured);
+  if (!parts.ok()) {
+    return Status(parts.status().code(), pairs.file + ": " + parts.status().message());
+  }
+  pairs.parts = *std::move(parts);
+  ENCORE_ASSIGN_OR_RETURN(pairs.suffix, FindSuffix(pairs.parts, tokenizer));
+  return pairs;
+}
+
 Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const TransformerFolder& found,
                                                              std::string_view prompt,
                                                              const Tokenizer& tokenizer,
@@ -108,12 +119,10 @@ Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const TransformerFo
   const MessageFormat format = wanted.value_or(MessageFormat::kAuto);
   const bool structured = format == MessageFormat::kStructured ||
                           (format == MessageFormat::kAuto && WantsStructuredContent(source->text));
-  Result<ChatParts> parts = RenderChatTemplate(source->text, prompt, structured);
-  if (!parts.ok()) {
-    return Status(parts.status().code(), source->file + ": " + parts.status().message());
-  }
-  PairChatTemplate made{*std::move(parts), {}};
-  ENCORE_ASSIGN_OR_RETURN(made.suffix, FindSuffix(made.parts, tokenizer));
+  ENCORE_ASSIGN_OR_RETURN(
+      PairChatTemplate made,
+      RenderPairs({.source = source->text, .file = source->file, .structured = structured}, prompt,
+                  tokenizer));
   reading.Tell("pairs",
                "by the chat template; " + std::to_string(made.suffix.size()) +
                    " tokens of its end stay in texts that are cut",

@@ -336,11 +336,11 @@ Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading&
   }
   config.max_active_dims = members.Size("max_active_dims", 0);
   if (config.default_prompt_name && config.FindPrompt(*config.default_prompt_name) == nullptr) {
-    // sentence-transformers has these two names always.
-    if (*config.default_prompt_name == "query" || *config.default_prompt_name == "document") {
+    // sentence-transformers' encoders have these two names always. Of another name only calls
+    // without a prompt are refused.
+    if (type != "CrossEncoder" &&
+        (*config.default_prompt_name == "query" || *config.default_prompt_name == "document")) {
       config.prompts.emplace_back(*config.default_prompt_name, "");
-    } else {
-      members.Refuse("default_prompt_name", "a name in prompts");
     }
   }
   if (config.truncate_dim == size_t{0}) members.Refuse("truncate_dim", "at least 1");

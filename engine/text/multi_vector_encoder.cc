@@ -5,7 +5,6 @@
 #include "encore/multi_vector_encoder.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "engine/base/guarded.h"
@@ -69,16 +68,10 @@ class Encoding {
                              "; wanted 0, as vectors of tokens have all columns");
     }
     if (!options_.prompt && !options_.prompt_name && task_ != TextTask::kNone) {
-      static constexpr std::array<std::string_view, 1> kQuery = {"query"};
-      static constexpr std::array<std::string_view, 3> kDocument = {"document", "passage",
-                                                                    "corpus"};
-      const std::span<const std::string_view> names =
-          task_ == TextTask::kQuery ? std::span<const std::string_view>(kQuery) : kDocument;
-      for (const std::string_view name : names) {
-        const std::string* const prompt = text_.config.FindPrompt(name);
-        if (prompt != nullptr) return std::string_view(*prompt);
-      }
-      return std::string_view();
+      // sentence-transformers has both names always, empty where the folder has them not.
+      const std::string* const prompt =
+          text_.config.FindPrompt(task_ == TextTask::kQuery ? "query" : "document");
+      return prompt != nullptr ? std::string_view(*prompt) : std::string_view();
     }
     return internal::ResolvePrompt(text_, options_.prompt_name, options_.prompt);
   }
@@ -87,14 +80,9 @@ class Encoding {
   Result<size_t> MaxLength(size_t wanted) const {
     const size_t usual = late_.max_length[static_cast<size_t>(task_)];
     if (options_.max_length == 0) return usual;
-    if (task_ != TextTask::kQuery || !late_.expansion) return wanted;
-    const size_t least = late_.expansion->length;
-    if (wanted < least || (late_.fixed && wanted != least)) {
-      return InvalidArgument("max_length is " + std::to_string(wanted) + "; wanted " +
-                             (late_.fixed ? "" : "at least ") + std::to_string(least) +
-                             ", as queries are expanded to so many tokens");
-    }
-    return wanted;
+    if (task_ != TextTask::kQuery || !late_.fixed || wanted == usual) return wanted;
+    return InvalidArgument("max_length is " + std::to_string(wanted) + "; wanted " +
+                           std::to_string(usual) + ", as queries are expanded to so many tokens");
   }
 
   bool KeepsAll() const {
@@ -207,6 +195,9 @@ bool MultiVectorEncoder::mean_similarity() const { return impl_->late.mean; }
 size_t MultiVectorEncoder::dimensions() const { return impl_->text->after->width(); }
 size_t MultiVectorEncoder::max_length(TextTask task) const {
   return impl_->late.max_length[static_cast<size_t>(task)];
+}
+bool MultiVectorEncoder::has_own_length(TextTask task) const {
+  return impl_->late.own_length[static_cast<size_t>(task)];
 }
 const Tokenizer& MultiVectorEncoder::tokenizer() const& { return *impl_->text->tokenizer; }
 const Encoder& MultiVectorEncoder::encoder() const& { return impl_->text->model.encoder(); }

@@ -73,6 +73,9 @@ Result<LogitScore> ReadLogitScore(const std::string& path, const FolderReading& 
 // causal language model, or the tokenizer has them not.
 Result<std::optional<LogitScore>> DefaultLogitScore(const Folder& folder,
                                                     const Tokenizer& tokenizer);
+// The same source with this prompt.
+Result<PairChatTemplate> RenderPairs(PairChatTemplate pairs, std::string_view prompt,
+                                     const Tokenizer& tokenizer);
 // The chat template that a cross-encoder renders pairs by, with the default prompt. Nothing: pairs
 // are the tokenizer's. kUnsupported names what encore has not.
 Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const TransformerFolder& found,

@@ -389,6 +389,7 @@ Result<TextEncoder> TextEncoder::Open(const std::string& folder, const OpenOptio
 }
 
 size_t TextEncoder::dimensions() const { return impl_->after ? impl_->dimensions() : 0; }
+size_t TextEncoder::max_dimensions() const { return impl_->after ? impl_->after->width() : 0; }
 size_t TextEncoder::d_model() const { return impl_->model.hidden_width(); }
 size_t TextEncoder::max_length() const { return impl_->max_length; }
 bool TextEncoder::has_tokenizer() const { return impl_->tokenizer.ok(); }

@@ -35,8 +35,13 @@ struct Expansion {
 
 // The text around a query and a document, in place of a tokenizer's own template.
 struct PairChatTemplate {
-  ChatParts parts;
-  std::vector<int32_t> suffix;  // tokens that take the place of the last ones where texts are cut
+  ChatParts parts = {};
+  std::vector<int32_t> suffix =
+      {};  // tokens that take the place of the last ones where texts are cut
+  // What the parts were rendered from, for calls with another prompt.
+  std::string source = {};
+  std::string file = {};
+  bool structured = false;
 };
 
 // What a call was given: texts, pairs, one text with each of many, or ids.
@@ -48,7 +53,7 @@ struct TextInputs {
   std::string_view name = "texts";          // in error sentences
   const Expansion* expansion = nullptr;     // of each text
   const Model2VecTexts* model2vec = nullptr;
-  const PairChatTemplate* pair_template = nullptr;  // of pairs, which have no prompt then
+  const PairChatTemplate* pair_template = nullptr;  // of pairs; it has the prompt
   // In place of all these: tokens as they are, and their type ids, one list each or none at all.
   std::optional<std::span<const std::vector<int32_t>>> ids = {};
   std::span<const std::vector<uint8_t>> type_ids = {};

@@ -60,13 +60,14 @@ class ENCORE_API MultiVectorEncoder {
   // Queries: with the prompt "query", cut to max_length(kQuery), or expanded to as many tokens as
   // the folder says: by tokens that see the query, and that the query does not see unless the
   // folder says so (arXiv:2004.12832).
-  // Documents: with the first prompt of "document", "passage" and "corpus" that there is, cut to
-  // max_length(kDocument), and without rows for tokens of the folder's skip list.
+  // Documents: with the prompt "document", cut to max_length(kDocument), and without rows for
+  // tokens of the folder's skip list.
   // Encode: with the folder's default prompt, and without rows for tokens of the skip list of
   // documents.
   //
-  // EncodeOptions::prompt and prompt_name replace the prompts, max_length the lengths (at least the
-  // expansion's, and no other where it is the only one); `dimensions` must be 0: kInvalidArgument.
+  // EncodeOptions::prompt and prompt_name replace the prompts, max_length the lengths (no other
+  // than the expansion's where queries are always expanded to that); `dimensions` must be 0:
+  // kInvalidArgument.
   Result<MultiVectors> EncodeQueries(Texts texts, const EncodeOptions& options = {}) const {
     return Encode(texts, options, TextTask::kQuery);
   }
@@ -85,7 +86,10 @@ class ENCORE_API MultiVectorEncoder {
   bool mean_similarity() const;
 
   size_t dimensions() const;  // of a vector
+  // Tokens to which texts are cut; queries may be expanded to more.
   size_t max_length(TextTask task) const;
+  // Whether the folder has a length for this task; else it is that of texts without one.
+  bool has_own_length(TextTask task) const;
   const Tokenizer& tokenizer() const&;
   const Tokenizer& tokenizer() const&& = delete;
   const Encoder& encoder() const&;

@@ -195,6 +195,9 @@ ENCORE_API Result<ScoreActivation> ScoreActivationFromName(std::string_view name
 
 struct ScoreOptions {
   Executor executor = {};
+  // As EncodeOptions: before the first text of a pair, or the system's message of a chat template.
+  std::optional<std::string> prompt_name = {};
+  std::optional<std::string> prompt = {};
   size_t max_length = 0;  // of a text or pair
   OnLong on_long = OnLong::kCut;
   OnInvalidUtf8 on_invalid_utf8 = OnInvalidUtf8::kError;
@@ -347,6 +350,9 @@ class ENCORE_API TextEncoder {
 
   // ---- What it is ----------------------------------------------------------------------------
   size_t dimensions() const;  // of Encode's vectors; 0: the folder's modules give none
+  // What EncodeOptions::dimensions may be: more than dimensions() where the folder has a
+  // truncate_dim.
+  size_t max_dimensions() const;
   // Columns of EncodeSparse's vectors; 0: the folder gives none.
   size_t sparse_dimensions() const;
   bool labels_tokens() const;  // labels() are of tokens

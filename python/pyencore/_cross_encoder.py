@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core
+from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import Floats, is_tensor, torch_module
 from pyencore._errors import UnsupportedError
-from pyencore._folder import read_json
 from pyencore._loop import in_pieces, lengths_of, progress_bar
-from pyencore._opened import Opened, check_batch_size, check_device
+from pyencore._opened import Compute, Opened, check_batch_size, check_device
+from pyencore._prompts import Prompted, sentence_settings
 
 Pair = Sequence[str]
 # "identity", "sigmoid", "softmax", torch's classes of these, or a function of the logits.
@@ -45,6 +46,7 @@ class _Head(Opened):
         second: list[str] | None,
         activation: ActivationFn,
         show: bool | None,
+        prompt: str | None = None,
     ) -> Floats:
         if not self._core.labels:
             raise UnsupportedError(f"{self.folder} has no classification head")
@@ -53,7 +55,7 @@ class _Head(Opened):
 
         def step(begin: int, end: int) -> None:
             values[begin:end] = self._core.classify(
-                first, second, begin, end, known, self._max_length
+                first, second, begin, end, known, self._max_length, prompt
             )
 
         lengths = lengths_of(first)
@@ -65,9 +67,81 @@ class _Head(Opened):
         return values
 
 
-class CrossEncoder(_Head):
-    """A reranker or other model of pairs, with the calls of sentence_transformers.CrossEncoder."""
+class CrossEncoder(_Head, Prompted):
+    """A reranker or other model of pairs, with the calls of sentence_transformers.CrossEncoder.
 
+    num_labels must be the folder's. compute, threads, keep, cache and compare_cache are as
+    TextEncoder's. The other arguments are those of sentence-transformers.
+    """
+
+    _organization = "cross-encoder"
+    _prompt_names = ()
+
+    @renamed(
+        model_name="model_name_or_path",
+        cache_dir="cache_folder",
+        default_activation_function="activation_fn",
+        **FOLDER_NAMES,
+    )
+    def __init__(
+        self,
+        model_name_or_path: str | os.PathLike[str],
+        num_labels: int | None = None,
+        max_length: int | None = None,
+        activation_fn: ActivationFn | None = None,
+        device: Any = None,
+        *,
+        compute: Compute | None = None,
+        threads: int = 0,
+        keep: Sequence[str] = (),
+        ignore_unknown_keys: bool = False,
+        cache: str | os.PathLike[str] | None = None,
+        compare_cache: bool = False,
+        prompts: Mapping[str, str] | None = None,
+        default_prompt_name: str | None = None,
+        cache_folder: str | None = None,
+        revision: str | None = None,
+        local_files_only: bool = False,
+        token: str | bool | None = None,
+        **others: Any,
+    ) -> None:
+        self.activation_fn = activation_fn
+        super().__init__(
+            model_name_or_path,
+            compute=compute,
+            threads=threads,
+            keep=keep,
+            max_length=max_length,
+            ignore_unknown_keys=ignore_unknown_keys,
+            cache=cache,
+            compare_cache=compare_cache,
+            device=device,
+            cache_folder=cache_folder,
+            revision=revision,
+            local_files_only=local_files_only,
+            token=token,
+            **others,
+        )
+        self._set_prompts(prompts, default_prompt_name)
+        own = sentence_settings(self.folder).get("default_prompt_name")
+        self._own_prompt = "" if own is None else dict(self._core.prompts).get(own)
+        if num_labels is not None and num_labels != self.num_labels:
+            raise ValueError(
+                f"num_labels is {num_labels!r}; wanted {self.num_labels} or None, as "
+                f"{self.folder} has a head of {self.num_labels}"
+            )
+
+    @property
+    def activation_fn(self) -> ActivationFn | None:
+        """What follows the logits where a call does not say it; None: what the folder says."""
+        return self._activation_fn
+
+    @activation_fn.setter
+    def activation_fn(self, activation: ActivationFn | None) -> None:
+        self._activation = _activation_of(activation)
+        self._activation_fn = activation
+
+    @renamed(sentences="inputs", activation_fct="activation_fn", num_workers=None)
     def predict(
         self,
         inputs: Pair | Iterable[Pair],
@@ -80,26 +154,30 @@ class CrossEncoder(_Head):
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         device: Any = None,
+        pool: None = None,
+        chunk_size: int | None = None,
     ) -> Any:
         """The score of a pair, or those of several: [pairs], or [pairs, labels] of more labels.
 
         activation_fn: "identity", "sigmoid", "softmax", torch's name of one ("torch.nn.Sigmoid"),
         or a function of the logits (a torch tensor where torch is imported, else an array); the
-        folder's by default.
+        attribute's by default. pool is None, and chunk_size changes nothing.
         """
-        activation = _activation_of(activation_fn)
+        activation = self._activation
+        if activation_fn is not None:
+            activation = _activation_of(activation_fn)
         check_batch_size(batch_size)
         check_device(device)
+        check_one_process(pool, chunk_size)
         pairs, single = _pairs_of(inputs)
         if not pairs:
             return (
                 torch_module("convert_to_tensor").tensor([]) if convert_to_tensor else np.array([])
             )
         first, second = [p[0] for p in pairs], [p[1] for p in pairs]
-        before = self._prompt(prompt_name, prompt)
-        if before:
-            first = [before + text for text in first]
-        values: NDArray[Any] = self._scores(first, second, activation, show_progress_bar)
+        values: NDArray[Any] = self._scores(
+            first, second, activation, show_progress_bar, self._prompt(prompt_name, prompt)
+        )
         if self.num_labels == 1 and values.ndim > 1:
             values = values[:, 0]
         if apply_softmax and values.ndim > 1:
@@ -112,6 +190,13 @@ class CrossEncoder(_Head):
             return tensors[0] if single else tensors
         return values[0] if single else values
 
+    @renamed(
+        activation_fct="activation_fn",
+        num_workers=None,
+        apply_softmax=None,
+        convert_to_numpy=None,
+        convert_to_tensor=None,
+    )
     def rank(
         self,
         query: str,
@@ -124,6 +209,8 @@ class CrossEncoder(_Head):
         show_progress_bar: bool | None = None,
         activation_fn: ActivationFn | None = None,
         device: Any = None,
+        pool: None = None,
+        chunk_size: int | None = None,
     ) -> list[dict[str, Any]]:
         """Documents by how well they fit the query, best first: corpus_id, score and, if asked for,
         text."""
@@ -140,6 +227,8 @@ class CrossEncoder(_Head):
             show_progress_bar,
             activation_fn,
             device=device,
+            pool=pool,
+            chunk_size=chunk_size,
         ).tolist()
         results: list[dict[str, Any]] = []
         for i, score in enumerate(scores):
@@ -149,28 +238,9 @@ class CrossEncoder(_Head):
         return sorted(results, key=lambda x: float(x["score"]), reverse=True)[:top_k]
 
     def _prompt(self, name: str | None, prompt: str | None) -> str | None:
-        if name is None and prompt is None:
-            return None  # the folder's default, which encore puts there itself
-        settings = read_json(self.folder, "config_sentence_transformers.json")
-        if prompt is None:
-            prompts = dict(self._core.prompts)
-            if name not in prompts:
-                raise ValueError(
-                    f"Prompt name '{name}' not found in the configured prompts dictionary with "
-                    f"keys {list(prompts)!r}."
-                )
-            prompt = prompts[name]
-        if prompt and any(decision.what == "pairs" for decision in self.describe()):
-            raise UnsupportedError(
-                f"{self.folder} renders pairs by a chat template, in which a prompt is a message; "
-                "wanted the folder's default prompt alone"
-            )
-        if settings.get("default_prompt_name") is not None:
-            raise UnsupportedError(
-                f"{self.folder} has a default prompt, which encore puts before every pair; wanted "
-                "no other prompt"
-            )
-        return prompt
+        """None where it is the folder's own, which a chat template has in it already."""
+        text = self._resolve_prompt(name, prompt)
+        return None if text == self._own_prompt else text
 
 
 class Classifier(_Head):
@@ -180,15 +250,16 @@ class Classifier(_Head):
     problem_type of config.json, as the pipeline does.
     """
 
+    @renamed(**FOLDER_NAMES)
     def __init__(
         self,
-        folder_or_hub_name: str | os.PathLike[str],
+        model_name_or_path: str | os.PathLike[str],
         *,
         function_to_apply: str | None = None,
         **options: Any,
     ) -> None:
         self._function = _function_of(function_to_apply)
-        super().__init__(folder_or_hub_name, **options)
+        super().__init__(model_name_or_path, **options)
 
     def predict(
         self,

@@ -58,6 +58,7 @@ def find_folder(
     revision: str | None = None,
     token: str | bool | None = None,
     local_files_only: bool = False,
+    organization: str | None = "sentence-transformers",
 ) -> str:
     """The folder itself, or that of a snapshot in Hugging Face's cache, downloaded if need be."""
     path = os.fspath(name)
@@ -72,7 +73,7 @@ def find_folder(
             f"'{path}' is no folder here, and names on the Hugging Face hub need huggingface_hub: "
             "pip install '.[hub]' in a clone of encore"
         ) from error
-    repository = path if "/" in path else f"sentence-transformers/{path}"
+    repository = path if "/" in path or organization is None else f"{organization}/{path}"
     try:
         return str(
             snapshot_download(

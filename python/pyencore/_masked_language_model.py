@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyencore._arguments import FOLDER_NAMES, renamed
 from pyencore._arrays import Floats
 from pyencore._folder import read_json
 from pyencore._opened import Opened
@@ -17,8 +18,9 @@ from pyencore._opened import Opened
 class MaskedLanguageModel(Opened):
     """A masked language model (BERT, RoBERTa, ModernBERT ...) with its head."""
 
-    def __init__(self, folder_or_hub_name: str | os.PathLike[str], **options: Any) -> None:
-        super().__init__(folder_or_hub_name, language_head=True, **options)
+    @renamed(**FOLDER_NAMES)
+    def __init__(self, model_name_or_path: str | os.PathLike[str], **options: Any) -> None:
+        super().__init__(model_name_or_path, language_head=True, **options)
         tokenizer = self.tokenizer
         settings = (
             read_json(self.folder, "tokenizer_config.json"),
@@ -29,10 +31,14 @@ class MaskedLanguageModel(Opened):
         known = [name for name in [*names, "[MASK]", "<mask>"] if tokenizer.token_to_id(name)]
         if not known:
             raise ValueError(f"{self.folder}: the tokenizer has no mask_token")
-        self.mask_token = known[0]
+        self._mask_token = known[0]
         decoder = read_json(self.folder, "tokenizer.json").get("decoder") or {}
         steps = decoder.get("decoders", [decoder])
         self._spelling = [str(step.get("type")) for step in steps]
+
+    @property
+    def mask_token(self) -> str:
+        return self._mask_token
 
     def logits(self, text: str, positions: Sequence[int]) -> Floats:
         """[positions, vocabulary]: of these tokens of the text, counted with special ones."""
@@ -69,12 +75,12 @@ class MaskedLanguageModel(Opened):
 
     def _fill(self, text: str, top_k: int, targets: list[int] | None) -> list[Any]:
         tokenizer = self.tokenizer
-        mask = tokenizer.token_to_id(self.mask_token)
+        mask = tokenizer.token_to_id(self._mask_token)
         tokens = tokenizer.encode(text, max_length=self.max_length)
         places = [i for i, token in enumerate(tokens.ids) if token == mask]
         if not places:
             raise ValueError(
-                f"found no mask token in {text!r}; wanted {self.mask_token} at least once"
+                f"found no mask token in {text!r}; wanted {self._mask_token} at least once"
             )
         rows = [
             self._likeliest(text, tokens.offsets[place], row, top_k, targets)

@@ -6,22 +6,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyencore import _core
+from pyencore import _core, _similarity
+from pyencore._arguments import FOLDER_NAMES, arguments_of, check_one_process, renamed
 from pyencore._arrays import torch_module
+from pyencore._inputs import integer
 from pyencore._loop import in_pieces, lengths_of, progress_bar
-from pyencore._opened import Compute, Opened, check_batch_size, check_device
+from pyencore._opened import Compute, check_batch_size, check_device
+from pyencore._prompts import Prompted, check_task
 from pyencore._token_vectors import Ragged, StoredVectors
 
 Similarity = Literal["maxsim", "meanmaxsim"]
 _SIMILARITIES = ("maxsim", "meanmaxsim")
 
 
-class MultiVectorEncoder(Opened):
+class MultiVectorEncoder(Prompted):
     """A folder of late interaction (ColBERT), or a name on the Hugging Face hub.
 
     compute is the precision of the encoder's matrix products; threads 0 is all usable cores;
@@ -32,7 +36,9 @@ class MultiVectorEncoder(Opened):
     """
 
     _core_class = _core.LateModel
+    _organization = None
 
+    @renamed(**FOLDER_NAMES)
     def __init__(
         self,
         model_name_or_path: str | os.PathLike[str],
@@ -53,7 +59,8 @@ class MultiVectorEncoder(Opened):
         revision: str | None = None,
         local_files_only: bool = False,
         token: str | bool | None = None,
-        similarity_fn_name: Similarity | None = None,
+        similarity_fn_name: Similarity | Enum | None = None,
+        **others: Any,
     ) -> None:
         super().__init__(
             model_name_or_path,
@@ -71,23 +78,47 @@ class MultiVectorEncoder(Opened):
             revision=revision,
             local_files_only=local_files_only,
             token=token,
+            **others,
         )
-        self.prompts: dict[str, str] = {"query": "", "document": ""}
-        self.prompts.update(self._core.prompts)
-        self.prompts.update(prompts or {})
-        self.default_prompt_name = default_prompt_name
-        if default_prompt_name is not None and default_prompt_name not in self.prompts:
-            raise ValueError(
-                f"default_prompt_name is {default_prompt_name!r}; wanted one of "
-                f"{list(self.prompts)!r}"
-            )
-        name = "meanmaxsim" if self._core.mean_similarity else "maxsim"
-        self.similarity_fn_name: str = similarity_fn_name or name
-        if self.similarity_fn_name not in _SIMILARITIES:
-            raise ValueError(
-                f"similarity_fn_name is {self.similarity_fn_name!r}; wanted one of "
-                f"{', '.join(_SIMILARITIES)}"
-            )
+        self._max_seq_length = 0  # the folder's
+        self._set_prompts(prompts, default_prompt_name)
+        if similarity_fn_name is None and self._core.mean_similarity:
+            similarity_fn_name = "meanmaxsim"
+        self.similarity_fn_name = similarity_fn_name
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """"maxsim" or "meanmaxsim"."""
+        return self._similarity_fn_name
+
+    @similarity_fn_name.setter
+    def similarity_fn_name(self, name: str | Enum | None) -> None:
+        self._similarity_fn_name = _similarity.known(name, _SIMILARITIES, "maxsim")
+
+    @property
+    def max_length(self) -> int:
+        """Tokens of a document, special ones included; longer ones are cut."""
+        return self._length_of("document") or int(self._core.max_length_of("document"))
+
+    @max_length.setter
+    def max_length(self, tokens: int) -> None:
+        self._max_length = integer("max_length", tokens, 1)
+
+    @property
+    def max_seq_length(self) -> int:
+        """Tokens of a text without a task, and of queries and documents for which the folder has no
+        length of their own."""
+        return self._length_of("") or int(self._core.max_length_of(""))
+
+    @max_seq_length.setter
+    def max_seq_length(self, tokens: int) -> None:
+        self._max_seq_length = integer("max_seq_length", tokens, 1)
+
+    def _length_of(self, task: str) -> int:
+        """What was set; 0 is the folder's."""
+        if self._max_length:
+            return self._max_length
+        return 0 if self._core.has_own_length(task) else self._max_seq_length
 
     @property
     def dimension(self) -> int:
@@ -97,6 +128,7 @@ class MultiVectorEncoder(Opened):
     def get_embedding_dimension(self) -> int:
         return self.dimension
 
+    @renamed(sentences="inputs")
     def encode(
         self,
         inputs: str | Iterable[str],
@@ -108,21 +140,28 @@ class MultiVectorEncoder(Opened):
         convert_to_numpy: bool = True,
         device: Any = None,
         normalize_embeddings: bool = False,
-        *,
+        pool: None = None,
+        chunk_size: int | None = None,
+        token_pooling: None = None,
         task: Literal["query", "document"] | None = None,
     ) -> Any:
         """[rows, dimension] of a text, or a list of these: a row for each token that is scored.
 
         As sentence-transformers' encode, but for convert_to_numpy, which is true. batch_size is
-        checked and then encore's own choice. pool, chunk_size, token_pooling and output_value None
-        are not there.
+        checked and then encore's own choice, chunk_size changes nothing. pool and token_pooling
+        are None, and there is no output_value None.
         """
         check_batch_size(batch_size)
         check_device(device)
         if output_value != "token_embeddings":
             raise ValueError(f"output_value is {output_value!r}; wanted 'token_embeddings'")
-        if task not in ("query", "document", None):
-            raise ValueError(f"task is {task!r}; wanted 'query', 'document' or None")
+        check_task(task)
+        check_one_process(pool, chunk_size)
+        if token_pooling is not None:
+            raise ValueError(
+                f"token_pooling is of type {type(token_pooling).__name__}; encore keeps all "
+                "tokens: wanted None"
+            )
         single = isinstance(inputs, str)
         texts = [inputs] if isinstance(inputs, str) else list(inputs)
         rows = self._rows(
@@ -137,14 +176,34 @@ class MultiVectorEncoder(Opened):
             rows = [torch.from_numpy(one) for one in rows]
         return rows[0] if single else rows
 
-    def encode_query(self, inputs: str | Iterable[str], *args: Any, **options: Any) -> Any:
+    @renamed(sentences="inputs")
+    @arguments_of(encode)
+    def encode_query(
+        self,
+        inputs: str | Iterable[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> Any:
         """encode() with the prompt "query", if no other is asked for, and the task "query"."""
-        return self._encode_as("query", ("query",), inputs, args, options)
+        name = self._name_of_query(prompt_name, prompt)
+        return self.encode(inputs, name, prompt, *args, task="query", **options)
 
-    def encode_document(self, inputs: str | Iterable[str], *args: Any, **options: Any) -> Any:
+    @renamed(sentences="inputs")
+    @arguments_of(encode)
+    def encode_document(
+        self,
+        inputs: str | Iterable[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> Any:
         """encode() with the first prompt of "document", "passage" and "corpus" that there is, and
         the task "document"."""
-        return self._encode_as("document", ("document", "passage", "corpus"), inputs, args, options)
+        name = self._name_of_document(prompt_name, prompt)
+        return self.encode(inputs, name, prompt, *args, task="document", **options)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[queries, documents]: MaxSim, or its mean by similarity_fn_name; a tensor for tensors.
@@ -193,43 +252,6 @@ class MultiVectorEncoder(Opened):
             queries.rows, queries.starts, documents.rows, documents.starts, scores, mean
         )
 
-    def _resolve_prompt(self, name: str | None, prompt: str | None) -> str:
-        if prompt is not None:
-            return prompt
-        name = self.default_prompt_name if name is None else name
-        if name is None:
-            return self._default_prompt()
-        if name not in self.prompts:
-            raise ValueError(
-                f"Prompt name '{name}' not found in the configured prompts dictionary with keys "
-                f"{list(self.prompts)!r}."
-            )
-        return self.prompts[name]
-
-    def _default_prompt(self) -> str:
-        from pyencore._folder import read_json
-
-        settings = read_json(self.folder, "config_sentence_transformers.json")
-        return self.prompts.get(settings.get("default_prompt_name") or "", "")
-
-    def _encode_as(
-        self,
-        task: Literal["query", "document"],
-        candidates: Sequence[str],
-        inputs: str | Iterable[str],
-        args: Any,
-        options: dict[str, Any],
-    ) -> Any:
-        if not args and options.get("prompt") is None and options.get("prompt_name") is None:
-            known = {name for name, _ in self._core.prompts} | {
-                name for name, text in self.prompts.items() if text
-            }
-            name = next((name for name in candidates if name in known), None)
-            options["prompt_name"] = name
-            if name is None:
-                options["prompt"] = ""
-        return self.encode(inputs, *args, task=task, **options)
-
     def _rows(
         self, texts: list[str], task: str, prompt: str, normalize: bool | None, show: bool | None
     ) -> list[NDArray[np.float32]]:
@@ -237,7 +259,7 @@ class MultiVectorEncoder(Opened):
 
         def step(begin: int, end: int) -> None:
             matrix, starts = self._core.encode(
-                texts, begin, end, task, prompt, normalize, self._max_length
+                texts, begin, end, task, prompt, normalize, self._length_of(task)
             )
             rows.extend(matrix[a:b] for a, b in zip(starts, starts[1:], strict=False))
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pyencore import _core
+from pyencore._arguments import FOLDER_NAMES, check_without_choice, renamed
 from pyencore._folder import find_folder
+from pyencore._inputs import integer
 from pyencore._loop import Pace
 from pyencore._tokenizer import Tokenizer
 
@@ -58,10 +60,12 @@ class Opened:
     """A model of a folder. Any number of threads may use it at once."""
 
     _core_class: Any = _core.Model
+    _organization: str | None = "sentence-transformers"  # of hub names without one
 
+    @renamed(**FOLDER_NAMES)
     def __init__(
         self,
-        folder_or_hub_name: str | os.PathLike[str],
+        model_name_or_path: str | os.PathLike[str],
         *,
         compute: Compute | None = None,
         threads: int = 0,
@@ -80,12 +84,15 @@ class Opened:
         local_files_only: bool = False,
         language_head: bool | Callable[[str], bool] = False,  # or of the folder
         task: str | None = None,
+        **others: Any,
     ) -> None:
+        check_without_choice(type(self).__name__, others)
         check_device(device)
         if threads < 0:
             raise ValueError(f"threads is {threads}; wanted 0 (all usable cores) or more")
-        self.folder = find_folder(
-            folder_or_hub_name,
+        self._folder = find_folder(
+            model_name_or_path,
+            organization=self._organization,
             cache_folder=cache_folder,
             revision=revision,
             token=token,
@@ -125,8 +132,29 @@ class Opened:
         forget_threads_after_fork(self._core)
         self._pace = Pace()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuses names that no class has: a misspelt attribute would be without effect. Classes of
+        others that are made of these may have attributes of their own."""
+        kind = type(self)
+        known = getattr(kind, name, None)
+        if name.startswith("_") or kind.__module__.partition(".")[0] != "pyencore":
+            object.__setattr__(self, name, value)
+        elif known is None or (isinstance(known, property) and known.fset is None):
+            settable = [n for n in dir(kind) if getattr(getattr(kind, n), "fset", None)]
+            raise AttributeError(
+                f"{kind.__name__} has {'no' if known is None else 'a read-only'} attribute "
+                f"{name!r}; wanted one of {', '.join(settable)}"
+            )
+        else:
+            object.__setattr__(self, name, value)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.folder!r}, compute={self.compute!r})"
+
+    @property
+    def folder(self) -> str:
+        """Where the model's files are."""
+        return self._folder
 
     @property
     def compute(self) -> str:
@@ -148,9 +176,7 @@ class Opened:
 
     @max_length.setter
     def max_length(self, tokens: int) -> None:
-        if tokens < 1:
-            raise ValueError(f"max_length is {tokens}; wanted at least 1")
-        self._max_length = tokens
+        self._max_length = integer("max_length", tokens, 1)
 
     @property
     def max_seq_length(self) -> int:
@@ -159,7 +185,7 @@ class Opened:
 
     @max_seq_length.setter
     def max_seq_length(self, tokens: int) -> None:
-        self.max_length = tokens
+        self._max_length = integer("max_seq_length", tokens, 1)
 
     @property
     def tokenizer(self) -> Tokenizer:

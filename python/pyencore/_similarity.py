@@ -8,7 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pyencore._arguments import plain
 from pyencore._arrays import Floats, as_floats
+from pyencore._inputs import one_of
 
 SimilarityName = Literal["cosine", "dot", "euclidean", "manhattan"]
 NAMES = ("cosine", "dot", "euclidean", "manhattan")
@@ -75,7 +77,6 @@ def pairwise(name: str, first: Any, second: Any) -> NDArray[np.float32]:
     return np.asarray(-np.abs(a - b).sum(axis=-1))
 
 
-def known(name: str) -> str:
-    if name not in NAMES:
-        raise ValueError(f"similarity_fn_name is {name!r}; wanted one of {', '.join(NAMES)}")
-    return name
+def known(name: Any, names: tuple[str, ...], absent: str) -> str:
+    """The name, or that of an enum; of None the one that holds without a choice."""
+    return one_of("similarity_fn_name", absent if name is None else plain(name), names)

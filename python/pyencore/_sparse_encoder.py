@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from enum import Enum
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _similarity
+from pyencore._arguments import FOLDER_NAMES, arguments_of, check_one_process, renamed
 from pyencore._arrays import Floats, as_floats, is_tensor, torch_module
 from pyencore._errors import UnsupportedError
-from pyencore._folder import read_json
+from pyencore._inputs import integer
 from pyencore._loop import in_pieces, lengths_of, progress_bar
-from pyencore._opened import Compute, Opened, check_batch_size, check_device
+from pyencore._opened import Compute, check_batch_size, check_device
+from pyencore._prompts import Prompted, check_task, sentence_settings
 
 # Rows of either side that similarity() has as dense vectors at once.
 _BLOCK = 256
@@ -72,16 +75,19 @@ def _has_no_weights(folder: str) -> bool:
     return not os.path.exists(os.path.join(folder, "sparse_linear.pt"))
 
 
-class SparseEncoder(Opened):
+class SparseEncoder(Prompted):
     """A model folder, or a name on the Hugging Face hub, that gives sparse vectors.
 
     compute, threads, keep, max_length, cache, compare_cache and trust_cache are as TextEncoder's.
     The other arguments are those of sentence-transformers.
     """
 
+    _organization = "sparse-encoder"
+
+    @renamed(**FOLDER_NAMES)
     def __init__(
         self,
-        folder_or_hub_name: str | os.PathLike[str],
+        model_name_or_path: str | os.PathLike[str],
         *,
         compute: Compute | None = None,
         threads: int = 0,
@@ -98,11 +104,12 @@ class SparseEncoder(Opened):
         revision: str | None = None,
         local_files_only: bool = False,
         token: str | bool | None = None,
-        similarity_fn_name: _similarity.SimilarityName | None = None,
+        similarity_fn_name: _similarity.SimilarityName | Enum | None = None,
         max_active_dims: int | None = None,
+        **others: Any,
     ) -> None:
         super().__init__(
-            folder_or_hub_name,
+            model_name_or_path,
             compute=compute,
             threads=threads,
             keep=keep,
@@ -117,22 +124,36 @@ class SparseEncoder(Opened):
             local_files_only=local_files_only,
             token=token,
             language_head=_has_no_weights,
+            **others,
         )
         if not self._core.sparse_dimensions:
             raise UnsupportedError(f"{self.folder} gives no sparse vectors; TextEncoder opens it")
-        self.prompts: dict[str, str] = {"query": "", "document": ""}
-        self.prompts.update(self._core.prompts)
-        self.prompts.update(prompts or {})
-        settings = read_json(self.folder, "config_sentence_transformers.json")
-        if default_prompt_name is None:
-            default_prompt_name = settings.get("default_prompt_name")
-        self.default_prompt_name: str | None = default_prompt_name
-        self._resolve_prompt(None, None)  # refuses a name that is not there
-        name = similarity_fn_name
-        if name is None and settings.get("similarity_fn_name") in _similarity.NAMES:
-            name = settings["similarity_fn_name"]
-        self.similarity_fn_name = _similarity.known(name or "dot")
-        self.max_active_dims = _checked(max_active_dims)
+        self._set_prompts(prompts, default_prompt_name)
+        settings = sentence_settings(self.folder)
+        if similarity_fn_name is None and settings.get("similarity_fn_name") in _similarity.NAMES:
+            similarity_fn_name = settings["similarity_fn_name"]
+        self.similarity_fn_name = similarity_fn_name
+        if max_active_dims is None:
+            max_active_dims = settings.get("max_active_dims")
+        self.max_active_dims = max_active_dims
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """"cosine", "dot", "euclidean" or "manhattan"."""
+        return self._similarity_fn_name
+
+    @similarity_fn_name.setter
+    def similarity_fn_name(self, name: str | Enum | None) -> None:
+        self._similarity_fn_name = _similarity.known(name, _similarity.NAMES, "dot")
+
+    @property
+    def max_active_dims(self) -> int | None:
+        """Entries of a vector at most, unless a call says otherwise; None: all."""
+        return self._max_active_dims
+
+    @max_active_dims.setter
+    def max_active_dims(self, entries: int | None) -> None:
+        self._max_active_dims = None if entries is None else integer("max_active_dims", entries, 1)
 
     def get_embedding_dimension(self) -> int:
         """Columns of a vector: the vocabulary."""
@@ -141,6 +162,7 @@ class SparseEncoder(Opened):
     def get_sentence_embedding_dimension(self) -> int:
         return self.get_embedding_dimension()
 
+    @renamed(sentences="inputs")
     def encode(
         self,
         inputs: str | Iterable[str],
@@ -153,35 +175,43 @@ class SparseEncoder(Opened):
         save_to_cpu: bool = False,
         device: Any = None,
         max_active_dims: int | None = None,
+        pool: None = None,
+        chunk_size: int | None = None,
         *,
-        task: str | None = None,
+        task: Literal["query", "document"] | None = None,
     ) -> Any:
         """A SparseMatrix with a row for each text, also for a single one.
 
         As sentence-transformers' encode, but for convert_to_tensor, which is false, as tensors need
         torch. With it: a sparse tensor [texts, vocabulary], or [vocabulary] of a single text.
         convert_to_sparse_tensor=False gives dense tensors, or without convert_to_tensor dense
-        arrays. batch_size is checked and then encore's own choice; save_to_cpu changes nothing.
-        task is the route of a Router. pool and chunk_size are not there.
+        arrays. batch_size is checked and then encore's own choice; pool is None; save_to_cpu and
+        chunk_size change nothing. task is the route of a Router.
         """
         check_batch_size(batch_size)
         check_device(device)
+        check_task(task)
+        check_one_process(pool, chunk_size)
         single = isinstance(inputs, str)
         texts: list[str] = [inputs] if isinstance(inputs, str) else list(inputs)
         before = self._resolve_prompt(prompt_name, prompt)
-        wanted = _checked(max_active_dims)
-        most = wanted if wanted is not None else self.max_active_dims
+        if max_active_dims is None:
+            max_active_dims = self._max_active_dims
+        columns = self.get_embedding_dimension()
+        most = columns
+        if max_active_dims is not None:
+            most = integer("max_active_dims", max_active_dims, 1)
         parts: list[Any] = []
 
         def step(begin: int, end: int) -> None:
             parts.append(
                 self._core.encode_sparse(
-                    texts, begin, end, before, task, most or 0, self._max_length
+                    texts, begin, end, before, task, most, self._max_length
                 )
             )
 
         in_pieces(lengths_of(texts), step, self._pace, progress_bar(show_progress_bar, len(texts)))
-        matrix = _joined(parts, len(texts), self.get_embedding_dimension())
+        matrix = _joined(parts, len(texts), columns)
         if convert_to_sparse_tensor and not convert_to_tensor:
             return matrix
         result = matrix.to_torch() if convert_to_sparse_tensor else matrix.to_dense()
@@ -189,13 +219,33 @@ class SparseEncoder(Opened):
             result = torch_module("convert_to_tensor").from_numpy(result)
         return result[0] if single else result
 
-    def encode_query(self, inputs: str | Iterable[str], *args: Any, **options: Any) -> Any:
+    @renamed(sentences="inputs")
+    @arguments_of(encode)
+    def encode_query(
+        self,
+        inputs: str | Iterable[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> Any:
         """encode() of queries: the prompt "query" and, of a Router, the route."""
-        return self._encode_as("query", ("query",), inputs, args, options)
+        name = self._name_of_query(prompt_name, prompt)
+        return self.encode(inputs, name, prompt, *args, task="query", **options)
 
-    def encode_document(self, inputs: str | Iterable[str], *args: Any, **options: Any) -> Any:
+    @renamed(sentences="inputs")
+    @arguments_of(encode)
+    def encode_document(
+        self,
+        inputs: str | Iterable[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> Any:
         """encode() of documents: the first prompt of "document", "passage" and "corpus"."""
-        return self._encode_as("document", ("document", "passage", "corpus"), inputs, args, options)
+        name = self._name_of_document(prompt_name, prompt)
+        return self.encode(inputs, name, prompt, *args, task="document", **options)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[len(embeddings1), len(embeddings2)], by similarity_fn_name: of SparseMatrix, tensors or
@@ -236,36 +286,6 @@ class SparseEncoder(Opened):
             tokens = [tokenizer.id_to_token(int(indices[j])) or "" for j in order]
             found.append(list(zip(tokens, (float(values[j]) for j in order), strict=True)))
         return found
-
-    def _encode_as(
-        self,
-        task: str,
-        names: Sequence[str],
-        inputs: str | Iterable[str],
-        args: Any,
-        options: dict[str, Any],
-    ) -> Any:
-        if not args and options.get("prompt") is None and options.get("prompt_name") is None:
-            options["prompt_name"] = next((n for n in names if n in self.prompts), None)
-        return self.encode(inputs, *args, task=task, **options)
-
-    def _resolve_prompt(self, name: str | None, prompt: str | None) -> str | None:
-        name = self.default_prompt_name if name is None else name
-        if prompt is not None or name is None:
-            return prompt
-        try:
-            return self.prompts[name]
-        except KeyError:
-            raise ValueError(
-                f"Prompt name '{name}' not found in the configured prompts dictionary with keys "
-                f"{list(self.prompts)!r}."
-            ) from None
-
-
-def _checked(max_active_dims: int | None) -> int | None:
-    if max_active_dims is not None and max_active_dims < 1:
-        raise ValueError(f"max_active_dims is {max_active_dims}; wanted at least 1")
-    return max_active_dims
 
 
 class _Rows:

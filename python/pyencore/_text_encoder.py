@@ -6,17 +6,20 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _similarity
+from pyencore._arguments import FOLDER_NAMES, arguments_of, check_one_process, renamed
 from pyencore._arrays import is_tensor, torch_module, writable
-from pyencore._folder import read_json
+from pyencore._inputs import integer
 from pyencore._loop import in_pieces, lengths_of, progress_bar
-from pyencore._opened import Compute, Opened, check_batch_size, check_device
+from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._padding import Padding
+from pyencore._prompts import Prompted, check_task, sentence_settings
 from pyencore._quantize import PRECISIONS, Precision, columns_of, dtype_of, quantize_embeddings
 
 Inputs = str | Sequence[str] | NDArray[Any] | Iterable[str]
@@ -25,7 +28,7 @@ Inputs = str | Sequence[str] | NDArray[Any] | Iterable[str]
 _STREAMED = 4096
 
 
-class TextEncoder(Opened):
+class TextEncoder(Prompted):
     """A model folder, or a name on the Hugging Face hub, opened for texts.
 
     compute is the precision of the matrix products; threads 0 is all usable cores; keep lists
@@ -34,13 +37,13 @@ class TextEncoder(Opened):
     packing, and processes share them; compare_cache compares all of them with the weights, and
     trust_cache leaves the check of all their bytes out. task is an adapter of the folder's that is
     added to the weights, "retrieval.query" for instance. The other arguments are those of
-    SentenceTransformer; the first has a name of its own, as in all classes here but
-    MultiVectorEncoder.
+    SentenceTransformer.
     """
 
+    @renamed(**FOLDER_NAMES)
     def __init__(
         self,
-        folder_or_hub_name: str | os.PathLike[str],
+        model_name_or_path: str | os.PathLike[str],
         *,
         compute: Compute | None = None,
         threads: int = 0,
@@ -60,11 +63,12 @@ class TextEncoder(Opened):
         revision: str | None = None,
         local_files_only: bool = False,
         token: str | bool | None = None,
-        similarity_fn_name: _similarity.SimilarityName | None = None,
+        similarity_fn_name: _similarity.SimilarityName | Enum | None = None,
         truncate_dim: int | None = None,
+        **others: Any,
     ) -> None:
         super().__init__(
-            folder_or_hub_name,
+            model_name_or_path,
             compute=compute,
             threads=threads,
             keep=keep,
@@ -81,22 +85,33 @@ class TextEncoder(Opened):
             revision=revision,
             local_files_only=local_files_only,
             token=token,
+            **others,
         )
-        self.prompts: dict[str, str] = {"query": "", "document": ""}
-        self.prompts.update(self._core.prompts)
-        self.prompts.update(prompts or {})
-        settings = read_json(self.folder, "config_sentence_transformers.json")
-        self._default_prompt: str | None = None
-        if default_prompt_name is None:
-            default_prompt_name = settings.get("default_prompt_name")
-        self.default_prompt_name = default_prompt_name
-        if default_prompt_name is not None:
-            self._default_prompt = self._prompt_named(default_prompt_name)
-        self.similarity_fn_name = _similarity.known(
-            similarity_fn_name or settings.get("similarity_fn_name") or "cosine"
-        )
-        self.truncate_dim = truncate_dim
-        self._columns = int(self._core.dimensions)
+        self._set_prompts(prompts, default_prompt_name)
+        settings = sentence_settings(self.folder)
+        if similarity_fn_name is None and settings.get("similarity_fn_name") in _similarity.NAMES:
+            similarity_fn_name = settings["similarity_fn_name"]
+        self.similarity_fn_name = similarity_fn_name
+        self._columns = int(self._core.max_dimensions)
+        self.truncate_dim = settings.get("truncate_dim") if truncate_dim is None else truncate_dim
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """"cosine", "dot", "euclidean" or "manhattan"."""
+        return self._similarity_fn_name
+
+    @similarity_fn_name.setter
+    def similarity_fn_name(self, name: str | Enum | None) -> None:
+        self._similarity_fn_name = _similarity.known(name, _similarity.NAMES, "cosine")
+
+    @property
+    def truncate_dim(self) -> int | None:
+        """The first columns of vectors that calls give, unless they say otherwise; None: all."""
+        return self._truncate_dim
+
+    @truncate_dim.setter
+    def truncate_dim(self, columns: int | None) -> None:
+        self._truncate_dim = None if columns is None else integer("truncate_dim", columns, 1)
 
     @property
     def dimension(self) -> int:
@@ -109,6 +124,7 @@ class TextEncoder(Opened):
     def get_embedding_dimension(self) -> int:
         return self.dimension
 
+    @renamed(sentences="inputs")
     def encode(
         self,
         inputs: Inputs,
@@ -124,13 +140,17 @@ class TextEncoder(Opened):
         device: Any = None,
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
+        pool: None = None,
+        chunk_size: int | None = None,
         *,
+        task: Literal["query", "document"] | None = None,
         out: Any = None,
     ) -> Any:
         """The vector of a text, or the matrix of a list's or an iterator's texts.
 
         As SentenceTransformer.encode. batch_size is checked and then encore's own choice: a text's
-        bits do not depend on it. out is an array (or anything that speaks DLPack) of the result's
+        bits do not depend on it. pool is None, and neither chunk_size nor task changes anything.
+        out is an array (or anything that speaks DLPack) of the result's
         shape and type, which is filled and returned. output_value "token_embeddings" gives a text's
         [tokens, d_model], None a dict of all that was computed of it: ids, masks and both kinds of
         vectors, without padding.
@@ -143,14 +163,20 @@ class TextEncoder(Opened):
             and convert_to_numpy
             and not convert_to_tensor
         ):  # one query: nothing that it does not need
-            check_batch_size(batch_size)
-            if device is not None:
+            if batch_size is not None or device is not None or task is not None:
+                check_batch_size(batch_size)
                 check_device(device)
+                check_task(task)
+            if pool is not None or chunk_size is not None:
+                check_one_process(pool, chunk_size)
             vector = np.empty(self._width(truncate_dim), np.float32)
             self._encode_one(inputs, vector, prompt_name, prompt, normalize_embeddings)
             return vector
         check_batch_size(batch_size)
         check_device(device)
+        check_task(task)
+        check_one_process(pool, chunk_size)
+        precision = "float32" if precision is None else precision
         if precision not in PRECISIONS:
             raise ValueError(
                 f"Precision {precision!r} is not supported, must be one of {PRECISIONS}"
@@ -193,13 +219,33 @@ class TextEncoder(Opened):
             return out
         return _converted(result, convert_to_numpy, convert_to_tensor)
 
-    def encode_query(self, inputs: Inputs, *args: Any, **options: Any) -> Any:
+    @renamed(sentences="inputs")
+    @arguments_of(encode)
+    def encode_query(
+        self,
+        inputs: Inputs,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> Any:
         """encode() with the prompt "query", if no other is asked for."""
-        return self._encode_as(("query",), inputs, args, options)
+        name = self._name_of_query(prompt_name, prompt)
+        return self.encode(inputs, name, prompt, *args, **options)
 
-    def encode_document(self, inputs: Inputs, *args: Any, **options: Any) -> Any:
+    @renamed(sentences="inputs")
+    @arguments_of(encode)
+    def encode_document(
+        self,
+        inputs: Inputs,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> Any:
         """encode() with the first prompt of "document", "passage" and "corpus" that there is."""
-        return self._encode_as(("document", "passage", "corpus"), inputs, args, options)
+        name = self._name_of_document(prompt_name, prompt)
+        return self.encode(inputs, name, prompt, *args, **options)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[len(embeddings1), len(embeddings2)], by similarity_fn_name; a tensor for tensors."""
@@ -233,26 +279,9 @@ class TextEncoder(Opened):
     # ---- What encode is made of ---------------------------------------------------------------
 
     def _width(self, truncate_dim: int | None) -> int:
-        wanted = truncate_dim if truncate_dim is not None else self.truncate_dim
-        if wanted is None:
-            return self._columns
-        if wanted < 1:
-            raise ValueError(f"truncate_dim is {wanted}; wanted at least 1")
-        return min(wanted, self._columns)
-
-    def _prompt_named(self, name: str) -> str:
-        try:
-            return self.prompts[name]
-        except KeyError:
-            raise ValueError(
-                f"Prompt name '{name}' not found in the configured prompts dictionary with keys "
-                f"{list(self.prompts)!r}."
-            ) from None
-
-    def _resolve_prompt(self, name: str | None, prompt: str | None) -> str | None:
-        if prompt is not None:
-            return prompt
-        return self._default_prompt if name is None else self._prompt_named(name)
+        if truncate_dim is not None:
+            return min(integer("truncate_dim", truncate_dim, 1), self._columns)
+        return min(self._truncate_dim or self._columns, self._columns)
 
     def _encode_one(
         self, text: str, row: NDArray[np.float32], name: str | None, prompt: str | None, unit: bool
@@ -265,13 +294,6 @@ class TextEncoder(Opened):
             len(row),
             self._max_length,
         )
-
-    def _encode_as(
-        self, candidates: Sequence[str], inputs: Inputs, args: Any, options: dict[str, Any]
-    ) -> Any:
-        if not args and options.get("prompt") is None and options.get("prompt_name") is None:
-            options["prompt_name"] = next((n for n in candidates if n in self.prompts), None)
-        return self.encode(inputs, *args, **options)
 
     def _rows(
         self,

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+from pyencore._arguments import FOLDER_NAMES, renamed
 from pyencore._arrays import Floats
 from pyencore._errors import UnsupportedError
 from pyencore._loop import in_pieces, lengths_of, progress_bar
@@ -18,8 +19,9 @@ Aggregation = Literal["none", "simple", "first", "average", "max"]
 class TokenClassifier(Opened):
     """A model for token classification (NER, personal data)."""
 
-    def __init__(self, folder_or_hub_name: str | os.PathLike[str], **options: Any) -> None:
-        super().__init__(folder_or_hub_name, **options)
+    @renamed(**FOLDER_NAMES)
+    def __init__(self, model_name_or_path: str | os.PathLike[str], **options: Any) -> None:
+        super().__init__(model_name_or_path, **options)
         if not self._core.labels_tokens:
             raise UnsupportedError(
                 f"{self.folder} has no head for token classification, or one that encore does not "

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core as core_module
+from pyencore._arguments import FOLDER_NAMES, renamed
 from pyencore._folder import find_folder
 
 
@@ -37,16 +38,18 @@ class Tokenizer:
     _core: core_module.Tokenizer
     _folder: str | None = None
 
+    @renamed(**FOLDER_NAMES)
     def __init__(
-        self, folder_or_hub_name: str | os.PathLike[str], *, lowercase: bool = False
+        self, model_name_or_path: str | os.PathLike[str], *, lowercase: bool = False
     ) -> None:
-        self._folder = find_folder(folder_or_hub_name)
+        self._folder = find_folder(model_name_or_path)
         self._lowercase = lowercase
         self._core = core_module.Tokenizer.open(self._folder, lowercase)
 
     @classmethod
-    def from_pretrained(cls, folder_or_hub_name: str | os.PathLike[str]) -> Tokenizer:
-        return cls(folder_or_hub_name)
+    @renamed(pretrained_model_name_or_path="model_name_or_path", **FOLDER_NAMES)
+    def from_pretrained(cls, model_name_or_path: str | os.PathLike[str]) -> Tokenizer:
+        return cls(model_name_or_path)
 
     @classmethod
     def _of(cls, core: core_module.Tokenizer) -> Tokenizer:

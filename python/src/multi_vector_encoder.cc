@@ -137,12 +137,14 @@ void BindMultiVectorEncoder(nb::module_& module) {
       .def_prop_ro("dimensions", [](const LateModel& model) { return model.model().dimensions(); })
       .def_prop_ro("mean_similarity",
                    [](const LateModel& model) { return model.model().mean_similarity(); })
-      .def_prop_ro(
-          "max_length",
-          [](const LateModel& model) { return model.model().max_length(TextTask::kDocument); })
-      .def_prop_ro(
-          "query_length",
-          [](const LateModel& model) { return model.model().max_length(TextTask::kQuery); })
+      .def("max_length_of",
+           [](const LateModel& model, const std::string& task) {
+             return model.model().max_length(TaskFromName(task));
+           })
+      .def("has_own_length",
+           [](const LateModel& model, const std::string& task) {
+             return model.model().has_own_length(TaskFromName(task));
+           })
       .def_prop_ro("precision",
                    [](const LateModel& model) {
                      return encore::PrecisionName(model.model().encoder().precision());

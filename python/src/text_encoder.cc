@@ -78,12 +78,13 @@ class Model {
 
   // What the head says of texts, or of pairs: [texts, labels].
   Array Classify(const TextList& first, const std::optional<TextList>& second, size_t begin,
-                 size_t end, const std::optional<std::string>& activation,
-                 size_t max_length) const {
+                 size_t end, const std::optional<std::string>& activation, size_t max_length,
+                 const std::optional<std::string>& prompt) const {
     const std::vector<std::string_view> a = Utf8OfRange(first, begin, end);
     std::vector<std::string_view> b;
     if (second) b = Utf8OfRange(*second, begin, end);
     encore::ScoreOptions options;
+    options.prompt = prompt;
     options.max_length = max_length;
     options.executor = Take(threads_.executor());
     if (activation) options.activation = Take(encore::ScoreActivationFromName(*activation));
@@ -215,10 +216,13 @@ void BindTextEncoder(nb::module_& module) {
       .def("encode_tokens", &Model::EncodeTokens, nb::arg("text"), nb::arg("prompt").none(),
            nb::arg("max_length"))
       .def("classify", &Model::Classify, nb::arg("first"), nb::arg("second").none(),
-           nb::arg("begin"), nb::arg("end"), nb::arg("activation").none(), nb::arg("max_length"))
+           nb::arg("begin"), nb::arg("end"), nb::arg("activation").none(), nb::arg("max_length"),
+           nb::arg("prompt").none())
       .def("forget_after_fork", &Model::ForgetAfterFork)
       .def_prop_ro("threads", &Model::threads)
       .def_prop_ro("dimensions", [](const Model& model) { return model.model().dimensions(); })
+      .def_prop_ro("max_dimensions",
+                   [](const Model& model) { return model.model().max_dimensions(); })
       .def_prop_ro("sparse_dimensions",
                    [](const Model& model) { return model.model().sparse_dimensions(); })
       .def_prop_ro("labels_tokens",

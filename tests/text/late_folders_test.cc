@@ -252,6 +252,47 @@ TEST_F(HostileLateFolder, OfSentenceTransformers) {
               {"option pooling", "wanted none"});
 }
 
+// "min" cuts at max_seq_length and fills up behind it. A prompt "passage" is not that of documents.
+TEST_F(HostileLateFolder, CutsBeforeItExpands) {
+  Copy("own");
+  std::ofstream(folder_.File("sentence_bert_config.json")) << json{
+      {"max_seq_length", 7},
+      {"query_expansion", {{"strategy", "min"}, {"length", 12}}}}.dump();
+  std::ofstream(folder_.File("config_sentence_transformers.json"))
+      << json{{"model_type", "MultiVectorEncoder"}, {"prompts", {{"passage", "boats "}}}}.dump();
+  const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(folder_.path());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->max_length(TextTask::kQuery), 7u);
+  EXPECT_FALSE(model->has_own_length(TextTask::kQuery));
+  const std::string text = "The harbour lies between two hills, and boats come in.";
+  for (const size_t length : {7, 5, 9}) {
+    const Result<MultiVectors> found = model->EncodeQueries({text}, {.max_length = length});
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(found->row_starts.back(), 12u);
+    EXPECT_EQ(found->counts.tokens[0] + found->counts.cut[0], 15u) << length;
+  }
+  const Result<MultiVectors> documents = model->EncodeDocuments({text});
+  const Result<MultiVectors> plain = model->EncodeDocuments({text}, {.prompt = ""});
+  ASSERT_TRUE(documents.ok() && plain.ok());
+  EXPECT_TRUE(SameBits(Floats(documents->vectors), Floats(plain->vectors)));
+}
+
+// Without model_type, sentence-transformers takes a folder of PyLate's for one whose punctuation
+// has rows, unless it has a marker of queries or documents.
+TEST_F(HostileLateFolder, OfPyLateWithoutMarkers) {
+  Copy("pylate");
+  const auto rows = [&](const json& settings) {
+    std::ofstream(folder_.File("config_sentence_transformers.json")) << settings.dump();
+    const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(folder_.path());
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    return model.ok() ? model->EncodeDocuments({"tea."}, {.prompt = ""})->row_starts.back() : 0;
+  };
+  EXPECT_EQ(rows({{"prompts", json::object()}}), 4u);
+  EXPECT_EQ(rows({{"document_prefix", ""}}), 3u);
+  EXPECT_EQ(rows({{"model_type", "ColBERT"}}), 3u);
+  EXPECT_EQ(rows({{"model_type", "ColBERT"}, {"skiplist_words", json::array()}}), 4u);
+}
+
 TEST_F(HostileLateFolder, OfStanford) {
   Copy("stanford");
   // The projection is the model's own tensor, and is read: nothing tells that it is ignored.

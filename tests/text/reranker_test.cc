@@ -15,6 +15,7 @@
 #include "encore/thread_pool.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/compare.h"
+#include "tests/support/safetensors_bytes.h"
 #include "tests/text/head_folders.h"
 
 namespace encore {
@@ -63,6 +64,48 @@ TEST_P(Rerankers, GiveWhatCrossEncoderGives) {
 INSTANTIATE_TEST_SUITE_P(All, Rerankers,
                          testing::Values("reranker_qwen3", "reranker_llama", "reranker_gemma3"),
                          [](const auto& test) { return std::string(test.param); });
+
+// In a chat template the prompt is the system's message, else it is before the first text.
+TEST(RerankerFolder, TakesPromptsOfCalls) {
+  const std::vector<std::string> documents = {"The boat is old.", "tea"};
+  const auto scores = [&](const TextEncoder& model, const ScoreOptions& options,
+                          const std::string& query = "Which boat?") {
+    const Result<Scores> found = model.Score(query, documents, options);
+    EXPECT_TRUE(found.ok()) << found.status().message();
+    return found.ok() ? found->values : std::vector<float>();
+  };
+  const Result<TextEncoder> chat = TextEncoder::Open(FolderOf("reranker_qwen3"));
+  ASSERT_TRUE(chat.ok());
+  const std::vector<float> own = scores(*chat, {});
+  EXPECT_TRUE(SameBits(scores(*chat, {.prompt_name = "mine"}), own));
+  EXPECT_TRUE(SameBits(scores(*chat, {.prompt = "Find the boat"}), own));
+  EXPECT_FALSE(SameBits(scores(*chat, {.prompt = "Find tea"}), own));
+  const TemporaryFolder copy;
+  fs::copy(FolderOf("reranker_qwen3"), copy.path(),
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  for (const char* const prompt : {"Find tea", ""}) {
+    std::ofstream(copy.File("config_sentence_transformers.json"))
+        << json{{"model_type", "CrossEncoder"},
+                {"prompts", {{"mine", prompt}}},
+                {"default_prompt_name", "mine"},
+                {"activation_fn", "torch.nn.Identity"}};
+    const Result<TextEncoder> other = TextEncoder::Open(copy.path());
+    ASSERT_TRUE(other.ok()) << other.status().message();
+    EXPECT_TRUE(SameBits(scores(*chat, {.prompt = prompt}), scores(*other, {}))) << prompt;
+  }
+  const Result<TextEncoder> plain =
+      TextEncoder::Open(std::string(ENCORE_TEST_DATA_DIR) + "/text/reranker");
+  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  EXPECT_TRUE(
+      SameBits(scores(*plain, {.prompt = "tea: "}), scores(*plain, {}, "tea: Which boat?")));
+  EXPECT_EQ(plain->Score("a", {"b"}, {.prompt_name = "none such"}).status().code(),
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(plain->Score("a", {"b"}, {.prompt_name = "a", .prompt = "b"}).status().code(),
+            ErrorCode::kInvalidArgument);
+  const std::vector<std::vector<int32_t>> ids = {{5, 6}};
+  EXPECT_EQ(plain->ClassifyIds(ids, {}, {.prompt = "tea"}).status().code(),
+            ErrorCode::kInvalidArgument);
+}
 
 TEST(RerankerFolder, SaysWhatItDoes) {
   const Result<TextEncoder> model = TextEncoder::Open(FolderOf("reranker_qwen3"));

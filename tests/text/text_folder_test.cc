@@ -91,6 +91,12 @@ TEST_F(TextFolderTest, TellsWhereEachDecisionComesFrom) {
   EXPECT_EQ(DecidedAs(*model, "prompt 'query'"),
             "'q: ', the default | config_sentence_transformers.json\n");
   EXPECT_EQ(model->dimensions(), 16u);
+  EXPECT_EQ(model->max_dimensions(), 32u);
+  for (const size_t columns : {0, 9, 24, 32}) {
+    const Result<Embeddings> some = model->Encode({"tea"}, {.dimensions = columns});
+    ASSERT_TRUE(some.ok()) << some.status().message();
+    EXPECT_EQ(some->vectors.shape()[1], columns == 0 ? 16 : columns);
+  }
   EXPECT_EQ(model->max_length(), 24u);
   EXPECT_EQ(model->d_model(), 32u);
   EXPECT_EQ(model->prompts().size(), 2u);
@@ -244,6 +250,20 @@ TEST_F(TextFolderTest, RefusesUnfitTransformerSettings) {
   EXPECT_EQ(published->max_length(), 24u);
 }
 
+// Callers may have a prompt of their own.
+TEST_F(TextFolderTest, RefusesCallsOfAnAbsentDefaultPrompt) {
+  folder_.WriteJson("config_sentence_transformers.json",
+                    {{"prompts", {{"a", "b"}}}, {"default_prompt_name", "c"}});
+  const Result<TextEncoder> model = Open();
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_TRUE(model->Encode({"tea"}, {.prompt_name = "a"}).ok());
+  EXPECT_TRUE(model->Encode({"tea"}, {.prompt = ""}).ok());
+  const Status status = model->Encode({"tea"}).status();
+  EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "config_sentence_transformers.json: default_prompt_name is 'c'; wanted one of 'a'");
+}
+
 TEST_F(TextFolderTest, RefusesUnfitSentenceSettings) {
   const std::string file = "config_sentence_transformers.json";
   const auto refused = [&](const json& members, const std::vector<std::string>& words,
@@ -252,7 +272,6 @@ TEST_F(TextFolderTest, RefusesUnfitSentenceSettings) {
   };
   refused({{"prompts", {"a"}}}, {"prompts"});
   refused({{"prompts", {{"a", 1}}}}, {"prompts"});
-  refused({{"prompts", {{"a", "b"}}}, {"default_prompt_name", "c"}}, {"'c'"});
   refused({{"truncate_dim", 0}}, {"truncate_dim"});
   refused({{"truncate_dim", "many"}}, {"truncate_dim"});
   refused({{"model_type", "Other"}}, {"'SparseEncoder'"});

@@ -102,3 +102,21 @@ def check_one_process(pool: Any, chunk_size: Any) -> None:
 def plain(value: Any) -> Any:
     """Of an enum its value, as sentence-transformers' SimilarityFunction has strings."""
     return value.value if isinstance(value, enum.Enum) else value
+
+
+class KnownAttributes:
+    """Refuses attributes that the class has not: a misspelt one would be without effect. Classes of
+    others that are made of such a class may have attributes of their own."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        of = type(self)
+        known = getattr(of, name, None)
+        own = name.startswith("_") or of.__module__.partition(".")[0] != "pyencore"
+        if own or not (known is None or (isinstance(known, property) and known.fset is None)):
+            object.__setattr__(self, name, value)
+            return
+        settable = [n for n in dir(of) if getattr(getattr(of, n), "fset", None)]
+        raise AttributeError(
+            f"{of.__name__} has {'no' if known is None else 'a read-only'} attribute {name!r}; "
+            f"wanted {'one of ' + ', '.join(settable) if settable else 'none to be set'}"
+        )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core
+from pyencore._arguments import KnownAttributes
 from pyencore._arrays import Floats, as_array, as_floats, mask_of, writable
 from pyencore._inputs import check_threads, checked, integer
 from pyencore._opened import Compute, forget_threads_after_fork
@@ -24,7 +25,7 @@ class Taps(NamedTuple):
     hidden: list[Floats]  # [layer]: [tokens, d_model], before the final norm
 
 
-class Encoder:
+class Encoder(KnownAttributes):
     """A stack of encoder layers with PyTorch's weights. Any number of threads may use it at once.
 
     weights: the state_dict() of a torch.nn.TransformerEncoder(Layer), as arrays or tensors, or the

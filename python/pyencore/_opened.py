@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pyencore import _core
-from pyencore._arguments import FOLDER_NAMES, check_without_choice, renamed
+from pyencore._arguments import FOLDER_NAMES, KnownAttributes, check_without_choice, renamed
 from pyencore._folder import find_folder
 from pyencore._inputs import integer
 from pyencore._loop import Pace
@@ -56,7 +56,7 @@ def check_batch_size(batch_size: int | None) -> None:
         raise ValueError(f"batch_size must be a positive integer, got {batch_size}.")
 
 
-class Opened:
+class Opened(KnownAttributes):
     """A model of a folder. Any number of threads may use it at once."""
 
     _core_class: Any = _core.Model
@@ -131,22 +131,6 @@ class Opened:
         self._core = self._core_class(self.folder, **self._options)
         forget_threads_after_fork(self._core)
         self._pace = Pace()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Refuses names that no class has: a misspelt attribute would be without effect. Classes of
-        others that are made of these may have attributes of their own."""
-        kind = type(self)
-        known = getattr(kind, name, None)
-        if name.startswith("_") or kind.__module__.partition(".")[0] != "pyencore":
-            object.__setattr__(self, name, value)
-        elif known is None or (isinstance(known, property) and known.fset is None):
-            settable = [n for n in dir(kind) if getattr(getattr(kind, n), "fset", None)]
-            raise AttributeError(
-                f"{kind.__name__} has {'no' if known is None else 'a read-only'} attribute "
-                f"{name!r}; wanted one of {', '.join(settable)}"
-            )
-        else:
-            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.folder!r}, compute={self.compute!r})"

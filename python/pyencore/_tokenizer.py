@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core as core_module
-from pyencore._arguments import FOLDER_NAMES, renamed
+from pyencore._arguments import FOLDER_NAMES, KnownAttributes, renamed
 from pyencore._folder import find_folder
 
 
@@ -32,7 +32,7 @@ class Encoding(NamedTuple):
         return len(self.ids)
 
 
-class Tokenizer:
+class Tokenizer(KnownAttributes):
     """A folder's tokenizer, as transformers' AutoTokenizer chooses it. Immutable."""
 
     _core: core_module.Tokenizer

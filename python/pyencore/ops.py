@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyencore import _core
+from pyencore._arguments import KnownAttributes
 from pyencore._arrays import Floats, as_floats, mask_of, maybe_floats, writable
 from pyencore._inputs import check_threads, checked, integer
 from pyencore._opened import forget_threads_after_fork
@@ -91,7 +92,7 @@ def matmul(a: Any, b: Any, bias: Any = None) -> Floats:
     return c
 
 
-class PackedLinear:
+class PackedLinear(KnownAttributes):
     """x [M, K] -> x weight^T + bias [M, N], of a weight [N, K] that is packed once.
 
     As torch.nn.Linear has it. Any number of threads may call it at once.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import CASES, DATA, PAIRS, RERANKERS, TEXTS, needs_reference
-from pyencore import Classifier, CrossEncoder, UnsupportedError
+from pyencore import Classifier, CrossEncoder
 
 
 @pytest.fixture(scope="module")
@@ -148,13 +148,15 @@ def test_pairs_that_are_none(ours: CrossEncoder) -> None:
 def test_prompts_beside_a_chat_template(name: str) -> None:
     model = CrossEncoder(DATA / "heads" / name, threads=1)
     assert model.predict([("the harbour", "tea")]).shape == (1,)
-    with pytest.raises(UnsupportedError, match="renders pairs by a chat template"):
-        model.predict([("the harbour", "tea")], prompt="find: ")
-    with pytest.raises(UnsupportedError, match="renders pairs by a chat template"):
-        model.rank("the harbour", ["tea"], prompt="find: ")
+    pairs = [("the harbour", "tea"), ("boats", "The old road")]
+    own = model.predict(pairs)  # test_settings.py has the reference's
+    assert not np.array_equal(model.predict(pairs, prompt="find: "), own)
+    ranked = [model.rank("boats", ["tea"], prompt=prompt)[0] for prompt in ("find: ", "", "tea")]
+    assert len({one["score"] for one in ranked}) == 3
     if name == "reranker_qwen3":
-        with pytest.raises(UnsupportedError, match="renders pairs by a chat template"):
-            model.predict([("the harbour", "tea")], prompt_name="mine")
+        for options in ({"prompt_name": "mine"}, {"prompt": "Find the boat"}, {"prompt": None}):
+            assert np.array_equal(model.predict(pairs, **options), own)
+        assert not np.array_equal(model.predict(pairs, prompt=""), own)
 
 
 def test_classifier(folders: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import DATA, has
-from pyencore import TextEncoder
+from pyencore import CrossEncoder, SparseEncoder, TextEncoder
 from pyencore._folder import _IGNORED, patterns
 
 needs_hub = pytest.mark.skipif(not has("huggingface_hub"), reason="huggingface_hub is absent")
@@ -67,6 +67,10 @@ def test_offline_caches(tmp_path: Path, folders: Any) -> None:
     for name in ("tiny", "someone/tiny"):
         model = TextEncoder(name, cache_folder=str(tmp_path), local_files_only=True, threads=1)
         assert model.encode("tea").shape == (32,)
+    cached(tmp_path, "cross-encoder/tiny", DATA / "text" / "reranker")
+    cached(tmp_path, "sparse-encoder/tiny", DATA / "heads" / "splade_bert")
+    for kind in (CrossEncoder, SparseEncoder):
+        assert kind("tiny", cache_folder=str(tmp_path), local_files_only=True, threads=1).folder
     with pytest.raises(FileNotFoundError, match="'someone/else' could not be had from the hub"):
         TextEncoder("someone/else", cache_folder=str(tmp_path), local_files_only=True)
 

@@ -82,8 +82,8 @@ def draw_own(rng):
         transformer["query_length"] = rng.randint(least, least + 20)
     if rng.random() < 0.7:
         transformer["document_length"] = rng.randint(3, 60)
-    if rng.random() < 0.3:
-        transformer["max_seq_length"] = rng.randint(8, 70)
+    if rng.random() < 0.4:
+        transformer["max_seq_length"] = rng.randint(6, 70)
     mask = {"skiplist_words": draw_words(rng)}
     if rng.random() < 0.4:
         mask["skiplist_tasks"] = rng.choice([["query"], ["query", "document"], "document", []])
@@ -100,13 +100,14 @@ def draw_pylate(rng):
     keys = {}
     if rng.random() < 0.5:
         keys["model_type"] = "ColBERT"
+    share = rng.choice([0, 0.2, 0.7, 0.7])  # without any, the folder has no markers
     for key, values in {"query_prefix": ["[Q] ", "tea ", "[MASK] ", "[unused0] ", ""],
                         "document_prefix": ["[D] ", "[unused1] ", "old: "],
                         "query_length": [5, 13, 32, None], "document_length": [9, 40, None],
                         "do_query_expansion": [True, False],
                         "attend_to_expansion_tokens": [True, False],
                         "skiplist_words": [[".", ","], [], None]}.items():
-        if rng.random() < 0.7:
+        if rng.random() < share:
             keys[key] = rng.choice(values)
     if rng.random() < 0.3:
         keys["prompts"] = {"query": "bread ", "document": ""}
@@ -141,6 +142,13 @@ def draw(rng):
             if key in (drawn.get(settings) or {}):
                 drawn[settings][key] = rng.randint(100, 620)
     return drawn
+
+
+def keep_prompts(folder, prompts):
+    """The prompts as they were drawn: sentence-transformers saves "query" and "document" too."""
+    file = folder / "config_sentence_transformers.json"
+    settings = json.loads(file.read_text())
+    file.write_text(json.dumps({**settings, "prompts": prompts or {}}))
 
 
 def judge(folder, documents, answers, precision):
@@ -213,6 +221,8 @@ def main():
             with contextlib.redirect_stdout(sys.stderr):
                 try:
                     late_folders.write(drawn, folder, number)
+                    if drawn["spelling"] == "own":
+                        keep_prompts(folder, drawn["prompts"])
                 except Exception as error:  # sentence-transformers does not save it
                     verdict, sentence = "neither", f"{type(error).__name__}: {error}"
                 else:

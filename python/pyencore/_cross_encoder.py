@@ -70,8 +70,8 @@ class _Head(Opened):
 class CrossEncoder(_Head, Prompted):
     """A reranker or other model of pairs, with the calls of sentence_transformers.CrossEncoder.
 
-    num_labels must be the folder's. compute, threads, keep, cache and compare_cache are as
-    TextEncoder's. The other arguments are those of sentence-transformers.
+    num_labels must be the folder's. compute, threads, keep, cache, compare_cache and trust_cache
+    are as TextEncoder's. The other arguments are those of sentence-transformers.
     """
 
     _organization = "cross-encoder"
@@ -97,6 +97,7 @@ class CrossEncoder(_Head, Prompted):
         ignore_unknown_keys: bool = False,
         cache: str | os.PathLike[str] | None = None,
         compare_cache: bool = False,
+        trust_cache: bool = False,
         prompts: Mapping[str, str] | None = None,
         default_prompt_name: str | None = None,
         cache_folder: str | None = None,
@@ -115,6 +116,7 @@ class CrossEncoder(_Head, Prompted):
             ignore_unknown_keys=ignore_unknown_keys,
             cache=cache,
             compare_cache=compare_cache,
+            trust_cache=trust_cache,
             device=device,
             cache_folder=cache_folder,
             revision=revision,

@@ -213,6 +213,17 @@ void RefuseEmptyValues(CLI::App& app) {
   }
 }
 
+void RefuseWrongTexts(CLI::App& app, const std::function<std::string(const std::string&)>& wrong) {
+  const CLI::Validator check([wrong](std::string& value) { return wrong(value); }, "");
+  for (CLI::App* command : app.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options()) {
+      const bool path = option->get_type_name().starts_with("FILE") ||
+                        option->get_type_name().starts_with("FOLDER");
+      if (option->get_items_expected_max() > 0 && !path) option->check(check);
+    }
+  }
+}
+
 }  // namespace
 
 bool Option::given() const { return option_->count() > 0; }
@@ -269,6 +280,7 @@ Command CommandLine::AddCommand(const std::string& name, const std::string& word
 
 std::string CommandLine::Read(int argc, const char* const* argv, bool* done) {
   RefuseEmptyValues(*app_);
+  if (wrong_text_) RefuseWrongTexts(*app_, wrong_text_);
   *done = false;
   try {
     app_->parse(argc, argv);

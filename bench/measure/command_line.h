@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -88,6 +89,11 @@ class CommandLine {
   Command AddCommand(const std::string& name, const std::string& words, const std::string& footer,
                      const std::function<void()>& chosen);
 
+  // What is wrong with the value of an option that is no file and no folder, or "".
+  void CheckTexts(std::function<std::string(const std::string&)> wrong) {
+    wrong_text_ = std::move(wrong);
+  }
+
   // Reads the command line. Returns "", or a sentence on what is wrong with it. An empty value is
   // wrong, such as a shell's variable that was not set. `done`: the help or the version was asked
   // for, and has been printed on standard output.
@@ -99,6 +105,7 @@ class CommandLine {
 
  private:
   std::unique_ptr<CLI::App> app_;
+  std::function<std::string(const std::string&)> wrong_text_;
 };
 
 }  // namespace encore::bench

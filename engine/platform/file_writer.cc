@@ -9,12 +9,12 @@
 #include <cerrno>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <system_error>
 #include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/platform/file_error.h"
+#include "engine/platform/temporary_name.h"
 
 #if defined(__unix__) || defined(__APPLE__)
 #define ENCORE_HAVE_FSYNC 1
@@ -40,13 +40,6 @@ namespace fs = std::filesystem;
 // How many names for a temporary are tried; that one is taken is all but impossible.
 constexpr int kMaxAttempts = 100;
 
-// A name beside the destination that nobody has or can guess: 64 random bits.
-fs::path RandomName(const fs::path& destination) {
-  std::random_device random;
-  const uint64_t number = (uint64_t{random()} << 32) | random();
-  return destination.parent_path() / (".encore-" + std::to_string(number) + ".tmp");
-}
-
 // Of an open file and its name, if it has one. 0, or the error number.
 int SetPermissions([[maybe_unused]] std::FILE* file, [[maybe_unused]] const fs::path& name,
                    fs::perms permissions) {
@@ -66,6 +59,15 @@ void LetOnlyOwnerWrite([[maybe_unused]] std::FILE* file) {
   struct stat status = {};
   if (::fstat(::fileno(file), &status) != 0) return;
   (void)::fchmod(::fileno(file), status.st_mode & static_cast<mode_t>(S_IRWXU | S_IRGRP | S_IROTH));
+#endif
+}
+
+// Marks the file as one that is being written; false if it is gone already.
+bool Hold([[maybe_unused]] std::FILE* file) {
+#if ENCORE_HAVE_FSYNC
+  return HoldTemporary(::fileno(file));
+#else
+  return true;
 #endif
 }
 
@@ -91,7 +93,7 @@ bool MayLink(const fs::path& destination) {
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return false;
   const uint64_t device = static_cast<uint64_t>(status.st_dev) + 1;
   if (worked.load(std::memory_order_relaxed) == device) return true;
-  const fs::path name = RandomName(destination);
+  const fs::path name = TemporaryName(destination);
   if (Link(file.get(), name) != 0) return false;
   (void)::unlink(name.c_str());
   worked.store(device, std::memory_order_relaxed);
@@ -119,15 +121,14 @@ int FileWriter::OpenNameless() {
 int FileWriter::OpenNamed() {
   int reason = EEXIST;
   for (int i = 0; i < kMaxAttempts && reason == EEXIST; ++i) {
-    fs::path name = RandomName(destination_);
+    fs::path name = TemporaryName(destination_);
     // "x": only if the name is new, so that nobody's file is overwritten and no planted link is
     // followed.
     file_.reset(std::fopen(name.string().c_str(), "wbx"));
-    if (file_) {
-      temporary_ = std::move(name);
-      return 0;
-    }
-    reason = errno;
+    reason = file_ ? EEXIST : errno;
+    if (!file_ || !Hold(file_.get())) continue;
+    temporary_ = std::move(name);
+    return 0;
   }
   return reason;
 }
@@ -208,10 +209,9 @@ Status FileWriter::Commit() {
     // arrived. EINVAL means a file system without fsync.
     if (::fsync(::fileno(file_.get())) != 0 && errno != EINVAL)
       return SystemError(path_, "cannot be written", errno);
-    // What has no name ends with its last descriptor.
-    const bool nameless = temporary_.empty();
-    const Descriptor kept(nameless ? ::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0) : -1);
-    if (nameless && kept.get() < 0) return SystemError(path_, "cannot be written", errno);
+    // What has no name ends with its last descriptor, and so does the lock of what has one.
+    const Descriptor kept(::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0));
+    if (temporary_.empty() && kept.get() < 0) return SystemError(path_, "cannot be written", errno);
     descriptor = kept.get();
 #endif
     int reason = std::fclose(file_.release()) == 0 ? 0 : errno;
@@ -230,8 +230,9 @@ int FileWriter::Publish([[maybe_unused]] int descriptor) {
     // a rename replaces it at once, and that needs a name to begin with.
     int reason = Link(descriptor, destination_);
     if (reason != EEXIST) return reason;
+    (void)HoldTemporary(descriptor);
     for (int i = 0; i < kMaxAttempts && reason == EEXIST; ++i) {
-      fs::path name = RandomName(destination_);
+      fs::path name = TemporaryName(destination_);
       reason = Link(descriptor, name);
       if (reason == 0) temporary_ = std::move(name);
     }

@@ -33,8 +33,8 @@ enum class LinkAtPath {
 // was at `path` untouched. There is never half a file at `path`. A killed process leaves nothing of
 // a nameless temporary, but for two moments: that in which Commit() replaces an old file, and that
 // in which a process's first writer on a device tries with an empty file whether names can be given
-// later. A named one stays. A sandbox that is entered between Create() and Commit() may refuse the
-// name: an error then. One thread at a time.
+// later. A named one stays, until RemoveAbandoned (temporary_name.h). A sandbox that is entered
+// between Create() and Commit() may refuse the name: an error then. One thread at a time.
 class FileWriter {
  public:
   // kIo or kNotFound if the folder does not exist or is not writable, or if `path` is something

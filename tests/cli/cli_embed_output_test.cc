@@ -65,6 +65,8 @@ class CliEmbedOutputTest : public CliTest {
     WriteFile(folder_.File("model.safetensors"), bytes);
   }
 
+  void StopBy(const std::vector<int>& signals) const;
+
   TextFolder folder_;
 };
 
@@ -108,7 +110,7 @@ TEST_F(CliEmbedOutputTest, ResumeRefusesRowsOfAnotherRun) {
     };
     refused("other", {}, {"--resume", "row 0", "line 1"});
     refused("fewer", {}, {"--resume", "40 rows", "39 texts"});
-    refused("x", {"--prompt", "a"}, {"--resume", "row 0"});
+    refused("x", {"--prompt", "a"}, {"--resume", "--prompt a"});
     refused("x", {"--dimensions", "5"}, {"--resume", "5 columns"});
     for (const std::string& broken :
          {before.substr(0, before.size() - 3), std::string("[1,2]"), "x" + before}) {
@@ -199,7 +201,7 @@ TEST_F(CliEmbedOutputTest, ShardsShareTheInput) {
   ASSERT_EQ(Embed("x", "again.npy", {"--shard", "3/3"}).status, 0);
   EXPECT_EQ(ReadFile(Path("2.npy")), ReadFile(Path("again.npy")));
   ExpectRefused(Arguments(Path("x"), Path("2.npy"), {"--shard", "2/3", "--resume"}),
-                {"--resume", "row 0"});
+                {"--resume", "--shard"});
   for (const char* wrong : {"0/3", "4/3", "2", "2/", "/3", "a/3", "2/3x", "-1/3"}) {
     ExpectRefused(Arguments(Path("x"), Path("y.npy"), {"--shard", wrong}), {"--shard", wrong});
   }
@@ -238,21 +240,22 @@ TEST_F(CliEmbedOutputTest, JsonLinesInAndOutByField) {
 
 #if defined(__linux__)
 // Stops a run that waits for more of its standard input: everything else there has been computed.
-TEST_F(CliEmbedOutputTest, AStoppedRunKeepsWhatIsDone) {
+void CliEmbedOutputTest::StopBy(const std::vector<int>& signals) const {
   const std::string lines = Lines(4000);  // more than encore's buffer and the pipe's hold
   WriteFile(Path("all"), lines);
   ASSERT_EQ(Embed("all", "whole.npy").status, 0);
+  std::filesystem::remove(Path("v.npy"));
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t process = ::fork();
   ASSERT_GE(process, 0);
   if (process == 0) {
-    std::signal(SIGINT, SIG_DFL);
+    for (const int signal : signals) std::signal(signal, SIG_DFL);
     ::dup2(ends[0], 0);
     ::close(ends[0]);
     ::close(ends[1]);
-    const int out = ::open(Path("out").c_str(), O_CREAT | O_WRONLY, 0600);
-    const int err = ::open(Path("err").c_str(), O_CREAT | O_WRONLY, 0600);
+    const int out = ::open(Path("out").c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    const int err = ::open(Path("err").c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
     ::dup2(out, 1);
     ::dup2(err, 2);
     std::vector<std::string> arguments = Arguments("-", Path("v.npy"));
@@ -268,7 +271,7 @@ TEST_F(CliEmbedOutputTest, AStoppedRunKeepsWhatIsDone) {
     ASSERT_EQ(::ioctl(ends[1], FIONREAD, &unread), 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  EXPECT_EQ(::kill(process, SIGINT), 0);
+  for (const int signal : signals) EXPECT_EQ(::kill(process, signal), 0);
   ::close(ends[1]);
   int status = 0;
   ASSERT_EQ(::waitpid(process, &status, 0), process);
@@ -289,6 +292,14 @@ TEST_F(CliEmbedOutputTest, AStoppedRunKeepsWhatIsDone) {
   EXPECT_EQ(part.substr(256), whole.substr(256, part.size() - 256));
   EXPECT_EQ(Embed("all", "v.npy", {"--resume"}).status, 0);
   EXPECT_EQ(ReadFile(Path("v.npy")), whole);
+}
+
+TEST_F(CliEmbedOutputTest, AStoppedRunKeepsWhatIsDone) { StopBy({SIGINT}); }
+TEST_F(CliEmbedOutputTest, AKilledRunKeepsWhatIsDone) { StopBy({SIGTERM}); }
+// Both the system and the shell say so, and systemd says SIGTERM before.
+TEST_F(CliEmbedOutputTest, AClosedTerminalKeepsWhatIsDone) {
+  StopBy({SIGHUP, SIGHUP, SIGHUP});
+  StopBy({SIGTERM, SIGHUP});
 }
 #endif
 

@@ -7,9 +7,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "nlohmann/json.hpp"
 #include "tests/cli/cli_runner.h"
 #include "tests/support/text_case.h"
 #include "tools/encore/failure.h"
@@ -121,11 +125,137 @@ TEST_F(TextInputTest, JsonLinesHaveFieldsAndIds) {
                  "body"),
             (Texts{"tea", "bread", "cake"}));
   EXPECT_EQ(ids_, (Texts{"18446744073709551615", "", "\"a\\\"7\""}));
-  EXPECT_TRUE(Has(Refusal("x.jsonl", "{\"text\": 1}\n"), "line 1: wanted"));
-  EXPECT_TRUE(Has(Refusal("x.jsonl", "{\"text\": \"a\"}\n\n"), "line 2: wanted"));
   EXPECT_TRUE(Has(Refusal("x.jsonl", "{\"text\": \"a\"}\n", "body"), "\"body\""));
   // It would come out as 1.8446744073709552e19.
   EXPECT_TRUE(Has(Refusal("x.jsonl", "{\"text\": \"a\", \"id\": 18446744073709551616}\n"), "id"));
+}
+
+// Of each kind of line a sentence of its own, with what was found.
+TEST_F(TextInputTest, EachBrokenJsonLineSaysWhatItIs) {
+  const std::pair<std::string, std::string> kLines[] = {
+      {"", "found an empty line"},
+      {"  ", "found an empty line"},
+      {R"({"txt": "a", "n": 1})", R"(found an object with "txt", "n", wanted a member "text")"},
+      {"{}", "found an object without members"},
+      {R"({"x": {"text": "a"}})", "found an object with \"x\""},
+      {R"({"text": null})", "\"text\" is null, wanted a string"},
+      {R"({"text": 12})", "\"text\" is the number 12"},
+      {R"({"text": -1.5e3})", "\"text\" is the number -1.5e3"},
+      {R"({"text": false})", "\"text\" is false"},
+      {R"({"text": ["a"]})", "\"text\" is an array"},
+      {R"({"text": {"text": "a"}})", "\"text\" is an object"},
+      {R"({"text": "a", "pair": 3})", "\"pair\" is the number 3"},
+      {R"({"text": "a", "pair": null})", "\"pair\" is null"},
+      {R"({"text": "a", "id": 1.5})", "\"id\" is 1.5, wanted a string or an integer"},
+      {R"({"text": "a", "id": null})", "\"id\" is null"},
+      {R"({"text": "a", "id": [1]})", "\"id\" is an array"},
+      {R"({"text": "a", "text": "b"})", "found \"text\" twice"},
+      {R"({"text": "a", "id": 1, "id": "b"})", "found \"id\" twice"},
+      {"12", "found the number 12, wanted a string, or an object with \"text\""},
+      {"null", "found null"},
+      {"true", "found true"},
+      {R"(["a"])", "found an array"},
+      {"tea", "found 'ea' at byte 2, which is no JSON"},
+      {"{'text': 'a'}", "at byte 2, which is no JSON"},
+      {R"({"text": "a",})", "found '}' at byte 14, which is no JSON"},
+      {R"({"text": NaN})", "which is no JSON"},
+      {"\"a\tb\"", "which is no JSON"},
+      {R"({"text": "a")", "found the start of a JSON value"},
+      {R"("a)", "found the start of a JSON value"},
+      {R"("a" "b")", "found '\"b\"' at byte 5, behind a JSON value"},
+      {R"({"text": "a"}{"text": "b"})", "found '{\"text\": \"b\"}' at byte 14, behind"},
+      {R"({"text": "a", "n": 1e999})", "a number that is too large"},
+      {std::string("\"a\"\0", 4), "found a zero byte at byte 4"},
+      {"\"a\xFF\"", "found the byte 0xFF at byte 3, which is not UTF-8"},
+      {"\"a\xED\xA0\xBD\"", "found the byte 0xED at byte 3, which is not UTF-8"},
+      {R"({"text": "half \ud83d"})", R"(found \ud83d, half of a surrogate pair)"},
+      {R"({"text": "half \uDE00"})", R"(found \uDE00, half of a surrogate pair)"},
+      {R"("\ud83d\ud83d\ude00")", R"(found \ud83d, half of a surrogate pair)"},
+      {R"("\ud83dx")", "half of a surrogate pair"},
+      {R"({"text": "a", "x": "\udfff"})", "half of a surrogate pair"}};
+  for (const auto& [line, words] : kLines) {
+    const std::string refusal = Refusal("x.jsonl", "\"tea\"\n" + line + "\n\"tea\"\n");
+    EXPECT_TRUE(Has(refusal, "x.jsonl: line 2: " + (words.starts_with("found") ? words : "")))
+        << line << "\n"
+        << refusal;
+    EXPECT_TRUE(Has(refusal, words)) << line << "\nwanted: " << words << "\nfound: " << refusal;
+  }
+}
+
+TEST_F(TextInputTest, WhatIsInvalidIsReplacedOnRequest) {
+  const std::pair<std::string, std::string> kLines[] = {
+      {R"("a \ud83d")", "a \uFFFD"},
+      {R"("\ude00\ud83d b")", "\uFFFD\uFFFD b"},
+      {R"("\ud83d\ud83d\ude00")", "\uFFFD\U0001F600"},
+      {R"("\\ud83d \ud83d\n")", "\\ud83d \uFFFD\n"},
+      {R"({"text": "a", "x": "\udfff"})", "a"},
+      {"\"a\xFF\xE2\x82z\"", "a\uFFFD\uFFFDz"},
+      {"\"\xFF \\ud83d\"", "\uFFFD \uFFFD"}};
+  for (const auto& [line, text] : kLines) {
+    WriteFile(Path("x.jsonl"), line + "\n");
+    tool::TextReader reader({.path = Path("x.jsonl"), .replace_invalid = true});
+    tool::TextInput input;
+    ASSERT_TRUE(reader.Next(&input));
+    EXPECT_EQ(input.text, text) << line;
+  }
+  WriteFile(Path("x.jsonl"), "{\"text\": \"\\ud83d\n");
+  tool::TextReader reader({.path = Path("x.jsonl"), .replace_invalid = true});
+  tool::TextInput input;
+  EXPECT_THROW(reader.Next(&input), tool::Failure);
+  EXPECT_TRUE(Has(Refusal("x.csv", "id,text\na\xFF,tea\n"), "line 2: found the byte 0xFF"));
+}
+
+// The JSON of drawn texts, halves of surrogate pairs among them, is read as what it says; broken at
+// a drawn place, it is what it was or refused.
+TEST_F(TextInputTest, DrawnLines) {
+  std::mt19937 draw(1);
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (size_t length = draw() % 8; length > 0; --length) {
+      constexpr const char* kParts[] = {"a", "\\", "\"", "u", "d83d", "\n", "\u00e9", "\U0001F600"};
+      text += kParts[draw() % 8];
+    }
+    const nlohmann::json object = {{"id", i}, {"text", text}, {"x", {1, nullptr, text}}};
+    std::string line = object.dump(-1, ' ', draw() % 2 == 0);
+    tool::TextInput input;
+    ASSERT_EQ(tool::ReadJsonLine(line, {.field = "text"}, &input), "") << line;
+    ASSERT_EQ(input.text, text);
+    ASSERT_EQ(input.id, std::to_string(i));
+    line[draw() % line.size()] = static_cast<char>(draw() % 128);
+    const nlohmann::json now = nlohmann::json::parse(line, nullptr, false);
+    const std::string wrong = tool::ReadJsonLine(line, {.field = "text"}, &input);
+    if (now.is_discarded()) {
+      EXPECT_NE(wrong, "") << line;
+    } else if (wrong.empty()) {
+      EXPECT_EQ(now["text"], input.text);
+    }
+  }
+}
+
+// Of every option that takes neither a file nor a number, and of arguments.
+TEST_F(TextInputTest, ArgumentsThatAreNoTextAreNamed) {
+  const TextFolder folder;
+  const TextFolder reranker("reranker");
+  WriteFile(Path("x.jsonl"), "\"tea\"\n");
+  const Texts embed = {"embed",         "--model",  folder.path(),  "--input",
+                       Path("x.jsonl"), "--output", Path("v.jsonl")};
+  for (const char* option : {"--prompt", "--prompt-name", "--task", "--field", "--output-field",
+                             "--shard", "--target", "--keep"}) {
+    Texts arguments = embed;
+    arguments.insert(arguments.end(), {option, "a\xFF"});
+    ExpectRefused(arguments, {std::string(option) + ": found the byte 0xFF at byte 2", "UTF-8"});
+  }
+  const Texts rerank = {"rerank",        "--model", reranker.path(), "--input",
+                        Path("x.jsonl"), "--query", "who \xE2\x82?"};
+  ExpectRefused(rerank, {"--query: found the byte 0xE2 at byte 5, which is not UTF-8"});
+  ExpectRefused({"attend", "a\xFF"}, {"the byte 0xFF at byte 2, which is not UTF-8"});
+  Texts replaced = rerank;
+  replaced.emplace_back("--replace-invalid");
+  EXPECT_EQ(Encore(replaced).status, 0);
+  // Names of files are bytes.
+  std::filesystem::copy(Path("x.jsonl"), Path("\xFF.jsonl"));
+  EXPECT_EQ(Encore({"tokenize", "--model", folder.path(), "--input", Path("\xFF.jsonl")}).status,
+            0);
 }
 
 // ---- As the commands have it ------------------------------------------------------------------

@@ -159,9 +159,9 @@ std::vector<CalibratedMatrix> CalibrateFile(const CalibrateOptions& options,
   Calibration calibration(weights.config(), weights.weights(), executor);
   AddSampleTensors(options.input, &calibration);
   std::vector<CalibratedMatrix> found = calibration.Finish(executor);
-  Check(internal::WriteSafetensorsStream(options.out, WithScales({file}, weights.weights(), found),
-                                         file.metadata()),
-        "OUT");
+  CheckWritten(internal::WriteSafetensorsStream(
+                   options.out, WithScales({file}, weights.weights(), found), file.metadata()),
+               "OUT");
   *tokens = calibration.tokens();
   return found;
 }

@@ -74,7 +74,7 @@ ConversionSizes ConvertFile(const std::string& in, const std::string& out,
   }
   const ConvertedTensors converted({{file}, weights.config(), weights.weights()}, settings);
   metadata[std::string(internal::kPrecisionKey)] = PrecisionName(settings.precision);
-  Check(internal::WriteSafetensorsStream(out, converted.tensors(), metadata), "OUT");
+  CheckWritten(internal::WriteSafetensorsStream(out, converted.tensors(), metadata), "OUT");
   return converted.sizes();
 }
 

@@ -14,11 +14,13 @@
 #include <system_error>
 #include <vector>
 
+#include "encore/version.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/embed_sparse.h"
 #include "tools/encore/embed_tokens.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
+#include "tools/encore/resume_record.h"
 #include "tools/encore/shared_options.h"
 #include "tools/encore/stop_signal.h"
 #include "tools/encore/text.h"
@@ -57,7 +59,8 @@ With --shard I/N, row r (from 0) is text r N + I (from 1) of the input. A comman
 no output.
 
 Ctrl-C keeps the vectors that are done (exit status 3). The same command with --resume computes the
-others. It checks that the output's rows are those of the first texts.
+others. OUTPUT.resume says what the rows were made of: texts, settings and model that differ, and a
+changed output, are refused.
 
 Examples:
   encore embed --model all-MiniLM-L6-v2 --input texts.txt --output vectors.npy
@@ -98,8 +101,9 @@ EncodeOptions MakeEncodeOptions(const EmbedOptions& options, const Executor& exe
 // Neither the texts nor a file of the model may be lost to the output.
 void WantOutputOfItsOwn(const EmbedOptions& options) {
   const std::string& input = options.text.input.path;
-  WantOtherFile("--output", options.output, input == "-" ? "/dev/stdin" : input,
-                "the file of --input");
+  for (const std::string& output : {options.output, options.output + ".resume"}) {
+    WantOtherFile("--output", output, input == "-" ? "/dev/stdin" : input, "the file of --input");
+  }
   std::error_code error;
   if (!std::filesystem::exists(options.output, error)) return;
   for (std::filesystem::recursive_directory_iterator file(options.text.model, error), end;
@@ -111,11 +115,54 @@ void WantOutputOfItsOwn(const EmbedOptions& options) {
   }
 }
 
-// Reads past the texts whose vectors an earlier run has written. Throws Failure unless the vectors
-// of some of them, the first and the last included, are those of the file: they do not depend on
-// what else is computed with them, so another input, model or option shows.
-void SkipWritten(const WrittenVectors& written, const TextEncoder& model,
-                 const EncodeOptions& encode, TextChunks* input) {
+// The checksum of texts, and of their ids where the output has them.
+class InputChecksum {
+ public:
+  explicit InputChecksum(const VectorLayout& layout) : with_ids_(!layout.field.empty()) {}
+  void Add(const TextChunks& input) {
+    for (size_t i = 0; i < input.texts().size(); ++i) {
+      checksum_.Add(input.texts()[i]);
+      if (with_ids_) checksum_.Add(input.ids()[i]);
+    }
+  }
+  uint64_t value() const { return checksum_.value(); }
+
+ private:
+  bool with_ids_;
+  TextsChecksum checksum_;
+};
+
+// All that decides about the rows but the texts.
+ResumeSettings SettingsOfRows(const EmbedOptions& options, const TextSession& session,
+                              const VectorLayout& layout, size_t max_length) {
+  const TextOptions& text = options.text;
+  ResumeSettings settings = ModelFiles(text.model, session.executor());
+  const auto flag = [](bool given) { return std::string(given ? "given" : ""); };
+  settings["encore's version"] = ENCORE_VERSION_STRING;
+  settings["--precision"] = text.precision.name;
+  settings["--keep"] = Joined(text.precision.keep, ",");
+  settings["--amx-bf16"] = flag(text.precision.amx_bf16);
+  settings["--max-length"] = std::to_string(max_length);
+  settings["--plain-text"] = flag(text.plain_text);
+  settings["--replace-invalid"] = flag(text.input.replace_invalid);
+  settings["--output-type"] = options.output_type;
+  settings["--output-field"] = options.output_field;
+  settings["--dimensions"] = std::to_string(layout.dimensions);
+  settings["--shard"] = options.shard;
+  settings["--prompt-name"] = options.prompt_name;
+  settings["--prompt"] = options.prompt;
+  settings["--no-prompt"] = flag(options.no_prompt);
+  settings["--normalize"] = !options.normalize ? "" : *options.normalize ? "yes" : "no";
+  settings["--task"] = options.task;
+  return settings;
+}
+
+// Reads past the texts whose vectors an earlier run has written. Throws Failure unless they are
+// those of the record, and the vectors of some of them, the first and the last included, those of
+// the file: a processor without FMA computes others.
+void SkipWritten(const WrittenVectors& written, const ResumeRecord& record,
+                 const TextEncoder& model, const EncodeOptions& encode, TextChunks* input,
+                 InputChecksum* checksum) {
   constexpr size_t kSamples = 16;
   const size_t step = std::max<size_t>(1, written.rows() / kSamples);
   for (size_t row = 0; row < written.rows();) {
@@ -124,6 +171,7 @@ void SkipWritten(const WrittenVectors& written, const TextEncoder& model,
       throw Failure("--resume: --output has " + Counted(written.rows(), "row") + ", --input only " +
                     Counted(row, "text"));
     }
+    checksum->Add(*input);
     const size_t first = row;
     row += input->texts().size();
     for (size_t i = first; i < row; ++i) {
@@ -133,10 +181,13 @@ void SkipWritten(const WrittenVectors& written, const TextEncoder& model,
       const ConstView vector = made->vectors.View<float>();
       if (written.Holds(i, {vector.data(), vector.dim(1)}, input->ids()[i - first])) continue;
       throw Failure("--resume: row " + std::to_string(i) + " of --output is not the vector of " +
-                    input->Where(i - first) + ": it was made of other texts, by another model or " +
-                    "with other options");
+                    input->Where(i - first) + ": the text is another, or the machine computes " +
+                    "others");
     }
   }
+  if (checksum->value() == record.texts) return;
+  throw Failure("--resume: the first " + Counted(written.rows(), "text") +
+                " of --input are not those of --output: one was changed, moved, added or removed");
 }
 
 void WriteVectors(const Embeddings& embeddings, const TextChunks& input, VectorWriter* writer) {
@@ -201,6 +252,66 @@ int RunEmbedTokens(const EmbedOptions& options, const TextSession& session, Text
                      options.output, options.output_type, input);
 }
 
+// Of the output that there is. Throws Failure unless this command can go on with it.
+ResumeRecord WantedRecord(const WrittenVectors& written, const ResumeFile& file,
+                          const ResumeSettings& settings, const std::string& output) {
+  std::optional<ResumeRecord> record = file.Find(written.rows(), written.checksum());
+  if (!record) {
+    throw Failure("--resume: " + output + ".resume has no record of " + output +
+                  " as it is now: the file was changed, or another command made it; without "
+                  "--resume all texts are computed again");
+  }
+  WantSameSettings(record->settings, settings, output);
+  return *std::move(record);
+}
+
+int EmbedDense(const EmbedOptions& options, const TextSession& session, const VectorLayout& layout,
+               const EncodeOptions& encode, size_t max_length, TextChunks* input) {
+  const TextEncoder& model = session.model();
+  VectorWriter writer(options.output, layout);
+  ResumeFile record_file(options.output);
+  ResumeRecord record = {.settings = SettingsOfRows(options, session, layout, max_length)};
+  TextProgress progress(*input);
+  InputChecksum checksum(layout);
+  std::optional<WrittenVectors> written;
+  std::optional<ResumeRecord> before;
+  std::error_code error;
+  if (options.resume && std::filesystem::exists(options.output, error)) {
+    written.emplace(options.output, layout);
+    before = WantedRecord(*written, record_file, record.settings, options.output);
+    SkipWritten(*written, *before, model, encode, input, &checksum);
+    progress.Skip();
+    std::cout << Counted(written->rows(), "text") << " had been done before\n";
+  }
+  while (input->Next(progress.NextCount()) && !StopRequested()) {
+    if (written && writer.rows() == 0) writer.Append(*written);
+    progress.Begin();
+    const Result<Embeddings> embeddings = model.Encode(input->texts(), encode);
+    input->Check(embeddings.status());
+    WriteVectors(*embeddings, *input, &writer);
+    checksum.Add(*input);
+    progress.Add(embeddings->counts);
+  }
+  progress.Clear();
+  if (StopRequested() && progress.texts() == 0) {
+    throw Failure("stopped before a text was done; nothing was written");
+  }
+  if (!written || progress.texts() > 0) {
+    record.rows = writer.rows();
+    record.texts = checksum.value();
+    record.output = writer.checksum();
+    const Status noted = record_file.Write(record, before);
+    writer.Commit();
+    Check(noted, "--output is written, and --resume cannot go on with it");
+  }
+  std::cout << progress.Summary(max_length) << "\n";
+  if (!StopRequested()) return kExitOk;
+  throw Failure("stopped; " + options.output + " has the vectors of the first " +
+                    Counted(writer.rows(), "text") +
+                    ", and the same command with --resume goes on from there",
+                kExitIncomplete);
+}
+
 int RunEmbed(const EmbedOptions& options) {
   const auto layout_of = [&] {
     return VectorLayout(options.output, options.output_type, options.output_field);
@@ -233,35 +344,8 @@ int RunEmbed(const EmbedOptions& options) {
   // No texts at all would hide what is wrong with the options.
   Check(model.Encode(Texts(), encode).status());
 
-  VectorWriter writer(options.output, layout);
-  TextProgress progress(input);
-  std::error_code error;
-  if (options.resume && std::filesystem::exists(options.output, error)) {
-    const WrittenVectors written(options.output, layout);
-    SkipWritten(written, model, encode, &input);
-    writer.Append(written);
-    progress.Skip();
-    std::cout << Counted(writer.rows(), "text") << " had been done before\n";
-  }
-  while (input.Next(progress.NextCount()) && !StopRequested()) {
-    progress.Begin();
-    const Result<Embeddings> embeddings = model.Encode(input.texts(), encode);
-    input.Check(embeddings.status());
-    WriteVectors(*embeddings, input, &writer);
-    progress.Add(embeddings->counts);
-  }
-  progress.Clear();
-  if (StopRequested() && progress.texts() == 0) {
-    throw Failure("stopped before a text was done; nothing was written");
-  }
-  writer.Commit();
   const size_t max_length = encode.max_length > 0 ? encode.max_length : model.max_length();
-  std::cout << progress.Summary(max_length) << "\n";
-  if (!StopRequested()) return kExitOk;
-  throw Failure("stopped; " + options.output + " has the vectors of the first " +
-                    Counted(writer.rows(), "text") +
-                    ", and the same command with --resume goes on from there",
-                kExitIncomplete);
+  return EmbedDense(options, session, layout, encode, max_length, &input);
 }
 
 }  // namespace

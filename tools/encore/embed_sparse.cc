@@ -63,7 +63,7 @@ class SparseLines : public SparseWriter {
     }
     Check(file_.Write(std::as_bytes(std::span(lines))), "--output");
   }
-  void Commit() override { Check(file_.Commit(), "--output"); }
+  void Commit() override { CheckWritten(file_.Commit(), "--output"); }
 
  private:
   internal::FileWriter file_;

@@ -38,6 +38,15 @@ inline void Check(const Status& status, const std::string& context = "") {
   throw Failure(context.empty() ? status.message() : context + ": " + status.message());
 }
 
+// Whether an output's file or folder has appeared. From then on no failure has exit status 2.
+inline bool output_written = false;
+
+// Check for what makes an output appear.
+inline void CheckWritten(const Status& status, const std::string& context = "") {
+  Check(status, context);
+  output_written = true;
+}
+
 template <typename T>
 T Take(Result<T> result, const std::string& context = "") {
   Check(result.status(), context);

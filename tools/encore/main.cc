@@ -3,16 +3,20 @@
 // `encore`: reads the command line, runs one subcommand, turns every failure into one sentence on
 // stderr and an exit status (failure.h). The subcommands are in files of their own (commands.h).
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <streambuf>
 #include <string>
+#include <string_view>
 
 #include "encore/version.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/json_line.h"
+#include "tools/encore/stop_signal.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
 
@@ -73,19 +77,21 @@ int Fail(const std::string& name, const std::string& sentence, int exit_status) 
   return exit_status;
 }
 
-// `exit_status`, unless what was printed cannot be written (a full disk).
+// `exit_status`, unless what was printed cannot be written (a full disk). A reader that has gone
+// knows that it has (`| head`).
 int Finish(const std::string& name, int exit_status) {
   std::cout.flush();
   if (std::cout) return exit_status;
+  if (StdoutIsBrokenPipe()) return kExitIncomplete;
   return Fail(name, "the standard output cannot be written",
-              StdoutPosition() > 0 ? kExitIncomplete : kExitBadInput);
+              output_written || StdoutPosition() > 0 ? kExitIncomplete : kExitBadInput);
 }
 
 // Runs the command that was asked for, and turns what it throws into a sentence.
 int RunAction(const std::string& name, const Action& action) {
   const CountedOutput output;
   const auto fail = [&](const std::string& sentence, int exit_status) {
-    const bool part = exit_status == kExitBadInput && output.any();
+    const bool part = exit_status == kExitBadInput && (output.any() || output_written);
     return Fail(name, sentence, part ? kExitIncomplete : exit_status);
   };
   try {
@@ -118,6 +124,15 @@ int Main(int argc, char** argv) {
   AddLabel(line, action);
   AddClassify(line, action);
 
+  // With --replace-invalid they are replaced where they are used, as those of the input.
+  const bool replace =
+      std::find(argv, argv + argc, std::string_view("--replace-invalid")) != argv + argc;
+  if (!replace) {
+    line.CheckTexts([](const std::string& value) {
+      const std::string invalid = FoundInvalidUtf8(value);
+      return invalid.empty() ? invalid : "found " + invalid + ", wanted text";
+    });
+  }
   bool done = false;
   const std::string wrong = Printable(line.Read(argc, argv, &done));
   const std::string name = line.name();
@@ -130,6 +145,8 @@ int Main(int argc, char** argv) {
 }  // namespace encore::tool
 
 int main(int argc, char** argv) try {
+  encore::tool::IgnoreFileSizeSignal();
+  encore::tool::KeepStandardFilesApart();
   return encore::tool::Main(argc, argv);
 } catch (...) {  // no memory for the command line itself, or for the words of an error
   std::fputs("encore: out of memory\n", stderr);

@@ -7,10 +7,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
-#include <random>
 #include <system_error>
 
+#include "engine/platform/temporary_name.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
 
@@ -31,15 +30,21 @@ namespace fs = std::filesystem;
 
 volatile std::sig_atomic_t caught_signal = 0;
 
-// A second one meets the default, which ends the process.
+#if ENCORE_HAVE_FSYNC
+// A second one meets the default, which ends the process. But where a terminal is closed, the
+// system and the shell both say so.
+void NoteSignal(int number) {
+  caught_signal = number;
+  if (number != SIGHUP) (void)std::signal(number, SIG_DFL);
+}
+
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+#else
 void NoteSignal(int number) {
   caught_signal = number;
   (void)std::signal(number, SIG_DFL);
 }
 
-#if ENCORE_HAVE_FSYNC
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
-#else
 constexpr std::array kSignals = {SIGINT, SIGTERM};
 #endif
 std::array<void (*)(int), kSignals.size()> handlers_before = {};
@@ -57,13 +62,6 @@ void RestoreSignals() {
   for (size_t i = 0; i < kSignals.size(); ++i) {
     if (handlers_before[i] != SIG_ERR) (void)std::signal(kSignals[i], handlers_before[i]);
   }
-}
-
-// Nobody has or can guess it: 64 random bits.
-fs::path RandomName(const fs::path& beside) {
-  std::random_device random;
-  const uint64_t number = (uint64_t{random()} << 32) | random();
-  return beside.parent_path() / (".encore-" + std::to_string(number) + ".tmp");
 }
 
 [[noreturn]] void Fail(const fs::path& path, const std::string& what, std::error_code reason) {
@@ -87,18 +85,35 @@ NewFolder::NewFolder(const std::string& path) {
   std::error_code error;
   path_ = fs::absolute(path, error);
   if (!path_.has_filename()) path_ = path_.parent_path();  // "out/"
-  temporary_ = RandomName(path_);
   CatchSignals();
-  if (fs::create_directory(temporary_, error) && !error) return;
-  RestoreSignals();
-  Fail(path, "cannot make this folder", error);
+  do {
+    temporary_ = internal::TemporaryName(path_);
+    if (!fs::create_directory(temporary_, error) || error) {
+      RestoreSignals();
+      Fail(path, "cannot make this folder", error);
+    }
+  } while (!Hold());
 }
 
 NewFolder::~NewFolder() {
   std::error_code error;
   if (!committed_) fs::remove_all(temporary_, error);
+#if ENCORE_HAVE_FSYNC
+  if (held_ >= 0) (void)::close(held_);
+#endif
   RestoreSignals();
   if (caught_signal != 0) (void)std::raise(caught_signal);
+}
+
+bool NewFolder::Hold() {
+#if ENCORE_HAVE_FSYNC
+  held_ = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (held_ < 0 || internal::HoldTemporary(held_)) return true;
+  (void)::close(held_);
+  return false;
+#else
+  return true;
+#endif
 }
 
 bool NewFolder::Interrupted() { return caught_signal != 0; }
@@ -118,6 +133,7 @@ void NewFolder::Commit() {
   fs::rename(temporary_, path_, error);
   if (error) Fail(path_, "cannot be given its name", error);
   committed_ = true;
+  output_written = true;
   Sync(path_.parent_path());
 }
 

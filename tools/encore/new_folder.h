@@ -13,9 +13,10 @@ namespace encore::tool {
 
 // A folder ".encore-<random number>.tmp" beside `path`, until Commit() gives it that name. The
 // destructor removes one that was not committed. While it lives, the first SIGINT, SIGTERM or
-// SIGHUP does not end the process: Interrupted() throws instead, the destructor cleans up, and then
-// the process ends by that signal. A second one ends it at once. After SIGKILL the temporary folder
-// stays; nothing is ever at `path`. One at a time, from one thread.
+// SIGHUP does not end the process: Interrupted() says so, the destructor cleans up, and then the
+// process ends by that signal. A second SIGINT or SIGTERM ends it at once. After SIGKILL the
+// temporary folder stays until the next command that writes there; nothing is ever at `path`. One
+// at a time, from one thread.
 class NewFolder {
  public:
   // Throws Failure if it cannot be made.
@@ -33,8 +34,12 @@ class NewFolder {
   void Commit();
 
  private:
+  // Marks the temporary as one that is being written; false if another process removed it.
+  bool Hold();
+
   std::filesystem::path path_;
   std::filesystem::path temporary_;
+  int held_ = -1;  // its descriptor
   bool committed_ = false;
 };
 

@@ -132,7 +132,7 @@ void NpzWriter::Commit() {
   Write("PK\x05\x06" + NpzNumber(0, 4) + NpzNumber(entries_.size(), 2) +
         NpzNumber(entries_.size(), 2) + NpzNumber(0xFFFFFFFF, 4) + NpzNumber(0xFFFFFFFF, 4) +
         NpzNumber(0, 2));
-  Check(file_.Commit(), "--output");
+  CheckWritten(file_.Commit(), "--output");
 }
 
 void NpzWriter::Write(std::string_view bytes) {

@@ -110,7 +110,7 @@ int RunEncoder(const RunOptions& options) {
   for (const NamedTensor& named : output.tensors) {
     entries.push_back(MakeSafetensorsEntry(named.name, named.tensor));
   }
-  Check(WriteSafetensors(options.output, entries), "--output");
+  CheckWritten(WriteSafetensors(options.output, entries), "--output");
 
   std::cout << options.output << ": y " << output.tensors[0].tensor.shape().ToString();
   if (entries.size() > 1) std::cout << " and " << Counted(entries.size() - 1, "more tensor");

@@ -19,6 +19,7 @@
 
 #include "encore/cpu.h"
 #include "engine/platform/file_writer.h"
+#include "engine/platform/temporary_name.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
 
@@ -51,18 +52,27 @@ constexpr int kMaxSize = 1 << 20;
 void WriteTextFile(const std::string& path, const std::string& text) {
   internal::FileWriter writer = Take(internal::FileWriter::Create(path));
   Check(writer.Write(std::as_bytes(std::span(text))));
-  Check(writer.Commit());
+  CheckWritten(writer.Commit());
+}
+
+void ClearFolderOf(const std::string& output) {
+  std::error_code error;
+  internal::RemoveAbandoned(std::filesystem::weakly_canonical(output, error).parent_path());
 }
 
 void WantWritable(const std::string& path, const std::string& option) {
-  if (!path.empty()) Take(internal::FileWriter::Create(path), option);
+  if (path.empty()) return;
+  Take(internal::FileWriter::Create(path), option);
+  ClearFolderOf(path);
 }
 
 void WantFolderOf(const std::string& output) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(output).parent_path();
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
-  throw Failure("--output " + output + ": there is no folder " + folder.string());
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
+    throw Failure("--output " + output + ": there is no folder " + folder.string());
+  }
+  ClearFolderOf(output);
 }
 
 void WantOtherFile(const std::string& option, const std::string& output, const std::string& taken,
@@ -186,10 +196,12 @@ void InputOptions::AddTo(const Command& command) {
               "The member (jsonl) or column (csv, tsv) that is the text; default: text",
               {.type = "NAME"});
   command.Add("--jsonl", &jsonl, "The same as --format jsonl", {.excludes = {option}});
+  command.Add("--replace-invalid", &replace_invalid, kReplaceInvalidHelp);
 }
 
 TextSource InputOptions::source() const {
-  TextSource source = {.path = path, .format = std::nullopt, .field = field};
+  TextSource source = {
+      .path = path, .format = std::nullopt, .field = field, .replace_invalid = replace_invalid};
   if (jsonl || format == "jsonl") source.format = TextFormat::kJsonLines;
   if (format == "text") source.format = TextFormat::kLines;
   if (format == "csv") source.format = TextFormat::kCsv;
@@ -216,7 +228,6 @@ void TextOptions::AddTo(const Command& command) {
   command.Add("--batch-tokens", &batch_tokens, "Tokens computed at once; 0: encore's choice",
               {.show_default = true, .range = Range{0, kMost}});
   command.Add("--plain-text", &plain_text, kPlainTextHelp);
-  command.Add("--replace-invalid", &replace_invalid, kReplaceInvalidHelp);
   command.Add("--ignore-unknown-keys", &ignore_unknown_keys, kIgnoreUnknownKeysHelp);
   const Option folder = command.Add(
       "--cache", &cache, "Keep packed weights in this folder, so that the next start takes less",

@@ -31,8 +31,11 @@ using bench::Range;
 // Writes the file whole or not at all; throws Failure.
 void WriteTextFile(const std::string& path, const std::string& text);
 
+// Removes what killed commands have left where this one writes (RemoveAbandoned).
+void ClearFolderOf(const std::string& output);
+
 // Before long work rather than after it: throws Failure if a file cannot be written there, unless
-// the path is empty. What is there stays as it is.
+// the path is empty. What is there stays as it is, but for what ClearFolderOf removes.
 void WantWritable(const std::string& path, const std::string& option);
 
 // Throws Failure where the output of this option would take the place of `taken`, which is "the
@@ -41,7 +44,8 @@ void WantOtherFile(const std::string& option, const std::string& output, const s
                    const std::string& what);
 
 // Where an output goes, before a long computation rather than after it: throws Failure if there is
-// no such folder. Whatever else keeps the file from being written is found when it is.
+// no such folder; else ClearFolderOf. Whatever else keeps the file from being written is found when
+// it is.
 void WantFolderOf(const std::string& output);
 
 // Throws Failure, naming --seconds, unless it is 0 to 600.
@@ -53,7 +57,8 @@ inline constexpr char kAmxBf16Help[] =
 inline constexpr char kPlainTextHelp[] =
     "Read \"[SEP]\" and the like in a text as text, not as special tokens";
 inline constexpr char kReplaceInvalidHelp[] =
-    "Replace bytes that are not UTF-8 by U+FFFD; default: an error";
+    "Replace bytes that are not UTF-8, and half surrogate pairs in JSON, by U+FFFD; default: an "
+    "error";
 inline constexpr char kIgnoreUnknownKeysHelp[] =
     "Ignore, and list, keys that might change the result: in config.json those of other families, "
     "in "
@@ -117,6 +122,7 @@ struct InputOptions {
   std::string format;  // empty: not given
   std::string field;
   bool jsonl = false;
+  bool replace_invalid = false;
 
   void AddTo(const Command& command);
   TextSource source() const;
@@ -133,7 +139,6 @@ struct TextOptions {
   std::string on_long = "cut";
   size_t batch_tokens = 0;
   bool plain_text = false;
-  bool replace_invalid = false;
   bool ignore_unknown_keys = false;
   std::string task;  // of an adapter; embed.cc has the option
   std::string cache;
@@ -145,12 +150,13 @@ struct TextOptions {
   // What EncodeOptions and ScoreOptions have in common.
   template <typename Settings>
   Settings SettingsOf(const Executor& executor) const {
-    return {.executor = executor,
-            .max_length = max_length,
-            .on_long = on_long == "error" ? OnLong::kError : OnLong::kCut,
-            .on_invalid_utf8 = replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError,
-            .plain_text = plain_text,
-            .batch_tokens = batch_tokens};
+    return {
+        .executor = executor,
+        .max_length = max_length,
+        .on_long = on_long == "error" ? OnLong::kError : OnLong::kCut,
+        .on_invalid_utf8 = input.replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError,
+        .plain_text = plain_text,
+        .batch_tokens = batch_tokens};
   }
 };
 

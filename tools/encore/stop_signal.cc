@@ -21,7 +21,9 @@ void Catch(int signal) {
   if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
   action = {};
   action.sa_handler = Note;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // without SA_RESTART: reads are interrupted
+  // Without SA_RESTART: reads are interrupted. Where a terminal is closed, the system and the shell
+  // both say so: that is one request.
+  action.sa_flags = signal == SIGHUP ? 0 : static_cast<int>(SA_RESETHAND);
   ::sigaction(signal, &action, nullptr);
 #endif
 }
@@ -31,6 +33,15 @@ void Catch(int signal) {
 void CatchStopSignals() {
   Catch(SIGINT);
   Catch(SIGTERM);
+#if !defined(_WIN32)
+  Catch(SIGHUP);
+#endif
+}
+
+void IgnoreFileSizeSignal() {
+#if !defined(_WIN32)
+  (void)std::signal(SIGXFSZ, SIG_IGN);
+#endif
 }
 
 bool StopRequested() { return stop_requested != 0; }

@@ -7,13 +7,16 @@
 
 namespace encore::tool {
 
-// From here on, the first SIGINT or SIGTERM is only noted; it also ends a read that waits for a
-// pipe or a person (EINTR). The second ends the process, as both do by default. A signal that the
-// parent process has chosen to ignore stays ignored.
+// From here on, the first SIGINT, SIGTERM or SIGHUP (a closed terminal) is only noted; it also ends
+// a read that waits for a pipe or a person (EINTR). A second SIGINT or SIGTERM ends the process, as
+// both do by default. A signal that the parent process has chosen to ignore stays ignored.
 void CatchStopSignals();
 
 // One has come. False in a command that does not catch them.
 bool StopRequested();
+
+// Writing beyond the limit of files (ulimit -f) becomes an error, EFBIG, rather than the end.
+void IgnoreFileSizeSignal();
 
 }  // namespace encore::tool
 

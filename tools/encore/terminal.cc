@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layout of matrices and heat maps in characters, and whether standard output shows colours.
+// Layout of matrices and heat maps in characters, and what the standard files are.
 
 #include "tools/encore/terminal.h"
 
@@ -15,6 +15,8 @@
 #if defined(_WIN32)
 #include <io.h>
 #else
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 #endif
 
@@ -135,6 +137,24 @@ int64_t StdoutPosition() {
   return _lseeki64(kStdout, 0, SEEK_CUR);
 #else
   return ::lseek(kStdout, 0, SEEK_CUR);
+#endif
+}
+
+bool StdoutIsBrokenPipe() {
+#if defined(_WIN32)
+  return false;
+#else
+  pollfd file = {.fd = kStdout, .events = POLLOUT, .revents = 0};
+  return ::poll(&file, 1, 0) == 1 && (file.revents & POLLERR) != 0;
+#endif
+}
+
+void KeepStandardFilesApart() {
+#if !defined(_WIN32)
+  for (int file = 0; file <= kStderr; ++file) {
+    // The lowest free number is this one. Reading from the first fails, as does writing to others.
+    if (::fcntl(file, F_GETFD) < 0) (void)::open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
+  }
 #endif
 }
 

@@ -20,6 +20,11 @@ bool StdoutHasColour();
 bool StderrIsTerminal();
 // How far the file is written that standard output goes to; -1 if it is a pipe or a terminal.
 int64_t StdoutPosition();
+// It goes to a pipe whose reader has closed it.
+bool StdoutIsBrokenPipe();
+// A process that was started without one of its three standard files has one that cannot be used
+// in its place. Else the next file that is opened would be taken for it.
+void KeepStandardFilesApart();
 
 struct MatrixStyle {
   int precision = 4;  // digits after the point

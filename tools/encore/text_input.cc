@@ -47,7 +47,8 @@ TextFormat TextSource::FormatOrGuess() const {
 TextReader::TextReader(const TextSource& source)
     : format_(source.FormatOrGuess()),
       guessed_(!source.format),
-      field_(source.field.empty() ? "text" : source.field),
+      rules_{.field = source.field.empty() ? "text" : source.field,
+             .replace_invalid = source.replace_invalid},
       lines_(source.path) {
   if (format_ == TextFormat::kLines && !source.field.empty()) {
     throw Failure("--field is for the formats jsonl, csv and tsv, found plain text");
@@ -56,34 +57,9 @@ TextReader::TextReader(const TextSource& source)
 
 size_t TextReader::line() const { return records_ ? records_->line() : lines_.number(); }
 
-void TextReader::ParseJson(std::string_view line, TextInput* input) const {
-  nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-  if (json.is_string()) {
-    input->text = std::move(json.get_ref<std::string&>());
-    return;
-  }
-  const bool fits = json.is_object() && json.contains(field_) && json[field_].is_string() &&
-                    (!json.contains("pair") || json["pair"].is_string());
-  if (!fits) {
-    throw Failure(Where() + ": wanted a JSON string, or an object with \"" + Printable(field_) +
-                  "\" and perhaps \"pair\", both strings");
-  }
-  input->text = std::move(json[field_].get_ref<std::string&>());
-  if (json.contains("pair")) input->pair = std::move(json["pair"].get_ref<std::string&>());
-  if (json.contains("id")) {
-    // Other numbers would not come out as they went in.
-    if (!json["id"].is_string() && !json["id"].is_number_integer()) {
-      throw Failure(Where() + ": \"id\" is " +
-                    Shortened(Printable(json["id"].dump(-1, ' ', true)), 40) +
-                    ", wanted a string or an integer of 64 bits");
-    }
-    input->id = json["id"].dump();
-  }
-}
-
 void TextReader::FindColumns() {
   records_.emplace(&lines_, format_ == TextFormat::kCsv ? ',' : '\t');
-  text_column_ = records_->ColumnOf(field_);
+  text_column_ = records_->ColumnOf(rules_.field);
   id_column_ = records_->ColumnOf("id");
   if (text_column_ < records_->header().size() || StopRequested()) return;
   std::vector<std::string> names;
@@ -91,7 +67,7 @@ void TextReader::FindColumns() {
     names.push_back("'" + Shortened(Printable(name), 40) + "'");
   }
   throw Failure(Where() + ": found " + (names.empty() ? "no header" : "the columns ") +
-                Joined(names) + ", wanted '" + Printable(field_) +
+                Joined(names) + ", wanted '" + Printable(rules_.field) +
                 "' among them; --field NAME names the column of the texts");
 }
 
@@ -100,7 +76,15 @@ bool TextReader::NextRecord(TextInput* input) {
   const std::vector<std::string>* const record = records_->Next();
   if (record == nullptr) return false;
   input->text = (*record)[text_column_];
-  if (id_column_ < record->size()) input->id = AsJson((*record)[id_column_]);
+  if (id_column_ < record->size()) {
+    const std::string& id = (*record)[id_column_];
+    const std::string invalid = FoundInvalidUtf8(id);
+    if (!invalid.empty() && !rules_.replace_invalid) {
+      throw Failure(Where() + ": found " + invalid +
+                    ", in the id; --replace-invalid takes it for " + "U+FFFD");
+    }
+    input->id = AsJson(id);
+  }
   return true;
 }
 
@@ -111,8 +95,9 @@ bool TextReader::Next(TextInput* input) {
   std::string_view line;
   if (!lines_.Next(&line)) return false;
   if (format_ == TextFormat::kJsonLines) {
-    ParseJson(line, input);
-    return true;
+    const std::string wrong = ReadJsonLine(line, rules_, input);
+    if (wrong.empty()) return true;
+    throw Failure(Where() + ": " + wrong);
   }
   // Such a line is hardly a text; its braces and keys would be embedded with it.
   if (guessed_ && lines_.number() == 1 && (line.starts_with('{') || line.starts_with('[')) &&

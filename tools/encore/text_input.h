@@ -15,6 +15,7 @@
 
 #include "encore/status.h"
 #include "tools/encore/csv_reader.h"
+#include "tools/encore/json_line.h"
 #include "tools/encore/line_reader.h"
 
 namespace encore::tool {
@@ -30,18 +31,13 @@ struct TextSource {
   std::string path;                       // or "-" for the standard input
   std::optional<TextFormat> format = {};  // else by the name's ending: .jsonl, .ndjson, .csv, .tsv
   std::string field = "";                 // empty: "text"
+  bool replace_invalid = false;           // of JSON and of ids; texts are whoever reads them's
   // Of TextChunks: text `shard`, shard + shards and so on, counted from 0.
   size_t shard = 0;
   size_t shards = 1;
 
   // Throws Failure where the ending is .json and the format is not given.
   TextFormat FormatOrGuess() const;
-};
-
-struct TextInput {
-  std::string text;
-  std::optional<std::string> pair;  // the second text: member "pair" of a JSON object
-  std::string id;                   // member or column "id" as JSON: 7 or "a7"; empty: none
 };
 
 // Reads one text after another. Memory is that of a buffer and the longest line or record.
@@ -61,13 +57,12 @@ class TextReader {
   size_t bytes() const { return lines_.bytes(); }
 
  private:
-  void ParseJson(std::string_view line, TextInput* input) const;
   bool NextRecord(TextInput* input);
   void FindColumns();
 
   TextFormat format_;
   bool guessed_;
-  std::string field_;
+  JsonLineRules rules_;
   LineReader lines_;
   std::optional<CsvReader> records_;  // from the first text on
   size_t text_column_ = 0;

@@ -34,7 +34,6 @@ struct TokenizeCommandOptions {
   InputOptions input;
   std::optional<size_t> max_length;
   bool plain_text = false;
-  bool replace_invalid = false;
   bool details = false;
   bool type_ids = false;
 };
@@ -79,7 +78,7 @@ int Tokenize(const TokenizeCommandOptions& options) {
   tokenize.plain_text = options.plain_text;
   tokenize.offsets = options.details;
   tokenize.on_invalid_utf8 =
-      options.replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError;
+      options.input.replace_invalid ? OnInvalidUtf8::kReplace : OnInvalidUtf8::kError;
   TextReader reader(options.input.source());
   TextInput input;
   Tokens tokens;
@@ -88,12 +87,20 @@ int Tokenize(const TokenizeCommandOptions& options) {
     std::cout.write(out.data(), static_cast<std::streamsize>(out.size()));
     out.clear();
   };
-  while (reader.Next(&input)) {
+  const auto next = [&] {
+    try {
+      return reader.Next(&input);
+    } catch (const Failure&) {
+      write();  // what is right
+      throw;
+    }
+  };
+  while (next()) {
     const Status status = input.pair
                               ? tokenizer.EncodePair(input.text, *input.pair, &tokens, tokenize)
                               : tokenizer.Encode(input.text, &tokens, tokenize);
     if (!status.ok()) {
-      write();  // what is right
+      write();
       Check(status, reader.Where());
     }
     if (options.details) {
@@ -130,7 +137,6 @@ void AddTokenize(CommandLine& line, Action& action) {
       "as the model takes (`encore info FOLDER`)",
       {.type = "N", .range = Range{0, std::numeric_limits<int64_t>::max()}});
   command.Add("--plain-text", &options->plain_text, kPlainTextHelp);
-  command.Add("--replace-invalid", &options->replace_invalid, kReplaceInvalidHelp);
   command.Add("--type-ids", &options->type_ids,
               "Print an object with ids and type_ids a line, as a model with type ids gets them");
   command.Add("--details", &options->details,

@@ -205,6 +205,14 @@ std::string_view WrittenVectors::bytes() const {
   return {reinterpret_cast<const char*>(file_.bytes().data()), file_.bytes().size()};
 }
 
+std::string_view WrittenVectors::row_bytes() const {
+  return bytes().substr(layout_.Header(0).size());
+}
+
+uint64_t WrittenVectors::checksum() const {
+  return internal::ChecksumOf(std::as_bytes(std::span(row_bytes())));
+}
+
 bool WrittenVectors::Holds(size_t row, std::span<const float> vector, const std::string& id) const {
   const size_t size = layout_.row_bytes();
   const bool lines = layout_.format == VectorFormat::kJsonLines;
@@ -216,11 +224,12 @@ bool WrittenVectors::Holds(size_t row, std::span<const float> vector, const std:
 
 VectorWriter::VectorWriter(const std::string& path, const VectorLayout& layout)
     : layout_(layout), file_(Take(internal::FileWriter::Create(path), "--output")) {
-  Append(layout_.Header(0));
+  const std::string header = layout_.Header(0);
+  Check(file_.Write(std::as_bytes(std::span(header))), "--output");
 }
 
 void VectorWriter::Append(const WrittenVectors& written) {
-  Append(written.bytes().substr(layout_.Header(0).size()));
+  Append(std::as_bytes(std::span(written.row_bytes())));
   rows_ += written.rows();
 }
 
@@ -234,24 +243,25 @@ void VectorWriter::Write(ConstView rows, const std::vector<std::string>& ids) {
   rows_ += rows.dim(0);
   if (layout_.format != VectorFormat::kJsonLines && layout_.type == VectorType::kF32) {
     const std::span<const float> values(rows.data(), rows.dim(0) * layout_.dimensions);
-    Check(file_.Write(std::as_bytes(values)), "--output");
+    Append(std::as_bytes(values));
     return;
   }
   std::string text;
   for (size_t i = 0; i < rows.dim(0); ++i) {
     text += layout_.Row({rows[i].data(), layout_.dimensions}, ids[i]);
   }
-  Append(text);
+  Append(std::as_bytes(std::span(text)));
 }
 
 void VectorWriter::Commit() {
   const std::string header = layout_.Header(rows_);
   Check(file_.Replace(0, std::as_bytes(std::span(header))), "--output");
-  Check(file_.Commit(), "--output");
+  CheckWritten(file_.Commit(), "--output");
 }
 
-void VectorWriter::Append(std::string_view bytes) {
-  Check(file_.Write(std::as_bytes(std::span(bytes))), "--output");
+void VectorWriter::Append(std::span<const std::byte> bytes) {
+  checksum_.Add(bytes);
+  Check(file_.Write(bytes), "--output");
 }
 
 }  // namespace encore::tool

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "encore/tensor.h"
+#include "engine/base/checksum.h"
 #include "engine/platform/file_writer.h"
 #include "engine/platform/mapped_file.h"
 
@@ -61,12 +62,15 @@ class WrittenVectors {
   WrittenVectors(const std::string& path, const VectorLayout& layout);
 
   size_t rows() const { return rows_; }
+  // Of the rows' bytes, as VectorWriter has it.
+  uint64_t checksum() const;
   // Whether this row of the file is that of this vector, to the bit.
   bool Holds(size_t row, std::span<const float> vector, const std::string& id) const;
 
  private:
   friend class VectorWriter;
   std::string_view bytes() const;
+  std::string_view row_bytes() const;
 
   VectorLayout layout_;
   internal::MappedFile file_;
@@ -91,15 +95,17 @@ class VectorWriter {
   void Write(ConstView rows, const std::vector<std::string>& ids);
 
   size_t rows() const { return rows_; }
+  uint64_t checksum() const { return checksum_.value(); }  // of the rows' bytes
 
   // Makes the file appear.
   void Commit();
 
  private:
-  void Append(std::string_view bytes);
+  void Append(std::span<const std::byte> bytes);
 
   VectorLayout layout_;
   size_t rows_ = 0;
+  internal::Checksum checksum_;
   internal::FileWriter file_;
 };
 

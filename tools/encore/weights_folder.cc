@@ -71,6 +71,7 @@ void WantNothingAt(const std::string& out) {
   if (fs::exists(fs::symlink_status(out, error))) {
     throw Failure("OUT " + Printable(out) + ": exists already, wanted a new name");
   }
+  ClearFolderOf(fs::path(out).has_filename() ? out : fs::path(out).parent_path().string());
 }
 
 WeightsFolder OpenWeightsFolder(const std::string& path, const std::string& option) {

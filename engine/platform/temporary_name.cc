@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random names, and locks that end with their process.
+
+#include "engine/platform/temporary_name.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#if defined(__unix__) || defined(__APPLE__)
+#define ENCORE_HAVE_FLOCK 1
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/platform/descriptor.h"
+#else
+#define ENCORE_HAVE_FLOCK 0
+#endif
+
+namespace encore::inline v0_1::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTemporaryStart = ".encore-";
+constexpr std::string_view kTemporaryEnd = ".tmp";
+
+#if ENCORE_HAVE_FLOCK
+bool IsTemporaryName(std::string_view name) {
+  if (!name.starts_with(kTemporaryStart) || !name.ends_with(kTemporaryEnd)) return false;
+  name.remove_prefix(kTemporaryStart.size());
+  const size_t digits = name.find_first_not_of("0123456789");
+  return digits > 0 && name.substr(digits) == kTemporaryEnd;
+}
+
+void RemoveIfAbandoned(const fs::path& path) {
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  // Some network file systems lock only what may be written.
+  int descriptor = ::open(path.c_str(), O_RDWR | kFlags);
+  if (descriptor < 0) descriptor = ::open(path.c_str(), O_RDONLY | kFlags);
+  const Descriptor file(descriptor);
+  struct stat status = {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || status.st_uid != ::geteuid()) return;
+  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return;
+  // What waits for its first lock, in HoldTemporary, finds this one and takes another name.
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return;
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+#endif
+
+}  // namespace
+
+fs::path TemporaryName(const fs::path& destination) {
+  std::random_device random;
+  const uint64_t number = (uint64_t{random()} << 32) | random();
+  return destination.parent_path() /
+         (std::string(kTemporaryStart) + std::to_string(number) + std::string(kTemporaryEnd));
+}
+
+bool HoldTemporary([[maybe_unused]] int descriptor) {
+#if ENCORE_HAVE_FLOCK
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+  struct stat status = {};
+  return ::fstat(descriptor, &status) != 0 || status.st_nlink > 0;
+#else
+  return true;
+#endif
+}
+
+void RemoveAbandoned([[maybe_unused]] const fs::path& folder) {
+#if ENCORE_HAVE_FLOCK
+  std::error_code error;
+  fs::directory_iterator entry(folder.empty() ? "." : folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (IsTemporaryName(entry->path().filename().native())) RemoveIfAbandoned(entry->path());
+  }
+#endif
+}
+
+}  // namespace encore::internal

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Records as lines of JSON, and the files of a model.
+
+#include "tools/encore/resume_record.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "engine/platform/mapped_file.h"
+#include "engine/platform/thread_team.h"
+#include "nlohmann/json.hpp"
+#include "tools/encore/failure.h"
+#include "tools/encore/text.h"
+
+namespace encore::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFormatMember = "encore_resume";
+constexpr int kFormatVersion = 1;
+
+// Endings of the files that encore reads, and folders with weights for other programs.
+constexpr std::string_view kModelEndings[] = {".json",     ".txt",         ".model", ".jinja",
+                                              ".metadata", ".safetensors", ".pt"};
+constexpr std::string_view kOtherFolders[] = {"onnx", "openvino", "original", "gguf", "coreml"};
+
+bool IsListed(std::string_view name, std::span<const std::string_view> list) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+// Of pieces of 4 MiB, by all threads, and of their checksums in order.
+uint64_t ChecksumOfFile(const std::string& path, const Executor& executor) {
+  constexpr size_t kPiece = size_t{4} << 20;
+  const internal::MappedFile file = Take(internal::MappedFile::Open(path), "--model");
+  const std::span<const std::byte> bytes = file.bytes();
+  std::vector<uint64_t> pieces(bytes.size() / kPiece + 1);
+  internal::RunTeam(executor, [&](internal::Team& team) {
+    team.ForEach(pieces.size(), [&](size_t i, int /*thread*/) {
+      const size_t at = i * kPiece;
+      pieces[i] = internal::ChecksumOf(bytes.subspan(at, std::min(kPiece, bytes.size() - at)));
+    });
+  });
+  return internal::ChecksumOf(std::as_bytes(std::span<const uint64_t>(pieces)));
+}
+
+std::optional<uint64_t> ChecksumIn(const nlohmann::json& record, const char* name) {
+  const auto found = record.find(name);
+  if (found == record.end() || !found->is_string()) return std::nullopt;
+  const auto& text = found->get_ref<const std::string&>();
+  uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, 16);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+std::optional<ResumeRecord> RecordOf(std::string_view line) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || json.value(kFormatMember, nlohmann::json()) != kFormatVersion) {
+    return std::nullopt;
+  }
+  const auto rows = json.find("rows");
+  const auto settings = json.find("settings");
+  const std::optional<uint64_t> texts = ChecksumIn(json, "texts");
+  const std::optional<uint64_t> output = ChecksumIn(json, "output");
+  if (rows == json.end() || !rows->is_number_unsigned() || !texts || !output ||
+      settings == json.end() || !settings->is_object()) {
+    return std::nullopt;
+  }
+  ResumeRecord record = {rows->get<size_t>(), *texts, *output, {}};
+  for (const auto& [name, value] : settings->items()) {
+    if (!value.is_string()) return std::nullopt;
+    record.settings[name] = value.get<std::string>();
+  }
+  return record;
+}
+
+std::string LineOf(const ResumeRecord& record) {
+  ResumeSettings given = record.settings;
+  std::erase_if(given, [](const auto& setting) { return setting.second.empty(); });
+  const nlohmann::ordered_json json = {{kFormatMember, kFormatVersion},
+                                       {"rows", record.rows},
+                                       {"texts", internal::ChecksumText(record.texts)},
+                                       {"output", internal::ChecksumText(record.output)},
+                                       {"settings", given}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// All of a file; empty if there is none.
+std::vector<ResumeRecord> ReadRecords(const std::string& path) {
+  Result<internal::MappedFile> file = internal::MappedFile::Open(path);
+  if (file.status().code() == ErrorCode::kNotFound) return {};
+  const internal::MappedFile found = Take(std::move(file), "--output");
+  std::string_view text(reinterpret_cast<const char*>(found.bytes().data()), found.bytes().size());
+  std::vector<ResumeRecord> records;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1);
+    std::optional<ResumeRecord> record = RecordOf(text.substr(0, end));
+    if (!record) {
+      throw Failure("--output: " + path +
+                    " is no record that this command wrote (--resume), wanted one or none");
+    }
+    records.push_back(*std::move(record));
+    text.remove_prefix(end + 1);
+  }
+  return records;
+}
+
+}  // namespace
+
+void TextsChecksum::Add(const std::string& text) {
+  const uint64_t size = text.size();
+  checksum_.Add(std::as_bytes(std::span(&size, 1)));
+  checksum_.Add(text);
+}
+
+ResumeSettings ModelFiles(const std::string& folder, const Executor& executor) {
+  ResumeSettings files;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::follow_directory_symlink,
+                                         error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const fs::path& path = entry->path();
+    const std::string name = path.filename().string();
+    std::error_code unreadable;
+    if (entry->is_directory(unreadable)) {
+      constexpr int kDeepest = 3;  // modules of modules; and links may lead in a circle
+      if (name.starts_with('.') || IsListed(name, kOtherFolders) || entry.depth() >= kDeepest) {
+        entry.disable_recursion_pending();
+      }
+    } else if (entry->is_regular_file(unreadable) &&
+               IsListed(path.extension().string(), kModelEndings)) {
+      files["file " + path.lexically_relative(folder).generic_string()] =
+          internal::ChecksumText(ChecksumOfFile(path.string(), executor));
+    }
+  }
+  if (error) throw Failure("--model " + folder + ": cannot be read: " + error.message());
+  return files;
+}
+
+void WantSameSettings(const ResumeSettings& then, const ResumeSettings& now,
+                      const std::string& output) {
+  const auto value = [](const ResumeSettings& settings, const std::string& name) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? std::string() : found->second;
+  };
+  ResumeSettings all = then;
+  all.insert(now.begin(), now.end());
+  for (const auto& setting : all) {
+    const std::string& name = setting.first;
+    const std::string was = value(then, name);
+    const std::string is = value(now, name);
+    if (was == is) continue;
+    const std::string sentence = "--resume: " + output + " was made ";
+    if (name.starts_with("file ")) {
+      throw Failure(sentence + "with another " + Printable(name.substr(5)) + " in --model");
+    }
+    const auto with = [&](const std::string& it) {
+      return it.empty() ? "without " + name : "with " + name + " " + Shortened(Printable(it), 40);
+    };
+    throw Failure(sentence + with(was) + ", this command is " + with(is));
+  }
+}
+
+ResumeFile::ResumeFile(const std::string& output)
+    : records_(ReadRecords(output + ".resume")),
+      file_(Take(internal::FileWriter::Create(output + ".resume"), "--output")) {}
+
+std::optional<ResumeRecord> ResumeFile::Find(size_t rows, uint64_t output) const {
+  for (size_t i = records_.size(); i-- > 0;) {
+    if (records_[i].rows == rows && records_[i].output == output) return records_[i];
+  }
+  return std::nullopt;
+}
+
+Status ResumeFile::Write(const ResumeRecord& record, const std::optional<ResumeRecord>& before) {
+  std::string lines;
+  if (before) {
+    lines = LineOf(*before);
+  } else if (!records_.empty()) {
+    lines = LineOf(records_.back());
+  }
+  lines += LineOf(record);
+  const Status status = file_.Write(std::as_bytes(std::span(lines)));
+  return status.ok() ? file_.Commit() : status;
+}
+
+}  // namespace encore::tool

@@ -127,7 +127,8 @@ def embed_parquet(
     input.
 
     A run that was interrupted goes on where it stopped, by the same call: `output + ".checkpoint"`
-    has the ids of complete files. A call of a complete output does nothing. At the end
+    has the ids of complete files. A call of a complete output does nothing. Input files whose size
+    or time of modification is another than at the beginning are refused: ValueError. At the end
     the rows are counted: RuntimeError if there are more or fewer than in the input. A lost node's
     texts are computed by the others. Where it ends the run all the same, as it does while Ray reads
     the files' footers there, the run begins again as long as nothing is written (three times at
@@ -154,6 +155,10 @@ def embed_parquet(
             "columns": [id_column, text_column, vector_column, *columns],
             "model_options": _without(model_options, "threads"),
             "encode_options": _without(given, "show_progress_bar", "batch_size"),
+        },
+        {
+            **_states(inputs),
+            **({} if ship_model or not os.path.isdir(model) else _states([_absolute(model)])),
         },
     )
     if target.complete:
@@ -246,6 +251,23 @@ def _absolute(path: str) -> str:
     return path if "://" in path else os.path.abspath(path)
 
 
+def _states(paths: Sequence[str | os.PathLike[str]]) -> dict[str, str]:
+    """Size and time of modification of each file, and of those in folders: what a checkpoint of
+    ids does not have."""
+    states = {}
+    for path in paths:
+        files, place = pafs.FileSystem.from_uri(os.fspath(path))
+        found = files.get_file_info(place)
+        if found.type == pafs.FileType.Directory:
+            listed = files.get_file_info(pafs.FileSelector(place, recursive=True))
+        else:
+            listed = [found]
+        for info in listed:
+            if info.type == pafs.FileType.File:
+                states[info.path] = f"{info.size} bytes, {info.mtime_ns} ns"
+    return states
+
+
 def _without(options: Mapping[str, Any] | None, *names: str) -> dict[str, Any]:
     """Options that tell which vectors come out."""
     return {key: value for key, value in (options or {}).items() if key not in names}
@@ -263,13 +285,16 @@ def _groups(cores: int | None, actors: int | None) -> tuple[int, int]:
 class _Output:
     """The folder that is written, and the settings of the run that began it."""
 
-    def __init__(self, uri: str, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, uri: str, settings: Mapping[str, Any], files: Mapping[str, str] | None = None
+    ) -> None:
         self.path = uri.rstrip("/")
         self.checkpoint = self.path + ".checkpoint"
         self._files, self._folder = pafs.FileSystem.from_uri(self.path)
         self._remembered = self._files.from_uri(self.checkpoint)[1]
         # As JSON has them.
         self._settings = json.loads(json.dumps(dict(settings), default=str))
+        self._read = dict(files or {})  # what is read, and its state
         found = self._load()
         if found is None:
             if self._list(self._folder):
@@ -285,7 +310,19 @@ class _Output:
                     f"{uri} was begun with {key} {found.get(key)!r}, found {value!r}; wanted the "
                     "same to go on, or a new folder"
                 )
+        self._want_same_files(found.get("files", {}))
         self._forget_halves()
+
+    def _want_same_files(self, then: Mapping[str, str]) -> None:
+        """An id of a complete file is not computed again, whatever its text has become."""
+        for name in sorted({*then, *self._read}):
+            was, now = then.get(name), self._read.get(name)
+            if was != now:
+                what = "is new" if was is None else "is gone" if now is None else "was changed"
+                raise ValueError(
+                    f"{name} {what} since {self.path} was begun; wanted an input and a model that "
+                    "do not change, or a new folder"
+                )
 
     def count(self) -> Embedded:
         import pyarrow.dataset
@@ -327,6 +364,7 @@ class _Output:
         return settings
 
     def _save(self) -> None:
-        text = json.dumps({**self._settings, "complete": self.complete}, indent=1)
+        saved = {**self._settings, "files": self._read, "complete": self.complete}
+        text = json.dumps(saved, indent=1)
         with self._files.open_output_stream(f"{self._folder}/{_SETTINGS}") as stream:
             stream.write(text.encode())

@@ -174,7 +174,33 @@ class TestCluster:
         first.finish()
         assert _Output(str(output), {"model": "a", "encode_options": {}}).complete
         assert json.loads((output / "_encore.json").read_text())["complete"]
+        self._changes_of_the_input(tmp_path)
         with pytest.raises(ValueError, match="has files of others; wanted a new or an empty"):
             _Output(str(DATA), {})
         with pytest.raises(ValueError, match="precision is 'int8'; wanted one of float32, float16"):
             embed_parquet("in", "out", "model", encode_options={"precision": "int8"})
+
+    def _changes_of_the_input(self, root: Path) -> None:
+        """Ids alone would not tell."""
+        from pyencore.ray import _Output, _states
+
+        texts, output = root / "texts", str(root / "of_texts")
+        texts.mkdir()
+        for name in ("a.parquet", "b.parquet"):
+            (texts / name).write_bytes(b"12345678")
+        _Output(output, {}, _states([str(texts)]))
+        assert len(_states([str(texts)])) == 2
+        assert _states([str(texts / "a.parquet")]).keys() == {str(texts / "a.parquet")}
+        _Output(output, {}, _states([str(texts)])).finish()
+        state = (texts / "a.parquet").stat()
+        for change, what in (
+            (lambda: (texts / "a.parquet").write_bytes(b"12345679"), r"a\.parquet was changed"),
+            (lambda: (texts / "c.parquet").write_bytes(b""), r"c\.parquet is new"),
+            (lambda: (texts / "b.parquet").unlink(), r"b\.parquet is gone"),
+        ):
+            change()
+            with pytest.raises(ValueError, match=what + " since .*of_texts was begun; wanted"):
+                _Output(output, {}, _states([str(texts)]))
+            (texts / "a.parquet").write_bytes(b"12345678")
+            os.utime(texts / "a.parquet", ns=(state.st_atime_ns, state.st_mtime_ns))
+            (texts / "c.parquet").unlink(missing_ok=True)

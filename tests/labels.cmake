@@ -33,8 +33,9 @@ encore_label(quick base kernels ops platform io nn tokenizer models text contrac
          nn/encoder_workspace nn/packed_cache_damage tokenizer/tokenizer_growth
          contract/contract_property contract/encoder_contract contract/encoder_plans
          contract/encoder_switch_plans contract/text_property process/encoder_alloc process/soak
-         process/text_process cli/cli_resume cli/cli_written cli/bench_measure cli/cli_bench
-         cli/cli_bench_model cli/cli_bench_output cli/cli_broken cli/cli_verify)
+         process/text_process text/damaged_files cli/cli_resume cli/cli_written
+         cli/bench_measure cli/cli_bench cli/cli_bench_model cli/cli_bench_output
+         cli/cli_broken cli/cli_verify)
 
 # What looks at numbers, for another compiler: sums and kernels. Not what depends on plans and sizes
 # alone.

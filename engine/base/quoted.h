@@ -12,6 +12,8 @@ namespace encore::inline v0_1::internal {
 
 // 'text' in single quotes, all but printable ASCII escaped, cut to a length that a person reads.
 std::string Quoted(std::string_view text);
+// The same of a path: where it is long, its end stays, which is the file's name.
+std::string QuotedPath(std::string_view path);
 
 }  // namespace encore::internal
 

@@ -51,7 +51,7 @@ Status CheckNoLostLink(const fs::path& path) {
   }
   if (!fs::is_symlink(status) || fs::exists(path, error)) return {};
   const std::string target = fs::read_symlink(path, error).string();
-  return Status(ErrorCode::kIo, Quoted(path.string()) + " is a link to " + Quoted(target) +
+  return Status(ErrorCode::kIo, QuotedPath(path.string()) + " is a link to " + QuotedPath(target) +
                                     ", which is not there; wanted a link that leads to a file");
 }
 
@@ -64,11 +64,11 @@ Result<Folder> Folder::Open(const std::string& path) {
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::not_found) {
       ENCORE_RETURN_IF_ERROR(CheckNoLostLink(path));
-      return Status(ErrorCode::kNotFound, "there is no folder " + Quoted(path));
+      return Status(ErrorCode::kNotFound, "there is no folder " + QuotedPath(path));
     }
     if (!fs::exists(status)) return SystemError(path, "cannot be examined", error.value());
     if (!fs::is_directory(status)) {
-      return InvalidArgument(Quoted(path) + " is not a folder; wanted a model's folder");
+      return InvalidArgument(QuotedPath(path) + " is not a folder; wanted a model's folder");
     }
     // Without the permission to search it every file would seem to be absent.
     if (!fs::exists(fs::status(path + "/.", error))) {
@@ -104,7 +104,7 @@ Result<std::optional<MappedFile>> Folder::Read(std::string_view name) const {
   return GuardedFile(path_, [&]() -> Result<std::optional<MappedFile>> {
     Result<MappedFile> file = MappedFile::OpenCopy(PathOf(name), LimitsOf(name).bytes);
     if (file.ok()) {
-      ENCORE_RETURN_IF_ERROR(CheckNoGitLfsPointer(file->bytes(), Quoted(PathOf(name))));
+      ENCORE_RETURN_IF_ERROR(CheckNoGitLfsPointer(file->bytes(), QuotedPath(PathOf(name))));
       return std::optional<MappedFile>(*std::move(file));
     }
     if (file.status().code() != ErrorCode::kNotFound) return file.status();
@@ -119,7 +119,8 @@ Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const {
     if (!file.has_value()) return std::optional<JsonValue>();
     Result<JsonValue> value = JsonValue::Parse(TextOf(*file), LimitsOf(name).values);
     if (!value.ok()) {
-      return Status(value.status().code(), Quoted(PathOf(name)) + ": " + value.status().message());
+      return Status(value.status().code(),
+                    QuotedPath(PathOf(name)) + ": " + value.status().message());
     }
     return std::optional<JsonValue>(*std::move(value));
   });

@@ -86,7 +86,7 @@ Status CheckNoAdapter(const Folder& folder) {
                           folder.Read("adapter_config.json"));
   if (!adapter) return {};
   return Status(ErrorCode::kUnsupported,
-                Quoted(folder.PathOf("adapter_config.json")) +
+                QuotedPath(folder.PathOf("adapter_config.json")) +
                     " is there: the folder is, or needs, an adapter (PEFT); wanted a whole model, "
                     "as merge_and_unload() and save_pretrained() write it");
 }
@@ -185,7 +185,8 @@ Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys
   ENCORE_RETURN_IF_ERROR(CheckNoAdapter(folder));
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kConfigFile));
   if (!json) {
-    return Status(ErrorCode::kNotFound, "there is no file " + Quoted(folder.PathOf(kConfigFile)) +
+    return Status(ErrorCode::kNotFound, "there is no file " +
+                                            QuotedPath(folder.PathOf(kConfigFile)) +
                                             "; wanted a Hugging Face model's folder");
   }
   JsonMembers members(*json, kConfigFile);

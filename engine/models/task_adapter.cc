@@ -56,7 +56,7 @@ struct PeftSettings {
 Result<PeftSettings> ReadPeftConfig(const Folder& folder, const std::string& file) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(file));
   if (!json) {
-    return Status(ErrorCode::kNotFound, "there is no file " + Quoted(folder.PathOf(file)));
+    return Status(ErrorCode::kNotFound, "there is no file " + QuotedPath(folder.PathOf(file)));
   }
   static constexpr OnlyValue kOnly[] = {
       {"bias", std::string_view("none")},

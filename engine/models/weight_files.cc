@@ -25,13 +25,13 @@ Status NoWeights(const Folder& folder) {
     if (!is_there) continue;
     return Status(
         ErrorCode::kUnsupported,
-        Quoted(folder.path()) + " has its weights in " + bin + " only" + wanted +
+        QuotedPath(folder.path()) + " has its weights in " + bin + " only" + wanted +
             ". To convert, in that folder: python -c \"import glob, torch; from safetensors.torch "
             "import save_file; save_file({k: v.clone().contiguous() for f in "
             "glob.glob('pytorch_model*.bin') for k, v in torch.load(f, 'cpu', "
             "weights_only=True).items()}, 'model.safetensors')\"");
   }
-  return Status(ErrorCode::kNotFound, Quoted(folder.path()) + " has no weights" + wanted);
+  return Status(ErrorCode::kNotFound, QuotedPath(folder.path()) + " has no weights" + wanted);
 }
 
 // A shard lies in the folder itself: nothing that could lead elsewhere.

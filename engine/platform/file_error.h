@@ -23,7 +23,7 @@ namespace encore::inline v0_1::internal {
 inline Status CheckPath(const std::string& path) {
   const size_t zero = path.find('\0');
   if (zero == std::string::npos) return Status();
-  return InvalidArgument("the path " + Quoted(path) + " has a zero byte at " +
+  return InvalidArgument("the path " + QuotedPath(path) + " has a zero byte at " +
                          std::to_string(zero));
 }
 

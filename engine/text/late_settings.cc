@@ -29,7 +29,11 @@ std::vector<std::string> Punctuation() {
 Result<bool> IsStanford(const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json,
                           reading.folder.ReadJson("config.json"));
-  if (!json.has_value() || !json->is_object()) return false;
+  if (!json.has_value()) return false;
+  if (!json->is_object()) {
+    return Status(ErrorCode::kCorruptData,
+                  "config.json: found " + json->Described() + "; wanted an object");
+  }
   const std::vector<JsonValue>& names = (*json)["architectures"].items();
   return std::any_of(names.begin(), names.end(), [](const JsonValue& name) {
     return name.is_string() && name.text() == "HF_ColBERT";

@@ -19,7 +19,7 @@ namespace encore::inline v0_1::internal {
 
 Result<PackedLinear> ReadTorchLinear(const Folder& folder, std::string_view file, size_t inputs,
                                      size_t outputs) {
-  const std::string quoted = Quoted(folder.PathOf(file));
+  const std::string quoted = QuotedPath(folder.PathOf(file));
   ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> bytes, folder.Read(file));
   if (!bytes) return Status(ErrorCode::kNotFound, "there is no " + quoted);
   const auto tensors = ReadTorchFile(bytes->bytes());

@@ -83,7 +83,7 @@ Result<Model2VecTexts> ReadModel2VecTexts(const Folder& folder, const Tokenizer&
     if (!token.empty()) lengths.push_back(CharactersOf(token));
   }
   if (rows && *rows != lengths.size()) {
-    return InvalidArgument(Quoted(folder.path()) + ": the table has " + std::to_string(*rows) +
+    return InvalidArgument(QuotedPath(folder.path()) + ": the table has " + std::to_string(*rows) +
                            " vectors; wanted " + std::to_string(lengths.size()) +
                            ", one a token, or a tensor 'mapping'");
   }

@@ -170,7 +170,7 @@ Result<SafetensorsFile> OpenWeights(const std::string& path, const FolderReading
     ENCORE_ASSIGN_OR_RETURN(const bool is_pickle, reading.folder.Has(pickle));
     if (is_pickle) {
       return Status(ErrorCode::kUnsupported,
-                    Quoted(reading.folder.PathOf(pickle)) +
+                    QuotedPath(reading.folder.PathOf(pickle)) +
                         " is a pickle; wanted model.safetensors beside it. To make it: python -c "
                         "\"import torch, safetensors.torch as s; "
                         "s.save_file(torch.load('pytorch_model.bin'), 'model.safetensors')\"");

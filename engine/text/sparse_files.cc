@@ -20,7 +20,7 @@ namespace {
 Result<JsonValue> RequireJson(const std::string& file, const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(std::optional<JsonValue> json, reading.folder.ReadJson(file));
   if (json.has_value()) return *std::move(json);
-  return Status(ErrorCode::kNotFound, "there is no " + Quoted(reading.folder.PathOf(file)) +
+  return Status(ErrorCode::kNotFound, "there is no " + QuotedPath(reading.folder.PathOf(file)) +
                                           "; wanted it, as a module says");
 }
 

@@ -72,7 +72,7 @@ void TellCache(const OpenOptions& options, const FolderReading& reading) {
 Result<Tokenizer> OpenWrittenTokenizer(const Folder& folder) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, folder.Read(kTokenizerFile));
   if (!file.has_value()) {
-    return Status(ErrorCode::kNotFound, "there is no " + Quoted(folder.PathOf(kTokenizerFile)) +
+    return Status(ErrorCode::kNotFound, "there is no " + QuotedPath(folder.PathOf(kTokenizerFile)) +
                                             "; wanted it beside static embeddings");
   }
   Result<Tokenizer> tokenizer = TokenizerFactory::FromJson(TextOf(*file));
@@ -80,7 +80,7 @@ Result<Tokenizer> OpenWrittenTokenizer(const Folder& folder) {
   std::string sentence = tokenizer.status().message();
   if (!sentence.starts_with(kTokenizerFile))
     sentence = std::string(kTokenizerFile) + ": " + sentence;
-  return Status(tokenizer.status().code(), Quoted(folder.path()) + ": " + sentence);
+  return Status(tokenizer.status().code(), QuotedPath(folder.path()) + ": " + sentence);
 }
 
 Result<FolderTokenizer> OpenStaticTokenizer(const TransformerFolder& found,

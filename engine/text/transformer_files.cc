@@ -328,7 +328,7 @@ void TellIgnored(const FolderReading& reading) {
 Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
                                const std::string& where) {
   if (!IsWithin(path)) {
-    return InvalidArgument(where + ": found the folder " + Quoted(path) +
+    return InvalidArgument(where + ": found the folder " + QuotedPath(path) +
                            "; wanted one within the model's");
   }
   const std::optional<ModuleKind> kind = KindOf(type);
@@ -385,7 +385,7 @@ Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
     return Status(ErrorCode::kUnsupported, std::string(kModulesFile) +
                                                ": CLIPModel is a module of models of texts and "
                                                "images; wanted a config.json of such a model in " +
-                                               Quoted(folder.path()));
+                                               QuotedPath(folder.path()));
   }
   if ((*modules)[0].kind == ModuleKind::kMlmTransformer) settings.fills_masks = true;
   return TransformerFolder{std::move(modules), path,

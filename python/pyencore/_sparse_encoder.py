@@ -127,6 +127,8 @@ class SparseEncoder(Prompted):
             **others,
         )
         if not self._core.sparse_dimensions:
+            # Says what is wrong with the folder's file of them, if it has one.
+            self._core.encode_sparse([], 0, 0, None, None, 0, 0)
             raise UnsupportedError(f"{self.folder} gives no sparse vectors; TextEncoder opens it")
         self._set_prompts(prompts, default_prompt_name)
         settings = sentence_settings(self.folder)

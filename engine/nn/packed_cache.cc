@@ -21,6 +21,7 @@
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/file_writer.h"
+#include "engine/platform/temporary_name.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::inline v0_1::internal {
@@ -234,6 +235,7 @@ Result<uint64_t> WriteFile(const CacheFile& cache, const EncoderOptions& options
   std::error_code error;
   // An error of it is found when writing.
   std::filesystem::create_directories(options.cache.folder, error);
+  RemoveAbandoned(options.cache.folder);
   ENCORE_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(cache.path, Temporary::kNameless,
                                                                 LinkAtPath::kReplaced));
   std::vector<std::byte> head(cache.panels);

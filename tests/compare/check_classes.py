@@ -75,8 +75,9 @@ def draw(rng, family, folder):
                                 tokenizer.token_to_id("[PAD]"), True)
     labels = rng.choice([1, 1, 2, 2, 3, 7])
     model.update(labels=labels, more={}, remove=[], dtype="float32")
-    if family == "EuroBert":  # encore refuses "late", which is the default
-        model["settings"].setdefault("classifier_pooling", "bos")
+    if family == "EuroBert":  # encore refuses "late", which is the default, and reads the
+        model["settings"].setdefault("classifier_pooling", "bos")  # old clf_pooling, as it says
+        model["old"] = False
     if family == "DebertaV2":  # and a convolution with tanh
         model["settings"]["conv_act"] = "gelu"
     families.write_model(model, folder)

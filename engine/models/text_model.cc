@@ -109,6 +109,23 @@ Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
                      .trust = options.trust_cache};
 }
 
+// Whether the folder has the head of a masked language model at all. Its layer before the decoder
+// may be a classifier's too, as ModernBERT's is.
+Status FindLanguageHead(const LanguageHeadPlan& plan, const ModelTensors& tensors) {
+  std::string name = std::string(plan.dense) + ".weight";
+  bool is_there = plan.dense.empty() || tensors.Find(name) != nullptr;
+  if (is_there && plan.has_bias && !plan.bias.empty()) {
+    name = plan.bias;
+    is_there = tensors.Find(name) != nullptr ||
+               tensors.Find(std::string(plan.decoder) + ".bias") != nullptr;
+  }
+  if (is_there) return {};
+  return Status(ErrorCode::kUnsupported,
+                tensors.files().name() + ": found no tensor " + Quoted(name) +
+                    "; wanted the head of a masked language model, which sparse vectors and "
+                    "filled masks are made of");
+}
+
 }  // namespace
 
 Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& options,
@@ -158,6 +175,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
     ENCORE_ASSIGN_OR_RETURN(model.head_, Classifier::Create(plan, &tensors, decisions));
   }
   if (options.language_head) {
+    ENCORE_RETURN_IF_ERROR(FindLanguageHead(plan.language, tensors));
     ENCORE_ASSIGN_OR_RETURN(model.language_, LanguageHead::Create(plan, &tensors, decisions));
   }
   model.problem_type_ = plan.problem_type;

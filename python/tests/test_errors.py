@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyencore
 import pytest
-from conftest import TEXTS
+from conftest import DATA, TEXTS
 from pyencore import CorruptDataError, CrossEncoder, TextEncoder, UnsupportedError
 
 
@@ -86,3 +87,34 @@ def test_what_a_folder_cannot_do(model: TextEncoder, folders: Any) -> None:
     with pytest.raises(UnsupportedError, match="no classification head"):
         CrossEncoder(folders("base"), threads=1).predict([("a", "b")])
     assert issubclass(UnsupportedError, NotImplementedError)
+
+
+CLASSES = (
+    "Classifier",
+    "CrossEncoder",
+    "MaskedLanguageModel",
+    "MultiVectorEncoder",
+    "SparseEncoder",
+    "TokenClassifier",
+)
+FOLDERS = sorted(
+    path.parent
+    for of in ("heads", "late", "sentences", "text")
+    for path in (DATA / of).glob("*/config.json")
+)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_a_folder_without_the_head_of_a_class(folder: Path, name: str) -> None:
+    """A class opens a folder, or says by one exception that it does not."""
+    try:
+        getattr(pyencore, name)(folder, ignore_unknown_keys=True, threads=1)
+    except UnsupportedError as error:
+        assert "found none" not in str(error)
+
+
+def test_a_folder_without_sparse_vectors() -> None:
+    for name in ("SparseEncoder", "MaskedLanguageModel"):
+        with pytest.raises(UnsupportedError, match="wanted the head of a masked language model"):
+            getattr(pyencore, name)(DATA / "text" / "base", threads=1)

@@ -225,6 +225,18 @@ TEST(SparseFolder, KeepsTheLargest) {
             3);
 }
 
+// One without modules.json, whose model has no head.
+TEST(SparseFolder, SaysThatThereIsNoHead) {
+  const Status status =
+      TextEncoder::Open(ENCORE_TEST_DATA_DIR "/text/base", {.language_head = true}).status();
+  EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
+  EXPECT_NE(status.message().find("model.safetensors: found no tensor "
+                                  "'cls.predictions.transform.dense.weight'; wanted the head of a "
+                                  "masked language model"),
+            std::string::npos)
+      << status.message();
+}
+
 TEST(SparseFolder, RefusesOtherTasksAndRouters) {
   const Result<TextEncoder> model = TextEncoder::Open(FolderOf("router"));
   ASSERT_TRUE(model.ok()) << model.status().message();

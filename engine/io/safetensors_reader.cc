@@ -113,7 +113,7 @@ Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path, FileMemor
 Result<SafetensorsFile> SafetensorsFile::FromBytes(std::span<const std::byte> bytes,
                                                    const std::string& name) {
   return internal::Guarded("the tensors", [&]() -> Result<SafetensorsFile> {
-    ENCORE_RETURN_IF_ERROR(internal::CheckNoGitLfsPointer(bytes, Quoted(name)));
+    ENCORE_RETURN_IF_ERROR(internal::CheckNoGitLfsPointer(bytes, internal::QuotedPath(name)));
     const Result<std::string_view> text = HeaderText(bytes);
     if (!text.ok()) return Status(text.status().code(), name + ": " + text.status().message());
     const std::span<const std::byte> data = bytes.subspan(kLengthBytes + text->size());
@@ -143,7 +143,7 @@ std::string SafetensorsFile::identity() const { return impl_->file ? impl_->file
 
 Status SafetensorsFile::CheckUnchanged() const {
   if (!impl_->file || impl_->file->Unchanged()) return {};
-  return Status(ErrorCode::kIo, Quoted(impl_->name) +
+  return Status(ErrorCode::kIo, internal::QuotedPath(impl_->name) +
                                     " was changed since it was opened; wanted a file that stays "
                                     "as it is: write a new one beside it and rename that");
 }

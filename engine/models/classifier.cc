@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/fp_env.h"
@@ -29,7 +30,7 @@ Task TaskOf(const std::vector<std::string>& architectures) {
 
 // "classifier(tanh(pooler.dense(first token)))".
 std::string HeadText(const HeadPlan& plan, const std::string& dense, bool of_tokens) {
-  std::string inner = of_tokens                        ? "each token"
+  std::string inner = of_tokens || plan.mean_of_logits ? "each token"
                       : plan.rows == OutputRows::kAll  ? "mean of the tokens"
                       : plan.rows == OutputRows::kLast ? "last token"
                                                        : "first token";
@@ -38,7 +39,9 @@ std::string HeadText(const HeadPlan& plan, const std::string& dense, bool of_tok
     inner = std::string(plan.activation.text) + "(" + dense + "(" + inner + "))";
   }
   if (!plan.norm.empty()) inner = std::string(plan.norm) + "(" + inner + ")";
-  return std::string(plan.out) + "(" + inner + ")";
+  inner = std::string(plan.out) + "(" + inner + ")";
+  if (plan.mean_of_logits) inner = "mean of " + inner;
+  return plan.temperature == 1 ? inner : inner + " / " + NumberText(plan.temperature);
 }
 
 }  // namespace
@@ -56,7 +59,7 @@ Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tens
     return Status(ErrorCode::kUnsupported,
                   std::string(kConfigFile) +
                       ": architectures names a sequence classifier; encore has none of " +
-                      model.model_type);
+                      model.model_type + (plan.none.empty() ? "" : ": " + std::string(plan.none)));
   }
   const std::string dense =
       plan.dense_in_base ? tensors->Base(plan.dense) : std::string(plan.dense);
@@ -176,14 +179,24 @@ Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& e
     return InvalidArgument("pooled has shape " + pooled.shape().ToString() +
                            "; wanted [sequences, d_model]");
   }
-  if (!dense_) return out_->Apply(pooled, logits, executor);
+  if (!dense_) return ApplyLast(pooled, logits, executor);
   ENCORE_ASSIGN_OR_RETURN(
       Tensor memory, Tensor::Create(DType::kF32, Shape(pooled.dim(0), dense_->out_features())));
   const MutableView inner = memory.View<float>();
   ENCORE_RETURN_IF_ERROR(dense_->Apply(pooled, inner, executor));
   ENCORE_RETURN_IF_ERROR(plan_.activation.apply(inner, inner));
   if (!plan_.norm.empty()) ENCORE_RETURN_IF_ERROR(norm_.Apply(inner));
-  return out_->Apply(inner, logits, executor);
+  return ApplyLast(inner, logits, executor);
+}
+
+Status Classifier::ApplyLast(ConstView inner, MutableView logits, const Executor& executor) const {
+  ENCORE_RETURN_IF_ERROR(out_->Apply(inner, logits, executor));
+  if (plan_.temperature == 1) return {};
+  const auto divisor = static_cast<float>(plan_.temperature);
+  for (size_t r = 0; r < logits.dim(0); ++r) {
+    for (size_t c = 0; c < logits.dim(1); ++c) logits(r, c) /= divisor;
+  }
+  return {};
 }
 
 }  // namespace encore::internal

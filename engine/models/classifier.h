@@ -49,6 +49,7 @@ class Classifier {
   const std::vector<std::string>& labels() const { return labels_; }
   bool of_tokens() const { return of_tokens_; }
   OutputRows rows() const { return plan_.rows; }
+  bool mean_of_logits() const { return plan_.mean_of_logits; }
   // As TextModel's head_rows and head_place.
   OutputRows RowsOf(const TokenBatch& batch) const;
   size_t PlaceOf(std::span<const int32_t> ids) const;
@@ -56,6 +57,9 @@ class Classifier {
   Status Apply(ConstView pooled, MutableView logits, const Executor& executor) const;
 
  private:
+  // The last layer, and what follows it.
+  Status ApplyLast(ConstView inner, MutableView logits, const Executor& executor) const;
+
   HeadPlan plan_;
   bool of_tokens_ = false;
   std::optional<PackedLinear> dense_;  // where the plan has one

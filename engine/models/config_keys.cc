@@ -98,6 +98,20 @@ Status ReadActivation(JsonMembers* config, const ConfigKey<std::string_view>& ke
                                              Quoted(name) + "; wanted one of " + all);
 }
 
+Status ReadHeadActivation(JsonMembers* config, const ConfigKey<std::string_view>& key,
+                          HeadActivation* activation) {
+  const std::string name = config->String(key.name, key.absent);
+  ENCORE_RETURN_IF_ERROR(config->status());
+  *activation = kHeadTanh;
+  if (name == "tanh") return {};
+  Activation of_layers{};
+  ENCORE_RETURN_IF_ERROR(ReadActivation(config, key, &of_layers));
+  *activation = HeadActivationOf(of_layers);
+  if (activation->apply != nullptr) return {};
+  return Status(ErrorCode::kUnsupported, config->where() + ": " + std::string(key.name) + " is " +
+                                             Quoted(name) + "; encore has it in layers only");
+}
+
 void ReadWindows(JsonMembers* config, size_t window, const std::function<bool(size_t)>& absent,
                  std::vector<LayerConfig>* layers) {
   constexpr std::string_view kKey = "layer_types";

@@ -36,6 +36,9 @@ double ReadEpsilon(JsonMembers* config, const ConfigKey<double>& key);
 // By the names of transformers; kUnsupported for those that the engine has not.
 Status ReadActivation(JsonMembers* config, const ConfigKey<std::string_view>& key,
                       Activation* activation);
+// The same of a head's layer, which may have tanh too, and not each of a layer's.
+Status ReadHeadActivation(JsonMembers* config, const ConfigKey<std::string_view>& key,
+                          HeadActivation* activation);
 // layer_types: which layers have a sliding window, of `window`. Where it is absent, as `absent`
 // says for a layer's number.
 void ReadWindows(JsonMembers* config, size_t window, const std::function<bool(size_t)>& absent,

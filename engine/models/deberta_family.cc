@@ -136,22 +136,21 @@ Status ReadConvolution(JsonMembers* config, ModelPlan* plan) {
   return {};
 }
 
-Status ReadHead(JsonMembers* config, size_t d_model, HeadPlan* head) {
-  Activation activation{};
-  const std::string name = config->String("pooler_hidden_act", "gelu");
-  if (name == "tanh") {
-    head->activation = kHeadTanh;
-  } else {
-    ENCORE_RETURN_IF_ERROR(ReadActivation(config, {"pooler_hidden_act", "gelu"}, &activation));
-    head->activation = HeadActivationOf(activation);
-    if (head->activation.apply == nullptr) {
-      return Status(ErrorCode::kUnsupported, config->where() + ": pooler_hidden_act is " +
-                                                 Quoted(name) + "; encore has it in layers only");
-    }
-  }
+Status ReadHeads(JsonMembers* config, ModelPlan* plan) {
+  const size_t d_model = plan->encoder.d_model;
+  ENCORE_RETURN_IF_ERROR(
+      ReadHeadActivation(config, {"pooler_hidden_act", "gelu"}, &plan->head.activation));
   if (config->Size("pooler_hidden_size", d_model) != d_model) {
     config->Refuse("pooler_hidden_size", std::to_string(d_model) + ", as hidden_size says");
   }
+  if (config->Bool("legacy", true)) return {};
+  LanguageHeadPlan& language = plan->language;
+  language.dense = "lm_predictions.lm_head.dense";
+  language.norm = "lm_predictions.lm_head.LayerNorm";
+  language.bias = "lm_predictions.lm_head.bias";
+  language.always_tied = true;
+  // transformers multiplies states of hidden_size by the table of words.
+  if (plan->embeddings.width != d_model) language = {};
   return {};
 }
 
@@ -190,12 +189,12 @@ Status Finish(JsonMembers* config, ModelPlan* plan) {
   }
   ENCORE_RETURN_IF_ERROR(config->status());
   ENCORE_RETURN_IF_ERROR(ReadConvolution(config, plan));
-  return ReadHead(config, plan->encoder.d_model, &plan->head);
+  return ReadHeads(config, plan);
 }
 
 constexpr Family kDebertaFamilies[] = {
     // He et al. 2020, arXiv:2006.03654, and 2021, arXiv:2111.09543. The ignored keys are of
-    // training and of the head of masked words.
+    // training, and which head of masked words the model has.
     {.model_types = "deberta-v2",
      .prefixes = "deberta.",
      .harmless_tensors = "embeddings.position_ids embeddings.position_embeddings pooler. cls. "
@@ -205,9 +204,8 @@ constexpr Family kDebertaFamilies[] = {
               .min_types = 0,
               .epsilon = {"layer_norm_eps", 1e-7}},
      .own_keys = "attention_head_size conv_act conv_groups conv_kernel_size max_relative_positions "
-                 "norm_rel_ebd "
-                 "pooler_hidden_act "
-                 "pooler_hidden_size pos_att_type position_biased_input position_buckets "
+                 "norm_rel_ebd pooler_hidden_act pooler_hidden_size pos_att_type "
+                 "position_biased_input position_buckets "
                  "relative_attention share_att_key",
      .ignored_keys = "cls_dropout legacy pooler_dropout vocab_type z_steps",
      .modules = {kLayer},
@@ -219,6 +217,8 @@ constexpr Family kDebertaFamilies[] = {
                     .projection_bias = false,
                     .projection_first = true},
      .head = {.dense = "pooler.dense", .activation = kHeadGelu, .out = "classifier"},
+     .token_head = kTokenHead,
+     .language = kBertLanguage,
      .finish = Finish},
 };
 

@@ -68,6 +68,8 @@ constexpr Family EsmFamily(PositionRule rule) {
                                   .position_rule = rule,
                                   .norm = "embeddings.layer_norm"},
                    .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
+                   .token_head = kTokenHead,
+                   .language = kRobertaLanguage,
                    .finish = FinishEsm};
   if (rule == PositionRule::kAroundPadding) {
     family.ignored_keys = "hidden_act rope_theta vocab_list";

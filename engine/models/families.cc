@@ -120,7 +120,7 @@ HeadActivation HeadActivationOf(Activation activation) {
     case Activation::kSilu:
       return {"silu", Silu};
     case Activation::kGeluTanh:
-      return {"gelu (tanh)", GeluTanh};
+      return kHeadGeluTanh;
     case Activation::kGelu:
       return kHeadGelu;
     default:

@@ -133,6 +133,7 @@ struct HeadActivation {
 };
 inline constexpr HeadActivation kHeadTanh = {"tanh", Tanh};
 inline constexpr HeadActivation kHeadGelu = {"gelu (erf)", Gelu};
+inline constexpr HeadActivation kHeadGeluTanh = {"gelu (tanh)", GeluTanh};
 inline constexpr HeadActivation kHeadRelu = {"relu", Relu};
 // Of a layer's activation; without a function for one that has none of its own.
 HeadActivation HeadActivationOf(Activation activation);
@@ -152,23 +153,41 @@ struct HeadPlan {
   bool norm_bias = true;
   std::string_view out = {};  // empty: encore has no head of this family
   bool out_bias = true;
-  std::string_view note = {};  // for Describe(), behind what is computed
+  bool mean_of_logits = false;  // of each token's, in place of those of their mean
+  double temperature = 1;       // logits are divided by it
+  std::string_view note = {};   // for Describe(), behind what is computed
+  std::string_view none = {};   // without `out`: why encore has none, where there is a reason
 };
 
-// The head of a masked language model: logits = decoder(norm(activation(dense(x)))), decoder being
-// the table of words unless tie_word_embeddings says otherwise.
+// The head of a masked language model: logits = decoder(norm(activation(dense(x)))). decoder is a
+// matrix of its own where the file has one, else the table of words if tie_word_embeddings is true.
+// `norm` and `decoder` may have several names, of which the first that the file has counts.
 struct LanguageHeadPlan {
-  std::string_view dense = {};
+  std::string_view dense = {};  // empty: decoder(x)
   bool dense_bias = true;
+  // Of activation(second(activation(dense(x)))), without biases: dense makes `inner` elements.
+  std::string_view second = {};
+  size_t inner = 0;
   HeadActivation activation = kHeadGelu;
   bool layer_activation = false;  // `activation` is that of the layers
-  std::string_view norm = {};
-  double norm_epsilon = 0;  // 0: that of the layers
+  std::string_view norm = {};     // empty: none
+  double norm_epsilon = 0;        // 0: that of the layers
   bool norm_bias = true;
-  std::string_view decoder = {};  // `decoder`.weight where it is not the table of words
-  std::string_view bias = {};     // or `decoder`.bias; empty: encore has no head of this family
+  std::string_view decoder = {};  // empty: encore has no head of this family
+  bool always_tied = false;       // whatever tie_word_embeddings says
+  std::string_view bias = {};     // another name of `decoder`.bias
   bool has_bias = true;
 };
+
+inline constexpr LanguageHeadPlan kBertLanguage = {.dense = "cls.predictions.transform.dense",
+                                                   .layer_activation = true,
+                                                   .norm = "cls.predictions.transform.LayerNorm",
+                                                   .decoder = "cls.predictions.decoder",
+                                                   .bias = "cls.predictions.bias"};
+inline constexpr LanguageHeadPlan kRobertaLanguage = {.dense = "lm_head.dense",
+                                                      .norm = "lm_head.layer_norm",
+                                                      .decoder = "lm_head.decoder",
+                                                      .bias = "lm_head.bias"};
 
 inline constexpr HeadPlan kTokenHead = {.rows = OutputRows::kAll, .out = "classifier"};
 

@@ -83,6 +83,8 @@ constexpr Family kJinaV3Families[] = {
      .rope_theta = 20000,
      .embeddings = kJinaV3Embeddings,
      .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
+     .token_head = kTokenHead,
+     .language = kRobertaLanguage,
      .finish = FinishJinaV3},
     // The same as first published, with adapters for tasks in its file.
     {.model_types = "xlm-roberta",

@@ -11,6 +11,7 @@
 #include "engine/base/first_failure.h"
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/models/config_keys.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -22,42 +23,99 @@ TensorView<T> RowRange(const TensorView<T>& view, size_t begin, size_t end) {
                        Shape(end - begin, view.dim(1)), view.strides());
 }
 
-}  // namespace
-
-Result<LanguageHead> LanguageHead::Create(const ModelPlan& model, ModelTensors* tensors,
-                                          std::vector<Decision>* decisions) {
+Status CheckPlan(const ModelPlan& model) {
   const LanguageHeadPlan& plan = model.language;
-  if (plan.bias.empty()) {
+  const std::string file(kConfigFile);
+  if (plan.decoder.empty()) {
     return Status(ErrorCode::kUnsupported,
-                  std::string(kConfigFile) + ": model_type is " + model.model_type +
+                  file + ": model_type is " + model.model_type +
                       "; encore has no masked language model's head of it");
   }
-  if (plan.activation.apply == nullptr) {
-    return Status(ErrorCode::kUnsupported, std::string(kConfigFile) + ": the activation is " +
+  if (!plan.dense.empty() && plan.activation.apply == nullptr) {
+    return Status(ErrorCode::kUnsupported, file + ": the activation is " +
                                                std::string(plan.activation.text) +
                                                ", which encore has not in a language model's head");
   }
+  if (plan.dense.empty() && model.embeddings.width != model.encoder.d_model) {
+    return Status(ErrorCode::kUnsupported,
+                  file + ": the table of words is " + std::to_string(model.embeddings.width) +
+                      " wide; encore has no language model's head of it but of hidden_size " +
+                      std::to_string(model.encoder.d_model));
+  }
+  return {};
+}
+
+// Of a module's names the first that the file has, or the first of all.
+std::string NameInFile(const ModelTensors& tensors, std::string_view names) {
+  const std::vector<std::string_view> all = Words(names);
+  for (const std::string_view name : all) {
+    if (tensors.Find(std::string(name) + ".weight") != nullptr) return std::string(name);
+  }
+  return all.empty() ? std::string() : std::string(all.front());
+}
+
+// "norm(gelu (erf)(dense))".
+std::string LanguageHeadText(const LanguageHeadPlan& plan, const std::string& norm) {
+  if (plan.dense.empty()) return "the last states";
+  const std::string activation(plan.activation.text);
+  std::string text = activation + "(" + std::string(plan.dense) + ")";
+  if (!plan.second.empty()) {
+    text = activation + "(" + std::string(plan.second) + "(" + text + "))";
+  }
+  return norm.empty() ? text : norm + "(" + text + ")";
+}
+
+// Two names of one tensor. Where the file has both, as where nothing is shared, the decoder's own
+// counts.
+Result<Tensor> ReadBias(const LanguageHeadPlan& plan, const std::string& decoder, size_t size,
+                        ModelTensors* tensors) {
+  std::string name = decoder + ".bias";
+  if (tensors->Find(name) == nullptr && !plan.bias.empty()) name = plan.bias;
+  return tensors->Read(name, {size});
+}
+
+}  // namespace
+
+Status LanguageHead::ReadTransform(const ModelPlan& model, const std::string& norm,
+                                   ModelTensors* tensors) {
+  const LanguageHeadPlan& plan = model.language;
+  const size_t d_model = model.encoder.d_model;
+  activation_ = plan.activation;
+  if (!plan.dense.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(dense_, tensors->ReadLinear(std::string(plan.dense),
+                                                        plan.second.empty() ? width_ : plan.inner,
+                                                        d_model, plan.dense_bias));
+  }
+  if (!plan.second.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(second_, tensors->ReadLinear(std::string(plan.second), width_,
+                                                         plan.inner, /*has_bias=*/false));
+  }
+  if (norm.empty()) return {};
+  ENCORE_ASSIGN_OR_RETURN(norm_,
+                          tensors->ReadNorm(norm, width_, plan.norm_epsilon, plan.norm_bias));
+  return {};
+}
+
+Result<LanguageHead> LanguageHead::Create(const ModelPlan& model, ModelTensors* tensors,
+                                          std::vector<Decision>* decisions) {
+  ENCORE_RETURN_IF_ERROR(CheckPlan(model));
+  const LanguageHeadPlan& plan = model.language;
   LanguageHead head;
   head.vocab_size_ = model.embeddings.vocab_size;
   head.width_ = model.embeddings.width;
-  head.activation_ = plan.activation;
-  const std::string dense(plan.dense);
+  const std::string norm = NameInFile(*tensors, plan.norm);
+  ENCORE_RETURN_IF_ERROR(head.ReadTransform(model, norm, tensors));
+  // transformers ties the two only where the file does not have both.
+  const std::string decoder = NameInFile(*tensors, plan.decoder);
+  const bool own = !plan.always_tied && tensors->Find(decoder + ".weight") != nullptr;
+  const bool tied = plan.always_tied || (model.tied && !own);
   ENCORE_ASSIGN_OR_RETURN(
-      head.dense_, tensors->ReadLinear(dense, head.width_, model.encoder.d_model, plan.dense_bias));
-  ENCORE_ASSIGN_OR_RETURN(head.norm_, tensors->ReadNorm(std::string(plan.norm), head.width_,
-                                                        plan.norm_epsilon, plan.norm_bias));
-  const std::string words =
-      model.tied ? tensors->Base(model.embeddings.word) : std::string(plan.decoder);
-  ENCORE_ASSIGN_OR_RETURN(const Tensor table,
-                          tensors->Read(words + ".weight", {head.vocab_size_, head.width_}));
+      const Tensor table,
+      tensors->Read((tied ? tensors->Base(model.embeddings.word) : decoder) + ".weight",
+                    {head.vocab_size_, head.width_}));
   Tensor bias;
   if (plan.has_bias) {
-    // Two names of one tensor; where nothing is shared the decoder's own counts.
-    std::string name(plan.bias);
-    std::string other = std::string(plan.decoder) + ".bias";
-    if (!model.tied) std::swap(name, other);
-    if (tensors->Find(name) == nullptr) name = other;
-    ENCORE_ASSIGN_OR_RETURN(bias, tensors->Read(name, {head.vocab_size_}));
+    ENCORE_ASSIGN_OR_RETURN(bias, ReadBias(plan, decoder, head.vocab_size_, tensors));
   }
   const ConstView rows = table.View<float>();
   for (size_t begin = 0; begin < head.vocab_size_; begin += kBlock) {
@@ -71,18 +129,32 @@ Result<LanguageHead> LanguageHead::Create(const ModelPlan& model, ModelTensors* 
     head.blocks_.push_back(std::move(block));
   }
   decisions->push_back({"masked language model",
-                        std::to_string(head.vocab_size_) + " logits a token: " +
-                            (model.tied ? "the table of words" : std::string(plan.decoder)) +
-                            " of " + std::string(plan.norm) + "(" +
-                            std::string(plan.activation.text) + "(" + dense + "))",
+                        std::to_string(head.vocab_size_) +
+                            " logits a token: " + (tied ? "the table of words" : decoder) + " of " +
+                            LanguageHeadText(plan, norm),
                         tensors->files().name()});
   return head;
 }
 
 Status LanguageHead::TransformRows(ConstView hidden, MutableView transformed) const {
-  ENCORE_RETURN_IF_ERROR(dense_->Apply(hidden, transformed));
-  ENCORE_RETURN_IF_ERROR(activation_.apply(transformed, transformed));
-  return norm_.Apply(transformed);
+  if (!dense_) {
+    std::copy_n(hidden.data(), hidden.dim(0) * width_, transformed.data());
+    return {};
+  }
+  Tensor memory;
+  MutableView inner = transformed;
+  if (second_) {
+    ENCORE_ASSIGN_OR_RETURN(
+        memory, Tensor::Create(DType::kF32, Shape(hidden.dim(0), dense_->out_features())));
+    inner = memory.View<float>();
+  }
+  ENCORE_RETURN_IF_ERROR(dense_->Apply(hidden, inner));
+  ENCORE_RETURN_IF_ERROR(activation_.apply(inner, inner));
+  if (second_) {
+    ENCORE_RETURN_IF_ERROR(second_->Apply(inner, transformed));
+    ENCORE_RETURN_IF_ERROR(activation_.apply(transformed, transformed));
+  }
+  return norm_ ? norm_->Apply(transformed) : Status();
 }
 
 Status LanguageHead::Transform(ConstView hidden, MutableView transformed,

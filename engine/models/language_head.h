@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "encore/executor.h"
@@ -20,8 +21,8 @@
 
 namespace encore::inline v0_1::internal {
 
-// logits = E norm(activation(dense(x))) + bias, E being the table of words or a matrix of the
-// head's own. Immutable.
+// logits = E norm(activation(dense(x))) + bias, as LanguageHeadPlan has it: E is the table of words
+// or a matrix of the head's own. Immutable.
 class LanguageHead {
  public:
   // kUnsupported where encore has none of the family; kInvalidArgument for tensors that are missing
@@ -44,13 +45,15 @@ class LanguageHead {
 
  private:
   LanguageHead() = default;
+  Status ReadTransform(const ModelPlan& model, const std::string& norm, ModelTensors* tensors);
   Status TransformRows(ConstView hidden, MutableView transformed) const;
 
   size_t vocab_size_ = 0;
   size_t width_ = 0;
-  std::optional<PackedLinear> dense_;  // nothing: the last product alone
+  std::optional<PackedLinear> dense_;   // nothing: the last product alone
+  std::optional<PackedLinear> second_;  // where the plan has one
   HeadActivation activation_ = kHeadGelu;
-  LoadedNorm norm_;
+  std::optional<LoadedNorm> norm_;  // where the plan has one
   std::vector<PackedLinear> blocks_;
 };
 

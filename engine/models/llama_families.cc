@@ -82,11 +82,12 @@ size_t ReadReach(JsonMembers* config, bool causal, size_t absent) {
   return causal ? window - 1 : window;
 }
 
-// auto_map names code of the folder's own; `name` is the class that encore implements. Whether it
-// is there; another one is kUnsupported.
-Status ReadOwnCode(JsonMembers* config, std::string_view name, bool* found) {
+// auto_map names code of the folder's own; `name` is the class that encore implements, of the entry
+// `key`. Whether it is there; another one is kUnsupported.
+Status ReadOwnCode(JsonMembers* config, std::string_view name, bool* found,
+                   std::string_view key = "AutoModel") {
   const JsonValue* map = config->Find("auto_map");
-  const JsonValue* value = map != nullptr && map->is_object() ? map->Find("AutoModel") : nullptr;
+  const JsonValue* value = map != nullptr && map->is_object() ? map->Find(key) : nullptr;
   *found =
       value != nullptr && value->is_string() && value->text().ends_with("." + std::string(name));
   if (*found || map == nullptr) return {};
@@ -100,8 +101,13 @@ void SetCausal(bool causal, ModelPlan* plan) {
 // The head of transformers' decoders. It reads the last token that is not pad_token_id; without
 // that key as the family's class has it, and of null the last token whatever it is.
 constexpr HeadPlan kScore = {.rows = OutputRows::kLast, .out = "score", .out_bias = false};
+// Theirs of labels of tokens.
+constexpr HeadPlan kTokenScore = {.rows = OutputRows::kAll, .out = "score"};
 
-Status ReadScorePadding(JsonMembers* config, std::optional<int32_t> absent, ModelPlan* plan) {
+void DropHeads(ModelPlan* plan) { plan->head = plan->token_head = {}; }
+
+Status ReadScoreKeys(JsonMembers* config, std::optional<int32_t> absent, ModelPlan* plan) {
+  plan->token_head.out_bias = config->Bool("token_classification_bias", true);
   plan->head.padding = absent;
   const JsonValue* key = config->Find("pad_token_id");
   if (key == nullptr) return {};
@@ -118,8 +124,7 @@ Status ReadScorePadding(JsonMembers* config, std::optional<int32_t> absent, Mode
 
 // ---- EuroBERT.
 
-// The head is of the first token or of the mean of all. With "late", which is the mean of every
-// token's logits, there is none: a classifier is refused, and a model without one does not mind.
+// The head is of the first token, of the mean of all, or with "late" the mean of each one's logits.
 Status FinishEuroBert(JsonMembers* config, ModelPlan* plan) {
   // The published code has another name of the key than transformers.
   const bool published = config->Has("clf_pooling");
@@ -131,8 +136,9 @@ Status FinishEuroBert(JsonMembers* config, ModelPlan* plan) {
   if (published && config->String("classifier_pooling", pooling) != pooling) {
     config->Refuse("classifier_pooling", "'" + pooling + "', as clf_pooling has it");
   }
-  if (pooling == "late") plan->head = {};
-  if (pooling == "mean") plan->head.rows = OutputRows::kAll;
+  if (pooling != "bos") plan->head.rows = OutputRows::kAll;
+  plan->head.mean_of_logits = pooling == "late";
+  plan->language.has_bias = config->Bool("mlp_bias", false);
   if (published) {
     plan->head.note =
         ", by clf_pooling of the folder's own code; sentence-transformers reads the key with that "
@@ -143,23 +149,44 @@ Status FinishEuroBert(JsonMembers* config, ModelPlan* plan) {
 
 // ---- Llama and Mistral. transformers reads is_causal in all decoders.
 
-// llama_bidirec: NVIDIA's embedders, Llama without causality.
-Status FinishLlama(JsonMembers* config, ModelPlan* plan) {
-  const bool both_sides = plan->model_type == "llama_bidirec";
-  if (both_sides) {
-    bool own = false;
-    ENCORE_RETURN_IF_ERROR(ReadOwnCode(config, "LlamaBidirectionalModel", &own));
-    for (const std::string_view key : {"is_causal", "pooling", "temperature"}) config->Ignore(key);
+// llama_bidirec: NVIDIA's embedders and rerankers, Llama without causality. The head has a pooling
+// and a temperature of its own.
+Status FinishLlamaBidirec(JsonMembers* config, ModelPlan* plan) {
+  constexpr std::string_view kReranker = "AutoModelForSequenceClassification";
+  const JsonValue* map = config->Find("auto_map");
+  const bool reranks = map != nullptr && map->is_object() && map->Find(kReranker) != nullptr;
+  bool own = false;
+  ENCORE_RETURN_IF_ERROR(
+      reranks ? ReadOwnCode(config, "LlamaBidirectionalForSequenceClassification", &own, kReranker)
+              : ReadOwnCode(config, "LlamaBidirectionalModel", &own));
+  SetCausal(false, plan);
+  config->Ignore("is_causal");
+  plan->token_head = {};
+  HeadPlan& head = plan->head;
+  const std::string pooling = config->String("pooling", "avg");
+  head.rows = pooling == "avg"   ? OutputRows::kAll
+              : pooling == "cls" ? OutputRows::kFirst
+                                 : OutputRows::kLast;
+  head.temperature = config->Number("temperature", 1);
+  if (!std::isfinite(head.temperature) || head.temperature == 0) {
+    config->Refuse("temperature", "a number other than 0");
   }
-  SetCausal(!both_sides && config->Bool("is_causal", true), plan);
-  if (both_sides) plan->head = {};  // its own code's pools in another way
-  return ReadScorePadding(config, {}, plan);
+  if (pooling != "avg" && pooling != "cls" && pooling != "last") {
+    head = {.none = "its pooling is none of 'avg', 'cls' and 'last'"};
+  }
+  return {};
+}
+
+Status FinishLlama(JsonMembers* config, ModelPlan* plan) {
+  if (plan->model_type == "llama_bidirec") return FinishLlamaBidirec(config, plan);
+  SetCausal(config->Bool("is_causal", true), plan);
+  return ReadScoreKeys(config, {}, plan);
 }
 
 Status FinishMistral(JsonMembers* config, ModelPlan* plan) {
   const bool causal = config->Bool("is_causal", true);
   SetCausal(causal, plan);
-  ENCORE_RETURN_IF_ERROR(ReadScorePadding(config, {}, plan));
+  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, {}, plan));
   if (IsNull(config, "sliding_window")) return {};
   const size_t reach = ReadReach(config, causal, 4096);
   for (LayerConfig& layer : plan->encoder.layers) layer.window = reach;
@@ -191,8 +218,8 @@ Status FinishQwen2(JsonMembers* config, ModelPlan* plan) {
   ENCORE_RETURN_IF_ERROR(ReadOwnCode(config, "Qwen2Model", &own));
   if (own && causal) config->Refuse("is_causal", "false beside auto_map's Qwen2Model");
   SetCausal(causal, plan);
-  if (own) plan->head = {};
-  ENCORE_RETURN_IF_ERROR(ReadScorePadding(config, {}, plan));
+  if (own) DropHeads(plan);
+  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, {}, plan));
   return ReadQwenWindows(config, causal, plan);
 }
 
@@ -220,8 +247,8 @@ Status FinishQwen3(JsonMembers* config, ModelPlan* plan) {
     config->Refuse("use_sliding_window", "false, as in the published models");
   }
   SetCausal(causal, plan);
-  if (own || pplx) plan->head = {};
-  ENCORE_RETURN_IF_ERROR(ReadScorePadding(config, {}, plan));
+  if (own || pplx) DropHeads(plan);
+  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, {}, plan));
   return ReadQwenWindows(config, causal, plan);
 }
 
@@ -259,7 +286,7 @@ Status FinishGemma3(JsonMembers* config, ModelPlan* plan) {
     layer.attention_scale = 1 / std::sqrt(scalar);
   }
   plan->embeddings.scale = static_cast<float>(std::sqrt(static_cast<double>(encoder.d_model)));
-  ENCORE_RETURN_IF_ERROR(ReadScorePadding(config, 0, plan));
+  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, 0, plan));
   plan->logit_softcapping = config->Has("final_logit_softcapping");
   const size_t reach = ReadGemmaReach(config, plan);
   // transformers writes the same number under either name.
@@ -324,6 +351,7 @@ Status FinishUltraBert(JsonMembers* config, ModelPlan* plan) {
   if (pooling != "mean" && pooling != "cls") {
     config->Refuse("classifier_pooling", "'cls' or 'mean'");
   }
+  plan->language.inner = ReadExtent(config, {"prediction_head_size", 768});
   ENCORE_RETURN_IF_ERROR(config->status());
   return ReadTwoRopes(config, {.theta = thetas[0], .theta_key = {}},
                       {.theta = thetas[1], .theta_key = {}}, plan);
@@ -358,6 +386,9 @@ constexpr Family kLlamaFamilies[] = {
          .modules = {kLlamaAttention, kLlamaNorm2, kBiasedNetwork},
          .rope_theta = 10000,
          .head = {.dense = "dense", .activation = kHeadGelu, .out = "classifier"},
+         .token_head = kTokenHead,
+         .language = {.decoder = "lm_head"},
+         .tied = false,
          .finish = FinishEuroBert}),
     // Touvron et al. 2023, arXiv:2302.13971, and NVIDIA's llama-embed, which is Llama without
     // causality. pretraining_tp is how training cut products in parts.
@@ -368,6 +399,7 @@ constexpr Family kLlamaFamilies[] = {
                .modules = {kLlamaAttention, kLlamaNorm2, kBiasedNetwork},
                .rope_theta = 10000,
                .head = kScore,
+               .token_head = kTokenScore,
                .tied = false,
                .finish = FinishLlama}),
     // Jiang et al. 2023, arXiv:2310.06825: windows in all layers or in none.
@@ -381,6 +413,7 @@ constexpr Family kLlamaFamilies[] = {
                .modules = {kPlainAttention, kLlamaNorm2, kLlamaNetwork},
                .rope_theta = 10000,
                .head = kScore,
+               .token_head = kTokenScore,
                .tied = false,
                .finish = FinishMistral}),
     // Yang et al. 2024, arXiv:2407.10671: biases of q, k and v.
@@ -394,6 +427,7 @@ constexpr Family kLlamaFamilies[] = {
                .modules = {kQwen2Attention, kLlamaNorm2, kLlamaNetwork},
                .rope_theta = 10000,
                .head = kScore,
+               .token_head = kTokenScore,
                .tied = false,
                .finish = FinishQwen2}),
     // arXiv:2505.09388, as Qwen3-Embedding (arXiv:2506.05176) uses it: a causal model whose last
@@ -408,6 +442,7 @@ constexpr Family kLlamaFamilies[] = {
                .modules = {kLlamaAttention, kLlamaNorm2, kLlamaNetwork, kQkNorms},
                .rope_theta = 10000,
                .head = kScore,
+               .token_head = kTokenScore,
                .tied = false,
                .finish = FinishQwen3}),
     // arXiv:2503.19786: norms on both sides of sublayers, windows in most layers, scaled
@@ -427,9 +462,7 @@ constexpr Family kLlamaFamilies[] = {
                .norm_placement = NormPlacement::kBoth,
                .head = kScore,
                .finish = FinishGemma3}),
-    // dmis-lab/UltraBERT-150M: windows on both sides in two of three layers. prediction_head_size
-    // is
-    // of the head for masked tokens.
+    // dmis-lab/UltraBERT-150M: windows on both sides in two of three layers.
     LlamaLike({.model_types = "ultrabert",
                .prefixes = "ultrabert.",
                .harmless_tensors = "head. cls. decoder.",
@@ -438,10 +471,18 @@ constexpr Family kLlamaFamilies[] = {
                         .max_positions = {"max_position_embeddings", 32768},
                         .epsilon = {"rms_norm_eps", 1e-6},
                         .activation = {"hidden_act", "silu"}},
-               .own_keys = "attention_windows classifier_pooling layer_types sliding_window",
-               .ignored_keys = "prediction_head_size",
+               .own_keys = "attention_windows classifier_pooling layer_types "
+                           "prediction_head_size sliding_window",
                .modules = {kLlamaAttention, kLlamaNorm2, kBiasedNetwork},
                .head = {.out = "classifier"},
+               .token_head = kTokenHead,
+               .language = {.dense = "head.linear1",
+                            .dense_bias = false,
+                            .second = "head.linear2",
+                            .activation = kHeadGeluTanh,
+                            .decoder = "head.decoder cls",
+                            .has_bias = false},
+               .tied = false,
                .finish = FinishUltraBert}),
 };
 

@@ -158,6 +158,11 @@ Status FinishPublishedNomic(JsonMembers* config, ModelPlan* plan) {
     layer.gate = gated ? Gate::kFirstHalf : Gate::kNone;
     layer.rotary = rotary;
   }
+  // The head's layers have biases where the networks' first ones do.
+  LanguageHeadPlan& language = plan->language;
+  language.activation =
+      HeadActivationOf(activation == "swiglu" ? Activation::kSilu : Activation::kGelu);
+  language.dense_bias = language.has_bias = config->Bool("mlp_fc1_bias", true);
   ENCORE_RETURN_IF_ERROR(ReadNomicExperts(config, gated, &plan->encoder.layers));
   std::erase_if(plan->layer_modules, [gated](const LayerModule& module) {
     const bool of_gates = module.member == &W::gate_proj || module.member == &W::up_proj;
@@ -182,6 +187,12 @@ constexpr EmbeddingPlan kNomicEmbeddings = {.word = "embeddings.word_embeddings"
 constexpr HeadPlan kNomicHead = {
     .dense = "pooler.dense", .dense_in_base = true, .out = "classifier"};
 
+constexpr LanguageHeadPlan kNomicLanguage = {.dense = "cls.predictions.transform.dense",
+                                             .layer_activation = true,
+                                             .norm = "cls.predictions.transform.layer_norm",
+                                             .decoder = "cls.predictions.decoder",
+                                             .bias = "cls.predictions.bias"};
+
 constexpr Family kNomicFamilies[] = {
     // nomic-bert 1 and 1.5 (Nussbaum et al. 2024, arXiv:2402.01613) in transformers' spelling, and
     // in that of the published folders, which is GPT-2's. Only the latter has experts (Nussbaum and
@@ -199,7 +210,9 @@ constexpr Family kNomicFamilies[] = {
      .gate = Gate::kFirstHalf,
      .rope_theta = 1000,
      .embeddings = kNomicEmbeddings,
-     .head = kNomicHead},
+     .head = kNomicHead,
+     .token_head = kTokenHead,
+     .language = kNomicLanguage},
     {.model_types = "nomic_bert",
      .marker_key = "n_embd",
      .prefixes = "bert. nomic_bert.",
@@ -220,6 +233,8 @@ constexpr Family kNomicFamilies[] = {
      .gate = Gate::kFirstHalf,
      .embeddings = kNomicEmbeddings,
      .head = kNomicHead,
+     .token_head = kTokenHead,
+     .language = kNomicLanguage,
      .finish = FinishPublishedNomic},
 };
 

@@ -59,16 +59,6 @@ constexpr HeadPlan TwoLayerHead(const HeadActivation& activation = kHeadTanh) {
   return {.dense = "classifier.dense", .activation = activation, .out = "classifier.out_proj"};
 }
 
-constexpr LanguageHeadPlan kBertLanguage = {.dense = "cls.predictions.transform.dense",
-                                            .layer_activation = true,
-                                            .norm = "cls.predictions.transform.LayerNorm",
-                                            .decoder = "cls.predictions.decoder",
-                                            .bias = "cls.predictions.bias"};
-constexpr LanguageHeadPlan kRobertaLanguage = {.dense = "lm_head.dense",
-                                               .norm = "lm_head.layer_norm",
-                                               .decoder = "lm_head.decoder",
-                                               .bias = "lm_head.bias"};
-
 // position_ids are 0, 1, 2 ... in a buffer; the others are heads of pre-training and other tasks.
 constexpr std::string_view kBertHarmless =
     "embeddings.position_ids pooler. cls. lm_head. discriminator_predictions. "
@@ -179,6 +169,10 @@ Status FinishGte(JsonMembers* config, ModelPlan* plan) {
                                    .ntk = published},
                                   &rotary));
   for (LayerConfig& layer : plan->encoder.layers) layer.rotary = rotary;
+  // transformers has gelu in the head of masked words, the published code the layers' activation.
+  if (published) {
+    plan->language.activation = HeadActivationOf(plan->encoder.layers.front().activation);
+  }
   return {};
 }
 
@@ -208,6 +202,8 @@ constexpr Family kPostNormFamilies[] = {
      .gate = Gate::kFirstHalf,
      .embeddings = BertEmbeddings(PositionRule::kNone),
      .head = PoolerHead(),
+     .token_head = kTokenHead,
+     .language = kBertLanguage,
      .finish = FinishJina},
     // Sanh et al. 2019, arXiv:1910.01108: BERT with names of its own and without types. Sinusoidal
     // positions are in the file as any others.
@@ -326,6 +322,10 @@ constexpr Family kPostNormFamilies[] = {
      .gate = Gate::kSecondHalf,
      .embeddings = RotaryEmbeddings("embeddings.LayerNorm"),
      .head = PoolerHead(),
+     .token_head = kTokenHead,
+     .language = {.dense = "lm_head.dense",
+                  .norm = "lm_head.norm lm_head.layer_norm",
+                  .decoder = "lm_head.decoder"},
      .finish = FinishGte},
 };
 

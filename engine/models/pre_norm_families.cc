@@ -39,18 +39,7 @@ Status FinishModernBertHead(JsonMembers* config, ModelPlan* plan) {
   if (pooling == "mean") head.rows = OutputRows::kAll;
   if (pooling != "mean" && pooling != "cls")
     config->Refuse("classifier_pooling", "'cls' or 'mean'");
-  const std::string activation = config->String("classifier_activation", "gelu");
-  ENCORE_RETURN_IF_ERROR(config->status());
-  if (activation == "gelu") {
-    head.activation = kHeadGelu;
-  } else if (activation == "relu") {
-    head.activation = kHeadRelu;
-  } else if (activation != "tanh") {
-    return Status(ErrorCode::kUnsupported, config->where() + ": classifier_activation is " +
-                                               Quoted(activation) +
-                                               "; encore computes gelu, relu and tanh only");
-  }
-  return {};
+  return ReadHeadActivation(config, {"classifier_activation", "gelu"}, &head.activation);
 }
 
 // The same layers before the labels of tokens and before the decoder.
@@ -65,7 +54,6 @@ void ShareModernBertHead(JsonMembers* config, ModelPlan* plan) {
                     .norm_epsilon = head.norm_epsilon,
                     .norm_bias = head.norm_bias,
                     .decoder = "decoder",
-                    .bias = "decoder.bias",
                     .has_bias = config->Bool("decoder_bias", true)};
 }
 
@@ -207,6 +195,8 @@ constexpr Family kPreNormFamilies[] = {
      .norm = NormType::kRmsNorm,
      .final_norm = "encoder.final_layer_norm",
      .embeddings = WordsAlone("encoder.embed_tokens", "shared"),
+     .head = {.none = "it reads the decoder's states, which encore does not compute"},
+     .token_head = kTokenHead,
      .finish = FinishT5},
 };
 

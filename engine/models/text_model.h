@@ -124,6 +124,8 @@ class TextModel {
   // The row of a sequence's hidden states that the head reads, or with kAll their mean. Without a
   // head: the first.
   OutputRows head_rows() const { return head_.rows(); }
+  // With kAll: not of the rows' mean but of each row, and the mean of their logits counts.
+  bool head_means_logits() const { return head_.mean_of_logits(); }
   // The rows of a batch that have what the head reads: head_rows(), but kAll where that is kLast
   // and a sequence ends with padding, whose row the head does not read.
   OutputRows head_rows(const TokenBatch& batch) const { return head_.RowsOf(batch); }

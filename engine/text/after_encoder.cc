@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "engine/base/int_math.h"
@@ -35,12 +36,12 @@ void Sum(const float* hidden, size_t rows, size_t width, double* sums) {
   }
 }
 
-// Row t counts t + 1 times; the products are exact in double.
-void WeightedSum(const float* hidden, size_t rows, size_t width, double* sums) {
-  for (size_t c = 0; c < width; ++c) sums[c] = hidden[c];
+// Row t counts first + t times; the products are exact in double.
+void WeightedSum(const float* hidden, size_t rows, size_t first, size_t width, double* sums) {
+  for (size_t c = 0; c < width; ++c) sums[c] = static_cast<double>(first) * hidden[c];
   for (size_t r = 1; r < rows; ++r) {
     const float* row = hidden + r * width;
-    const double weight = static_cast<double>(r + 1);
+    const double weight = static_cast<double>(first + r);
     for (size_t c = 0; c < width; ++c) sums[c] += weight * row[c];
   }
 }
@@ -57,31 +58,45 @@ void Max(const float* hidden, size_t rows, size_t width, float* out) {
   }
 }
 
-void PoolOne(PoolingMode mode, const float* hidden, size_t rows, size_t width, double* sums,
-             float* out) {
-  const double count = static_cast<double>(rows);
+// The weights of rows 1 .. n together.
+double Triangle(size_t n) { return static_cast<double>(n) * static_cast<double>(n + 1) / 2; }
+
+void PoolOne(PoolingMode mode, const float* hidden, size_t rows, size_t skip, size_t width,
+             double* sums, float* out) {
+  const float* const first = hidden + skip * width;
+  const size_t count = rows - skip;
   switch (mode) {
     case PoolingMode::kCls:
-      std::copy_n(hidden, width, out);
+      std::copy_n(first, width, out);
       return;
     case PoolingMode::kLastToken:
       std::copy_n(hidden + (rows - 1) * width, width, out);
       return;
     case PoolingMode::kMax:
-      Max(hidden, rows, width, out);
+      Max(first, count, width, out);
       return;
     case PoolingMode::kMean:
-      Sum(hidden, rows, width, sums);
-      Divide(sums, width, count, out);
+      Sum(first, count, width, sums);
+      Divide(sums, width, static_cast<double>(count), out);
       return;
     case PoolingMode::kMeanSqrtLength:
-      Sum(hidden, rows, width, sums);
-      Divide(sums, width, std::sqrt(count), out);
+      Sum(first, count, width, sums);
+      Divide(sums, width, std::sqrt(static_cast<double>(count)), out);
       return;
     case PoolingMode::kWeightedMean:
-      WeightedSum(hidden, rows, width, sums);
-      Divide(sums, width, count * (count + 1) / 2, out);
+      WeightedSum(first, count, skip + 1, width, sums);
+      Divide(sums, width, Triangle(rows) - Triangle(skip), out);
       return;
+  }
+}
+
+// Of a text whose rows are all left out.
+void PoolNone(PoolingMode mode, const float* hidden, size_t width, float* out) {
+  if (mode == PoolingMode::kCls) {
+    std::copy_n(hidden, width, out);
+  } else {
+    std::fill_n(out, width,
+                mode == PoolingMode::kMax ? -std::numeric_limits<float>::infinity() : 0.0f);
   }
 }
 
@@ -135,9 +150,13 @@ OutputRows RowsOf(std::span<const PoolingMode> modes) {
 }
 
 void PoolRows(std::span<const PoolingMode> modes, const float* hidden, size_t rows, size_t width,
-              double* sums, float* out) {
+              double* sums, float* out, size_t skip) {
   for (size_t i = 0; i < modes.size(); ++i) {
-    PoolOne(modes[i], hidden, rows, width, sums, out + i * width);
+    if (skip < rows) {
+      PoolOne(modes[i], hidden, rows, skip, width, sums, out + i * width);
+    } else {
+      PoolNone(modes[i], hidden, width, out + i * width);
+    }
   }
 }
 
@@ -162,6 +181,21 @@ void NormalizeRow(float* row, size_t width) {
   for (size_t i = 0; i < width; ++i) row[i] = static_cast<float>(row[i] / norm);
 }
 
+void NormRow(const LoadedNorm& norm, float* row, size_t width) {
+  const auto* const weight = static_cast<const float*>(norm.weight.data());
+  const auto* const bias = static_cast<const float*>(norm.bias.data());
+  const auto size = static_cast<double>(width);
+  double sum = 0;
+  for (size_t i = 0; i < width; ++i) sum += row[i];
+  const double mean = sum / size;
+  double squares = 0;
+  for (size_t i = 0; i < width; ++i) squares += (row[i] - mean) * (row[i] - mean);
+  const double deviation = std::sqrt(squares / size + norm.epsilon);
+  for (size_t i = 0; i < width; ++i) {
+    row[i] = static_cast<float>((row[i] - mean) / deviation * weight[i] + bias[i]);
+  }
+}
+
 size_t AfterEncoder::RowSteps(size_t from, size_t end) const {
   size_t count = 0;
   while (from + count < end && !steps_[from + count].linear) ++count;
@@ -169,17 +203,24 @@ size_t AfterEncoder::RowSteps(size_t from, size_t end) const {
 }
 
 void AfterEncoder::ApplyRowSteps(size_t from, size_t count, float* row, size_t width) const {
-  for (size_t i = from; i < from + count; ++i) steps_[i].apply(row, width);
+  for (size_t i = from; i < from + count; ++i) {
+    const Step& step = steps_[i];
+    if (step.norm) {
+      NormRow(*step.norm, row, width);
+    } else {
+      step.apply(row, width);
+    }
+  }
 }
 
-Result<AfterEncoder> AfterEncoder::Read(std::vector<PoolingMode> pooling,
+Result<AfterEncoder> AfterEncoder::Read(PoolingSettings pooling,
                                         std::span<const ModuleEntry> modules, size_t d_model,
                                         std::optional<bool> normalize, const FolderReading& reading,
                                         VectorsOf what) {
   AfterEncoder after;
   after.d_model_ = d_model;
   after.pooling_ = std::move(pooling);
-  if (!CheckedMul(after.pooling_.size(), d_model, &after.width_)) {
+  if (!CheckedMul(after.pooling_.modes.size(), d_model, &after.width_)) {
     return InvalidArgument("pooling: the width of its vectors exceeds what can be addressed");
   }
   for (const ModuleEntry& entry : modules) {
@@ -194,6 +235,13 @@ Result<AfterEncoder> AfterEncoder::Read(std::vector<PoolingMode> pooling,
       if (!counts) continue;
       after.AddNormalization();
       reading.Tell("normalize", "to length 1", "modules.json");
+    } else if (entry.kind == ModuleKind::kLayerNorm) {
+      Step step;
+      ENCORE_ASSIGN_OR_RETURN(step.norm, ReadLayerNorm(entry.path, after.width_, reading));
+      after.steps_.push_back(std::move(step));
+      after.trailing_normalizations_ = 0;
+    } else if (entry.kind == ModuleKind::kDropout) {
+      ENCORE_RETURN_IF_ERROR(CheckDropout(entry.path, reading));
     } else if (entry.kind == ModuleKind::kQuantize) {
       after.steps_.push_back({std::nullopt, QuantizeTanh});
       after.trailing_normalizations_ = 0;
@@ -209,7 +257,7 @@ Result<AfterEncoder> AfterEncoder::Read(std::vector<PoolingMode> pooling,
 AfterEncoder AfterEncoder::OfTokens(std::optional<PackedLinear> projection, size_t d_model) {
   AfterEncoder after;
   after.d_model_ = d_model;
-  after.pooling_ = {PoolingMode::kCls};
+  after.pooling_ = PoolingSettings{{PoolingMode::kCls}};
   after.width_ = projection ? projection->out_features() : d_model;
   if (projection) {
     after.steps_.push_back(
@@ -232,7 +280,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
 
   size_t pooled_width = 0;
   size_t pooled_values = 0;
-  if (!CheckedMul(pooling_.size(), d_model_, &pooled_width) ||
+  if (!CheckedMul(pooling_.modes.size(), d_model_, &pooled_width) ||
       !CheckedMul(sequences, pooled_width, &pooled_values)) {
     return Status(ErrorCode::kOutOfMemory, "the pooled vectors exceed what can be addressed");
   }
@@ -245,7 +293,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
     if (normalize_last) NormalizeRow(out, dimensions);
   };
 
-  const OutputRows rows = pooled_rows();
+  const OutputRows rows = pooled_rows(batch.skip);
   const size_t rows_read = rows == OutputRows::kAll ? batch.starts[sequences] : sequences;
   const RowLoop pool_rows(executor, sequences, rows_read * pooled_width);
   ENCORE_ASSIGN_OR_RETURN(double* const sums,
@@ -256,8 +304,8 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
     const size_t first = rows == OutputRows::kAll ? batch.starts[i] : i;
     const size_t count = rows == OutputRows::kAll ? batch.starts[i + 1] - first : 1;
     float* row = pooled + i * pooled_width;
-    PoolRows(pooling_, batch.hidden + first * d_model_, count, d_model_, sums + task * d_model_,
-             row);
+    PoolRows(pooling_.modes, batch.hidden + first * d_model_, count, d_model_,
+             sums + task * d_model_, row, batch.skip);
     ApplyRowSteps(0, row_steps, row, pooled_width);
     if (no_dense) finish(row, i);
   });

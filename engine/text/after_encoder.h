@@ -26,13 +26,17 @@ OutputRows RowsOf(std::span<const PoolingMode> modes);
 // From the hidden states of one text's tokens to one vector: out [modes, width] from hidden [rows,
 // width], contiguous, rows >= 1. Each column is summed up in double, first row to last, divided in
 // double and rounded once. With RowsOf(modes) kFirst or kLast hidden is that row alone. sums is
-// scratch, [width].
+// scratch, [width]. The first `skip` rows do not count, but their places do. Where no row is left,
+// kCls is the first, kMax -inf and the others are 0, as in sentence-transformers.
 void PoolRows(std::span<const PoolingMode> modes, const float* hidden, size_t rows, size_t width,
-              double* sums, float* out);
+              double* sums, float* out, size_t skip = 0);
 
 // row / max(sqrt(sum row^2), 1e-12), as torch.nn.functional.normalize: computed in double, element
 // i summed up in virtual lane i mod 8, the lanes in order; rounded once. In place.
 void NormalizeRow(float* row, size_t width);
+
+// (row - mean) / sqrt(variance + epsilon) * weight + bias in double, rounded once. In place.
+void NormRow(const LoadedNorm& norm, float* row, size_t width);
 
 // What a call wants otherwise than the modules say.
 struct FinishOptions {
@@ -40,22 +44,23 @@ struct FinishOptions {
   size_t dimensions = 0;  // at most width()
 };
 
-// The hidden states of a batch, contiguous: [tokens, d_model], or where pooled_rows() says so the
-// first or last row of each sequence.
+// The hidden states of a batch, contiguous: [tokens, d_model], or where pooled_rows(skip) says so
+// the first or last row of each sequence.
 struct HiddenBatch {
   const float* hidden = nullptr;
   std::span<const size_t> starts;   // as Batch's; not read where there is one row of each
   std::span<const size_t> outputs;  // [sequences]: which row of `vectors` is whose
+  size_t skip = 0;                  // first tokens of each that the pooling leaves out
 };
 
 // Immutable.
 class AfterEncoder {
  public:
-  // Pooling by these modes, and then the dense layers and normalizations among the modules.
-  // `normalize` is OpenOptions', which is told.
-  static Result<AfterEncoder> Read(std::vector<PoolingMode> pooling,
-                                   std::span<const ModuleEntry> modules, size_t d_model,
-                                   std::optional<bool> normalize, const FolderReading& reading,
+  // The pooling, and then the dense layers and norms among the modules. `normalize` is
+  // OpenOptions', which is told.
+  static Result<AfterEncoder> Read(PoolingSettings pooling, std::span<const ModuleEntry> modules,
+                                   size_t d_model, std::optional<bool> normalize,
+                                   const FolderReading& reading,
                                    VectorsOf what = VectorsOf::kTexts);
   // Of late interaction, without such modules: a linear layer where there is one.
   static AfterEncoder OfTokens(std::optional<PackedLinear> projection, size_t d_model);
@@ -66,7 +71,10 @@ class AfterEncoder {
   }
 
   size_t width() const { return width_; }  // of the vectors, before any column is left out
-  OutputRows pooled_rows() const { return RowsOf(pooling_); }
+  OutputRows pooled_rows(size_t skip = 0) const {
+    return skip == 0 ? RowsOf(pooling_.modes) : OutputRows::kAll;
+  }
+  bool includes_prompt() const { return pooling_.include_prompt; }
   bool normalizes() const { return trailing_normalizations_ > 0; }
 
   // vectors [any, dimensions], rows contiguous. A row's bits depend on its sequence alone.
@@ -80,6 +88,7 @@ class AfterEncoder {
     void (*apply)(float* row, size_t width) = nullptr;
     bool use_residual = false;  // as Dense's
     std::optional<PackedLinear> residual = {};
+    std::optional<LoadedNorm> norm = {};  // in place of `apply`
   };
   // The steps from `from` on that have no linear layer, up to `end`; and their functions in turn.
   size_t RowSteps(size_t from, size_t end) const;
@@ -87,7 +96,7 @@ class AfterEncoder {
 
   size_t d_model_ = 0;
   size_t width_ = 0;
-  std::vector<PoolingMode> pooling_;
+  PoolingSettings pooling_;
   std::vector<Step> steps_;
   size_t trailing_normalizations_ = 0;
 };

@@ -55,6 +55,18 @@ Result<const internal::TorchActivation*> ActivationOf(const TextEncoder::Impl& i
                          "; wanted one of the ScoreActivation");
 }
 
+// Means of each text's rows: [texts, width].
+void MeanRows(const float* rows, const std::vector<size_t>& starts, size_t width, float* means) {
+  constexpr PoolingMode kMean[] = {PoolingMode::kMean};
+  std::vector<double> sums(width);
+  RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
+    for (size_t i = 0; i + 1 < starts.size(); ++i) {
+      internal::PoolRows(kMean, rows + starts[i] * width, starts[i + 1] - starts[i], width,
+                         sums.data(), means + i * width);
+    }
+  });
+}
+
 // What the head reads: [texts, d_model] of a batch's hidden states.
 std::vector<float> PoolForHead(const internal::TextModel& model, const float* hidden,
                                const internal::Scratch& scratch) {
@@ -72,15 +84,29 @@ std::vector<float> PoolForHead(const internal::TextModel& model, const float* hi
     }
     return pooled;
   }
-  constexpr PoolingMode kMean[] = {PoolingMode::kMean};
-  std::vector<double> sums(width);
-  RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
-    for (size_t i = 0; i < texts; ++i) {
-      internal::PoolRows(kMean, hidden + starts[i] * width, starts[i + 1] - starts[i], width,
-                         sums.data(), pooled.data() + i * width);
-    }
-  });
+  MeanRows(hidden, starts, width, pooled.data());
   return pooled;
+}
+
+// [texts, labels] of a batch's hidden states.
+Result<std::vector<float>> LogitsOf(const internal::TextModel& model, const float* hidden,
+                                    const internal::Scratch& scratch, const Executor& executor) {
+  const size_t labels = model.labels().size();
+  const size_t texts = scratch.starts.size() - 1;
+  std::vector<float> pooled;
+  size_t rows = scratch.starts.back();
+  if (!model.head_means_logits()) {
+    pooled = PoolForHead(model, hidden, scratch);
+    hidden = pooled.data();
+    rows = texts;
+  }
+  std::vector<float> logits(rows * labels);
+  ENCORE_RETURN_IF_ERROR(model.Logits(ConstView(hidden, Shape(rows, model.d_model())),
+                                      MutableView(logits.data(), Shape(rows, labels)), executor));
+  if (!model.head_means_logits()) return logits;
+  std::vector<float> means(texts * labels);
+  MeanRows(logits.data(), scratch.starts, labels, means.data());
+  return means;
 }
 
 // Sets what goes around inputs: a chat template, if there is one, else the prompt before the first
@@ -133,12 +159,9 @@ Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs 
   Predictions predictions{std::move(values), {}};
   const MutableView rows = predictions.values.View<float>();
   const auto write = [&](const float* hidden, std::span<const size_t> texts,
-                         internal::Scratch* scratch) {
-    const std::vector<float> pooled = PoolForHead(impl.model, hidden, *scratch);
-    std::vector<float> logits(texts.size() * labels);
-    ENCORE_RETURN_IF_ERROR(impl.model.Logits(
-        ConstView(pooled.data(), Shape(texts.size(), impl.model.d_model())),
-        MutableView(logits.data(), Shape(texts.size(), labels)), options.executor));
+                         internal::Scratch* scratch) -> Status {
+    ENCORE_ASSIGN_OR_RETURN(std::vector<float> logits,
+                            LogitsOf(impl.model, hidden, *scratch, options.executor));
     RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
       for (size_t i = 0; i < texts.size(); ++i) {
         activation->apply(logits.data() + i * labels, labels);

@@ -6,6 +6,7 @@
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/text/text_encoder_impl.h"
+#include "engine/tokenizer/tokenizer_factory.h"
 
 namespace encore::inline v0_1 {
 
@@ -93,6 +94,21 @@ Status CheckVectors(MutableView vectors, size_t texts, size_t dimensions) {
   return {};
 }
 
+// Tokens at each text's start that the pooling leaves out: as sentence-transformers counts them,
+// those of the prompt by itself, without a special token at its end.
+Result<size_t> TokensToSkip(const TextEncoder::Impl& impl, std::string_view prompt,
+                            TokenizeOptions options) {
+  if (impl.after->includes_prompt() || prompt.empty()) return size_t{0};
+  ENCORE_RETURN_IF_ERROR(internal::WantTokenizer(impl));
+  options.on_long = OnLong::kCut;
+  Tokens tokens;
+  ENCORE_RETURN_IF_ERROR(impl.tokenizer->Encode(prompt, &tokens, options));
+  if (impl.padding) impl.padding->Apply(&tokens);
+  const bool ends = !tokens.ids.empty() &&
+                    internal::TokenizerFactory::IsSpecial(*impl.tokenizer, tokens.ids.back());
+  return tokens.ids.size() - (ends ? 1 : 0);
+}
+
 // `vectors` was checked.
 Status EncodeInto(const TextEncoder::Impl& impl, internal::TextInputs inputs,
                   const internal::FinishOptions& finish, const EncodeOptions& options,
@@ -104,11 +120,13 @@ Status EncodeInto(const TextEncoder::Impl& impl, internal::TextInputs inputs,
   ENCORE_ASSIGN_OR_RETURN(inputs.prompt,
                           internal::ResolvePrompt(impl, options.prompt_name, options.prompt));
   ENCORE_ASSIGN_OR_RETURN(
-      const internal::StreamOptions stream,
+      internal::StreamOptions stream,
       internal::MakeStreamOptions(impl, options, of_ids, impl.after->pooled_rows()));
+  ENCORE_ASSIGN_OR_RETURN(const size_t skip, TokensToSkip(impl, inputs.prompt, stream.tokenize));
+  stream.rows = impl.after->pooled_rows(skip);
   const auto write = [&](const float* hidden, std::span<const size_t> texts,
                          internal::Scratch* scratch) {
-    return impl.after->Run({hidden, scratch->starts, texts}, finish, vectors, scratch,
+    return impl.after->Run({hidden, scratch->starts, texts, skip}, finish, vectors, scratch,
                            options.executor);
   };
   return internal::StreamTexts(impl, inputs, stream, write, counts);

@@ -26,6 +26,7 @@
 #include "engine/base/quoted.h"
 #include "engine/io/folder.h"
 #include "engine/io/json_members.h"
+#include "engine/models/model_tensors.h"
 #include "engine/text/model2vec.h"
 #include "engine/text/torch_activation.h"
 
@@ -98,6 +99,8 @@ enum class ModuleKind : uint8_t {
   kPooling,
   kDense,
   kNormalize,
+  kLayerNorm,
+  kDropout,
   kQuantize,
   kClipModel,  // the older name of a transformer that makes vectors of texts and images
   // Of a SparseEncoder.
@@ -169,7 +172,7 @@ struct SparseRoutes {
 
 struct TransformerFolder {
   // Of modules.json, if there is one: a transformer, then at most one pooling before any number of
-  // dense layers, normalizations and quantizers; none behind one that makes features. Or static
+  // dense layers, norms, dropouts and quantizers; none behind one that makes features. Or static
   // embeddings before these, or a transformer and SpladePooling, which may be a Router's
   // documents'.
   std::optional<std::vector<ModuleEntry>> modules;
@@ -261,11 +264,16 @@ inline constexpr std::string_view kPyLateKeys[] = {"query_length",
                                                    "skiplist_words"};
 
 // The modes of a Pooling module in the order in which their vectors are concatenated: booleans in
-// PoolingMode's order, a list in its own. `given` replaces the folder's, where not empty. Without a
-// module, the last token where config.json names a causal language model, else the mean.
-Result<std::vector<PoolingMode>> ReadPooling(const ModuleEntry* module, size_t d_model,
-                                             const std::vector<PoolingMode>& given,
-                                             const FolderReading& reading);
+// PoolingMode's order, a list in its own. And whether a prompt's tokens count.
+struct PoolingSettings {
+  std::vector<PoolingMode> modes;
+  bool include_prompt = true;
+};
+// `given` replaces the folder's, where not empty. Without a module, the last token where
+// config.json names a causal language model, else the mean.
+Result<PoolingSettings> ReadPooling(const ModuleEntry* module, size_t d_model,
+                                    const std::vector<PoolingMode>& given,
+                                    const FolderReading& reading);
 
 // activation(linear(x)), to which with use_residual x is added, or residual(x) where the width
 // changes.
@@ -283,6 +291,12 @@ Result<Dense> ReadDense(const std::string& path, size_t width, VectorsOf what,
 // Whether a Normalize module in `path`, with the few settings that it may have, has an effect: in a
 // model of late interaction, one of the vectors of texts has none.
 Result<bool> ReadNormalize(const std::string& path, VectorsOf what, const FolderReading& reading);
+
+// A LayerNorm module: weight and bias [width].
+Result<LoadedNorm> ReadLayerNorm(const std::string& path, size_t width,
+                                 const FolderReading& reading);
+// A Dropout module, which does nothing when nobody trains.
+Status CheckDropout(const std::string& path, const FolderReading& reading);
 
 // The function between a classification head and its scores, as in sentence-transformers'
 // CrossEncoder: activation_fn of config_sentence_transformers.json, else of config.json's

@@ -348,9 +348,9 @@ Result<AfterEncoder> ReadLateModules(const TransformerFolder& found, const LateS
                  source);
     after = AfterEncoder::OfTokens(std::move(linear), d_model);
   } else {
-    ENCORE_ASSIGN_OR_RETURN(
-        after, AfterEncoder::Read({PoolingMode::kCls}, std::span(*found.modules).subspan(1),
-                                  d_model, normalize, reading, VectorsOf::kTokens));
+    ENCORE_ASSIGN_OR_RETURN(after, AfterEncoder::Read(PoolingSettings{{PoolingMode::kCls}},
+                                                      std::span(*found.modules).subspan(1), d_model,
+                                                      normalize, reading, VectorsOf::kTokens));
   }
   if (settings.normalizes) {
     after.AddNormalization();

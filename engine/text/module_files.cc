@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of what follows the transformer: pooling, dense layers, normalization, prompts and
-// scores.
+// The files of what follows the transformer: pooling, dense layers, norms, prompts and scores.
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "encore/safetensors.h"
 #include "engine/base/status_macros.h"
@@ -76,8 +77,8 @@ std::string PoolingText(const std::vector<PoolingMode>& modes) {
   return text;
 }
 
-Result<std::vector<PoolingMode>> ReadPoolingConfig(const std::string& path, size_t d_model,
-                                                   const FolderReading& reading) {
+Result<PoolingSettings> ReadPoolingConfig(const std::string& path, size_t d_model,
+                                          const FolderReading& reading) {
   const std::string file = Within(path, "config.json");
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
   if (!json.has_value()) {
@@ -94,12 +95,11 @@ Result<std::vector<PoolingMode>> ReadPoolingConfig(const std::string& path, size
       members.Refuse(key, std::to_string(d_model) + ", the width of the model's hidden states");
     }
   }
-  if (!members.Bool("include_prompt", true)) {
-    members.Refuse("include_prompt", "true: encore has no pooling without the prompt's tokens");
-  }
+  const bool include_prompt = members.Bool("include_prompt", true);
   ENCORE_RETURN_IF_ERROR(Finish(members, reading));
-  reading.Tell("pooling", PoolingText(modes), file);
-  return modes;
+  reading.Tell("pooling",
+               PoolingText(modes) + (include_prompt ? "" : ", without the prompt's tokens"), file);
+  return PoolingSettings{std::move(modes), include_prompt};
 }
 
 // Whether config.json is of a causal language model: the first class name says so, and is_causal
@@ -160,6 +160,20 @@ Result<Tensor> ReadTensor(const SafetensorsFile& file, std::string_view name, co
                            tensor.shape().ToString() + "; wanted " + shape.ToString());
   }
   return tensor;
+}
+
+// One of a module's weights has another name than these.
+Status CheckNames(const SafetensorsFile& file, const std::vector<std::string_view>& wanted) {
+  for (const SafetensorsEntry& entry : file.tensors()) {
+    if (std::find(wanted.begin(), wanted.end(), entry.name) != wanted.end()) continue;
+    std::string names;
+    for (const std::string_view name : wanted) {
+      names += (names.empty() ? "" : " and ") + std::string(name);
+    }
+    return InvalidArgument(file.name() + ": unknown tensor " + Quoted(entry.name) + "; wanted " +
+                           names);
+  }
+  return {};
 }
 
 Result<SafetensorsFile> OpenWeights(const std::string& path, const FolderReading& reading) {
@@ -232,12 +246,12 @@ Result<std::optional<Named>> FindScoreFunction(const std::string& path,
 
 }  // namespace
 
-Result<std::vector<PoolingMode>> ReadPooling(const ModuleEntry* module, size_t d_model,
-                                             const std::vector<PoolingMode>& given,
-                                             const FolderReading& reading) {
+Result<PoolingSettings> ReadPooling(const ModuleEntry* module, size_t d_model,
+                                    const std::vector<PoolingMode>& given,
+                                    const FolderReading& reading) {
   if (!given.empty()) {
     reading.Tell("pooling", PoolingText(given), "option pooling");
-    return given;
+    return PoolingSettings{given};
   }
   if (module != nullptr) return ReadPoolingConfig(module->path, d_model, reading);
   ENCORE_ASSIGN_OR_RETURN(const bool causal, IsCausalLanguageModel(reading));
@@ -245,7 +259,7 @@ Result<std::vector<PoolingMode>> ReadPooling(const ModuleEntry* module, size_t d
   reading.Tell("pooling", std::string(PoolingModeName(mode)) + ", without normalization",
                std::string("default without modules.json") +
                    (causal ? ", architectures ends in ForCausalLM" : ""));
-  return std::vector<PoolingMode>{mode};
+  return PoolingSettings{{mode}};
 }
 
 Result<Dense> ReadDense(const std::string& path, size_t width, VectorsOf what,
@@ -254,13 +268,10 @@ Result<Dense> ReadDense(const std::string& path, size_t width, VectorsOf what,
   ENCORE_ASSIGN_OR_RETURN(const DenseConfig config, ReadConfig(config_file, width, what, reading));
   ENCORE_ASSIGN_OR_RETURN(const SafetensorsFile file, OpenWeights(path, reading));
   const bool projects = config.use_residual && config.in_features != config.out_features;
-  for (const SafetensorsEntry& entry : file.tensors()) {
-    if (entry.name == "linear.weight" || (config.bias && entry.name == "linear.bias")) continue;
-    if (projects && entry.name == "residual.weight") continue;
-    return InvalidArgument(file.name() + ": unknown tensor " + Quoted(entry.name) +
-                           "; wanted linear.weight" + (config.bias ? " and linear.bias" : "") +
-                           (projects ? " and residual.weight" : ""));
-  }
+  std::vector<std::string_view> names = {"linear.weight"};
+  if (config.bias) names.push_back("linear.bias");
+  if (projects) names.push_back("residual.weight");
+  ENCORE_RETURN_IF_ERROR(CheckNames(file, names));
   ENCORE_ASSIGN_OR_RETURN(
       const Tensor weight,
       ReadTensor(file, "linear.weight", {config.out_features, config.in_features}));
@@ -302,6 +313,39 @@ Result<bool> ReadNormalize(const std::string& path, VectorsOf what, const Folder
   WantVectors(members, what, VectorsOf::kTexts);
   ENCORE_RETURN_IF_ERROR(Finish(members, reading));
   return true;
+}
+
+Result<LoadedNorm> ReadLayerNorm(const std::string& path, size_t width,
+                                 const FolderReading& reading) {
+  const std::string config_file = Within(path, "config.json");
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json,
+                          reading.folder.ReadJson(config_file));
+  if (!json.has_value()) {
+    return Status(ErrorCode::kNotFound, "modules.json names a LayerNorm module, but there is no " +
+                                            reading.folder.PathOf(config_file));
+  }
+  JsonMembers members(*json, config_file);
+  if (members.RequiredSize("dimension") != width && members.ok()) {
+    members.Refuse("dimension", std::to_string(width) + ", the width of what comes before");
+  }
+  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  ENCORE_ASSIGN_OR_RETURN(const SafetensorsFile file, OpenWeights(path, reading));
+  ENCORE_RETURN_IF_ERROR(CheckNames(file, {"norm.weight", "norm.bias"}));
+  LoadedNorm norm{.epsilon = 1e-5};  // torch's default, which sentence-transformers takes
+  ENCORE_ASSIGN_OR_RETURN(norm.weight, ReadTensor(file, "norm.weight", {width}));
+  ENCORE_ASSIGN_OR_RETURN(norm.bias, ReadTensor(file, "norm.bias", {width}));
+  reading.Tell("layer norm", "of " + std::to_string(width) + " elements", config_file);
+  return norm;
+}
+
+Status CheckDropout(const std::string& path, const FolderReading& reading) {
+  const std::string file = Within(path, "config.json");
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (!json.has_value()) return {};
+  JsonMembers members(*json, file);
+  const double share = members.Number("dropout", 0.2);
+  if (members.ok() && !(share >= 0 && share <= 1)) members.Refuse("dropout", "0 .. 1");
+  return Finish(members, reading);
 }
 
 const std::string* SentenceConfig::FindPrompt(std::string_view name) const {

@@ -158,9 +158,9 @@ Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFol
   }
   const std::span<const ModuleEntry> rest = std::span(*found.modules).subspan(1);
   // What comes is a row a text already.
-  ENCORE_ASSIGN_OR_RETURN(
-      AfterEncoder after,
-      AfterEncoder::Read({PoolingMode::kCls}, rest, model.d_model(), options.normalize, reading));
+  ENCORE_ASSIGN_OR_RETURN(AfterEncoder after,
+                          AfterEncoder::Read(PoolingSettings{{PoolingMode::kCls}}, rest,
+                                             model.d_model(), options.normalize, reading));
   if (found.model2vec && found.model2vec->normalize) {
     after.AddNormalization();
     reading.Tell("normalize", "to length 1", "config.json");

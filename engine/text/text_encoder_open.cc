@@ -123,11 +123,12 @@ Status CheckClass(const internal::TransformerFolder& found, bool wants_late,
   }
   for (size_t i = 1; found.makes_features && found.modules && i < found.modules->size(); ++i) {
     const internal::ModuleKind kind = (*found.modules)[i].kind;
-    if (kind == internal::ModuleKind::kDense || kind == internal::ModuleKind::kNormalize) continue;
+    using enum internal::ModuleKind;
+    if (kind == kDense || kind == kNormalize || kind == kLayerNorm || kind == kDropout) continue;
     return Status(ErrorCode::kUnsupported,
                   "modules.json: module " + std::to_string(i) +
-                      " follows a model that makes a vector of each text; wanted Dense and "
-                      "Normalize alone");
+                      " follows a model that makes a vector of each text; wanted Dense, "
+                      "Normalize, LayerNorm and Dropout alone");
   }
   for (size_t i = 0; is_late && found.modules && i < found.modules->size(); ++i) {
     using enum internal::ModuleKind;
@@ -261,11 +262,11 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
           "vector of each text");
     }
     reading.Tell("pooling", "none: the model makes the vectors", "config.json");
-    ENCORE_ASSIGN_OR_RETURN(
-        after, internal::AfterEncoder::Read({PoolingMode::kLastToken}, rest, model.hidden_width(),
-                                            options.normalize, reading));
+    ENCORE_ASSIGN_OR_RETURN(after, internal::AfterEncoder::Read(
+                                       internal::PoolingSettings{{PoolingMode::kLastToken}}, rest,
+                                       model.hidden_width(), options.normalize, reading));
   } else if (pools) {
-    ENCORE_ASSIGN_OR_RETURN(std::vector<PoolingMode> pooling,
+    ENCORE_ASSIGN_OR_RETURN(internal::PoolingSettings pooling,
                             internal::ReadPooling(has_pooling ? &rest.front() : nullptr,
                                                   model.hidden_width(), options.pooling, reading));
     ENCORE_ASSIGN_OR_RETURN(

@@ -22,12 +22,14 @@ struct ClassName {
   std::string_view file;  // the class's own module, in the newer paths
   ModuleKind kind;
 };
-constexpr std::array<ClassName, 12> kClasses = {{
+constexpr std::array<ClassName, 14> kClasses = {{
     {"Transformer", "transformer", ModuleKind::kTransformer},
     {"StaticEmbedding", "static_embedding", ModuleKind::kStaticEmbedding},
     {"Pooling", "pooling", ModuleKind::kPooling},
     {"Dense", "dense", ModuleKind::kDense},
     {"Normalize", "normalize", ModuleKind::kNormalize},
+    {"LayerNorm", "layer_norm", ModuleKind::kLayerNorm},
+    {"Dropout", "dropout", ModuleKind::kDropout},
     {"CLIPModel", "clip_model", ModuleKind::kClipModel},
     {"MLMTransformer", "mlm_transformer", ModuleKind::kMlmTransformer},
     {"SpladePooling", "splade_pooling", ModuleKind::kSpladePooling},
@@ -92,6 +94,7 @@ Status CheckOrder(const std::vector<ModuleEntry>& modules) {
   for (size_t i = 0; i < modules.size(); ++i) {
     const ModuleKind kind = modules[i].kind;
     const bool behind = kind == ModuleKind::kDense || kind == ModuleKind::kNormalize ||
+                        kind == ModuleKind::kLayerNorm || kind == ModuleKind::kDropout ||
                         kind == (pools ? ModuleKind::kQuantize : ModuleKind::kMultiVectorMask);
     const bool fits = i == 0                          ? is_static || IsTransformer(kind)
                       : i == 1 && pools && !is_static ? true
@@ -101,7 +104,8 @@ Status CheckOrder(const std::vector<ModuleEntry>& modules) {
         ErrorCode::kUnsupported,
         where + ": module " + std::to_string(i) +
             " is out of order; wanted Transformer and Pooling, or StaticEmbedding, then Dense, "
-            "Normalize and FlexibleQuantizer; or Transformer, then Dense, MultiVectorMask and "
+            "Normalize, LayerNorm, Dropout and FlexibleQuantizer; or Transformer, then Dense, "
+            "MultiVectorMask and "
             "Normalize; or Transformer and SpladePooling or LogitScore alone; or "
             "SparseStaticEmbedding alone");
   }
@@ -342,7 +346,8 @@ Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
       ErrorCode::kUnsupported,
       where + ": type is " + Quoted(type) +
           "; encore has Transformer, CLIPModel, StaticEmbedding, Pooling, Dense, Normalize, "
-          "SpladePooling, SparseStaticEmbedding, Router, MultiVectorMask and LogitScore of "
+          "LayerNorm, Dropout, SpladePooling, SparseStaticEmbedding, Router, MultiVectorMask and "
+          "LogitScore of "
           "sentence_transformers, and "
           "st_quantize.FlexibleQuantizer");
 }

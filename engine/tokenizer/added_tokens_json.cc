@@ -169,6 +169,10 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
     for (const SpecialToken& token : *named) again(token.token.content);
     for (const AddedToken& token : extra) again(token.content);
   }
+  for (const AddedToken& token : extra) {
+    const AddedToken* const known = list.Find(token.content);
+    if (known != nullptr) parts->special_ids.emplace_back("extra_special_tokens", known->id);
+  }
   if (which.kind == TokenizerKind::kEsm) {
     for (size_t id = 0; id < parts->model->id_limit(); ++id) {
       AddedToken token;

@@ -259,6 +259,12 @@ std::optional<int32_t> internal::TokenizerFactory::SpecialTokenId(const Tokenize
   return {};
 }
 
+bool internal::TokenizerFactory::IsSpecial(const Tokenizer& tokenizer, int32_t id) {
+  const auto& ids = tokenizer.impl_->parts.special_ids;
+  return std::any_of(ids.begin(), ids.end(),
+                     [id](const auto& known) { return known.second == id; });
+}
+
 Tokenizer internal::TokenizerFactory::Make(TokenizerParts parts) {
   size_t vocab_size = parts.model->id_limit();
   for (const AddedToken& token : parts.added_tokens.tokens()) {

@@ -40,7 +40,7 @@ struct TokenizerParts {
   std::unique_ptr<const Model> model;
   std::string unk_token;
   AddedTokens added_tokens;
-  std::vector<std::pair<std::string, int32_t>> special_ids;  // by keys: "mask_token"
+  std::vector<std::pair<std::string, int32_t>> special_ids;  // by keys, "mask_token"
   PostTemplate post_template;
   std::optional<size_t> model_max_length;
   bool cut_start = false;   // a text that is too long loses its first tokens

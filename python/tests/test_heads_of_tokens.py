@@ -33,7 +33,7 @@ def test_static_embeddings(name: str) -> None:
     assert model.compute == "f32"
 
 
-@pytest.mark.parametrize("name", ["splade_bert", "splade_distilbert", "router"])
+@pytest.mark.parametrize("name", ["splade_bert", "splade_distilbert", "splade_gte", "router"])
 def test_sparse(name: str) -> None:
     answers = expected(name)
     model = pyencore.SparseEncoder(HEADS / name)
@@ -129,7 +129,7 @@ def test_similarity_of_sparse_vectors(name: Any) -> None:
 
 
 @needs_reference
-@pytest.mark.parametrize("name", ["splade_bert", "splade_distilbert", "router"])
+@pytest.mark.parametrize("name", ["splade_bert", "splade_distilbert", "splade_gte", "router"])
 def test_sparse_calls_are_those_of_sentence_transformers(name: str) -> None:
     import sentence_transformers
     import torch
@@ -168,7 +168,7 @@ def test_caches_of_heads(tmp_path: Path) -> None:
         assert len(list((tmp_path / model.__name__).iterdir())) == 1
 
 
-@pytest.mark.parametrize("name", ["ner_bert", "ner_modernbert"])
+@pytest.mark.parametrize("name", sorted(f.name for f in HEADS.glob("ner_*")))
 def test_entities(name: str) -> None:
     answers = expected(name)
     model = pyencore.TokenClassifier(HEADS / name)

@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Random folders of static embeddings, token classifiers and sparse encoders beside
-sentence-transformers and transformers' pipeline in float64.
+"""Random folders of static embeddings, token classifiers, masked language models, sparse encoders
+and classifiers of published code beside sentence-transformers and transformers in float64.
 
     tools/build.sh build/release --target folder_answers
     .deps/venv/bin/python tests/compare/check_heads.py [--answers FILE] [--count 20] [HEAD]
     ... --precision int8 sparse tokens     what int8 loses, nothing refused
 
-HEAD is static, model2vec, tokens, sparse, reranker, weights or m3; all by default. BGE-M3's heads
-(m3) are compared with FlagEmbedding's definition, Model2Vec's folders (model2vec) with the package
-of that name. Needs the packages of tests/make/make_head_fixtures.py. Exit status 1 where one
+HEAD is static, model2vec, tokens, masked, sparse, published, reranker, weights or m3; all by
+default. BGE-M3's heads (m3) are compared with FlagEmbedding's definition, Model2Vec's folders
+(model2vec) with the package of that name: without it they are left out, with a sentence. Heads of
+published code (published) are compared with their definition in tests/make/head_families.py.
+Needs the packages of tests/make/make_head_fixtures.py. Exit status 1 where one
 differs by more than 1e-6 of the largest magnitude, in an entity, or in the support of a sparse
 vector where no value is below 1e-6. Scores of tokens and of rerankers that are farther off, but by
 no more than 4 times what torch in float32 is, are told as rough.
 """
 import argparse
+import importlib.util
 import json
 import os
 import pathlib
@@ -31,7 +34,9 @@ sys.path.insert(0, str(HERE.parent / "make"))
 
 import numpy as np  # noqa: E402
 
+import head_families  # noqa: E402
 import m3_folders  # noqa: E402
+from folder_check import families  # noqa: E402
 import model2vec_folders  # noqa: E402
 import make_head_fixtures as heads  # noqa: E402
 
@@ -103,9 +108,36 @@ def places(entities):
     return [[entity[key] for key in ENTITIES] for entity in entities]
 
 
+def draw_keys(rng, family):
+    """Some of the family's keys, as check_folders.py has them."""
+    base, keys, *_ = families.FAMILIES[family]
+    keys = {key: values for key, values in keys.items() if key not in (
+        "max_position_embeddings", "num_hidden_layers", "type_vocab_size", "classifier_pooling",
+        "layer_types", "vocab_list", "is_folding_model")}
+    changes = {}
+    for key, values in keys.items():
+        if not isinstance(values, list):
+            changes[key] = values
+        elif rng.random_sample() < 0.4:
+            changes[key] = values[rng.randint(len(values))]
+    settings = {**head_families.keys_of(family), **changes}
+    settings.setdefault("position_buckets", -1)
+    fitted = families.fitting(family, {**settings}) if family == "DebertaV2" else settings
+    return {**changes, **{key: value for key, value in fitted.items()
+                          if key in ("conv_act", "max_relative_positions")}}
+
+
+SHAPES = [None, None, "deberta", "xlm_roberta", "roberta", "modernbert", "t5", "qwen"]
+
+
 def check_tokens(answers, folder, rng):
-    family = rng.choice(list(heads.FAMILIES))
-    heads.draw_model(family, "TokenClassification", rng, folder, np.float32)
+    family = str(rng.choice([*head_families.FAMILIES, *head_families.LABELLERS]))
+    shape = SHAPES[rng.randint(len(SHAPES))]
+    changes = draw_keys(rng, family)
+    if family in head_families.LABELLERS and rng.randint(3) == 0:
+        changes["token_classification_bias"] = False
+    head_families.draw_model(family, "TokenClassification", rng, folder, np.float32,
+                     tokenizer=shape and head_families.tokenizer_of(shape), **changes)
     texts = draw_texts(rng, 200)
     _, entities = heads.token_answers(folder, texts, exact=True)
     worst = 0.0
@@ -123,22 +155,57 @@ def check_tokens(answers, folder, rng):
         rounding = max(abs(e["score"] - w["score"]) for name, wanted in entities.items()
                        for own, rows in zip(single[name], wanted, strict=True)
                        if places(own) == places(rows) for e, w in zip(own, rows))
-        tell_rough("tokens", worst, rounding, family)
-    return family, worst
+        tell_rough("tokens", worst, rounding, f"{family} {shape} {changes}")
+    return f"{family} {shape} {changes}", worst
+
+
+def draw_masked(rng, folder, families_of, **more):
+    """A masked language model. The keys that its configuration was made with."""
+    family = str(rng.choice(families_of))
+    changes = {**draw_keys(rng, family), **more}
+    for key in ("hidden_act", "hidden_activation", "classifier_activation"):
+        if changes.get(key) == "quick_gelu":  # which encore has in layers only
+            changes[key] = "silu"
+    if family == "DebertaV2":
+        changes["legacy"] = bool(rng.randint(2))
+    if changes.get("embedding_size", 32) != 32 and not changes.get("legacy", True):
+        changes["embedding_size"] = 32  # transformers fails on another
+    if family == "ModernBert":
+        changes["classifier_activation"] = str(rng.choice(["gelu", "relu", "silu", "tanh"]))
+    changes["tie_word_embeddings"] = bool(rng.randint(3))
+    head_families.draw_model(family, "MaskedLM", rng, folder, np.float32, **changes)
+    return family, changes
+
+
+def check_masked(answers, folder, rng):
+    """Logits of all tokens."""
+    family, changes = draw_masked(rng, folder, list(head_families.FAMILIES))
+    texts = draw_texts(rng, 200)
+    wanted = heads.masked_answers(folder, texts)
+    found = ask(answers, folder, texts, head="masked logits")
+    worst = m3_folders.near(found, wanted)
+    what = f"{family} {changes}"
+    if not worst <= TOLERANCE:
+        single = heads.masked_answers(folder, texts, single=True)
+        tell_rough("masked", worst, m3_folders.near(single, wanted), what)
+    return what, worst
+
+
+def check_published(answers, folder, rng):
+    kind = str(rng.choice(list(head_families.PUBLISHED)))
+    texts = [text for text in draw_texts(rng, 60) if len(text) < 400]
+    wanted = head_families.draw_published(kind, rng, folder, np.float32, texts)
+    if wanted[0].ndim == 1:
+        found = [row["row"] for row in ask(answers, folder, texts, classifies=True, activation="none")]
+    else:
+        found = ask(answers, folder, texts, head="masked logits")
+    worst = m3_folders.near(found, wanted)
+    assert worst <= 4 * TOLERANCE, f"differs by {worst:.1e} ({kind})"
+    return kind, worst
 
 
 def check_sparse(answers, folder, rng):
-    family = rng.choice(list(heads.FAMILIES))
-    changes = {}
-    if family not in ("Roberta", "XLMRoberta", "Camembert", "MPNet", "Electra", "ModernBert"):
-        key = "activation" if family == "DistilBert" else "hidden_act"
-        changes[key] = str(rng.choice(["gelu", "relu", "silu", "gelu_new"]))
-    if family == "ModernBert":
-        changes = {"classifier_bias": bool(rng.randint(2)), "norm_bias": bool(rng.randint(2)),
-                   "decoder_bias": bool(rng.randint(2)),
-                   "classifier_activation": str(rng.choice(["gelu", "relu"]))}
-    changes["tie_word_embeddings"] = bool(rng.randint(3))
-    heads.draw_model(family, "MaskedLM", rng, folder, np.float32, **changes)
+    family, changes = draw_masked(rng, folder, list(head_families.FAMILIES))
     task = [None, None, "query", "document"][rng.randint(4)]
     if task:
         heads.make_router(folder, rng, default=[None, "document"][rng.randint(2)])
@@ -156,7 +223,10 @@ def check_sparse(answers, folder, rng):
         row[entries["indices"]] = entries["values"]
     worst = np.abs(found - wanted).max() / np.abs(wanted).max()
     near = (np.abs(wanted) < 1e-6) & (wanted != 0) | (np.abs(found) < 1e-6) & (found != 0)
-    assert worst <= TOLERANCE, f"differs by {worst:.1e} ({settings}, {changes})"
+    if not worst <= TOLERANCE:
+        single = heads.sparse_vectors(folder, texts, task, single=True)
+        tell_rough("sparse", worst, np.abs(single - wanted).max() / np.abs(wanted).max(),
+                   f"{family} {settings} {changes}")
     assert PRECISION or ((found != 0) == (wanted != 0))[~near].all(), (
         f"other support ({settings}, {changes})")
     return f"{family} {settings} {changes}", worst
@@ -178,7 +248,7 @@ def check_reranker(answers, folder, rng):
                         num_hidden_layers=int(rng.randint(1, 4)))
     message = [None, "flat"][rng.randint(2)]
     template = "".join(rng.choice(PIECES, 8)) + PIECES[0] + "".join(rng.choice(PIECES, 2))
-    size = heads.vocabulary_size()
+    size = head_families.vocabulary_size()
     tokens = (int(rng.randint(size)), [int(rng.randint(size)), None][rng.randint(2)])
     activation = [None, "torch.nn.modules.linear.Identity"][rng.randint(2)]
     heads.make_logit_score(folder, tokens, template if message else None, message,
@@ -214,7 +284,7 @@ def check_weights(answers, folder, rng):
 
 def check_m3(answers, folder, rng):
     """BGE-M3's weights of tokens and vectors of tokens."""
-    family = str(rng.choice([name for name in heads.FAMILIES if name != "Camembert"]))
+    family = str(rng.choice([name for name in head_families.FAMILIES if name != "Camembert"]))
     settings = {"columns": int(rng.choice([1, 7, 32, 48])),
                 "dtype": str(rng.choice(["float32", "float16", "bfloat16"])),
                 "modules": bool(rng.randint(2))}
@@ -241,7 +311,8 @@ def check_m3(answers, folder, rng):
 
 
 CHECKS = {"static": check_static, "model2vec": check_model2vec, "tokens": check_tokens,
-          "sparse": check_sparse, "reranker": check_reranker, "weights": check_weights,
+          "masked": check_masked, "sparse": check_sparse, "published": check_published,
+          "reranker": check_reranker, "weights": check_weights,
           "m3": check_m3}
 
 
@@ -266,6 +337,9 @@ def main():
         PRECISION["precision"] = arguments.precision
     wrong = 0
     for head in arguments.heads or CHECKS:
+        if head == "model2vec" and importlib.util.find_spec("model2vec") is None:
+            print("model2vec: left out, as the package of that name is not installed")
+            continue
         differences = [0.0]
         for i in range(arguments.count):
             with tempfile.TemporaryDirectory() as temporary:

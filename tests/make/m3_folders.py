@@ -13,7 +13,7 @@ def draw_m3(family, rng, folder, columns, dtype, modules=True, **changes):
     """dtype: of the two heads, "float32", "float16" or "bfloat16"."""
     import torch
     import transformers
-    from make_head_fixtures import (DISTILBERT, FAMILIES, SIZES, TOKENIZER, vocabulary_size)
+    from head_families import (DISTILBERT, FAMILIES, SIZES, TOKENIZER, vocabulary_size)
     from make_model_fixtures import randomise
     sizes = DISTILBERT if family == "DistilBert" else SIZES
     config = getattr(transformers, family + "Config")(

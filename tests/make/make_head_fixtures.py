@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/data/heads: tiny folders of static embeddings, token classifiers, sparse encoders and
-rerankers by a language model's logits, and what sentence-transformers and transformers' pipeline
-compute from texts with them. And tests/data/chat_templates.json: what transformers renders.
+"""Makes tests/data/heads: tiny folders of static embeddings, token classifiers, masked language
+models, sparse encoders and rerankers by a language model's logits, and what sentence-transformers
+and transformers' pipeline compute from texts with them. And tests/data/chat_templates.json: what
+transformers renders.
 
 Needs torch 2.15.0, transformers 5.23.0, sentence-transformers 6.2.0 and model2vec 0.10. The
 functions that draw folders are shared with tests/compare/check_heads.py.
@@ -20,68 +21,16 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy as np  # noqa: E402
 
 from chat_templates import LOOP, OFFICIAL, chat_templates  # noqa: E402
+from head_families import (FAMILIES, PUBLISHED, SIZES, SMALL, TOKENIZER,  # noqa: E402, F401
+                           draw_model, draw_published, tokenizer_of, vocabulary_size)
 from m3_folders import draw_m3, m3_answers  # noqa: E402
 from model2vec_folders import draw_model2vec, model2vec_vectors  # noqa: E402
 from made_files import SENTENCES, require  # noqa: E402
 from make_text_fixtures import TEXTS, rounded, write_json  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
-TOKENIZER = DATA / "text/base/tokenizer.json"
-LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-MISC-X", "MONEY"]
 AGGREGATIONS = ["none", "simple", "first", "average", "max"]
 NAMES = ["Ana Lima met Tom in Rome, or was it unbelievable Lisbon?", "Zoë paid 30 €.", "x"]
-# Of both kinds of families: the keys that BERT has other names for.
-SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-         "intermediate_size": 37, "max_position_embeddings": 160}
-DISTILBERT = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 37,
-              "max_position_embeddings": 160}
-# Families with both heads: the start of the classes' names, and keys beside SIZES.
-FAMILIES = {
-    "Bert": {"type_vocab_size": 2, "pad_token_id": 0},
-    "Ernie": {"type_vocab_size": 2, "pad_token_id": 0},
-    "Roberta": {"type_vocab_size": 1, "pad_token_id": 1},
-    "XLMRoberta": {"type_vocab_size": 1, "pad_token_id": 1},
-    "Camembert": {"type_vocab_size": 1, "pad_token_id": 1},
-    "MPNet": {"pad_token_id": 1},
-    "DistilBert": {"pad_token_id": 0},
-    "Electra": {"type_vocab_size": 2, "pad_token_id": 0, "embedding_size": 20},
-    "Albert": {"type_vocab_size": 2, "pad_token_id": 0, "embedding_size": 20},
-    "ModernBert": {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2,
-                   "eos_token_id": 3, "local_attention": 16, "global_attn_every_n_layers": 2},
-}
-
-
-def vocabulary_size():
-    file = json.loads(TOKENIZER.read_text())
-    return 1 + max([t["id"] for t in file["added_tokens"]] + [len(file["model"]["vocab"]) - 1])
-
-
-def draw_model(family, task, rng, folder, dtype=np.float16, **changes):
-    """A model of a family with every tensor random, and BERT's tokenizer beside it."""
-    import torch
-    import transformers
-    from make_model_fixtures import randomise
-    sizes = DISTILBERT if family == "DistilBert" else SIZES
-    settings = {**sizes, "vocab_size": vocabulary_size(), **FAMILIES[family], **changes}
-    if task == "TokenClassification":
-        settings["id2label"] = dict(enumerate(LABELS))
-        settings["label2id"] = {label: i for i, label in enumerate(LABELS)}
-    config = getattr(transformers, family + "Config")(**settings)
-    model = getattr(transformers, f"{family}For{task}")(config).eval()
-    torch_type = {np.float16: torch.float16, np.float32: torch.float32}[dtype]
-    randomise(model, rng, torch_type)
-    with torch.no_grad():  # labels and logits that differ
-        for name, p in model.named_parameters():
-            if name.startswith("classifier."):
-                p.mul_(3)
-    model.to(torch_type).save_pretrained(folder)
-    shutil.copy(TOKENIZER, folder / "tokenizer.json")
-    write_json(folder / "tokenizer_config.json", {
-        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 64,
-        "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]",
-        "mask_token": "[MASK]"})
-
-
 def draw_static(kind, rng, folder, dtype=np.float32, width=24, normalize=True, truncation=None):
     """kind: "st" (embedding.weight), or "model2vec" (embeddings, weights, mapping)."""
     from safetensors.numpy import save_file
@@ -147,6 +96,23 @@ def token_answers(folder, texts, exact=False, single=False):
         entities[name] = rows
     set_exact(model, False)
     return logits, entities
+
+
+def masked_answers(folder, texts, single=False):
+    """Logits [tokens, vocabulary] of each text in float64; single: all in float32."""
+    import torch
+    import transformers
+    from model_fixture_families import set_exact
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(
+        folder, dtype=torch.float32 if single else torch.float64,
+        attn_implementation="eager").eval()
+    set_exact(model, not single)
+    with torch.no_grad():
+        rows = [model(**tokenizer(text, return_tensors="pt", truncation=True)).logits[0].numpy()
+                for text in texts]
+    set_exact(model, False)
+    return rows
 
 
 def make_sparse(folder, strategy="max", activation="relu", max_active_dims=None, old=False):
@@ -243,17 +209,22 @@ def static_weights(folder, texts):
         return model.encode(texts, convert_to_sparse_tensor=False, batch_size=1).numpy()
 
 
-def sparse_vectors(folder, texts, task=None):
+def sparse_vectors(folder, texts, task=None, single=False):
     """[texts, vocabulary] in float64; of max_active_dims what the folder says."""
     import torch
+    from model_fixture_families import set_exact
     from sentence_transformers import SparseEncoder
-    model = SparseEncoder(str(folder), device="cpu", local_files_only=True,
-                          model_kwargs={"attn_implementation": "eager"}).double()
+    model = SparseEncoder(str(folder), device="cpu", local_files_only=True, model_kwargs={
+        "dtype": torch.float32, "attn_implementation": "eager"})
+    model = model if single else model.double()
+    set_exact(model, not single)
     options = {"convert_to_sparse_tensor": False, "batch_size": 1}
     if task:
         options["task"] = task
     with torch.no_grad():
-        return model.encode(texts, **options).numpy()
+        rows = model.encode(texts, **options).numpy()
+    set_exact(model, False)
+    return rows
 
 
 # Causal language models: keys beside SIZES. Not Qwen 2, whose tokenizer has a class of its own.
@@ -352,6 +323,22 @@ def ner_modernbert(folder, rng):
     draw_model("ModernBert", "TokenClassification", rng, folder, num_hidden_layers=2)
 
 
+def ner_deberta(folder, rng):
+    """With the tokenizer of its class."""
+    import charsmap
+    import shapes
+    shapes.charsmap = lambda: charsmap.make({"\u00a0": " ", "\ufb01": "fi", "\uff21": "A"})
+    draw_model("DebertaV2", "TokenClassification", rng, folder, tokenizer=tokenizer_of("deberta"))
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text())
+    write_json(path, {**config, "tokenizer_class": "DebertaV2Tokenizer", "do_lower_case": False})
+
+
+def splade_gte(folder, rng):
+    draw_model("Gte", "MaskedLM", rng, folder)
+    make_sparse(folder)
+
+
 def splade_bert(folder, rng):
     draw_model("Bert", "MaskedLM", rng, folder)
     make_sparse(folder, max_active_dims=40)
@@ -393,9 +380,31 @@ def model2vec_alone(folder, rng):
                    changes={"normalize": True, "max_length": 9})
 
 
-CASES = {case.__name__: case for case in (m3, model2vec_alone, static_f16, model2vec, ner_bert,
-                                          ner_modernbert, splade_bert, splade_distilbert, router,
-                                          reranker_qwen3, reranker_llama, reranker_gemma3)}
+# Of small models: the family, and keys beside SMALL.
+LABEL_SMALL = {"esm": ("Esm", {}), "eurobert": ("EuroBert", {}), "gte": ("Gte", {}),
+               "nomic": ("NomicBert", {}), "jina_v3": ("JinaEmbeddingsV3", {}),
+               "ultrabert": ("Ultrabert", {"num_hidden_layers": 3}), "llama": ("Llama", {}),
+               "qwen3": ("Qwen3", {"token_classification_bias": False}),
+               "mistral": ("Mistral", {}), "t5": ("T5", {}), "mt5": ("MT5", {})}
+MASK_SMALL = {"deberta": ("DebertaV2", {}), "deberta_new": ("DebertaV2", {"legacy": False}),
+              "esm": ("Esm", {}), "eurobert": ("EuroBert", {}),
+              "eurobert_untied": ("EuroBert", {"tie_word_embeddings": False, "mlp_bias": True}),
+              "gte": ("Gte", {}), "nomic": ("NomicBert", {}), "jina_v3": ("JinaEmbeddingsV3", {}),
+              "ultrabert": ("Ultrabert", {"num_hidden_layers": 3}),
+              "modernbert": ("ModernBert", {"classifier_activation": "silu"})}
+
+
+def small(task, family, more):
+    sizes = {} if family in ("T5", "MT5") else SMALL
+    return lambda folder, rng: draw_model(family, task, rng, folder, **{**sizes, **more})
+
+
+CASES = {case.__name__: case for case in (
+    m3, model2vec_alone, static_f16, model2vec, ner_bert, ner_modernbert, ner_deberta, splade_gte,
+    splade_bert, splade_distilbert, router, reranker_qwen3, reranker_llama, reranker_gemma3)}
+CASES.update({f"ner_{name}": small("TokenClassification", *more)
+              for name, more in LABEL_SMALL.items()})
+CASES.update({f"mlm_{name}": small("MaskedLM", *more) for name, more in MASK_SMALL.items()})
 
 
 def nonzero(rows):
@@ -404,21 +413,48 @@ def nonzero(rows):
             for at, row in zip(places, rows, strict=True)]
 
 
+def rows_answer(texts, rows):
+    """Of the logits of each token some: the first token's, and one in the middle. Scores alone."""
+    if rows[0].ndim == 1:
+        return {"texts": texts, "scores": rounded(rows)}
+    places = [sorted({0, len(row) // 2}) for row in rows]
+    return {"texts": texts, "positions": places,
+            "logits": [rounded(row[at]) for row, at in zip(rows, places, strict=True)]}
+
+
+def write_answer(folder, answer):
+    text = json.dumps(answer, ensure_ascii=False)
+    (folder / "expected.json").write_text(text.replace("], [", "],\n[") + "\n")
+    for file in folder.rglob("*.*"):
+        if file.is_file():
+            file.chmod(0o644)
+    print(folder.name)
+
+
 def main():
     require(SENTENCES)
     import transformers
     transformers.logging.set_verbosity_error()
-    names = sys.argv[1:] or ["chat_templates", *CASES]
+    names = sys.argv[1:] or ["chat_templates", *CASES, *PUBLISHED]
     if "chat_templates" in names:
         write_json(DATA / "chat_templates.json", chat_templates())
+    for name in [name for name in names if name in PUBLISHED]:
+        folder = DATA / "heads" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        rows = draw_published(name, np.random.RandomState(len(name)), folder, np.float16, NAMES)
+        write_answer(folder, rows_answer(NAMES, rows))
     for name in [name for name in names if name in CASES]:
         folder = DATA / "heads" / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         CASES[name](folder, np.random.RandomState(len(name)))
         texts = [*TEXTS, *NAMES]
-        if name.startswith("ner"):
+        if name.startswith("mlm"):
+            answer = rows_answer(NAMES, masked_answers(folder, NAMES))
+        elif name.startswith("ner"):
             texts = [text for text in texts if text]
+            if name[4:] in LABEL_SMALL:
+                texts = NAMES
             logits, entities = token_answers(folder, texts)
             answer = {"texts": texts, "logits": [rounded(rows) for rows in logits],
                       "entities": entities}
@@ -439,12 +475,7 @@ def main():
             answer = {"texts": texts, "results": [
                 {"task": task, "rows": nonzero(sparse_vectors(folder, texts, task))}
                 for task in tasks]}
-        text = json.dumps(answer, ensure_ascii=False)
-        (folder / "expected.json").write_text(text.replace("], [", "],\n[") + "\n")
-        for file in folder.rglob("*.*"):
-            if file.is_file():
-                file.chmod(0o644)
-        print(name)
+        write_answer(folder, answer)
     return 0
 
 

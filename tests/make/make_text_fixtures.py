@@ -4,8 +4,8 @@
 sentence-transformers computes from them in float64.
 
 Holds the folders `base` (a BERT), `reranker` and `classifier` (with heads of one and three labels),
-two dense layers, and cases.json: for each case the files that it adds to a folder or takes away,
-and the expected vectors or scores. Needs torch 2.15.0, transformers 5.23.0 and
+two dense layers, a LayerNorm, and cases.json: for each case the files that it adds to a folder or
+takes away, and the expected vectors or scores. Needs torch 2.15.0, transformers 5.23.0 and
 sentence-transformers 6.2.0.
 
     make_text_fixtures.py           writes tests/data/text
@@ -157,6 +157,29 @@ def cases():
     add("prompt_text", "a prompt as it is", prompt="the bread: ", files=prompt_files)
     add("prompt_default", "default_prompt_name is applied", files=default_files)
     add("prompt_empty", "an empty prompt in place of the default", prompt="", files=default_files)
+    left_out = booleans(*POOLINGS, include_prompt=False)
+    left_out_files = sentence_folder(left_out) | {"config_sentence_transformers.json": PROMPTS}
+    add("prompt_left_out", "include_prompt false: each mode without the prompt's tokens",
+        prompt_name="query", files=left_out_files)
+    add("prompt_left_out_none", "the same without a prompt", files=left_out_files)
+    add("prompt_left_out_long", "a prompt of more tokens than the maximum length",
+        prompt="tea " * 30, files=left_out_files)
+    for mode in ("cls_token", "lasttoken"):
+        add(f"prompt_left_out_{mode}", "a mode that needs one row of a text", prompt_name="odd",
+            files=sentence_folder(booleans(mode, include_prompt=False), [NORMALIZE])
+            | {"config_sentence_transformers.json": PROMPTS})
+    add("layer_norm", "a LayerNorm between dropouts, then length 1", dense=["3_LayerNorm"],
+        files=sentence_folder(mean, [("Dropout", "2_Dropout"), ("LayerNorm", "3_LayerNorm"),
+                                     ("Dropout", "4_Dropout"), NORMALIZE])
+        | {"2_Dropout/config.json": {"dropout": 0.4}, "3_LayerNorm/config.json": {"dimension": 32},
+           "4_Dropout/config.json": {"dropout": 0.1}})
+    add("layer_norm_dense", "a LayerNorm before a dense layer, in the new spelling",
+        dense=["2_LayerNorm", "3_Dense"],
+        files=sentence_folder(mean) | {
+            "modules.json": modules((legacy("Transformer"), ""), (legacy("Pooling"), "1_Pooling"),
+                                    (f"{NEW}.layer_norm.LayerNorm", "2_LayerNorm"),
+                                    (f"{BASE}.dense.Dense", "3_Dense")),
+            "2_LayerNorm/config.json": {"dimension": 32}, "3_Dense/config.json": DENSE_TANH})
     add("truncate_folder", "truncate_dim of the folder: after the normalization",
         files=truncated_files)
     add("truncate_call", "dimensions of the call, normalized again", dimensions=7, normalize=True,
@@ -243,6 +266,9 @@ def make_folders():
         if bias:
             tensors["linear.bias"] = rng.standard_normal(rows).astype("<f4") * 0.3
         save_file(tensors, DATA / f"{name}.safetensors")
+    save_file({"norm.weight": 1 + 0.5 * rng.standard_normal(32).astype("<f4"),
+               "norm.bias": rng.standard_normal(32).astype("<f4") * 0.3},
+              DATA / "LayerNorm.safetensors")
 
 
 def write_json(path, value):
@@ -273,8 +299,9 @@ def build(case, folder):
     for name, value in case["files"].items():
         write_json(folder / name, value)
     for name in case["dense"]:
-        width = case["files"][f"{name}/config.json"]["in_features"]
-        source = "2_Dense" if width == 32 else "3_Dense"
+        config = case["files"][f"{name}/config.json"]
+        source = ("LayerNorm" if "dimension" in config else
+                  "2_Dense" if config["in_features"] == 32 else "3_Dense")
         shutil.copy(DATA / f"{source}.safetensors", folder / name / "model.safetensors")
     if any(module["path"] == "0_Transformer" for module in case["files"].get("modules.json", [])):
         (folder / "0_Transformer").mkdir()

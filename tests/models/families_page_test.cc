@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/io/folder.h"
 #include "engine/models/family.h"
 #include "tests/support/model_folder.h"
 
@@ -27,8 +28,10 @@ using nlohmann::json;
 
 struct Row {
   std::string family;
-  json config;  // members that make a folder one of this family
-  bool head = false;
+  json config;        // members that make a folder one of this family
+  bool head = false;  // of sequences
+  bool of_tokens = false;
+  bool of_masks = false;
   std::vector<json> refused;  // an object of one member each
 };
 
@@ -43,6 +46,11 @@ std::vector<json> MembersOf(const std::string& cell) {
   return members;
 }
 
+internal::ModelPlan PlanOf(const std::string& name) {
+  std::vector<Decision> decisions;
+  return *internal::ReadModelConfig(*internal::Folder::Open(kModels + name), false, &decisions);
+}
+
 // The rows that begin with "| " and have a model_type.
 std::vector<Row> ReadTable() {
   std::ifstream file(ENCORE_SOURCE_DIR "/docs/families.md");
@@ -53,16 +61,19 @@ std::vector<Row> ReadTable() {
     std::vector<std::string> cells;
     std::istringstream parts(line.substr(1));
     for (std::string cell; std::getline(parts, cell, '|');) cells.push_back(cell);
-    if (cells.size() != 4) {
-      ADD_FAILURE() << "wanted four cells: " << line;
+    if (cells.size() != 6) {
+      ADD_FAILURE() << "wanted six cells: " << line;
       continue;
     }
     Row row;
     row.family = cells[0];
     for (const json& member : MembersOf(cells[1])) row.config.update(member);
-    row.head = cells[2] == " yes ";
-    EXPECT_TRUE(row.head || cells[2] == " no ") << line;
-    row.refused = MembersOf(cells[3]);
+    bool* const heads[] = {&row.head, &row.of_tokens, &row.of_masks};
+    for (size_t i = 0; i < 3; ++i) {
+      *heads[i] = cells[2 + i] == " yes ";
+      EXPECT_TRUE(*heads[i] || cells[2 + i] == " no ") << line;
+    }
+    row.refused = MembersOf(cells[5]);
     rows.push_back(row);
   }
   return rows;
@@ -133,13 +144,20 @@ TEST(FamiliesPage, EachRowHasAFolderThatOpens) {
     const std::vector<std::string> names = FoldersOf(row);
     EXPECT_FALSE(names.empty());
     bool head = false;
+    bool of_tokens = false;
+    bool of_masks = false;
     for (const std::string& name : names) {
       ModelFolder folder(kModels + name);
       const Result<TextModel> model = folder.Open();
       ASSERT_TRUE(model.ok()) << name << ": " << model.status().message();
-      head = head || model->has_head();
+      const internal::ModelPlan plan = PlanOf(name);
+      head = head || !plan.head.out.empty();
+      of_tokens = of_tokens || !plan.token_head.out.empty();
+      of_masks = of_masks || !plan.language.decoder.empty();
     }
     EXPECT_EQ(head, row.head);
+    EXPECT_EQ(of_tokens, row.of_tokens);
+    EXPECT_EQ(of_masks, row.of_masks);
     if (row.head || names.empty()) continue;
     ModelFolder folder(kModels + names.front());
     folder.SetKey("architectures", {"ModelForSequenceClassification"});

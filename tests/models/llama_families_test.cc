@@ -196,5 +196,20 @@ TEST(LlamaFamilies, Llama3ScalesSlowPairsOnly) {
   EXPECT_NEAR(scaled[3], plain[3] / 8, 3e-8 * plain[3]);
 }
 
+// The head of NVIDIA's rerankers, and why there is none.
+TEST(LlamaFamilies, RerankersOfBothSidesPoolAndDivide) {
+  ModelFolder sums(kModels + "llama_bidirec");
+  sums.SetKey("pooling", "weighted_avg");
+  EXPECT_TRUE(sums.Open().ok());
+  sums.SetKey("architectures", {"LlamaBidirectionalForSequenceClassification"});
+  EXPECT_EQ(sums.Open().status().code(), ErrorCode::kUnsupported);
+  sums.SetKey("temperature", 0);
+  EXPECT_EQ(sums.Open().status().code(), ErrorCode::kInvalidArgument);
+  ModelFolder t5(kModels + "t5");
+  t5.SetKey("architectures", {"T5ForSequenceClassification"});
+  EXPECT_NE(t5.Open().status().message().find("encore has none of t5: it reads the decoder's"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace encore

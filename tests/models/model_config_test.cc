@@ -180,7 +180,7 @@ TEST(ModelConfig, EveryKeyOfAnotherFamilyIsRefused) {
       "max_trained_positions max_window_layers mlp_bias mlp_fc1_bias mlp_fc2_bias "
       "moe_every_n_layers n_embd n_head n_heads n_inner n_layer n_layers n_positions "
       "norm_bias norm_eps num_heads num_hidden_groups num_key_value_heads num_layers "
-      "partial_rotary_factor qkv_proj_bias query_pre_attn_scalar "
+      "partial_rotary_factor prediction_head_size qkv_proj_bias query_pre_attn_scalar "
       "relative_attention_max_distance relative_attention_num_buckets rms_norm_eps "
       "rope_local_base_freq rope_theta rotary_emb_base rotary_scaling_factor "
       "sinusoidal_pos_embds sliding_window sliding_window_pattern task_type_vocab_size "

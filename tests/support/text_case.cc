@@ -115,8 +115,11 @@ std::unique_ptr<TextFolder> MakeFolder(const TextCase& text_case) {
   for (const auto& [name, value] : json.at("files").items()) folder->WriteJson(name, value);
   for (const auto& module : json.at("dense")) {
     const std::string name = module.get<std::string>();
-    const bool wide = json["files"][name + "/config.json"]["in_features"] == 32;
-    folder->AddDense(wide ? "2_Dense" : "3_Dense", name);
+    const nlohmann::json& config = json["files"][name + "/config.json"];
+    folder->AddDense(config.contains("dimension")     ? "LayerNorm"
+                     : config.at("in_features") == 32 ? "2_Dense"
+                                                      : "3_Dense",
+                     name);
   }
   const auto modules = json["files"].find("modules.json");
   if (modules != json["files"].end() && (*modules)[0]["path"] == "0_Transformer") {

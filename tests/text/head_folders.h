@@ -28,6 +28,17 @@ inline std::string FolderOf(const std::string& name) {
   return std::string(ENCORE_TEST_DATA_DIR "/heads/") + name;
 }
 
+// Those whose names begin so.
+inline std::vector<std::string> FoldersNamed(const std::string& start) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(FolderOf(""))) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(start)) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 inline nlohmann::json ExpectedOf(const std::string& name) {
   return nlohmann::json::parse(std::ifstream(FolderOf(name) + "/expected.json"));
 }

@@ -200,7 +200,7 @@ TEST_F(TextFolderTest, RefusesUnfitModules) {
 
 TEST_F(TextFolderTest, RefusesUnfitPooling) {
   const std::string file = "1_Pooling/config.json";
-  ExpectMembersRefused(file, {{"include_prompt", false}}, {"include_prompt", "false"});
+  ExpectMembersRefused(file, {{"include_prompt", "no"}}, {"include_prompt", "'no'"});
   ExpectMembersRefused(file, {{"word_embedding_dimension", 31}}, {"31", "32"});
   ExpectMembersRefused(file, {{"embedding_dimension", 64}}, {"64", "32"});
   ExpectMembersRefused(file, {{"pooling_mode", "median"}}, {"'median'", "weightedmean"});

@@ -103,7 +103,7 @@ TEST(StaticFolder, RefusesATokenizerThatIsNotThere) {
   folder.ExpectRefused({"tokenizer.json", "static embeddings"});
 }
 
-class TokenFolders : public testing::TestWithParam<const char*> {};
+class TokenFolders : public testing::TestWithParam<std::string> {};
 
 TEST_P(TokenFolders, GiveTheLogitsAndEntitiesOfTransformers) {
   const json expected = ExpectedOf(GetParam());
@@ -154,8 +154,8 @@ TEST_P(TokenFolders, LeaveOutWhatIsIgnored) {
   EXPECT_GT(entities, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TokenFolders, testing::Values("ner_bert", "ner_modernbert"),
-                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(All, TokenFolders, testing::ValuesIn(FoldersNamed("ner_")),
+                         [](const auto& test) { return test.param; });
 
 void ExpectRows(const SparseVectors& found, const json& rows) {
   ASSERT_EQ(found.row_starts.size(), rows.size() + 1);
@@ -206,7 +206,8 @@ TEST_P(SparseFolders, GiveWhatSentenceTransformersGives) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SparseFolders,
-                         testing::Values("splade_bert", "splade_distilbert", "router"),
+                         testing::Values("splade_bert", "splade_distilbert", "splade_gte",
+                                         "router"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(SparseFolder, KeepsTheLargest) {

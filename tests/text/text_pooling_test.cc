@@ -28,11 +28,11 @@ std::vector<float> Drawn(size_t count, unsigned seed) {
 }
 
 double Defined(PoolingMode mode, const std::vector<float>& hidden, size_t rows, size_t width,
-               size_t c) {
+               size_t c, size_t skip = 0) {
   long double sum = 0;
   long double weights = 0;
-  long double largest = hidden[c];
-  for (size_t t = 0; t < rows; ++t) {
+  long double largest = hidden[skip * width + c];
+  for (size_t t = skip; t < rows; ++t) {
     const long double value = hidden[t * width + c];
     const long double weight = mode == PoolingMode::kWeightedMean ? t + 1 : 1;
     sum += weight * value;
@@ -41,7 +41,7 @@ double Defined(PoolingMode mode, const std::vector<float>& hidden, size_t rows, 
   }
   switch (mode) {
     case PoolingMode::kCls:
-      return hidden[c];
+      return hidden[skip * width + c];
     case PoolingMode::kLastToken:
       return hidden[(rows - 1) * width + c];
     case PoolingMode::kMax:
@@ -72,6 +72,58 @@ TEST(PoolingTest, FollowsTheDefinitions) {
           }))
           << rows << " rows of " << width;
     }
+  }
+}
+
+TEST(PoolingTest, LeavesOutTheFirstRows) {
+  constexpr size_t kWidth = 9;
+  for (const size_t rows : {2, 3, 17}) {
+    const std::vector<float> hidden = Drawn(rows * kWidth, static_cast<unsigned>(rows));
+    std::vector<double> sums(kWidth, NAN);
+    for (size_t skip = 0; skip <= rows + 1; ++skip) {
+      std::vector<float> out(kAll.size() * kWidth, NAN);
+      internal::PoolRows(kAll, hidden.data(), rows, kWidth, sums.data(), out.data(), skip);
+      for (size_t i = 0; i < out.size(); ++i) {
+        const PoolingMode mode = kAll[i / kWidth];
+        const double none = mode == PoolingMode::kCls   ? hidden[i % kWidth]
+                            : mode == PoolingMode::kMax ? -INFINITY
+                                                        : 0.0;
+        const double wanted =
+            skip < rows ? Defined(mode, hidden, rows, kWidth, i % kWidth, skip) : none;
+        if (std::isinf(wanted)) {
+          EXPECT_EQ(out[i], wanted);
+        } else {
+          EXPECT_NEAR(out[i], wanted, kUnit * std::fabs(wanted) + 1e-13);
+        }
+      }
+    }
+  }
+}
+
+TEST(NormTest, FollowsTheDefinition) {
+  for (const size_t width : {1, 2, 9, 384}) {
+    std::vector<float> row = Drawn(width, static_cast<unsigned>(width));
+    internal::LoadedNorm norm{.epsilon = 1e-5};
+    norm.weight = *Tensor::Create(DType::kF32, {width});
+    norm.bias = *Tensor::Create(DType::kF32, {width});
+    const std::vector<float> drawn = Drawn(2 * width, 7);
+    std::copy_n(drawn.data(), width, static_cast<float*>(norm.weight.data()));
+    std::copy_n(drawn.data() + width, width, static_cast<float*>(norm.bias.data()));
+    long double mean = 0;
+    for (const float value : row) mean += value / static_cast<long double>(width);
+    long double variance = 0;
+    for (const float value : row) {
+      variance += (value - mean) * (value - mean) / static_cast<long double>(width);
+    }
+    std::vector<double> want;
+    for (size_t i = 0; i < width; ++i) {
+      want.push_back(static_cast<double>((row[i] - mean) / std::sqrt(variance + 1e-5L) * drawn[i] +
+                                         drawn[width + i]));
+    }
+    internal::NormRow(norm, row.data(), width);
+    EXPECT_TRUE(NearEach(
+        row, [&](size_t i) { return want[i]; },
+        [&](size_t i) { return 1.01 * kUnit * std::fabs(want[i]) + 1e-12; }));
   }
 }
 

@@ -194,6 +194,11 @@ def write(drawn, folder):
         (own / "spm.model").write_bytes(sentence_piece(drawn["files"]["tokenizer.json"]))
     rng = np.random.RandomState(drawn["model"]["seed"])
     for path, config in drawn["dense"].items():
+        if "dimension" in config:
+            norm = rng.standard_normal((2, config["dimension"])).astype(np.float32)
+            save_file({"norm.weight": 1 + norm[0] / 2, "norm.bias": norm[1] / 3},
+                      folder / path / "model.safetensors")
+            continue
         shape = config["out_features"], config["in_features"]
         tensors = {"linear.weight": rng.standard_normal(shape) * 2 / np.sqrt(shape[1])}
         if config["bias"]:

@@ -42,13 +42,14 @@ def draw_pooling(rng, width):
         config = {rng.choice(["embedding_dimension", "word_embedding_dimension"]): width,
                   "pooling_mode": names if modes > 1 or one_in(rng, 3) else names[0]}
     if one_in(rng, 4):
-        config["include_prompt"] = not one_in(rng, 6)
+        config["include_prompt"] = not one_in(rng, 2)
     return config, modes * width
 
 
 def class_path(rng, kind):
-    package = BASE_MODULES if kind != "Pooling" else NEW
-    return rng.choice([OLD + kind, f"{package}{kind.lower()}.{kind}"])
+    package = NEW if kind in ("Pooling", "LayerNorm", "Dropout") else BASE_MODULES
+    file = {"LayerNorm": "layer_norm"}.get(kind, kind.lower())
+    return rng.choice([OLD + kind, f"{package}{file}.{kind}"])
 
 
 def draw_modules(rng, files, dense, tokens, features=None):
@@ -61,8 +62,14 @@ def draw_modules(rng, files, dense, tokens, features=None):
         files["1_Pooling/config.json"], width = draw_pooling(rng, tokens)
         entries.append((class_path(rng, "Pooling"), "1_Pooling"))
     for i in range(2, 2 + rng.choice([0, 0, 1, 1, 2, 3])):
-        kind = rng.choice(["Normalize", "Dense"])
+        kind = rng.choice(["Normalize", "Normalize", "Dense", "Dense", "LayerNorm", "Dropout"])
         entries.append((class_path(rng, kind), f"{i}_{kind}"))
+        if kind == "LayerNorm":
+            dense[f"{i}_LayerNorm"] = files[f"{i}_LayerNorm/config.json"] = {"dimension": width}
+            continue
+        if kind == "Dropout":
+            files[f"{i}_Dropout/config.json"] = rng.choice([{}, {"dropout": 0.3}])
+            continue
         if kind == "Normalize":
             if one_in(rng, 6):
                 files[f"{i}_Normalize/config.json"] = {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Masked language models of the families in tests/data/heads beside transformers in float64, heads
+// of published code beside their definition, and which of two decoders counts.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "encore/safetensors.h"
+#include "encore/text_encoder.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/compare.h"
+#include "tests/text/head_folders.h"
+
+namespace encore {
+namespace {
+
+using nlohmann::json;
+
+Result<TextEncoder> OpenMasked(const std::string& path) {
+  OpenOptions options;
+  options.language_head = true;
+  return TextEncoder::Open(path, options);
+}
+
+std::vector<std::string> MaskedNames() {
+  std::vector<std::string> names = FoldersNamed("mlm_");
+  for (const char* published : {"new_gte", "published_nomic", "jina_bert"}) {
+    names.emplace_back(published);
+  }
+  return names;
+}
+
+class MaskedFolders : public testing::TestWithParam<std::string> {};
+
+TEST_P(MaskedFolders, GiveTheLogitsOfTransformers) {
+  const json expected = ExpectedOf(GetParam());
+  const std::vector<std::string> texts = TextsOf(expected);
+  const Result<TextEncoder> model = OpenMasked(FolderOf(GetParam()));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const auto positions = expected.at("positions").at(i).get<std::vector<size_t>>();
+    const Result<TokenLogits> found = model->PredictTokens(texts[i], positions);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    ExpectNear(ValuesOf(found->logits), expected.at("logits").at(i));
+  }
+  // Without modules.json such a folder is SPLADE too.
+  EXPECT_TRUE(model->EncodeSparse(texts).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MaskedFolders, testing::ValuesIn(MaskedNames()),
+                         [](const auto& test) { return test.param; });
+
+class ScoreFolders : public testing::TestWithParam<const char*> {};
+
+TEST_P(ScoreFolders, GiveTheLogitsOfTheirCode) {
+  const json expected = ExpectedOf(GetParam());
+  const Result<TextEncoder> model = TextEncoder::Open(FolderOf(GetParam()));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ScoreOptions options;
+  options.activation = ScoreActivation::kIdentity;
+  const Result<Predictions> found = model->Classify(TextsOf(expected), options);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ExpectNear(ValuesOf(found->values), expected.at("scores"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ScoreFolders, testing::Values("llama_bidirec", "eurobert_late"),
+                         [](const auto& test) { return std::string(test.param); });
+
+// As transformers 5 ties: only where the file does not have both.
+TEST(MaskedFolder, ADecoderOfItsOwnCounts) {
+  const CopiedFolder folder("mlm_gte");
+  const Result<TextEncoder> tied = OpenMasked(folder.path());
+  ASSERT_TRUE(tied.ok()) << tied.status().message();
+  const std::string path = folder.path() + "/model.safetensors";
+  const Result<SafetensorsFile> file =
+      SafetensorsFile::Open(FolderOf("mlm_gte") + "/model.safetensors");
+  ASSERT_TRUE(file.ok());
+  std::vector<SafetensorsEntry> entries(file->tensors().begin(), file->tensors().end());
+  const Result<Tensor> words = file->ReadAsF32("gte.embeddings.word_embeddings.weight");
+  ASSERT_TRUE(words.ok());
+  Tensor decoder = *Tensor::Create(DType::kF32, words->shape());
+  const std::span<const float> values = ValuesOf(*words);
+  for (size_t i = 0; i < values.size(); ++i) static_cast<float*>(decoder.data())[i] = -values[i];
+  entries.push_back(MakeSafetensorsEntry("lm_head.decoder.weight", decoder));
+  ASSERT_TRUE(WriteSafetensors(path, entries).ok());
+  const Result<TextEncoder> own = OpenMasked(folder.path());
+  ASSERT_TRUE(own.ok()) << own.status().message();
+  const Result<Tensor> bias = file->ReadAsF32("lm_head.decoder.bias");
+  ASSERT_TRUE(bias.ok());
+  const Result<TokenLogits> a = tied->PredictTokens("tea", std::vector<size_t>{1});
+  const Result<TokenLogits> b = own->PredictTokens("tea", std::vector<size_t>{1});
+  ASSERT_TRUE(a.ok() && b.ok());
+  for (size_t i = 0; i < bias->shape()[0]; ++i) {
+    const float twice = 2 * ValuesOf(*bias)[i];
+    EXPECT_NEAR(ValuesOf(a->logits)[i] + ValuesOf(b->logits)[i], twice, 1e-5);
+  }
+}
+
+// Each is refused by the name of the tensor, before anything is computed.
+TEST(MaskedFolder, RefusesAHeadWithoutItsTensors) {
+  for (const std::string& name : MaskedNames()) {
+    const CopiedFolder folder(name);
+    const Result<SafetensorsFile> file =
+        SafetensorsFile::Open(FolderOf(name) + "/model.safetensors");
+    ASSERT_TRUE(file.ok());
+    std::vector<SafetensorsEntry> entries;
+    std::string left_out;
+    for (const SafetensorsEntry& entry : file->tensors()) {
+      const bool of_head = entry.name.starts_with("lm_head.") || entry.name.starts_with("cls.") ||
+                           entry.name.starts_with("lm_predictions.") ||
+                           entry.name.starts_with("head.") || entry.name.starts_with("decoder.");
+      if (of_head && left_out.empty()) {
+        left_out = entry.name;
+      } else {
+        entries.push_back(entry);
+      }
+    }
+    if (left_out.empty()) continue;  // a tied decoder alone
+    ASSERT_TRUE(WriteSafetensors(folder.path() + "/model.safetensors", entries).ok());
+    const Status status = OpenMasked(folder.path()).status();
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument) << name << ": " << left_out;
+    EXPECT_NE(status.message().find("tensor '"), std::string::npos) << status.message();
+  }
+}
+
+}  // namespace
+}  // namespace encore

@@ -258,6 +258,6 @@ def draw_published(kind, rng, folder, dtype, texts):
     folder.mkdir(parents=True, exist_ok=True)
     write_tokenizer(folder, None)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    ids = [tokenizer(text)["input_ids"] for text in texts]
+    ids = [tokenizer(text, truncation=True)["input_ids"] for text in texts]
     with torch.no_grad():
         return PUBLISHED[kind](rng, folder, dtype, ids)

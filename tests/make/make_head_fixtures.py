@@ -69,7 +69,7 @@ def static_vectors(folder, texts):
     return model.encode(texts)
 
 
-def token_answers(folder, texts, exact=False, single=False):
+def token_answers(folder, texts, exact=False, single=False, strategies=AGGREGATIONS):
     """Logits of each text in float64, and entities by each strategy from these. exact: without what
     transformers rounds to float32 on the way to the logits. single: all in float32."""
     import torch
@@ -86,7 +86,7 @@ def token_answers(folder, texts, exact=False, single=False):
             logits.append(model(**given).logits[0].numpy())
     pipeline = transformers.pipeline("token-classification", model=model, tokenizer=tokenizer)
     entities = {}
-    for name in AGGREGATIONS:
+    for name in strategies:
         rows = []
         for text in texts:
             found = pipeline(text, aggregation_strategy=name, ignore_labels=[]) if text else []

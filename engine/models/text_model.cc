@@ -111,13 +111,24 @@ Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
 
 // Whether the folder has the head of a masked language model at all. Its layer before the decoder
 // may be a classifier's too, as ModernBERT's is.
-Status FindLanguageHead(const LanguageHeadPlan& plan, const ModelTensors& tensors) {
+Status FindLanguageHead(const ModelPlan& model, const ModelTensors& tensors) {
+  const LanguageHeadPlan& plan = model.language;
+  if (plan.decoder.empty()) return {};  // LanguageHead says so
+  const auto has = [&](std::string_view modules, const char* part) {
+    const std::vector<std::string_view> names = Words(modules);
+    return std::any_of(names.begin(), names.end(), [&](std::string_view module) {
+      return tensors.Find(std::string(module) + part) != nullptr;
+    });
+  };
   std::string name = std::string(plan.dense) + ".weight";
   bool is_there = plan.dense.empty() || tensors.Find(name) != nullptr;
-  if (is_there && plan.has_bias && !plan.bias.empty()) {
-    name = plan.bias;
-    is_there = tensors.Find(name) != nullptr ||
-               tensors.Find(std::string(plan.decoder) + ".bias") != nullptr;
+  if (is_there && plan.has_bias) {
+    name = plan.bias.empty() ? std::string(plan.decoder) + ".bias" : std::string(plan.bias);
+    is_there = tensors.Find(name) != nullptr || has(plan.decoder, ".bias");
+  }
+  if (is_there && plan.dense.empty() && !model.tied) {
+    name = std::string(plan.decoder) + ".weight";
+    is_there = has(plan.decoder, ".weight");
   }
   if (is_there) return {};
   return Status(ErrorCode::kUnsupported,
@@ -175,7 +186,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
     ENCORE_ASSIGN_OR_RETURN(model.head_, Classifier::Create(plan, &tensors, decisions));
   }
   if (options.language_head) {
-    ENCORE_RETURN_IF_ERROR(FindLanguageHead(plan.language, tensors));
+    ENCORE_RETURN_IF_ERROR(FindLanguageHead(plan, tensors));
     ENCORE_ASSIGN_OR_RETURN(model.language_, LanguageHead::Create(plan, &tensors, decisions));
   }
   model.problem_type_ = plan.problem_type;

@@ -121,7 +121,9 @@ TEST(MaskedFolder, RefusesAHeadWithoutItsTensors) {
     if (left_out.empty()) continue;  // a tied decoder alone
     ASSERT_TRUE(WriteSafetensors(folder.path() + "/model.safetensors", entries).ok());
     const Status status = OpenMasked(folder.path()).status();
-    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument) << name << ": " << left_out;
+    EXPECT_TRUE(status.code() == ErrorCode::kInvalidArgument ||
+                status.code() == ErrorCode::kUnsupported)
+        << name << ": " << left_out;
     EXPECT_NE(status.message().find("tensor '"), std::string::npos) << status.message();
   }
 }

@@ -299,7 +299,8 @@ class Classifier(_Head):
         """
         function = _function_of(function_to_apply) or self._function or "as classifier"
         single = isinstance(inputs, str)
-        scores = self.predict([inputs] if single else inputs, activation_fn=function)
+        listed: Any = [inputs] if single else inputs
+        scores = self.predict(listed, activation_fn=function)
         labels = self.labels
         found = [
             [

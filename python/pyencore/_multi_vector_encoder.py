@@ -188,7 +188,8 @@ class MultiVectorEncoder(Prompted):
     ) -> Any:
         """encode() with the prompt "query", if no other is asked for, and the task "query"."""
         name = self._name_of_query(prompt_name, prompt)
-        return self.encode(inputs, name, prompt, *args, task="query", **options)
+        encode: Any = self.encode
+        return encode(inputs, name, prompt, *args, task="query", **options)
 
     @renamed(sentences="inputs")
     @arguments_of(encode)
@@ -203,7 +204,8 @@ class MultiVectorEncoder(Prompted):
         """encode() with the first prompt of "document", "passage" and "corpus" that there is, and
         the task "document"."""
         name = self._name_of_document(prompt_name, prompt)
-        return self.encode(inputs, name, prompt, *args, task="document", **options)
+        encode: Any = self.encode
+        return encode(inputs, name, prompt, *args, task="document", **options)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[queries, documents]: MaxSim, or its mean by similarity_fn_name; a tensor for tensors.

@@ -215,7 +215,7 @@ json LateTexts(const MultiVectorEncoder& model, TextTask task, const MultiVector
       return false;
     };
     if (task == TextTask::kQuery) find("query");
-    if (task == TextTask::kDocument) find("document") || find("passage") || find("corpus");
+    if (task == TextTask::kDocument) find("document");
     Tokens tokens;
     const Status status = model.tokenizer().Encode(prompt + texts[i], &tokens,
                                                    {.max_length = model.max_length(task)});

@@ -280,6 +280,8 @@ class SparseEncoder(Prompted):
         self, embeddings: SparseMatrix, top_k: int | None = None
     ) -> list[list[tuple[str, float]]]:
         """Of each row its tokens and weights, the largest first. Takes no tensors."""
+        if top_k is not None:
+            integer("top_k", top_k, 1)
         tokenizer = self.tokenizer
         found = []
         for i in range(embeddings.shape[0]):

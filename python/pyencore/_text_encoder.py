@@ -183,8 +183,17 @@ class TextEncoder(Prompted):
             )
         text = self._resolve_prompt(prompt_name, prompt)
         if output_value == "token_embeddings":
-            return self._token_vectors(inputs, text, convert_to_tensor)
+            if precision == "float32":
+                return self._token_vectors(inputs, text, convert_to_tensor)
+            of_tokens = self._token_vectors(inputs, text, False)
+            if isinstance(inputs, str):
+                return quantize_embeddings([of_tokens], precision)[0]
+            return quantize_embeddings(of_tokens, precision)  # ranges of all texts' together
         if output_value is None:
+            if precision != "float32":
+                raise ValueError(
+                    f"precision is {precision!r} with output_value None; wanted 'float32'"
+                )
             return self._features(inputs, text, self._width(truncate_dim), convert_to_tensor)
         if output_value != "sentence_embedding":
             raise ValueError(
@@ -378,7 +387,8 @@ def _list_of(inputs: Any) -> list[str] | None:
 
 def _converted(result: NDArray[Any], to_numpy: bool, to_tensor: bool) -> Any:
     if to_tensor:
-        return torch_module("convert_to_tensor").from_numpy(result)
+        torch = torch_module("convert_to_tensor")
+        return torch.from_numpy(result) if result.size else torch.tensor([])
     if to_numpy:
         return result
     tensor = torch_module("convert_to_numpy=False").from_numpy(result)

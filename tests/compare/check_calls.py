@@ -46,7 +46,6 @@ from folder_check import reference  # noqa: E402
 
 CLASSES = {one.__name__: one for one in (
     *subjects.SUBJECTS, *pipelines.SUBJECTS, *functions.SUBJECTS)}
-OF_A_METHOD = 3  # calls on one folder
 
 # What encore refuses though the reference takes it: words of its sentence, why.
 REFUSED = {
@@ -57,18 +56,25 @@ REFUSED = {
         "several processes, pooling of tokens, features of several modalities: not there",
     "renders pairs by a chat template": "a prompt of a chat template is a message",
     r"only support|is not supported": "as sentence-transformers for other values",
-    "as many of either": "pairs are not repeated",
+    "as many": "pairs are not repeated",
+    "found no task": "a Router without a default route wants a task",
+    "has shape _": "no broadcasting",
     "encore counts added tokens": "all tokens are counted",
 }
 # What encore takes though the reference does not: words of the reference's sentence, why.
 ALONE = {
-    "Expected a floating point|only supports floating-point dtypes|to have the same dtype":
+    "Expected a floating point|only supports floating-point dtypes|to have the same dtype|"
+    "expected scalar type":
         "embeddings of integers and of several types are compared in float32",
     "list index out of range|At least one input is required":
         "no texts give no results",
     "^AttributeError: _ object has no attribute _": "tuples of matrices are as lists of them",
+    "^TypeError: _ not supported between instances of": "batch_size may be None",
+    "cdist only supports at least": "numbers are vectors of one",
     "object is not an instance of|is not an instance of": "what is true or false by Python's rules",
-    r"mm: mat_ and mat_ shapes": "no embeddings have no columns",
+    "mm: mat_ and mat_ shapes|the same number of columns|Dimension out of range":
+        "no embeddings have no columns",
+    "^ValueError: expected sequence of length": "tuples of matrices are as lists of them",
 }
 REASONS = {"refused": REFUSED, "alone": ALONE}
 
@@ -76,7 +82,7 @@ REASONS = {"refused": REFUSED, "alone": ALONE}
 def kind_of(sentence):
     """The sentence without what is drawn."""
     sentence = re.sub(r"/\S+/", "", re.sub(r"; (found|the reference:|encore:) .*", "", sentence))
-    return re.sub(r"'[^']*'|\"[^\"]*\"|-?\d[\d.e+-]*|\[.*\]|\{.*\}", "_", sentence)[:140]
+    return re.sub(r"'[^']*'|\"[^\"]*\"|-?\d[\d.e+-]*|\[[^\]]*\]|\{.*\}", "_", sentence)[:140]
 
 
 class Search:
@@ -119,7 +125,7 @@ class Search:
                 return
             names = subject.names()
             history = {}
-            for _ in range(OF_A_METHOD * len(names)):
+            for _ in range(self.arguments.on_a_folder * len(names)):
                 few = [n for n in names
                        if sum(self.counts[f"{kind.__name__}.{n}"].values()) < self.arguments.calls]
                 self.call(subject, subject.draw(rng, rng.choice(few or names)), where, history)
@@ -235,6 +241,7 @@ def restore(subject, call, before):
 def main():
     parser = argparse.ArgumentParser(description="Random calls beside the references.")
     parser.add_argument("--calls", type=int, default=30, help="of each method, at least")
+    parser.add_argument("--on-a-folder", type=int, default=3, help="calls of each method")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--classes", default=",".join(CLASSES), help="TextEncoder,Tokenizer")
     parser.add_argument("--only", type=int, help="this folder alone")
@@ -247,7 +254,7 @@ def main():
     search = Search(arguments)
     for name in arguments.classes.split(","):
         kind, number = CLASSES[name], 0
-        while number < 10 + 3 * arguments.calls // OF_A_METHOD:
+        while number < 10 + 3 * arguments.calls // arguments.on_a_folder:
             if arguments.only is None or number == arguments.only:
                 search.of_folder(kind, number)
             number += 1

@@ -109,6 +109,8 @@ def draw_inputs(rng, most=5):
         return tuple(texts)
     if container == "array":
         return np.array(texts, dtype=str) if not any(t.endswith("\0") for t in texts) else texts
+    if container == "once" and not texts:
+        return []
     if container == "objects":
         return np.array(texts, dtype=object)
     if container == "once":

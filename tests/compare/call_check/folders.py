@@ -14,8 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests/data"
 MINILM = ROOT / ".deps/models/all-MiniLM-L6-v2"
 EMBEDDERS = [DATA / "text/base", DATA / "text/base", DATA / "sentences/qwen3_embedding",
-             DATA / "sentences/embedding_gemma", DATA / "sentences/gte",
-             DATA / "sentences/sentence_t5", "static", MINILM]
+             DATA / "sentences/embedding_gemma", DATA / "sentences/sentence_t5",
+             "static", MINILM]
 PROMPTS = [{}, {"query": "find: ", "document": "a text: "}, {"query": "find: "},
            {"query": "", "passage": "the text "}, {"corpus": "of the corpus: ", "mine": "tea "},
            {"query": None, "document": "x ", "mine": "caf\u00e9  "}, {"mine": ""}]
@@ -92,8 +92,9 @@ def draw_classifier(rng, folder, counts=(1, 2, 3, 5)):
     changes = {"id2label": dict(enumerate(names)),
                "label2id": {name: i for i, name in enumerate(names)}}
     if one_in(rng, 1.5):
-        changes["problem_type"] = rng.choice(["multi_label_classification", "regression",
-                                              "single_label_classification", None])
+        kinds = ["multi_label_classification", "regression", None]
+        changes["problem_type"] = rng.choice(
+            kinds + ["single_label_classification"] * (count > 1))
     heads.draw_model(family, "SequenceClassification", numpy_random(rng), folder, np.float32,
                      **changes)
     return f"{family} of {count}, {changes.get('problem_type')}"

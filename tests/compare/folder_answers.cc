@@ -146,7 +146,8 @@ json HeadRow(const std::vector<Entity>& entities) {
 // Of each token of a text.
 Result<TokenLogits> MaskedLogits(const TextEncoder& model, const std::string& text) {
   Tokens tokens;
-  const Status status = model.tokenizer().Encode(text, &tokens, {});
+  const TokenizeOptions cut = {.max_length = model.max_length()};
+  const Status status = model.tokenizer().Encode(text, &tokens, cut);
   if (!status.ok()) return status;
   std::vector<size_t> positions(tokens.ids.size());
   std::iota(positions.begin(), positions.end(), size_t{0});

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar, cast
 
-from pyencore._inputs import integer, kind
+from pyencore._inputs import integer, kind, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -78,12 +78,12 @@ def check_without_choice(of: str, others: Mapping[str, Any]) -> None:
     computation than encore's."""
     for name, value in others.items():
         if name not in _WITHOUT_CHOICE:
-            raise TypeError(f"{of}() got an unexpected keyword argument {name!r}")
+            raise TypeError(f"{of}() got an unexpected keyword argument {shown(name)}")
         allowed = _WITHOUT_CHOICE[name]
         if not any(type(value) is type(one) and value == one for one in allowed):
             found = list(value) if isinstance(value, Mapping) else value
             raise ValueError(
-                f"{name} is {found!r}; encore has its own computation, of which compute, "
+                f"{name} is {shown(found)}; encore has its own computation, of which compute, "
                 f"max_length and others are options: wanted {' or '.join(map(repr, allowed))}"
             )
 
@@ -116,7 +116,8 @@ class KnownAttributes:
             object.__setattr__(self, name, value)
             return
         settable = [n for n in dir(of) if getattr(getattr(of, n), "fset", None)]
+        wanted = "one of " + ", ".join(settable) if settable else "none to be set"
         raise AttributeError(
-            f"{of.__name__} has {'no' if known is None else 'a read-only'} attribute {name!r}; "
-            f"wanted {'one of ' + ', '.join(settable) if settable else 'none to be set'}"
+            f"{of.__name__} has {'no' if known is None else 'a read-only'} attribute "
+            f"{shown(name)}; wanted {wanted}"
         )

@@ -15,9 +15,11 @@ from pyencore import _core
 from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import Floats, is_tensor, torch_module
 from pyencore._errors import UnsupportedError
+from pyencore._inputs import checked, elements, integer, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, Opened, check_batch_size, check_device
 from pyencore._prompts import Prompted, sentence_settings
+from pyencore._texts import pairs_of, texts_of
 
 Pair = Sequence[str]
 # "identity", "sigmoid", "softmax", torch's classes of these, or a function of the logits.
@@ -83,6 +85,7 @@ class CrossEncoder(_Head, Prompted):
         default_activation_function="activation_fn",
         **FOLDER_NAMES,
     )
+    @checked
     def __init__(
         self,
         model_name_or_path: str | os.PathLike[str],
@@ -98,7 +101,7 @@ class CrossEncoder(_Head, Prompted):
         cache: str | os.PathLike[str] | None = None,
         compare_cache: bool = False,
         trust_cache: bool = False,
-        prompts: Mapping[str, str] | None = None,
+        prompts: Mapping[str, str | None] | None = None,
         default_prompt_name: str | None = None,
         cache_folder: str | None = None,
         revision: str | None = None,
@@ -144,9 +147,10 @@ class CrossEncoder(_Head, Prompted):
         self._activation_fn = activation
 
     @renamed(sentences="inputs", activation_fct="activation_fn", num_workers=None)
+    @checked
     def predict(
         self,
-        inputs: Pair | Iterable[Pair],
+        inputs: Iterable[str | Pair],  # a pair, or several
         prompt_name: str | None = None,
         prompt: str | None = None,
         batch_size: int | None = None,
@@ -171,12 +175,11 @@ class CrossEncoder(_Head, Prompted):
         check_batch_size(batch_size)
         check_device(device)
         check_one_process(pool, chunk_size)
-        pairs, single = _pairs_of(inputs)
-        if not pairs:
+        first, second, single = pairs_of("inputs", inputs)
+        if not first:
             return (
                 torch_module("convert_to_tensor").tensor([]) if convert_to_tensor else np.array([])
             )
-        first, second = [p[0] for p in pairs], [p[1] for p in pairs]
         values: NDArray[Any] = self._scores(
             first, second, activation, show_progress_bar, self._prompt(prompt_name, prompt)
         )
@@ -199,10 +202,11 @@ class CrossEncoder(_Head, Prompted):
         convert_to_numpy=None,
         convert_to_tensor=None,
     )
+    @checked
     def rank(
         self,
         query: str,
-        documents: Sequence[str],
+        documents: Iterable[str],
         top_k: int | None = None,
         return_documents: bool = False,
         prompt_name: str | None = None,
@@ -221,8 +225,11 @@ class CrossEncoder(_Head, Prompted):
                 "CrossEncoder.rank() only works for models with num_labels=1. Consider using "
                 "CrossEncoder.predict() with input pairs instead."
             )
+        texts, _ = texts_of("documents", documents)
+        if top_k is not None:
+            integer("top_k", top_k, 0)
         scores = self.predict(
-            [(query, document) for document in documents],
+            [(query, document) for document in texts],
             prompt_name,
             prompt,
             batch_size,
@@ -236,7 +243,7 @@ class CrossEncoder(_Head, Prompted):
         for i, score in enumerate(scores):
             results.append({"corpus_id": i, "score": score})
             if return_documents:
-                results[-1]["text"] = documents[i]
+                results[-1]["text"] = texts[i]
         return sorted(results, key=lambda x: float(x["score"]), reverse=True)[:top_k]
 
     def _prompt(self, name: str | None, prompt: str | None) -> str | None:
@@ -253,6 +260,7 @@ class Classifier(_Head):
     """
 
     @renamed(**FOLDER_NAMES)
+    @checked
     def __init__(
         self,
         model_name_or_path: str | os.PathLike[str],
@@ -263,9 +271,10 @@ class Classifier(_Head):
         self._function = _function_of(function_to_apply)
         super().__init__(model_name_or_path, **options)
 
+    @checked
     def predict(
         self,
-        inputs: str | Pair | Iterable[str | Pair],
+        inputs: str | Iterable[str | Pair],
         *,
         activation_fn: ActivationFn | None = None,
         apply_softmax: bool = False,
@@ -275,18 +284,21 @@ class Classifier(_Head):
         activation_fn, else the logits of several labels and the sigmoid of one."""
         activation = _activation_of(activation_fn)
         single = isinstance(inputs, str)
-        listed: list[Any] = [inputs] if single else list(inputs)
-        pairs = bool(listed) and not isinstance(listed[0], str)
-        first = [item[0] for item in listed] if pairs else listed
-        second = [item[1] for item in listed] if pairs else None
+        listed: list[Any] = [inputs] if single else elements("inputs", inputs, "texts or pairs")
+        second: list[str] | None = None
+        if listed and not isinstance(listed[0], str):
+            first, second, _ = pairs_of("inputs", listed)
+        else:
+            first, _ = texts_of("inputs", inputs if single else listed)
         values = self._scores(first, second, activation, show_progress_bar)
         if apply_softmax:
             values = softmax(values)
         return values[0] if single else values
 
+    @checked
     def classify(
         self,
-        inputs: str | Pair | Iterable[str | Pair],
+        inputs: str | Iterable[str | Pair],
         top_k: int | None = 1,
         function_to_apply: str | None = None,
     ) -> list[dict[str, Any]] | list[list[dict[str, Any]]]:
@@ -297,6 +309,8 @@ class Classifier(_Head):
         default. Without both, problem_type of config.json decides: "regression" gives logits,
         "multi_label_classification" or one label sigmoids, all else the softmax.
         """
+        if top_k is not None:
+            integer("top_k", top_k, 1)
         function = _function_of(function_to_apply) or self._function or "as classifier"
         single = isinstance(inputs, str)
         listed: Any = [inputs] if single else inputs
@@ -312,16 +326,6 @@ class Classifier(_Head):
         return found[0] if single else found
 
 
-def _pairs_of(inputs: Any) -> tuple[list[Any], bool]:
-    listed = inputs.tolist() if isinstance(inputs, np.ndarray) else list(inputs)
-    single = bool(listed) and isinstance(listed[0], str)
-    pairs = [listed] if single else listed
-    for i, pair in enumerate(pairs):
-        if isinstance(pair, str) or len(pair) != 2:
-            raise ValueError(f"inputs[{i}] is {pair!r}; wanted a pair of texts")
-    return pairs, single
-
-
 def _activation_of(activation: ActivationFn | None) -> ActivationFn:
     """The argument, checked. None: as CrossEncoder has it."""
     if activation is None:
@@ -334,8 +338,8 @@ def _activation_of(activation: ActivationFn | None) -> ActivationFn:
             raise ValueError(sentence) from None
     if isinstance(activation, type) or not callable(activation):
         raise TypeError(
-            f"activation_fn is {activation!r}; wanted a name such as 'sigmoid', or a function of "
-            "the logits: of a class of torch's an object, torch.nn.Sigmoid()"
+            f"activation_fn is {shown(activation)}; wanted a name such as 'sigmoid', or a function "
+            "of the logits: of a class of torch's an object, torch.nn.Sigmoid()"
         )
     return activation
 
@@ -345,7 +349,7 @@ def _function_of(function: str | None) -> str | None:
     name = function.lower() if isinstance(function, str) else function
     if name is not None and name not in ("sigmoid", "softmax", "none"):
         raise ValueError(
-            f"function_to_apply is {function!r}; wanted 'sigmoid', 'softmax', 'none' or None"
+            f"function_to_apply is {shown(function)}; wanted 'sigmoid', 'softmax', 'none' or None"
         )
     return name
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pyencore import _core
 from pyencore._arguments import KnownAttributes
 from pyencore._arrays import Floats, as_array, as_floats, mask_of, writable
-from pyencore._inputs import check_threads, checked, integer
+from pyencore._inputs import check_compute, check_threads, checked, integer
 from pyencore._opened import Compute, forget_threads_after_fork
 from pyencore._safetensors import to_bytes
 
@@ -50,6 +50,7 @@ class Encoder(KnownAttributes):
         amx_bf16: bool = False,
     ) -> None:
         check_threads(threads)
+        check_compute(compute)
         integer("idle_spin", idle_spin, 0, 2**31 - 1)
         if num_heads is not None:
             integer("num_heads", num_heads, 1)

@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pyencore._inputs import kind, shown
+
 # What encore reads of a model, and nothing else of it: no other weights than safetensors
 # and BGE-M3's heads.
 _NAMES = (
@@ -62,15 +64,20 @@ def find_folder(
 ) -> str:
     """The folder itself, or that of a snapshot in Hugging Face's cache, downloaded if need be."""
     path = os.fspath(name)
+    if not isinstance(path, str):
+        raise TypeError(f"the folder is {kind(name)}; wanted str, or a path of str")
+    if "\0" in path:
+        raise FileNotFoundError(f"{shown(path, 300)} has a zero byte; wanted a model's folder")
     if os.path.isdir(path):
         return path
+    said = shown(path, 300)
     if not _HUB_NAME.fullmatch(path) or os.path.exists(path):
-        raise FileNotFoundError(f"'{path}' is no folder; wanted a model's folder or a hub name")
+        raise FileNotFoundError(f"{said} is no folder; wanted a model's folder or a hub name")
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise ImportError(
-            f"'{path}' is no folder here, and names on the Hugging Face hub need huggingface_hub: "
+            f"{said} is no folder here, and names on the Hugging Face hub need huggingface_hub: "
             "pip install '.[hub]' in a clone of encore"
         ) from error
     repository = path if "/" in path or organization is None else f"{organization}/{path}"
@@ -88,7 +95,8 @@ def find_folder(
         )
     except OSError as error:
         raise FileNotFoundError(
-            f"'{path}' is no folder here, and '{repository}' could not be had from the hub: {error}"
+            f"{said} is no folder here, and {shown(repository, 300)} could not be had from the "
+            f"hub: {error}"
         ) from error
 
 

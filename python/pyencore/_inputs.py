@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections.abc
 import enum
 import functools
+import inspect
 import os
 import reprlib
 import types
@@ -23,14 +24,14 @@ R = TypeVar("R")
 Check = Callable[[str, Any], Any]
 
 _REFUSED = object()
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 60
 _MOST = 2**63 - 1
 
 
-def shown(value: Any) -> str:
+def shown(value: Any, most: int = 60) -> str:
     """A value in a message: never a whole text."""
-    return _SHORT.repr(value)
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = most
+    return short.repr(value)
 
 
 def kind(value: Any) -> str:
@@ -58,6 +59,32 @@ def check_threads(threads: int) -> None:
     """0 is all usable cores."""
     if not 0 <= threads < 2**31:
         raise ValueError(f"threads is {shown(threads)}; wanted 0 (all usable cores) or more")
+
+
+def check_compute(compute: str | None) -> None:
+    if compute is not None:
+        one_of("compute", compute, ("f32", "bf16", "int8", "int4"))
+
+
+def flag(name: str, value: Any) -> bool:
+    found = _flag(name, value)
+    if found is _REFUSED:
+        raise TypeError(f"{name} is {kind(value)}; wanted True or False")
+    return bool(found)
+
+
+def vector_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """encode_options of the adapters, which give lists of numbers."""
+    given = dict(options or {})
+    for name in ("inputs", "sentences", "out"):
+        if name in given:
+            raise ValueError(f"encode_options has {name!r}, which is not an option of vectors")
+    found = given.get("output_value", "sentence_embedding")
+    if found != "sentence_embedding":
+        raise ValueError(
+            f"encode_options has output_value {shown(found)}; wanted 'sentence_embedding'"
+        )
+    return given
 
 
 def text(name: str, value: str) -> str:
@@ -108,7 +135,7 @@ def elements(name: str, value: Any, wanted: str) -> list[Any]:
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """The function, whose arguments are held against its annotations: kinds of numbers, words,
     flags, paths, dicts, lists of them. Any is not looked at, nor are elements of an Iterable."""
-    code: Any = getattr(function, "__code__")
+    code = inspect.unwrap(function).__code__
     names = code.co_varnames[: code.co_argcount]
     checks: dict[str, Check] = {}
     placed: list[tuple[int, str, Check]] = []
@@ -138,7 +165,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 def _checks_of(function: Any) -> dict[str, Check]:
     hints = typing.get_type_hints(function)
-    code = function.__code__
+    code = inspect.unwrap(function).__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     found = ((name, check_of(hints[name])) for name in names if name in hints)
     return {name: check for name, check in found if check is not None}
@@ -202,8 +229,9 @@ def _kind_of(annotation: Any) -> tuple[Check, list[str]] | None:
 
 
 def _word_of(element: Any) -> str:
-    words = {str: "a list of str", int: "a list of ints"}
-    return words.get(element, "a list")
+    if any(typing.get_origin(choice) is Sequence for choice in _choices(element)):
+        return "a pair of texts, or several pairs"
+    return {str: "a list of str", int: "a list of ints"}.get(element, "a list")
 
 
 def _class_word(wanted: type) -> str:
@@ -298,7 +326,8 @@ def _list(check: Check | None, sets: bool, word: str, name: str, value: Any) -> 
 
 
 def _iterable(name: str, value: Any) -> Any:
-    return _REFUSED if ordered(value) is None else value
+    """Its elements are read later; of an array of pairs, rows."""
+    return value if isinstance(value, np.ndarray) or ordered(value) is not None else _REFUSED
 
 
 _PLAIN: dict[Any, tuple[Check, list[str]]] = {

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,16 @@ import numpy as np
 from pyencore._arguments import FOLDER_NAMES, renamed
 from pyencore._arrays import Floats
 from pyencore._folder import read_json
+from pyencore._inputs import checked, integer, shown
 from pyencore._opened import Opened
+from pyencore._texts import texts_of
 
 
 class MaskedLanguageModel(Opened):
     """A masked language model (BERT, RoBERTa, ModernBERT ...) with its head."""
 
     @renamed(**FOLDER_NAMES)
+    @checked
     def __init__(self, model_name_or_path: str | os.PathLike[str], **options: Any) -> None:
         super().__init__(model_name_or_path, language_head=True, **options)
         tokenizer = self.tokenizer
@@ -40,15 +43,18 @@ class MaskedLanguageModel(Opened):
     def mask_token(self) -> str:
         return self._mask_token
 
+    @checked
     def logits(self, text: str, positions: Sequence[int]) -> Floats:
         """[positions, vocabulary]: of these tokens of the text, counted with special ones."""
-        return self._core.predict_tokens(text, [int(p) for p in positions], self._max_length)
+        places = [integer(f"positions[{i}]", p, 0) for i, p in enumerate(positions)]
+        return self._core.predict_tokens(text, places, self._max_length)
 
+    @checked
     def fill_mask(
         self,
         inputs: str | Iterable[str],
         top_k: int = 5,
-        targets: str | Sequence[str] | None = None,
+        targets: str | Collection[str] | None = None,
     ) -> list[Any]:
         """Of a text the likeliest tokens at its mask: dicts of score, token, token_str and
         sequence. Of a text with several masks a list of these lists, of several texts a list.
@@ -56,35 +62,61 @@ class MaskedLanguageModel(Opened):
         targets: only these tokens, whose scores stay what they are among all. sequence is the text
         with token_str in place of the mask; transformers makes it anew of all tokens.
         """
-        if top_k < 1:
-            raise ValueError(f"top_k is {top_k}; wanted at least 1")
+        integer("top_k", top_k, 1)
         chosen = None if targets is None else self._ids_of(targets)
-        if isinstance(inputs, str):
-            return self._fill(inputs, top_k, chosen)
-        return [self._fill(text, top_k, chosen) for text in inputs]
+        texts, single = texts_of("inputs", inputs)
+        masked = [
+            self._masked("inputs" if single else f"inputs[{i}]", text)
+            for i, text in enumerate(texts)
+        ]  # each is refused before the first is computed
+        found = [
+            self._fill(text, places, offsets, top_k, chosen)
+            for text, (places, offsets) in zip(texts, masked, strict=True)
+        ]
+        return found[0] if single else found
 
-    def _ids_of(self, targets: str | Sequence[str]) -> list[int]:
+    def _ids_of(self, targets: str | Collection[str]) -> list[int]:
         tokenizer, ids = self.tokenizer, []
         for target in [targets] if isinstance(targets, str) else targets:
             known = tokenizer.token_to_id(target)
             first = tokenizer.encode(target, add_special_tokens=False).ids[:1]
             ids += [known] if known is not None else first  # as transformers, which warns
         if not ids:
-            raise ValueError(f"targets is {targets!r}; wanted at least one token")
+            raise ValueError(f"targets is {shown(targets)}; wanted at least one token")
         return sorted(set(ids))
 
-    def _fill(self, text: str, top_k: int, targets: list[int] | None) -> list[Any]:
+    def _masked(self, name: str, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Where the masks are among the tokens that the model is given, and in the text."""
         tokenizer = self.tokenizer
-        mask = tokenizer.token_to_id(self._mask_token)
+        mask = tokenizer.token_to_id(self.mask_token)
         tokens = tokenizer.encode(text, max_length=self.max_length)
         places = [i for i, token in enumerate(tokens.ids) if token == mask]
-        if not places:
+        count = len(places)
+        if tokens.cut:
+            count = sum(token == mask for token in tokenizer.encode(text).ids)
+        if not count:
             raise ValueError(
-                f"found no mask token in {text!r}; wanted {self._mask_token} at least once"
+                f"{name} has no mask token: {shown(text)}; wanted {self.mask_token} at least once"
             )
+        if count != len(places):
+            raise ValueError(
+                f"{name} has {len(tokens) + tokens.cut} tokens, and {count - len(places)} of its "
+                f"{count} masks come after the model's {self.max_length}; wanted each mask among "
+                "these, or a shorter text"
+            )
+        return places, [tokens.offsets[place] for place in places]
+
+    def _fill(
+        self,
+        text: str,
+        places: list[int],
+        offsets: list[tuple[int, int]],
+        top_k: int,
+        targets: list[int] | None,
+    ) -> list[Any]:
         rows = [
-            self._likeliest(text, tokens.offsets[place], row, top_k, targets)
-            for place, row in zip(places, self.logits(text, places), strict=True)
+            self._likeliest(text, offset, row, top_k, targets)
+            for offset, row in zip(offsets, self.logits(text, places), strict=True)
         ]
         return rows[0] if len(rows) == 1 else rows
 

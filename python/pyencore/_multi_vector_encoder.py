@@ -5,7 +5,7 @@ sentence_transformers.MultiVectorEncoder."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any, Literal
 
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from pyencore import _core, _similarity
 from pyencore._arguments import FOLDER_NAMES, arguments_of, check_one_process, renamed
 from pyencore._arrays import torch_module
-from pyencore._inputs import integer
+from pyencore._inputs import checked, integer, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._prompts import Prompted, check_task
+from pyencore._texts import texts_of
 from pyencore._token_vectors import Ragged, StoredVectors
 
 Similarity = Literal["maxsim", "meanmaxsim"]
@@ -39,13 +40,14 @@ class MultiVectorEncoder(Prompted):
     _organization = None
 
     @renamed(**FOLDER_NAMES)
+    @checked
     def __init__(
         self,
         model_name_or_path: str | os.PathLike[str],
         *,
         compute: Compute | None = None,
         threads: int = 0,
-        keep: Sequence[str] = (),
+        keep: Collection[str] = (),
         max_length: int | None = None,
         normalize: bool | None = None,
         ignore_unknown_keys: bool = False,
@@ -53,7 +55,7 @@ class MultiVectorEncoder(Prompted):
         compare_cache: bool = False,
         trust_cache: bool = False,
         device: Any = None,
-        prompts: Mapping[str, str] | None = None,
+        prompts: Mapping[str, str | None] | None = None,
         default_prompt_name: str | None = None,
         cache_folder: str | None = None,
         revision: str | None = None,
@@ -129,6 +131,7 @@ class MultiVectorEncoder(Prompted):
         return self.dimension
 
     @renamed(sentences="inputs")
+    @checked
     def encode(
         self,
         inputs: str | Iterable[str],
@@ -154,7 +157,7 @@ class MultiVectorEncoder(Prompted):
         check_batch_size(batch_size)
         check_device(device)
         if output_value != "token_embeddings":
-            raise ValueError(f"output_value is {output_value!r}; wanted 'token_embeddings'")
+            raise ValueError(f"output_value is {shown(output_value)}; wanted 'token_embeddings'")
         check_task(task)
         check_one_process(pool, chunk_size)
         if token_pooling is not None:
@@ -162,8 +165,7 @@ class MultiVectorEncoder(Prompted):
                 f"token_pooling is of type {type(token_pooling).__name__}; encore keeps all "
                 "tokens: wanted None"
             )
-        single = isinstance(inputs, str)
-        texts = [inputs] if isinstance(inputs, str) else list(inputs)
+        texts, single = texts_of("inputs", inputs)
         rows = self._rows(
             texts,
             task or "",
@@ -178,6 +180,7 @@ class MultiVectorEncoder(Prompted):
 
     @renamed(sentences="inputs")
     @arguments_of(encode)
+    @checked
     def encode_query(
         self,
         inputs: str | Iterable[str],
@@ -193,6 +196,7 @@ class MultiVectorEncoder(Prompted):
 
     @renamed(sentences="inputs")
     @arguments_of(encode)
+    @checked
     def encode_document(
         self,
         inputs: str | Iterable[str],
@@ -214,6 +218,7 @@ class MultiVectorEncoder(Prompted):
         StoredVectors.
         """
         queries, documents = Ragged("embeddings1", embeddings1), _documents(embeddings2)
+        _check_widths(queries, documents)
         scores = np.zeros((len(queries), len(documents)), np.float32)
         if scores.size:
             self._max_sim(queries, documents, scores)
@@ -225,8 +230,9 @@ class MultiVectorEncoder(Prompted):
         first, second = Ragged("embeddings1", embeddings1), _documents(embeddings2)
         if len(first) != len(second):
             raise ValueError(
-                f"found {len(first)} and {len(second)} embeddings; wanted as many of either"
+                f"embeddings1 has {len(first)} texts and embeddings2 {len(second)}; wanted as many"
             )
+        _check_widths(first, second)
         scores = np.zeros(len(first), np.float32)
         for i in range(len(first)):
             self._max_sim(first.one(i), second.one(i), scores[i : i + 1, None])
@@ -271,3 +277,12 @@ class MultiVectorEncoder(Prompted):
 
 def _documents(given: Any) -> Ragged | StoredVectors:
     return given if isinstance(given, StoredVectors) else Ragged("embeddings2", given)
+
+
+def _check_widths(queries: Ragged, documents: Ragged | StoredVectors) -> None:
+    rows = documents.vectors if isinstance(documents, StoredVectors) else documents.rows
+    if len(queries) and len(documents) and queries.rows.shape[1] != rows.shape[1]:
+        raise ValueError(
+            f"embeddings1 has {queries.rows.shape[1]} columns and embeddings2 {rows.shape[1]}; "
+            "wanted as many"
+        )

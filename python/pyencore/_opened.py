@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pyencore import _core
 from pyencore._arguments import FOLDER_NAMES, KnownAttributes, check_without_choice, renamed
 from pyencore._folder import find_folder
-from pyencore._inputs import integer
+from pyencore._inputs import check_compute, check_threads, checked, integer, shown
 from pyencore._loop import Pace
 from pyencore._tokenizer import Tokenizer
 
@@ -47,12 +47,12 @@ if hasattr(os, "register_at_fork"):
 def check_device(device: Any) -> None:
     if device is not None and str(device).split(":")[0] != "cpu":
         raise ValueError(
-            f"device is {str(device)!r}; encore computes on CPUs: wanted 'cpu' or None"
+            f"device is {shown(str(device))}; encore computes on CPUs: wanted 'cpu' or None"
         )
 
 
 def check_batch_size(batch_size: int | None) -> None:
-    if batch_size is not None and batch_size <= 0:
+    if batch_size is not None and integer("batch_size", batch_size) <= 0:
         raise ValueError(f"batch_size must be a positive integer, got {batch_size}.")
 
 
@@ -63,13 +63,14 @@ class Opened(KnownAttributes):
     _organization: str | None = "sentence-transformers"  # of hub names without one
 
     @renamed(**FOLDER_NAMES)
+    @checked
     def __init__(
         self,
         model_name_or_path: str | os.PathLike[str],
         *,
         compute: Compute | None = None,
         threads: int = 0,
-        keep: Sequence[str] = (),
+        keep: Collection[str] = (),
         max_length: int | None = None,
         pooling: str | Sequence[str] | None = None,
         normalize: bool | None = None,
@@ -88,8 +89,10 @@ class Opened(KnownAttributes):
     ) -> None:
         check_without_choice(type(self).__name__, others)
         check_device(device)
-        if threads < 0:
-            raise ValueError(f"threads is {threads}; wanted 0 (all usable cores) or more")
+        check_threads(threads)
+        check_compute(compute)
+        if max_length is not None:
+            integer("max_length", max_length, 1)
         self._folder = find_folder(
             model_name_or_path,
             organization=self._organization,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyencore._folder import read_json
+from pyencore._inputs import shown
 from pyencore._opened import Opened
 
 
@@ -20,7 +21,7 @@ def sentence_settings(folder: str) -> dict[str, Any]:
 
 def check_task(task: Any) -> None:
     if task not in ("query", "document", None):
-        raise ValueError(f"task is {task!r}; wanted 'query', 'document' or None")
+        raise ValueError(f"task is {shown(task)}; wanted 'query', 'document' or None")
 
 
 def _checked(prompts: Any, other: type[Any]) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def _checked(prompts: Any, other: type[Any]) -> dict[str, Any]:
     for name, text in prompts.items():
         if not isinstance(name, str) or not isinstance(text, (str, other)):
             raise TypeError(
-                f"prompts has {name!r} of type {type(text).__name__}; wanted names and texts, str"
+                f"prompts has {shown(name)} of type {type(text).__name__}; wanted names and texts"
             )
     return dict(prompts)
 
@@ -43,7 +44,9 @@ class Prompted(Opened):
     # Names that there are without a prompt in the folder.
     _prompt_names: tuple[str, ...] = ("query", "document")
 
-    def _set_prompts(self, prompts: Mapping[str, str] | None, default_prompt_name: Any) -> None:
+    def _set_prompts(
+        self, prompts: Mapping[str, str | None] | None, default_prompt_name: Any
+    ) -> None:
         """The caller's before the folder's, where they are not None."""
         given = {} if prompts is None else _checked(prompts, type(None))
         known = dict.fromkeys([*self._prompt_names, *given], "") | dict(self._core.prompts)
@@ -68,9 +71,9 @@ class Prompted(Opened):
 
     @default_prompt_name.setter
     def default_prompt_name(self, name: str | None) -> None:
-        if name is not None and name not in self._prompts:
+        if name is not None and (not isinstance(name, str) or name not in self._prompts):
             raise ValueError(
-                f"Default prompt name '{name}' not found in the configured prompts dictionary "
+                f"Default prompt name {shown(name)} not found in the configured prompts dictionary "
                 f"with keys {list(self._prompts)!r}."
             )
         self._default_prompt_name = name
@@ -84,8 +87,8 @@ class Prompted(Opened):
         if name is not None:
             if not isinstance(name, str) or name not in self._prompts:
                 raise ValueError(
-                    f"Prompt name '{name}' not found in the configured prompts dictionary with "
-                    f"keys {list(self._prompts)!r}."
+                    f"Prompt name {shown(name)} not found in the configured prompts dictionary "
+                    f"with keys {list(self._prompts)!r}."
                 )
         elif self._default_prompt_name in self._prompts:
             name = self._default_prompt_name
@@ -93,7 +96,7 @@ class Prompted(Opened):
             return ""
         text = self._prompts[name]
         if not isinstance(text, str):  # the dict is the caller's to change
-            raise TypeError(f"prompts[{name!r}] is of type {type(text).__name__}; wanted str")
+            raise TypeError(f"prompts[{shown(name)}] is of type {type(text).__name__}; wanted str")
         return text
 
     def _name_of_query(self, name: str | None, prompt: str | None) -> str | None:

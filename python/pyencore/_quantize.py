@@ -58,9 +58,10 @@ def _ranges_of(vectors: NDArray[Any], precision: str, calibration: Any) -> NDArr
             )
         calibration = vectors
     calibration = _numbers(calibration, "calibration_embeddings")
-    if calibration.ndim != 2 or not len(calibration):
+    if calibration.ndim != 2 or not len(calibration) or calibration.shape[1] != vectors.shape[-1]:
         raise ValueError(
-            f"calibration_embeddings is {list(calibration.shape)}; wanted [embeddings, dimensions]"
+            f"calibration_embeddings is {list(calibration.shape)}; wanted [embeddings, dimensions] "
+            f"of {vectors.shape[-1]} dimensions"
         )
     return np.vstack((np.min(calibration, axis=0), np.max(calibration, axis=0)))
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any, Literal, NamedTuple
 
@@ -13,39 +13,59 @@ from numpy.typing import NDArray
 
 from pyencore import _similarity
 from pyencore._arguments import FOLDER_NAMES, arguments_of, check_one_process, renamed
-from pyencore._arrays import Floats, as_floats, is_tensor, torch_module
+from pyencore._arrays import Floats, as_array, as_floats, is_tensor, torch_module
 from pyencore._errors import UnsupportedError
-from pyencore._inputs import integer
+from pyencore._inputs import checked, elements, integer, kind, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._prompts import Prompted, check_task, sentence_settings
+from pyencore._texts import texts_of
 
 # Rows of either side that similarity() has as dense vectors at once.
 _BLOCK = 256
 
 
-class SparseMatrix(NamedTuple):
-    """Compressed rows: row i has the entries from indptr[i] to indptr[i + 1]."""
-
+class _Compressed(NamedTuple):
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     values: NDArray[np.float32]
     shape: tuple[int, int]
 
+
+class SparseMatrix(_Compressed):
+    """Compressed rows: row i has the entries from indptr[i] to indptr[i + 1]."""
+
+    __slots__ = ()
+
+    def __new__(cls, indptr: Any, indices: Any, values: Any, shape: Any) -> SparseMatrix:
+        arrays = [
+            as_array(name, one)
+            for name, one in (("indptr", indptr), ("indices", indices), ("values", values))
+        ]
+        sizes = [integer("shape", one, 0) for one in elements("shape", shape, "[rows, columns]")]
+        _check_compressed(arrays, sizes)
+        return cls._make((*arrays, tuple(sizes)))
+
+    @checked
     def row(self, i: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Token ids of a text's vector, which rise, and their weights."""
+        i = integer("i", i, -self.shape[0], self.shape[0] - 1) % self.shape[0]
         begin, end = self.indptr[i], self.indptr[i + 1]
         return self.indices[begin:end], self.values[begin:end]
 
+    @checked
     def rows(self, begin: int, end: int) -> SparseMatrix:
         """The rows [begin, end), which share this one's memory."""
-        end = min(end, self.shape[0])
+        integer("begin", begin, 0, self.shape[0])
+        end = min(integer("end", end, begin), self.shape[0])
         first, last = self.indptr[begin], self.indptr[end]
-        return SparseMatrix(
-            self.indptr[begin : end + 1] - first,
-            self.indices[first:last],
-            self.values[first:last],
-            (end - begin, self.shape[1]),
+        return SparseMatrix._make(
+            (
+                self.indptr[begin : end + 1] - first,
+                self.indices[first:last],
+                self.values[first:last],
+                (end - begin, self.shape[1]),
+            )
         )
 
     def to_scipy(self) -> Any:
@@ -70,6 +90,25 @@ class SparseMatrix(NamedTuple):
         return dense
 
 
+def _check_compressed(arrays: list[NDArray[Any]], sizes: list[int]) -> None:
+    indptr, indices, values = arrays
+    if len(sizes) != 2:
+        raise ValueError(f"shape is {shown(sizes)}; wanted [rows, columns]")
+    for name, array in (("indptr", indptr), ("indices", indices)):
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise ValueError(f"{name} is {kind(array)}; wanted an array of integers of one axis")
+    if values.shape != indices.shape:
+        raise ValueError(f"values is {list(values.shape)}; wanted {list(indices.shape)}")
+    ends = indptr[[0, -1]].tolist() if len(indptr) else []
+    if len(indptr) != sizes[0] + 1 or ends != [0, len(indices)] or (np.diff(indptr) < 0).any():
+        raise ValueError(
+            f"indptr has {len(indptr)} numbers with the ends {ends}; wanted {sizes[0] + 1}, which "
+            f"rise from 0 to {len(indices)}"
+        )
+    if indices.size and not 0 <= indices.min() <= indices.max() < sizes[1]:
+        raise ValueError(f"indices has {indices.min()} to {indices.max()}; wanted 0 to {sizes[1]}")
+
+
 def _has_no_weights(folder: str) -> bool:
     """Of tokens, as BGE-M3 has them beside a model without a language model's head."""
     return not os.path.exists(os.path.join(folder, "sparse_linear.pt"))
@@ -85,20 +124,21 @@ class SparseEncoder(Prompted):
     _organization = "sparse-encoder"
 
     @renamed(**FOLDER_NAMES)
+    @checked
     def __init__(
         self,
         model_name_or_path: str | os.PathLike[str],
         *,
         compute: Compute | None = None,
         threads: int = 0,
-        keep: Sequence[str] = (),
+        keep: Collection[str] = (),
         max_length: int | None = None,
         ignore_unknown_keys: bool = False,
         cache: str | os.PathLike[str] | None = None,
         compare_cache: bool = False,
         trust_cache: bool = False,
         device: Any = None,
-        prompts: Mapping[str, str] | None = None,
+        prompts: Mapping[str, str | None] | None = None,
         default_prompt_name: str | None = None,
         cache_folder: str | None = None,
         revision: str | None = None,
@@ -165,6 +205,7 @@ class SparseEncoder(Prompted):
         return self.get_embedding_dimension()
 
     @renamed(sentences="inputs")
+    @checked
     def encode(
         self,
         inputs: str | Iterable[str],
@@ -194,8 +235,7 @@ class SparseEncoder(Prompted):
         check_device(device)
         check_task(task)
         check_one_process(pool, chunk_size)
-        single = isinstance(inputs, str)
-        texts: list[str] = [inputs] if isinstance(inputs, str) else list(inputs)
+        texts, single = texts_of("inputs", inputs)
         before = self._resolve_prompt(prompt_name, prompt)
         if max_active_dims is None:
             max_active_dims = self._max_active_dims
@@ -223,6 +263,7 @@ class SparseEncoder(Prompted):
 
     @renamed(sentences="inputs")
     @arguments_of(encode)
+    @checked
     def encode_query(
         self,
         inputs: str | Iterable[str],
@@ -237,6 +278,7 @@ class SparseEncoder(Prompted):
 
     @renamed(sentences="inputs")
     @arguments_of(encode)
+    @checked
     def encode_document(
         self,
         inputs: str | Iterable[str],
@@ -267,7 +309,7 @@ class SparseEncoder(Prompted):
         first, second = _Rows("embeddings1", embeddings1), _Rows("embeddings2", embeddings2)
         if first.count != second.count:
             raise ValueError(
-                f"found {first.count} and {second.count} embeddings; wanted as many of either"
+                f"embeddings1 has {first.count} rows and embeddings2 {second.count}; wanted as many"
             )
         scores = np.empty(first.count, np.float32)
         for i in range(0, first.count, _BLOCK):
@@ -276,6 +318,7 @@ class SparseEncoder(Prompted):
             )
         return torch_module("").from_numpy(scores) if first.tensors else scores
 
+    @checked
     def decode(
         self, embeddings: SparseMatrix, top_k: int | None = None
     ) -> list[list[tuple[str, float]]]:
@@ -318,16 +361,18 @@ def _of_tensor(tensor: Any) -> SparseMatrix:
     tensor = (tensor if tensor.ndim == 2 else tensor.unsqueeze(0)).detach().cpu().coalesce()
     rows, columns = tensor.indices().numpy()
     indptr = np.searchsorted(rows, np.arange(tensor.shape[0] + 1))
-    return SparseMatrix(indptr, columns, tensor.values().numpy(), tuple(tensor.shape))
+    return SparseMatrix._make((indptr, columns, tensor.values().numpy(), tuple(tensor.shape)))
 
 
 def _joined(parts: list[Any], rows: int, columns: int) -> SparseMatrix:
     starts = [np.zeros(1, np.int64)]
     for indptr, _, _ in parts:
         starts.append(indptr[1:] + starts[-1][-1])
-    return SparseMatrix(
-        np.concatenate(starts),
-        np.concatenate([part[1] for part in parts] or [np.empty(0, np.int32)]),
-        np.concatenate([part[2] for part in parts] or [np.empty(0, np.float32)]),
-        (rows, columns),
+    return SparseMatrix._make(
+        (
+            np.concatenate(starts),
+            np.concatenate([part[1] for part in parts] or [np.empty(0, np.int32)]),
+            np.concatenate([part[2] for part in parts] or [np.empty(0, np.float32)]),
+            (rows, columns),
+        )
     )

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal
 
@@ -15,14 +14,15 @@ from numpy.typing import NDArray
 from pyencore import _similarity
 from pyencore._arguments import FOLDER_NAMES, arguments_of, check_one_process, renamed
 from pyencore._arrays import is_tensor, torch_module, writable
-from pyencore._inputs import integer
+from pyencore._inputs import checked, integer, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._padding import Padding
 from pyencore._prompts import Prompted, check_task, sentence_settings
 from pyencore._quantize import PRECISIONS, Precision, columns_of, dtype_of, quantize_embeddings
+from pyencore._texts import blocks_of, lists_of_ids, texts_of
 
-Inputs = str | Sequence[str] | NDArray[Any] | Iterable[str]
+Inputs = str | Iterable[str]
 
 # Texts of an iterator that are in memory at once.
 _STREAMED = 4096
@@ -41,13 +41,14 @@ class TextEncoder(Prompted):
     """
 
     @renamed(**FOLDER_NAMES)
+    @checked
     def __init__(
         self,
         model_name_or_path: str | os.PathLike[str],
         *,
         compute: Compute | None = None,
         threads: int = 0,
-        keep: Sequence[str] = (),
+        keep: Collection[str] = (),
         max_length: int | None = None,
         pooling: str | Sequence[str] | None = None,
         normalize: bool | None = None,
@@ -57,7 +58,7 @@ class TextEncoder(Prompted):
         trust_cache: bool = False,
         task: str | None = None,
         device: Any = None,
-        prompts: Mapping[str, str] | None = None,
+        prompts: Mapping[str, str | None] | None = None,
         default_prompt_name: str | None = None,
         cache_folder: str | None = None,
         revision: str | None = None,
@@ -125,6 +126,7 @@ class TextEncoder(Prompted):
         return self.dimension
 
     @renamed(sentences="inputs")
+    @checked
     def encode(
         self,
         inputs: Inputs,
@@ -134,7 +136,7 @@ class TextEncoder(Prompted):
         show_progress_bar: bool | None = None,
         output_value: Literal["sentence_embedding", "token_embeddings"]
         | None = "sentence_embedding",
-        precision: Precision = "float32",
+        precision: Precision | None = "float32",
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         device: Any = None,
@@ -179,7 +181,7 @@ class TextEncoder(Prompted):
         precision = "float32" if precision is None else precision
         if precision not in PRECISIONS:
             raise ValueError(
-                f"Precision {precision!r} is not supported, must be one of {PRECISIONS}"
+                f"Precision {shown(precision)} is not supported, must be one of {PRECISIONS}"
             )
         text = self._resolve_prompt(prompt_name, prompt)
         if output_value == "token_embeddings":
@@ -197,7 +199,7 @@ class TextEncoder(Prompted):
             return self._features(inputs, text, self._width(truncate_dim), convert_to_tensor)
         if output_value != "sentence_embedding":
             raise ValueError(
-                f"output_value is {output_value!r}; wanted 'sentence_embedding', "
+                f"output_value is {shown(output_value)}; wanted 'sentence_embedding', "
                 "'token_embeddings' or None"
             )
         normalize = True if normalize_embeddings else None
@@ -211,7 +213,7 @@ class TextEncoder(Prompted):
             texts = _list_of(inputs)
             width = self._width(truncate_dim)
             if texts is None:
-                vectors = self._stream(iter(inputs), width, text, normalize, show_progress_bar)
+                vectors = self._stream(inputs, width, text, normalize, show_progress_bar)
                 result = self._finish(vectors, precision, out)
             else:
                 direct = out is not None and precision == "float32"
@@ -230,6 +232,7 @@ class TextEncoder(Prompted):
 
     @renamed(sentences="inputs")
     @arguments_of(encode)
+    @checked
     def encode_query(
         self,
         inputs: Inputs,
@@ -244,6 +247,7 @@ class TextEncoder(Prompted):
 
     @renamed(sentences="inputs")
     @arguments_of(encode)
+    @checked
     def encode_document(
         self,
         inputs: Inputs,
@@ -268,20 +272,23 @@ class TextEncoder(Prompted):
             embeddings1, _similarity.pairwise(self.similarity_fn_name, embeddings1, embeddings2)
         )
 
+    @checked
     def encode_ids(
         self,
-        ids: Sequence[Sequence[int]] | NDArray[Any],
+        ids: Any,
         *,
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
     ) -> NDArray[np.float32]:
         """The vectors of lists of token ids, as they are: no prompt, special tokens or cut."""
-        lists = ids.tolist() if isinstance(ids, np.ndarray) else [list(row) for row in ids]
         return self._core.encode_ids(
-            lists, True if normalize_embeddings else None, self._width(truncate_dim)
+            lists_of_ids("ids", ids),
+            True if normalize_embeddings else None,
+            self._width(truncate_dim),
         )
 
-    def tokenize(self, texts: str | Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    @checked
+    def tokenize(self, texts: str | Iterable[str]) -> dict[str, NDArray[np.int64]]:
         """input_ids, attention_mask and, where the model has them, token_type_ids, padded."""
         return Padding(self.folder).of(self.tokenizer, texts, self.max_length)
 
@@ -331,7 +338,7 @@ class TextEncoder(Prompted):
         show: bool | None,
     ) -> NDArray[np.float32]:
         blocks = []
-        while block := list(itertools.islice(texts, _STREAMED)):
+        for block in blocks_of("inputs", texts, _STREAMED):
             vectors = np.empty((len(block), width), np.float32)
             self._rows(block, vectors, prompt, normalize, show)
             blocks.append(vectors)
@@ -350,11 +357,13 @@ class TextEncoder(Prompted):
         if isinstance(inputs, str):
             vectors = self._core.encode_tokens(inputs, prompt, self._max_length)
             return torch_module("convert_to_tensor").from_numpy(vectors) if tensors else vectors
-        return [self._token_vectors(text, prompt, tensors) for text in inputs]
+        texts, _ = texts_of("inputs", inputs)
+        return [self._token_vectors(text, prompt, tensors) for text in texts]
 
     def _features(self, inputs: Inputs, prompt: str | None, width: int, tensors: bool) -> Any:
         if not isinstance(inputs, str):
-            return [self._features(text, prompt, width, tensors) for text in inputs]
+            texts, _ = texts_of("inputs", inputs)
+            return [self._features(text, prompt, width, tensors) for text in texts]
         row = np.empty(width, np.float32)
         self._core.encode_one(inputs, row, prompt, None, width, self._max_length)
         token_vectors = self._core.encode_tokens(inputs, prompt, self._max_length)
@@ -375,14 +384,7 @@ class TextEncoder(Prompted):
 
 def _list_of(inputs: Any) -> list[str] | None:
     """A list of the caller's texts that nobody else changes; None of an iterator."""
-    if isinstance(inputs, np.ndarray):
-        listed: list[str] = np.atleast_1d(inputs).tolist()
-        return listed
-    if hasattr(inputs, "__len__") and not isinstance(inputs, (Mapping, bytes)):
-        return list(inputs)
-    if hasattr(inputs, "__iter__") and not isinstance(inputs, (Mapping, bytes)):
-        return None
-    raise TypeError(f"inputs is of type {type(inputs).__name__}; wanted str, or several of them")
+    return texts_of("inputs", inputs)[0] if hasattr(inputs, "__len__") else None
 
 
 def _converted(result: NDArray[Any], to_numpy: bool, to_tensor: bool) -> Any:

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from pyencore import _core
-from pyencore._inputs import elements, kind, ordered, text
+from pyencore._arrays import as_array, is_tensor
+from pyencore._inputs import elements, integer, kind, ordered, text
 
 _SEVERAL = "str, or several of them"
+_MOST = 2**31  # ids have 32 bits
 
 
 def check_texts(name: str, texts: list[Any], first: int = 0, part: str = "") -> None:
@@ -55,6 +57,40 @@ def pairs_of(name: str, value: Any) -> tuple[list[str], list[str], bool]:
         else:
             check_texts(name, side, part=f"[{i}]")
     return first, second, single
+
+
+def texts_or_pairs_of(name: str, value: Any) -> list[tuple[str, str | None]]:
+    """Each a text, or a pair of them."""
+    found: list[tuple[str, str | None]] = []
+    for i, one in enumerate(elements(name, value, "several texts or pairs of them")):
+        if isinstance(one, str):
+            found.append((text(f"{name}[{i}]", one), None))
+        else:
+            first, second = pair = _pair(f"{name}[{i}]", one)
+            check_texts(f"{name}[{i}]", pair)
+            found.append((first, second))
+    return found
+
+
+def lists_of_ids(name: str, value: Any) -> list[list[int]]:
+    """Lists of token ids."""
+    if is_tensor(value):
+        value = as_array(name, value)
+    table = isinstance(value, np.ndarray) and value.ndim == 2
+    rows = list(value) if table else elements(name, value, "lists of token ids")
+    return [_ids(f"{name}[{i}]", row) for i, row in enumerate(rows)]
+
+
+def _ids(name: str, row: Any) -> list[int]:
+    if is_tensor(row):
+        row = as_array(name, row)
+    if isinstance(row, np.ndarray) and row.dtype.kind in "iu" and row.ndim == 1:
+        ids: list[Any] = row.tolist()
+    else:
+        ids = elements(name, row, "a list of token ids")
+    if all(type(one) is int for one in ids) and (not ids or -_MOST <= min(ids) <= max(ids) < _MOST):
+        return ids
+    return [integer(f"{name}[{j}]", one, -_MOST, _MOST - 1) for j, one in enumerate(ids)]
 
 
 def _pair(name: str, value: Any) -> list[Any]:

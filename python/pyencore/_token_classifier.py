@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
 from pyencore._arguments import FOLDER_NAMES, renamed
 from pyencore._arrays import Floats
 from pyencore._errors import UnsupportedError
+from pyencore._inputs import checked, one_of
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Opened
+from pyencore._texts import texts_of
 
 Aggregation = Literal["none", "simple", "first", "average", "max"]
 
@@ -20,6 +22,7 @@ class TokenClassifier(Opened):
     """A model for token classification (NER, personal data)."""
 
     @renamed(**FOLDER_NAMES)
+    @checked
     def __init__(self, model_name_or_path: str | os.PathLike[str], **options: Any) -> None:
         super().__init__(model_name_or_path, **options)
         if not self._core.labels_tokens:
@@ -32,22 +35,19 @@ class TokenClassifier(Opened):
     def labels(self) -> list[str]:
         return list(self._core.labels)
 
+    @checked
     def predict(
         self,
         inputs: str | Iterable[str],
         aggregation_strategy: Aggregation = "simple",
-        ignore_labels: Sequence[str] = ("O",),
+        ignore_labels: Collection[str] = ("O",),
         show_progress_bar: bool | None = None,
     ) -> list[Any]:
         """The entities of a text, or of each: dicts of entity_group (with "none": entity), score,
         word, and start and end in characters. word is the text between these."""
         known = ("none", "simple", "first", "average", "max")
-        if aggregation_strategy not in known:
-            raise ValueError(
-                f"aggregation_strategy is {aggregation_strategy!r}; wanted one of {known}"
-            )
-        single = isinstance(inputs, str)
-        texts = [inputs] if isinstance(inputs, str) else list(inputs)
+        one_of("aggregation_strategy", aggregation_strategy, known)
+        texts, single = texts_of("inputs", inputs)
         key = "entity" if aggregation_strategy == "none" else "entity_group"
         found: list[list[dict[str, Any]]] = []
 
@@ -61,6 +61,7 @@ class TokenClassifier(Opened):
         in_pieces(lengths_of(texts), step, self._pace, progress_bar(show_progress_bar, len(texts)))
         return found[0] if single else found
 
+    @checked
     def logits(self, text: str) -> Floats:
         """[tokens, labels] of one text, special tokens included."""
         return self._core.label_tokens(text, self._max_length)

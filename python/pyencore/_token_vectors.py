@@ -88,7 +88,7 @@ def store_vectors(embeddings: Any, precision: StoredType) -> StoredVectors:
     127. MultiVectorEncoder.similarity takes them as documents.
     """
     if precision not in ("bf16", "int8"):
-        raise ValueError(f"precision is {precision!r}; wanted 'bf16' or 'int8'")
+        raise ValueError(f"precision is {shown(precision)}; wanted 'bf16' or 'int8'")
     rows = Ragged("embeddings", embeddings)
     vectors, scales = _core.store_vectors(rows.rows, precision == "int8")
     return StoredVectors(vectors, rows.starts, scales)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from pyencore import _core as core_module
 from pyencore._arguments import FOLDER_NAMES, KnownAttributes, renamed
 from pyencore._folder import find_folder
+from pyencore._inputs import checked, elements, integer
+from pyencore._texts import check_texts, texts_or_pairs_of
 
 
 class Encoding(NamedTuple):
@@ -39,6 +41,7 @@ class Tokenizer(KnownAttributes):
     _folder: str | None = None
 
     @renamed(**FOLDER_NAMES)
+    @checked
     def __init__(
         self, model_name_or_path: str | os.PathLike[str], *, lowercase: bool = False
     ) -> None:
@@ -48,6 +51,7 @@ class Tokenizer(KnownAttributes):
 
     @classmethod
     @renamed(pretrained_model_name_or_path="model_name_or_path", **FOLDER_NAMES)
+    @checked
     def from_pretrained(cls, model_name_or_path: str | os.PathLike[str]) -> Tokenizer:
         return cls(model_name_or_path)
 
@@ -62,6 +66,7 @@ class Tokenizer(KnownAttributes):
             raise TypeError("a model's tokenizer cannot be pickled by itself; pickle the model")
         return Tokenizer.from_pretrained, (self._folder,)
 
+    @checked
     def encode(
         self,
         sequence: str,
@@ -73,21 +78,22 @@ class Tokenizer(KnownAttributes):
     ) -> Encoding:
         """The tokens of a text or pair, cut to max_length (0: not at all). With plain_text,
         "[SEP]" in a text is ordinary text."""
+        integer("max_length", max_length, 0)
         ids, types, offsets, cut = self._core.encode(
             sequence, pair, max_length, False, add_special_tokens, plain_text
         )
         tokens = [self._core.id_to_token(i) or "" for i in ids]
         return Encoding(ids, types, tokens, offsets, cut)
 
+    @checked
     def encode_batch(
         self,
-        input: Sequence[str | tuple[str, str]],  # noqa: A002 (tokenizers' name)
+        input: Iterable[str | Sequence[str]],  # noqa: A002 (tokenizers' name)
         add_special_tokens: bool = True,
         *,
         max_length: int = 0,
         plain_text: bool = False,
     ) -> list[Encoding]:
-        pairs = ((text, None) if isinstance(text, str) else tuple(text) for text in input)
         return [
             self.encode(
                 first,
@@ -96,28 +102,36 @@ class Tokenizer(KnownAttributes):
                 max_length=max_length,
                 plain_text=plain_text,
             )
-            for first, second in pairs
+            for first, second in texts_or_pairs_of("input", input)
         ]
 
+    @checked
     def encode_batch_to_array(
         self,
-        input: Sequence[str],  # noqa: A002 (tokenizers' name)
+        input: Iterable[str],  # noqa: A002 (tokenizers' name)
         add_special_tokens: bool = True,
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """The ids of all texts, one text after another and uncut, and how many each has."""
-        return self._core.encode_many(list(input), add_special_tokens)
+        texts = elements("input", input, "several texts")
+        check_texts("input", texts)
+        return self._core.encode_many(texts, add_special_tokens)
 
+    @checked
     def token_to_id(self, token: str) -> int | None:
         return self._core.token_to_id(token)
 
+    @checked
     def id_to_token(self, id: int) -> str | None:  # noqa: A002 (tokenizers' name)
+        integer("id", id, 0, 2**31 - 1)
         return self._core.id_to_token(id)
 
+    @checked
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         if not with_added_tokens:
             raise ValueError("with_added_tokens is False; encore counts added tokens: wanted True")
         return self._core.vocab_size
 
+    @checked
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         return self._core.special_tokens_of_pair if is_pair else self._core.special_tokens_of_text
 

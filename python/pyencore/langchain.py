@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from langchain_core.embeddings import Embeddings
 
+from pyencore._arrays import as_array
+from pyencore._inputs import checked, vector_options
 from pyencore._text_encoder import TextEncoder
 
 
@@ -17,6 +19,7 @@ class EncoreEmbeddings(Embeddings):
     encode_options are encode()'s, such as {"normalize_embeddings": True}.
     """
 
+    @checked
     def __init__(
         self,
         model: TextEncoder | str | os.PathLike[str],
@@ -25,11 +28,14 @@ class EncoreEmbeddings(Embeddings):
         **options: Any,
     ) -> None:
         self.model = model if isinstance(model, TextEncoder) else TextEncoder(model, **options)
-        self.encode_options = dict(encode_options or {})
+        self.encode_options = vector_options(encode_options)
 
+    @checked
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         vectors = self.model.encode_document(texts, **self.encode_options)
-        return cast("list[list[float]]", vectors.tolist())
+        return cast("list[list[float]]", as_array("", vectors).tolist())
 
+    @checked
     def embed_query(self, text: str) -> list[float]:
-        return cast("list[float]", self.model.encode_query(text, **self.encode_options).tolist())
+        vector = self.model.encode_query(text, **self.encode_options)
+        return cast("list[float]", as_array("", vector).tolist())

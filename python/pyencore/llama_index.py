@@ -10,6 +10,8 @@ from typing import Any, cast
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 
+from pyencore._arrays import as_array
+from pyencore._inputs import checked, integer, vector_options
 from pyencore._text_encoder import TextEncoder
 
 
@@ -21,6 +23,7 @@ class EncoreEmbedding(BaseEmbedding):
     )
     _model: TextEncoder = PrivateAttr()
 
+    @checked
     def __init__(
         self,
         model: TextEncoder | str | os.PathLike[str],
@@ -33,9 +36,9 @@ class EncoreEmbedding(BaseEmbedding):
         encoder = model if isinstance(model, TextEncoder) else TextEncoder(model, **options)
         super().__init__(
             model_name=encoder.folder,
-            embed_batch_size=embed_batch_size,
+            embed_batch_size=integer("embed_batch_size", embed_batch_size, 1, 2048),
             callback_manager=callback_manager,
-            encode_options=dict(encode_options or {}),
+            encode_options=vector_options(encode_options),
         )
         self._model = encoder
 
@@ -43,15 +46,19 @@ class EncoreEmbedding(BaseEmbedding):
     def class_name(cls) -> str:
         return "EncoreEmbedding"
 
+    @checked
     def _get_query_embedding(self, query: str) -> list[float]:
-        return cast("list[float]", self._model.encode_query(query, **self.encode_options).tolist())
+        vector = self._model.encode_query(query, **self.encode_options)
+        return cast("list[float]", as_array("", vector).tolist())
 
+    @checked
     def _get_text_embedding(self, text: str) -> list[float]:
         return self._get_text_embeddings([text])[0]
 
+    @checked
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         vectors = self._model.encode_document(texts, **self.encode_options)
-        return cast("list[list[float]]", vectors.tolist())
+        return cast("list[list[float]]", as_array("", vectors).tolist())
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return await asyncio.to_thread(self._get_query_embedding, query)

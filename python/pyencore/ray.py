@@ -22,6 +22,7 @@ import ray.exceptions
 from ray.data.checkpoint import CheckpointConfig
 
 from pyencore._folder import find_folder
+from pyencore._inputs import checked, integer, kind, shown, vector_options
 from pyencore._ray_worker import BoundCores, Files, digest_of, read_files, write_files
 from pyencore._text_encoder import TextEncoder
 
@@ -50,6 +51,7 @@ class EncodeBatches:
     or dicts of arrays. model_options are TextEncoder's, encode_options those of encode().
     """
 
+    @checked
     def __init__(
         self,
         model: str | os.PathLike[str] | ray.ObjectRef[Files],
@@ -64,7 +66,8 @@ class EncodeBatches:
         self._columns = columns
         self._text_column = text_column
         self._vector_column = vector_column
-        self._encode_options = dict(encode_options or {})
+        self._encode_options = vector_options(encode_options)
+        integer("cores", cores, 1)
         self._cores = BoundCores(cores)
         options = {"threads": cores, **(model_options or {})}
         if isinstance(model, ray.ObjectRef):
@@ -76,6 +79,12 @@ class EncodeBatches:
             self._encoder = TextEncoder(model, **options)
 
     def __call__(self, batch: Any) -> Any:
+        if not isinstance(batch, (pa.Table, Mapping)) and not hasattr(batch, "columns"):
+            raise TypeError(f"batch is {kind(batch)}; wanted a table, or a dict of columns")
+        found = batch.column_names if isinstance(batch, pa.Table) else list(batch)
+        for name in (self._text_column, *(self._columns or ())):
+            if name not in found:
+                raise ValueError(f"batch has the columns {shown(found)}; wanted {name!r}")
         texts = batch[self._text_column]
         listed = texts.to_pylist() if isinstance(batch, pa.Table) else list(texts)
         vectors = self._encoder.encode(listed, **self._encode_options)
@@ -88,6 +97,7 @@ class EncodeBatches:
         return batch.append_column(self._vector_column, column)
 
 
+@checked
 def ship(model: str | os.PathLike[str]) -> ray.ObjectRef[Files]:
     """The files of a folder, or of a hub name, in Ray's object store, for nodes that lack them."""
     files: ray.ObjectRef[Files] = ray.put(read_files(find_folder(model)))
@@ -101,6 +111,7 @@ class Embedded(NamedTuple):
     files: int
 
 
+@checked
 def embed_parquet(
     input: str | Sequence[str],  # noqa: A002 (beside output)
     output: str,
@@ -139,7 +150,10 @@ def embed_parquet(
     read and write, and for the actors of a lost node. ship_model=False leaves the folder where
     it is: a path that every node sees, or a hub name that every node fetches.
     """
-    given = dict(encode_options or {})
+    given = vector_options(encode_options)
+    for name, number in (("cores", cores), ("actors", actors), ("rows_per_file", rows_per_file)):
+        if number is not None:
+            integer(name, number, 1)
     precision = given.get("precision", "float32")
     if precision not in _PRECISIONS:
         raise ValueError(f"precision is {precision!r}; wanted one of {', '.join(_PRECISIONS)}")

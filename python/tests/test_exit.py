@@ -87,7 +87,8 @@ CALLS = {
 QUICK = {
     "active_target", "check_texts", "compiled_targets", "cores", "cores_reason", "set_target",
     "supported_targets", "ops_add", "ops_layer_norm", "ops_rms_norm", "Linear.__init__",
-    "Tokenizer.token_to_id", "Tokenizer.id_to_token",
+    "Tokenizer.token_to_id", "Tokenizer.id_to_token", "LateModel.has_own_length",
+    "LateModel.max_length_of", "score_activation",
 } | {
     f"{kind}.{name}"
     for kind in ("Model", "LateModel", "Tokenizer", "ArrayEncoder", "Linear")
@@ -110,7 +111,7 @@ SHAPES = {
     "norm2.bias": (16,),
 }
 BEFORE
-ready = threading.Barrier(threads + 1)
+ready = threading.Barrier(threads + 1, timeout=50)
 def work():
     CALL
     ready.wait()

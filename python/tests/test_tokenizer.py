@@ -105,5 +105,5 @@ def test_ids_of_many_texts_in_one_array() -> None:
         assert ids.tolist() == [i for row in each for i in row]
     ids, counts = tokenizer.encode_batch_to_array([])
     assert (ids.shape, counts.shape) == ((0,), (0,))
-    with pytest.raises(TypeError, match=r"inputs\[1\] is of type int; wanted str"):
+    with pytest.raises(TypeError, match=r"input\[1\] is of type int; wanted str"):
         tokenizer.encode_batch_to_array(["a", 1])  # type: ignore[list-item]

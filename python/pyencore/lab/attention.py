@@ -4,8 +4,7 @@ head small and one large; of an example with drawn or given matrices, every step
 
 from __future__ import annotations
 
-import json
-import pathlib
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
+from pyencore._inputs import checked
+
 from . import reports
-from .reports import LabError
+from .reports import LabError, explained
 from .style import Figure, Theme, new_figure, themed
 
 Attention = dict[str, Any]
@@ -27,18 +28,15 @@ MOST_LABEL = 16
 LEAST_CURVE = 0.02
 
 
-def load(source: str | pathlib.Path | Attention) -> Attention:
+@checked
+def load(source: str | os.PathLike[str] | Attention) -> Attention:
     """What `encore attend --json` printed, from a file or as a dict; raises LabError."""
     if not isinstance(source, dict):
-        try:
-            source = json.loads(pathlib.Path(source).read_text("utf-8"))
-        except OSError as error:
-            raise LabError(f"{source}: cannot be read: {error.strerror}") from None
-        except (ValueError, RecursionError) as error:
-            raise LabError(f"{source}: no JSON: {error}") from None
+        source = reports.read_json(source)
     if not isinstance(source, dict) or not {"tokens", "weights"} <= source.keys():
         raise LabError("found no tokens and weights, wanted the output of `encore attend --json`; "
                        "--file's block cases have neither")
+    reports.check_integers(source, "attention")
     return source
 
 
@@ -114,6 +112,7 @@ def _chosen(attention: Attention, layer: int | None, head: int | None) -> tuple[
 
 
 @themed
+@explained
 def heads(attention: Attention, layer: int | None = None, head: int | None = None, *,
           theme: Theme) -> Figure:
     """Every head as a small heat map, and one of them large, as curves between the tokens: the
@@ -211,6 +210,7 @@ def _curves(axes: Axes, weights: Weights, names: Sequence[str], special: Sequenc
 # ---- Of an example ------------------------------------------------------------------------------
 
 @themed
+@explained
 def weights(attention: Attention, *, theme: Theme) -> Figure:
     """The weights of an example: a heat map a head, with numbers where they fit."""
     rows = labels(attention)
@@ -225,6 +225,7 @@ def weights(attention: Attention, *, theme: Theme) -> Figure:
 
 
 @themed
+@explained
 def steps(attention: Attention, *, theme: Theme) -> Figure:
     """Every matrix of an example in the order of computing: X, Q, K and V, then scores and weights
     of each head, and the output."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import reports
-from .reports import LabError, Report, Row
+from .reports import LabError, Report, Row, explained
 
 RULE = (
     "A row's ratio is the median of A's slots (each the median of some 20 ms) over that of B's, "
@@ -373,17 +373,25 @@ def ratio_of_rounds(base: Sequence[Sequence[float]], other: Sequence[Sequence[fl
 
 # ---- Comparisons --------------------------------------------------------------------------------
 
+@explained
 def compare(runs: Sequence[Report], names: Sequence[str] | None = None) -> list[Pairing]:
     """Each further report against the first. Raises LabError if two have no row in common."""
     names = names or [_letter(i) for i in range(len(runs))]
+    if not runs or len(names) != len(runs):
+        raise LabError(f"runs has {len(runs)} reports, and names has {len(names)}; wanted at least "
+                       "one report, and a name for each")
     return [_pairing(runs[0], runs[i], _letter(i), names[0], names[i])
             for i in range(1, len(runs))]
 
 
-def compare_in_turns(rounds: Sequence[tuple[Report, Report]],
-                     names: tuple[str, str] = ("A", "B")) -> Pairing:
+@explained
+def compare_in_turns(rounds: Sequence[Sequence[Report]],
+                     names: Sequence[str] = ("A", "B")) -> Pairing:
     """Of runs A B A B: each round is a report of A and one of B."""
-    pairing = _pairing(rounds[0][0], rounds[0][1], "B", *names)
+    if not rounds or any(len(pair) != 2 for pair in rounds) or len(names) != 2:
+        raise LabError(f"rounds has {len(rounds)}, and names has {len(names)}; wanted at least one "
+                       "round of a report of A and one of B, and two names")
+    pairing = _pairing(rounds[0][0], rounds[0][1], "B", names[0], names[1])
     # Rows stand in one order in every run of one program.
     for a, b in rounds:
         if len(a["rows"]) != len(rounds[0][0]["rows"]) or len(b["rows"]) != len(

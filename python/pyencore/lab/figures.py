@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from . import comparison, reports
 from .comparison import Pairing
-from .reports import Report, Row
+from .reports import Report, Row, explained
 from .style import Figure, Places, Theme, log_axis, new_figure, spread, themed
 
 WIDTH = 10.4  # inches
@@ -50,6 +50,7 @@ def _precision_legend(figure: Figure, rows: Sequence[Row], theme: Theme, extra: 
 # ---- The roofline -------------------------------------------------------------------------------
 
 @themed
+@explained
 def roofline(report: Report, threads: int | None = None, *, theme: Theme) -> Figure | None:
     """The roofline of the machine (Williams, Waterman & Patterson 2009) with the rows of so many
     threads (or the fewest) on the best target. Workloads are numbers, in the order of
@@ -180,6 +181,7 @@ def _compute_roofs(axes: Axes, roofs: Sequence[dict[str, Any]], read: Sequence[d
 # ---- Panels -------------------------------------------------------------------------------------
 
 @themed
+@explained
 def speed(report: Report, threads: int | None = None, *, theme: Theme) -> Figure | None:
     """One panel a workload: tokens a second of each precision and target, and of peers, warm."""
     threads = threads if threads is not None else next(iter(reports.thread_counts(report)), 1)
@@ -231,6 +233,7 @@ def _bars(axes: Axes, rows: Sequence[Row], theme: Theme) -> None:
 
 
 @themed
+@explained
 def latency(report: Report, threads: int | None = None, *, theme: Theme) -> Figure | None:
     """One panel a workload: seconds at each percentile of the calls, best target, warm, with p50
     and p99 marked. The axis ends a little above p99; what is beyond is told in words."""
@@ -284,6 +287,7 @@ def _curve(axes: Axes, row: Row, theme: Theme) -> None:
 # ---- Threads ------------------------------------------------------------------------------------
 
 @themed
+@explained
 def scaling(report: Report, *, theme: Theme) -> Figure | None:
     """Speed over that of one thread (or the fewest), best target, warm; one line a workload, at
     most MOST_LINES, in f32, or in the precision of the most such rows if none is in f32."""
@@ -350,6 +354,7 @@ def scaling(report: Report, *, theme: Theme) -> Figure | None:
 # ---- Comparisons --------------------------------------------------------------------------------
 
 @themed
+@explained
 def ratios(pairing: Pairing, *, theme: Theme) -> Figure:
     """Dots and whiskers on noise bands, one line a row. The axis is logarithmic: a ratio of 2 is
     as far from 1 as one of 0.5."""

@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyencore._inputs import checked, integer, shown
+
 from . import reports
 from .reports import LabError, Report
 
@@ -24,6 +26,7 @@ PRECISIONS = ("f32", "bf16", "int8", "int4")
 Tell = Callable[[str], None]
 
 
+@checked
 def find_encore(path: str | None = None) -> str:
     """The command: the path that is given, of the environment (ENCORE), beside this Python, or on
     the PATH. Raises LabError where there is none."""
@@ -33,20 +36,25 @@ def find_encore(path: str | None = None) -> str:
         if found:
             return found
         if candidate and candidate == path:
-            raise LabError(f"{path}: found no program there, wanted the encore command")
+            raise LabError(f"path is {shown(path)}: found no program there, wanted the encore "
+                           "command")
     raise LabError("found no encore command on the PATH; --encore says where it is")
 
 
 def run(command: Sequence[str]) -> str:
     """What the command prints. Raises LabError with its own sentence where it fails."""
-    done = subprocess.run(command, capture_output=True, text=True,
-                          check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "an argument has a zero byte"
+        raise LabError(f"{shown(command[0])} cannot be run: {why}") from None
     if done.returncode != 0:
         last = (done.stderr.strip() or "it said nothing").splitlines()[-1]
         raise LabError(f"{' '.join(command[:2])} ended with status {done.returncode}: {last}")
     return done.stdout
 
 
+@checked
 def bench(encore: str, flags: Sequence[str]) -> Report:
     """The report of one `encore bench` with these flags."""
     with tempfile.TemporaryDirectory() as folder:
@@ -83,6 +91,7 @@ def merged(parts: Sequence[Report]) -> Report:
         "rows": [row for part in parts for row in part["rows"]]})
 
 
+@checked
 def everything(encore: str, quick: bool = False, tell: Tell = lambda text: None) -> Report:
     """The best target runs every workload of `encore bench`, warm and cold, in every precision, on
     one thread and on all; every other target a few of them, warm. quick: the few on the best target
@@ -103,10 +112,14 @@ def everything(encore: str, quick: bool = False, tell: Tell = lambda text: None)
     return merged(parts)
 
 
-def in_turns(programs: tuple[str, str], rounds: int, flags: Sequence[str] = (),
+@checked
+def in_turns(programs: Sequence[str], rounds: int, flags: Sequence[str] = (),
              tell: Tell = lambda text: None) -> list[tuple[Report, Report]]:
     """A B, B A, A B ...: each round is a run of A's `encore bench` and one of B's."""
     done = []
+    integer("rounds", rounds, 0)
+    if len(programs) != 2:
+        raise LabError(f"programs has {len(programs)} elements; wanted A's and B's")
     for i in range(rounds):
         found = {}
         for letter in "AB" if i % 2 == 0 else "BA":
@@ -116,6 +129,7 @@ def in_turns(programs: tuple[str, str], rounds: int, flags: Sequence[str] = (),
     return done
 
 
+@checked
 def attend(encore: str, flags: Sequence[str]) -> dict[str, Any]:
     """What `encore attend` computes with these flags, as in its JSON."""
     found: dict[str, Any] = json.loads(run([encore, "attend", *flags, "--json"]))

@@ -15,7 +15,7 @@ import jinja2
 from . import attention as attentions
 from . import comparison, figures, reports
 from .comparison import Pairing
-from .reports import Report
+from .reports import Report, explained
 from .style import Figure
 
 Draw = Callable[..., "Figure | None"]
@@ -149,6 +149,7 @@ def _all_rows(report: Report) -> Section:
         table=Table(lines, range(6, 14)))
 
 
+@explained
 def report_page(report: Report) -> str:
     return page(f"encore on {report['machine']['cpu']}", report_sections(report))
 
@@ -170,8 +171,11 @@ def comparison_sections(pairings: Sequence[Pairing], runs: Sequence[Report],
     return sections
 
 
+@explained
 def comparison_page(pairings: Sequence[Pairing], runs: Sequence[Report],
                     names: Sequence[str]) -> str:
+    if len(names) != len(runs):
+        raise reports.LabError(f"names has {len(names)}; wanted one for each of {len(runs)} runs")
     return page("Reports side by side", comparison_sections(pairings, runs, names))
 
 
@@ -201,6 +205,7 @@ def attention_sections(attention: attentions.Attention, layer: int | None = None
     return sections
 
 
+@explained
 def attention_page(attention: attentions.Attention, layer: int | None = None,
                    head: int | None = None) -> str:
     return page(attentions.title(attention), attention_sections(attention, layer, head))

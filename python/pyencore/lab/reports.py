@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
+import inspect
 import json
+import os
 import pathlib
 import unicodedata
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
 
+from pyencore._inputs import checked, shown
+
+P = ParamSpec("P")
+R = TypeVar("R")
 Report = dict[str, Any]
 Row = dict[str, Any]
 
@@ -43,6 +49,7 @@ def _refuse_constant(name: str) -> float:
 
 def check(report: Report, name: str = "report") -> Report:
     """The report itself if it is one; raises LabError with file, member and what is wrong."""
+    check_integers(report, name)
     if isinstance(report, dict):
         version = report.get("encore_report")
         if version is None:
@@ -65,18 +72,71 @@ def _depth(error: Any) -> tuple[int, str]:
     return -len(error.absolute_path), error.json_path
 
 
-def load(source: str | pathlib.Path | Report) -> Report:
+@checked
+def load(source: str | os.PathLike[str] | Report) -> Report:
     """A report from a file, or a dict that is one; raises LabError."""
     if isinstance(source, dict):
         return check(source)
+    return check(read_json(source, parse_constant=_refuse_constant), str(source))
+
+
+def read_json(source: str | os.PathLike[str], **options: Any) -> Any:
+    """A file's value; raises LabError."""
+    if "\0" in str(source):
+        raise LabError(f"source is {shown(str(source))}; wanted a path without a zero byte")
     try:
-        text = pathlib.Path(source).read_text("utf-8")
-        report = json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(pathlib.Path(source).read_text("utf-8"), **options)
     except OSError as error:
         raise LabError(f"{source}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        raise LabError(f"{source}: no JSON: {error}") from None
-    return check(report, str(source))
+        raise LabError(f"{clean(str(source))}: no JSON: {error}") from None
+
+
+def check_integers(value: Any, name: str) -> None:
+    """Refuses integers beyond 64 bits, which figures cannot count with."""
+    parts: list[tuple[str, Any]] = [(f"{name}: $", value)]
+    while parts:
+        path, one = parts.pop()
+        if isinstance(one, dict):
+            parts.extend((f"{path}.{key}", inside) for key, inside in one.items())
+        elif isinstance(one, list):
+            parts.extend((f"{path}[{i}]", inside) for i, inside in enumerate(one))
+        elif isinstance(one, int) and not -2**63 <= one < 2**63:
+            raise LabError(f"{clean(path)} is {shown(one)}; wanted an integer of at most 64 bits")
+
+
+_FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def explained(function: Callable[P, R]) -> Callable[P, R]:
+    """The function with checked arguments. Where it fails on a report that is none, LabError says
+    what is wrong with the report."""
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **named: P.kwargs) -> R:
+        try:
+            return function(*args, **named)
+        except LabError:
+            raise
+        except _FAULTS:
+            for name, value in [*zip(names, args, strict=False), *named.items()]:
+                _check_inside(name, value)
+            raise
+
+    return checked(call)
+
+
+def _check_inside(name: str, value: Any) -> None:
+    if name == "attention":
+        check_integers(value, name)
+        raise LabError("attention has other members or shapes; wanted the output of `encore attend "
+                       "--json`")
+    if isinstance(value, dict):
+        check(value, name)
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            _check_inside(f"{name}[{i}]", one)
 
 
 # ---- What figures pick --------------------------------------------------------------------------

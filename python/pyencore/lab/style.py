@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import io
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -15,6 +16,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as BaseFigure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from pyencore._inputs import flag
 
 from . import reports
 
@@ -78,7 +81,7 @@ def themed(draw: Draw) -> Draw:
     """Draws under the rules of one theme: the argument dark chooses it."""
     @functools.wraps(draw)
     def drawn(*arguments: Any, dark: bool = False, **named: Any) -> Any:
-        theme = DARK if dark else LIGHT
+        theme = DARK if flag("dark", dark) else LIGHT
         rules: dict[Any, Any] = {"font.family": ["DejaVu Sans"], "font.size": 9, "figure.dpi": DPI,
                  "figure.facecolor": theme.ground, "axes.facecolor": theme.ground,
                  "text.color": theme.ink, "axes.labelcolor": theme.muted,
@@ -90,6 +93,10 @@ def themed(draw: Draw) -> Draw:
                  "legend.frameon": False, "text.parse_math": False, "path.simplify": True}
         with matplotlib.rc_context(rules):
             return draw(*arguments, theme=theme, **named)
+    signature = inspect.signature(draw)
+    chosen = inspect.Parameter("dark", inspect.Parameter.KEYWORD_ONLY, default=False)
+    vars(drawn)["__signature__"] = signature.replace(parameters=[
+        chosen if name == "theme" else one for name, one in signature.parameters.items()])
     return drawn  # type: ignore[return-value]
 
 

@@ -120,7 +120,10 @@ class Search:
             folder = pathlib.Path(temporary) / "folder"
             subject = kind()
             with contextlib.redirect_stdout(sys.stderr):
-                subject.prepare(rng, folder)
+                try:
+                    subject.prepare(rng, folder)
+                except ValueError:  # the reference makes no such folder
+                    return
             if not self.opened(subject, folder, where):
                 return
             names = subject.names()

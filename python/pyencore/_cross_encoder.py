@@ -173,9 +173,9 @@ class CrossEncoder(_Head, Prompted):
         check_one_process(pool, chunk_size)
         pairs, single = _pairs_of(inputs)
         if not pairs:
-            return (
-                torch_module("convert_to_tensor").tensor([]) if convert_to_tensor else np.array([])
-            )
+            if convert_to_tensor:
+                return torch_module("convert_to_tensor").tensor([])
+            return np.array([]) if convert_to_numpy else []
         first, second = [p[0] for p in pairs], [p[1] for p in pairs]
         values: NDArray[Any] = self._scores(
             first, second, activation, show_progress_bar, self._prompt(prompt_name, prompt)

@@ -177,9 +177,9 @@ class CrossEncoder(_Head, Prompted):
         check_one_process(pool, chunk_size)
         first, second, single = pairs_of("inputs", inputs)
         if not first:
-            return (
-                torch_module("convert_to_tensor").tensor([]) if convert_to_tensor else np.array([])
-            )
+            if convert_to_tensor:
+                return torch_module("convert_to_tensor").tensor([])
+            return np.array([]) if convert_to_numpy else []
         values: NDArray[Any] = self._scores(
             first, second, activation, show_progress_bar, self._prompt(prompt_name, prompt)
         )

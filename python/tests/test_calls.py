@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls at the edges of what sentence-transformers takes, beside it: no texts in each form of the
-result, quantized vectors of tokens, numbers of tokens. tests/compare's
+result, quantized vectors of tokens, numbers of tokens, places of arguments. tests/compare's
 check_calls.py draws such calls at random."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import DATA, TEXTS, needs_reference
-from pyencore import SparseEncoder, TextEncoder
+from pyencore import CrossEncoder, SparseEncoder, TextEncoder, Tokenizer
 
 FORMS = [
     {"convert_to_numpy": numpy, "convert_to_tensor": tensor}
@@ -41,12 +41,14 @@ def same(found: Any, wanted: Any) -> None:
 
 
 @needs_reference
-def test_no_texts(folders: Any) -> None:
+def test_no_texts_and_no_pairs(folders: Any) -> None:
     ours = TextEncoder(folders("base"), threads=1)
     theirs = reference_of("SentenceTransformer", folders("base"))
+    ranker = CrossEncoder(folders("reranker")), reference_of("CrossEncoder", folders("reranker"))
     for options in FORMS:
         for none in ([], (), np.array([], str)):
             same(ours.encode(none, **options), theirs.encode(none, **options))
+        same(ranker[0].predict([], **options), ranker[1].predict([], **options))
 
 
 @needs_reference
@@ -77,3 +79,33 @@ def test_numbers_of_tokens() -> None:
     for top_k in (0, -1):
         with pytest.raises(ValueError, match=rf"top_k is {top_k}; wanted at least 1"):
             model.decode(rows, top_k=top_k)
+
+
+def test_places_of_the_tokenizers_arguments(folders: Any) -> None:
+    """tokenizers has is_pretokenized where add_special_tokens was."""
+    tokenizer = Tokenizer(folders("base"))
+    bare = tokenizer.encode("tea", None, add_special_tokens=False)
+    assert bare.ids == tokenizer.encode_batch(["tea"], add_special_tokens=False)[0].ids
+    assert len(bare) == len(tokenizer.encode("tea")) - 2
+    with pytest.raises(TypeError, match="positional"):
+        tokenizer.encode("tea", None, False)  # type: ignore[misc]
+    with pytest.raises(TypeError, match="positional"):
+        tokenizer.encode_batch(["tea"], False)  # type: ignore[misc]
+
+
+@needs_reference
+@pytest.mark.parametrize("name", ["sentence_t5", "base", "qwen3_embedding", "embedding_gemma"])
+def test_offsets_of_pairs(folders: Any, name: str) -> None:
+    """Also where the second text's tokens have the first's type."""
+    import transformers
+
+    ours = Tokenizer(folders(name))
+    theirs = transformers.AutoTokenizer.from_pretrained(folders(name)).backend_tokenizer
+    theirs.no_padding()
+    theirs.no_truncation()
+    texts = ["tea", "", "😀 東京 Ana", "éé tea", "x [SEP] </s> é", "😀"]
+    for first in texts:
+        for second in texts:
+            found, wanted = ours.encode(first, second), theirs.encode(first, second)
+            assert found.ids == wanted.ids
+            assert found.offsets == wanted.offsets, (first, second)

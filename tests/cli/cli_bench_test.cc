@@ -143,7 +143,9 @@ TEST_F(CliBenchTest, OneRowHasADriftAndAThreadCountCountsOnce) {
     const std::string name = roof[roof["kind"] == "compute" ? "precision" : "level"];
     EXPECT_TRUE(seen.insert(name).second) << roof;
   }
-  EXPECT_GT(report["noise"]["peak_drift_percent"], 0.0) << "of eleven samples";
+  // On a quiet machine eleven samples may be equal, to the clock's resolution.
+  ASSERT_TRUE(report["noise"]["peak_drift_percent"].is_number()) << report["noise"];
+  EXPECT_GE(report["noise"]["peak_drift_percent"], 0.0);
 }
 
 TEST_F(CliBenchTest, WholeModelsAndPaddingAreCountedAsWhatTheyAre) {

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyencore._inputs import kind
+from pyencore._inputs import is_tensor, kind
 
 Floats = NDArray[np.float32]
 
@@ -23,12 +22,6 @@ def torch_module(why: str) -> Any:
             f"{why} needs torch, which is not installed (pip install torch)"
         ) from error
     return torch
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether it is torch's, without importing torch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def as_array(name: str, value: Any) -> NDArray[Any]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core
-from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
-from pyencore._arrays import Floats, is_tensor, torch_module
+from pyencore._arguments import FOLDER_NAMES, check_one_process, check_without_choice, renamed
+from pyencore._arrays import Floats, torch_module
 from pyencore._errors import UnsupportedError
-from pyencore._inputs import checked, elements, integer, shown
+from pyencore._inputs import checked, elements, integer, is_tensor, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, Opened, check_batch_size, check_device
 from pyencore._prompts import Prompted, sentence_settings
@@ -96,19 +96,20 @@ class CrossEncoder(_Head, Prompted):
         *,
         compute: Compute | None = None,
         threads: int = 0,
-        keep: Sequence[str] = (),
+        keep: Collection[str] = (),
         ignore_unknown_keys: bool = False,
         cache: str | os.PathLike[str] | None = None,
         compare_cache: bool = False,
         trust_cache: bool = False,
         prompts: Mapping[str, str | None] | None = None,
         default_prompt_name: str | None = None,
-        cache_folder: str | None = None,
+        cache_folder: str | os.PathLike[str] | None = None,
         revision: str | None = None,
         local_files_only: bool = False,
         token: str | bool | None = None,
         **others: Any,
     ) -> None:
+        check_without_choice(type(self).__name__, others)
         self.activation_fn = activation_fn
         super().__init__(
             model_name_or_path,
@@ -125,7 +126,6 @@ class CrossEncoder(_Head, Prompted):
             revision=revision,
             local_files_only=local_files_only,
             token=token,
-            **others,
         )
         self._set_prompts(prompts, default_prompt_name)
         own = sentence_settings(self.folder).get("default_prompt_name")

@@ -56,7 +56,7 @@ def ignored_patterns() -> list[str]:
 def find_folder(
     name: str | os.PathLike[str],
     *,
-    cache_folder: str | None = None,
+    cache_folder: str | os.PathLike[str] | None = None,
     revision: str | None = None,
     token: str | bool | None = None,
     local_files_only: bool = False,

@@ -12,6 +12,7 @@ import functools
 import inspect
 import os
 import reprlib
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,6 +40,12 @@ def kind(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} {list(value.shape)}"
     return f"of type {type(value).__name__}"
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is torch's, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 # ---- Numbers and words --------------------------------------------------------------------------
@@ -137,23 +144,22 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     flags, paths, dicts, lists of them. Any is not looked at, nor are elements of an Iterable."""
     code = inspect.unwrap(function).__code__
     names = code.co_varnames[: code.co_argcount]
-    checks: dict[str, Check] = {}
-    placed: list[tuple[int, str, Check]] = []
-    prepared = False
+    prepared: tuple[dict[str, Check], list[tuple[int, str, Check]]] | None = None
 
     @functools.wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
         nonlocal prepared
-        if not prepared:
-            checks.update(_checks_of(function))
-            placed.extend((i, name, checks[name]) for i, name in enumerate(names) if name in checks)
-            prepared = True
+        if prepared is None:  # set at once, whole: threads may make their first calls together
+            found = _checks_of(function)
+            places = [(i, name, found[name]) for i, name in enumerate(names) if name in found]
+            prepared = (found, places)
+        checks, placed = prepared
         count, given = len(args), args
         for i, name, check in placed:
             if i >= count:
                 break
-            value = check(name, args[i])
-            if value is not args[i]:
+            value = check(name, given[i])
+            if value is not given[i]:
                 given = (*given[:i], value, *given[i + 1 :])  # type: ignore[assignment]
         for name in named:
             if name in checks:
@@ -173,10 +179,13 @@ def _checks_of(function: Any) -> dict[str, Check]:
 
 def check_of(annotation: Any) -> Check | None:
     """None where everything is taken."""
-    kinds = [_kind_of(choice) for choice in _choices(annotation)]
+    choices = _choices(annotation)
+    kinds = [_kind_of(choice) for choice in choices]
     if any(one is None for one in kinds):
         return None
     takes = [one[0] for one in kinds if one is not None]
+    if bool in choices and type(None) not in choices:
+        takes.append(_no)
     wanted = _joined([word for one in kinds if one is not None for word in one[1]])
 
     def check(name: str, value: Any) -> Any:
@@ -240,6 +249,11 @@ def _class_word(wanted: type) -> str:
 
 def _none(name: str, value: Any) -> Any:
     return value if value is None else _REFUSED
+
+
+def _no(name: str, value: Any) -> Any:
+    """None of a flag that is on or off, as sentence-transformers has it, whatever its default."""
+    return False if value is None else _REFUSED
 
 
 def _flag(name: str, value: Any) -> Any:
@@ -317,6 +331,8 @@ def _mapping(check: Check | None, name: str, value: Any) -> Any:
 def _list(check: Check | None, sets: bool, word: str, name: str, value: Any) -> Any:
     if sets and isinstance(value, (set, frozenset)):
         value = sorted(value, key=str)
+    if is_tensor(value):
+        value = value.tolist()
     if not isinstance(value, np.ndarray) and ordered(value) is None:
         return _REFUSED
     listed = elements(name, value, word)

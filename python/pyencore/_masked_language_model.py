@@ -20,10 +20,14 @@ from pyencore._texts import texts_of
 class MaskedLanguageModel(Opened):
     """A masked language model (BERT, RoBERTa, ModernBERT ...) with its head."""
 
+    @staticmethod
+    def _wants_language_head(folder: str) -> bool:
+        return True
+
     @renamed(**FOLDER_NAMES)
     @checked
     def __init__(self, model_name_or_path: str | os.PathLike[str], **options: Any) -> None:
-        super().__init__(model_name_or_path, language_head=True, **options)
+        super().__init__(model_name_or_path, **options)
         tokenizer = self.tokenizer
         settings = (
             read_json(self.folder, "tokenizer_config.json"),

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core, _similarity
-from pyencore._arguments import FOLDER_NAMES, arguments_of, check_one_process, renamed
+from pyencore._arguments import (
+    FOLDER_NAMES,
+    arguments_of,
+    check_one_process,
+    check_without_choice,
+    renamed,
+)
 from pyencore._arrays import torch_module
 from pyencore._inputs import checked, integer, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
@@ -57,13 +63,14 @@ class MultiVectorEncoder(Prompted):
         device: Any = None,
         prompts: Mapping[str, str | None] | None = None,
         default_prompt_name: str | None = None,
-        cache_folder: str | None = None,
+        cache_folder: str | os.PathLike[str] | None = None,
         revision: str | None = None,
         local_files_only: bool = False,
         token: str | bool | None = None,
         similarity_fn_name: Similarity | Enum | None = None,
         **others: Any,
     ) -> None:
+        check_without_choice(type(self).__name__, others)
         super().__init__(
             model_name_or_path,
             compute=compute,
@@ -80,7 +87,6 @@ class MultiVectorEncoder(Prompted):
             revision=revision,
             local_files_only=local_files_only,
             token=token,
-            **others,
         )
         self._max_seq_length = 0  # the folder's
         self._set_prompts(prompts, default_prompt_name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pyencore import _core
@@ -62,6 +62,10 @@ class Opened(KnownAttributes):
     _core_class: Any = _core.Model
     _organization: str | None = "sentence-transformers"  # of hub names without one
 
+    @staticmethod
+    def _wants_language_head(folder: str) -> bool:
+        return False
+
     @renamed(**FOLDER_NAMES)
     @checked
     def __init__(
@@ -79,11 +83,10 @@ class Opened(KnownAttributes):
         compare_cache: bool = False,
         trust_cache: bool = False,
         device: Any = None,
-        cache_folder: str | None = None,
+        cache_folder: str | os.PathLike[str] | None = None,
         revision: str | None = None,
         token: str | bool | None = None,
         local_files_only: bool = False,
-        language_head: bool | Callable[[str], bool] = False,  # or of the folder
         task: str | None = None,
         **others: Any,
     ) -> None:
@@ -110,9 +113,7 @@ class Opened(KnownAttributes):
             "pooling": modes,
             "normalize": normalize,
             "ignore_unknown_keys": ignore_unknown_keys,
-            "language_head": (
-                language_head(self.folder) if callable(language_head) else language_head
-            ),
+            "language_head": self._wants_language_head(self.folder),
             "cache": "" if cache is None else os.fspath(cache),
             "compare_cache": compare_cache,
             "trust_cache": trust_cache,

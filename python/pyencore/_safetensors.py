@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pyencore._arrays import as_array, is_tensor
+from pyencore._arrays import as_array
+from pyencore._inputs import is_tensor
 
 _NAMES = {
     "float64": "F64",

@@ -12,10 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _similarity
-from pyencore._arguments import FOLDER_NAMES, arguments_of, check_one_process, renamed
-from pyencore._arrays import Floats, as_array, as_floats, is_tensor, torch_module
+from pyencore._arguments import (
+    FOLDER_NAMES,
+    arguments_of,
+    check_one_process,
+    check_without_choice,
+    renamed,
+)
+from pyencore._arrays import Floats, as_array, as_floats, torch_module
 from pyencore._errors import UnsupportedError
-from pyencore._inputs import checked, elements, integer, kind, shown
+from pyencore._inputs import checked, elements, integer, is_tensor, kind, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._prompts import Prompted, check_task, sentence_settings
@@ -109,11 +115,6 @@ def _check_compressed(arrays: list[NDArray[Any]], sizes: list[int]) -> None:
         raise ValueError(f"indices has {indices.min()} to {indices.max()}; wanted 0 to {sizes[1]}")
 
 
-def _has_no_weights(folder: str) -> bool:
-    """Of tokens, as BGE-M3 has them beside a model without a language model's head."""
-    return not os.path.exists(os.path.join(folder, "sparse_linear.pt"))
-
-
 class SparseEncoder(Prompted):
     """A model folder, or a name on the Hugging Face hub, that gives sparse vectors.
 
@@ -122,6 +123,11 @@ class SparseEncoder(Prompted):
     """
 
     _organization = "sparse-encoder"
+
+    @staticmethod
+    def _wants_language_head(folder: str) -> bool:
+        """Not beside weights of tokens, which BGE-M3 has."""
+        return not os.path.exists(os.path.join(folder, "sparse_linear.pt"))
 
     @renamed(**FOLDER_NAMES)
     @checked
@@ -140,7 +146,7 @@ class SparseEncoder(Prompted):
         device: Any = None,
         prompts: Mapping[str, str | None] | None = None,
         default_prompt_name: str | None = None,
-        cache_folder: str | None = None,
+        cache_folder: str | os.PathLike[str] | None = None,
         revision: str | None = None,
         local_files_only: bool = False,
         token: str | bool | None = None,
@@ -148,6 +154,7 @@ class SparseEncoder(Prompted):
         max_active_dims: int | None = None,
         **others: Any,
     ) -> None:
+        check_without_choice(type(self).__name__, others)
         super().__init__(
             model_name_or_path,
             compute=compute,
@@ -163,8 +170,6 @@ class SparseEncoder(Prompted):
             revision=revision,
             local_files_only=local_files_only,
             token=token,
-            language_head=_has_no_weights,
-            **others,
         )
         if not self._core.sparse_dimensions:
             # Says what is wrong with the folder's file of them, if it has one.

@@ -12,9 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _similarity
-from pyencore._arguments import FOLDER_NAMES, arguments_of, check_one_process, renamed
-from pyencore._arrays import is_tensor, torch_module, writable
-from pyencore._inputs import checked, integer, shown
+from pyencore._arguments import (
+    FOLDER_NAMES,
+    arguments_of,
+    check_one_process,
+    check_without_choice,
+    renamed,
+)
+from pyencore._arrays import torch_module, writable
+from pyencore._inputs import checked, integer, is_tensor, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._padding import Padding
@@ -60,7 +66,7 @@ class TextEncoder(Prompted):
         device: Any = None,
         prompts: Mapping[str, str | None] | None = None,
         default_prompt_name: str | None = None,
-        cache_folder: str | None = None,
+        cache_folder: str | os.PathLike[str] | None = None,
         revision: str | None = None,
         local_files_only: bool = False,
         token: str | bool | None = None,
@@ -68,6 +74,7 @@ class TextEncoder(Prompted):
         truncate_dim: int | None = None,
         **others: Any,
     ) -> None:
+        check_without_choice(type(self).__name__, others)
         super().__init__(
             model_name_or_path,
             compute=compute,
@@ -86,7 +93,6 @@ class TextEncoder(Prompted):
             revision=revision,
             local_files_only=local_files_only,
             token=token,
-            **others,
         )
         self._set_prompts(prompts, default_prompt_name)
         settings = sentence_settings(self.folder)

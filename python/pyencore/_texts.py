@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from pyencore import _core
-from pyencore._arrays import as_array, is_tensor
-from pyencore._inputs import elements, integer, kind, ordered, text
+from pyencore._arrays import as_array
+from pyencore._inputs import elements, integer, is_tensor, kind, ordered, text
 
 _SEVERAL = "str, or several of them"
 _MOST = 2**31  # ids have 32 bits

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core
-from pyencore._arrays import as_array, as_floats, is_tensor, maybe_floats
-from pyencore._inputs import checked, elements, integer, kind, shown
+from pyencore._arrays import as_array, as_floats, maybe_floats
+from pyencore._inputs import checked, elements, integer, is_tensor, kind, shown
 
 StoredType = Literal["bf16", "int8"]
 

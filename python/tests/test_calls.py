@@ -5,13 +5,25 @@ check_calls.py draws such calls at random."""
 
 from __future__ import annotations
 
+import concurrent.futures
 import logging
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyencore
 import pytest
-from conftest import DATA, TEXTS, needs_reference
-from pyencore import CrossEncoder, SparseEncoder, TextEncoder, Tokenizer
+from conftest import DATA, TEXTS, has, needs_reference
+from pyencore import (
+    CrossEncoder,
+    Encoder,
+    MaskedLanguageModel,
+    SparseEncoder,
+    TextEncoder,
+    Tokenizer,
+    _inputs,
+)
 
 FORMS = [
     {"convert_to_numpy": numpy, "convert_to_tensor": tensor}
@@ -109,3 +121,66 @@ def test_offsets_of_pairs(folders: Any, name: str) -> None:
             found, wanted = ours.encode(first, second), theirs.encode(first, second)
             assert found.ids == wanted.ids
             assert found.offsets == wanted.offsets, (first, second)
+
+
+def test_numbers_of_tensors_and_arrays() -> None:
+    """What is a list of ints may be an array or a tensor of one axis, of no other kind."""
+    layer = torch_layer()
+    x = np.linspace(-1, 1, 5 * 16, dtype=np.float32).reshape(5, 16)
+    masked = MaskedLanguageModel(DATA / "heads" / "splade_bert", threads=1)
+    wanted = layer.forward(x, lengths=[2, 3]), masked.logits("a tea", [1, 2])
+    forms: list[Any] = [np.array, lambda ints: np.array(ints, np.uint8), tuple]
+    wrong: list[Any] = [np.array([[2, 3]]), np.array([2.0, 3.0]), np.array(5), np.array([True])]
+    if has("torch"):
+        import torch
+
+        forms += [torch.tensor, lambda ints: torch.tensor(ints, dtype=torch.int32)]
+        wrong += [torch.tensor(value) for value in wrong]
+    for form in forms:
+        assert np.array_equal(layer.forward(x, lengths=form([2, 3])), wanted[0])
+        assert np.array_equal(masked.logits("a tea", form([1, 2])), wanted[1])
+    for value in wrong:
+        with pytest.raises(TypeError, match="lengths"):
+            layer.forward(x, lengths=value)
+        with pytest.raises(TypeError, match="positions"):
+            masked.logits("tea", value)
+
+
+def torch_layer() -> Encoder:
+    shapes = {
+        "self_attn.in_proj_weight": (48, 16), "self_attn.in_proj_bias": (48,),
+        "self_attn.out_proj.weight": (16, 16), "self_attn.out_proj.bias": (16,),
+        "linear1.weight": (64, 16), "linear1.bias": (64,), "linear2.weight": (16, 64),
+        "linear2.bias": (16,), "norm1.weight": (16,), "norm1.bias": (16,),
+        "norm2.weight": (16,), "norm2.bias": (16,),
+    }  # fmt: skip
+    draw = np.random.default_rng(1)
+    weights = {name: draw.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    return Encoder(weights, num_heads=4, activation="gelu", threads=1)
+
+
+def test_first_calls_of_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments are checked once by each: an iterator has its elements once."""
+    both, checks_of = threading.Barrier(2), _inputs._checks_of
+
+    def together(function: Any) -> Any:
+        both.wait(10)
+        return checks_of(function)
+
+    def listed(numbers: Sequence[int]) -> list[int]:
+        return list(numbers)
+
+    monkeypatch.setattr(_inputs, "_checks_of", together)
+    call = _inputs.checked(listed)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(call, iter([1, 2, 3])) for _ in range(2)]
+        assert [one.result() for one in calls] == [[1, 2, 3]] * 2
+    assert call(iter([4])) == [4]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["CrossEncoder", "TextEncoder"])
+def test_matrices_that_are_kept_may_be_a_set(folders: Any, name: str) -> None:
+    folder = folders("reranker" if name == "CrossEncoder" else "base")
+    kinds: tuple[Any, ...] = (set, frozenset, tuple)
+    for kind in kinds:
+        getattr(pyencore, name)(folder, keep=kind(["0.linear1"]), compute="int8", threads=1)

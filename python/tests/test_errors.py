@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,22 @@ import pyencore
 import pytest
 from conftest import DATA, TEXTS
 from pyencore import CorruptDataError, CrossEncoder, TextEncoder, UnsupportedError
+
+
+# What each class opens.
+OF_CLASS = {
+    "Classifier": "text/classifier",
+    "CrossEncoder": "text/reranker",
+    "MaskedLanguageModel": "heads/splade_bert",
+    "MultiVectorEncoder": "late/own",
+    "SparseEncoder": "heads/splade_bert",
+    "TokenClassifier": "heads/ner_bert",
+}
+HAS_NOT = {
+    (name, option)
+    for name in ("CrossEncoder", "SparseEncoder", "MultiVectorEncoder")
+    for option in ("pooling", "normalize", "task")
+} - {("MultiVectorEncoder", "normalize")}
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +104,34 @@ def test_what_a_folder_cannot_do(model: TextEncoder, folders: Any) -> None:
     with pytest.raises(UnsupportedError, match="no classification head"):
         CrossEncoder(folders("base"), threads=1).predict([("a", "b")])
     assert issubclass(UnsupportedError, NotImplementedError)
+
+
+def options_of(kind: Any) -> set[str]:
+    """By name in the signatures of the class and of those that it hands the others to."""
+    found: set[str] = set()
+    for base in kind.__mro__[:-1]:
+        parameters = inspect.signature(base.__init__).parameters
+        found |= set(parameters)
+        if "options" not in parameters:
+            break
+    return found
+
+
+@pytest.mark.parametrize("name", [*OF_CLASS, "TextEncoder"])
+def test_options_of_other_classes(name: str) -> None:
+    """An option that a class has not is refused by name, though another has it."""
+    kind = getattr(pyencore, name)
+    folder = DATA / OF_CLASS.get(name, "text/base")
+    every = set().union(*(options_of(getattr(pyencore, one)) for one in [*OF_CLASS, "TextEncoder"]))
+    every |= {"language_head", "language_heads"}
+    tried = sorted(every - options_of(kind) - {"self", "options", "others"})
+    assert "language_head" in tried
+    for option in tried:
+        for value in (None, True, "cls"):
+            with pytest.raises(TypeError, match=rf"unexpected keyword argument '{option}'"):
+                kind(folder, **{option: value})
+    for option in ("pooling", "normalize", "task"):
+        assert (option in tried) == ((name, option) in HAS_NOT)
 
 
 CLASSES = (

@@ -54,7 +54,7 @@ if __name__ == "__main__":
     TABLE.write_text(json.dumps(signatures_of(sentence_transformers), indent=1) + "\n")
     sys.exit(0)
 
-from conftest import DATA, TEXTS, needs_reference  # noqa: E402
+from conftest import DATA, TEXTS, has, needs_reference  # noqa: E402
 
 import pyencore  # noqa: E402
 
@@ -171,8 +171,12 @@ def test_arguments_by_place_and_by_name(models: Any, name: str, method: str) -> 
         keys = {(name, argument), (f"{name}.{method}", argument)}
         changes = (changes and not keys & SAME_FOR) or bool(keys & CHANGES)
         assert same(by_place, base) != changes, argument
-        # None is "not given" wherever the argument is not a choice of two.
-        if not isinstance(defaults[i], bool) and argument != "output_value":
+        # None is "not given", of a flag false, as in sentence-transformers.
+        if isinstance(defaults[i], bool):
+            if argument != "convert_to_numpy" or has("torch"):
+                found = call(*required, **{argument: None})
+                assert same(found, call(*required, **{argument: False})), argument
+        elif argument != "output_value":
             assert same(call(*required, **{argument: None}), base), argument
     assert same(call(*required, *defaults), base)
 
@@ -261,10 +265,10 @@ ARGUMENTS: dict[str, tuple[list[Any], list[Any]]] = {
     "device": ([None, "cpu", "cpu:0"], ["cuda", "mps", 1]),
     "prompts": ([None, {}, {"query": "a "}, {"query": None}], [1, {"query": 1}, ["a"]]),
     "default_prompt_name": ([None], ["no such name"]),
-    "cache_folder": ([None, "somewhere"], []),
+    "cache_folder": ([None, "somewhere", Path("somewhere")], [3, b"somewhere"]),
     "trust_remote_code": ([None, False, True], ["yes"]),
     "revision": ([None, "main"], []),
-    "local_files_only": ([False, True], []),
+    "local_files_only": ([None, False, True], ["yes", 2]),
     "token": ([None, False, "hf_x"], []),
     "use_auth_token": ([None, False, "hf_x"], []),
     "model_kwargs": ([None, {}], [{"torch_dtype": "float16"}]),

@@ -44,7 +44,7 @@ TAKES_ALL = {
     ("EncoreEmbedding", "callback_manager"): "LlamaIndex's own check",
 }
 # Arguments that are not tried, as others read them: pydantic and Haystack; or that no user gives.
-OF_OTHERS = {"data", "context", "language_head", "tell"}
+OF_OTHERS = {"data", "context", "tell"}
 
 BASE, RERANKER = str(DATA / "text/base"), str(DATA / "text/reranker")
 X = np.arange(32, dtype=np.float32).reshape(2, 16) / 32

@@ -83,6 +83,9 @@ class CrossEncoder(_Head, Prompted):
         model_name="model_name_or_path",
         cache_dir="cache_folder",
         default_activation_function="activation_fn",
+        tokenizer_args="processor_kwargs",
+        automodel_args="model_kwargs",
+        config_args="config_kwargs",
         **FOLDER_NAMES,
     )
     @checked
@@ -110,7 +113,8 @@ class CrossEncoder(_Head, Prompted):
         **others: Any,
     ) -> None:
         check_without_choice(type(self).__name__, others)
-        self.activation_fn = activation_fn
+        self._activation = _activation_of(activation_fn)
+        self._activation_fn = activation_fn
         super().__init__(
             model_name_or_path,
             compute=compute,
@@ -137,12 +141,18 @@ class CrossEncoder(_Head, Prompted):
             )
 
     @property
-    def activation_fn(self) -> ActivationFn | None:
-        """What follows the logits where a call does not say it; None: what the folder says."""
-        return self._activation_fn
+    def activation_fn(self) -> ActivationFn:
+        """What follows the logits where a call does not say it: what was given, or
+        "as cross-encoder", which is what the folder says."""
+        return self._activation if self._activation_fn is None else self._activation_fn
 
     @activation_fn.setter
-    def activation_fn(self, activation: ActivationFn | None) -> None:
+    def activation_fn(self, activation: ActivationFn) -> None:
+        if activation is None:
+            raise TypeError(
+                "activation_fn is None; wanted a function, or a name: 'identity' for the logits, "
+                "'as cross-encoder' for what the folder says"
+            )
         self._activation = _activation_of(activation)
         self._activation_fn = activation
 
@@ -284,7 +294,7 @@ class Classifier(_Head):
         activation_fn, else the logits of several labels and the sigmoid of one."""
         activation = _activation_of(activation_fn)
         single = isinstance(inputs, str)
-        listed: list[Any] = [inputs] if single else elements("inputs", inputs, "texts or pairs")
+        listed: list[Any] = [inputs] if single else _listed(inputs)
         second: list[str] | None = None
         if listed and not isinstance(listed[0], str):
             first, second, _ = pairs_of("inputs", listed)
@@ -324,6 +334,13 @@ class Classifier(_Head):
             for row in scores
         ]
         return found[0] if single else found
+
+
+def _listed(inputs: Any) -> list[Any]:
+    """Texts, or pairs of them, which may be an array of two axes."""
+    if isinstance(inputs, np.ndarray) and inputs.ndim == 2:
+        return list(inputs)
+    return elements("inputs", inputs, "texts or pairs")
 
 
 def _activation_of(activation: ActivationFn | None) -> ActivationFn:

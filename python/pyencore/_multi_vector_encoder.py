@@ -24,7 +24,7 @@ from pyencore._arrays import torch_module
 from pyencore._inputs import checked, integer, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
-from pyencore._prompts import Prompted, check_task
+from pyencore._prompts import Prompted, check_own_task, check_task
 from pyencore._texts import texts_of
 from pyencore._token_vectors import Ragged, StoredVectors
 
@@ -196,6 +196,7 @@ class MultiVectorEncoder(Prompted):
         **options: Any,
     ) -> Any:
         """encode() with the prompt "query", if no other is asked for, and the task "query"."""
+        check_own_task("encode_query", options)
         name = self._name_of_query(prompt_name, prompt)
         encode: Any = self.encode
         return encode(inputs, name, prompt, *args, task="query", **options)
@@ -213,6 +214,7 @@ class MultiVectorEncoder(Prompted):
     ) -> Any:
         """encode() with the first prompt of "document", "passage" and "corpus" that there is, and
         the task "document"."""
+        check_own_task("encode_document", options)
         name = self._name_of_document(prompt_name, prompt)
         encode: Any = self.encode
         return encode(inputs, name, prompt, *args, task="document", **options)

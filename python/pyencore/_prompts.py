@@ -24,6 +24,11 @@ def check_task(task: Any) -> None:
         raise ValueError(f"task is {shown(task)}; wanted 'query', 'document' or None")
 
 
+def check_own_task(of: str, options: Mapping[str, Any]) -> None:
+    if "task" in options:
+        raise TypeError(f"{of}() found task, which is its own; wanted encode() with a task")
+
+
 def _checked(prompts: Any, other: type[Any]) -> dict[str, Any]:
     """A dict of names and texts, or what else they may be."""
     if not isinstance(prompts, Mapping):

@@ -24,7 +24,7 @@ from pyencore._errors import UnsupportedError
 from pyencore._inputs import checked, elements, integer, is_tensor, kind, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
-from pyencore._prompts import Prompted, check_task, sentence_settings
+from pyencore._prompts import Prompted, check_own_task, check_task, sentence_settings
 from pyencore._texts import texts_of
 
 # Rows of either side that similarity() has as dense vectors at once.
@@ -278,6 +278,7 @@ class SparseEncoder(Prompted):
         **options: Any,
     ) -> Any:
         """encode() of queries: the prompt "query" and, of a Router, the route."""
+        check_own_task("encode_query", options)
         name = self._name_of_query(prompt_name, prompt)
         return self.encode(inputs, name, prompt, *args, task="query", **options)
 
@@ -293,6 +294,7 @@ class SparseEncoder(Prompted):
         **options: Any,
     ) -> Any:
         """encode() of documents: the first prompt of "document", "passage" and "corpus"."""
+        check_own_task("encode_document", options)
         name = self._name_of_document(prompt_name, prompt)
         return self.encode(inputs, name, prompt, *args, task="document", **options)
 

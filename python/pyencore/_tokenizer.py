@@ -64,7 +64,7 @@ class Tokenizer(KnownAttributes):
     def __reduce__(self) -> tuple[object, ...]:
         if self._folder is None:
             raise TypeError("a model's tokenizer cannot be pickled by itself; pickle the model")
-        return Tokenizer.from_pretrained, (self._folder,)
+        return _opened, (self._folder, self._lowercase)
 
     @checked
     def encode(
@@ -160,3 +160,7 @@ class Tokenizer(KnownAttributes):
 
     def describe(self) -> list[tuple[str, str, str]]:
         return [(what, value, source) for what, value, source in self._core.describe()]
+
+
+def _opened(folder: str, lowercase: bool) -> Tokenizer:
+    return Tokenizer(folder, lowercase=lowercase)

@@ -256,14 +256,24 @@ def test_activations_of_an_open_model() -> None:
     logits = opened("CrossEncoder").predict(pairs, activation_fn="identity")
     assert np.array_equal(opened("CrossEncoder", activation_fn="identity").predict(pairs), logits)
     model = opened("CrossEncoder")
-    assert model.activation_fn is None
+    folders = model.activation_fn
+    assert folders == "as cross-encoder"
     sigmoids = model.predict(pairs)
     assert not np.array_equal(sigmoids, logits)
     model.activation_fn = "identity"
     assert np.array_equal(model.predict(pairs), logits)
     assert model.rank("tea", TEXTS[:1])[0]["score"] == pytest.approx(float(logits[0]))
-    model.activation_fn = None
+    with pytest.raises(TypeError, match="activation_fn is None; wanted .*'identity'"):
+        model.activation_fn = None
+    assert np.array_equal(model.predict(pairs), logits)
+    assert np.array_equal(model.predict(pairs, activation_fn=None), logits)
+    model.activation_fn = folders
     assert np.array_equal(model.predict(pairs), sigmoids)
+    assert np.array_equal(opened("CrossEncoder", activation_fn=None).predict(pairs), sigmoids)
+    model.activation_fn = np.tanh
+    kept = opened("CrossEncoder", activation_fn=np.tanh)
+    assert kept.activation_fn is np.tanh
+    assert np.array_equal(model.predict(pairs), kept.predict(pairs))
 
 
 def test_a_late_models_lengths(tmp_path: Path) -> None:

@@ -313,3 +313,19 @@ def test_names_of_activations(folders: Any, name: str, same: str) -> None:
         logits = model.predict(PAIRS, activation_fn="identity")
         wanted = [after_logits(same, row) for row in logits]
         assert np.allclose(found, wanted, atol=1e-6)
+
+
+def test_arrays_of_pairs(folders: Any) -> None:
+    model = Classifier(folders("classifier"), threads=1)
+    wanted = model.predict(PAIRS), model.classify(PAIRS)
+    for kind in (None, object):
+        pairs = np.array([list(pair) for pair in PAIRS], kind)
+        assert np.array_equal(model.predict(pairs), wanted[0])
+        assert model.classify(pairs) == wanted[1]
+        texts = pairs[:, 0]
+        assert np.array_equal(model.predict(texts), model.predict(texts.tolist()))
+        for wrong in (pairs[:, :1], np.array([["a", "b", "c"]], kind), pairs[None]):
+            with pytest.raises((TypeError, ValueError), match="inputs.* wanted .*pair"):
+                model.predict(wrong)
+    with pytest.raises(TypeError, match=r"inputs\[0\].* is of type .*; wanted str"):
+        model.predict(np.array([[1, 2]]))

@@ -234,6 +234,26 @@ def test_older_names_of_cross_encoders(models: Any) -> None:
         model_name=model.folder, default_activation_function="identity", cache_dir=None
     )
     assert opened.activation_fn == "identity"
+    older = {
+        "tokenizer_args": "processor_kwargs",
+        "automodel_args": "model_kwargs",
+        "config_args": "config_kwargs",
+    }
+    pyencore.CrossEncoder(model.folder, **dict.fromkeys(older, {}))
+    for name, now in older.items():
+        assert isinstance(pyencore.CrossEncoder(model.folder, **{name: None}), type(model))
+        with pytest.raises(ValueError, match=f"{now} is "):
+            pyencore.CrossEncoder(model.folder, **{name: {"a": 1}})
+        with pytest.raises(TypeError, match=f"{now} and {name}"):
+            pyencore.CrossEncoder(model.folder, **{name: {}, now: {}})
+
+
+@pytest.mark.parametrize("name", ["SparseEncoder", "MultiVectorEncoder"])
+@pytest.mark.parametrize("method", ["encode_query", "encode_document"])
+def test_tasks_of_methods_are_their_own(models: Any, name: str, method: str) -> None:
+    for task in ("query", "document", None):
+        with pytest.raises(TypeError, match=rf"{method}\(\) found task, .* wanted encode\(\)"):
+            getattr(models[name], method)("tea", task=task)
 
 
 @pytest.mark.parametrize(

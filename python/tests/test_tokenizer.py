@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 import pytest
@@ -107,3 +108,13 @@ def test_ids_of_many_texts_in_one_array() -> None:
     assert (ids.shape, counts.shape) == ((0,), (0,))
     with pytest.raises(TypeError, match=r"input\[1\] is of type int; wanted str"):
         tokenizer.encode_batch_to_array(["a", 1])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_pickled(folders: Any, lowercase: bool) -> None:
+    ours = Tokenizer(folders("sentence_t5"), lowercase=lowercase)
+    again = pickle.loads(pickle.dumps(ours))
+    texts = ["Tea AND Bread", "tea and bread"]
+    found = [again.encode(text).ids for text in texts]
+    assert found == [ours.encode(text).ids for text in texts]
+    assert (found[0] == found[1]) == lowercase

@@ -318,7 +318,7 @@ class CrossEncoder(Subject):
     METHODS = {"predict": draw_encode("predict", PREDICT),
                "rank": lambda self, rng: draw_call(rng, "rank", RANK)}
     ATTRIBUTES = {"max_seq_length": max_lengths, "prompts": prompts_of,
-                  "activation_fn": lambda rng: ACTIVATION(rng) or torch.tanh,  # None: the folder's
+                  "activation_fn": lambda rng: ACTIVATION(rng) or torch.tanh,  # None: refused
                   "default_prompt_name": NAMES}
     READ = ("max_seq_length", "num_labels", "prompts", "default_prompt_name", "device")
     make = staticmethod(folders.draw_reranker)

@@ -19,6 +19,7 @@ import pyarrow.fs as pafs
 import ray
 import ray.data
 import ray.exceptions
+from numpy.typing import NDArray
 from ray.data.checkpoint import CheckpointConfig
 
 from pyencore._folder import find_folder
@@ -87,7 +88,7 @@ class EncodeBatches:
                 raise ValueError(f"batch has the columns {shown(found)}; wanted {name!r}")
         texts = batch[self._text_column]
         listed = texts.to_pylist() if isinstance(batch, pa.Table) else list(texts)
-        vectors = self._encoder.encode(listed, **self._encode_options)
+        vectors = self._vectors(listed)
         if not isinstance(batch, pa.Table):
             kept = batch if self._columns is None else {name: batch[name] for name in self._columns}
             return {**kept, self._vector_column: vectors}
@@ -95,6 +96,12 @@ class EncodeBatches:
             batch = batch.select(self._columns)
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
         return batch.append_column(self._vector_column, column)
+
+    def _vectors(self, texts: list[str]) -> NDArray[Any]:
+        """[texts, columns], also of no texts."""
+        found = self._encoder.encode(texts or [""], **self._encode_options)
+        vectors: NDArray[Any] = found[: len(texts)]
+        return vectors
 
 
 @checked
@@ -324,7 +331,8 @@ class _Output:
                     f"{uri} was begun with {key} {found.get(key)!r}, found {value!r}; wanted the "
                     "same to go on, or a new folder"
                 )
-        self._want_same_files(found.get("files", {}))
+        if not self.complete and "files" in found:
+            self._want_same_files(found["files"])
         self._forget_halves()
 
     def _want_same_files(self, then: Mapping[str, str]) -> None:

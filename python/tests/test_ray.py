@@ -86,6 +86,10 @@ class TestBatches:
         flat = table["v"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
         assert np.array_equal(flat.reshape(wanted.shape), wanted)
         assert some(batch).keys() == {"id", "v"}
+        none = some(pa.table(batch).slice(0, 0))
+        assert none.schema == table.schema and none.num_rows == 0
+        empty = encode({"id": np.arange(0), "text": np.array([], object)})["embedding"]
+        assert empty.shape == (0, 32) and empty.dtype == np.float16
         with pytest.raises(TypeError, match=r"inputs\[1\] is of type NoneType; wanted str"):
             some(pa.table({"id": [1, 2], "text": ["a", None]}))
 
@@ -191,7 +195,7 @@ class TestCluster:
         _Output(output, {}, _states([str(texts)]))
         assert len(_states([str(texts)])) == 2
         assert _states([str(texts / "a.parquet")]).keys() == {str(texts / "a.parquet")}
-        _Output(output, {}, _states([str(texts)])).finish()
+        begun = _Output(output, {}, _states([str(texts)]))
         state = (texts / "a.parquet").stat()
         for change, what in (
             (lambda: (texts / "a.parquet").write_bytes(b"12345679"), r"a\.parquet was changed"),
@@ -204,3 +208,12 @@ class TestCluster:
             (texts / "a.parquet").write_bytes(b"12345678")
             os.utime(texts / "a.parquet", ns=(state.st_atime_ns, state.st_mtime_ns))
             (texts / "c.parquet").unlink(missing_ok=True)
+        settings = Path(output) / "_encore.json"
+        saved = settings.read_text()
+        earlier = {key: value for key, value in json.loads(saved).items() if key != "files"}
+        settings.write_text(json.dumps(earlier))  # of an encore that did not write the files down
+        assert not _Output(output, {}, _states([str(texts)])).complete
+        settings.write_text(saved)
+        begun.finish()
+        (texts / "a.parquet").write_bytes(b"1234567")
+        assert _Output(output, {}, _states([str(texts)])).complete

@@ -86,7 +86,7 @@ def find_folder(
             snapshot_download(
                 repository,
                 revision=revision,
-                cache_dir=cache_folder,
+                cache_dir=None if cache_folder is None else os.fspath(cache_folder),
                 token=token,
                 local_files_only=local_files_only,
                 allow_patterns=patterns(),

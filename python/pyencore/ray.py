@@ -268,8 +268,9 @@ _LOST_NAMES = [
 ]
 
 
-def _absolute(path: str) -> str:
-    return path if "://" in path else os.path.abspath(path)
+def _absolute(path: str | os.PathLike[str]) -> str:
+    name = os.fspath(path)
+    return name if "://" in name else os.path.abspath(name)
 
 
 def _states(paths: Sequence[str | os.PathLike[str]]) -> dict[str, str]:

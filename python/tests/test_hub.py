@@ -70,7 +70,7 @@ def test_offline_caches(tmp_path: Path, folders: Any) -> None:
     cached(tmp_path, "cross-encoder/tiny", DATA / "text" / "reranker")
     cached(tmp_path, "sparse-encoder/tiny", DATA / "heads" / "splade_bert")
     for kind in (CrossEncoder, SparseEncoder):
-        assert kind("tiny", cache_folder=str(tmp_path), local_files_only=True, threads=1).folder
+        assert kind("tiny", cache_folder=tmp_path, local_files_only=True, threads=1).folder
     with pytest.raises(FileNotFoundError, match="'someone/else' could not be had from the hub"):
         TextEncoder("someone/else", cache_folder=str(tmp_path), local_files_only=True)
 

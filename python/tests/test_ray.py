@@ -186,8 +186,9 @@ class TestCluster:
 
     def _changes_of_the_input(self, root: Path) -> None:
         """Ids alone would not tell."""
-        from pyencore.ray import _Output, _states
+        from pyencore.ray import _absolute, _Output, _states
 
+        assert _absolute(root) == str(root) and _absolute("s3://a") == "s3://a"
         texts, output = root / "texts", str(root / "of_texts")
         texts.mkdir()
         for name in ("a.parquet", "b.parquet"):

@@ -192,6 +192,7 @@ Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& e
 Status Classifier::ApplyLast(ConstView inner, MutableView logits, const Executor& executor) const {
   ENCORE_RETURN_IF_ERROR(out_->Apply(inner, logits, executor));
   if (plan_.temperature == 1) return {};
+  const FpEnvScope default_modes;
   const auto divisor = static_cast<float>(plan_.temperature);
   for (size_t r = 0; r < logits.dim(0); ++r) {
     for (size_t c = 0; c < logits.dim(1); ++c) logits(r, c) /= divisor;

@@ -147,7 +147,8 @@ Status ReadHeads(JsonMembers* config, ModelPlan* plan) {
   LanguageHeadPlan& language = plan->language;
   language.dense = "lm_predictions.lm_head.dense";
   language.norm = "lm_predictions.lm_head.LayerNorm";
-  language.bias = "lm_predictions.lm_head.bias";
+  language.decoder = "lm_predictions.lm_head";  // a bias alone
+  language.bias = {};
   language.always_tied = true;
   // transformers multiplies states of hidden_size by the table of words.
   if (plan->embeddings.width != d_model) language = {};

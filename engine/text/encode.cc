@@ -95,7 +95,7 @@ Status CheckVectors(MutableView vectors, size_t texts, size_t dimensions) {
 }
 
 // Tokens at each text's start that the pooling leaves out: as sentence-transformers counts them,
-// those of the prompt by itself, without a special token at its end.
+// those of the prompt by itself, without a special token at its end. Ids have no prompt.
 Result<size_t> TokensToSkip(const TextEncoder::Impl& impl, std::string_view prompt,
                             TokenizeOptions options) {
   if (impl.after->includes_prompt() || prompt.empty()) return size_t{0};
@@ -117,8 +117,10 @@ Status EncodeInto(const TextEncoder::Impl& impl, internal::TextInputs inputs,
   if (of_ids && (options.prompt || options.prompt_name)) {
     return InvalidArgument("found a prompt; wanted none, as ids are taken as they are");
   }
-  ENCORE_ASSIGN_OR_RETURN(inputs.prompt,
-                          internal::ResolvePrompt(impl, options.prompt_name, options.prompt));
+  if (!of_ids) {
+    ENCORE_ASSIGN_OR_RETURN(inputs.prompt,
+                            internal::ResolvePrompt(impl, options.prompt_name, options.prompt));
+  }
   ENCORE_ASSIGN_OR_RETURN(
       internal::StreamOptions stream,
       internal::MakeStreamOptions(impl, options, of_ids, impl.after->pooled_rows()));

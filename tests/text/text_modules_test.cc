@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "encore/text_encoder.h"
 #include "nlohmann/json.hpp"
@@ -61,6 +64,27 @@ TEST(TextModules, AnOptionsPoolingCountsThePrompt) {
   for (size_t i = 0; i < model->dimensions(); ++i) {
     EXPECT_EQ(found->vectors.View<float>()(0, i), wanted->vectors.View<float>()(0, i));
   }
+}
+
+// Ids have no prompt: all of them count, whatever the folder's default prompt is, or says wrongly.
+TEST(TextModules, IdsHaveNoDefaultPrompt) {
+  const TextCases all = TextCases::Read();
+  const std::unique_ptr<TextFolder> folder = MakeFolder(all.Find("prompt_left_out"));
+  const std::vector<std::vector<int32_t>> ids = {{2, 5, 6, 7, 3}};
+  const auto encode = [&](const char* default_prompt) {
+    json config = folder->ReadJson("config_sentence_transformers.json");
+    config["default_prompt_name"] = default_prompt == nullptr ? json() : json(default_prompt);
+    folder->WriteJson("config_sentence_transformers.json", config);
+    Result<TextEncoder> model = TextEncoder::Open(folder->path());
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    Result<Embeddings> found = model->EncodeIds(ids);
+    EXPECT_TRUE(found.ok()) << found.status().message();
+    const float* const row = std::as_const(found->vectors).View<float>().data();
+    return std::vector<float>(row, row + model->dimensions());
+  };
+  const std::vector<float> wanted = encode(nullptr);
+  EXPECT_EQ(encode("query"), wanted);
+  EXPECT_EQ(encode("no such prompt"), wanted);
 }
 
 }  // namespace

@@ -206,7 +206,10 @@ std::string WhyNoJson(std::string_view line, size_t error_at) {
   LineTaker first("", &ignored);
   std::istringstream stream{std::string(line)};
   if (json::sax_parse(stream, &first, json::input_format_t::json, false)) {
-    const auto end = static_cast<size_t>(std::max<std::streamoff>(stream.tellg(), 0));
+    auto end = static_cast<size_t>(std::max<std::streamoff>(stream.tellg(), 0));
+    // Behind a number one character more was taken, to see where it ends.
+    const char begin = line[line.find_first_not_of(" \t\r")];
+    if (begin == '-' || (begin >= '0' && begin <= '9')) --end;
     const size_t more = std::min(line.find_first_not_of(" \t\r", end), line.size());
     return "found " + PartOfLine(line.substr(more)) + " at byte " + std::to_string(more + 1) +
            ", behind a JSON value, wanted one value a line";

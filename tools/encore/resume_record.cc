@@ -34,11 +34,13 @@ bool IsListed(std::string_view name, std::span<const std::string_view> list) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// Of pieces of 4 MiB, by all threads, and of their checksums in order.
-uint64_t ChecksumOfFile(const std::string& path, const Executor& executor) {
+// Of pieces of 4 MiB, by all threads, and of their checksums in order. A file that cannot be read
+// is none of the model's, which was opened.
+std::string ChecksumOfFile(const std::string& path, const Executor& executor) {
   constexpr size_t kPiece = size_t{4} << 20;
-  const internal::MappedFile file = Take(internal::MappedFile::Open(path), "--model");
-  const std::span<const std::byte> bytes = file.bytes();
+  const Result<internal::MappedFile> file = internal::MappedFile::Open(path);
+  if (!file.ok()) return "unreadable";
+  const std::span<const std::byte> bytes = file->bytes();
   std::vector<uint64_t> pieces(bytes.size() / kPiece + 1);
   internal::RunTeam(executor, [&](internal::Team& team) {
     team.ForEach(pieces.size(), [&](size_t i, int /*thread*/) {
@@ -46,7 +48,8 @@ uint64_t ChecksumOfFile(const std::string& path, const Executor& executor) {
       pieces[i] = internal::ChecksumOf(bytes.subspan(at, std::min(kPiece, bytes.size() - at)));
     });
   });
-  return internal::ChecksumOf(std::as_bytes(std::span<const uint64_t>(pieces)));
+  return internal::ChecksumText(
+      internal::ChecksumOf(std::as_bytes(std::span<const uint64_t>(pieces))));
 }
 
 std::optional<uint64_t> ChecksumIn(const nlohmann::json& record, const char* name) {
@@ -123,7 +126,9 @@ void TextsChecksum::Add(const std::string& text) {
 ResumeSettings ModelFiles(const std::string& folder, const Executor& executor) {
   ResumeSettings files;
   std::error_code error;
-  fs::recursive_directory_iterator entry(folder, fs::directory_options::follow_directory_symlink,
+  fs::recursive_directory_iterator entry(folder,
+                                         fs::directory_options::follow_directory_symlink |
+                                             fs::directory_options::skip_permission_denied,
                                          error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     const fs::path& path = entry->path();
@@ -131,13 +136,14 @@ ResumeSettings ModelFiles(const std::string& folder, const Executor& executor) {
     std::error_code unreadable;
     if (entry->is_directory(unreadable)) {
       constexpr int kDeepest = 3;  // modules of modules; and links may lead in a circle
-      if (name.starts_with('.') || IsListed(name, kOtherFolders) || entry.depth() >= kDeepest) {
+      if (name.starts_with('.') || name.starts_with("checkpoint-") ||
+          IsListed(name, kOtherFolders) || entry.depth() >= kDeepest) {
         entry.disable_recursion_pending();
       }
     } else if (entry->is_regular_file(unreadable) &&
                IsListed(path.extension().string(), kModelEndings)) {
       files["file " + path.lexically_relative(folder).generic_string()] =
-          internal::ChecksumText(ChecksumOfFile(path.string(), executor));
+          ChecksumOfFile(path.string(), executor);
     }
   }
   if (error) throw Failure("--model " + folder + ": cannot be read: " + error.message());

@@ -29,9 +29,9 @@ std::string Escaped(std::string_view text) {
 
 std::string Quoted(std::string_view text) {
   constexpr size_t kMaxLength = 80;  // of the text; enough for any tensor name of a real model
-  const std::string quoted = Escaped(text.substr(0, kMaxLength));
-  if (text.size() <= kMaxLength) return quoted;
-  return quoted + "... (" + std::to_string(text.size()) + " bytes)";
+  std::string quoted = Escaped(text.substr(0, kMaxLength));
+  if (text.size() > kMaxLength) quoted += "... (" + std::to_string(text.size()) + " bytes)";
+  return quoted;
 }
 
 std::string QuotedPath(std::string_view path) {

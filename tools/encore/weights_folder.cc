@@ -15,6 +15,7 @@
 #include "engine/models/embeddings.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/new_folder.h"
+#include "tools/encore/shared_options.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {

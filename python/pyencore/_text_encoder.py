@@ -381,7 +381,7 @@ class TextEncoder(Prompted):
             features = {name: torch.from_numpy(array) for name, array in features.items()}
         features["modality"] = "text"
         if prompt:
-            of_prompt = self.tokenizer.encode(prompt)
+            of_prompt = self.tokenizer.encode(prompt, max_length=self.max_seq_length or 0)
             # Without the special token that ends a text.
             ended = bool(of_prompt.offsets) and of_prompt.offsets[-1] == (0, 0)
             features["prompt_length"] = len(of_prompt) - int(ended)

@@ -203,7 +203,8 @@ std::string WhyNoJson(std::string_view line, size_t error_at) {
     return "found a zero byte at byte " + std::to_string(zero + 1) + ", wanted JSON";
   }
   TextInput ignored;
-  LineTaker first("", &ignored);
+  const std::string no_field;  // outlives `first`
+  LineTaker first(no_field, &ignored);
   std::istringstream stream{std::string(line)};
   if (json::sax_parse(stream, &first, json::input_format_t::json, false)) {
     auto end = static_cast<size_t>(std::max<std::streamoff>(stream.tellg(), 0));

@@ -60,7 +60,7 @@ class Classifier(Subject):
         return self.theirs(inputs, truncation=True, **given)
 
     def reference_scores(self, inputs, options):
-        """Logits: the pipeline gives names and no rows."""
+        """As CrossEncoder: sigmoids of one label, else logits. The pipeline gives names, no rows."""
         assert not options
         single = isinstance(inputs, str)
         texts = [inputs] if single else list(inputs)
@@ -75,6 +75,8 @@ class Classifier(Subject):
                 .numpy() for text in texts]
         if not rows:
             return np.empty((0, self.theirs.model.config.num_labels), np.float32)
+        if len(rows[0]) == 1:
+            rows = [1 / (1 + np.exp(-row)) for row in rows]
         return rows[0] if single else np.stack(rows)
 
 

@@ -60,7 +60,7 @@ class Classifier(Subject):
         return self.theirs(inputs, truncation=True, **given)
 
     def reference_scores(self, inputs, options):
-        """As CrossEncoder: sigmoids of one label, else logits. The pipeline gives names, no rows."""
+        """As CrossEncoder: sigmoids of one label, else logits. The pipeline gives no rows."""
         assert not options
         single = isinstance(inputs, str)
         texts = [inputs] if single else list(inputs)

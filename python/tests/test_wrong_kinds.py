@@ -352,7 +352,9 @@ def fault(callee: Callee, name: str, value: Any, never: bool) -> str | None:
         known = rf"\b({name.replace('_', '[_ ]')}|{ALSO_NAMED.get(name, name)})"
         named = re.search(known, words, re.IGNORECASE) or isinstance(error, OSError)
         return None if named else f"{type(error).__name__} does not name it: {words[:150]}"
-    except Exception as error:  # each other one is a fault
+    except Exception as error:  # each other one is a fault, but that an extra is missing
+        if isinstance(error, ImportError) and "which is not installed (pip install" in str(error):
+            return None
         return f"{type(error).__name__}: {str(error)[:150]}"
     return "is taken" if never and (callee.label, name) not in TAKES_ALL else None
 

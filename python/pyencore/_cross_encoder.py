@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _core
-from pyencore._arguments import FOLDER_NAMES, check_one_process, check_without_choice, renamed
+from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import Floats, torch_module
 from pyencore._errors import UnsupportedError
 from pyencore._inputs import checked, elements, integer, is_tensor, shown
@@ -112,26 +112,9 @@ class CrossEncoder(_Head, Prompted):
         token: str | bool | None = None,
         **others: Any,
     ) -> None:
-        check_without_choice(type(self).__name__, others)
         self._activation = _activation_of(activation_fn)
         self._activation_fn = activation_fn
-        super().__init__(
-            model_name_or_path,
-            compute=compute,
-            threads=threads,
-            keep=keep,
-            max_length=max_length,
-            ignore_unknown_keys=ignore_unknown_keys,
-            cache=cache,
-            compare_cache=compare_cache,
-            trust_cache=trust_cache,
-            device=device,
-            cache_folder=cache_folder,
-            revision=revision,
-            local_files_only=local_files_only,
-            token=token,
-        )
-        self._set_prompts(prompts, default_prompt_name)
+        self._open(locals())
         own = sentence_settings(self.folder).get("default_prompt_name")
         self._own_prompt = "" if own is None else dict(self._core.prompts).get(own)
         if num_labels is not None and num_labels != self.num_labels:

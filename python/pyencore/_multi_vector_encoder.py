@@ -7,32 +7,25 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyencore import _core, _similarity
-from pyencore._arguments import (
-    FOLDER_NAMES,
-    arguments_of,
-    check_one_process,
-    check_without_choice,
-    renamed,
-)
+from pyencore import _core
+from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import torch_module
 from pyencore._inputs import checked, integer, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
-from pyencore._prompts import Prompted, check_own_task, check_task
+from pyencore._retriever import Retriever, check_task
 from pyencore._texts import texts_of
 from pyencore._token_vectors import Ragged, StoredVectors
 
 Similarity = Literal["maxsim", "meanmaxsim"]
-_SIMILARITIES = ("maxsim", "meanmaxsim")
 
 
-class MultiVectorEncoder(Prompted):
+class MultiVectorEncoder(Retriever):
     """A folder of late interaction (ColBERT), or a name on the Hugging Face hub.
 
     compute is the precision of the encoder's matrix products; threads 0 is all usable cores;
@@ -44,6 +37,11 @@ class MultiVectorEncoder(Prompted):
 
     _core_class = _core.LateModel
     _organization = None
+    _similarities = get_args(Similarity)
+    _similarity_without_choice = "maxsim"
+
+    def _own_similarity(self) -> str:
+        return "meanmaxsim" if self._core.mean_similarity else self._similarity_without_choice
 
     @renamed(**FOLDER_NAMES)
     @checked
@@ -70,38 +68,8 @@ class MultiVectorEncoder(Prompted):
         similarity_fn_name: Similarity | Enum | None = None,
         **others: Any,
     ) -> None:
-        check_without_choice(type(self).__name__, others)
-        super().__init__(
-            model_name_or_path,
-            compute=compute,
-            threads=threads,
-            keep=keep,
-            max_length=max_length,
-            normalize=normalize,
-            ignore_unknown_keys=ignore_unknown_keys,
-            cache=cache,
-            compare_cache=compare_cache,
-            trust_cache=trust_cache,
-            device=device,
-            cache_folder=cache_folder,
-            revision=revision,
-            local_files_only=local_files_only,
-            token=token,
-        )
+        self._open(locals())
         self._max_seq_length = 0  # the folder's
-        self._set_prompts(prompts, default_prompt_name)
-        if similarity_fn_name is None and self._core.mean_similarity:
-            similarity_fn_name = "meanmaxsim"
-        self.similarity_fn_name = similarity_fn_name
-
-    @property
-    def similarity_fn_name(self) -> str:
-        """"maxsim" or "meanmaxsim"."""
-        return self._similarity_fn_name
-
-    @similarity_fn_name.setter
-    def similarity_fn_name(self, name: str | Enum | None) -> None:
-        self._similarity_fn_name = _similarity.known(name, _SIMILARITIES, "maxsim")
 
     @property
     def max_length(self) -> int:
@@ -183,41 +151,6 @@ class MultiVectorEncoder(Prompted):
             torch = torch_module("convert_to_numpy=False")
             rows = [torch.from_numpy(one) for one in rows]
         return rows[0] if single else rows
-
-    @renamed(sentences="inputs")
-    @arguments_of(encode)
-    @checked
-    def encode_query(
-        self,
-        inputs: str | Iterable[str],
-        prompt_name: str | None = None,
-        prompt: str | None = None,
-        *args: Any,
-        **options: Any,
-    ) -> Any:
-        """encode() with the prompt "query", if no other is asked for, and the task "query"."""
-        check_own_task("encode_query", options)
-        name = self._name_of_query(prompt_name, prompt)
-        encode: Any = self.encode
-        return encode(inputs, name, prompt, *args, task="query", **options)
-
-    @renamed(sentences="inputs")
-    @arguments_of(encode)
-    @checked
-    def encode_document(
-        self,
-        inputs: str | Iterable[str],
-        prompt_name: str | None = None,
-        prompt: str | None = None,
-        *args: Any,
-        **options: Any,
-    ) -> Any:
-        """encode() with the first prompt of "document", "passage" and "corpus" that there is, and
-        the task "document"."""
-        check_own_task("encode_document", options)
-        name = self._name_of_document(prompt_name, prompt)
-        encode: Any = self.encode
-        return encode(inputs, name, prompt, *args, task="document", **options)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[queries, documents]: MaxSim, or its mean by similarity_fn_name; a tensor for tensors.

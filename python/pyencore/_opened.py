@@ -4,9 +4,10 @@ after fork(), pickling."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pyencore import _core
@@ -123,6 +124,13 @@ class Opened(KnownAttributes):
         forget_threads_after_fork(self._core)
         self._pace = Pace()
         self._max_length = 0  # the model's
+
+    def _open(self, arguments: Mapping[str, Any]) -> None:
+        """Opened.__init__ with what it knows of the arguments of a class's own, which are given as
+        locals(), and none of them unknown."""
+        check_without_choice(type(self).__name__, arguments["others"])
+        known = inspect.signature(Opened.__init__).parameters.keys() & arguments.keys()
+        Opened.__init__(self, **{name: arguments[name] for name in known - {"self", "others"}})
 
     # Pickled as folder and options, and opened again: the folder must be there.
     def __getstate__(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyencore._folder import read_json
-from pyencore._inputs import shown
+from pyencore._inputs import checked, shown
 from pyencore._opened import Opened
 
 
@@ -19,41 +19,17 @@ def sentence_settings(folder: str) -> dict[str, Any]:
     return read_json(folder, "config_sentence_transformers.json")
 
 
-def check_task(task: Any) -> None:
-    if task not in ("query", "document", None):
-        raise ValueError(f"task is {shown(task)}; wanted 'query', 'document' or None")
-
-
-def check_own_task(of: str, options: Mapping[str, Any]) -> None:
-    if "task" in options:
-        raise TypeError(f"{of}() found task, which is its own; wanted encode() with a task")
-
-
-def _checked(prompts: Any, other: type[Any]) -> dict[str, Any]:
-    """A dict of names and texts, or what else they may be."""
-    if not isinstance(prompts, Mapping):
-        raise TypeError(
-            f"prompts is of type {type(prompts).__name__}; wanted a dict of names and texts"
-        )
-    for name, text in prompts.items():
-        if not isinstance(name, str) or not isinstance(text, (str, other)):
-            raise TypeError(
-                f"prompts has {shown(name)} of type {type(text).__name__}; wanted names and texts"
-            )
-    return dict(prompts)
-
-
 class Prompted(Opened):
     """A model that puts a prompt before texts, as sentence-transformers' models do."""
 
     # Names that there are without a prompt in the folder.
     _prompt_names: tuple[str, ...] = ("query", "document")
 
-    def _set_prompts(
-        self, prompts: Mapping[str, str | None] | None, default_prompt_name: Any
-    ) -> None:
-        """The caller's before the folder's, where they are not None."""
-        given = {} if prompts is None else _checked(prompts, type(None))
+    def _open(self, arguments: Mapping[str, Any]) -> None:
+        """The caller's prompts before the folder's, where they are not None."""
+        super()._open(arguments)
+        given = arguments["prompts"] or {}
+        default_prompt_name = arguments["default_prompt_name"]
         known = dict.fromkeys([*self._prompt_names, *given], "") | dict(self._core.prompts)
         self.prompts = known | {name: text for name, text in given.items() if text is not None}
         if default_prompt_name is None:
@@ -66,8 +42,9 @@ class Prompted(Opened):
         return self._prompts
 
     @prompts.setter
+    @checked
     def prompts(self, prompts: Mapping[str, str]) -> None:
-        self._prompts = _checked(prompts, str)
+        self._prompts = dict(prompts)
 
     @property
     def default_prompt_name(self) -> str | None:
@@ -103,14 +80,3 @@ class Prompted(Opened):
         if not isinstance(text, str):  # the dict is the caller's to change
             raise TypeError(f"prompts[{shown(name)}] is of type {type(text).__name__}; wanted str")
         return text
-
-    def _name_of_query(self, name: str | None, prompt: str | None) -> str | None:
-        if name is None and prompt is None and "query" in self._prompts:
-            return "query"
-        return name
-
-    def _name_of_document(self, name: str | None, prompt: str | None) -> str | None:
-        if name is None and prompt is None:
-            known = (n for n in ("document", "passage", "corpus") if n in self._prompts)
-            return next(known, None)
-        return name

@@ -12,19 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _similarity
-from pyencore._arguments import (
-    FOLDER_NAMES,
-    arguments_of,
-    check_one_process,
-    check_without_choice,
-    renamed,
-)
+from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import Floats, as_array, as_floats, torch_module
 from pyencore._errors import UnsupportedError
 from pyencore._inputs import checked, elements, integer, is_tensor, kind, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
-from pyencore._prompts import Prompted, check_own_task, check_task, sentence_settings
+from pyencore._prompts import sentence_settings
+from pyencore._retriever import Retriever, check_task
 from pyencore._texts import texts_of
 
 # Rows of either side that similarity() has as dense vectors at once.
@@ -115,7 +110,7 @@ def _check_compressed(arrays: list[NDArray[Any]], sizes: list[int]) -> None:
         raise ValueError(f"indices has {indices.min()} to {indices.max()}; wanted 0 to {sizes[1]}")
 
 
-class SparseEncoder(Prompted):
+class SparseEncoder(Retriever):
     """A model folder, or a name on the Hugging Face hub, that gives sparse vectors.
 
     compute, threads, keep, max_length, cache, compare_cache and trust_cache are as TextEncoder's.
@@ -123,6 +118,7 @@ class SparseEncoder(Prompted):
     """
 
     _organization = "sparse-encoder"
+    _similarity_without_choice = "dot"
 
     @staticmethod
     def _wants_language_head(folder: str) -> bool:
@@ -154,44 +150,15 @@ class SparseEncoder(Prompted):
         max_active_dims: int | None = None,
         **others: Any,
     ) -> None:
-        check_without_choice(type(self).__name__, others)
-        super().__init__(
-            model_name_or_path,
-            compute=compute,
-            threads=threads,
-            keep=keep,
-            max_length=max_length,
-            ignore_unknown_keys=ignore_unknown_keys,
-            cache=cache,
-            compare_cache=compare_cache,
-            trust_cache=trust_cache,
-            device=device,
-            cache_folder=cache_folder,
-            revision=revision,
-            local_files_only=local_files_only,
-            token=token,
-        )
+        self._open(locals())
         if not self._core.sparse_dimensions:
             # Says what is wrong with the folder's file of them, if it has one.
             self._core.encode_sparse([], 0, 0, None, None, 0, 0)
             raise UnsupportedError(f"{self.folder} gives no sparse vectors; TextEncoder opens it")
-        self._set_prompts(prompts, default_prompt_name)
         settings = sentence_settings(self.folder)
-        if similarity_fn_name is None and settings.get("similarity_fn_name") in _similarity.NAMES:
-            similarity_fn_name = settings["similarity_fn_name"]
-        self.similarity_fn_name = similarity_fn_name
         if max_active_dims is None:
             max_active_dims = settings.get("max_active_dims")
         self.max_active_dims = max_active_dims
-
-    @property
-    def similarity_fn_name(self) -> str:
-        """"cosine", "dot", "euclidean" or "manhattan"."""
-        return self._similarity_fn_name
-
-    @similarity_fn_name.setter
-    def similarity_fn_name(self, name: str | Enum | None) -> None:
-        self._similarity_fn_name = _similarity.known(name, _similarity.NAMES, "dot")
 
     @property
     def max_active_dims(self) -> int | None:
@@ -265,38 +232,6 @@ class SparseEncoder(Prompted):
         if convert_to_tensor and not convert_to_sparse_tensor:
             result = torch_module("convert_to_tensor").from_numpy(result)
         return result[0] if single else result
-
-    @renamed(sentences="inputs")
-    @arguments_of(encode)
-    @checked
-    def encode_query(
-        self,
-        inputs: str | Iterable[str],
-        prompt_name: str | None = None,
-        prompt: str | None = None,
-        *args: Any,
-        **options: Any,
-    ) -> Any:
-        """encode() of queries: the prompt "query" and, of a Router, the route."""
-        check_own_task("encode_query", options)
-        name = self._name_of_query(prompt_name, prompt)
-        return self.encode(inputs, name, prompt, *args, task="query", **options)
-
-    @renamed(sentences="inputs")
-    @arguments_of(encode)
-    @checked
-    def encode_document(
-        self,
-        inputs: str | Iterable[str],
-        prompt_name: str | None = None,
-        prompt: str | None = None,
-        *args: Any,
-        **options: Any,
-    ) -> Any:
-        """encode() of documents: the first prompt of "document", "passage" and "corpus"."""
-        check_own_task("encode_document", options)
-        name = self._name_of_document(prompt_name, prompt)
-        return self.encode(inputs, name, prompt, *args, task="document", **options)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[len(embeddings1), len(embeddings2)], by similarity_fn_name: of SparseMatrix, tensors or

@@ -12,20 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyencore import _similarity
-from pyencore._arguments import (
-    FOLDER_NAMES,
-    arguments_of,
-    check_one_process,
-    check_without_choice,
-    renamed,
-)
+from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import torch_module, writable
 from pyencore._inputs import checked, integer, is_tensor, shown
 from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._padding import Padding
-from pyencore._prompts import Prompted, check_task, sentence_settings
+from pyencore._prompts import sentence_settings
 from pyencore._quantize import PRECISIONS, Precision, columns_of, dtype_of, quantize_embeddings
+from pyencore._retriever import Retriever, check_task
 from pyencore._texts import blocks_of, lists_of_ids, texts_of
 
 Inputs = str | Iterable[str]
@@ -34,7 +29,7 @@ Inputs = str | Iterable[str]
 _STREAMED = 4096
 
 
-class TextEncoder(Prompted):
+class TextEncoder(Retriever):
     """A model folder, or a name on the Hugging Face hub, opened for texts.
 
     compute is the precision of the matrix products; threads 0 is all usable cores; keep lists
@@ -74,42 +69,10 @@ class TextEncoder(Prompted):
         truncate_dim: int | None = None,
         **others: Any,
     ) -> None:
-        check_without_choice(type(self).__name__, others)
-        super().__init__(
-            model_name_or_path,
-            compute=compute,
-            threads=threads,
-            keep=keep,
-            max_length=max_length,
-            pooling=pooling,
-            normalize=normalize,
-            ignore_unknown_keys=ignore_unknown_keys,
-            cache=cache,
-            compare_cache=compare_cache,
-            trust_cache=trust_cache,
-            task=task,
-            device=device,
-            cache_folder=cache_folder,
-            revision=revision,
-            local_files_only=local_files_only,
-            token=token,
-        )
-        self._set_prompts(prompts, default_prompt_name)
+        self._open(locals())
         settings = sentence_settings(self.folder)
-        if similarity_fn_name is None and settings.get("similarity_fn_name") in _similarity.NAMES:
-            similarity_fn_name = settings["similarity_fn_name"]
-        self.similarity_fn_name = similarity_fn_name
         self._columns = int(self._core.max_dimensions)
         self.truncate_dim = settings.get("truncate_dim") if truncate_dim is None else truncate_dim
-
-    @property
-    def similarity_fn_name(self) -> str:
-        """"cosine", "dot", "euclidean" or "manhattan"."""
-        return self._similarity_fn_name
-
-    @similarity_fn_name.setter
-    def similarity_fn_name(self, name: str | Enum | None) -> None:
-        self._similarity_fn_name = _similarity.known(name, _similarity.NAMES, "cosine")
 
     @property
     def truncate_dim(self) -> int | None:
@@ -235,36 +198,6 @@ class TextEncoder(Prompted):
         if out is not None:
             return out
         return _converted(result, convert_to_numpy, convert_to_tensor)
-
-    @renamed(sentences="inputs")
-    @arguments_of(encode)
-    @checked
-    def encode_query(
-        self,
-        inputs: Inputs,
-        prompt_name: str | None = None,
-        prompt: str | None = None,
-        *args: Any,
-        **options: Any,
-    ) -> Any:
-        """encode() with the prompt "query", if no other is asked for."""
-        name = self._name_of_query(prompt_name, prompt)
-        return self.encode(inputs, name, prompt, *args, **options)
-
-    @renamed(sentences="inputs")
-    @arguments_of(encode)
-    @checked
-    def encode_document(
-        self,
-        inputs: Inputs,
-        prompt_name: str | None = None,
-        prompt: str | None = None,
-        *args: Any,
-        **options: Any,
-    ) -> Any:
-        """encode() with the first prompt of "document", "passage" and "corpus" that there is."""
-        name = self._name_of_document(prompt_name, prompt)
-        return self.encode(inputs, name, prompt, *args, **options)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """[len(embeddings1), len(embeddings2)], by similarity_fn_name; a tensor for tensors."""

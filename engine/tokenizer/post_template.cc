@@ -90,6 +90,10 @@ void ApplyTemplate(const std::vector<TemplatePiece>& pieces, bool with_special_t
     const TokenList& list = is_first ? first : second;
     const size_t count = is_first ? first_count : second_count;
     behind = count;
+    if (!is_first) {
+      tokens->second_begin = tokens->ids.size();
+      tokens->second_end = tokens->second_begin + count;
+    }
     const size_t begin = from_end ? list.ids.size() - count : 0;
     const int32_t* const ids = list.ids.data() + begin;
     tokens->ids.insert(tokens->ids.end(), ids, ids + count);

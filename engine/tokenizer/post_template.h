@@ -55,8 +55,8 @@ size_t CountSpecial(const std::vector<TemplatePiece>& pieces);
 // shorter one, the other way round. The "longest_first" of `tokenizers`, from the right.
 std::pair<size_t, size_t> LongestFirst(size_t first, size_t second, size_t limit);
 
-// Fills in ids, type ids and, if asked for, offsets, from the first tokens of each text, with
-// `from_end` from the last ones. Throws std::bad_alloc.
+// Fills in ids, type ids, the range of the second text and, if asked for, offsets, from the first
+// tokens of each text, with `from_end` from the last ones. Throws std::bad_alloc.
 void ApplyTemplate(const std::vector<TemplatePiece>& pieces, bool with_special_tokens,
                    bool with_offsets, bool from_end, const TokenList& first, size_t first_count,
                    const TokenList& second, size_t second_count, Tokens* tokens);

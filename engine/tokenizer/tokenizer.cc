@@ -180,6 +180,7 @@ Status internal::TokenizerBody::Encode(std::string_view first, const std::string
     tokens->ids.clear();
     tokens->type_ids.clear();
     tokens->offsets.clear();
+    tokens->second_begin = tokens->second_end = 0;
     tokens->cut = 0;
     const std::vector<TemplatePiece>& pieces =
         second == nullptr ? parts.post_template.single : parts.post_template.pair;

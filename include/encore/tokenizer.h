@@ -82,6 +82,10 @@ struct ENCORE_API Tokens {
   // With TokenizeOptions::offsets: where a token came from in its text, as `tokenizers` tells it,
   // in bytes; {0, 0} for the template's tokens.
   std::vector<ByteRange> offsets;
+  // The second text's tokens of a pair: [second_begin, second_end) of ids. Type ids do not say
+  // which these are: RoBERTa, T5 and XLM-R have type 0 everywhere.
+  size_t second_begin = 0;
+  size_t second_end = 0;
   size_t cut = 0;  // tokens of the texts that were left out
 
   Tokens();

@@ -82,27 +82,8 @@ class Tokenizer(KnownAttributes):
         ids, types, offsets, cut = self._core.encode(
             sequence, pair, max_length, False, add_special_tokens, plain_text
         )
-        if pair and not cut and not any(types):
-            offsets = self._offsets_of_pair(ids, sequence, pair, plain_text) or offsets
         tokens = [self._core.id_to_token(i) or "" for i in ids]
         return Encoding(ids, types, tokens, offsets, cut)
-
-    def _offsets_of_pair(
-        self, ids: list[int], sequence: str, pair: str, plain_text: bool
-    ) -> list[tuple[int, int]] | None:
-        """Where no type tells which text a token is of: those of either text by itself. None if
-        these are not found in the ids."""
-        offsets, begin = [(0, 0)] * len(ids), 0
-        for text in (sequence, pair):
-            own, _, places, _ = self._core.encode(text, None, 0, False, False, plain_text)
-            end = len(ids) - len(own)
-            while begin <= end and ids[begin : begin + len(own)] != own:  # the template's tokens
-                begin += 1
-            if begin > end:
-                return None
-            offsets[begin : begin + len(own)] = places
-            begin += len(own)
-        return offsets
 
     @checked
     def encode_batch(

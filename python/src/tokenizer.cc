@@ -42,13 +42,9 @@ OffsetList OffsetsOf(const encore::Tokens& tokens, std::string_view first,
   OffsetList offsets;
   for (size_t i = 0; i < tokens.ids.size(); ++i) {
     const encore::ByteRange range = tokens.offsets[i];
-    const bool in_second = !second.empty() && tokens.type_ids[i] != 0;
+    const bool in_second = i >= tokens.second_begin && i < tokens.second_end;
     const std::vector<size_t>& before = in_second ? of_second : of_first;
     const std::string_view text = in_second ? second : first;
-    if (range.end > text.size()) {
-      offsets.append(nb::make_tuple(range.begin, range.end));
-      continue;
-    }
     const bool inside =
         range.end < text.size() && (static_cast<unsigned char>(text[range.end]) & 0xC0) == 0x80;
     offsets.append(nb::make_tuple(before[range.begin], before[range.end] + (inside ? 1 : 0)));

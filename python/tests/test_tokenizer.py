@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,6 +67,37 @@ def test_against_tokenizers(folders: Any, name: str) -> None:
         assert ours.token_to_id(ours.id_to_token(i) or "") == i
     assert ours.token_to_id("no such token") is None
     assert ours.id_to_token(10**9) is None
+
+
+@pytest.mark.skipif(not has("tokenizers"), reason="tokenizers is not installed")
+@pytest.mark.parametrize("shape", ["xlm_r", "roberta", "t5", "mpnet", "uncased"])
+def test_offsets_of_pairs_against_tokenizers(tmp_path: Path, shape: str) -> None:
+    file = DATA / "tokenizer" / f"{'' if shape == 'uncased' else 'shape_'}{shape}.json"
+    content = json.dumps(json.loads(file.read_text("utf-8"))["tokenizer"])
+    (tmp_path / "tokenizer.json").write_text(content, "utf-8")
+    config = {"tokenizer_class": "PreTrainedTokenizerFast"}  # which takes the file as it is
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+    ours, theirs = Tokenizer(tmp_path), reference_of(tmp_path)
+    for first, second in itertools.product(DIFFICULT, DIFFICULT):
+        for length in (0, 9, 30):
+            theirs.no_truncation()
+            if length:
+                theirs.enable_truncation(length)
+            found, wanted = (
+                ours.encode(first, second, max_length=length),
+                theirs.encode(first, second),
+            )
+            assert (found.ids, found.offsets) == (wanted.ids, wanted.offsets), (first, second)
+
+
+@pytest.mark.parametrize("pair", ["é b", "b é b"])
+def test_offsets_of_a_second_text_without_types(folders: Any, pair: str) -> None:
+    tokenizer = Tokenizer(folders("sentence_t5"))
+    alone = tokenizer.encode(pair, add_special_tokens=False)
+    both = tokenizer.encode("ü", pair)
+    assert set(both.type_ids) == {0}
+    assert both.offsets[-len(alone) - 1 : -1] == alone.offsets
+    assert alone.offsets[-1][1] == len(pair)
 
 
 def test_lengths_and_plain_text(folders: Any) -> None:

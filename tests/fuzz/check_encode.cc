@@ -36,9 +36,13 @@ void CheckShape(const Tokenizer& tokenizer, const Texts& texts, const TokenizeOp
     ENCORE_FUZZ_CHECK(id >= 0 && static_cast<size_t>(id) < tokenizer.vocab_size());
     ENCORE_FUZZ_CHECK(!tokenizer.IdToToken(id).empty() || tokenizer.TokenToId("").has_value());
   }
-  const size_t longest = std::max(texts.first.size(), texts.second.value_or("").size());
-  for (const ByteRange& range : tokens.offsets) {
-    ENCORE_FUZZ_CHECK(range.begin <= range.end && range.end <= longest);
+  ENCORE_FUZZ_CHECK(tokens.second_begin <= tokens.second_end &&
+                    tokens.second_end <= tokens.ids.size());
+  for (size_t i = 0; i < tokens.offsets.size(); ++i) {
+    const bool in_second = i >= tokens.second_begin && i < tokens.second_end;
+    const ByteRange& range = tokens.offsets[i];
+    const size_t size = in_second ? texts.second.value_or("").size() : texts.first.size();
+    ENCORE_FUZZ_CHECK(range.begin <= range.end && range.end <= size);
   }
   if (options.max_length != 0) ENCORE_FUZZ_CHECK(tokens.ids.size() <= options.max_length);
 }

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/tokenizer/tokenizer_factory.h"
@@ -97,8 +98,12 @@ TEST(TokenizerTest, PairsHaveTypes) {
   ASSERT_TRUE(tokenizer.EncodePair("a a a a a a", "b b b", &tokens, {.max_length = 6}).ok());
   EXPECT_EQ(tokens.ids, (Ids{kCls, kA, kA, kSep, kB, kSep}));
   EXPECT_EQ(tokens.cut, 6u);
+  EXPECT_EQ(std::pair(tokens.second_begin, tokens.second_end), std::pair(size_t{4}, size_t{5}));
   ASSERT_TRUE(tokenizer.EncodePair("", "", &tokens).ok());
   EXPECT_EQ(tokens.ids, (Ids{kCls, kSep, kSep}));
+  EXPECT_EQ(std::pair(tokens.second_begin, tokens.second_end), std::pair(size_t{2}, size_t{2}));
+  ASSERT_TRUE(tokenizer.Encode("a", &tokens).ok());
+  EXPECT_EQ(std::pair(tokens.second_begin, tokens.second_end), std::pair(size_t{0}, size_t{0}));
 }
 
 TEST(TokenizerTest, InvalidUtf8IsAnErrorOrReplaced) {

@@ -187,7 +187,7 @@ def judge(drawn, folder, answers, precisions, losses, rng):
     sentence = (f"{max(texts.values()):.1e} of the largest, bound {bound:.1e}, in texts "
                 f"{list(texts)}; the first has {same} {given}")
     told = [decision for decision in found["describe"] if TOLD in decision[1]]
-    in_tokens = not from_ids_differs(answers, request, wanted, rows, list(texts), bound * largest)
+    in_tokens = not from_ids_differs(answers, request, wanted, list(texts), bound * largest)
     ids_of = [(found["texts"][i]["ids"], wanted.features(i)["input_ids"]) for i in texts]
     if any(explains(decision, in_tokens, ids_of) for decision in told):
         return "told", f"{told}; {sentence}"
@@ -212,15 +212,17 @@ def explains(decision, in_tokens, ids_of):
     return True
 
 
-def from_ids_differs(answers, request, wanted, rows, texts, bound):
-    """Whether the results of some of these texts differ with the reference's ids too."""
+def from_ids_differs(answers, request, wanted, texts, bound):
+    """Whether the results of some of these texts differ with the reference's ids too. Of ids
+    nobody knows a prompt, which pooling may leave out."""
     given = [wanted.features(i) for i in texts]
+    rows = [wanted.row_of_features(features) for features in given]
     ids = [features["input_ids"] for features in given]
     types = [features.get("token_type_ids", [0] * len(own)) for features, own in zip(given, ids)]
     found = answers.ask({"folder": request["folder"], "classifies": request["classifies"],
                          "ids": ids, "type_ids": types})["texts"]
-    return not all("row" in answer and distance(answer["row"], rows[i]) <= bound
-                   for i, answer in zip(texts, found))
+    return not all("row" in answer and row is not None and distance(answer["row"], row) <= bound
+                   for answer, row in zip(found, rows))
 
 
 def distance(found, wanted):

@@ -60,7 +60,8 @@ class Classifier(Subject):
         return self.theirs(inputs, truncation=True, **given)
 
     def reference_scores(self, inputs, options):
-        """As CrossEncoder: sigmoids of one label, else logits. The pipeline gives no rows."""
+        """As CrossEncoder: sigmoids of one label, else logits. The pipeline gives no rows. Lists:
+        transformers takes one pair whose second text is empty for its first text alone."""
         assert not options
         single = isinstance(inputs, str)
         texts = [inputs] if single else list(inputs)
@@ -71,7 +72,8 @@ class Classifier(Subject):
                 raise TypeError("no text and no pair")
         with torch.no_grad():
             rows = [self.theirs.model(**self.theirs.tokenizer(
-                *(text if pairs else [text]), truncation=True, return_tensors="pt")).logits[0]
+                *([part] for part in (text if pairs else [text])), truncation=True,
+                return_tensors="pt")).logits[0]
                 .numpy() for text in texts]
         if not rows:
             return np.empty((0, self.theirs.model.config.num_labels), np.float32)

@@ -68,14 +68,14 @@ class Reference:
     def rows_of_ids(self, lists, single=False):
         """A row for each list of ids, or None where the model takes no such list."""
         model = opened(self.folder, self.request["classifies"], True) if single else self.model
-        set_exact(model[0].auto_model, not single)
-        rows = [self.row_of_ids(model, ids) for ids in lists]
-        set_exact(model[0].auto_model, False)
-        return rows
+        return [self.row_of_features({"input_ids": ids}, model, not single) for ids in lists]
 
-    def row_of_ids(self, model, ids):
-        features = {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids),
-                                                                                   dtype=int)}
+    def row_of_features(self, features, model=None, exact=True):
+        """The row of what features() gives, or None where the model does not take it."""
+        model = model or self.model
+        features = {key: torch.tensor([value]) for key, value in features.items()}
+        features["attention_mask"] = torch.ones_like(features["input_ids"])
+        set_exact(model[0].auto_model, exact)
         try:
             with torch.inference_mode():
                 if self.request["classifies"]:
@@ -85,6 +85,8 @@ class Reference:
                 return row[:model.truncate_dim]
         except Exception:  # more than there are positions
             return None
+        finally:
+            set_exact(model[0].auto_model, False)
 
     def features(self, i):
         """What the model is given of one text."""

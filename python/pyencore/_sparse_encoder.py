@@ -247,17 +247,19 @@ class SparseEncoder(Retriever):
         return torch_module("").from_numpy(scores) if first.tensors else scores
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """[len(embeddings1)]: of embeddings1[i] and embeddings2[i]."""
+        """[len(embeddings1)]: of embeddings1[i] and embeddings2[i]; [] of two single vectors."""
         first, second = _Rows("embeddings1", embeddings1), _Rows("embeddings2", embeddings2)
         if first.count != second.count:
             raise ValueError(
                 f"embeddings1 has {first.count} rows and embeddings2 {second.count}; wanted as many"
             )
-        scores = np.empty(first.count, np.float32)
+        scores: Floats = np.empty(first.count, np.float32)
         for i in range(0, first.count, _BLOCK):
             scores[i : i + _BLOCK] = _similarity.pairwise(
                 self.similarity_fn_name, first.dense(i, i + _BLOCK), second.dense(i, i + _BLOCK)
             )
+        if first.single and second.single:
+            scores = scores.reshape(())
         return torch_module("").from_numpy(scores) if first.tensors else scores
 
     @checked
@@ -286,9 +288,13 @@ class _Rows:
         if self.tensors and listed:
             given = torch_module("").stack(list(given))
         if self.tensors and given.is_sparse:
-            given = _of_tensor(given)
-        sparse = isinstance(given, SparseMatrix)
-        self._rows: Any = given if sparse else np.atleast_2d(as_floats(name, given))
+            self.single, given = given.ndim < 2, _of_tensor(given)
+        elif isinstance(given, SparseMatrix):
+            self.single = False
+        else:
+            given = as_floats(name, given)
+            self.single, given = given.ndim < 2, np.atleast_2d(given)
+        self._rows: Any = given
         self.count: int = self._rows.shape[0]
 
     def dense(self, begin: int, end: int) -> Floats:

@@ -126,6 +126,10 @@ def test_similarity_of_sparse_vectors(name: Any) -> None:
     assert np.allclose(pairs[:3], few[[0, 1, 2], [2, 1, 0]], rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="wanted as many"):
         model.similarity_pairwise(matrix, matrix.rows(0, 2))
+    single = matrix.rows(0, 1).to_dense()[0]
+    for one, shape in ((single, ()), (matrix.rows(0, 1), (1,))):  # a matrix of one row is none
+        assert model.similarity_pairwise(single, one).shape == shape
+        assert model.similarity(single, one).shape == (1, 1)
 
 
 @needs_reference
@@ -154,6 +158,17 @@ def test_sparse_calls_are_those_of_sentence_transformers(name: str) -> None:
     assert torch.allclose(ours.similarity(tensors, tensors), scores, rtol=1e-6, atol=1e-6)
     pairs = theirs.similarity_pairwise(tensors, tensors)
     assert torch.allclose(ours.similarity_pairwise(tensors, tensors), pairs, rtol=1e-6, atol=1e-6)
+    single = tensors[0]
+    for first in (single, single.to_dense(), single.to_dense()[None], [single]):
+        for second in (single, single.to_dense(), single.to_dense()[None]):
+            for call in ("similarity", "similarity_pairwise"):
+                try:
+                    wanted = getattr(theirs, call)(first, second)
+                except RuntimeError:  # torch multiplies no sparse vectors of other shapes
+                    continue
+                found = getattr(ours, call)(first, second)
+                assert found.shape == wanted.shape
+                assert torch.allclose(found, wanted, rtol=1e-6, atol=1e-6)
 
 
 def test_caches_of_heads(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ default. BGE-M3's heads (m3) are compared with FlagEmbedding's definition, Model
 published code (published) are compared with their definition in tests/make/head_families.py.
 Needs the packages of tests/make/make_head_fixtures.py. Exit status 1 where one
 differs by more than 1e-6 of the largest magnitude, in an entity, or in the support of a sparse
-vector where no value is below 1e-6. Scores of tokens and of rerankers that are farther off, but by
-no more than 4 times what torch in float32 is, are told as rough.
+vector where no value is below 1e-6. What is farther off, but by no more than 4 times what torch in
+float32 is, is told as rough; not of static embeddings, weights of texts and published code.
 """
 import argparse
 import importlib.util
@@ -308,7 +308,13 @@ def check_m3(answers, folder, rng):
         worst = max(worst, m3_folders.near(found, vectors))
     scores = [np.array([m3_folders.m3_score(q, d) for d in vectors]) for q in vectors]
     worst = max(worst, m3_folders.near(answer["scores"], scores))
-    assert worst <= TOLERANCE, f"differs by {worst:.1e} ({family} {settings})"
+    if not worst <= TOLERANCE:
+        single = m3_folders.m3_answers(folder, texts, single=True)
+        rounding = m3_folders.near(single[1], vectors)
+        weights = [[row.get(i, 0.0) for i in found["indices"]]
+                   for found, row in zip(out, single[0], strict=True)]
+        rounding = max(rounding, m3_folders.near(weights, [np.array(r) for r in rows]))
+        tell_rough("m3", worst, rounding, f"{family} {settings}")
     return f"{family} {settings}", worst
 
 

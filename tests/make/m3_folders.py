@@ -47,14 +47,16 @@ def draw_m3(family, rng, folder, columns, dtype, modules=True, **changes):
         "pooling_mode_mean_tokens": False})
 
 
-def m3_answers(folder, texts):
-    """Sparse vectors as {id: weight} and token vectors of each text, by itself."""
+def m3_answers(folder, texts, single=False):
+    """Sparse vectors as {id: weight} and token vectors of each text, by itself; in float32 if
+    `single`."""
     import torch
     import transformers
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    dtype = torch.float32 if single else torch.float64
     model = transformers.AutoModel.from_pretrained(
-        folder, dtype=torch.float64, attn_implementation="eager")
-    heads = {name: {key: value.double() for key, value in torch.load(
+        folder, dtype=dtype, attn_implementation="eager")
+    heads = {name: {key: value.to(dtype) for key, value in torch.load(
         folder / f"{name}_linear.pt", weights_only=True).items()} for name in ("sparse", "colbert")}
     dropped = {tokenizer.convert_tokens_to_ids(tokenizer.special_tokens_map[key]) for key in
                ("cls_token", "eos_token", "pad_token", "unk_token")

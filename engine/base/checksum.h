@@ -40,6 +40,10 @@ inline uint64_t ChecksumOf(std::span<const std::byte> bytes, uint64_t seed = 0) 
   return checksum.value();
 }
 
+inline uint64_t ChecksumOf(std::string_view text, uint64_t seed = 0) {
+  return ChecksumOf(std::as_bytes(std::span(text)), seed);
+}
+
 // 16 digits of base 16.
 std::string ChecksumText(uint64_t value);
 

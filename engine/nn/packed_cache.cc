@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <span>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "engine/base/checksum.h"
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/platform/checksum_in_pieces.h"
 #include "engine/platform/file_writer.h"
 #include "engine/platform/temporary_name.h"
 #include "engine/platform/thread_team.h"
@@ -31,24 +31,6 @@ namespace {
 // weights.
 constexpr int kFormat = 2;
 constexpr size_t kPage = 4096;
-
-// Whose checksums threads find side by side.
-constexpr size_t kPiece = size_t{1} << 20;
-
-uint64_t ChecksumOfText(std::string_view text) {
-  return ChecksumOf(std::as_bytes(std::span(text)));
-}
-
-uint64_t ChecksumOfPanels(const Executor& executor, std::span<const std::byte> panels) {
-  std::vector<uint64_t> pieces(DivCeil(panels.size(), kPiece));
-  RunTeam(executor, [&](Team& team) {
-    team.ForEach(pieces.size(), [&](size_t i, int /*thread*/) {
-      const size_t begin = i * kPiece;
-      pieces[i] = ChecksumOf(panels.subspan(begin, std::min(kPiece, panels.size() - begin)));
-    });
-  });
-  return ChecksumOf(std::as_bytes(std::span(pieces)));
-}
 
 // The vectors of a matrix that packing finds: they are in the file.
 std::array<std::span<float>, 2> VectorsOf(const MatrixToPack& m) {
@@ -86,9 +68,8 @@ struct HeadNumbers {
 struct CacheFile {
   CacheFile(const PackedCache& cache, const PreparedEncoder& prepared, size_t panel_bytes)
       : description(Describe(prepared)),
-        identity(cache.identity.empty() ? 0 : ChecksumOfText(cache.identity)),
-        path(cache.folder + "/" + ChecksumText(ChecksumOfText(description + cache.model)) +
-             ".packed") {
+        identity(cache.identity.empty() ? 0 : ChecksumOf(cache.identity)),
+        path(cache.folder + "/" + ChecksumText(ChecksumOf(description + cache.model)) + ".packed") {
     vectors = description.size() + sizeof(HeadNumbers);
     panels = vectors;
     for (const MatrixToPack& m : prepared.matrices) {
@@ -212,7 +193,7 @@ Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEn
   // What another process wrote since then may have other vectors, which would replace ours.
   if (check == Check::kOwn && (!same_identity || numbers.head != *own)) return {};
   const std::span<const std::byte> panels = file->bytes().subspan(cache.panels);
-  if (!options.cache.trust && numbers.panels != ChecksumOfPanels(options.executor, panels)) {
+  if (!options.cache.trust && numbers.panels != ChecksumInPieces(options.executor, panels)) {
     return damaged();
   }
   const bool all = check == Check::kAll || (check == Check::kIdentity && !same_identity);
@@ -247,7 +228,7 @@ Result<uint64_t> WriteFile(const CacheFile& cache, const EncoderOptions& options
     }
   }
   HeadNumbers numbers = {.identity = cache.identity,
-                         .panels = ChecksumOfPanels(options.executor, panels)};
+                         .panels = ChecksumInPieces(options.executor, panels)};
   std::byte* const numbers_place = head.data() + cache.description.size();
   std::memcpy(head.data(), cache.description.data(), cache.description.size());
   std::memcpy(numbers_place, &numbers, sizeof numbers);

@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -16,6 +19,7 @@
 
 #include "tests/cli/cli_runner.h"
 #include "tests/support/text_case.h"
+#include "tools/encore/resume_record.h"
 
 #if !defined(_WIN32)
 #include <sys/wait.h>
@@ -193,6 +197,7 @@ TEST_F(CliResumeTest, EverySettingOfTheRowsIsNoticed) {
 
 TEST_F(CliResumeTest, EveryFileOfTheModelIsNoticed) {
   folder_.WriteModules();
+  folder_.Write("vocab.txt", "a\n");  // tokenizer.json comes before it
   WriteLines("x", Texts(20));
   const Format format = {"v.npy"};
   ASSERT_EQ(Embed("x", format).status, 0);
@@ -201,7 +206,7 @@ TEST_F(CliResumeTest, EveryFileOfTheModelIsNoticed) {
     if (!entry.is_regular_file()) continue;
     const std::string path = entry.path().string();
     const std::string bytes = ReadFile(path);
-    if (path.ends_with(".json")) {
+    if (path.ends_with(".json") || path.ends_with(".txt")) {
       WriteFile(path, bytes + "\n");
     } else if (path.ends_with(".safetensors")) {
       std::string other = bytes;  // of one value the last bits
@@ -214,9 +219,13 @@ TEST_F(CliResumeTest, EveryFileOfTheModelIsNoticed) {
     ExpectNoResume("x", format, {}, {entry.path().filename().string(), "--model"});
     WriteFile(path, bytes);
   }
-  EXPECT_GE(files, 6u);
+  EXPECT_GE(files, 7u);
   folder_.Write("README.md", "read me");
-  EXPECT_EQ(Embed("x", format, {"--resume"}).status, 0);
+  folder_.Write("x.txt", ReadFile(Path("x")) + "one more\n");  // no file that a model has
+  Strings arguments = Arguments("x", format, {"--resume"});
+  EXPECT_EQ(Encore(arguments).status, 0);
+  std::replace(arguments.begin(), arguments.end(), Path("x"), folder_.path() + "/x.txt");
+  EXPECT_EQ(Encore(arguments).status, 0);
 }
 
 TEST_F(CliResumeTest, AnOutputThatWasChangedIsNoticed) {
@@ -257,6 +266,58 @@ TEST_F(CliResumeTest, AFileOfSomebodyElseIsNoRecord) {
   }
   fs::rename(Path("x"), Path("v.npy.resume"));
   ExpectRefused(Arguments("v.npy.resume", {"v.npy"}), {"v.npy.resume", "--input"});
+}
+
+// The output on disk has a record at every moment of every run, whichever was ended where.
+TEST_F(CliResumeTest, EveryEndBetweenTheTwoFilesLeavesARecord) {
+  using tool::ResumeFile;
+  using tool::ResumeRecord;
+  const std::string output = Path("v.npy");
+  const auto record = [](uint64_t number) {
+    return ResumeRecord{.rows = number, .texts = 0, .output = number, .settings = {}};
+  };
+  const auto found = [&] {
+    Strings numbers;
+    const ResumeFile file(output);
+    for (uint64_t i = 1; i < 10; ++i) {
+      if (file.Find(i, i)) numbers.push_back(std::to_string(i));
+    }
+    return numbers;
+  };
+  const auto write = [&](uint64_t number, const std::optional<ResumeRecord>& before) {
+    ResumeFile file(output);
+    EXPECT_TRUE(file.Write(record(number), before).ok());
+    return file;
+  };
+  write(1, {}).DropOthers(record(1));  // a whole run: the output is the first
+  EXPECT_EQ(found(), Strings({"1"}));
+  (void)write(2, record(1));  // a resumed run that ends before its output is there
+  (void)write(3, {});         // and two without --resume
+  (void)write(4, {});
+  EXPECT_EQ(found(), Strings({"1", "2", "3", "4"}));
+  (void)write(5, record(1));  // a resumed run knows whose record it needs
+  EXPECT_EQ(found(), Strings({"1", "5"}));
+  (void)write(6, {});  // its output is there; it ends before the others are dropped
+  EXPECT_EQ(found(), Strings({"1", "5", "6"}));
+  write(7, record(6)).DropOthers(record(7));
+  EXPECT_EQ(found(), Strings({"7"}));
+}
+
+TEST_F(CliResumeTest, AnOutputWhoseRunsEndedBetweenTheTwoFilesIsResumed) {
+  const Format format = {"v.npy"};
+  const Strings texts = Texts(30);
+  WriteLines("some", Strings(texts.begin(), texts.begin() + 10));
+  WriteLines("all", texts);
+  ASSERT_EQ(Embed("all", format).status, 0);
+  const std::string whole = ReadFile(Path("v.npy"));
+  const std::string other = ReadFile(Path("v.npy.resume"));
+  ASSERT_EQ(Embed("some", format).status, 0);
+  const std::string own = ReadFile(Path("v.npy.resume"));
+  EXPECT_EQ(std::count(own.begin(), own.end(), '\n'), 1);
+  // Neither the last record nor the one before it is the output's.
+  WriteFile(Path("v.npy.resume"), own + other + other);
+  EXPECT_EQ(Embed("all", format, {"--resume"}).status, 0);
+  EXPECT_EQ(ReadFile(Path("v.npy")), whole);
 }
 
 #if !defined(_WIN32)

@@ -302,6 +302,7 @@ int EmbedDense(const EmbedOptions& options, const TextSession& session, const Ve
     record.output = writer.checksum();
     const Status noted = record_file.Write(record, before);
     writer.Commit();
+    if (noted.ok()) record_file.DropOthers(record);
     Check(noted, "--output is written, and --resume cannot go on with it");
   }
   std::cout << progress.Summary(max_length) << "\n";

@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/platform/checksum_in_pieces.h"
 #include "engine/platform/mapped_file.h"
-#include "engine/platform/thread_team.h"
 #include "nlohmann/json.hpp"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
@@ -25,31 +25,22 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFormatMember = "encore_resume";
 constexpr int kFormatVersion = 1;
 
-// Endings of the files that encore reads, and folders with weights for other programs.
-constexpr std::string_view kModelEndings[] = {".json",     ".txt",         ".model", ".jinja",
+// Endings of the files that encore reads, names of those among them that are plain text, as --input
+// may be, and folders with weights for other programs.
+constexpr std::string_view kModelEndings[] = {".json",     ".model",       ".jinja",
                                               ".metadata", ".safetensors", ".pt"};
+constexpr std::string_view kModelTexts[] = {"vocab.txt", "merges.txt"};
 constexpr std::string_view kOtherFolders[] = {"onnx", "openvino", "original", "gguf", "coreml"};
 
 bool IsListed(std::string_view name, std::span<const std::string_view> list) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// Of pieces of 4 MiB, by all threads, and of their checksums in order. A file that cannot be read
-// is none of the model's, which was opened.
+// A file that cannot be read is none of the model's, which was opened.
 std::string ChecksumOfFile(const std::string& path, const Executor& executor) {
-  constexpr size_t kPiece = size_t{4} << 20;
   const Result<internal::MappedFile> file = internal::MappedFile::Open(path);
   if (!file.ok()) return "unreadable";
-  const std::span<const std::byte> bytes = file->bytes();
-  std::vector<uint64_t> pieces(bytes.size() / kPiece + 1);
-  internal::RunTeam(executor, [&](internal::Team& team) {
-    team.ForEach(pieces.size(), [&](size_t i, int /*thread*/) {
-      const size_t at = i * kPiece;
-      pieces[i] = internal::ChecksumOf(bytes.subspan(at, std::min(kPiece, bytes.size() - at)));
-    });
-  });
-  return internal::ChecksumText(
-      internal::ChecksumOf(std::as_bytes(std::span<const uint64_t>(pieces))));
+  return internal::ChecksumText(internal::ChecksumInPieces(executor, file->bytes()));
 }
 
 std::optional<uint64_t> ChecksumIn(const nlohmann::json& record, const char* name) {
@@ -115,6 +106,11 @@ std::vector<ResumeRecord> ReadRecords(const std::string& path) {
   return records;
 }
 
+Status WriteLines(const std::string& lines, internal::FileWriter* file) {
+  const Status status = file->Write(std::as_bytes(std::span(lines)));
+  return status.ok() ? file->Commit() : status;
+}
+
 }  // namespace
 
 void TextsChecksum::Add(const std::string& text) {
@@ -141,7 +137,8 @@ ResumeSettings ModelFiles(const std::string& folder, const Executor& executor) {
         entry.disable_recursion_pending();
       }
     } else if (entry->is_regular_file(unreadable) &&
-               IsListed(path.extension().string(), kModelEndings)) {
+               (IsListed(path.extension().string(), kModelEndings) ||
+                IsListed(name, kModelTexts))) {
       files["file " + path.lexically_relative(folder).generic_string()] =
           ChecksumOfFile(path.string(), executor);
     }
@@ -175,8 +172,9 @@ void WantSameSettings(const ResumeSettings& then, const ResumeSettings& now,
 }
 
 ResumeFile::ResumeFile(const std::string& output)
-    : records_(ReadRecords(output + ".resume")),
-      file_(Take(internal::FileWriter::Create(output + ".resume"), "--output")) {}
+    : path_(output + ".resume"),
+      records_(ReadRecords(path_)),
+      file_(Take(internal::FileWriter::Create(path_), "--output")) {}
 
 std::optional<ResumeRecord> ResumeFile::Find(size_t rows, uint64_t output) const {
   for (size_t i = records_.size(); i-- > 0;) {
@@ -189,12 +187,15 @@ Status ResumeFile::Write(const ResumeRecord& record, const std::optional<ResumeR
   std::string lines;
   if (before) {
     lines = LineOf(*before);
-  } else if (!records_.empty()) {
-    lines = LineOf(records_.back());
+  } else {
+    for (const ResumeRecord& old : records_) lines += LineOf(old);
   }
-  lines += LineOf(record);
-  const Status status = file_.Write(std::as_bytes(std::span(lines)));
-  return status.ok() ? file_.Commit() : status;
+  return WriteLines(lines + LineOf(record), &file_);
+}
+
+void ResumeFile::DropOthers(const ResumeRecord& record) const {
+  Result<internal::FileWriter> file = internal::FileWriter::Create(path_);
+  if (file.ok()) (void)WriteLines(LineOf(record), &*file);
 }
 
 }  // namespace encore::tool

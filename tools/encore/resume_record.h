@@ -57,11 +57,15 @@ class ResumeFile {
   // The newest record of so many rows with this checksum; none if there is no such.
   std::optional<ResumeRecord> Find(size_t rows, uint64_t output) const;
 
-  // Writes this record and, before it, the one of the output that is still there: whichever of both
-  // outputs a killed command leaves has one.
+  // Before the output is written. Writes this record and, before it, the one of the output that is
+  // still there: whichever of both outputs a killed command leaves has one. Without `before`, any
+  // of those that were read may be its record, as killed commands leave several.
   Status Write(const ResumeRecord& record, const std::optional<ResumeRecord>& before);
+  // Once the output is written: leaves this record alone. Where that fails, the others do no harm.
+  void DropOthers(const ResumeRecord& record) const;
 
  private:
+  std::string path_;
   std::vector<ResumeRecord> records_;
   internal::FileWriter file_;
 };

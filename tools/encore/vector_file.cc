@@ -209,9 +209,7 @@ std::string_view WrittenVectors::row_bytes() const {
   return bytes().substr(layout_.Header(0).size());
 }
 
-uint64_t WrittenVectors::checksum() const {
-  return internal::ChecksumOf(std::as_bytes(std::span(row_bytes())));
-}
+uint64_t WrittenVectors::checksum() const { return internal::ChecksumOf(row_bytes()); }
 
 bool WrittenVectors::Holds(size_t row, std::span<const float> vector, const std::string& id) const {
   const size_t size = layout_.row_bytes();

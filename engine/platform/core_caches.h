@@ -10,19 +10,11 @@
 #include <span>
 #include <string_view>
 
-#if defined(__unix__) || defined(__APPLE__)
-#define ENCORE_HAVE_OPENAT 1
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "engine/platform/descriptor.h"
-#else
-#define ENCORE_HAVE_OPENAT 0
-#endif
 
 namespace encore::inline v0_1::internal {
 
-#if ENCORE_HAVE_OPENAT
+#if ENCORE_HAVE_DESCRIPTORS
 
 // Allocates nothing.
 class CoreCaches {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file descriptor that is closed when it goes out of scope, whatever is thrown meanwhile. Only
-// where there is unistd.h.
+// Files by their descriptors, where the system has them (ENCORE_HAVE_DESCRIPTORS): its headers, and
+// a descriptor that is closed when it goes out of scope, whatever is thrown meanwhile.
 
 #ifndef ENCORE_ENGINE_PLATFORM_DESCRIPTOR_H_
 #define ENCORE_ENGINE_PLATFORM_DESCRIPTOR_H_
 
+#if defined(__unix__) || defined(__APPLE__)
+#define ENCORE_HAVE_DESCRIPTORS 1
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
@@ -28,5 +33,8 @@ class Descriptor {
 };
 
 }  // namespace encore::internal
+#else
+#define ENCORE_HAVE_DESCRIPTORS 0
+#endif
 
 #endif  // ENCORE_ENGINE_PLATFORM_DESCRIPTOR_H_

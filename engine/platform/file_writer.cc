@@ -13,19 +13,10 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/platform/descriptor.h"
 #include "engine/platform/file_error.h"
 #include "engine/platform/temporary_name.h"
 
-#if defined(__unix__) || defined(__APPLE__)
-#define ENCORE_HAVE_FSYNC 1
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "engine/platform/descriptor.h"
-#else
-#define ENCORE_HAVE_FSYNC 0
-#endif
 #if defined(__linux__) && defined(O_TMPFILE)
 #define ENCORE_HAVE_NAMELESS 1
 #else
@@ -43,7 +34,7 @@ constexpr int kMaxAttempts = 100;
 // Of an open file and its name, if it has one. 0, or the error number.
 int SetPermissions([[maybe_unused]] std::FILE* file, [[maybe_unused]] const fs::path& name,
                    fs::perms permissions) {
-#if ENCORE_HAVE_FSYNC
+#if ENCORE_HAVE_DESCRIPTORS
   const auto mode = static_cast<mode_t>(permissions & fs::perms::mask);
   return ::fchmod(::fileno(file), mode) == 0 ? 0 : errno;
 #else
@@ -55,7 +46,7 @@ int SetPermissions([[maybe_unused]] std::FILE* file, [[maybe_unused]] const fs::
 
 // A file system without permissions may refuse, which does not matter: then folders have none too.
 void LetOnlyOwnerWrite([[maybe_unused]] std::FILE* file) {
-#if ENCORE_HAVE_FSYNC
+#if ENCORE_HAVE_DESCRIPTORS
   struct stat status = {};
   if (::fstat(::fileno(file), &status) != 0) return;
   (void)::fchmod(::fileno(file), status.st_mode & static_cast<mode_t>(S_IRWXU | S_IRGRP | S_IROTH));
@@ -64,7 +55,7 @@ void LetOnlyOwnerWrite([[maybe_unused]] std::FILE* file) {
 
 // Marks the file as one that is being written; false if it is gone already.
 bool Hold([[maybe_unused]] std::FILE* file) {
-#if ENCORE_HAVE_FSYNC
+#if ENCORE_HAVE_DESCRIPTORS
   return HoldTemporary(::fileno(file));
 #else
   return true;
@@ -204,7 +195,7 @@ Status FileWriter::Commit() {
   return GuardedFile(path_, [&]() -> Status {
     if (std::fflush(file_.get()) != 0) return SystemError(path_, "cannot be written", errno);
     int descriptor = -1;
-#if ENCORE_HAVE_FSYNC
+#if ENCORE_HAVE_DESCRIPTORS
     // Before the rename: after a power cut, the name must not lead to a file whose bytes never
     // arrived. EINVAL means a file system without fsync.
     if (::fsync(::fileno(file_.get())) != 0 && errno != EINVAL)

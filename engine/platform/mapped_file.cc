@@ -14,19 +14,12 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/platform/descriptor.h"
 #include "engine/platform/file_error.h"
 
-#if defined(__unix__) || defined(__APPLE__)
-#define ENCORE_HAVE_MMAP 1
-#include <fcntl.h>
+#if ENCORE_HAVE_DESCRIPTORS
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
-
-#include "engine/platform/descriptor.h"
-#else
-#define ENCORE_HAVE_MMAP 0
 #endif
 
 namespace encore::inline v0_1::internal {
@@ -53,7 +46,7 @@ Status CutShort(const std::string& path, size_t got, size_t size) {
                                     std::to_string(size));
 }
 
-#if ENCORE_HAVE_MMAP
+#if ENCORE_HAVE_DESCRIPTORS
 int64_t Nanoseconds(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
@@ -80,7 +73,7 @@ FileIdentity IdentityOf(const struct stat& info) {
 }  // namespace
 
 void ReleaseFileMemory::operator()(const std::byte* memory) const {
-#if ENCORE_HAVE_MMAP
+#if ENCORE_HAVE_DESCRIPTORS
   if (mapped) {
     ::munmap(const_cast<std::byte*>(memory), size);
     ::close(descriptor);
@@ -91,7 +84,7 @@ void ReleaseFileMemory::operator()(const std::byte* memory) const {
 }
 
 void MappedFile::ReleasePages() const {
-#if ENCORE_HAVE_MMAP
+#if ENCORE_HAVE_DESCRIPTORS
   // Nothing was ever written to the mapping, so that the file has all there is. Should the system
   // refuse, the pages stay, which harms nobody.
   if (memory_.get_deleter().mapped) {
@@ -101,7 +94,7 @@ void MappedFile::ReleasePages() const {
 }
 
 void MappedFile::PreferLargePages() const {
-#if ENCORE_HAVE_MMAP && defined(MADV_HUGEPAGE)
+#if ENCORE_HAVE_DESCRIPTORS && defined(MADV_HUGEPAGE)
   if (memory_.get_deleter().mapped) {
     (void)::madvise(const_cast<std::byte*>(memory_.get()), bytes().size(), MADV_HUGEPAGE);
   }
@@ -109,7 +102,7 @@ void MappedFile::PreferLargePages() const {
 }
 
 bool MappedFile::Unchanged() const {
-#if ENCORE_HAVE_MMAP
+#if ENCORE_HAVE_DESCRIPTORS
   const ReleaseFileMemory& mapping = memory_.get_deleter();
   if (mapping.mapped) {
     struct stat info = {};
@@ -133,7 +126,7 @@ std::string MappedFile::Identity() const {
   return text;
 }
 
-#if ENCORE_HAVE_MMAP
+#if ENCORE_HAVE_DESCRIPTORS
 namespace {
 
 // The descriptor of a regular file, and what the system says of it. own: see OpenOwn.
@@ -215,7 +208,7 @@ Result<MappedFile> MappedFile::OpenOwn(const std::string& path) { return Map(pat
 Result<MappedFile> MappedFile::Map(const std::string& path, bool own) {
   return GuardedFile(path, [&]() -> Result<MappedFile> {
     ENCORE_RETURN_IF_ERROR(CheckPath(path));
-#if ENCORE_HAVE_MMAP
+#if ENCORE_HAVE_DESCRIPTORS
     struct stat info = {};
     ENCORE_ASSIGN_OR_RETURN(const int opened, OpenRegular(path, own, &info));
     Descriptor file(opened);

@@ -11,17 +11,7 @@
 #include <string_view>
 #include <system_error>
 
-#if defined(__unix__) || defined(__APPLE__)
-#define ENCORE_HAVE_FLOCK 1
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "engine/platform/descriptor.h"
-#else
-#define ENCORE_HAVE_FLOCK 0
-#endif
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -31,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kTemporaryStart = ".encore-";
 constexpr std::string_view kTemporaryEnd = ".tmp";
 
-#if ENCORE_HAVE_FLOCK
+#if ENCORE_HAVE_DESCRIPTORS
 bool IsTemporaryName(std::string_view name) {
   if (!name.starts_with(kTemporaryStart) || !name.ends_with(kTemporaryEnd)) return false;
   name.remove_prefix(kTemporaryStart.size());
@@ -65,7 +55,7 @@ fs::path TemporaryName(const fs::path& destination) {
 }
 
 bool HoldTemporary([[maybe_unused]] int descriptor) {
-#if ENCORE_HAVE_FLOCK
+#if ENCORE_HAVE_DESCRIPTORS
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
   struct stat status = {};
   return ::fstat(descriptor, &status) != 0 || status.st_nlink > 0;
@@ -75,7 +65,7 @@ bool HoldTemporary([[maybe_unused]] int descriptor) {
 }
 
 void RemoveAbandoned([[maybe_unused]] const fs::path& folder) {
-#if ENCORE_HAVE_FLOCK
+#if ENCORE_HAVE_DESCRIPTORS
   std::error_code error;
   fs::directory_iterator entry(folder.empty() ? "." : folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {

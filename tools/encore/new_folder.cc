@@ -9,19 +9,10 @@
 #include <csignal>
 #include <system_error>
 
+#include "engine/platform/descriptor.h"
 #include "engine/platform/temporary_name.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
-
-#if defined(__unix__) || defined(__APPLE__)
-#define ENCORE_HAVE_FSYNC 1
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "engine/platform/descriptor.h"
-#else
-#define ENCORE_HAVE_FSYNC 0
-#endif
 
 namespace encore::tool {
 namespace {
@@ -30,7 +21,7 @@ namespace fs = std::filesystem;
 
 volatile std::sig_atomic_t caught_signal = 0;
 
-#if ENCORE_HAVE_FSYNC
+#if ENCORE_HAVE_DESCRIPTORS
 // A second one meets the default, which ends the process. But where a terminal is closed, the
 // system and the shell both say so.
 void NoteSignal(int number) {
@@ -71,7 +62,7 @@ void RestoreSignals() {
 // A file's bytes, or a folder's names, to the disk. Some file systems have nothing to sync
 // (EINVAL).
 void Sync([[maybe_unused]] const fs::path& path) {
-#if ENCORE_HAVE_FSYNC
+#if ENCORE_HAVE_DESCRIPTORS
   const internal::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0 || (::fsync(file.get()) != 0 && errno != EINVAL)) {
     Fail(path, "cannot be written", {errno, std::generic_category()});
@@ -98,7 +89,7 @@ NewFolder::NewFolder(const std::string& path) {
 NewFolder::~NewFolder() {
   std::error_code error;
   if (!committed_) fs::remove_all(temporary_, error);
-#if ENCORE_HAVE_FSYNC
+#if ENCORE_HAVE_DESCRIPTORS
   if (held_ >= 0) (void)::close(held_);
 #endif
   RestoreSignals();
@@ -106,7 +97,7 @@ NewFolder::~NewFolder() {
 }
 
 bool NewFolder::Hold() {
-#if ENCORE_HAVE_FSYNC
+#if ENCORE_HAVE_DESCRIPTORS
   held_ = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
   if (held_ < 0 || internal::HoldTemporary(held_)) return true;
   (void)::close(held_);

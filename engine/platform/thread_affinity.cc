@@ -40,8 +40,9 @@ void ThreadCores::KeepOff(std::thread& thread, int core) {
   const bool takes = wanted.Has(core);
   wanted.Remove(core);
   if (wanted.count() == 0) return;
+  const bool same = gives && taken_ == core;  // given back and taken again
   taken_ = takes ? core : -1;
-  if (gives || takes) {
+  if ((gives || takes) && !same) {
     (void)pthread_setaffinity_np(thread.native_handle(), wanted.bytes(),
                                  SystemMask(wanted.words()));
   }

@@ -5,12 +5,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <ios>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "encore/safetensors.h"
 #include "encore/text_encoder.h"
 #include "nlohmann/json.hpp"
+#include "reference/caller_modes.h"
 #include "tests/support/compare.h"
 #include "tests/text/head_folders.h"
 
@@ -68,6 +74,55 @@ TEST_P(ScoreFolders, GiveTheLogitsOfTheirCode) {
 
 INSTANTIATE_TEST_SUITE_P(All, ScoreFolders, testing::Values("llama_bidirec", "eurobert_late"),
                          [](const auto& test) { return std::string(test.param); });
+
+// Logits are divided under the default modes, whatever the caller's are.
+TEST(ScoreFolder, ATemperatureDividesAsEverywhere) {
+  if (!reference::kHaveCallerModes) GTEST_SKIP() << "no modes to try on this machine";
+  const CopiedFolder folder("llama_bidirec");
+  json config = json::parse(std::ifstream(folder.path() + "/config.json"));
+  config["temperature"] = 3;
+  folder.Write("config.json", config.dump());
+  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  std::vector<std::string> texts;
+  for (int i = 0; i < 30; ++i) texts.push_back("tea and bread " + std::to_string(i));
+  const ScoreOptions options{.activation = ScoreActivation::kIdentity};
+  const Result<Predictions> wanted = model->Classify(texts, options);
+  ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+  const uint64_t before = reference::CallerState();
+  for (const uint64_t modes : {reference::kFlushAndRoundUp, reference::kTowardZero}) {
+    reference::SetCallerState(modes);
+    const Result<Predictions> found = model->Classify(texts, options);
+    reference::SetCallerState(before);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_TRUE(SameBits(ValuesOf(found->values), ValuesOf(wanted->values))) << std::hex << modes;
+  }
+}
+
+// DeBERTa's new head has a bias of its own. transformers ties no other to it, though the class has
+// one of that name in its old head.
+TEST(MaskedFolder, OfDebertaLeavesTheOldHeadsBias) {
+  const CopiedFolder folder("mlm_deberta_new");
+  const Result<SafetensorsFile> file =
+      SafetensorsFile::Open(FolderOf("mlm_deberta_new") + "/model.safetensors");
+  ASSERT_TRUE(file.ok());
+  const Result<Tensor> bias = file->ReadAsF32("lm_predictions.lm_head.bias");
+  ASSERT_TRUE(bias.ok()) << bias.status().message();
+  std::vector<SafetensorsEntry> entries(file->tensors().begin(), file->tensors().end());
+  Tensor old = *Tensor::Create(DType::kF32, bias->shape());
+  std::fill_n(static_cast<float*>(old.data()), bias->shape()[0], 7.0F);
+  entries.push_back(MakeSafetensorsEntry("cls.predictions.decoder.bias", old));
+  entries.push_back(MakeSafetensorsEntry("cls.predictions.bias", old));
+  ASSERT_TRUE(WriteSafetensors(folder.path() + "/model.safetensors", entries).ok());
+  const std::vector<size_t> positions = {0, 1};
+  const Result<TextEncoder> one = OpenMasked(FolderOf("mlm_deberta_new"));
+  const Result<TextEncoder> both = OpenMasked(folder.path());
+  ASSERT_TRUE(one.ok() && both.ok()) << both.status().message();
+  const Result<TokenLogits> wanted = one->PredictTokens("tea", positions);
+  const Result<TokenLogits> found = both->PredictTokens("tea", positions);
+  ASSERT_TRUE(wanted.ok() && found.ok());
+  EXPECT_TRUE(SameBits(ValuesOf(found->logits), ValuesOf(wanted->logits)));
+}
 
 // As transformers 5 ties: only where the file does not have both.
 TEST(MaskedFolder, ADecoderOfItsOwnCounts) {

@@ -65,12 +65,10 @@ int RunClassify(const ClassifyOptions& options) {
   Check(model.Classify(Texts(), classify).status(), "--model " + options.text.model);
 
   TextProgress progress(input);
-  while (input.Next(progress.NextCount())) {
-    progress.Begin();
-    const Result<Predictions> found = model.Classify(input.texts(), classify);
-    input.Check(found.status());
+  const auto compute = [&](const Texts& texts) { return model.Classify(texts, classify); };
+  progress.ForAll(&input, compute, [&](const Predictions& found) {
     for (size_t i = 0; i < input.texts().size(); ++i) {
-      const ConstView scores = found->values.View<float>()[i];
+      const ConstView scores = found.values.View<float>()[i];
       for (size_t label = 0; label < model.labels().size(); ++label) {
         if (std::isfinite(scores(label))) continue;
         throw Failure(input.Where(i) + ": text " + std::to_string(progress.texts() + i + 1) +
@@ -80,9 +78,7 @@ int RunClassify(const ClassifyOptions& options) {
       std::cout << "{\"index\": " << progress.texts() + i << (id.empty() ? "" : ", \"id\": " + id)
                 << ", \"labels\": " << LabelsAsJson(scores, model.labels(), options.top) << "}\n";
     }
-    progress.Add(found->counts);
-  }
-  progress.Clear();
+  });
   const size_t max_length = classify.max_length > 0 ? classify.max_length : model.max_length();
   std::cerr << progress.Summary(max_length) << "\n";
   return kExitOk;

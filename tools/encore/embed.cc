@@ -283,16 +283,12 @@ int EmbedDense(const EmbedOptions& options, const TextSession& session, const Ve
     progress.Skip();
     std::cout << Counted(written->rows(), "text") << " had been done before\n";
   }
-  while (input->Next(progress.NextCount()) && !StopRequested()) {
+  const auto compute = [&](const Texts& texts) { return model.Encode(texts, encode); };
+  progress.ForAll(input, compute, [&](const Embeddings& embeddings) {
     if (written && writer.rows() == 0) writer.Append(*written);
-    progress.Begin();
-    const Result<Embeddings> embeddings = model.Encode(input->texts(), encode);
-    input->Check(embeddings.status());
-    WriteVectors(*embeddings, *input, &writer);
+    WriteVectors(embeddings, *input, &writer);
     checksum.Add(*input);
-    progress.Add(embeddings->counts);
-  }
-  progress.Clear();
+  });
   if (StopRequested() && progress.texts() == 0) {
     throw Failure("stopped before a text was done; nothing was written");
   }

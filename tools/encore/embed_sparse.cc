@@ -126,14 +126,8 @@ int EmbedSparse(const TextEncoder& model, const SparseOptions& options, const st
   const std::unique_ptr<SparseWriter> file = SparseWriterFor(output, model.sparse_dimensions());
   Check(model.EncodeSparse(Texts(), options).status());
   TextProgress progress(*input);
-  while (input->Next(progress.NextCount()) && !StopRequested()) {
-    progress.Begin();
-    const Result<SparseVectors> found = model.EncodeSparse(input->texts(), options);
-    input->Check(found.status());
-    file->Write(*found, *input);
-    progress.Add(found->counts);
-  }
-  progress.Clear();
+  const auto compute = [&](const Texts& texts) { return model.EncodeSparse(texts, options); };
+  progress.ForAll(input, compute, [&](const SparseVectors& found) { file->Write(found, *input); });
   if (StopRequested()) throw Failure("stopped; nothing was written");
   file->Commit();
   const size_t max_length = options.max_length > 0 ? options.max_length : model.max_length();

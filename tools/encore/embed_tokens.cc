@@ -50,26 +50,22 @@ int EmbedTokens(const MultiVectorEncoder& model, const EncodeOptions& options, T
   std::vector<int64_t> row_starts = {0};
   std::vector<float> scales;
   TextProgress progress(*input);
-  while (input->Next(progress.NextCount()) && !StopRequested()) {
-    progress.Begin();
-    const Result<MultiVectors> found = model.Encode(input->texts(), options, task);
-    input->Check(found.status());
+  const auto compute = [&](const Texts& texts) { return model.Encode(texts, options, task); };
+  progress.ForAll(input, compute, [&](const MultiVectors& found) {
     if (format.type == DType::kF32) {
-      file.Append(BytesOf(found->vectors));
+      file.Append(BytesOf(found.vectors));
     } else {
       const StoredVectors stored =
-          Take(StoreVectors(found->vectors.View<float>(), format.type, options.executor));
+          Take(StoreVectors(found.vectors.View<float>(), format.type, options.executor));
       file.Append(BytesOf(stored.vectors));
       const ConstView own = stored.scales.View<float>();
       if (!own.empty()) scales.insert(scales.end(), own.data(), own.data() + own.dim(0));
     }
     const int64_t first = row_starts.back();
-    for (size_t i = 1; i < found->row_starts.size(); ++i) {
-      row_starts.push_back(first + static_cast<int64_t>(found->row_starts[i]));
+    for (size_t i = 1; i < found.row_starts.size(); ++i) {
+      row_starts.push_back(first + static_cast<int64_t>(found.row_starts[i]));
     }
-    progress.Add(found->counts);
-  }
-  progress.Clear();
+  });
   if (StopRequested()) throw Failure("stopped; nothing was written");
   file.End("(" + std::to_string(row_starts.back()) + ", " + std::to_string(model.dimensions()) +
            ")");

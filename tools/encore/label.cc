@@ -65,18 +65,14 @@ int RunLabel(const LabelCommandOptions& options) {
   Check(model.FindEntities(Texts(), label).status(), "--model " + options.text.model);
 
   TextProgress progress(input);
-  while (input.Next(progress.NextCount())) {
-    progress.Begin();
-    const Result<Entities> found = model.FindEntities(input.texts(), label);
-    input.Check(found.status());
+  const auto compute = [&](const Texts& texts) { return model.FindEntities(texts, label); };
+  progress.ForAll(&input, compute, [&](const Entities& found) {
     for (size_t i = 0; i < input.texts().size(); ++i) {
       const std::string& id = input.ids()[i];
       std::cout << "{\"index\": " << progress.texts() + i << (id.empty() ? "" : ", \"id\": " + id)
-                << ", \"entities\": " << JsonOf(found->of_texts[i], input.texts()[i]) << "}\n";
+                << ", \"entities\": " << JsonOf(found.of_texts[i], input.texts()[i]) << "}\n";
     }
-    progress.Add(found->counts);
-  }
-  progress.Clear();
+  });
   const size_t max_length = label.max_length > 0 ? label.max_length : model.max_length();
   std::cerr << progress.Summary(max_length) << "\n";
   return kExitOk;

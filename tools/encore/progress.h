@@ -10,6 +10,7 @@
 #include <string>
 
 #include "encore/text_encoder.h"
+#include "tools/encore/stop_signal.h"
 #include "tools/encore/text_input.h"
 
 namespace encore::tool {
@@ -48,16 +49,22 @@ class TextProgress {
  public:
   explicit TextProgress(const TextChunks& input);
 
-  // So many texts next, that they take about a second: then the line moves, and Ctrl-C is heard.
-  size_t NextCount() const { return next_count_; }
+  // Reads the texts up to the input's end or a stop signal, some at a time. compute(texts) is a
+  // Result of something with counts, which `use` gets while the input has these texts.
+  template <typename Compute, typename Use>
+  void ForAll(TextChunks* input, const Compute& compute, const Use& use) {
+    while (input->Next(next_count_) && !StopRequested()) {
+      Begin();
+      const auto found = compute(input->texts());
+      input->Check(found.status());
+      use(*found);
+      Add(found->counts);
+    }
+    bar_.Clear();
+  }
+
   // What has been read of the input was done by an earlier run.
   void Skip();
-  // Texts have been read, and computing begins.
-  void Begin();
-  // These texts are done.
-  void Add(const TextCounts& counts);
-  void Clear() { bar_.Clear(); }
-
   size_t texts() const { return texts_; }
   // "1 000 texts, 25 000 tokens in 1.2 s (833 texts/s, 20 833 tokens/s); 3 texts cut to 256
   // tokens".
@@ -66,11 +73,16 @@ class TextProgress {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // Texts have been read, and computing begins.
+  void Begin();
+  // These texts are done.
+  void Add(const TextCounts& counts);
   // "1 000 texts, 833 texts/s, 20 s left".
   std::string Line() const;
 
   const TextChunks& input_;
   Progress bar_;
+  // So many texts, that they take about a second: then the line moves, and Ctrl-C is heard.
   size_t next_count_;
   size_t skipped_bytes_ = 0;
   size_t done_bytes_ = 0;  // of the input, skipped ones included

@@ -76,13 +76,11 @@ int RunRerank(const RerankOptions& options) {
 
   std::vector<Ranked> ranked;
   TextProgress progress(input);
-  while (input.Next(progress.NextCount())) {
-    progress.Begin();
+  const auto compute = [&](const Texts& texts) { return model.Score(options.query, texts, score); };
+  progress.ForAll(&input, compute, [&](const Scores& scores) {
     const std::vector<std::string>& texts = input.texts();
-    const Result<Scores> scores = model.Score(options.query, texts, score);
-    input.Check(scores.status());
     for (size_t i = 0; i < texts.size(); ++i) {
-      const float value = scores->values[i];
+      const float value = scores.values[i];
       if (options.scores) {
         std::cout << ShortestText(value) << "\n";
         continue;
@@ -94,9 +92,7 @@ int RunRerank(const RerankOptions& options) {
       ranked.push_back({value, progress.texts() + i, texts[i], input.ids()[i]});
     }
     Keep(options.top, &ranked);
-    progress.Add(scores->counts);
-  }
-  progress.Clear();
+  });
   std::sort(ranked.begin(), ranked.end(), Better);
   for (const Ranked& one : ranked) {
     std::cout << (json ? JsonLine(one) : ShortestText(one.score) + "\t" + one.text + "\n");

@@ -62,6 +62,7 @@ class Opened(KnownAttributes):
 
     _core_class: Any = _core.Model
     _organization: str | None = "sentence-transformers"  # of hub names without one
+    _has_vectors = False  # which pooling and normalize are about
 
     @staticmethod
     def _wants_language_head(folder: str) -> bool:
@@ -97,6 +98,12 @@ class Opened(KnownAttributes):
         check_compute(compute)
         if max_length is not None:
             integer("max_length", max_length, 1)
+        for name, value in (("pooling", pooling), ("normalize", normalize)):
+            if value is not None and not self._has_vectors:
+                raise ValueError(
+                    f"{name} is {shown(value)}; {type(self).__name__} has no vectors of texts: "
+                    "wanted None"
+                )
         self._folder = find_folder(
             model_name_or_path,
             organization=self._organization,

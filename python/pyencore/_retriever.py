@@ -25,6 +25,7 @@ class Retriever(Prompted):
     encode: Any
     _similarities: tuple[str, ...] = _similarity.NAMES
     _similarity_without_choice = "cosine"
+    _has_vectors = True
 
     def __init_subclass__(cls) -> None:
         """Shows the class's encode's arguments as those of its other two."""

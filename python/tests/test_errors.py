@@ -134,6 +134,15 @@ def test_options_of_other_classes(name: str) -> None:
         assert (option in tried) == ((name, option) in HAS_NOT)
 
 
+@pytest.mark.parametrize("name", ["Classifier", "TokenClassifier", "MaskedLanguageModel"])
+@pytest.mark.parametrize("options", [{"pooling": "cls"}, {"normalize": True}, {"normalize": False}])
+def test_settings_of_vectors_where_there_are_none(name: str, options: dict[str, Any]) -> None:
+    kind = getattr(pyencore, name)
+    (option,) = options
+    with pytest.raises(ValueError, match=f"^{option} is .*; {name} has no vectors of texts"):
+        kind(DATA / OF_CLASS[name], **options)
+
+
 CLASSES = (
     "Classifier",
     "CrossEncoder",

@@ -34,16 +34,16 @@ if [[ ! -x "$venv/bin/pip" ]]; then
   rm -rf "$venv"
   "$python" -m venv "$venv" >>"$log" 2>&1 || absent "$python cannot make $venv (python3-venv)"
 fi
-tools=(scikit-build-core==1.1.2 nanobind==3.1.0 ninja numpy pytest mypy tqdm ruff)
+tools=(scikit-build-core==1.1.2 nanobind==3.1.0 ninja numpy pytest pytest-xdist mypy tqdm ruff)
 tools+=(matplotlib scipy Jinja2 jsonschema)  # for pyencore.lab
 # The stable ABI wants CMake 3.26. Else the system's, whose command lines are those in the cache.
 "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' && tools+=(cmake)
-if [[ ! -e "$venv/tools.txt" ]]; then
+if [[ "$(cat "$venv/tools.txt" 2>/dev/null)" != "${tools[*]}" ]]; then
   install "${tools[@]}" || absent "pip cannot install ${tools[*]}"
   for package in huggingface_hub langchain-core llama-index-core haystack-ai 'ray[data]==2.60.0'; do
     install "$package" || printf 'test_python: without %s\n' "$package" >&2
   done
-  touch "$venv/tools.txt"
+  echo "${tools[*]}" >"$venv/tools.txt"
 fi
 
 # After the environment's own packages, those of the reference.
@@ -74,4 +74,5 @@ install --force-reinstall --no-deps build/python-wheels/pyencore-*.whl
 "$venv/bin/ruff" check --quiet python examples
 "$venv/bin/encore" --version
 export ENCORE="${ENCORE:-$PWD/$venv/bin/encore}"  # what pyencore.lab runs
-"$venv/bin/python" -m pytest -q -p no:cacheprovider -rs python/tests "$@"
+"$venv/bin/python" -m pytest -q -p no:cacheprovider -rs -n "${JOBS:-$(nproc)}" --dist loadfile \
+  python/tests "$@"

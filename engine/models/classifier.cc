@@ -128,10 +128,7 @@ Result<Classifier> Classifier::OfLogits(const ModelPlan& model, const LogitScore
   }
   std::string name = "lm_head.weight";
   if (tensors->Find(name) == nullptr) {
-    if (!model.tied) {
-      return InvalidArgument(tensors->files().name() + ": tensor " + Quoted(name) +
-                             ": found none; wanted it, as tie_word_embeddings is not true");
-    }
+    if (!model.tied) return tensors->NotTied(name);
     name = tensors->Base(model.embeddings.word) + ".weight";
   }
   EmbeddingTable table;

@@ -109,6 +109,7 @@ Result<LanguageHead> LanguageHead::Create(const ModelPlan& model, ModelTensors* 
   const std::string decoder = NameInFile(*tensors, plan.decoder);
   const bool own = !plan.always_tied && tensors->Find(decoder + ".weight") != nullptr;
   const bool tied = plan.always_tied || (model.tied && !own);
+  if (!tied && !own) return tensors->NotTied(decoder + ".weight");
   ENCORE_ASSIGN_OR_RETURN(
       const Tensor table,
       tensors->Read((tied ? tensors->Base(model.embeddings.word) : decoder) + ".weight",

@@ -170,6 +170,11 @@ WeightFiles::Found ModelTensors::Lookup(std::string_view name) const {
   return other_name.empty() ? found : files_.Find(other_name);
 }
 
+Status ModelTensors::NotTied(std::string_view name) const {
+  return InvalidArgument(files_.name() + ": tensor " + Quoted(name) +
+                         ": found none; wanted it, as tie_word_embeddings is not true");
+}
+
 Result<WeightFiles::Found> ModelTensors::Require(std::string_view name, const Shape& wanted,
                                                  bool may_be_int8) {
   const WeightFiles::Found found = Lookup(name);

@@ -48,6 +48,8 @@ class ModelTensors {
   // By the name in the file, the name that older files have for it, or the alias of the table of
   // words; null if there is none.
   const SafetensorsEntry* Find(std::string_view name) const { return Lookup(name).tensor; }
+  // Why there is no matrix `name`, where the table of words is not in its place.
+  Status NotTied(std::string_view name) const;
   // Where it lies. kInvalidArgument names the file, the tensor, what was found and what was wanted:
   // it is missing, has another shape, or no floats.
   Result<WeightView> View(std::string_view name, const Shape& wanted);

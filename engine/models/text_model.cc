@@ -134,7 +134,10 @@ Status FindLanguageHead(const ModelPlan& model, const ModelTensors& tensors) {
   return Status(ErrorCode::kUnsupported,
                 tensors.files().name() + ": found no tensor " + Quoted(name) +
                     "; wanted the head of a masked language model, which sparse vectors and "
-                    "filled masks are made of");
+                    "filled masks are made of" +
+                    (plan.dense.empty() && !model.tied
+                         ? ", with a matrix of its own, as tie_word_embeddings is not true"
+                         : ""));
 }
 
 }  // namespace

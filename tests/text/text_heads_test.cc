@@ -238,6 +238,23 @@ TEST(SparseFolder, SaysThatThereIsNoHead) {
       << status.message();
 }
 
+// Files have no copy of the table of words where the two are tied.
+TEST(SparseFolder, SaysThatTheTableOfWordsIsNotTied) {
+  for (const char* name : {"splade_bert", "mlm_modernbert", "mlm_eurobert"}) {
+    SCOPED_TRACE(name);
+    const CopiedFolder folder(name);
+    json config = json::parse(std::ifstream(folder.path() + "/config.json"));
+    config["tie_word_embeddings"] = false;
+    folder.Write("config.json", config.dump());
+    const Status status = TextEncoder::Open(folder.path(), {.language_head = true}).status();
+    ASSERT_FALSE(status.ok());
+    for (const char* words :
+         {"model.safetensors: ", "tie_word_embeddings is not true", ".weight'"}) {
+      EXPECT_NE(status.message().find(words), std::string::npos) << status.message();
+    }
+  }
+}
+
 TEST(SparseFolder, RefusesOtherTasksAndRouters) {
   const Result<TextEncoder> model = TextEncoder::Open(FolderOf("router"));
   ASSERT_TRUE(model.ok()) << model.status().message();

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,11 @@ assert BoundCores(10_000).cores == []
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no threads")
 def test_cores_are_of_one_process() -> None:
     environment = {**os.environ, "PYTHONPATH": SOURCES}
-    run = subprocess.run([sys.executable, "-c", BOUND], env=environment, timeout=60)
+    for _ in range(60):  # other tests of Ray may run beside this one
+        run = subprocess.run([sys.executable, "-c", BOUND], env=environment, timeout=60)
+        if run.returncode != 77:
+            break
+        time.sleep(2)
     if run.returncode == 77:
         pytest.skip("other processes of this machine have bound all cores")
     assert run.returncode == 0

@@ -220,6 +220,16 @@ TEST_F(CliResumeTest, EveryFileOfTheModelIsNoticed) {
     WriteFile(path, bytes);
   }
   EXPECT_GE(files, 7u);
+  // Of a large file size and time count.
+  const std::string large(2 << 20, 'w');
+  folder_.Write("more.safetensors", large);
+  ASSERT_EQ(Embed("x", format).status, 0);
+  for (const bool same : {false, true}) {
+    folder_.Write("more.safetensors", same ? large : large + "w");
+    ExpectNoResume("x", format, {}, {"more.safetensors", "--model"});
+  }
+  fs::remove(folder_.path() + "/more.safetensors");
+  ASSERT_EQ(Embed("x", format).status, 0);
   folder_.Write("README.md", "read me");
   folder_.Write("x.txt", ReadFile(Path("x")) + "one more\n");  // no file that a model has
   Strings arguments = Arguments("x", format, {"--resume"});

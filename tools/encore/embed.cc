@@ -133,10 +133,10 @@ class InputChecksum {
 };
 
 // All that decides about the rows but the texts.
-ResumeSettings SettingsOfRows(const EmbedOptions& options, const TextSession& session,
-                              const VectorLayout& layout, size_t max_length) {
+ResumeSettings SettingsOfRows(const EmbedOptions& options, const VectorLayout& layout,
+                              size_t max_length) {
   const TextOptions& text = options.text;
-  ResumeSettings settings = ModelFiles(text.model, session.executor());
+  ResumeSettings settings = ModelFiles(text.model);
   const auto flag = [](bool given) { return std::string(given ? "given" : ""); };
   settings["encore's version"] = ENCORE_VERSION_STRING;
   settings["--precision"] = text.precision.name;
@@ -270,7 +270,7 @@ int EmbedDense(const EmbedOptions& options, const TextSession& session, const Ve
   const TextEncoder& model = session.model();
   VectorWriter writer(options.output, layout);
   ResumeFile record_file(options.output);
-  ResumeRecord record = {.settings = SettingsOfRows(options, session, layout, max_length)};
+  ResumeRecord record = {.settings = SettingsOfRows(options, layout, max_length)};
   TextProgress progress(*input);
   InputChecksum checksum(layout);
   std::optional<WrittenVectors> written;

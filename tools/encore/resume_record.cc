@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "engine/platform/checksum_in_pieces.h"
 #include "engine/platform/mapped_file.h"
 #include "nlohmann/json.hpp"
 #include "tools/encore/failure.h"
@@ -36,11 +36,19 @@ bool IsListed(std::string_view name, std::span<const std::string_view> list) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// A file that cannot be read is none of the model's, which was opened.
-std::string ChecksumOfFile(const std::string& path, const Executor& executor) {
-  const Result<internal::MappedFile> file = internal::MappedFile::Open(path);
-  if (!file.ok()) return "unreadable";
-  return internal::ChecksumText(internal::ChecksumInPieces(executor, file->bytes()));
+// Of small files a checksum. Weights are not read for it: with a cache of packed weights nobody
+// else reads all of them. A file that cannot be read is none of the model's, which was opened.
+std::string StateOf(const fs::directory_entry& entry) {
+  constexpr uintmax_t kSmall = uintmax_t{1} << 20;
+  std::error_code error;
+  const uintmax_t size = entry.file_size(error);
+  const fs::file_time_type modified = entry.last_write_time(error);
+  if (!error && size > kSmall) {
+    return std::to_string(size) + " bytes, modified " +
+           std::to_string(modified.time_since_epoch().count());
+  }
+  const Result<internal::MappedFile> file = internal::MappedFile::Open(entry.path().string());
+  return file.ok() ? internal::ChecksumText(internal::ChecksumOf(file->bytes())) : "unreadable";
 }
 
 std::optional<uint64_t> ChecksumIn(const nlohmann::json& record, const char* name) {
@@ -119,7 +127,7 @@ void TextsChecksum::Add(const std::string& text) {
   checksum_.Add(text);
 }
 
-ResumeSettings ModelFiles(const std::string& folder, const Executor& executor) {
+ResumeSettings ModelFiles(const std::string& folder) {
   ResumeSettings files;
   std::error_code error;
   fs::recursive_directory_iterator entry(folder,
@@ -139,8 +147,7 @@ ResumeSettings ModelFiles(const std::string& folder, const Executor& executor) {
     } else if (entry->is_regular_file(unreadable) &&
                (IsListed(path.extension().string(), kModelEndings) ||
                 IsListed(name, kModelTexts))) {
-      files["file " + path.lexically_relative(folder).generic_string()] =
-          ChecksumOfFile(path.string(), executor);
+      files["file " + path.lexically_relative(folder).generic_string()] = StateOf(*entry);
     }
   }
   if (error) throw Failure("--model " + folder + ": cannot be read: " + error.message());

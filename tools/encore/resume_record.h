@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "encore/executor.h"
 #include "engine/base/checksum.h"
 #include "engine/platform/file_writer.h"
 
@@ -40,9 +39,10 @@ class TextsChecksum {
   internal::Checksum checksum_;
 };
 
-// The checksum of each file of a model's folder that may decide about vectors, by "file NAME": of
-// configurations, tokenizers and weights, in folders of modules too. Throws Failure.
-ResumeSettings ModelFiles(const std::string& folder, const Executor& executor);
+// The state of each file of a model's folder that may decide about vectors, by "file NAME": of
+// configurations, tokenizers and weights, in folders of modules too. It is a checksum of files of up
+// to 1 MiB, and of larger ones size and time of modification. Throws Failure.
+ResumeSettings ModelFiles(const std::string& folder);
 
 // Throws Failure, naming the first setting that differs.
 void WantSameSettings(const ResumeSettings& then, const ResumeSettings& now,

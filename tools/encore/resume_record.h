@@ -40,8 +40,8 @@ class TextsChecksum {
 };
 
 // The state of each file of a model's folder that may decide about vectors, by "file NAME": of
-// configurations, tokenizers and weights, in folders of modules too. It is a checksum of files of up
-// to 1 MiB, and of larger ones size and time of modification. Throws Failure.
+// configurations, tokenizers and weights, in folders of modules too. Of files of up to 1 MiB it is
+// a checksum, of larger ones size and time of modification. Throws Failure.
 ResumeSettings ModelFiles(const std::string& folder);
 
 // Throws Failure, naming the first setting that differs.
